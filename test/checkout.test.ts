@@ -1,4 +1,4 @@
-/** What a checkout keeps to itself (finding 17): no secret gets into Git, and no command of the project calls home. */
+/** Tests that Git ignores files with secrets, and that no npm script sends telemetry. */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFile, mkdtemp, rm } from 'node:fs/promises';
@@ -23,15 +23,15 @@ function isIgnored(path: string): boolean {
   return spawnSync('git', ['check-ignore', '--quiet', path], { cwd: repository }).status === 0;
 }
 
-/** Every file from which wrangler takes secrets. */
+/** Every file from which wrangler reads secrets. */
 test.each(['.dev.vars', '.dev.vars.staging', '.env', '.env.local', '.env.staging', '.env.staging.local'])(
-  'finding 17: Git ignores %s',
+  'Git ignores %s',
   (path) => {
     expect(isIgnored(path)).toBe(true);
   },
 );
 
-test('finding 17: Git keeps .dev.vars.example, which has the names alone', () => {
+test('.dev.vars.example is committed and has only names', () => {
   expect(isIgnored('.dev.vars.example')).toBe(false);
 });
 
@@ -39,10 +39,10 @@ test.each([
   ['build', [], /exiting now/],
   ['dev', ['--', '--port', '0'], /Ready on/],
 ])(
-  'finding 17: npm run %s sends no telemetry, and asks Cloudflare for nothing',
+  'npm run %s sends no telemetry and no request to Cloudflare',
   async (script, args, line) => {
     const asked: string[] = [];
-    // Everything that it would fetch goes through this proxy, which lets nothing through.
+    // All its requests go through this proxy, which rejects them.
     const proxy = createServer((_, response) => response.writeHead(502).end());
     proxy.on('connect', ({ url = '' }, socket) => {
       asked.push(url);
@@ -57,7 +57,7 @@ test.each([
     const proxied = { HTTPS_PROXY: url, https_proxy: url, HTTP_PROXY: url, http_proxy: url, NO_PROXY: '' };
     const child = spawn('npm', ['run', script, ...args], {
       cwd: ROOT,
-      // A home of its own, where nobody has said no to telemetry; a group of its own, to end all of it.
+      // An empty home directory, in which telemetry is not turned off; a process group, to end all processes.
       env: { ...env, ...proxied, HOME: home, XDG_CONFIG_HOME: home },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true,
@@ -81,11 +81,11 @@ async function untilSaid({ stdout, stderr }: ChildProcess, wanted: RegExp): Prom
   });
 }
 
-test('npm ci says nothing of engines: the scripts run on the Node that it installs', () => {
+test('npm ci prints no engine warning: the scripts run on the Node that it installs', () => {
   const { status, stderr } = spawnSync('npm', ['ci', '--dry-run', '--ignore-scripts', '--offline'], {
     cwd: ROOT,
     encoding: 'utf8',
-    // The system's Node, which may be an older one, comes first in a newcomer's shell.
+    // In a new shell, the system's Node comes first in PATH, and it may be older.
     env: { ...process.env, PATH: `/usr/bin:${process.env.PATH}` },
   });
   expect([status, stderr.match(/EBADENGINE/g)]).toEqual([0, null]);

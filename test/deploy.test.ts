@@ -1,4 +1,4 @@
-/** What Cloudflare's deploy button reads of the repository: secrets, descriptions and bindings. */
+/** Tests the files that Cloudflare's deploy button reads: secrets, descriptions and bindings. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -32,12 +32,12 @@ test('W3 .dev.vars.example names every secret, without values', () => {
   expect(named.map(([, , value]) => value).join('')).toBe('');
 });
 
-test('W3 the deploy button asks only for secrets that every deployment needs', () => {
+test('W3 the deploy button prompts only for secrets that every deployment needs', () => {
   const asked = [...example.matchAll(/^([A-Z][A-Z0-9_]*)=/gm)].map(([, name]) => name);
   expect(asked).toEqual(['ADMIN_TOKEN']);
 });
 
-test('W3 package.json describes every secret and every binding that wrangler.toml makes', () => {
+test('W3 package.json describes every secret and every binding in wrangler.toml', () => {
   const stores = objectsOf(config.kv_namespaces).map(({ binding }) => textOf(binding));
   const objects = objectsOf(config.durable_objects.bindings).map(({ name }) => textOf(name));
   const lacking = secrets()

@@ -1,4 +1,4 @@
-/** The shell and TypeScript examples of README and getting-started run against the demo, in their order, as they stand there. */
+/** Runs the shell and TypeScript examples of README and getting-started against the demo, unchanged and in order. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -70,7 +70,7 @@ const documents = await Promise.all(
 
 describe.each(documents)('%s', (path, examples) => {
   test.each(examples.map((example) => [example.line, example] as const))(
-    'the example in line %i exits with 0 and prints no error that the document does not show',
+    'the example in line %i exits with 0 and prints only errors that the document shows',
     async (line, { language, code }) => {
       const file = join(folder, `${path.replace(/\W/g, '-')}-${line}.${language === 'ts' ? 'mts' : 'sh'}`);
       await writeFile(file, code);
@@ -81,7 +81,7 @@ describe.each(documents)('%s', (path, examples) => {
         timeout: EXAMPLE_LIMIT_MS,
       });
       expect(stdout).not.toBe('');
-      // An example may show an error: then its document names the code.
+      // An example may show an error. Then its document names the code.
       const codes = [...stdout.matchAll(/"error":\{[^}]*"code":"(\w+)"/g)].map(([, code]) => code);
       const text = await readFile(join(ROOT, path), 'utf8');
       expect(codes.filter((code) => !text.includes(code ?? ''))).toEqual([]);

@@ -1,4 +1,4 @@
-/** The documents: links and anchors resolve, every rule of the contract has a test, and every code names a rule. */
+/** Tests the documents: links and anchors resolve, every rule of the contract has a test, and every code names a rule. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -14,7 +14,7 @@ const documents = [
     .map((path) => join('docs', path)),
 ].map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }));
 
-/** Text without fenced code, in which `#` begins a comment and brackets are no links. */
+/** Text without fenced code, where `#` begins a comment and brackets are not links. */
 function prose(text: string): string {
   return text.replace(/^( *)```[\s\S]*?^\1```/gm, '');
 }
@@ -35,7 +35,7 @@ function anchorsOf(text: string): ReadonlySet<string> {
 const anchors = new Map(documents.map(({ path, text }) => [path, anchorsOf(text)]));
 
 describe.each(documents.map((document) => [document.path, document] as const))('%s', (path, { text }) => {
-  test('links to files and anchors that exist', () => {
+  test('links only to existing files and anchors', () => {
     const links = [...prose(text).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link);
     const broken = links.filter((link) => {
       if (/^[a-z]+:/.test(link)) return false;
@@ -106,11 +106,11 @@ function testFiles(): { path: string; text: string }[] {
   return ['test', 'tools', 'bench'].flatMap((folder) => filesBelow(folder, /\.test\.ts$/));
 }
 
-/** Test titles, in which a code names the rule that the test holds. */
+/** Test titles. A code in a title names the tested rule. */
 const TITLE = /(?:test|it|describe)[.(].*/g;
 
 test('every code in a comment or a test title is a rule of docs/contract', () => {
-  // In comments a code stands in brackets, alone or in a list: (C4), (R1-R3), (A7, I7).
+  // In comments codes are in brackets, alone or in a list: (C4), (R1-R3), (A7, I7).
   const inComment = /\(([A-Z]\d{1,2}(?:(?:, |-| )[A-Z]\d{1,2})*)\)/g;
   const named = [
     ...filesBelow('src', /\.tsx?$/).flatMap(({ path, text }) =>
@@ -125,10 +125,10 @@ test('every code in a comment or a test title is a rule of docs/contract', () =>
   const unknown = named.flatMap(({ path, codes }) =>
     (codes.match(/[A-Z]\d{1,2}/g) ?? []).filter((code) => !rules.has(code)).map((code) => `${path}: ${code}`),
   );
-  expect(unknown, 'add the rule to docs/contract, or mend the code').toEqual([]);
+  expect(unknown, 'add the rule to docs/contract, or correct the code').toEqual([]);
 });
 
-test('every rule of the contract is named by a test', () => {
+test('every rule of the contract is named in a test title', () => {
   const titles = testFiles().flatMap(({ text }) => text.match(TITLE) ?? []);
   const named = new Set([...titles.join('\n').matchAll(/\b[A-Z]\d{1,2}\b/g)].map(([rule]) => rule));
   for (const fixture of fixtures) for (const rule of fixture.rules) named.add(rule);

@@ -1,4 +1,4 @@
-/** Code rules that can be checked on the sources. */
+/** Checks rules for the source code: layers, header comments, types and purity. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -9,18 +9,18 @@ const SRC = join(import.meta.dirname, '..', 'src');
 interface Source {
   /** Below `src/`, with slashes. */
   readonly path: string;
-  /** The folder, or the file itself where it lies at the root. */
+  /** The folder, or the file itself at the root. */
   readonly layer: string;
   readonly text: string;
-  /** Without comments, the contents of strings, and the text of JSX. */
+  /** The code without comments, contents of strings and text of JSX. */
   readonly code: string;
-  /** The paths below `src/` that it imports, and those of which it takes types alone. */
+  /** The paths below `src/` that it imports, and those from which it only imports types. */
   readonly imports: readonly string[];
   readonly typeImports: readonly string[];
 }
 
 const sources = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
-  // One file is generated: `npm run page` writes it, and a test holds it against its sources.
+  // `npm run page` generates one file. Another test compares it with its sources.
   .filter((path) => /\.tsx?$/.test(path) && path !== 'dashboard/page/document.ts')
   .map(readSource);
 
@@ -117,20 +117,20 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'index.ts': ['ledger', 'deployed.ts'],
 };
 
-/** What a layer may take types of, besides: nothing of them is in what is built of it. */
+/** Further layers from which a layer may import types, which leave no trace in the build. */
 const TYPES: Readonly<Record<string, readonly string[]>> = {
-  // The page reads what the API answers.
+  // The page reads the API's responses.
   dashboard: ['metering', 'api'],
   http: ['api'],
-  // What it implements: the admission of completions.
+  // The ledger implements the admission of completions.
   ledger: ['completion'],
   'gateway.ts': ['completion'],
   'environment.ts': ['ledger'],
 };
 
-/** Parts that the gateway wires in: everything else works without their code, and declares the interfaces that it needs of them. */
+/** Optional parts that the gateway connects. All other code works without them and declares the interfaces that it needs. */
 const FEATURES = ['dashboard', 'ledger', 'origin-proxy', 'tracing'];
-/** What wires them in. */
+/** The files that connect the features. */
 const WIRING = ['gateway.ts', 'environment.ts', 'types.ts', 'weir.ts', 'deployed.ts', 'index.ts'];
 
 const PURE_LAYERS = ['shared', 'canonical', 'stream', 'protocols', 'request-translation'];
@@ -138,9 +138,9 @@ const IMPURE =
   /\b(Request|Response|fetch|env|KVNamespace|console|setTimeout|setInterval|crypto|performance)\b|Date\.now|Math\.random/;
 
 describe.each(sources.map((source) => [source.path, source] as const))('src/%s', (_, source) => {
-  test('imports only from layers below its own', () => {
+  test('imports only from lower layers', () => {
     const allowed = LAYERS[source.layer];
-    expect(allowed, `${source.layer} has no place in the layer table`).toBeDefined();
+    expect(allowed, `${source.layer} is missing in the layer table`).toBeDefined();
     const layersOf = (paths: readonly string[]) =>
       paths.map((path) => path.split('/')[0] ?? path).filter((layer) => layer !== source.layer);
     expect(layersOf(source.imports).filter((layer) => !allowed?.includes(layer))).toEqual([]);
@@ -148,7 +148,7 @@ describe.each(sources.map((source) => [source.path, source] as const))('src/%s',
     expect(layersOf(source.typeImports).filter((layer) => !typesOf.includes(layer))).toEqual([]);
   });
 
-  test('describes itself in one sentence at its top', () => {
+  test('begins with a one-sentence description', () => {
     expect(source.text).toMatch(/^\/\*\*[^@]+?\*\/\n/);
   });
 
@@ -163,7 +163,7 @@ describe.each(sources.map((source) => [source.path, source] as const))('src/%s',
   });
 
   test.runIf(source.layer !== 'providers' && !source.path.startsWith('metering/pricing/'))(
-    "names no provider: a provider's deviations and its prices live in its own file",
+    "names no provider: a provider's deviations and prices belong in its own file",
     () => {
       const named = PROVIDERS.filter(({ id, name }) =>
         new RegExp(`['"\`](${id}|${name})['"\`]`).test(source.text),

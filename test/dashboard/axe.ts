@@ -1,4 +1,4 @@
-/** Holds what is on the screen against the rules of axe-core. */
+/** Checks the visible page against the rules of axe-core. */
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 
@@ -7,7 +7,7 @@ interface Violation {
   readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
 }
 
-/** What it finds, in a line each; empty where there is nothing. */
+/** The violations, one line each. */
 export async function violationsOf(page: Page): Promise<string[]> {
   if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(axe.source);
   const { violations } = await page.evaluate<{ readonly violations: readonly Violation[] }>(
@@ -18,7 +18,7 @@ export async function violationsOf(page: Page): Promise<string[]> {
   );
 }
 
-/** Whether something is wider than the window. */
+/** Whether an element is wider than the window. */
 export async function overflows(page: Page): Promise<boolean> {
   return page.evaluate<boolean>('document.documentElement.scrollWidth > innerWidth');
 }

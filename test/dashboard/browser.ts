@@ -1,4 +1,4 @@
-/** A real Chromium for tests of the page, and a gateway with records for it to show (D9). */
+/** Starts Chromium for tests of the page, and watches the page for errors (D9). */
 import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 
@@ -9,7 +9,7 @@ if (!hasChromium)
     `No Chromium at ${EXECUTABLE}: the tests of the page are skipped (apt-get install chromium)\n`,
   );
 
-/** Without these, Chromium calls home. */
+/** Without these flags, Chromium contacts Google. */
 const FLAGS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -31,11 +31,11 @@ export interface Look {
   readonly timezone?: string;
 }
 
-/** A page that is watched: what its console says, what its policy forbids, and what it asks for elsewhere. */
+/** A page with its problems: console messages, violations of its security policy, and requests to other hosts. */
 export interface Watched {
   readonly page: Page;
   readonly context: BrowserContext;
-  /** Everything that should not be; refused calls of the API excepted, which Chromium logs, too. */
+  /** All problems, except failed API calls, which Chromium also logs. */
   readonly complaints: string[];
 }
 
@@ -70,7 +70,7 @@ export async function signIn(page: Page, token: string): Promise<void> {
   await page.getByRole('navigation').waitFor();
 }
 
-/** Until nothing is being loaded. */
+/** Waits until nothing is loading. */
 export async function settle(page: Page): Promise<void> {
   await page.locator('[aria-busy=true], .loading, .chart.waiting').first().waitFor({ state: 'detached' });
 }

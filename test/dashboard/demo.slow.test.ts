@@ -1,4 +1,4 @@
-/** What the demo gives its page to show (D8). */
+/** Tests the sample records of the demo's dashboard (D8). */
 import { expect, test } from 'vitest';
 import { fillDemo } from '../../tools/simulator/demo-fill.ts';
 import { objectOf, objectsOf } from '../../tools/simulator/json.ts';
@@ -8,7 +8,7 @@ import { ADMIN } from './filled.ts';
 
 const DAY_MS = 86_400_000;
 
-test('D8 the demo’s records: a few hundred of the last days, of every ending, under keys whose names say that they are made up', async () => {
+test('D8 the demo has a few hundred records of the last days with every status, under keys whose names say that they are made up', async () => {
   await using gateway = await startGateway({
     entrypoint: '../../tools/simulator/filled-worker.ts',
     vars: { AUTH: 'keys' },

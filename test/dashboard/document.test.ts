@@ -1,4 +1,4 @@
-/** The document that the Worker serves: built from its sources, small, and locked up by its headers (D1, D2). */
+/** Tests the document that the Worker serves: built from its sources, small, and restricted by its headers (D1, D2). */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,16 +20,16 @@ function hashesOf(tag: 'script' | 'style'): string[] {
   return texts.map((text) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`);
 }
 
-test('D1 the module under Git is what its sources build: otherwise run npm run page', {
+test('D1 the committed module is the build of its sources: otherwise run npm run page', {
   timeout: 120_000,
 }, async () => {
   expect(await readFile(GENERATED, 'utf8')).toBe(await buildPage());
 });
 
-/** The licences of what it contains of others, which it must carry. */
+/** The licences of third-party code, which the document must contain. */
 const LICENCES = /<!--.*?-->/gs;
 
-test('D1 the document: at most 25 KB gzip and its licences, one script, one style, and no address of anything else', () => {
+test('D1 the document has at most 25 KB gzip besides its licences, one script, one style, and no other URL', () => {
   expect(gzipSync(DOCUMENT.replace(LICENCES, '')).length).toBeLessThanOrEqual(MAX_GZIP_BYTES);
   expect(gzipSync(DOCUMENT).length).toBeLessThanOrEqual(MAX_GZIP_BYTES + MAX_LICENCES_GZIP_BYTES);
   expect(hashesOf('script')).toHaveLength(1);
@@ -39,13 +39,13 @@ test('D1 the document: at most 25 KB gzip and its licences, one script, one styl
   expect(markup).not.toMatch(/ on[a-z]+=| style=/);
 });
 
-test('finding 20: the document has the whole licence of Preact, which its script contains, and of nothing else', async () => {
+test('the document has the complete licence of Preact, the only third-party code in its script', async () => {
   const licence = await readFile(join(ROOT, 'node_modules/preact/LICENSE'), 'utf8');
   expect(DOCUMENT.match(LICENCES)).toEqual([`<!--\nThis page contains preact:\n\n${licence.trim()}\n-->`]);
   expect(licence).toMatch(/Copyright \(c\) 2015-present Jason Miller\s+Permission is hereby granted/);
 });
 
-test('D2 the script makes no markup out of texts', () => {
+test('D2 the script creates no markup from strings', () => {
   expect(DOCUMENT).not.toMatch(/innerHTML|insertAdjacentHTML|document\.write|outerHTML|eval\(|new Function/);
 });
 
@@ -56,7 +56,7 @@ describe('GET /dashboard', () => {
   });
   afterAll(() => gateway[Symbol.asyncDispose]());
 
-  test('D1 D2 below BASE_PATH: the document, for anyone, kept by nobody, framed by nobody', async () => {
+  test('D1 D2 below BASE_PATH: the document is public, not cached, and cannot be framed', async () => {
     const response = await gateway.fetch('/llm/dashboard');
     expect(response.status).toBe(200);
     expect(await response.text()).toBe(DOCUMENT);
@@ -87,7 +87,7 @@ describe('GET /dashboard', () => {
     expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET']);
   });
 
-  test('D2 the answer is the same whether there is an ADMIN_TOKEN or not', async () => {
+  test('D2 the response is the same with and without ADMIN_TOKEN', async () => {
     const facts = async () => {
       const response = await gateway.fetch('/llm/dashboard');
       const headers = [...response.headers].filter(

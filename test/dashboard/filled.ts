@@ -1,4 +1,4 @@
-/** A gateway with keys and with records of two weeks, for the page to show. */
+/** Starts a gateway with keys and sample records of two weeks, for tests of the page. */
 
 import { type DemoKey, demoRecords, fill } from '../../tools/simulator/demo-records.ts';
 import { decodeObject, type JsonObject, textOf } from '../../tools/simulator/json.ts';
@@ -14,7 +14,7 @@ export interface NewGatewayKey {
 export interface Filled extends AsyncDisposable {
   readonly gateway: Gateway;
   readonly page: string;
-  /** With a budget and limits, and two with none. */
+  /** One key with a budget and limits, and two without. */
   readonly keys: readonly [web: NewGatewayKey, agents: NewGatewayKey, evals: NewGatewayKey];
 }
 

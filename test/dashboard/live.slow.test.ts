@@ -1,4 +1,4 @@
-/** The live view in a real Chromium: two streams side by side, what they say told apart, errors, and the stop (D6, D9). */
+/** Tests the live view in Chromium: two streams side by side, their parts, errors, and the stop button (D6, D9). */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ADMIN_TOKEN } from '../e2e/gateway.ts';
@@ -37,7 +37,7 @@ describe.runIf(hasChromium)('the live view', () => {
     { theme: 'light', width: 1280 },
     { theme: 'dark', width: 360 },
   ])(
-    'D6 D9 two models side by side ($theme, $width): text and reasoning apart, every frame, usage and cost',
+    'D6 D9 two models side by side ($theme, $width): separate text and reasoning, every frame, usage and cost',
     async (look) => {
       const { page, context, complaints } = await ask(FLASH, SMALL, look);
       await send(page);
@@ -68,12 +68,12 @@ describe.runIf(hasChromium)('the live view', () => {
     },
   );
 
-  test('D6 a frame opens to its JSON, and the record of the request is one click away', async () => {
+  test('D6 a frame expands to its JSON, and a link leads to the record of the request', async () => {
     const { page, context } = await ask(FLASH);
     await send(page);
     await passthrough(page, FLASH).getByText('Finished (stop)').waitFor();
     const frame = page.locator('.frame button').last();
-    // What every frame has alike is left out of its line.
+    // A frame's line omits the keys that all frames share.
     expect(await frame.innerText()).toMatch(/^… "choices":\[\],"usage"/);
     await frame.click();
     expect(await frame.innerText()).toMatch(/\n {2}"object": "chat\.completion\.chunk",\n/);
@@ -82,7 +82,7 @@ describe.runIf(hasChromium)('the live view', () => {
     await context.close();
   });
 
-  test('D6 the admin asks with a key of the page’s own, which expires in an hour; a second prompt makes no other', async () => {
+  test('D6 the admin’s requests use a key that the page creates for an hour; a second prompt reuses it', async () => {
     const { page, context } = await ask(FLASH);
     const liveKeys = async () => {
       const response = await filled.gateway.fetch('/admin/keys', { headers: ADMIN });
@@ -104,7 +104,7 @@ describe.runIf(hasChromium)('the live view', () => {
     await context.close();
   });
 
-  test('D6 tool calls are told apart, with their names and arguments', async () => {
+  test('D6 tool calls are shown separately, with their names and arguments', async () => {
     const { page, context } = await ask(SMALL);
     await page.getByText('More of the request').click();
     const parameters = { type: 'object', properties: { gate: { type: 'string' } } };
@@ -118,7 +118,7 @@ describe.runIf(hasChromium)('the live view', () => {
     await context.close();
   });
 
-  test('D6 a stream that is cut looks like an error, after the text that came', async () => {
+  test('D6 a truncated stream shows an error after the received text', async () => {
     const { page, context, complaints } = await ask(`${FLASH}:cut`);
     await send(page);
     const cut = passthrough(page, `${FLASH}:cut`);
@@ -131,7 +131,7 @@ describe.runIf(hasChromium)('the live view', () => {
     await context.close();
   });
 
-  test('D6 a refusal before the stream shows the error of the API', async () => {
+  test('D6 an error before the stream shows the message of the API', async () => {
     const { page, context } = await ask(`${FLASH}:status-500`);
     await send(page);
     const alert = await passthrough(page, `${FLASH}:status-500`).getByRole('alert').innerText();
@@ -139,7 +139,7 @@ describe.runIf(hasChromium)('the live view', () => {
     await context.close();
   });
 
-  test('D6 the stop ends the upstream, and the record says that it was cancelled', async () => {
+  test('D6 the stop button ends the upstream, and the record is cancelled', async () => {
     const model = `${FLASH}:stall-mid`;
     const { page, context } = await ask(model);
     const asked = filled.gateway.simulator.requests.length;
@@ -161,7 +161,7 @@ describe.runIf(hasChromium)('the live view', () => {
     await context.close();
   });
 
-  test('D6 what is asked is what the field shows, by Enter, by a click and by Ctrl+Enter or Cmd+Enter', async () => {
+  test('D6 the request has the model in the field, sent by Enter, a click, Ctrl+Enter or Cmd+Enter', async () => {
     const { page, context, complaints } = await ask('');
     const model = page.getByLabel('Model', { exact: true });
     const ways: readonly (readonly [id: string, act: () => Promise<void>])[] = [
@@ -185,7 +185,7 @@ describe.runIf(hasChromium)('the live view', () => {
     await context.close();
   });
 
-  test('D6 a name that is typed while a stream runs stays, and a second Enter does not ask twice', async () => {
+  test('D6 a name that is typed during a stream is kept, and a second Enter sends no second request', async () => {
     const { page, context } = await ask(`${FLASH}:stall-mid`);
     const model = page.getByLabel('Model', { exact: true });
     await send(page);
@@ -207,7 +207,7 @@ describe.runIf(hasChromium)('the live view', () => {
     await context.close();
   });
 
-  test('D6 a key asks with itself; what it may not use is refused in words', async () => {
+  test('D6 a signed-in key uses itself; a forbidden model shows an error message', async () => {
     const [web] = filled.keys;
     const { page, context } = await ask('openai/gpt-4o-mini', '', {}, web.token);
     await send(page);

@@ -1,4 +1,4 @@
-/** Every state of the page that is not its best, and hostile data, in a real Chromium (D2, D7, D9). */
+/** Tests the page's empty, loading and error states and hostile data, in Chromium (D2, D7, D9). */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { UsageRecord } from '../../src/metering/record.ts';
@@ -16,7 +16,7 @@ const LONG = 'm'.repeat(200);
 
 const NOWHERE = { x: -1, y: -1, width: 0, height: 0 };
 
-/** Three hours ago, each a millisecond later. */
+/** Records of three hours ago, one per millisecond. */
 function recordsOf(some: readonly Partial<UsageRecord>[]): UsageRecord[] {
   const from = Date.now() - 3 * HOUR_MS;
   return some.map((fields, n) => record({ time: new Date(from + n).toISOString(), ...fields }, n));
@@ -44,7 +44,7 @@ describe.runIf(hasChromium)('states', () => {
     await gateway[Symbol.asyncDispose]();
   });
 
-  test('D2 D7 a wrong token: refused in words, whichever it was; and no sign-in without a connection', async () => {
+  test('D2 D7 a wrong token of any kind shows a message, and so does a sign-in without a connection', async () => {
     const field = page.getByLabel('Admin token or gateway key');
     for (const token of ['not-the-token', `weir_${'0'.repeat(64)}`]) {
       await field.fill(token);
@@ -59,7 +59,7 @@ describe.runIf(hasChromium)('states', () => {
     expect(complaints).toEqual([]);
   });
 
-  test('D1 D7 nothing yet, below BASE_PATH: each view says what will be there, and that records take a minute', async () => {
+  test('D1 D7 without data, below BASE_PATH: each view says what it will show, and that records take a minute', async () => {
     await signIn(page, ADMIN_TOKEN);
     await page.getByText('No requests in this range').waitFor();
     expect(await page.locator('main').innerText()).toContain('within a minute');
@@ -76,7 +76,7 @@ describe.runIf(hasChromium)('states', () => {
     expect(complaints).toEqual([]);
   });
 
-  test('D7 a range that is too large: what is too large and what to do', async () => {
+  test('D7 a range that is too large: the message names the problem and a solution', async () => {
     await page.goto(url('#/overview?from=2020-01-01&to=2026-11-22'));
     await page.getByText('This range is too large').waitFor();
     expect(await page.getByRole('alert').innerText()).toMatch(/At most 366 days/);
@@ -85,7 +85,7 @@ describe.runIf(hasChromium)('states', () => {
     await page.getByText('No requests in this range').waitFor();
   });
 
-  test('D7 the days of "24 h" are those that it covers, also across midnight', async () => {
+  test('D7 the day fields of "24 h" are the covered days, also across midnight', async () => {
     for (const now of ['2026-11-22T14:02:00Z', '2026-11-22T23:30:00Z', '2026-11-23T00:10:00Z']) {
       const own = await open(browser, url());
       await own.page.clock.setFixedTime(now);
@@ -104,7 +104,7 @@ describe.runIf(hasChromium)('states', () => {
   });
 
   test.each(['overview', 'requests'])(
-    'D7 an impossible range of the %s says so, and keeps what was chosen',
+    'D7 an impossible range of the %s shows a message and keeps the input',
     async (view) => {
       const own = await open(browser, url(`#/${view}?from=2026-11-20&to=2026-11-21`));
       await signIn(own.page, ADMIN_TOKEN);
@@ -129,7 +129,7 @@ describe.runIf(hasChromium)('states', () => {
     },
   );
 
-  test('D5 Change and Revoke are in sight at every width, of keys with the README’s limits', async () => {
+  test('D5 Change and Revoke are visible at every width, for keys with the README’s limits', async () => {
     const fields = {
       models: ['deepseek/*', 'mistral/*'],
       expires_at: '2999-01-01T00:00:00Z',
@@ -147,7 +147,7 @@ describe.runIf(hasChromium)('states', () => {
       for (const label of ['Change', 'Revoke']) {
         const button = own.page.getByRole('button', { name: `${label} team-a` });
         await button.waitFor();
-        // Playwright would scroll to it: this looks where a reader would click.
+        // Playwright would scroll to the button. This checks the position without scrolling.
         const { x, y, width: wide, height } = (await button.boundingBox()) ?? NOWHERE;
         for (const at of [x + 2, x + wide - 2]) {
           const seen = await own.page.evaluate<string | null>(
@@ -164,7 +164,7 @@ describe.runIf(hasChromium)('states', () => {
       await gateway.fetch(`/llm/admin/keys/${id}`, { method: 'DELETE', headers: ADMIN });
   });
 
-  test('K4 D5 the form offers the units that exist, and says what keeps a key from being of use', async () => {
+  test('K4 D5 the form offers the existing units, and warns about keys that cannot be used', async () => {
     const own = await open(browser, url('#/keys'));
     await signIn(own.page, ADMIN_TOKEN);
     await own.page.getByRole('button', { name: 'New key' }).click();
@@ -195,7 +195,7 @@ describe.runIf(hasChromium)('states', () => {
     await own.context.close();
   });
 
-  test('D7 while it loads, the page says so; offline it says so, and goes on when it is asked to', async () => {
+  test('D7 the page shows that it is loading or offline, and Try again continues', async () => {
     const held = Promise.withResolvers<void>();
     await page.route('**/v1/usage?*', async (route) => {
       await held.promise;
@@ -217,7 +217,7 @@ describe.runIf(hasChromium)('states', () => {
     expect(complaints).toEqual([]);
   });
 
-  test('D7 a key that is revoked while it is signed in: sign out, and in again', async () => {
+  test('D7 a key that is revoked while signed in: the page offers to sign out', async () => {
     const key = await makeKey(gateway, { name: 'short-lived' }, '/llm');
     const own = await open(browser, url());
     await signIn(own.page, key.token);
@@ -230,7 +230,7 @@ describe.runIf(hasChromium)('states', () => {
     await own.context.close();
   });
 
-  test('D7 numbers and times are in the reader’s locale, and times name their zone', async () => {
+  test('D7 numbers and times use the reader’s locale, and times have their zone', async () => {
     await fill(`${gateway.url}`, recordsOf([{ prompt_tokens: 1_234_567, total_tokens: 1_234_572 }]));
     const own = await open(browser, url('#/requests'), { locale: 'de-DE', timezone: 'Asia/Tokyo' });
     await signIn(own.page, ADMIN_TOKEN);
@@ -241,7 +241,7 @@ describe.runIf(hasChromium)('states', () => {
     await own.context.close();
   });
 
-  test('D4 a request of another protocol: the provider’s own finish word in plain words, and who asked how', async () => {
+  test('D4 a request of another protocol: the record explains the provider’s finish reason and names caller and protocol', async () => {
     const fields = {
       client: 'messages',
       finish_reason: 'end_turn',
@@ -263,7 +263,7 @@ describe.runIf(hasChromium)('states', () => {
     await own.context.close();
   });
 
-  test('D9 hostile names, codes and models are shown as text, and break no layout', {
+  test('D9 hostile names, codes and models are shown as text and don’t break the layout', {
     timeout: 60_000,
   }, async () => {
     const name = `${MARKUP} ${RIGHT_TO_LEFT}`;
@@ -311,10 +311,10 @@ describe.runIf(hasChromium)('states', () => {
     }
   });
 
-  test('D3 D9 ten thousand groups: the dearest first, the rest when asked for, and undivided bars', async () => {
+  test('D3 D9 ten thousand groups: the most expensive first, the others on request, and undivided bars', async () => {
     const own = await open(browser, url());
     await signIn(own.page, ADMIN_TOKEN);
-    // What the API answers to that many groups is its own tests' matter.
+    // The API's response to this many groups has its own tests.
     await own.page.route('**/v1/usage?*', async (route) => {
       const query = new URL(route.request().url()).searchParams;
       const by = query.get('group_by');

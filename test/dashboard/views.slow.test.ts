@@ -1,4 +1,4 @@
-/** Each view of the page in a real Chromium, in both themes and at two widths, over both ledgers (D3, D4, D5, D9). */
+/** Tests each view of the page in Chromium, with both themes, two widths and both ledgers (D3, D4, D5, D9). */
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { objectsOf } from '../../tools/simulator/json.ts';
@@ -17,7 +17,7 @@ const LOOKS: readonly Look[] = [
   { theme: 'dark', width: 360 },
 ];
 
-/** The headline's number of requests. */
+/** The number of requests in the heading. */
 function requestsOf(page: Page): Locator {
   const link = page.getByRole('link', { name: 'Requests', exact: true });
   return page.locator('.figures > div', { has: link }).locator('.value');
@@ -50,7 +50,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
       ['live', '#/live', '.empty'],
     ];
 
-    test('D2 D9 the sign-in, then every view: nothing on the console, no violation, nothing too wide', async () => {
+    test('D2 D9 the sign-in and every view: no console message, no violation, no overflow', async () => {
       const { page, context, complaints } = await open(browser, filled.page, look);
       expect(await violationsOf(page)).toEqual([]);
       await signIn(page, ADMIN_TOKEN);
@@ -65,7 +65,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
       await context.close();
     });
 
-    test('D4 D5 D9 what opens above a view: a record, the form of a new key, the question before a revocation', async () => {
+    test('D4 D5 D9 dialogs: a record, the form of a new key, the confirmation of a revocation', async () => {
       const { page, context, complaints } = await signedIn(look, '#/requests?range=30d&status=failed');
       await page.locator('tbody tr a').first().click();
       await page.locator('dialog .facts').waitFor();
@@ -87,7 +87,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     });
   });
 
-  test('D3 the figures are the API’s, and the table has every model with its share, the dearest first', async () => {
+  test('D3 the figures are the API’s, and the table has every model with its share, the most expensive first', async () => {
     const { page, context } = await signedIn({}, '#/overview?range=30d');
     await settle(page);
     expect(await requestsOf(page).innerText()).toBe(String(RECORDS));
@@ -100,7 +100,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await context.close();
   });
 
-  test('D3 the last hours, over all keys and of one: the requests that the list has of that time', async () => {
+  test('D3 the last hours, for all keys and for one: the same requests as in the list', async () => {
     const { page, context, complaints } = await signedIn({}, '#/overview?range=24h&by=key');
     const [{ id }] = filled.keys;
     const counts: number[] = [];
@@ -123,7 +123,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await context.close();
   });
 
-  test('D3 D4 the failures of a model: its number leads to as many requests', async () => {
+  test('D3 D4 the number of a model’s failures links to a list with that many requests', async () => {
     const { page, context } = await signedIn({}, '#/overview?range=30d&by=model');
     const row = page.locator('tr', { hasText: 'deepseek/deepseek-flash' });
     const failed = row.locator('a[href*="timed_out"]');
@@ -135,7 +135,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await context.close();
   });
 
-  test('D3 D9 at 360 pixels names that begin alike can be told apart', async () => {
+  test('D3 D9 at 360 pixels, names with the same beginning are distinguishable', async () => {
     const { page, context } = await signedIn({ width: 360 }, '#/overview?range=30d&by=model');
     await page.locator('tbody tr').first().waitFor();
     const cut = await page.evaluate<number>(
@@ -145,7 +145,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await context.close();
   });
 
-  test('D3 range, metric, grouping and filters are in the URL: the same view for whoever gets it', async () => {
+  test('D3 range, metric, grouping and filters are in the URL, which gives the same view to others', async () => {
     const { page, context } = await signedIn({}, '#/overview?range=30d');
     await page.getByLabel('By').selectOption('provider');
     await page.getByRole('link', { name: 'deepseek', exact: true }).click();
@@ -167,7 +167,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await other.context.close();
   });
 
-  test('D7 an impossible range after one with records: the API is asked nothing', async () => {
+  test('D7 an impossible range after one with records: no API call', async () => {
     const { page, context } = await signedIn({}, '#/overview?range=30d');
     await page.locator('.bar rect').first().waitFor({ state: 'attached' });
     await settle(page);
@@ -181,7 +181,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await context.close();
   });
 
-  test('D3 the chart by keyboard: the arrow keys tell each bar in words', async () => {
+  test('D3 the chart by keyboard: the arrow keys describe each bar', async () => {
     const { page, context } = await signedIn({}, '#/overview?range=30d&by=provider');
     await page.locator('.bar rect').first().waitFor({ state: 'attached' });
     await page.getByRole('group', { name: /arrow keys/ }).focus();
@@ -190,7 +190,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await context.close();
   });
 
-  test('D4 the list goes on when it is scrolled, and a record says in plain words how it ended', async () => {
+  test('D4 the list loads more when it is scrolled, and a record describes how it ended', async () => {
     const { page, context } = await signedIn({}, '#/requests?range=30d');
     await page.locator('tbody tr').nth(49).waitFor();
     await page.mouse.move(600, 400);
@@ -207,7 +207,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await context.close();
   });
 
-  test('D4 a request is found by its id, and one that has no record says so', async () => {
+  test('D4 a request is found by its id, and an id without a record shows a message', async () => {
     const { page, context } = await signedIn({}, '#/requests?range=30d');
     const link = page.locator('tbody tr a').nth(7);
     const id = /id=([0-9a-f-]+)/.exec((await link.getAttribute('href')) ?? '')?.[1] ?? '';
@@ -221,7 +221,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await context.close();
   });
 
-  test('D4 a search that is typed while the list is loading stays, and Enter searches for it', async () => {
+  test('D4 a search that is typed while the list loads is kept, and Enter starts it', async () => {
     const { page, context } = await signedIn({}, '#/overview?range=30d');
     const held = Promise.withResolvers<void>();
     await page.route('**/v1/usage/records?*', async (route) => {
@@ -241,7 +241,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await context.close();
   });
 
-  test('D5 a key is made and shown once, changed, and revoked after a question', async () => {
+  test('D5 a key is created and shown once, changed, and revoked after a confirmation', async () => {
     const { page, context, complaints } = await signedIn({}, '#/keys');
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.getByRole('button', { name: 'New key' }).click();
@@ -276,7 +276,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await context.close();
   });
 
-  test('D5 a budget that requests use up: what is spent of it shows when the keys are loaded again', async () => {
+  test('D5 a budget that requests use: reloading the keys shows what was spent', async () => {
     const { page, context } = await signedIn({}, '#/keys');
     const { token } = await makeKey(filled.gateway, { name: 'small', budget: { tokens: 1300 } });
     await page.getByRole('button', { name: 'Load again' }).click();
@@ -301,7 +301,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await context.close();
   });
 
-  test('D5 a field that the API refuses: its message, and the field that it is about', async () => {
+  test('D5 an invalid field: the API’s message at that field', async () => {
     const { page, context } = await signedIn({}, '#/keys');
     await page.getByRole('button', { name: 'New key' }).click();
     await page.getByLabel('Name').fill('bad');
@@ -313,7 +313,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await context.close();
   });
 
-  test('M6 refused requests: the tile counts them, and the table has each code and whose they were', async () => {
+  test('M6 refused requests: the tile counts them, and the table has each code with its key', async () => {
     const { id, token } = await makeKey(filled.gateway, { name: 'refused app' });
     const ask = (bearer: string) =>
       filled.gateway.post(
@@ -337,7 +337,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     expect(await violationsOf(page)).toEqual([]);
     await page.goto(`${filled.page}#/overview?range=24h`);
     await table.locator('tr', { hasText: 'invalid_api_key' }).filter({ hasText: 'unknown' }).waitFor();
-    // What was refused had no model yet.
+    // Refused requests have no model.
     await page.goto(`${filled.page}#/overview?range=24h&model=deepseek/deepseek-flash`);
     await expect.poll(() => tile.innerText()).toBe('–');
     expect(complaints).toEqual([]);
@@ -348,7 +348,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await own.context.close();
   });
 
-  test('D2 a gateway key sees its own use alone, and how it stands', async () => {
+  test('D2 a gateway key sees only its own usage and limits', async () => {
     const [web] = filled.keys;
     const { page, context, complaints } = await signedIn({}, '#/overview?range=30d', web.token);
     await settle(page);
@@ -363,7 +363,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await context.close();
   });
 
-  test('D2 the token is in memory alone, unless it is to be kept for this tab; signing out forgets it', async () => {
+  test('D2 the token is only in memory, unless it is kept for this tab; signing out removes it', async () => {
     const { page, context } = await signedIn();
     expect(await page.evaluate<number>('sessionStorage.length + localStorage.length')).toBe(0);
     expect(await context.cookies()).toEqual([]);

@@ -1,11 +1,11 @@
-/** An agent's work for the end-to-end tests: a task of five steps with two tools, done by real clients' own loops. */
+/** Agent loops of real clients for the end-to-end tests: a task of five steps with two tools. */
 import { createDeepSeek } from '@ai-sdk/deepseek';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { generateText, jsonSchema, type ModelMessage, stepCountIs, streamText, tool } from 'ai';
 import OpenAI from 'openai';
 import type { ChatCompletionMessageParam } from 'openai/resources/chat/completions';
 
-/** The simulator's models call tools in so many turns, two at once in the first, and then answer. */
+/** The simulator's models call tools in this many turns, two in the first, and then write text. */
 export const STEPS = 5;
 export const CALLS = STEPS + 1;
 const TASK = `steps:${STEPS} How high is the river, and what will it do?`;
@@ -16,18 +16,18 @@ const NAMES = ['gauge', 'forecast'] as const;
 export interface LoopResult {
   /** The text after the last step. */
   readonly text: string;
-  /** Results that the tools gave. */
+  /** The number of tool results. */
   readonly calls: number;
-  /** The conversation, in OpenAI's form, to go on with elsewhere. */
+  /** The conversation in OpenAI's form, to continue it elsewhere. */
   readonly messages: readonly ChatCompletionMessageParam[];
 }
 
 export interface Thoughtful {
-  /** The steps before which the model's reasoning came. */
+  /** The number of steps with reasoning. */
   readonly thoughts: number;
 }
 
-/** The `openai` SDK's own tool runner, which sends back nothing that OpenAI does not have: no reasoning, no signature. */
+/** The `openai` SDK's tool runner, which sends back only OpenAI's fields: no reasoning, no signature. */
 export async function runWithOpenAI(
   baseURL: string,
   model: string,
@@ -60,8 +60,8 @@ export async function runWithOpenAI(
 }
 
 /**
- * The `openai` SDK's stream helper, whose final message goes back as it is: of fields that the SDK does not know, such as reasoning and
- * its details, the message has the last fragment alone.
+ * The `openai` SDK's stream helper, whose final message is sent back unchanged. Of fields that the SDK does not know, such as reasoning and
+ * its details, the message has only the last fragment.
  */
 export async function runWithStreamHelper(baseURL: string, model: string): Promise<LoopResult> {
   const client = new OpenAI({ baseURL, apiKey: 'unused', maxRetries: 0 });
@@ -85,7 +85,7 @@ export async function runWithStreamHelper(baseURL: string, model: string): Promi
 const THOUGHTLESS = /gpt-4o|codestral/;
 
 /**
- * A loop by hand: the answer's message goes back whole. Streamed, its fragments are put together as OpenRouter's documents ask.
+ * A manual loop: each message is sent back complete. Stream fragments are joined as OpenRouter documents it.
  */
 export async function runByHand(
   baseURL: string,
@@ -98,7 +98,7 @@ export async function runByHand(
   let calls = 0;
   let thoughts = 0;
   for (let step = 0; step <= STEPS + 2; step++) {
-    // Some think, and sign, only where they are asked to; others refuse to be asked.
+    // Some models reason and sign only on request; others reject the request for it.
     const effort = THOUGHTLESS.test(model) ? {} : { reasoning_effort: 'high' as const };
     const body = { model, messages, tools, ...effort };
     const message = isStreamed
@@ -115,7 +115,7 @@ export async function runByHand(
   throw new Error('The loop did not end');
 }
 
-/** Beside OpenAI's own fields. */
+/** Fields that OpenAI does not have. */
 interface Reasoning {
   readonly reasoning_content?: string;
   readonly reasoning_details?: readonly unknown[];
@@ -164,7 +164,7 @@ interface FunctionCall {
 
 export type AiProvider = 'openai-compatible' | 'deepseek';
 
-/** The AI SDK's loop, streamed or not. */
+/** The AI SDK's loop, streaming or non-streaming. */
 export async function runWithAiSdk(
   baseURL: string,
   model: string,
@@ -194,7 +194,7 @@ export async function runWithAiSdk(
   return { text, calls, messages: [...options.messages, ...messages] };
 }
 
-/** Runs the AI SDK's loop to its end, streamed or not, and throws what a stream reported as its error. */
+/** Runs the AI SDK's loop to its end, streaming or non-streaming, and throws the error that a stream reports. */
 export async function askAiSdk(
   options: Parameters<typeof generateText>[0] & Parameters<typeof streamText>[0],
   isStreamed: boolean,

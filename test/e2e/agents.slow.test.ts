@@ -1,4 +1,4 @@
-/** Tests agents' tool loops of five steps with thinking and parallel calls (Q1-Q6): real clients × strict providers, and conversations that move. */
+/** Tests agents' tool loops of five steps with thinking and parallel calls (Q1-Q6): real clients × strict providers, and conversations that change their provider. */
 import Anthropic from '@anthropic-ai/sdk';
 import type OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -23,7 +23,7 @@ const gateway = await startGateway();
 afterAll(() => gateway[Symbol.asyncDispose]());
 const baseURL = `${gateway.url}/v1`;
 
-/** What each upstream was sent in the loop: no request of it was refused, and the last holds every step. */
+/** Expects that no request of the loop was rejected, and that the last one has every step. */
 function expectWholeLoop(requestsBefore: number): void {
   const requests = gateway.simulator.requests.slice(requestsBefore);
   expect(requests).toHaveLength(STEPS + 1);
@@ -34,7 +34,7 @@ function expectWholeLoop(requestsBefore: number): void {
 }
 
 describe.each([...MODELS, ...SIGNING])('the openai SDK, runTools streamed, at %s', (model) => {
-  test('Q2 Q3 five steps with parallel calls end in an answer', async () => {
+  test('Q2 Q3 five steps with parallel calls end with a text', async () => {
     const before = gateway.simulator.requests.length;
     const { text, calls } = await runWithOpenAI(baseURL, model);
     expect(calls).toBe(CALLS);
@@ -44,7 +44,7 @@ describe.each([...MODELS, ...SIGNING])('the openai SDK, runTools streamed, at %s
 });
 
 describe.each([...MODELS, ...SIGNING])('the openai SDK, its stream helper with an effort, at %s', (model) => {
-  test('A7 five steps with parallel calls end in an answer, though the thoughts come back in part', async () => {
+  test('A7 five steps with parallel calls end with a text, although only part of the reasoning is sent back', async () => {
     const before = gateway.simulator.requests.length;
     const { text, calls } = await runWithStreamHelper(baseURL, model);
     expect(calls).toBe(CALLS);
@@ -59,7 +59,7 @@ describe.each<[provider: AiProvider, isStreamed: boolean]>([
   ['deepseek', true],
 ])('the AI SDK, %s, streamed: %s', (provider, isStreamed) => {
   test.each([...MODELS, ...SIGNING])(
-    'Q2 Q3 %s: five steps with parallel calls end in an answer',
+    'Q2 Q3 %s: five steps with parallel calls end with a text',
     async (model) => {
       const before = gateway.simulator.requests.length;
       const { text, calls } = await runWithAiSdk(baseURL, model, provider, isStreamed);
@@ -70,7 +70,7 @@ describe.each<[provider: AiProvider, isStreamed: boolean]>([
   );
 });
 
-/** Over a client's route: the tools of these names in its own form, and a prompt that has the model call the first. */
+/** For each route: a request with tools of these names, and a prompt that makes the model call the first. */
 const ROUTES: Readonly<Record<string, (model: string, names: readonly string[]) => Fields>> = {
   '/v1/chat/completions': (model, names) => ({
     model,
@@ -90,7 +90,7 @@ const ROUTES: Readonly<Record<string, (model: string, names: readonly string[]) 
   }),
 };
 
-/** 93 characters, as Claude Code makes them of an MCP server's tools. */
+/** 93 characters, like the names that Claude Code gives to tools of MCP servers. */
 const LONG_NAMES = ['gauge', 'flows'].map((name) => `mcp__plugin_river_${'-'.repeat(69)}_${name}`);
 
 describe.each([
@@ -101,25 +101,28 @@ describe.each([
   'openrouter/moonshotai/kimi-k2.5',
   'gemini-compatible/gemini-3-flash',
   'gemini/gemini-3-flash-preview',
-])('Q1 tools with names of 93 characters and one beginning, at %s', (model) => {
+])('Q1 tools with names of 93 characters and the same beginning, at %s', (model) => {
   test.each(
     Object.keys(ROUTES).flatMap((path) => [
       [path, true],
       [path, false],
     ]),
-  )('%s, streamed %s: short at the provider, itself in the answer', async (path, stream) => {
-    const at = gateway.simulator.requests.length;
-    const body = ROUTES[String(path)]?.(model, LONG_NAMES) ?? {};
-    const text = await (await gateway.post(String(path), { ...body, stream })).text();
-    const { path: asked, body: sent } = await gateway.simulator.request(at);
-    expect(text).toMatch(new RegExp(`"name": ?"${LONG_NAMES[0]}"`));
-    // Where client and provider speak one dialect, the request passes as it is.
-    const isPassed = asked.endsWith('/responses');
-    expect(JSON.stringify(sent).includes(LONG_NAMES[0] ?? '')).toBe(isPassed);
-    if (!isPassed) expect(text).not.toMatch(/"mcp__plugin_river_-+_\w{9}"/);
-  });
+  )(
+    '%s, streamed %s: a short name at the provider, the original name at the client',
+    async (path, stream) => {
+      const at = gateway.simulator.requests.length;
+      const body = ROUTES[String(path)]?.(model, LONG_NAMES) ?? {};
+      const text = await (await gateway.post(String(path), { ...body, stream })).text();
+      const { path: asked, body: sent } = await gateway.simulator.request(at);
+      expect(text).toMatch(new RegExp(`"name": ?"${LONG_NAMES[0]}"`));
+      // In passthrough, the request is unchanged.
+      const isPassed = asked.endsWith('/responses');
+      expect(JSON.stringify(sent).includes(LONG_NAMES[0] ?? '')).toBe(isPassed);
+      if (!isPassed) expect(text).not.toMatch(/"mcp__plugin_river_-+_\w{9}"/);
+    },
+  );
 
-  test('the openai SDK’s tool runner goes through its steps with them', async () => {
+  test('the openai SDK’s tool runner completes its steps with them', async () => {
     const { text, calls } = await runWithOpenAI(baseURL, model, [], LONG_NAMES);
     expect(calls).toBe(CALLS);
     expect(text).not.toBe('');
@@ -133,7 +136,7 @@ describe('Q2 the reasoning of the steps', () => {
     ['openrouter/moonshotai/kimi-k2.5', (message: Fields) => textOf(message.reasoning)],
     ['xai/grok-4.3', (message: Fields) => textOf(message.reasoning_content)],
     ['compatible/openai/gpt-oss-20b', (message: Fields) => textOf(message.reasoning)],
-  ])('%s: goes back whole, in its own field', async (model, read) => {
+  ])('%s: is sent back complete, in its own field', async (model, read) => {
     await runWithAiSdk(baseURL, model, 'openai-compatible', true);
     const messages = objectsOf(gateway.simulator.requests.at(-1)?.body?.messages);
     const steps = messages.filter(({ tool_calls }) => Array.isArray(tool_calls));
@@ -149,7 +152,7 @@ describe('A7 A9 the thinking of the steps at Anthropic', () => {
     ['anthropic/claude-opus-5-5', true],
     ['anthropic/claude-opus-5-5', false],
   ])(
-    '%s, streamed %s: goes back first and whole in every step, is never turned off, and the history is cached',
+    '%s, streamed %s: is sent back complete and first in every step, is never turned off, and the history is cached',
     async (model, isStreamed) => {
       const before = gateway.simulator.requests.length;
       await runByHand(baseURL, model, isStreamed);
@@ -167,19 +170,19 @@ describe('A7 A9 the thinking of the steps at Anthropic', () => {
 
 type Fields = ReturnType<typeof objectOf>;
 
-describe('a conversation that moves', () => {
+describe('a conversation that changes its provider', () => {
   const models = [...MODELS, ...SIGNING];
-  test.each(models)('Q2 Q3 A7 begun at %s: goes on at every other provider', async (first) => {
+  test.each(models)('Q2 Q3 A7 begun at %s: continues at every other provider', async (first) => {
     const begun = await runByHand(baseURL, first, false);
     for (const next of models) {
-      // The simulator counts the steps of the whole history, so that the second task is answered at once.
+      // The simulator counts the steps of the complete history, so the second task ends at once.
       const { text } = await runWithOpenAI(baseURL, next, begun.messages);
       expect(text).not.toBe('');
     }
   });
 
   test.each(models)(
-    'Q2 Q3 A7 within its task, after two steps at %s: the other providers finish it',
+    'Q2 Q3 A7 within a task, after two steps at %s: the other providers finish it',
     async (first) => {
       const begun = await runByHand(baseURL, first, false);
       const calling = begun.messages.flatMap((message, i) =>
@@ -193,7 +196,7 @@ describe('a conversation that moves', () => {
     },
   );
 
-  /** One more turn on a history that ends in a tool's result: the model goes on with its steps. */
+  /** One more turn on a history that ends with a tool result: the model continues with its steps. */
   async function continueTask(
     model: string,
     messages: readonly OpenAI.ChatCompletionMessageParam[],
@@ -225,7 +228,7 @@ describe('REASONING=strip', () => {
 
   describe.each(loops)('a client of %s', (_, loop) => {
     test.each(models.flatMap((model) => [[model, true] as const, [model, false] as const]))(
-      'C6 A7 N1 %s, streamed %s: five steps end in an answer, none of them refused',
+      'C6 A7 N1 %s, streamed %s: five steps end with a text, and none is rejected',
       async (model, isStreamed) => {
         const before = gateway.simulator.requests.length;
         const { text, calls } = await loop(model, isStreamed);
@@ -236,7 +239,7 @@ describe('REASONING=strip', () => {
     );
 
     test.each(['anthropic/claude-haiku-4-5', 'anthropic/claude-sonnet-5', 'anthropic/claude-opus-5-5'])(
-      'C6 A7 %s: its thoughts go back in every step, by their signatures alone, and are never turned off',
+      'C6 A7 %s: its thoughts are sent back in every step, by their signatures only, and are never turned off',
       async (model) => {
         const before = gateway.simulator.requests.length;
         await loop(model, true);
@@ -252,7 +255,7 @@ describe('REASONING=strip', () => {
   });
 
   test.each(['/v1/chat/completions', '/v1/messages', '/v1/responses'])(
-    'C6 %s: no text of the reasoning, streamed or not, at any provider',
+    'C6 %s: no text of the reasoning, streaming or non-streaming, with any provider',
     async (path) => {
       for (const model of ['anthropic/claude-haiku-4-5', 'deepseek/deepseek-flash', 'xai/grok-4.3']) {
         for (const stream of [true, false]) {

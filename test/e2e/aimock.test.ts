@@ -1,4 +1,4 @@
-/** An upstream that was not written for Weir, `@copilotkit/aimock`: its answers and its faults, read by the SDK of each client dialect. */
+/** Tests responses and faults of a third-party mock upstream, `@copilotkit/aimock`, with the SDK of each client protocol. */
 import Anthropic from '@anthropic-ai/sdk';
 import { LLMock } from '@copilotkit/aimock';
 import OpenAI from 'openai';
@@ -10,7 +10,7 @@ import { type Gateway, startGateway } from './gateway.ts';
 const TEXT = 'Über die Wehrkrone fließt “ruhig” das Wasser, naïvely: 水は流れる 👩🏽‍🔬.';
 const THOUGHT = 'Count the drops first.';
 const CALL = { name: 'get_weather', arguments: '{"city":"Zürich","days":[1,2]}' };
-/** Each upstream reads its own names. */
+/** Each upstream reads its own field names. */
 const USAGE = {
   ...{ prompt_tokens: 11, completion_tokens: 23, total_tokens: 34 },
   ...{ input_tokens: 11, output_tokens: 23 },
@@ -61,11 +61,11 @@ afterAll(async () => {
 interface Outcome {
   text: string;
   readonly calls: { name: string; arguments: string }[];
-  /** The client's protocol said that the answer is whole. */
+  /** The client's protocol marked the response as complete. */
   isWhole: boolean;
-  /** The status of the error that the SDK threw; undefined for one within the stream. */
+  /** The status of the error that the SDK threw; undefined for an error within the stream. */
   status?: number | undefined;
-  /** The SDK threw, or was given an event that reports a failure. */
+  /** The SDK threw, or received an event that reports a failure. */
   hasFailed: boolean;
   record?: RecordSummary;
 }
@@ -168,7 +168,7 @@ const CLIENTS: readonly Client[] = [
   },
 ];
 
-/** What a client's SDK makes of an answer, and the record of it. */
+/** Sends a request with a client's SDK; returns what the SDK read, and the record. */
 async function ask(client: Client, how: 'stream' | 'whole', model: string): Promise<Outcome> {
   const outcome: Outcome = { text: '', calls: [], isWhole: false, hasFailed: false };
   let answered: Response | undefined;
@@ -190,22 +190,19 @@ async function ask(client: Client, how: 'stream' | 'whole', model: string): Prom
 const pairs = CLIENTS.flatMap((client) => UPSTREAMS.map((upstream) => ({ client, upstream })));
 
 describe.concurrent.each(pairs)('$client.name at $upstream', ({ client, upstream }) => {
-  test.each(['text', 'one-at-a-time', 'thought'])(
-    '%s: the text and the counts arrive exactly',
-    async (model) => {
-      for (const how of ['stream', 'whole'] as const) {
-        const outcome = await ask(client, how, `${upstream}/${model}`);
-        expect(outcome, how).toMatchObject({ text: TEXT, calls: [], isWhole: true, hasFailed: false });
-        expect(outcome.record, how).toMatchObject({
-          ...{ status: 'finished', estimated: false },
-          ...{ prompt_tokens: 11, completion_tokens: 23, total_tokens: 34 },
-        });
-      }
-    },
-  );
+  test.each(['text', 'one-at-a-time', 'thought'])('%s: text and counts are exact', async (model) => {
+    for (const how of ['stream', 'whole'] as const) {
+      const outcome = await ask(client, how, `${upstream}/${model}`);
+      expect(outcome, how).toMatchObject({ text: TEXT, calls: [], isWhole: true, hasFailed: false });
+      expect(outcome.record, how).toMatchObject({
+        ...{ status: 'finished', estimated: false },
+        ...{ prompt_tokens: 11, completion_tokens: 23, total_tokens: 34 },
+      });
+    }
+  });
 
-  // Without counts the mock's Claude and Gemini report zeros, and its OpenAI an estimate of its own.
-  test.skipIf(upstream === 'openai')('a usage of zeros beside a text is estimated', async () => {
+  // Without counts, the mock's Claude and Gemini report zeros, and its OpenAI an estimate.
+  test.skipIf(upstream === 'openai')('a usage of zeros with text is estimated', async () => {
     for (const how of ['stream', 'whole'] as const) {
       const { record } = await ask(client, how, `${upstream}/uncounted`);
       expect(record, how).toMatchObject({ status: 'finished', estimated: true });
@@ -216,7 +213,7 @@ describe.concurrent.each(pairs)('$client.name at $upstream', ({ client, upstream
   test.each([
     ['call', ''],
     ['text-and-call', TEXT],
-  ])('%s: the call arrives whole', async (model, text) => {
+  ])('%s: the call is complete', async (model, text) => {
     for (const how of ['stream', 'whole'] as const) {
       const { calls, ...outcome } = await ask(client, how, `${upstream}/${model}`);
       expect(outcome, how).toMatchObject({ text, isWhole: true, hasFailed: false });
@@ -236,7 +233,7 @@ describe.concurrent.each(pairs)('$client.name at $upstream', ({ client, upstream
     ['chaos-dropRate', 502],
     ['chaos-malformedRate', 502],
     ['chaos-disconnectRate', 502],
-  ])('%s before the answer: the SDK throws a %i', async (model, status) => {
+  ])('%s before the response: the SDK throws a %i', async (model, status) => {
     for (const how of ['stream', 'whole'] as const) {
       const outcome = await ask(client, how, `${upstream}/${model}`);
       expect(outcome, how).toMatchObject({ text: '', calls: [], isWhole: false, hasFailed: true, status });
@@ -244,9 +241,9 @@ describe.concurrent.each(pairs)('$client.name at $upstream', ({ client, upstream
     }
   });
 
-  // Gemini's calls come in one piece, which nothing cuts.
+  // Gemini's calls come in one piece, which cannot be truncated.
   test.each(['cut', 'disconnect', ...(upstream === 'gemini' ? [] : ['cut-call'])])(
-    '%s within the stream: a failure, and never a whole answer',
+    '%s within the stream: a failure, and never a complete response',
     async (model) => {
       const outcome = await ask(client, 'stream', `${upstream}/${model}`);
       expect(outcome).toMatchObject({ isWhole: false, hasFailed: true });

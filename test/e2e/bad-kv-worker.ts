@@ -1,4 +1,4 @@
-/** The gateway with a KV namespace that is slow, or fails the first writes of each record: for tests of lost records. */
+/** The gateway with a KV namespace that is slow or fails the first writes of each record, for tests of lost records. */
 import weir from '../../src/index.ts';
 
 export { LedgerObject } from '../../src/index.ts';
@@ -12,7 +12,7 @@ interface Env {
   readonly [name: string]: unknown;
 }
 
-/** One per environment, as the gateway is cached by its environment, too. */
+/** One per environment, because the gateway is cached by its environment. */
 const wrapped = new WeakMap<Env, Env>();
 
 export default {

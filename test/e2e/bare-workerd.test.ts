@@ -1,4 +1,4 @@
-/** The gateway in a workerd of its own, without wrangler's proxy and its net under exceptions: memory, and what breaks (W1, T3). */
+/** Tests the gateway in a plain workerd, without wrangler's proxy and its handling of exceptions: memory and failures (W1, T3). */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
@@ -13,7 +13,7 @@ import { type Origin, startOrigin } from './origin-server.ts';
 
 const MIB = 1024 * 1024;
 const UPLOAD_BYTES = 200 * MIB;
-/** What a body may take on its way there and back: the buffers of four sockets, not its bytes. */
+/** The allowed memory for a body in both directions: the buffers of four sockets, independent of its size. */
 const MAX_GROWTH_BYTES = 16 * MIB;
 
 let bundled: Bundle;
@@ -47,7 +47,7 @@ afterAll(() => origin[Symbol.asyncDispose]());
 
 function start(vars: Readonly<Record<string, string>>): Promise<Workerd> {
   const own = { AUTH: 'open', ADMIN_TOKEN, BASE_PATH: '/ai', ...vars };
-  // Nothing here reads or writes KV.
+  // These tests don't use KV.
   return startWorkerd({ bundle: bundled, kvPort: 9, vars: own });
 }
 
@@ -57,7 +57,7 @@ function send({ port }: Workerd, method: string, path: string, host = origin.hos
 
 async function answerOf(sent: ClientRequest): Promise<IncomingMessage> {
   const [response]: IncomingMessage[] = await once(sent, 'response');
-  if (response === undefined) throw new Error('There is no response');
+  if (response === undefined) throw new Error('The response is missing');
   return response;
 }
 
@@ -69,7 +69,7 @@ async function statusOf(sent: ClientRequest): Promise<number | undefined> {
   return response.statusCode;
 }
 
-/** Sends so many bytes to be echoed; resolves with the digests of what was sent and of what came back. */
+/** Sends this many bytes to be echoed; resolves with the digests of the sent and the received bytes. */
 async function echo(sent: ClientRequest, bytes: number): Promise<{ sent: string; received: string }> {
   const up = createHash('sha256');
   const down = createHash('sha256');
@@ -95,8 +95,8 @@ describe('W1 ORIGIN=pass', () => {
   });
   afterAll(() => workerd.stop());
 
-  test(`${UPLOAD_BYTES / MIB} MiB up and down again: every byte, and flat memory`, async () => {
-    // The first one warms the isolate and the sockets up.
+  test(`${UPLOAD_BYTES / MIB} MiB up and down: all bytes, and flat memory`, async () => {
+    // The first request warms up the isolate and the sockets.
     await echo(send(workerd, 'POST', '/echo'), 4 * MIB);
     resetPeak(workerd.pid);
     const idle = residentBytes(workerd.pid);
@@ -108,20 +108,20 @@ describe('W1 ORIGIN=pass', () => {
   }, 90_000);
 });
 
-describe('W1 something of Weir that breaks on every request', () => {
+describe('W1 an internal error on every request', () => {
   let workerd: Workerd;
   beforeAll(async () => {
     workerd = await start({ ORIGIN: 'pass', ORIGIN_HOSTS: origin.host, BREAK: '1' });
   });
   afterAll(() => workerd.stop());
 
-  test('a page is answered by its origin all the same', async () => {
+  test('a page is still served by its origin', async () => {
     const before = origin.requests.length;
     expect(await statusOf(send(workerd, 'PUT', '/shop/42?a=b'))).toBe(418);
     expect(origin.requests.slice(before)).toMatchObject([{ method: 'PUT', url: '/shop/42?a=b' }]);
   });
 
-  test("B5 a request for Weir, or with its key, or for another host, is not the origin's to answer", async () => {
+  test('B5 a request for Weir, with its key, or for another host does not reach the origin', async () => {
     const before = origin.requests.length;
     for (const method of ['GET', 'HEAD']) {
       expect(await statusOf(send(workerd, method, '/ai/health'))).toBe(500);
@@ -134,7 +134,7 @@ describe('W1 something of Weir that breaks on every request', () => {
   });
 });
 
-describe('T3 finding 10: a client that breaks its body off', () => {
+describe('T3 a client that ends its body early', () => {
   let workerd: Workerd;
   beforeAll(async () => {
     workerd = await start({ OPENAI_API_KEY: 'k', OPENAI_BASE_URL: `http://${origin.host}` });
@@ -145,10 +145,10 @@ describe('T3 finding 10: a client that breaks its body off', () => {
     ['within its length', 'content-length: 200', '{"model":"openai/gpt-4o-mini",'],
     ['within a chunk', 'transfer-encoding: chunked', 'ff\r\n{"model":"openai/gpt-4o-mini",'],
     ['between two chunks', 'transfer-encoding: chunked', '2\r\n{}\r\n'],
-  ])('%s: 400, no upstream is asked, and nothing internal is logged', async (_, length, body) => {
+  ])('%s: 400, no upstream request, and no internal error in the log', async (_, length, body) => {
     const before = origin.requests.length;
     for (const path of ['/ai/v1/chat/completions', '/ai/admin/keys']) {
-      // It sends no more, but still reads.
+      // The client sends no more, but still reads.
       const socket = connect({ host: '127.0.0.1', port: workerd.port, allowHalfOpen: true });
       const head = [`POST ${path} HTTP/1.1`, 'host: weir', `authorization: Bearer ${ADMIN_TOKEN}`, length];
       socket.end([...head, '', body].join('\r\n'));

@@ -1,4 +1,4 @@
-/** The gateway where, if told so, making a request and making an id throw: for the test that pages stay up whatever breaks in Weir. */
+/** The gateway where, on demand, creating a Request and creating an id throw, to test that pages of the origin still work. */
 import weir from '../../src/index.ts';
 
 interface Env {

@@ -1,10 +1,10 @@
-/** Requests of the end-to-end tests, and readers of the responses. */
+/** Builds requests of the end-to-end tests and reads the responses. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { ADMIN_TOKEN, type Gateway } from './gateway.ts';
 
-/** Two words, so two prompt tokens at the simulator. */
+/** Two words, which are two prompt tokens at the simulator. */
 export const MESSAGES = [{ role: 'user', content: 'Hello there' }];
 
 export function chat(model: string, more: JsonObject = {}): JsonObject {
@@ -20,7 +20,7 @@ export const INCLUDE_USAGE = { stream_options: { include_usage: true } };
 /** The last frame of every stream that began (F2). */
 export const DONE = 'data: [DONE]';
 
-/** A stream's frames without the two line feeds that end each; throws where the last one lacks them. */
+/** A stream's frames without the two line feeds at their ends. Throws if the last frame lacks them. */
 export function framesOf(text: string): string[] {
   const frames = text.split('\n\n');
   if (frames.pop() !== '') throw new Error(`The stream ends within a frame: ${text.slice(-200)}`);
@@ -50,14 +50,14 @@ export async function jsonOf(response: Response): Promise<JsonObject> {
   return json;
 }
 
-/** A request's record as the API shows it whole. */
+/** A request's complete record from the API. */
 export async function wholeRecord(gateway: Gateway, answered: Response): Promise<JsonObject> {
   const { request_id } = await gateway.record(answered);
   const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
   return jsonOf(await gateway.fetch(`/v1/usage/records/${request_id}`, { headers }));
 }
 
-/** The status and the error object of a refusal (E1). */
+/** The status and the error object of an error response (E1). */
 export async function errorOf(response: Response): Promise<{ status: number; error: JsonObject }> {
   return { status: response.status, error: objectOf((await jsonOf(response)).error) };
 }

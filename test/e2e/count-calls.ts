@@ -1,7 +1,7 @@
-/** Counts what of a tool loop an upstream was sent, in whichever dialect it speaks. */
+/** Counts the tool calls and results in an upstream request of any protocol. */
 import { type JsonObject, objectsOf } from '../../tools/simulator/json.ts';
 
-/** Calls, and their results. */
+/** The numbers of calls and of results. */
 export function countCalls(body: JsonObject) {
   const parts = [
     ...objectsOf(body.input),

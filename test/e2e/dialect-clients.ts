@@ -1,4 +1,4 @@
-/** A client of each protocol, over a provider of chat and in the passthrough: for tests that must hold for all of them alike. */
+/** Clients of each protocol, with translation to chat and with passthrough, for tests that apply to all of them. */
 import type { JsonObject } from '../../tools/simulator/json.ts';
 import { MESSAGES } from './client.ts';
 import { event, type Play } from './plays.ts';
@@ -24,7 +24,7 @@ const ITEM = { id: 'msg_1', type: 'message', role: 'assistant', status: 'in_prog
 const PART = { type: 'output_text', text: '', annotations: [], logprobs: [] };
 const AT = { item_id: 'msg_1', output_index: 0, content_index: 0 };
 
-/** How an upstream of each protocol begins, and says a word. */
+/** The start of an upstream's stream and an event with a word, for each protocol. */
 const UPSTREAMS = {
   chat: { start: [], word: (word) => event(word) },
   messages: {
@@ -52,13 +52,13 @@ type UpstreamName = keyof typeof UPSTREAMS;
 
 export interface DialectClient {
   readonly name: string;
-  /** As its records say it. */
+  /** The protocol's name in usage records. */
   readonly client: 'chat' | 'messages' | 'responses';
   readonly upstream: UpstreamName;
   readonly path: string;
-  /** A streamed request of two words for a play, or for a model of the provider. */
+  /** A streaming request with two words, for a scenario or for a model of the provider. */
   readonly body: (model: string) => JsonObject;
-  /** Each word in the client's stream; the word is its first group. */
+  /** Matches each word in the client's stream; the first group is the word. */
   readonly word: RegExp;
   readonly heartbeat: string;
 }
@@ -106,7 +106,7 @@ export const DIALECT_CLIENTS: readonly DialectClient[] = [
   { ...OF_RESPONSES, name: 'Responses, passthrough', upstream: 'responses', body: responsesBody('openai') },
 ];
 
-/** A play for each protocol of an upstream, by its name and the protocol's: the words of each turn come in one write. */
+/** A scenario for each upstream protocol, named `<name>-<protocol>`. The words of each turn come in one write. */
 export function playsOf(
   name: string,
   turns: readonly (readonly string[])[],

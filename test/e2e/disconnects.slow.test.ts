@@ -1,4 +1,4 @@
-/** Clients that disconnect, in every phase, under real workerd: the upstream is cancelled, and one record is written (T4, M1, M3). */
+/** Tests clients that disconnect in every phase, in workerd: the upstream is cancelled, and one record is written (T4, M1, M3). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RecordSummary } from '../../src/metering/record.ts';
 import type { JsonObject } from '../../tools/simulator/json.ts';
@@ -54,7 +54,7 @@ async function read(response: Response, reads: number): Promise<string> {
   return text;
 }
 
-/** The one record of the newest request; a second one would exist by the time that a later request has its own. */
+/** The only record of the newest request. A later request's record shows that no second one follows. */
 async function onlyRecord(): Promise<RecordSummary> {
   const count = gateway.simulator.requests.length;
   const records = await gateway.records(count);
@@ -64,11 +64,11 @@ async function onlyRecord(): Promise<RecordSummary> {
   await gateway.record(later);
   expect(await gateway.records(count + 1)).toHaveLength(count + 1);
   expect(gateway.logs().filter((line) => line.includes(newest?.request_id ?? '?'))).toHaveLength(1);
-  if (newest === undefined) throw new Error('There is no record');
+  if (newest === undefined) throw new Error('The record is missing');
   return newest;
 }
 
-describe('T4: heartbeats of 0.3 s and no timeout at all', () => {
+describe('T4: heartbeats of 0.3 s and no timeout', () => {
   setUp({});
 
   test.each([
@@ -190,7 +190,7 @@ describe('T4: a deadline of 1.5 s', () => {
 
   test.each(['hang', 'stall-head', 'stall-mid'])(
     // workerd detects a disconnect on the next write, and a non-streaming response has none before its end.
-    'M1 a plain request, %s: the client disconnects: upstream cancelled by the deadline at the latest, one record',
+    'M1 a non-streaming request, %s: the client disconnects: upstream cancelled by the deadline at the latest, one record',
     async (fault) => {
       const { upstream, disconnect } = await ask(chat(`deepseek/deepseek-chat:${fault}`));
       disconnect();

@@ -1,4 +1,4 @@
-/** Every fixture through the deployed gateway over real HTTP: the client's bytes and the record in KV are the expected ones. */
+/** Runs every fixture through the deployed gateway over HTTP, and compares the client's bytes and the record in KV. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Route } from '../../src/providers/provider.ts';
 import type { JsonObject } from '../../tools/simulator/json.ts';
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
 
-/** The client's own request id is forwarded to the upstream (H2): it names the fixture, and how it is cut. */
+/** The client's request id is forwarded to the upstream (H2). It names the fixture and how it is split. */
 function replay({ headers }: RecordedRequest): Replay | undefined {
   const [name, cutting] = String(headers['x-client-request-id']).split(' ');
   const fixture = fixtures.find((candidate) => candidate.name === name);
@@ -90,14 +90,14 @@ describe.each([...groups])('with the settings %s', (settings, ofSettings) => {
   });
 });
 
-/** A stream that holds nothing but its error: before the head it is an answer with a status (H3). */
+/** A stream with only an error. Before the response head, the error is a response with a status (H3). */
 const ERROR_ALONE = /^data: (\{"error":.*\})\n\ndata: \[DONE\]\n\n$/;
 
-/** The second that fixtures use as the current time. */
+/** The current time in fixtures, in seconds. */
 const FIXTURE_NOW = 1_800_000_000;
 const UUID = /(?<=(?:chatcmpl|cmpl)-)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
-/** Replaces what Weir generates as in the fixtures: ids numbered in their order, and the time, if it is the request's. */
+/** Replaces generated values as in the fixtures: ids are numbered in order, and the request's time becomes the fixtures' time. */
 function withNumbers(text: string, expected: string, asked: number): string {
   const numbers = new Map<string, string>();
   const numbered = text.replace(UUID, (made) => {
@@ -112,7 +112,7 @@ function withNumbers(text: string, expected: string, asked: number): string {
   );
 }
 
-/** Tool-call ids of nine letters and digits that the upstream did not send: Weir made them (C7). */
+/** Replaces tool call ids of nine letters and digits that the upstream did not send: Weir generated them (C7). */
 function withoutMadeCallIds(text: string, upstream: string): string {
   return text.replace(/(?<="id":")[A-Za-z0-9]{9}(?=","type":"function")/g, (id) =>
     upstream.includes(id) ? id : 'made-call-id',

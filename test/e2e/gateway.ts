@@ -1,4 +1,4 @@
-/** Starts the gateway as it is deployed, in the workerd that wrangler runs, over real HTTP in front of a simulator of its own. */
+/** Starts the gateway as it is deployed, in wrangler's workerd and over HTTP, with a simulator as its upstream. */
 import { once } from 'node:events';
 import { devNull } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -10,14 +10,14 @@ import { decodeObject, type JsonObject, objectOf, textOf } from '../../tools/sim
 import { basePaths, compatibleScenes } from '../../tools/simulator/scenes.ts';
 import { createSimulator, type Simulator, type SimulatorOptions } from '../../tools/simulator/server.ts';
 
-/** Undefined removes a variable that is set by default here. */
+/** Undefined removes a default variable. */
 export type Vars = Readonly<Record<string, string | undefined>>;
 
 export interface GatewayOptions extends Pick<SimulatorOptions, 'pace' | 'replay'> {
   readonly vars?: Vars | ((simulatorUrl: string) => Vars);
   /** `127.0.0.1:<port>` of the origin behind the zone that the Worker runs on. */
   readonly zone?: string;
-  /** Another Worker than the deployed one, such as one that wraps it: its path, whole or below this folder. */
+  /** The path of another Worker, for example one that wraps the gateway; absolute or relative to this folder. */
   readonly entrypoint?: string;
 }
 
@@ -29,31 +29,31 @@ interface Entry {
 }
 
 export interface Gateway extends AsyncDisposable {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly url: string;
   readonly simulator: Simulator;
   fetch(path: string, init?: RequestInit): Promise<Response>;
   /** Posts JSON. */
   post(path: string, body: unknown, init?: RequestInit): Promise<Response>;
-  /** Reloads the Worker with these variables on top of the default ones; its KV namespace stays. */
+  /** Reloads the Worker with these variables in addition to the default ones. KV is kept. */
   set(vars: Vars): Promise<void>;
-  /** Puts a text into KV. */
+  /** Writes a text to KV. */
   put(name: string, value: string): Promise<void>;
-  /** Everything in KV whose name has this prefix. */
+  /** All KV entries whose name has this prefix. */
   entries(prefix: string): Promise<Entry[]>;
-  /** The usage record of an answered request, as soon as it is in KV. */
+  /** Waits for the usage record of a response in KV. */
   record(response: Response): Promise<RecordSummary>;
-  /** The usage records of all requests since the start, as soon as so many are in KV. */
+  /** Waits for this number of usage records in KV; returns those of all requests since the start. */
   records(count: number): Promise<RecordSummary[]>;
-  /** What the Worker logged. */
+  /** The Worker's log. */
   logs(): string[];
-  /** Resolves as soon as the Worker's JSON log lines are enough. */
+  /** Waits until the Worker's JSON log lines fulfil the condition. */
   logged(isEnough: (lines: JsonObject[]) => boolean): Promise<void>;
 }
 
 export const ADMIN_TOKEN = 'admin-token-of-the-tests';
 
-/** The deployment's credential at each provider; the simulator takes whatever begins with `sim-`. */
+/** The deployment's credential at each provider. The simulator accepts every key that begins with `sim-`. */
 export const CREDENTIALS = {
   DEEPSEEK_API_KEY: 'sim-deepseek-2f1c9a',
   MISTRAL_API_KEY: 'sim-mistral-83bd07',
@@ -67,7 +67,7 @@ export const CREDENTIALS = {
 } as const;
 
 const ROOT = join(import.meta.dirname, '..', '..');
-/** A record is written in the turn after its log line; after this many listings it counts as lost. */
+/** A record is written shortly after its log line. After this many listings it counts as lost. */
 const MAX_LISTINGS = 500;
 
 export async function startGateway(options: GatewayOptions = {}): Promise<Gateway> {
@@ -78,7 +78,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const worker = await startWorker(bindings(simulator.url, vars), log, options);
   const url = (await worker.url).origin;
 
-  /** Fetched anew each time: a reload of the Worker replaces it. */
+  /** Opened each time, because a reload of the Worker replaces it. */
   async function openStore() {
     const store = await worker.raw.runtimes[0]?.mf?.getKVNamespace('WEIR_KV');
     if (store === undefined) throw new Error('The gateway has no KV namespace');
@@ -130,7 +130,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       await reloaded;
     },
     put: async (name, value) => {
-      // The store is there once the Worker is, which has its URL before.
+      // The store is only ready when the Worker is, which has a URL earlier.
       await gateway.fetch('/health');
       await (await openStore()).put(name, value);
     },
@@ -159,7 +159,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   return gateway;
 }
 
-/** What the Worker logs, and a way to await a line. */
+/** The Worker's log, which tests can wait for. */
 class Log {
   readonly lines: string[] = [];
   /** The lines that are JSON objects. */
@@ -180,7 +180,7 @@ class Log {
 }
 
 /**
- * Not wrangler's test harness: that one routes the Worker's requests through Node, which keeps an upstream connection
+ * Doesn't use wrangler's test harness, which sends the Worker's requests through Node. Node keeps an upstream connection
  * open after the Worker has cancelled it.
  */
 async function startWorker(bindings: Bindings, log: Log, { zone, entrypoint }: GatewayOptions) {
@@ -219,13 +219,13 @@ function bindings(simulatorUrl: string, vars: Vars = {}): Bindings {
   return Object.fromEntries(set.map(({ name, value }) => [name, { type: 'plain_text', value }]));
 }
 
-/** Every provider of the simulator; `compatible` has a secret, `keyless` has none. */
+/** Configures every provider of the simulator; `compatible` has a secret, `keyless` has none. */
 function defaultVars(simulatorUrl: string): Vars {
   const base = (provider: keyof typeof basePaths) => simulatorUrl + basePaths[provider];
   return {
     AUTH: 'open',
     ADMIN_TOKEN,
-    // A test that is not about further passes sees each failure once.
+    // No retries, except in tests of retries.
     RETRIES: '0',
     ...CREDENTIALS,
     DEEPSEEK_BASE_URL: base('deepseek'),

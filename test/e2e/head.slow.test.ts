@@ -1,4 +1,4 @@
-/** The response head under real workerd: when it is sent, and which errors before it become its status (H3, E1, T2, T3). */
+/** Tests the response head in workerd: when it is sent, and which earlier errors become its status (H3, E1, T2, T3). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../tools/simulator/json.ts';
 import { chat, contentOf, DONE, errorOf, framesOf, streamedChat } from './client.ts';
@@ -7,14 +7,14 @@ import { CLOCKS_OFF, event, many, type Play, replayOf } from './plays.ts';
 
 const CHAT = '/v1/chat/completions';
 const HEARTBEAT = ': heartbeat\n\n';
-/** Longer than a test may take: nothing that is received can have waited for it. */
+/** Longer than the time limit of a test. */
 const NEVER = '600';
 
 const ERROR = { message: 'Slow down', type: 'rate_limit_error', code: 'too_fast' };
 const REFUSED = JSON.stringify({ error: ERROR });
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-/** The simulator's answers to models of these names, instead of a scene. */
+/** Upstream responses by model name. */
 const PLAYS: Readonly<Record<string, Play>> = {
   'first-then-nothing': { chunks: [event('Hello')], ending: 'hang' },
   'comments-then-nothing': { chunks: [': waiting\n\n', ': waiting\n\n'], ending: 'hang' },
@@ -59,7 +59,7 @@ function setUp(vars: Vars): void {
   afterAll(() => gateway[Symbol.asyncDispose]());
 }
 
-/** Sends a request and waits for the head only; also returns the request that reached the upstream. */
+/** Sends a request and waits only for the response head; also returns the upstream request. */
 async function ask(body: JsonObject, init?: RequestInit) {
   const asked = gateway.simulator.requests.length;
   const response = await gateway.post(CHAT, body, init);
@@ -77,7 +77,7 @@ async function readOnce(response: Response): Promise<string> {
 describe('H3: no heartbeat within the test', () => {
   setUp({ HEARTBEAT_SECONDS: NEVER });
 
-  test('the head and the first event are sent at once, though no other event follows', async () => {
+  test('the head and the first event are sent at once, although no other event follows', async () => {
     const { response } = await ask(streamedChat('openai/first-then-nothing'));
     expect(response.status).toBe(200);
     expect(contentOf(await readOnce(response))).toBe('Hello');
@@ -105,14 +105,14 @@ describe('H3: no heartbeat within the test', () => {
     });
   });
 
-  test('E1 H2 a refusal keeps its status and its retry-after', async () => {
+  test('E1 H2 an upstream error keeps its status and its retry-after', async () => {
     const { response } = await ask(streamedChat('openai/refused'));
     expect([response.status, response.headers.get('retry-after')]).toEqual([429, '7']);
     expect(await gateway.record(response)).toMatchObject({ status: 'failed', error_code: 'too_fast' });
   });
 
   test.each([400, 404, 413, 422, 429])(
-    'E1 a refusal of status %d keeps it, streamed or plain',
+    'E1 an upstream error keeps its status %d, streaming and non-streaming',
     async (status) => {
       const model = `openai/gpt-4o-mini:status-${status}-openai`;
       for (const body of [streamedChat(model), chat(model)]) {
@@ -151,10 +151,10 @@ describe('H3 T1: heartbeats of 0.3 s', () => {
   );
 });
 
-describe('T1 T2 T3: all clocks off', () => {
+describe('T1 T2 T3: all timers off', () => {
   setUp({});
 
-  test('pauses in the answer: no heartbeat, no timeout, the whole answer', async () => {
+  test('pauses in the output: no heartbeat, no timeout, complete text', async () => {
     const { response } = await ask(streamedChat('openai/with-pauses'));
     const text = await response.text();
     expect(contentOf(text)).toBe('one two three');
@@ -201,10 +201,10 @@ describe.each([
   );
 });
 
-describe('T3: comments for ever', () => {
+describe('T3: endless comments', () => {
   setUp({ DEADLINE_SECONDS: '1', IDLE_TIMEOUT_SECONDS: '0.5' });
 
-  test('E1 they postpone only the idle timeout: the deadline gives 504, and the upstream is cancelled', async () => {
+  test('E1 they only postpone the idle timeout: the deadline causes a 504, and the upstream is cancelled', async () => {
     const { response, upstream } = await ask(streamedChat('openai/comments-for-ever'));
     expect(await errorOf(response)).toMatchObject({ status: 504, error: { code: 'timeout' } });
     expect(await upstream.closed).toBe('disconnected');

@@ -1,4 +1,4 @@
-/** Headers: what a client receives, what the upstream receives, and cross-origin access. */
+/** Tests the headers that clients and upstreams receive, and cross-origin access. */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RecordedRequest, Replay } from '../../tools/simulator/server.ts';
@@ -57,7 +57,7 @@ const PASSED = Object.fromEntries(Object.entries(UPSTREAM_HEADERS).slice(0, 4));
 describe('what the client receives', () => {
   test.each([
     ['a stream', 'chatty', true, 200, 'text/event-stream; charset=utf-8'],
-    ['a plain answer', 'chatty', false, 200, 'application/json; charset=utf-8'],
+    ['a non-streaming response', 'chatty', false, 200, 'application/json; charset=utf-8'],
     ['a refusal', 'chatty-refusal', true, 429, 'application/json; charset=utf-8'],
   ])(
     "H1 H2: %s: Weir's own headers, and only the allowlisted ones of the upstream",
@@ -112,7 +112,7 @@ const CLIENT_HEADERS = {
 describe('what the upstream receives', () => {
   test.each([
     ['a stream', true, 'text/event-stream'],
-    ['a plain answer', false, 'application/json'],
+    ['a non-streaming response', false, 'application/json'],
   ])("H2: %s: only the allowlisted ones of the client's headers", async (_, stream, accept) => {
     const at = gateway.simulator.requests.length;
     const response = await gateway.post(CHAT, chat('openai/gpt-4o-mini', { stream }), {
@@ -121,7 +121,7 @@ describe('what the upstream receives', () => {
     await response.text();
     expect(response.status).toBe(200);
     const { headers } = await gateway.simulator.request(at);
-    // Cloudflare itself adds cf-worker to whatever a Worker fetches.
+    // Cloudflare adds cf-worker to all requests of a Worker.
     const ofTheConnection = [
       'cf-worker',
       'host',
@@ -200,7 +200,7 @@ describe('CORS_ORIGINS', () => {
 
     test.each([
       ['a stream', streamedChat('openai/gpt-4o-mini'), 200],
-      ['a plain answer', chat('openai/gpt-4o-mini'), 200],
+      ['a non-streaming response', chat('openai/gpt-4o-mini'), 200],
       ['an error', chat('openai/nothing'), 404],
     ])('%s: the origin may read the response, and its headers are exposed', async (_, body, status) => {
       const response = await gateway.post(CHAT, body, { headers: { origin: APP } });

@@ -1,4 +1,4 @@
-/** The gateway with a KV namespace whose writes of keys a test holds back, for it and for its objects: for tests of races. */
+/** The gateway with a KV namespace whose writes of keys a test can delay, also for its Durable Objects, for tests of races. */
 import weir, { LedgerObject as Ledger } from '../../src/index.ts';
 import type { LedgerEnv } from '../../src/ledger/ledger-object.ts';
 
@@ -6,11 +6,11 @@ interface Env extends LedgerEnv {
   readonly WEIR_KV: KVNamespace;
 }
 
-/** Of the isolate, in which the Worker and its objects run. */
+/** The delayed writes of the isolate, in which the Worker and its objects run. */
 const held: (() => void)[] = [];
 let isHolding = false;
 
-/** One per environment, as the gateway is cached by its environment, too. */
+/** One per environment, because the gateway is cached by its environment. */
 const wrapped = new WeakMap<object, Env>();
 
 function withHeldStore(env: Env): Env {

@@ -1,4 +1,4 @@
-/** Hostile values over real HTTP: the client always gets an answer within the contract, and one record is written (M1, E1). */
+/** Tests hostile values over HTTP: the response always keeps the contract, and one record is written (M1, E1). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RecordedRequest, Replay } from '../../tools/simulator/server.ts';
 import { chat, DONE, errorOf, framesOf, streamedChat } from './client.ts';
@@ -14,7 +14,7 @@ function choice(key: string, members: string): string {
   return `{"choices":[{"index":0,"${key}":{"role":"assistant","content":"a"${members}}`;
 }
 
-/** The same fault in a stream's chunk (`delta`) and in a plain answer (`message`). */
+/** The same fault in a stream's chunk (`delta`) and in a non-streaming response (`message`). */
 const FAULTS: Readonly<Record<string, (key: string) => string>> = {
   'deep-arguments': (key) =>
     `${choice(key, `,"tool_calls":[{"id":"c","function":{"name":"f","arguments":${DEEP_LIST}}}]`)}}]}`,
@@ -46,7 +46,7 @@ function hasRecord(id: string | null): boolean {
 }
 
 describe.each(Object.keys(FAULTS))('an upstream that sends %s', (name) => {
-  test('E1 E2 M1 in a stream: forwarded or refused, never an internal error, and one record with that status', async () => {
+  test('E1 E2 M1 in a stream: output or an error, never an internal error, and one record with that status', async () => {
     const response = await gateway.post(CHAT, streamedChat(`openai/${name}`));
     const text = await response.text();
     expect([200, 502]).toContain(response.status);
@@ -55,7 +55,7 @@ describe.each(Object.keys(FAULTS))('an upstream that sends %s', (name) => {
     expect(await gateway.record(response)).toMatchObject({ status });
   });
 
-  test('E1 M1 in a plain answer: forwarded or refused, never an internal error, and one record with that status', async () => {
+  test('E1 M1 in a non-streaming response: output or an error, never an internal error, and one record with that status', async () => {
     const response = await gateway.post(CHAT, chat(`openai/${name}`));
     await response.text();
     expect([200, 502]).toContain(response.status);
@@ -80,7 +80,7 @@ describe('a client that sends', () => {
     ['__proto__', '{"stream":"polluted"}'],
     ['constructor', '{"prototype":{"stream":"polluted"}}'],
     ['toString', '1'],
-  ])('M1 %s in its body: it is a field like any other', async (key, value) => {
+  ])('M1 %s in its body: treated like any other field', async (key, value) => {
     const response = await post(`{"${key}":${value},"model":"${MODEL}","messages":${MESSAGES}}`);
     expect(response.status).toBe(200);
     await response.text();
@@ -90,7 +90,7 @@ describe('a client that sends', () => {
   });
 
   test.each([
-    ['1e999 in place of a number', '"max_tokens":1e999'],
+    ['1e999 as a number', '"max_tokens":1e999'],
     ['lone surrogates', '"user":"\\ud800"'],
     ['an escaped NUL', '"user":"a\\u0000b"'],
   ])('M1 %s: the request is forwarded as JSON, and recorded', async (_, member) => {

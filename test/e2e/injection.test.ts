@@ -1,4 +1,4 @@
-/** Text of a client or an upstream never becomes a header, a frame or a log line of its own (H1, H2, F1). */
+/** Tests that text of a client or an upstream never becomes a separate header, frame or log line (H1, H2, F1). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeObject } from '../../tools/simulator/json.ts';
 import type { RecordedRequest, Replay } from '../../tools/simulator/server.ts';
@@ -6,7 +6,7 @@ import { chat, DONE, errorOf, framesOf, streamedChat } from './client.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 
 const CHAT = '/v1/chat/completions';
-/** The one model here that a scene of the simulator answers. */
+/** The only model here that a scene of the simulator serves. */
 const SIMULATED = 'gpt-4o-mini';
 const BREAK = '\r\nx-injected: yes\r\n\r\ndata: {"injected":true}\n\n';
 const SEPARATORS = '\u0085\u2028\u2029';
@@ -19,7 +19,7 @@ function event(more: object): string {
 const FINISH = 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n';
 const EVIL = { message: `no${BREAK}`, type: `t${BREAK}`, code: `c${BREAK}`, param: `p${BREAK}` };
 
-/** As long as a name may be, and six times as long in JSON. */
+/** The maximal length of a name, and six times as long in JSON. */
 const CONTROLS = '\u0001'.repeat(512);
 const NAMES = { id: CONTROLS, model: CONTROLS, service_tier: CONTROLS, system_fingerprint: CONTROLS };
 const CHUNKS = 2000;
@@ -75,7 +75,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
 
-/** No header but those of the contract, and of the server itself. */
+/** The headers of the contract and of the server. No others are allowed. */
 const HEADERS =
   /^(?:content-type|content-length|content-encoding|transfer-encoding|vary|date|connection|keep-alive|cache-control|retry-after|retry-after-ms|x-ratelimit-(?:limit|remaining|reset)-(?:requests|tokens)|x-request-id|x-weir-(?:request-id|provider|model))$/;
 
@@ -94,7 +94,7 @@ describe("H1 a model's name", () => {
     'openai/a\u0085b',
     'openai/\u007f',
     '\r\nx-injected: yes',
-  ])('with a control character, %j: 400, before any upstream is asked', async (model) => {
+  ])('with a control character, %j: 400 without an upstream request', async (model) => {
     const asked = gateway.simulator.requests.length;
     for (const body of [chat(model), streamedChat(model)]) {
       const response = await gateway.post(CHAT, body);
@@ -123,7 +123,7 @@ describe("H1 a model's name", () => {
       expect((await gateway.simulator.request(asked)).body?.model).toBe(model);
       const { request_id } = await gateway.record(response);
       const [entry] = (await gateway.entries('usage/')).filter(({ name }) => name.endsWith(request_id));
-      // Half of a character is none: no store keeps it.
+      // No store keeps half of a surrogate pair.
       const recorded = model.toWellFormed();
       expect(decodeObject(entry?.value ?? '')?.model).toBe(recorded);
       const lines = gateway.logs().filter((line) => line.includes(request_id));
@@ -147,20 +147,20 @@ describe('H2 what an upstream sends', () => {
     }
   });
 
-  test('finding 17: a retry-after of 50,000 characters stays behind, and the refusal is readable', async () => {
+  test('a retry-after of 50,000 characters is dropped, and the error is readable', async () => {
     const response = await gateway.post(CHAT, streamedChat('openai/long-retry'));
     expect(response.headers.has('retry-after')).toBe(false);
     expect(await errorOf(response)).toMatchObject({ status: 429, error: { message: 'OpenAI: Slow down' } });
   });
 
-  test('E1 finding 17: a 304 is an error that names it, and no redirect', async () => {
+  test('E1 a 304 is an error that names the status, and no redirect', async () => {
     for (const body of [chat('openai/not-modified'), streamedChat('openai/not-modified')]) {
       const error = { code: 'upstream_error', message: 'OpenAI answered 304' };
       expect(await errorOf(await gateway.post(CHAT, body))).toMatchObject({ status: 502, error });
     }
   });
 
-  test('V2 finding 17: a long glob is refused, and a type of 100,000 characters passes none', async () => {
+  test('V2 a long glob is rejected, and a type of 100,000 characters matches no glob', async () => {
     const ask = (globs: string) =>
       gateway.post(CHAT, streamedChat('openai/long-type'), { headers: { 'x-weir-vendor-events': globs } });
     expect((await errorOf(await ask(`x_${'*a'.repeat(1000)}`))).status).toBe(400);
@@ -210,11 +210,11 @@ describe('H2 what an upstream sends', () => {
   );
 });
 
-describe('B3 finding 15: names full of control characters', () => {
+describe('B3 names full of control characters', () => {
   test.each([
     ['a stream', streamedChat],
-    ['a plain answer', chat],
-  ])('%s: none is repeated, and each chunk costs what it did', async (_, body) => {
+    ['a non-streaming response', chat],
+  ])('%s: no name is repeated, and the cost of a chunk is unchanged', async (_, body) => {
     const response = await gateway.post(CHAT, body('openai/control-names'));
     const text = await response.text();
     expect(response.status).toBe(200);

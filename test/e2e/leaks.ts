@@ -1,11 +1,11 @@
-/** An upstream that leaks secrets in every form of error: for the test of secrets. */
+/** An upstream that leaks secrets in every form of error, for the test of secrets. */
 import type { RecordedRequest, Replay } from '../../tools/simulator/server.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 const WORD = 'data: {"choices":[{"index":0,"delta":{"content":"word "}}]}\n\n';
 const DONE = 'data: [DONE]\n\n';
 
-/** What a careless proxy puts into its errors: the credential it received, its own address, and a stack trace. */
+/** The error text of a careless proxy: the received credential, its own address, and a stack trace. */
 function leakOf({ headers }: RecordedRequest): string {
   const host = headers.host ?? '';
   const stack =
@@ -27,7 +27,7 @@ function streamed(...events: ((leak: string) => string)[]): Form {
   return (leak) => ({ body: events.map((event) => event(leak)).join('') });
 }
 
-/** What an attack got through (finding 6), with the word that must not come out: hunter2, or its Base64. */
+/** Error texts that leaked in an attack. The secret is hunter2 or its Base64. */
 const TEXTS: readonly string[] = [
   'postgres://admin:hunter2@db.prod:5432/x is down',
   'redis://:hunter2@cache-1:6379 is down',

@@ -1,6 +1,6 @@
-/** The models at which agents' loops are tested: one of each strict provider, in the gateway and the simulator of these tests. */
+/** The models for tests of agent loops: one of each strict provider. */
 
-/** Those that think do so before every step. */
+/** Models without signatures. Reasoning models reason before every step. */
 export const MODELS = [
   'deepseek/deepseek-flash',
   'mistral/mistral-small-latest',
@@ -14,7 +14,7 @@ export const MODELS = [
   'compatible/openai/gpt-oss-20b',
 ];
 
-/** They refuse a step without the signature that they gave: only what carries it back gets through. */
+/** Models that reject a step without the signatures of earlier steps. */
 export const SIGNING = [
   'anthropic/claude-opus-5-5',
   'openrouter/anthropic/claude-haiku-4.5',

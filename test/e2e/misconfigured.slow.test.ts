@@ -1,4 +1,4 @@
-/** Invalid settings: every route but `/health` reports them, with the setting's name and never its value. */
+/** Tests invalid settings: every route except `/health` reports them, with the setting's name and never its value. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestHarness, unstable_readConfig } from 'wrangler';
@@ -18,7 +18,7 @@ const INVALID: readonly (readonly [setting: string, vars: Readonly<Record<string
   ['PROVIDERS', { PROVIDERS: '["INVALID"]' }],
   ['PROVIDERS', { PROVIDERS: '{"groq":{"base_url":"INVALID"}}' }],
   ['PROVIDERS', { PROVIDERS: '{"groq":{"base_url":"https://a.example/v1","api_key":"GROQ_API_KEY"}}' }],
-  // A secret where the name of one belongs.
+  // A secret instead of the name of a secret.
   ['PROVIDERS', { PROVIDERS: '{"groq":{"base_url":"https://a.example/v1","api_key":"gsk_INVALID4f2a"}}' }],
   ['PROVIDERS', { PROVIDERS: '{"aws":{"base_url":"https://a.example/v1","api_key":"AKIAINVALID7EXAMPLE"}}' }],
   [
@@ -51,7 +51,7 @@ const INVALID: readonly (readonly [setting: string, vars: Readonly<Record<string
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
-/** Each invalid deployment is a Worker of its own in one workerd; none of them calls an upstream. */
+/** One workerd runs a Worker for each invalid deployment. None of them calls an upstream. */
 const { main, compatibility_date, compatibility_flags } = unstable_readConfig({
   config: join(ROOT, 'wrangler.toml'),
 });
@@ -62,7 +62,7 @@ const base = {
 };
 const store = { kv_namespaces: [{ binding: 'WEIR_KV' }] };
 const server = createTestHarness({
-  // Not the repository's root: a `.dev.vars` there, with real keys, is no part of the tests.
+  // Not the repository's root, which may have a `.dev.vars` with real keys.
   root: import.meta.dirname,
   workers: [
     ...INVALID.map(([, vars], at) => ({ config: { name: `invalid-${at}`, ...base, ...store, vars } })),
@@ -80,7 +80,7 @@ const server = createTestHarness({
   ],
 });
 
-/** Each Worker is bundled and started on its own, side by side: on a machine with two busy cores that takes minutes. */
+/** The Workers are bundled and started in parallel, which takes minutes on a machine with two busy cores. */
 const START_LIMIT_MS = 300_000;
 
 beforeAll(async () => {
@@ -97,7 +97,7 @@ const ROUTES = [
   ['GET', '/any/other'],
 ] as const;
 
-/** The error with which every route of that Worker answers. */
+/** The error that every route of that Worker returns. */
 async function misconfigured(name: string) {
   const worker = server.getWorker(name);
   const errors: string[] = [];
@@ -114,11 +114,11 @@ async function misconfigured(name: string) {
 describe.each(INVALID.map(([setting, vars], at) => [setting, JSON.stringify(vars), at, vars] as const))(
   '%s as in %s',
   (setting, _, at, vars) => {
-    test(`every route answers 500 misconfigured, which names ${setting} and not its value`, async () => {
+    test(`every route returns 500 misconfigured with the name of ${setting} and not its value`, async () => {
       const error = await misconfigured(`invalid-${at}`);
       expect(error).toMatchObject({ type: 'server_error', code: 'misconfigured', param: setting });
       expect(textOf(error.message)).toMatch(new RegExp(`^${setting} .*(must|can't|names)`));
-      // Logged at start, by each of these Workers.
+      // Each of these Workers logs the error at start.
       const lines = server.getLogs().map(({ message }) => decodeObject(message));
       const logged = lines.filter((line) => {
         const [problem, ...others] = objectsOf(line?.problems);
@@ -131,7 +131,7 @@ describe.each(INVALID.map(([setting, vars], at) => [setting, JSON.stringify(vars
         expect(output).not.toContain(value);
     });
 
-    test('/health still answers', async () => {
+    test('/health still responds', async () => {
       const response = await server.getWorker(`invalid-${at}`).fetch('/health');
       expect([response.status, await response.text()]).toEqual([200, '{"status":"ok"}']);
     });
@@ -151,7 +151,7 @@ test('L4 LEDGER=object without the Durable Object is reported', async () => {
   expect(await misconfigured('ledgerless')).toMatchObject({ code: 'misconfigured', param: 'WEIR_LEDGER' });
 });
 
-test('a deployment without any variable is valid, and closed', async () => {
+test('a deployment without variables is valid and closed', async () => {
   const worker = server.getWorker('bare');
   expect((await worker.fetch('/health')).status).toBe(200);
   expect((await worker.fetch('/v1/models')).status).toBe(401);

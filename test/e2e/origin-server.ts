@@ -1,4 +1,4 @@
-/** The server that a site had before Weir came to it: it keeps what it is asked, and echoes bodies and WebSocket messages. */
+/** The origin server of a site: stores its requests, and echoes bodies and WebSocket messages. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -21,7 +21,7 @@ export interface Origin extends AsyncDisposable {
 }
 
 const MAX_KEPT_BYTES = 1000;
-/** What RFC 6455 (4.2.2) adds to the client's key before it is hashed. */
+/** The suffix that RFC 6455 (4.2.2) adds to the client's key before hashing. */
 const ACCEPT_SUFFIX = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
 /** The first byte of a close frame. */
@@ -73,7 +73,7 @@ export async function startOrigin(): Promise<Origin> {
   };
 }
 
-/** Each short message comes back unmasked, a close as a close: each frame arrives whole, and has fewer than 126 bytes. */
+/** Echoes short messages unmasked, and a close with a close. Each frame must arrive in one piece and have fewer than 126 bytes. */
 function echoMessages(key: string, socket: Duplex): void {
   const accept = createHash('sha1')
     .update(key + ACCEPT_SUFFIX)

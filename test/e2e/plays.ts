@@ -1,4 +1,4 @@
-/** Hand-written upstream answers, by the model's name: shared by the tests of how streams begin and end. */
+/** Hand-written upstream responses (scenarios), selected by the model's name. */
 import type { RecordedRequest, Replay } from '../../tools/simulator/server.ts';
 
 export interface Play extends Omit<Replay, 'chunks' | 'then'> {
@@ -6,7 +6,7 @@ export interface Play extends Omit<Replay, 'chunks' | 'then'> {
   readonly ending?: NonNullable<Replay['then']>;
 }
 
-/** All three clocks off; a test sets the ones that it needs. */
+/** Turns off all three timers; a test sets the ones that it needs. */
 export const CLOCKS_OFF = { HEARTBEAT_SECONDS: '0', IDLE_TIMEOUT_SECONDS: '0', DEADLINE_SECONDS: '0' };
 
 /** An upstream's data event. */
@@ -18,13 +18,13 @@ export function many<Item>(item: Item, count: number): Item[] {
   return Array.from({ length: count }, () => item);
 }
 
-/** A text that comes often is there once. */
+/** Encodes each distinct text once. */
 function bytesOf(chunks: readonly string[]): Uint8Array[] {
   const bytes = new Map([...new Set(chunks)].map((text) => [text, Buffer.from(text)]));
   return chunks.map((text) => bytes.get(text) ?? Buffer.alloc(0));
 }
 
-/** The simulator's answer to a model that has a play; any other is a scene's. */
+/** Replays the scenario of a model; undefined for other models, which their scene serves. */
 export function replayOf(plays: Readonly<Record<string, Play>>) {
   return ({ body }: RecordedRequest): Replay | undefined => {
     const model = String(body?.model);

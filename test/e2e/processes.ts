@@ -1,9 +1,9 @@
-/** Finds the workerd processes that this process has started, and how much memory they hold. Linux alone. */
+/** Finds the workerd processes that this process has started, and reads their memory. Linux only. */
 import { readdirSync, readFileSync } from 'node:fs';
 
 const PAGE_BYTES = 4096;
 
-/** The ids of workerd's processes below this one. */
+/** The ids of the workerd processes below this one. */
 export function workerdIds(): number[] {
   const parents = new Map<number, number>();
   const found: number[] = [];
@@ -17,7 +17,7 @@ export function workerdIds(): number[] {
   return found.filter((id) => isBelow(id, parents));
 }
 
-/** The memory that these processes hold in RAM, in bytes. */
+/** The resident memory of these processes, in bytes. */
 export function residentBytes(ids: readonly number[]): number {
   return ids.reduce((sum, id) => sum + Number(read(`/proc/${id}/statm`).split(' ')[1] ?? 0) * PAGE_BYTES, 0);
 }
@@ -28,7 +28,7 @@ function isBelow(id: number, parents: ReadonlyMap<number, number>): boolean {
   return false;
 }
 
-/** `""` for a process that has exited, and for what is not a process. */
+/** `""` for a process that has exited, and for other entries. */
 function read(path: string): string {
   try {
     return readFileSync(path, 'utf8');

@@ -1,4 +1,4 @@
-/** Errors before any output: every status and form of body in which upstreams refuse, and what the client receives. */
+/** Tests errors before any output: every status and form of an upstream error, and what the client receives. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
@@ -43,7 +43,7 @@ const TABLE: readonly { status: number; to: number; type: string; code: string; 
   { status: 529, to: 503, type: 'server_error', code: 'upstream_overloaded', own: true },
 ];
 
-/** What a client receives for each form of body, if the upstream's message is forwarded. */
+/** The client's message for each form of body, if the upstream's message is forwarded. */
 const MESSAGES: Readonly<Record<string, (status: number) => string>> = {
   openai: () => 'DeepSeek: Simulated failure',
   string: () => 'DeepSeek: Simulated failure',
@@ -56,7 +56,7 @@ const MESSAGES: Readonly<Record<string, (status: number) => string>> = {
 
 const CODED_FORMS = ['openai', 'object'];
 
-describe('an upstream that answers', () => {
+describe('an upstream that responds', () => {
   test('every form of the simulator is in the table of this test', () => {
     expect(Object.keys(MESSAGES)).toEqual(REFUSAL_FORMS);
   });
@@ -83,7 +83,7 @@ describe('an upstream that answers', () => {
             ? `DeepSeek refused this deployment's balance (${status})`
             : `${MESSAGES[form]?.(status)}${status === 404 ? ': check DEEPSEEK_BASE_URL' : ''}`;
         expect(answer.error.message).toBe(message);
-        // A retry of the client does not change the deployment's account at the provider.
+        // A retry by the client cannot fix the deployment's account at the provider.
         const isLasting = code === 'upstream_refused' || (!own && status < 500);
         expect(answer.headers.get('x-should-retry')).toBe(isLasting ? 'false' : null);
         expect(answer.record).toMatchObject({ status: 'failed', error_code: expectedCode, total_tokens: 0 });
@@ -106,7 +106,7 @@ describe('an upstream that answers', () => {
     ['opentoken/google/gemini-3-flash', 'OpenToken'],
     ['xerotier/llama-3.1-8b', 'Xerotier'],
     ['compatible/openai/gpt-oss-20b', 'compatible'],
-  ])('E1 E4: %s: its form of a 400 is read, and the message names %s', async (model, name) => {
+  ])('E1 E4: %s: its form of a 400 is parsed, and the message names %s', async (model, name) => {
     const { status, error } = await refused(streamedChat(`${model}:status-400`));
     expect(status).toBe(400);
     expect(error.message).toBe(`${name}: Simulated failure`);
@@ -127,14 +127,17 @@ describe('an upstream that answers', () => {
 test.each([
   ['streamed', streamedChat],
   ['plain', chat],
-])('E1: %s: an error in a list with status 200, as Google sends it: its message is read', async (_, body) => {
-  const { status, error } = await refused(body('deepseek/listed'));
-  expect([status, error.code, error.message]).toEqual([
-    503,
-    'upstream_overloaded',
-    'DeepSeek: The model is overloaded.',
-  ]);
-});
+])(
+  'E1: %s: the message of an error in a list with status 200, as Google sends it, is parsed',
+  async (_, body) => {
+    const { status, error } = await refused(body('deepseek/listed'));
+    expect([status, error.code, error.message]).toEqual([
+      503,
+      'upstream_overloaded',
+      'DeepSeek: The model is overloaded.',
+    ]);
+  },
+);
 
 describe("an upstream that can't be reached", () => {
   test.each([
@@ -189,9 +192,9 @@ function replay({ body }: RecordedRequest): Replay | undefined {
   return { chunks: events.map((event) => Buffer.from(`data: ${JSON.stringify(event)}\n\n`)), gapMs: 20 };
 }
 
-describe('what a message never contains', () => {
+describe('texts that messages never contain', () => {
   test.each(['leaky', 'leaky-text'])(
-    'E4: a refusal (%s) is forwarded without secrets, addresses and stack',
+    'E4: an upstream error (%s) is forwarded without secrets, addresses and stack',
     async (model) => {
       const { error } = await refused(chat(`deepseek/${model}`));
       expect(error.message).toMatch(/^DeepSeek: Bad: \[redacted\]/);
@@ -199,7 +202,7 @@ describe('what a message never contains', () => {
     },
   );
 
-  test('E4: an error in a stream is forwarded without them', async () => {
+  test('E4: an error in a stream is forwarded without those texts', async () => {
     const response = await gateway.post(CHAT, streamedChat('deepseek/leaky-stream'));
     const text = await response.text();
     received.push(text);

@@ -23,7 +23,7 @@ async function post(body: unknown, headers: Record<string, string> = {}): Promis
 describe('dropped and changed fields', () => {
   test.each([
     ['a stream', streamedChat],
-    ['a plain answer', chat],
+    ['a non-streaming response', chat],
   ])('Q5 %s: its names are in a header, in the log and in the record', async (_, body) => {
     const named = [{ role: 'user', name: 'ada', content: 'Hello' }];
     const response = await post(body(MISTRAL, { store: true, user: 'u', messages: named }));
@@ -180,7 +180,7 @@ describe('Q12 alternative paths of clients', () => {
   });
 
   test.each(['/health', '/v1/models', '/v1/models/openai/gpt-4o-mini', '/v1/usage', '/admin/keys'])(
-    'finding 17: HEAD %s: the head of its GET, without a body',
+    'HEAD %s: the head of its GET, without a body',
     async (path) => {
       const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
       const [head, get] = await Promise.all(

@@ -1,4 +1,4 @@
-/** Validation of requests: the body, the model and the list of models; a refused request reaches no upstream. */
+/** Tests the validation of requests: the body, the model and the list of models. An invalid request reaches no upstream. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PROVIDERS } from '../../src/providers/index.ts';
@@ -102,7 +102,7 @@ describe('an invalid body', () => {
     ['a list', '[]', 'is a list'],
     ['a text', '"model"', 'is a text'],
     ['null', 'null', 'is null'],
-  ])('%s: 400 that asks for a JSON object and says what it got', async (_, body, fault) => {
+  ])('%s: 400 that requires a JSON object and names the problem', async (_, body, fault) => {
     const { status, error } = await refused(CHAT, { body });
     expect(status).toBe(400);
     expect(error).toMatchObject({
@@ -120,7 +120,7 @@ describe('an invalid body', () => {
 });
 
 describe('B2: MAX_REQUEST_BYTES', () => {
-  /** A valid body of exactly so many bytes, with multi-byte characters. */
+  /** A valid body of exactly this many bytes, with multi-byte characters. */
   function bodyOf(bytes: number): string {
     const body = JSON.stringify(chat('deepseek/deepseek-chat', { user: 'Zürich' }));
     return body + ' '.repeat(bytes - Buffer.byteLength(body));
@@ -163,7 +163,7 @@ describe('a model', () => {
       'compatible/openai/gpt-oss-20b',
     ],
   ])(
-    'C2: %s is requested at %s as %s and answers as %s, which can be requested again',
+    'C2: %s is requested at %s as %s, and the response has %s, which can be requested again',
     async (asked, path, model, answers) => {
       const at = gateway.simulator.requests.length;
       const response = await gateway.post(CHAT, streamedChat(asked, INCLUDE_USAGE));
@@ -199,7 +199,7 @@ describe('a model', () => {
     expect(textOf(error.message)).toContain(advice);
   });
 
-  test('an agent of a provider that has none gets 400', async () => {
+  test('an agent of a provider without agents gets 400', async () => {
     const body = JSON.stringify({ agent_id: 'deepseek/ag:1', messages: MESSAGES });
     const { status, error } = await refused('/v1/agents/completions', { body });
     expect([status, error.code]).toEqual([400, 'unsupported_route']);
@@ -207,7 +207,7 @@ describe('a model', () => {
 });
 
 describe('GET /v1/models', () => {
-  test('lists what each provider lists, by address, and the aliases; one that is down is left out and logged', async () => {
+  test('lists each provider’s models by address, and the aliases; a provider that is down is skipped and logged', async () => {
     const at = gateway.simulator.requests.length;
     const response = await gateway.fetch('/v1/models');
     const text = await response.text();

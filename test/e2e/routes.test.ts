@@ -1,4 +1,4 @@
-/** The routes as clients call them: with and without `/v1`, and below a base path. */
+/** Tests the routes: with and without `/v1`, and below a base path. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { textOf } from '../../tools/simulator/json.ts';
 import { chat, errorOf, jsonOf, MESSAGES } from './client.ts';
@@ -43,7 +43,8 @@ async function expectRoutes(base: string): Promise<void> {
 }
 
 describe('routes', () => {
-  test('each responds in its form, with and without /v1, streamed and not', () => expectRoutes(''));
+  test('each responds in its form, with and without /v1, streaming and non-streaming', () =>
+    expectRoutes(''));
 
   test.each([
     ['GET', '/v1/chat/completions', 'POST'],
@@ -64,7 +65,7 @@ describe('routes', () => {
   });
 
   test.each(['/', '/v1', '/v1/embeddings', '/v2/models', '/v1/chat/completions/x'])(
-    'ORIGIN=404: %s is no route of Weir and gets 404',
+    'ORIGIN=404: %s is not a route of Weir and gets 404',
     async (path) => {
       const { status, error } = await errorOf(await gateway.fetch(path));
       expect(status).toBe(404);

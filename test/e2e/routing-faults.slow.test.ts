@@ -1,4 +1,4 @@
-/** Every way in which a target fails, before and after its first output, streamed and not, before and after a heartbeat (R4, R5, R9). */
+/** Tests all failures of a target: before and after its first output, streaming and non-streaming, before and after a heartbeat (R4, R5, R9). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type JsonObject, objectsOf } from '../../tools/simulator/json.ts';
 import { chat, DONE, finishesOf, framesOf, streamedChat } from './client.ts';
@@ -72,7 +72,7 @@ const attemptsOf = (record: JsonObject) => objectsOf(record.attempts).map(({ pro
 describe.each([
   ['streamed', true],
   ['whole', false],
-] as const)('R4 R5 %s: what does not move on', (_, stream) => {
+] as const)('R4 R5 %s: results without fallback', (_, stream) => {
   beforeAll(() => routing().gateway.set({ ...routing().vars, HEARTBEAT_SECONDS: stream ? '300' : '400' }));
   afterAll(() => routing().gateway.set(routing().vars));
 
@@ -88,7 +88,7 @@ describe.each([
     await upstreams[0]?.closed;
   });
 
-  // For an object what passes in a stream alone is none of its answer.
+  // Vendor events are only output of streams.
   const outputs = stream ? begun : begun.filter((model) => !/vendor|held/.test(model));
   test.each(outputs)('%s: the error ends the response, and no other target is tried', async (model) => {
     const { response, text, upstreams } = await routing().ask(

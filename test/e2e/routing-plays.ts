@@ -1,4 +1,4 @@
-/** Targets that fail in every way, and a gateway before them: shared by the tests of routing. */
+/** Scenarios of failing targets, and a gateway with aliases for them, for the tests of routing. */
 import { afterAll, beforeAll } from 'vitest';
 import { type JsonObject, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import type { RecordedRequest } from '../../tools/simulator/server.ts';
@@ -15,7 +15,7 @@ const refusal = (status: number, headers = {}): Play => ({
   chunks: [JSON.stringify({ error: { message: 'no', code: `code_${status}` } })],
 });
 
-/** By the model's name: how it fails before any output. */
+/** Failures before any output, by the model's name. */
 const FAILURES: Readonly<Record<string, Play>> = {
   '401': refusal(401),
   '402': refusal(402),
@@ -128,19 +128,19 @@ interface Asked {
   readonly upstreams: readonly RecordedRequest[];
 }
 
-/** The gateway of a test file, with these targets. Its members are there once `beforeAll` has run. */
+/** The gateway of a test file with these targets. Its members are set after `beforeAll`. */
 export interface Routing {
   readonly gateway: Gateway;
-  /** The settings that tests change. */
+  /** The default settings, which tests extend. */
   readonly vars: Vars;
   /** How often each model still fails before it works. */
   readonly failing: Map<string, number>;
   readonly ask: (body: JsonObject, init?: RequestInit) => Promise<Asked>;
-  /** The whole record of an answered request, by its route. */
+  /** The complete record of a response, from the API. */
   readonly recordOf: (response: Response) => Promise<JsonObject>;
 }
 
-/** Starts the gateway before the tests of the file that calls it, and ends it after them. */
+/** Starts the gateway before the tests of the calling file and stops it after them. */
 export function startRouting(): () => Routing {
   let routing: Routing | undefined;
   beforeAll(async () => {
@@ -182,7 +182,7 @@ function replay(request: RecordedRequest, failing: Map<string, number>) {
   return replayOf(PLAYS)(request);
 }
 
-/** The text and the finishes of either kind of answer. */
+/** The text and the finish reasons of a streaming or non-streaming response. */
 export function answerOf(text: string): { content: string; finishes: string[] } {
   if (text.startsWith('data:') || text.startsWith(':'))
     return { content: contentOf(text), finishes: finishesOf(text) };

@@ -1,4 +1,4 @@
-/** Targets, fallbacks and retries under real workerd, over real connections (R1-R12). `routing-faults.slow.test.ts` has every fault. */
+/** Tests targets, fallbacks and retries in workerd (R1-R12). `routing-faults.slow.test.ts` has every fault. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { objectsOf } from '../../tools/simulator/json.ts';
 import { chat, errorOf, jsonOf, streamedChat } from './client.ts';

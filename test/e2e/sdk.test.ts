@@ -1,4 +1,4 @@
-/** The `openai` SDK, unchanged, against the gateway: what its users write works, and fails, as it does with OpenAI. */
+/** Tests the unchanged `openai` SDK with the gateway: results and errors are the same as with OpenAI. */
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
@@ -60,7 +60,7 @@ describe('chat.completions.create', () => {
     });
   });
 
-  test('a plain answer is one chat.completion with its usage', async () => {
+  test('a non-streaming response is one chat.completion with its usage', async () => {
     const completion = await client.chat.completions.create({ model: 'openai/gpt-4o-mini', messages });
     expect(completion.object).toBe('chat.completion');
     expect(completion.choices).toMatchObject([
@@ -142,7 +142,7 @@ describe('completions.create', () => {
     ['openai/gpt-3.5-turbo-instruct', '\n\nBelow the weir the water runs white'],
     ['deepseek/deepseek-chat', '    if n < 2:\n        return n\n    previous = fib(n - 1)'],
     ['codestral/codestral-latest', '    total = sum(values)\n    return total / len(values)'],
-  ])('C10: %s answers a legacy completion the same, streamed and plain', async (model, answer) => {
+  ])('C10: %s: the same legacy completion, streaming and non-streaming', async (model, answer) => {
     const asked = { model, prompt: 'def f(n):', suffix: 'return x' };
     const stream = await client.completions.create({ ...asked, stream: true });
     let text = '';
@@ -163,7 +163,7 @@ test('models.list yields addresses that can be requested', async () => {
 });
 
 describe('errors', () => {
-  /** What the SDK throws for a request. */
+  /** The error that the SDK throws for a request. */
   async function thrown(request: Promise<unknown>): Promise<unknown> {
     return request.then(
       () => undefined,

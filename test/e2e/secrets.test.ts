@@ -1,4 +1,4 @@
-/** No credential, internal address or stack in anything that the gateway answers, logs or stores, however it fails (E4, K1). */
+/** Tests that no response, log line or record contains a credential, an internal address or a stack, for any failure (E4, K1). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FAULT_NAMES } from '../../tools/simulator/faults.ts';
 import type { JsonObject } from '../../tools/simulator/json.ts';
@@ -8,7 +8,7 @@ import { ADMIN_TOKEN, CREDENTIALS, type Gateway, startGateway } from './gateway.
 import { LEAKS, leak } from './leaks.ts';
 
 const CHAT = '/v1/chat/completions';
-/** Their upstreams would run until the deadline, and contain nothing that others do not. */
+/** Faults that run until the deadline and contain nothing that others don't. */
 const LONG = new Set(['flood', 'endless-line', 'endless-event', 'big-event']);
 const FAULTS = FAULT_NAMES.filter((name) => !LONG.has(name));
 const REFUSALS = [400, 401, 402, 403, 404, 413, 422, 429, 500, 502, 503, 504].map(
@@ -28,7 +28,7 @@ beforeAll(async () => {
       AUTH: 'keys',
       HEARTBEAT_SECONDS: '0.5',
       DEADLINE_SECONDS: '1',
-      // Nothing listens there.
+      // No server listens there.
       CODESTRAL_BASE_URL: 'http://127.0.0.1:9/internal',
     },
   });
@@ -45,7 +45,7 @@ async function ask(body: JsonObject, authorization = `Bearer ${clientKey}`, path
   return response.status;
 }
 
-/** Requests each, streamed and plain; a few at a time. */
+/** Sends a streaming and a non-streaming request for each model, a few at a time. */
 async function askAll(models: readonly string[]): Promise<void> {
   const bodies = models.flatMap((model) => [streamedChat(model), chat(model)]).values();
   async function askOneByOne(): Promise<void> {
@@ -54,7 +54,7 @@ async function askAll(models: readonly string[]): Promise<void> {
   await Promise.all(Array.from({ length: 12 }, askOneByOne));
 }
 
-/** What must not appear anywhere. */
+/** Texts that must not appear anywhere. */
 function secrets(): Readonly<Record<string, RegExp>> {
   const quoted = (text: string) => new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'), 'i');
   const credentials = Object.entries(CREDENTIALS).map(([name, value]) => [name, quoted(value)] as const);
@@ -66,7 +66,7 @@ function secrets(): Readonly<Record<string, RegExp>> {
     'a bearer': /bearer\s+(?!<)\S/i,
     "the simulator's address": quoted(`127.0.0.1:${gateway.simulator.port}`),
     'a local address': /127\.0\.0\.1|localhost/i,
-    'what an attack got through (finding 6)': /hunter2|aHVudGVy/i,
+    'a secret that leaked in an attack': /hunter2|aHVudGVy/i,
     'a stack': /(?:\\n|\n)\s*at\s|\bat \S+ \(\S+:\d+|node_modules|\.[jt]s:\d+/,
   };
 }
@@ -77,13 +77,13 @@ function findSecrets(texts: readonly string[]): string[] {
   );
 }
 
-/** An attempt's cause begins with the address that the deployment's own setting names: it is for the log, and for the admin (E4). */
+/** Removes the upstream's address from the cause of an attempt. The cause is only in the log and for the admin (E4). */
 function withoutAddress(text: string): string {
   return text.replace(/(\\?"cause\\?":\\?")http:\/\/127\.0\.0\.1:\d+/g, '$1');
 }
 
 describe('E4 K1', () => {
-  test('every fault, refusal and leak, streamed and plain: no secret in an answer, a log line or a record', async () => {
+  test('every fault, error and leak, streaming and non-streaming: no secret in a response, a log line or a record', async () => {
     await askAll(MODELS.flatMap((model) => [...FAULTS, ...REFUSALS].map((fault) => `${model}:${fault}`)));
     await askAll(LEAKS.map((name) => `openai/${name}`));
     await askAll(['codestral/codestral-latest', 'keyless/openai/gpt-oss-20b', 'nowhere/model', '']);

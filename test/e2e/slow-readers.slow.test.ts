@@ -1,4 +1,4 @@
-/** Slow readers of each protocol under real workerd: the upstream waits for them, nothing is buffered meanwhile, and nothing is lost (T5, T1, B1). */
+/** Tests slow readers of each protocol in workerd: the upstream waits for them, and nothing is buffered or lost (T5, T1, B1). */
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RecordedRequest } from '../../tools/simulator/server.ts';
@@ -8,21 +8,21 @@ import { CLOCKS_OFF, many, replayOf } from './plays.ts';
 import { residentBytes, workerdIds } from './processes.ts';
 
 const MIB = 1024 * 1024;
-/** What an upstream would send to a client that reads it all, at least. */
+/** The minimal size of the complete stream. */
 const FLOOD_BYTES = 160 * MIB;
 /**
- * The kernel's buffers of the two connections on the way hold some of a flood. Linux lets each receive buffer grow to 32 MiB and each
- * send buffer to 4 MiB (`tcp_rmem`, `tcp_wmem`), whatever the processes do.
+ * The kernel's buffers of both connections hold part of a flood. On Linux each receive buffer can grow to 32 MiB and each
+ * send buffer to 4 MiB (`tcp_rmem`, `tcp_wmem`), independent of the processes.
  */
 const MAX_HELD_BYTES = 80 * MIB;
-/** Of workerd, for each stream. */
+/** The allowed growth of workerd for each stream. */
 const MAX_GROWN_BYTES = 16 * MIB;
 const SLOW_READERS = 20;
 const SAMPLE_MS = 100;
 const STOPPED_MS = 1000;
 const IDLE_SECONDS = 2;
 
-/** Words that count up, and begin anew: in what a client reads, each must follow the one before. */
+/** Consecutive numbers that restart. A client must receive each after the previous one. */
 const NUMBERS = Array.from({ length: 100 }, (_, number) => `${number} `);
 const SMALLEST_EVENT_BYTES = 80;
 const FLOOD = many(NUMBERS, FLOOD_BYTES / (NUMBERS.length * SMALLEST_EVENT_BYTES));
@@ -61,7 +61,7 @@ async function open({ path, body, upstream, word }: DialectClient) {
   };
 }
 
-/** Resolves with the total bytes sent, once the upstreams have stopped for so long. */
+/** Resolves with the total bytes sent after the upstreams have stopped for this time. */
 async function untilStopped(upstreams: readonly RecordedRequest[], stoppedMs = STOPPED_MS): Promise<number> {
   let sent = 0;
   for (let equalMs = 0; equalMs < stoppedMs; ) {
@@ -80,10 +80,10 @@ describe.each(DIALECT_CLIENTS)('T5 a client of $name', (protocol) => {
     const upstream = await gateway.simulator.request(asked);
     const held = await untilStopped([upstream], IDLE_SECONDS * 1000 + STOPPED_MS);
     expect(held).toBeLessThan(MAX_HELD_BYTES);
-    // The client causes this silence, not the upstream: it outlasts the idle timeout without triggering it.
+    // The client causes this pause, not the upstream, so it doesn't trigger the idle timeout.
     await readBytes(2 * held + MIB);
     expect(upstream.bytesSent).toBeGreaterThan(held);
-    // The upstream is in this process, and silent while the stream is looked at.
+    // The upstream runs in this process, and is silent while the test inspects the stream.
     disconnect();
     expect(await upstream.closed).toBe('disconnected');
     const stream = text();
@@ -91,14 +91,14 @@ describe.each(DIALECT_CLIENTS)('T5 a client of $name', (protocol) => {
     const words = Array.from(stream.matchAll(protocol.word), ([, word]) => word);
     expect(words.length).toBeGreaterThan(NUMBERS.length);
     expect(words.findIndex((word, at) => word !== NUMBERS[at % NUMBERS.length])).toBe(-1);
-    // No heartbeats are queued while the client does not read; one may have been in transit.
+    // No heartbeats are queued while the client doesn't read. One may have been in transit.
     expect(stream.split(protocol.heartbeat).length - 1).toBeLessThanOrEqual(1);
     const record = await gateway.record(response);
     expect(record).toMatchObject({ status: 'cancelled', client: protocol.client });
     expect(record.completion_tokens).toBeGreaterThan(0);
   });
 
-  test(`B1 ${SLOW_READERS} that stop reading: every upstream stops, and workerd's memory stays far below what they would send`, async () => {
+  test(`B1 ${SLOW_READERS} that stop reading: every upstream stops, and workerd's memory stays far below the size of the streams`, async () => {
     const workerd = workerdIds();
     expect(workerd.length).toBeGreaterThan(0);
     const before = residentBytes(workerd);

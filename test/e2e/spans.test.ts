@@ -35,7 +35,7 @@ beforeAll(async () => {
   const base = (provider: 'openai' | 'mistral') => simulator.url + basePaths[provider];
   const vars = {
     ...CLOCKS_OFF,
-    // A disconnected client is noticed at a write.
+    // workerd detects a disconnected client at a write.
     HEARTBEAT_SECONDS: '0.3',
     AUTH: 'open',
     RETRIES: '0',

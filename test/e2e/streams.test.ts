@@ -1,4 +1,4 @@
-/** How streams run and end over real HTTP: each event at once (F4), and every upstream failure reported in frames (F2, E2). */
+/** Tests streams over HTTP: each event is sent at once (F4), and every upstream failure is reported in frames (F2, E2). */
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -21,7 +21,7 @@ async function streamed(model: string) {
   return { response, text: await response.text() };
 }
 
-describe('an upstream that completes in its own way', () => {
+describe('an upstream whose stream ends in an unusual way', () => {
   test.each([
     ['no-done', 'stop'],
     ['no-finish', null],
@@ -30,7 +30,7 @@ describe('an upstream that completes in its own way', () => {
     ['gzip', 'stop'],
     ['text-plain', 'stop'],
     ['json', 'stop'],
-  ])('F2 C8: %s: the whole text, one finish, one [DONE]; the record is finished', async (fault, word) => {
+  ])('F2 C8: %s: the complete text, one finish, one [DONE]; the record is finished', async (fault, word) => {
     const { response, text } = await streamed(`deepseek/deepseek-chat:${fault}`);
     expect(response.status).toBe(200);
     expect(contentOf(text)).toBe(WHOLE);
@@ -82,7 +82,7 @@ describe('an upstream that fails midway', () => {
     },
   );
 
-  test('F2 E2: reset: what came before the broken connection, one error frame, [DONE]', async () => {
+  test('F2 E2: reset: the output before the broken connection, one error frame, [DONE]', async () => {
     const { response, text } = await streamed('deepseek/deepseek-chat:reset');
     expect(HALF.startsWith(contentOf(text))).toBe(true);
     const [errorFrame, done] = framesOf(text).slice(-2);
@@ -134,7 +134,7 @@ describe('an upstream whose error comes first', () => {
   });
 });
 
-describe('a plain answer', () => {
+describe('a non-streaming response', () => {
   test.each(['cut', 'reset', 'html', 'empty', 'redirect'])(
     'E1: %s: an error of status 502, and a failed record',
     async (fault) => {
@@ -146,7 +146,7 @@ describe('a plain answer', () => {
     },
   );
 
-  test.each(['gzip', 'json'])('%s: the whole text', async (fault) => {
+  test.each(['gzip', 'json'])('%s: the complete text', async (fault) => {
     const response = await gateway.post(CHAT, chat(`deepseek/deepseek-chat:${fault}`));
     const { choices } = await jsonOf(response);
     expect(choices).toMatchObject([
@@ -156,7 +156,7 @@ describe('a plain answer', () => {
 });
 
 describe('each event at once', () => {
-  /** An upstream whose every byte is sent by hand. */
+  /** An upstream that sends the bytes that the test writes. */
   async function startUpstream() {
     const server = createServer((request, response) => {
       request.resume();
@@ -194,7 +194,7 @@ describe('each event at once', () => {
       const half = at % 2 === 0 ? bytes.length : Math.floor(bytes.length / 2);
       sender.write(bytes.subarray(0, half));
       if (half < bytes.length) sender.write(bytes.subarray(half));
-      // The head comes with the first event; a gateway that waits for the next one would hang here.
+      // The head comes with the first event. A gateway that waits for the next one would hang here.
       response ??= await posted;
       reader ??= response.body?.getReader();
       const { value } = (await reader?.read()) ?? {};

@@ -1,4 +1,4 @@
-/** The clocks under real workerd: heartbeats, the idle timeout, the deadline, and the head (H3, T1 to T3). */
+/** Tests the timers in workerd: heartbeats, the idle timeout, the deadline, and the response head (H3, T1 to T3). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../tools/simulator/json.ts';
 import { chat, contentOf, DONE, errorOf, finishesOf, framesOf, streamedChat } from './client.ts';
@@ -57,7 +57,7 @@ function frame(error: JsonObject): string {
   return `data: ${JSON.stringify({ error })}`;
 }
 
-/** Splits off the last heartbeats, and the frames after them, which end the stream. */
+/** Splits off the last heartbeats and the frames after them. */
 function endOf(text: string) {
   const frames = framesOf(text);
   const ending = frames.splice(frames.lastIndexOf(HEARTBEAT) + 1);
@@ -70,13 +70,13 @@ describe('T1 T2: heartbeats of 0.3 s, an idle timeout of 1 s', () => {
   setUp({ HEARTBEAT_SECONDS: '0.3', IDLE_TIMEOUT_SECONDS: '1' });
 
   test.each(['hang', 'stall-head'])(
-    '%s: heartbeats alone, then the idle error and [DONE]; timed_out, and the upstream is cancelled',
+    '%s: only heartbeats, then the idle error and [DONE]; timed_out, and the upstream is cancelled',
     async (fault) => {
       const { response, text, upstream } = await ask(streamedChat(`deepseek/deepseek-chat:${fault}`));
       expect(response.status).toBe(200);
       expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
       const { before, beats, ending } = endOf(text);
-      // Weir's own heartbeats do not postpone the timeout: there is no time for a fourth.
+      // Weir's heartbeats don't postpone the timeout, so there is no time for a fourth.
       expect(beats.length).toBeGreaterThanOrEqual(1);
       expect(beats.length).toBeLessThanOrEqual(3);
       expect([before, new Set(beats), ending]).toEqual([[], new Set([HEARTBEAT]), [frame(IDLE), DONE]]);
@@ -141,7 +141,7 @@ describe('T1 T2: heartbeats of 0.3 s, an idle timeout of 1 s', () => {
     expect(await gateway.record(response)).toMatchObject({ status: 'finished', completion_tokens: 16 });
   });
 
-  test('T1 with-pauses: heartbeats stand between the frames, never within one', async () => {
+  test('T1 with-pauses: heartbeats are between the frames, never within one', async () => {
     const { text } = await ask(streamedChat('openai/with-pauses'));
     const frames = framesOf(text);
     expect(contentOf(text)).toBe('one two three');
@@ -154,7 +154,7 @@ describe('T1 T2: heartbeats of 0.3 s, an idle timeout of 1 s', () => {
 describe('T3: a deadline of 1 s', () => {
   setUp({ HEARTBEAT_SECONDS: '0.3', DEADLINE_SECONDS: '1' });
 
-  test('words-for-ever: the text so far, then the deadline error and [DONE], however busy the upstream is', async () => {
+  test('words-for-ever: the text so far, then the deadline error and [DONE], although the upstream is still sending', async () => {
     const { response, text, upstream } = await ask(streamedChat('openai/words-for-ever'));
     expect(contentOf(text)).toMatch(/^(word )+$/);
     const late = { ...LATE, message: 'OpenAI did not finish within 1 seconds' };

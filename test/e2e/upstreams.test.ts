@@ -1,4 +1,4 @@
-/** What each provider's upstream receives: path, credential and body, for the same OpenAI body from the client (U4, H2). */
+/** Tests what each upstream receives for the same OpenAI request: path, credential and body (U4, H2). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../tools/simulator/json.ts';
 import { basePaths } from '../../tools/simulator/scenes.ts';
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
 
-/** Sends a request; returns what reached the upstream, and the answer's text. */
+/** Sends a request; returns the upstream request and the response's text. */
 async function send(path: string, body: JsonObject): Promise<RecordedRequest & { readonly answer: string }> {
   const asked = gateway.simulator.requests.length;
   const response = await gateway.post(path, body);
@@ -67,29 +67,32 @@ describe('every provider', () => {
     ['xerotier/llama-3.1-8b', USAGE, 'on its finish chunk'],
     ['openai/gpt-4o-mini', USAGE, 'after it'],
     ['compatible/openai/gpt-oss-20b', USAGE, 'on its finish chunk'],
-  ] as const)('U2 U4: %s: asked for as %j, and reported unasked %s', async (model, options, where) => {
-    for (const more of [{}, { stream_options: { include_usage: false } }, { stream_options: null }]) {
-      const request = await send(CHAT, streamedChat(model, more));
-      expect(request.body?.stream_options).toEqual(options);
-      const withUsage = framesOf(request.answer).filter((frame) => frame.includes('"usage"'));
-      expect(withUsage).toHaveLength(where === 'after it' ? 0 : 1);
-      for (const frame of withUsage) expect(frame).toContain('"finish_reason":"stop"');
-    }
-    const runner = await send(CHAT, streamedChat(model, { stream_options: USAGE }));
-    expect(runner.body?.stream_options).toEqual(options);
-    const last = framesOf(runner.answer).at(-2);
-    expect(last).toContain('"choices":[],"usage"');
-    expect(runner.answer.split('"usage"')).toHaveLength(2);
-  });
+  ] as const)(
+    'U2 U4: %s: requested upstream as %j, and reported to a client without the option %s',
+    async (model, options, where) => {
+      for (const more of [{}, { stream_options: { include_usage: false } }, { stream_options: null }]) {
+        const request = await send(CHAT, streamedChat(model, more));
+        expect(request.body?.stream_options).toEqual(options);
+        const withUsage = framesOf(request.answer).filter((frame) => frame.includes('"usage"'));
+        expect(withUsage).toHaveLength(where === 'after it' ? 0 : 1);
+        for (const frame of withUsage) expect(frame).toContain('"finish_reason":"stop"');
+      }
+      const runner = await send(CHAT, streamedChat(model, { stream_options: USAGE }));
+      expect(runner.body?.stream_options).toEqual(options);
+      const last = framesOf(runner.answer).at(-2);
+      expect(last).toContain('"choices":[],"usage"');
+      expect(runner.answer.split('"usage"')).toHaveLength(2);
+    },
+  );
 
   test.each(['deepseek/deepseek-chat', 'mistral/mistral-small-latest', 'openai/gpt-4o-mini'])(
-    'U4: %s: a plain request carries no stream_options, which its upstream would refuse',
+    'U4: %s: a non-streaming request has no stream_options, which the upstream would reject',
     async (model) => {
       expect(await sent(CHAT, chat(model, { stream_options: USAGE }))).not.toHaveProperty('stream_options');
     },
   );
 
-  test('a field that Weir does not know is forwarded unchanged', async () => {
+  test('an unknown field is forwarded unchanged', async () => {
     const more = {
       temperature: 0.7,
       metadata: { team: 'Zürich' },
@@ -108,7 +111,7 @@ describe('every provider', () => {
 describe('DeepSeek', () => {
   const model = 'deepseek/deepseek-reasoner';
 
-  test('the reasoning of earlier answers is removed from the messages, and nothing else', async () => {
+  test('only the reasoning of earlier turns is removed from the messages', async () => {
     const earlier = { role: 'assistant', content: 'Yes', reasoning_content: 'Hm' };
     const messages = [...MESSAGES, earlier, ...MESSAGES];
     const body = await sent(CHAT, { model, messages });
@@ -127,7 +130,7 @@ describe('DeepSeek', () => {
     expect((await send(CHAT, { model, messages })).path).toBe('/deepseek/chat/completions');
   });
 
-  test('max_completion_tokens is max_tokens', async () => {
+  test('max_completion_tokens becomes max_tokens', async () => {
     const request = await send(CHAT, chat(model, { max_completion_tokens: 3 }));
     expect(request.body).toMatchObject({ max_tokens: 3 });
     expect(request.body).not.toHaveProperty('max_completion_tokens');
@@ -142,7 +145,7 @@ describe('DeepSeek', () => {
 describe('Mistral', () => {
   const model = 'mistral/mistral-small-latest';
 
-  test("OpenAI's parameters become Mistral's own, which refuses any other", async () => {
+  test("OpenAI's parameters become Mistral's, which rejects all others", async () => {
     const tools = [{ type: 'function', function: { name: 'tide' } }];
     const more = { seed: 7, max_completion_tokens: 90, tool_choice: 'required', tools };
     expect(await sent(CHAT, chat(model, more))).toEqual({
@@ -157,7 +160,7 @@ describe('Mistral', () => {
     });
   });
 
-  test.each(['auto', 'none', 'any'])('tool_choice %s stays as it is', async (tool_choice) => {
+  test.each(['auto', 'none', 'any'])('tool_choice %s is unchanged', async (tool_choice) => {
     expect(await sent(CHAT, chat(model, { tool_choice }))).toMatchObject({ tool_choice });
   });
 
@@ -174,7 +177,7 @@ describe('Mistral', () => {
 });
 
 describe('OpenToken', () => {
-  test('stream_options are left out, and a client that asked for usage still receives it', async () => {
+  test('stream_options are dropped, and a client that requested usage still receives it', async () => {
     const request = await send(
       CHAT,
       streamedChat('opentoken/google/gemini-3-pro', { stream_options: USAGE }),
@@ -185,18 +188,18 @@ describe('OpenToken', () => {
 });
 
 describe('OpenAI', () => {
-  test("U4: the client's other stream options stay beside the one that is added", async () => {
+  test("U4: the client's other stream options are kept", async () => {
     const more = { stream_options: { include_obfuscation: false } };
     const body = await sent(CHAT, streamedChat('openai/gpt-4o-mini', more));
     expect(body?.stream_options).toEqual({ include_obfuscation: false, include_usage: true });
   });
 
-  test('max_completion_tokens stays, as the newer models accept no other', async () => {
+  test('max_completion_tokens is kept, because newer models accept no other limit', async () => {
     const body = await sent(CHAT, chat('openai/o4-mini', { max_completion_tokens: 500 }));
     expect(body).toMatchObject({ max_completion_tokens: 500 });
   });
 
-  test('legacy completions go to their own path', async () => {
+  test('legacy completions use their own path', async () => {
     const body = { model: 'openai/gpt-3.5-turbo-instruct', prompt: 'Below', stream: true };
     const request = await send('/v1/completions', body);
     expect(request.path).toBe('/openai/v1/completions');
@@ -212,7 +215,7 @@ describe('fill-in-the-middle', () => {
     ['deepseek/deepseek-chat', '/deepseek/beta/completions', deepseek],
     ['mistral/codestral-latest', '/mistral/v1/fim/completions', mistral],
     ['codestral/codestral-latest', '/codestral/v1/fim/completions', mistral],
-  ])('C10: %s serves both FIM routes, each in the shape of the route', async (model, path, middle) => {
+  ])('C10: %s serves both FIM routes, each in the form of the route', async (model, path, middle) => {
     const body = { model, prompt: 'def f(n):', suffix: 'return x', max_tokens: 64 };
     const routes = [
       { route: '/v1/completions', chunk: 'text_completion', object: 'text_completion' },
@@ -231,7 +234,7 @@ describe('fill-in-the-middle', () => {
     }
   });
 
-  test('U4: DeepSeek is asked for usage there, Mistral reports it without', async () => {
+  test('U4: usage is requested from DeepSeek there, and Mistral reports it anyway', async () => {
     const body = { prompt: 'def f(n):', stream: true, stream_options: USAGE };
     const fim = '/v1/fim/completions';
     const ofDeepseek = await send(fim, { model: 'deepseek/deepseek-chat', ...body });
@@ -242,7 +245,7 @@ describe('fill-in-the-middle', () => {
   });
 });
 
-test("PROVIDERS: a provider without a secret is sent no credential, also not the client's", async () => {
+test("PROVIDERS: a provider without a secret gets no credential, not even the client's", async () => {
   const asked = gateway.simulator.requests.length;
   const headers = { authorization: 'Bearer sim-of-the-client' };
   const response = await gateway.post(CHAT, chat('keyless/openai/gpt-oss-20b'), { headers });

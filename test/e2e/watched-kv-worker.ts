@@ -1,18 +1,18 @@
-/** The gateway with a KV namespace that logs each call, and lists as many records as a test asks for: for tests of what calls cost. */
+/** The gateway with a KV namespace that logs each call and lists a given number of records, for tests of KV costs. */
 import weir from '../../src/index.ts';
 
 export { LedgerObject } from '../../src/index.ts';
 
 interface Env {
   readonly WEIR_KV: KVNamespace;
-  /** How many records of models of their own each listing of a day finds, instead of those that there are. */
+  /** The number of generated records, each with a different model, that each listing of a day returns instead of the real ones. */
   readonly LISTED_RECORDS?: string;
   readonly [name: string]: unknown;
 }
 
 const PAGE = 1000;
 
-/** One per environment, as the gateway is cached by its environment, too. */
+/** One per environment, because the gateway is cached by its environment. */
 const wrapped = new WeakMap<Env, Env>();
 
 export default {

@@ -1,4 +1,4 @@
-/** The package, packed and installed into an empty project: what is in it, its types, and Weir mounted in other Workers (W2). */
+/** Tests the packed package in an empty project: its files, its types, and Weir mounted in other Workers (W2). */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { build } from 'esbuild';
@@ -16,8 +16,8 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => project[Symbol.asyncDispose]());
 
-describe('W2 what is packed', () => {
-  test('the built modules with their declarations, and nothing of the tests or the sources', () => {
+describe('W2 the packed files', () => {
+  test('are the built modules with their declarations, without tests and sources', () => {
     const others = project.packed.filter((path) => !/^dist\/[\w./-]+\.(js|d\.ts)$/.test(path));
     expect(others.sort()).toEqual(['LICENSE', 'README.md', 'package.json']);
     expect(project.packed).toContain('dist/weir.js');
@@ -33,7 +33,7 @@ describe('W2 what is packed', () => {
     expect(page).toContain('Permission is hereby granted, free of charge');
   });
 
-  test('no module of Node is imported, nor anything that is not installed with it', async () => {
+  test('import no Node module and only installed packages', async () => {
     const imported = new Set<string>();
     for (const path of project.packed.filter((name) => name.endsWith('.js'))) {
       const code = await readFile(join(project.directory, 'node_modules/weir-gateway', path), 'utf8');
@@ -43,14 +43,14 @@ describe('W2 what is packed', () => {
     expect([...imported].sort()).toEqual(['cloudflare:workers', 'itty-router']);
   });
 
-  test('a host gets its one dependency with it, and no Node', async () => {
+  test('need one dependency and no Node', async () => {
     const lock = await readFile(join(project.directory, 'node_modules/.package-lock.json'), 'utf8');
     const installed = Object.keys(objectOf(JSON.parse(lock).packages)).sort();
     expect(installed).toEqual(['node_modules/hono', 'node_modules/itty-router', 'node_modules/weir-gateway']);
   });
 });
 
-test('W2 esbuild bundles a host with --external:cloudflare:*, as the README says, and not without', async () => {
+test('W2 esbuild bundles a host with --external:cloudflare:*, as the README says, and fails without it', async () => {
   const bundle = (external: string[]) =>
     build({
       entryPoints: [join(project.directory, 'src', 'whole.ts')],
@@ -64,7 +64,7 @@ test('W2 esbuild bundles a host with --external:cloudflare:*, as the README says
   await expect(bundle([])).rejects.toThrow(/cloudflare:workers/);
 });
 
-/** What `npm create cloudflare` writes. */
+/** The options that `npm create cloudflare` writes. */
 const CLOUDFLARE = {
   target: 'es2024',
   lib: ['es2024'],
@@ -87,12 +87,12 @@ const HOSTS = ['hono.ts', 'itty.ts', 'itty-auto.ts', 'whole.ts', 'worker.ts'];
 describe('W2 types', () => {
   test.each<[what: string, options: JsonObject, files: readonly string[]]>([
     ["Cloudflare's usual options", {}, HOSTS],
-    ['the libraries checked, too', { skipLibCheck: false }, HOSTS],
+    ['checked libraries', { skipLibCheck: false }, HOSTS],
     ["Node's resolution", { module: 'nodenext', moduleResolution: 'nodenext' }, HOSTS],
-    ['optional properties taken exactly', { exactOptionalPropertyTypes: true }, HOSTS],
+    ['exact optional properties', { exactOptionalPropertyTypes: true }, HOSTS],
     ['no types of a runtime', { types: [], skipLibCheck: false }, ['untyped.ts']],
-    // The ledger object's class is one of Cloudflare's own, whose types are named there.
-    ['no types of a runtime, and libraries unchecked', { types: [] }, ['worker.ts']],
+    // The class of the ledger object extends Cloudflare's, whose types are referenced there.
+    ['no types of a runtime and unchecked libraries', { types: [] }, ['worker.ts']],
     ["the DOM's types", { types: [], lib: ['es2024', 'dom', 'dom.iterable'] }, ['hono.ts', 'itty.ts']],
   ])('a host compiles with %s', async (_, options, files) => {
     expect(await project.check({ ...CLOUDFLARE, ...options }, files)).toBe('');
@@ -109,7 +109,7 @@ describe.each(['hono.ts', 'itty.ts', 'itty-auto.ts'])('W2 mounted below /ai in %
       entrypoint: join(project.directory, 'src', host),
       replay: replayOf(PLAYS),
       pace: 2,
-      // The host's options lie over these two.
+      // The host's options override these two.
       vars: { AUTH: 'nonsense', BASE_PATH: 'nonsense' },
     });
   });
@@ -153,7 +153,7 @@ describe.each(['hono.ts', 'itty.ts', 'itty-auto.ts'])('W2 mounted below /ai in %
     expect(chunks.at(-1)?.usage?.total_tokens).toBe(15);
   });
 
-  test('onRecord is told of each request, and the record in KV is the same', async () => {
+  test('onRecord receives the record of each request, and the record in KV is the same', async () => {
     const response = await gateway.post(CHAT, streamedChat('openai/gpt-4o-mini'), as('ada'));
     await response.text();
     const told = await hostRecord(response);
@@ -168,7 +168,7 @@ describe.each(['hono.ts', 'itty.ts', 'itty-auto.ts'])('W2 mounted below /ai in %
     expect(JSON.stringify(usage)).toContain(response.headers.get('x-request-id'));
   });
 
-  test('a client that leaves: the upstream is cancelled, and the host is told', async () => {
+  test('a client that disconnects: the upstream is cancelled, and onRecord is called', async () => {
     const client = new AbortController();
     const asked = gateway.simulator.requests.length;
     const body = streamedChat('openai/words-for-ever');
@@ -180,7 +180,7 @@ describe.each(['hono.ts', 'itty.ts', 'itty-auto.ts'])('W2 mounted below /ai in %
     expect(await hostRecord(response)).toMatchObject({ key_id: 'host_leaver', status: 'cancelled' });
   });
 
-  test('an onRecord that throws is logged, and hurts neither the answer nor the record', async () => {
+  test('an onRecord that throws is logged, and affects neither the response nor the record', async () => {
     const response = await gateway.post(CHAT, streamedChat('openai/gpt-4o-mini'), as('careless'));
     expect(await response.text()).toMatch(/data: \[DONE\]\n\n$/);
     expect((await gateway.record(response)).key_id).toBe('host_careless');
@@ -193,12 +193,12 @@ describe.each(['hono.ts', 'itty.ts', 'itty-auto.ts'])('W2 mounted below /ai in %
   });
 
   describe('onRequest', () => {
-    test('an identity may use its own models alone', async () => {
+    test('an identity may use only its own models', async () => {
       const refused = await gateway.post(CHAT, streamedChat('mistral/mistral-small-latest'), as('ada'));
       expect(await errorOf(refused)).toMatchObject({ status: 403, error: { code: 'model_not_allowed' } });
     });
 
-    test('an identity whose id is no word is recorded under a hash', async () => {
+    test('an identity whose id is not a word is recorded under a hash', async () => {
       const response = await gateway.post(
         CHAT,
         streamedChat('openai/gpt-4o-mini'),
@@ -208,7 +208,7 @@ describe.each(['hono.ts', 'itty.ts', 'itty-auto.ts'])('W2 mounted below /ai in %
       expect((await gateway.record(response)).key_id).toMatch(/^host_[0-9a-f]{16}$/);
     });
 
-    test('nothing leaves it to AUTH; /health, preflights and the admin token do not ask it', async () => {
+    test('returning nothing leaves the decision to AUTH; /health, preflights and the admin token don’t call it', async () => {
       const unknown = await gateway.post(CHAT, streamedChat('openai/gpt-4o-mini'));
       expect(await errorOf(unknown)).toMatchObject({ status: 401, error: { code: 'invalid_api_key' } });
       expect((await gateway.fetch('/ai/health', as('broken'))).status).toBe(200);
@@ -221,7 +221,7 @@ describe.each(['hono.ts', 'itty.ts', 'itty-auto.ts'])('W2 mounted below /ai in %
       expect((await gateway.post(CHAT, streamedChat('fast'), { headers })).status).toBe(200);
     });
 
-    test('a Response is the answer, one of a runtime whose headers are fixed, too', async () => {
+    test('a returned Response is sent, even with immutable headers', async () => {
       const asked = gateway.simulator.requests.length;
       const headers = { 'x-user': 'blocked', origin: 'https://app.example.com' };
       const response = await gateway.post(CHAT, streamedChat('fast'), { headers });
@@ -232,7 +232,7 @@ describe.each(['hono.ts', 'itty.ts', 'itty-auto.ts'])('W2 mounted below /ai in %
       expect(gateway.simulator.requests).toHaveLength(asked);
     });
 
-    test('it may read a clone of the body, and refuse what it says', async () => {
+    test('it may read a clone of the body and reject the request', async () => {
       const guarded = (content: string) =>
         gateway.post(CHAT, { ...streamedChat('fast'), messages: [{ role: 'user', content }] }, as('guarded'));
       expect((await guarded('a secret')).status).toBe(451);
@@ -240,7 +240,7 @@ describe.each(['hono.ts', 'itty.ts', 'itty-auto.ts'])('W2 mounted below /ai in %
     });
 
     test.each(['broken', 'reader'])(
-      'one that fails (%s) lets nothing pass: 500, and the log says why',
+      'if it fails (%s), the request is rejected with 500, and the log has the reason',
       async (user) => {
         const asked = gateway.simulator.requests.length;
         const response = await gateway.post(CHAT, streamedChat('fast'), as(user));
@@ -259,12 +259,12 @@ describe.each(['hono.ts', 'itty.ts', 'itty-auto.ts'])('W2 mounted below /ai in %
     );
   });
 
-  test('re-exporting the ledger object from ./worker reports nothing of the environment', () => {
+  test('re-exporting the ledger object from ./worker causes no environment warning', () => {
     expect(gateway.logs().filter((line) => line.includes('misconfigured'))).toEqual([]);
   });
 
   test.runIf(host === 'hono.ts')(
-    'a wrong setting is answered below /ai, and every other route is up',
+    'an invalid setting is reported below /ai, and all other routes work',
     async () => {
       await gateway.set({ ...CLOCKS_OFF, DEADLINE_SECONDS: 'x', ADMIN_TOKEN: undefined });
       const { status, error } = await errorOf(await gateway.fetch('/ai/v1/models', as('ada')));
@@ -274,10 +274,10 @@ describe.each(['hono.ts', 'itty.ts', 'itty-auto.ts'])('W2 mounted below /ai in %
   );
 
   test.runIf(host === 'hono.ts')(
-    'B5 an error thrown inside Weir is answered below /ai, and every other route is up',
+    'B5 an exception inside Weir is reported below /ai, and all other routes work',
     async () => {
       await gateway.set({ BREAK: '1' });
-      // The hook of this one breaks the ids of those that follow.
+      // The hook of this request breaks the ids of the following ones.
       await (await gateway.post(CHAT, streamedChat('fast'), as('ada'))).text();
       const { status, error } = await errorOf(await gateway.fetch('/ai/v1/models', as('ada')));
       expect([status, error.code]).toEqual([500, 'internal_error']);
@@ -296,14 +296,14 @@ describe('W2 export default weir()', () => {
   });
   afterAll(() => gateway[Symbol.asyncDispose]());
 
-  test('reports at its first request what is missing', async () => {
+  test('reports missing settings at its first request', async () => {
     await gateway.fetch('/health');
     await gateway.logged((lines) =>
       lines.some(({ event: name, setting }) => name === 'setting_missing' && setting === 'ADMIN_TOKEN'),
     );
   });
 
-  test('is a whole Worker: keys, a stream, and limits in the ledger object of ./worker', async () => {
+  test('is a complete Worker: keys, a stream, and limits in the ledger object of ./worker', async () => {
     await gateway.set({ AUTH: 'keys' });
     const admin = { authorization: `Bearer ${ADMIN_TOKEN}` };
     const made = await gateway.post('/admin/keys', { name: 'a', rpm: 7 }, { headers: admin });

@@ -1,4 +1,4 @@
-/** Packs the package as npm would publish it, and installs it into an empty project outside of the repository. */
+/** Packs the package as npm publishes it, and installs it into an empty project outside the repository. */
 import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

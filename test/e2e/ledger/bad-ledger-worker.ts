@@ -28,7 +28,7 @@ async function disturbed<T>(call: () => Promise<T>, kill: (steps: number) => Pro
   if (turn < 0.1) throw new Error('The call never arrived');
   if (turn < 0.2) {
     await call();
-    throw new Error('The answer was lost');
+    throw new Error('The response was lost');
   }
   if (turn < 0.3) return (await Promise.all([call(), call()]))[0];
   if (turn < 0.4) {

@@ -58,7 +58,7 @@ async function killAtEachStep(
     await check(steps);
     if (!isKilled) return steps;
   }
-  throw new Error('It is killed at every step');
+  throw new Error('The work never completed');
 }
 
 test('L4 M1 killed at each step of a settlement: all records or none, and after the retry each once', async () => {

@@ -77,7 +77,7 @@ const newestFirst = (records: readonly UsageRecord[]) =>
     .sort()
     .reverse();
 
-/** A name that no other test uses. */
+/** Generates unique names. */
 let names = 0;
 const newKey = () => `key-${++names}`;
 
@@ -212,7 +212,7 @@ describe('report', () => {
     expect(own).toEqual(expected(within, whole).rows);
   });
 
-  test('L2 a list of one key: every record, the latest first, page by page', async () => {
+  test('L2 a list of one key: all records, the latest first, page by page', async () => {
     const own = records.filter(
       ({ key_id, request_id }) => key_id === a && request_id >= firstIdAt(from + 6 * DAY),
     );

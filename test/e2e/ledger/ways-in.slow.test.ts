@@ -111,7 +111,7 @@ describe('an unreachable ledger object', () => {
     const id = await send('plain');
     // The gateway retries for ten seconds.
     for (let reads = 0; (await deadLetters('plain')).length === 0; reads++) {
-      if (reads > 700) throw new Error('It was never stranded');
+      if (reads > 700) throw new Error('The record was never written to KV');
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     expect(await deadLetters('plain')).toEqual([`stranded/${KEY}/${id}`]);
@@ -179,7 +179,7 @@ test('L5 L6 an unreachable ledger object with a queue: the records wait in KV', 
   await workerOf('queued').fetch('/down');
   await send('queued');
   for (let reads = 0; (await deadLetters('queued')).length === 0; reads++) {
-    if (reads > 700) throw new Error('It was never stranded');
+    if (reads > 700) throw new Error('The record was never written to KV');
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   await workerOf('queued').fetch('/up');

@@ -37,7 +37,7 @@ async function burst(key: Key, fields: JsonObject): Promise<number[]> {
 describe.each([
   ['streamed', { stream: true }],
   ['whole', {}],
-])('G2 200 %s requests at once', (_, fields) => {
+])('G2 200 concurrent %s requests', (_, fields) => {
   test('against a budget for 100 in tokens: exactly 100 pass', async () => {
     const each = await upperBound(fields);
     limited.usage = { prompt: each - 100, completion: 100 };
@@ -52,7 +52,7 @@ describe.each([
     const priced = { ...fields, model: 'mistral/codestral-latest' };
     const each = await upperBound(priced);
     limited.usage = { prompt: each - 100, completion: 100 };
-    // 0.30 and 0.90 dollars a million, in 10^-9.
+    // 0.30 and 0.90 dollars per million, in 10^-9.
     const nano = (each - 100) * 300 + 100 * 900;
     const key = await limited.create({ budget: { USD: (100 * nano + nano - 1) / 1e9, per: 'day' } });
     const answers = await burst(key, priced);

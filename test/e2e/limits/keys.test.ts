@@ -58,7 +58,7 @@ describe('G8 POST /admin/keys', () => {
     expect(await errorOf(asked)).toMatchObject({ status: 400, error: { code: 'invalid_request', param } });
   });
 
-  test('refuses integers that JSON cannot hold', async () => {
+  test('rejects integers that JSON cannot represent', async () => {
     const body = '{"name":"a","budget":{"tokens":123456789012345678901234567890}}';
     const response = await limited.gateway.fetch('/admin/keys', { method: 'POST', headers: ADMIN, body });
     expect(await errorOf(response)).toMatchObject({ status: 400, error: { param: 'budget' } });
@@ -123,9 +123,9 @@ describe('G8 PATCH /admin/keys/:id', () => {
   });
 
   test.each([
-    ['what a key has not', { id: 'other' }, 400],
-    ['a name that is none', { name: 7 }, 400],
-    ['an expiry that is past', { expires_at: '2020-01-01' }, 400],
+    ['an unknown field', { id: 'other' }, 400],
+    ['an invalid name', { name: 7 }, 400],
+    ['an expiry in the past', { expires_at: '2020-01-01' }, 400],
     ['nonsense', { rpm: 'many' }, 400],
     ['a list', [], 400],
   ])('refuses %s and does not change the key', async (_, body, expected) => {

@@ -36,7 +36,7 @@ test.each([{}, { stream: true }])(
 );
 
 test('G2 in money: a budget without room for the upper bound refuses', async () => {
-  // 100,000 tokens of output at 0.90 dollars a million.
+  // 100,000 output tokens at 0.90 dollars per million.
   const fields = { model: 'mistral/codestral-latest', max_tokens: 100_000 };
   limited.usage = { prompt: 10, completion: 100_000 };
   const key = await limited.create({ budget: { USD: 0.2, per: 'day' } });
@@ -48,7 +48,7 @@ test('G2 in money: a budget without room for the upper bound refuses', async () 
   const { budget } = await limited.standing(key);
   const headers = { authorization: `Bearer ${key.token}` };
   const report = await jsonOf(await limited.gateway.fetch('/v1/usage?group_by=model', { headers }));
-  // 100,000 x 0.90 and 10 x 0.30 a million, twice: what the records cost, to the nano-unit.
+  // 100,000 x 0.90 and 10 x 0.30 per million, twice: the exact cost of the records.
   expect(objectOf(budget).spent).toBe(0.180006);
   expect(objectOf(objectOf(report.total).cost)).toEqual({ USD: 0.180006 });
 });

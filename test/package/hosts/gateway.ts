@@ -1,8 +1,8 @@
-/** Weir as a host mounts it below `/ai`, with callers of the host's own. */
+/** Weir as a host mounts it below `/ai`, with the host's own callers. */
 import { weir } from 'weir-gateway';
 
 export interface Env {
-  /** Breaks what Weir makes its ids with, on every request. */
+  /** Makes the generation of ids throw on every request. */
   readonly BREAK?: string;
   readonly DEADLINE_SECONDS?: string;
 }
@@ -27,7 +27,7 @@ export const gateway = weir<Env>({
   onRecord: (record, { requestId }) => {
     // biome-ignore lint/suspicious/noConsole: a Worker's log is its console, and a test reads this line.
     console.log(JSON.stringify({ event: 'host_record', requestId, record }));
-    // What is stored is not the host's to change.
+    // Changes by the host don't affect the stored record.
     const isCareless = record.key_id === 'host_careless';
     Object.assign(record, { key_id: 'stolen' });
     if (isCareless) return fail('onRecord');

@@ -1,4 +1,4 @@
-/** Weir mounted in itty-router's AutoRouter, which hands a Proxy of each request on. */
+/** Weir mounted in itty-router's AutoRouter, which passes a Proxy of each request. */
 import { AutoRouter } from 'itty-router';
 import { gateway } from './gateway.ts';
 

@@ -1,4 +1,4 @@
-/** What a project without types of any runtime can say to the package, and nothing else of the world. */
+/** Uses the package in a project without types of a runtime. */
 import { type Identity, type UsageRecord, weir } from 'weir-gateway';
 
 const records: UsageRecord[] = [];
@@ -15,7 +15,7 @@ export const gateway = weir<{ readonly NAME: string }>({
   onRecord: (record) => records.push(record),
 });
 
-// Secrets that entries of providers name.
+// Secrets named by entries of `providers`.
 weir({
   providers: { acme: { base_url: 'https://acme.example/v1', api_key: 'ACME_TOKEN' } },
   secrets: { ACME_TOKEN: 'k' },

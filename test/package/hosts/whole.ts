@@ -1,4 +1,4 @@
-/** Weir as the whole Worker. */
+/** Weir as the complete Worker. */
 import { weir } from 'weir-gateway';
 
 export { LedgerObject } from 'weir-gateway/worker';

@@ -1,2 +1,2 @@
-/** The Worker as it is deployed, out of the package. */
+/** The deployed Worker, imported from the package. */
 export { default, LedgerObject } from 'weir-gateway/worker';

@@ -8,7 +8,7 @@ import type { Samples } from './samples.ts';
 const CARRIER = 'identity-byob';
 const WEIR = 'weir';
 /** The costs of other client protocols: translated, and in passthrough. */
-const DIALECTS = [
+const PROTOCOLS = [
   { row: 'weir-messages', streams: ['deepseek', 'anthropic'] },
   { row: 'weir-responses', streams: ['deepseek', 'responses'] },
 ];
@@ -57,7 +57,7 @@ function bulkGoals(samples: Samples): Goal[] {
     value: samples.ratio('bulk', WEIR, point, 'cpuUs', 'eventsource-parser'),
     atMost: 1,
   }));
-  const protocols = DIALECTS.flatMap(({ row, streams }) =>
+  const protocols = PROTOCOLS.flatMap(({ row, streams }) =>
     streams.map((stream) => ({
       what: `bulk ${stream} 16384, ${row} x ${CARRIER}`,
       value: samples.ratio('bulk', row, `${stream} 16384`, 'cpuUs', CARRIER),
@@ -78,7 +78,7 @@ function pacedGoals(samples: Samples): Goal[] {
     const note = pace < KEPT_PACE ? ' (the pace was not kept, so this includes queueing)' : '';
     return [
       { what: `paced ${point}, x ${CARRIER}`, value: ratio(CARRIER), atMost: 1.1 },
-      ...DIALECTS.map(({ row }) => ({
+      ...PROTOCOLS.map(({ row }) => ({
         what: `paced ${point}, ${row} x ${CARRIER}`,
         value: samples.ratio('paced', row, point, 'cpuUs', CARRIER),
         atMost: 1.1,

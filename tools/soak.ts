@@ -13,9 +13,9 @@ import { type Gateway, startGateway } from '../test/e2e/gateway.ts';
 import { residentBytes, workerdIds } from '../test/e2e/processes.ts';
 import { decodeObject, type JsonObject, objectOf, textOf } from './simulator/json.ts';
 import { type Load, type Outcome, planIn, runClients } from './soak/clients.ts';
-import { PROMPT_TOKENS } from './soak/dialects.ts';
 import { FLAPPING_VARS, flap, flapLines, lostMs, MAX_LOST_MS } from './soak/flapping.ts';
 import { CLIENTS, PLAN_KINDS, type Plan } from './soak/plan.ts';
+import { PROMPT_TOKENS } from './soak/protocols.ts';
 
 /** Time between two upstream events: sixteen words take eight seconds. */
 const PACE_MS = 500;

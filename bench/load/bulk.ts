@@ -24,8 +24,8 @@ export async function runBulk(job: BulkJob): Promise<JobResult> {
   let problem: string | null = null;
   while (problem === null && (answers === 0 || performance.now() - start < job.ms)) {
     const pieces: Buffer[] = [];
-    const status = await connection.ask(
-      { path: target.path, headers: target.headers, body: askFor(target, model, true) },
+    const status = await connection.request(
+      { path: target.path, headers: target.headers, body: requestBody(target, model, true) },
       (bytes) => pieces.push(bytes),
     );
     answers++;
@@ -38,7 +38,7 @@ export async function runBulk(job: BulkJob): Promise<JobResult> {
   return { figures: { cpuUs: (spent * 1000) / (answers * job.events), answers, wallMs }, problem };
 }
 
-export function askFor(target: Target, model: string, stream: boolean): string {
+export function requestBody(target: Target, model: string, stream: boolean): string {
   const messages = [{ role: 'user', content: 'What is a weir?' }];
   const asked = target.treatment === 'responses' ? { input: messages } : { messages };
   return JSON.stringify({ model: target.modelPrefix + model, stream, ...asked });

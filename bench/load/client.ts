@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { MessageReader } from './http1.ts';
 
-export interface Ask {
+export interface ClientRequest {
   /** Default: the path of chat completions. */
   readonly path?: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -37,7 +37,7 @@ export class Connection {
   }
 
   /** Resolves with the status when the response is complete. */
-  ask(ask: Ask, onBody: (bytes: Buffer) => void): Promise<number> {
+  request(ask: ClientRequest, onBody: (bytes: Buffer) => void): Promise<number> {
     this.#onBody = onBody;
     this.#answer = Promise.withResolvers<number>();
     const headers = Object.entries(ask.headers).map(([name, value]) => `${name}: ${value}\r\n`);

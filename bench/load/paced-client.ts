@@ -1,7 +1,7 @@
 /** The client of one paced stream: finds each frame's mark in the received bytes and compares it with the previous one. */
 import type { Target } from '../jobs.ts';
 import { type PacedStream, pacedEnd } from '../streams.ts';
-import { askFor } from './bulk.ts';
+import { requestBody } from './bulk.ts';
 import { problemOf } from './check.ts';
 import { Connection } from './client.ts';
 import { framesSent, MARK, pacedText } from './pacer.ts';
@@ -42,8 +42,8 @@ export async function readPaced(options: PacedClientOptions): Promise<PacedAnswe
   let carried = '';
   let kept = '';
   let isRepeating = false;
-  const status = await connection.ask(
-    { path: target.path, headers: target.headers, body: askFor(target, model, true) },
+  const status = await connection.request(
+    { path: target.path, headers: target.headers, body: requestBody(target, model, true) },
     (bytes) => {
       const now = performance.now();
       if (firstByteMs < 0) firstByteMs = now - askedAt;

@@ -4,7 +4,7 @@ import type { JobResult, RequestsJob } from '../jobs.ts';
 import { median } from '../samples.ts';
 import { oneFrameText } from '../streams.ts';
 import { cpuMs } from './accounting.ts';
-import { askFor } from './bulk.ts';
+import { requestBody } from './bulk.ts';
 import { problemOf, problemOfWhole } from './check.ts';
 import { Connection } from './client.ts';
 import { recordsWritten } from './kv.ts';
@@ -13,7 +13,7 @@ const SETTLE_MS = 100;
 
 export async function runRequests({ target, isStreamed, ms }: RequestsJob): Promise<JobResult> {
   const connection = await Connection.open(target.port);
-  const ask = { headers: target.headers, body: askFor(target, 'one', isStreamed) };
+  const ask = { headers: target.headers, body: requestBody(target, 'one', isStreamed) };
   const cpuBefore = cpuMs(target.pid);
   const recordsBefore = recordsWritten();
   const start = performance.now();
@@ -24,7 +24,7 @@ export async function runRequests({ target, isStreamed, ms }: RequestsJob): Prom
   while (problem === null && (requests === 0 || performance.now() - start < ms)) {
     let answer = '';
     const askedAt = performance.now();
-    const status = await connection.ask(ask, (bytes) => {
+    const status = await connection.request(ask, (bytes) => {
       if (answer === '') firstBytes.push(performance.now() - askedAt);
       answer += bytes.toString();
     });

@@ -1,11 +1,11 @@
 /** Row `eventsource-parser`: that package, JSON.parse and JSON.stringify in one TransformStream, one write per read. */
 import { createParser } from 'eventsource-parser';
 import { reshape } from './reshape.ts';
-import { askUpstream, type BenchEnv } from './upstream.ts';
+import { type BenchEnv, fetchUpstream } from './upstream.ts';
 
 export default {
   async fetch(request, env) {
-    const { body, headers } = await askUpstream(request, env);
+    const { body, headers } = await fetchUpstream(request, env);
     return new Response(body?.pipeThrough(rewriter()), { headers });
   },
 } satisfies ExportedHandler<BenchEnv>;

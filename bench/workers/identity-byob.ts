@@ -1,11 +1,11 @@
 /** Row `identity-byob`: bytes read into one buffer and written to an IdentityTransformStream, unchanged. */
-import { askUpstream, type BenchEnv } from './upstream.ts';
+import { type BenchEnv, fetchUpstream } from './upstream.ts';
 
 const BUFFER_BYTES = 16 * 1024;
 
 export default {
   async fetch(request, env, context) {
-    const { body, headers } = await askUpstream(request, env);
+    const { body, headers } = await fetchUpstream(request, env);
     const { readable, writable } = new IdentityTransformStream();
     if (body !== null) context.waitUntil(pump(body, writable));
     return new Response(readable, { headers });

@@ -1,9 +1,9 @@
 /** Row `identity`: one TransformStream in JavaScript that passes the bytes through. */
-import { askUpstream, type BenchEnv } from './upstream.ts';
+import { type BenchEnv, fetchUpstream } from './upstream.ts';
 
 export default {
   async fetch(request, env) {
-    const { body, headers } = await askUpstream(request, env);
+    const { body, headers } = await fetchUpstream(request, env);
     const identity = new TransformStream<Uint8Array, Uint8Array>({
       transform: (bytes, controller) => controller.enqueue(bytes),
     });

@@ -1,10 +1,10 @@
 /** Row `naive`: the common way to write it: TextDecoderStream, a split on blank lines, JSON.parse, one write per frame. */
 import { reshape } from './reshape.ts';
-import { askUpstream, type BenchEnv } from './upstream.ts';
+import { type BenchEnv, fetchUpstream } from './upstream.ts';
 
 export default {
   async fetch(request, env, context) {
-    const { body, headers } = await askUpstream(request, env);
+    const { body, headers } = await fetchUpstream(request, env);
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
     if (body !== null) context.waitUntil(rewrite(body, writable));
     return new Response(readable, { headers });

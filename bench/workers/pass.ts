@@ -1,4 +1,4 @@
 /** Row `pass`: the runtime forwards the body, and no byte of it enters JavaScript. */
-import { askUpstream, type BenchEnv } from './upstream.ts';
+import { type BenchEnv, fetchUpstream } from './upstream.ts';
 
-export default { fetch: askUpstream } satisfies ExportedHandler<BenchEnv>;
+export default { fetch: fetchUpstream } satisfies ExportedHandler<BenchEnv>;

@@ -7,6 +7,6 @@ export interface BenchEnv {
 /** For rows that rewrite requests, clients put this before the upstream's model name. */
 export const UPSTREAM_PREFIX = 'deepseek/';
 
-export function askUpstream(request: Request, env: BenchEnv): Promise<Response> {
+export function fetchUpstream(request: Request, env: BenchEnv): Promise<Response> {
   return fetch(new Request(env.UPSTREAM, request));
 }

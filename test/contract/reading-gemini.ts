@@ -2,7 +2,7 @@
 import { isObject, type Json, type JsonObject, listOf, objectOf, parseJson, textOf } from './json.ts';
 import { type ChoiceReading, emptyChoice, emptyReading, type Reading } from './reading.ts';
 
-const MAKER = 'gemini';
+const PROVIDER = 'gemini';
 const ERRORS = ['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS', 'NO_IMAGE'];
 const FILTERS = /^(SAFETY|RECITATION|LANGUAGE|BLOCKLIST|PROHIBITED_CONTENT|SPII|IMAGE_\w+)$/;
 
@@ -63,7 +63,7 @@ function readPart(choice: ChoiceReading, part: JsonObject, signatures: number): 
       readPieces(choice, part.functionCall);
       return 0;
     }
-    const extra = data === '' ? null : { google: { thought_signature: data }, weir: { provider: MAKER } };
+    const extra = data === '' ? null : { google: { thought_signature: data }, weir: { provider: PROVIDER } };
     choice.toolCalls.push({
       id: textOf(id),
       name: textOf(name),
@@ -80,7 +80,7 @@ function readPart(choice: ChoiceReading, part: JsonObject, signatures: number): 
   choice.details.push({
     type: 'reasoning.encrypted',
     data,
-    id: `weir1:${MAKER}:${place}`,
+    id: `weir1:${PROVIDER}:${place}`,
     format: 'google-gemini-v1',
     index: signatures,
   });

@@ -3,12 +3,12 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 /** The wire protocol of a recording. `openai` includes chat, legacy completions, fill-in-the-middle and agents. */
-type RecordedDialect = 'openai' | 'anthropic' | 'gemini' | 'responses' | 'cohere' | 'ollama' | 'tgi';
+type RecordedProtocol = 'openai' | 'anthropic' | 'gemini' | 'responses' | 'cohere' | 'ollama' | 'tgi';
 
 export interface Recording {
   name: string;
   kind: 'sse' | 'jsonl';
-  protocol: RecordedDialect;
+  protocol: RecordedProtocol;
   text: string;
 }
 
@@ -18,7 +18,7 @@ const FOLDER = fileURLToPath(new URL('../../../shared/streams/', import.meta.url
 export const recordingsNote = existsSync(FOLDER) ? '' : ' (skipped: ../shared/streams is not here)';
 
 /** The protocol by the endpoint in INDEX.md, so that a new recording needs no entry here. */
-const DIALECTS: readonly (readonly [endpoint: RegExp, dialect: RecordedDialect])[] = [
+const PROTOCOLS: readonly (readonly [endpoint: RegExp, protocol: RecordedProtocol])[] = [
   [/\/completions$|\/v1\/chat$/, 'openai'],
   [/\/messages$|:streamRawPredict$/, 'anthropic'],
   [/:streamGenerateContent/, 'gemini'],
@@ -36,7 +36,7 @@ export function readRecordings(): Recording[] {
   return names.sort().map((name) => ({
     name,
     kind: name.endsWith('.jsonl') ? 'jsonl' : 'sse',
-    protocol: dialectOf(name, endpoints.get(name)),
+    protocol: protocolOf(name, endpoints.get(name)),
     text: readFileSync(`${FOLDER}${name}`, 'utf8'),
   }));
 }
@@ -49,7 +49,7 @@ export function framed({ kind, protocol, text }: Recording): string {
   return lines.map((line) => frameOf(protocol, line)).join('');
 }
 
-function frameOf(protocol: RecordedDialect, json: string): string {
+function frameOf(protocol: RecordedProtocol, json: string): string {
   if (protocol === 'gemini') return `data: ${json}\r\n\r\n`;
   const isNamed = protocol === 'anthropic' || protocol === 'responses';
   return `${isNamed ? `event: ${JSON.parse(json).type}\n` : ''}data: ${json}\n\n`;
@@ -66,8 +66,8 @@ function readEndpoints(index: string): ReadonlyMap<string, string> {
   return new Map(rows.map(([, file = '', , endpoint = '']) => [file, endpoint] as const));
 }
 
-function dialectOf(name: string, endpoint: string | undefined): RecordedDialect {
-  const found = DIALECTS.find(([pattern]) => pattern.test(endpoint ?? ''));
+function protocolOf(name: string, endpoint: string | undefined): RecordedProtocol {
+  const found = PROTOCOLS.find(([pattern]) => pattern.test(endpoint ?? ''));
   if (found === undefined) throw new Error(`INDEX.md names no known endpoint for ${name}: ${endpoint}`);
   return found[1];
 }

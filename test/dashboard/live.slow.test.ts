@@ -31,7 +31,7 @@ describe.runIf(hasChromium)('the live view', () => {
     return watched;
   }
   const send = (page: Page) => page.getByRole('button', { name: 'Send' }).click();
-  const passthrough = (page: Page, model: string) => page.getByRole('region', { name: model, exact: true });
+  const streamView = (page: Page, model: string) => page.getByRole('region', { name: model, exact: true });
 
   test.each<Look>([
     { theme: 'light', width: 1280 },
@@ -42,15 +42,15 @@ describe.runIf(hasChromium)('the live view', () => {
       const { page, context, complaints } = await ask(FLASH, SMALL, look);
       await send(page);
       for (const model of [FLASH, SMALL])
-        await passthrough(page, model).getByText('Finished (stop)').waitFor();
-      const flash = passthrough(page, FLASH);
+        await streamView(page, model).getByText('Finished (stop)').waitFor();
+      const flash = streamView(page, FLASH);
       expect(await flash.locator('.part.reasoning p').innerText()).toBe(
         'Gates first, then water; count each lock once.',
       );
       expect(await flash.locator('.part.text p').innerText()).toBe(
         'Open the lower gate last: the chamber empties, the boat leaves.',
       );
-      expect(await passthrough(page, SMALL).locator('.part.text p').innerText()).toMatch(/barge/);
+      expect(await streamView(page, SMALL).locator('.part.text p').innerText()).toMatch(/barge/);
       const frames = await flash.locator('.frame').allInnerTexts();
       expect(frames.at(-1)).toContain('[DONE]');
       expect(frames.at(-2)).toContain('"usage"');
@@ -71,7 +71,7 @@ describe.runIf(hasChromium)('the live view', () => {
   test('D6 a frame expands to its JSON, and a link leads to the record of the request', async () => {
     const { page, context } = await ask(FLASH);
     await send(page);
-    await passthrough(page, FLASH).getByText('Finished (stop)').waitFor();
+    await streamView(page, FLASH).getByText('Finished (stop)').waitFor();
     const frame = page.locator('.frame button').last();
     // A frame's line omits the keys that all frames share.
     expect(await frame.innerText()).toMatch(/^… "choices":\[\],"usage"/);
@@ -92,7 +92,7 @@ describe.runIf(hasChromium)('the live view', () => {
     const before = (await liveKeys()).length;
     for (let turn = 0; turn < 2; turn++) {
       await send(page);
-      await passthrough(page, FLASH).getByText('Finished (stop)').waitFor();
+      await streamView(page, FLASH).getByText('Finished (stop)').waitFor();
     }
     const keys = await liveKeys();
     expect(keys).toHaveLength(before + 1);
@@ -111,7 +111,7 @@ describe.runIf(hasChromium)('the live view', () => {
     const tools = [{ type: 'function', function: { name: 'open_gate', parameters } }];
     await page.getByLabel(/A JSON object/).fill(JSON.stringify({ tools, tool_choice: 'any' }));
     await send(page);
-    await passthrough(page, SMALL).getByText('Finished (tool_calls)').waitFor();
+    await streamView(page, SMALL).getByText('Finished (tool_calls)').waitFor();
     const call = page.locator('.part.tool').first();
     expect(await call.locator('h3').innerText()).toMatch(/^Tool call \w+/);
     expect(typeof JSON.parse(await call.locator('p').innerText())).toBe('object');
@@ -121,7 +121,7 @@ describe.runIf(hasChromium)('the live view', () => {
   test('D6 a truncated stream shows an error after the received text', async () => {
     const { page, context, complaints } = await ask(`${FLASH}:cut`);
     await send(page);
-    const cut = passthrough(page, `${FLASH}:cut`);
+    const cut = streamView(page, `${FLASH}:cut`);
     await cut.locator('.part.error').waitFor();
     expect(await cut.locator('.part.error').innerText()).toContain('upstream_truncated');
     expect(await cut.locator('.phase').innerText()).toBe('Failed');
@@ -134,7 +134,7 @@ describe.runIf(hasChromium)('the live view', () => {
   test('D6 an error before the stream shows the message of the API', async () => {
     const { page, context } = await ask(`${FLASH}:status-500`);
     await send(page);
-    const alert = await passthrough(page, `${FLASH}:status-500`).getByRole('alert').innerText();
+    const alert = await streamView(page, `${FLASH}:status-500`).getByRole('alert').innerText();
     expect(alert).toMatch(/^The request failed \(.+\)\s+DeepSeek: Simulated failure/);
     await context.close();
   });
@@ -144,12 +144,12 @@ describe.runIf(hasChromium)('the live view', () => {
     const { page, context } = await ask(model);
     const asked = filled.gateway.simulator.requests.length;
     await send(page);
-    await passthrough(page, model).locator('.part').first().waitFor();
+    await streamView(page, model).locator('.part').first().waitFor();
     const upstream = filled.gateway.simulator.requests
       .slice(asked)
       .find(({ text }) => text.includes('stall-mid'));
     await page.getByRole('button', { name: 'Stop' }).click();
-    await passthrough(page, model)
+    await streamView(page, model)
       .getByText(/^Stopped/)
       .waitFor();
     expect(await upstream?.closed).toBe('disconnected');
@@ -177,7 +177,7 @@ describe.runIf(hasChromium)('the live view', () => {
       await page.keyboard.press('Control+A');
       await page.keyboard.type(id);
       await act();
-      await passthrough(page, id).getByText('Finished (stop)').waitFor({ timeout: 10_000 });
+      await streamView(page, id).getByText('Finished (stop)').waitFor({ timeout: 10_000 });
       expect(await page.locator('.lane').count()).toBe(1);
       expect(await model.inputValue()).toBe(id);
     }
@@ -189,19 +189,19 @@ describe.runIf(hasChromium)('the live view', () => {
     const { page, context } = await ask(`${FLASH}:stall-mid`);
     const model = page.getByLabel('Model', { exact: true });
     await send(page);
-    await passthrough(page, `${FLASH}:stall-mid`).locator('.part').first().waitFor();
+    await streamView(page, `${FLASH}:stall-mid`).locator('.part').first().waitFor();
     const asked = filled.gateway.simulator.requests.length;
     await model.focus();
     await page.keyboard.press('Control+A');
     await page.keyboard.type(SMALL);
     // A heartbeat redraws the view.
-    await passthrough(page, `${FLASH}:stall-mid`).getByText('heartbeat').first().waitFor();
+    await streamView(page, `${FLASH}:stall-mid`).getByText('heartbeat').first().waitFor();
     expect(await model.inputValue()).toBe(SMALL);
     await model.press('Control+Enter');
     await page.getByRole('button', { name: 'Stop' }).click();
     await model.press('Enter');
     await model.press('Enter');
-    await passthrough(page, SMALL).getByText('Finished (stop)').waitFor();
+    await streamView(page, SMALL).getByText('Finished (stop)').waitFor();
     const requests = filled.gateway.simulator.requests.slice(asked);
     expect(requests.filter(({ path }) => path.includes('completions'))).toHaveLength(1);
     await context.close();
@@ -215,7 +215,7 @@ describe.runIf(hasChromium)('the live view', () => {
     await page.getByLabel('Model', { exact: true }).fill(FLASH);
     await page.getByLabel('Prompt').click();
     await send(page);
-    await passthrough(page, FLASH).getByText('Finished (stop)').waitFor();
+    await streamView(page, FLASH).getByText('Finished (stop)').waitFor();
     await context.close();
   });
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { chat, contentOf, DONE, errorOf, finishesOf, framesOf, jsonOf, streamedChat } from './client.ts';
 import { CREDENTIALS, type Gateway, startGateway } from './gateway.ts';
-import { CLOCKS_OFF, replayOf } from './plays.ts';
+import { CLOCKS_OFF, replayOf } from './scenarios.ts';
 
 const CHAT = '/v1/chat/completions';
 
@@ -45,7 +45,7 @@ const iterations = [
   { type: 'message', input_tokens: 10, output_tokens: 7 },
 ];
 
-const PLAYS = {
+const SCENARIOS = {
   'claude-sonnet-4-5': { chunks: [START, TEXT, stop({ output_tokens: 7, iterations })] },
   'claude-overloaded-first': { chunks: [named('error', error('overloaded_error', 'Overloaded'))] },
   'claude-overloaded-start': { chunks: [START, named('error', error('overloaded_error', 'Overloaded'))] },
@@ -80,7 +80,7 @@ const PLAYS = {
 
 let gateway: Gateway;
 beforeAll(async () => {
-  gateway = await startGateway({ replay: replayOf(PLAYS) });
+  gateway = await startGateway({ replay: replayOf(SCENARIOS) });
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
 

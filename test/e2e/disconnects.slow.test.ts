@@ -4,16 +4,16 @@ import type { RecordSummary } from '../../src/metering/record.ts';
 import type { JsonObject } from '../../tools/simulator/json.ts';
 import type { RecordedRequest } from '../../tools/simulator/server.ts';
 import { chat, streamedChat } from './client.ts';
-import { DIALECT_CLIENTS, playsOf } from './dialect-clients.ts';
 import { type Gateway, type GatewayOptions, startGateway } from './gateway.ts';
-import { CLOCKS_OFF, many, type Play, replayOf } from './plays.ts';
+import { PROTOCOL_CLIENTS, scenariosOf } from './protocol-clients.ts';
+import { CLOCKS_OFF, many, replayOf, type Scenario } from './scenarios.ts';
 
 const CHAT = '/v1/chat/completions';
 const WORD = ['word '];
 
-const PLAYS: Readonly<Record<string, Play>> = {
-  ...playsOf('words-for-ever', many(WORD, 4000), { gapMs: 10 }),
-  ...playsOf('words-then-nothing', many(WORD, 5), { ending: 'hang' }),
+const SCENARIOS: Readonly<Record<string, Scenario>> = {
+  ...scenariosOf('words-for-ever', many(WORD, 4000), { gapMs: 10 }),
+  ...scenariosOf('words-then-nothing', many(WORD, 5), { ending: 'hang' }),
   silent: { chunks: [], ending: 'hang' },
   'comments-then-nothing': { chunks: many(': waiting\n\n', 5), ending: 'hang' },
 };
@@ -23,7 +23,7 @@ let gateway: Gateway;
 function setUp(options: GatewayOptions): void {
   beforeAll(async () => {
     const vars = { ...CLOCKS_OFF, HEARTBEAT_SECONDS: '0.3', ...options.vars };
-    gateway = await startGateway({ pace: 10, replay: replayOf(PLAYS), ...options, vars });
+    gateway = await startGateway({ pace: 10, replay: replayOf(SCENARIOS), ...options, vars });
   });
   afterAll(() => gateway[Symbol.asyncDispose]());
 }
@@ -107,7 +107,7 @@ describe('T4: heartbeats of 0.3 s and no timeout', () => {
     },
   );
 
-  describe.each(DIALECT_CLIENTS)(
+  describe.each(PROTOCOL_CLIENTS)(
     'a client of $name',
     ({ client, path, body, upstream: upstreamName, word, heartbeat }) => {
       const countWords = (text: string) => text.match(word)?.length ?? 0;

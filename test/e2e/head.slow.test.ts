@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../tools/simulator/json.ts';
 import { chat, contentOf, DONE, errorOf, framesOf, streamedChat } from './client.ts';
 import { type Gateway, startGateway, type Vars } from './gateway.ts';
-import { CLOCKS_OFF, event, many, type Play, replayOf } from './plays.ts';
+import { CLOCKS_OFF, event, many, replayOf, type Scenario } from './scenarios.ts';
 
 const CHAT = '/v1/chat/completions';
 const HEARTBEAT = ': heartbeat\n\n';
@@ -15,7 +15,7 @@ const REFUSED = JSON.stringify({ error: ERROR });
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 /** Upstream responses by model name. */
-const PLAYS: Readonly<Record<string, Play>> = {
+const SCENARIOS: Readonly<Record<string, Scenario>> = {
   'first-then-nothing': { chunks: [event('Hello')], ending: 'hang' },
   'comments-then-nothing': { chunks: [': waiting\n\n', ': waiting\n\n'], ending: 'hang' },
   'comments-for-ever': { chunks: many(': waiting\n\n', 400), gapMs: 50 },
@@ -54,7 +54,7 @@ let gateway: Gateway;
 
 function setUp(vars: Vars): void {
   beforeAll(async () => {
-    gateway = await startGateway({ replay: replayOf(PLAYS), vars: { ...CLOCKS_OFF, ...vars } });
+    gateway = await startGateway({ replay: replayOf(SCENARIOS), vars: { ...CLOCKS_OFF, ...vars } });
   });
   afterAll(() => gateway[Symbol.asyncDispose]());
 }

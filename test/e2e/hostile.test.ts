@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RecordedRequest, Replay } from '../../tools/simulator/server.ts';
 import { chat, DONE, errorOf, framesOf, streamedChat } from './client.ts';
 import { type Gateway, startGateway } from './gateway.ts';
-import { CLOCKS_OFF } from './plays.ts';
+import { CLOCKS_OFF } from './scenarios.ts';
 
 const CHAT = '/v1/chat/completions';
 const DEEP = 100_000;

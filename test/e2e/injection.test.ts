@@ -24,7 +24,7 @@ const CONTROLS = '\u0001'.repeat(512);
 const NAMES = { id: CONTROLS, model: CONTROLS, service_tier: CONTROLS, system_fingerprint: CONTROLS };
 const CHUNKS = 2000;
 
-const PLAYS: Readonly<Record<string, Omit<Replay, 'chunks'> & { readonly body: string }>> = {
+const SCENARIOS: Readonly<Record<string, Omit<Replay, 'chunks'> & { readonly body: string }>> = {
   'evil-names': {
     body:
       event({ id: `i${BREAK}`, model: `m${BREAK}`, system_fingerprint: `f${BREAK}${SEPARATORS}` }) + FINISH,
@@ -63,7 +63,9 @@ const PLAYS: Readonly<Record<string, Omit<Replay, 'chunks'> & { readonly body: s
 function replay({ body }: RecordedRequest): Replay | undefined {
   const model = String(body?.model);
   if (model === SIMULATED) return undefined;
-  const play = (Object.hasOwn(PLAYS, model) ? PLAYS[model] : undefined) ?? { body: event({}) + FINISH };
+  const play = (Object.hasOwn(SCENARIOS, model) ? SCENARIOS[model] : undefined) ?? {
+    body: event({}) + FINISH,
+  };
   const { body: text, ...head } = play;
   return { ...head, chunks: [Buffer.from(text)] };
 }

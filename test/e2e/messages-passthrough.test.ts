@@ -9,7 +9,7 @@ import { readRecordings, recordingsNote } from '../contract/recordings.ts';
 import { wholeRecord } from './client.ts';
 import { startGateway } from './gateway.ts';
 import { CALLS, runByHand, runWithAiSdk, runWithToolRunner, STEPS } from './messages-loops.ts';
-import { CLOCKS_OFF } from './plays.ts';
+import { CLOCKS_OFF } from './scenarios.ts';
 
 /** The recorded streams of Anthropic's own API, by their names. */
 const RECORDED = new Map(

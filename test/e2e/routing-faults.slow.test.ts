@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type JsonObject, objectsOf } from '../../tools/simulator/json.ts';
 import { chat, DONE, finishesOf, framesOf, streamedChat } from './client.ts';
-import { answerOf, begun, GOOD, models, standing, startRouting, UNREACHABLE } from './routing-plays.ts';
+import { answerOf, begun, GOOD, models, standing, startRouting, UNREACHABLE } from './routing-scenarios.ts';
 
 const routing = startRouting();
 

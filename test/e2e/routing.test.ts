@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { objectsOf } from '../../tools/simulator/json.ts';
 import { chat, errorOf, jsonOf, streamedChat } from './client.ts';
-import { answerOf, CHAT, GOOD, STEP_SECONDS, startRouting, UNREACHABLE } from './routing-plays.ts';
+import { answerOf, CHAT, GOOD, STEP_SECONDS, startRouting, UNREACHABLE } from './routing-scenarios.ts';
 
 const routing = startRouting();
 

@@ -2,10 +2,10 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RecordedRequest } from '../../tools/simulator/server.ts';
-import { DIALECT_CLIENTS, type DialectClient, playsOf } from './dialect-clients.ts';
 import { type Gateway, startGateway } from './gateway.ts';
-import { CLOCKS_OFF, many, replayOf } from './plays.ts';
 import { residentBytes, workerdIds } from './processes.ts';
+import { PROTOCOL_CLIENTS, type ProtocolClient, scenariosOf } from './protocol-clients.ts';
+import { CLOCKS_OFF, many, replayOf } from './scenarios.ts';
 
 const MIB = 1024 * 1024;
 /** The minimal size of the complete stream. */
@@ -32,13 +32,13 @@ let gateway: Gateway;
 beforeAll(async () => {
   gateway = await startGateway({
     vars: { ...CLOCKS_OFF, HEARTBEAT_SECONDS: '0.2', IDLE_TIMEOUT_SECONDS: String(IDLE_SECONDS) },
-    replay: replayOf(playsOf('flood', FLOOD)),
+    replay: replayOf(scenariosOf('flood', FLOOD)),
   });
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
 
 /** Opens a flood and reads a little of it. */
-async function open({ path, body, upstream, word }: DialectClient) {
+async function open({ path, body, upstream, word }: ProtocolClient) {
   const client = new AbortController();
   const response = await gateway.post(path, body(`flood-${upstream}`), { signal: client.signal });
   const reader = response.body?.getReader();
@@ -73,7 +73,7 @@ async function untilStopped(upstreams: readonly RecordedRequest[], stoppedMs = S
   return sent;
 }
 
-describe.each(DIALECT_CLIENTS)('T5 a client of $name', (protocol) => {
+describe.each(PROTOCOL_CLIENTS)('T5 a client of $name', (protocol) => {
   test('T1 T2 that stops reading: the upstream stops, waits longer than any timeout, and continues when the client does, without a gap', async () => {
     const asked = gateway.simulator.requests.length;
     const { response, readBytes, text, disconnect } = await open(protocol);

@@ -9,10 +9,10 @@ import { startKv } from '../hostile/rig/kv.ts';
 import { startWorkerd, type Workerd } from '../hostile/rig/workerd.ts';
 import { streamedChat } from './client.ts';
 import { CREDENTIALS } from './gateway.ts';
-import { CLOCKS_OFF, event, type Play, replayOf } from './plays.ts';
+import { CLOCKS_OFF, event, replayOf, type Scenario } from './scenarios.ts';
 
 const GOOD = 'mistral/mistral-small-latest';
-const PLAYS: Readonly<Record<string, Play>> = {
+const SCENARIOS: Readonly<Record<string, Scenario>> = {
   busy: { status: 503, chunks: ['{"error":{"message":"no"}}'] },
   'words-then-nothing': { chunks: [event('word ')], ending: 'hang' },
 };
@@ -30,7 +30,7 @@ let simulator: Simulator;
 let workerd: Workerd;
 
 beforeAll(async () => {
-  simulator = await createSimulator({ replay: replayOf(PLAYS) });
+  simulator = await createSimulator({ replay: replayOf(SCENARIOS) });
   const [bundle, kv] = await Promise.all([bundleWeir('spans'), startKv()]);
   const base = (provider: 'openai' | 'mistral') => simulator.url + basePaths[provider];
   const vars = {

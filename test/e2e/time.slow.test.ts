@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../tools/simulator/json.ts';
 import { chat, contentOf, DONE, errorOf, finishesOf, framesOf, streamedChat } from './client.ts';
 import { type Gateway, startGateway, type Vars } from './gateway.ts';
-import { CLOCKS_OFF, event, many, type Play, replayOf } from './plays.ts';
+import { CLOCKS_OFF, event, many, replayOf, type Scenario } from './scenarios.ts';
 
 const CHAT = '/v1/chat/completions';
 const HEARTBEAT = ': heartbeat';
@@ -28,7 +28,7 @@ const STOP = event('', 'stop');
 const END = `${DONE}\n\n`;
 
 /** The simulator's responses for models of these names. None lasts longer than a test may. */
-const PLAYS: Readonly<Record<string, Play>> = {
+const SCENARIOS: Readonly<Record<string, Scenario>> = {
   'first-then-nothing': { chunks: [event('Hello')], ending: 'hang' },
   'first-then-comments': { chunks: [event('Hello'), ...many(COMMENT, 400)], gapMs: 50 },
   'half-a-line-for-ever': { chunks: [event('Hello'), 'data: {"', ...many('x', 400)], gapMs: 50 },
@@ -40,7 +40,7 @@ let gateway: Gateway;
 
 function setUp(vars: Vars): void {
   beforeAll(async () => {
-    gateway = await startGateway({ replay: replayOf(PLAYS), vars: { ...CLOCKS_OFF, ...vars } });
+    gateway = await startGateway({ replay: replayOf(SCENARIOS), vars: { ...CLOCKS_OFF, ...vars } });
   });
   afterAll(() => gateway[Symbol.asyncDispose]());
 }

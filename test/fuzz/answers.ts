@@ -1,4 +1,4 @@
-/** Generates a hostile upstream's answer: good events and bad ones, mutated, packed, cut, reset, hung, under odd heads. */
+/** Generates responses of a hostile upstream: valid and invalid events, mutated, compressed, truncated, reset or hanging, with unusual heads. */
 import { gzipSync } from 'node:zlib';
 import type { Answer } from '../hostile/rig/answer.ts';
 import { gzipOf } from '../hostile/rig/bytes.ts';
@@ -46,7 +46,7 @@ const HEADERS = [
   ],
 ];
 
-/** @param isStreamed the request asked for a stream */
+/** @param isStreamed whether the request is for a stream */
 export function makeAnswer(random: Random, isStreamed: boolean): Answer {
   if (chance(random, 2)) return garbage(random);
   const isStream = chance(random, 90) ? isStreamed : !isStreamed;

@@ -1,4 +1,4 @@
-/** Generates what an upstream's events consist of, by a grammar in which any value may be of any type. */
+/** Generates the JSON of upstream events, from a grammar in which any value may have any type. */
 import { anyJson, anyString, chance, mostly, type Random, someOf } from './random.ts';
 
 export function failure(random: Random): string {

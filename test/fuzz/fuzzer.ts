@@ -1,25 +1,25 @@
-/** The fuzzer's process: the hostile upstream and a few hostile clients at once, each case made from its seed and number. */
+/** The fuzzer's process: a hostile upstream and several hostile clients. Seed and number determine each case. */
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { serve } from '../../bench/load/serve.ts';
 import { decodeObject, textOf } from '../../tools/simulator/json.ts';
 import { type Answer, play } from '../hostile/rig/answer.ts';
-import { type Answered, ask } from '../hostile/rig/ask.ts';
 import { judge } from '../hostile/rig/judge.ts';
+import { type RawResponse, sendRequest } from '../hostile/rig/request.ts';
 import { makeAnswer } from './answers.ts';
 import type { FuzzReport, Start } from './messages.ts';
 import { randomOf } from './random.ts';
 import { type Client, makeClient } from './requests.ts';
 
 const CLIENTS = 16;
-/** Of one kind: more of them would tell no more. */
+/** The number of reported faults of one kind. */
 const MAX_FAULTS_KEPT = 3;
-/** A status of workerd's own: it refused the message before the gateway saw it. */
+/** workerd's own status for a message that it rejects before the gateway receives it. */
 const BAD_REQUEST = 400;
 const INTERNAL = 500;
 
-/** What no gateway can mend of a hostile answer: values that are missing or none, and what comes after the last finish (U2, F4). */
+/** Faults of a response that no gateway can repair: missing or invalid values, and data after the last finish (U2, F4). */
 const UNMENDABLE: readonly RegExp[] = [
   /^C2: created is \d+, no plausible second/,
   /^C7: name is ""/,
@@ -32,7 +32,7 @@ const AFTER_THE_LAST_FINISH: readonly RegExp[] = [
 
 let seed = 0;
 const asked = new Map<string, number>();
-/** Whether the upstream was asked for a stream, by the case's number: its answer is made from that. */
+/** Whether the upstream request was for a stream, by the case's number. The response depends on it. */
 const streamed = new Map<number, boolean>();
 const ends = new Map<string, number>();
 const faults = new Map<string, number>();
@@ -61,14 +61,14 @@ function startUpstream(): Promise<number> {
 
 function faultsOf(
   { isCompletion, expectation, ask: { head } }: Client,
-  answered: Answered,
+  answered: RawResponse,
 ): readonly string[] {
   const { status, end, kept } = answered;
   const start = kept.subarray(0, 400).toString();
   if (status === INTERNAL) return [`an internal error for ${head.split('\r\n')[0]?.slice(0, 60)}: ${start}`];
-  if (end === 'late') return [`no answer within ${Math.round(answered.ms)} ms`];
+  if (end === 'late') return [`no response within ${Math.round(answered.ms)} ms`];
   if (end === 'left' && (status !== 200 || !isCompletion)) return [];
-  if (!isCompletion) return end === 'whole' ? [] : [`the answer to ${head.slice(0, 60)} is ${end}`];
+  if (!isCompletion) return end === 'whole' ? [] : [`the response to ${head.slice(0, 60)} is ${end}`];
   if (status === BAD_REQUEST && !start.startsWith('{')) return [];
   const allowed = expectation.usage === 'finish' ? [...UNMENDABLE, ...AFTER_THE_LAST_FINISH] : UNMENDABLE;
   const { faults: broken } = judge(answered, true, expectation);
@@ -77,13 +77,13 @@ function faultsOf(
 
 async function runCase(number: number): Promise<void> {
   const client = clientOf(number);
-  const answered = await ask(port, client.ask);
+  const answered = await sendRequest(port, client.ask);
   const name = `${answered.end} ${answered.status}`;
   ends.set(name, (ends.get(name) ?? 0) + 1);
   for (const fault of faultsOf(client, answered).slice(0, 3)) reportFault(number, fault, client, answered);
 }
 
-function reportFault(number: number, fault: string, { ask: request }: Client, answered: Answered): void {
+function reportFault(number: number, fault: string, { ask: request }: Client, answered: RawResponse): void {
   const kind = `${fault.split(' ').slice(0, 5).join(' ')}`.replace(/\d+/g, '');
   const count = (faults.get(kind) ?? 0) + 1;
   faults.set(kind, count);

@@ -1,23 +1,23 @@
-/** What the fuzz's process and its fuzzer's say to each other. */
+/** The messages between the main process and the fuzzer's process. */
 
 export interface Start {
-  /** The gateway's. */
+  /** The gateway's port. */
   readonly port: number;
   readonly seed: number;
   readonly seconds: number;
-  /** This case alone. */
+  /** Only this case. */
   readonly only: number | null;
 }
 
 export type FuzzReport =
   | { readonly kind: 'started'; readonly upstreamPort: number }
-  /** A case whose answer breaks a rule; `file` has its bytes. */
+  /** A case whose response breaks a rule; `file` has its bytes. */
   | { readonly kind: 'fault'; readonly number: number; readonly fault: string; readonly file: string }
   | {
       readonly kind: 'done';
       readonly requests: number;
-      /** How often the upstream was asked for each case's model, as its records name it. */
+      /** The number of upstream requests for each case's model, under its name in records. */
       readonly asked: readonly (readonly [model: string, count: number])[];
-      /** How many requests ended in which way. */
+      /** The number of requests with each kind of end. */
       readonly ends: Readonly<Record<string, number>>;
     };

@@ -1,10 +1,10 @@
-/** The random choices of the fuzz, and JSON by a grammar: any type anywhere, doubled keys, texts that break naive readers. */
+/** Random choices, and JSON from a grammar: any type anywhere, duplicate keys, texts that break naive readers. */
 import { seeded } from '../random.ts';
 
-/** Whole numbers from 0 below `limit`. */
+/** Returns an integer from 0 to below `limit`. */
 export type Random = (limit: number) => number;
 
-/** The same for the same seed and number of a case. */
+/** The same sequence for the same seed and case number. */
 export function randomOf(seed: number, number: number): Random {
   const next = seeded(seed * 1_000_003 + number);
   return (limit) => Math.floor(next() * limit);
@@ -12,11 +12,11 @@ export function randomOf(seed: number, number: number): Random {
 
 export function pick<T>(random: Random, from: readonly T[]): T {
   const picked = from[random(from.length)];
-  if (picked === undefined) throw new Error('There is nothing to pick from');
+  if (picked === undefined) throw new Error('The list is empty');
   return picked;
 }
 
-/** True so many times in a hundred. */
+/** True with this probability in percent. */
 export function chance(random: Random, percent: number): boolean {
   return random(100) < percent;
 }
@@ -122,17 +122,17 @@ export function anyString(random: Random): string {
   return pick(random, STRINGS);
 }
 
-/** One of the usual values most of the time, and any JSON at all now and then. */
+/** Mostly one of the usual values, sometimes any JSON. */
 export function mostly(random: Random, ...usual: readonly string[]): string {
   return chance(random, 12) ? anyJson(random) : pick(random, usual);
 }
 
-/** As {@link mostly}, but odd so seldom that most requests go on to their upstream. */
+/** Like {@link mostly}, but with unusual values so rarely that most requests reach the upstream. */
 export function nearly(random: Random, ...usual: readonly string[]): string {
   return chance(random, 2) ? anyJson(random) : pick(random, usual);
 }
 
-/** An object of some of these members, at times doubled, reordered or beside unknown ones. */
+/** An object with some of these members, sometimes duplicated, reordered or with unknown ones. */
 export function someOf(
   random: Random,
   members: readonly (readonly [key: string, value: string, percent?: number])[],
@@ -146,7 +146,7 @@ export function someOf(
   return `{${chosen.join(chance(random, 5) ? ' , ' : ',')}}`;
 }
 
-/** A JSON text whose shape costs more than its bytes. */
+/** JSON that takes more work than its size suggests. */
 export function costlyJson(random: Random): string {
   const times = 1 + random(chance(random, 10) ? 400_000 : 20_000);
   const [open = '', close = ''] = pick(random, [
@@ -189,7 +189,7 @@ const JUNK = [
   'null',
 ];
 
-/** A few edits of bytes: flipped, cut out, doubled or put in. */
+/** Edits some bytes: flips, removes, duplicates or inserts them. */
 export function mutate(random: Random, bytes: Uint8Array): Uint8Array {
   let changed = bytes;
   for (let edits = 1 + random(3); edits > 0; edits--) {
@@ -213,7 +213,7 @@ export function mutate(random: Random, bytes: Uint8Array): Uint8Array {
   return changed;
 }
 
-/** In pieces of random sizes. */
+/** Splits bytes into pieces of random sizes. */
 export function cutUp(random: Random, bytes: Uint8Array): Uint8Array[] {
   const longest = pick(random, [1 + Math.ceil(bytes.length / 50), 100, 4096, 65_536, bytes.length + 1]);
   const least = Math.ceil(bytes.length / MAX_PIECES);

@@ -1,8 +1,8 @@
-/** Generates a client: what it sends, how it sends it, when it leaves, and what the contract then promises it. */
+/** Generates a client: its request, how it is sent, when it disconnects, and what the contract requires of the response. */
 
 import { decodeObject, isObject, type JsonObject } from '../../tools/simulator/json.ts';
 import type { Expectation } from '../contract/check.ts';
-import type { Ask } from '../hostile/rig/ask.ts';
+import type { RawRequest } from '../hostile/rig/request.ts';
 import {
   anyJson,
   anyString,
@@ -17,13 +17,13 @@ import {
 } from './random.ts';
 
 export interface Client {
-  readonly ask: Ask;
-  /** A completion request: its answer is judged by the contract. Any other gets an answer, and not an internal error. */
+  readonly ask: RawRequest;
+  /** A completion request, whose response must keep the contract. Other requests must get a response without an internal error. */
   readonly isCompletion: boolean;
   readonly expectation: Expectation;
 }
 
-/** Longer than every clock of the gateway's. */
+/** Longer than all timers of the gateway. */
 const LIMIT_MS = 20_000;
 
 interface Way {
@@ -132,7 +132,7 @@ function oddHeaders(random: Random): string[] {
 }
 
 function lengthHeaders(random: Random, bytes: Uint8Array): string[] {
-  // A body that ends too late is a stalled one, and what is behind a shorter one is no request.
+  // With a length that is too long, the body stalls. Bytes after a length that is too short are no valid request.
   const difference = chance(random, 1) ? pick(random, [1, 100]) : 0;
   return [`Content-Length: ${bytes.length + difference}`];
 }
@@ -141,7 +141,7 @@ function headOf(method: string, path: string, headers: readonly string[]): strin
   return `${method} ${path} HTTP/1.1\r\nHost: weir\r\n${headers.map((line) => `${line}\r\n`).join('')}\r\n`;
 }
 
-function sendingOf(random: Random, bytes: Uint8Array): Omit<Ask, 'head'> {
+function sendingOf(random: Random, bytes: Uint8Array): Omit<RawRequest, 'head'> {
   const base = { body: [bytes], pauseMs: 0, limitMs: LIMIT_MS };
   const kind = random(100);
   if (kind < 80) return base;

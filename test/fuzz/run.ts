@@ -1,4 +1,4 @@
-/** One run of the fuzz: the gateway in workerd, the fuzzer in a process of its own, and one well-behaved stream beside it. */
+/** One run of the fuzz test: the gateway in workerd, the fuzzer in a separate process, and a normal stream beside it. */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import type { FuzzReport, Start } from './messages.ts';
 export interface FuzzOptions {
   readonly seed: number;
   readonly seconds: number;
-  /** One case alone, by its number. */
+  /** The number of the only case to run, or null. */
   readonly only: number | null;
 }
 
@@ -30,15 +30,15 @@ export interface FuzzResult {
   readonly faults: readonly string[];
 }
 
-/** Of sixteen hostile clients at once: one alone may take 250 (`test/hostile`). */
+/** With sixteen concurrent hostile clients. The limit for a single one is 250 (`test/hostile`). */
 export const MAX_GAP_MS = 400;
 export const MAX_RSS_MIB = 256;
 const CLOCKS = { HEARTBEAT_SECONDS: '1', IDLE_TIMEOUT_SECONDS: '2', DEADLINE_SECONDS: '4' };
 const WARM_MS = 1500;
-/** Records come after the answers: one that could not be written at once is tried again for so long. */
+/** Records are written after the responses, and failed writes are retried for this time. */
 const RECORD_LIMIT_MS = 10_000;
 const MIB = 1024 * 1024;
-/** Ends of requests whose call may not have reached the upstream: its client had left, or there was no time, or no way. */
+/** Statuses of records whose request may not have reached the upstream. */
 const UNASKED = ['cancelled', 'timed_out', 'failed'];
 
 type Done = Extract<FuzzReport, { kind: 'done' }>;
@@ -99,7 +99,7 @@ function varsOf(upstreamPort: number, pacedPort: number): Record<string, string>
   ]);
   return {
     AUTH: 'open',
-    // Each request reaches its upstream once, so that records can be held against requests.
+    // Each request reaches its upstream once, so that records can be compared with requests.
     RETRIES: '0',
     ...CLOCKS,
     ...Object.fromEntries(providers),
@@ -110,7 +110,7 @@ function varsOf(upstreamPort: number, pacedPort: number): Record<string, string>
   };
 }
 
-/** How often each model was asked for, under the name that its records have. */
+/** The number of requests for each model, under its name in records. */
 function asRecorded(asked: Done['asked']): Map<string, number> {
   const counts = new Map<string, number>();
   for (const [model, count] of asked) {
@@ -124,7 +124,7 @@ function hostileRecords(kv: Kv) {
   return kv.records.filter(({ provider }) => provider !== 'paced');
 }
 
-/** M1: a record for each request that reached the upstream, and no other but of what never got there. */
+/** M1: one record for each request that reached the upstream; others only for requests that did not reach it. */
 async function recordFaults(kv: Kv, asked: ReadonlyMap<string, number>): Promise<string[]> {
   const counts = () => Map.groupBy(hostileRecords(kv), (record) => textOf(record.model));
   const lacking = () => {
@@ -134,7 +134,7 @@ async function recordFaults(kv: Kv, asked: ReadonlyMap<string, number>): Promise
   const until = performance.now() + RECORD_LIMIT_MS;
   while (lacking().length > 0 && performance.now() < until) await setTimeout(100);
   const faults = lacking().map(
-    ([model, count]) => `M1: ${model} was asked for ${count} times, without as many records`,
+    ([model, count]) => `M1: ${model} was requested ${count} times, with fewer records`,
   );
   for (const [model, records] of counts()) {
     const surplus = records.length - (asked.get(model) ?? 0);
@@ -146,7 +146,7 @@ async function recordFaults(kv: Kv, asked: ReadonlyMap<string, number>): Promise
   return faults;
 }
 
-/** The log without an alarm, and a gateway that still answers. */
+/** Expects a log without alarms and a gateway that still responds. */
 async function endFaults({ port, logged, otherLines, isAlive }: Workerd): Promise<string[]> {
   const alarms = logged.filter(({ event }) => event === 'internal_error' || event === 'record_lost');
   const faults = alarms.slice(0, 5).map((line) => `the log has ${JSON.stringify(line).slice(0, 400)}`);

@@ -1,19 +1,19 @@
 /**
- * Nothing that is sent can hold the isolate: hostile requests and answers against the deployed gateway in a workerd of its own.
- * For each: its outcome within the contract, one record (M1), the memory above idle and the longest wait of another stream.
+ * Tests that hostile requests and responses cannot block or exhaust the isolate, with the deployed gateway in workerd.
+ * Each test checks the outcome, one record (M1), the memory above idle and the longest wait of another stream.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { COSTLY } from './attacks/requests.ts';
 import type { Shot } from './rig/messages.ts';
 import { type Attack, Rig } from './rig/rig.ts';
 
-/** MiB above idle: for one request, and for twenty at once. */
+/** MiB above idle, for one request and for twenty concurrent ones. */
 const ONE_MIB = 64;
 const TWENTY_MIB = 128;
-/** The engine's text of 10 MiB is 20 MB, once as the JSON that came, once as its value, and once as the JSON that is sent. */
+/** A wide string of 10 MiB takes 20 MB in the engine: once as received JSON, once as its value, and once as sent JSON. */
 const WIDE_MIB = 112;
 const TWENTY = 20;
-/** So long at most the gateway may work on something else while another stream waits for a frame. */
+/** The longest time that another stream may wait for a frame while the gateway does other work. */
 const MAX_GAP_MS = 250;
 
 const SIX = ['DEEPSEEK', 'MISTRAL', 'CODESTRAL', 'OPENTOKEN', 'XEROTIER', 'OPENAI'];
@@ -26,7 +26,7 @@ afterAll(() => rig.close());
 
 const CLOCKS = { HEARTBEAT_SECONDS: '5', IDLE_TIMEOUT_SECONDS: '10', DEADLINE_SECONDS: '30' };
 
-/** Runs it, and expects of it what holds for every attack: the bounds, the contract, the other stream, and the records. */
+/** Runs an attack and checks what applies to all attacks: memory, the contract, the other stream, and the records. */
 async function attack(
   name: string,
   shots: readonly Shot[],
@@ -46,7 +46,7 @@ async function attack(
   return run;
 }
 
-/** The record of one request says what the client was told. */
+/** Expects that the record has the status and error code of the response. */
 function expectRecord(run: Attack, status: string, code: string | null = null): void {
   expect(run.records.map((record) => [record.status, record.error_code])).toEqual([[status, code]]);
 }
@@ -58,7 +58,7 @@ describe('a request whose body is', () => {
     ['millions of empty objects', 'empty-objects'],
     ['millions of numbers', 'numbers'],
     ['brackets that nothing closes', 'never-closed'],
-  ])('B2 B4 10 MiB of %s: 400, and no upstream is asked', async (name, body) => {
+  ])('B2 B4 10 MiB of %s: 400 and no upstream request', async (name, body) => {
     const run = await attack(`request: ${name}`, [{ body, stream: true }]);
     expect(run.outcomes).toMatchObject([{ status: 400, code: 'invalid_json' }]);
     expect([run.asked, run.records]).toEqual([0, []]);
@@ -80,13 +80,13 @@ describe('a request whose body is', () => {
     expectRecord(run, 'finished');
   });
 
-  test('B2 B3 10 MiB of one text with a character that makes the engine hold all of it twice as wide: answered', async () => {
+  test('B2 B3 10 MiB of text with one wide character, which doubles the string’s memory: served', async () => {
     const shots: Shot[] = [{ body: 'flat-wide', stream: true }];
     const run = await attack('request: 10 MiB of one wide text', shots, {}, WIDE_MIB);
     expectRecord(run, 'finished');
   });
 
-  test('T3 slower than the deadline: 408, and no upstream is asked', async () => {
+  test('T3 slower than the deadline: 408 and no upstream request', async () => {
     const shot: Shot = { answer: 'ok', stream: true, send: 'slow' };
     const run = await attack('request: a slow body', [shot], { DEADLINE_SECONDS: '1' });
     expect(run.outcomes).toMatchObject([{ status: 408, code: 'request_timeout' }]);
@@ -94,7 +94,7 @@ describe('a request whose body is', () => {
     expect([run.asked, run.records]).toEqual([0, []]);
   });
 
-  test('T3 stalled, 500 times at once: each gets 408', async () => {
+  test('T3 500 stalled bodies at once: each gets 408', async () => {
     const shot: Shot = { body: 'many-messages', stream: true, send: 'stalled', times: 500 };
     const small: Shot = { answer: 'ok', stream: true, send: 'stalled', times: 500 };
     const vars = { DEADLINE_SECONDS: '1' };
@@ -113,10 +113,10 @@ describe('a request whose body is', () => {
   });
 });
 
-describe('a request within every bound, with', () => {
+describe('a request within all limits, with', () => {
   const costly = Object.entries(COSTLY).filter(([, { protocol }]) => protocol !== 'messages');
 
-  test.each(costly)('B2 B4 M1 %s: costs no more than its size', async (body, { protocol }) => {
+  test.each(costly)('B2 B4 M1 %s: the work is in proportion to its size', async (body, { protocol }) => {
     const path = protocol === 'responses' ? '/v1/responses' : '/v1/chat/completions';
     const shots: Shot[] = [{ body, path, stream: true }];
     const run = await attack(`request: ${body}`, shots, {}, WIDE_MIB);
@@ -125,7 +125,7 @@ describe('a request within every bound, with', () => {
   });
 });
 
-describe('an answer', () => {
+describe('a response', () => {
   test.each([
     ['of arguments 3,000 objects deep', 'deep-plain', false, 502, 'upstream_invalid'],
     ['of 30 MB of text', 'text-30', false, 502, 'upstream_event_too_large'],
@@ -134,7 +134,7 @@ describe('an answer', () => {
     ['of 30 MB of text to a request for a stream', 'text-30', true, 502, 'upstream_event_too_large'],
     ['of 30 MB of logprobs to a request for a stream', 'logprobs-30', true, 502, 'upstream_event_too_large'],
     ['that unpacks to 1 GB', 'zeros-plain', false, 502, 'upstream_event_too_large'],
-  ])('B3 B5 M1 plain, %s: refused, with one record', async (name, answer, stream, status, code) => {
+  ])('B3 B5 M1 non-streaming, %s: rejected, with one record', async (name, answer, stream, status, code) => {
     const run = await attack(`plain: ${name}`, [{ answer, stream }]);
     expect(run.outcomes).toMatchObject([{ status, code }]);
     expectRecord(run, 'failed', code);
@@ -146,7 +146,7 @@ describe('an answer', () => {
     ['logprobs below the bound on values', 'logprobs-values', false],
     ['logprobs below the bound on values to a request for a stream', 'logprobs-values', true],
     ['an unknown field below the bound on values', 'lists-values', false],
-  ])('B3 B5 M1 plain, %s: answered or refused, with one record', async (name, answer, stream) => {
+  ])('B3 B5 M1 non-streaming, %s: served or rejected, with one record', async (name, answer, stream) => {
     const run = await attack(`plain: ${name}`, [{ answer, stream }]);
     const [outcome] = run.outcomes;
     expectRecord(run, outcome?.code === null ? 'finished' : 'failed', outcome?.code ?? null);
@@ -169,14 +169,17 @@ describe('an answer', () => {
     ['400 calls with ids of 1 MB', 'ids', 1],
     ['names of control characters', 'control-names', 10],
     ['names of lone surrogates', 'surrogate-names', 10],
-  ])('B3 M1 streamed, %s: goes on, not many times its size', async (name, answer, maxRatio) => {
-    const run = await attack(`stream: ${name}`, [{ answer, stream: true }]);
-    expect(run.outcomes).toMatchObject([{ status: 200, code: null }]);
-    expect((run.outcomes[0]?.bytes ?? 0) / run.bytesUp).toBeLessThan(maxRatio);
-    expectRecord(run, 'finished');
-  });
+  ])(
+    'B3 M1 streamed, %s: continues, and the output is in proportion to the input',
+    async (name, answer, maxRatio) => {
+      const run = await attack(`stream: ${name}`, [{ answer, stream: true }]);
+      expect(run.outcomes).toMatchObject([{ status: 200, code: null }]);
+      expect((run.outcomes[0]?.bytes ?? 0) / run.bytesUp).toBeLessThan(maxRatio);
+      expectRecord(run, 'finished');
+    },
+  );
 
-  test('B3 M1 streamed, 1,024 calls of each of 128 choices: within the bounds, and one record', async () => {
+  test('B3 M1 streamed, 1,024 calls in each of 128 choices: within the limits, and one record', async () => {
     const run = await attack('stream: as many calls as may be', [
       { answer: 'all-calls', stream: true, more: '{"n":128}' },
     ]);
@@ -184,7 +187,7 @@ describe('an answer', () => {
     expectRecord(run, code === null ? 'finished' : 'failed', code);
   });
 
-  test('B3 model lists that unpack to 100 MB, of eight providers: left out', async () => {
+  test('B3 model lists of eight providers that decompress to 100 MB: skipped', async () => {
     const base = `${rig.upstreamUrl}/v1`;
     const vars = Object.fromEntries(
       SIX.flatMap((name) => [
@@ -198,14 +201,14 @@ describe('an answer', () => {
       vars,
     );
     expect(run.outcomes).toMatchObject([{ status: 200 }]);
-    // Claude and Gemini are the rig's own.
+    // The rig configures Claude and Gemini.
     expect([run.asked, run.records]).toEqual([8, []]);
   });
 });
 
 describe('B4 a compressed stream of 100 MB of', () => {
   test.each(['line-feeds', 'carriage-returns', 'comments', 'empty-events', 'unknown-fields', 'no-news'])(
-    '%s: other streams and the clocks get their turn, and one record is left',
+    '%s: other streams and the timers run in between, and there is one record',
     async (answer) => {
       const run = await attack(`gzip: ${answer}`, [{ answer, stream: true }], {
         IDLE_TIMEOUT_SECONDS: '1',
@@ -219,9 +222,9 @@ describe('B4 a compressed stream of 100 MB of', () => {
   );
 });
 
-describe('F2 a whole answer whose connection ends uncleanly', () => {
+describe('F2 a complete response whose connection ends uncleanly', () => {
   test.each(['cut-chunks', 'cut-reset', 'cut-length', 'hang-done'])(
-    '%s: finished, streamed and plain',
+    '%s: finished, streaming and non-streaming',
     async (answer) => {
       const run = await attack(`end: ${answer}`, [
         { answer, stream: true },
@@ -236,7 +239,7 @@ describe('F2 a whole answer whose connection ends uncleanly', () => {
   );
 
   test.each(['cut-two', 'cut-early'])(
-    '%s, which is not whole: truncated, streamed and plain',
+    '%s, which is incomplete: truncated, streaming and non-streaming',
     async (answer) => {
       const run = await attack(`end: ${answer}`, [
         { answer, stream: true, more: '{"n":2}' },
@@ -256,15 +259,15 @@ describe(`B3 B4 M1 ${TWENTY} at once of`, () => {
     ['10 MiB of lists in lists', { body: 'nested-lists', stream: true }],
     ['events of 1 MiB of logprobs', { answer: 'logprobs-below', stream: true }],
     ['events whose logprobs fit', { answer: 'logprobs-fitting', stream: true }],
-    ['plain answers of 30 MB', { answer: 'logprobs-30', stream: false }],
+    ['non-streaming responses of 30 MB', { answer: 'logprobs-30', stream: false }],
   ];
 
-  test.each(cases)('%s: within the bounds, and one record each', async (name, shot) => {
+  test.each(cases)('%s: within the limits, and one record each', async (name, shot) => {
     const shots = [{ ...shot, times: TWENTY }];
     await attack(`${TWENTY} x ${name}`, shots, { DEADLINE_SECONDS: '6' }, TWENTY_MIB);
   });
 
-  test('the worst of each kind: within the bounds, and one record each', async () => {
+  test('the worst of each kind: within the limits, and one record each', async () => {
     const kinds: readonly Shot[] = [
       ...cases.map(([, shot]) => shot),
       { body: 'flat-text', stream: true },

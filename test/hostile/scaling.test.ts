@@ -1,6 +1,6 @@
 /**
- * No body costs more than its size: every list, object, text and nesting of every protocol's requests, grown up to the bounds of a
- * body, at every provider's writer. In this process, so that all of them can be tried; the worst go through a workerd beside this.
+ * Tests that the work for a request body is in proportion to its size: grows every list, object, text and nesting of every protocol's
+ * requests up to the limits of a body, with every provider's writer. Runs in this process for speed; hostile.test.ts runs the worst in workerd.
  */
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Target } from '../../src/routing/targets.ts';
@@ -8,33 +8,33 @@ import { type Growth, growLists, growNestings, growObjects, growPairs, growTexts
 import { SAMPLES, type Sample } from './scaling/samples.ts';
 import { type Read, read, targetsFor, type Written, write } from './scaling/writers.ts';
 
-/** So long at most the gateway may work on one body while another stream waits for a frame. */
+/** The longest time that the gateway may work on one body while another stream waits for a frame. */
 const MAX_RAN_MS = 250;
-/** What leaves has at most so many times the bytes that came, beside what Weir adds itself. */
+/** The maximal ratio of sent to received bytes, without the bytes that Weir adds. */
 const MAX_FACTOR = 4;
 const ADDED_BYTES = 128 * 1024;
-/** What lives as long as the answer is small. */
+/** The limit of characters that live as long as the response. */
 const MAX_HELD_CHARS = 128 * 1024;
 const MAX_NAMES = 200;
-/** Runs of a body that took too long: the shortest counts, as the engine compiles and collects whenever it likes. */
+/** Runs for a body that took too long. The shortest counts, because compilation and garbage collection vary. */
 const RUNS = 3;
 
-/** These have the most to do, and get the largest bodies; the others have rules of the same form as the third, and get small ones. */
+/** The writers with the most work get the largest bodies. The others have rules like those of the third and get small bodies. */
 const LARGEST_AT = /^like-(?:anthropic|gemini-native|mistral)\//;
-/** Small is a 16th: what grows with the square of a body takes less than a quarter of the time there, and what is linear far less. */
+/** Small bodies are a 16th of the maximum. Quadratic work within the limit takes less than a quarter of the time there, and linear work far less. */
 const SMALL_PART = 16;
 const MAX_SMALL_MS = MAX_RAN_MS / 4;
 
 const bodies = { tried: 0, sent: 0, refused: 0, beyond: 0 };
 
-/** What is wrong with what became of a body, or null. */
+/** The problem of a body's outcome, or null. */
 function faultOf(
   { ranMs, did, cameBytes, leftBytes, heldChars, names }: Written,
   maxMs: number,
 ): string | null {
   if (ranMs > maxMs) return `${ranMs.toFixed(0)} ms for ${cameBytes} bytes in ${did}`;
   if (leftBytes > cameBytes * MAX_FACTOR + ADDED_BYTES) return `${leftBytes} bytes left of ${cameBytes}`;
-  if (heldChars > MAX_HELD_CHARS) return `${heldChars} characters are held of ${cameBytes} bytes`;
+  if (heldChars > MAX_HELD_CHARS) return `${heldChars} characters are kept of ${cameBytes} bytes`;
   return names > MAX_NAMES ? `${names} names are reported` : null;
 }
 
@@ -46,7 +46,7 @@ function isRead(known: Read | Written): known is Read {
   return 'request' in known;
 }
 
-/** Of a body that is only read. */
+/** The outcome of a body that is only read. */
 function writtenOf(known: Read | Written): Written {
   if (!isRead(known)) return known;
   const { cameBytes, watch } = known;
@@ -54,7 +54,7 @@ function writtenOf(known: Read | Written): Written {
   return { ...nothing, cameBytes, ranMs: watch.longestMs, did: watch.longest };
 }
 
-/** A body that is tried. */
+/** A body under test. */
 interface Trial {
   readonly name: string;
   readonly text: string;
@@ -62,7 +62,7 @@ interface Trial {
   readonly maxMs: number;
 }
 
-/** The fault of one body at one target; what took too long is read and written again. */
+/** The fault of one body at one target. A body that took too long is run again. */
 async function faultAt({ text, sample, maxMs }: Trial, first: Read | Written, target: Target | null) {
   let fault: string | null = null;
   for (let run = 0; run < RUNS; run++) {
@@ -78,7 +78,7 @@ async function faultAt({ text, sample, maxMs }: Trial, first: Read | Written, ta
   return fault;
 }
 
-/** @returns the targets at which nothing was wrong */
+/** @returns the targets without a fault */
 async function tryAt(trial: Trial, targets: readonly (Target | null)[], faults: string[]) {
   let known: Read | Written;
   try {
@@ -92,7 +92,7 @@ async function tryAt(trial: Trial, targets: readonly (Target | null)[], faults: 
     const fault = await faultAt(trial, known, target);
     if (fault === null) kept.push(target);
     else faults.push(`${trial.name} at ${target?.address ?? 'any'}: ${fault}`);
-    // What can't be read can't be written.
+    // A body that can't be read can't be written.
     if (fault !== null && target === null) return [];
   }
   return kept;
@@ -105,7 +105,7 @@ function count({ outcome }: Written): void {
   else bodies.beyond++;
 }
 
-/** The faults of a growth at these targets: it grows no further where it shows one. */
+/** The faults of a growth at these targets. Growing stops at the first fault of a target. */
 async function faultsOf(growth: Growth, sample: Sample, targets: readonly Target[]): Promise<string[]> {
   const faults: string[] = [];
   let left: readonly (Target | null)[] = [null, ...targets];
@@ -126,7 +126,7 @@ async function faultsOf(growth: Growth, sample: Sample, targets: readonly Target
 function sizesOf({ kind, max }: Growth): { readonly size: number; readonly maxMs: number }[] {
   const largest = { size: max, maxMs: MAX_RAN_MS };
   if (kind === 'text') return [largest];
-  // What doubles with each level is found before it takes all memory.
+  // Small steps find exponential growth before it takes all memory.
   if (kind === 'nesting') return [6, 12, 24].map((size) => ({ size, maxMs: MAX_RAN_MS })).concat(largest);
   return [{ size: Math.floor(max / SMALL_PART), maxMs: MAX_SMALL_MS }, largest];
 }
@@ -142,7 +142,7 @@ describe.each(SAMPLES.map((sample) => [sample.name, sample] as const))(
   'B4 a request of %s with a',
   (_, sample) => {
     test.each(GROWTHS)(
-      '%s costs no more than its size, at each provider',
+      '%s: the work is in proportion to its size, for each provider',
       async (_, grow) => {
         const faults: string[] = [];
         const targets = targetsFor(sample.route);
@@ -157,7 +157,7 @@ describe.each(SAMPLES.map((sample) => [sample.name, sample] as const))(
 describe.each(SAMPLES.map((sample) => [sample.name, sample] as const))(
   'B4 a request of %s with',
   (_, sample) => {
-    test('two lists of many entries that belong together costs no more than its size', async () => {
+    test('two related lists of many entries: the work is in proportion to its size', async () => {
       const faults: string[] = [];
       const targets = targetsFor(sample.route).filter(({ address }) => LARGEST_AT.test(address));
       for (const growth of growPairs(sample.body))
@@ -167,7 +167,7 @@ describe.each(SAMPLES.map((sample) => [sample.name, sample] as const))(
   },
 );
 
-/** Of so many entries what is linear takes some ms: all pairs are tried with these, and those that take longer with the most. */
+/** Linear work takes a few ms for this many entries. All pairs are tested with these, and slow ones with the maximum. */
 const PAIR_ENTRIES = 4000;
 const PAIR_MS = 50;
 

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type JsonObject, objectOf, textOf } from '../../tools/simulator/json.ts';
 import { errorOf, jsonOf, streamedChat } from '../e2e/client.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway } from '../e2e/gateway.ts';
-import { CLOCKS_OFF, event, many, replayOf } from '../e2e/plays.ts';
+import { CLOCKS_OFF, event, many, replayOf } from '../e2e/scenarios.ts';
 import { makeProject, type Project } from './project.ts';
 
 let project: Project;
@@ -100,14 +100,14 @@ describe('W2 types', () => {
 });
 
 const CHAT = '/ai/v1/chat/completions';
-const PLAYS = { 'words-for-ever': { chunks: many(event('word '), 4000), gapMs: 10 } };
+const SCENARIOS = { 'words-for-ever': { chunks: many(event('word '), 4000), gapMs: 10 } };
 
 describe.each(['hono.ts', 'itty.ts', 'itty-auto.ts'])('W2 mounted below /ai in %s', (host) => {
   let gateway: Gateway;
   beforeAll(async () => {
     gateway = await startGateway({
       entrypoint: join(project.directory, 'src', host),
-      replay: replayOf(PLAYS),
+      replay: replayOf(SCENARIOS),
       pace: 2,
       // The host's options override these two.
       vars: { AUTH: 'nonsense', BASE_PATH: 'nonsense' },

@@ -127,7 +127,7 @@ describe('R4 judge', () => {
     ['router', 404, { code: 404, message: 'No endpoints found that support tool use.' }],
     ['router', 402, { code: 402, message: 'This request requires more credits, or fewer max_tokens. You …' }],
   ])(
-    'R7 finding 11: %s, a %i of %j may be what one request names: it counts for nobody else',
+    'R7 %s, a %i of %j may be what one request names: it counts for nobody else',
     (provider, status, error) => {
       const [target] = targetsOf([`${provider}/m`], { settings: MORE });
       expect(verdict(refused(status, { error }, false, target.provider), false, target)).toBe(

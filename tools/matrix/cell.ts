@@ -22,10 +22,10 @@ const LOOPS = {
   responses: (url, model, isStreamed) => runResponses(`${url}/v1`, model, isStreamed),
 } as const satisfies Readonly<Record<string, Loop>>;
 
-export type LoopDialect = keyof typeof LOOPS;
+export type LoopProtocol = keyof typeof LOOPS;
 
 /** Recognises passthrough by the end of the upstream path. */
-const LANES: readonly (readonly [client: LoopDialect, path: RegExp])[] = [
+const PASSTHROUGH_PATHS: readonly (readonly [client: LoopProtocol, path: RegExp])[] = [
   ['messages', /\/v1\/messages$/],
   ['responses', /\/responses$/],
 ];
@@ -33,10 +33,10 @@ const LANES: readonly (readonly [client: LoopDialect, path: RegExp])[] = [
 /** The reasoning signatures that a provider requires in later turns, under each of their names. */
 const SIGNATURE = /"(?:signature|thought_signature|thoughtSignature|encrypted_content|data)":"[^"]/;
 /** Google's documented placeholder for a lost signature. */
-const STAND_IN = 'skip_thought_signature_validator';
+const PLACEHOLDER = 'skip_thought_signature_validator';
 
 /** @returns the summary of both loops. Throws if a loop or one of its requests fails, or if the two summaries differ. */
-export async function loopCell(gateway: Gateway, protocol: LoopDialect, model: string): Promise<string> {
+export async function loopCell(gateway: Gateway, protocol: LoopProtocol, model: string): Promise<string> {
   const streamed = await runLoop(gateway, protocol, model, true);
   const whole = await runLoop(gateway, protocol, model, false);
   if (streamed !== whole) throw new Error(`streaming gives "${streamed}", non-streaming gives "${whole}"`);
@@ -45,7 +45,7 @@ export async function loopCell(gateway: Gateway, protocol: LoopDialect, model: s
 
 async function runLoop(
   gateway: Gateway,
-  protocol: LoopDialect,
+  protocol: LoopProtocol,
   model: string,
   isStreamed: boolean,
 ): Promise<string> {
@@ -60,14 +60,14 @@ async function runLoop(
   if (sent.calls !== CALLS || sent.results !== CALLS) {
     throw new Error(`${sent.calls} calls and ${sent.results} results were sent back`);
   }
-  if (last.text.includes(STAND_IN)) throw new Error('A signature was lost');
+  if (last.text.includes(PLACEHOLDER)) throw new Error('A signature was lost');
   if (thoughts !== 0 && thoughts !== STEPS)
     throw new Error(`The model reasoned in ${thoughts} of ${STEPS} steps`);
-  return wordsOf(protocol, last, thoughts > 0);
+  return summaryOf(protocol, last, thoughts > 0);
 }
 
-function wordsOf(protocol: LoopDialect, { path, text }: RecordedRequest, thinks: boolean): string {
-  const hasLane = LANES.some(([client, end]) => client === protocol && end.test(path));
+function summaryOf(protocol: LoopProtocol, { path, text }: RecordedRequest, thinks: boolean): string {
+  const hasLane = PASSTHROUGH_PATHS.some(([client, end]) => client === protocol && end.test(path));
   const words = [thinks ? 'thinking' : 'tools', ...(SIGNATURE.test(text) ? ['signed'] : [])];
   return `${hasLane ? 'passthrough: ' : ''}${words.join(', ')}`;
 }

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 import { minify } from 'terser';
-import { cutPreact, PREACT_FIELDS } from './preact.ts';
+import { PREACT_FIELDS, reducedPreact } from './preact.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const PAGE = join(ROOT, 'src', 'dashboard', 'page');
@@ -58,7 +58,7 @@ async function bundle(file: string): Promise<Bundle> {
     jsxFragment: 'Fragment',
     inject: [join(PAGE, 'jsx.ts')],
     tsconfigRaw: {},
-    plugins: [cutPreact],
+    plugins: [reducedPreact],
     define: { 'process.env.NODE_ENV': '"production"' },
   });
   const packages = Object.keys(metafile.inputs).flatMap((input) => {

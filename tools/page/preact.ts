@@ -6,7 +6,7 @@ import type { Plugin } from 'esbuild';
 const PREACT = join(import.meta.dirname, '..', '..', 'node_modules', 'preact');
 
 /** Texts of Preact's sources (11.2.0) and their replacements. Any white space matches any other. */
-const CUTS: Readonly<Record<string, readonly (readonly [from: string, to: string])[]>> = {
+const REPLACEMENTS: Readonly<Record<string, readonly (readonly [from: string, to: string])[]>> = {
   'src/component.js': [
     ['&& !vnode.props._parentDom ? getDomSibling', '? getDomSibling'],
     ['&& vnode._component && !vnode.props._parentDom', '&& vnode._component'],
@@ -145,7 +145,7 @@ const CUTS: Readonly<Record<string, readonly (readonly [from: string, to: string
 export const PREACT_FIELDS = '_[a-z]\\w*|__hooks';
 
 /** Bundles Preact from its sources with these replacements. A text that is not found fails the build: the version has changed. */
-export const cutPreact: Plugin = {
+export const reducedPreact: Plugin = {
   name: 'cut-preact',
   setup: (build) => {
     build.onResolve({ filter: /^preact(\/hooks)?$/ }, ({ path }) => ({
@@ -156,7 +156,7 @@ export const cutPreact: Plugin = {
       const file = path.slice(PREACT.length + 1).replaceAll(sep, '/');
       const text = await readFile(path, 'utf8');
       const plain = text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '');
-      const contents = (CUTS[file] ?? []).reduce((before, [from, to]) => {
+      const contents = (REPLACEMENTS[file] ?? []).reduce((before, [from, to]) => {
         const after = before.replaceAll(patternOf(from), () => to);
         if (after === before) throw new Error(`Preact's ${file} has no "${from}"`);
         return after;

@@ -24,10 +24,10 @@ export interface ProbeBody {
 /** The plain request. If it is rejected, no other result means anything. */
 export const PLAIN = 'text';
 
-const ASK = [{ role: 'user', content: 'Answer with the single word "weir".' }];
+const QUESTION = [{ role: 'user', content: 'Answer with the single word "weir".' }];
 const COUNT = [{ role: 'user', content: 'Count from 1 to 100, in digits, separated by spaces.' }];
-const JSON_ASK = [{ role: 'user', content: 'Answer in JSON: {"colour": the colour of grass}.' }];
-const WEATHER_ASK = [{ role: 'user', content: 'What is the weather in Oslo?' }];
+const JSON_QUESTION = [{ role: 'user', content: 'Answer in JSON: {"colour": the colour of grass}.' }];
+const WEATHER_QUESTION = [{ role: 'user', content: 'What is the weather in Oslo?' }];
 
 const SCHEMA = {
   type: 'object',
@@ -43,21 +43,21 @@ const WEATHER = {
 export const TOOLS = [{ type: 'function', function: WEATHER }];
 const WEATHER_TOOL = { type: 'function', function: { name: 'weather' } };
 
-function runner(name: string, more: JsonObject, effect?: Effect): ProbeBody {
-  const body = { messages: ASK, ...more };
+function userBody(name: string, more: JsonObject, effect?: Effect): ProbeBody {
+  const body = { messages: QUESTION, ...more };
   return { name, route: 'chat', body, ...(effect === undefined ? {} : { effect }) };
 }
 
 function field(name: string, more: JsonObject, effect?: Effect): ProbeBody {
-  return runner(`field/${name}`, more, effect);
+  return userBody(`field/${name}`, more, effect);
 }
 
 const SHORT = 16;
 
 export const FIELD_BODIES: readonly ProbeBody[] = [
-  runner(PLAIN, {}),
-  runner('stream', { stream: true }),
-  runner('stream-usage', { stream: true, stream_options: { include_usage: true } }),
+  userBody(PLAIN, {}),
+  userBody('stream', { stream: true }),
+  userBody('stream-usage', { stream: true, stream_options: { include_usage: true } }),
   field('max_tokens', { messages: COUNT, max_tokens: SHORT }, isLimitedTo(SHORT)),
   field('max_completion_tokens', { messages: COUNT, max_completion_tokens: SHORT }, isLimitedTo(SHORT)),
   field('temperature', { temperature: 0.5 }),
@@ -74,7 +74,7 @@ export const FIELD_BODIES: readonly ProbeBody[] = [
   field('response_format=text', { response_format: { type: 'text' } }),
   field(
     'response_format=json_object',
-    { messages: JSON_ASK, response_format: { type: 'json_object' } },
+    { messages: JSON_QUESTION, response_format: { type: 'json_object' } },
     isJsonObject,
   ),
   field(
@@ -85,12 +85,12 @@ export const FIELD_BODIES: readonly ProbeBody[] = [
     },
     isJsonObject,
   ),
-  field('tools', { messages: WEATHER_ASK, tools: TOOLS }),
-  field('tools-stream', { messages: WEATHER_ASK, tools: TOOLS, stream: true }),
-  field('tool_choice=auto', { messages: WEATHER_ASK, tools: TOOLS, tool_choice: 'auto' }),
+  field('tools', { messages: WEATHER_QUESTION, tools: TOOLS }),
+  field('tools-stream', { messages: WEATHER_QUESTION, tools: TOOLS, stream: true }),
+  field('tool_choice=auto', { messages: WEATHER_QUESTION, tools: TOOLS, tool_choice: 'auto' }),
   field('tool_choice=required', { tools: TOOLS, tool_choice: 'required' }, callsTool),
   field('tool_choice=named', { tools: TOOLS, tool_choice: WEATHER_TOOL }, callsTool),
-  field('parallel_tool_calls', { messages: WEATHER_ASK, tools: TOOLS, parallel_tool_calls: false }),
+  field('parallel_tool_calls', { messages: WEATHER_QUESTION, tools: TOOLS, parallel_tool_calls: false }),
   field('parallel_tool_calls-without-tools', { parallel_tool_calls: true }),
   field('reasoning_effort=none', { reasoning_effort: 'none' }),
   field('reasoning_effort=minimal', { reasoning_effort: 'minimal' }),

@@ -14,7 +14,7 @@ export interface Change {
 }
 
 /** Weir requests usage in every stream (U4), so this change is not reported. */
-export function isAskForUsage({ kind, path }: Change): boolean {
+export function isUsageRequest({ kind, path }: Change): boolean {
   return kind === 'adds' && path.startsWith('stream_options');
 }
 
@@ -69,7 +69,7 @@ function isRightAnyway(
 ): boolean {
   const { path } = change;
   const [field = '', index = '', key = ''] = path.split('.');
-  if (change.isNull || isAskForUsage(change)) return true;
+  if (change.isNull || isUsageRequest(change)) return true;
   if (EFFORT.includes(field) && effort !== undefined) {
     return EFFORT.some((name) => raw[name] !== undefined && !isTaken(name, effort.takes));
   }

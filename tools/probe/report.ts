@@ -8,7 +8,7 @@ import type { ProbeRun, Result } from './runner.ts';
 import { VERDICTS, type Verdict, WITHOUT_EFFECT } from './verdict.ts';
 
 const PROVIDERS_FOLDER = fileURLToPath(new URL('../../src/providers/', import.meta.url).href);
-const DIALECTS_FOLDER = 'src/protocols';
+const PROTOCOLS_FOLDER = 'src/protocols';
 
 export interface Report {
   readonly provider: string;
@@ -87,9 +87,9 @@ function* advices(result: Result, file: string, fields: readonly string[]): Gene
   if (verdict === 'broken') yield `Weir breaks the request (${note}): fix ${rows} in ${file}`;
   if (verdict === 'unclear') yield `repeat the probe (${note})`;
   for (const fault of breaks) {
-    yield `the output breaks the contract (${fault}): fix ${DIALECTS_FOLDER} or src/stream`;
+    yield `the output breaks the contract (${fault}): fix ${PROTOCOLS_FOLDER} or src/stream`;
   }
-  for (const key of newKeys) yield `new key in the stream: ${key}: should ${DIALECTS_FOLDER} read it?`;
+  for (const key of newKeys) yield `new key in the stream: ${key}: should ${PROTOCOLS_FOLDER} read it?`;
 }
 
 /** A rejection is passed to the client (Q6), unless Weir may drop the field or must rewrite it. */

@@ -1,7 +1,8 @@
 /** Sends the planned requests one after the other and collects the results. */
-import { type Answer, ask } from './ask.ts';
+
 import { PLAIN } from './bodies.ts';
 import type { Planned, Target } from './plan.ts';
+import { type Answer, sendWithRetry } from './request.ts';
 import { type StreamFindings, StreamInspector } from './streams.ts';
 import { type Judgement, judge } from './verdict.ts';
 
@@ -32,8 +33,8 @@ export async function probe(
   const { recordings } = inspector;
   const results: Result[] = [];
   for (const planned of plan) {
-    const raw = await ask(target, planned.route, planned.raw);
-    const weir = raw.kind === 'stop' ? null : await askAsWeir(target, planned);
+    const raw = await sendWithRetry(target, planned.route, planned.raw);
+    const weir = raw.kind === 'stop' ? null : await sendAsWeir(target, planned);
     const stop = [raw, weir].find((answer) => answer?.kind === 'stop');
     if (stop?.kind === 'stop') {
       return {
@@ -53,8 +54,8 @@ export async function probe(
 }
 
 /** Null if Weir sends the same body, or rejects the request. */
-async function askAsWeir(target: Target, { route, rewritten, isSame }: Planned): Promise<Answer | null> {
-  return isSame || rewritten.kind === 'error' ? null : ask(target, route, rewritten.value.body);
+async function sendAsWeir(target: Target, { route, rewritten, isSame }: Planned): Promise<Answer | null> {
+  return isSame || rewritten.kind === 'error' ? null : sendWithRetry(target, route, rewritten.value.body);
 }
 
 function resultOf(planned: Planned, raw: Answer, weir: Answer | null, inspector: StreamInspector): Result {

@@ -1,7 +1,8 @@
 /** Judges the responses to one body: how the provider handles it, and whether Weir's table is right. */
-import type { Answer } from './ask.ts';
-import { changesOf, describe, doubtful, isAskForUsage, rowOf } from './changes.ts';
+
+import { changesOf, describe, doubtful, isUsageRequest, rowOf } from './changes.ts';
 import type { Planned } from './plan.ts';
+import type { Answer } from './request.ts';
 
 /**
  * - `taken`: the provider accepts it, and Weir sends it unchanged or with the same meaning.
@@ -35,7 +36,7 @@ export function judge(planned: Planned, raw: Answer, weir: Answer | null): Judge
   if (isSame) return judgeSame(raw, hasEffect);
   if (weir === null) throw new Error(`${planned.name} was not sent as Weir sends it`);
   if (isUnclear(weir)) return judged('unclear', `as Weir sends it: ${weir.message}`);
-  const changes = changesOf(planned.raw, rewritten.value.body).filter((change) => !isAskForUsage(change));
+  const changes = changesOf(planned.raw, rewritten.value.body).filter((change) => !isUsageRequest(change));
   const said = changes.length === 0 ? '' : `Weir ${describe(changes)}`;
   const rows = [...new Set(changes.map((change) => rowOf(change, planned)))];
   if (raw.kind === 'refused') {

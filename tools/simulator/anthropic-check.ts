@@ -1,10 +1,10 @@
 /** What Anthropic rejects (2026-11-22), with its error texts. Sources: the issues and documents that src/providers/anthropic.ts lists. */
 import { blocksOf } from './anthropic-chat.ts';
 import {
-  type Asked,
   CLAUDE_MODELS,
   type ClaudeModel,
   changedThinking,
+  type SignedRequest,
   thoughtsOf,
 } from './anthropic-models.ts';
 import { type Json, type JsonObject, numberOf, objectOf, objectsOf, textOf } from './json.ts';
@@ -241,7 +241,11 @@ function openCallProblem(
     : `messages.${turn}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${open.join(', ')}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`;
 }
 
-function thoughtProblem(asked: Asked, turns: readonly JsonObject[], model: ClaudeModel): string | undefined {
+function thoughtProblem(
+  asked: SignedRequest,
+  turns: readonly JsonObject[],
+  model: ClaudeModel,
+): string | undefined {
   if (turns.at(-1)?.role === 'assistant' && !model.takesPrefill) {
     return 'This model does not support assistant message prefill. The conversation must end with a user message.';
   }

@@ -52,7 +52,7 @@ export function thoughtsOf({ thinking }: JsonObject, model: ClaudeModel): 'none'
 }
 
 /** Covers the shown text, and for a binding model also all turns before that index. */
-export function signatureOf({ body, model }: Asked, text: string, turn: number): string {
+export function signatureOf({ body, model }: SignedRequest, text: string, turn: number): string {
   const isBound = CLAUDE_MODELS[model]?.binds === true;
   const before = isBound ? [body.system, body.tools, objectsOf(body.messages).slice(0, turn)] : [];
   const hash = createHash('sha256').update(`${compact(before.map(withoutMarks))}\n${text}`);
@@ -60,7 +60,7 @@ export function signatureOf({ body, model }: Asked, text: string, turn: number):
 }
 
 /** The parts of a request that signatures depend on. */
-export interface Asked {
+export interface SignedRequest {
   readonly model: string;
   readonly body: JsonObject;
 }
@@ -77,7 +77,7 @@ function withoutMarks(value: Json | undefined): Json {
  * The path of the first changed thinking block, such as `messages.1.content.0`; undefined if none was changed. Blocks of another model are
  * dropped without an error: https://platform.claude.com/docs/build-with-claude/preserved-thinking (2026-11-22).
  */
-export function changedThinking(asked: Asked): string | undefined {
+export function changedThinking(asked: SignedRequest): string | undefined {
   for (const [turn, message] of objectsOf(asked.body.messages).entries()) {
     for (const [at, block] of blocksOf(message.content).entries()) {
       const isRedacted = block.type === 'redacted_thinking';

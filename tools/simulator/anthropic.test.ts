@@ -1,8 +1,8 @@
 /** Tests what Anthropic's scene rejects, with Anthropic's error texts, and what it streams. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ask, paths, QUESTION } from './ask.ts';
 import { decodeObject, type Json, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
 import { createSimulator, type Simulator } from './server.ts';
+import { paths, QUESTION, sendRequest } from './test-requests.ts';
 
 let simulator: Simulator;
 beforeAll(async () => {
@@ -11,14 +11,14 @@ beforeAll(async () => {
 afterAll(() => simulator.close());
 
 const HEADERS = { 'x-api-key': 'sim-test', 'anthropic-version': '2023-06-01' };
-const runner = (model: string, more: JsonObject = {}): JsonObject => ({
+const messagesBody = (model: string, more: JsonObject = {}): JsonObject => ({
   model,
   max_tokens: 4096,
   messages: QUESTION,
   ...more,
 });
 const post = (body: JsonObject, headers: Readonly<Record<string, string>> = HEADERS) =>
-  ask(simulator, { path: paths.anthropic, body, headers });
+  sendRequest(simulator, { path: paths.anthropic, body, headers });
 
 const WEATHER = {
   name: 'weather',
@@ -53,20 +53,20 @@ describe('the version 2026-10-21', () => {
     ],
     ['citations of the user', cited('user'), 'messages.1.content.0.citations'],
   ])('rejects %s, which the previous version accepts', async (_, more, message) => {
-    const refused = await post(runner('claude-haiku-4-5', more), NEWEST);
+    const refused = await post(messagesBody('claude-haiku-4-5', more), NEWEST);
     expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining(message)]);
-    const before = await post(runner('claude-haiku-4-5', more));
+    const before = await post(messagesBody('claude-haiku-4-5', more));
     expect(await before.text()).not.toContain(message);
   });
 
   test('accepts citations of the assistant, and a credential of either form', async () => {
-    expect((await post(runner('claude-haiku-4-5', cited('assistant')), NEWEST)).status).toBe(200);
+    expect((await post(messagesBody('claude-haiku-4-5', cited('assistant')), NEWEST)).status).toBe(200);
     const { 'anthropic-version': version } = NEWEST;
     const bearer = { authorization: 'Bearer sim-test', 'anthropic-version': version };
-    expect((await post(runner('claude-haiku-4-5'), bearer)).status).toBe(200);
-    expect((await post(runner('claude-haiku-4-5'), { ...bearer, authorization: 'Bearer no' })).status).toBe(
-      401,
-    );
+    expect((await post(messagesBody('claude-haiku-4-5'), bearer)).status).toBe(200);
+    expect(
+      (await post(messagesBody('claude-haiku-4-5'), { ...bearer, authorization: 'Bearer no' })).status,
+    ).toBe(401);
   });
 });
 
@@ -138,7 +138,7 @@ describe('refused', () => {
     [NEWEST, { thinking: { type: 'disabled' } }, '"thinking.type.disabled" is not supported for this model.'],
     [NEWEST, { tools: [WEATHER], tool_choice: { type: 'any' } }, 'type "tool" and "any" are not supported'],
   ])('%s %j', async (model, more, message) => {
-    const response = await post(runner(model, more));
+    const response = await post(messagesBody(model, more));
     const body = decodeObject(await response.text());
     expect(response.status).toBe(400);
     expect(body).toMatchObject({ type: 'error', error: { type: 'invalid_request_error' } });
@@ -146,9 +146,9 @@ describe('refused', () => {
   });
 
   test('a wrong key, a missing version and an unknown model', async () => {
-    expect((await post(runner(OLD), { ...HEADERS, 'x-api-key': 'other' })).status).toBe(401);
-    expect((await post(runner(OLD), { 'x-api-key': 'sim-test' })).status).toBe(401);
-    expect((await post(runner('claude-1'))).status).toBe(404);
+    expect((await post(messagesBody(OLD), { ...HEADERS, 'x-api-key': 'other' })).status).toBe(401);
+    expect((await post(messagesBody(OLD), { 'x-api-key': 'sim-test' })).status).toBe(401);
+    expect((await post(messagesBody('claude-1'))).status).toBe(404);
   });
 });
 
@@ -163,7 +163,7 @@ describe('played', () => {
   }
 
   test('sends events in order, a ping, blanks before braces, and totals at the end', async () => {
-    const played = await events(runner('claude-haiku-4-5'));
+    const played = await events(messagesBody('claude-haiku-4-5'));
     const types = played.map(({ type }) => type);
     expect([types[0], types[2], types.at(-2), types.at(-1)]).toEqual([
       'message_start',
@@ -171,7 +171,9 @@ describe('played', () => {
       'message_delta',
       'message_stop',
     ]);
-    expect(await (await post(runner('claude-haiku-4-5', { stream: true }))).text()).toMatch(/ {3,}\}\n\n/);
+    expect(await (await post(messagesBody('claude-haiku-4-5', { stream: true }))).text()).toMatch(
+      / {3,}\}\n\n/,
+    );
     expect(played.at(-2)).toMatchObject({ usage: { input_tokens: 5, output_tokens: 9 } });
   });
 
@@ -182,20 +184,22 @@ describe('played', () => {
     ['claude-sonnet-5', { thinking: { type: 'disabled' } }, ['text']],
     ['claude-opus-5-5', {}, ['thinking', 'redacted_thinking', 'text']],
   ])('%s %j: blocks %j', async (model, more, blocks) => {
-    const whole = decodeObject(await (await post(runner(model, more))).text());
+    const whole = decodeObject(await (await post(messagesBody(model, more))).text());
     expect(objectsOf(whole?.content).map(({ type }) => type)).toEqual(blocks);
-    const started = (await events(runner(model, more))).filter(({ type }) => type === 'content_block_start');
+    const started = (await events(messagesBody(model, more))).filter(
+      ({ type }) => type === 'content_block_start',
+    );
     expect(started.map((event) => objectOf(event.content_block).type)).toEqual(blocks);
   });
 
   test('hidden thinking is a signature without text; its text is sent if display requests it', async () => {
-    const hidden = decodeObject(await (await post(runner('claude-sonnet-5'))).text());
+    const hidden = decodeObject(await (await post(messagesBody('claude-sonnet-5'))).text());
     expect(objectsOf(hidden?.content)[0]).toMatchObject({
       thinking: '',
       signature: expect.stringMatching(/./),
     });
     const thinking = { type: 'adaptive', display: 'summarized' };
-    const shown = decodeObject(await (await post(runner('claude-sonnet-5', { thinking }))).text());
+    const shown = decodeObject(await (await post(messagesBody('claude-sonnet-5', { thinking }))).text());
     expect(objectsOf(shown?.content)[0]).toMatchObject({ thinking: 'Gates first, then the gauge.' });
   });
 });

@@ -1,5 +1,5 @@
 /** Shows an agent loop: the model thinks, calls tools and reads their results, until it writes its final text. */
-import { type Asked, frames, post } from './demo-stream.ts';
+import { frames, type GatewayAccess, post } from './demo-stream.ts';
 import { decodeObject, type JsonObject, numberOf, objectOf, objectsOf, textOf } from './json.ts';
 import { Painter } from './terminal.ts';
 
@@ -27,14 +27,14 @@ interface Answer {
   readonly usage: JsonObject;
 }
 
-export async function showLoop(gateway: Asked): Promise<LoopTotals> {
+export async function showLoop(gateway: GatewayAccess): Promise<LoopTotals> {
   const painter = new Painter();
   const question = `steps:${STEPS} Is the river rising at Zürich?`;
   const messages: JsonObject[] = [{ role: 'user', content: question }];
   const totals = { requests: 0, promptTokens: 0, completionTokens: 0 };
   painter.whole('prompt', question);
   while (totals.requests < MAX_REQUESTS) {
-    const answer = await ask(gateway, messages, painter);
+    const answer = await request(gateway, messages, painter);
     totals.requests += 1;
     totals.promptTokens += numberOf(answer.usage.prompt_tokens) ?? 0;
     totals.completionTokens += numberOf(answer.usage.completion_tokens) ?? 0;
@@ -54,7 +54,11 @@ export async function showLoop(gateway: Asked): Promise<LoopTotals> {
   return { ...totals, failures };
 }
 
-async function ask(gateway: Asked, messages: readonly JsonObject[], painter: Painter): Promise<Answer> {
+async function request(
+  gateway: GatewayAccess,
+  messages: readonly JsonObject[],
+  painter: Painter,
+): Promise<Answer> {
   const options = { stream: true, stream_options: { include_usage: true } };
   const body: JsonObject = { model: MODEL, messages: [...messages], tools: TOOLS, ...options };
   const response = await post(gateway, { path: '/v1/chat/completions', body });

@@ -7,7 +7,7 @@ import { Painter, type Part } from './terminal.ts';
 const TIMEOUT_MS = 20_000;
 
 /** The gateway's URL, and the key for its requests. */
-export interface Asked {
+export interface GatewayAccess {
   readonly url: string;
   readonly key: string;
 }
@@ -21,7 +21,7 @@ interface Outcome {
 }
 
 /** Returns the differences from the expected result; empty if there are none. */
-export async function show(gateway: Asked, example: Example): Promise<string[]> {
+export async function show(gateway: GatewayAccess, example: Example): Promise<string[]> {
   const painter = new Painter();
   const started = performance.now();
   const prompt = textOf(example.body.prompt) || textOf(objectsOf(example.body.messages).at(-1)?.content);
@@ -61,7 +61,7 @@ export async function show(gateway: Asked, example: Example): Promise<string[]> 
 }
 
 export function post(
-  { url, key }: Asked,
+  { url, key }: GatewayAccess,
   { path, headers, body }: Pick<Example, 'path' | 'headers' | 'body'>,
 ) {
   const all = { 'content-type': 'application/json', authorization: `Bearer ${key}`, ...headers };

@@ -1,6 +1,6 @@
 /** Fetches the gateway's metered usage from its usage route. */
 import { setTimeout } from 'node:timers/promises';
-import type { Asked } from './demo-stream.ts';
+import type { GatewayAccess } from './demo-stream.ts';
 import { decodeObject, type JsonObject, numberOf, objectOf, objectsOf, textOf } from './json.ts';
 import { table } from './terminal.ts';
 
@@ -12,7 +12,7 @@ export interface Metered {
 }
 
 /** Waits for this number of records, because they are written after their streams end. */
-export async function metered({ url, key }: Asked, requests: number): Promise<Metered> {
+export async function metered({ url, key }: GatewayAccess, requests: number): Promise<Metered> {
   const deadline = Date.now() + RECORD_LIMIT_MS;
   for (;;) {
     const headers = { authorization: `Bearer ${key}` };

@@ -11,7 +11,7 @@ import { fillDemo } from './demo-fill.ts';
 import { choosePort, startGateway } from './demo-gateway.ts';
 import { type LoopTotals, showLoop } from './demo-loop.ts';
 import { exportLines, HELP, readOptions, USUAL_PORT } from './demo-options.ts';
-import { type Asked, frames, post, show } from './demo-stream.ts';
+import { frames, type GatewayAccess, post, show } from './demo-stream.ts';
 import { growth, type Metered, metered, usageTable } from './demo-usage.ts';
 import { numberOf } from './json.ts';
 import { basePaths, compatibleScenes } from './scenes.ts';
@@ -67,7 +67,7 @@ try {
   const isUsual = port === USUAL_PORT || options.port !== undefined;
   const why = isUsual ? '' : `   (the default port ${USUAL_PORT} is in use)`;
   print(styled('note', `gateway   ${gateway.url}${why}`));
-  const asked: Asked = { url: gateway.url, key: await fillDemo(gateway.url, ADMIN_TOKEN) };
+  const asked: GatewayAccess = { url: gateway.url, key: await fillDemo(gateway.url, ADMIN_TOKEN) };
   const failures = await run(asked);
   for (const line of failures) print(styled('error', line));
   if (failures.length > 0) print(await gateway.log());
@@ -121,7 +121,7 @@ function variables(): Record<string, string> {
 }
 
 /** Returns the differences from the expected results. */
-async function run(gateway: Asked): Promise<string[]> {
+async function run(gateway: GatewayAccess): Promise<string[]> {
   const failures: string[] = [];
   for (const example of examples) {
     print(`\n${styled('title', example.title)}`);
@@ -154,7 +154,7 @@ function checkSums({ total }: Metered, loop: LoopTotals): string[] {
 }
 
 /** Prints the raw frames: here the exact bytes matter. */
-async function showFault(gateway: Asked, name: string, before: Metered): Promise<void> {
+async function showFault(gateway: GatewayAccess, name: string, before: Metered): Promise<void> {
   const model = `deepseek/deepseek-flash:${name}`;
   print(`\n${styled('title', `With the upstream fault ${name}`)}`);
   const body = { model, messages: [{ role: 'user', content: 'What does a weir do?' }], stream: true };
@@ -188,7 +188,7 @@ function shortened(frame: string): string {
   return styled(/"error":|^data: \[DONE\]/.test(line) ? 'error' : 'text', line);
 }
 
-function invite({ url, key }: Asked): void {
+function invite({ url, key }: GatewayAccess): void {
   const auth = `-H 'authorization: Bearer ${key}'`;
   const chat = (model: string, content: string) => {
     const body = JSON.stringify({ model, stream: true, messages: [{ role: 'user', content }] });

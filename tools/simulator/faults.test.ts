@@ -1,7 +1,6 @@
 /** Tests that each fault behaves as its name says, and that the simulator detects clients that disconnect early. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ask, finishesOf, paths, type Received, readStream, runner, textIn } from './ask.ts';
 import { LIMITS } from './fault-steps.ts';
 import { FAULT_NAMES, faultyReply } from './faults.ts';
 import { decodeObject } from './json.ts';
@@ -9,6 +8,15 @@ import { REFUSAL_FORMS } from './refusals.ts';
 import { STREAM_HEAD } from './reply.ts';
 import { allScenes } from './scenes.ts';
 import { createSimulator, type Simulator } from './server.ts';
+import {
+  chatBody,
+  finishesOf,
+  paths,
+  type Received,
+  readStream,
+  sendRequest,
+  textIn,
+} from './test-requests.ts';
 
 let simulator: Simulator;
 beforeAll(async () => {
@@ -19,8 +27,8 @@ afterAll(() => simulator.close());
 const WHOLE = 'Water over the crest, “unhurried”, and every drop of it counted — naïvely.';
 
 function faulty(fault: string, signal = AbortSignal.timeout(20_000)): Promise<Response> {
-  const body = runner(`gpt-4o-mini:${fault}`, { stream: true });
-  return ask(simulator, { path: paths.openai, body, signal });
+  const body = chatBody(`gpt-4o-mini:${fault}`, { stream: true });
+  return sendRequest(simulator, { path: paths.openai, body, signal });
 }
 
 async function receivedOf(fault: string): Promise<Received> {
@@ -149,15 +157,15 @@ describe('faults instead of a stream', () => {
 
   test('an unknown fault is part of the model name; header and option name faults too', async () => {
     expect((await faulty('nonsense')).status).toBe(404);
-    const body = runner('gpt-4o-mini');
-    const byHeader = await ask(simulator, {
+    const body = chatBody('gpt-4o-mini');
+    const byHeader = await sendRequest(simulator, {
       path: paths.openai,
       body,
       headers: { 'x-simulator-fault': 'status-402' },
     });
     expect(byHeader.status).toBe(402);
     await using other = await createSimulator({ fault: 'status-418' });
-    expect((await ask(other, { path: paths.openai, body })).status).toBe(418);
+    expect((await sendRequest(other, { path: paths.openai, body })).status).toBe(418);
   });
 
   test('every scene supports every fault', () => {
@@ -168,7 +176,7 @@ describe('faults instead of a stream', () => {
         operation,
         model: scene.models[0] ?? '',
         headers: {},
-        body: runner('x'),
+        body: chatBody('x'),
         serial: 1,
       };
       const events = [...scene.stream(call)];
@@ -186,7 +194,10 @@ describe('faults instead of a stream', () => {
     ['error-choices', /"choices":.*,"error":\{"message"/],
     ['big-event', / {9}\n\{/],
   ])('%s applies to a non-streaming response too', async (fault, pattern) => {
-    const response = await ask(simulator, { path: paths.deepseek, body: runner(`deepseek-chat:${fault}`) });
+    const response = await sendRequest(simulator, {
+      path: paths.deepseek,
+      body: chatBody(`deepseek-chat:${fault}`),
+    });
     expect((await response.text()).replaceAll('": ', '":')).toMatch(pattern);
   });
 });

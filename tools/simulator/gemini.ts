@@ -140,7 +140,7 @@ function* stream(call: Call): Generator<WireEvent> {
   const script = scriptOf(call);
   const usage = usageOf(call, script);
   const parts = partsOf(call, script);
-  const play = PLAYS[/\bplays:([\w-]+)/.exec(questionOf(call))?.[1] ?? ''];
+  const play = RECORDED_BEHAVIOURS[/\bplays:([\w-]+)/.exec(questionOf(call))?.[1] ?? ''];
   if (play !== undefined) return yield* play(call, usage);
   const finish = FINISHES[script.finish] ?? 'STOP';
   const isCalling = parts.some((part) => part.functionCall !== undefined);
@@ -166,10 +166,10 @@ function questionOf(call: Call): string {
   return contentText(objectsOf(asChat(call).body.messages).at(-1)?.content);
 }
 
-type Play = (call: Call, usage: JsonObject) => Iterable<WireEvent>;
+type Behaviour = (call: Call, usage: JsonObject) => Iterable<WireEvent>;
 
 /** The behaviour of recorded streams, named after the recordings in shared/streams. */
-const PLAYS: Readonly<Record<string, Play>> = {
+const RECORDED_BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
   'two-finishes': (call, usageMetadata) => [
     frame('piece', { candidates: [candidate([{ text: 'First.' }], 'STOP')], usageMetadata, ...head(call) }),
     frame('finish', {

@@ -1,6 +1,7 @@
 /** Request fragments for refused.test.ts, and the rows of the strict compatible providers. */
-import { type paths, QUESTION, WEATHER } from './ask.ts';
+
 import type { Json, JsonObject } from './json.ts';
+import { type paths, QUESTION, WEATHER } from './test-requests.ts';
 
 export type At = keyof typeof paths;
 /** `fragment`: a part of the response's text, as it is on the wire. */

@@ -1,6 +1,5 @@
 /** Tests what each simulated provider rejects, and what it accepts although others reject it: one request per row. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ask, paths, QUESTION, runner, WEATHER } from './ask.ts';
 import type { JsonObject } from './json.ts';
 import {
   type At,
@@ -32,6 +31,7 @@ import {
   XAI,
 } from './refused-rows.ts';
 import { createSimulator, type Simulator } from './server.ts';
+import { chatBody, paths, QUESTION, sendRequest, WEATHER } from './test-requests.ts';
 
 let simulator: Simulator;
 beforeAll(async () => {
@@ -41,8 +41,8 @@ afterAll(() => simulator.close());
 
 /** Sends a basic body with the fields of the row. Rows with `agent_id` or `prompt` have all required fields. */
 async function answerTo(at: At, model: string, more: JsonObject): Promise<{ status: number; text: string }> {
-  const asked: JsonObject = 'prompt' in more ? { model } : 'agent_id' in more ? {} : runner(model);
-  const response = await ask(simulator, { path: paths[at], body: { ...asked, ...more } });
+  const asked: JsonObject = 'prompt' in more ? { model } : 'agent_id' in more ? {} : chatBody(model);
+  const response = await sendRequest(simulator, { path: paths[at], body: { ...asked, ...more } });
   return { status: response.status, text: await response.text() };
 }
 

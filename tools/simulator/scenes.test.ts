@@ -1,20 +1,20 @@
 /** Tests the documented specifics of each provider. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
+import { createSimulator, type Simulator } from './server.ts';
 import {
-  ask,
+  chatBody,
   choicesOf,
   deltasOf,
   INCLUDE_USAGE,
   paths,
   QUESTION,
-  runner,
+  sendRequest,
   stream,
   textIn,
   usageOf,
   WEATHER,
-} from './ask.ts';
-import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
-import { createSimulator, type Simulator } from './server.ts';
+} from './test-requests.ts';
 
 let simulator: Simulator;
 beforeAll(async () => {
@@ -24,7 +24,7 @@ afterAll(() => simulator.close());
 
 describe('DeepSeek', () => {
   test('writes JSON with spaces, the role on every chunk, and keeps the connection open with comments', async () => {
-    const received = await stream(simulator, paths.deepseek, runner('deepseek-chat'));
+    const received = await stream(simulator, paths.deepseek, chatBody('deepseek-chat'));
     expect(received.comments).toContain(': keep-alive');
     expect(received.text).toContain('data: {"choices": [{"delta": {"content": " weir", "role": "assistant"}');
     expect(
@@ -36,7 +36,7 @@ describe('DeepSeek', () => {
   });
 
   test('streams reasoning beside null content, and content beside null reasoning', async () => {
-    const received = await stream(simulator, paths.deepseek, runner('deepseek-reasoner'));
+    const received = await stream(simulator, paths.deepseek, chatBody('deepseek-reasoner'));
     expect(deltasOf(received)[1]).toEqual({
       content: null,
       reasoning_content: 'Seventeen',
@@ -46,14 +46,14 @@ describe('DeepSeek', () => {
   });
 
   test('thinks by default with the current models, and not if thinking is disabled', async () => {
-    const received = await stream(simulator, paths.deepseek, runner('deepseek-flash'));
+    const received = await stream(simulator, paths.deepseek, chatBody('deepseek-flash'));
     expect(deltasOf(received)[0]).toEqual({ content: null, reasoning_content: '', role: 'assistant' });
     expect(usageOf(received)).toMatchObject({
       prompt_tokens_details: { cached_tokens: 0 },
       completion_tokens_details: { reasoning_tokens: 8 },
     });
     for (const more of [{ thinking: { type: 'disabled' } }, { reasoning_effort: 'none' }]) {
-      const quiet = await stream(simulator, paths.deepseek, runner('deepseek-flash', more));
+      const quiet = await stream(simulator, paths.deepseek, chatBody('deepseek-flash', more));
       expect(quiet.text).not.toContain('reasoning');
       expect(usageOf(quiet)).toMatchObject({ completion_tokens: 11 });
     }
@@ -75,7 +75,7 @@ describe('DeepSeek', () => {
 
 describe('Mistral', () => {
   test('pads with p, and reports unrequested usage on the finish chunk', async () => {
-    const plain = await stream(simulator, paths.mistral, runner('mistral-small-latest'));
+    const plain = await stream(simulator, paths.mistral, chatBody('mistral-small-latest'));
     expect(plain.chunks.slice(1).every((chunk) => typeof chunk.p === 'string')).toBe(true);
     expect(plain.chunks.at(-1)).toMatchObject({
       choices: [{ finish_reason: 'stop' }],
@@ -85,7 +85,7 @@ describe('Mistral', () => {
 
   test('mistral-small-latest reasons when the effort is high', async () => {
     const effort = { reasoning_effort: 'high' };
-    const received = await stream(simulator, paths.mistral, runner('mistral-small-latest', effort));
+    const received = await stream(simulator, paths.mistral, chatBody('mistral-small-latest', effort));
     expect(deltasOf(received)[1]?.content).toEqual([
       { type: 'thinking', thinking: [{ type: 'text', text: 'One' }] },
     ]);
@@ -96,7 +96,7 @@ describe('Mistral', () => {
     const received = await stream(
       simulator,
       paths.mistral,
-      runner('mistral-small-latest', { tools: [WEATHER] }),
+      chatBody('mistral-small-latest', { tools: [WEATHER] }),
     );
     const [call, ...others] = deltasOf(received).flatMap((delta) => objectsOf(delta.tool_calls));
     expect(others).toEqual([]);
@@ -107,7 +107,7 @@ describe('Mistral', () => {
   });
 
   test('sends reasoning as typed parts and text as strings', async () => {
-    const received = await stream(simulator, paths.mistral, runner('magistral-medium-latest'));
+    const received = await stream(simulator, paths.mistral, chatBody('magistral-medium-latest'));
     const part = { type: 'thinking', thinking: [{ type: 'text', text: 'Two' }] };
     expect(deltasOf(received)[1]?.content).toEqual([part]);
     expect(textIn(received)).toMatch(/^Twenty minutes/);
@@ -123,7 +123,7 @@ describe('Mistral', () => {
 
 describe('the others', () => {
   test('OpenToken reports unrequested usage in a chunk without choices', async () => {
-    const received = await stream(simulator, paths.opentoken, runner('google/gemini-3-pro'));
+    const received = await stream(simulator, paths.opentoken, chatBody('google/gemini-3-pro'));
     expect(deltasOf(received)[0]).toEqual({ role: 'assistant' });
     expect(received.chunks.at(-1)).toMatchObject({
       choices: [],
@@ -132,10 +132,10 @@ describe('the others', () => {
   });
 
   test('Xerotier reports usage on the finish chunk, only when requested, and sends heartbeats and vendor events inline', async () => {
-    const quiet = await stream(simulator, paths.xerotier, runner('llama-3.1-8b'));
+    const quiet = await stream(simulator, paths.xerotier, chatBody('llama-3.1-8b'));
     expect(quiet.chunks.every((chunk) => chunk.usage === null && chunk.service_tier === null)).toBe(true);
     const received = await stream(simulator, paths.xerotier, {
-      ...runner('llama-3.1-8b-deep-think'),
+      ...chatBody('llama-3.1-8b-deep-think'),
       ...INCLUDE_USAGE,
     });
     expect(received.comments).toEqual([': heartbeat']);
@@ -151,7 +151,7 @@ describe('the others', () => {
     const received = await stream(
       simulator,
       paths.xerotier,
-      runner('llama-3.1-8b-refusal', { logprobs: true, top_logprobs: 1 }),
+      chatBody('llama-3.1-8b-refusal', { logprobs: true, top_logprobs: 1 }),
     );
     expect(deltasOf(received)[1]).toEqual({ refusal: "I'm" });
     const entry = { token: "I'm", logprob: -0.25, bytes: [73, 39, 109] };
@@ -163,7 +163,7 @@ describe('the others', () => {
 
   test('OpenAI reports dated model names, pads with obfuscation, and interleaves n choices', async () => {
     const received = await stream(simulator, paths.openai, {
-      ...runner('gpt-4o-mini', { n: 2 }),
+      ...chatBody('gpt-4o-mini', { n: 2 }),
       ...INCLUDE_USAGE,
     });
     expect(received.chunks[0]).toMatchObject({
@@ -193,14 +193,17 @@ describe('the others', () => {
   });
 
   test('the compatible provider sends usage in x_groq and reasoning in `reasoning`', async () => {
-    const received = await stream(simulator, paths.compatible, runner('openai/gpt-oss-20b'));
+    const received = await stream(simulator, paths.compatible, chatBody('openai/gpt-oss-20b'));
     expect(deltasOf(received)[1]).toEqual({ reasoning: 'They', channel: 'analysis' });
     expect(received.chunks.at(-1)).toMatchObject({ x_groq: { usage: { total_tokens: 19 } } });
     expect(received.chunks.some((chunk) => 'usage' in chunk)).toBe(false);
   });
 
   test('Cerebras omits empty keys, and sends reasoning in `reasoning`', async () => {
-    const received = await stream(simulator, paths.cerebras, { ...runner('gpt-oss-120b'), ...INCLUDE_USAGE });
+    const received = await stream(simulator, paths.cerebras, {
+      ...chatBody('gpt-oss-120b'),
+      ...INCLUDE_USAGE,
+    });
     expect(choicesOf(received).slice(0, 2)).toEqual([
       { delta: { role: 'assistant' }, index: 0 },
       { delta: { reasoning: 'A' }, index: 0 },
@@ -209,13 +212,13 @@ describe('the others', () => {
   });
 
   test('xAI counts reasoning only in the total', async () => {
-    const received = await stream(simulator, paths.xai, { ...runner('grok-4.3'), ...INCLUDE_USAGE });
+    const received = await stream(simulator, paths.xai, { ...chatBody('grok-4.3'), ...INCLUDE_USAGE });
     expect(deltasOf(received)[1]).toEqual({ reasoning_content: 'Water' });
     expect(usageOf(received)).toMatchObject({ prompt_tokens: 5, completion_tokens: 7, total_tokens: 19 });
   });
 
   test('Gemini signs the first call of a step, sends it in one piece without index, and finishes with stop', async () => {
-    const body = runner('gemini-3-flash', { tools: [WEATHER, WEATHER] });
+    const body = chatBody('gemini-3-flash', { tools: [WEATHER, WEATHER] });
     const calls = deltasOf(await stream(simulator, paths['gemini-compatible'], body)).flatMap((delta) =>
       objectsOf(delta.tool_calls),
     );
@@ -233,12 +236,12 @@ describe('the others', () => {
   ])(
     'OpenRouter: %s streams reasoning in pieces, then its signature; the non-streaming response is the same',
     async (model, signed) => {
-      const body = runner(model, { tools: [WEATHER], reasoning_effort: 'high' });
+      const body = chatBody(model, { tools: [WEATHER], reasoning_effort: 'high' });
       const received = await stream(simulator, paths.openrouter, body);
       const details = deltasOf(received).flatMap((delta) => objectsOf(delta.reasoning_details));
       expect(details[0]).toMatchObject({ type: 'reasoning.text', index: 0 });
       expect(details.at(-1)).toMatchObject(signed);
-      const whole = await (await ask(simulator, { path: paths.openrouter, body })).text();
+      const whole = await (await sendRequest(simulator, { path: paths.openrouter, body })).text();
       const message = objectOf(objectsOf(decodeObject(whole)?.choices)[0]?.message);
       const merged = objectsOf(message.reasoning_details);
       expect(merged.at(-1)).toMatchObject(details.at(-1) ?? {});
@@ -260,13 +263,13 @@ test.each<[form: string, path: string, body: JsonObject, answer: JsonObject]>([
   [
     'a chat schema',
     paths.openai,
-    runner('gpt-4o-mini', { response_format: { type: 'json_schema', json_schema: { schema: SCHEMA } } }),
+    chatBody('gpt-4o-mini', { response_format: { type: 'json_schema', json_schema: { schema: SCHEMA } } }),
     EXAMPLE,
   ],
   [
     'a chat object',
     paths.mistral,
-    runner('mistral-small-latest', { response_format: { type: 'json_object' } }),
+    chatBody('mistral-small-latest', { response_format: { type: 'json_object' } }),
     { answer: expect.stringContaining('weir') },
   ],
   [
@@ -286,7 +289,7 @@ test.each<[form: string, path: string, body: JsonObject, answer: JsonObject]>([
   ],
 ])('%s makes the output JSON that matches', async (_, path, body, answer) => {
   const headers = { 'x-goog-api-key': 'sim-test' };
-  const text = await (await ask(simulator, { path, body, headers })).text();
+  const text = await (await sendRequest(simulator, { path, body, headers })).text();
   const { choices, output, candidates } = decodeObject(text) ?? {};
   const said = [
     ...objectsOf(choices).map(({ message }) => objectOf(message).content),
@@ -307,8 +310,8 @@ test.each([
   ['openai', paths.openai, 'gpt-4o-mini', 13],
   ['deepseek', paths.deepseek, 'deepseek-chat', 16],
 ])('%s: a non-streaming response has a log probability for each token', async (_, path, model, tokens) => {
-  const body = runner(model, { logprobs: true, top_logprobs: 2 });
-  const text = await (await ask(simulator, { path, body })).text();
+  const body = chatBody(model, { logprobs: true, top_logprobs: 2 });
+  const text = await (await sendRequest(simulator, { path, body })).text();
   const [choice] = objectsOf(decodeObject(text)?.choices);
   const entries = objectsOf(objectOf(choice?.logprobs).content);
   expect(entries).toHaveLength(tokens);
@@ -328,13 +331,13 @@ test.each([
   ['openai', '/openai/v1/responses', 'gpt-4o-mini', FIELDS],
   ['deepseek', '/deepseek/responses', 'deepseek-flash', [...FIELDS, 'content_filters']],
 ])('%s: a Response has all fields of a recorded one', async (_, path, model, fields) => {
-  const text = await (await ask(simulator, { path, body: { model, input: 'x' } })).text();
+  const text = await (await sendRequest(simulator, { path, body: { model, input: 'x' } })).text();
   expect(Object.keys(decodeObject(text) ?? {}).sort()).toEqual([...fields].sort());
 });
 
 test('DeepSeek sends reasoning in a Responses stream as reasoning_text parts, and stores nothing', async () => {
   const body = { model: 'deepseek-flash', input: 'x', stream: true };
-  const text = await (await ask(simulator, { path: '/deepseek/responses', body })).text();
+  const text = await (await sendRequest(simulator, { path: '/deepseek/responses', body })).text();
   expect(text).toContain('event: response.reasoning_text.delta');
   expect(text).toContain('"store":false');
   expect(text).not.toContain('encrypted_content');

@@ -141,7 +141,7 @@ export function logprobEntries(text: string, top: number): JsonObject[] {
   return [{ ...entry(text, -0.25), top_logprobs: others }];
 }
 
-const TOLD_CALLS = 'calls:[{';
+const CALLS_PREFIX = 'calls:[{';
 
 interface PlannedCall {
   readonly name: string;
@@ -162,7 +162,9 @@ function turnOf(body: JsonObject): Turn {
   const messages = objectsOf(body.messages);
   const taken = messages.filter(callsTools).length;
   const tools = offeredTools(body);
-  const told = toldCalls(textOfAll(messages.filter(({ role }) => role !== 'assistant' && role !== 'tool')));
+  const told = requestedCalls(
+    textOfAll(messages.filter(({ role }) => role !== 'assistant' && role !== 'tool')),
+  );
   if (told.length > 0) {
     const calls = told.slice(taken, taken + 1).filter(({ name }) => tools.some((tool) => tool.name === name));
     return { calls, taken, steps: told.length };
@@ -200,13 +202,13 @@ function textOfAll(messages: readonly JsonObject[]): string {
 }
 
 /** The JSON list after `calls:`; empty if it is not valid JSON. */
-function toldCalls(text: string): PlannedCall[] {
-  const start = text.indexOf(TOLD_CALLS);
+function requestedCalls(text: string): PlannedCall[] {
+  const start = text.indexOf(CALLS_PREFIX);
   for (let end = start; start >= 0; ) {
     end = text.indexOf(']', end + 1);
     if (end < 0) break;
     const told = decodeObject(
-      `{"${TOLD_CALLS.replace(':', '":')}${text.slice(start + TOLD_CALLS.length, end + 1)}}`,
+      `{"${CALLS_PREFIX.replace(':', '":')}${text.slice(start + CALLS_PREFIX.length, end + 1)}}`,
     );
     const calls = objectsOf(told?.calls);
     if (calls.length > 0) {

@@ -1,20 +1,20 @@
 /** Tests properties of every scene (documented token counts, keys, tool calls) and of the server. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { decodeObject, objectOf, objectsOf } from './json.ts';
+import { allScenes } from './scenes.ts';
+import { createSimulator, type Simulator } from './server.ts';
 import {
-  ask,
+  chatBody,
   deltasOf,
   finishesOf,
   INCLUDE_USAGE,
   paths,
-  runner,
+  sendRequest,
   stream,
   textIn,
   usageOf,
   WEATHER,
-} from './ask.ts';
-import { decodeObject, objectOf, objectsOf } from './json.ts';
-import { allScenes } from './scenes.ts';
-import { createSimulator, type Simulator } from './server.ts';
+} from './test-requests.ts';
 
 let simulator: Simulator;
 beforeAll(async () => {
@@ -77,13 +77,13 @@ describe('every scene', () => {
   test.each(NUMBERS)(
     '%s %s: streaming and non-streaming responses report the documented tokens',
     async (at, model, completion) => {
-      const streamed = await stream(simulator, paths[at], { ...runner(model), ...optionsAt(at) });
+      const streamed = await stream(simulator, paths[at], { ...chatBody(model), ...optionsAt(at) });
       const total = 5 + completion + (BESIDE[model] ?? 0);
       const counts = { prompt_tokens: 5, completion_tokens: completion, total_tokens: total };
       const lastUsage = objectOf(streamed.chunks.findLast((chunk) => chunk.usage)?.usage);
       expect(lastUsage).toMatchObject(counts);
       expect([finishesOf(streamed).length, streamed.dones]).toEqual([finishesAt(at), 1]);
-      const whole = await ask(simulator, { path: paths[at], body: runner(model) });
+      const whole = await sendRequest(simulator, { path: paths[at], body: chatBody(model) });
       expect(whole.headers.get('content-type')).toBe('application/json');
       expect(await whole.json()).toMatchObject({ object: 'chat.completion', usage: counts });
     },
@@ -110,7 +110,7 @@ describe('every scene', () => {
   );
 
   test.each(NUMBERS)('%s %s: a tool call is sent once, and its arguments are JSON', async (at, model) => {
-    const received = await stream(simulator, paths[at], runner(model, { tools: [WEATHER] }));
+    const received = await stream(simulator, paths[at], chatBody(model, { tools: [WEATHER] }));
     const fragments = deltasOf(received).flatMap((delta) => objectsOf(delta.tool_calls));
     expect(fragments.filter((fragment) => fragment.id)).toHaveLength(1);
     const parts = fragments.map((fragment) => objectOf(fragment.function).arguments);
@@ -122,7 +122,7 @@ describe('every scene', () => {
 
   test('max_tokens truncates the output, and the finish is length', async () => {
     const received = await stream(simulator, paths.openai, {
-      ...runner('gpt-4o-mini', { max_tokens: 3 }),
+      ...chatBody('gpt-4o-mini', { max_tokens: 3 }),
       ...INCLUDE_USAGE,
     });
     expect([textIn(received), finishesOf(received)]).toEqual(['Water over the', ['length']]);
@@ -146,8 +146,8 @@ describe('the server', () => {
 
   test('records the content of each request and how it ended', async () => {
     const place = simulator.requests.length;
-    const body = runner('gpt-4o-mini', { stream: true });
-    await (await ask(simulator, { path: paths.openai, body })).text();
+    const body = chatBody('gpt-4o-mini', { stream: true });
+    await (await sendRequest(simulator, { path: paths.openai, body })).text();
     const request = await simulator.request(place);
     expect(request).toMatchObject({ method: 'POST', path: paths.openai, body, text: JSON.stringify(body) });
     expect(await request.closed).toBe('finished');
@@ -155,7 +155,7 @@ describe('the server', () => {
 
   test('close ends open connections, and a second close is harmless', async () => {
     const closing = await createSimulator({ fault: 'stall-head' });
-    const response = await ask(closing, { path: paths.openai, body: runner('gpt-4o-mini') });
+    const response = await sendRequest(closing, { path: paths.openai, body: chatBody('gpt-4o-mini') });
     await closing.close();
     await closing.close();
     await expect(response.text()).rejects.toThrow();

@@ -1,9 +1,9 @@
 /** Tests agent loops with each provider: messages are sent back unchanged, and the next step is rejected if they were changed. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ask, paths, WEATHER } from './ask.ts';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
 import { basePaths } from './scenes.ts';
 import { createSimulator, type Simulator } from './server.ts';
+import { paths, sendRequest, WEATHER } from './test-requests.ts';
 
 let simulator: Simulator;
 beforeAll(async () => {
@@ -30,7 +30,7 @@ async function loop(
   const ids: string[][] = [];
   for (;;) {
     const body = { model, messages, tools: [WEATHER], ...more };
-    const response = await ask(simulator, { path: paths[at], body });
+    const response = await sendRequest(simulator, { path: paths[at], body });
     const answer = decodeObject(await response.text());
     const message = objectOf(objectsOf(answer?.choices)[0]?.message);
     if (response.status === 200) messages.push(keep(message));
@@ -130,7 +130,7 @@ test('calls:[…] anywhere in a prompt: these calls, one per turn, and then the 
   const called: JsonObject[] = [];
   for (;;) {
     const body = { model: 'gpt-4o-mini', messages, tools: [WEATHER] };
-    const answer = decodeObject(await (await ask(simulator, { path: paths.openai, body })).text());
+    const answer = decodeObject(await (await sendRequest(simulator, { path: paths.openai, body })).text());
     const message = objectOf(objectsOf(answer?.choices)[0]?.message);
     const made = objectsOf(message.tool_calls);
     if (made.length === 0) break;
@@ -149,10 +149,10 @@ test.each([
 ])('Responses: reasoning that is sent back %s', async (_, changes, status) => {
   const path = `${basePaths.openai}/responses`;
   const model = 'o4-mini';
-  const first = await ask(simulator, { path, body: { model, input: 'Think', store: false } });
+  const first = await sendRequest(simulator, { path, body: { model, input: 'Think', store: false } });
   const [reasoning] = objectsOf(decodeObject(await first.text())?.output);
   expect(reasoning?.type).toBe('reasoning');
   const kept = Object.entries({ ...reasoning, ...changes }).filter(([, value]) => value !== undefined);
   const input = [Object.fromEntries(kept), { role: 'user', content: 'Go on' }];
-  expect((await ask(simulator, { path, body: { model, input, store: false } })).status).toBe(status);
+  expect((await sendRequest(simulator, { path, body: { model, input, store: false } })).status).toBe(status);
 });

@@ -1,9 +1,9 @@
 /** The soak's clients: a fixed number of concurrent streams until the time is over, each with its plan. */
 import { setTimeout } from 'node:timers/promises';
-import { DIALECTS, type Heard, PROMPT_TOKENS, refusalFault } from './dialects.ts';
-import { FLAPPING_PLAN, noticed } from './flapping.ts';
+import { FLAPPING_PLAN, visibleFault } from './flapping.ts';
 import { type Answer, providerOf } from './models.ts';
 import { type ClientName, type Plan, planOf } from './plan.ts';
+import { PROMPT_TOKENS, PROTOCOLS, type ReadOutput, refusalFault } from './protocols.ts';
 
 export interface Load {
   readonly url: string;
@@ -53,7 +53,7 @@ export async function runClients(load: Load, report: (outcome: Outcome) => void)
 async function runClient({ url, flaps }: Load, plan: Plan): Promise<Omit<Outcome, 'number'>> {
   const askedAt = Date.now();
   const client = new AbortController();
-  const { path, body } = DIALECTS[plan.protocol];
+  const { path, body } = PROTOCOLS[plan.protocol];
   const answer = fetch(url + path, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -68,7 +68,7 @@ async function runClient({ url, flaps }: Load, plan: Plan): Promise<Omit<Outcome
     const firstTextMs = firstTextAt === null ? null : firstTextAt - askedAt;
     if (plan.kind === 'disconnects') client.abort();
     const leftAt = plan.kind === 'disconnects' ? Date.now() : null;
-    const fault = findFault(text, response, plan) ?? (flaps ? noticed(text) : null);
+    const fault = findFault(text, response, plan) ?? (flaps ? visibleFault(text) : null);
     return { id, fault, firstTextMs, leftAt };
   } catch (error) {
     return { id: '', fault: `the connection broke: ${String(error)}`, firstTextMs: null, leftAt: null };
@@ -91,7 +91,7 @@ async function disconnectEarly(
 
 async function read(response: Response, plan: Plan): Promise<{ text: string; firstTextAt: number | null }> {
   const decoder = new TextDecoder();
-  const { piece } = DIALECTS[plan.protocol];
+  const { piece } = PROTOCOLS[plan.protocol];
   let text = '';
   let firstTextAt: number | null = null;
   for await (const bytes of response.body ?? []) {
@@ -106,32 +106,34 @@ async function read(response: Response, plan: Plan): Promise<{ text: string; fir
 
 function findFault(text: string, response: Response, plan: Plan): string | null {
   const { kind, model, client, answers, protocol } = plan;
-  const spoken = DIALECTS[protocol];
+  const reader = PROTOCOLS[protocol];
   if (!response.ok) {
     if (kind !== 'failing') return `refused: ${response.status} ${text.slice(0, 160)}`;
-    return refusalFault(spoken, response.status, text);
+    return refusalFault(reader, response.status, text);
   }
   const isWhole = kind !== 'disconnects';
   const [, served = ''] = /"model":"([^"]+)"/.exec(text) ?? [];
   const provider = providerOf(answers.length === 1 ? model : served);
-  const [broken] = spoken.faults(text, { provider, isWhole, isLane: client === 'lane' });
+  const [broken] = reader.faults(text, { provider, isWhole, isPassthrough: client === 'passthrough' });
   if (broken !== undefined) return `${broken}; its end: ${JSON.stringify(text.slice(-160))}`;
-  const heard = spoken.hear(text);
-  if (heard.hasError !== (kind === 'failing'))
+  const output = reader.read(text);
+  if (output.hasError !== (kind === 'failing'))
     return `an unexpected error, or a missing one: ${text.slice(-160)}`;
-  const isRight = kind === 'failing' || !isWhole ? begins : says;
-  return answers.some((answer) => isRight(heard, answer)) ? null : `heard ${JSON.stringify(heard)}`;
+  const isRight = kind === 'failing' || !isWhole ? isBeginningOf : isOutputOf;
+  return answers.some((answer) => isRight(output, answer))
+    ? null
+    : `unexpected output ${JSON.stringify(output)}`;
 }
 
-function says(heard: Heard, { text, reasoning, completionTokens }: Answer): boolean {
+function isOutputOf(output: ReadOutput, { text, reasoning, completionTokens }: Answer): boolean {
   return (
-    heard.text === text &&
-    heard.reasoning === reasoning &&
-    heard.promptTokens === PROMPT_TOKENS &&
-    heard.completionTokens === completionTokens
+    output.text === text &&
+    output.reasoning === reasoning &&
+    output.promptTokens === PROMPT_TOKENS &&
+    output.completionTokens === completionTokens
   );
 }
 
-function begins(heard: Heard, { text, reasoning }: Answer): boolean {
-  return text.startsWith(heard.text) && reasoning.startsWith(heard.reasoning);
+function isBeginningOf(output: ReadOutput, { text, reasoning }: Answer): boolean {
+  return text.startsWith(output.text) && reasoning.startsWith(output.reasoning);
 }

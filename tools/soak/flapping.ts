@@ -1,6 +1,6 @@
 /** The soak with --flap: one of three targets fails from time to time, and clients must not notice. */
 import type { Vars } from '../../test/e2e/gateway.ts';
-import { type Play, replayOf } from '../../test/e2e/plays.ts';
+import { replayOf, type Scenario } from '../../test/e2e/scenarios.ts';
 import type { JsonObject } from '../simulator/json.ts';
 import { numberOf, objectsOf } from '../simulator/json.ts';
 import type { RecordedRequest, Replay } from '../simulator/server.ts';
@@ -39,7 +39,7 @@ export const FLAPPING_VARS: Vars = {
 
 const ROLE = 'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}\n\n';
 const ERROR = '{"error":{"message":"no","code":"busy"}}';
-const GONE: readonly Play[] = [
+const GONE: readonly Scenario[] = [
   { status: 503, chunks: [ERROR] },
   { status: 429, headers: { 'retry-after': '60' }, chunks: [ERROR] },
   { chunks: [], ending: 'reset' },
@@ -57,15 +57,15 @@ export function flap(): (request: RecordedRequest) => Replay | undefined {
   let failures = 0;
   return (request) => {
     const isGone = Math.floor((Date.now() - start) / PHASE_MS) % 2 === 1;
-    const play = GONE[failures % GONE.length];
-    if (!isGone || play === undefined || request.body?.model !== FLAPPING) return undefined;
+    const scenario = GONE[failures % GONE.length];
+    if (!isGone || scenario === undefined || request.body?.model !== FLAPPING) return undefined;
     failures++;
-    return replayOf({ [FLAPPING]: play })(request);
+    return replayOf({ [FLAPPING]: scenario })(request);
   };
 }
 
 /** How a client noticed the failures, or null. */
-export function noticed(text: string): string | null {
+export function visibleFault(text: string): string | null {
   const models = new Set(text.match(/"model":"[^"]+"/g));
   if (models.size !== 1) return `chunks of ${models.size} models`;
   const roles = text.match(/"role":"assistant"/g)?.length;
@@ -79,7 +79,7 @@ export function lostMs(lines: readonly JsonObject[]): number[] {
 
 /** @param waits each client's time to the first text, in ms */
 export function flapLines(lines: readonly JsonObject[], waits: readonly number[]): string[] {
-  const skipped = lines.flatMap(({ attempts }) => objectsOf(attempts)).filter(isLeftOut).length;
+  const skipped = lines.flatMap(({ attempts }) => objectsOf(attempts)).filter(isSkipped).length;
   return [
     `attempts at the flapping target: ${lines.flatMap(failedAttempts).length} failed, ${skipped} skipped`,
     `time lost on it, ms: ${spread(lostMs(lines))}, allowed ${MAX_LOST_MS}`,
@@ -88,10 +88,10 @@ export function flapLines(lines: readonly JsonObject[], waits: readonly number[]
 }
 
 function failedAttempts({ attempts }: JsonObject): JsonObject[] {
-  return objectsOf(attempts).filter((attempt) => attempt.error_code !== null && !isLeftOut(attempt));
+  return objectsOf(attempts).filter((attempt) => attempt.error_code !== null && !isSkipped(attempt));
 }
 
-function isLeftOut({ error_code }: JsonObject): boolean {
+function isSkipped({ error_code }: JsonObject): boolean {
   return error_code === 'circuit_open';
 }
 

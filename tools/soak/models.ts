@@ -1,5 +1,5 @@
 /** The expected output and billed tokens of the simulator's models for the soak's prompt, written down independently of Weir. */
-import type { DialectName } from './dialects.ts';
+import type { ProtocolName } from './protocols.ts';
 
 export interface Answer {
   readonly model: string;
@@ -74,7 +74,7 @@ const COMPLETION_MODELS: readonly Answer[] = [
 ];
 
 /** The providers that use each client protocol natively. */
-const LANES: Readonly<Record<DialectName, readonly string[]>> = {
+const PASSTHROUGH_PROVIDERS: Readonly<Record<ProtocolName, readonly string[]>> = {
   chat: [],
   completions: [],
   messages: ['anthropic'],
@@ -85,10 +85,12 @@ export function providerOf(model: string): string {
   return model.slice(0, model.indexOf('/'));
 }
 
-/** @param isLane the models with passthrough, or those whose responses are translated */
-export function modelsOf(protocol: DialectName, isLane: boolean): readonly Answer[] {
+/** @param isPassthrough the models with passthrough, or those whose responses are translated */
+export function modelsOf(protocol: ProtocolName, isPassthrough: boolean): readonly Answer[] {
   const models = protocol === 'completions' ? COMPLETION_MODELS : CHAT_MODELS;
-  return models.filter(({ model }) => LANES[protocol].includes(providerOf(model)) === isLane);
+  return models.filter(
+    ({ model }) => PASSTHROUGH_PROVIDERS[protocol].includes(providerOf(model)) === isPassthrough,
+  );
 }
 
 export function answerOf(model: string): Answer {

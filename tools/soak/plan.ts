@@ -2,11 +2,11 @@
 
 import type { RecordSummary } from '../../src/metering/record.ts';
 import { seeded } from '../../test/random.ts';
-import type { DialectName } from './dialects.ts';
 import { type Answer, modelsOf } from './models.ts';
+import type { ProtocolName } from './protocols.ts';
 
 /** The kinds of clients: one for each client protocol, and `passthrough` for clients whose provider uses the same protocol. */
-export const CLIENTS = ['chat', 'completions', 'messages', 'responses', 'lane'] as const;
+export const CLIENTS = ['chat', 'completions', 'messages', 'responses', 'passthrough'] as const;
 export type ClientName = (typeof CLIENTS)[number];
 
 /** Upstream faults, and the record's status for each. */
@@ -29,7 +29,7 @@ const EARLY_SHARE = 0.2;
 const MAX_PIECES_BEFORE_DISCONNECT = 4;
 const MAX_SLOW_PAUSE_MS = 2000;
 
-const LANE_DIALECTS = ['messages', 'responses'] as const;
+const PASSTHROUGH_PROTOCOLS = ['messages', 'responses'] as const;
 
 export type PlanKind = 'plain' | 'disconnects' | 'disconnects early' | 'slow' | 'failing';
 export const PLAN_KINDS: readonly PlanKind[] = [
@@ -43,7 +43,7 @@ export const PLAN_KINDS: readonly PlanKind[] = [
 export interface Plan {
   readonly kind: PlanKind;
   readonly client: ClientName;
-  readonly protocol: DialectName;
+  readonly protocol: ProtocolName;
   /** The requested model, with its fault. */
   readonly model: string;
   /** The possible outputs. A stream that fails has the beginning of one. */
@@ -60,9 +60,9 @@ export function planOf(seed: number, number: number, clients: readonly ClientNam
   const random = seeded(seed * 1_000_003 + number);
   // In turn, so that each kind has the same number.
   const client = clients[number % clients.length] ?? 'chat';
-  const isLane = client === 'lane';
-  const protocol = isLane ? pick(LANE_DIALECTS, random()) : client;
-  const models = modelsOf(protocol, isLane);
+  const isPassthrough = client === 'passthrough';
+  const protocol = isPassthrough ? pick(PASSTHROUGH_PROTOCOLS, random()) : client;
+  const models = modelsOf(protocol, isPassthrough);
   const answer = pick(models, random());
   const share = random();
   const plan: Plan = {

@@ -1,7 +1,7 @@
 /** A gateway that is killed during a request: the object's alarm charges the reservation when it expires. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { objectOf } from '../../../tools/simulator/json.ts';
-import { event, replayOf } from '../plays.ts';
+import { event, replayOf } from '../scenarios.ts';
 import { type Limited, startLimited } from './limited.ts';
 
 const DEADLINE_SECONDS = '5';

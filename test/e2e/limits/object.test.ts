@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { objectOf } from '../../../tools/simulator/json.ts';
 import { jsonOf } from '../client.ts';
-import { event, replayOf } from '../plays.ts';
+import { event, replayOf } from '../scenarios.ts';
 import { type Limited, startLimited } from './limited.ts';
 
 let limited: Limited;

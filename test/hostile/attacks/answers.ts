@@ -1,4 +1,4 @@
-/** The hostile upstream's answers, by the model that asks for each (findings 2-6 and 15 of the attack study, and their neighbours). */
+/** The hostile upstream's responses, by model name. */
 import type { Answer } from '../rig/answer.ts';
 import { gzipOf, repeated } from '../rig/bytes.ts';
 import {
@@ -23,11 +23,11 @@ const REFUSED_HEAD = 'HTTP/1.1 400 Bad Request\r\ncontent-type: application/json
 const CONTROL = '\\u0001'.repeat(512);
 const SURROGATES = '\\ud800'.repeat(512);
 const SHORT_EVENT = '{"choices":[{"delta":{"content":"a"}}]}';
-/** The shortest entry that becomes one of the client's, five times as long. */
+/** The shortest entry. The client's entry for it is five times as long. */
 const TOKEN = '{"token":""}';
-/** A mebibyte is the bound of one event: so many empty entries fit below it. */
+/** The number of empty entries below the size limit of an event, one mebibyte. */
 const EMPTY_ENTRIES = 349_000;
-/** And this below the bound on values, too: an object in a list counts twice. */
+/** The number of entries below the limit of values; an object in a list counts twice. */
 const BELOW_VALUES = 124_000;
 
 function deepObject(levels: number): string {
@@ -63,7 +63,7 @@ function unknownLists(count: number): Answer {
   return plain([before, repeated('[],', count - 1), '[]', after]);
 }
 
-/** Four names on every chunk, as the first event gives them. */
+/** The first event sets four names, which every chunk repeats. */
 function names(name: string): Answer {
   const first = `data: {"id":"${name}","model":"${name}","service_tier":"${name}","system_fingerprint":"${name}","choices":[{"index":0,"delta":{"content":"a"}}]}\n\n`;
   return stream([first, ...times(repeated(`data: ${SHORT_EVENT}\n\n`, 380), 260), END]);
@@ -78,7 +78,7 @@ function callIds(calls: number, idBytes: number): Answer {
   return stream([...pieces.flat(), END]);
 }
 
-/** As many calls as there may be, of as many choices as there may be, each with the longest id. */
+/** The maximal number of calls in the maximal number of choices, each with the longest id. */
 function allCalls(): Answer {
   const id = 'i'.repeat(490);
   const pieces = Array.from({ length: 128 * 64 }, (_, i) => {
@@ -94,7 +94,7 @@ function allCalls(): Answer {
 }
 
 const CUT_PIECES = [delta({ content: 'whole answer' }), FINISH];
-/** One event after the other, until the bound of a whole answer is near. */
+/** Events without output, repeated up to the size limit of a non-streaming response. */
 const SILENCE: Readonly<Record<string, string>> = {
   'line-feeds': '\n'.repeat(MB),
   'carriage-returns': '\r'.repeat(MB),

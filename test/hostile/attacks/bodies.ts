@@ -1,9 +1,9 @@
-/** The hostile clients' request bodies, by name (findings 1, 3e and 10). */
+/** The hostile clients' request bodies, by name. */
 import { repeated } from '../rig/bytes.ts';
 import { MIB } from './frames.ts';
 import { COSTLY } from './requests.ts';
 
-/** Just below the bound on a request's body. */
+/** Just below the size limit of a request body. */
 const LARGE = 10 * MIB - 4096;
 
 const START = '{"model":"openai/ok","stream":true,';
@@ -32,14 +32,14 @@ function flat(unit: string, start = ''): Uint8Array[] {
   return around(`${START}"messages":[{"role":"user","content":"${start}`, text, '"}]}');
 }
 
-/** All within the bound on values. */
+/** Below the limit of values. */
 function manyMessages(): Uint8Array[] {
   const item = '{"role":"user","content":"x"}';
   return around(`${START}"messages":[`, repeated(`${item},`, 80_000), `${item}]}`);
 }
 
 export const BODIES: Readonly<Record<string, () => readonly Uint8Array[]>> = {
-  // Their upstream refuses them: what they cost is over by then.
+  // The upstream rejects them, after the gateway's work is done.
   ...Object.fromEntries(
     Object.entries(COSTLY).map(([name, { provider, body }]) => [
       name,
@@ -53,7 +53,7 @@ export const BODIES: Readonly<Record<string, () => readonly Uint8Array[]>> = {
   'flat-text': () => flat('x'),
   'flat-escapes': () => flat('\\n'),
   'flat-cjk': () => flat('水'),
-  // One wide character makes every other one of its text take two bytes in the engine.
+  // One wide character makes the engine store each character of the string in two bytes.
   'flat-wide': () => flat('x', '水'),
   'many-messages': manyMessages,
   'never-closed': () => [repeated('[{"a":', Math.floor(LARGE / 6))],

@@ -1,4 +1,4 @@
-/** The parts of which hostile answers are made: heads, events and plain answers as OpenAI's API has them. */
+/** Building blocks of hostile responses: heads, events and non-streaming responses of OpenAI's API. */
 import { dataEvent } from '../../../bench/streams.ts';
 import type { Answer } from '../rig/answer.ts';
 
@@ -18,7 +18,7 @@ export const FINISH = delta({}, { finish_reason: 'stop' });
 export const DONE = 'data: [DONE]\n\n';
 export const END = FINISH + DONE;
 
-/** A plain answer around the JSON text of its message; `more` are further members of its choice. */
+/** A non-streaming response with this JSON message; `more` are further members of the choice. */
 export function plainAnswer(message: string, more = ''): string {
   return `{"choices":[{"index":0,"message":${message},"finish_reason":"stop"${more}}]}`;
 }
@@ -45,7 +45,7 @@ export function zippedPlain(pieces: readonly Uint8Array[]): Answer {
   return plain(pieces, { head: JSON_HEAD + GZIP });
 }
 
-/** One buffer many times. */
+/** Repeats one buffer. */
 export function times(piece: string | Uint8Array, count: number): Uint8Array[] {
   const bytes = bytesOf(piece);
   return Array.from({ length: count }, () => bytes);

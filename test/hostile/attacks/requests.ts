@@ -1,6 +1,6 @@
-/** The bodies that cost most of their size, within every bound: as the second attack found them, and their neighbours. */
+/** Request bodies within all limits that take the most work for their size. */
 
-/** Which client's protocol it is in, and which provider it is for. */
+/** A body with its client protocol and its provider. */
 export interface CostlyBody {
   readonly protocol: 'chat' | 'messages' | 'responses';
   readonly provider: 'openai' | 'anthropic' | 'gemini';
@@ -56,7 +56,7 @@ export const COSTLY: Readonly<Record<string, CostlyBody>> = {
   'a strict tool of 24 levels of unions': chat('anthropic', () => ({
     tools: [{ type: 'function', function: { name: 'f', strict: true, parameters: union(24) } }],
   })),
-  '20,000 tools, and 40,000 that are allowed': chat('anthropic', () => ({
+  '20,000 tools and 40,000 allowed ones': chat('anthropic', () => ({
     tools: times(20_000, named),
     tool_choice: {
       type: 'allowed_tools',
@@ -68,7 +68,7 @@ export const COSTLY: Readonly<Record<string, CostlyBody>> = {
       reasoning_details: times(45_000, (i) => ({ type: 'reasoning.text', text: 'x', index: i })),
     }),
   })),
-  '30,000 tools of Responses, and 30,000 that are allowed': responses('openai', () => ({
+  '30,000 tools of Responses and 30,000 allowed ones': responses('openai', () => ({
     tools: times(25_000, (i) => ({ type: 'function', name: `f${i}` })),
     tool_choice: {
       type: 'allowed_tools',
@@ -99,8 +99,8 @@ export const COSTLY: Readonly<Record<string, CostlyBody>> = {
   '200,000 unknown keys of a message': chat('gemini', () => ({
     messages: [{ ...ASK, ...Object.fromEntries(times(200_000, (i) => [`k${i}`, 1])) }],
   })),
-  // Its neighbours.
-  '30,000 results that are cut': chat('gemini', () => ({
+  // Similar bodies.
+  '30,000 results that are truncated': chat('gemini', () => ({
     messages: [
       ASK,
       { role: 'assistant', tool_calls: [call('c')] },
@@ -120,7 +120,7 @@ export const COSTLY: Readonly<Record<string, CostlyBody>> = {
       return { max_tokens: 9, stream: true, messages: [ASK, { role: 'assistant', content }, ASK] };
     },
   },
-  '20,000 pieces of one detail, each with a key of its own': chat('anthropic', () => ({
+  '20,000 pieces of one detail, each with a different key': chat('anthropic', () => ({
     messages: answered({
       reasoning_details: times(20_000, (i) => ({
         type: 'reasoning.text',

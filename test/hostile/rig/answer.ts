@@ -1,30 +1,30 @@
-/** What a hostile upstream answers, as bytes, and how they are written to its socket. */
+/** A hostile upstream's response as bytes, and how they are written to the socket. */
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { LAST_CHUNK } from '../../../bench/load/http1.ts';
 
 export interface Answer {
-  /** The start line and headers, without the one that says where the body ends. */
+  /** The start line and headers, without content-length or transfer-encoding. */
   readonly head: string;
-  /** The body in pieces, each written by itself; one buffer may be there many times. */
+  /** The body in pieces, each written separately. A buffer may be repeated. */
   readonly pieces: readonly Uint8Array[];
   /**
-   * How the body's end is marked: by chunks, by a length, by one that is longer than the body, by the connection's end. `raw`:
-   * the pieces are all there is, head and marks included.
+   * How the body's end is marked: by chunks, by a length, by a length that is too long, or by the connection's end. `raw`:
+   * the pieces contain the head and all marks.
    */
   readonly framing: 'chunks' | 'length' | 'long length' | 'close' | 'raw';
-  /** `whole`: as the framing has it; `cut` closes and `reset` breaks the connection, `hang` leaves it open. */
+  /** `whole`: ends as the framing requires; `cut` closes and `reset` aborts the connection; `hang` leaves it open. */
   readonly ending: 'whole' | 'cut' | 'reset' | 'hang';
-  /** Between two pieces. */
+  /** The pause between two pieces. */
   readonly pauseMs: number;
 }
 
-/** A connection that is broken at once takes with it what was just written. */
+/** Without this wait, an aborted connection loses the data that was just written. */
 const BEFORE_CUT_MS = 50;
 const MISSING_BYTES = 100;
 
-/** Resolves when all was written, or the other side is gone. */
+/** Resolves when everything was written, or the connection is closed. */
 export async function play(socket: Socket, answer: Answer): Promise<void> {
   const { framing, ending, pauseMs } = answer;
   if (framing !== 'raw') await write(socket, `${answer.head}${lengthHeader(answer)}\r\n`);
@@ -54,7 +54,7 @@ async function breakOff(socket: Socket, ending: Answer['ending']): Promise<void>
   else socket.end();
 }
 
-/** Resolves when the socket takes more, or is gone. */
+/** Resolves when the socket accepts more, or is closed. */
 async function write(socket: Socket, ...parts: readonly (Uint8Array | string)[]): Promise<void> {
   if (socket.destroyed) return;
   socket.cork();
@@ -64,7 +64,7 @@ async function write(socket: Socket, ...parts: readonly (Uint8Array | string)[])
   const drained = new AbortController();
   const { signal } = drained;
   const waits = [once(socket, 'drain', { signal }), once(socket, 'close', { signal })];
-  // The one that loses is ended, and rejects.
+  // Aborts the other wait, which rejects.
   await Promise.race(waits).catch(() => {});
   drained.abort();
   await Promise.allSettled(waits);

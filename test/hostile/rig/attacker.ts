@@ -1,29 +1,29 @@
-/** The attacker's process: the hostile upstream and the hostile clients, apart from the tests so that it can't hold up their clocks. */
+/** The attacker's process: the hostile upstream and clients. It is separate so that it can't delay the timers of the tests. */
 import { serve } from '../../../bench/load/serve.ts';
 import { decodeObject, textOf } from '../../../tools/simulator/json.ts';
 import { chat } from '../../e2e/client.ts';
 import { ANSWERS } from '../attacks/answers.ts';
 import { BODIES } from '../attacks/bodies.ts';
 import { type Answer, play } from './answer.ts';
-import { type Ask, ask } from './ask.ts';
 import { judge } from './judge.ts';
 import { type Command, type Outcome, type Report, type Shot, WARM_REQUESTS } from './messages.ts';
+import { type RawRequest, sendRequest } from './request.ts';
 
 const LIMIT_MS = 45_000;
-/** Of many equal answers, the first ones are checked whole. */
+/** If many responses are equal, only the first ones are checked completely. */
 const MAX_CHECKED_BYTES = 32 * 1024 * 1024;
 const MAX_FAULTS = 10;
 const START_BYTES = 400;
 const SLOW_MS = 100;
 const SLOW_BYTES = 2;
 const CHAT = '/v1/chat/completions';
-/** Gemini's. */
+/** Matches Gemini's paths. */
 const MODEL_IN_PATH = /\/models\/([^:]+):/;
 
 const answers = new Map<string, Answer>();
 let asked = 0;
 let bytesUp = 0;
-let loaded: { readonly port: number; readonly asks: readonly (readonly [Shot, Ask])[] } = {
+let loaded: { readonly port: number; readonly asks: readonly (readonly [Shot, RawRequest])[] } = {
   port: 0,
   asks: [],
 };
@@ -32,7 +32,7 @@ function answerOf(name: string): Answer {
   const known = answers.get(name);
   if (known !== undefined) return known;
   const make = ANSWERS[name];
-  if (make === undefined) throw new Error(`There is no answer ${name}`);
+  if (make === undefined) throw new Error(`Unknown response ${name}`);
   const made = make();
   answers.set(name, made);
   return made;
@@ -49,7 +49,7 @@ function startUpstream(): Promise<number> {
   });
 }
 
-function askOf(shot: Shot): Ask {
+function askOf(shot: Shot): RawRequest {
   const { stream, more = '{}', path = CHAT, send = 'whole' } = shot;
   if (path !== CHAT && shot.body === undefined) {
     return { head: `GET ${path} HTTP/1.1\r\nHost: weir\r\n\r\n`, body: [], pauseMs: 0, limitMs: LIMIT_MS };
@@ -76,19 +76,19 @@ function prepare(shots: readonly Shot[], port: number): void {
   const asks = shots.flatMap((shot) => {
     if (shot.answer !== undefined) answerOf(shot.answer);
     const made = askOf(shot);
-    return Array.from({ length: shot.times ?? 1 }, (): [Shot, Ask] => [shot, made]);
+    return Array.from({ length: shot.times ?? 1 }, (): [Shot, RawRequest] => [shot, made]);
   });
   answerOf('ok');
   loaded = { port, asks };
 }
 
-/** All at once; what came is judged when all is over, so that judging takes nothing from the gateway's time. */
+/** Sends all requests at once. Responses are judged at the end, so that judging takes no CPU time from the gateway. */
 async function fire(): Promise<Report> {
   asked = 0;
   bytesUp = 0;
   const { port, asks } = loaded;
   const answered = await Promise.all(
-    asks.map(async ([shot, made]) => ({ shot, answer: await ask(port, made) })),
+    asks.map(async ([shot, made]) => ({ shot, answer: await sendRequest(port, made) })),
   );
   let checkedBytes = 0;
   const outcomes = answered.map(({ shot, answer }): Outcome => {
@@ -124,7 +124,7 @@ async function fire(): Promise<Report> {
 
 async function warm(port: number): Promise<void> {
   for (let i = 0; i < WARM_REQUESTS; i++) {
-    await ask(port, askOf({ answer: i % 2 === 0 ? 'ok' : 'ok-plain', stream: i % 2 === 0 }));
+    await sendRequest(port, askOf({ answer: i % 2 === 0 ? 'ok' : 'ok-plain', stream: i % 2 === 0 }));
   }
 }
 

@@ -1,7 +1,7 @@
-/** Bundles the gateway as it is deployed, for a workerd of the hostile tests' own. */
+/** Bundles the gateway as it is deployed, for workerd processes of tests. */
 import { type Bundle, bundle } from '../../../bench/build.ts';
 
-/** @param name the folder of the bundle, so that two test files never write the same one */
+/** @param name the folder of the bundle, which is different for each test file */
 export async function bundleWeir(name: string): Promise<Bundle> {
   const bundled = await bundle({
     name,

@@ -1,4 +1,4 @@
-/** Builds the large bodies of the hostile tests: quickly, and without holding what they unpack to. */
+/** Builds large bodies for the hostile tests quickly, without holding their decompressed content. */
 import { constants, crc32, deflateRawSync } from 'node:zlib';
 
 const GZIP_HEAD = Uint8Array.of(0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff);
@@ -6,7 +6,7 @@ const GZIP_HEAD = Uint8Array.of(0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff);
 const LAST_BLOCK = Uint8Array.of(3, 0);
 const LEVEL = 9;
 
-/** A gzip body of a head, and of so many repetitions of a unit: each is compressed by itself, so that its bytes repeat. */
+/** A gzip body of a head and a number of repetitions of a unit. Each is compressed separately, so that its bytes can be reused. */
 export function gzipOf(head: Uint8Array, unit: Uint8Array, times: number): readonly Uint8Array[] {
   const options = { level: LEVEL, finishFlush: constants.Z_FULL_FLUSH };
   const packed = deflateRawSync(unit, options);
@@ -19,7 +19,7 @@ export function gzipOf(head: Uint8Array, unit: Uint8Array, times: number): reado
   return [Buffer.concat([GZIP_HEAD, deflateRawSync(head, options), ...blocks, LAST_BLOCK, trailer])];
 }
 
-/** A text so many times, of one allocation. */
+/** Repeats a text in one allocation. */
 export function repeated(text: string, times: number): Buffer {
   return Buffer.alloc(Buffer.byteLength(text) * times, text);
 }

@@ -1,4 +1,4 @@
-/** Reads one answer of the gateway's as a client would: its error, and the rules of the contract that it breaks. */
+/** Judges one response of the gateway: its error, and the rules of the contract that it breaks. */
 
 import {
   decodeObject,
@@ -9,22 +9,22 @@ import {
   textOf,
 } from '../../../tools/simulator/json.ts';
 import { check, type Expectation } from '../../contract/check.ts';
-import type { Answered } from './ask.ts';
+import type { RawResponse } from './request.ts';
 
-export interface Judgement {
+export interface Verdict {
   readonly code: string | null;
   readonly message: string | null;
   readonly faults: readonly string[];
 }
 
-/** A longer stream would take the checker longer than the gateway. */
+/** Checking longer streams would take longer than the gateway's own work. */
 const MAX_CHECKED_BYTES = 32 * 1024 * 1024;
 const MAX_FAULTS = 1000;
 const ERROR_KEYS = 'message,type,param,code';
 const FINISHES = ['stop', 'length', 'content_filter', 'tool_calls'];
 
-/** @param isWhole every frame is checked, not the last ones alone */
-export function judge(answered: Answered, isWhole: boolean, expectation: Expectation): Judgement {
+/** @param isWhole whether to check every frame, not only the last ones */
+export function judge(answered: RawResponse, isWhole: boolean, expectation: Expectation): Verdict {
   const { status, headers, kept, end, ms } = answered;
   if (status === 0 || (end !== 'whole' && end !== 'left')) {
     return { ...NONE, faults: [`the answer is ${end} after ${Math.round(ms)} ms with the status ${status}`] };
@@ -36,13 +36,13 @@ export function judge(answered: Answered, isWhole: boolean, expectation: Expecta
   return status === 200 ? judgeWhole(text) : judgeError(text);
 }
 
-const NONE: Judgement = { code: null, message: null, faults: [] };
+const NONE: Verdict = { code: null, message: null, faults: [] };
 
 function judgeStream(
-  { status, kept, bytes, end }: Answered,
+  { status, kept, bytes, end }: RawResponse,
   isWhole: boolean,
   expectation: Expectation,
-): Judgement {
+): Verdict {
   const faults = status === 200 ? [] : [`H1: a stream with the status ${status}`];
   if (bytes > MAX_CHECKED_BYTES) return { ...NONE, faults: [...faults, `B1: a stream of ${bytes} bytes`] };
   const broken = !isWhole ? [] : check(kept, { ...expectation, clientLeft: end === 'left' });
@@ -53,11 +53,11 @@ function judgeStream(
   return { ...errorOf(error), faults };
 }
 
-function errorOf(error: JsonObject): Pick<Judgement, 'code' | 'message'> {
+function errorOf(error: JsonObject): Pick<Verdict, 'code' | 'message'> {
   return { code: textOf(error.code) || null, message: textOf(error.message) || null };
 }
 
-function judgeError(text: string): Judgement {
+function judgeError(text: string): Verdict {
   const body = decodeObject(text);
   if (body === undefined) return { ...NONE, faults: [`E1: the body of an error is ${text.slice(0, 200)}`] };
   const error = objectOf(body.error);
@@ -65,10 +65,11 @@ function judgeError(text: string): Judgement {
   return { ...errorOf(error), faults };
 }
 
-/** A plain answer: what a client's schema would look at. */
-function judgeWhole(text: string): Judgement {
+/** Checks the parts of a non-streaming response that a client's schema requires. */
+function judgeWhole(text: string): Verdict {
   const body = decodeObject(text);
-  if (body === undefined) return { ...NONE, faults: [`C1: a plain answer is ${text.slice(0, 200)}`] };
+  if (body === undefined)
+    return { ...NONE, faults: [`C1: a non-streaming response is ${text.slice(0, 200)}`] };
   const faults: string[] = [];
   if (!/^(chat|text_completion|list)/.test(textOf(body.object)))
     faults.push(`C1: object is ${String(body.object)}`);

@@ -1,4 +1,4 @@
-/** KV as workerd speaks to it, in memory: keeps the usage records that were written, and finds nothing else. */
+/** An in-memory KV server for workerd that stores usage records and finds no other entries. */
 import { wholeResponse } from '../../../bench/load/http1.ts';
 import { serve } from '../../../bench/load/serve.ts';
 import { decodeObject, type JsonObject } from '../../../tools/simulator/json.ts';
@@ -7,7 +7,7 @@ const NO_KEYS = JSON.stringify({ keys: [], list_complete: true });
 
 export interface Kv {
   readonly port: number;
-  /** Every record that was written, in the order of the writes. */
+  /** All written records, in order. */
   readonly records: readonly JsonObject[];
 }
 

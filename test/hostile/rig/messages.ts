@@ -1,11 +1,11 @@
-/** What the tests' process and the attacker's say to each other. */
-import type { Answered } from './ask.ts';
+/** The messages between the test process and the attacker's process. */
+import type { RawResponse } from './request.ts';
 
 /** Requests of one kind, all sent at once. */
 export interface Shot {
-  /** The upstream's answer: the model's name at the provider `openai`. */
+  /** The upstream's response: the model's name of the provider `openai`. */
   readonly answer?: string;
-  /** The request's body in place of one that asks for that answer. */
+  /** A request body that replaces the default one. */
   readonly body?: string;
   readonly stream: boolean;
   readonly times?: number;
@@ -16,7 +16,7 @@ export interface Shot {
   readonly send?: 'whole' | 'slow' | 'stalled';
 }
 
-/** Before an attack, so that what only the first requests cost is not counted. */
+/** Requests before an attack, so that the costs of first requests don't count. */
 export const WARM_REQUESTS = 40;
 
 export type Command =
@@ -24,23 +24,23 @@ export type Command =
   | { readonly kind: 'fire' }
   | { readonly kind: 'warm'; readonly port: number };
 
-/** What became of one request. */
+/** The outcome of one request. */
 export interface Outcome {
-  /** `""` where the answer has none. */
+  /** `""` if the response has none. */
   readonly requestId: string;
-  /** The gateway took it for a request that goes to an upstream: from there on it has a record (M1). */
+  /** The gateway accepted the request for an upstream call, so it must have a record (M1). */
   readonly isSentOn: boolean;
   readonly shot: string;
   readonly status: number;
-  readonly end: Answered['end'];
+  readonly end: RawResponse['end'];
   readonly ms: number;
   readonly bytes: number;
   /** The error's code and message: of the body, or of the stream's error frame; null where there was none. */
   readonly code: string | null;
   readonly message: string | null;
-  /** The rules of the contract that the answer breaks. */
+  /** The rules of the contract that the response breaks. */
   readonly faults: readonly string[];
-  /** The beginning of the answer's body. */
+  /** The beginning of the response's body. */
   readonly start: string;
 }
 
@@ -51,7 +51,7 @@ export type Report =
   | {
       readonly kind: 'fired';
       readonly outcomes: readonly Outcome[];
-      /** How often the upstream was asked. */
+      /** The number of upstream requests. */
       readonly asked: number;
       /** Bytes of the answers' bodies that the upstream had to send, once each. */
       readonly bytesUp: number;

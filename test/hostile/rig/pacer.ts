@@ -1,20 +1,20 @@
-/** One well-behaved stream after another beside what is hostile, a frame every 50 ms: the longest time without one is noted. */
+/** Runs normal streams, with a frame every 50 ms, during an attack, and measures the longest time without a frame. */
 import { setTimeout } from 'node:timers/promises';
 import { Connection } from '../../../bench/load/client.ts';
 import { chunkOf, LAST_CHUNK, STREAM_HEAD } from '../../../bench/load/http1.ts';
 import { serve } from '../../../bench/load/serve.ts';
 
 const PACE_MS = 50;
-/** After so many a stream ends, and the next one is asked for. */
+/** After this many frames a stream ends and the next one starts. */
 const FRAMES_A_STREAM = 20;
 /** One turn of the event loop asks for this. */
 const TURN_MS = 10;
-/** Longer than a mark, so that none is missed where two reads cut it. */
+/** Longer than a mark, so that none is missed if it is split between two reads. */
 const CARRIED_CHARACTERS = 40;
 const MARK = /<#(\d+)#>/g;
 const END = 'data: [DONE]\n\n';
 
-/** How long a frame was waited for, in ms, and how long the gateway ran meanwhile: the rest was the machine's other work. */
+/** The wait for a frame and the gateway's CPU time during it, in ms. The difference is other work of the machine. */
 export interface Gap {
   readonly waitedMs: number;
   readonly ranMs: number;
@@ -25,13 +25,13 @@ const NO_GAP: Gap = { waitedMs: 0, ranMs: 0 };
 export interface Pacer {
   /** The longest gap since the last call. */
   takeGap(): Gap;
-  /** Streams that were whole, and what was amiss with others. */
+  /** The number of complete streams, and the problems of others. */
   readonly whole: number;
   readonly problems: readonly string[];
   stop(): Promise<void>;
 }
 
-/** When each frame was written, by its number: shared by the upstream and the client, which are one process. */
+/** When each frame was written, by its number. Upstream and client share this process. */
 const written = new Map<number, number>();
 let frames = 0;
 
@@ -75,7 +75,7 @@ export function startPacer(port: number, gatewayRanMs: () => number): Pacer {
   let isStopped = false;
   let connection: Connection | undefined;
 
-  /** A frame is waited for from the last one on, and no sooner than it was due: the first of a stream, when it was written. */
+  /** The wait for a frame starts at the last frame, or when the frame was due if that is later. For the first frame of a stream it starts when it was written. */
   function note(number: number, now: number, isFirst: boolean): void {
     const writtenAt = written.get(number) ?? now;
     lengthen(now - Math.max(lastAt, isFirst ? writtenAt : writtenAt - PACE_MS));
@@ -100,7 +100,7 @@ export function startPacer(port: number, gatewayRanMs: () => number): Pacer {
     });
     try {
       connection = await Connection.open(port);
-      const status = await connection.ask({ headers: {}, body }, (bytes) => {
+      const status = await connection.request({ headers: {}, body }, (bytes) => {
         const now = performance.now();
         const text = carried + bytes.toString('latin1');
         let read = 0;
@@ -116,7 +116,7 @@ export function startPacer(port: number, gatewayRanMs: () => number): Pacer {
     } catch (error) {
       if (isStopped) return;
       problems.push(String(error));
-      // A gateway that is gone refuses at once.
+      // A gateway that has exited refuses connections at once.
       await setTimeout(PACE_MS);
     } finally {
       connection?.close();

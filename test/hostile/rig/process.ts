@@ -1,15 +1,15 @@
-/** What a process holds and how long it ran, from Linux alone: its resident memory, that one's peak, and its main thread's time. */
+/** Reads figures of a process from Linux: resident memory, its peak, and the CPU time of the main thread. */
 import { readFileSync, writeFileSync } from 'node:fs';
 
 const BYTES_A_KIB = 1024;
-/** What `/proc/<pid>/clear_refs` takes for "the peak begins anew". */
+/** The value that resets the peak in `/proc/<pid>/clear_refs`. */
 const RESET_PEAK = '5';
 
 export function residentBytes(pid: number): number {
   return read(pid, 'VmRSS');
 }
 
-/** The most that it held since the last reset. */
+/** The peak since the last reset. */
 export function peakBytes(pid: number): number {
   return read(pid, 'VmHWM');
 }
@@ -20,7 +20,7 @@ export function resetPeak(pid: number): void {
 
 const NS_A_MS = 1e6;
 
-/** How long its main thread, which runs the isolate, has had a processor, in ms: what it waited for one is not in it. */
+/** The CPU time of the main thread, which runs the isolate, in ms, without waits for a processor. */
 export function ranMs(pid: number): number {
   const [ranNs] = readFileSync(`/proc/${pid}/schedstat`, 'latin1').split(' ');
   return Number(ranNs) / NS_A_MS;

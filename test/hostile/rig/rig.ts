@@ -1,4 +1,4 @@
-/** One attack after another, each on a gateway of its own: what came back, what it cost in memory, and what others waited for it. */
+/** Runs attacks one after the other, each on a new gateway, and measures responses, memory and the wait of other streams. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -18,18 +18,18 @@ const MIB = 1024 * 1024;
 
 export interface Attack {
   readonly outcomes: readonly Outcome[];
-  /** How often the upstream was asked. */
+  /** The number of upstream requests. */
   readonly asked: number;
   readonly bytesUp: number;
-  /** The usage records that it left. */
+  /** The written usage records. */
   readonly records: readonly JsonObject[];
-  /** The peak of the gateway's resident memory above what it held before, in MiB; infinite where its process ended. */
+  /** The peak of the gateway's resident memory above idle, in MiB; infinite if its process exited. */
   readonly rssMib: number;
-  /** The longest time that another stream, of a frame every 50 ms, waited for one while the gateway was at work elsewhere. */
+  /** The longest time that another stream with a frame every 50 ms waited while the gateway did other work. */
   readonly gap: Gap;
-  /** What was amiss with that other stream. */
+  /** The problems of that stream. */
   readonly paceProblems: readonly string[];
-  /** The gateway's log lines of what should not be. */
+  /** The gateway's log lines that report internal problems. */
   readonly alarms: readonly string[];
 }
 
@@ -82,7 +82,7 @@ export class Rig {
     if (this.#attacker.connected) this.#attacker.disconnect();
   }
 
-  /** Runs it, and prints its figures. */
+  /** Runs an attack and prints its figures. */
   async attack(
     name: string,
     shots: readonly Shot[],
@@ -147,7 +147,7 @@ export class Rig {
     };
   }
 
-  /** Records come after the answers: so many as requests were sent on, and a moment longer for one too many. */
+  /** Waits for as many records as requests were forwarded, and a little longer to detect extra ones. */
   async #records(before: number, count: number, moreMs: number): Promise<JsonObject[]> {
     const hostile = () => this.#kv.records.slice(before).filter(({ provider }) => provider !== 'paced');
     const until = performance.now() + RECORD_LIMIT_MS;

@@ -1,4 +1,4 @@
-/** Runs a bundle in a workerd of its own, one process without a proxy or an inspector, and keeps what it logs. */
+/** Runs a bundle in a separate workerd process without a proxy or an inspector, and keeps its log. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
@@ -9,13 +9,13 @@ import { Readable } from 'node:stream';
 import { type Bundle, ROOT } from '../../../bench/build.ts';
 import { decodeObject, type JsonObject, numberOf } from '../../../tools/simulator/json.ts';
 
-/** The same workerd that wrangler runs: the package's default export is the path of the program. */
+/** The workerd that wrangler runs. The package's default export is the path of the binary. */
 const WORKERD: { readonly default: string } = createRequire(join(ROOT, 'node_modules/wrangler/package.json'))(
   'workerd',
 );
 /**
- * A Worker's isolate has 128 MB at Cloudflare. The second has the engine collect garbage from 16 MB on: its default is half the
- * limit, and what is measured is what requests hold, not what lies waiting for the first collection.
+ * A Worker's isolate has 128 MB at Cloudflare. The second flag starts garbage collection at 16 MB instead of half the limit,
+ * so that tests measure the memory that requests hold, without garbage before the first collection.
  */
 const V8_FLAGS = ['--max-heap-size=128', '--initial-old-space-size=16'];
 const START_LIMIT_MS = 20_000;
@@ -23,10 +23,10 @@ const START_LIMIT_MS = 20_000;
 export interface Workerd {
   readonly pid: number;
   readonly port: number;
-  /** Its log lines that are JSON objects, and all other lines, which are workerd's own. */
+  /** Log lines that are JSON objects, and all other lines, which are workerd's. */
   readonly logged: readonly JsonObject[];
   readonly otherLines: readonly string[];
-  /** Whether the process lives. */
+  /** Whether the process is running. */
   isAlive(): boolean;
   stop(): Promise<void>;
 }
@@ -35,7 +35,7 @@ export interface WorkerdOptions {
   readonly bundle: Bundle;
   readonly kvPort: number;
   readonly vars: Readonly<Record<string, string>>;
-  /** The module of a Worker that gets whatever the runtime traces of the gateway. */
+  /** The module of a tail Worker that receives the gateway's traces. */
   readonly tail?: string;
 }
 
@@ -107,14 +107,14 @@ async function listeningPort(child: ChildProcess): Promise<number> {
   const signal = AbortSignal.timeout(START_LIMIT_MS);
   const line = once(createInterface({ input: control }), 'line', { signal });
   const exit = once(child, 'exit', { signal }).then(() =>
-    Promise.reject(new Error('workerd ended at its start')),
+    Promise.reject(new Error('workerd exited during its start')),
   );
   exit.catch(() => {});
   const [message]: string[] = await Promise.race([line, exit]);
   return numberOf(decodeObject(message ?? '')?.port) ?? 0;
 }
 
-/** The last resort: however this process ends, the other does not outlive it. */
+/** Kills the child even if this process ends without calling stop(). */
 function endWithThisProcess(child: ChildProcess): void {
   const kill = () => child.kill('SIGKILL');
   process.once('exit', kill);

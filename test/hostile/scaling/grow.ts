@@ -1,4 +1,4 @@
-/** Grows a request at one place: so many entries of a list, keys of an object, levels or characters, within the bounds of a body. */
+/** Grows a request at one place within the limits of a body: entries of a list, keys of an object, levels or characters. */
 import { MAX_JSON_DEPTH } from '../../../src/shared/json.ts';
 
 type Path = readonly (string | number)[];
@@ -8,18 +8,18 @@ export interface Growth {
   readonly name: string;
   readonly kind: 'list' | 'object' | 'text' | 'nesting' | 'pair';
   readonly body: (size: number) => unknown;
-  /** The entries of {@link MAX_ENTRIES} that the bounds of a body allow. */
+  /** The largest size that the limits of a body allow. */
   readonly max: number;
 }
 
-/** Entries of one list, and below the bound on values. */
+/** The maximal entries of one list, below the limit of values. */
 const MAX_ENTRIES = 50_000;
 const MAX_VALUES = 240_000;
 /** Characters of one text. */
 const MAX_TEXT_CHARS = 3_000_000;
 const LONG_INTEGER = '12345678901234567890';
 
-/** Texts that a reader tells things apart by: the entries of a list keep them. */
+/** Keys whose values select a variant. Entries of a list keep them. */
 const WORDS = ['type', 'role', 'format', 'mode', 'media_type', 'pattern', 'effort'];
 
 function isBranch(value: unknown): value is object {
@@ -50,7 +50,7 @@ function valuesIn(value: unknown): number {
   return Object.values(value).reduce<number>((sum, inner) => sum + valuesIn(inner), 2);
 }
 
-/** Another of its kind, with a number in each of its names. */
+/** A copy with a number in each of its names. */
 function numbered(value: unknown, number: number, key: string | number = ''): unknown {
   if (Array.isArray(value)) return value.map((item) => numbered(item, number, key));
   if (isBranch(value)) {
@@ -84,11 +84,11 @@ function maxEntries(unit: readonly unknown[]): number {
 interface List {
   readonly name: string;
   readonly path: Path;
-  /** What is repeated in it. */
+  /** The repeated entries. */
   readonly unit: readonly unknown[];
 }
 
-/** Each list with each of its entries, and with all of them. */
+/** Each list, once with each single entry and once with all entries. */
 function listsOf(body: unknown): List[] {
   return pathsOf(body).flatMap((path) => {
     const list: unknown = at(body, path);
@@ -107,7 +107,7 @@ export function growLists(body: unknown): Growth[] {
         name: `${name} ${style}`,
         kind: 'list',
         max: maxEntries(unit),
-        // The others stay where they are, so that what the entries belong to is there.
+        // The other entries stay, because repeated entries may refer to them.
         body: (size) => {
           const place = rest.indexOf(unit[0]);
           const grown = entries(unit, size, style);
@@ -122,7 +122,7 @@ export function growLists(body: unknown): Growth[] {
   );
 }
 
-/** Two lists of half the entries each: what is matched with each other. */
+/** Two lists with half of the entries each, whose entries may refer to each other. */
 export function growPairs(body: unknown): Growth[] {
   const lists = listsOf(body);
   return lists.flatMap((first, i) =>
@@ -162,14 +162,14 @@ export function growObjects(body: unknown): Growth[] {
   });
 }
 
-/** What may be read as more than a text; all other texts only grow. */
+/** Keys whose texts may be parsed. All other texts only grow. */
 const READ_KEYS = [
   ...['arguments', 'input', 'content', 'text', 'output', 'data', 'signature', 'id', 'call_id', 'thinking'],
   ...['encrypted_content', 'tool_use_id', 'url', 'file_data', 'image_url'],
 ];
 const PLAIN_TEXTS = ['x', 'escapes'];
 
-/** Texts that something reads: JSON of many values, or of many levels; a token of Weir's; what is escaped. */
+/** Texts that may be parsed: JSON with many values or levels, reasoning state that Weir encoded, escapes. */
 const TEXTS: Readonly<Record<string, (chars: number) => string>> = {
   x: (chars) => 'x'.repeat(chars),
   escapes: (chars) => '\\'.repeat(chars / 4),
@@ -203,7 +203,7 @@ export function growTexts(body: unknown): Growth[] {
   });
 }
 
-/** One level around what is within it. */
+/** Wraps a value in one level. */
 const LEVELS: Readonly<Record<string, (inner: unknown) => unknown>> = {
   lists: (inner) => [inner],
   objects: (inner) => ({ a: inner }),

@@ -1,4 +1,4 @@
-/** A request of each protocol that has every list and every nesting that its readers and the providers' writers know: what the matrix grows. */
+/** Requests of each protocol with every list and nesting that readers and writers handle. The scaling test grows them. */
 import type { Route } from '../../../src/providers/provider.ts';
 
 export interface Sample {
@@ -92,7 +92,7 @@ const CHAT = {
   unknown: [{ a: ['b'] }],
 };
 
-/** The forms before tools. */
+/** The legacy forms before tools. */
 const LEGACY = {
   model: 'm',
   messages: [

@@ -1,4 +1,4 @@
-/** The way of one request's body to an upstream, as the gateway goes it, and what each piece of work on it costs. */
+/** Runs the gateway's steps from a request body to the upstream body, and measures the time of each step. */
 import { readFileSync } from 'node:fs';
 import { maxWrittenBytes, ReplayableRequest } from '../../../src/completion/replayable-request.ts';
 import { MAX_BODY_FIELDS } from '../../../src/http/request.ts';
@@ -18,24 +18,24 @@ import type { Sample } from './samples.ts';
 
 const MAX_REQUEST_BYTES = 10 * 1024 * 1024;
 
-/** What became of one body. */
+/** The outcome of one body. */
 export interface Written {
   readonly outcome: 'sent' | 'refused' | 'beyond the bounds';
-  /** The message of the refusal, or `""`. */
+  /** The error message, or `""`. */
   readonly why: string;
-  /** The most that this thread ran between two pauses, in ms, and in which pieces of work. */
+  /** The longest CPU time between two yields, in ms, and the steps in it. */
   readonly ranMs: number;
   readonly did: string;
   readonly cameBytes: number;
   readonly leftBytes: number;
-  /** Characters that live as long as the answer: the echo of the request, the names of its tools, and those for the report. */
+  /** Characters that live as long as the response: the echoed request, tool names, and reported names. */
   readonly heldChars: number;
   readonly names: number;
-  /** What was written. */
+  /** The upstream body. */
   readonly json?: string;
 }
 
-/** A body as its client's protocol reads it, and the work until then. */
+/** A body after reading, and the time for it. */
 export interface Read {
   readonly sample: Sample;
   readonly cameBytes: number;
@@ -54,26 +54,26 @@ const settings = settingsWith({
   ),
 });
 
-/** Every writer: a provider of each profile, by its model's address. */
+/** A target for every writer: one provider of each profile. */
 export function targetsFor(route: Route): Target[] {
   return PROFILES.flatMap(({ id, endpoints }) =>
     endpoints[route] === undefined ? [] : targetsOf([`like-${id}/${modelOf(id)}`], { settings, route }),
   );
 }
 
-/** A model of the family that has the most to write. */
+/** A model of the family with the most work. */
 function modelOf(id: string): string {
   if (id === 'anthropic') return 'claude-sonnet-4-5';
   if (id === 'gemini' || id === 'gemini-compatible') return 'gemini-3-pro-preview';
   return id === 'mistral' ? 'magistral-medium-latest' : 'm';
 }
 
-/** How long this thread has had a processor, in ms: what it waited for one is not in it. */
+/** The CPU time of this thread in ms, without waits for a processor. */
 function ranMs(): number {
   return Number(readFileSync('/proc/thread-self/schedstat', 'latin1').split(' ')[0]) / 1e6;
 }
 
-/** Times the work between two pauses. A body that is not large gets none, and is all one piece. */
+/** Measures the work between two yields. A small body has no yields. */
 class Stopwatch {
   longestMs = 0;
   longest = '';
@@ -84,8 +84,8 @@ class Stopwatch {
   #from: number;
 
   /**
-   * @param before the work that is part of this one, where none of it is large
-   * @param now asking for the time takes longer than the work on a small body
+   * @param before earlier work that counts, if the body is small
+   * @param now the clock, which takes longer than the work on a small body
    */
   constructor(bytes: number, before?: Stopwatch, now = before?.now ?? ranMs) {
     this.#now = now;
@@ -98,7 +98,7 @@ class Stopwatch {
     return this.#now;
   }
 
-  /** What was worked on since the last call. */
+  /** Records the step that ended now. */
   did(name: string): void {
     this.#names.push(name);
     const ms = this.#now() - this.#from + this.#beforeMs;
@@ -117,7 +117,7 @@ function clientOf({ protocol, route }: Sample): ClientProtocol<unknown> {
 
 const NOTHING = { outcome: 'refused', why: '', leftBytes: 0, heldChars: 0, names: 0 } as const;
 
-/** Reads the body, and counts its tokens, as `count_tokens` and `input_tokens` do: what was read, or what became of it. */
+/** Reads the body and counts its tokens, like `count_tokens` and `input_tokens`. Returns the read body, or its outcome. */
 export function read(text: string, sample: Sample, now = ranMs): Read | Written {
   const cameBytes = Buffer.byteLength(text);
   const watch = new Stopwatch(cameBytes, undefined, now);
@@ -142,7 +142,7 @@ export function read(text: string, sample: Sample, now = ranMs): Read | Written 
   return { sample, cameBytes, sent, client, request, watch };
 }
 
-/** Writes what was read for the target, and finds its ceiling, as for a key with limits. */
+/** Writes the body for the target and computes its upper bound, as for a key with limits. */
 export async function write(
   { sample, cameBytes, sent, client, request, watch: before }: Read,
   target: Target,

@@ -8,7 +8,7 @@ import { checkResponses, eventsIn } from '../../test/protocols/openai-responses/
 import { decodeObject, type JsonObject, numberOf, objectOf, textOf } from '../simulator/json.ts';
 
 /** The output that a client reads from a response. */
-export interface Heard {
+export interface ReadOutput {
   readonly text: string;
   readonly reasoning: string;
   /** Null if not reported. */
@@ -17,13 +17,13 @@ export interface Heard {
   readonly hasError: boolean;
 }
 
-export interface Spoken {
+export interface ClientProtocol {
   readonly path: string;
   readonly body: (model: string) => JsonObject;
   /** Matches each piece of text or reasoning in a stream. */
   readonly piece: RegExp;
   readonly faults: (text: string, stream: StreamKind) => string[];
-  readonly hear: (text: string) => Heard;
+  readonly read: (text: string) => ReadOutput;
   /** Whether the body is an error response of the protocol. */
   readonly isError: (body: JsonObject) => boolean;
 }
@@ -33,10 +33,10 @@ interface StreamKind {
   /** False if the client disconnected: the stream may end anywhere. */
   readonly isWhole: boolean;
   /** Client and provider use the same protocol, so the events are the provider's. */
-  readonly isLane: boolean;
+  readonly isPassthrough: boolean;
 }
 
-export type DialectName = 'chat' | 'completions' | 'messages' | 'responses';
+export type ProtocolName = 'chat' | 'completions' | 'messages' | 'responses';
 
 const PROMPT = 'Hello there';
 /** The simulator counts words. */
@@ -44,13 +44,13 @@ export const PROMPT_TOKENS = 2;
 const MESSAGES = [{ role: 'user', content: PROMPT }];
 const ASK_USAGE = { stream: true, stream_options: { include_usage: true } };
 
-export const DIALECTS: Readonly<Record<DialectName, Spoken>> = {
+export const PROTOCOLS: Readonly<Record<ProtocolName, ClientProtocol>> = {
   chat: {
     path: '/v1/chat/completions',
     body: (model) => ({ model, messages: MESSAGES, ...ASK_USAGE }),
     piece: /"(?:content|reasoning_content)":"[^"]/g,
     faults: chatFaults('chat'),
-    hear: hearChat,
+    read: readChat,
     isError: isOpenAiError,
   },
   completions: {
@@ -58,7 +58,7 @@ export const DIALECTS: Readonly<Record<DialectName, Spoken>> = {
     body: (model) => ({ model, prompt: PROMPT, ...ASK_USAGE }),
     piece: /"text":"[^"]/g,
     faults: chatFaults('text'),
-    hear: hearChat,
+    read: readChat,
     isError: isOpenAiError,
   },
   messages: {
@@ -69,7 +69,7 @@ export const DIALECTS: Readonly<Record<DialectName, Spoken>> = {
       const faults = checkMessages(isWhole ? text : wholeFrames(text));
       return isWhole ? faults : faults.filter((fault) => !fault.startsWith('neither message_stop nor error'));
     },
-    hear: hearMessages,
+    read: readMessages,
     isError: (body) => {
       const { type, message } = objectOf(body.error);
       return body.type === 'error' && textOf(type) !== '' && textOf(message) !== '';
@@ -80,7 +80,7 @@ export const DIALECTS: Readonly<Record<DialectName, Spoken>> = {
     body: (model) => ({ model, input: PROMPT, stream: true }),
     piece: /"type":"response\.(?:output_text|reasoning_summary_text)\.delta"/g,
     faults: responsesFaults,
-    hear: hearResponses,
+    read: readResponses,
     isError: isOpenAiError,
   },
 };
@@ -89,7 +89,7 @@ function wholeFrames(text: string): string {
   return text.slice(0, text.lastIndexOf('\n\n') + 2);
 }
 
-function chatFaults(shape: 'chat' | 'text'): Spoken['faults'] {
+function chatFaults(shape: 'chat' | 'text'): ClientProtocol['faults'] {
   return (text, { provider, isWhole }) =>
     check(Buffer.from(text), {
       shape,
@@ -102,19 +102,20 @@ function chatFaults(shape: 'chat' | 'text'): Spoken['faults'] {
 }
 
 /** How provider streams differ from Open Responses: keys of the response, items without deltas. */
-const OWN_WAYS = /^response\.\w+ \(\d+\): response |: \w[\w ]* is no key of it$|: it is not in progress$/;
+const PROVIDER_DIFFERENCES =
+  /^response\.\w+ \(\d+\): response |: \w[\w ]* is no key of it$|: it is not in progress$/;
 
-function responsesFaults(text: string, { isWhole, isLane }: StreamKind): string[] {
+function responsesFaults(text: string, { isWhole, isPassthrough }: StreamKind): string[] {
   const faults = checkResponses(isWhole ? text : wholeFrames(text), isWhole);
-  if (!isLane) return faults;
+  if (!isPassthrough) return faults;
   // The passthrough keeps no text to repeat after a failure, and provider streams have no `[DONE]`.
   const ending = text.includes('"type":"response.failed"')
     ? /^the output /
     : /^\[DONE\] is not the last frame$/;
-  return faults.filter((fault) => !OWN_WAYS.test(fault) && !ending.test(fault));
+  return faults.filter((fault) => !PROVIDER_DIFFERENCES.test(fault) && !ending.test(fault));
 }
 
-function hearChat(stream: string): Heard {
+function readChat(stream: string): ReadOutput {
   const { choices, usage, error } = readClient(stream);
   const { text = '', reasoning = '' } = choices.get(0) ?? {};
   return {
@@ -126,7 +127,7 @@ function hearChat(stream: string): Heard {
   };
 }
 
-function hearMessages(stream: string): Heard {
+function readMessages(stream: string): ReadOutput {
   const { text, reasoning, usage, error } = readMessage(stream);
   const ofCache = ['cache_read_input_tokens', 'cache_creation_input_tokens'];
   const cached = ofCache.reduce((sum, name) => sum + (numberOf(usage?.[name]) ?? 0), 0);
@@ -141,7 +142,7 @@ function hearMessages(stream: string): Heard {
 }
 
 /** Reads the deltas. The checker compares them with the repetition at the end. */
-function hearResponses(stream: string): Heard {
+function readResponses(stream: string): ReadOutput {
   const events = eventsIn(stream);
   const said = (type: string) =>
     events.map((event) => (event.type === `response.${type}.delta` ? textOf(event.delta) : '')).join('');
@@ -161,7 +162,7 @@ function isOpenAiError(body: JsonObject): boolean {
 }
 
 /** The problem of an error response, or null. */
-export function refusalFault({ isError }: Spoken, status: number, text: string): string | null {
+export function refusalFault({ isError }: ClientProtocol, status: number, text: string): string | null {
   const body = decodeObject(text);
   const isRight = status >= 500 && body !== undefined && isError(body);
   return isRight ? null : `not an error of the protocol: ${status} ${text.slice(0, 160)}`;

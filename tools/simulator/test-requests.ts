@@ -31,18 +31,21 @@ export const WEATHER = {
 export const INCLUDE_USAGE = { stream_options: { include_usage: true } };
 
 /** A chat body for a model, with a prompt of five words. */
-export function runner(model: string, more: JsonObject = {}): JsonObject {
+export function chatBody(model: string, more: JsonObject = {}): JsonObject {
   return { model, messages: QUESTION, ...more };
 }
 
-export interface Asked {
+export interface RequestOptions {
   readonly path: string;
   readonly body: JsonObject;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
 }
 
-export function ask(simulator: Simulator, { path, body, headers, signal }: Asked): Promise<Response> {
+export function sendRequest(
+  simulator: Simulator,
+  { path, body, headers, signal }: RequestOptions,
+): Promise<Response> {
   return fetch(simulator.url + path, {
     method: 'POST',
     headers: { authorization: 'Bearer sim-test', 'content-type': 'application/json', ...headers },
@@ -74,7 +77,7 @@ export function readStream(text: string): Received {
 }
 
 export async function stream(simulator: Simulator, path: string, body: JsonObject): Promise<Received> {
-  const response = await ask(simulator, { path, body: { stream: true, ...body } });
+  const response = await sendRequest(simulator, { path, body: { stream: true, ...body } });
   return readStream(await response.text());
 }
 

@@ -1,40 +1,40 @@
-/** One raw HTTP request to the gateway, sent and answered byte by byte, whatever it holds. */
+/** Sends one raw HTTP request to the gateway, with any bytes, and reads the response. */
 import { connect } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { MessageReader } from '../../../bench/load/http1.ts';
 
-export interface Ask {
-  /** The start line and all headers, with the empty line. */
+export interface RawRequest {
+  /** The start line and all headers, including the empty line. */
   readonly head: string;
   readonly body: readonly Uint8Array[];
-  /** Between two pieces of the body. */
+  /** The pause between two pieces of the body. */
   readonly pauseMs: number;
-  /** When the client gives up and breaks the connection: no answer by then is a fault of the gateway's. */
+  /** The time limit, after which the client aborts. No response by then is a fault of the gateway. */
   readonly limitMs: number;
-  /** It leaves on purpose: after so many ms, or after so many bytes of the answer. */
+  /** Disconnects on purpose after this many ms, or after this many bytes of the response. */
   readonly leavesAfterMs?: number;
   readonly leavesAfterBytes?: number;
 }
 
-export interface Answered {
-  /** 0 where no head came. */
+export interface RawResponse {
+  /** 0 without a response head. */
   readonly status: number;
-  /** Names in small letters. */
+  /** Lowercase names. */
   readonly headers: ReadonlyMap<string, string>;
-  /** Of the body, at most so much as is worth checking. */
+  /** The body, up to a size limit. */
   readonly kept: Buffer;
   readonly bytes: number;
   readonly ms: number;
-  /** `closed`: the gateway closed the connection before its answer was whole. */
+  /** `closed`: the gateway closed the connection before the response was complete. */
   readonly end: 'whole' | 'closed' | 'late' | 'left';
 }
 
 const MAX_KEPT_BYTES = 32 * 1024 * 1024;
 const CONTINUE = 100;
 
-export async function ask(port: number, request: Ask): Promise<Answered> {
+export async function sendRequest(port: number, request: RawRequest): Promise<RawResponse> {
   const startedAt = performance.now();
-  const ended = Promise.withResolvers<Answered['end']>();
+  const ended = Promise.withResolvers<RawResponse['end']>();
   const socket = connect({ port, host: '127.0.0.1', noDelay: true });
   let status = 0;
   let headers: ReadonlyMap<string, string> = new Map();
@@ -58,7 +58,7 @@ export async function ask(port: number, request: Ask): Promise<Answered> {
     },
   });
   socket.on('data', (piece) => reader.push(Buffer.isBuffer(piece) ? piece : Buffer.from(piece)));
-  // What broke is told by the close that follows.
+  // The close event that follows reports the failure.
   socket.on('error', () => {});
   socket.on('close', () => ended.resolve('closed'));
   const timers = new AbortController();

@@ -30,7 +30,7 @@ const MAX_MESSAGE_CHARS = 120;
 const STOPPING = ['upstream_credential', 'upstream_balance'];
 
 /** Repeats the request at most once, after a 429. Never throws. */
-export async function ask(target: Target, route: Route, body: JsonObject): Promise<Answer> {
+export async function sendWithRetry(target: Target, route: Route, body: JsonObject): Promise<Answer> {
   const first = await send(target, route, body);
   if (first.kind !== 'limited') return first;
   if (first.waitMs > MAX_WAIT_MS) {

@@ -1,7 +1,7 @@
 /** Clients of each protocol, with translation to chat and with passthrough, for tests that apply to all of them. */
 import type { JsonObject } from '../../tools/simulator/json.ts';
 import { MESSAGES } from './client.ts';
-import { event, type Play } from './plays.ts';
+import { event, type Scenario } from './scenarios.ts';
 
 interface UpstreamWords {
   readonly start: readonly string[];
@@ -50,7 +50,7 @@ const UPSTREAMS = {
 
 type UpstreamName = keyof typeof UPSTREAMS;
 
-export interface DialectClient {
+export interface ProtocolClient {
   readonly name: string;
   /** The protocol's name in usage records. */
   readonly client: 'chat' | 'messages' | 'responses';
@@ -98,7 +98,7 @@ const responsesBody = (provider: string) => (model: string) => ({
   input: 'Hello there',
 });
 
-export const DIALECT_CLIENTS: readonly DialectClient[] = [
+export const PROTOCOL_CLIENTS: readonly ProtocolClient[] = [
   { ...OF_CHAT, name: 'chat', upstream: 'chat', body: chatBody('compatible') },
   { ...OF_MESSAGES, name: 'Messages', upstream: 'chat', body: messagesBody('compatible') },
   { ...OF_RESPONSES, name: 'Responses', upstream: 'chat', body: responsesBody('compatible') },
@@ -107,17 +107,17 @@ export const DIALECT_CLIENTS: readonly DialectClient[] = [
 ];
 
 /** A scenario for each upstream protocol, named `<name>-<protocol>`. The words of each turn come in one write. */
-export function playsOf(
+export function scenariosOf(
   name: string,
   turns: readonly (readonly string[])[],
-  more: Omit<Play, 'chunks'> = {},
-): Record<string, Play> {
-  const plays = Object.entries(UPSTREAMS).map(([upstream, { start, word }]) => {
+  more: Omit<Scenario, 'chunks'> = {},
+): Record<string, Scenario> {
+  const scenarios = Object.entries(UPSTREAMS).map(([upstream, { start, word }]) => {
     const writes = new Map([...new Set(turns)].map((words) => [words, words.map(word).join('')]));
     return [
       `${name}-${upstream}`,
       { ...more, chunks: [...start, ...turns.map((words) => writes.get(words) ?? '')] },
     ];
   });
-  return Object.fromEntries(plays);
+  return Object.fromEntries(scenarios);
 }

@@ -4,19 +4,19 @@ import { type JsonObject, objectsOf, textOf } from '../../tools/simulator/json.t
 import type { RecordedRequest } from '../../tools/simulator/server.ts';
 import { contentOf, findClosedPort, finishesOf, jsonOf } from './client.ts';
 import { type Gateway, startGateway, type Vars } from './gateway.ts';
-import { CLOCKS_OFF, event, type Play, replayOf } from './plays.ts';
+import { CLOCKS_OFF, event, replayOf, type Scenario } from './scenarios.ts';
 
 export const CHAT = '/v1/chat/completions';
 const ROLE = 'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}\n\n';
 const JSON_TYPE = { 'content-type': 'application/json' };
-const refusal = (status: number, headers = {}): Play => ({
+const refusal = (status: number, headers = {}): Scenario => ({
   status,
   headers: { ...JSON_TYPE, ...headers },
   chunks: [JSON.stringify({ error: { message: 'no', code: `code_${status}` } })],
 });
 
 /** Failures before any output, by the model's name. */
-const FAILURES: Readonly<Record<string, Play>> = {
+const FAILURES: Readonly<Record<string, Scenario>> = {
   '401': refusal(401),
   '402': refusal(402),
   '403': refusal(403),
@@ -50,7 +50,7 @@ const SILENT = ['role-then-nothing', 'nothing', 'hung-up'];
 export const UNREACHABLE = 'opentoken/anything';
 
 /** Results without output that are final: the caller's mistake, and a complete response. */
-const STANDING: Readonly<Record<string, Play>> = {
+const STANDING: Readonly<Record<string, Scenario>> = {
   '400': refusal(400),
   '413': refusal(413),
   '422': refusal(422),
@@ -88,11 +88,11 @@ const OUTPUTS: Readonly<Record<string, string>> = {
   'more-than-is-held': delta({}, { logprobs: { content: LOGPROBS } }),
 };
 
-const PLAYS: Readonly<Record<string, Play>> = {
+const SCENARIOS: Readonly<Record<string, Scenario>> = {
   ...FAILURES,
   ...STANDING,
   ...Object.fromEntries(
-    Object.entries(OUTPUTS).flatMap(([name, output]): [string, Play][] => [
+    Object.entries(OUTPUTS).flatMap(([name, output]): [string, Scenario][] => [
       [`cut-${name}`, { chunks: [ROLE, output], gapMs: 20, ending: 'reset' }],
       [`error-${name}`, { chunks: [ROLE, output, 'data: {"error":"no"}\n\n'], gapMs: 20, ending: 'hang' }],
     ]),
@@ -179,7 +179,7 @@ function replay(request: RecordedRequest, failing: Map<string, number>) {
   failing.set(model, left - 1);
   if (left > 0) return replayOf({ [model]: refusal(503) })(request);
   if (model.startsWith('nothing-')) return replayOf({ [model]: { chunks: [], ending: 'hang' } })(request);
-  return replayOf(PLAYS)(request);
+  return replayOf(SCENARIOS)(request);
 }
 
 /** The text and the finish reasons of a streaming or non-streaming response. */

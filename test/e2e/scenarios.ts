@@ -1,7 +1,7 @@
 /** Hand-written upstream responses (scenarios), selected by the model's name. */
 import type { RecordedRequest, Replay } from '../../tools/simulator/server.ts';
 
-export interface Play extends Omit<Replay, 'chunks' | 'then'> {
+export interface Scenario extends Omit<Replay, 'chunks' | 'then'> {
   readonly chunks: readonly string[];
   readonly ending?: NonNullable<Replay['then']>;
 }
@@ -25,12 +25,12 @@ function bytesOf(chunks: readonly string[]): Uint8Array[] {
 }
 
 /** Replays the scenario of a model; undefined for other models, which their scene serves. */
-export function replayOf(plays: Readonly<Record<string, Play>>) {
+export function replayOf(scenarios: Readonly<Record<string, Scenario>>) {
   return ({ body }: RecordedRequest): Replay | undefined => {
     const model = String(body?.model);
-    const play = Object.hasOwn(plays, model) ? plays[model] : undefined;
-    if (play === undefined) return undefined;
-    const { chunks, ending = 'end', ...rest } = play;
+    const scenario = Object.hasOwn(scenarios, model) ? scenarios[model] : undefined;
+    if (scenario === undefined) return undefined;
+    const { chunks, ending = 'end', ...rest } = scenario;
     const ends = new Map([['then', ending]]);
     return { ...rest, ...Object.fromEntries(ends), chunks: bytesOf(chunks) };
   };

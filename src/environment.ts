@@ -40,7 +40,7 @@ export function createHandlers<Env>(
   const environments = new WeakMap<object, Environment>();
 
   function environmentOf(env: Env): Environment {
-    const bindings = isPresent(env) ? env : NO_BINDINGS;
+    const bindings = isObject(env) ? env : NO_BINDINGS;
     const known = environments.get(bindings);
     if (known !== undefined) return known;
     // The runtime passes another object than at startup. Where it has the same values, its settings are not read again.
@@ -62,7 +62,7 @@ export function createHandlers<Env>(
 
   return {
     fetch: async (request, env, ctx) => {
-      if (!isPresent(env) || !isPresent(ctx)) return missingArguments();
+      if (!isObject(env) || !isObject(ctx)) return missingArguments();
       let environment: Environment;
       try {
         environment = environmentOf(env);
@@ -89,7 +89,7 @@ export function createHandlers<Env>(
 const NO_BINDINGS = {};
 
 /** Checked at run time, because a host in JavaScript may omit arguments. */
-function isPresent(argument: unknown): argument is object {
+function isObject(argument: unknown): argument is object {
   return typeof argument === 'object' && argument !== null;
 }
 

@@ -1,4 +1,4 @@
-/** A usage record as responses show it. A file of its own, because the dashboard's page imports it without the Worker's types. */
+/** A usage record as responses show it. A separate file, because the dashboard's page imports it without the Worker's types. */
 
 import type { ListedRecord } from '../metering/ledger.ts';
 import { wholeAmount } from '../shared/money.ts';

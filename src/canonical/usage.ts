@@ -52,7 +52,7 @@ export interface Usage {
     readonly accepted_prediction_tokens?: number;
     readonly rejected_prediction_tokens?: number;
   };
-  /** US dollars. Only if the request asked for it. */
+  /** US dollars. Only if the request has `usage.include`. */
   readonly cost?: number;
 }
 

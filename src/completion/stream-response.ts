@@ -20,7 +20,7 @@ const STREAM_TYPE = 'text/event-stream; charset=utf-8';
 export async function respondWithStream(response: ResponseContext): Promise<Response> {
   const { prepared, meter, runner, settle } = response;
   const { context } = prepared;
-  // The stream has a deadline timer of its own.
+  // The stream has its own deadline timer.
   context.deadline.stop();
   const stream = new CanonicalStream({
     writer: prepared.client.streamWriter(writerOptions(prepared)),

@@ -64,7 +64,7 @@ function writeError(
 /** The codes of the error responses that were made here. */
 const errorCodes = new WeakMap<Response, string>();
 
-/** These have log events of their own: internal errors and invalid settings. */
+/** Internal errors and invalid settings have separate log events. */
 const INTERNAL_STATUS = 500;
 
 /** Logs and counts a request that was refused before it was sent to an upstream. Also writes the counts when that is due. */

@@ -1,4 +1,4 @@
-/** The ledger in KV (`LEDGER=kv`): each record is an immutable entry of its own, and queries read the entries' metadata. */
+/** The ledger in KV (`LEDGER=kv`): each record is a separate, immutable entry, and queries read the entries' metadata. */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { isObject, readArray, readCount, readText } from '../shared/json.ts';
 import { REFUSALS_KEPT_DAYS } from '../shared/limits.ts';

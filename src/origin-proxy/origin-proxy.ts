@@ -56,7 +56,7 @@ export class OriginProxy {
   #refusal(request: Request): ApiError | null {
     const { origin } = this.#mount;
     if (request.headers.has(PASSED_HEADER)) {
-      const message = 'ORIGIN leads back to this Worker: its route has no origin of its own behind it';
+      const message = 'ORIGIN leads back to this Worker: no other origin is behind its route';
       return apiError('origin_loop', message);
     }
     if (origin.kind !== 'zone' || matchesAnyGlob(origin.hosts, new URL(request.url).host)) return null;

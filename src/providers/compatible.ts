@@ -114,7 +114,7 @@ export const TOLERANT: RequestRules = {
   streamUsage: 'on_request',
 };
 
-/** The profile of every host without one of its own. */
+/** The profile of every host without its own profile. */
 export const tolerant = compatibleProfile('tolerant', [], TOLERANT);
 
 /** The provider of an entry of `PROVIDERS`. Its id is also its name. */

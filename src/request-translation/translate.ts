@@ -57,7 +57,7 @@ export interface WriteOptions {
   readonly providerId: string;
   readonly promptCache: PromptCache;
   readonly unsupported: Unsupported;
-  /** The client gets no reasoning, so the provider is asked to omit its text if it can. Absent: false. */
+  /** The client gets no reasoning, so the request tells the provider to omit its text if possible. Absent: false. */
   readonly hidesReasoning?: boolean;
   /**
    * The client used another protocol than Chat Completions. Its effort is then a preference: such clients send one to every model.
@@ -207,7 +207,7 @@ function withStreamUsage(body: JsonObject, { streamUsage }: RequestRules): JsonO
   return { ...body, stream_options: { ...objectOf(body.stream_options), include_usage: true } };
 }
 
-/** Whether the client asks for the cost of the response, with OpenRouter's `usage: {"include": true}`. */
+/** Whether the client requests the cost of the response, with OpenRouter's `usage: {"include": true}`. */
 export function requestsCost({ usage }: JsonObject): boolean {
   return isUsageInclude(usage) && usage.include;
 }

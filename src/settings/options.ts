@@ -93,7 +93,7 @@ export interface SettingOptions extends ProviderOptions {
   readonly vendorEvents?: string | readonly string[] | undefined;
   /** Whether clients receive reasoning: `pass` (the default) or `strip`. It is metered in both cases. */
   readonly reasoning?: 'pass' | 'strip' | undefined;
-  /** Usage in streams whose client did not ask for it: on the `finish` chunk (the default), not at all (`on_request`), or `always` in a separate chunk. */
+  /** Usage in streams whose client did not request it: on the `finish` chunk (the default), omitted (`on_request`), or `always` in a separate chunk. */
   readonly usageChunk?: 'finish' | 'on_request' | 'always' | undefined;
   /** Fields that a provider does not support: `auto` (the default) drops those that do not change the output, `drop` drops all, `refuse` refuses the request. */
   readonly unsupported?: 'auto' | 'drop' | 'refuse' | undefined;

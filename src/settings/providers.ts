@@ -180,7 +180,7 @@ function readEntry(reader: EntryReader, id: string, entry: unknown): ConfiguredP
   };
 }
 
-/** The provider with this host, whose prices apply. An entry that is only `like` a provider has prices of its own. */
+/** The provider with this host, whose prices apply. An entry that is only `like` a provider has its own prices. */
 function hostIds(baseUrl: string): string[] {
   const { id, hosts } = profileOfHost(new URL(baseUrl).hostname);
   return hosts.length === 0 ? [] : [id];

@@ -128,7 +128,7 @@ export class FrameBuffer {
     return fits;
   }
 
-  /** Writes a text that was encoded first, so that the buffer grows by no more than its bytes. */
+  /** Writes a text that was encoded first, so that the buffer grows only by its bytes. */
   #writeLarge(bytes: Uint8Array, maxBytes: number): boolean {
     if (bytes.length > maxBytes) return false;
     if (this.isEmpty) {

@@ -119,7 +119,7 @@ export class Normalizer {
     return { ...chunk, usage };
   }
 
-  /** The meter's usage, with the cost if the request asked for it. */
+  /** The meter's usage, with the cost if the request has `usage.include`. */
   #countUsage(): CountedUsage {
     const counted = this.#context.meter.countUsage();
     const cost = this.#context.cost?.() ?? null;

@@ -51,7 +51,7 @@ export function announcedLength(headers: Pick<Headers, 'get' | 'has'>): number |
 export function readBodyText(source: TextSource, leaseMemory: LeaseMemory): Promise<TextRead> {
   const { message, maxBytes, watch } = source;
   const length = announcedLength(message.headers);
-  // Nearly all bodies: the runtime reads them in one step, and no more than their `content-length`.
+  // Nearly all bodies: the runtime reads them in one step, and at most `content-length` bytes.
   if (length !== null && length <= SMALL_BYTES && length <= maxBytes) return readSmall(source, length);
   const late = watch && new Promise<'late'>((resolve) => watch(() => resolve('late')));
   return readLarge({ body: message.body, length, maxBytes, late }, leaseMemory);

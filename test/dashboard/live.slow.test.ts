@@ -178,7 +178,7 @@ describe.runIf(hasChromium)('the live view', () => {
       await page.keyboard.type(id);
       await act();
       await streamView(page, id).getByText('Finished (stop)').waitFor({ timeout: 10_000 });
-      expect(await page.locator('.lane').count()).toBe(1);
+      expect(await page.locator('.stream-view').count()).toBe(1);
       expect(await model.inputValue()).toBe(id);
     }
     expect(complaints).toEqual([]);

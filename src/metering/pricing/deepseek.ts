@@ -66,7 +66,7 @@ const WEEKENDS_SINCE = '2026-08-22T16:00:00Z';
 /** V4.1 Flash with its price and names: anomalyco/models.dev#6904. */
 const FLASH_SINCE = '2026-09-10T04:00:00Z';
 /**
- * No peak on holidays: the page did not say so on 2026-09-18, and said so on 2026-09-21 (wingsky-1/dsh-plugin-hub#945). The first
+ * No peak on holidays: the page had no such statement on 2026-09-18, and has it since 2026-09-21 (wingsky-1/dsh-plugin-hub#945). The first
  * holiday after both days was 2026-09-25.
  */
 const HOLIDAYS_SINCE = '2026-09-20T16:00:00Z';

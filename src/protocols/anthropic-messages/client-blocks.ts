@@ -115,7 +115,7 @@ export class MessageBlocks implements BlockWriter<Piece> {
     this.#sequencer.add({ kind: 'state', call: null, text: '', extraChars, state });
   }
 
-  /** Where the details have all of the reasoning's text, each signature closes the block of its own text. */
+  /** If the details contain all text of the reasoning, each signature closes the block of its text. */
   #addDetails(details: readonly JsonObject[], reasoning: string): void {
     const haveText = details.some(hasReasoningState) && details.map(textOf).join('') === reasoning;
     if (!haveText) this.#addText('reasoning', reasoning);

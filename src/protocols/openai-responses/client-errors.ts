@@ -4,7 +4,7 @@ import type { StreamFailure } from '../../stream/types.ts';
 import type { ErrorResponse } from '../shared/client-protocol.ts';
 
 /**
- * Codex 0.169 retries a 503 with any other code 25 times (tried 2026-11-22). Providers send codes of their own with a 503: DeepSeek
+ * Codex 0.169 retries a 503 with any other code 25 times (tried 2026-11-22). Providers send their own codes with a 503: DeepSeek
  * `invalid_request_error`, Mistral `5030`.
  */
 const OVERLOADED = 'server_is_overloaded';

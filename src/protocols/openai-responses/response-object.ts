@@ -321,7 +321,7 @@ class OutputItems implements BlockWriter<Piece> {
     this.#open = null;
   }
 
-  /** States that belong to no text, or to a call, become a reasoning item of their own. */
+  /** A state that belongs to a call or to no text becomes a separate reasoning item. */
   #flushStates(): void {
     if (this.#states.length === 0) return;
     const item = this.#openReasoning();

@@ -34,7 +34,7 @@ const MAX_METADATA = { pairs: 16, keyChars: 64, valueChars: 512 } as const;
  * The request's fields as each response object repeats them, with every key that Open Responses requires and OpenAI's defaults. A
  * stream sends them three times and they stay in memory until its end. If they exceed {@link MAX_ECHO_CHARS}, instructions and tools
  * are omitted, and then the other fields without a bound.
- * @param tools the tools that the client can be asked to call, in the form of a response object
+ * @param tools the tools that the model can call, in the form of a response object
  * @returns JSON members without braces
  */
 export function writeEcho(body: JsonObject, tools: readonly JsonObject[]): string {

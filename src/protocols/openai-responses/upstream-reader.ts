@@ -121,7 +121,7 @@ class ResponsesReader implements ProtocolReader {
     return reported ?? (this.#searches === 0 ? undefined : this.#searches);
   }
 
-  /** Reads a response object without its items, which have events of their own. */
+  /** Reads a response object without its items, which have separate events. */
   #state(response: JsonObject): ChunkPart {
     const { id, model, service_tier, usage, error, status } = response;
     const report = isObject(usage) ? { ...readUsage(usage), searches: this.#searchesIn(response) } : null;

@@ -72,7 +72,7 @@ export interface Passthrough {
    * unknown, so a key with limits reserves the model's whole context for it.
    */
   readonly promptFields: RegExp;
-  /** Whether the body lets the provider compact its context. That is billed as a request of its own. */
+  /** Whether the body lets the provider compact its context. That is billed as a separate request. */
   compactsContext(body: JsonObject): boolean;
   /** The field that runs a request in the background. Its usage never reaches the gateway, so keys with limits can't use it. */
   readonly backgroundField?: string;

@@ -55,7 +55,7 @@ export function endingOf(record: UsageRecord): Ending {
   if (status === 'cancelled')
     return {
       title: `Cancelled ${after}`,
-      words: 'The client disconnected; the upstream was told to stop.',
+      words: 'The client disconnected, and the upstream request was cancelled.',
       code: null,
     };
   const failed = first_token_ms === null ? 'Failed' : 'Cut';

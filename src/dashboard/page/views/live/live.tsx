@@ -112,7 +112,7 @@ export function Live({ params }: { params: Params }) {
           <button type="button" disabled={!isRunning} onClick={stop}>
             Stop
           </button>
-          {session.isAdmin && <span class="hint">Asks with a key of its own, which expires in an hour.</span>}
+          {session.isAdmin && <span class="hint">Uses a temporary key, which expires in an hour.</span>}
         </p>
         {failure !== null && (
           <p class="problem" role="alert">
@@ -129,7 +129,7 @@ export function Live({ params }: { params: Params }) {
           </p>
         </div>
       ) : (
-        <div class="lanes">
+        <div class="streams">
           {runs.map((run, i) => (
             <StreamView key={i} run={run} spanMs={spanMs} />
           ))}

@@ -28,7 +28,7 @@ export function StreamView({ run, spanMs }: StreamViewProps) {
   const cache = [cached && `${count(cached)} cached`, written && `${count(written)} written to the cache`];
   const reasoning = usage?.completion_tokens_details?.reasoning_tokens;
   return (
-    <section class="lane" aria-label={run.model} aria-busy={run.isRunning}>
+    <section class="stream-view" aria-label={run.model} aria-busy={run.isRunning}>
       <header>
         <h2>
           <bdi>{run.model}</bdi>

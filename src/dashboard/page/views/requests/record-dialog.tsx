@@ -118,7 +118,7 @@ function Record({ record, names }: { record: UsageRecord; names: KeyNames }) {
                 </bdi>
                 <span class="num">{milliseconds(attempt.ms)}</span>
                 <span class={attempt.error_code === null ? '' : 'failed'}>
-                  {attempt.ms === null ? 'not asked' : (attempt.status ?? 'no answer')}{' '}
+                  {attempt.ms === null ? 'not called' : (attempt.status ?? 'no answer')}{' '}
                   <bdi>{attempt.error_code}</bdi>
                 </span>
               </li>

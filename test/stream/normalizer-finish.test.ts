@@ -8,11 +8,11 @@ describe('Normalizer.read, the finish', () => {
     choicesOf(...parts).map((choices) => choices?.map((one) => one.finish_reason) ?? null);
 
   test('C8 a finish: once, and what follows it is dropped and not metered', () => {
-    const { normaliser, accumulator } = bench();
-    normaliser.read(part([choice({ content: 'a', finishWord: 'length' })]));
+    const { normalizer, accumulator } = bench();
+    normalizer.read(part([choice({ content: 'a', finishWord: 'length' })]));
     const counted = accumulator.countUsage().usage.completion_tokens;
-    expect(normaliser.read(part([choice({ content: 'b' })]))).toBeNull();
-    expect(normaliser.read(part([choice({ finishWord: 'stop' })]))).toBeNull();
+    expect(normalizer.read(part([choice({ content: 'b' })]))).toBeNull();
+    expect(normalizer.read(part([choice({ finishWord: 'stop' })]))).toBeNull();
     expect(accumulator.finishWord).toBe('length');
     expect(accumulator.countUsage().usage.completion_tokens).toBe(counted);
   });
@@ -20,17 +20,17 @@ describe('Normalizer.read, the finish', () => {
   test.each(['length', 'tool_calls'] as const)(
     'C8 a word that means %s here: so it is told, and the record keeps the word',
     (finishMeaning) => {
-      const { normaliser, accumulator } = bench();
-      const chunk = normaliser.read(part([choice({ content: 'a', finishWord: 'OTHER', finishMeaning })]));
+      const { normalizer, accumulator } = bench();
+      const chunk = normalizer.read(part([choice({ content: 'a', finishWord: 'OTHER', finishMeaning })]));
       expect(chunk?.choices[0]?.finish_reason).toBe(finishMeaning);
       expect([accumulator.finishWord, accumulator.finishMeaning]).toEqual(['OTHER', finishMeaning]);
     },
   );
 
   test('C8 a word that means a failure at this provider: no finish', () => {
-    const { normaliser } = bench();
-    normaliser.read(part([choice({ finishWord: 'OTHER', finishMeaning: 'failed' })]));
-    expect([normaliser.isFinished, normaliser.fault?.code]).toEqual([false, 'OTHER']);
+    const { normalizer } = bench();
+    normalizer.read(part([choice({ finishWord: 'OTHER', finishMeaning: 'failed' })]));
+    expect([normalizer.isFinished, normalizer.fault?.code]).toEqual([false, 'OTHER']);
   });
 
   test('C8 a finish before anything else: its delta has the role', () => {
@@ -44,9 +44,9 @@ describe('Normalizer.read, the finish', () => {
       [null],
       ['tool_calls'],
     ]);
-    const { normaliser } = bench();
-    normaliser.read(part([choice({ toolCalls: [call({ name: 'f' })] })]));
-    const other = normaliser.read(part([choice({ index: 1, finishWord: 'stop' })]));
+    const { normalizer } = bench();
+    normalizer.read(part([choice({ toolCalls: [call({ name: 'f' })] })]));
+    const other = normalizer.read(part([choice({ index: 1, finishWord: 'stop' })]));
     expect(other?.choices[0]?.finish_reason).toBe('stop');
   });
 
@@ -67,37 +67,37 @@ describe('Normalizer.read, the finish', () => {
   ])(
     'C8 E2 the reason %s: a fault and no finish, and the content beside it is sent',
     (word, code, message) => {
-      const { normaliser } = bench();
-      const chunk = normaliser.read(part([choice({ content: 'a', finishWord: word })]));
+      const { normalizer } = bench();
+      const chunk = normalizer.read(part([choice({ content: 'a', finishWord: word })]));
       expect(chunk?.choices).toMatchObject([{ delta: { content: 'a' }, finish_reason: null }]);
-      expect(normaliser.fault).toMatchObject({ type: 'server_error', code, message, param: null });
-      expect(normaliser.isFinished).toBe(false);
+      expect(normalizer.fault).toMatchObject({ type: 'server_error', code, message, param: null });
+      expect(normalizer.isFinished).toBe(false);
     },
   );
 
   test('F2 isFinished and isEmpty: every choice that appeared has its finish, and there was one', () => {
-    const { normaliser } = bench();
-    expect([normaliser.isEmpty, normaliser.isFinished]).toEqual([true, false]);
-    normaliser.read(part([choice({ finishWord: 'stop' }), choice({ index: 1, content: 'a' })]));
-    expect([normaliser.isEmpty, normaliser.isFinished]).toEqual([false, false]);
-    normaliser.read(part([choice({ index: 1, finishWord: 'stop' })]));
-    expect(normaliser.isFinished).toBe(true);
+    const { normalizer } = bench();
+    expect([normalizer.isEmpty, normalizer.isFinished]).toEqual([true, false]);
+    normalizer.read(part([choice({ finishWord: 'stop' }), choice({ index: 1, content: 'a' })]));
+    expect([normalizer.isEmpty, normalizer.isFinished]).toEqual([false, false]);
+    normalizer.read(part([choice({ index: 1, finishWord: 'stop' })]));
+    expect(normalizer.isFinished).toBe(true);
   });
 
   test('C8 finishOpenChoices: one chunk for all open choices, in the order of their indexes, then null', () => {
-    const { normaliser } = bench();
-    normaliser.read(part([choice({ index: 2, content: 'a' })]));
-    normaliser.read(part([choice({ index: 1, finishWord: 'length' })]));
-    normaliser.read(
+    const { normalizer } = bench();
+    normalizer.read(part([choice({ index: 2, content: 'a' })]));
+    normalizer.read(part([choice({ index: 1, finishWord: 'length' })]));
+    normalizer.read(
       part([choice({ index: 0, toolCalls: [call({ name: 'f' })] })], { systemFingerprint: 'f' }),
     );
-    expect(normaliser.finishOpenChoices()).toMatchObject({
+    expect(normalizer.finishOpenChoices()).toMatchObject({
       system_fingerprint: 'f',
       choices: [
         { index: 0, delta: {}, finish_reason: 'tool_calls' },
         { index: 2, delta: {}, finish_reason: 'stop' },
       ],
     });
-    expect(normaliser.finishOpenChoices()).toBeNull();
+    expect(normalizer.finishOpenChoices()).toBeNull();
   });
 });

@@ -16,26 +16,26 @@ const report = (usage: UsageReport) => part([], { usage });
 
 /** The usage of each part's chunk: `none` if the chunk has none, null if there is no chunk. */
 function usagesOf(context: Partial<ChunkContext>, ...parts: ChunkPart[]) {
-  const { normaliser } = bench(context);
-  const chunks = parts.map((one) => normaliser.read(one));
-  return [...chunks, normaliser.finishOpenChoices(), normaliser.usageChunk()].map((chunk) =>
+  const { normalizer } = bench(context);
+  const chunks = parts.map((one) => normalizer.read(one));
+  return [...chunks, normalizer.finishOpenChoices(), normalizer.usageChunk()].map((chunk) =>
     chunk === null ? null : (chunk.usage ?? 'none'),
   );
 }
 
 describe('Normalizer, usage at the end', () => {
   test('U1 usageChunk: no choices, usage last, and the fields of every other chunk', () => {
-    const { normaliser } = bench();
-    normaliser.read(part([choice({ content: 'a' })], { id: 'i', serviceTier: 't', usage: USAGE }));
-    const chunk = normaliser.usageChunk();
+    const { normalizer } = bench();
+    normalizer.read(part([choice({ content: 'a' })], { id: 'i', serviceTier: 't', usage: USAGE }));
+    const chunk = normalizer.usageChunk();
     expect(Object.keys(chunk ?? {}).at(-1)).toBe('usage');
     expect(chunk).toMatchObject({ id: 'i', service_tier: 't', choices: [], usage: SUMS });
   });
 
   test('U1 C10 usageChunk in the text shape: no service_tier', () => {
-    const { normaliser } = bench({ shape: 'text' });
-    normaliser.read(part([choice({ content: 'a' })], { id: 'i', serviceTier: 't', usage: USAGE }));
-    const written: object = JSON.parse(JSON.stringify(normaliser.usageChunk()));
+    const { normalizer } = bench({ shape: 'text' });
+    normalizer.read(part([choice({ content: 'a' })], { id: 'i', serviceTier: 't', usage: USAGE }));
+    const written: object = JSON.parse(JSON.stringify(normalizer.usageChunk()));
     expect(Object.keys(written)).toEqual(['id', 'object', 'created', 'model', 'choices', 'usage']);
   });
 
@@ -50,9 +50,9 @@ describe('Normalizer, usage at the end', () => {
   });
 
   test('U5 usage after the last finish: still counts', () => {
-    const { normaliser, accumulator } = bench();
-    normaliser.read(stop());
-    expect(normaliser.read(part([choice()], { usage: USAGE }))).toBeNull();
+    const { normalizer, accumulator } = bench();
+    normalizer.read(stop());
+    expect(normalizer.read(part([choice()], { usage: USAGE }))).toBeNull();
     expect(accumulator.countUsage()).toMatchObject({ estimated: false, usage: { total_tokens: 3 } });
   });
 });
@@ -90,9 +90,9 @@ describe('Normalizer, usage on the finish', () => {
   });
 
   test('U2 the keys of that chunk: usage last', () => {
-    expect(Object.keys(bench(finish).normaliser.read(stop(0, USAGE)) ?? {}).at(-1)).toBe('usage');
+    expect(Object.keys(bench(finish).normalizer.read(stop(0, USAGE)) ?? {}).at(-1)).toBe('usage');
     expect(
-      Object.keys(bench({ ...finish, shape: 'text' }).normaliser.read(stop(0, USAGE)) ?? {}).at(-1),
+      Object.keys(bench({ ...finish, shape: 'text' }).normalizer.read(stop(0, USAGE)) ?? {}).at(-1),
     ).toBe('usage');
   });
 
@@ -134,23 +134,23 @@ describe('Normalizer, usage on the finish', () => {
 
   test('U2 a finish word that means failure: no usage on its chunk', () => {
     const failed = part([choice({ content: 'a', finishWord: 'error' })], { usage: USAGE });
-    expect(bench(finish).normaliser.read(failed)).not.toHaveProperty('usage');
+    expect(bench(finish).normalizer.read(failed)).not.toHaveProperty('usage');
   });
 });
 
 test('U2 usage nowhere: on no chunk, but metered', () => {
   expect(usagesOf({ usageAt: 'nowhere' }, text(), stop(0, USAGE))).toEqual(['none', 'none', null, null]);
-  const { normaliser, accumulator } = bench({ usageAt: 'nowhere' });
-  normaliser.read(stop(0, USAGE));
+  const { normalizer, accumulator } = bench({ usageAt: 'nowhere' });
+  normalizer.read(stop(0, USAGE));
   expect(accumulator.countUsage()).toEqual({ estimated: false, usage: SUMS });
 });
 
 test('P1 C1 the last service tier is metered, and is not in the usage', () => {
-  const { normaliser, accumulator } = bench({ usageAt: 'end' });
-  normaliser.read({ ...stop(0, USAGE), serviceTier: 'auto' });
-  normaliser.read({ ...stop(0, USAGE), serviceTier: 'flex' });
+  const { normalizer, accumulator } = bench({ usageAt: 'end' });
+  normalizer.read({ ...stop(0, USAGE), serviceTier: 'auto' });
+  normalizer.read({ ...stop(0, USAGE), serviceTier: 'flex' });
   expect(accumulator.countBilled().usage).toEqual({ ...SUMS, service_tier: 'flex' });
-  expect(normaliser.usageChunk()?.usage).toEqual(SUMS);
+  expect(normalizer.usageChunk()?.usage).toEqual(SUMS);
 });
 
 describe('Normalizer, the cost in the usage', () => {
@@ -168,9 +168,9 @@ describe('Normalizer, the cost in the usage', () => {
 
   test('P5 the cost of the usage at that time', () => {
     const cost = () => accumulator.countUsage().usage.total_tokens;
-    const { normaliser, accumulator } = bench({ cost });
-    normaliser.read(stop(0, USAGE));
-    expect(normaliser.usageChunk()?.usage).toEqual({ ...SUMS, cost: 3 });
+    const { normalizer, accumulator } = bench({ cost });
+    normalizer.read(stop(0, USAGE));
+    expect(normalizer.usageChunk()?.usage).toEqual({ ...SUMS, cost: 3 });
   });
 
   test('P5 0 is a cost, and an unknown cost is absent', () => {

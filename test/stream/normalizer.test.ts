@@ -13,7 +13,7 @@ function deltasOf(...parts: Partial<ChoicePart>[]) {
 
 describe('Normalizer.read, the chunk', () => {
   test('C1 C3 a chat chunk: all keys of chunk and choice, in their order', () => {
-    const chunk = bench().normaliser.read(
+    const chunk = bench().normalizer.read(
       part([choice({ content: 'a' })], { id: 'i', created: 5, model: 'm' }),
     );
     expect(JSON.stringify(chunk)).toBe(
@@ -24,7 +24,7 @@ describe('Normalizer.read, the chunk', () => {
 
   test('C1 a chat chunk with both labels: between model and choices, in their order', () => {
     const labels = { systemFingerprint: 'f', serviceTier: 't' };
-    const chunk = bench().normaliser.read(part([choice({ content: 'a' })], labels));
+    const chunk = bench().normalizer.read(part([choice({ content: 'a' })], labels));
     expect(Object.keys(chunk ?? {})).toEqual([
       'id',
       'object',
@@ -37,9 +37,9 @@ describe('Normalizer.read, the chunk', () => {
   });
 
   test('C10 a text chunk: all its keys, in their order, and no service_tier', () => {
-    const { normaliser } = bench({ shape: 'text' });
+    const { normalizer } = bench({ shape: 'text' });
     const read = (fields: Partial<ChunkPart>) =>
-      JSON.stringify(normaliser.read(part([choice({ content: 'a' })], fields)));
+      JSON.stringify(normalizer.read(part([choice({ content: 'a' })], fields)));
     const head = `{"id":"cmpl-0001","object":"text_completion","created":${NOW_SECONDS},"model":"provider/asked-for",`;
     const choices = '"choices":[{"index":0,"text":"a","logprobs":null,"finish_reason":null}]}';
     expect(read({ serviceTier: 't' })).toBe(head + choices);
@@ -47,10 +47,10 @@ describe('Normalizer.read, the chunk', () => {
   });
 
   test('C2 id, created, model: the first given by the first chunk sent, also in parts that send nothing', () => {
-    const { normaliser } = bench();
-    expect(normaliser.read(part([choice()], { id: 'i' }))).toBeNull();
-    expect(normaliser.read(part([], { created: 7, id: 'other' }))).toBeNull();
-    expect(normaliser.read(part([choice({ content: 'a' })], { model: 'm', created: 8 }))).toMatchObject({
+    const { normalizer } = bench();
+    expect(normalizer.read(part([choice()], { id: 'i' }))).toBeNull();
+    expect(normalizer.read(part([], { created: 7, id: 'other' }))).toBeNull();
+    expect(normalizer.read(part([choice({ content: 'a' })], { model: 'm', created: 8 }))).toMatchObject({
       id: 'i',
       created: 7,
       model: 'provider/m',
@@ -58,17 +58,17 @@ describe('Normalizer.read, the chunk', () => {
   });
 
   test('C2 id, created, model that come after the first chunk: change nothing', () => {
-    const { normaliser } = bench();
+    const { normalizer } = bench();
     const made = { id: 'chatcmpl-0001', created: NOW_SECONDS, model: 'provider/asked-for' };
-    expect(normaliser.read(part([choice({ content: 'a' })]))).toMatchObject(made);
+    expect(normalizer.read(part([choice({ content: 'a' })]))).toMatchObject(made);
     const late = { id: 'i', created: 7, model: 'm' };
-    expect(normaliser.read(part([choice({ content: 'b' })], late))).toMatchObject(made);
+    expect(normalizer.read(part([choice({ content: 'b' })], late))).toMatchObject(made);
   });
 
   test('C1 service_tier and system_fingerprint: absent before the first, then the latest received', () => {
-    const { normaliser } = bench();
+    const { normalizer } = bench();
     const read = (fields: Partial<ChunkPart>) => {
-      const chunk = normaliser.read(part([choice({ content: 'a' })], fields)) ?? {};
+      const chunk = normalizer.read(part([choice({ content: 'a' })], fields)) ?? {};
       return Object.fromEntries(Object.entries(chunk).filter(([key]) => key.startsWith('s')));
     };
     expect(read({})).toEqual({});
@@ -81,14 +81,14 @@ describe('Normalizer.read, the chunk', () => {
   });
 
   test('C1 labels in a part that sends nothing: on the next chunk', () => {
-    const { normaliser } = bench();
-    expect(normaliser.read(part([], { serviceTier: 't' }))).toBeNull();
-    expect(normaliser.finishOpenChoices()).toBeNull();
-    expect(normaliser.read(part([choice({ content: 'a' })]))).toMatchObject({ service_tier: 't' });
+    const { normalizer } = bench();
+    expect(normalizer.read(part([], { serviceTier: 't' }))).toBeNull();
+    expect(normalizer.finishOpenChoices()).toBeNull();
+    expect(normalizer.read(part([choice({ content: 'a' })]))).toMatchObject({ service_tier: 't' });
   });
 
   test('C1 the revision: changes with a label and with a finish, and with nothing else', () => {
-    const { normaliser } = bench();
+    const { normalizer } = bench();
     const revisions = [
       part([choice({ content: 'a' })], { serviceTier: 't', systemFingerprint: 'f' }),
       part([choice({ content: 'a' })], { serviceTier: 't', systemFingerprint: 'f', id: 'i', model: 'm' }),
@@ -96,8 +96,8 @@ describe('Normalizer.read, the chunk', () => {
       part([choice({ content: 'a' })], { systemFingerprint: 'g' }),
       part([choice({ finishWord: 'stop' })]),
     ].map((one) => {
-      normaliser.read(one);
-      return normaliser.revision;
+      normalizer.read(one);
+      return normalizer.revision;
     });
     expect(revisions).toEqual([1, 1, 1, 2, 3]);
   });
@@ -150,11 +150,11 @@ describe('Normalizer.read, the delta', () => {
   });
 
   test('A7 REASONING=strip: details without their text, or none', () => {
-    const { normaliser } = bench({ reasoning: 'strip' });
+    const { normalizer } = bench({ reasoning: 'strip' });
     const text = choice({ reasoning: 'a', reasoningDetails: [{ type: 'reasoning.text', text: 'a' }] });
-    expect(normaliser.read(part([text]))).toBeNull();
+    expect(normalizer.read(part([text]))).toBeNull();
     const sealed = choice({ reasoning: 'b', reasoningDetails: [{ text: 'b', data: 'd' }] });
-    expect(normaliser.read(part([sealed]))?.choices).toMatchObject([
+    expect(normalizer.read(part([sealed]))?.choices).toMatchObject([
       { delta: { role: 'assistant', reasoning_details: [{ data: 'd' }] } },
     ]);
   });
@@ -171,9 +171,9 @@ describe('Normalizer.read, the delta', () => {
   });
 
   test('C5 one of two choices is empty: the chunk contains only the other', () => {
-    const { normaliser } = bench();
-    normaliser.read(part([choice({ content: 'a' }), choice({ index: 1, content: 'b' })]));
-    const chunk = normaliser.read(part([choice(), choice({ index: 1, content: 'c' })]));
+    const { normalizer } = bench();
+    normalizer.read(part([choice({ content: 'a' }), choice({ index: 1, content: 'b' })]));
+    const chunk = normalizer.read(part([choice(), choice({ index: 1, content: 'c' })]));
     expect(chunk?.choices).toMatchObject([{ index: 1, delta: { content: 'c' } }]);
   });
 
@@ -185,27 +185,27 @@ describe('Normalizer.read, the delta', () => {
   });
 
   test('C6 reasoning under REASONING=strip: not sent, but metered', () => {
-    const { normaliser, accumulator } = bench({ reasoning: 'strip' });
-    expect(normaliser.read(part([choice({ reasoning: 'thought' })]))).toBeNull();
+    const { normalizer, accumulator } = bench({ reasoning: 'strip' });
+    expect(normalizer.read(part([choice({ reasoning: 'thought' })]))).toBeNull();
     expect(accumulator.countUsage().usage.completion_tokens).toBeGreaterThan(0);
-    expect(normaliser.read(part([choice({ content: 'a', reasoning: 'b' })]))?.choices).toMatchObject([
+    expect(normalizer.read(part([choice({ content: 'a', reasoning: 'b' })]))?.choices).toMatchObject([
       { delta: { role: 'assistant', content: 'a' } },
     ]);
   });
 
   test('C10 reasoning, its details, refusal and tool calls in the text shape: not sent, but metered', () => {
-    const { normaliser, accumulator } = bench({ shape: 'text' });
+    const { normalizer, accumulator } = bench({ shape: 'text' });
     const toolCalls = [call({ name: 'f', arguments: '{}' })];
     const dropped = { reasoning: 'a', refusal: 'b', toolCalls, reasoningDetails: [{ signature: 's' }] };
-    expect(normaliser.read(part([choice({ hasRole: true, content: '', ...dropped })]))).toBeNull();
+    expect(normalizer.read(part([choice({ hasRole: true, content: '', ...dropped })]))).toBeNull();
     expect(accumulator.countUsage().usage.completion_tokens).toBeGreaterThan(0);
   });
 
   test('C10 logprobs of the chat form in the text shape: offsets go on from part to part, in each choice', () => {
-    const { normaliser } = bench({ shape: 'text' });
+    const { normalizer } = bench({ shape: 'text' });
     const offsetOf = (index: number, token: string) => {
       const logprobs = { content: [{ token, logprob: -1, bytes: null, top_logprobs: [] }], refusal: null };
-      const chunk = normaliser.read(part([choice({ index, content: token, logprobs })]));
+      const chunk = normalizer.read(part([choice({ index, content: token, logprobs })]));
       return chunk?.object === 'text_completion' && chunk.choices[0]?.logprobs?.text_offset;
     };
     expect([offsetOf(0, 'abc'), offsetOf(1, 'd'), offsetOf(0, 'ef'), offsetOf(0, 'g')]).toEqual([
@@ -217,8 +217,8 @@ describe('Normalizer.read, the delta', () => {
   });
 
   test('C7 a generated id: nine letters and digits, generated after the stream id of the same chunk', () => {
-    const { normaliser } = bench();
-    expect(normaliser.read(part([choice({ toolCalls: [call({ name: 'f' })] })]))).toMatchObject({
+    const { normalizer } = bench();
+    expect(normalizer.read(part([choice({ toolCalls: [call({ name: 'f' })] })]))).toMatchObject({
       id: 'chatcmpl-0001',
       choices: [{ delta: { tool_calls: [{ id: toolCallId('0002') }] } }],
     });
@@ -227,17 +227,17 @@ describe('Normalizer.read, the delta', () => {
 
 describe('Normalizer, bounds', () => {
   test('B1 the last call that the bound allows, in several fragments: no fault', () => {
-    const { normaliser } = bench();
+    const { normalizer } = bench();
     const calls = Array.from({ length: MAX_TOOL_CALLS }, (_, index) => call({ index, name: 'f' }));
-    normaliser.read(part([choice({ toolCalls: calls })]));
-    normaliser.read(part([choice({ toolCalls: [call({ index: MAX_TOOL_CALLS - 1, arguments: '{}' })] })]));
-    expect(normaliser.fault).toBeNull();
+    normalizer.read(part([choice({ toolCalls: calls })]));
+    normalizer.read(part([choice({ toolCalls: [call({ index: MAX_TOOL_CALLS - 1, arguments: '{}' })] })]));
+    expect(normalizer.fault).toBeNull();
   });
 
   test('B1 one call more than the bound allows: a fault', () => {
-    const { normaliser } = bench();
+    const { normalizer } = bench();
     const calls = Array.from({ length: MAX_TOOL_CALLS + 1 }, (_, index) => call({ index, name: 'f' }));
-    normaliser.read(part([choice({ toolCalls: calls })]));
-    expect(normaliser.fault).toMatchObject({ code: 'upstream_invalid' });
+    normalizer.read(part([choice({ toolCalls: calls })]));
+    expect(normalizer.fault).toMatchObject({ code: 'upstream_invalid' });
   });
 });

@@ -38,14 +38,14 @@ export function call(fields: Partial<ToolCallPart>): ToolCallPart {
 }
 
 export interface Bench {
-  readonly normaliser: Normalizer;
+  readonly normalizer: Normalizer;
   readonly accumulator: UsageAccumulator;
 }
 
 export function bench(context: Partial<ChunkContext> = {}): Bench {
   const accumulator = new UsageAccumulator(() => NOW_SECONDS * 1000, 0);
   let made = 0;
-  const normaliser = new Normalizer({
+  const normalizer = new Normalizer({
     shape: 'chat',
     upstream: { name: 'Provider', secret: 'secret' },
     provider: 'provider',
@@ -58,11 +58,11 @@ export function bench(context: Partial<ChunkContext> = {}): Bench {
     meter: accumulator,
     ...context,
   });
-  return { normaliser, accumulator };
+  return { normalizer, accumulator };
 }
 
 /** The choices of each resulting chunk, or null for a part without a chunk. */
 export function choicesOf(...parts: Partial<ChoicePart>[]) {
-  const { normaliser } = bench();
-  return parts.map((one) => normaliser.read(part([choice(one)]))?.choices ?? null);
+  const { normalizer } = bench();
+  return parts.map((one) => normalizer.read(part([choice(one)]))?.choices ?? null);
 }

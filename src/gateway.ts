@@ -30,6 +30,7 @@ import { NO_KEY, RefusalCounts } from './metering/refusals.ts';
 import { requestId } from './metering/time.ts';
 import { OriginProxy, type OriginProxyPorts } from './origin-proxy/origin-proxy.ts';
 import { clientOfPath, type Route, Router } from './routes.ts';
+import { ApiMemory } from './routing/api-choice.ts';
 import { CircuitBreakers } from './routing/circuit-breaker.ts';
 import type { MountConfig } from './settings/mount-config.ts';
 import type { SettingProblem, Settings } from './settings/settings.ts';
@@ -73,6 +74,7 @@ export function createGateway(settings: Settings, ports: GatewayPorts, hooks: Ho
   });
   const memory = new Memory(clock);
   const circuits = new CircuitBreakers();
+  const apis = new ApiMemory();
   const tracing = requestTracing(ports.tracing);
   const modelLists = new ModelLists(ports);
   const knownKeys = new KnownKeys(store);
@@ -109,6 +111,7 @@ export function createGateway(settings: Settings, ports: GatewayPorts, hooks: Ho
         deadline,
         known: { keyId: NO_KEY, isSentOn: false },
         circuits,
+        apis,
         tracing,
         waitUntil,
         prices,

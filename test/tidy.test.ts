@@ -49,7 +49,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   upstream: ['shared', 'canonical', 'stream', 'auth', 'providers'],
   metering: ['shared', 'canonical'],
   settings: ['shared', 'canonical', 'stream', 'auth', 'request-translation', 'providers', 'metering'],
-  routing: ['shared', 'canonical', 'providers', 'metering', 'settings'],
+  routing: ['shared', 'canonical', 'request-translation', 'providers', 'metering', 'settings'],
   http: ['shared', 'canonical', 'stream', 'protocols', 'upstream', 'routing', 'metering', 'auth', 'settings'],
   completion: [
     'shared',

@@ -4,6 +4,7 @@ import { type ApiError, apiError } from '../canonical/error.ts';
 import { pricedModels } from '../metering/pricing/cost.ts';
 import type { Attempt as RecordedAttempt } from '../metering/record.ts';
 import type { AttemptEnd, AttemptFacts, AttemptMeter, RequestMeter } from '../metering/request-meter.ts';
+import { secondTry } from '../routing/api-choice.ts';
 import { judge, readRetryAfter } from '../routing/failures.ts';
 import type { RetrySchedule, ScheduledTarget } from '../routing/retry-schedule.ts';
 import type { SkippedTarget, Target } from '../routing/targets.ts';
@@ -99,6 +100,7 @@ export class AttemptRunner {
       isFinal: attempt.isOverBudget || attempt.meter.accumulator.isMade,
       retryAfterMs: readRetryAfter(attempt.headers, now),
     };
+    if (!isTimeout && this.#tryAgain(attempt, error, now)) return null;
     const verdict = judge(outcome, target, prepared.callerPays);
     schedule.failed(target, outcome, verdict, now);
     this.#giveUp(attempt, { errorCode: error.code, isRefused: !isTimeout });
@@ -113,6 +115,21 @@ export class AttemptRunner {
     this.#current.cancel();
     this.#wake();
     this.#options.replayable.release();
+  }
+
+  /**
+   * The refusal asks for a change that Weir can make, such as another API: the same target is tried again at once. Its circuit learns
+   * nothing from this.
+   */
+  #tryAgain(attempt: Attempt, error: ApiError, now: number): boolean {
+    const { replayable } = this.#options;
+    const { facts, isUnsent, isOverBudget } = attempt;
+    const change = secondTry(error, facts.api);
+    if (change === null || isUnsent || isOverBudget || !replayable.canTryAgain(facts)) return false;
+    replayable.tryAgain(facts.target, change);
+    this.#giveUp(attempt, { errorCode: error.code, isRefused: true });
+    this.#next = { target: facts.target, at: now };
+    return true;
   }
 
   /** @returns whether there is another target */
@@ -155,7 +172,7 @@ export class AttemptRunner {
         facts,
         upstream,
         meter: current,
-        isReplaceable: schedule.hasMore,
+        isReplaceable: schedule.hasMore || replayable.canTryAgain(facts),
         clock: prepared.context.ports.clock,
         isUnsent: written.kind === 'error',
         isOverBudget,
@@ -320,13 +337,23 @@ function withNearestModel(
 const FILTERED = 'content_filter';
 
 function unsentFacts(target: Target): TargetFacts {
-  return { target, dropped: [], changed: [], choices: 1, showsAll: false, passthrough: null };
+  const { endpoint } = target;
+  const facts = { dropped: [], changed: [], choices: 1, showsAll: false, passthrough: null };
+  return { ...facts, target, endpoint, api: 'chat' };
 }
 
 /** The facts for the usage record. */
-export function attemptFacts({ target, dropped, changed, choices, showsAll }: TargetFacts): AttemptFacts {
+export function attemptFacts({
+  target,
+  dropped,
+  changed,
+  choices,
+  showsAll,
+  api,
+}: TargetFacts): AttemptFacts {
   const { provider, model, priceIds } = target;
-  return { provider: provider.id, model, priceIds, dropped, changed, choices, showsAll };
+  const facts = { provider: provider.id, model, priceIds, dropped, changed, choices, showsAll };
+  return api === 'responses' ? { ...facts, api } : facts;
 }
 
 /** A skipped target in the list of attempts. */

@@ -149,6 +149,8 @@ async function prepare(
     promptCache: settings.promptCache,
     hidesReasoning: policies.reasoning === 'strip',
     maxBytes: maxWrittenBytes(request.clientBodyBytes, settings.maxRequestBytes),
+    apis: context.apis,
+    now: ports.clock.now,
   });
   const written = await replayable.writeFor(firstTarget);
   if (written.kind === 'error') return refuse({ error: written.error, headers: {} });

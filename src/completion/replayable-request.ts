@@ -1,7 +1,7 @@
 /** Keeps the client's request until no further target can be tried, and writes it as each target's provider expects it. */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { Passthrough } from '../protocols/shared/client-protocol.ts';
-import type { PassthroughEndpoint, Provider, Route } from '../providers/provider.ts';
+import type { ChatApi, Endpoint, PassthroughEndpoint, Provider, Route } from '../providers/provider.ts';
 import { MAX_REPORTED_NAMES, ReportedFields } from '../request-translation/dropped-fields.ts';
 import {
   limitName,
@@ -19,9 +19,10 @@ import {
   withoutNulls,
   writeRequest,
 } from '../request-translation/translate.ts';
+import { type ApiMemory, chooseApi, type SecondTry } from '../routing/api-choice.ts';
 import { passthroughUrl, type Target, targetUrl } from '../routing/targets.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
-import { type JsonObject, omit, readArray, readCount, writeJson } from '../shared/json.ts';
+import { isObject, type JsonObject, omit, readArray, readCount, writeJson } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { type Lease, SMALL_BYTES } from '../stream/memory.ts';
 
@@ -39,6 +40,9 @@ export interface TargetFacts {
   readonly showsAll: boolean;
   /** The endpoint that speaks the client's protocol; null: the request is translated. */
   readonly passthrough: PassthroughEndpoint | null;
+  /** The endpoint of a translated request, and its API. */
+  readonly endpoint: Endpoint;
+  readonly api: ChatApi;
 }
 
 /** The request to one target. */
@@ -79,16 +83,24 @@ export interface ReplayableRequestOptions {
   readonly hidesReasoning: boolean;
   /** The bound on what is sent to a target. */
   readonly maxBytes: number;
+  readonly apis: ApiMemory;
+  /** The current time in ms since the epoch. */
+  readonly now: () => number;
 }
 
 /** Fields that the gateway itself reads. Upstreams refuse them, or would route by them again. */
 const ROUTING_FIELDS = ['models', 'route'];
+
+/** How often a request is changed after a refusal that names the change, and sent to the same target again. */
+const MAX_SECOND_TRIES = 2;
 
 export class ReplayableRequest {
   /** Null once released. */
   #held: ReplayableRequestOptions | null;
   /** The output limit of the caller's key. */
   #outputTokens: number | null = null;
+  /** What refusals asked for, by target. */
+  readonly #secondTries = new Map<Target, readonly SecondTry[]>();
 
   constructor(options: ReplayableRequestOptions) {
     this.#held = options;
@@ -104,7 +116,7 @@ export class ReplayableRequest {
     const held = this.#held;
     if (held === null) return failure(apiError('internal_error', 'The request was released'));
     const { lease, route, unsupported, promptCache, hidesReasoning, translationError } = held;
-    const { provider, model, endpoint, aliasTarget } = target;
+    const { provider, model, aliasTarget } = target;
     const name = route === 'agents' ? { agent_id: model } : { model };
     const targetBody: JsonObject = {
       ...omit(held.canonicalBody, ...ROUTING_FIELDS),
@@ -115,14 +127,19 @@ export class ReplayableRequest {
     const { body: limitedBody, isLimited } = this.#limit(targetBody);
     const passthrough = passthroughTo(target, held);
     if (passthrough === null && translationError !== null) return failure(translationError);
+    const { api, endpoint } =
+      passthrough === null ? this.#endpointFor(target, limitedBody, held) : chatEndpoint(target);
     const form = passthrough === null ? endpoint.request : passthroughForm(passthrough, isLimited);
-    const rewritten = writeRequest(form, limitedBody, {
+    const secondTries = this.#secondTries.get(target) ?? [];
+    const isWithoutReasoning = secondTries.some(({ kind }) => kind === 'without_reasoning');
+    const sentBody = isWithoutReasoning ? withoutReasoningDetails(limitedBody) : limitedBody;
+    const rewritten = writeRequest(form, sentBody, {
       model,
       provider: provider.name,
       providerId: provider.id,
       unsupported,
       promptCache,
-      hidesReasoning,
+      hidesReasoning: hidesReasoning || held.apis.refusesSummary(provider.id, model, held.now()),
       // Chat Completions is the canonical form and has no passthrough.
       isFromOtherProtocol: held.passthrough !== null,
     });
@@ -138,15 +155,23 @@ export class ReplayableRequest {
     const facts = {
       target,
       dropped: isTranslated ? joinNames(held.dropped, dropped) : dropped,
-      changed: isLimited ? [...changed, limitName(form)] : changed,
+      changed: [
+        ...changed,
+        ...(isLimited ? [limitName(form)] : []),
+        ...(isWithoutReasoning && !changed.includes('reasoning') ? ['reasoning'] : []),
+      ],
       choices: prompts * (readCount(targetBody.n) ?? 1),
       ...(toolNames === undefined ? {} : { toolNames }),
       showsAll: isTranslated && showsAll(provider, model, body),
       passthrough: passthrough?.endpoint ?? null,
+      endpoint,
+      api,
     };
     return ok({
       facts,
-      url: isTranslated ? targetUrl(target, targetBody) : passthroughUrl(target, passthrough.endpoint),
+      url: isTranslated
+        ? targetUrl(target, endpoint, targetBody)
+        : passthroughUrl(target, passthrough.endpoint),
       body,
       json: written.value,
       form,
@@ -164,6 +189,34 @@ export class ReplayableRequest {
     // The request may have been released meanwhile.
     if (this.#held === null) lease?.endWork();
     return this.writeFor(target);
+  }
+
+  /** Whether a refusal of this request can change it, so that the same target is tried again. */
+  canTryAgain({ target, passthrough }: TargetFacts): boolean {
+    const { responses } = target.provider;
+    const tries = this.#secondTries.get(target) ?? [];
+    const isChat = this.#held?.route === 'chat' && passthrough === null;
+    return isChat && responses !== undefined && tries.length < MAX_SECOND_TRIES;
+  }
+
+  /** Changes the request to this target as a refusal asks. Later requests of this isolate profit from it. */
+  tryAgain(target: Target, change: SecondTry): void {
+    const held = this.#held;
+    if (held === null) return;
+    this.#secondTries.set(target, [...(this.#secondTries.get(target) ?? []), change]);
+    held.apis.note(target.provider.id, target.model, change, held.now());
+  }
+
+  /** The API of the alias target, else of what a refusal taught, else of the provider's table. */
+  #endpointFor(
+    target: Target,
+    body: JsonObject,
+    { route, apis, now }: ReplayableRequestOptions,
+  ): Pick<TargetFacts, 'api' | 'endpoint'> {
+    const { provider, model, aliasTarget } = target;
+    if (route !== 'chat' || provider.responses === undefined) return chatEndpoint(target);
+    const api = chooseApi({ provider, model, body, forced: aliasTarget.api }, apis, now());
+    return api === 'responses' ? { api, endpoint: provider.responses.endpoint } : chatEndpoint(target);
   }
 
   /** Lets other requests work. The request stays in memory. */
@@ -196,6 +249,17 @@ export class ReplayableRequest {
     const limited = withWrittenLimit(form, body, this.#outputTokens);
     return { body: limited.body, dropped: [...dropped, ...limited.dropped] };
   }
+}
+
+function chatEndpoint({ endpoint }: Target): Pick<TargetFacts, 'api' | 'endpoint'> {
+  return { api: 'chat', endpoint };
+}
+
+function withoutReasoningDetails(body: JsonObject): JsonObject {
+  const messages = readArray(body.messages).map((message) =>
+    isObject(message) ? omit(message, 'reasoning_details') : message,
+  );
+  return { ...body, messages };
 }
 
 interface OpenPassthrough {

@@ -22,8 +22,8 @@ export interface ResponseContext {
 /** How an attempt's response is read. */
 export function eventReaderOptions(prepared: PreparedCompletion, attempt: Attempt): EventReaderOptions {
   const { context, route, policies } = prepared;
-  const { target, choices, passthrough, toolNames } = attempt.facts;
-  const { provider, endpoint, model } = target;
+  const { target, choices, passthrough, toolNames, endpoint } = attempt.facts;
+  const { provider, model } = target;
   const { clock, random } = context.ports;
   return {
     protocol: passthrough?.protocol ?? endpoint.protocol,
@@ -98,7 +98,7 @@ export function responseHeaders(
 ): Record<string, string> {
   const { admission, alias } = prepared;
   const { facts, headers: upstreamHeaders } = runner.current;
-  const { target, dropped, changed } = facts;
+  const { target, dropped, changed, api } = facts;
   const passed = (facts.passthrough && prepared.client.passthrough?.responseHeaders) ?? [];
   const headers = isDecided ? pickResponseHeaders(upstreamHeaders, passed) : {};
   // The limits of the caller's key replace those that the deployment has at the provider.
@@ -107,6 +107,7 @@ export function responseHeaders(
   if (!isDecided) return headers;
   headers['x-weir-provider'] = target.provider.id;
   headers['x-weir-model'] = headerValue(target.model);
+  if (api === 'responses') headers['x-weir-api'] = api;
   setNames(headers, 'x-weir-dropped', dropped);
   setNames(headers, 'x-weir-changed', changed);
   const { attempts } = meter;

@@ -12,6 +12,7 @@ import type { PriceBook } from '../metering/pricing/price-book.ts';
 import type { RecordQueue } from '../metering/queue.ts';
 import type { RecordWriter } from '../metering/record-writer.ts';
 import type { ClientProtocol } from '../protocols/shared/client-protocol.ts';
+import type { ApiMemory } from '../routing/api-choice.ts';
 import type { CircuitBreakers } from '../routing/circuit-breaker.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { JsonObject } from '../shared/json.ts';
@@ -31,6 +32,8 @@ export interface RequestContext {
   readonly keyObjects: KeyObjects;
   readonly knownCallers: KnownCallers;
   readonly circuits: CircuitBreakers;
+  /** What refusals taught about the API of a model. */
+  readonly apis: ApiMemory;
   readonly leaseMemory: LeaseMemory;
   readonly prices: PriceBook;
   /** The caller that the host Worker identified; null: `AUTH` decides. */

@@ -108,6 +108,7 @@ const EXPOSED_HEADERS = [
   'x-weir-provider',
   'x-weir-model',
   'x-weir-alias',
+  'x-weir-api',
   'x-weir-attempts',
   'x-weir-dropped',
   'x-weir-changed',

@@ -18,6 +18,8 @@ export interface Attempt {
   readonly error_code: string | null;
   /** Duration; null if the target was skipped. */
   readonly ms: number | null;
+  /** A chat request was sent through Responses; absent: it was not. */
+  readonly api?: 'responses';
   /**
    * The upstream address and the reason of a failure that a setting may have caused. Only the admin sees it, because the address
    * may be internal.

@@ -176,6 +176,8 @@ export interface AttemptFacts {
   readonly choices: number;
   /** A complete output shows every token that is billed: there is no hidden reasoning or prediction. */
   readonly showsAll: boolean;
+  /** A chat request was sent through Responses. */
+  readonly api?: 'responses';
 }
 
 /** How an attempt ended. */
@@ -248,11 +250,19 @@ export class AttemptMeter {
 
   /** The attempt as the record has it: at its end, or now if it is running. */
   get attempt(): Attempt {
-    const { provider, model } = this.facts;
+    const { provider, model, api } = this.facts;
     const { errorCode = null, at = this.#now() } = this.#end ?? {};
     const { status, cause } = this;
     const ms = at - this.#startedAt;
-    return { provider, model, status, error_code: errorCode, ms, ...(cause !== null && { cause }) };
+    return {
+      provider,
+      model,
+      status,
+      error_code: errorCode,
+      ms,
+      ...(api !== undefined && { api }),
+      ...(cause !== null && { cause }),
+    };
   }
 
   /** The usage to record and to price. */

@@ -1,5 +1,6 @@
 /** Profiles of APIs that are compatible with OpenAI's, the tolerant one for unknown hosts, and the changes that `PROVIDERS` makes to one. */
 import { openaiChat, openaiCompletions } from '../protocols/openai-chat/upstream-reader.ts';
+import { responsesForm } from '../protocols/openai-responses/request-writer.ts';
 import { openaiResponses } from '../protocols/openai-responses/upstream-reader.ts';
 import {
   COMPETING_LIMITS,
@@ -8,11 +9,12 @@ import {
   FUNCTION_TOOLS,
   type MessageRules,
   OPENAI_TOOL_NAMES,
+  REFUSED,
   type ReasoningForm,
   type RequestRules,
   type SystemRule,
 } from '../request-translation/rules.ts';
-import type { Endpoint, Profile, Provider, Route } from './provider.ts';
+import type { Endpoint, Profile, Provider, ResponsesApi, Route } from './provider.ts';
 
 /**
  * The profile of an API with Chat Completions and legacy completions at OpenAI's paths.
@@ -53,10 +55,36 @@ const LEGACY_COMPLETIONS: RequestRules = {
   streamUsage: 'on_request',
 };
 
+/** Fields of Chat Completions that OpenAI's Responses do not have. */
+const CHAT_ONLY_FIELDS = [
+  ...['n', 'stop', 'seed', 'logit_bias', 'presence_penalty', 'frequency_penalty'],
+  ...['prediction', 'audio', 'modalities'],
+];
+
 /** The passthrough of a provider with the Responses API. */
 export const RESPONSES_PASSTHROUGH = {
   responses: { path: '/responses', protocol: openaiResponses },
 } as const satisfies Profile['passthrough'];
+
+/** Responses of a server without a table of its own, for entries of `PROVIDERS` with `"api": "responses"`. */
+export const RESPONSES_API: ResponsesApi = {
+  endpoint: {
+    path: () => '/responses',
+    request: responsesForm({
+      request: {
+        fields: Object.fromEntries(CHAT_ONLY_FIELDS.map((field) => [field, REFUSED])),
+        effort: { takes: ['reasoning_effort'] },
+        messages: { reasoning: [] },
+        streamUsage: 'always',
+      },
+      // Servers without encrypted reasoning may refuse `include`.
+      reasoningModels: [],
+    }),
+    protocol: openaiResponses,
+  },
+  chatOnly: [],
+  families: [],
+};
 
 /**
  * Models whose chat templates refuse a second system message, or turns that do not alternate, at every host: 400 "System message

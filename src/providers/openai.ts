@@ -1,14 +1,19 @@
 /** OpenAI: chat, legacy completions, and Responses as passthrough. https://platform.openai.com/docs/api-reference (read 2026-11-21). `R` are recorded requests. */
 
+import { responsesForm } from '../protocols/openai-responses/request-writer.ts';
+import { openaiResponses } from '../protocols/openai-responses/upstream-reader.ts';
+import { requestedEffort } from '../request-translation/effort.ts';
 import {
   FUNCTION_TOOLS,
   OPENAI_TOOL_NAMES,
+  REFUSED,
   type RequestRules,
   renamed,
 } from '../request-translation/rules.ts';
+import { matchesAnyGlob } from '../shared/glob.ts';
 import { hasItems, type JsonObject } from '../shared/json.ts';
 import { compatibleProfile, RESPONSES_PASSTHROUGH } from './compatible.ts';
-import type { Provider } from './provider.ts';
+import type { Provider, ResponsesApi } from './provider.ts';
 
 /**
  * Efforts that models refuse, and the nearest that they accept: the levels of @earendil-works/pi-ai 1.5.2 (2026-11-10). `none` is refused
@@ -95,9 +100,104 @@ const COMPLETIONS: RequestRules = {
   streamUsage: 'on_request',
 };
 
+/** Models that reason. `…-chat-latest` models do not (pydantic/pydantic-ai#3326, 2025-11). */
+const REASONING_MODELS = ['gpt-5*', 'gpt-6*', 'o1*', 'o3*', 'o4*', 'codex*', '*-deep-research*'];
+
+/** Their default effort is `none`: Microsoft Learn on gpt-5.1, chat-ai#113 on gpt-5.2. For the others it follows from the tools that chat accepts. */
+const WITHOUT_DEFAULT_EFFORT = ['gpt-5.1*', 'gpt-5.2*', 'gpt-5.3*', 'gpt-5.4*', 'gpt-5.5*'];
+
+/**
+ * "When reasoning effort is not none, remove temperature, top_p, and top_logprobs": OpenAI's guide, as yoagent 0.27.4 quotes it
+ * (2026-11-07). 400 "Unsupported parameter: 'temperature' is not supported with this model", "logprobs are not supported with reasoning
+ * models": measured at gpt-5.6-terra, 2026-08-30.
+ */
+function isReasoning(body: JsonObject): boolean {
+  const model = typeof body.model === 'string' ? body.model : '';
+  if (!matchesAnyGlob(REASONING_MODELS, model) || model.includes('-chat-latest')) return false;
+  const effort = requestedEffort(body)?.effort;
+  return effort === undefined ? !matchesAnyGlob(WITHOUT_DEFAULT_EFFORT, model) : effort !== 'none';
+}
+
+const WHILE_REASONING = { kind: 'refused', when: isReasoning } as const;
+
+/** "Unknown parameter: 'n'", "'stop'", "'seed'", code `unknown_parameter`: measured at gpt-5.6-terra, 2026-08-30. */
+const RESPONSES: RequestRules = {
+  fields: {
+    n: REFUSED,
+    stop: REFUSED,
+    seed: REFUSED,
+    logit_bias: REFUSED,
+    presence_penalty: REFUSED,
+    frequency_penalty: REFUSED,
+    prediction: REFUSED,
+    audio: REFUSED,
+    modalities: REFUSED,
+    // "not supported by GPT-6 and later models": @ai-sdk/openai 4.0.118 (2026-11-13).
+    prompt_cache_retention: { kind: 'refused', when: ({ model }) => String(model).startsWith('gpt-6') },
+    temperature: WHILE_REASONING,
+    top_p: WHILE_REASONING,
+    logprobs: WHILE_REASONING,
+    top_logprobs: WHILE_REASONING,
+  },
+  effort: {
+    takes: ['reasoning_effort'],
+    // "Unsupported parameter: 'reasoning.effort' is not supported with this model", gpt-4o: RageAgainstThePixel/OpenAI-DotNet#500, 2025-10-24.
+    models: REASONING_MODELS,
+    values: EFFORTS,
+  },
+  messages: { reasoning: [] },
+  streamUsage: 'always',
+};
+
+/**
+ * Which API serves a chat request, by model family, newest first (read 2026-11-22). `gpt-*` and `o*` at the end are models that are not
+ * released yet: they count as the newest family.
+ */
+const RESPONSES_API: ResponsesApi = {
+  endpoint: {
+    path: () => '/responses',
+    request: responsesForm({
+      request: RESPONSES,
+      reasoningModels: REASONING_MODELS,
+      otherModels: ['*-chat-latest*'],
+      // "Unsupported parameter: 'reasoning.summary' is not supported with the 'gpt-5.3-codex-spark' model", and o1-pro's.
+      withoutSummary: ['gpt-5.3-codex-spark*', 'o1-pro*'],
+    }),
+    protocol: openaiResponses,
+  },
+  chatOnly: [
+    ...['n', 'stop', 'seed', 'logit_bias', 'presence_penalty', 'frequency_penalty'],
+    ...['audio', 'modalities', 'prediction'],
+  ],
+  families: [
+    // No Responses: truefoundry/models#2006, 2026-08-04, from OpenAI's model pages.
+    { models: ['*-search-preview*', '*-search-api*', 'gpt-audio*', '*-audio-preview*'], api: 'chat' },
+    { models: ['o1-mini*', 'o1-preview*', 'gpt-3.5-*', 'gpt-4*', '*-chat-latest*'], api: 'chat' },
+    // "This model is only supported in v1/responses": HeyPuter/puter#1303 (2025-06-12), openai/codex#1306, n8n-io/n8n#18352,
+    // docker/docker-agent#313; `ResponsesModel` of openai 7.57.0 (2026-11-13).
+    {
+      models: [
+        ...['o1-pro*', 'o3-pro*', 'gpt-*-pro*', '*-codex*', 'codex-*', '*-deep-research*'],
+        ...['computer-use-preview*', '*-cyber*', 'gpt-daybreak-*', 'gpt-rosalind-*', 'gpt-*-rosalind*'],
+      ],
+      api: 'responses_only',
+    },
+    // 400 to tools at every effort, `none` included: firebase/genkit#6303 (2026-09-08), LibreChat-AI/agents#506 (2026-09-04). gpt-6.1-sol:
+    // the same words. gpt-6.1-terra: "Tool calls need Responses" (its page). gpt-6.2: its guide.
+    { models: ['gpt-6-astra*', 'gpt-6.1*', 'gpt-6.2*'], api: 'prefer_responses', toolsOnChat: [] },
+    // 400 without an effort and with `low`, 200 with `none`: BerriAI/litellm#34569, 2026-07-24. gpt-6-sol and -luna: onyx-dot-app/onyx#15008.
+    { models: ['gpt-5.6*', 'gpt-6-*'], api: 'prefer_responses', toolsOnChat: ['none'] },
+    // 400 with an effort: openai/openai-openapi#541 (2026-05-18), pipecat-ai/pipecat#4043 (2026-03-16).
+    { models: ['gpt-5.4*', 'gpt-5.5*'], api: 'prefer_responses', toolsOnChat: ['none', 'absent'] },
+    { models: ['gpt-5*', 'o1*', 'o3*', 'o4*'], api: 'prefer_responses' },
+    { models: ['gpt-*', 'o*'], api: 'prefer_responses', toolsOnChat: [] },
+  ],
+};
+
 export const openai: Provider<'OPENAI_API_KEY' | 'OPENAI_BASE_URL'> = {
   ...compatibleProfile('openai', ['api.openai.com'], CHAT, COMPLETIONS),
   name: 'OpenAI',
+  responses: RESPONSES_API,
   passthrough: RESPONSES_PASSTHROUGH,
   apiKeySettings: ['OPENAI_API_KEY'],
   baseUrlSettings: ['OPENAI_BASE_URL'],

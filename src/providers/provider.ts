@@ -46,6 +46,8 @@ export interface Profile {
   /** Base URLs that contain the API's version before their end. Then the version at the start of each path is omitted. */
   readonly versionedBase?: RegExp;
   readonly endpoints: { readonly [R in Route]?: Endpoint };
+  /** Chat requests through Responses. Absent: chat requests go to the chat endpoint. */
+  readonly responses?: ResponsesApi;
   /** The client protocols besides Chat Completions that the API has itself. Their requests and events pass through unchanged. */
   readonly passthrough?: { readonly [P in PassthroughProtocol]?: PassthroughEndpoint };
   /** Differences in responses. Absent: none. */
@@ -100,6 +102,32 @@ export interface PassthroughEndpoint {
   readonly protocol: UpstreamProtocol;
   /** Changes the body so that the provider omits the text of reasoning. Absent: the provider cannot omit it. */
   readonly hideReasoning?: (body: JsonObject, model: string) => JsonObject;
+}
+
+/** The two APIs by which a chat request can reach a model. */
+export type ChatApi = 'chat' | 'responses';
+
+/** How a provider serves chat requests through Responses. */
+export interface ResponsesApi {
+  readonly endpoint: Endpoint;
+  /** The first row whose globs match the model holds. A model that no row matches is called through chat. */
+  readonly families: readonly ApiFamily[];
+  /** Fields that only chat accepts: one of them keeps a request of a `prefer_responses` family on chat. */
+  readonly chatOnly: readonly string[];
+}
+
+/** Which API serves the chat requests of a model family. */
+export interface ApiFamily {
+  readonly models: readonly string[];
+  /**
+   * - `chat`: always chat.
+   * - `responses_only`: always Responses.
+   * - `prefer_responses`: Responses where the request has tools, requests reasoning or carries reasoning back, unless it has a field that
+   *   only chat accepts.
+   */
+  readonly api: 'chat' | 'prefer_responses' | 'responses_only';
+  /** The efforts with which chat accepts function tools; `absent` is a request without one. No key: it accepts them with every effort. */
+  readonly toolsOnChat?: readonly string[];
 }
 
 export interface ModelsEndpoint {

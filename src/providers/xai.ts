@@ -1,5 +1,7 @@
 /** xAI: ignores unknown fields, but refuses some that it knows with 400 "Argument not supported" (probed 2026-09-12: `L` below). */
 
+import { responsesForm } from '../protocols/openai-responses/request-writer.ts';
+import { openaiResponses } from '../protocols/openai-responses/upstream-reader.ts';
 import {
   COMPETING_LIMITS,
   OPENAI_TOOL_NAMES,
@@ -9,7 +11,7 @@ import {
 import type { JsonObject } from '../shared/json.ts';
 import { readAmount } from '../shared/money.ts';
 import { compatibleProfile, RESPONSES_PASSTHROUGH } from './compatible.ts';
-import type { Profile } from './provider.ts';
+import type { Profile, ResponsesApi } from './provider.ts';
 
 const CHAT: RequestRules = {
   fields: {
@@ -45,6 +47,53 @@ const CHAT: RequestRules = {
   streamUsage: 'on_request',
 };
 
+/** Through Responses `seed` and log probabilities are accepted: @ai-sdk/xai 5.0.12 (2026-09-28) sends them. */
+const RESPONSES: RequestRules = {
+  fields: {
+    n: REFUSED,
+    stop: REFUSED,
+    logit_bias: REFUSED,
+    presence_penalty: REFUSED,
+    frequency_penalty: REFUSED,
+    prediction: REFUSED,
+    audio: REFUSED,
+    modalities: REFUSED,
+    metadata: REFUSED,
+  },
+  effort: {
+    takes: ['reasoning_effort'],
+    // "Model grok-4-1-fast-reasoning does not support parameter reasoningEffort": router-for-me/CLIProxyAPI#3968, 2026-06-23.
+    models: ['grok-4.3*', 'grok-4.5*', 'grok-4.6*', 'grok-4.7*', 'grok-latest*', '*-multi-agent*', 'grok-5*'],
+    values: [
+      // No `none` at grok-4.5: anomalyco/opencode#39448; refused on 2026-09-29. `xhigh` since grok-4.6: grok2api#901, 2026-08-13.
+      { models: ['grok-4.5*'], values: { none: 'low', minimal: 'low', xhigh: 'high', max: 'high' } },
+      { models: ['grok-4.6*', '*-multi-agent*'], values: { none: 'low', minimal: 'low', max: 'xhigh' } },
+      { values: { minimal: 'low', xhigh: 'high', max: 'high' } },
+    ],
+  },
+  messages: { reasoning: [] },
+  streamUsage: 'always',
+};
+
+/**
+ * "Use the Responses API. Chat Completions is deprecated": https://docs.x.ai/developers/model-capabilities/text/best-practices (read
+ * 2026-11-22). Encrypted reasoning comes through Responses alone.
+ */
+const RESPONSES_API: ResponsesApi = {
+  endpoint: {
+    path: () => '/responses',
+    request: responsesForm({ request: RESPONSES, reasoningModels: ['*'], otherModels: ['*-non-reasoning*'] }),
+    protocol: openaiResponses,
+  },
+  // xAI's chat refuses the other fields that Responses lacks, too.
+  chatOnly: ['n', 'logit_bias'],
+  families: [
+    // 400 "Multi Agent requests are not allowed on chat completions": chatwise#1306, 2026-03-18.
+    { models: ['*-multi-agent*'], api: 'responses_only' },
+    { models: ['*'], api: 'prefer_responses' },
+  ],
+};
+
 /** With this factor the recorded costs match its price list (2026-03, `shared/streams/xai--*`). */
 const TICKS_PER_DOLLAR = 1e10;
 
@@ -55,6 +104,7 @@ function costOf({ cost_in_usd_ticks }: JsonObject): number | undefined {
 export const xai: Profile = {
   ...compatibleProfile('xai', ['api.x.ai'], CHAT),
   // Recorded: shared/streams/xai--responses-*, 2026-08.
+  responses: RESPONSES_API,
   passthrough: RESPONSES_PASSTHROUGH,
   // Recorded in chat: 165 + 2 tokens, 129 of reasoning, 296 in all (2026-03, shared/streams/xai--text). Its Responses API includes them in the output tokens.
   quirks: { costOf, countsReasoningApart: true },

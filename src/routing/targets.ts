@@ -286,8 +286,8 @@ export function addressesOf(
   return [address, ...others];
 }
 
-export function targetUrl(target: Target, body: JsonObject): string {
-  return apiUrl(target, target.endpoint.path(body));
+export function targetUrl(target: Target, endpoint: Endpoint, body: JsonObject): string {
+  return apiUrl(target, endpoint.path(body));
 }
 
 export function passthroughUrl(target: Target, { path }: PassthroughEndpoint): string {

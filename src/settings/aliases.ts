@@ -1,5 +1,6 @@
 /** Reads `ALIASES`: names for one model, or for several models that are tried in order (R2). */
 
+import type { ChatApi } from '../providers/provider.ts';
 import type { RefusalKind } from '../providers/refusals.ts';
 import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
 import { MAX_TARGETS } from '../shared/limits.ts';
@@ -22,6 +23,8 @@ export interface AliasTarget {
   readonly set: JsonObject;
   /** Refusals that move on to the next target, as failures do. */
   readonly on: readonly RefusalKind[];
+  /** The API for chat requests; null: the provider's table decides. */
+  readonly api: ChatApi | null;
 }
 
 export interface Alias {
@@ -37,7 +40,7 @@ const NO_FIELDS: JsonObject = {};
 
 /** The target of an address that is used without an alias. */
 export function targetWithoutAlias(address: string): AliasTarget {
-  return { address, weight: 0, timeoutMs: null, set: NO_FIELDS, on: [] };
+  return { address, weight: 0, timeoutMs: null, set: NO_FIELDS, on: [], api: null };
 }
 
 /** The provider's id in `<provider>/<model>`, or `""` without a slash. */
@@ -62,7 +65,7 @@ export function readAliases(
 }
 
 const PRINTED_NAME = /^[\w.*:/@-]{1,64}$/;
-const STEP_FIELDS = ['model', 'weight', 'timeout_seconds', 'set', 'on'];
+const STEP_FIELDS = ['model', 'weight', 'timeout_seconds', 'set', 'on', 'api'];
 /** `set` must not change where a request goes, or whether it is a stream. */
 const FIXED_FIELDS = ['model', 'models', 'route', 'agent_id', 'stream'];
 const MAX_STEP_SECONDS = 86_400;
@@ -129,7 +132,27 @@ class StepReader {
     if (!Array.isArray(on) || kinds.length < on.length) {
       return this.#invalid(`on must be a list of: ${REFUSALS.join(', ')}`);
     }
-    return { address, weight, timeoutMs: isTimed ? Number(timeout_seconds) * 1000 : null, set, on: kinds };
+    const api = this.#readApi(entry.api, address);
+    if (api === undefined) return null;
+    return {
+      address,
+      weight,
+      timeoutMs: isTimed ? Number(timeout_seconds) * 1000 : null,
+      set,
+      on: kinds,
+      api,
+    };
+  }
+
+  /** @returns undefined if it is invalid */
+  #readApi(value: unknown, address: string): ChatApi | null | undefined {
+    if (value === undefined) return null;
+    const id = providerOf(address);
+    const hasResponses = this.#context.providers.get(id)?.provider.responses !== undefined;
+    if (value === 'chat' || (value === 'responses' && hasResponses)) return value;
+    const problem =
+      value === 'responses' ? `${id} has no Responses API here` : 'api must be chat or responses';
+    return this.#invalid(problem) ?? undefined;
   }
 
   #addressOf(model: string): string | null {

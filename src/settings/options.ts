@@ -17,6 +17,8 @@ export interface AliasStep {
   readonly set?: Readonly<Record<string, unknown>> | undefined;
   /** Refusals that move on to the next step, as failures do. */
   readonly on?: readonly ('context_length' | 'content_filter')[] | undefined;
+  /** The API for chat requests. Default: as the provider's models need. */
+  readonly api?: 'chat' | 'responses' | undefined;
 }
 
 /** A provider with an API that is compatible with OpenAI's. */
@@ -31,6 +33,8 @@ export interface ProviderEntry {
   readonly stream_usage?: boolean | undefined;
   /** The server has the Responses API itself, so Responses requests pass through unchanged. */
   readonly responses?: boolean | undefined;
+  /** The API for all chat requests. Default: as the provider's models need. */
+  readonly api?: 'chat' | 'responses' | undefined;
   /** The server's names for fields of the chat body: `{ seed: 'random_seed' }`. */
   readonly rename?: Readonly<Record<string, string>> | undefined;
   /** Fields of the chat body that the server does not support: they are dropped, and reported in `x-weir-dropped`. */

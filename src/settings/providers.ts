@@ -3,6 +3,7 @@ import type { AuthMode } from '../auth/caller.ts';
 import {
   type ChatChanges,
   configuredProvider,
+  RESPONSES_API,
   RESPONSES_PASSTHROUGH,
   tolerant,
   withChatChanges,
@@ -43,7 +44,7 @@ const HEADER_VALUE = /^[\x20-\x7e]*$/;
 /** The fields of an entry that change how its chat requests are translated. */
 const RULE_FIELDS = ['rename', 'drop', 'roles', 'effort', 'reasoning'] as const;
 const ENTRY_FIELDS: readonly string[] = [
-  ...['base_url', 'api_key', 'like', 'stream_usage', 'responses', 'headers', 'query'],
+  ...['base_url', 'api_key', 'like', 'stream_usage', 'responses', 'api', 'headers', 'query'],
   ...RULE_FIELDS,
 ];
 
@@ -215,22 +216,42 @@ function readProfile(
       `${RULE_FIELDS.join(', ')} apply to chat completions, and ${profile.id} has another API`,
     );
   }
-  return withPassthrough(reader, entry, entry.stream_usage === false ? withoutStreamUsage(own) : own, host);
+  return withOtherApis(reader, entry, entry.stream_usage === false ? withoutStreamUsage(own) : own, host);
 }
 
-/** A server that is like a provider may lack its other APIs. It gets their passthrough if it is the provider's own host, or as `responses` says. */
-function withPassthrough(
+/**
+ * A server that is like a provider may lack its other APIs. It gets them if it is the provider's own host, or as `responses` says. `api`
+ * sends all chat requests through one API.
+ */
+function withOtherApis(
   reader: EntryReader,
-  { responses }: JsonObject,
-  { passthrough, ...profile }: Profile,
+  { responses: hasResponses, api }: JsonObject,
+  { passthrough, responses, ...profile }: Profile,
   host: string,
 ): Profile | undefined {
-  if (responses !== undefined && typeof responses !== 'boolean') {
+  if (hasResponses !== undefined && typeof hasResponses !== 'boolean') {
     return reader.invalid('responses must be true or false');
   }
-  if (responses === true) return { ...profile, passthrough: { ...passthrough, ...RESPONSES_PASSTHROUGH } };
-  const isOwn = responses === undefined && profile.hosts.includes(host);
-  return isOwn && passthrough !== undefined ? { ...profile, passthrough } : profile;
+  if (api !== undefined && api !== 'chat' && api !== 'responses') {
+    return reader.invalid('api must be chat or responses');
+  }
+  if (api === 'responses' && hasResponses === false) {
+    return reader.invalid('api can be responses only if responses is not false');
+  }
+  const isOwn = hasResponses === undefined && profile.hosts.includes(host);
+  const table =
+    api === 'responses'
+      ? { ...(responses ?? RESPONSES_API), families: [{ models: ['*'], api: 'responses_only' } as const] }
+      : api !== 'chat' && (isOwn || hasResponses === true)
+        ? responses
+        : undefined;
+  const passed =
+    hasResponses === true ? { ...passthrough, ...RESPONSES_PASSTHROUGH } : isOwn ? passthrough : undefined;
+  return {
+    ...profile,
+    ...(table !== undefined && { responses: table }),
+    ...(passed !== undefined && { passthrough: passed }),
+  };
 }
 
 /** A larger number is a mistake. */

@@ -26,7 +26,8 @@ export function readResponseObject(response: JsonObject, provider: string): Read
   const reading = emptyReading();
   const choice = emptyChoice();
   reading.choices.set(0, choice);
-  for (const [index, item] of listOf(response.output).map(objectOf).entries()) {
+  const output = listOf(response.output).map(objectOf);
+  for (const [at, item] of output.entries()) {
     for (const part of [...listOf(item.content), ...listOf(item.summary)].map(objectOf)) {
       if (item.type === 'reasoning') choice.reasoning += textOf(part.text);
       else choice.text += textOf(part.text);
@@ -36,7 +37,9 @@ export function readResponseObject(response: JsonObject, provider: string): Read
     if (item.type === 'reasoning' && textOf(item.encrypted_content) !== '') {
       const id = `weir1:${provider}:${textOf(item.id)}`;
       const data = textOf(item.encrypted_content);
-      choice.details.push({ type: 'reasoning.encrypted', data, id, format: 'openai-responses-v1', index });
+      const index = placeOfNext(output, at);
+      if (index !== null)
+        choice.details.push({ type: 'reasoning.encrypted', data, id, format: 'openai-responses-v1', index });
     }
     if (item.type !== 'function_call') continue;
     const [id, name, json] = [item.call_id, item.name, item.arguments].map(textOf);
@@ -50,6 +53,15 @@ export function readResponseObject(response: JsonObject, provider: string): Read
   reading.usage = usageOf(response);
   reading.usageByFinish = reading.usage;
   return reading;
+}
+
+/** Which item of the client's the reasoning came before: 0 is the text, 1 the first call; null: an item that the client does not get. */
+function placeOfNext(output: readonly JsonObject[], at: number): number | null {
+  const next = output.slice(at).find(({ type }) => type !== 'reasoning');
+  const calls = output.filter(({ type }) => type === 'function_call');
+  if (next === undefined) return calls.length + 1;
+  if (next.type === 'message') return 0;
+  return next.type === 'function_call' ? calls.indexOf(next) + 1 : null;
 }
 
 function usageOf(response: JsonObject): Reading['usage'] {

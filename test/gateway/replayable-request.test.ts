@@ -1,6 +1,8 @@
 /** Tests how long a request is kept, its memory, and the body for each target (R10). */
+
 import { describe, expect, test } from 'vitest';
 import { maxWrittenBytes, ReplayableRequest } from '../../src/completion/replayable-request.ts';
+import { ApiMemory, ApiMemory } from '../../src/routing/api-choice.ts';
 import type { Lease } from '../../src/stream/memory.ts';
 import { settingsWith, targetsOf } from '../routing/targets.ts';
 import { event, type Play, ROLE, RoutedGateway, settle, sse } from './upstreams.ts';
@@ -32,6 +34,8 @@ function hold(body: object = BODY, maxBytes = 10_000) {
       promptCache: 'auto',
       hidesReasoning: false,
       maxBytes,
+      apis: new ApiMemory(),
+      now: () => 0,
     }),
     told,
   };

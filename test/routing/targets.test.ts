@@ -141,6 +141,6 @@ describe('A1 the URL of a request in Gemini’s own API, by its base_url', () =>
   ])('%s: %s', (base_url, url) => {
     const PROVIDERS = JSON.stringify({ own: { base_url, like: 'gemini-native' } });
     const [target] = targetsOf(['own/m'], { settings: settingsWith({ PROVIDERS }) });
-    expect(targetUrl(target, { model: 'm', stream: true })).toBe(url);
+    expect(targetUrl(target, target.endpoint, { model: 'm', stream: true })).toBe(url);
   });
 });

@@ -1,6 +1,7 @@
 /** What OpenAI refuses today (2026-11-21). The keys are those of the `openai` package 7.55 and of recorded requests that it took. */
 import { isObject, type JsonObject, numberOf, objectOf, objectsOf, textOf } from './json.ts';
-import { MODELS, type Model } from './openai-models.ts';
+import { MODELS, type Model, type ModelApi } from './openai-models.ts';
+import { listed, responsesProblem } from './openai-responses-check.ts';
 import { checkItems, checkResponses } from './responses.ts';
 import { type Call, errorType, openaiRefusal, type Refusal } from './scene.ts';
 import { bracketed, firstMisfit, roles, type Shape, types } from './schema.ts';
@@ -71,7 +72,12 @@ export function check(call: Call): Refusal | undefined {
     return failure(404, 'This model is not supported in this endpoint.', 'model', null);
   }
   if (operation === 'responses') {
-    return checkResponses(call, failure) ?? checkItems(call, failure) ?? lengthProblem(body);
+    return (
+      checkResponses(call, failure) ??
+      checkItems(call, failure) ??
+      responsesProblem(call, model, failure) ??
+      lengthProblem(body)
+    );
   }
   return unknown(call) ?? (operation === 'chat' ? chatProblem(body, model) : undefined) ?? anyProblem(body);
 }
@@ -110,6 +116,8 @@ function chatProblem(body: JsonObject, model: Model): Refusal | undefined {
     const message = 'Web search options not supported with this model.';
     return failure(400, message, 'web_search_options', null);
   }
+  const { api } = model;
+  if (api !== undefined) return apiProblem(body, api) ?? whileReasoning(body);
   return model.hidden > 0 ? whileReasoning(body) : withoutReasoning(body);
 }
 
@@ -152,6 +160,25 @@ function whileReasoning(body: JsonObject): Refusal | undefined {
     return failure(400, message, name, 'unsupported_parameter');
   }
   return undefined;
+}
+
+/** What chat refuses of models that want Responses. */
+function apiProblem(body: JsonObject, { toolsOnChat, chatEfforts }: ModelApi): Refusal | undefined {
+  if (toolsOnChat === null) {
+    // openai/codex#1306, 2025-06-11; docker/docker-agent#313, 2025-09-26.
+    const message = 'This model is only supported in v1/responses and not in v1/chat/completions.';
+    return failure(404, message, 'model', null);
+  }
+  const effort = textOf(body.reasoning_effort);
+  if (objectsOf(body.tools).length > 0 && !toolsOnChat.includes(effort)) {
+    // joplin#16451, 2026-09-08; docker/docker-agent#4162, 2026-09-04. The same words where `none` is refused, too.
+    const message = `Function tools with reasoning_effort are not supported for ${textOf(body.model)} in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.`;
+    return failure(400, message, 'reasoning_effort', null);
+  }
+  if (effort === '' || chatEfforts.includes(effort)) return undefined;
+  // Measured at gpt-5.6-terra, 2026-08-30; at gpt-6-astra: firebase/genkit#6303, 2026-09-08.
+  const message = `Unsupported value: 'reasoning_effort' does not support '${effort}' with this model. Supported values are: ${listed(chatEfforts)}.`;
+  return failure(400, message, 'reasoning_effort', 'unsupported_value');
 }
 
 /** litellm#40470, 2026-09-09. */

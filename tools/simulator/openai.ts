@@ -5,11 +5,11 @@
 import { compact, type Json, type JsonObject, numberOf, objectOf, objectsOf } from './json.ts';
 import { check, failure } from './openai-check.ts';
 import { legacyObject, legacyStream } from './openai-legacy.ts';
-import { MODELS, modelOf, scriptsOf, usage } from './openai-models.ts';
+import { hiddenOf, MODELS, modelOf, scriptsOf, usage } from './openai-models.ts';
 import { chatOf, type ResponsesOptions, responsesObject, responsesStream } from './responses.ts';
 import type { Call, Scene, WireEvent } from './scene.ts';
 import { CREATED_SECONDS, DONE, event } from './scene.ts';
-import { isWords, joined, logprobEntries, type Piece } from './script.ts';
+import { isWords, joined, logprobEntries, type Piece, scriptFor } from './script.ts';
 import { callDelta, messageCalls } from './tool-calls.ts';
 
 export const openai: Scene = {
@@ -38,9 +38,11 @@ export const openai: Scene = {
 };
 
 function responsesOf(call: Call): ResponsesOptions {
-  const [script = { pieces: [], finish: 'stop' }] = scriptsOf(chatOf(call));
-  const { dated, hidden } = modelOf(call);
-  return { model: dated, script, hidden, form: 'openai', callId };
+  const { dated, pieces } = modelOf(call);
+  const hidden = hiddenOf(call);
+  const isShown = hidden > 0 && objectOf(call.body.reasoning).summary === 'auto';
+  const shown = pieces.filter(({ kind }) => isShown || kind !== 'reasoning');
+  return { model: dated, script: scriptFor(chatOf(call), shown), hidden, form: 'openai', callId };
 }
 
 function base(call: Call, object: string): JsonObject {

@@ -1,7 +1,7 @@
 /**
  * Responses as OpenAI (R `openai--responses-*`, 2026-08) and DeepSeek (R `deepseek--responses-*`, 2026-08) stream it: items announced,
  * numbered events, no `[DONE]`. OpenAI pads its deltas, keeps what it is not asked not to, encrypts its reasoning and refuses any that
- * it did not write; DeepSeek shows its reasoning, and keeps nothing.
+ * it did not write; DeepSeek shows its reasoning, and keeps nothing. xAI (R `xai--responses-*`, 2026-08) encrypts as OpenAI does.
  */
 import { compact, type Json, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
 import type { Call, Refusal, WireEvent } from './scene.ts';
@@ -14,7 +14,7 @@ export interface ResponsesOptions {
   readonly script: Script;
   /** Reasoning tokens that are not shown, but come back encrypted. */
   readonly hidden: number;
-  readonly form: 'openai' | 'deepseek';
+  readonly form: 'openai' | 'deepseek' | 'xai';
   readonly callId: (number: number) => string;
 }
 
@@ -48,7 +48,9 @@ export function chatOf(call: Call): Call {
   const limit = body.max_output_tokens === undefined ? {} : { max_tokens: body.max_output_tokens };
   const format = objectOf(objectOf(body.text).format);
   const response_format = { ...format, json_schema: { schema: format.schema ?? {} } };
-  return { ...call, body: { ...body, messages, tools, response_format, ...limit } };
+  const choice = objectOf(body.tool_choice);
+  const forced = choice.type === 'function' ? { tool_choice: { function: { name: choice.name ?? '' } } } : {};
+  return { ...call, body: { ...body, messages, tools, response_format, ...limit, ...forced } };
 }
 
 function contentOf(content: Json | undefined): string {
@@ -92,7 +94,7 @@ export function checkItems(call: Call, refuse: Refuse): Refusal | undefined {
       return refuse(404, message, 'input', null);
     }
     // Clients that keep nothing leave the id out (@ai-sdk/openai 3.0.141 with `store: false`).
-    const isOwn = item.id === undefined && textOf(item.encrypted_content).startsWith(encrypted(''));
+    const isOwn = item.id === undefined && ENCRYPTED.test(textOf(item.encrypted_content));
     if (!isOwn && item.encrypted_content !== encrypted(textOf(item.id))) {
       const message = `The encrypted content for item ${textOf(item.id)} could not be verified.`;
       return refuse(400, message, null, 'invalid_encrypted_content');
@@ -100,6 +102,8 @@ export function checkItems(call: Call, refuse: Refuse): Refusal | undefined {
   }
   return undefined;
 }
+
+export const ENCRYPTED = /^gAAAAsim-rs_sim\d+n\d+$/;
 
 function encrypted(id: string): string {
   return `gAAAAsim-${id}`;
@@ -277,15 +281,36 @@ function itemsOf(call: Call, { script, hidden, form, callId }: ResponsesOptions)
   return items;
 }
 
-function usageOf(call: Call, { script, hidden }: ResponsesOptions): JsonObject {
+function usageOf(call: Call, { script, hidden, form }: ResponsesOptions): JsonObject {
   const cost = costOf(chatOf(call), [script], hidden);
+  const cached = form === 'deepseek' ? cost.cached : cachedTokens(call);
   return {
     input_tokens: cost.prompt,
-    input_tokens_details: { cached_tokens: cost.cached },
+    input_tokens_details: { cached_tokens: cached },
     output_tokens: cost.completion,
     output_tokens_details: { reasoning_tokens: cost.reasoning },
     total_tokens: cost.total,
   };
+}
+
+/** The inputs that the cache has seen, by their request's number. */
+const seen = new Map<number, { readonly model: string; readonly items: readonly string[] }>();
+const MAX_SEEN = 500;
+
+/** Of the longest beginning that an earlier input of the model has, too. */
+function cachedTokens(call: Call): number {
+  const input = objectsOf(call.body.input);
+  const items = input.map((item) => compact(item));
+  let longest = 0;
+  for (const [serial, { model, items: earlier }] of seen) {
+    if (serial === call.serial || model !== call.model) continue;
+    const differs = items.findIndex((item, at) => item !== earlier[at]);
+    longest = Math.max(longest, differs < 0 ? items.length : differs);
+  }
+  seen.set(call.serial, { model: call.model, items });
+  const [oldest] = seen.keys();
+  if (seen.size > MAX_SEEN && oldest !== undefined) seen.delete(oldest);
+  return costOf(chatOf({ ...call, body: { input: input.slice(0, longest) } }), []).prompt;
 }
 
 function wordsOf(text: string): string[] {

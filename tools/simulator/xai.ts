@@ -5,6 +5,7 @@
  * Tokens (completion): grok-4.3 8, and 7 of reasoning that come on top of them in the total; grok-4.6 9 and 6; grok-4.20 7.
  */
 import { compact, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
+import { chatOf, ENCRYPTED, type ResponsesOptions, responsesObject, responsesStream } from './responses.ts';
 import {
   type Call,
   CREATED_SECONDS,
@@ -55,7 +56,7 @@ const GONE = ['web_search_options', 'search_parameters'];
 
 export const xai: Scene = {
   id: 'xai',
-  routes: chatRoutes('xai'),
+  routes: { ...chatRoutes('xai'), '/xai/v1/responses': 'responses' },
   models: Object.keys(MODELS),
   comment: 'ping',
   streamError: { message: 'Internal error', type: 'server_error', code: 'internal' },
@@ -66,10 +67,35 @@ export const xai: Scene = {
     'Incorrect API key provided. You can obtain an API key from https://console.x.ai.',
     'invalid-argument',
   ),
-  check,
-  stream,
-  object: (call) => compact(object(call)),
+  check: (call) => (call.operation === 'responses' ? checkResponses(call) : check(call)),
+  stream: (call) =>
+    call.operation === 'responses' ? responsesStream(call, responsesOf(call)) : stream(call),
+  object: (call) =>
+    compact(call.operation === 'responses' ? responsesObject(call, responsesOf(call)) : object(call)),
 };
+
+/** Its summary comes whether it is requested or not: @ai-sdk/xai 5.0.12 (2026-09-28). */
+function responsesOf(call: Call): ResponsesOptions {
+  const { effort = null } = objectOf(call.body.reasoning);
+  const quiet = { ...call, body: { ...chatOf(call).body, reasoning_effort: effort } };
+  return { model: call.model, script: scriptOf(quiet), hidden: 0, form: 'xai', callId };
+}
+
+function checkResponses(call: Call): Refusal | undefined {
+  const { body } = call;
+  const effort = objectOf(body.reasoning).effort;
+  const asked = {
+    ...call,
+    body: { ...body, messages: [{}], ...(effort === undefined ? {} : { reasoning_effort: effort }) },
+  };
+  const altered = objectsOf(body.input).some(
+    ({ type, encrypted_content }) => type === 'reasoning' && !ENCRYPTED.test(textOf(encrypted_content)),
+  );
+  // Stored index, three reports of 2026-06 to 2026-09 without a thread's name.
+  const words =
+    'Could not decrypt the provided encrypted_content. Ensure the value is the unmodified encrypted_content from a previous response.';
+  return check(asked) ?? (altered ? refusal(400, words, 'invalid-argument') : undefined);
+}
 
 function refusal(status: number, error: string, code = 'Client specified an invalid argument'): Refusal {
   return { status, body: compact({ code, error }) };

@@ -32,7 +32,8 @@ const ARGUMENTS = ['response.function_call_arguments.delta', 'response.custom_to
 /** The last events. Some upstreams send `[DONE]` after them. */
 const ENDINGS: readonly string[] = ['response.completed', 'response.incomplete', 'response.failed'];
 
-const DETAIL_FORMAT = 'openai-responses-v1';
+/** OpenRouter's name for encrypted reasoning of OpenAI's Responses. */
+export const REASONING_FORMAT = 'openai-responses-v1';
 
 /** A call of a client's tool. Calls of the provider's own tools are skipped. */
 interface Call {
@@ -48,6 +49,8 @@ class ResponsesReader implements ProtocolReader {
   /** By `output_index`: some upstreams change an item's id within the item. */
   readonly #calls = new Map<unknown, Call>();
   #searches = 0;
+  /** Encrypted reasoning whose following item has not come yet. */
+  #reasoning: readonly JsonObject[] = [];
 
   constructor(quirks: ProtocolQuirks, provider: string) {
     this.#quirks = quirks;
@@ -82,12 +85,26 @@ class ResponsesReader implements ProtocolReader {
 
   #open(item: JsonObject, at: unknown): Partial<ChoicePart> | null {
     const isCustom = item.type === 'custom_tool_call';
-    if (item.type !== 'function_call' && !isCustom) return null;
+    const isCall = item.type === 'function_call' || isCustom;
+    const details = this.#placeReasoning(item, isCall);
+    if (!isCall) return details;
     const call = { index: this.#calls.size, isCustom, hasArguments: false };
     this.#calls.set(at, call);
     const head = { id: readName(item.call_id), name: readName(item.name) };
     // The input of a custom tool is one text. In the canonical form it is the only argument of a function.
-    return { toolCalls: [{ ...fragment(call, isCustom ? '{"input":"' : ''), ...head }] };
+    return { ...details, toolCalls: [{ ...fragment(call, isCustom ? '{"input":"' : ''), ...head }] };
+  }
+
+  /**
+   * Encrypted reasoning goes back directly before the item that followed it. Its index names that item: 0 is the text, 1 the first call.
+   * Reasoning before a hosted tool's item, which the client does not get, can't go back.
+   */
+  #placeReasoning({ type }: JsonObject, isCall: boolean): Partial<ChoicePart> | null {
+    if (type === 'reasoning') return null;
+    const pending = this.#reasoning;
+    this.#reasoning = [];
+    if (!isCall && type !== 'message') return null;
+    return withIndex(pending, isCall ? this.#calls.size + 1 : 0);
   }
 
   #arguments(delta: string, at: unknown): Partial<ChoicePart> | null {
@@ -105,8 +122,9 @@ class ResponsesReader implements ProtocolReader {
     const data = readText(item.encrypted_content);
     if (item.type === 'reasoning' && data !== undefined) {
       const id = tagProvider({ provider: this.#provider, payload: readText(item.id) ?? '' });
-      const detail = { type: 'reasoning.encrypted', data, id, format: DETAIL_FORMAT, index: at };
-      return { reasoningDetails: [detail] };
+      const detail = { type: 'reasoning.encrypted', data, id, format: REASONING_FORMAT };
+      this.#reasoning = [...this.#reasoning, detail];
+      return null;
     }
     const call = this.#calls.get(at);
     if (call === undefined) return null;
@@ -126,16 +144,23 @@ class ResponsesReader implements ProtocolReader {
     const { id, model, service_tier, usage, error, status } = response;
     const report = isObject(usage) ? { ...readUsage(usage), searches: this.#searchesIn(response) } : null;
     const finishWord = finishOf(response);
+    // A truncated response may end with reasoning. Its index names no item.
+    const rest = finishWord === null ? null : withIndex(this.#reasoning, this.#calls.size + 1);
+    if (rest !== null) this.#reasoning = [];
     return {
       ...EMPTY_PART,
       id: readName(id),
       model: readName(model),
       serviceTier: readName(service_tier),
-      choices: finishWord === null ? [] : [{ ...EMPTY_CHOICE, finishWord }],
+      choices: finishWord === null ? [] : [{ ...EMPTY_CHOICE, ...rest, finishWord }],
       usage: report === null || !isObject(usage) ? null : { ...report, cost: this.#quirks.costOf?.(usage) },
       error: status === 'failed' ? failureOf(objectOf(error)) : null,
     };
   }
+}
+
+function withIndex(details: readonly JsonObject[], index: number): Partial<ChoicePart> | null {
+  return details.length === 0 ? null : { reasoningDetails: details.map((detail) => ({ ...detail, index })) };
 }
 
 /** Opened pages are not billed: https://developers.openai.com/api/docs/guides/tools-web-search (2026-11-22). */

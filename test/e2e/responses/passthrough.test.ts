@@ -211,9 +211,9 @@ describe('N1 the request', () => {
         { type: 'web_search_call', id: 'ws_1', status: 'completed' },
       ],
       tools: [{ type: 'web_search' }],
-      include: ['reasoning.encrypted_content'],
       text: { verbosity: 'low' },
-      a_new_field: [1, 2],
+      // No code of Weir's names it.
+      access_programs: [1, 2],
       store: true,
     };
     const asked = gateway.simulator.requests.length;

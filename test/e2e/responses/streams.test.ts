@@ -130,18 +130,22 @@ test('G2 a key’s limit of output tokens holds on the passthrough', async () =>
   try {
     const made = await keyed.post(
       '/admin/keys',
-      { name: 'small', max_output_tokens: 5 },
+      { name: 'small', max_output_tokens: 16 },
       { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } },
     );
     const headers = { authorization: `Bearer ${textOf((await jsonOf(made)).key)}` };
-    const body = { model: LANE, input: 'Hello there', max_output_tokens: 900 };
+    // The response has a word for each of them: more than the limit, which OpenAI wants to be 16 or more.
+    const names = Array.from({ length: 20 }, (_, at) => [`member${at}`, { type: 'string' }] as const);
+    const schema = { type: 'object', properties: Object.fromEntries(names) };
+    const format = { type: 'json_schema', name: 'members', schema };
+    const body = { model: LANE, input: 'Hello there', max_output_tokens: 900, text: { format } };
     const response = await keyed.post('/v1/responses', body, { headers });
     const answer = decodeObject(await response.text());
     expect(answer).toMatchObject({
       status: 'incomplete',
       incomplete_details: { reason: 'max_output_tokens' },
     });
-    expect(keyed.simulator.requests.at(-1)?.body).toMatchObject({ max_output_tokens: 5 });
+    expect(keyed.simulator.requests.at(-1)?.body).toMatchObject({ max_output_tokens: 16 });
     expect(response.headers.get('x-weir-changed')).toBe('max_output_tokens');
     const unknown = await keyed.post('/v1/responses', body);
     expect(unknown.status).toBe(401);

@@ -290,7 +290,7 @@ describe('readSettings, models', () => {
 
   test('R2 ALIASES: none by default, an address, or steps with weight, timeout, fields and refusals', () => {
     expect(valid().aliases).toEqual([]);
-    const plain = { weight: 0, timeoutMs: null, set: {}, on: [] };
+    const plain = { weight: 0, timeoutMs: null, set: {}, on: [], api: null };
     const full = { weight: 2, timeout_seconds: 1.5, set: { user: 'u' }, on: ['content_filter'] };
     const aliases = {
       fast: 'mistral/mistral-small-latest',
@@ -303,7 +303,7 @@ describe('readSettings, models', () => {
           name: 'claude-*',
           steps: [
             { ...plain, address: 'mistral/a' },
-            { address: 'mistral/b', weight: 2, timeoutMs: 1500, set: full.set, on: full.on },
+            { address: 'mistral/b', weight: 2, timeoutMs: 1500, set: full.set, on: full.on, api: null },
           ],
         },
       ]);

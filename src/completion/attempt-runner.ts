@@ -172,7 +172,7 @@ export class AttemptRunner {
         facts,
         upstream,
         meter: current,
-        isReplaceable: schedule.hasMore || replayable.canTryAgain(facts),
+        isReplaceable: schedule.hasMore,
         clock: prepared.context.ports.clock,
         isUnsent: written.kind === 'error',
         isOverBudget,
@@ -186,7 +186,10 @@ export class AttemptRunner {
             return start();
           });
     replayable.endWork();
-    if (!attempt.isReplaceable) replayable.release(attempt.response);
+    if (attempt.isReplaceable) return attempt;
+    if (!replayable.canTryAgain(facts)) replayable.release(attempt.response);
+    // Only a refusal is tried again.
+    else void attempt.response.then(({ kind }) => kind === 'ok' && replayable.release());
     return attempt;
   }
 

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { maxWrittenBytes, ReplayableRequest } from '../../src/completion/replayable-request.ts';
-import { ApiMemory, ApiMemory } from '../../src/routing/api-choice.ts';
+import { ApiMemory } from '../../src/routing/api-choice.ts';
 import type { Lease } from '../../src/stream/memory.ts';
 import { settingsWith, targetsOf } from '../routing/targets.ts';
 import { event, type Play, ROLE, RoutedGateway, settle, sse } from './upstreams.ts';

@@ -11,6 +11,8 @@ const REASONS: ReadonlyMap<string, FinishReason> = new Map([
   ['max_tokens', 'length'],
   ['model_length', 'length'],
   ['max_output_tokens', 'length'],
+  // `incomplete_details.reason` of Responses: openai 7.57.0 (2026-11-13).
+  ['max_messages', 'length'],
   ['model_context_window_exceeded', 'length'],
   ['content_filter', 'content_filter'],
   ['refusal', 'content_filter'],

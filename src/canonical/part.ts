@@ -62,6 +62,8 @@ export interface ChunkPart {
   readonly systemFingerprint: string | undefined;
   readonly choices: readonly ChoicePart[];
   readonly usage: UsageReport | null;
+  /** Why the provider removed reasoning from the conversation that it was sent. */
+  readonly removedReasoning?: readonly string[];
   /** An error. It ends the stream after the choices of the same part are sent. */
   readonly error: UpstreamError | null;
   /** The protocol reader keeps state from the event that the part does not contain, so the fast path must not learn from it. */
@@ -123,6 +125,8 @@ export interface StreamMeter {
   vendor(tokens: VendorTokens | null): void;
   /** The upstream's finish word for a choice. */
   finish(word: string, meaning: FinishMeaning): void;
+  /** The provider removed reasoning from the conversation, for these reasons. May be called several times with the same ones. */
+  removedReasoning(reasons: readonly string[]): void;
   /** The upstream generated a complete response, which has an id. A second attempt would be billed again. */
   generated(): void;
   /** The usage of the output. Called when it has ended. */

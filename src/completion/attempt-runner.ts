@@ -32,6 +32,8 @@ export class AttemptRunner {
   #current: Attempt;
   /** The next target, if the current attempt failed and another one follows. */
   #next: ScheduledTarget | null = null;
+  /** Refusals after which a target was tried again through its other API. */
+  readonly #refusals = new Map<Target, ApiError>();
   #isServed = false;
   #isStopped = false;
   #wake = () => {};
@@ -86,13 +88,15 @@ export class AttemptRunner {
    * @param isIdle it ended by the idle timeout
    * @returns the error with which the request ends; null: another attempt follows
    */
-  failed(attempt: Attempt, error: ApiError, isIdle = false): ApiError | null {
+  failed(attempt: Attempt, ownError: ApiError, isIdle = false): ApiError | null {
     const { prepared, schedule, replayable, meter } = this.#options;
     // The request has already ended in another way.
-    if (this.#isStopped) return error;
+    if (this.#isStopped) return ownError;
     const now = prepared.context.ports.clock.now();
     const { target } = attempt.facts;
     const isTimeout = isIdle || attempt.timeoutError !== null;
+    if (!isTimeout && this.#tryAgain(attempt, ownError, now)) return null;
+    const error = this.#firstRefusal(attempt, ownError);
     const outcome = {
       error,
       isUnsent: attempt.isUnsent,
@@ -100,10 +104,9 @@ export class AttemptRunner {
       isFinal: attempt.isOverBudget || attempt.meter.accumulator.isMade,
       retryAfterMs: readRetryAfter(attempt.headers, now),
     };
-    if (!isTimeout && this.#tryAgain(attempt, error, now)) return null;
     const verdict = judge(outcome, target, prepared.callerPays);
     schedule.failed(target, outcome, verdict, now);
-    this.#giveUp(attempt, { errorCode: error.code, isRefused: !isTimeout });
+    this.#giveUp(attempt, { errorCode: ownError.code, isRefused: !isTimeout });
     if (verdict.triesNext && this.#scheduleNext()) return null;
     replayable.release();
     return withAttempts(withNearestModel(error, target, prepared), meter.attempts);
@@ -125,11 +128,20 @@ export class AttemptRunner {
     const { replayable } = this.#options;
     const { facts, isUnsent, isOverBudget } = attempt;
     const change = secondTry(error, facts.api);
-    if (change === null || isUnsent || isOverBudget || !replayable.canTryAgain(facts)) return false;
+    if (change === null || isUnsent || isOverBudget || !replayable.canTryAgain(facts, change)) return false;
     replayable.tryAgain(facts.target, change);
+    if (change.kind === 'api') this.#refusals.set(facts.target, error);
     this.#giveUp(attempt, { errorCode: error.code, isRefused: true });
     this.#next = { target: facts.target, at: now };
     return true;
+  }
+
+  /** If the other API sends the request back, neither serves it. Then the refusal of the first one says more. */
+  #firstRefusal({ facts }: Attempt, error: ApiError): ApiError {
+    const first = this.#refusals.get(facts.target);
+    if (first === undefined || secondTry(error, facts.api)?.kind !== 'api') return error;
+    this.#options.replayable.forgetApi(facts.target);
+    return first;
   }
 
   /** @returns whether there is another target */

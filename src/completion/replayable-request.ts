@@ -91,9 +91,6 @@ export interface ReplayableRequestOptions {
 /** Fields that the gateway itself reads. Upstreams refuse them, or would route by them again. */
 const ROUTING_FIELDS = ['models', 'route'];
 
-/** How often a request is changed after a refusal that names the change, and sent to the same target again. */
-const MAX_SECOND_TRIES = 2;
-
 export class ReplayableRequest {
   /** Null once released. */
   #held: ReplayableRequestOptions | null;
@@ -130,8 +127,7 @@ export class ReplayableRequest {
     const { api, endpoint } =
       passthrough === null ? this.#endpointFor(target, limitedBody, held) : chatEndpoint(target);
     const form = passthrough === null ? endpoint.request : passthroughForm(passthrough, isLimited);
-    const secondTries = this.#secondTries.get(target) ?? [];
-    const isWithoutReasoning = secondTries.some(({ kind }) => kind === 'without_reasoning');
+    const isWithoutReasoning = this.#triesOf(target).some(({ kind }) => kind === 'without_reasoning');
     const sentBody = isWithoutReasoning ? withoutReasoningDetails(limitedBody) : limitedBody;
     const rewritten = writeRequest(form, sentBody, {
       model,
@@ -191,20 +187,33 @@ export class ReplayableRequest {
     return this.writeFor(target);
   }
 
-  /** Whether a refusal of this request can change it, so that the same target is tried again. */
-  canTryAgain({ target, passthrough }: TargetFacts): boolean {
-    const { responses } = target.provider;
-    const tries = this.#secondTries.get(target) ?? [];
-    const isChat = this.#held?.route === 'chat' && passthrough === null;
-    return isChat && responses !== undefined && tries.length < MAX_SECOND_TRIES;
+  /**
+   * Whether a refusal of this request can change it, so that the same target is tried again. Each kind of change is made once.
+   * @param change null: any change
+   */
+  canTryAgain({ target, passthrough }: TargetFacts, change: SecondTry | null = null): boolean {
+    const isTranslatedChat = this.#held?.route === 'chat' && passthrough === null;
+    if (!isTranslatedChat || target.provider.responses === undefined) return false;
+    return change === null || !this.#triesOf(target).some(({ kind }) => kind === change.kind);
   }
 
-  /** Changes the request to this target as a refusal asks. Later requests of this isolate profit from it. */
+  /** Changes the request to this target as a refusal asks. Later requests of this isolate begin with the change. */
   tryAgain(target: Target, change: SecondTry): void {
     const held = this.#held;
     if (held === null) return;
-    this.#secondTries.set(target, [...(this.#secondTries.get(target) ?? []), change]);
+    this.#secondTries.set(target, [...this.#triesOf(target), change]);
     held.apis.note(target.provider.id, target.model, change, held.now());
+  }
+
+  /** The other API refused the request, too: later requests do not begin with it. */
+  forgetApi(target: Target): void {
+    for (const change of this.#triesOf(target)) {
+      this.#held?.apis.forget(target.provider.id, target.model, change);
+    }
+  }
+
+  #triesOf(target: Target): readonly SecondTry[] {
+    return this.#secondTries.get(target) ?? [];
   }
 
   /** The API of the alias target, else of what a refusal taught, else of the provider's table. */

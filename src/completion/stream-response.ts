@@ -111,6 +111,8 @@ function emptyEnd(failure: StreamFailure | null, attempt: Attempt, { runner }: R
   const classified = errorBeforeHead(failure, attempt.upstream);
   const last = runner.failed(attempt, classified, isIdle);
   if (last === null) return { kind: 'replaced' };
+  // After two refused APIs it is the error of the first.
+  if (upstreamError === null) return { kind: 'over', failure: { error: last, upstreamError } };
   // An error frame has the upstream's own message. The classified message is for HTTP errors.
   const message = last.message === classified.message ? error.message : last.message;
   return { kind: 'over', failure: { error: { ...error, message }, upstreamError } };

@@ -123,9 +123,24 @@ export class RequestMeter {
     this.#current.end({ errorCode, isRefused: end.kind === 'refused', isComplete: end.kind === 'finished' });
     const record = this.#record(end, errorCode);
     this.#ports.log({ event: 'request', ...record });
+    this.#logRemovedReasoning();
     const { records, startTimer } = this.#ports;
     records.write(record, startTimer, this.#meters).then(() => this.#settled.resolve(record));
     this.#ports.onRecord(record, this.#current.facts);
+  }
+
+  #logRemovedReasoning(): void {
+    const { accumulator, facts } = this.#current;
+    const reasons = [...accumulator.removalReasons];
+    if (reasons.length === 0) return;
+    const { provider, model } = facts;
+    this.#ports.log({
+      event: 'reasoning_removed',
+      request_id: this.#facts.requestId,
+      provider,
+      model,
+      reasons,
+    });
   }
 
   #begin(facts: AttemptFacts): AttemptMeter {
@@ -137,7 +152,9 @@ export class RequestMeter {
   #record(end: RequestEnd, error_code: string | null): UsageRecord {
     const { requestId, keyId, asked, route, client, arrivedAt } = this.#facts;
     const { accumulator, facts } = this.#current;
-    const { provider, model, dropped, changed } = facts;
+    const { provider, model, dropped } = facts;
+    const isRemoved = accumulator.removalReasons.size > 0 && !facts.changed.includes('reasoning');
+    const changed = isRemoved ? [...facts.changed, 'reasoning'] : facts.changed;
     const now = this.#ports.now();
     return boundRecord({
       request_id: requestId,
@@ -306,8 +323,15 @@ export class AttemptMeter {
   }
 }
 
-/** Finish reasons that are stored as they are. Other texts do not belong into records and logs. */
-const FINISH_WORD = /^[\w-]{1,32}$/;
+/** Words of a provider that are stored as they are. Other texts do not belong into records and logs. */
+const LOGGED_WORD = /^[\w-]{1,32}$/;
+
+function loggedWord(word: string): string {
+  return LOGGED_WORD.test(word) ? word : 'other';
+}
+
+/** Reasons for which a provider removed reasoning. OpenAI has five. */
+const MAX_REMOVAL_REASONS = 8;
 
 /** Accumulates what one upstream response reports and contains while it passes. */
 export class UsageAccumulator implements StreamMeter {
@@ -328,6 +352,8 @@ export class UsageAccumulator implements StreamMeter {
   /** The first finish reason, as the upstream sent it, and its meaning. */
   finishWord: string | null = null;
   finishMeaning: FinishMeaning | null = null;
+  /** Why the provider removed reasoning from the conversation that it was sent. */
+  readonly removalReasons = new Set<string>();
   /** Time of the first text, in ms since the epoch. */
   firstTokenAt: number | null = null;
 
@@ -375,12 +401,18 @@ export class UsageAccumulator implements StreamMeter {
 
   finish(word: string, meaning: FinishMeaning): void {
     this.finishes++;
-    this.finishWord ??= FINISH_WORD.test(word) ? word : 'other';
+    this.finishWord ??= loggedWord(word);
     this.finishMeaning ??= meaning;
   }
 
   generated(): void {
     this.isMade = true;
+  }
+
+  removedReasoning(reasons: readonly string[]): void {
+    for (const reason of reasons.slice(0, MAX_REMOVAL_REASONS)) {
+      if (this.removalReasons.size < MAX_REMOVAL_REASONS) this.removalReasons.add(loggedWord(reason));
+    }
   }
 
   /** Reported tokens of the prompt and of the output; null if not reported. */

@@ -9,7 +9,6 @@ import {
   FUNCTION_TOOLS,
   type MessageRules,
   OPENAI_TOOL_NAMES,
-  REFUSED,
   type ReasoningForm,
   type RequestRules,
   type SystemRule,
@@ -55,8 +54,11 @@ const LEGACY_COMPLETIONS: RequestRules = {
   streamUsage: 'on_request',
 };
 
-/** Fields of Chat Completions that OpenAI's Responses do not have. */
-const CHAT_ONLY_FIELDS = [
+/**
+ * Fields of Chat Completions that OpenAI's Responses do not have: "Unknown parameter: 'n'", "'stop'", "'seed'", code `unknown_parameter`,
+ * measured at gpt-5.6-terra, 2026-08-30.
+ */
+export const CHAT_ONLY_FIELDS = [
   ...['n', 'stop', 'seed', 'logit_bias', 'presence_penalty', 'frequency_penalty'],
   ...['prediction', 'audio', 'modalities'],
 ];
@@ -71,8 +73,9 @@ export const RESPONSES_API: ResponsesApi = {
   endpoint: {
     path: () => '/responses',
     request: responsesForm({
+      absent: CHAT_ONLY_FIELDS,
       request: {
-        fields: Object.fromEntries(CHAT_ONLY_FIELDS.map((field) => [field, REFUSED])),
+        fields: {},
         effort: { takes: ['reasoning_effort'] },
         messages: { reasoning: [] },
         streamUsage: 'always',

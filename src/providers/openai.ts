@@ -6,13 +6,12 @@ import { requestedEffort } from '../request-translation/effort.ts';
 import {
   FUNCTION_TOOLS,
   OPENAI_TOOL_NAMES,
-  REFUSED,
   type RequestRules,
   renamed,
 } from '../request-translation/rules.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 import { hasItems, type JsonObject } from '../shared/json.ts';
-import { compatibleProfile, RESPONSES_PASSTHROUGH } from './compatible.ts';
+import { CHAT_ONLY_FIELDS, compatibleProfile, RESPONSES_PASSTHROUGH } from './compatible.ts';
 import type { Provider, ResponsesApi } from './provider.ts';
 
 /**
@@ -120,18 +119,8 @@ function isReasoning(body: JsonObject): boolean {
 
 const WHILE_REASONING = { kind: 'refused', when: isReasoning } as const;
 
-/** "Unknown parameter: 'n'", "'stop'", "'seed'", code `unknown_parameter`: measured at gpt-5.6-terra, 2026-08-30. */
 const RESPONSES: RequestRules = {
   fields: {
-    n: REFUSED,
-    stop: REFUSED,
-    seed: REFUSED,
-    logit_bias: REFUSED,
-    presence_penalty: REFUSED,
-    frequency_penalty: REFUSED,
-    prediction: REFUSED,
-    audio: REFUSED,
-    modalities: REFUSED,
     // "not supported by GPT-6 and later models": @ai-sdk/openai 4.0.118 (2026-11-13).
     prompt_cache_retention: { kind: 'refused', when: ({ model }) => String(model).startsWith('gpt-6') },
     temperature: WHILE_REASONING,
@@ -157,18 +146,17 @@ const RESPONSES_API: ResponsesApi = {
   endpoint: {
     path: () => '/responses',
     request: responsesForm({
+      absent: CHAT_ONLY_FIELDS,
       request: RESPONSES,
       reasoningModels: REASONING_MODELS,
       otherModels: ['*-chat-latest*'],
+      reasonOnRequest: WITHOUT_DEFAULT_EFFORT,
       // "Unsupported parameter: 'reasoning.summary' is not supported with the 'gpt-5.3-codex-spark' model", and o1-pro's.
       withoutSummary: ['gpt-5.3-codex-spark*', 'o1-pro*'],
     }),
     protocol: openaiResponses,
   },
-  chatOnly: [
-    ...['n', 'stop', 'seed', 'logit_bias', 'presence_penalty', 'frequency_penalty'],
-    ...['audio', 'modalities', 'prediction'],
-  ],
+  chatOnly: CHAT_ONLY_FIELDS,
   families: [
     // No Responses: truefoundry/models#2006, 2026-08-04, from OpenAI's model pages.
     { models: ['*-search-preview*', '*-search-api*', 'gpt-audio*', '*-audio-preview*'], api: 'chat' },

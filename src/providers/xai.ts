@@ -10,7 +10,7 @@ import {
 } from '../request-translation/rules.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { readAmount } from '../shared/money.ts';
-import { compatibleProfile, RESPONSES_PASSTHROUGH } from './compatible.ts';
+import { CHAT_ONLY_FIELDS, compatibleProfile, RESPONSES_PASSTHROUGH } from './compatible.ts';
 import type { Profile, ResponsesApi } from './provider.ts';
 
 const CHAT: RequestRules = {
@@ -50,14 +50,6 @@ const CHAT: RequestRules = {
 /** Through Responses `seed` and log probabilities are accepted: @ai-sdk/xai 5.0.12 (2026-09-28) sends them. */
 const RESPONSES: RequestRules = {
   fields: {
-    n: REFUSED,
-    stop: REFUSED,
-    logit_bias: REFUSED,
-    presence_penalty: REFUSED,
-    frequency_penalty: REFUSED,
-    prediction: REFUSED,
-    audio: REFUSED,
-    modalities: REFUSED,
     metadata: REFUSED,
   },
   effort: {
@@ -82,7 +74,12 @@ const RESPONSES: RequestRules = {
 const RESPONSES_API: ResponsesApi = {
   endpoint: {
     path: () => '/responses',
-    request: responsesForm({ request: RESPONSES, reasoningModels: ['*'], otherModels: ['*-non-reasoning*'] }),
+    request: responsesForm({
+      absent: CHAT_ONLY_FIELDS.filter((field) => field !== 'seed'),
+      request: RESPONSES,
+      reasoningModels: ['*'],
+      otherModels: ['*-non-reasoning*'],
+    }),
     protocol: openaiResponses,
   },
   // xAI's chat refuses the other fields that Responses lacks, too.

@@ -122,12 +122,16 @@ export class ApiMemory {
   /** Remembers what a refusal asked for. Refused reasoning says nothing about later requests. */
   note(providerId: string, model: string, change: SecondTry, now: number): void {
     if (change.kind === 'without_reasoning') return;
-    const scope = change.kind === 'api' ? change.scope : 'summary';
-    const key = keyOf(providerId, model, scope);
+    const key = keyOf(providerId, model, change.kind === 'api' ? change.scope : 'summary');
     this.#entries.delete(key);
     this.#entries.set(key, { api: change.kind === 'api' ? change.api : change.kind, until: now + MEMORY_MS });
     const [oldest] = this.#entries.keys();
     if (this.#entries.size > MAX_MODELS && oldest !== undefined) this.#entries.delete(oldest);
+  }
+
+  /** Both APIs refused the model, so neither refusal says which one serves it. */
+  forget(providerId: string, model: string, change: SecondTry): void {
+    if (change.kind === 'api') this.#entries.delete(keyOf(providerId, model, change.scope));
   }
 
   /** The API that a refusal named; undefined if there was none. */

@@ -145,6 +145,7 @@ export class Normalizer {
       if (choice.finishWord !== null) meter.finish(choice.finishWord, meaningOf(choice, choice.finishWord));
     }
     if (part.usage !== null) meter.usage(part.usage);
+    if (part.removedReasoning !== undefined) meter.removedReasoning(part.removedReasoning);
   }
 
   #write(parts: readonly ChoicePart[]): Chunk | null {

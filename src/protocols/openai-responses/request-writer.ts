@@ -4,7 +4,7 @@
  */
 import { readProviderTag } from '../../canonical/reasoning-details.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
-import { TranslationReport } from '../../request-translation/dropped-fields.ts';
+import { isDefault, TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { append, reportUnreadKeys } from '../../request-translation/native-messages.ts';
 import { readOutputLimit, withOnlyLimit } from '../../request-translation/output-limit.ts';
 import { COMPETING_LIMITS, type RequestRules } from '../../request-translation/rules.ts';
@@ -31,12 +31,16 @@ import { REASONING_FORMAT } from './upstream-reader.ts';
 
 /** What a provider's models accept through Responses: data in the provider's file. */
 export interface ResponsesRules {
-  /** Fields that Responses refuses, and the words for an effort. `messages` is not read. */
+  /** Fields of chat that Responses lacks. They change the output, so the request is refused, unless the caller wants them dropped. */
+  readonly absent: readonly string[];
+  /** Other fields that Responses refuses, and the words for an effort. `messages` is not read. */
   readonly request: RequestRules;
   /** Globs of the models that reason. Others answer 400 to `include: ["reasoning.encrypted_content"]` and to `reasoning`. */
   readonly reasoningModels: readonly string[];
   /** Globs of models that do not reason, although `reasoningModels` matches them. */
   readonly otherModels?: readonly string[];
+  /** Globs of the models that reason only where an effort is requested. */
+  readonly reasonOnRequest?: readonly string[];
   /** Globs of the models that refuse `reasoning.summary`. */
   readonly withoutSummary?: readonly string[];
 }
@@ -82,15 +86,20 @@ export function responsesForm(rules: ResponsesRules): RequestForm {
 
 function writeResponses(given: JsonObject, options: WriteOptions, rules: ResponsesRules): TranslatedRequest {
   const legacyFree = convertLegacyFunctions(withoutNulls(given));
-  const { messages, ...fields } = legacyFree;
+  const report = new TranslationReport(options.provider, options.unsupported);
+  for (const field of rules.absent) {
+    const value = legacyFree[field];
+    if (value !== undefined && !isDefault(field, value, legacyFree)) report.refuse(field);
+  }
+  const { messages, ...fields } = omit(legacyFree, ...rules.absent);
   const translated = translateRequest(fields, rules.request, options);
   if (translated.kind === 'error') return translated;
   const { body } = translated.value;
-  const report = new TranslationReport(options.provider, options.unsupported);
   const input = new InputWriter(options.providerId, report);
   for (const message of readArray(messages)) if (isObject(message)) input.add(message);
   const logprobs = writeLogprobs(body);
   const reasons = isReasoningModel(rules, options.model);
+  if (input.hasStepWithoutReasoning && isReasoning(body, options.model, rules)) report.change('reasoning');
   const include = [
     ...(reasons ? ['reasoning.encrypted_content'] : []),
     ...(logprobs === null ? [] : ['message.output_text.logprobs']),
@@ -128,13 +137,20 @@ class InputWriter {
   readonly #report: TranslationReport;
   /** The ids of calls of custom tools, whose results have a type of their own. */
   readonly #customCalls = new Set<string>();
+  #hasStepWithoutReasoning = false;
 
   constructor(providerId: string, report: TranslationReport) {
     this.#providerId = providerId;
     this.#report = report;
   }
 
+  /** Whether a step after the last user message has calls, and none of this provider's reasoning: the model continues without it. */
+  get hasStepWithoutReasoning(): boolean {
+    return this.#hasStepWithoutReasoning;
+  }
+
   add(message: JsonObject): void {
+    if (message.role === 'user') this.#hasStepWithoutReasoning = false;
     switch (message.role) {
       case 'assistant':
         return this.#addStep(message);
@@ -191,10 +207,14 @@ class InputWriter {
       append(this.items, reasoning.get(0) ?? []);
       this.items.push({ type: 'message', role: 'assistant', content: texts });
     }
-    for (const [at, call] of readArray(message.tool_calls).filter(isObject).entries()) {
+    const calls = readArray(message.tool_calls).filter(isObject);
+    for (const [at, call] of calls.entries()) {
       append(this.items, reasoning.get(at + 1) ?? []);
       this.items.push(this.#call(call));
     }
+    const places = [...Array(calls.length + 1).keys()];
+    const hasReasoning = places.some((place) => reasoning.has(place) && (place > 0 || texts.length > 0));
+    if (calls.length > 0 && !hasReasoning) this.#hasStepWithoutReasoning = true;
   }
 
   /** This provider's encrypted reasoning, by the index of the item that it precedes: 0 for the text, 1 for the first call. */
@@ -332,6 +352,16 @@ function writeReasoning(
     ...(isShown && !matchesAnyGlob(rules.withoutSummary ?? [], model) ? { summary: 'auto' } : {}),
   };
   return Object.keys(reasoning).length === 0 ? {} : { reasoning };
+}
+
+/** Whether the model reasons about this request. */
+function isReasoning(
+  { reasoning_effort: effort }: JsonObject,
+  model: string,
+  rules: ResponsesRules,
+): boolean {
+  if (!isReasoningModel(rules, model)) return false;
+  return effort === undefined ? !matchesAnyGlob(rules.reasonOnRequest ?? [], model) : effort !== 'none';
 }
 
 function isReasoningModel({ reasoningModels, otherModels = [] }: ResponsesRules, model: string): boolean {

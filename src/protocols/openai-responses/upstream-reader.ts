@@ -147,6 +147,7 @@ class ResponsesReader implements ProtocolReader {
     // A truncated response may end with reasoning. Its index names no item.
     const rest = finishWord === null ? null : withIndex(this.#reasoning, this.#calls.size + 1);
     if (rest !== null) this.#reasoning = [];
+    const removed = removedReasoning(response);
     return {
       ...EMPTY_PART,
       id: readName(id),
@@ -155,8 +156,21 @@ class ResponsesReader implements ProtocolReader {
       choices: finishWord === null ? [] : [{ ...EMPTY_CHOICE, ...rest, finishWord }],
       usage: report === null || !isObject(usage) ? null : { ...report, cost: this.#quirks.costOf?.(usage) },
       error: status === 'failed' ? failureOf(objectOf(error)) : null,
+      ...(removed.length === 0 ? {} : { removedReasoning: removed }),
     };
   }
+}
+
+/**
+ * Reasoning that the provider removed from the input: `Response.InputTransformation` of openai 7.56.0 (2026-11-12). That of earlier turns
+ * (`turn_boundary`) is always removed.
+ */
+function removedReasoning({ input_transformations: changes }: JsonObject): readonly string[] {
+  const removed = readArray(changes).filter(
+    (change) => isObject(change) && change.type === 'reasoning' && change.action === 'removed',
+  );
+  const reasons = removed.map((change) => readText(objectOf(change).reason) ?? 'other');
+  return reasons.filter((reason) => reason !== 'turn_boundary');
 }
 
 function withIndex(details: readonly JsonObject[], index: number): Partial<ChoicePart> | null {

@@ -3,41 +3,39 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { responsesForm } from '../../../src/protocols/openai-responses/request-writer.ts';
 import { withWrittenLimit } from '../../../src/request-translation/output-limit.ts';
-import { REFUSED } from '../../../src/request-translation/rules.ts';
-import { writeRequest } from '../../../src/request-translation/translate.ts';
+import { type WriteOptions, writeRequest } from '../../../src/request-translation/translate.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { decodeObject, objectsOf } from '../../../tools/simulator/json.ts';
 
 const FORM = responsesForm({
+  absent: ['n', 'stop', 'seed'],
   request: {
-    fields: { n: REFUSED, stop: REFUSED, seed: REFUSED },
+    fields: {},
     effort: { takes: ['reasoning_effort'], values: [{ values: { minimal: 'low' } }] },
     messages: { reasoning: [] },
     streamUsage: 'always',
   },
   reasoningModels: ['gpt-6*'],
+  reasonOnRequest: ['gpt-6-quiet'],
   withoutSummary: ['gpt-6-mute'],
 });
 
 const HI = [{ role: 'user', content: 'Hi' }];
 
-function write(body: JsonObject, model = 'gpt-6.1-terra', hidesReasoning = false) {
+function write(body: JsonObject, options: Partial<WriteOptions> = {}) {
+  const { model = 'gpt-6.1-terra' } = options;
   return writeRequest(
     FORM,
     { model, messages: HI, ...body },
-    {
-      model,
-      provider: 'OpenAI',
-      providerId: 'openai',
-      unsupported: 'auto',
-      promptCache: 'auto',
-      hidesReasoning,
-    },
+    { model, provider: 'OpenAI', providerId: 'openai', unsupported: 'auto', promptCache: 'auto', ...options },
   );
 }
 
 function written(body: JsonObject, model?: string, hidesReasoning?: boolean): JsonObject {
-  const result = write(body, model, hidesReasoning);
+  const result = write(body, {
+    ...(model === undefined ? {} : { model }),
+    ...(hidesReasoning === undefined ? {} : { hidesReasoning }),
+  });
   if (result.kind === 'error') throw new Error(result.error.message);
   return result.value.body;
 }
@@ -127,10 +125,11 @@ describe('O4 what a request becomes', () => {
     });
   });
 
-  test('a field without an equal in Responses is refused by the provider’s table', () => {
+  test('a field that Responses lacks is refused, unless it is a default or the caller wants it dropped', () => {
     const { n, stop, seed } = written({ n: 1, stop: [], seed: undefined });
     expect([n, stop, seed]).toEqual([undefined, undefined, undefined]);
-    expect(written({ n: 2 })).toMatchObject({ n: 2 });
+    expect(write({ n: 2 })).toMatchObject({ error: { code: 'unsupported_parameter', param: 'n' } });
+    expect(write({ n: 2 }, { unsupported: 'drop' })).toMatchObject({ value: { dropped: ['n'] } });
   });
 
   test('hidden reasoning and a model without summaries: no summary is requested', () => {
@@ -291,6 +290,38 @@ describe('O5 reasoning goes back', () => {
   ])('%s: it stays out, and the step goes up without it', (_, reasoning_details) => {
     const items = inputOf(...HI, { ...step, reasoning_details });
     expect(items.map(({ type }) => type)).toEqual(['message', 'message', 'function_call', 'function_call']);
+  });
+});
+
+describe('O5 a step without its reasoning is reported', () => {
+  const own = { reasoning_details: [reasoning(1, 'A')] };
+  const loop = (details: JsonObject, ...after: JsonObject[]) => [
+    ...HI,
+    { role: 'assistant', tool_calls: [call('c1')], ...details },
+    { role: 'tool', tool_call_id: 'c1', content: '312 cm' },
+    ...after,
+  ];
+  test.each<[what: string, changed: readonly string[], body: JsonObject, model?: string]>([
+    ['calls without reasoning', ['reasoning'], { messages: loop({}) }],
+    [
+      'reasoning of another provider',
+      ['reasoning'],
+      { messages: loop({ reasoning_details: [reasoning(1, 'A', 'xai')] }) },
+    ],
+    ['a text in place of details', ['reasoning'], { messages: loop({ reasoning_details: 'Hm' }) }],
+    ['its own reasoning', [], { messages: loop(own) }],
+    ['a step of an earlier turn', [], { messages: loop({}, { role: 'assistant', content: 'a' }, ...HI) }],
+    ['no reasoning requested', [], { messages: loop({}), reasoning_effort: 'none' }],
+    ['a model that does not reason', [], { messages: loop({}) }, 'gpt-4.1'],
+    ['a model that reasons on request only', [], { messages: loop({}) }, 'gpt-6-quiet'],
+    [
+      'the same with an effort',
+      ['reasoning'],
+      { messages: loop({}), reasoning_effort: 'low' },
+      'gpt-6-quiet',
+    ],
+  ])('%s: %j', (_, changed, body, model = 'gpt-6.1-terra') => {
+    expect(write(body, { model })).toMatchObject({ value: { changed } });
   });
 });
 

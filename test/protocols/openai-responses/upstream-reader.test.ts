@@ -1,5 +1,6 @@
 /** Tests the reader of an upstream's Responses events: texts, calls, usage, costs and ends. */
 import { describe, expect, test } from 'vitest';
+import { finishMeaning } from '../../../src/canonical/finish-reason.ts';
 import { readUsage } from '../../../src/protocols/openai-chat/upstream-reader.ts';
 import { openaiResponses } from '../../../src/protocols/openai-responses/upstream-reader.ts';
 import { deepseek } from '../../../src/providers/deepseek.ts';
@@ -207,4 +208,34 @@ describe('A3 calls of the client’s tools', () => {
 test('N2 a non-streaming response that failed without an error: an error that says so', () => {
   const part = openaiResponses.open({}, 'p').response({ object: 'response', status: 'failed', error: null });
   expect(part.error?.message).toBe('the response failed, and names no error');
+});
+
+describe('O7 the end of a response', () => {
+  test.each([
+    ['completed', undefined, 'stop'],
+    ['incomplete', 'max_output_tokens', 'length'],
+    ['incomplete', 'max_messages', 'length'],
+    ['incomplete', 'content_filter', 'content_filter'],
+  ])('%s, %s: %s', (status, reason, meaning) => {
+    const response = { status, output: [], ...(reason && { incomplete_details: { reason } }) };
+    const [choice] =
+      openaiResponses.open({}, 'openai').event({ type: `response.${status}`, response }, '')?.choices ?? [];
+    expect(finishMeaning(choice?.finishWord ?? '')).toBe(meaning);
+  });
+
+  test('unknown items and their events are skipped, streamed and not', () => {
+    const reader = openaiResponses.open({}, 'openai');
+    const item = { type: 'a_new_item', call_id: 'c', name: 'n', arguments: '{}' };
+    for (const event of [
+      { type: 'response.output_item.added', output_index: 0, item },
+      { type: 'response.a_new_item.delta', output_index: 0, delta: 'text' },
+      { type: 'response.output_item.done', output_index: 0, item },
+      { type: 'response.function_call_arguments.delta', output_index: 0, delta: '{}' },
+    ]) {
+      expect(reader.event(event, '')).toBeNull();
+    }
+    const { choices, error } = reader.response({ status: 'completed', output: [item] });
+    expect(choices.flatMap(({ toolCalls }) => toolCalls)).toEqual([]);
+    expect(error).toBeNull();
+  });
 });

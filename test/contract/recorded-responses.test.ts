@@ -1,4 +1,5 @@
 /** Runs every recorded Responses stream through the stream core into chat and completions: complete, split, and truncated (A3, A7, N2). */
+import OpenAI from 'openai';
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
 import { openaiResponses } from '../../src/protocols/openai-responses/upstream-reader.ts';
@@ -57,7 +58,7 @@ describe.skipIf(recordingsNote !== '')(`recorded Responses streams${recordingsNo
       expect(convertStream(cut(bytes, size), CONVERSION).text).toBe(text);
     });
 
-    test('A8 the fast path writes what the normal path writes', () => {
+    test('A8 O9 the fast path writes what the normal path writes', () => {
       expect(jsonOf(text)).toEqual(jsonOf(convertStream([bytes], { ...CONVERSION, fastPath: false }).text));
     });
 
@@ -86,6 +87,12 @@ describe.skipIf(recordingsNote !== '')(`recorded Responses streams${recordingsNo
       expect(differences(whole, readClient(convertObject(object, CONVERSION, true).text))).toEqual([]);
     });
 
+    test('O7 O8 the openai SDK reads it through chat as it reads the recording itself: text, calls, finish, usage', async () => {
+      const chat = await readWithChat(text).catch(() => null);
+      expect(chat).toEqual(await readWithResponses(upstream));
+      expect(chat === null).toBe(read.error !== null);
+    });
+
     test('C10 as legacy completions: the text and its finish', () => {
       const conversion: Conversion = { ...CONVERSION, route: 'completions' };
       const client = convertStream([bytes], conversion).text;
@@ -96,3 +103,76 @@ describe.skipIf(recordingsNote !== '')(`recorded Responses streams${recordingsNo
     });
   });
 });
+
+/** The `openai` package with one recorded stream as the response of every request. */
+function sdkOf(stream: string): OpenAI {
+  const headers = { 'content-type': 'text/event-stream' };
+  return new OpenAI({
+    apiKey: 'unused',
+    maxRetries: 0,
+    fetch: async () => new Response(stream, { headers }),
+  });
+}
+
+/** A finished response as its SDK reads it; null: it failed. */
+async function readWithResponses(stream: string) {
+  const response = await sdkOf(stream)
+    .responses.stream({ model: 'm', input: 'x' })
+    .finalResponse()
+    .catch(() => null);
+  if (response === null || response.status === 'failed') return null;
+  const { output, usage, incomplete_details } = response;
+  const parts = output.flatMap((item) => (item.type === 'message' ? item.content : []));
+  const calls = output.flatMap((item) =>
+    item.type === 'function_call' ? [[item.call_id, item.name, item.arguments]] : [],
+  );
+  const reason = { max_output_tokens: 'length', content_filter: 'content_filter' }[
+    String(incomplete_details?.reason)
+  ];
+  return {
+    text: parts.map((part) => (part.type === 'output_text' ? part.text : '')).join(''),
+    refusal: parts.map((part) => (part.type === 'refusal' ? part.refusal : '')).join(''),
+    calls,
+    finish: reason ?? (calls.length > 0 ? 'tool_calls' : 'stop'),
+    usage: [
+      usage?.input_tokens,
+      usage?.output_tokens,
+      usage?.total_tokens,
+      usage?.input_tokens_details.cached_tokens,
+      usage?.output_tokens_details.reasoning_tokens,
+    ],
+  };
+}
+
+/** The same of a chat stream. */
+async function readWithChat(stream: string) {
+  let usage: OpenAI.CompletionUsage | undefined;
+  const chunks = await sdkOf(stream).chat.completions.create({ model: 'm', messages: [], stream: true });
+  let [text, refusal, finish] = ['', '', ''];
+  const calls: [id: string, name: string, json: string][] = [];
+  for await (const chunk of chunks) {
+    usage = chunk.usage ?? usage;
+    for (const { delta, finish_reason } of chunk.choices) {
+      text += delta.content ?? '';
+      refusal += delta.refusal ?? '';
+      finish = finish_reason ?? finish;
+      for (const { index, id, function: fn } of delta.tool_calls ?? []) {
+        const call = calls[index] ?? ['', '', ''];
+        calls[index] = [id ?? call[0], fn?.name ?? call[1], call[2] + (fn?.arguments ?? '')];
+      }
+    }
+  }
+  return {
+    text,
+    refusal,
+    calls,
+    finish,
+    usage: [
+      usage?.prompt_tokens,
+      usage?.completion_tokens,
+      usage?.total_tokens,
+      usage?.prompt_tokens_details?.cached_tokens,
+      usage?.completion_tokens_details?.reasoning_tokens,
+    ],
+  };
+}

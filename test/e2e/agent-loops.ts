@@ -1,7 +1,16 @@
 /** Agent loops of real clients for the end-to-end tests: a task of five steps with two tools. */
 import { createDeepSeek } from '@ai-sdk/deepseek';
+import { createOpenAI } from '@ai-sdk/openai';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
-import { generateText, jsonSchema, type ModelMessage, stepCountIs, streamText, tool } from 'ai';
+import {
+  generateText,
+  jsonSchema,
+  type LanguageModel,
+  type ModelMessage,
+  stepCountIs,
+  streamText,
+  tool,
+} from 'ai';
 import OpenAI from 'openai';
 import type { ChatCompletionMessageParam } from 'openai/resources/chat/completions';
 
@@ -32,7 +41,7 @@ export async function runWithOpenAI(
   baseURL: string,
   model: string,
   history: readonly ChatCompletionMessageParam[] = [],
-  names: readonly string[] = NAMES,
+  { names = NAMES, isStreamed = true }: { names?: readonly string[]; isStreamed?: boolean } = {},
 ): Promise<LoopResult> {
   const client = new OpenAI({ baseURL, apiKey: 'unused', maxRetries: 0 });
   let calls = 0;
@@ -54,7 +63,10 @@ export async function runWithOpenAI(
     })),
   };
   const limits = { maxChatCompletions: STEPS + 3 };
-  const runner = client.chat.completions.runTools({ ...options, stream: true }, limits);
+  const { completions } = client.chat;
+  const runner = isStreamed
+    ? completions.runTools({ ...options, stream: true }, limits)
+    : completions.runTools(options, limits);
   const text = (await runner.finalContent()) ?? '';
   return { text, calls, messages: runner.messages };
 }
@@ -91,9 +103,10 @@ export async function runByHand(
   baseURL: string,
   model: string,
   isStreamed: boolean,
+  history: readonly ChatCompletionMessageParam[] = [],
 ): Promise<LoopResult & Thoughtful> {
   const client = new OpenAI({ baseURL, apiKey: 'unused', maxRetries: 0 });
-  const messages: ChatCompletionMessageParam[] = [{ role: 'user', content: TASK }];
+  const messages: ChatCompletionMessageParam[] = [...history, { role: 'user', content: TASK }];
   const tools = NAMES.map((name) => ({ type: 'function' as const, function: { name, parameters: CITY } }));
   let calls = 0;
   let thoughts = 0;
@@ -162,7 +175,16 @@ interface FunctionCall {
   function: { name: string; arguments: string };
 }
 
-export type AiProvider = 'openai-compatible' | 'deepseek';
+export type AiProvider = 'openai-compatible' | 'deepseek' | 'openai.chat';
+
+type AiSettings = { readonly baseURL: string; readonly apiKey: string };
+
+const AI_MODELS: Readonly<Record<AiProvider, (settings: AiSettings, model: string) => LanguageModel>> = {
+  'openai-compatible': (settings, model) =>
+    createOpenAICompatible({ ...settings, name: 'weir', includeUsage: true })(model),
+  deepseek: (settings, model) => createDeepSeek(settings)(model),
+  'openai.chat': (settings, model) => createOpenAI(settings).chat(model),
+};
 
 /** The AI SDK's loop, streaming or non-streaming. */
 export async function runWithAiSdk(
@@ -179,10 +201,7 @@ export async function runWithAiSdk(
   };
   const settings = { baseURL, apiKey: 'unused' };
   const options = {
-    model:
-      provider === 'deepseek'
-        ? createDeepSeek(settings)(model)
-        : createOpenAICompatible({ ...settings, name: 'weir', includeUsage: true })(model),
+    model: AI_MODELS[provider](settings, model),
     messages: [...history, { role: 'user' as const, content: TASK }],
     tools: Object.fromEntries(
       NAMES.map((name) => [name, tool({ description: name, inputSchema: jsonSchema(CITY), execute })]),

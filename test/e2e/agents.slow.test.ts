@@ -4,7 +4,7 @@ import type OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { chatOf } from '../../tools/simulator/anthropic-chat.ts';
 import { chatMessages } from '../../tools/simulator/gemini-conversation.ts';
-import { objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
+import { decodeObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import {
   type AiProvider,
   CALLS,
@@ -15,8 +15,12 @@ import {
   STEPS,
 } from './agent-loops.ts';
 import { startGateway } from './gateway.ts';
-import { MODELS, SIGNING } from './loop-models.ts';
-import { runByHand as runMessages } from './messages-loops.ts';
+import { MODELS, SIGNING, THROUGH_RESPONSES } from './loop-models.ts';
+import {
+  runByHand as runMessages,
+  runWithAiSdk as runMessagesWithAiSdk,
+  runWithToolRunner,
+} from './messages-loops.ts';
 import { runByHand as runResponses } from './responses/loops.ts';
 
 const gateway = await startGateway();
@@ -123,7 +127,7 @@ describe.each([
   );
 
   test('the openai SDK’s tool runner completes its steps with them', async () => {
-    const { text, calls } = await runWithOpenAI(baseURL, model, [], LONG_NAMES);
+    const { text, calls } = await runWithOpenAI(baseURL, model, [], { names: LONG_NAMES });
     expect(calls).toBe(CALLS);
     expect(text).not.toBe('');
   });
@@ -169,6 +173,133 @@ describe('A7 A9 the thinking of the steps at Anthropic', () => {
 });
 
 type Fields = ReturnType<typeof objectOf>;
+
+/** A loop of a client, and whether it sends encrypted reasoning back. */
+type ClientLoop = readonly [
+  client: string,
+  keepsReasoning: boolean,
+  loop: (model: string, isStreamed: boolean) => Promise<Loop>,
+];
+
+describe('models whose chat refuses tools', () => {
+  const anthropic = new Anthropic({ apiKey: 'unused', baseURL: gateway.url, maxRetries: 0 });
+  const loops: readonly ClientLoop[] = [
+    ['openai, runTools', false, (model, isStreamed) => runWithOpenAI(baseURL, model, [], { isStreamed })],
+    ['openai, by hand', true, (model, isStreamed) => runByHand(baseURL, model, isStreamed)],
+    [
+      '@ai-sdk/openai, chat()',
+      false,
+      (model, isStreamed) => runWithAiSdk(baseURL, model, 'openai.chat', isStreamed),
+    ],
+    [
+      '@ai-sdk/openai-compatible',
+      false,
+      (model, isStreamed) => runWithAiSdk(baseURL, model, 'openai-compatible', isStreamed),
+    ],
+    ['@anthropic-ai/sdk, by hand', true, (model, isStreamed) => runMessages(anthropic, model, isStreamed)],
+    [
+      '@anthropic-ai/sdk, toolRunner',
+      true,
+      (model, isStreamed) => runWithToolRunner(anthropic, model, isStreamed),
+    ],
+    [
+      '@ai-sdk/anthropic',
+      true,
+      (model, isStreamed) => runMessagesWithAiSdk(baseURL, 'unused', model, isStreamed),
+    ],
+  ];
+  // The tests' xAI is a server that is like xAI's: it has Responses only if its entry says so.
+  beforeAll(() => {
+    const base_url = `${gateway.simulator.url}/xai/v1`;
+    const grok = { base_url, api_key: 'COMPATIBLE_SECRET', like: 'xai', responses: true };
+    return gateway.set({ PROVIDERS: JSON.stringify({ grok }) });
+  });
+  afterAll(() => gateway.set({}));
+  const models = [...THROUGH_RESPONSES, 'grok/grok-4.3'];
+  const cases = models.flatMap((model) => [[model, true] as const, [model, false] as const]);
+
+  describe.each(loops)('%s', (_, keepsReasoning, loop) => {
+    test.each(cases)(
+      'O3 O5 O6 O8 %s, streamed %s: five steps through Responses, and the provider’s cache grows with each',
+      async (model, isStreamed) => {
+        const before = gateway.simulator.requests.length;
+        const responsesBefore = requestLines().length;
+        const { text, calls } = await loop(model, isStreamed);
+        expect(calls).toBe(CALLS);
+        expect(text).not.toBe('');
+        expectWholeLoop(before);
+        const requests = gateway.simulator.requests.slice(before);
+        expect(requests.map(({ path }) => path.endsWith('/responses'))).not.toContain(false);
+        const inputs = requests.map(({ body }) => JSON.stringify(body?.input));
+        for (const [step, input] of inputs.slice(1).entries()) {
+          expect(input.startsWith(inputs[step]?.slice(0, -1) ?? '-')).toBe(true);
+        }
+        const last = objectsOf(requests.at(-1)?.body?.input);
+        expect(last.filter(({ type }) => type === 'reasoning')).toHaveLength(keepsReasoning ? STEPS : 0);
+        await gateway.logged(() => requestLines().length >= responsesBefore + STEPS + 1);
+        const lines = requestLines().slice(responsesBefore);
+        expect(lines.map(({ changed }) => changed ?? [])).toEqual([
+          [],
+          ...Array.from({ length: STEPS }, () => (keepsReasoning ? [] : ['reasoning'])),
+        ]);
+        expect(lines.map(({ attempts }) => objectsOf(attempts).map(({ api }) => api))).toEqual(
+          Array.from({ length: STEPS + 1 }, () => ['responses']),
+        );
+        const cached = lines.map(({ cached_tokens }) => Number(cached_tokens));
+        expect(cached.slice(1)).toEqual([...new Set(cached.slice(1))].sort((a, b) => a - b));
+        expect(cached[1]).toBeGreaterThan(0);
+      },
+    );
+  });
+
+  test.each(['anthropic/claude-sonnet-5', 'gemini/gemini-3.8-flash', 'deepseek/deepseek-flash'])(
+    'O5 a conversation begun at %s goes on there, and back: nothing of one provider’s reasoning goes to the other',
+    async (first) => {
+      for (const model of THROUGH_RESPONSES) {
+        let { messages } = await runByHand(baseURL, first, true);
+        for (const next of [model, first, model]) {
+          const before = gateway.simulator.requests.length;
+          const after = await runByHand(baseURL, next, true, messages);
+          expect(after.text).not.toBe('');
+          messages = after.messages;
+          for (const { path, text } of gateway.simulator.requests.slice(before)) {
+            if (!path.endsWith('/responses')) expect(text).not.toContain('gAAAAsim');
+          }
+        }
+      }
+    },
+  );
+
+  test.each([true, false])(
+    'O2 gpt-9-test, streamed %s: a model that nobody knows works on its first request, and is remembered',
+    async (stream) => {
+      // A reload forgets what refusals taught.
+      await gateway.set({});
+      const messages = [{ role: 'user', content: 'Hello' }];
+      const paths: string[] = [];
+      for (let i = 0; i < 2; i++) {
+        const before = gateway.simulator.requests.length;
+        const response = await gateway.post('/v1/chat/completions', {
+          model: 'openai/gpt-9-test',
+          messages,
+          stream,
+        });
+        expect(response.status).toBe(200);
+        expect(response.headers.get('x-weir-api')).toBe('responses');
+        expect(await response.text()).toContain('river');
+        paths.push(...gateway.simulator.requests.slice(before).map(({ path }) => path));
+      }
+      expect(paths).toEqual(['/openai/v1/chat/completions', '/openai/v1/responses', '/openai/v1/responses']);
+    },
+  );
+
+  function requestLines(): Fields[] {
+    return gateway
+      .logs()
+      .map((line) => decodeObject(line) ?? {})
+      .filter(({ event }) => event === 'request');
+  }
+});
 
 describe('a conversation that changes its provider', () => {
   const models = [...MODELS, ...SIGNING];

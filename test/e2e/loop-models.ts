@@ -1,5 +1,8 @@
 /** The models for tests of agent loops: one of each strict provider. */
 
+/** OpenAI's models whose chat refuses tools: Weir calls them through Responses. */
+export const THROUGH_RESPONSES = ['openai/gpt-6.1-terra', 'openai/gpt-6.2-astra'];
+
 /** Models without signatures. Reasoning models reason before every step. */
 export const MODELS = [
   'deepseek/deepseek-flash',
@@ -9,6 +12,7 @@ export const MODELS = [
   'openrouter/moonshotai/kimi-k2.5',
   'xai/grok-4.3',
   'openai/gpt-4o-mini',
+  ...THROUGH_RESPONSES,
   'anthropic/claude-haiku-4-5',
   'anthropic/claude-sonnet-5',
   'compatible/openai/gpt-oss-20b',

@@ -64,14 +64,17 @@ function textOf({ content }: Anthropic.Message): string {
 }
 
 /** The SDK's own tool runner. */
-export async function runWithToolRunner(client: Anthropic, model: string): Promise<LoopResult> {
+export async function runWithToolRunner(
+  client: Anthropic,
+  model: string,
+  isStreamed = true,
+): Promise<LoopResult> {
   let calls = 0;
-  const runner = client.beta.messages.toolRunner({
+  const options = {
     model,
     max_tokens: MAX_TOKENS,
-    messages: [{ role: 'user', content: TASK }],
+    messages: [{ role: 'user' as const, content: TASK }],
     max_iterations: STEPS + 3,
-    stream: true,
     tools: NAMES.map((name) => ({
       type: 'custom' as const,
       name,
@@ -83,11 +86,16 @@ export async function runWithToolRunner(client: Anthropic, model: string): Promi
         return `${name}: 312 cm`;
       },
     })),
-  });
+  };
   let text = '';
-  for await (const stream of runner) {
-    const message = await stream.finalMessage();
-    text = message.content.map((block) => (block.type === 'text' ? block.text : '')).join('');
+  const read = ({ content }: Pick<Anthropic.Beta.BetaMessage, 'content'>) => {
+    text = content.map((block) => (block.type === 'text' ? block.text : '')).join('');
+  };
+  if (isStreamed) {
+    const runner = client.beta.messages.toolRunner({ ...options, stream: true });
+    for await (const stream of runner) read(await stream.finalMessage());
+  } else {
+    for await (const message of client.beta.messages.toolRunner(options)) read(message);
   }
   return { text, calls, last: null };
 }

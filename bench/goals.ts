@@ -64,7 +64,13 @@ function bulkGoals(samples: Samples): Goal[] {
       atMost: 1.4,
     })),
   );
-  return [...texts, ...slow, ...protocols];
+  const cpu = (row: string, point: string) => samples.median('bulk', row, point, 'cpuUs');
+  const throughResponses = {
+    what: 'bulk 16384, chat through Responses, x chat',
+    value: cpu('weir-through-responses', 'responses 16384') / cpu(WEIR, 'deepseek 16384'),
+    atMost: 2,
+  };
+  return [...texts, ...slow, ...protocols, throughResponses];
 }
 
 function pacedGoals(samples: Samples): Goal[] {

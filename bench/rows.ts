@@ -22,6 +22,8 @@ export interface Row {
   /** The path of its requests. */
   readonly path: string;
   readonly modelPrefix: (stream: StreamName) => string;
+  /** The only stream with which it is called. Absent: every stream that it reads. */
+  readonly onlyStream?: StreamName;
   readonly headers: (upstream: string) => Readonly<Record<string, string>>;
   /** Packages that a file of the bench replaces. */
   readonly alias: Readonly<Record<string, string>>;
@@ -170,6 +172,21 @@ export const ROWS: readonly Row[] = [
       return OWN_PROVIDERS.includes(stream) ? `${stream}/` : 'xerotier/';
     },
   }),
+  {
+    ...weir(
+      'weir-through-responses',
+      'Weir, called by a client of chat, at a provider that it calls through Responses',
+      {
+        sections: ['bulk'],
+        modelPrefix: () => 'upstream/',
+        onlyStream: 'responses',
+      },
+    ),
+    settings: (upstream) => ({
+      AUTH: 'open',
+      PROVIDERS: JSON.stringify({ upstream: { base_url: upstream, api: 'responses' } }),
+    }),
+  },
   weir('weir-keys', 'Weir with AUTH=keys', { sections: ['requests'], hasLedger: true }, { AUTH: 'keys' }),
   weir(
     'weir-limits',
@@ -189,7 +206,8 @@ export const ROWS: readonly Row[] = [
 ];
 
 /** Rows that parse streams read only OpenAI's chat. Weir and rows that pass bytes through take the others too; the Responses stream needs Weir's passthrough. */
-export function takes({ treatment, isWeir }: Row, stream: StreamName): boolean {
+export function takes({ treatment, isWeir, onlyStream }: Row, stream: StreamName): boolean {
+  if (onlyStream !== undefined) return stream === onlyStream;
   if (stream === 'responses') return treatment === 'bytes' || treatment === 'responses';
   return (stream !== 'anthropic' && stream !== 'gemini') || treatment === 'bytes' || isWeir;
 }

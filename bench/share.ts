@@ -54,8 +54,8 @@ interface Shape {
   readonly start: string;
   readonly end: string;
   readonly frame: (text: string, random: () => number, at: number) => string;
-  /** The pipeline of a passthrough; default: that of a chat client. */
-  readonly passthrough?: Pick<Conversion, 'protocol' | 'openWriter'>;
+  /** Default: the client and the provider speak chat. */
+  readonly conversion?: Pick<Conversion, 'protocol' | 'openWriter'>;
 }
 
 const OPENING = dataEvent({ ...BASE, choices: choices({ role: 'assistant', content: '' }) });
@@ -64,6 +64,12 @@ const CHAT_SHAPES = Object.entries(TEXT_FRAMES).map(([name, frameOf]): [string, 
   name,
   { start: OPENING, end: DONE_EVENT, frame: (text, random) => dataEvent(frameOf(text, random)) },
 ]);
+
+const RESPONSES: Shape = {
+  start: responsesStart(),
+  end: responsesEnd(),
+  frame: (text, random, at) => responsesText(text, at, padding(random)),
+};
 
 /** By provider name and variant. */
 export const TEXT_STREAMS: readonly (readonly [name: string, Shape])[] = [
@@ -77,13 +83,12 @@ export const TEXT_STREAMS: readonly (readonly [name: string, Shape])[] = [
       frame: (text, random) => geminiText(text, Math.floor(random() * EVENTS)),
     },
   ],
+  ['openai responses as chat', { ...RESPONSES, conversion: { protocol: openaiResponses } }],
   [
     'openai responses passthrough',
     {
-      start: responsesStart(),
-      end: responsesEnd(),
-      frame: (text, random, at) => responsesText(text, at, padding(random)),
-      passthrough: {
+      ...RESPONSES,
+      conversion: {
         protocol: openaiResponses,
         openWriter: (options: WriterOptions) =>
           responsesPassthrough.streamWriter({ ...options, provider: 'openai', reasoning: 'pass' }),
@@ -98,6 +103,6 @@ export function fastShare(name: string, shape: Shape): number {
   const frames = Array.from({ length: EVENTS }, (_, at) => shape.frame(word(random), random, at));
   const bytes = new TextEncoder().encode(shape.start + frames.join('') + shape.end);
   const [provider = name] = name.split(' ');
-  const asked = { provider, route: 'chat', model: 'm', usageChunk: false, ...shape.passthrough } as const;
+  const asked = { provider, route: 'chat', model: 'm', usageChunk: false, ...shape.conversion } as const;
   return convertStream([...cut(bytes, READ_BYTES)], asked).copiedEvents / EVENTS;
 }

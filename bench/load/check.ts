@@ -7,6 +7,7 @@ import { readMessage } from '../../test/contract/read-message.ts';
 import { eventsOf, type Reading } from '../../test/contract/reading.ts';
 import { readAnthropic } from '../../test/contract/reading-anthropic.ts';
 import { geminiEvents, readGemini } from '../../test/contract/reading-gemini.ts';
+import { readResponsesStream } from '../../test/contract/reading-responses.ts';
 import { checkResponses } from '../../test/protocols/openai-responses/check.ts';
 import { readResponses } from '../../test/protocols/openai-responses/reading.ts';
 
@@ -52,13 +53,21 @@ function isAnthropic(upstream: string): boolean {
   return upstream.startsWith('event: message_start');
 }
 
+function isResponses(upstream: string): boolean {
+  return upstream.startsWith('event: response.created');
+}
+
 function readAny(upstream: string): Reading {
+  if (isResponses(upstream)) return readResponsesStream(upstream, 'upstream');
   if (upstream.includes('"candidates"')) return readGemini(geminiEvents(upstream));
   return isAnthropic(upstream) ? readAnthropic(upstream) : readUpstream(upstream, 'sse');
 }
 
-/** The first and the last of Anthropic's events and each text become a chunk. */
+/** The first and the last of Anthropic's events and each text become a chunk; of Responses' events, each text and the last. */
 function countWanted(upstream: string): number {
+  if (isResponses(upstream)) {
+    return [...upstream.matchAll(/^event: response\.(?:output_text\.delta|completed)$/gm)].length;
+  }
   if (!isAnthropic(upstream)) return countChunks(upstream);
   return [...upstream.matchAll(/^event: (?:message_start|content_block_delta|message_stop)$/gm)].length;
 }
@@ -68,7 +77,7 @@ const UPSTREAMS_FAULT = /arguments are no JSON object$/;
 
 function problemOfResponses(upstream: string, client: string): string | null {
   // The passthrough.
-  if (upstream.startsWith('event: response.created')) {
+  if (isResponses(upstream)) {
     return upstream === client ? null : 'the events differ from the upstream’s';
   }
   const fault = checkResponses(client).find((found) => !UPSTREAMS_FAULT.test(found));

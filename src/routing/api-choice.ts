@@ -80,6 +80,8 @@ const REFUSALS: readonly Refusal[] = [
     action: TO_CHAT,
   },
   { on: 'responses', message: /^(?:[^:]{0,64}: )?(?:resource|file) not found\b/i, action: TO_CHAT },
+  // Weir's own words for a refusal without any.
+  { on: 'responses', message: /^[^:]{0,64} answered (?:404|405|501)$/, action: TO_CHAT },
   // "The encrypted content gAAA...c90= could not be verified.": openai/codex#8119 (2025-12-16), pydantic/pydantic-ai#4608 (2026-03-09).
   // xAI: "Could not decrypt the provided encrypted_content."
   { on: 'responses', code: /^invalid_encrypted_content$/, action: { kind: 'without_reasoning' } },

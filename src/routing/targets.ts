@@ -150,7 +150,8 @@ function defaultProvider(settings: Settings, route: Route): string | null {
 
 /** The same model with other fields is a different target. */
 function isSame(a: Candidate, b: Candidate): boolean {
-  return a.address === b.address && a.aliasTarget.set === b.aliasTarget.set;
+  const [one, other] = [a.aliasTarget, b.aliasTarget];
+  return a.address === b.address && one.set === other.set && one.api === other.api;
 }
 
 function tooMany(count: number): Result<never, ApiError> {

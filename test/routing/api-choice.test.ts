@@ -137,6 +137,7 @@ describe('O2 the provider’s own word', () => {
       'Unknown URL /v1/responses',
       { kind: 'api', api: 'chat', scope: 'model' },
     ],
+    ['responses', 404, 'not_found', 'OpenAI answered 404', { kind: 'api', api: 'chat', scope: 'model' }],
     ['responses', 404, 'not_found', 'File Not Found', { kind: 'api', api: 'chat', scope: 'model' }],
     [
       'responses',

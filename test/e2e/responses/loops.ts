@@ -23,6 +23,9 @@ const NAMES = ['gauge', 'forecast'] as const;
 const RESULT = '312 cm';
 const MAX_TURNS = STEPS + 3;
 
+/** They refuse an effort, and encrypted reasoning. */
+const WITHOUT_REASONING = /gpt-4o/;
+
 /** Its warnings are not tested here. */
 Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false });
 
@@ -57,8 +60,9 @@ export async function runByHand(
   let calls = 0;
   let thoughts = 0;
   for (let turn = 0; turn < MAX_TURNS; turn++) {
-    // Some models only think, and sign, on request.
-    const body = { model, input: items, tools, store: false, reasoning: { effort: 'high' as const } };
+    // Some models only reason, and sign, on request. Others refuse the request.
+    const effort = WITHOUT_REASONING.test(model) ? {} : { reasoning: { effort: 'high' as const } };
+    const body = { model, input: items, tools, store: false, ...effort };
     const response = isStreamed
       ? await client.responses.stream(body).finalResponse()
       : await client.responses.create(body);
@@ -117,7 +121,7 @@ export async function runWithAiSdk(baseURL: string, model: string, isStreamed: b
   };
   const openaiOptions = {
     store: false,
-    include: ['reasoning.encrypted_content'],
+    ...(WITHOUT_REASONING.test(model) ? {} : { include: ['reasoning.encrypted_content'] }),
     ...(model.includes('/claude-') ? { reasoningEffort: 'high' } : {}),
   };
   const options = {

@@ -94,6 +94,14 @@ export const examples: readonly Example[] = [
     expected: { finish: 'tool_calls', promptTokens: 3, completionTokens: 8, parts: ['call'] },
   },
   {
+    title: 'OpenAI through Responses: its newest models refuse tools in Chat Completions',
+    path: CHAT,
+    body: chat('openai/gpt-6.1-terra', 'Level and forecast?', {
+      tools: [tool('gauge', 'city'), tool('forecast', 'region')],
+    }),
+    expected: { finish: 'tool_calls', promptTokens: 3, completionTokens: 37, parts: ['reasoning', 'call'] },
+  },
+  {
     title: 'Anthropic: Messages events become chunks, thinking becomes reasoning_content',
     path: CHAT,
     body: chat('anthropic/claude-haiku-4-5', 'How does a lock fill?', { reasoning_effort: 'low' }),

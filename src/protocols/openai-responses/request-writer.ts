@@ -250,9 +250,19 @@ class InputWriter {
     const { tool_call_id, content } = message;
     const call_id = callId(tool_call_id);
     const type = this.#customCalls.has(call_id) ? 'custom_tool_call_output' : 'function_call_output';
-    const output = Array.isArray(content) ? this.#parts(content) : (content ?? '');
+    const output = Array.isArray(content) ? onlyText(this.#parts(content)) : (content ?? '');
     this.items.push({ type, call_id, output });
   }
+}
+
+/**
+ * One text part becomes a string. Claude Code 2.1.330 (2026-11-22) sends the last result as a list, for its cache mark, and the same result
+ * as a string in the next request: the input would differ there.
+ */
+function onlyText(parts: readonly JsonObject[]): unknown {
+  const [{ type, text, ...rest } = {}, ...others] = parts;
+  const isPlain = type === 'input_text' && others.length === 0 && Object.keys(rest).length === 0;
+  return isPlain ? text : parts;
 }
 
 /** An assistant's text and refusal, in their order. */

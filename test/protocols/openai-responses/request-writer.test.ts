@@ -233,14 +233,28 @@ describe('O4 what a conversation becomes', () => {
         ],
       },
       { role: 'tool', tool_call_id: 'call_1', content: 'found' },
-      { role: 'tool', tool_call_id: 'call_2', content: [{ type: 'text', text: 'a b' }] },
+      {
+        role: 'tool',
+        tool_call_id: 'call_2',
+        content: [
+          { type: 'text', text: 'a' },
+          { type: 'text', text: 'b' },
+        ],
+      },
     );
     expect(items.slice(1)).toEqual([
       { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Looking.' }] },
       { type: 'function_call', call_id: 'call_1', name: 'look', arguments: '{"at":1}' },
       { type: 'custom_tool_call', call_id: 'call_2', name: 'run', input: 'ls' },
       { type: 'function_call_output', call_id: 'call_1', output: 'found' },
-      { type: 'custom_tool_call_output', call_id: 'call_2', output: [{ type: 'input_text', text: 'a b' }] },
+      {
+        type: 'custom_tool_call_output',
+        call_id: 'call_2',
+        output: [
+          { type: 'input_text', text: 'a' },
+          { type: 'input_text', text: 'b' },
+        ],
+      },
     ]);
   });
 
@@ -323,6 +337,17 @@ describe('O5 a step without its reasoning is reported', () => {
   ])('%s: %j', (_, changed, body, model = 'gpt-6.1-terra') => {
     expect(write(body, { model })).toMatchObject({ value: { changed } });
   });
+});
+
+test.each<[role: JsonObject]>([
+  [{ role: 'user' }],
+  [{ role: 'system' }],
+  [{ role: 'assistant' }],
+  [{ role: 'tool', tool_call_id: 'c1' }],
+])('O6 a text as a string and as a list of one part are the same input: %j', (message) => {
+  expect(inputOf({ ...message, content: [{ type: 'text', text: 'a' }] })).toEqual(
+    inputOf({ ...message, content: 'a' }),
+  );
 });
 
 test('O6 the input of a conversation begins with the input of each of its beginnings', () => {

@@ -135,7 +135,8 @@ export class ReplayableRequest {
       providerId: provider.id,
       unsupported,
       promptCache,
-      hidesReasoning: hidesReasoning || held.apis.refusesSummary(provider.id, model, held.now()),
+      hidesReasoning:
+        hidesReasoning || (api === 'responses' && held.apis.refusesSummary(provider.id, model, held.now())),
       // Chat Completions is the canonical form and has no passthrough.
       isFromOtherProtocol: held.passthrough !== null,
     });

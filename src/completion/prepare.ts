@@ -8,6 +8,7 @@ import { estimatePromptTokens } from '../metering/estimate.ts';
 import type { BoundProtocol } from '../protocols/shared/client-protocol.ts';
 import type { Route } from '../providers/provider.ts';
 import { requestsCost } from '../request-translation/translate.ts';
+import { ApiMemory } from '../routing/api-choice.ts';
 import { RetrySchedule } from '../routing/retry-schedule.ts';
 import {
   findAlias,
@@ -149,7 +150,8 @@ async function prepare(
     promptCache: settings.promptCache,
     hidesReasoning: policies.reasoning === 'strip',
     maxBytes: maxWrittenBytes(request.clientBodyBytes, settings.maxRequestBytes),
-    apis: context.apis,
+    // A caller's own credential may have other rights at the provider than those of other callers.
+    apis: callerPays ? new ApiMemory() : context.apis,
     now: ports.clock.now,
   });
   const written = await replayable.writeFor(firstTarget);

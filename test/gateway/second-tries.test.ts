@@ -230,6 +230,18 @@ describe.each([true, false])('streamed: %s', (stream) => {
     expect(summaries).toEqual(['auto', undefined, undefined]);
   });
 
+  test('O2 callers with credentials of their own: a refusal to one says nothing about the next', async () => {
+    const plays = [SUMMARY_REFUSED, responds('a'), responds('b')];
+    const gateway = new RoutedGateway({ 'gpt-6.1-terra': plays }, { AUTH: 'passthrough' });
+    for (let i = 0; i < 2; i++) {
+      expect((await read(await ask(gateway, { model: 'openai/gpt-6.1-terra', tools: TOOLS }))).status).toBe(
+        200,
+      );
+    }
+    const summaries = gateway.asked.map(({ body }) => objectOf(body.reasoning).summary);
+    expect(summaries).toEqual(['auto', undefined, 'auto']);
+  });
+
   test('O1 an alias target or an entry of PROVIDERS forces the API', async () => {
     const gateway = new RoutedGateway(
       { 'gpt-5.4': [chats('a')], m: [responds('b')] },

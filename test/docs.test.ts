@@ -135,3 +135,10 @@ test('every rule of the contract is named in a test title', () => {
   expect(rules.size).toBeGreaterThan(100);
   expect([...rules].filter((rule) => !named.has(rule))).toEqual([]);
 });
+
+test('no source and no document depends on the folder of recordings beside the repository', () => {
+  const named = [...filesBelow('src', /\.tsx?$/), ...filesBelow('docs', /\.md$/)]
+    .filter(({ text }) => /\bshared\/(?:streams|requests)\b/.test(text))
+    .map(({ path }) => path);
+  expect(named).toEqual([]);
+});

@@ -1,6 +1,6 @@
 /**
  * DeepSeek: chat, and fill-in-the-middle on its beta API. https://api-docs.deepseek.com, read on 2026-11-21 (`D` below). `R` are
- * recorded requests in `shared/requests`.
+ * the recorded requests (CONTRIBUTING.md has their place).
  */
 
 import { openaiChat, openaiCompletions } from '../protocols/openai-chat/upstream-reader.ts';
@@ -117,7 +117,7 @@ export const deepseek: Provider<'DEEPSEEK_API_KEY' | 'DEEPSEEK_BASE_URL'> = {
   baseUrlSettings: ['DEEPSEEK_BASE_URL'],
   defaultBaseUrl: 'https://api.deepseek.com',
   endpoints: { chat, completions: fim, fim },
-  // Recorded: shared/streams/deepseek--responses-*, 2026-08.
+  // Recorded: deepseek--responses-*, 2026-08.
   passthrough: RESPONSES_PASSTHROUGH,
   quirks: { searchesOf },
   // `reasoning_content` is the complete chain of thought: D guides/thinking_mode.

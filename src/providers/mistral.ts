@@ -1,7 +1,7 @@
 /**
  * Mistral, and Codestral as a separate provider: chat, fill-in-the-middle, agents. The schema is the `openapi.yaml` of
  * mistralai/platform-docs-public of 2026-07-15 (`D` below), which forbids unknown fields everywhere (422 `extra_forbidden`).
- * `R` are recorded requests in `shared/requests`.
+ * `R` are the recorded requests (CONTRIBUTING.md has their place).
  */
 
 import { openaiChat } from '../protocols/openai-chat/upstream-reader.ts';

@@ -91,7 +91,7 @@ const RESPONSES_API: ResponsesApi = {
   ],
 };
 
-/** With this factor the recorded costs match its price list (2026-03, `shared/streams/xai--*`). */
+/** With this factor the recorded costs match its price list (2026-03). */
 const TICKS_PER_DOLLAR = 1e10;
 
 function costOf({ cost_in_usd_ticks }: JsonObject): number | undefined {
@@ -100,10 +100,10 @@ function costOf({ cost_in_usd_ticks }: JsonObject): number | undefined {
 
 export const xai: Profile = {
   ...compatibleProfile('xai', ['api.x.ai'], CHAT),
-  // Recorded: shared/streams/xai--responses-*, 2026-08.
+  // Recorded: xai--responses-*, 2026-08.
   responses: RESPONSES_API,
   passthrough: RESPONSES_PASSTHROUGH,
-  // Recorded in chat: 165 + 2 tokens, 129 of reasoning, 296 in all (2026-03, shared/streams/xai--text). Its Responses API includes them in the output tokens.
+  // Recorded in chat: 165 + 2 tokens, 129 of reasoning, 296 in all (xai--text, 2026-03). Its Responses API includes them in the output tokens.
   quirks: { costOf, countsReasoningApart: true },
   refusals: {
     // badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.

@@ -226,7 +226,7 @@ function webSearch({ models }: ShippedPrice): number {
   return models.some((name) => /^(gpt-4|gpt-3)/.test(name)) ? 25 : 10;
 }
 
-/** A stream of Responses begins with the requested `auto` and names the tier that was used at its end (recorded in shared/streams). */
+/** A stream of Responses begins with the requested `auto` and names the tier that was used at its end (recorded). */
 const STANDARD = ['default', 'auto'];
 
 export const OPENAI: readonly ShippedPrice[] = PRICES.map((price) => ({

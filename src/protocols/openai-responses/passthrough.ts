@@ -113,7 +113,7 @@ function readResponse({ id, created_at, model }: JsonObject): UpstreamResponse {
   return { id: readText(id), created: readCount(created_at), model: readText(model) };
 }
 
-/** DeepSeek sends reasoning in `content_part` events with parts of these types (recorded 2026-08, shared/streams/deepseek--responses-*). */
+/** DeepSeek sends reasoning in `content_part` events with parts of these types (recorded 2026-08: deepseek--responses-*). */
 const REASONING_PARTS: readonly unknown[] = ['reasoning_text', 'summary_text'];
 
 /** Whether an event has only a text of reasoning, or announces one. */

@@ -147,7 +147,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
 
   test('D3 range, metric, grouping and filters are in the URL, which gives the same view to others', async () => {
     const { page, context } = await signedIn({}, '#/overview?range=30d');
-    await page.getByLabel('By').selectOption('provider');
+    await page.getByRole('combobox', { name: 'By' }).selectOption('provider');
     await page.getByRole('link', { name: 'deepseek', exact: true }).click();
     await page.locator('.figures').getByRole('link', { name: 'Tokens' }).click();
     const url = page.url();
@@ -354,7 +354,9 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await settle(page);
     const asked = await page.locator('tbody').innerText();
     expect(asked).toContain('mistral/mistral-small-latest');
-    expect(await page.getByLabel('By').locator('option').allInnerTexts()).not.toContain('Key');
+    expect(await page.getByRole('combobox', { name: 'By' }).locator('option').allInnerTexts()).not.toContain(
+      'Key',
+    );
     await page.getByRole('link', { name: 'Key', exact: true }).click();
     await page.getByText('US$5.00 a month').waitFor();
     await page.getByText('of 60').waitFor();

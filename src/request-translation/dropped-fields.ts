@@ -25,6 +25,11 @@ export class TranslationReport {
     return this.#dropped.list;
   }
 
+  /** Further names of dropped fields are not kept. */
+  get hasMaxDropped(): boolean {
+    return this.#dropped.isFull;
+  }
+
   get changed(): readonly string[] {
     return this.#changed.list;
   }
@@ -151,7 +156,11 @@ export class ReportedFields {
   readonly #names = new Set<string>();
 
   add(name: string): void {
-    if (this.#names.size < MAX_REPORTED_NAMES) this.#names.add(reportedField(name));
+    if (!this.isFull) this.#names.add(reportedField(name));
+  }
+
+  get isFull(): boolean {
+    return this.#names.size >= MAX_REPORTED_NAMES;
   }
 
   addAll(names: readonly string[]): void {

@@ -23,7 +23,10 @@ export function reportUnreadKeys(
   read: readonly string[],
   report: TranslationReport,
 ): void {
-  for (const [key, value] of Object.entries(message)) {
+  for (const key of Object.keys(message)) {
+    // A message may have any number of keys.
+    if (report.hasMaxDropped) return;
+    const value = message[key];
     const isIgnored = value === null || value === undefined || isFromResponse(key);
     if (!isIgnored && !read.includes(key)) report.drop(`messages.${key}`);
   }

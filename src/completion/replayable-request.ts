@@ -217,7 +217,7 @@ export class ReplayableRequest {
     return this.#secondTries.get(target) ?? [];
   }
 
-  /** The API of the alias target, else of what a refusal taught, else of the provider's table. */
+  /** The API of the alias target, else of an earlier refusal, else of the provider's table. */
   #endpointFor(
     target: Target,
     body: JsonObject,

@@ -32,7 +32,7 @@ export interface RequestContext {
   readonly keyObjects: KeyObjects;
   readonly knownCallers: KnownCallers;
   readonly circuits: CircuitBreakers;
-  /** What refusals taught about the API of a model. */
+  /** The APIs that refusals named for models. */
   readonly apis: ApiMemory;
   readonly leaseMemory: LeaseMemory;
   readonly prices: PriceBook;

@@ -150,7 +150,7 @@ const REFUSALS: Readonly<Record<Exclude<TextRead['kind'], 'text'>, Refusal>> = {
     'request_timeout',
     `The request's body did not arrive within ${settings.timers.deadlineMs / 1000} seconds`,
   ],
-  // The client closed the connection, so nobody reads the response.
+  // The client closed the connection, so the response is not read.
   broken: () => ['invalid_request', "The request's body ended before it was complete"],
   memory_exhausted: () => ['overloaded', 'Too many large requests are being read at once: try again'],
 };

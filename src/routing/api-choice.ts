@@ -1,6 +1,6 @@
 /**
- * Chooses between chat and Responses for a chat request: by the provider's table, by what the deployment says, and by what the provider's
- * own refusals taught this isolate.
+ * Chooses between chat and Responses for a chat request: by the deployment's settings, by the provider's earlier refusals, and by the
+ * provider's table.
  */
 import type { ApiError } from '../canonical/error.ts';
 import { readProviderTag } from '../canonical/reasoning-details.ts';
@@ -102,7 +102,7 @@ const REFUSALS: readonly Refusal[] = [
 
 const STATUSES = [400, 404, 405, 501];
 
-/** What a refusal of the request on that API asks for, or null: nothing that Weir can do. */
+/** The change that a refusal by this API asks for, or null if there is none that Weir can make. */
 export function secondTry(error: ApiError, on: ChatApi): SecondTry | null {
   if (!STATUSES.includes(error.status)) return null;
   const row = REFUSALS.find(
@@ -114,7 +114,7 @@ export function secondTry(error: ApiError, on: ChatApi): SecondTry | null {
   return row?.action ?? null;
 }
 
-/** What refusals taught this isolate, for an hour: so that a model that no table names works on its first request, and fast on the next. */
+/** Remembers for an hour which API the refusals of a model named, so that later requests need no second try. The isolate has one. */
 export class ApiMemory {
   readonly #entries = new Map<
     string,
@@ -182,8 +182,8 @@ export function chooseApi(
   if (responses === undefined) return 'chat';
   if (forced !== null) return forced;
   const hasTools = hasItems(body.tools) || hasItems(body.functions);
-  const taught = memory.recall(provider.id, model, hasTools, now);
-  if (taught !== undefined) return taught;
+  const remembered = memory.recall(provider.id, model, hasTools, now);
+  if (remembered !== undefined) return remembered;
   const family = responses.families.find(({ models }) => matchesAnyGlob(models, model));
   if (family === undefined || family.api === 'chat') return 'chat';
   if (family.api === 'responses_only') return 'responses';

@@ -51,7 +51,7 @@ export class ResponsesWriter implements StreamWriter {
     return !this.#isFull;
   }
 
-  /** The protocol has no place for vendor events. */
+  /** The protocol has no vendor events. */
   vendor(): void {}
 
   end(failure: StreamFailure | null): void {

@@ -29,7 +29,7 @@ export class ResponsesJsonWriter implements JsonWriter {
     return this.heldChars <= MAX_RESPONSE_BYTES;
   }
 
-  /** The protocol has no place for vendor events. */
+  /** The protocol has no vendor events. */
   vendor(): void {}
 
   end(failure: StreamFailure | null): void {

@@ -1,5 +1,6 @@
 /** Wires one deployment's gateway: creates its shared state, gives each request its context, and adds the features' routes. */
 import { ModelLists } from './api/model-lists.ts';
+import { createAttribution } from './attribution/attribution.ts';
 import { KnownKeys } from './auth/keys.ts';
 import { apiError } from './canonical/error.ts';
 import type { CompletionContext } from './completion/admission.ts';
@@ -80,6 +81,7 @@ export function createGateway(settings: Settings, ports: GatewayPorts, hooks: Ho
   const knownKeys = new KnownKeys(store);
   const keyObjects = new LedgerClient(ports.ledgers);
   const admit = createAdmit(keyObjects);
+  const { attribute, names: factNames } = createAttribution(settings);
   const knownCallers = new KnownCallers(store);
   const prices = new PriceBook(settings.prices, {
     store,
@@ -103,6 +105,8 @@ export function createGateway(settings: Settings, ports: GatewayPorts, hooks: Ho
         modelLists,
         knownKeys,
         keyObjects,
+        attribute,
+        factNames,
         admit,
         knownCallers,
         leaseMemory: (bytes) => memory.lease(bytes, waitUntil),

@@ -79,6 +79,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'http',
     'completion',
   ],
+  attribution: ['shared', 'canonical', 'metering', 'settings'],
   tracing: ['shared', 'providers', 'metering'],
   dashboard: ['shared', 'canonical'],
   'routes.ts': ['shared', 'canonical', 'protocols', 'http', 'completion', 'api'],
@@ -99,6 +100,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'origin-proxy',
     'ledger',
     'tracing',
+    'attribution',
   ],
   'types.ts': ['metering', 'settings'],
   'environment.ts': [
@@ -122,14 +124,15 @@ const TYPES: Readonly<Record<string, readonly string[]>> = {
   // The page reads the API's responses.
   dashboard: ['metering', 'api'],
   http: ['api'],
-  // The ledger implements the admission of completions.
+  // What they implement for completions.
+  attribution: ['completion', 'http'],
   ledger: ['completion'],
   'gateway.ts': ['completion'],
   'environment.ts': ['ledger'],
 };
 
 /** Optional parts that the gateway connects. All other code works without them and declares the interfaces that it needs. */
-const FEATURES = ['dashboard', 'ledger', 'origin-proxy', 'tracing'];
+const FEATURES = ['attribution', 'dashboard', 'ledger', 'origin-proxy', 'tracing'];
 /** The files that connect the features. */
 const WIRING = ['gateway.ts', 'environment.ts', 'types.ts', 'weir.ts', 'deployed.ts', 'index.ts'];
 

@@ -30,9 +30,9 @@ import { isoDay } from '../metering/time.ts';
 import { PROVIDERS } from '../providers/index.ts';
 import { findAlias } from '../routing/targets.ts';
 import { providerOf } from '../settings/aliases.ts';
-import type { Settings } from '../settings/settings.ts';
+import { MAX_TAGS, type Settings, TAG_NAME } from '../settings/settings.ts';
 import { globsOverlap } from '../shared/glob.ts';
-import { type JsonObject, readArray, readText } from '../shared/json.ts';
+import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
 import { nearestName } from '../shared/nearest.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 
@@ -149,7 +149,7 @@ async function readBody(request: Request, context: RequestContext): Promise<Resu
 
 const MAX_NAME_CHARS = 100;
 /** The fields besides limits. */
-const OWN_FIELDS = ['name', 'models', 'expires_at'];
+const OWN_FIELDS = ['name', 'models', 'expires_at', 'user', 'tags', 'require_user'];
 const KEY_FIELDS = [...OWN_FIELDS, ...LIMIT_FIELDS];
 
 /** Reads the fields of a new or changed key, and the prices, which its budget must be countable in. */
@@ -183,13 +183,45 @@ function readFields(body: JsonObject, nowMs: number): Result<NewKey, ApiError> {
     return invalid('expires_at must be in the future', 'expires_at');
   const limits = readLimits(body);
   if (limits.kind === 'invalid') return invalid(limits.message, limits.param);
-  const fields = { name, models, expires_at, limits: writeLimits(limits.limits) };
+  const facts = readFacts(body);
+  if (facts.kind === 'error') return facts;
+  const fields = { name, models, expires_at, limits: writeLimits(limits.limits), ...facts.value };
   const tooLarge = sizeProblem(fields);
   return tooLarge === null ? ok(fields) : invalid(tooLarge, 'models');
 }
 
 function invalid(message: string, param: string) {
   return failure(apiError('invalid_request', message, param));
+}
+
+/** Reads what the key fixes about its requests. All three fields are set, so that a change can remove them. */
+function readFacts(body: JsonObject): Result<Pick<NewKey, 'user' | 'tags' | 'require_user'>, ApiError> {
+  const { user = null, tags = null, require_user = null } = body;
+  if (user !== null && !(typeof user === 'string' && user.trim() !== '' && user.length <= MAX_NAME_CHARS))
+    return invalid(`user must be a text of at most ${MAX_NAME_CHARS} characters, or null`, 'user');
+  const entries = isObject(tags) ? Object.entries(tags) : [];
+  const areTags = entries.every(
+    ([name, value]) =>
+      TAG_NAME.test(name) &&
+      typeof value === 'string' &&
+      value.trim() !== '' &&
+      value.length <= MAX_NAME_CHARS,
+  );
+  if ((tags !== null && !isObject(tags)) || entries.length > MAX_TAGS || !areTags)
+    return invalid(
+      `tags must be an object as {"team": "search"}, of at most ${MAX_TAGS} names of a-z, 0-9, _ . - and at most 32 characters`,
+      'tags',
+    );
+  if (require_user !== null && typeof require_user !== 'boolean')
+    return invalid('require_user must be true or false', 'require_user');
+  return ok({
+    user: user?.trim(),
+    tags:
+      entries.length === 0
+        ? undefined
+        : Object.fromEntries(entries.map(([name, value]) => [name, String(value)])),
+    require_user: require_user === true ? true : undefined,
+  });
 }
 
 /** The globs; null for every model; undefined if invalid. An empty list is invalid: its key could use no model. */

@@ -1,5 +1,5 @@
 /** `GET /v1/models` and `/v1/models/<id>`: the aliases and models that the caller may use, in a form for OpenAI's and Anthropic's SDKs. */
-import { type Caller, isAdmin, mayUse } from '../auth/caller.ts';
+import { type Caller, isAdmin, mayUse, NO_CALLER_FACTS } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
 import { ADMIN, identifyCaller } from '../http/request.ts';
@@ -100,7 +100,7 @@ async function identifyReader(request: Request, context: RequestContext): Promis
   const { auth, adminToken } = context.settings;
   if (auth !== 'open' && (await isAdmin(adminToken, request.headers))) {
     context.known.keyId = ADMIN;
-    return ok({ keyId: ADMIN, models: null, credential: null, key: null });
+    return ok({ keyId: ADMIN, models: null, credential: null, key: null, facts: NO_CALLER_FACTS });
   }
   return identifyCaller(request, context);
 }

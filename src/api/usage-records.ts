@@ -6,7 +6,14 @@ import type { RecordQuery } from '../metering/ledger.ts';
 import { firstIdAt, isPosition, isRequestId } from '../metering/time.ts';
 import { ok, type Result } from '../shared/result.ts';
 import { viewRecord } from './record-view.ts';
-import { invalid, readStatuses, readTimeSpan, readUsageScope, type UsageScope } from './usage.ts';
+import {
+  invalid,
+  readFactFilter,
+  readStatuses,
+  readTimeSpan,
+  readUsageScope,
+  type UsageScope,
+} from './usage.ts';
 
 /** Records in one page of a list. */
 const MAX_LIST_RECORDS = 1000;
@@ -20,7 +27,12 @@ export async function handleListRecords(request: Request, context: RequestContex
   const { isAdmin, hasRecords } = scope.value;
   const query = readRecordQuery(params, context.arrivedAt, scope.value);
   if (query.kind === 'error') return errorResponse(query.error);
-  const page = hasRecords ? await context.ledger.list(query.value) : ok({ records: [], next: null });
+  const facts = await readFactFilter(params, context);
+  if (facts.kind === 'error') return errorResponse(facts.error);
+  const page =
+    hasRecords && facts.value !== null
+      ? await context.ledger.list({ ...query.value, only: facts.value })
+      : ok({ records: [], next: null });
   if (page.kind === 'error') return errorResponse(page.error);
   const { records, next } = page.value;
   return jsonResponse({

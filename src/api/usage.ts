@@ -8,14 +8,21 @@ import { STATUSES } from '../metering/record.ts';
 import { REFUSAL_GROUPS, RefusalReport } from '../metering/refusals.ts';
 import {
   COUNTS,
+  FACTS,
+  type FactGroup,
   FILTERS,
   GROUPS,
   type Group,
+  isFactGroup,
+  isTagGroup,
+  OTHER,
   Report,
   type ReportFilter,
   type Row,
+  tagOf,
 } from '../metering/report.ts';
 import { DAY_MS, HOUR_MS, isoDay } from '../metering/time.ts';
+import { MAX_TAGS, TAG_NAME } from '../settings/settings.ts';
 import { MAX_REPORT_ROWS } from '../shared/limits.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { csvResponse, decimalText } from './csv.ts';
@@ -29,17 +36,23 @@ export async function handleUsage(request: Request, context: RequestContext): Pr
   const scope = await readUsageScope(request, params, context);
   if (scope.kind === 'error') return errorResponse(scope.error);
   const { keyId, hasRecords } = scope.value;
-  const query = readReportQuery(params, GROUPS, 'day', scope.value, context.arrivedAt);
+  const query = readReportQuery(params, USAGE_GROUPS, 'day', scope.value, context.arrivedAt);
   if (query.kind === 'error') return errorResponse(query.error);
   const filter = readFilter(params);
   if (filter.kind === 'error') return errorResponse(filter.error);
   const { groups, from, to, fromMs, toMs, format, days } = query.value;
-  const report = hasRecords
-    ? await context.ledger.report({ fromMs, toMs, keyId, groups, only: filter.value })
+  const limit = readRowLimit(params, groups);
+  if (limit.kind === 'error') return errorResponse(limit.error);
+  const facts = await readFactFilter(params, context);
+  if (facts.kind === 'error') return errorResponse(facts.error);
+  const isPossible = hasRecords && facts.value !== null;
+  const report = isPossible
+    ? await context.ledger.report({ fromMs, toMs, keyId, groups, only: { ...filter.value, ...facts.value } })
     : ok(new Report(groups));
   if (report.kind === 'error') return errorResponse(report.error);
-  const { rows, total, isTooLarge } = report.value;
+  const { total, isTooLarge } = report.value;
   if (isTooLarge) return errorResponse(TOO_LARGE);
+  const rows = report.value.largest(limit.value);
   return format === 'csv'
     ? csvResponse(csvLines(rows, groups), `usage-${days}`)
     : jsonResponse({ object: 'list', from, to, group_by: groups, data: rows, total });
@@ -51,7 +64,7 @@ export async function handleRefusals(request: Request, context: RequestContext):
   const scope = await readUsageScope(request, params, context);
   if (scope.kind === 'error') return errorResponse(scope.error);
   const { keyId, hasRecords } = scope.value;
-  const query = readReportQuery(params, REFUSAL_GROUPS, 'code', scope.value, context.arrivedAt);
+  const query = readReportQuery(params, KNOWN_REFUSAL_GROUPS, 'code', scope.value, context.arrivedAt);
   if (query.kind === 'error') return errorResponse(query.error);
   const { groups, from, to, fromMs, toMs, format, days } = query.value;
   // Refusals are counted by the hour, so an hour that is partly in the time span counts in full.
@@ -70,6 +83,50 @@ export async function handleRefusals(request: Request, context: RequestContext):
   const lines = rows.map((row) => columns.map((column) => String(row[column])));
   return csvResponse([columns, ...lines], `refusals-${days}`);
 }
+
+/** Rows of a report by user, session, app or tag, unless `limit` sets another number. */
+const DEFAULT_FACT_ROWS = 1000;
+
+/** The rows of a report beyond the limit are summed. */
+function readRowLimit(params: URLSearchParams, groups: readonly Group[]): Result<number, ApiError> {
+  const byDefault = groups.some(isFactGroup) ? DEFAULT_FACT_ROWS : MAX_REPORT_ROWS;
+  const limit = Number(params.get('limit') ?? byDefault);
+  return Number.isSafeInteger(limit) && limit >= 1 && limit <= MAX_REPORT_ROWS
+    ? ok(limit)
+    : invalid(`limit must be a whole number from 1 to ${MAX_REPORT_ROWS}`, 'limit');
+}
+
+/**
+ * Reads `user`, `session`, `app` and `tag=<name>:<value>`. An empty value selects the requests without the fact.
+ * @returns null if no record can match
+ */
+export async function readFactFilter(
+  params: URLSearchParams,
+  { factNames }: Pick<RequestContext, 'factNames'>,
+): Promise<Result<ReportFilter | null, ApiError>> {
+  const given: (readonly [FactGroup, string])[] = FACTS.flatMap((fact) => {
+    const value = params.get(fact);
+    return value === null ? [] : [[fact, value] as const];
+  });
+  for (const tag of params.getAll('tag')) {
+    const at = tag.indexOf(':');
+    const name = tag.slice(0, Math.max(at, 0));
+    if (!TAG_NAME.test(name)) return invalid('tag must be <name>:<value>, as tag=team:search', 'tag');
+    given.push([`tag:${name}`, tag.slice(at + 1)]);
+  }
+  if (given.length > MAX_FACT_FILTERS)
+    return invalid(`At most ${MAX_FACT_FILTERS} facts are compared`, 'tag');
+  const filter: [string, string][] = [];
+  for (const [fact, plain] of given) {
+    const isName = plain !== '' && plain !== OTHER;
+    const value = !isName ? plain : await (fact === 'user' ? factNames.user(plain) : factNames.fact(plain));
+    if (value === null) return ok(null);
+    filter.push([fact, value]);
+  }
+  return ok(Object.fromEntries(filter));
+}
+
+const MAX_FACT_FILTERS = FACTS.length + MAX_TAGS;
 
 const TOO_LARGE = apiError(
   'invalid_request',
@@ -138,18 +195,35 @@ interface ReportQuery<Group> extends TimeSpan {
   readonly days: string;
 }
 
+interface KnownGroups<Group> {
+  /** For messages. */
+  readonly names: string;
+  readonly find: (word: string) => Group | undefined;
+}
+
+const KNOWN_REFUSAL_GROUPS: KnownGroups<(typeof REFUSAL_GROUPS)[number]> = {
+  names: REFUSAL_GROUPS.join(', '),
+  find: (word) => REFUSAL_GROUPS.find((name) => name === word),
+};
+
+const USAGE_GROUPS: KnownGroups<Group> = {
+  names: `${GROUPS.join(', ')}, tag:<name>`,
+  find: (word) =>
+    isTagGroup(word) && TAG_NAME.test(tagOf(word)) ? word : GROUPS.find((name) => name === word),
+};
+
 /** @param byDefault the group of a report without `group_by` */
 function readReportQuery<Group extends string>(
   params: URLSearchParams,
-  known: readonly Group[],
+  known: KnownGroups<Group>,
   byDefault: Group,
   { isAdmin }: UsageScope,
   nowMs: number,
 ): Result<ReportQuery<Group>, ApiError> {
   const groups: Group[] = [];
   for (const word of (params.get('group_by') ?? byDefault).split(',')) {
-    const group = known.find((name) => name === word.trim());
-    if (group === undefined) return invalid(`group_by takes ${known.join(', ')}`, 'group_by');
+    const group = known.find(word.trim());
+    if (group === undefined) return invalid(`group_by takes ${known.names}`, 'group_by');
     if (groups.includes(group)) return invalid(`group_by names ${group} twice`, 'group_by');
     if (group === 'key' && !isAdmin) return invalid('group_by=key is for the admin token', 'group_by');
     groups.push(group);
@@ -202,7 +276,7 @@ function readFilter(params: URLSearchParams): Result<ReportFilter, ApiError> {
   if (statuses.kind === 'error') return statuses;
   if (statuses.value !== null && statuses.value.length > 1)
     return invalid('A report takes one status: group_by=status has all of them', 'status');
-  const given = FILTERS.flatMap((name) => {
+  const given = FILTERS.filter((name) => !isFactGroup(name)).flatMap((name) => {
     const value = params.get(name);
     return value === null ? [] : [[name, value] as const];
   });

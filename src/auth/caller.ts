@@ -19,9 +19,20 @@ export interface Caller {
   readonly key: GatewayKey | null;
   /** The caller's own provider key, under `passthrough`; otherwise null. */
   readonly credential: string | null;
+  readonly facts: CallerFacts;
 }
 
-const OPEN: Caller = { keyId: 'open', models: null, key: null, credential: null };
+/** What the key or the host fixes about its requests. No request overrides it. */
+export interface CallerFacts {
+  readonly user: string | null;
+  readonly tags: Readonly<Record<string, string>>;
+  /** Requests without a user are refused. */
+  readonly requiresUser: boolean;
+}
+
+export const NO_CALLER_FACTS: CallerFacts = { user: null, tags: {}, requiresUser: false };
+
+const OPEN: Caller = { keyId: 'open', models: null, key: null, credential: null, facts: NO_CALLER_FACTS };
 
 /**
  * Returns the caller, or a 401. It runs before the body is read and before any upstream is called.
@@ -40,11 +51,14 @@ export async function identify(
   if (mode === 'passthrough') {
     // The credential is forwarded to the provider, and the admin token must not be.
     if (await isAdmin(adminToken, headers)) return unauthorized("The admin token is not a provider's key");
-    return ok({ keyId: callerId(await sha256(token)), models: null, key: null, credential: token });
+    const keyId = callerId(await sha256(token));
+    return ok({ keyId, models: null, key: null, credential: token, facts: NO_CALLER_FACTS });
   }
   const key = await keys.find(token, now);
   if (key === null) return unauthorized('This key is unknown, revoked or expired');
-  return ok({ keyId: key.id, models: key.models, key, credential: null });
+  const { id, models, user, tags, require_user } = key;
+  const facts = { user: user ?? null, tags: tags ?? {}, requiresUser: require_user === true };
+  return ok({ keyId: id, models, key, credential: null, facts });
 }
 
 function unauthorized(message: string): Result<Caller, ApiError> {

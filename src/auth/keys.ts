@@ -1,5 +1,5 @@
 /** Gateway keys: creates, finds, lists and revokes them in KV, which stores only the SHA-256 of their tokens (K1, K2). */
-import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
+import { isObject, type JsonObject, objectOf, readArray, readText } from '../shared/json.ts';
 
 /** How long an isolate caches a gateway key. KV's own cache has the same minimum. */
 export const KEY_TTL_MS = 30_000;
@@ -17,9 +17,14 @@ export interface GatewayKey {
   readonly created_at: string;
   /** A copy of the limits in the key's ledger object, for listings. Null: no limits, so requests do not call the object. */
   readonly limits: JsonObject | null;
+  /** What the key fixes about its requests; absent: nothing. */
+  readonly user?: string | undefined;
+  readonly tags?: Readonly<Record<string, string>> | undefined;
+  /** Requests without a user are refused. */
+  readonly require_user?: true | undefined;
 }
 
-export type NewKey = Pick<GatewayKey, 'name' | 'models' | 'expires_at' | 'limits'>;
+export type NewKey = Omit<GatewayKey, 'id' | 'created_at'>;
 
 /** A change of an existing key. */
 export interface KeyChange {
@@ -53,13 +58,17 @@ const MAX_LISTINGS = 10;
 const MAX_KEY_BYTES = 850;
 const MAX_LIMITED_KEY_BYTES = 650;
 
+/** `"user":` `"tags":` `"require_user":true`, with commas. */
+const FACT_NAMES_BYTES = 40;
+
 /** A message if the key is too large for KV metadata, or null. */
-export function sizeProblem({ name, models, limits }: NewKey): string | null {
+export function sizeProblem({ name, models, limits, user, tags, require_user }: NewKey): string | null {
   const maxBytes = limits === null ? MAX_KEY_BYTES : MAX_LIMITED_KEY_BYTES;
-  const bytes = new TextEncoder().encode(JSON.stringify([name, models])).length;
+  const facts = user === undefined && tags === undefined && require_user === undefined ? 0 : FACT_NAMES_BYTES;
+  const bytes = new TextEncoder().encode(JSON.stringify([name, models, user, tags])).length + facts;
   if (bytes <= maxBytes) return null;
   const which = limits === null ? '' : ' of a key with limits';
-  return `name and models${which} must not take more than ${maxBytes} bytes`;
+  return `name, models, user and tags${which} must not take more than ${maxBytes} bytes`;
 }
 
 /** A caller's id: the first 16 hexadecimal digits of its token's SHA-256. It identifies the key in KV and in records. */
@@ -163,6 +172,22 @@ export function decodeKey(stored: unknown): GatewayKey | null {
     expires_at: readText(stored.expires_at) ?? null,
     created_at: readText(stored.created_at) ?? '',
     limits: isObject(stored.limits) ? stored.limits : null,
+    ...decodeFacts(stored),
+  };
+}
+
+function decodeFacts({
+  user,
+  tags,
+  require_user,
+}: JsonObject): Pick<NewKey, 'user' | 'tags' | 'require_user'> {
+  const entries = Object.entries(objectOf(tags)).flatMap(([name, value]) =>
+    typeof value === 'string' ? [[name, value] as const] : [],
+  );
+  return {
+    ...(typeof user === 'string' && { user }),
+    ...(entries.length > 0 && { tags: Object.fromEntries(entries) }),
+    ...(require_user === true && { require_user }),
   };
 }
 

@@ -1,17 +1,37 @@
-/** The interfaces of features that completions use: `ledger` admits or refuses requests, `tracing` records spans. The gateway passes the implementations. */
+/** The interfaces of features that completions use: `attribution` reads who sent a request, `ledger` admits or refuses it, `tracing` records spans. The gateway passes the implementations. */
+import type { Caller } from '../auth/caller.ts';
 import type { ApiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
-import type { Attempt, UsageRecord } from '../metering/record.ts';
+import type { Attempt, Attribution, UsageRecord } from '../metering/record.ts';
 import type { AttemptFacts, MeteredRecords } from '../metering/request-meter.ts';
 import type { Route } from '../providers/provider.ts';
 import type { Target } from '../routing/targets.ts';
+import type { JsonObject } from '../shared/json.ts';
 import type { Result } from '../shared/result.ts';
 import type { ReplayableRequest, TargetRequest } from './replayable-request.ts';
 
 /** What a completion takes from the gateway besides what every route has. */
 export interface CompletionContext extends RequestContext {
+  readonly attribute: Attribute;
   readonly admit: Admit;
   readonly tracing: RequestTracing;
+}
+
+/** Reads who sent a request and for what. Fails only if the caller's key requires a user and the request names none. */
+export type Attribute = (request: AttributedRequest) => Promise<Result<Attributed, ApiError>>;
+
+export interface AttributedRequest {
+  readonly headers: Headers;
+  /** The body as the client sent it. */
+  readonly body: JsonObject;
+  readonly caller: Caller;
+}
+
+export interface Attributed {
+  /** What is recorded. */
+  readonly attribution: Attribution;
+  /** The same for all requests of a session, or of a user whom the request itself names; null: neither is known. Never stored. */
+  readonly affinity: string | null;
 }
 
 /** Checks a request of a key with limits against them, and reserves what it may use. */

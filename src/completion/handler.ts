@@ -67,12 +67,21 @@ function startMeter(
   first: TargetFacts,
   span: RequestSpan | null,
 ): RequestMeter {
-  const { context, caller, requestedModel, skipped, route, promptTokens, admission } = prepared;
+  const { context, caller, requestedModel, skipped, route, promptTokens, admission, attribution } = prepared;
   const client = prepared.client.id;
   const { ports, prices, requestId, arrivedAt } = context;
   const { clock, log } = ports;
   const { keyId } = caller;
-  const facts = { requestId, keyId, asked: requestedModel, route, client, arrivedAt, promptTokens };
+  const facts = {
+    requestId,
+    keyId,
+    asked: requestedModel,
+    route,
+    client,
+    arrivedAt,
+    promptTokens,
+    attribution,
+  };
   return new RequestMeter(facts, skipped.map(skippedAttempt), attemptFacts(first), {
     records: admission?.records ?? context.records,
     prices,

@@ -5,6 +5,7 @@ import type { Policies } from '../canonical/policies.ts';
 import type { RequestContext } from '../http/context.ts';
 import { identifyCaller } from '../http/request.ts';
 import { estimatePromptTokens } from '../metering/estimate.ts';
+import type { Attribution } from '../metering/record.ts';
 import type { BoundProtocol } from '../protocols/shared/client-protocol.ts';
 import type { Route } from '../providers/provider.ts';
 import { requestsCost } from '../request-translation/translate.ts';
@@ -37,6 +38,7 @@ export interface PreparedCompletion {
   /** Writes the response. */
   readonly client: BoundProtocol;
   readonly caller: Caller;
+  readonly attribution: Attribution;
   /** The model or agent as the client named it: an alias, an address, or a bare name. */
   readonly requestedModel: string;
   /** The same, if it is an alias. */
@@ -88,6 +90,7 @@ export async function prepareCompletion<Session>(
       context,
       caller: identified.value,
       requestPolicies: requestPolicies.value,
+      headers: request.headers,
       signal: request.signal,
     });
     return result;
@@ -105,25 +108,29 @@ interface RequestScope {
   readonly context: CompletionContext;
   readonly caller: Caller;
   readonly requestPolicies: RequestPolicies;
+  readonly headers: Headers;
   readonly signal: AbortSignal;
 }
 
 async function prepare(
   request: CompletionRequest,
-  { route, context, caller, requestPolicies, signal }: RequestScope,
+  { route, context, caller, requestPolicies, headers, signal }: RequestScope,
 ): Promise<Result<PreparedRequest, Refusal>> {
   const { clientBody, canonicalBody, translationError, dropped, requestedModels, lease, client } = request;
   const [requestedModel] = requestedModels;
   const { settings, ports } = context;
   const { policies, unsupported } = requestPolicies;
   const callerPays = caller.credential !== null;
+  const attributed = await context.attribute({ headers, body: clientBody, caller });
+  if (attributed.kind === 'error') return refused(attributed.error);
+  const { attribution, affinity } = attributed.value;
   const found = findTargets({
     settings,
     route,
     // Passthrough sends fields that the canonical body lacks.
     body: clientBody,
     names: requestedModels,
-    stickyKey: () => stickyKey(canonicalBody, ports.random),
+    stickyKey: () => stickyKey(canonicalBody, affinity, ports.random),
     mayUse: (address) => mayUse(caller, address),
     callerPays,
   });
@@ -183,6 +190,7 @@ async function prepare(
       route,
       client,
       caller,
+      attribution,
       requestedModel,
       alias:
         findAlias(settings.aliases, requestedModel, settings.providers) === undefined ? null : requestedModel,

@@ -41,11 +41,19 @@ export interface RequestContext {
   /** The client protocol of the request's path. */
   readonly client: ErrorClient;
   readonly known: KnownFacts;
+  readonly factNames: FactNames;
   readonly deadline: Deadline;
   readonly requestId: string;
   /** In ms since the epoch. */
   readonly arrivedAt: number;
   readonly waitUntil: (work: Promise<unknown>) => void;
+}
+
+/** Names as queries have them, in the form in which records have them; null: no record can have it. The feature `attribution` implements it. */
+export interface FactNames {
+  user(plain: string): Promise<string | null>;
+  /** A session, an app, or the value of a tag. */
+  fact(plain: string): Promise<string | null>;
 }
 
 /** The part of a client protocol that writes errors before the response's head. */

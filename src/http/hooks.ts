@@ -1,5 +1,5 @@
 /** Runs the host Worker's hooks: `onRequest` before a request is handled, and `onRecord` for each usage record. */
-import { type Caller, isAdmin } from '../auth/caller.ts';
+import { type Caller, isAdmin, NO_CALLER_FACTS } from '../auth/caller.ts';
 import { callerId, sha256 } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { type UsageRecord, withoutCharge } from '../metering/record.ts';
@@ -70,10 +70,13 @@ async function readIdentity(identity: unknown): Promise<Caller> {
   const models = isObject(identity) ? (identity.models ?? null) : null;
   const areModelsValid =
     models === null || (Array.isArray(models) && models.every((glob) => typeof glob === 'string'));
-  if (id === undefined || !areModelsValid)
-    throw new Error('It must return an identity ({ id, models? }), a Response, or nothing');
+  const user = isObject(identity) ? (identity.user ?? null) : null;
+  const isUserValid = user === null || typeof user === 'string';
+  if (id === undefined || !areModelsValid || !isUserValid)
+    throw new Error('It must return an identity ({ id, models?, user? }), a Response, or nothing');
   const name = PLAIN_ID.test(id) ? id : callerId(await sha256(id));
-  return { keyId: HOST_PREFIX + name, models, key: null, credential: null };
+  const facts = { ...NO_CALLER_FACTS, user };
+  return { keyId: HOST_PREFIX + name, models, key: null, credential: null, facts };
 }
 
 function hookFailed({ ports, requestId }: RequestContext, reason: unknown): ApiError {

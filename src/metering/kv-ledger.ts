@@ -19,7 +19,7 @@ import {
   type UsageRecord,
 } from './record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from './refusals.ts';
-import { matchesFilter, Report } from './report.ts';
+import { factsOf, isTagGroup, matchesFilter, Report } from './report.ts';
 import { DAY_MS, daysBetween, firstIdAt, HOUR_MS, idTime, isoDay, isoTime } from './time.ts';
 
 /** KV listings of 1,000 records each in one usage report: below the subrequest limit of Workers Free. */
@@ -51,6 +51,7 @@ export class KvLedger implements Ledger {
   }
 
   async report({ fromMs, toMs, keyId, groups, only = {} }: ReportQuery): Promise<Result<Report, ApiError>> {
+    if (factsOf(groups, only).some(isTagGroup)) return failure(NO_TAGS);
     const report = new Report(groups);
     const listings = new Listings(this.#store);
     const isComplete = await listings.read(dayPrefixes(daysBetween(fromMs, toMs), keyId), ({ metadata }) => {
@@ -64,7 +65,8 @@ export class KvLedger implements Ledger {
 
   /** KV lists in ascending order only, so the latest records of a day are known when the whole day has been read. */
   async list(query: RecordQuery): Promise<Result<RecordPage, ApiError>> {
-    const { fromId, beforeId, keyId, limit } = query;
+    const { fromId, beforeId, keyId, limit, only = {} } = query;
+    if (factsOf([], only).some(isTagGroup)) return failure(NO_TAGS);
     const newest = new NewestRecords(limit);
     const listings = new Listings(this.#store);
     const days = daysBetween(idTime(fromId), endOf(beforeId)).reverse();
@@ -156,6 +158,13 @@ export class KvLedger implements Ledger {
     return complete;
   }
 }
+
+/** A listing reads metadata, which has no room for tags. */
+const NO_TAGS = apiError(
+  'invalid_request',
+  'Reports and lists by tag need LEDGER=object: with LEDGER=kv, tags are in single records only',
+  'tag',
+);
 
 const TOO_MANY_RECORDS = apiError(
   'invalid_request',

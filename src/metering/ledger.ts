@@ -1,10 +1,10 @@
 /** The interface of a store of usage records: it takes records and counts of refused requests, and answers queries about them. */
 import type { ApiError } from '../canonical/error.ts';
 import type { Result } from '../shared/result.ts';
-import type { RecordSummary, UsageRecord } from './record.ts';
+import type { RecordSummary, Tags, UsageRecord } from './record.ts';
 import type { RecordSink } from './record-writer.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from './refusals.ts';
-import type { Group, Report, ReportFilter } from './report.ts';
+import { type Group, matchesFilter, type Report, type ReportFilter } from './report.ts';
 
 /**
  * Two implementations: `KvLedger` (`LEDGER=kv`) and `ObjectLedger` (`LEDGER=object`). A query fails with the error for the client if
@@ -47,6 +47,8 @@ export interface RecordQuery {
   readonly model: string | null;
   /** Null: any. */
   readonly statuses: readonly string[] | null;
+  /** Facts that the records must have; absent: any. */
+  readonly only?: ReportFilter;
   readonly limit: number;
 }
 
@@ -61,7 +63,8 @@ export interface RecordPage {
 }
 
 /** Whether a record has the query's model and status. Stores select by id and key themselves. */
-export function matchesQuery(record: RecordSummary, { model, statuses }: RecordQuery): boolean {
+export function matchesQuery(record: RecordSummary & { readonly tags?: Tags }, query: RecordQuery): boolean {
+  const { model, statuses, only = {} } = query;
   const isModel = model === null || model === record.asked || model === `${record.provider}/${record.model}`;
-  return isModel && (statuses === null || statuses.includes(record.status));
+  return isModel && (statuses === null || statuses.includes(record.status)) && matchesFilter(record, only);
 }

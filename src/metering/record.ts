@@ -27,8 +27,21 @@ export interface Attempt {
   readonly cause?: string;
 }
 
+/** Who made a request and for what, as the request, its key or its host says. Names are bounded; a null fact is not known. */
+export interface Attribution {
+  readonly user: string | null;
+  readonly session: string | null;
+  /** The program that sent the request. */
+  readonly app: string | null;
+  readonly tags: Tags;
+}
+
+export type Tags = Readonly<Record<string, string>>;
+
+export const NO_ATTRIBUTION: Attribution = { user: null, session: null, app: null, tags: {} };
+
 /** The part of a record that fits into KV metadata. Reports need only this part. */
-export interface RecordSummary {
+export interface RecordSummary extends Omit<Attribution, 'tags'> {
   /** A UUIDv7 of the time of arrival. */
   readonly request_id: string;
   /** Time of arrival: ISO 8601, UTC, with milliseconds. */
@@ -79,6 +92,7 @@ export interface UsageRecord extends RecordSummary {
   readonly cache_write_long_tokens?: number;
   /** Web searches that the provider ran and bills; absent: none. */
   readonly searches?: number;
+  readonly tags: Tags;
   /** The targets that were tried or skipped, in order. */
   readonly attempts: readonly Attempt[];
   /** Names of request fields that were not sent to the provider, or were sent with another value. */
@@ -123,11 +137,42 @@ const MAX_MODEL_BYTES = 208;
 const MAX_ASKED_BYTES = 144;
 const MAX_WORD_BYTES = 64;
 const MAX_CURRENCY_BYTES = 8;
+/** The bound of a user, a session, an app and the value of a tag. */
+export const MAX_FACT_BYTES = 64;
+/** What the texts of a record may take together in KV metadata. The other fields take at most 514 bytes. */
+const MAX_TEXT_BYTES = 510;
+/** Bounds of the model names for a record whose texts take more, tried in order. The last one fits every record. */
+const SHRUNK_NAME_BYTES = [128, 96, 64, 48, 40];
 /** Attempts, and names in `dropped` and in `changed`. */
 const MAX_ITEMS = 64;
 
 /** The record with its names and numbers bounded. Every record passes here before it is stored, so all stores hold the same. */
 export function boundRecord(record: UsageRecord): UsageRecord {
+  let bounded = boundFields(record);
+  for (const maxBytes of SHRUNK_NAME_BYTES) {
+    if (textBytes(bounded) <= MAX_TEXT_BYTES) break;
+    const { asked, model } = bounded;
+    bounded = { ...bounded, asked: boundName(asked, maxBytes), model: boundName(model, maxBytes) };
+  }
+  return bounded;
+}
+
+/** Bytes that the names of a field in the compact form take with their punctuation: `"se":"",`. */
+const FIELD_BYTES = 8;
+
+/** The bytes that a record's texts take in the compact form, or an upper bound of them. */
+function textBytes(record: RecordSummary): number {
+  const { key_id, asked, model, error_code, finish_reason, user, session, app } = record;
+  const facts = [user, session, app].filter((fact) => fact !== null);
+  const texts = [key_id, asked, model, error_code ?? '', finish_reason ?? '', ...facts];
+  return texts.reduce((sum, text) => sum + jsonBytes(text), facts.length * FIELD_BYTES);
+}
+
+function jsonBytes(text: string): number {
+  return SIMPLE.test(text) ? text.length : encoder.encode(JSON.stringify(text)).length - 2;
+}
+
+function boundFields(record: UsageRecord): UsageRecord {
   const { error_code, finish_reason, first_token_ms, cost_nanos } = record;
   return {
     ...record,
@@ -205,6 +250,9 @@ export function encodeRecord(record: RecordSummary): Readonly<Record<string, str
     id: record.request_id,
     t: record.time,
     k: record.key_id,
+    u: record.user ?? undefined,
+    se: record.session ?? undefined,
+    ap: record.app ?? undefined,
     p: provider,
     m: model,
     a: asked === `${provider}/${model}` ? undefined : asked,
@@ -257,6 +305,9 @@ export function decodeRecord(metadata: unknown): RecordSummary | null {
     time,
     ended: isoTime(startMs + total_ms),
     key_id: readText(metadata.k) ?? '',
+    user: readText(metadata.u) ?? null,
+    session: readText(metadata.se) ?? null,
+    app: readText(metadata.ap) ?? null,
     asked: readText(metadata.a) ?? `${provider}/${model}`,
     provider,
     model,
@@ -289,5 +340,6 @@ export function decodeRecord(metadata: unknown): RecordSummary | null {
 export function decodeUsageRecord(value: unknown): UsageRecord | null {
   if (!isObject(value)) return null;
   const isRecord = isRequestId(readText(value.request_id) ?? '') && readText(value.key_id) !== undefined;
-  return isRecord ? (value as unknown as UsageRecord) : null; // decode
+  // Records of earlier versions have no attribution.
+  return isRecord ? ({ ...NO_ATTRIBUTION, ...value } as unknown as UsageRecord) : null; // decode
 }

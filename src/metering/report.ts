@@ -1,14 +1,51 @@
 /** Groups and sums usage for `GET /v1/usage`, from single records or from partial sums. */
 import { MAX_REPORT_ROWS } from '../shared/limits.ts';
-import type { RecordSummary } from './record.ts';
+import type { RecordSummary, Tags } from './record.ts';
 import { type Medians, mediansOf, SPEED_BUCKETS, type SpeedCount, speedsOf } from './speeds.ts';
 
-export const GROUPS = ['day', 'hour', 'provider', 'model', 'route', 'status', 'key'] as const;
-export type Group = (typeof GROUPS)[number];
+/** Who made a request and for what. A request without the fact has the value `''`. */
+export const FACTS = ['user', 'session', 'app'] as const;
+const TAG_PREFIX = 'tag:';
+export type TagGroup = `tag:${string}`;
+/** A group whose values callers choose freely. */
+export type FactGroup = (typeof FACTS)[number] | TagGroup;
+
+/** The groups with a fixed name. */
+export const GROUPS = ['day', 'hour', 'provider', 'model', 'route', 'status', 'key', ...FACTS] as const;
+export type Group = (typeof GROUPS)[number] | TagGroup;
+
+export function isTagGroup(group: string): group is TagGroup {
+  return group.startsWith(TAG_PREFIX);
+}
+
+export function isFactGroup(group: string): group is FactGroup {
+  return isTagGroup(group) || FACTS.some((fact) => fact === group);
+}
+
+export function tagOf(group: TagGroup): string {
+  return group.slice(TAG_PREFIX.length);
+}
+
+/** The value of each group of a row that sums the rows beyond a limit. */
+export const OTHER = '(other)';
 
 /** The groups by which a report can be filtered, with one value each. */
-export const FILTERS = ['provider', 'model', 'route', 'status'] as const satisfies readonly Group[];
-export type ReportFilter = { readonly [F in (typeof FILTERS)[number]]?: string };
+export const FILTERS = ['provider', 'model', 'route', 'status', ...FACTS] as const satisfies readonly Group[];
+export type ReportFilter = { readonly [F in (typeof FILTERS)[number] | TagGroup]?: string };
+
+/** The groups whose values a filter compares, with the values. */
+export function filterEntries(only: ReportFilter): readonly (readonly [Group, string])[] {
+  const names = [...FILTERS, ...Object.keys(only).filter(isTagGroup)];
+  return names.flatMap((name) => {
+    const value = only[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+}
+
+/** Whether a report groups by facts or is narrowed by them. */
+export function factsOf(groups: readonly Group[], only: ReportFilter): readonly FactGroup[] {
+  return [...new Set([...groups, ...filterEntries(only).map(([name]) => name)])].filter(isFactGroup);
+}
 
 /** Counted fields, in the order of the response. */
 export const COUNTS = [
@@ -45,7 +82,7 @@ export interface Sums extends Readonly<Counts>, Medians {
 }
 export type Row = Partial<Record<Group, string>> & Sums;
 
-const READ_GROUP: { readonly [G in Group]: (record: RecordSummary) => string } = {
+const READ_GROUP: { readonly [G in (typeof GROUPS)[number]]: (record: ReportedRecord) => string } = {
   day: (record) => record.time.slice(0, 10),
   hour: (record) => `${record.time.slice(0, 13)}:00Z`,
   provider: (record) => record.provider,
@@ -54,19 +91,35 @@ const READ_GROUP: { readonly [G in Group]: (record: RecordSummary) => string } =
   route: (record) => record.route,
   status: (record) => record.status,
   key: (record) => record.key_id,
+  user: (record) => record.user ?? '',
+  session: (record) => record.session ?? '',
+  app: (record) => record.app ?? '',
 };
+
+/** A summary has no tags, so only complete records can be grouped by them. */
+type ReportedRecord = RecordSummary & { readonly tags?: Tags };
+
+function groupValue(record: ReportedRecord, group: Group): string {
+  if (!isTagGroup(group)) return READ_GROUP[group](record);
+  const name = tagOf(group);
+  return record.tags !== undefined && Object.hasOwn(record.tags, name) ? (record.tags[name] ?? '') : '';
+}
 
 export class Report {
   readonly #groups: readonly Group[];
   readonly #rows = new Map<string, { readonly values: readonly string[]; readonly sum: Sum }>();
   readonly #total = new Sum();
+  /** Rows beyond {@link MAX_REPORT_ROWS}, in a report by facts. */
+  readonly #rest = new Sum();
+  readonly #sumsRest: boolean;
   #isTooLarge = false;
 
   constructor(groups: readonly Group[]) {
     this.#groups = groups;
+    this.#sumsRest = groups.some(isFactGroup);
   }
 
-  addRecord(record: RecordSummary): void {
+  addRecord(record: ReportedRecord): void {
     this.add(groupValues(record, this.#groups), amountsOf(record));
   }
 
@@ -74,11 +127,13 @@ export class Report {
   add(values: readonly string[], amounts: Amounts): void {
     const id = JSON.stringify(values);
     let row = this.#rows.get(id);
-    if (row === undefined) {
-      if (this.#rows.size >= MAX_REPORT_ROWS) {
+    if (row === undefined && this.#rows.size >= MAX_REPORT_ROWS) {
+      if (!this.#sumsRest) {
         this.#isTooLarge = true;
         return;
       }
+      row = { values: [], sum: this.#rest };
+    } else if (row === undefined) {
       row = { values, sum: new Sum() };
       this.#rows.set(id, row);
     }
@@ -91,10 +146,25 @@ export class Report {
     return this.#isTooLarge;
   }
 
-  /** Sorted by the values of the groups. */
+  /** All rows, sorted by the values of the groups. */
   get rows(): Row[] {
-    const sorted = [...this.#rows].sort(([a], [b]) => (a < b ? -1 : 1));
-    return sorted.map(([, { values, sum }]) => ({ ...this.#groupFields(values), ...sum.sums }));
+    return this.largest(Number.POSITIVE_INFINITY);
+  }
+
+  /**
+   * The rows with the largest costs, sorted by the values of the groups. The last row sums the others, if there are any: each of its
+   * groups is {@link OTHER}.
+   */
+  largest(limit: number): Row[] {
+    const all = [...this.#rows];
+    const bySize = all.length <= limit ? all : all.sort(([, a], [, b]) => b.sum.compare(a.sum));
+    const kept = bySize.slice(0, limit).sort(([a], [b]) => (a < b ? -1 : 1));
+    const rest = new Sum();
+    rest.addSum(this.#rest);
+    for (const [, { sum }] of bySize.slice(limit)) rest.addSum(sum);
+    const rows = kept.map(([, { values, sum }]) => ({ ...this.#groupFields(values), ...sum.sums }));
+    if (rest.isEmpty) return rows;
+    return [...rows, { ...this.#groupFields(this.#groups.map(() => OTHER)), ...rest.sums }];
   }
 
   get total(): Sums {
@@ -126,6 +196,29 @@ class Sum {
     if (amounts.estimatedCost > 0n) this.#estimatedCost.add(amounts.currency, amounts.estimatedCost);
   }
 
+  get isEmpty(): boolean {
+    return this.#counts.requests === 0;
+  }
+
+  addSum(other: Sum): void {
+    for (const name of COUNTS)
+      this.#counts[name] = Math.min(this.#counts[name] + other.#counts[name], Number.MAX_SAFE_INTEGER);
+    for (const [bucket, count] of (other.#speeds ?? []).entries()) {
+      this.#speeds ??= Array.from({ length: SPEED_BUCKETS }, () => 0);
+      this.#speeds[bucket] = (this.#speeds[bucket] ?? 0) + count;
+    }
+    this.#cost.addAll(other.#cost);
+    this.#estimatedCost.addAll(other.#estimatedCost);
+  }
+
+  /** Below 0 if this sum is smaller: by cost, without regard to currencies, then by tokens and requests. */
+  compare(other: Sum): number {
+    const cost = this.#cost.nanos - other.#cost.nanos;
+    if (cost !== 0n) return cost < 0n ? -1 : 1;
+    const tokens = this.#counts.total_tokens - other.#counts.total_tokens;
+    return tokens === 0 ? this.#counts.requests - other.#counts.requests : tokens;
+  }
+
   get sums(): Sums {
     return {
       ...this.#counts,
@@ -145,6 +238,15 @@ class MoneySums {
 
   add(currency: string, nanos: bigint): void {
     this.#nanos.set(currency, (this.#nanos.get(currency) ?? 0n) + nanos);
+  }
+
+  addAll(other: MoneySums): void {
+    for (const [currency, nanos] of other.#nanos) this.add(currency, nanos);
+  }
+
+  /** The sum over all currencies, to compare sizes. */
+  get nanos(): bigint {
+    return [...this.#nanos.values()].reduce((sum, nanos) => sum + nanos, 0n);
   }
 
   /** The sums in whole units, such as `{"USD": 0.000128}`, sorted by currency; `{}` if nothing was added. */
@@ -178,13 +280,13 @@ function emptyCounts(): Counts {
 }
 
 /** The values of the groups for one record. */
-export function groupValues(record: RecordSummary, groups: readonly Group[]): string[] {
-  return groups.map((group) => READ_GROUP[group](record));
+export function groupValues(record: ReportedRecord, groups: readonly Group[]): string[] {
+  return groups.map((group) => groupValue(record, group));
 }
 
 /** Whether a record passes a report's filter. */
-export function matchesFilter(record: RecordSummary, only: ReportFilter): boolean {
-  return FILTERS.every((name) => only[name] === undefined || only[name] === READ_GROUP[name](record));
+export function matchesFilter(record: ReportedRecord, only: ReportFilter): boolean {
+  return filterEntries(only).every(([name, value]) => value === groupValue(record, name));
 }
 
 /** The amounts of one request. */

@@ -15,7 +15,7 @@ import { TokenCount } from './estimate.ts';
 import { type Cost, costOfRequest } from './pricing/cost.ts';
 import type { PriceTable } from './pricing/price.ts';
 import type { PriceBook } from './pricing/price-book.ts';
-import { type Attempt, boundRecord, type UsageRecord } from './record.ts';
+import { type Attempt, type Attribution, boundRecord, type UsageRecord } from './record.ts';
 import type { StartTimer } from './record-writer.ts';
 import { isoTime } from './time.ts';
 
@@ -30,6 +30,7 @@ export interface RequestFacts {
   readonly arrivedAt: number;
   /** Tokens of the prompt, estimated. */
   readonly promptTokens: number;
+  readonly attribution: Attribution;
 }
 
 /** How the request ended. `refused`: the upstream responded with an error instead of output, so only reported usage counts. */
@@ -150,7 +151,7 @@ export class RequestMeter {
   }
 
   #record(end: RequestEnd, error_code: string | null): UsageRecord {
-    const { requestId, keyId, asked, route, client, arrivedAt } = this.#facts;
+    const { requestId, keyId, asked, route, client, arrivedAt, attribution } = this.#facts;
     const { accumulator, facts } = this.#current;
     const { provider, model, dropped } = facts;
     const isRemoved = accumulator.removalReasons.size > 0 && !facts.changed.includes('reasoning');
@@ -161,6 +162,7 @@ export class RequestMeter {
       time: isoTime(arrivedAt),
       ended: isoTime(now),
       key_id: keyId,
+      ...attribution,
       asked,
       provider,
       model,

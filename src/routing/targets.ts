@@ -245,26 +245,58 @@ function invalid(param: string, message: string): Result<never, ApiError> {
 
 const MAX_STICKY_KEY_CHARS = 512;
 
-/** A key that is the same for all requests of one conversation or one user, if the body names one: they go to the same target. */
-export function stickyKey({ prompt_cache_key, user }: JsonObject, random: () => string): string {
-  return (readText(prompt_cache_key) ?? readText(user) ?? random()).slice(0, MAX_STICKY_KEY_CHARS);
+/** How much of a text tells conversations apart. */
+const MAX_OPENING_CHARS = 2048;
+
+/**
+ * A key that is the same for all requests of one conversation, which then go to the same target: the client's `prompt_cache_key`, the
+ * session or user, or else the opening of the conversation, which every turn repeats.
+ * @param affinity the session, or the user whom the request names; null: unknown
+ */
+export function stickyKey(body: JsonObject, affinity: string | null, random: () => string): string {
+  const key = readText(body.prompt_cache_key) ?? affinity;
+  return key === null ? (opening(body) ?? random()) : key.slice(0, MAX_STICKY_KEY_CHARS);
+}
+
+/** The beginnings of the system text and of the first user message, or of the prompt; null without any text. */
+function opening({ messages, prompt }: JsonObject): string | null {
+  const first = (...roles: string[]) => {
+    const message = readArray(messages).find((one) => isObject(one) && roles.includes(String(one.role)));
+    return isObject(message) ? textStart(message.content) : '';
+  };
+  const text = `${first('system', 'developer')}\0${first('user')}\0${textStart(prompt)}`;
+  return text === '\0\0' ? null : text;
+}
+
+function textStart(content: unknown): string {
+  const [part] = readArray(content);
+  const text = Array.isArray(content) ? (isObject(part) ? part.text : part) : content;
+  return (readText(text) ?? '').slice(0, MAX_OPENING_CHARS);
 }
 
 /**
  * The order in which an alias's targets are tried: as configured, or, if they have weights, one selected by weight and then the others
- * from the highest weight down.
+ * from the highest weight down. The selection is weighted rendezvous hashing: a changed weight, or a target more or less, moves only
+ * the keys of its share (en.wikipedia.org/wiki/Rendezvous_hashing, "Weighted rendezvous hash", read 2026-11-22).
  */
 export function orderTargets(targets: readonly AliasTarget[], key: string): readonly AliasTarget[] {
-  const sum = targets.reduce((total, { weight }) => total + weight, 0);
-  if (sum === 0 || targets.length === 1) return targets;
-  let left = hashToUnit(key) * sum;
-  const first = targets.find(({ weight }) => {
-    left -= weight;
-    return left < 0;
-  });
+  if (targets.length === 1 || targets.every(({ weight }) => weight === 0)) return targets;
+  const scores = new Map(targets.map((target, i) => [target, score(target, key, targets.slice(0, i))]));
+  const scoreOf = (target: AliasTarget) => scores.get(target) ?? 0;
+  const [first] = targets.toSorted((a, b) => scoreOf(b) - scoreOf(a));
   const others = targets.filter((target) => target !== first).sort((a, b) => b.weight - a.weight);
   return first === undefined ? others : [first, ...others];
 }
+
+/** @param before the targets before this one: some may have its address, with other options */
+function score({ address, weight }: AliasTarget, key: string, before: readonly AliasTarget[]): number {
+  const repeat = before.filter((other) => other.address === address).length;
+  const unit = hashToUnit(`${key}\0${address}\0${repeat}`);
+  return weight / -Math.log(unit + SMALLEST_UNIT);
+}
+
+/** Half a step of {@link hashToUnit}, so that its 0 has a logarithm. */
+const SMALLEST_UNIT = 2 ** -33;
 
 /** Hashes a text to a number in [0, 1): FNV-1a with the finalizer of MurmurHash3, because similar texts must differ. */
 export function hashToUnit(text: string): number {

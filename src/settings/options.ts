@@ -87,6 +87,12 @@ export interface SettingOptions extends ProviderOptions {
   readonly retries?: number | undefined;
   /** Where usage records are stored: in KV (`kv`, the default), or in Durable Objects (`object`), one for each key. */
   readonly ledger?: 'kv' | 'object' | undefined;
+  /** Users in records: `plain` (the default) names, `hash` for an HMAC under `userHashKey`, or `off` for neither users nor sessions. */
+  readonly users?: 'plain' | 'hash' | 'off' | undefined;
+  /** The secret of `users: 'hash'`. */
+  readonly userHashKey?: string | undefined;
+  /** Names of the entries of a request's `metadata` that become tags, at most 8. */
+  readonly tags?: string | readonly string[] | undefined;
   /** How many days a ledger object keeps individual records, 15 to 3650. Default: 35. */
   readonly recordDays?: number | undefined;
   /** Requests of a key with limits while its ledger object is unavailable: `closed` (the default) refuses them, `open` allows them. */
@@ -133,6 +139,9 @@ const NAMES: { readonly [Name in OwnName]-?: true } = {
   aliases: true,
   retries: true,
   ledger: true,
+  users: true,
+  userHashKey: true,
+  tags: true,
   recordDays: true,
   budgetFail: true,
   prices: true,

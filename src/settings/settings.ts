@@ -35,6 +35,12 @@ export interface Settings extends MountConfig {
   readonly auth: AuthMode;
   /** Where usage records are stored: in KV, or in Durable Objects, one for each key. */
   readonly ledger: 'kv' | 'object';
+  /** Whether records name users, have a hash of their names, or neither users nor sessions. */
+  readonly users: 'plain' | 'hash' | 'off';
+  /** The secret of the hash; null unless `users` is `hash`. */
+  readonly userHashKey: string | null;
+  /** Names of the entries of a request's `metadata` that become tags. */
+  readonly tags: readonly string[];
   /** How many days a ledger object keeps individual records. */
   readonly recordDays: number;
   /** Whether a key with limits is refused (`closed`) or allowed (`open`) while its ledger object is unavailable. */
@@ -78,6 +84,7 @@ export function readSettings(env: JsonObject): SettingsResult {
     aliases: readAliases(reader, providers, defaultProvider),
     retries: readRetries(reader),
     ledger: reader.choice('LEDGER', ['kv', 'object']),
+    ...readAttribution(reader),
     recordDays: readDays(reader),
     budgetFail: reader.choice('BUDGET_FAIL', ['closed', 'open']),
     prices: readPrices(reader),
@@ -115,6 +122,32 @@ function readDays(reader: SettingsReader): number {
 /** Reads `RECORD_DAYS` for ledger objects, which need no other setting. Invalid: the default, because the gateway reports the error. */
 export function readRecordDays(env: JsonObject): number {
   return readDays(new SettingsReader(env));
+}
+
+/** A tag's name, in `TAGS`, in a key's `tags` and in `x-weir-tags`. */
+export const TAG_NAME = /^[a-z0-9_.-]{1,32}$/;
+
+/** Tags of one request. */
+export const MAX_TAGS = 8;
+
+const MIN_HASH_KEY_CHARS = 16;
+
+function readAttribution(reader: SettingsReader): Pick<Settings, 'users' | 'userHashKey' | 'tags'> {
+  const users = reader.choice('USERS', ['plain', 'hash', 'off']);
+  const userHashKey = reader.text('USER_HASH_KEY') ?? null;
+  if (users === 'hash' && (userHashKey ?? '').length < MIN_HASH_KEY_CHARS)
+    reader.invalid(
+      'USER_HASH_KEY',
+      `must be a secret of at least ${MIN_HASH_KEY_CHARS} characters for USERS=hash`,
+    );
+  const entries = (reader.text('TAGS') ?? '').split(',').map((name) => name.trim());
+  const tags = entries.filter((name) => name !== '');
+  if (tags.length > MAX_TAGS || !tags.every((name) => TAG_NAME.test(name)))
+    reader.invalid(
+      'TAGS',
+      `must be at most ${MAX_TAGS} names of a-z, 0-9, _ . -, separated by commas: team, env`,
+    );
+  return { users, userHashKey, tags };
 }
 
 function readDefaultProvider(

@@ -88,8 +88,14 @@ function endRequestSpan(span: Span, record: UsageRecord, served: AttemptFacts): 
     'gen_ai.usage.output_tokens': record.completion_tokens,
     'gen_ai.usage.reasoning.output_tokens': record.reasoning_tokens ?? undefined,
     'error.type': record.error_code ?? undefined,
+    // `user.id` and `session.id` are names of the general conventions, in development:
+    // https://opentelemetry.io/docs/specs/semconv/registry/attributes/user/ and …/session/, read 2026-11-22.
+    'user.id': record.user ?? undefined,
+    'session.id': record.session ?? undefined,
+    ...Object.fromEntries(Object.entries(record.tags).map(([name, value]) => [`weir.tag.${name}`, value])),
     'weir.request_id': record.request_id,
     'weir.key_id': record.key_id,
+    'weir.app': record.app ?? undefined,
     'weir.status': record.status,
     'weir.attempts': record.attempts.length,
     'weir.estimated': record.estimated,

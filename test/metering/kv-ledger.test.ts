@@ -212,7 +212,7 @@ describe('KvLedger.list', () => {
     if (one === undefined || other === undefined) throw new Error();
     const entry = store.entries.get(recordKey(one));
     store.entries.set(recordKey(one), { value: 'null', metadata: entry?.metadata });
-    const { attempts: _, dropped: __, ...summary } = one;
+    const { attempts: _, dropped: __, tags: ___, ...summary } = one;
     const query = {
       fromId: firstIdAt(ms(1)),
       beforeId: firstIdAt(ms(2)),

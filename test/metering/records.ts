@@ -41,6 +41,10 @@ export function record(fields: Partial<UsageRecord> = {}, n = 0): UsageRecord {
     cost_source: 'none',
     price_since: null,
     cost_estimated: false,
+    user: null,
+    session: null,
+    app: null,
+    tags: {},
     attempts: [
       { provider: 'mistral', model: 'mistral-small-latest', status: 200, error_code: null, ms: 900 },
     ],

@@ -167,3 +167,45 @@ describe('Report', () => {
       expect(reportOf([], ...records).total.total_tokens).toBe(Number.MAX_SAFE_INTEGER);
   });
 });
+
+describe('Y5 a report by user, session, app or tag', () => {
+  const users = (count: number) =>
+    Array.from({ length: count }, (_, i) => ({ user: `u${i}`, cost_nanos: i, currency: 'USD' }));
+
+  test('groups by the fact; a request without it has an empty name', () => {
+    const { rows } = reportOf(
+      ['user', 'tag:team'],
+      { user: 'ada', tags: { team: 'search' } },
+      { user: 'ada' },
+      { user: null, tags: { constructor: 'x' } },
+    );
+    expect(rows.map(({ user, 'tag:team': team, requests }) => [user, team, requests])).toEqual([
+      ['', '', 1],
+      ['ada', '', 1],
+      ['ada', 'search', 1],
+    ]);
+  });
+
+  test('has the rows with the largest costs, and the sum of all others in the row (other)', () => {
+    const report = reportOf(['day', 'user'], ...users(5));
+    const rows = report.largest(2);
+    expect(rows.map(({ day, user, requests, cost }) => [day, user, requests, cost])).toEqual([
+      ['2026-11-20', 'u3', 1, { USD: 3e-9 }],
+      ['2026-11-20', 'u4', 1, { USD: 4e-9 }],
+      ['(other)', '(other)', 3, { USD: 3e-9 }],
+    ]);
+    expect(report.largest(5)).toHaveLength(5);
+    expect(report.total).toMatchObject({ requests: 5, cost: { USD: 1e-8 } });
+  });
+
+  test('over 100,000 users stays bounded, and its total is exact', () => {
+    const report = reportOf(['user'], ...users(100_000));
+    expect(report.isTooLarge).toBe(false);
+    const rows = report.largest(1000);
+    expect(rows).toHaveLength(1001);
+    expect(rows.at(-1)?.user).toBe('(other)');
+    expect(rows.reduce((sum, { requests }) => sum + requests, 0)).toBe(100_000);
+    expect(report.rows).toHaveLength(10_001);
+    expect(report.total.requests).toBe(100_000);
+  });
+});

@@ -4,6 +4,7 @@ import { apiError } from '../../src/canonical/error.ts';
 import type { UsageReport } from '../../src/canonical/usage.ts';
 import { KvLedger } from '../../src/metering/kv-ledger.ts';
 import type { PriceTable } from '../../src/metering/pricing/price.ts';
+import { NO_ATTRIBUTION } from '../../src/metering/record.ts';
 import { RecordWriter } from '../../src/metering/record-writer.ts';
 import {
   type AttemptFacts,
@@ -39,6 +40,7 @@ function bench(store = new MemoryStore(), rewritten: Partial<AttemptFacts> = {},
     client: 'messages',
     arrivedAt: ARRIVED,
     promptTokens: 7,
+    attribution: NO_ATTRIBUTION,
   };
   const log = (entry: (typeof logged)[number]) => void logged.push(entry);
   const records = new RecordWriter([new KvLedger(store.asStore)], log);
@@ -73,6 +75,7 @@ describe('RequestMeter.settle', () => {
       time: '2026-11-20T10:20:30.456Z',
       ended: '2026-11-20T10:20:30.556Z',
       key_id: 'k',
+      ...NO_ATTRIBUTION,
       asked: 'fast',
       provider: 'p',
       model: 'm',

@@ -1,5 +1,5 @@
 /** Tests the order of an alias's targets: the distribution follows the weights, and one conversation stays with one target (R2). */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { hashToUnit, orderTargets, stickyKey } from '../../src/routing/targets.ts';
 import { targetWithoutAlias } from '../../src/settings/aliases.ts';
 
@@ -36,11 +36,49 @@ test('R2 one sticky key always selects the same target', () => {
   for (let i = 0; i < 50; i++) expect(orderTargets(steps, 'conversation 7')[0]).toBe(first);
 });
 
-test('R2 the sticky key is the prompt_cache_key, else the user, else random', () => {
+describe('R2 Y7 the sticky key', () => {
   const random = () => 'random';
-  expect(stickyKey({ prompt_cache_key: 'k', user: 'u' }, random)).toBe('k');
-  expect(stickyKey({ prompt_cache_key: '', user: 'u' }, random)).toBe('u');
-  expect(stickyKey({ prompt_cache_key: 7, user: null }, random)).toBe('random');
+  const ask = (content: unknown) => ({ role: 'user', content });
+  const system = { role: 'system', content: 'You are terse.' };
+
+  test('is the prompt_cache_key, else the session or user', () => {
+    expect(stickyKey({ prompt_cache_key: 'k' }, 'session', random)).toBe('k');
+    expect(stickyKey({ prompt_cache_key: '' }, 'session', random)).toBe('session');
+    expect(stickyKey({ prompt_cache_key: 7 }, null, random)).toBe('random');
+  });
+
+  test('is the opening of a conversation that names nothing: the same in every turn, another for another conversation', () => {
+    const opening = [system, ask('Hello')];
+    const turns = [...opening, { role: 'assistant', content: 'Hi' }, ask('And now?')];
+    const key = stickyKey({ messages: turns }, null, random);
+    expect(stickyKey({ messages: opening }, null, random)).toBe(key);
+    expect(stickyKey({ messages: [system, ask([{ type: 'text', text: 'Hello' }])] }, null, random)).toBe(key);
+    expect(stickyKey({ messages: [system, ask('Goodbye')] }, null, random)).not.toBe(key);
+    expect(stickyKey({ messages: [ask('Hello')] }, null, random)).not.toBe(key);
+    expect(stickyKey({ messages: [ask([{ type: 'image_url' }])] }, null, random)).toBe('random');
+  });
+
+  test('does not grow with the prompt', () => {
+    const long = 'x'.repeat(1_000_000);
+    expect(stickyKey({ messages: [ask(long)], prompt: long }, null, random).length).toBeLessThan(10_000);
+  });
+});
+
+test('Y7 a changed weight and a further target move only their share of the sessions', () => {
+  const before = [step('a', 1), step('b', 1)];
+  const firstOf = (steps: readonly ReturnType<typeof step>[], i: number) =>
+    orderTargets(steps, `session ${i}`)[0]?.address;
+  const moves = (after: readonly ReturnType<typeof step>[]) =>
+    Array.from({ length: MANY }, (_, i) => [firstOf(before, i), firstOf(after, i)] as const).filter(
+      ([from, to]) => from !== to,
+    );
+  // From halves to 3:1, a quarter moves, and only from b to a.
+  const heavier = moves([step('a', 3), step('b', 1)]);
+  expect(new Set(heavier.map(String))).toEqual(new Set(['b,a']));
+  expect(heavier.length / MANY).toBeCloseTo(1 / 4, 1.5);
+  const further = moves([step('c', 1), step('b', 1), step('a', 1)]);
+  expect(new Set(further.map(([, to]) => to))).toEqual(new Set(['c']));
+  expect(further.length / MANY).toBeCloseTo(1 / 3, 1.5);
 });
 
 test('R2 hashToUnit spreads texts that differ in one character evenly over [0, 1)', () => {

@@ -33,6 +33,10 @@ const COLUMNS = [
   'price_since',
   'cost_estimated',
   'attempts',
+  'user',
+  'session',
+  'app',
+  'tags',
 ] as const;
 
 export function csvHeader(): string {
@@ -45,6 +49,8 @@ export function csvRecord(record: JsonObject): string {
 
 function cellOf(column: (typeof COLUMNS)[number], value: unknown): string {
   if (value === null || value === undefined) return '';
+  // One JSON object in a cell.
+  if (column === 'tags') return JSON.stringify(value);
   if (column === 'cost') return decimalText(Number(value));
   // `attempts`: their number.
   return Array.isArray(value) ? String(value.length) : String(value);

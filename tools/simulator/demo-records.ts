@@ -2,7 +2,7 @@
 
 import { costOfRequest } from '../../src/metering/pricing/cost.ts';
 import { SHIPPED_PRICES } from '../../src/metering/pricing/price-book.ts';
-import { boundRecord, type UsageRecord } from '../../src/metering/record.ts';
+import { boundRecord, NO_ATTRIBUTION, type UsageRecord } from '../../src/metering/record.ts';
 import { HOUR_MS, isoTime, requestId } from '../../src/metering/time.ts';
 import { seeded } from '../../test/random.ts';
 
@@ -128,6 +128,7 @@ export function demoRecords(count: number, keys: readonly DemoKey[], now: number
       model: name,
       route: 'chat',
       client: 'chat',
+      ...NO_ATTRIBUTION,
       ...ending,
       prompt_tokens: prompt,
       completion_tokens: completion,

@@ -3,7 +3,7 @@ import { type ApiError, apiError } from '../../canonical/error.ts';
 import type { Ledger, ListedRecord, RecordPage, RecordQuery, ReportQuery } from '../../metering/ledger.ts';
 import type { UsageRecord } from '../../metering/record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../../metering/refusals.ts';
-import { Report } from '../../metering/report.ts';
+import { factsOf, Report } from '../../metering/report.ts';
 import { DAY_MS, firstIdAt, idTime } from '../../metering/time.ts';
 import { MAX_PART_RECORDS, MAX_QUERIED_LEDGERS, QUERIED_LEDGERS_AT_ONCE } from '../../shared/limits.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
@@ -65,8 +65,9 @@ export class ObjectLedger implements Ledger {
   }
 
   async #reportAll(query: ReportQuery): Promise<Result<Report, ApiError>> {
-    const { fromMs, toMs, groups } = query;
-    const isOfDays = fromMs % DAY_MS === 0 && toMs % DAY_MS === 0 && !groups.includes('hour');
+    const { fromMs, toMs, groups, only = {} } = query;
+    const isSummed = !groups.includes('hour') && factsOf(groups, only).length === 0;
+    const isOfDays = fromMs % DAY_MS === 0 && toMs % DAY_MS === 0 && isSummed;
     return isOfDays
       ? reportOf(await this.#read(DIRECTORY, (directory) => directory.reportAll(query)), groups)
       : this.#reportEach(query);

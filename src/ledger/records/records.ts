@@ -1,6 +1,11 @@
 /** The single usage records of a key's ledger object: stored once by request id, listed, and deleted after `RECORD_DAYS`. */
 import { matchesQuery, type RecordQuery } from '../../metering/ledger.ts';
-import { type ChargedRecord, type UsageRecord, withoutCharges } from '../../metering/record.ts';
+import {
+  type ChargedRecord,
+  NO_ATTRIBUTION,
+  type UsageRecord,
+  withoutCharges,
+} from '../../metering/record.ts';
 import { firstIdAt, idTime } from '../../metering/time.ts';
 
 /** Records that are scanned for the matching ones of one page. */
@@ -77,9 +82,9 @@ export function deleteRecords(sql: SqlStorage, before: number): number | null {
   return typeof row?.id === 'string' ? idTime(row.id) : null;
 }
 
-/** Only {@link insertRecords} writes these texts. */
+/** Only {@link insertRecords} writes these texts. Records of earlier versions have no attribution. */
 function decodeStored(text: unknown): UsageRecord {
-  return JSON.parse(String(text)) as UsageRecord; // decode
+  return { ...NO_ATTRIBUTION, ...JSON.parse(String(text)) } as UsageRecord; // decode
 }
 
 /** Numbers that a ledger object stores about itself, in the table `marks`. Each is 0 until it is set. */

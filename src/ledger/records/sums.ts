@@ -1,7 +1,16 @@
 /** A key's usage sums: hours, which each record updates, days, which are summed from hours, and reports over both. */
 import type { ReportQuery } from '../../metering/ledger.ts';
 import type { RecordSummary } from '../../metering/record.ts';
-import { amountsOf, FILTERS, type Group, groupValues, matchesFilter } from '../../metering/report.ts';
+import {
+  amountsOf,
+  type FactGroup,
+  factsOf,
+  filterEntries,
+  type Group,
+  groupValues,
+  isFactGroup,
+  matchesFilter,
+} from '../../metering/report.ts';
 import { DAY_MS, firstIdAt, HOUR_MS, isoDay, isoTime } from '../../metering/time.ts';
 import { MAX_PART_RECORDS, MAX_REPORT_ROWS } from '../../shared/limits.ts';
 import { eachRecord, type LedgerState, readState, setState } from './records.ts';
@@ -188,10 +197,15 @@ interface Span {
 /** A report of one key: closed days and hours from their sums, parts of hours from single records. */
 export function keyReport(sql: SqlStorage, query: ReportQuery, keyId: string): RowsResult {
   const { fromMs, toMs, groups, only = {} } = query;
-  const hours = { from: Math.ceil(fromMs / HOUR_MS), to: Math.floor(toMs / HOUR_MS) };
+  // Sums have no facts, so a report by them reads single records.
+  const hasFacts = factsOf(groups, only).length > 0;
+  const hours = hasFacts
+    ? { from: Number.POSITIVE_INFINITY, to: 0 }
+    : { from: Math.ceil(fromMs / HOUR_MS), to: Math.floor(toMs / HOUR_MS) };
   const parts = partsOfHours({ from: fromMs, to: toMs }, hours);
   const state = readState(sql);
-  if (parts.some(({ from }) => from < state.deleted_before)) return { kind: 'parts', reason: 'too_old' };
+  if (!hasFacts && parts.some(({ from }) => from < state.deleted_before))
+    return { kind: 'parts', reason: 'too_old' };
   const records = [];
   let read = 0;
   for (const { from, to } of parts) {
@@ -244,7 +258,7 @@ const MAX_ROWS = 4 * MAX_REPORT_ROWS;
 /** Characters of speeds that SQLite concatenates into one value, which is limited to two million bytes. */
 const MAX_JOINED_CHARS = 1_000_000;
 
-const EXPRESSIONS: { readonly [G in Group]: string } = {
+const EXPRESSIONS: Readonly<Record<SummedGroup, string>> = {
   day: 'day',
   hour: 'hour',
   provider: 'provider',
@@ -253,6 +267,8 @@ const EXPRESSIONS: { readonly [G in Group]: string } = {
   status: 'status',
   key: 'key',
 };
+
+type SummedGroup = Exclude<Group, FactGroup>;
 
 /** A SELECT whose rows have `day`, `key`, `hour` where a report groups by it, the dimensions and the amounts. */
 interface SumSource {
@@ -266,10 +282,10 @@ export function sumRows(
   source: SumSource,
   { groups, only = {} }: Pick<ReportQuery, 'groups' | 'only'>,
 ): SumRow[] {
-  const values = groups.map((group, i) => `${EXPRESSIONS[group]} AS value${i}`);
+  const values = groups.map((group, i) => `${expressionOf(group)} AS value${i}`);
   const by = [...groups.map((_, i) => `value${i}`), 'currency'];
-  const filters = FILTERS.flatMap((name) => (only[name] === undefined ? [] : [[name, only[name]] as const]));
-  const conditions = ['TRUE', ...filters.map(([name]) => `${EXPRESSIONS[name]} = ?`)];
+  const filters = filterEntries(only);
+  const conditions = ['TRUE', ...filters.map(([name]) => `${expressionOf(name)} = ?`)];
   const rest = [...source.bindings, ...filters.map(([, value]) => value)];
   const where = `FROM (${source.select}) WHERE ${conditions.join(' AND ')}`;
   const { chars } = sql.exec(`SELECT TOTAL(LENGTH(speeds)) AS chars ${where}`, ...rest).one();
@@ -288,6 +304,10 @@ export function sumRows(
     currency: String(row[groups.length]),
     columns: readSums(row.slice(groups.length + 1)),
   }));
+}
+
+function expressionOf(group: Group): string {
+  return isFactGroup(group) ? "''" : EXPRESSIONS[group];
 }
 
 function readGroupValue(group: Group, value: SqlStorageValue | undefined): string {

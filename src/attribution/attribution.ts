@@ -1,0 +1,200 @@
+/** Reads who sent a request and for what: user, session, app and tags, from the caller's key, headers and body. */
+import { apiError } from '../canonical/error.ts';
+import type { Attribute } from '../completion/admission.ts';
+import type { FactNames } from '../http/context.ts';
+import { type Attribution, boundName, MAX_FACT_BYTES, type Tags } from '../metering/record.ts';
+import { MAX_TAGS, type Settings, TAG_NAME } from '../settings/settings.ts';
+import { isObject, type JsonObject, objectOf, parseJson, readText } from '../shared/json.ts';
+import { failure, ok } from '../shared/result.ts';
+
+/*
+ * What clients send, recorded from the programs themselves on 2026-11-22 where a version is given:
+ *
+ * | client | session | app | body |
+ * | Claude Code 2.1.197 | x-claude-code-session-id | user-agent claude-cli/2.1.197 | metadata.user_id: JSON of device_id, account_uuid, session_id |
+ * | Codex 0.169.0 | session-id, thread-id | originator codex_exec | prompt_cache_key, client_metadata |
+ * | opencode 1.18.33 | x-session-id, x-session-affinity | user-agent opencode/1.18.33 | |
+ *
+ * Codex before 0.100 sent `session_id`. Claude Code before 2.1 wrote its user_id as `user_…_account_…_session_…`.
+ * OpenRouter's clients send `x-title` and `http-referer` (openrouter.ai/docs/app-attribution).
+ */
+const SESSION_HEADERS = [
+  'x-weir-session',
+  'x-claude-code-session-id',
+  'session-id',
+  'session_id',
+  'thread-id',
+  'x-session-id',
+  'x-session-affinity',
+  'x-opencode-session',
+] as const;
+
+/** Texts of one fact that are read. A longer one is ignored. */
+const MAX_READ_CHARS = 16 * 1024;
+/** Of a value that is too long or has control characters, the beginning is kept, then `~` and a hash of all of it. */
+const HASH_CHARS = 16;
+const MAX_START_BYTES = MAX_FACT_BYTES - 1 - HASH_CHARS;
+/** Stands in reports for the names beyond a limit, so no request may use it. */
+const OTHER = '(other)';
+
+/** Entries of `x-weir-tags` that are read. */
+const MAX_TAG_ENTRIES = 64;
+
+/** A user under `USERS=hash`: 96 bits of its HMAC. */
+const HASHED_USER = /^h_[0-9a-f]{24}$/;
+const HASHED_DIGITS = 24;
+
+/** Reads the attribution of requests, and the names that queries use, in the form in which records have them. */
+export function createAttribution(settings: Pick<Settings, 'users' | 'userHashKey' | 'tags'>): {
+  readonly attribute: Attribute;
+  readonly names: FactNames;
+} {
+  const { users, userHashKey, tags } = settings;
+  let hashKey: Promise<CryptoKey> | null = null;
+
+  async function storedUser(plain: string): Promise<string | null> {
+    const name = readName(plain);
+    if (name === null || users === 'off') return null;
+    if (users === 'plain') return boundFact(name);
+    hashKey ??= importHashKey(userHashKey ?? '');
+    const hmac = await crypto.subtle.sign('HMAC', await hashKey, encoder.encode(name));
+    return `h_${new Uint8Array(hmac).toHex().slice(0, HASHED_DIGITS)}`;
+  }
+
+  return {
+    attribute: async (request) => {
+      const { headers, body, caller } = request;
+      const { user: fixedUser, tags: fixedTags, requiresUser } = caller.facts;
+      const metadata = objectOf(body.metadata);
+      const client = readClientUser(metadata.user_id);
+      const requestUser = readRequestUser(headers, body, client.user);
+      const user = readName(fixedUser) ?? requestUser;
+      if (user === null && requiresUser) return failure(USER_REQUIRED);
+      const session = readSession(headers, metadata, client.session);
+      const app = readApp(headers);
+      const found = readTags(fixedTags, headers.get('x-weir-tags'), metadata, tags);
+      const attribution: Attribution = {
+        user: user === null ? null : await storedUser(user),
+        session: session === null || users === 'off' ? null : await boundFact(session),
+        app: app === null ? null : await boundFact(app),
+        tags: await boundTags(found),
+      };
+      return ok({ attribution, affinity: session ?? requestUser });
+    },
+    names: {
+      user: async (plain) => (users === 'hash' && HASHED_USER.test(plain) ? plain : await storedUser(plain)),
+      fact: async (plain) => {
+        const name = readName(plain);
+        return name === null ? null : await boundFact(name);
+      },
+    },
+  };
+}
+
+const USER_REQUIRED = apiError(
+  'user_required',
+  'This key takes only requests that name their user: send the header x-weir-user, or the field user',
+  'user',
+);
+
+function readRequestUser(headers: Headers, body: JsonObject, clientUser: string | null): string | null {
+  return (
+    readName(headers.get('x-weir-user')) ??
+    readName(body.safety_identifier) ??
+    readName(body.user) ??
+    readName(clientUser)
+  );
+}
+
+function readSession(headers: Headers, metadata: JsonObject, clientSession: string | null): string | null {
+  for (const name of SESSION_HEADERS) {
+    const session = readName(headers.get(name));
+    if (session !== null) return session;
+  }
+  return readName(clientSession) ?? readName(metadata.session_id);
+}
+
+function readApp(headers: Headers): string | null {
+  return (
+    readName(headers.get('x-weir-app')) ??
+    readName(headers.get('x-title')) ??
+    readHost(headers.get('http-referer')) ??
+    readName(headers.get('originator')) ??
+    readName(/^[^\s/()]+/.exec(headers.get('user-agent') ?? '')?.[0])
+  );
+}
+
+function readHost(referrer: string | null): string | null {
+  return referrer === null || referrer.length > MAX_READ_CHARS || !URL.canParse(referrer)
+    ? null
+    : readName(new URL(referrer).host);
+}
+
+/** The form of `user_id` of Claude Code before 2.1. The account is empty for a caller with an API key. */
+const CLAUDE_CODE_USER = /^user_([0-9a-f]+)_account_([\w-]*?)_session_([\w-]+)$/;
+
+interface ClientUser {
+  readonly user: string | null;
+  readonly session: string | null;
+}
+
+/** Reads `metadata.user_id`: a plain name, or one of the two forms of Claude Code. */
+function readClientUser(value: unknown): ClientUser {
+  const text = readName(value);
+  if (text === null) return { user: null, session: null };
+  const [, device = '', account = '', session = ''] = CLAUDE_CODE_USER.exec(text) ?? [];
+  if (device !== '') return { user: account || device, session };
+  const ids = text.startsWith('{') ? parseJson(text) : undefined;
+  if (!isObject(ids)) return { user: text, session: null };
+  return {
+    user: readText(ids.account_uuid) ?? readText(ids.device_id) ?? null,
+    session: readText(ids.session_id) ?? null,
+  };
+}
+
+/** Of each name the first source counts. At most {@link MAX_TAGS}. */
+function readTags(
+  fixed: Tags,
+  header: string | null,
+  metadata: JsonObject,
+  metadataNames: readonly string[],
+): ReadonlyMap<string, string> {
+  const tags = new Map<string, string>();
+  const add = (name: string, value: unknown) => {
+    const text = readName(value);
+    if (tags.size < MAX_TAGS && !tags.has(name) && text !== null && TAG_NAME.test(name)) tags.set(name, text);
+  };
+  for (const [name, value] of Object.entries(fixed)) add(name, value);
+  for (const entry of (header ?? '').split(',', MAX_TAG_ENTRIES)) {
+    const at = entry.indexOf('=');
+    if (at > 0) add(entry.slice(0, at).trim(), entry.slice(at + 1));
+  }
+  for (const name of metadataNames) if (Object.hasOwn(metadata, name)) add(name, metadata[name]);
+  return tags;
+}
+
+async function boundTags(tags: ReadonlyMap<string, string>): Promise<Tags> {
+  const bounded: [string, string][] = [];
+  for (const [name, value] of tags) bounded.push([name, await boundFact(value)]);
+  return Object.fromEntries(bounded);
+}
+
+/** The trimmed text; null if it cannot name anything. */
+function readName(value: unknown): string | null {
+  const text = typeof value === 'string' && value.length <= MAX_READ_CHARS ? value.trim() : '';
+  return text === '' || text === OTHER ? null : text;
+}
+
+const encoder = new TextEncoder();
+
+/** Different texts keep different forms, and a bounded form is its own bounded form. */
+async function boundFact(text: string): Promise<string> {
+  if (boundName(text, MAX_FACT_BYTES) === text) return text;
+  const digest = await crypto.subtle.digest('SHA-256', encoder.encode(text));
+  return `${boundName(text, MAX_START_BYTES)}~${new Uint8Array(digest).toHex().slice(0, HASH_CHARS)}`;
+}
+
+function importHashKey(secret: string): Promise<CryptoKey> {
+  const algorithm = { name: 'HMAC', hash: 'SHA-256' };
+  return crypto.subtle.importKey('raw', encoder.encode(secret), algorithm, false, ['sign']);
+}

@@ -134,7 +134,7 @@ const TOO_LARGE = apiError(
   'group_by',
 );
 
-const MEDIANS = ['median_first_token_ms', 'median_tokens_per_second'] as const;
+const DERIVED = ['cached_share', 'median_first_token_ms', 'median_tokens_per_second'] as const;
 const MONEY = ['cost', 'estimated_cost'] as const;
 
 /** A line for each row, without the total. Money has a column for each currency in the rows. */
@@ -143,13 +143,13 @@ function csvLines(rows: readonly Row[], groups: readonly Group[]): readonly (rea
   const header = [
     ...groups,
     ...COUNTS,
-    ...MEDIANS,
+    ...DERIVED,
     ...MONEY.flatMap((field) => currencies.map((currency) => `${field}_${currency}`)),
   ];
   const lines = rows.map((row) => [
     ...groups.map((group) => row[group] ?? ''),
     ...COUNTS.map((count) => String(row[count])),
-    ...MEDIANS.map((median) => String(row[median] ?? '')),
+    ...DERIVED.map((figure) => String(row[figure] ?? '')),
     ...MONEY.flatMap((field) => currencies.map((currency) => decimalText(row[field][currency]))),
   ]);
   return [header, ...lines];

@@ -77,6 +77,8 @@ export interface Amounts extends Readonly<Counts> {
 
 /** The figures of a row in the response. */
 export interface Sums extends Readonly<Counts>, Medians {
+  /** The part of the prompt tokens that providers read from their caches, from 0 to 1 with 4 decimals; null without prompt tokens. */
+  readonly cached_share: number | null;
   readonly cost: Readonly<Record<string, number>>;
   readonly estimated_cost: Readonly<Record<string, number>>;
 }
@@ -222,11 +224,16 @@ class Sum {
   get sums(): Sums {
     return {
       ...this.#counts,
+      cached_share: shareOf(this.#counts.cached_tokens, this.#counts.prompt_tokens),
       ...mediansOf(this.#speeds ?? []),
       cost: this.#cost.amounts,
       estimated_cost: this.#estimatedCost.amounts,
     };
   }
+}
+
+function shareOf(part: number, whole: number): number | null {
+  return whole === 0 ? null : Math.round((Math.min(part, whole) / whole) * 1e4) / 1e4;
 }
 
 const NANOS_PER_UNIT = 1_000_000_000n;

@@ -131,6 +131,10 @@ describe('one record', () => {
     expect(rest).toEqual({
       request_id: response.headers.get('x-weir-request-id'),
       key_id: 'open',
+      user: null,
+      session: null,
+      // The user agent of Node's fetch.
+      app: 'node',
       asked: model,
       provider: 'deepseek',
       model: 'deepseek-reasoner',
@@ -164,7 +168,7 @@ describe('one record', () => {
         ms: expect.any(Number),
       },
     ];
-    expect(value).toEqual({ ...record, attempts });
+    expect(value).toEqual({ ...record, tags: {}, attempts });
     expect(Date.parse(ended)).toBe(Date.parse(time) + total_ms);
     expect(key).toBe(`usage/${time.slice(0, 10)}/open/${time.slice(11)}-${record.request_id}`);
     expect(Date.parse(time)).toBeGreaterThanOrEqual(before);

@@ -79,6 +79,7 @@ describe('GET /v1/usage', () => {
       unpriced_requests: 0,
       cancelled_requests: 0,
       cut_requests: 0,
+      cached_share: 0,
       median_first_token_ms: expect.any(Number),
       // There is no rate for an output that arrived at once.
       median_tokens_per_second: null,
@@ -87,7 +88,13 @@ describe('GET /v1/usage', () => {
       estimated_cost: {},
     };
     const failed = { requests: 1, failed_requests: 1, median_first_token_ms: null, cost: {} };
-    const zero = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, reasoning_tokens: 0 };
+    const zero = {
+      cached_share: null,
+      prompt_tokens: 0,
+      completion_tokens: 0,
+      total_tokens: 0,
+      reasoning_tokens: 0,
+    };
     expect(rest).toEqual({
       object: 'list',
       from: day(-1),

@@ -44,6 +44,7 @@ describe('Report', () => {
       unpriced_requests: 2,
       cancelled_requests: 0,
       cut_requests: 0,
+      cached_share: 0.3636,
       median_first_token_ms: 140,
       median_tokens_per_second: 3.4,
       cost: {},

@@ -1,6 +1,6 @@
 /** A key's usage sums: hours, which each record updates, days, which are summed from hours, and reports over both. */
 import type { ReportQuery } from '../../metering/ledger.ts';
-import type { RecordSummary } from '../../metering/record.ts';
+import type { RecordSummary, UsageRecord } from '../../metering/record.ts';
 import {
   amountsOf,
   type FactGroup,
@@ -10,9 +10,11 @@ import {
   groupValues,
   isFactGroup,
   matchesFilter,
+  OTHER,
 } from '../../metering/report.ts';
 import { DAY_MS, firstIdAt, HOUR_MS, isoDay, isoTime } from '../../metering/time.ts';
 import { MAX_PART_RECORDS, MAX_REPORT_ROWS } from '../../shared/limits.ts';
+import { addFacts, createFactSums, factSource, remainder } from './fact-sums.ts';
 import { eachRecord, type LedgerState, readState, setState } from './records.ts';
 import {
   AMOUNTS,
@@ -62,6 +64,7 @@ const SAME = DIMENSIONS.map((name) => `${name} = ?`).join(' AND ');
 export function createSums(sql: SqlStorage): void {
   createSumTable(sql, 'hours', { hour: 'INTEGER' });
   createSumTable(sql, 'days', { day: 'INTEGER' });
+  createFactSums(sql);
 }
 
 /** A group of requests of one hour. */
@@ -79,12 +82,28 @@ interface HourRow extends HourGroup {
 /** Adds records to the hours in which their requests arrived. */
 export function addToHours(
   sql: SqlStorage,
-  records: readonly RecordSummary[],
+  records: readonly UsageRecord[],
   { open_day }: LedgerState,
 ): void {
   if (records.length === 0) return;
   const rows = records.map(hourRow);
-  for (const group of addRows(sql, rows)) if (isTooMany(sql, group)) moveToOther(sql, group);
+  const moved = new Set<string>();
+  for (const group of addRows(sql, rows)) {
+    if (!isTooMany(sql, group)) continue;
+    moveToOther(sql, group);
+    moved.add(groupId(group));
+  }
+  // Facts are summed in the same groups, so that the sums can be compared.
+  addFacts(
+    sql,
+    records.flatMap((record, i) => {
+      const row = rows[i];
+      if (row === undefined) return [];
+      const { dimensions, columns } = row;
+      const stored = moved.has(groupId(row)) ? dimensions.with(MODEL, OTHER_MODEL) : dimensions;
+      return { record, day: dayOf(row), dimensions: stored, columns };
+    }),
+  );
   // A record of a closed day opens the day again.
   const firstDay = Math.min(...rows.map(dayOf));
   if (firstDay < open_day) setState(sql, 'open_day', firstDay);
@@ -98,6 +117,10 @@ function hourRow(record: RecordSummary): HourRow {
     dimensions: [provider, model, route, status, amounts.currency ?? ''],
     columns: toColumns(amounts),
   };
+}
+
+function groupId({ hour, dimensions }: HourGroup): string {
+  return JSON.stringify([hour, dimensions]);
 }
 
 function dayOf({ hour }: HourGroup): number {
@@ -197,15 +220,17 @@ interface Span {
 /** A report of one key: closed days and hours from their sums, parts of hours from single records. */
 export function keyReport(sql: SqlStorage, query: ReportQuery, keyId: string): RowsResult {
   const { fromMs, toMs, groups, only = {} } = query;
-  // Sums have no facts, so a report by them reads single records.
-  const hasFacts = factsOf(groups, only).length > 0;
-  const hours = hasFacts
-    ? { from: Number.POSITIVE_INFINITY, to: 0 }
-    : { from: Math.ceil(fromMs / HOUR_MS), to: Math.floor(toMs / HOUR_MS) };
-  const parts = partsOfHours({ from: fromMs, to: toMs }, hours);
+  const facts = factsOf(groups, only);
+  const [fact] = facts;
+  // Sums have one fact each and no hours, so other reports by facts read single records.
+  const isSummed = facts.length <= 1 && (fact === undefined || !groups.includes('hour'));
+  const unit = fact === undefined ? HOUR_MS : DAY_MS;
+  const whole = isSummed
+    ? { from: Math.ceil(fromMs / unit), to: Math.floor(toMs / unit) }
+    : { from: Number.POSITIVE_INFINITY, to: 0 };
+  const parts = partsOfTime({ from: fromMs, to: toMs }, whole, unit);
   const state = readState(sql);
-  if (!hasFacts && parts.some(({ from }) => from < state.deleted_before))
-    return { kind: 'parts', reason: 'too_old' };
+  if (parts.some(({ from }) => from < state.deleted_before)) return { kind: 'parts', reason: 'too_old' };
   const records = [];
   let read = 0;
   for (const { from, to } of parts) {
@@ -214,18 +239,42 @@ export function keyReport(sql: SqlStorage, query: ReportQuery, keyId: string): R
       if (matchesFilter(record, only)) records.push(record);
     }
   }
+  if (whole.from >= whole.to) return { kind: 'rows', rows: sumRecords(records, groups) };
+  if (fact !== undefined) {
+    const sums = factRows(sql, whole, query, fact, keyId);
+    return { kind: 'rows', rows: [...sums, ...sumRecords(records, groups)] };
+  }
   // A report by hour can't use day sums.
   const openDay = groups.includes('hour') ? 0 : state.open_day;
-  const sums = hours.from < hours.to ? sumRows(sql, sourceOf(hours, openDay, keyId), query) : [];
+  const sums = sumRows(sql, sourceOf(whole, openDay, keyId), query);
   return { kind: 'rows', rows: [...sums, ...sumRecords(records, groups)] };
 }
 
-/** The parts of the time that are not in whole hours. */
-function partsOfHours({ from, to }: Span, hours: Span): Span[] {
-  if (hours.from > hours.to) return [{ from, to }];
+/** The sums of whole days by one fact. Requests without it have no rows of their own: they are what all sums have beyond those by the fact. */
+function factRows(sql: SqlStorage, days: Span, query: ReportQuery, fact: FactGroup, keyId: string): SumRow[] {
+  const { groups, only = {} } = query;
+  const source = factSource(fact, days, keyId);
+  const named = only[fact];
+  if (named !== undefined && named !== '') return sumRows(sql, source, query, fact);
+  // All groups besides the fact.
+  const { [fact]: _, ...others } = only;
+  const all = { groups, only: others };
+  const hours = { from: days.from * HOURS_PER_DAY, to: days.to * HOURS_PER_DAY };
+  const total = sumRows(sql, sourceOf(hours, readState(sql).open_day, keyId), all);
+  const withFact = sumRows(sql, source, all);
+  const without = remainder(total, withFact, query, fact, '');
+  if (named === '') return without;
+  const rows = sumRows(sql, source, all, fact);
+  // Empty unless the rows are more than one report may have.
+  return [...rows, ...remainder(withFact, rows, query, fact, OTHER), ...without];
+}
+
+/** The parts of the time that are not in whole hours or days. `whole` and `unit`: in ms. */
+function partsOfTime({ from, to }: Span, whole: Span, unit: number): Span[] {
+  if (whole.from > whole.to) return [{ from, to }];
   const parts = [
-    { from, to: hours.from * HOUR_MS },
-    { from: hours.to * HOUR_MS, to },
+    { from, to: whole.from * unit },
+    { from: whole.to * unit, to },
   ];
   return parts.filter((part) => part.from < part.to);
 }
@@ -276,16 +325,23 @@ interface SumSource {
   readonly bindings: readonly (string | number)[];
 }
 
-/** Sums the rows of tables of sums by the groups of a report. */
+/**
+ * Sums the rows of tables of sums by the groups of a report.
+ * @param fact the fact whose names the source has in the column `name`
+ */
 export function sumRows(
   sql: SqlStorage,
   source: SumSource,
   { groups, only = {} }: Pick<ReportQuery, 'groups' | 'only'>,
+  fact?: FactGroup,
 ): SumRow[] {
+  const expressionOf = (group: Group) =>
+    isFactGroup(group) ? (group === fact ? 'name' : "''") : EXPRESSIONS[group];
   const values = groups.map((group, i) => `${expressionOf(group)} AS value${i}`);
   const by = [...groups.map((_, i) => `value${i}`), 'currency'];
   const filters = filterEntries(only);
   const conditions = ['TRUE', ...filters.map(([name]) => `${expressionOf(name)} = ?`)];
+  const order = fact === undefined ? '' : 'ORDER BY TOTAL(cost_units) + TOTAL(cost_nanos) / 1e9 DESC';
   const rest = [...source.bindings, ...filters.map(([, value]) => value)];
   const where = `FROM (${source.select}) WHERE ${conditions.join(' AND ')}`;
   const { chars } = sql.exec(`SELECT TOTAL(LENGTH(speeds)) AS chars ${where}`, ...rest).one();
@@ -294,7 +350,7 @@ export function sumRows(
   const part = `SUM(LENGTH(speeds)) OVER (PARTITION BY ${by.join(', ')} ROWS UNBOUNDED PRECEDING) / ${MAX_JOINED_CHARS}`;
   const rows = sql.exec(
     parts === 0
-      ? `SELECT ${[...values, 'currency', SUMS].join(', ')} ${where} GROUP BY ${by.join(', ')} LIMIT ${MAX_ROWS}`
+      ? `SELECT ${[...values, 'currency', SUMS].join(', ')} ${where} GROUP BY ${by.join(', ')} ${order} LIMIT ${MAX_ROWS}`
       : `SELECT ${by.join(', ')}, ${SUMS} FROM (SELECT *, ${part} AS part FROM (SELECT ${values.join(', ')}, * ${where}))
           GROUP BY ${by.join(', ')}, part LIMIT ${MAX_ROWS + parts}`,
     ...rest,
@@ -304,10 +360,6 @@ export function sumRows(
     currency: String(row[groups.length]),
     columns: readSums(row.slice(groups.length + 1)),
   }));
-}
-
-function expressionOf(group: Group): string {
-  return isFactGroup(group) ? "''" : EXPRESSIONS[group];
 }
 
 function readGroupValue(group: Group, value: SqlStorageValue | undefined): string {

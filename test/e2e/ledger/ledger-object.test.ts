@@ -1,5 +1,6 @@
 /** The ledger objects in workerd: records, exact reports and lists, and the directory. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { MAX_FACT_ROWS } from '../../../src/ledger/records/fact-sums.ts';
 import { ObjectLedger } from '../../../src/ledger/records/object-ledger.ts';
 import {
   AMOUNTS,
@@ -11,7 +12,7 @@ import { MAX_DAY_GROUPS } from '../../../src/ledger/records/sums.ts';
 import type { Ledger, RecordQuery, ReportQuery } from '../../../src/metering/ledger.ts';
 import type { UsageRecord } from '../../../src/metering/record.ts';
 import type { RefusalGroup } from '../../../src/metering/refusals.ts';
-import { type Group, Report } from '../../../src/metering/report.ts';
+import { type Group, matchesFilter, Report } from '../../../src/metering/report.ts';
 import { firstIdAt, requestId } from '../../../src/metering/time.ts';
 import { manyRecords } from '../../metering/many-records.ts';
 import { record } from '../../metering/records.ts';
@@ -491,6 +492,103 @@ describe('hostile names and amounts', () => {
     expect(answer.rows.find(({ model }) => model === 'mistral/(other)')).toMatchObject({ requests: 50 });
     expect(answer.rows.find(({ model }) => model === 'mistral/m7')).toMatchObject({ requests: 2 });
     expect(answer.total).toMatchObject({ requests: MAX_DAY_GROUPS + 51 });
+  });
+});
+
+describe('Y5 sums by user, session, app and tag', () => {
+  const [a, b] = [newKey(), newKey()];
+  const from = TODAY - 6 * DAY;
+  const some = (values: readonly string[], n: number) => values[n % values.length] || null;
+  const records = manyRecords(1200, [a, b], { fromMs: from, toMs: TODAY + DAY }, 20261122).map((one, n) => ({
+    ...one,
+    user: some(['ada', 'bob', "'; DROP TABLE fact_days --", ''], n),
+    session: some(['', `s${n % 50}`], n),
+    app: some(['claude-cli', '', 'opencode'], n),
+    tags: n % 3 === 0 ? { team: String(some(['search', 'ads'], n)), env: 'prod' } : {},
+  }));
+
+  beforeAll(async () => {
+    for (let at = 0; at < records.length; at += 100) await ledger.put(records.slice(at, at + 100));
+    await ledger.put(records.slice(100, 200));
+    // So that the directory knows both.
+    for (const key of [a, b]) await ledgers.call(key, 'fireAlarm');
+  });
+
+  const groupings: readonly (readonly Group[])[] = [
+    ['user'],
+    ['session'],
+    ['app', 'day'],
+    ['tag:team'],
+    ['tag:unknown'],
+    ['model', 'user', 'status'],
+    ['hour', 'app'],
+    ['user', 'tag:env'],
+  ];
+  const spans: readonly [what: string, fromMs: number, toMs: number][] = [
+    ['all of it', from, TODAY + DAY],
+    ['whole days', from + DAY, from + 4 * DAY],
+    ['parts of days', from + 7 * HOUR + 1234567, from + 3 * DAY + 2 * HOUR],
+  ];
+
+  test.each(spans)('of one key, of %s: the exact sums of its records', async (_, fromMs, toMs) => {
+    for (const groups of groupings) {
+      const query = { fromMs, toMs, keyId: a, groups };
+      expect(await reported(query)).toEqual(expected(records, query));
+    }
+  });
+
+  test('narrowed by a fact, or to the requests without it', async () => {
+    for (const only of [
+      { user: 'ada' },
+      { user: '' },
+      { 'tag:team': 'ads' },
+      { app: '', model: 'mistral/model-1' },
+    ]) {
+      const within = records.filter((one) => matchesFilter(one, only));
+      for (const groups of [['day'], ['user', 'model'], ['session', 'app']] as const) {
+        const query = { fromMs: from, toMs: TODAY + DAY, keyId: a, groups, only };
+        expect(await reported(query)).toEqual(expected(within, query));
+      }
+    }
+    const ids = await listed({ fromId: firstIdAt(from), keyId: a, only: { 'tag:team': 'ads' } });
+    const matching = records.filter(({ key_id, tags }) => key_id === a && tags.team === 'ads');
+    expect(ids).toEqual(newestFirst(matching));
+  });
+
+  test('over all keys: the sums of both', async () => {
+    const only = { 'tag:env': 'prod' };
+    const query = {
+      fromMs: from,
+      toMs: TODAY + DAY,
+      keyId: null,
+      groups: ['key', 'tag:team'] as const,
+      only,
+    };
+    const result = await reported(query);
+    if (typeof result === 'string') throw new Error(result);
+    const within = records.filter((one) => matchesFilter(one, only));
+    const own = result.rows.filter(({ key }) => [a, b].includes(key ?? ''));
+    expect(own).toEqual(expected(within, query).rows);
+  });
+
+  test('names beyond the limit of a day are summed as (other), and push no model into it', async () => {
+    const key_id = newKey();
+    const many = Array.from({ length: MAX_FACT_ROWS + 50 }, (_, n) =>
+      record({ key_id, user: `u${n}`, time: new Date(TODAY - DAY + n).toISOString() }, n),
+    );
+    for (let at = 0; at < many.length; at += 1000) await ledger.put(many.slice(at, at + 1000));
+    await ledger.put([record({ key_id, user: 'u7', time: new Date(TODAY - 1).toISOString() })]);
+    const query = { fromMs: TODAY - DAY, toMs: TODAY, keyId: key_id };
+    const byUser = await reported({ ...query, groups: ['user'] });
+    if (typeof byUser === 'string') throw new Error(byUser);
+    expect(byUser.rows.find(({ user }) => user === 'u7')).toMatchObject({ requests: 2 });
+    expect(byUser.rows.find(({ user }) => user === '(other)')).toMatchObject({ requests: 50 });
+    expect(byUser.total).toMatchObject({ requests: MAX_FACT_ROWS + 51 });
+    const byModel = await reported({ ...query, groups: ['model'] });
+    if (typeof byModel === 'string') throw new Error(byModel);
+    expect(byModel.rows).toMatchObject([
+      { model: 'mistral/mistral-small-latest', requests: MAX_FACT_ROWS + 51 },
+    ]);
   });
 });
 

@@ -1,0 +1,185 @@
+/** A key's day sums by user, session, app and tag, in a table of their own, so that callers' names never displace models. */
+import type { ReportQuery } from '../../metering/ledger.ts';
+import type { UsageRecord } from '../../metering/record.ts';
+import { type Amounts, COUNTS, type FactGroup, OTHER } from '../../metering/report.ts';
+import {
+  AMOUNTS,
+  addition,
+  type Columns,
+  createSumTable,
+  DIMENSIONS,
+  fromColumns,
+  MAX_SPEED_CHARS,
+  readColumns,
+  rowsFrom,
+  type SumRow,
+  shortenSpeeds,
+  toColumns,
+  valuesOf,
+} from './sum-columns.ts';
+
+/** Rows of one day for users, for sessions, for apps, and for all tags together. Further names are summed under {@link OTHER}. */
+export const MAX_FACT_ROWS = 10_000;
+
+const KEYS = ['day', 'fact', 'name', ...DIMENSIONS];
+
+export function createFactSums(sql: SqlStorage): void {
+  createSumTable(sql, 'fact_days', { day: 'INTEGER', fact: 'TEXT', name: 'TEXT' });
+  sql.exec(`CREATE TABLE IF NOT EXISTS fact_counts (
+    day INTEGER NOT NULL, kind TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (day, kind)
+  ) STRICT, WITHOUT ROWID`);
+}
+
+/** What one record adds to a day. */
+export interface RecordSums {
+  readonly record: UsageRecord;
+  /** Days since the epoch. */
+  readonly day: number;
+  /** In the order of {@link DIMENSIONS}, as the sums without facts have them. */
+  readonly dimensions: readonly string[];
+  readonly columns: Columns;
+}
+
+interface FactRow extends Omit<RecordSums, 'record'> {
+  readonly fact: FactGroup;
+  readonly name: string;
+}
+
+/** Adds each record to the days of its facts. A record without facts writes nothing. */
+export function addFacts(sql: SqlStorage, sums: readonly RecordSums[]): void {
+  const rows = sums.flatMap(({ record, ...own }) =>
+    factsOfRecord(record).map(([fact, name]): FactRow => ({ ...own, fact, name })),
+  );
+  if (rows.length > 0) for (const row of addRows(sql, rows)) countRow(sql, row);
+}
+
+function factsOfRecord({ user, session, app, tags }: UsageRecord): (readonly [FactGroup, string])[] {
+  const facts: (readonly [FactGroup, string])[] = Object.entries(tags).map(([name, value]) => [
+    `tag:${name}`,
+    value,
+  ]);
+  if (user !== null) facts.push(['user', user]);
+  if (session !== null) facts.push(['session', session]);
+  if (app !== null) facts.push(['app', app]);
+  return facts;
+}
+
+const SAME = KEYS.map((name) => `${name} = ?`).join(' AND ');
+const ADD = `INSERT INTO fact_days ${rowsFrom(3)} ON CONFLICT DO UPDATE SET ${addition((name) => `excluded.${name}`)}
+  RETURNING requests, LENGTH(speeds), ${KEYS.join(', ')}`;
+const SET_SPEEDS = `UPDATE fact_days SET speeds = ? WHERE ${SAME}`;
+const SPEEDS = `SELECT speeds FROM fact_days WHERE ${SAME}`;
+
+type RowKey = readonly SqlStorageValue[];
+
+/** @returns the keys of the rows that are new */
+function addRows(sql: SqlStorage, rows: readonly FactRow[]): RowKey[] {
+  const json = JSON.stringify(
+    rows.map(({ day, fact, name, dimensions, columns }) => [
+      day,
+      fact,
+      name,
+      ...dimensions,
+      ...valuesOf(columns),
+    ]),
+  );
+  const created: RowKey[] = [];
+  for (const [requests, speedChars, ...key] of [...sql.exec(ADD, json).raw()]) {
+    if (requests === 1) created.push(key);
+    if (Number(speedChars) > MAX_SPEED_CHARS) {
+      const speeds = String(sql.exec(SPEEDS, ...key).one().speeds);
+      if (speeds.length > MAX_SPEED_CHARS) sql.exec(SET_SPEEDS, shortenSpeeds(speeds), ...key);
+    }
+  }
+  return created;
+}
+
+const COUNT = `INSERT INTO fact_counts VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET count = count + 1 RETURNING count`;
+const UNCOUNT = 'UPDATE fact_counts SET count = count - 1 WHERE day = ? AND kind = ?';
+const REMOVE = `DELETE FROM fact_days WHERE ${SAME} RETURNING ${AMOUNTS.join(', ')}`;
+
+/**
+ * Counts a new row, and moves it to {@link OTHER} where it is one too many. Rows of that name are bounded by the groups of a day, and
+ * those of tags by twice the limit, because callers choose names of tags, too: beyond, a request has no row and counts as one without the tag.
+ */
+function countRow(sql: SqlStorage, key: RowKey): void {
+  const [day = 0, fact = '', name = '', ...dimensions] = key;
+  const isTag = String(fact).startsWith('tag:');
+  const kind = isTag ? 'tag' : fact;
+  const count = Number(sql.exec(COUNT, day, kind).one().count);
+  const isOther = name === OTHER;
+  if (count <= (isOther ? (isTag ? 2 * MAX_FACT_ROWS : Number.POSITIVE_INFINITY) : MAX_FACT_ROWS)) return;
+  const [removed = []] = sql.exec(REMOVE, ...key).raw();
+  sql.exec(UNCOUNT, day, kind);
+  if (isOther) return;
+  const row = { day: Number(day), dimensions: dimensions.map(String), columns: readColumns(removed) };
+  for (const added of addRows(sql, [{ ...row, fact: decodeFact(fact), name: OTHER }])) countRow(sql, added);
+}
+
+/** Only {@link addFacts} writes these texts. */
+function decodeFact(text: SqlStorageValue): FactGroup {
+  return String(text) as FactGroup; // decode
+}
+
+/** A SELECT over whole days whose column `name` has the names of one fact. */
+export function factSource(
+  fact: FactGroup,
+  days: { readonly from: number; readonly to: number },
+  keyId: string,
+) {
+  return {
+    select: `SELECT NULL AS hour, day, ? AS key, name, ${[...DIMENSIONS, ...AMOUNTS].join(', ')} FROM fact_days
+      WHERE fact = ? AND day >= ? AND day < ?`,
+    bindings: [keyId, fact, days.from, days.to],
+  };
+}
+
+/**
+ * What rows of sums have beyond others, group by group.
+ * @param name the value of the fact's group in the rows that are returned
+ */
+export function remainder(
+  all: readonly SumRow[],
+  parts: readonly SumRow[],
+  { groups }: Pick<ReportQuery, 'groups'>,
+  fact: FactGroup,
+  name: string,
+): SumRow[] {
+  const idOf = ({ values, currency }: SumRow) =>
+    JSON.stringify([values.filter((_, i) => groups[i] !== fact), currency]);
+  const left = new Map<string, { readonly row: SumRow; amounts: Amounts }>();
+  for (const row of all) {
+    const known = left.get(idOf(row));
+    const amounts = fromColumns(row.currency, row.columns);
+    left.set(idOf(row), { row, amounts: known === undefined ? amounts : combine(known.amounts, amounts, 1) });
+  }
+  for (const row of parts) {
+    const entry = left.get(idOf(row));
+    if (entry !== undefined)
+      entry.amounts = combine(entry.amounts, fromColumns(row.currency, row.columns), -1);
+  }
+  return [...left.values()].flatMap(({ row, amounts }) => {
+    if (amounts.requests === 0) return [];
+    const values = row.values.map((value, i) => (groups[i] === fact ? name : value));
+    return { values, currency: row.currency, columns: toColumns(amounts) };
+  });
+}
+
+function combine(a: Amounts, b: Amounts, sign: 1 | -1): Amounts {
+  const bounded = (count: number) => Math.min(Math.max(count, 0), Number.MAX_SAFE_INTEGER);
+  const counts = Object.fromEntries(COUNTS.map((name) => [name, bounded(a[name] + sign * b[name])]));
+  const speeds = new Map(a.speeds);
+  for (const [bucket, count] of b.speeds)
+    speeds.set(bucket, bounded((speeds.get(bucket) ?? 0) + sign * count));
+  const money = (x: bigint, y: bigint) => {
+    const sum = x + BigInt(sign) * y;
+    return sum < 0n ? 0n : sum;
+  };
+  return {
+    ...a,
+    ...counts,
+    cost: money(a.cost, b.cost),
+    estimatedCost: money(a.estimatedCost, b.estimatedCost),
+    speeds: [...speeds].filter(([, count]) => count > 0).sort(([x], [y]) => x - y),
+  };
+}

@@ -81,7 +81,11 @@ export function createGateway(settings: Settings, ports: GatewayPorts, hooks: Ho
   const knownKeys = new KnownKeys(store);
   const keyObjects = new LedgerClient(ports.ledgers);
   const admit = createAdmit(keyObjects);
-  const { attribute, names: factNames } = createAttribution(settings);
+  const { attribute, names: factNames } = createAttribution(settings, {
+    fetch: (url, init) => ports.fetch(url, init),
+    now: clock.now,
+    startTimer: clock.startTimer,
+  });
   const knownCallers = new KnownCallers(store);
   const prices = new PriceBook(settings.prices, {
     store,

@@ -1,4 +1,5 @@
 /** Reads who sent a request and for what: user, session, app and tags, from the caller's key, headers and body. */
+
 import { apiError } from '../canonical/error.ts';
 import type { Attribute } from '../completion/admission.ts';
 import type { FactNames } from '../http/context.ts';
@@ -6,6 +7,7 @@ import { type Attribution, boundName, MAX_FACT_BYTES, type Tags } from '../meter
 import { MAX_TAGS, type Settings, TAG_NAME } from '../settings/settings.ts';
 import { isObject, type JsonObject, objectOf, parseJson, readText } from '../shared/json.ts';
 import { failure, ok } from '../shared/result.ts';
+import { ACCESS_HEADER, type AccessPorts, AccessTokens } from './access.ts';
 
 /*
  * What clients send, recorded from the programs themselves on 2026-11-22 where a version is given:
@@ -45,11 +47,15 @@ const HASHED_USER = /^h_[0-9a-f]{24}$/;
 const HASHED_DIGITS = 24;
 
 /** Reads the attribution of requests, and the names that queries use, in the form in which records have them. */
-export function createAttribution(settings: Pick<Settings, 'users' | 'userHashKey' | 'tags'>): {
+export function createAttribution(
+  settings: Pick<Settings, 'users' | 'userHashKey' | 'tags' | 'access'>,
+  ports: AccessPorts,
+): {
   readonly attribute: Attribute;
   readonly names: FactNames;
 } {
   const { users, userHashKey, tags } = settings;
+  const accessTokens = settings.access === null ? null : new AccessTokens(settings.access, ports);
   let hashKey: Promise<CryptoKey> | null = null;
 
   async function storedUser(plain: string): Promise<string | null> {
@@ -68,7 +74,11 @@ export function createAttribution(settings: Pick<Settings, 'users' | 'userHashKe
       const metadata = objectOf(body.metadata);
       const client = readClientUser(metadata.user_id);
       const requestUser = readRequestUser(headers, body, client.user);
-      const user = readName(fixedUser) ?? requestUser;
+      const accessToken = accessTokens === null ? null : headers.get(ACCESS_HEADER);
+      // Verified also where the key or the host names the user: an invalid token is never ignored.
+      const access = accessToken === null ? undefined : await accessTokens?.verify(accessToken);
+      if (access?.kind === 'error') return access;
+      const user = readName(fixedUser) ?? readName(access?.value) ?? requestUser;
       if (user === null && requiresUser) return failure(USER_REQUIRED);
       const session = readSession(headers, metadata, client.session);
       const app = readApp(headers);

@@ -37,6 +37,7 @@ export const ERRORS = {
   upstream_invalid: { status: 502, type: 'server_error' },
   upstream_truncated: { status: 502, type: 'server_error' },
   upstream_event_too_large: { status: 502, type: 'server_error' },
+  access_unreachable: { status: 503, type: 'server_error' },
   ledger_unreachable: { status: 503, type: 'server_error' },
   upstream_overloaded: { status: 503, type: 'server_error' },
   timeout: { status: 504, type: 'timeout_error' },

@@ -17,7 +17,7 @@ export interface CompletionContext extends RequestContext {
   readonly tracing: RequestTracing;
 }
 
-/** Reads who sent a request and for what. Fails only if the caller's key requires a user and the request names none. */
+/** Reads who sent a request and for what. Fails if the caller's key requires a user and the request names none, or if its token of Cloudflare Access cannot be verified. */
 export type Attribute = (request: AttributedRequest) => Promise<Result<Attributed, ApiError>>;
 
 export interface AttributedRequest {

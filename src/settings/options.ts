@@ -93,6 +93,10 @@ export interface SettingOptions extends ProviderOptions {
   readonly userHashKey?: string | undefined;
   /** Names of the entries of a request's `metadata` that become tags, at most 8. */
   readonly tags?: string | readonly string[] | undefined;
+  /** The domain of the team of Cloudflare Access whose tokens name users: `team.cloudflareaccess.com`. */
+  readonly accessTeamDomain?: string | undefined;
+  /** The audience tag of the application in Cloudflare Access. */
+  readonly accessAud?: string | undefined;
   /** How many days a ledger object keeps individual records, 15 to 3650. Default: 35. */
   readonly recordDays?: number | undefined;
   /** Requests of a key with limits while its ledger object is unavailable: `closed` (the default) refuses them, `open` allows them. */
@@ -142,6 +146,8 @@ const NAMES: { readonly [Name in OwnName]-?: true } = {
   users: true,
   userHashKey: true,
   tags: true,
+  accessTeamDomain: true,
+  accessAud: true,
   recordDays: true,
   budgetFail: true,
   prices: true,

@@ -41,6 +41,8 @@ export interface Settings extends MountConfig {
   readonly userHashKey: string | null;
   /** Names of the entries of a request's `metadata` that become tags. */
   readonly tags: readonly string[];
+  /** The team and the application of Cloudflare Access whose tokens name users; null: tokens are not read. */
+  readonly access: { readonly issuer: string; readonly audience: string } | null;
   /** How many days a ledger object keeps individual records. */
   readonly recordDays: number;
   /** Whether a key with limits is refused (`closed`) or allowed (`open`) while its ledger object is unavailable. */
@@ -85,6 +87,7 @@ export function readSettings(env: JsonObject): SettingsResult {
     retries: readRetries(reader),
     ledger: reader.choice('LEDGER', ['kv', 'object']),
     ...readAttribution(reader),
+    access: readAccess(reader),
     recordDays: readDays(reader),
     budgetFail: reader.choice('BUDGET_FAIL', ['closed', 'open']),
     prices: readPrices(reader),
@@ -148,6 +151,26 @@ function readAttribution(reader: SettingsReader): Pick<Settings, 'users' | 'user
       `must be at most ${MAX_TAGS} names of a-z, 0-9, _ . -, separated by commas: team, env`,
     );
   return { users, userHashKey, tags };
+}
+
+/** Tests run a team of their own. */
+const LOOPBACK = /^http:\/\/(127\.0\.0\.1|localhost)(:\d+)?$/;
+const TEAM_HOST = /^[a-z0-9-]+(\.[a-z0-9-]+)+$/;
+
+function readAccess(reader: SettingsReader): Settings['access'] {
+  const domain = reader.text('ACCESS_TEAM_DOMAIN');
+  const audience = reader.text('ACCESS_AUD');
+  if (domain === undefined && audience === undefined) return null;
+  const host = (domain ?? '').replace(/^https:\/\//, '').replace(/\/+$/, '');
+  const isLoopback = LOOPBACK.test(host);
+  if (!isLoopback && !TEAM_HOST.test(host))
+    reader.invalid('ACCESS_TEAM_DOMAIN', 'must be the domain of the team, as team.cloudflareaccess.com');
+  if (audience === undefined)
+    reader.invalid(
+      'ACCESS_AUD',
+      'must be the audience tag of the application that ACCESS_TEAM_DOMAIN protects',
+    );
+  return { issuer: isLoopback ? host : `https://${host}`, audience: audience ?? '' };
 }
 
 function readDefaultProvider(

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { NO_HOOKS } from '../../src/http/hooks.ts';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { LimitedGateway } from './limited-gateway.ts';
+import { RoutedGateway, read, refuse, says } from './upstreams.ts';
 
 const ADMIN = 'admin';
 const HASHED = { USERS: 'hash', USER_HASH_KEY: 'a secret of users' };
@@ -180,4 +181,53 @@ test.each([
   const gateway = new LimitedGateway({});
   const response = await gateway.fetch(`/v1/usage?${query}`, await gateway.key());
   expect([response.status, objectOf((await jsonOf(response)).error).param]).toEqual([400, param]);
+});
+
+describe('Y7 two weighted targets', () => {
+  const ALIASES = {
+    both: [
+      { model: 'deepseek/first', weight: 1 },
+      { model: 'mistral/second', weight: 1 },
+    ],
+  };
+
+  test.each([
+    ['x-session-id', (id: string) => ({ init: headers({ 'x-session-id': id }), fields: {} })],
+    ['user', (id: string) => ({ init: {}, fields: { user: id } })],
+    ['the opening', (id: string) => ({ init: {}, fields: { messages: [{ role: 'user', content: id }] } })],
+  ])('each session stays on one target over ten turns, known by %s', async (_, sent) => {
+    const gateway = new RoutedGateway({ first: [says('Hi')], second: [says('Hi')] }, { ALIASES });
+    const targets = new Set<string>();
+    for (let session = 0; session < 10; session++) {
+      const { init, fields } = sent(`session ${session}`);
+      gateway.asked.length = 0;
+      for (let turn = 0; turn < 10; turn++) await read(await gateway.ask({ model: 'both', ...fields }, init));
+      expect(new Set(gateway.models).size).toBe(1);
+      targets.add(String(gateway.models[0]));
+    }
+    expect([...targets].sort()).toEqual(['first', 'second']);
+  });
+
+  test('a session moves when its target fails, and returns when it is back', async () => {
+    let down = '';
+    const play = (model: string) => (isStreamed: boolean) => {
+      if (model === down) return refuse(503);
+      const answer = says('Hi');
+      return typeof answer === 'function' ? answer(isStreamed) : answer;
+    };
+    const gateway = new RoutedGateway({ first: [play('first')], second: [play('second')] }, { ALIASES });
+    const init = headers({ 'x-session-id': 'one' });
+    const turn = async () => {
+      await read(await gateway.ask({ model: 'both' }, init));
+      await gateway.gateway.idle();
+      return String(gateway.records.at(-1)?.model);
+    };
+    const home = await turn();
+    down = home;
+    const away = await turn();
+    expect(away).not.toBe(home);
+    expect(await turn()).toBe(away);
+    down = '';
+    expect([await turn(), await turn()]).toEqual([home, home]);
+  });
 });

@@ -30,6 +30,8 @@ const ALL: { readonly [Name in Named]-?: NonNullable<SettingOptions[Name]> } = {
   users: 'hash',
   userHashKey: 'a secret of users',
   tags: ['team', 'env'],
+  accessTeamDomain: 'team.cloudflareaccess.com',
+  accessAud: 'aud',
   recordDays: 60,
   budgetFail: 'open',
   prices: [{ provider: 'groq', models: ['*'], since: '2026-11-01', currency: 'USD', input: 1, output: 2 }],

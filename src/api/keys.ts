@@ -348,6 +348,7 @@ function writeKey({ limits, ...key }: GatewayKey): Omit<GatewayKey, 'limits'> & 
 }
 
 type ShownKey = Pick<Caller, 'models'> &
+  Pick<GatewayKey, 'user' | 'tags' | 'require_user'> &
   Readonly<Record<'name' | 'expires_at' | 'created_at', string | null>> & {
     readonly id: string;
     readonly limits: JsonObject | null;
@@ -355,8 +356,10 @@ type ShownKey = Pick<Caller, 'models'> &
 
 /** A key with its limits and what it has used of them. */
 async function showKey(shown: ShownKey, context: RequestContext): Promise<Response> {
-  const { id, name, models, expires_at, created_at } = shown;
-  const key = { object: 'key', id, name, models, expires_at, created_at };
+  const { id, name, models, expires_at, created_at, user, tags, require_user } = shown;
+  // Absent where the key fixes nothing.
+  const facts = { user, tags, require_user };
+  const key = { object: 'key', id, name, models, expires_at, created_at, ...facts };
   if (shown.limits === null) return jsonResponse({ ...key, limits: null });
   const status = await context.keyObjects.readLimitStatus(context, id);
   if (status.kind === 'error') return errorResponse(status.error);

@@ -85,6 +85,7 @@ describe('Y2 what a key fixes', () => {
     const key = await gateway.key({ user: 'ada', tags: { team: 'search' } });
     await gateway.ask(key, { user: 'forged', metadata: { team: 'forged' } }, forged);
     const shown = await jsonOf(await gateway.fetch('/v1/key', key));
+    expect(shown).toMatchObject({ user: 'ada', tags: { team: 'search' } });
     const path = `/admin/keys/${textOf(shown.id)}`;
     const change = async (body: JsonObject) =>
       jsonOf(await gateway.fetch(path, ADMIN, { method: 'PATCH', body: JSON.stringify(body) }));

@@ -17,7 +17,7 @@ import { ACCESS_HEADER, type AccessPorts, AccessTokens } from './access.ts';
  * | Codex 0.169.0 | session-id, thread-id | originator codex_exec | prompt_cache_key, client_metadata |
  * | opencode 1.18.33 | x-session-id, x-session-affinity | user-agent opencode/1.18.33 | |
  *
- * Codex before 0.100 sent `session_id`. Claude Code before 2.1 wrote its user_id as `user_…_account_…_session_…`.
+ * Earlier versions of Codex sent `session_id`; earlier ones of Claude Code wrote their user_id as `user_…_account_…_session_…`.
  * OpenRouter's clients send `x-title` and `http-referer` (openrouter.ai/docs/app-attribution).
  */
 const SESSION_HEADERS = [
@@ -140,7 +140,7 @@ function readHost(referrer: string | null): string | null {
     : readName(new URL(referrer).host);
 }
 
-/** The form of `user_id` of Claude Code before 2.1. The account is empty for a caller with an API key. */
+/** The earlier form of Claude Code's `user_id`. The account is empty for a caller with an API key. */
 const CLAUDE_CODE_USER = /^user_([0-9a-f]+)_account_([\w-]*?)_session_([\w-]+)$/;
 
 interface ClientUser {

@@ -76,6 +76,21 @@ describe.each(WAYS)('W4 %s', (_, stream) => {
     expectEnded(tracing, 3);
   });
 
+  test('Y4 the request’s span names its user, session, app and tags, if they are known', async () => {
+    const { tracing, gateway } = traced({ first: [says('Hello')] });
+    const headers = { 'x-session-id': 's1', 'x-weir-app': 'search', 'x-weir-tags': 'team=a,env=b' };
+    await read(await gateway.ask({ model: 'deepseek/first', user: 'ada', stream }, { headers }));
+    const [request, attempt] = tracing.spans.map(({ attributes }) => attributes);
+    expect(request).toMatchObject({
+      'user.id': 'ada',
+      'session.id': 's1',
+      'weir.app': 'search',
+      'weir.tag.team': 'a',
+      'weir.tag.env': 'b',
+    });
+    expect(attempt).not.toHaveProperty('user.id');
+  });
+
   test('the runtime’s span of a fetch is a child of the attempt’s span', async () => {
     const { tracing, gateway } = traced({ first: [refuse(503)], second: [says('Hello')] });
     const callers: (FakeSpan | null)[] = [];

@@ -9,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { csvLine, decimalText } from '../../src/api/csv.ts';
 import { chat } from '../../test/e2e/client.ts';
 import { ADMIN_TOKEN, startGateway } from '../../test/e2e/gateway.ts';
+import { csvHeader, csvRecord } from './csv-record.ts';
 import { type ExportOptions, exportRecords } from './export-records.ts';
 import { Progress } from './progress.ts';
 
@@ -140,6 +141,13 @@ test.each([
   [['-1.5', '+', ''], "-1.5,'+,\r\n"],
 ])('L7 csvLine of %j: no cell breaks the line or is a formula', (cells, line) => {
   expect(csvLine(cells)).toBe(line);
+});
+
+test('Y4 a record as CSV has its user, session, app and tags, whatever their characters', () => {
+  const facts = { user: '=1+1', session: null, app: 'a "b", c', tags: { team: 'search, ads' } };
+  expect(csvHeader()).toMatch(/,attempts,user,session,app,tags\r\n$/);
+  const cells = `,'=1+1,,"a ""b"", c","{""team"":""search, ads""}"\r\n`;
+  expect(csvRecord({ request_id: 'r', ...facts }).endsWith(cells)).toBe(true);
 });
 
 test.each([

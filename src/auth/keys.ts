@@ -64,8 +64,9 @@ const FACT_NAMES_BYTES = 40;
 /** A message if the key is too large for KV metadata, or null. */
 export function sizeProblem({ name, models, limits, user, tags, require_user }: NewKey): string | null {
   const maxBytes = limits === null ? MAX_KEY_BYTES : MAX_LIMITED_KEY_BYTES;
-  const facts = user === undefined && tags === undefined && require_user === undefined ? 0 : FACT_NAMES_BYTES;
-  const bytes = new TextEncoder().encode(JSON.stringify([name, models, user, tags])).length + facts;
+  const hasFacts = user !== undefined || tags !== undefined || require_user !== undefined;
+  const texts = hasFacts ? [name, models, user, tags] : [name, models];
+  const bytes = new TextEncoder().encode(JSON.stringify(texts)).length + (hasFacts ? FACT_NAMES_BYTES : 0);
   if (bytes <= maxBytes) return null;
   const which = limits === null ? '' : ' of a key with limits';
   return `name, models, user and tags${which} must not take more than ${maxBytes} bytes`;

@@ -20,14 +20,14 @@ export interface CompletionContext extends RequestContext {
 /** Reads who sent a request and for what. Fails if the caller's key requires a user and the request names none, or if its token of Cloudflare Access cannot be verified. */
 export type Attribute = (request: AttributedRequest) => Promise<Result<Attributed, ApiError>>;
 
-export interface AttributedRequest {
+interface AttributedRequest {
   readonly headers: Headers;
   /** The body as the client sent it. */
   readonly body: JsonObject;
   readonly caller: Caller;
 }
 
-export interface Attributed {
+interface Attributed {
   /** What is recorded. */
   readonly attribution: Attribution;
   /** The same for all requests of a session, or of a user whom the request itself names; null: neither is known. Never stored. */

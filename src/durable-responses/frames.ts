@@ -1,0 +1,105 @@
+/** Splits a Responses stream into the frames of its numbered events, and reads what the log needs of a frame. */
+import { isObject, type JsonObject, objectOf, parseJsonExactly, readText } from '../shared/json.ts';
+
+/** Ends a stream. It has no number, so it is not stored: every complete replay ends with it. */
+export const DONE = new TextEncoder().encode('data: [DONE]\n\n');
+/** A comment, because clients fail on events that they do not know. */
+export const HEARTBEAT = new TextEncoder().encode(': heartbeat\n\n');
+
+/** An event's frame with its type, without `response.`. */
+export interface Frame {
+  readonly type: string;
+  readonly bytes: Uint8Array;
+}
+
+const LF = 10;
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+/** How every frame of a numbered event begins. Comments and `[DONE]` begin otherwise. */
+const EVENT = encoder.encode('event: ');
+const RESPONSE = 'response.';
+
+/** Cuts the gateway's own stream, whose lines end with a line feed, into frames. Drops comments and `[DONE]`. */
+export class FrameSplitter {
+  /** The bytes of the open frame. */
+  #open: Uint8Array[] = [];
+  #endsWithLf = false;
+
+  /** The frames that this chunk completes. */
+  *add(chunk: Uint8Array): Generator<Frame> {
+    let from = 0;
+    for (let at = chunk.indexOf(LF); at >= 0; at = chunk.indexOf(LF, at + 1)) {
+      const isEnd = at === 0 ? this.#endsWithLf : chunk[at - 1] === LF;
+      if (!isEnd) continue;
+      const bytes = this.#take(chunk.subarray(from, at + 1));
+      from = at + 1;
+      this.#endsWithLf = false;
+      const type = typeOf(bytes);
+      if (type !== null) yield { type, bytes };
+    }
+    if (from === chunk.length) return;
+    this.#open.push(chunk.slice(from));
+    this.#endsWithLf = chunk.at(-1) === LF;
+  }
+
+  #take(last: Uint8Array): Uint8Array {
+    const bytes = joinBytes([...this.#open, last]);
+    this.#open = [];
+    return bytes;
+  }
+}
+
+function typeOf(frame: Uint8Array): string | null {
+  if (!EVENT.every((byte, index) => frame[index] === byte)) return null;
+  const name = decoder.decode(frame.subarray(EVENT.length, frame.indexOf(LF)));
+  return name.startsWith(RESPONSE) ? name.slice(RESPONSE.length) : name;
+}
+
+/** An event in the form in which the gateway's writers send it. */
+export function writeFrame(type: string, members: JsonObject, number: number): Frame {
+  const name = type === 'error' ? type : `${RESPONSE}${type}`;
+  const data = JSON.stringify({ type: name, ...members, sequence_number: number });
+  return { type, bytes: encoder.encode(`event: ${name}\ndata: ${data}\n\n`) };
+}
+
+/** The data of a frame. Integers beyond 2^53 keep all digits. */
+export function readFrame(bytes: Uint8Array): JsonObject {
+  const text = decoder.decode(bytes);
+  const data = parseJsonExactly(text.slice(text.indexOf('\ndata: ') + '\ndata: '.length));
+  return objectOf(data);
+}
+
+/** The response object of a frame, or null where the event has none. */
+export function responseOf(bytes: Uint8Array): JsonObject | null {
+  const { response } = readFrame(bytes);
+  return isObject(response) ? response : null;
+}
+
+/** The events that end a response. */
+const TERMINAL: readonly string[] = ['completed', 'incomplete', 'failed'];
+
+export function isTerminal({ type }: Frame): boolean {
+  return TERMINAL.includes(type);
+}
+
+/** The status of a response object; an unknown one counts as failed. */
+export function statusOf(response: JsonObject): string {
+  return readText(response.status) ?? 'failed';
+}
+
+/** The frames that stand one after the other in a block of the log. */
+export function splitFrames(block: Uint8Array): readonly Uint8Array[] {
+  return [...new FrameSplitter().add(block)].map(({ bytes }) => bytes);
+}
+
+export function joinBytes(parts: readonly Uint8Array[]): Uint8Array {
+  const [first] = parts;
+  if (parts.length === 1 && first !== undefined) return first;
+  const joined = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    joined.set(part, at);
+    at += part.length;
+  }
+  return joined;
+}

@@ -1,5 +1,6 @@
 /** The handlers of the deployed Worker, which is configured by its environment alone. */
 import { env } from 'cloudflare:workers';
+import { responseObjectClass } from './durable-responses/response-object.ts';
 import { createHandlers, Environment } from './environment.ts';
 import { NO_HOOKS } from './http/hooks.ts';
 import { tracing } from './tracing/runtime.ts';
@@ -9,3 +10,6 @@ const startup = new Environment({ ...env }, {}, NO_HOOKS, tracing);
 startup.report();
 
 export default createHandlers({}, tracing, startup);
+
+/** Its gateway is the one of the startup's environment, because a deployment has one. */
+export const ResponseObject = responseObjectClass(() => startup.gateway.exchange);

@@ -1,5 +1,6 @@
 /** From a Worker's environment to its handlers: reads settings and bindings, and serves requests with the gateway they describe. */
 import { apiError } from './canonical/error.ts';
+import type { ResponseNamespace } from './durable-responses/response-calls.ts';
 import {
   createGateway,
   createOriginProxy,
@@ -110,6 +111,8 @@ interface Bindings {
   readonly WEIR_KV?: KVNamespace;
   /** The Durable Objects of gateway keys, for `LEDGER=object` and for keys with limits. */
   readonly WEIR_LEDGER?: LedgerNamespace;
+  /** The Durable Objects of responses, for `RESPONSES=durable`. */
+  readonly WEIR_RESPONSES?: ResponseNamespace;
   readonly USAGE_QUEUE?: RecordQueue;
   /** A rate limiter, called before KV is read. */
   readonly LIMITER?: RateLimit;
@@ -172,7 +175,7 @@ export class Environment {
   }
 
   #createGateway(): Gateway {
-    const { WEIR_KV: store, WEIR_LEDGER, USAGE_QUEUE, LIMITER } = this.#bindings;
+    const { WEIR_KV: store, WEIR_LEDGER, WEIR_RESPONSES, USAGE_QUEUE, LIMITER } = this.#bindings;
     const clock = { now: () => Date.now(), startTimer };
     const random = () => crypto.randomUUID();
     if (this.#read.kind === 'invalid' || store === undefined || this.#problems.length > 0)
@@ -180,6 +183,7 @@ export class Environment {
     const ports: GatewayPorts = {
       store,
       ledgers: WEIR_LEDGER ?? null,
+      responses: WEIR_RESPONSES ?? null,
       queue: USAGE_QUEUE ?? null,
       limiter: LIMITER ?? null,
       fetch: callFetch,
@@ -206,6 +210,16 @@ function findProblems(read: SettingsResult, bindings: Bindings): SettingProblem[
     problems.push({
       setting: 'WEIR_LEDGER',
       message: 'must be bound to the Durable Object LedgerObject, because LEDGER is object',
+    });
+  }
+  if (
+    read.kind === 'valid' &&
+    read.settings.responses === 'durable' &&
+    bindings.WEIR_RESPONSES === undefined
+  ) {
+    problems.push({
+      setting: 'WEIR_RESPONSES',
+      message: 'must be bound to the Durable Object ResponseObject, because RESPONSES is durable',
     });
   }
   return problems;

@@ -5,8 +5,11 @@ import { KnownKeys } from './auth/keys.ts';
 import { apiError } from './canonical/error.ts';
 import type { CompletionContext } from './completion/admission.ts';
 import { handleDashboard } from './dashboard/dashboard.ts';
+import { createExchange } from './durable-responses/exchange.ts';
+import type { Exchange, ResponseNamespace } from './durable-responses/response-calls.ts';
+import { durableRoutes } from './durable-responses/routes.ts';
 import { Deadline, RequestClock } from './http/clock.ts';
-import type { Ports } from './http/context.ts';
+import type { ErrorClient, Ports, RequestContext } from './http/context.ts';
 import { type Hooks, NO_HOOKS, runOnRequestHook, withRecordHook } from './http/hooks.ts';
 import {
   addCors,
@@ -30,6 +33,7 @@ import { RecordWriter } from './metering/record-writer.ts';
 import { NO_KEY, RefusalCounts } from './metering/refusals.ts';
 import { requestId } from './metering/time.ts';
 import { OriginProxy, type OriginProxyPorts } from './origin-proxy/origin-proxy.ts';
+import { responses } from './protocols/openai-responses/client.ts';
 import { clientOfPath, type Route, Router } from './routes.ts';
 import { ApiMemory } from './routing/api-choice.ts';
 import { CircuitBreakers } from './routing/circuit-breaker.ts';
@@ -46,12 +50,16 @@ const FEATURE_ROUTES: readonly Route[] = [
 export interface GatewayPorts extends Ports {
   /** The ledger objects (`WEIR_LEDGER`), or null where none are bound. */
   readonly ledgers: LedgerNamespace | null;
+  /** The objects of responses (`WEIR_RESPONSES`), or null where none are bound. */
+  readonly responses: ResponseNamespace | null;
   /** The runtime's tracing, or null where it has none. */
   readonly tracing: Tracing | null;
 }
 
 export interface Gateway {
   readonly fetch: (request: Request, context: Pick<ExecutionContext, 'waitUntil'>) => Promise<Response>;
+  /** Runs background responses inside their objects. */
+  readonly exchange: Exchange;
   /** Stores the usage records that arrive through the queue. */
   readonly consume: (messages: readonly RecordMessage[]) => Promise<void>;
   /** Stores usage records whose ledger object was unreachable before. Run once a day. */
@@ -60,7 +68,10 @@ export interface Gateway {
 
 /** Creates the gateway of a deployment. */
 export function createGateway(settings: Settings, ports: GatewayPorts, hooks: Hooks = NO_HOOKS): Gateway {
-  const router = new Router(settings.basePath, FEATURE_ROUTES);
+  const router = new Router(settings.basePath, [
+    ...FEATURE_ROUTES,
+    ...(settings.responses === 'durable' && ports.responses !== null ? durableRoutes(ports.responses) : []),
+  ]);
   const { store, queue, random, log, clock } = ports;
   const ledger = openLedger(settings, ports);
   const deadLetters = new DeadLetters(store, ledger);
@@ -93,39 +104,48 @@ export function createGateway(settings: Settings, ports: GatewayPorts, hooks: Ho
     now: clock.now,
     startTimer: clock.startTimer,
   });
+  /** @param client the client protocol of the request's path */
+  function newContext(
+    { requestId, arrivedAt }: Pick<RequestContext, 'requestId' | 'arrivedAt'>,
+    client: ErrorClient,
+    waitUntil: (work: Promise<unknown>) => void,
+  ): CompletionContext {
+    const requestClock = new RequestClock(clock);
+    return {
+      settings,
+      ports: { ...ports, clock: requestClock },
+      ledger,
+      records: withRecordHook(records, hooks, { ports, waitUntil }),
+      hostCaller: null,
+      client,
+      modelLists,
+      knownKeys,
+      keyObjects,
+      attribute,
+      factNames,
+      admit,
+      knownCallers,
+      leaseMemory: (bytes) => memory.lease(bytes, waitUntil),
+      requestId,
+      arrivedAt,
+      deadline: new Deadline(requestClock, arrivedAt, settings.timers.deadlineMs),
+      known: { keyId: NO_KEY, isSentOn: false },
+      circuits,
+      apis,
+      tracing,
+      waitUntil,
+      prices,
+    };
+  }
+
   return {
     fetch: async (request, context) => {
       const waitUntil = (work: Promise<unknown>) => context.waitUntil(work);
       const arrivedAt = clock.now();
-      const requestClock = new RequestClock(clock);
-      const deadline = new Deadline(requestClock, arrivedAt, settings.timers.deadlineMs);
-      const requestContext: CompletionContext = {
-        settings,
-        ports: { ...ports, clock: requestClock },
-        ledger,
-        records: withRecordHook(records, hooks, { ports, waitUntil }),
-        hostCaller: null,
-        client: clientOfPath(request),
-        modelLists,
-        knownKeys,
-        keyObjects,
-        attribute,
-        factNames,
-        admit,
-        knownCallers,
-        leaseMemory: (bytes) => memory.lease(bytes, waitUntil),
-        requestId: requestId(arrivedAt, random()),
-        arrivedAt,
-        deadline,
-        known: { keyId: NO_KEY, isSentOn: false },
-        circuits,
-        apis,
-        tracing,
-        waitUntil,
-        prices,
-      };
+      const facts = { requestId: requestId(arrivedAt, random()), arrivedAt };
+      const requestContext = newContext(facts, clientOfPath(request), waitUntil);
       const response = await respond(router, request, requestContext, hooks);
-      deadline.stop();
+      requestContext.deadline.stop();
       logRefusal(request, response, requestContext, {
         route: () => router.nameOf(request),
         counts: refusals,
@@ -134,6 +154,7 @@ export function createGateway(settings: Settings, ports: GatewayPorts, hooks: Ho
       addCors(request, response, settings.corsOrigins);
       return request.method === 'HEAD' ? new Response(null, response) : response;
     },
+    exchange: createExchange((facts, waitUntil) => newContext(facts, responses, waitUntil)),
     consume: (messages) => consumeRecords(messages, { sinks, log }),
     replayDeadLetters: async () => log({ event: 'stranded_brought_in', ...(await deadLetters.replay()) }),
   };
@@ -179,6 +200,10 @@ export function misconfiguredGateway(
         : clientError(client, { requestId: id }, misconfigured);
       addRequestId(response, { client, requestId: id });
       return response;
+    },
+    exchange: {
+      run: () => Promise.reject(new Error(message)),
+      writeInterrupted: () => Promise.reject(new Error(message)),
     },
     // Rejects, so that the queue delivers the messages again.
     consume: () => Promise.reject(new Error(message)),

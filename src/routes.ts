@@ -133,7 +133,7 @@ const ROUTES: readonly Route[] = [
 
 function complete<Session>(clientRoute: ClientRoute<Session>): Handler {
   return (request, context, { model }) =>
-    handleCompletion(request, clientRoute, context, model === undefined ? undefined : decodePath(model));
+    handleCompletion(request, clientRoute, context, model === undefined ? {} : { model: decodePath(model) });
 }
 
 /** @param view the response's body in the client protocol */
@@ -169,10 +169,12 @@ export class Router {
   readonly #posts: ReadonlyMap<string, Handler>;
   #router: ReturnType<typeof createRouter> | undefined;
 
-  /** @param features the routes of features, which the core does not know */
+  /** @param features the routes of features, which the core does not know; one with a core route's path replaces it */
   constructor(basePath: string, features: readonly Route[]) {
     this.#basePath = basePath;
-    this.#routes = [...ROUTES, ...features];
+    const replaced = new Map(features.map((route) => [route.path, route]));
+    const own = ROUTES.map((route) => replaced.get(route.path) ?? route);
+    this.#routes = [...own, ...features.filter((route) => !own.includes(route))];
     this.#posts = postHandlers(basePath, this.#routes);
   }
 

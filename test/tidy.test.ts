@@ -85,10 +85,21 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'routes.ts': ['shared', 'canonical', 'protocols', 'http', 'completion', 'api'],
   'origin-proxy': ['shared', 'canonical', 'auth', 'settings', 'http', 'routes.ts'],
   ledger: ['shared', 'canonical', 'request-translation', 'routing', 'metering', 'auth', 'settings', 'http'],
+  'durable-responses': [
+    'shared',
+    'canonical',
+    'protocols',
+    'auth',
+    'metering',
+    'http',
+    'completion',
+    'routes.ts',
+  ],
   'gateway.ts': [
     'shared',
     'canonical',
     'stream',
+    'protocols',
     'auth',
     'routing',
     'metering',
@@ -97,6 +108,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'api',
     'routes.ts',
     'dashboard',
+    'durable-responses',
     'origin-proxy',
     'ledger',
     'tracing',
@@ -115,7 +127,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'types.ts',
   ],
   'weir.ts': ['metering', 'settings', 'tracing', 'environment.ts', 'types.ts'],
-  'deployed.ts': ['http', 'tracing', 'environment.ts'],
+  'deployed.ts': ['http', 'tracing', 'durable-responses', 'environment.ts'],
   'index.ts': ['ledger', 'deployed.ts'],
 };
 
@@ -128,11 +140,11 @@ const TYPES: Readonly<Record<string, readonly string[]>> = {
   attribution: ['completion', 'http'],
   ledger: ['completion'],
   'gateway.ts': ['completion'],
-  'environment.ts': ['ledger'],
+  'environment.ts': ['ledger', 'durable-responses'],
 };
 
 /** Optional parts that the gateway connects. All other code works without them and declares the interfaces that it needs. */
-const FEATURES = ['attribution', 'dashboard', 'ledger', 'origin-proxy', 'tracing'];
+const FEATURES = ['attribution', 'dashboard', 'durable-responses', 'ledger', 'origin-proxy', 'tracing'];
 /** The files that connect the features. */
 const WIRING = ['gateway.ts', 'environment.ts', 'types.ts', 'weir.ts', 'deployed.ts', 'index.ts'];
 

@@ -39,6 +39,7 @@ export const ERRORS = {
   upstream_event_too_large: { status: 502, type: 'server_error' },
   access_unreachable: { status: 503, type: 'server_error' },
   ledger_unreachable: { status: 503, type: 'server_error' },
+  interrupted: { status: 503, type: 'server_error' },
   upstream_overloaded: { status: 503, type: 'server_error' },
   timeout: { status: 504, type: 'timeout_error' },
   stream_idle_timeout: { status: 504, type: 'stream_idle_timeout' },

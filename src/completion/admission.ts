@@ -15,6 +15,11 @@ export interface CompletionContext extends RequestContext {
   readonly attribute: Attribute;
   readonly admit: Admit;
   readonly tracing: RequestTracing;
+  /**
+   * Called before a request is sent upstream. The feature `durable-responses` stores the record that is to be written if the isolate
+   * ends before the request does.
+   */
+  readonly onSent?: ((interrupted: UsageRecord) => void) | undefined;
 }
 
 /** Reads who sent a request and for what. Fails if the caller's key requires a user and the request names none, or if its token of Cloudflare Access cannot be verified. */

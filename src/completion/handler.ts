@@ -7,24 +7,23 @@ import { AttemptRunner, attemptFacts, skippedAttempt } from './attempt-runner.ts
 import { respondWithJson } from './json-response.ts';
 import { type PreparedCompletion, type PreparedRequest, prepareCompletion } from './prepare.ts';
 import type { TargetFacts } from './replayable-request.ts';
-import type { ClientRoute } from './request.ts';
+import type { ClientRoute, Given } from './request.ts';
 import { respondWithStream } from './stream-response.ts';
 
-/** @param pathModel the model, if the path names it (Azure's clients) */
 export async function handleCompletion<Session>(
   request: Request,
   clientRoute: ClientRoute<Session>,
   context: CompletionContext,
-  pathModel?: string,
+  given: Given = {},
 ): Promise<Response> {
-  const result = await prepareCompletion(request, clientRoute, context, pathModel);
+  const result = await prepareCompletion(request, clientRoute, context, given);
   if (result.kind === 'error') {
     const { error, headers } = result.error;
     return clientError(clientRoute.client, context, error, headers);
   }
   const { route, requestedModel, isStreamed } = result.value.prepared;
   return await context.tracing.inRequestSpan({ route, requestedModel, isStreamed }, (span) =>
-    runCompletion(result.value, request, span),
+    runCompletion(result.value, request, { span, onSent: context.onSent }),
   );
 }
 
@@ -32,11 +31,12 @@ export async function handleCompletion<Session>(
 async function runCompletion(
   { prepared, firstRequest, replayable, schedule }: PreparedRequest,
   request: Request,
-  span: RequestSpan | null,
+  { span, onSent }: { readonly span: RequestSpan | null } & Pick<CompletionContext, 'onSent'>,
 ): Promise<Response> {
   const { context, callerPays } = prepared;
   const meter = startMeter(prepared, firstRequest.facts, span);
   context.known.isSentOn = true;
+  onSent?.(meter.interruptedRecord);
   context.waitUntil(meter.settled);
   // Prices are needed when the response ends, so the request does not wait for them.
   if (context.prices.isStale) context.waitUntil(context.prices.load());

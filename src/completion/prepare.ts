@@ -26,6 +26,7 @@ import { maxWrittenBytes, ReplayableRequest, type TargetRequest } from './replay
 import {
   type ClientRoute,
   type CompletionRequest,
+  type Given,
   type RequestPolicies,
   readCompletionRequest,
   readRequestPolicies,
@@ -70,18 +71,17 @@ export interface PreparedRequest {
   readonly schedule: RetrySchedule;
 }
 
-/** @param pathModel the model, if the path names it */
 export async function prepareCompletion<Session>(
   request: Request,
   clientRoute: ClientRoute<Session>,
   context: CompletionContext,
-  pathModel?: string,
+  given: Given,
 ): Promise<Result<PreparedRequest, Refusal>> {
   const identified = await identifyCaller(request, context);
   if (identified.kind === 'error') return refused(identified.error);
   const requestPolicies = readRequestPolicies(request.headers, context.settings);
   if (requestPolicies.kind === 'error') return refused(requestPolicies.error);
-  const read = await readCompletionRequest(request, clientRoute, context, pathModel);
+  const read = await readCompletionRequest(request, clientRoute, context, given);
   if (read.kind === 'error') return refused(read.error);
   let result: Result<PreparedRequest, Refusal> | undefined;
   try {

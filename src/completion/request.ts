@@ -2,7 +2,7 @@
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { type Policies, parseVendorEvents } from '../canonical/policies.ts';
 import type { RequestContext } from '../http/context.ts';
-import { readRequestBody } from '../http/request.ts';
+import { type RequestBody, readRequestBody } from '../http/request.ts';
 import type { BoundProtocol, ClientProtocol } from '../protocols/shared/client-protocol.ts';
 import type { Route } from '../providers/provider.ts';
 import { UNSUPPORTED, type Unsupported } from '../request-translation/rules.ts';
@@ -36,17 +36,26 @@ export interface CompletionRequest {
   readonly lease: Lease;
 }
 
-/** @param pathModel the model, if the path names it */
+/** What is known of a request before its body is read. */
+export interface Given {
+  /** The model, if the path names it (Azure's clients). */
+  readonly model?: string;
+  /** The body, if it has been read. */
+  readonly body?: RequestBody;
+}
+
 export async function readCompletionRequest<Session>(
   request: Request,
   { route, client }: ClientRoute<Session>,
   context: RequestContext,
-  pathModel?: string,
+  given: Given = {},
 ): Promise<Result<CompletionRequest, ApiError>> {
-  const read = await readRequestBody(request, context.settings.maxRequestBytes, context);
+  const { maxRequestBytes } = context.settings;
+  const read =
+    given.body === undefined ? await readRequestBody(request, maxRequestBytes, context) : ok(given.body);
   if (read.kind === 'error') return read;
   const { lease, body, bytes: clientBodyBytes } = read.value;
-  const clientBody = pathModel === undefined ? body : { ...body, model: pathModel };
+  const clientBody = given.model === undefined ? body : { ...body, model: given.model };
   const named = readRequestedModels(clientBody, route);
   if (named.kind === 'error') {
     lease.release();

@@ -6,7 +6,7 @@ export const DONE = new TextEncoder().encode('data: [DONE]\n\n');
 /** A comment, because clients fail on events that they do not know. */
 export const HEARTBEAT = new TextEncoder().encode(': heartbeat\n\n');
 
-/** An event's frame with its type, without `response.`. */
+/** A frame with its event's type, without `response.`. Comments and `[DONE]` have the type ''. */
 export interface Frame {
   readonly type: string;
   readonly bytes: Uint8Array;
@@ -19,7 +19,7 @@ const decoder = new TextDecoder();
 const EVENT = encoder.encode('event: ');
 const RESPONSE = 'response.';
 
-/** Cuts the gateway's own stream, whose lines end with a line feed, into frames. Drops comments and `[DONE]`. */
+/** Cuts the gateway's own stream, whose lines end with a line feed, into frames. */
 export class FrameSplitter {
   /** The bytes of the open frame. */
   #open: Uint8Array[] = [];
@@ -34,8 +34,7 @@ export class FrameSplitter {
       const bytes = this.#take(chunk.subarray(from, at + 1));
       from = at + 1;
       this.#endsWithLf = false;
-      const type = typeOf(bytes);
-      if (type !== null) yield { type, bytes };
+      yield { type: typeOf(bytes), bytes };
     }
     if (from === chunk.length) return;
     this.#open.push(chunk.slice(from));
@@ -49,8 +48,8 @@ export class FrameSplitter {
   }
 }
 
-function typeOf(frame: Uint8Array): string | null {
-  if (!EVENT.every((byte, index) => frame[index] === byte)) return null;
+function typeOf(frame: Uint8Array): string {
+  if (!EVENT.every((byte, index) => frame[index] === byte)) return '';
   const name = decoder.decode(frame.subarray(EVENT.length, frame.indexOf(LF)));
   return name.startsWith(RESPONSE) ? name.slice(RESPONSE.length) : name;
 }
@@ -73,6 +72,11 @@ export function readFrame(bytes: Uint8Array): JsonObject {
 export function responseOf(bytes: Uint8Array): JsonObject | null {
   const { response } = readFrame(bytes);
   return isObject(response) ? response : null;
+}
+
+/** Whether it is an event, which has a number and belongs to the log. */
+export function isEvent({ type }: Frame): boolean {
+  return type !== '';
 }
 
 /** The events that end a response. */

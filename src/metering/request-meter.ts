@@ -1,5 +1,5 @@
 /** Meters one request over all of its attempts and writes its usage record exactly once, however the request ends. */
-import type { ApiError } from '../canonical/error.ts';
+import { type ApiError, apiError } from '../canonical/error.ts';
 import type { FinishMeaning } from '../canonical/finish-reason.ts';
 import type { ChoicePart, StreamMeter, VendorTokens } from '../canonical/part.ts';
 import {
@@ -55,6 +55,8 @@ export interface MeterPorts {
   readonly onRecord: (record: UsageRecord, served: AttemptFacts) => void;
 }
 
+const INTERRUPTED = apiError('interrupted', 'The gateway restarted during the request');
+
 export class RequestMeter {
   readonly #facts: RequestFacts;
   readonly #ports: MeterPorts;
@@ -109,6 +111,12 @@ export class RequestMeter {
   /** Adds a target that was skipped. */
   skip(attempt: Attempt): void {
     this.#attempts.push(attempt);
+  }
+
+  /** The record of a request that nobody is left to settle, because its isolate has ended. */
+  get interruptedRecord(): UsageRecord {
+    const { code } = INTERRUPTED;
+    return this.#record({ kind: 'failed', error: INTERRUPTED }, code);
   }
 
   /** Counts bytes that were sent to the client. */

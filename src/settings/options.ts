@@ -99,6 +99,12 @@ export interface SettingOptions extends ProviderOptions {
   readonly accessAud?: string | undefined;
   /** How many days a ledger object keeps individual records, 15 to 3650. Default: 35. */
   readonly recordDays?: number | undefined;
+  /** Whether Responses are kept for resumption and state: `stateless` (the default) keeps nothing, `durable` keeps each in a Durable Object. */
+  readonly responses?: 'stateless' | 'durable' | undefined;
+  /** How many days a stored response is kept, 1 to 365. Default: 30. */
+  readonly responsesDays?: number | undefined;
+  /** The largest response that is kept: the bytes of its events. Default: 32 MiB. */
+  readonly responseBytes?: number | undefined;
   /** Requests of a key with limits while its ledger object is unavailable: `closed` (the default) refuses them, `open` allows them. */
   readonly budgetFail?: 'closed' | 'open' | undefined;
   /** Your own prices, at most 5 KB. They take precedence over the built-in prices. */
@@ -149,6 +155,9 @@ const NAMES: { readonly [Name in OwnName]-?: true } = {
   accessTeamDomain: true,
   accessAud: true,
   recordDays: true,
+  responses: true,
+  responsesDays: true,
+  responseBytes: true,
   budgetFail: true,
   prices: true,
   vendorEvents: true,

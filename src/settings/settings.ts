@@ -54,6 +54,12 @@ export interface Settings extends MountConfig {
   readonly unsupported: Unsupported;
   /** Whether a provider that caches only marked prompts gets a mark when the client set none. */
   readonly promptCache: PromptCache;
+  /** Whether Responses are kept, each in its Durable Object. */
+  readonly responses: 'stateless' | 'durable';
+  /** How many days a stored response is kept. */
+  readonly responsesDays: number;
+  /** The bound on the events of a kept response. */
+  readonly responseBytes: number;
   /** Heartbeats and timeouts. */
   readonly timers: TimerLimits;
   readonly maxEventBytes: number;
@@ -71,6 +77,8 @@ export type SettingsResult = {
 
 const DEFAULT_MAX_EVENT_BYTES = 1024 * 1024;
 const DEFAULT_MAX_REQUEST_BYTES = 10 * 1024 * 1024;
+
+const DEFAULT_RESPONSE_BYTES = 32 * 1024 * 1024;
 
 /** Reads every setting, also after an invalid one, so that all of them are reported at once. */
 export function readSettings(env: JsonObject): SettingsResult {
@@ -94,6 +102,9 @@ export function readSettings(env: JsonObject): SettingsResult {
     policies: readPolicies(reader),
     unsupported: reader.choice('UNSUPPORTED', UNSUPPORTED),
     promptCache: reader.choice('PROMPT_CACHE', PROMPT_CACHE),
+    responses: reader.choice('RESPONSES', ['stateless', 'durable']),
+    responsesDays: readResponseDays(reader),
+    responseBytes: reader.bytes('RESPONSE_BYTES', DEFAULT_RESPONSE_BYTES),
     timers: {
       heartbeatMs: reader.seconds('HEARTBEAT_SECONDS', 15),
       idleTimeoutMs: reader.seconds('IDLE_TIMEOUT_SECONDS', 120),
@@ -171,6 +182,16 @@ function readAccess(reader: SettingsReader): Settings['access'] {
       'must be the audience tag of the application that ACCESS_TEAM_DOMAIN protects',
     );
   return { issuer: isLoopback ? host : `https://${host}`, audience: audience ?? '' };
+}
+
+const DEFAULT_RESPONSE_DAYS = 30;
+const MAX_RESPONSE_DAYS = 365;
+
+function readResponseDays(reader: SettingsReader): number {
+  const days = Number(reader.text('RESPONSES_DAYS') ?? DEFAULT_RESPONSE_DAYS);
+  if (Number.isSafeInteger(days) && days >= 1 && days <= MAX_RESPONSE_DAYS) return days;
+  reader.invalid('RESPONSES_DAYS', `must be a whole number of days from 1 to ${MAX_RESPONSE_DAYS}`);
+  return DEFAULT_RESPONSE_DAYS;
 }
 
 function readDefaultProvider(

@@ -31,6 +31,7 @@ describe('B5 M1 a response that throws', () => {
         // With AUTH=open no key is read.
         store: store.asStore as unknown as Ports['store'],
         ledgers: null,
+        responses: null,
         queue: null,
         limiter: null,
         fetch: async (_, init) => {

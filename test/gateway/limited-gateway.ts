@@ -54,6 +54,7 @@ export class LimitedGateway {
     const own: GatewayPorts = {
       store,
       ledgers: this.#ledgers(store),
+      responses: null,
       limiter: null,
       queue: null,
       fetch: async (_, init) => {

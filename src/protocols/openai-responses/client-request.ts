@@ -8,14 +8,27 @@ import { failure, ok, type Result } from '../../shared/result.ts';
 import type { ClientRequest } from '../shared/client-protocol.ts';
 import { isPresent, isString, type ValueTypes, validateTypes } from '../shared/validate-types.ts';
 import { functionName, MAX_FUNCTION_NAME_CHARS, readInput, typeName } from './client-request-input.ts';
-import { type ResponsesSession, readShortText, type ToolOrigin, writeEcho } from './session.ts';
+import {
+  type KeptState,
+  NOTHING_KEPT,
+  type ResponsesSession,
+  readShortText,
+  type ToolOrigin,
+  writeEcho,
+} from './session.ts';
 
-/** What can't be translated has a `translationError`, and may still pass to a provider of the same protocol. */
-export function readResponsesRequest(body: JsonObject): ClientRequest<ResponsesSession> {
-  const translated = translate(body);
+/**
+ * What can't be translated has a `translationError`, and may still pass to a provider of the same protocol.
+ * @param kept what the gateway keeps of the response
+ */
+export function readResponsesRequest(
+  body: JsonObject,
+  kept: KeptState = NOTHING_KEPT,
+): ClientRequest<ResponsesSession> {
+  const translated = translate(body, kept);
   const isOk = translated.kind === 'ok';
   return {
-    ...(isOk ? translated.value : untranslated(body)),
+    ...(isOk ? translated.value : untranslated(body, kept)),
     translationError: isOk ? null : translated.error,
     isPinned: isPresent(body.previous_response_id) || isPresent(body.conversation),
   };
@@ -23,7 +36,7 @@ export function readResponsesRequest(body: JsonObject): ClientRequest<ResponsesS
 
 type Translation = Pick<ClientRequest<ResponsesSession>, 'body' | 'dropped' | 'session'>;
 
-function translate(body: JsonObject): Result<Translation, ApiError> {
+function translate(body: JsonObject, kept: KeptState): Result<Translation, ApiError> {
   const stateful = findStateful(body);
   if (stateful !== null) return failure(stateful);
   const input = readInput(body.input);
@@ -53,7 +66,7 @@ function translate(body: JsonObject): Result<Translation, ApiError> {
   };
   const dropped = new ReportedFields();
   dropped.addAll([...input.value.dropped, ...tools.dropped]);
-  return ok({ body: chat, dropped: dropped.list, session: sessionOf(body, tools) });
+  return ok({ body: chat, dropped: dropped.list, session: sessionOf(body, tools, kept) });
 }
 
 /** Fields that are translated or handled here. All others are copied. */
@@ -91,7 +104,7 @@ const TOO_MANY_TOOLS = apiError(
 const NO_MESSAGE = apiError('invalid_request', 'input must have at least one message', 'input');
 
 /** Enough to select the targets and to count the tokens: all texts of the prompt are in one message. */
-function untranslated(body: JsonObject): Translation {
+function untranslated(body: JsonObject, kept: KeptState): Translation {
   const { model, models, route, stream, max_output_tokens, service_tier, input, instructions, tools } = body;
   const content = JSON.stringify([instructions, input, tools]);
   const chat = { model, models, route, stream, service_tier, max_completion_tokens: max_output_tokens };
@@ -99,13 +112,13 @@ function untranslated(body: JsonObject): Translation {
   return {
     body: { ...Object.fromEntries(present), messages: [{ role: 'user', content }] },
     dropped: [],
-    session: sessionOf(body, readTools([])),
+    session: sessionOf(body, readTools([]), kept),
   };
 }
 
-function sessionOf(body: JsonObject, tools: ReadTools): ResponsesSession {
+function sessionOf(body: JsonObject, tools: ReadTools, kept: KeptState): ResponsesSession {
   return {
-    echo: writeEcho(body, tools.echo),
+    echo: writeEcho(body, tools.echo, kept),
     tools: tools.origins,
     wantsEncrypted: readArray(body.include).includes(ENCRYPTED),
     serviceTier: readShortText(body.service_tier) ?? 'default',

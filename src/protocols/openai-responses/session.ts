@@ -24,6 +24,15 @@ export interface ToolOrigin {
   readonly namespace: string | undefined;
 }
 
+/** What a response object says about the state that the gateway keeps. */
+export interface KeptState {
+  readonly previousId: string | null;
+  readonly isStored: boolean;
+  readonly isBackground: boolean;
+}
+
+export const NOTHING_KEPT: KeptState = { previousId: null, isStored: false, isBackground: false };
+
 /**
  * "Set of 16 key-value pairs … Keys are strings with a maximum length of 64 characters. Values are strings with a maximum length of
  * 512 characters": openai-node 7.55.0, resources/shared.ts (2026-11-22).
@@ -37,18 +46,27 @@ const MAX_METADATA = { pairs: 16, keyChars: 64, valueChars: 512 } as const;
  * @param tools the tools that the model can call, in the form of a response object
  * @returns JSON members without braces
  */
-export function writeEcho(body: JsonObject, tools: readonly JsonObject[]): string {
-  const all = echoMembers(body, readText(body.instructions) ?? null, tools);
+export function writeEcho(
+  body: JsonObject,
+  tools: readonly JsonObject[],
+  kept: KeptState = NOTHING_KEPT,
+): string {
+  const all = echoMembers(body, readText(body.instructions) ?? null, tools, kept);
   if (all.length <= MAX_ECHO_CHARS) return all;
-  const short = echoMembers(body, null, []);
+  const short = echoMembers(body, null, [], kept);
   if (short.length <= MAX_ECHO_CHARS) return short;
-  return echoMembers(omit(body, 'tool_choice', 'text'), null, []);
+  return echoMembers(omit(body, 'tool_choice', 'text'), null, [], kept);
 }
 
-function echoMembers(body: JsonObject, instructions: string | null, tools: readonly JsonObject[]): string {
+function echoMembers(
+  body: JsonObject,
+  instructions: string | null,
+  tools: readonly JsonObject[],
+  kept: KeptState,
+): string {
   const { tool_choice, text, reasoning, metadata } = body;
   const members = {
-    previous_response_id: null,
+    previous_response_id: kept.previousId,
     instructions,
     tools,
     tool_choice: typeof tool_choice === 'string' || isObject(tool_choice) ? tool_choice : 'auto',
@@ -64,9 +82,8 @@ function echoMembers(body: JsonObject, instructions: string | null, tools: reado
     user: readShortText(body.user),
     max_output_tokens: readCount(body.max_output_tokens) ?? null,
     max_tool_calls: readCount(body.max_tool_calls) ?? null,
-    // Responses are never stored.
-    store: false,
-    background: false,
+    store: kept.isStored,
+    background: kept.isBackground,
     metadata: isMetadata(metadata) ? metadata : {},
     safety_identifier: readShortText(body.safety_identifier),
     prompt_cache_key: readShortText(body.prompt_cache_key),

@@ -1,0 +1,111 @@
+/** The calls between the gateway and the objects of responses, and what an object needs of the gateway to run a response. */
+import type { Caller } from '../auth/caller.ts';
+import type { UsageRecord } from '../metering/record.ts';
+
+/** The Durable Object namespace of `ResponseObject` (`WEIR_RESPONSES`). */
+export interface ResponseNamespace {
+  /** @param name a response's id */
+  getByName(name: string): ResponseStub;
+}
+
+/** An object responds to nobody but the owner of its response: for others there is no response. */
+export interface ResponseStub {
+  /** Starts a background run. Returns when the request was sent upstream, or was refused before. */
+  start(request: StartRequest): Promise<Started>;
+  /** Stores a response that a client has received. */
+  put(response: FinishedResponse): Promise<void>;
+  /** The response as it is. */
+  read(owner: string): Promise<StoredResponse | null>;
+  /** Ends a background run. Further calls change nothing. */
+  cancel(owner: string): Promise<Cancelled>;
+  /** Deletes everything. A run ends first. @returns whether there was a response */
+  remove(owner: string): Promise<boolean>;
+  /** What a later request continues. */
+  conversation(owner: string): Promise<Conversation | null>;
+  /** GET with the headers {@link OWNER_HEADER} and {@link AFTER_HEADER}: the events above that number. */
+  fetch(request: Request): Promise<Response>;
+}
+
+export const OWNER_HEADER = 'x-weir-owner';
+export const AFTER_HEADER = 'x-weir-after';
+
+/** What is stored of a response besides its events. */
+export interface Keeping {
+  readonly owner: string;
+  /** The own input items, without those of earlier responses: a JSON list. */
+  readonly input: string;
+  /** The ids of the earlier responses that this one continues, oldest first. */
+  readonly chain: readonly string[];
+  /** How long it is kept after its end, in ms. */
+  readonly keptMs: number;
+  /** The bound on its events (`RESPONSE_BYTES`). */
+  readonly maxBytes: number;
+}
+
+export interface StartRequest extends ExchangeRequest, Keeping {}
+
+/** A request that the object runs as the gateway runs one of a client. */
+export interface ExchangeRequest {
+  readonly requestId: string;
+  readonly caller: Caller;
+  /** In ms since the epoch. */
+  readonly arrivedAt: number;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  /** The body, with the items of earlier responses in its input: JSON text. */
+  readonly body: string;
+}
+
+export type Started =
+  /** @param response the response object: JSON text */
+  | { readonly kind: 'started'; readonly response: string }
+  | {
+      readonly kind: 'refused';
+      readonly status: number;
+      readonly headers: readonly (readonly [name: string, value: string])[];
+      readonly body: string;
+    };
+
+export interface FinishedResponse extends Keeping {
+  /** The frames of all events. */
+  readonly events: Uint8Array;
+}
+
+export interface StoredResponse {
+  /** The response object: JSON text. */
+  readonly response: string;
+  readonly isOver: boolean;
+  readonly isBackground: boolean;
+}
+
+export type Cancelled =
+  | { readonly kind: 'cancelled'; readonly response: string }
+  | { readonly kind: 'foreground' }
+  | { readonly kind: 'none' };
+
+export interface Conversation {
+  readonly chain: readonly string[];
+  /** JSON lists. */
+  readonly input: string;
+  readonly output: string;
+  /** False while it runs: its output is not complete. */
+  readonly isOver: boolean;
+}
+
+/** Runs requests inside an object. The gateway implements it. */
+export interface Exchange {
+  /**
+   * Runs a request like one of a client, streamed.
+   * @param onSent called before the request is sent upstream, with what is known for its record
+   * @returns the stream, or an error
+   */
+  run(
+    request: ExchangeRequest,
+    options: {
+      readonly signal: AbortSignal;
+      readonly waitUntil: (work: Promise<unknown>) => void;
+      readonly onSent: (record: UsageRecord) => void;
+    },
+  ): Promise<Response>;
+  /** Writes the record of a run whose object ended before it. A record that is already stored does not change. */
+  writeInterrupted(record: UsageRecord, waitUntil: (work: Promise<unknown>) => void): Promise<void>;
+}

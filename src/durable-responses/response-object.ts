@@ -1,0 +1,88 @@
+/** The Durable Object of one response. The gateway of its Worker is handed in, because the object runs requests as the gateway does. */
+import { DurableObject } from 'cloudflare:workers';
+import { DurableResponse } from './durable-response.ts';
+import {
+  AFTER_HEADER,
+  type Cancelled,
+  type Conversation,
+  type Exchange,
+  type FinishedResponse,
+  OWNER_HEADER,
+  type ResponseStub,
+  type Started,
+  type StartRequest,
+  type StoredResponse,
+} from './response-calls.ts';
+
+/** @param exchangeOf the exchange of the gateway with this environment */
+export function responseObjectClass<Env>(exchangeOf: (env: Env) => Exchange) {
+  return class ResponseObject extends DurableObject<Env> implements ResponseStub {
+    readonly #response: DurableResponse;
+
+    constructor(context: DurableObjectState, env: Env) {
+      super(context, env);
+      const { storage } = context;
+      this.#response = new DurableResponse({
+        sql: storage.sql,
+        exchange: exchangeOf(env),
+        now: () => Date.now(),
+        startTimer: (ms, onFire) => {
+          const timer = setTimeout(onFire, ms);
+          return () => clearTimeout(timer);
+        },
+        setAlarm: (at) => storage.setAlarm(at),
+        deleteAll: async () => {
+          await storage.deleteAlarm();
+          await storage.deleteAll();
+        },
+        waitUntil: (work) => context.waitUntil(work),
+        log: (entry) => {
+          // biome-ignore lint/suspicious/noConsole: the log of a Durable Object is its console.
+          console.log(JSON.stringify(entry));
+        },
+      });
+    }
+
+    async start(request: StartRequest): Promise<Started> {
+      return this.#response.start(request);
+    }
+
+    async put(response: FinishedResponse): Promise<void> {
+      return this.#response.put(response);
+    }
+
+    async read(owner: string): Promise<StoredResponse | null> {
+      return this.#response.read(owner);
+    }
+
+    async cancel(owner: string): Promise<Cancelled> {
+      return this.#response.cancel(owner);
+    }
+
+    async remove(owner: string): Promise<boolean> {
+      return this.#response.remove(owner);
+    }
+
+    async conversation(owner: string): Promise<Conversation | null> {
+      return this.#response.conversation(owner);
+    }
+
+    override async fetch({ headers }: Request): Promise<Response> {
+      const events = this.#response.events(
+        headers.get(OWNER_HEADER) ?? '',
+        Number(headers.get(AFTER_HEADER) ?? -1),
+      );
+      if (events === null) return new Response(null, { status: 404 });
+      return new Response(events, {
+        headers: {
+          'content-type': 'text/event-stream; charset=utf-8',
+          'cache-control': 'no-cache, no-transform',
+        },
+      });
+    }
+
+    override async alarm(): Promise<void> {
+      await this.#response.alarm();
+    }
+  };
+}

@@ -1,0 +1,186 @@
+/** Tests RESPONSES=durable with the openai SDK as it is: background runs, resumption, cancellation, state, and what is kept. */
+import OpenAI from 'openai';
+import type { ResponseStreamEvent } from 'openai/resources/responses/responses';
+import { afterAll, describe, expect, test } from 'vitest';
+import { ADMIN_TOKEN, startGateway } from '../gateway.ts';
+
+const gateway = await startGateway({ pace: 5, vars: { RESPONSES: 'durable', AUTH: 'keys' } });
+afterAll(() => gateway[Symbol.asyncDispose]());
+
+async function newClient(): Promise<OpenAI> {
+  const response = await gateway.post(
+    '/admin/keys',
+    { name: 'test' },
+    { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } },
+  );
+  const { key } = (await response.json()) as { key: string };
+  return new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: key, maxRetries: 0 });
+}
+
+const client = await newClient();
+const MODEL = 'deepseek/deepseek-flash';
+
+async function collect(stream: AsyncIterable<ResponseStreamEvent>): Promise<ResponseStreamEvent[]> {
+  const events: ResponseStreamEvent[] = [];
+  for await (const event of stream) events.push(event);
+  return events;
+}
+
+async function poll(id: string) {
+  for (;;) {
+    const response = await client.responses.retrieve(id);
+    if (response.status !== 'queued' && response.status !== 'in_progress') return response;
+  }
+}
+
+describe('background', () => {
+  test('X3: a background response is queued at once, and completed when it is polled', async () => {
+    const queued = await client.responses.create({ model: MODEL, input: 'Hello there', background: true });
+    expect(queued.status).toBe('queued');
+    expect(queued.id).toMatch(/^resp_[0-9a-f]{32}$/);
+    const done = await poll(queued.id);
+    expect(done).toMatchObject({ id: queued.id, status: 'completed', background: true, store: true });
+    expect(done.output_text).not.toBe('');
+    await client.responses.delete(queued.id);
+    await expect(client.responses.retrieve(queued.id)).rejects.toMatchObject({ status: 404 });
+  });
+
+  test('X4: a stream that is cut after any event and resumed has the events of the uncut stream', async () => {
+    const stream = await client.responses.create({
+      model: MODEL,
+      input: 'Hello there',
+      background: true,
+      stream: true,
+    });
+    const whole = await collect(stream);
+    const [created] = whole;
+    if (created?.type !== 'response.created') throw new Error('No response.created');
+    const { id } = created.response;
+    expect(whole.map(({ sequence_number }) => sequence_number)).toEqual(whole.map((_, index) => index));
+    expect(whole.at(-1)?.type).toBe('response.completed');
+    for (let cut = 0; cut < whole.length; cut++) {
+      const rest = await client.responses.retrieve(id, { stream: true, starting_after: cut });
+      expect(await collect(rest)).toEqual(whole.slice(cut + 1));
+    }
+    const runner = client.responses.stream({ response_id: id, starting_after: 3 });
+    const final = await runner.finalResponse();
+    expect(final.output_text).toBe((await client.responses.retrieve(id)).output_text);
+  });
+
+  test('X4: a client that leaves during a run resumes it where it was, and the run goes on', async () => {
+    const stream = await client.responses.create({
+      model: MODEL,
+      input: 'Hello there',
+      background: true,
+      stream: true,
+    });
+    const first: ResponseStreamEvent[] = [];
+    let id = '';
+    for await (const event of stream) {
+      first.push(event);
+      if (event.type === 'response.created') id = event.response.id;
+      if (first.length === 4) break;
+    }
+    const rest = await collect(await client.responses.retrieve(id, { stream: true, starting_after: 3 }));
+    const whole = await collect(await client.responses.retrieve(id, { stream: true }));
+    expect([...first, ...rest]).toEqual(whole);
+    expect(whole.at(-1)?.type).toBe('response.completed');
+  });
+
+  test('X3: a request that is refused before it is sent upstream is an HTTP error', async () => {
+    const unknown = client.responses.create({ model: 'nobody/nothing', input: 'Hello', background: true });
+    await expect(unknown).rejects.toMatchObject({ status: 404 });
+  });
+
+  test('X3: a cancelled run ends as incomplete with the status cancelled, also when it is cancelled twice', async () => {
+    const queued = await client.responses.create({ model: MODEL, input: 'Hello there', background: true });
+    const cancelled = await client.responses.cancel(queued.id);
+    expect(cancelled.status).toBe('cancelled');
+    expect((await client.responses.cancel(queued.id)).status).toBe('cancelled');
+    const events = await collect(await client.responses.retrieve(queued.id, { stream: true }));
+    expect(events.at(-1)).toMatchObject({
+      type: 'response.incomplete',
+      response: { status: 'cancelled' },
+    });
+  });
+});
+
+describe('state', () => {
+  test('X5: a request with previous_response_id sends the conversation up', async () => {
+    const first = await client.responses.create({ model: MODEL, input: 'One two', instructions: 'Be short' });
+    expect(first.store).toBe(true);
+    const second = await client.responses.create({
+      model: MODEL,
+      input: 'Three four',
+      previous_response_id: first.id,
+    });
+    expect(second.previous_response_id).toBe(first.id);
+    const sent = gateway.simulator.requests.at(-1)?.body ?? {};
+    expect(sent.messages).toMatchObject([
+      { role: 'user', content: 'One two' },
+      { role: 'assistant', content: first.output_text },
+      { role: 'user', content: 'Three four' },
+    ]);
+    const items = await client.responses.inputItems.list(second.id);
+    expect(items.data).toMatchObject([{ type: 'message', role: 'user' }]);
+  });
+
+  test('X5: an item_reference stands for the item of an earlier response', async () => {
+    const first = await client.responses.create({ model: MODEL, input: 'One two' });
+    const message = first.output.find(({ type }) => type === 'message');
+    await client.responses.create({
+      model: MODEL,
+      input: [
+        { role: 'user', content: 'One two' },
+        { type: 'item_reference', id: message?.id ?? '' },
+        { role: 'user', content: 'Three' },
+      ],
+    });
+    const sent = gateway.simulator.requests.at(-1)?.body ?? {};
+    expect(sent.messages).toMatchObject([
+      { role: 'user', content: 'One two' },
+      { role: 'assistant', content: first.output_text },
+      { role: 'user', content: 'Three' },
+    ]);
+  });
+
+  test('X5: an unknown previous response is a 400 in the words of OpenAI', async () => {
+    const previous_response_id = `resp_${'0'.repeat(32)}`;
+    await expect(
+      client.responses.create({ model: MODEL, input: 'Hello', previous_response_id }),
+    ).rejects.toMatchObject({ status: 400, code: 'previous_response_not_found' });
+  });
+});
+
+describe('what is kept', () => {
+  test('X1: for another key there is no such response', async () => {
+    const { id } = await client.responses.create({ model: MODEL, input: 'Hello' });
+    const other = await newClient();
+    for (const attempt of [
+      () => other.responses.retrieve(id),
+      () => other.responses.retrieve(id, { stream: true }),
+      () => other.responses.cancel(id),
+      () => other.responses.delete(id),
+      () => other.responses.inputItems.list(id),
+      () => other.responses.retrieve('resp_nonsense'),
+    ])
+      await expect(attempt()).rejects.toMatchObject({ status: 404 });
+    await expect(
+      other.responses.create({ model: MODEL, input: 'Hello', previous_response_id: id }),
+    ).rejects.toMatchObject({ status: 400, code: 'previous_response_not_found' });
+    expect((await client.responses.retrieve(id)).id).toBe(id);
+  });
+
+  test('X2: a foreground response is kept unless store is false', async () => {
+    const stream = await client.responses.create({ model: MODEL, input: 'Hello there', stream: true });
+    const whole = await collect(stream);
+    const [created] = whole;
+    if (created?.type !== 'response.created') throw new Error('No response.created');
+    const replayed = await client.responses.retrieve(created.response.id, { stream: true });
+    expect(await collect(replayed)).toEqual(whole);
+    await expect(client.responses.cancel(created.response.id)).rejects.toMatchObject({ status: 400 });
+    const unkept = await client.responses.create({ model: MODEL, input: 'Hello', store: false });
+    expect(unkept.store).toBe(false);
+    await expect(client.responses.retrieve(unkept.id)).rejects.toMatchObject({ status: 404 });
+  });
+});

@@ -52,7 +52,7 @@ test('W3 package.json describes every secret and every binding in wrangler.toml'
 test('W3 wrangler.toml has every binding that Weir reads, enabled or commented out', () => {
   const source = read('src/environment.ts');
   const bindings = [...source.matchAll(/^ {2}readonly ([A-Z_]+)\?:/gm)].map(([, name]) => name);
-  expect(bindings).toHaveLength(4);
+  expect(bindings).toHaveLength(5);
   const toml = read('wrangler.toml');
   for (const name of bindings) expect(toml).toMatch(new RegExp(`^(# )?(binding|name) = "${name}"$`, 'm'));
   expect(objectsOf(config.kv_namespaces).map(({ binding }) => binding)).toEqual(['WEIR_KV']);

@@ -373,6 +373,7 @@ describe('readSettings, fixed values', () => {
   test.each<[name: string, read: (settings: Settings) => unknown, words: readonly string[]]>([
     ['AUTH', (settings) => settings.auth, ['keys', 'passthrough', 'open']],
     ['LEDGER', (settings) => settings.ledger, ['kv', 'object']],
+    ['RESPONSES', (settings) => settings.responses, ['stateless', 'durable']],
     ['REASONING', (settings) => settings.policies.reasoning, ['pass', 'strip']],
     ['USAGE_CHUNK', (settings) => settings.policies.usageChunk, ['finish', 'on_request', 'always']],
     ['PROMPT_CACHE', (settings) => settings.promptCache, ['auto', 'off']],
@@ -425,6 +426,13 @@ describe('readSettings, numbers', () => {
       expect(invalid({ [name]: value })).toEqual([name]);
     }
   });
+});
+
+test('X2 RESPONSES_DAYS: 30 by default, from 1 to 365; X6 RESPONSE_BYTES: 32 MiB by default', () => {
+  expect(valid()).toMatchObject({ responsesDays: 30, responseBytes: 32 * 1024 * 1024 });
+  expect(valid({ RESPONSES_DAYS: '7' }).responsesDays).toBe(7);
+  for (const value of ['0', '366', '1.5', 'hunter2'])
+    expect(invalid({ RESPONSES_DAYS: value })).toEqual(['RESPONSES_DAYS']);
 });
 
 test('L4 RECORD_DAYS: 35 by default, at least as long as a Queue may redeliver', () => {

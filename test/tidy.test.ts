@@ -188,7 +188,7 @@ describe.each(sources.map((source) => [source.path, source] as const))('src/%s',
   );
 });
 
-test('the core imports no feature', () => {
+test('X9 the core imports no feature', () => {
   const core = sources.filter(({ layer }) => ![...FEATURES, ...WIRING].includes(layer));
   const importsOf = ({ path, imports, typeImports }: Source) =>
     [...imports, ...typeImports].map((imported) => ({ path, imported }));

@@ -1,5 +1,5 @@
 /** The routes of stored responses: creation with state, retrieval, resumption, cancellation, deletion, and input items. */
-import type { Caller } from '../auth/caller.ts';
+import { type Caller, isAdmin } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { CompletionContext } from '../completion/admission.ts';
 import { handleCompletion } from '../completion/handler.ts';
@@ -231,9 +231,13 @@ async function handleStored(
   { objects, path }: StoredRequest,
 ): Promise<Response> {
   const identified = await identifyCaller(request, context);
-  if (identified.kind === 'error') return refuse(context, identified.error);
   const [id = '', action = '', ...rest] = path.replace(/\/+$/, '').split('/');
   const route = rest.length > 0 ? undefined : ACTIONS[`${request.method} ${action}`];
+  if (identified.kind === 'error') {
+    // The admin owns no response.
+    const isByAdmin = await isAdmin(context.settings.adminToken, request.headers);
+    return refuse(context, isByAdmin ? notFound(id) : identified.error);
+  }
   if (route === undefined) return refuse(context, noRoute(request.method, id));
   if (!isResponseId(id)) return refuse(context, notFound(id));
   try {

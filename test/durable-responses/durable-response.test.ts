@@ -129,7 +129,10 @@ describe('a background run', () => {
     expect(fixture.response.status).toBe('in_progress');
     await fixture.send('completed', { response: { id: 'resp_1', status: 'completed', output: [ITEM] } });
     expect(fixture.response.status).toBe('completed');
-    expect(fixture.object.conversation(OWNER)).toMatchObject({ output: JSON.stringify([ITEM]), isOver: true });
+    expect(fixture.object.conversation(OWNER)).toMatchObject({
+      output: JSON.stringify([ITEM]),
+      isOver: true,
+    });
   });
 
   test('X3: one that is refused before it is sent upstream stores nothing', async () => {

@@ -105,10 +105,31 @@ describe('background', () => {
   });
 });
 
+describe('records', () => {
+  test('X3: a run has one record, finished, cancelled, or failed, and a cancelled one has aborted its upstream call', async () => {
+    const before = (await gateway.records(0)).length;
+    const done = await client.responses.create({ model: MODEL, input: 'Hello there', background: true });
+    await poll(done.id);
+    const input = 'Hello '.repeat(50);
+    const asked = gateway.simulator.requests.length;
+    const left = await client.responses.create({ model: MODEL, input, background: true });
+    const upstream = await gateway.simulator.request(asked);
+    await client.responses.cancel(left.id);
+    await upstream.closed;
+    const records = await gateway.records(before + 2);
+    const statusOf = (id: string) =>
+      records
+        .filter(({ request_id }) => `resp_${request_id.replaceAll('-', '')}` === id)
+        .map(({ status }) => status);
+    expect(statusOf(done.id)).toEqual(['finished']);
+    expect(statusOf(left.id)).toEqual(['cancelled']);
+  });
+});
+
 describe('state', () => {
   test('X5: a request with previous_response_id sends the conversation up', async () => {
     const first = await client.responses.create({ model: MODEL, input: 'One two', instructions: 'Be short' });
-    expect(first.store).toBe(true);
+    expect(first).toMatchObject({ store: true });
     const second = await client.responses.create({
       model: MODEL,
       input: 'Three four',
@@ -171,6 +192,17 @@ describe('what is kept', () => {
     expect((await client.responses.retrieve(id)).id).toBe(id);
   });
 
+  test('X10: the admin token reads no response', async () => {
+    const { id } = await client.responses.create({ model: MODEL, input: 'Hello' });
+    const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
+    for (const path of [
+      `/v1/responses/${id}`,
+      `/v1/responses/${id}?stream=true`,
+      `/v1/responses/${id}/input_items`,
+    ])
+      expect((await gateway.fetch(path, { headers })).status).toBe(404);
+  });
+
   test('X2: a foreground response is kept unless store is false', async () => {
     const stream = await client.responses.create({ model: MODEL, input: 'Hello there', stream: true });
     const whole = await collect(stream);
@@ -180,7 +212,7 @@ describe('what is kept', () => {
     expect(await collect(replayed)).toEqual(whole);
     await expect(client.responses.cancel(created.response.id)).rejects.toMatchObject({ status: 400 });
     const unkept = await client.responses.create({ model: MODEL, input: 'Hello', store: false });
-    expect(unkept.store).toBe(false);
+    expect(unkept).toMatchObject({ store: false });
     await expect(client.responses.retrieve(unkept.id)).rejects.toMatchObject({ status: 404 });
   });
 });

@@ -2,7 +2,10 @@
 import OpenAI from 'openai';
 import type { ResponseStreamEvent } from 'openai/resources/responses/responses';
 import { afterAll, describe, expect, test } from 'vitest';
+import { CALLS } from '../agent-loops.ts';
+import { countCalls } from '../count-calls.ts';
 import { ADMIN_TOKEN, startGateway } from '../gateway.ts';
+import { isOurs, runWithAgents, runWithAiSdk } from './loops.ts';
 
 const gateway = await startGateway({ pace: 5, vars: { RESPONSES: 'durable', AUTH: 'keys' } });
 afterAll(() => gateway[Symbol.asyncDispose]());
@@ -170,6 +173,58 @@ describe('state', () => {
     await expect(
       client.responses.create({ model: MODEL, input: 'Hello', previous_response_id }),
     ).rejects.toMatchObject({ status: 400, code: 'previous_response_not_found' });
+  });
+});
+
+describe('agents that refer to stored items', () => {
+  const baseURL = `${gateway.url}/v1`;
+  const loops = [
+    ['@ai-sdk/openai', runWithAiSdk],
+    ['@openai/agents with previousResponseId', runWithAgents],
+  ] as const;
+  const models = [
+    MODEL,
+    'anthropic/claude-sonnet-5',
+    'gemini/gemini-3-flash-preview',
+    'mistral/mistral-small-latest',
+  ];
+
+  describe.each(loops)('%s', (_, loop) => {
+    test.each(models)('X5: at %s five steps with parallel calls end with a text', async (model) => {
+      for (const isStreamed of [true, false]) {
+        const { text, calls } = await loop(baseURL, model, isStreamed, {
+          apiKey: client.apiKey ?? '',
+          isStored: true,
+        });
+        expect(calls).toBe(CALLS);
+        expect(text).not.toBe('');
+        expect(countCalls(gateway.simulator.requests.at(-1)?.body ?? {})).toEqual({
+          calls: CALLS,
+          results: CALLS,
+        });
+      }
+    });
+  });
+
+  test('X5: a chain of 20 responses sends up what the whole conversation sends up', async () => {
+    const whole: OpenAI.Responses.ResponseInputItem[] = [];
+    let previous: string | undefined;
+    for (let turn = 0; turn < 20; turn++) {
+      const own = { role: 'user' as const, content: `Turn ${turn}` };
+      const response: OpenAI.Responses.Response = await client.responses.create({
+        model: MODEL,
+        input: [own],
+        ...(previous === undefined ? {} : { previous_response_id: previous }),
+      });
+      const chained = gateway.simulator.requests.at(-1)?.body;
+      whole.push(own);
+      if (turn === 19) {
+        await client.responses.create({ model: MODEL, input: whole });
+        expect(chained).toEqual(gateway.simulator.requests.at(-1)?.body);
+      }
+      for (const item of response.output) if (isOurs(item)) whole.push(item);
+      previous = response.id;
+    }
   });
 });
 

@@ -78,11 +78,21 @@ export async function runByHand(
   throw new Error('The loop did not end');
 }
 
+/** How a loop continues its conversation. */
+export interface State {
+  readonly apiKey: string;
+  /** Whether the gateway keeps the items, which the client then refers to. */
+  readonly isStored: boolean;
+}
+
+const STATELESS: State = { apiKey: 'unused', isStored: false };
+
 /** `@openai/agents` with its defaults: Responses. */
 export async function runWithAgents(
   baseURL: string,
   model: string,
   isStreamed: boolean,
+  { apiKey, isStored }: State = STATELESS,
 ): Promise<LoopResult> {
   setTracingDisabled(true);
   let calls = 0;
@@ -98,34 +108,49 @@ export async function runWithAgents(
       },
     }),
   );
-  const openAIClient = new OpenAI({ baseURL, apiKey: 'unused', maxRetries: 0 });
+  const openAIClient = new OpenAI({ baseURL, apiKey, maxRetries: 0 });
   const runner = new Runner({ modelProvider: new OpenAIProvider({ openAIClient }), tracingDisabled: true });
   const effort = model.includes('/claude-') ? { reasoning: { effort: 'high' as const } } : {};
-  const agent = new Agent({ name: 'warden', model, tools, modelSettings: { store: false, ...effort } });
+  const agent = new Agent({
+    name: 'warden',
+    model,
+    tools,
+    modelSettings: { ...(isStored ? {} : { store: false }), ...effort },
+  });
+  // With an earlier response, each turn sends its own items only.
+  const earlier = isStored
+    ? await openAIClient.responses.create({ model, input: `steps:${STEPS} Hello` })
+    : null;
+  const options = { maxTurns: MAX_TURNS, ...(earlier === null ? {} : { previousResponseId: earlier.id }) };
   if (!isStreamed) {
-    const result = await runner.run(agent, TASK, { maxTurns: MAX_TURNS });
+    const result = await runner.run(agent, TASK, options);
     return { text: String(result.finalOutput ?? ''), calls };
   }
-  const result = await runner.run(agent, TASK, { maxTurns: MAX_TURNS, stream: true });
+  const result = await runner.run(agent, TASK, { ...options, stream: true });
   for await (const _ of result.toTextStream());
   await result.completed;
   return { text: String(result.finalOutput ?? ''), calls };
 }
 
-/** The AI SDK's OpenAI provider with its defaults, Responses, and `store: false`: else its second turn refers to stored items. */
-export async function runWithAiSdk(baseURL: string, model: string, isStreamed: boolean): Promise<LoopResult> {
+/** The AI SDK's OpenAI provider with its defaults. Without `store: false` its second turn refers to stored items. */
+export async function runWithAiSdk(
+  baseURL: string,
+  model: string,
+  isStreamed: boolean,
+  { apiKey, isStored }: State = STATELESS,
+): Promise<LoopResult> {
   let calls = 0;
   const execute = async () => {
     calls++;
     return RESULT;
   };
   const openaiOptions = {
-    store: false,
-    ...(WITHOUT_REASONING.test(model) ? {} : { include: ['reasoning.encrypted_content'] }),
+      ...(isStored ? {} : { store: false }),
+      ...(isStored || WITHOUT_REASONING.test(model) ? {} : { include: ['reasoning.encrypted_content'] }),
     ...(model.includes('/claude-') ? { reasoningEffort: 'high' } : {}),
   };
   const options = {
-    model: createOpenAI({ baseURL, apiKey: 'unused' })(model),
+    model: createOpenAI({ baseURL, apiKey })(model),
     prompt: TASK,
     tools: Object.fromEntries(
       NAMES.map((name) => [name, tool({ description: name, inputSchema: jsonSchema(CITY), execute })]),

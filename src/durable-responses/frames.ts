@@ -1,5 +1,5 @@
 /** Splits a Responses stream into the frames of its numbered events, and reads what the log needs of a frame. */
-import { isObject, type JsonObject, objectOf, parseJsonExactly, readText } from '../shared/json.ts';
+import { type JsonObject, objectOf, parseJsonExactly, readText } from '../shared/json.ts';
 
 /** Ends a stream. It has no number, so it is not stored: every complete replay ends with it. */
 export const DONE = new TextEncoder().encode('data: [DONE]\n\n');
@@ -66,12 +66,6 @@ export function readFrame(bytes: Uint8Array): JsonObject {
   const text = decoder.decode(bytes);
   const data = parseJsonExactly(text.slice(text.indexOf('\ndata: ') + '\ndata: '.length));
   return objectOf(data);
-}
-
-/** The response object of a frame, or null where the event has none. */
-export function responseOf(bytes: Uint8Array): JsonObject | null {
-  const { response } = readFrame(bytes);
-  return isObject(response) ? response : null;
 }
 
 /** Whether it is an event, which has a number and belongs to the log. */

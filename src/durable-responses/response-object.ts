@@ -14,8 +14,14 @@ import {
   type StoredResponse,
 } from './response-calls.ts';
 
+/** The class as the Worker exports it. */
+type ResponseObjectClass<Env> = new (
+  context: DurableObjectState,
+  env: Env,
+) => DurableObject<Env> & ResponseStub;
+
 /** @param exchangeOf the exchange of the gateway with this environment */
-export function responseObjectClass<Env>(exchangeOf: (env: Env) => Exchange) {
+export function responseObjectClass<Env>(exchangeOf: (env: Env) => Exchange): ResponseObjectClass<Env> {
   return class ResponseObject extends DurableObject<Env> implements ResponseStub {
     readonly #response: DurableResponse;
 

@@ -1,5 +1,5 @@
 /** The SQLite tables of one response: its row, its input, and the blocks of its events. */
-import { isObject, parseJson, readArray, readText } from '../shared/json.ts';
+import { parseJson, readArray, readText } from '../shared/json.ts';
 import type { Block, BlockStore } from './event-log.ts';
 import { joinBytes } from './frames.ts';
 
@@ -128,9 +128,4 @@ function partsOf(bytes: Uint8Array): readonly ArrayBuffer[] {
   for (let at = 0; at < bytes.length; at += MAX_PART_BYTES)
     parts.push(new Uint8Array(bytes.subarray(at, at + MAX_PART_BYTES)).buffer);
   return parts;
-}
-
-/** A stored JSON list of objects. */
-export function readItems(json: string): readonly Readonly<Record<string, unknown>>[] {
-  return readArray(parseJson(json)).filter(isObject);
 }

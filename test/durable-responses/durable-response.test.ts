@@ -1,6 +1,7 @@
 /** One durable response with a fake exchange and a clock that tests move: runs, cancellation, interruption, expiry, and the record. */
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
+import { NO_CALLER_FACTS } from '../../src/auth/caller.ts';
 import { ALARM_MS, DurableResponse, LEAP } from '../../src/durable-responses/durable-response.ts';
 import { writeFrame } from '../../src/durable-responses/frames.ts';
 import type { StartRequest } from '../../src/durable-responses/response-calls.ts';
@@ -88,7 +89,7 @@ class Fixture {
       keptMs: DAY_MS,
       maxBytes: 1_000_000,
       requestId: '01234567-0123-7123-8123-0123456789ab',
-      caller: { keyId: OWNER, models: null, key: null, credential: null },
+      caller: { keyId: OWNER, models: null, key: null, credential: null, facts: NO_CALLER_FACTS },
       arrivedAt: this.now,
       headers: [],
       body: '{"model":"m","background":true}',

@@ -145,8 +145,8 @@ export async function runWithAiSdk(
     return RESULT;
   };
   const openaiOptions = {
-      ...(isStored ? {} : { store: false }),
-      ...(isStored || WITHOUT_REASONING.test(model) ? {} : { include: ['reasoning.encrypted_content'] }),
+    ...(isStored ? {} : { store: false }),
+    ...(isStored || WITHOUT_REASONING.test(model) ? {} : { include: ['reasoning.encrypted_content'] }),
     ...(model.includes('/claude-') ? { reasoningEffort: 'high' } : {}),
   };
   const options = {

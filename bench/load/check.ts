@@ -1,13 +1,13 @@
 /** Checks a row's output: all frames present, in order, with all upstream data, and the end. */
 
 import { checkMessages } from '../../test/contract/check-messages.ts';
+import { type Content, eventsOf } from '../../test/contract/content.ts';
 import { isObject, parseJson } from '../../test/contract/json.ts';
-import { differences, readClient, readUpstream } from '../../test/contract/plain-reading.ts';
-import { readMessage } from '../../test/contract/read-message.ts';
-import { eventsOf, type Reading } from '../../test/contract/reading.ts';
-import { readAnthropic } from '../../test/contract/reading-anthropic.ts';
-import { geminiEvents, readGemini } from '../../test/contract/reading-gemini.ts';
-import { readResponsesStream } from '../../test/contract/reading-responses.ts';
+import { readAnthropic } from '../../test/contract/reference-anthropic.ts';
+import { geminiEvents, readGemini } from '../../test/contract/reference-gemini.ts';
+import { readMessage } from '../../test/contract/reference-message.ts';
+import { differences, readClient, readUpstream } from '../../test/contract/reference-reader.ts';
+import { readResponsesStream } from '../../test/contract/reference-responses.ts';
 import { checkResponses } from '../../test/protocols/openai-responses/check.ts';
 import { readResponses } from '../../test/protocols/openai-responses/reading.ts';
 
@@ -57,7 +57,7 @@ function isResponses(upstream: string): boolean {
   return upstream.startsWith('event: response.created');
 }
 
-function readAny(upstream: string): Reading {
+function readAny(upstream: string): Content {
   if (isResponses(upstream)) return readResponsesStream(upstream, 'upstream');
   if (upstream.includes('"candidates"')) return readGemini(geminiEvents(upstream));
   return isAnthropic(upstream) ? readAnthropic(upstream) : readUpstream(upstream, 'sse');

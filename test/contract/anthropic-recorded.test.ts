@@ -4,9 +4,9 @@ import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
 import { check } from './check.ts';
 import { type Conversion, convertStream, cut } from './convert.ts';
 import { expectationOf } from './expectation.ts';
-import { differences, readClient } from './plain-reading.ts';
-import { readAnthropic, withJoinedDetails } from './reading-anthropic.ts';
 import { framed, readRecordings, recordingsNote } from './recordings.ts';
+import { readAnthropic, withJoinedDetails } from './reference-anthropic.ts';
+import { differences, readClient } from './reference-reader.ts';
 
 const encoder = new TextEncoder();
 const CONVERSION: Conversion = { provider: 'anthropic', route: 'chat', model: 'asked-for', usageChunk: true };

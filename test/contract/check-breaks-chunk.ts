@@ -67,7 +67,7 @@ export const chunkBreaks: Record<string, sample.Case[]> = {
       [chunk([choice({ role: 'assistant' }, { index: '0', finish_reason: 'stop' })]), DONE],
     ],
     [
-      'more choices than asked for',
+      'more choices than requested',
       [OPEN, STOP, DONE].map((frame) => frame.replace('"index":0', '"index":1')),
       { requestedChoices: 1 },
     ],

@@ -71,7 +71,7 @@ export const streamBreaks: Record<string, sample.Case[]> = {
     ['usage twice', [OPEN, STOP, USAGE_CHUNK, USAGE_CHUNK, DONE], atEnd],
     ['usage on the finish, where there is to be none', [OPEN, STOP_WITH_USAGE, DONE], { usage: 'nowhere' }],
     ['a usage chunk, where there is to be none', [OPEN, STOP, USAGE_CHUNK, DONE], { usage: 'nowhere' }],
-    ['a usage chunk that was not asked for', [OPEN, STOP, USAGE_CHUNK, DONE]],
+    ['a usage chunk that was not requested', [OPEN, STOP, USAGE_CHUNK, DONE]],
     [
       'usage before the finish',
       [OPEN, HELLO.replace(']}', `],"usage":${JSON.stringify(USAGE)}}`), STOP, DONE],
@@ -127,8 +127,8 @@ export const streamBreaks: Record<string, sample.Case[]> = {
     ['a null code', [errorFrame('DeepSeek: no', { code: null }), DONE]],
   ],
   E3: [
-    ['an event field where data was asked for', [OPEN, `event: error\n${ERROR}`, DONE]],
-    ['no event field where it was asked for', [OPEN, ERROR, DONE], { errorFrames: 'event' }],
+    ['an event field where data was requested', [OPEN, `event: error\n${ERROR}`, DONE]],
+    ['no event field where it was requested', [OPEN, ERROR, DONE], { errorFrames: 'event' }],
   ],
   E4: [
     ['a nameless message', [errorFrame('the stream was cut'), DONE]],

@@ -100,7 +100,7 @@ const checkC3: Rule = function* (stream) {
   const limit = stream.expectation.requestedChoices ?? Number.POSITIVE_INFINITY;
   for (const { frame, index, value } of choicesOf(stream)) {
     if (index < 0) yield fault(rule, `index is ${JSON.stringify(value.index)}`, frame);
-    if (index >= limit) yield fault(rule, `choice ${index} of ${limit} asked for`, frame);
+    if (index >= limit) yield fault(rule, `choice ${index} of ${limit} requested`, frame);
   }
 };
 

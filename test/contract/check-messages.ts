@@ -184,7 +184,7 @@ function messageDelta(state: State, event: JsonObject, fault: Fault): void {
   if (missingKeys('deltaUsage', event.usage).length > 0) fault(`its usage ${LACKS}`);
   const hasCall = state.calls > 0;
   if (['end_turn', 'tool_use'].includes(state.stop) && hasCall !== (state.stop === 'tool_use')) {
-    fault('tool_use is not told where there are calls');
+    fault('tool_use is not reported where there are calls');
   }
   const usage = objectOf(event.usage);
   if (!isCount(usage.input_tokens) || !isCount(usage.output_tokens)) fault('no usage at the end');

@@ -70,7 +70,7 @@ const checkU2: Rule = function* (stream) {
     return;
   }
   if (stream.failed) yield fault('U2', 'usage on a stream that failed', first.number);
-  if (usage === 'nowhere') yield fault('U2', 'usage that was not asked for', first.number);
+  if (usage === 'nowhere') yield fault('U2', 'usage that was not requested', first.number);
   if (usage === 'finish') yield* atLastFinish(stream, first.number);
 };
 

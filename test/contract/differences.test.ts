@@ -16,8 +16,8 @@ import {
 } from './check-samples.ts';
 import type { Comparison } from './differences.ts';
 import type { JsonObject } from './json.ts';
-import { differences, type Reading, readClient } from './plain-reading.ts';
-import { calling, deltaEvent, done, upstream } from './reading-samples.ts';
+import { type Content, differences, readClient } from './reference-reader.ts';
+import { calling, deltaEvent, done, upstream } from './reference-samples.ts';
 
 const SUMS = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
 const STOP_WITH_SUMS = chunk([choice({}, { finish_reason: 'stop' })], { usage: SUMS });
@@ -63,7 +63,7 @@ describe('differences', () => {
       ...usage,
     },
   });
-  test.each<[name: string, values: (JsonObject | string)[], client: Reading, found: RegExp]>([
+  test.each<[name: string, values: (JsonObject | string)[], client: Content, found: RegExp]>([
     ['text', [half, count({})], hello, /^choice 0 text: /],
     ['reasoning', [deltaEvent({ reasoning: 'Hm' }), whole, count({})], hello, /^choice 0 reasoning: /],
     ['refusal', [deltaEvent({ refusal: 'No' }), whole, count({})], hello, /^choice 0 refusal: /],
@@ -201,8 +201,8 @@ describe('differences', () => {
     ],
     ['with another count', [{ ...whole, usage: { ...SUMS, total_tokens: 4 } }, done], [STOP_WITH_SUMS], true],
   ])('U2 usage reported %s: a difference where expected', (_name, values, client, isDifferent) => {
-    const reading = readClient([OPEN, HELLO, ...client, DONE].join(''));
-    expect(differences(upstream(...values), reading, { usage: 'finish' })).toHaveLength(isDifferent ? 1 : 0);
+    const content = readClient([OPEN, HELLO, ...client, DONE].join(''));
+    expect(differences(upstream(...values), content, { usage: 'finish' })).toHaveLength(isDifferent ? 1 : 0);
   });
 
   test('a missing total: the sum is expected, and estimates are not compared', () => {

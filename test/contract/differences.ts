@@ -1,6 +1,7 @@
 /** Compares the readings of an upstream's and a client's stream: what was lost, added or changed. */
+
+import type { ChoiceContent, Content, ToolCall, UsageContent } from './content.ts';
 import type { JsonObject } from './json.ts';
-import type { ChoiceReading, Reading, ToolCall, UsageReading } from './reading.ts';
 
 /** What the request and the policies remove intentionally. */
 export interface Comparison {
@@ -28,7 +29,7 @@ const FINISH_WORDS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** An empty list means that the client received everything that the upstream sent, and nothing else. */
-export function differences(upstream: Reading, client: Reading, comparison: Comparison = {}): string[] {
+export function differences(upstream: Content, client: Content, comparison: Comparison = {}): string[] {
   const found: string[] = [];
   const indexes = new Set([...upstream.choices.keys(), ...client.choices.keys()]);
   for (const index of [...indexes].sort((one, other) => one - other)) {
@@ -52,7 +53,7 @@ function difference(name: string, sent: unknown, received: unknown): string {
 }
 
 /** A choice with only empty deltas need not reach the client. */
-function hasContent(choice: ChoiceReading, { shape, reasoning }: Comparison): boolean {
+function hasContent(choice: ChoiceContent, { shape, reasoning }: Comparison): boolean {
   if (choice.text !== '' || choice.finish !== null || choice.logprobTokens > 0) return true;
   if (shape === 'text') return false;
   if (choice.refusal !== '' || choice.toolCalls.length > 0) return true;
@@ -60,7 +61,7 @@ function hasContent(choice: ChoiceReading, { shape, reasoning }: Comparison): bo
 }
 
 /** The reasoning details that the client gets. If they are stripped: those that the upstream accepts without a text. */
-function detailsOf({ details }: ChoiceReading, reasoning: Comparison['reasoning']): JsonObject[] {
+function detailsOf({ details }: ChoiceContent, reasoning: Comparison['reasoning']): JsonObject[] {
   if (reasoning !== 'strip') return details;
   return details
     .filter(({ signature, data, text }) =>
@@ -73,9 +74,9 @@ function detailsOf({ details }: ChoiceReading, reasoning: Comparison['reasoning'
 
 function choiceDifferences(
   name: string,
-  upstream: Reading,
-  sent: ChoiceReading,
-  received: ChoiceReading,
+  upstream: Content,
+  sent: ChoiceContent,
+  received: ChoiceContent,
   { shape = 'chat', reasoning = 'pass' }: Comparison,
 ): string[] {
   const chat = shape === 'chat';
@@ -100,9 +101,9 @@ function choiceDifferences(
 
 /** The finish reason that C8 demands for the upstream's. A text completion cannot contain tool calls, so both are valid after them. */
 function finishOf(
-  upstream: Reading,
-  sent: ChoiceReading,
-  received: ChoiceReading,
+  upstream: Content,
+  sent: ChoiceContent,
+  received: ChoiceContent,
   chat: boolean,
 ): string | null {
   if (sent.finish === null && upstream.error !== null) return null;
@@ -127,7 +128,7 @@ function toolCallDifferences(name: string, sent: ToolCall[], received: ToolCall[
 }
 
 /** Usage that was not requested is sent if both sums were reported by the last finish. Estimates are not sent. */
-function usageByFinishDifferences(upstream: Reading, client: Reading): string[] {
+function usageByFinishDifferences(upstream: Content, client: Content): string[] {
   const { prompt = null, completion = null, total = null } = upstream.usageByFinish ?? {};
   const sums = [prompt, completion, total].filter((sum) => sum !== null);
   const isDue = upstream.error === null && sums.length > 1;
@@ -136,7 +137,7 @@ function usageByFinishDifferences(upstream: Reading, client: Reading): string[] 
 }
 
 /** An estimate for a sum that the upstream did not report is not a difference. */
-function usageDifferences(sent: UsageReading | null, received: UsageReading | null): string[] {
+function usageDifferences(sent: UsageContent | null, received: UsageContent | null): string[] {
   if (received === null) return [];
   const { prompt = null, completion = null, cached = null, cacheWrite = null, reasoning = null } = sent ?? {};
   const total = sent?.total ?? (prompt === null || completion === null ? null : prompt + completion);

@@ -4,13 +4,13 @@ import { describe, expect, test } from 'vitest';
 import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
 import { openaiResponses } from '../../src/protocols/openai-responses/upstream-reader.ts';
 import { check } from './check.ts';
+import { eventsOf } from './content.ts';
 import { type Conversion, convertObject, convertStream, cut } from './convert.ts';
 import { expectationOf } from './expectation.ts';
 import { objectOf, parseJson } from './json.ts';
-import { differences, readClient } from './plain-reading.ts';
-import { eventsOf } from './reading.ts';
-import { readResponseObject, readResponsesStream } from './reading-responses.ts';
 import { framed, readRecordings, recordingsNote } from './recordings.ts';
+import { differences, readClient } from './reference-reader.ts';
+import { readResponseObject, readResponsesStream } from './reference-responses.ts';
 
 const encoder = new TextEncoder();
 const CONVERSION: Conversion = {

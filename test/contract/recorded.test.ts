@@ -6,8 +6,8 @@ import { ROUTE_SHAPES, type Route } from '../../src/providers/provider.ts';
 import { check } from './check.ts';
 import { COMPATIBLE, type Conversion, convertStream, cut } from './convert.ts';
 import { expectationOf } from './expectation.ts';
-import { differences, readClient, readUpstream } from './plain-reading.ts';
 import { framed, isTextCompletion, type Recording, readRecordings, recordingsNote } from './recordings.ts';
+import { differences, readClient, readUpstream } from './reference-reader.ts';
 
 const encoder = new TextEncoder();
 

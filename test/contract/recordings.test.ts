@@ -1,18 +1,18 @@
 /** Runs the simple reader over every recorded provider stream, and reports if they are missing. */
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from './json.ts';
-import { type Reading, readUpstream } from './plain-reading.ts';
 import { EMPTY_RECORDINGS, readRecordings, recordingsNote } from './recordings.ts';
+import { type Content, readUpstream } from './reference-reader.ts';
 
 describe.skipIf(recordingsNote !== '')(`readUpstream, the recordings${recordingsNote}`, () => {
   const recordings = readRecordings();
   const shaped = recordings.filter(({ protocol }) => protocol === 'openai');
 
-  function isEmpty(reading: Reading): boolean {
-    const spoken = [...reading.choices.values()].filter(
+  function isEmpty(content: Content): boolean {
+    const withOutput = [...content.choices.values()].filter(
       ({ text, reasoning, refusal, toolCalls }) => text + reasoning + refusal !== '' || toolCalls.length > 0,
     );
-    return spoken.length === 0;
+    return withOutput.length === 0;
   }
 
   test('every protocol that INDEX.md names is recorded', () => {

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { decodeObject, objectOf, textOf } from '../../tools/simulator/json.ts';
 import { checkMessages } from '../contract/check-messages.ts';
-import { readMessage } from '../contract/read-message.ts';
+import { readMessage } from '../contract/reference-message.ts';
 import {
   DONE,
   event,

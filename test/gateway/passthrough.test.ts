@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../tools/simulator/json.ts';
 import { checkMessages } from '../contract/check-messages.ts';
-import { readMessage } from '../contract/read-message.ts';
+import { readMessage } from '../contract/reference-message.ts';
 import { checkResponses } from '../protocols/openai-responses/check.ts';
 import { json, type Play, RoutedGateway, sse } from './upstreams.ts';
 

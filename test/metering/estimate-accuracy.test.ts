@@ -1,10 +1,10 @@
 /** Compares the estimate of completion tokens with what the recorded streams of real providers reported (M3). */
 import { describe, expect, test } from 'vitest';
+import { eventsOf } from '../contract/content.ts';
 import { convertStream } from '../contract/convert.ts';
 import { isObject, type Json, listOf, objectOf, parseJson } from '../contract/json.ts';
-import { readUpstream } from '../contract/plain-reading.ts';
-import { eventsOf } from '../contract/reading.ts';
 import { type Recording, readRecordings, recordingsNote } from '../contract/recordings.ts';
+import { readUpstream } from '../contract/reference-reader.ts';
 
 const MAX_MEDIAN_ERROR = 0.15;
 /** Fewer recordings would mean that their usage is no longer found. */

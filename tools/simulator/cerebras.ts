@@ -15,7 +15,7 @@ import {
   type Scene,
   type WireEvent,
 } from './scene.ts';
-import { type Misfit, misfits, roles, type Shape, TOOL_CALLS, TOOLS, types } from './schema.ts';
+import { type Mismatch, mismatches, roles, type Shape, TOOL_CALLS, TOOLS, types } from './schema.ts';
 import { costOf, isWords, joined, type Piece, type Script, scriptFor, wordsOf } from './script.ts';
 import { messageCalls } from './tool-calls.ts';
 
@@ -83,13 +83,13 @@ function failure(status: number, message: string, param: string, code: string): 
 
 function check(call: Call): Refusal | undefined {
   if (!(call.model in ANSWERS)) return refusal(404, `Model ${call.model} does not exist`);
-  const lines = [...misfits(call.body, SHAPE)].map(lineOf);
+  const lines = [...mismatches(call.body, SHAPE)].map(lineOf);
   const message = lines.length > 0 ? lines.join('\n') : problem(call.body, call.model);
   return message === undefined ? undefined : refusal(400, message);
 }
 
 /** All mismatches, one per line: free-claude-code#1136, 2026-07-16; at the top level: proxysoul/Empryo#209, 2026-09-19. */
-function lineOf({ kind, tagged, value }: Misfit): string {
+function lineOf({ kind, tagged, value }: Mismatch): string {
   const at = tagged.join('.');
   return kind === 'extra'
     ? `${at}: property '${at}' is unsupported`

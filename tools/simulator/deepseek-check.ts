@@ -2,7 +2,7 @@
 import { isObject, type Json, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
 import { checkResponses } from './responses.ts';
 import { type Call, errorType, openaiRefusal, type Refusal } from './scene.ts';
-import { bracketed, firstMisfit, type Misfit, type Shape, types } from './schema.ts';
+import { bracketed, firstMismatch, type Mismatch, type Shape, types } from './schema.ts';
 import { contentText } from './script.ts';
 import { tooLong, toolNamesIn } from './tool-calls.ts';
 
@@ -38,7 +38,7 @@ export function thinks(call: Call): boolean {
 export function check(call: Call): Refusal | undefined {
   if (call.operation === 'responses')
     return checkResponses(call, (status, message) => refusal(status, message));
-  const mismatch = firstMisfit(call.body, shapeFor(call));
+  const mismatch = firstMismatch(call.body, shapeFor(call));
   if (mismatch) return refusal(400, deserializing(mismatch, call.body));
   const model = modelOf(call);
   if (!MODELS.includes(model)) {
@@ -85,7 +85,7 @@ function shapeFor(call: Call): Shape {
 }
 
 /** The error texts of serde: R refused-image and refused-audio, 2026-07. The column is not exact. */
-function deserializing(mismatch: Misfit, body: JsonObject): string {
+function deserializing(mismatch: Mismatch, body: JsonObject): string {
   const { kind, path, known, value } = mismatch;
   const key = textOf(path.at(-1));
   // The error position of a role is its own; parts and members have that of their message.

@@ -1,7 +1,7 @@
 /** What Gemini's native API rejects, with Google's error texts: fields, turns, results, signatures, and settings of some model families. */
 import { isObject, type Json, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
 import type { Call } from './scene.ts';
-import { firstMisfit, type Misfit, type Shape } from './schema.ts';
+import { firstMismatch, type Mismatch, type Shape } from './schema.ts';
 
 /** https://ai.google.dev/gemini-api/docs/thought-signatures */
 const SENTINEL = 'skip_thought_signature_validator';
@@ -68,7 +68,7 @@ function schemaShape(depth: number): Shape {
 
 /** The error message of the 400 for this request, or undefined. */
 export function geminiProblem({ body, model }: Call): string | undefined {
-  const mismatch = firstMisfit(body, SHAPE);
+  const mismatch = firstMismatch(body, SHAPE);
   if (mismatch) return unknownName(mismatch);
   const contents = objectsOf(body.contents);
   if (contents.length === 0) return '* GenerateContentRequest.contents: contents is not specified\n';
@@ -91,7 +91,7 @@ function nameProblem({ tools }: JsonObject): string | undefined {
     : `* GenerateContentRequest.tools[0].function_declarations[${at}].name: Invalid function name. Must start with a letter or an underscore.\n`;
 }
 
-function unknownName({ path }: Misfit): string {
+function unknownName({ path }: Mismatch): string {
   const place = path.slice(0, -1).map((step) => (typeof step === 'number' ? `[${step}]` : `.${snake(step)}`));
   const at = place.length > 0 ? ` at '${place.join('').slice(1)}'` : '';
   return `Invalid JSON payload received. Unknown name "${textOf(path.at(-1))}"${at}: Cannot find field.`;

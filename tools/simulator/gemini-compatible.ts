@@ -15,7 +15,7 @@ import {
   type Scene,
   type WireEvent,
 } from './scene.ts';
-import { bracketed, firstMisfit, type Misfit, roles, type Shape, TOOL_CALLS, types } from './schema.ts';
+import { bracketed, firstMismatch, type Mismatch, roles, type Shape, TOOL_CALLS, types } from './schema.ts';
 import { costOf, isWords, joined, type Piece, type Script, scriptFor, wordsOf } from './script.ts';
 import { messageCalls, toolNamesIn } from './tool-calls.ts';
 
@@ -89,13 +89,13 @@ function refusal(status: number, message: string): Refusal {
 function check(call: Call): Refusal | undefined {
   if (!(call.model in ANSWERS))
     return refusal(404, `models/${call.model} is not found for API version v1main`);
-  const mismatch = firstMisfit(call.body, SHAPE);
-  const message = mismatch ? misfitMessage(mismatch) : problem(call);
+  const mismatch = firstMismatch(call.body, SHAPE);
+  const message = mismatch ? mismatchMessage(mismatch) : problem(call);
   return message === undefined ? undefined : refusal(400, message);
 }
 
 /** `store`: openhanako#394, 2026-04-12; `frequency_penalty`: RPGBox#2, 2026-08-29; `prompt_cache_key`: cursor-byok#112, 2026-06-02. */
-function misfitMessage({ kind, path, value }: Misfit): string {
+function mismatchMessage({ kind, path, value }: Mismatch): string {
   const place = bracketed(path.slice(0, -1));
   const at = place ? ` at '${place}'` : '';
   if (kind === 'variant') return `Invalid value${at} (${textOf(path.at(-1))}), "${textOf(value)}"`;

@@ -8,7 +8,7 @@
 import { groqObject, groqStream } from './groq-form.ts';
 import { compact, type JsonObject, objectsOf, textOf } from './json.ts';
 import { type Call, chatRoutes, errorType, openaiRefusal, type Refusal, type Scene } from './scene.ts';
-import { firstMisfit, type Misfit, roles, type Shape, TOOL_CALLS, types } from './schema.ts';
+import { firstMismatch, type Mismatch, roles, type Shape, TOOL_CALLS, types } from './schema.ts';
 import { type Piece, type Script, scriptFor, wordsOf } from './script.ts';
 
 interface Model {
@@ -90,13 +90,13 @@ function check(call: Call): Refusal | undefined {
   const model = MODELS[call.model];
   if (!model)
     return refusal(404, `The model \`${call.model}\` does not exist or you do not have access to it.`);
-  const mismatch = firstMisfit(call.body, SHAPE);
-  const message = mismatch ? misfitMessage(mismatch) : problem(call.body, model);
+  const mismatch = firstMismatch(call.body, SHAPE);
+  const message = mismatch ? mismatchMessage(mismatch) : problem(call.body, model);
   return message === undefined ? undefined : refusal(400, message);
 }
 
 /** janhq/jan#8136 2026-05-13, freellmapi#1070 2026-08-30. */
-function misfitMessage({ kind, path, tagged, value }: Misfit): string {
+function mismatchMessage({ kind, path, tagged, value }: Mismatch): string {
   const key = textOf(path.at(-1));
   const unsupported =
     kind === 'extra' ? `property '${key}' is unsupported` : `unknown ${key} '${textOf(value)}'`;

@@ -4,7 +4,7 @@
  */
 import { compact, isObject, type Json, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
 import type { Call, Refusal } from './scene.ts';
-import { misfits, roles, type Shape, type Step, types } from './schema.ts';
+import { mismatches, roles, type Shape, type Step, types } from './schema.ts';
 import { toolNamesIn } from './tool-calls.ts';
 
 /** Models that reason, accept an effort and accept earlier thoughts; the first reasons on request only. */
@@ -120,7 +120,7 @@ export function check(call: Call, models: readonly string[]): Refusal | undefine
 }
 
 function schemaDetails(call: Call): Detail[] {
-  return [...misfits(call.body, SHAPES[routeOf(call)])].map(({ kind, tagged, value, known }) => {
+  return [...mismatches(call.body, SHAPES[routeOf(call)])].map(({ kind, tagged, value, known }) => {
     const loc = ['body', ...tagged];
     const input = value ?? null;
     if (kind === 'extra')

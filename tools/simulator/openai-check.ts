@@ -4,7 +4,7 @@ import { MODELS, type Model, type ModelApi } from './openai-models.ts';
 import { listed, responsesProblem } from './openai-responses-check.ts';
 import { checkItems, checkResponses } from './responses.ts';
 import { type Call, errorType, openaiRefusal, type Refusal } from './scene.ts';
-import { bracketed, firstMisfit, roles, type Shape, types } from './schema.ts';
+import { bracketed, firstMismatch, roles, type Shape, types } from './schema.ts';
 import { tooLong, toolNamesIn } from './tool-calls.ts';
 
 const SHARED = [
@@ -84,7 +84,7 @@ export function check(call: Call): Refusal | undefined {
 
 /** `thinking` and others at the top: chathub 2026-08-28 and five more. */
 function unknown(call: Call): Refusal | undefined {
-  const mismatch = firstMisfit(call.body, SHAPES[call.operation === 'chat' ? 'chat' : 'completions']);
+  const mismatch = firstMismatch(call.body, SHAPES[call.operation === 'chat' ? 'chat' : 'completions']);
   if (!mismatch) return undefined;
   const at = bracketed(mismatch.path);
   if (mismatch.kind === 'extra') return failure(400, `Unknown parameter: '${at}'.`, at, 'unknown_parameter');

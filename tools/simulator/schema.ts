@@ -17,7 +17,7 @@ export interface Shape {
 
 export type Step = string | number;
 
-export interface Misfit {
+export interface Mismatch {
   readonly kind: 'extra' | 'missing' | 'variant' | 'list';
   /** The path; its last step is the key. */
   readonly path: readonly Step[];
@@ -35,16 +35,16 @@ interface Place {
 
 const ROOT: Place = { path: [], tagged: [] };
 
-export function* misfits(value: Json | undefined, shape: Shape, at: Place = ROOT): Generator<Misfit> {
+export function* mismatches(value: Json | undefined, shape: Shape, at: Place = ROOT): Generator<Mismatch> {
   if (Array.isArray(value)) {
-    for (const [index, item] of value.entries()) yield* misfits(item, shape, below(at, index));
+    for (const [index, item] of value.entries()) yield* mismatches(item, shape, below(at, index));
   } else if (isObject(value)) {
     yield* ofObject(value, shape, at);
   }
 }
 
-export function firstMisfit(value: Json | undefined, shape: Shape): Misfit | undefined {
-  for (const mismatch of misfits(value, shape)) return mismatch;
+export function firstMismatch(value: Json | undefined, shape: Shape): Mismatch | undefined {
+  for (const mismatch of mismatches(value, shape)) return mismatch;
   return undefined;
 }
 
@@ -54,9 +54,9 @@ export function bracketed(path: readonly Step[]): string {
   return steps.join('').replace(/^\./, '');
 }
 
-function* ofObject(object: JsonObject, shape: Shape, at: Place): Generator<Misfit> {
+function* ofObject(object: JsonObject, shape: Shape, at: Place): Generator<Mismatch> {
   const { keys, refused = [], required = [], noLists = [], inner = {}, by } = shape;
-  const mismatch = (kind: Misfit['kind'], key: string): Misfit => ({
+  const mismatch = (kind: Mismatch['kind'], key: string): Mismatch => ({
     kind,
     ...below(at, key),
     value: object[key],
@@ -72,7 +72,7 @@ function* ofObject(object: JsonObject, shape: Shape, at: Place): Generator<Misfi
   for (const [key, member] of Object.entries(object)) {
     if (refused.includes(key) || (keys && !keys.includes(key))) yield mismatch('extra', key);
     else if (noLists.includes(key) && Array.isArray(member)) yield mismatch('list', key);
-    else if (Object.hasOwn(inner, key)) yield* misfits(member, inner[key] ?? {}, below(at, key));
+    else if (Object.hasOwn(inner, key)) yield* mismatches(member, inner[key] ?? {}, below(at, key));
   }
 }
 

@@ -2,8 +2,8 @@
 
 import { check } from '../../test/contract/check.ts';
 import { checkMessages } from '../../test/contract/check-messages.ts';
-import { readClient } from '../../test/contract/plain-reading.ts';
-import { readMessage } from '../../test/contract/read-message.ts';
+import { readMessage } from '../../test/contract/reference-message.ts';
+import { readClient } from '../../test/contract/reference-reader.ts';
 import { checkResponses, eventsIn } from '../../test/protocols/openai-responses/check.ts';
 import { decodeObject, type JsonObject, numberOf, objectOf, textOf } from '../simulator/json.ts';
 

@@ -3,7 +3,7 @@ import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type JsonObject, objectOf, objectsOf } from '../../../tools/simulator/json.ts';
 import type { RecordedRequest, Replay } from '../../../tools/simulator/server.ts';
-import { eventsOf } from '../../contract/reading.ts';
+import { eventsOf } from '../../contract/content.ts';
 import { readRecordings, recordingsNote } from '../../contract/recordings.ts';
 import { checkResponses, eventsIn } from '../../protocols/openai-responses/check.ts';
 import { jsonOf, wholeRecord } from '../client.ts';

@@ -9,7 +9,7 @@ import { ADMIN_TOKEN, type Gateway, startGateway } from '../gateway.ts';
 
 const encoder = new TextEncoder();
 const CHAT = 'mistral/mistral-small-latest';
-const LANE = 'openai/gpt-4o-mini';
+const PASSTHROUGH_MODEL = 'openai/gpt-4o-mini';
 
 let gateway: Gateway;
 let replay: ((request: RecordedRequest) => Replay | undefined) | undefined;
@@ -30,7 +30,7 @@ function ask(model: string, body: object = {}, init?: RequestInit): Promise<Resp
 
 describe.each([
   ['chat', CHAT],
-  ['its passthrough', LANE],
+  ['its passthrough', PASSTHROUGH_MODEL],
 ])('over %s', (_, model) => {
   test('T1 T2 I4 an upstream that hangs: comments, then error, response.failed and [DONE]', async () => {
     const response = await ask(`${model}:stall-mid`);
@@ -92,7 +92,7 @@ test('T5 a client of the passthrough that stops reading: the upstream stops', as
   const asked = gateway.simulator.requests.length;
   const abort = new AbortController();
   replay = () => ({ chunks });
-  const response = await ask(LANE, {}, { signal: abort.signal });
+  const response = await ask(PASSTHROUGH_MODEL, {}, { signal: abort.signal });
   replay = undefined;
   await response.body?.getReader().read();
   const upstream = await gateway.simulator.request(asked);
@@ -138,7 +138,7 @@ test('G2 a key’s limit of output tokens holds on the passthrough', async () =>
     const names = Array.from({ length: 20 }, (_, at) => [`member${at}`, { type: 'string' }] as const);
     const schema = { type: 'object', properties: Object.fromEntries(names) };
     const format = { type: 'json_schema', name: 'members', schema };
-    const body = { model: LANE, input: 'Hello there', max_output_tokens: 900, text: { format } };
+    const body = { model: PASSTHROUGH_MODEL, input: 'Hello there', max_output_tokens: 900, text: { format } };
     const response = await keyed.post('/v1/responses', body, { headers });
     const answer = decodeObject(await response.text());
     expect(answer).toMatchObject({

@@ -9,7 +9,7 @@ import type { WriterOptions } from '../../../src/protocols/shared/client-protoco
 import { checkMessages, missingKeys } from '../../contract/check-messages.ts';
 import { convertStream } from '../../contract/convert.ts';
 import { type JsonObject, objectOf, textOf } from '../../contract/json.ts';
-import { readMessage } from '../../contract/read-message.ts';
+import { readMessage } from '../../contract/reference-message.ts';
 
 const decoder = new TextDecoder();
 const BASE = { id: 'i', object: 'chat.completion.chunk', created: 1, model: 'anthropic/claude' } as const;

@@ -2,19 +2,19 @@
 import { messages } from '../../../src/protocols/anthropic-messages/client.ts';
 import { openaiResponses } from '../../../src/protocols/openai-responses/upstream-reader.ts';
 import { PROVIDERS } from '../../../src/providers/index.ts';
+import type { Content } from '../../contract/content.ts';
 import { COMPATIBLE, type Conversion } from '../../contract/convert.ts';
-import { readUpstream } from '../../contract/plain-reading.ts';
-import type { Reading } from '../../contract/reading.ts';
-import { readAnthropic } from '../../contract/reading-anthropic.ts';
-import { geminiEvents, readGemini } from '../../contract/reading-gemini.ts';
-import { readResponsesStream } from '../../contract/reading-responses.ts';
 import { framed, type Recording, readRecordings } from '../../contract/recordings.ts';
+import { readAnthropic } from '../../contract/reference-anthropic.ts';
+import { geminiEvents, readGemini } from '../../contract/reference-gemini.ts';
+import { readUpstream } from '../../contract/reference-reader.ts';
+import { readResponsesStream } from '../../contract/reference-responses.ts';
 
 export interface Source {
   /** The upstream's bytes as text. */
   readonly text: string;
   /** Its content by the reference reader. */
-  readonly read: Reading;
+  readonly read: Content;
   readonly conversion: Conversion;
 }
 

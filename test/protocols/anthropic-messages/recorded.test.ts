@@ -7,8 +7,8 @@ import { EventReader } from '../../../src/stream/event-reader.ts';
 import { checkMessages } from '../../contract/check-messages.ts';
 import { type Conversion, convertStream, cut, optionsOf } from '../../contract/convert.ts';
 import { isObject, type JsonObject, listOf, objectOf, parseJson, textOf } from '../../contract/json.ts';
-import { readMessage } from '../../contract/read-message.ts';
 import { recordingsNote } from '../../contract/recordings.ts';
+import { readMessage } from '../../contract/reference-message.ts';
 import { SOURCES } from './recorded-source.ts';
 
 const encoder = new TextEncoder();

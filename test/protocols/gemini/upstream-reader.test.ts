@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { type Conversion, type Converted, convertObject, convertStream } from '../../contract/convert.ts';
 import type { JsonObject } from '../../contract/json.ts';
-import { readClient } from '../../contract/plain-reading.ts';
+import { readClient } from '../../contract/reference-reader.ts';
 
 const CHAT: Conversion = { provider: 'gemini', route: 'chat', model: 'm', usageChunk: true };
 const encoder = new TextEncoder();

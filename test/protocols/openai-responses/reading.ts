@@ -2,8 +2,8 @@
 
 import { decodeReasoningStates } from '../../../src/protocols/shared/reasoning-state.ts';
 import { EmbeddedJson } from '../../../src/shared/json.ts';
+import { type Content, emptyChoice, emptyContent } from '../../contract/content.ts';
 import { type JsonObject, listOf, objectOf, textOf } from '../../contract/json.ts';
-import { emptyChoice, emptyReading, type Reading } from '../../contract/reading.ts';
 import { eventsIn } from './check.ts';
 import { itemsOf } from './schema.ts';
 
@@ -13,15 +13,15 @@ const FINISHES: Readonly<Record<string, string>> = {
 };
 
 /** Reads the response object of the last event. */
-export function readResponses(text: string): Reading {
+export function readResponses(text: string): Content {
   const ending = eventsIn(text).at(-1) ?? {};
   const reading = readResponse(objectOf(ending.response));
   reading.done = text.endsWith('data: [DONE]\n\n');
   return reading;
 }
 
-export function readResponse(response: JsonObject): Reading {
-  const reading = emptyReading();
+export function readResponse(response: JsonObject): Content {
+  const reading = emptyContent();
   const choice = emptyChoice();
   reading.choices.set(0, choice);
   for (const item of itemsOf(response)) {

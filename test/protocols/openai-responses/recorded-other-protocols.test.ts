@@ -2,10 +2,10 @@
 import { describe, expect, test } from 'vitest';
 import { openaiResponses } from '../../../src/protocols/openai-responses/upstream-reader.ts';
 import { PROVIDERS } from '../../../src/providers/index.ts';
+import type { ChoiceContent } from '../../contract/content.ts';
 import { type Conversion, convertStream, cut } from '../../contract/convert.ts';
-import { readClient } from '../../contract/plain-reading.ts';
-import type { ChoiceReading } from '../../contract/reading.ts';
 import { framed, readRecordings, recordingsNote } from '../../contract/recordings.ts';
+import { readClient } from '../../contract/reference-reader.ts';
 import { checkResponses, eventsIn, valuesIn } from './check.ts';
 import { readResponses } from './reading.ts';
 import { runJson, runStream } from './run.ts';
@@ -26,7 +26,7 @@ const recordings = readRecordings().flatMap((recording): [name: string, text: st
 });
 
 /** The common part of both outputs: a summary has the texts of the details, and a call without arguments has `{}`. */
-function comparable({ toolCalls, details, ...choice }: ChoiceReading) {
+function comparable({ toolCalls, details, ...choice }: ChoiceContent) {
   return {
     ...choice,
     calls: toolCalls.map(({ name, arguments: args }) => [name, args || '{}']),

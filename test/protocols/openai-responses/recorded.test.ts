@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import { PROVIDERS } from '../../../src/providers/index.ts';
 import { COMPATIBLE, type Conversion, cut } from '../../contract/convert.ts';
-import { differences, type Reading, readUpstream } from '../../contract/plain-reading.ts';
 import { framed, isTextCompletion, readRecordings, recordingsNote } from '../../contract/recordings.ts';
+import { type Content, differences, readUpstream } from '../../contract/reference-reader.ts';
 import { checkResponses, eventsIn, valuesIn } from './check.ts';
 import { readResponse, readResponses } from './reading.ts';
 import { runJson, runStream } from './run.ts';
@@ -21,7 +21,7 @@ const recordings = readRecordings().filter(
 const named = recordings.map((recording) => [recording.name, recording] as const);
 
 /** What the protocol can express: one choice, and calls with at least `{}` as arguments. Reasoning states are compared elsewhere. */
-function expected(upstream: Reading): Reading {
+function expected(upstream: Content): Content {
   const [choice] = [...upstream.choices].filter(([index]) => index === 0).map(([, read]) => read);
   if (choice === undefined) return { ...upstream, choices: new Map() };
   const toolCalls = choice.toolCalls.map((call) => ({ ...call, arguments: call.arguments || '{}' }));
@@ -33,7 +33,7 @@ function expected(upstream: Reading): Reading {
   };
 }
 
-function withoutDetails(client: Reading): Reading {
+function withoutDetails(client: Content): Content {
   for (const choice of client.choices.values()) choice.details = [];
   return client;
 }

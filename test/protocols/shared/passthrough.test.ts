@@ -6,8 +6,8 @@ import { openaiResponses } from '../../../src/protocols/openai-responses/upstrea
 import { PassthroughWriter } from '../../../src/protocols/shared/passthrough-writer.ts';
 import { PROVIDERS } from '../../../src/providers/index.ts';
 import type { StreamFailure } from '../../../src/stream/types.ts';
+import { eventsOf } from '../../contract/content.ts';
 import { COMPATIBLE, type Conversion, convertStream, cut } from '../../contract/convert.ts';
-import { eventsOf } from '../../contract/reading.ts';
 import { framed, readRecordings, recordingsNote } from '../../contract/recordings.ts';
 import { compareWays } from '../../stream/both-ways.ts';
 

@@ -1,8 +1,9 @@
 /** A simple reader of a client's Messages stream: the visible output, and what the next turn sends back. */
-import { isObject, type JsonObject, objectOf, parseJson, textOf } from './json.ts';
-import { eventsOf } from './reading.ts';
 
-export interface MessageReading {
+import { eventsOf } from './content.ts';
+import { isObject, type JsonObject, objectOf, parseJson, textOf } from './json.ts';
+
+export interface MessageContent {
   text: string;
   reasoning: string;
   /** In order, with the upstream's id, and the arguments as written. */
@@ -14,8 +15,8 @@ export interface MessageReading {
   error: JsonObject | null;
 }
 
-export function readMessage(stream: string): MessageReading {
-  const reading: MessageReading = {
+export function readMessage(stream: string): MessageContent {
+  const content: MessageContent = {
     text: '',
     reasoning: '',
     calls: [],
@@ -24,30 +25,30 @@ export function readMessage(stream: string): MessageReading {
     usage: null,
     error: null,
   };
-  for (const { data } of eventsOf(stream)) readEvent(reading, objectOf(parseJson(data)));
-  return reading;
+  for (const { data } of eventsOf(stream)) readEvent(content, objectOf(parseJson(data)));
+  return content;
 }
 
-function readEvent(reading: MessageReading, event: JsonObject): void {
+function readEvent(content: MessageContent, event: JsonObject): void {
   const { text, thinking, partial_json, signature, stop_reason } = objectOf(event.delta);
   const { type, id, name, data } = objectOf(event.content_block);
-  reading.text += textOf(text);
-  reading.reasoning += textOf(thinking);
-  const call = reading.calls.at(-1);
+  content.text += textOf(text);
+  content.reasoning += textOf(thinking);
+  const call = content.calls.at(-1);
   if (call !== undefined) call.arguments += textOf(partial_json);
   if (type === 'tool_use') {
-    reading.calls.push({ id: upstreamId(textOf(id)), name: textOf(name), arguments: '' });
+    content.calls.push({ id: upstreamId(textOf(id)), name: textOf(name), arguments: '' });
   }
   for (const token of [signature, data].map(textOf).filter(Boolean)) {
     const read = opened(token);
     // Thinking without a signature.
-    if (JSON.stringify(read.detail) !== '{}') reading.tokens.push(read);
+    if (JSON.stringify(read.detail) !== '{}') content.tokens.push(read);
   }
   if (event.type === 'message_delta') {
-    reading.stop = textOf(stop_reason);
-    reading.usage = objectOf(event.usage);
+    content.stop = textOf(stop_reason);
+    content.usage = objectOf(event.usage);
   }
-  if (event.type === 'error') reading.error = objectOf(event.error);
+  if (event.type === 'error') content.error = objectOf(event.error);
 }
 
 /** A token is `weir1:<provider>:` and base64url. */

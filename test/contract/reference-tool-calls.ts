@@ -1,6 +1,7 @@
 /** Joins an upstream's tool call fragments, which may lack index, id or name. */
+
+import type { ToolCall } from './content.ts';
 import { isObject, type Json, type JsonObject, objectOf, textOf } from './json.ts';
-import type { ToolCall } from './reading.ts';
 
 export interface CallSlot {
   /** The index under which the upstream sends this call's fragments. */

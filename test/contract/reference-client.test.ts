@@ -16,17 +16,17 @@ import {
   USAGE_CHUNK,
   VENDOR,
 } from './check-samples.ts';
+import { emptyChoice } from './content.ts';
 import type { JsonObject } from './json.ts';
-import { readClient } from './plain-reading.ts';
-import { emptyChoice } from './reading.ts';
-import { deltaEvent, done, upstream } from './reading-samples.ts';
+import { readClient } from './reference-reader.ts';
+import { deltaEvent, done, upstream } from './reference-samples.ts';
 
 const STOPPING = deltaEvent({}, { finish_reason: 'stop' });
 const SECOND = { choices: [{ index: 1, delta: {}, finish_reason: 'stop' }] };
 
 describe('readUpstream, usage', () => {
   test('usage in several places: the highest value of each count', () => {
-    const reading = upstream(
+    const content = upstream(
       {
         choices: [{ index: 0, delta: {}, usage: { prompt_tokens: 7 } }],
         usage: { completion_tokens: 5, total_tokens: 9 },
@@ -47,7 +47,7 @@ describe('readUpstream, usage', () => {
       },
       done,
     );
-    expect(reading.usage).toEqual({
+    expect(content.usage).toEqual({
       prompt: 7,
       completion: 6,
       total: 9,
@@ -82,9 +82,9 @@ describe('readUpstream, usage', () => {
 
 describe('readClient', () => {
   test('a canonical chat stream: its content, calls and usage', () => {
-    const reading = readClient([HEARTBEAT, VENDOR, ...CALLS.slice(0, -1), USAGE_CHUNK, DONE].join(''));
-    expect(reading).toMatchObject({ error: null, done: true });
-    expect(reading.usage).toEqual({
+    const content = readClient([HEARTBEAT, VENDOR, ...CALLS.slice(0, -1), USAGE_CHUNK, DONE].join(''));
+    expect(content).toMatchObject({ error: null, done: true });
+    expect(content.usage).toEqual({
       prompt: 12,
       completion: 3,
       total: 15,
@@ -92,7 +92,7 @@ describe('readClient', () => {
       cacheWrite: 4,
       reasoning: 2,
     });
-    expect(reading.choices.get(0)).toEqual({
+    expect(content.choices.get(0)).toEqual({
       ...emptyChoice(),
       finish: 'tool_calls',
       toolCalls: [
@@ -132,7 +132,7 @@ describe('readClient', () => {
   });
 
   test('what was not repaired: it is missing', () => {
-    const reading = readClient('data: {"choices":[{"index":0,"delta":{"reasoning":"a","content":[]}}]}\n\n');
-    expect(reading.choices.get(0)).toEqual(emptyChoice());
+    const content = readClient('data: {"choices":[{"index":0,"delta":{"reasoning":"a","content":[]}}]}\n\n');
+    expect(content.choices.get(0)).toEqual(emptyChoice());
   });
 });

@@ -1,6 +1,7 @@
 /** A simple reader of Responses streams: the last event has the complete response, and a truncated stream has none. */
+
+import { type Content, emptyChoice, emptyContent, eventsOf } from './content.ts';
 import { type JsonObject, listOf, objectOf, parseJson, textOf } from './json.ts';
-import { emptyChoice, emptyReading, eventsOf, type Reading } from './reading.ts';
 
 /** Finish reasons in the words of chat completions. */
 const FINISHES: Readonly<Record<string, string>> = {
@@ -10,7 +11,7 @@ const FINISHES: Readonly<Record<string, string>> = {
 };
 
 /** @param provider the provider that made the tokens */
-export function readResponsesStream(text: string, provider: string): Reading {
+export function readResponsesStream(text: string, provider: string): Content {
   const events = [...eventsOf(text)].map(({ data }) => objectOf(parseJson(data)));
   const response = objectOf(events.at(-1)?.response);
   // Each event that repeats an item encrypts it again: the first one counts.
@@ -22,10 +23,10 @@ export function readResponsesStream(text: string, provider: string): Reading {
   return readResponseObject({ ...response, output }, provider);
 }
 
-export function readResponseObject(response: JsonObject, provider: string): Reading {
-  const reading = emptyReading();
+export function readResponseObject(response: JsonObject, provider: string): Content {
+  const content = emptyContent();
   const choice = emptyChoice();
-  reading.choices.set(0, choice);
+  content.choices.set(0, choice);
   const output = listOf(response.output).map(objectOf);
   for (const [at, item] of output.entries()) {
     for (const part of [...listOf(item.content), ...listOf(item.summary)].map(objectOf)) {
@@ -45,14 +46,14 @@ export function readResponseObject(response: JsonObject, provider: string): Read
     const [id, name, json] = [item.call_id, item.name, item.arguments].map(textOf);
     choice.toolCalls.push({ id: id ?? '', name: name ?? '', arguments: json ?? '', extra: null });
   }
-  reading.error = textOf(objectOf(response.error).message) || null;
+  content.error = textOf(objectOf(response.error).message) || null;
   const word = textOf(objectOf(response.incomplete_details).reason) || textOf(response.status);
   const finish = FINISHES[word] ?? null;
   choice.finish = finish === 'stop' && choice.toolCalls.length > 0 ? 'tool_calls' : finish;
-  reading.done = choice.finish !== null;
-  reading.usage = usageOf(response);
-  reading.usageByFinish = reading.usage;
-  return reading;
+  content.done = choice.finish !== null;
+  content.usage = usageOf(response);
+  content.usageByFinish = content.usage;
+  return content;
 }
 
 /** Which item of the client's the reasoning came before: 0 is the text, 1 the first call; null: an item that the client does not get. */
@@ -64,7 +65,7 @@ function placeOfNext(output: readonly JsonObject[], at: number): number | null {
   return next.type === 'function_call' ? calls.indexOf(next) + 1 : null;
 }
 
-function usageOf(response: JsonObject): Reading['usage'] {
+function usageOf(response: JsonObject): Content['usage'] {
   const usage = objectOf(response.usage);
   if (typeof usage.input_tokens !== 'number') return null;
   const input = objectOf(usage.input_tokens_details);

@@ -10,7 +10,7 @@ export interface ToolCall {
   extra: JsonObject | null;
 }
 
-export interface ChoiceReading {
+export interface ChoiceContent {
   text: string;
   reasoning: string;
   refusal: string;
@@ -23,7 +23,7 @@ export interface ChoiceReading {
 }
 
 /** Tokens. Null: not reported. */
-export interface UsageReading {
+export interface UsageContent {
   prompt: number | null;
   completion: number | null;
   total: number | null;
@@ -32,21 +32,21 @@ export interface UsageReading {
   reasoning: number | null;
 }
 
-export interface Reading {
-  choices: Map<number, ChoiceReading>;
-  usage: UsageReading | null;
+export interface Content {
+  choices: Map<number, ChoiceContent>;
+  usage: UsageContent | null;
   /** The usage that was reported by the event of the last finish, or null. */
-  usageByFinish: UsageReading | null;
+  usageByFinish: UsageContent | null;
   /** The failure as text for people, or null. */
   error: string | null;
   done: boolean;
 }
 
-export function emptyReading(): Reading {
+export function emptyContent(): Content {
   return { choices: new Map(), usage: null, usageByFinish: null, error: null, done: false };
 }
 
-export function emptyChoice(): ChoiceReading {
+export function emptyChoice(): ChoiceContent {
   return {
     text: '',
     reasoning: '',

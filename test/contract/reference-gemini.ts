@@ -1,6 +1,7 @@
 /** A simple reader of Gemini streams, written from Google's documentation and independent of `src`. */
+
+import { type ChoiceContent, type Content, emptyChoice, emptyContent } from './content.ts';
 import { isObject, type Json, type JsonObject, listOf, objectOf, parseJson, textOf } from './json.ts';
-import { type ChoiceReading, emptyChoice, emptyReading, type Reading } from './reading.ts';
 
 const PROVIDER = 'gemini';
 const ERRORS = ['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS', 'NO_IMAGE'];
@@ -15,47 +16,47 @@ export function geminiEvents(text: string): JsonObject[] {
   });
 }
 
-export function readGemini(events: readonly JsonObject[]): Reading {
-  const reading = emptyReading();
+export function readGemini(events: readonly JsonObject[]): Content {
+  const content = emptyContent();
   let signatures = 0;
   const finishes = new Map<number, string>();
   let blocked = false;
   for (const event of events) {
     if (isObject(event.error)) {
-      reading.error = textOf(event.error.message);
+      content.error = textOf(event.error.message);
       break;
     }
     if (isObject(event.usageMetadata))
-      addUsage(reading, event.usageMetadata, listOf(event.candidates).length > 0);
+      addUsage(content, event.usageMetadata, listOf(event.candidates).length > 0);
     blocked ||= textOf(objectOf(event.promptFeedback).blockReason) !== '';
     for (const candidate of listOf(event.candidates).map(objectOf)) {
       const index = typeof candidate.index === 'number' ? candidate.index : 0;
-      const choice = reading.choices.get(index) ?? emptyChoice();
-      reading.choices.set(index, choice);
+      const choice = content.choices.get(index) ?? emptyChoice();
+      content.choices.set(index, choice);
       for (const part of listOf(objectOf(candidate.content).parts).map(objectOf)) {
         signatures += readPart(choice, part, signatures);
       }
       if (textOf(candidate.finishReason) !== '') finishes.set(index, textOf(candidate.finishReason));
     }
   }
-  if (blocked && reading.choices.size === 0) {
-    reading.choices.set(0, { ...emptyChoice(), finish: 'content_filter' });
+  if (blocked && content.choices.size === 0) {
+    content.choices.set(0, { ...emptyChoice(), finish: 'content_filter' });
   }
-  for (const [index, choice] of reading.choices) {
+  for (const [index, choice] of content.choices) {
     const word = finishes.get(index);
-    if (word === undefined || reading.error !== null) continue;
-    if (ERRORS.includes(word)) reading.error = word;
+    if (word === undefined || content.error !== null) continue;
+    if (ERRORS.includes(word)) content.error = word;
     else choice.finish = FILTERS.test(word) ? 'content_filter' : word === 'MAX_TOKENS' ? 'length' : 'stop';
   }
-  const isFinished = [...reading.choices.values()].every(({ finish }) => finish !== null);
-  if (!isFinished || reading.choices.size === 0) reading.error ??= 'ended with an unfinished answer';
-  if (reading.error !== null) for (const choice of reading.choices.values()) choice.finish = null;
-  reading.usageByFinish = reading.error === null ? reading.usage : null;
-  return reading;
+  const isFinished = [...content.choices.values()].every(({ finish }) => finish !== null);
+  if (!isFinished || content.choices.size === 0) content.error ??= 'ended with an unfinished answer';
+  if (content.error !== null) for (const choice of content.choices.values()) choice.finish = null;
+  content.usageByFinish = content.error === null ? content.usage : null;
+  return content;
 }
 
 /** @returns the number of signatures that went to the details */
-function readPart(choice: ChoiceReading, part: JsonObject, signatures: number): number {
+function readPart(choice: ChoiceContent, part: JsonObject, signatures: number): number {
   const data = textOf(part.thoughtSignature);
   if (isObject(part.functionCall)) {
     const { id, name, args } = part.functionCall;
@@ -88,7 +89,7 @@ function readPart(choice: ChoiceReading, part: JsonObject, signatures: number): 
 }
 
 /** Pieces of a call's arguments, as recorded: strings of the outermost object, each closed by a separate piece. */
-function readPieces(choice: ChoiceReading, call: JsonObject): void {
+function readPieces(choice: ChoiceContent, call: JsonObject): void {
   const last = choice.toolCalls.at(-1);
   if (last === undefined) return;
   if (Object.keys(call).length === 0) last.arguments += '}';
@@ -101,12 +102,12 @@ function readPieces(choice: ChoiceReading, call: JsonObject): void {
 }
 
 /** The last reported counts, field by field. */
-function addUsage(reading: Reading, usage: JsonObject, hasAnswer: boolean): void {
-  const before = reading.usage;
+function addUsage(content: Content, usage: JsonObject, hasAnswer: boolean): void {
+  const before = content.usage;
   const prompt = plus(usage.promptTokenCount, usage.toolUsePromptTokenCount) ?? before?.prompt ?? null;
   const said = plus(usage.candidatesTokenCount, usage.thoughtsTokenCount);
   const rest = hasAnswer || prompt === null ? null : Number(usage.totalTokenCount) - prompt;
-  reading.usage = {
+  content.usage = {
     prompt,
     completion: said ?? rest ?? before?.completion ?? null,
     total: null,

@@ -1,58 +1,59 @@
 /** A simple reader of OpenAI-shaped streams, independent of `src`: of an upstream's stream with its deviations, and of a client's stream. */
-import { isObject, type Json, type JsonObject, listOf, objectOf, parseJson, textOf } from './json.ts';
-import {
-  type ChoiceReading,
-  emptyChoice,
-  emptyReading,
-  eventsOf,
-  type Reading,
-  type ToolCall,
-} from './reading.ts';
-import { addFragment, type CallSlot, toolCallOf } from './reading-tool-calls.ts';
-import { addUsage } from './reading-usage.ts';
 
+import {
+  type ChoiceContent,
+  type Content,
+  emptyChoice,
+  emptyContent,
+  eventsOf,
+  type ToolCall,
+} from './content.ts';
+import { isObject, type Json, type JsonObject, listOf, objectOf, parseJson, textOf } from './json.ts';
+import { addFragment, type CallSlot, toolCallOf } from './reference-tool-calls.ts';
+import { addUsage } from './reference-usage.ts';
+
+export type { Content } from './content.ts';
 export { differences } from './differences.ts';
-export type { Reading } from './reading.ts';
 
 /** Finish reasons that mean an error (C8). */
 const ERROR_FINISHES: readonly Json[] = ['insufficient_system_resource', 'error'];
 
 interface Walk {
-  reading: Reading;
+  content: Content;
   /** The tool calls of each choice, with the indexes under which their fragments come. */
   slots: Map<number, CallSlot[]>;
 }
 
 /** Reads to the first `[DONE]` or error. A stream without either and with an unfinished choice has failed. */
-export function readUpstream(text: string, kind: 'sse' | 'jsonl'): Reading {
-  const walk: Walk = { reading: emptyReading(), slots: new Map() };
-  const { reading } = walk;
+export function readUpstream(text: string, kind: 'sse' | 'jsonl'): Content {
+  const walk: Walk = { content: emptyContent(), slots: new Map() };
+  const { content } = walk;
   for (const { name, data } of kind === 'sse' ? eventsOf(text) : linesOf(text)) {
-    if (data.trim() === '[DONE]') reading.done = true;
+    if (data.trim() === '[DONE]') content.done = true;
     else if (!name.startsWith('x_')) readEvent(walk, name, data);
-    if (reading.done || reading.error !== null) break;
+    if (content.done || content.error !== null) break;
   }
-  for (const [index, slots] of walk.slots) choiceAt(reading, index).toolCalls = slots.map(toolCallOf);
+  for (const [index, slots] of walk.slots) choiceAt(content, index).toolCalls = slots.map(toolCallOf);
   // A choice that is open at `[DONE]` is finished by it.
-  if (reading.done && !isFinished(reading)) reading.usageByFinish = reading.usage;
-  if (!reading.done && !isFinished(reading)) reading.error ??= 'ended with an unfinished answer';
-  return reading;
+  if (content.done && !isFinished(content)) content.usageByFinish = content.usage;
+  if (!content.done && !isFinished(content)) content.error ??= 'ended with an unfinished answer';
+  return content;
 }
 
 function* linesOf(text: string) {
   for (const line of text.split('\n')) if (line.trim() !== '') yield { name: '', data: line };
 }
 
-function isFinished(reading: Reading): boolean {
-  const choices = [...reading.choices.values()];
+function isFinished(content: Content): boolean {
+  const choices = [...content.choices.values()];
   return choices.length > 0 && choices.every((choice) => choice.finish !== null);
 }
 
-function choiceAt(reading: Reading, index: number): ChoiceReading {
-  const known = reading.choices.get(index);
+function choiceAt(content: Content, index: number): ChoiceContent {
+  const known = content.choices.get(index);
   if (known !== undefined) return known;
   const made = emptyChoice();
-  reading.choices.set(index, made);
+  content.choices.set(index, made);
   return made;
 }
 
@@ -60,23 +61,23 @@ function readEvent(walk: Walk, name: string, data: string): void {
   const value = parseJson(data);
   const upstreamError = errorOf(name, value);
   if (!isObject(value)) {
-    walk.reading.error = upstreamError ?? 'a line that is not a JSON object';
+    walk.content.error = upstreamError ?? 'a line that is not a JSON object';
     return;
   }
   if (textOf(value.type).startsWith('x_') && !('choices' in value)) return;
   const choices = listOf(value.choices).map(objectOf);
-  for (const source of [value, objectOf(value.x_groq), ...choices]) addUsage(walk.reading, source.usage);
+  for (const source of [value, objectOf(value.x_groq), ...choices]) addUsage(walk.content, source.usage);
   const error = upstreamError ?? errorFinishOf(walk, choices);
-  const finishes = finishCount(walk.reading);
+  const finishes = finishCount(walk.content);
   for (const [position, choice] of choices.entries()) {
     readChoice(walk, choice, indexOf(choice, position), error !== null);
   }
-  walk.reading.error = error;
-  if (finishCount(walk.reading) > finishes) walk.reading.usageByFinish = walk.reading.usage;
+  walk.content.error = error;
+  if (finishCount(walk.content) > finishes) walk.content.usageByFinish = walk.content.usage;
 }
 
-function finishCount(reading: Reading): number {
-  return [...reading.choices.values()].filter((choice) => choice.finish !== null).length;
+function finishCount(content: Content): number {
+  return [...content.choices.values()].filter((choice) => choice.finish !== null).length;
 }
 
 function errorOf(name: string, value: Json | undefined): string | null {
@@ -88,7 +89,7 @@ function errorOf(name: string, value: Json | undefined): string | null {
 
 function errorFinishOf(walk: Walk, choices: JsonObject[]): string | null {
   for (const [position, choice] of choices.entries()) {
-    const finished = walk.reading.choices.get(indexOf(choice, position))?.finish ?? null;
+    const finished = walk.content.choices.get(indexOf(choice, position))?.finish ?? null;
     const reason = choice.finish_reason ?? null;
     if (finished === null && ERROR_FINISHES.includes(reason)) return `finish_reason ${textOf(reason)}`;
   }
@@ -101,7 +102,7 @@ function indexOf(choice: JsonObject, position: number): number {
 
 /** A choice next to an error keeps its content, but has not finished. */
 function readChoice(walk: Walk, choice: JsonObject, index: number, failing: boolean): void {
-  const into = choiceAt(walk.reading, index);
+  const into = choiceAt(walk.content, index);
   if (into.finish !== null) return;
   const delta = objectOf(choice.delta);
   // A choice of Together has both, and `text` repeats the delta's content.
@@ -122,7 +123,7 @@ function legacyCall(delta: JsonObject): Json[] {
   return isObject(delta.function_call) ? [{ function: delta.function_call }] : [];
 }
 
-function addContent(into: ChoiceReading, content: Json | undefined): void {
+function addContent(into: ChoiceContent, content: Json | undefined): void {
   into.text += textOf(content);
   for (const part of listOf(content).map(objectOf)) {
     if (part.type === 'text') into.text += textOf(part.text);
@@ -141,24 +142,24 @@ function logprobTokens(logprobs: Json | undefined): number {
 }
 
 /** Accepts only the contract's names, so that anything that Weir did not repair is missing from the result. */
-export function readClient(text: string): Reading {
-  const reading = emptyReading();
+export function readClient(text: string): Content {
+  const content = emptyContent();
   const slots = new Map<string, ToolCall>();
   for (const { data } of eventsOf(text)) {
-    if (data === '[DONE]') reading.done = true;
+    if (data === '[DONE]') content.done = true;
     const value = objectOf(parseJson(data));
     if (textOf(value.type).startsWith('x_') && !('choices' in value)) continue;
-    if ('error' in value) reading.error = textOf(objectOf(value.error).message);
+    if ('error' in value) content.error = textOf(objectOf(value.error).message);
     if (!Array.isArray(value.choices)) continue;
-    addUsage(reading, value.usage);
-    for (const choice of value.choices.map(objectOf)) readClientChoice(reading, choice, slots);
+    addUsage(content, value.usage);
+    for (const choice of value.choices.map(objectOf)) readClientChoice(content, choice, slots);
   }
-  return reading;
+  return content;
 }
 
-function readClientChoice(reading: Reading, choice: JsonObject, slots: Map<string, ToolCall>): void {
+function readClientChoice(content: Content, choice: JsonObject, slots: Map<string, ToolCall>): void {
   if (typeof choice.index !== 'number') return;
-  const into = choiceAt(reading, choice.index);
+  const into = choiceAt(content, choice.index);
   const delta = objectOf(choice.delta);
   into.text += textOf(delta.content) + textOf(choice.text);
   into.reasoning += textOf(delta.reasoning_content);

@@ -1,10 +1,10 @@
 /** Tests the simple reader of upstream streams with small examples. */
 import { describe, expect, test } from 'vitest';
 import { DETAIL, SIGNATURE } from './check-samples.ts';
+import { emptyChoice } from './content.ts';
 import type { JsonObject } from './json.ts';
-import { readUpstream } from './plain-reading.ts';
-import { emptyChoice } from './reading.ts';
-import { calling, deltaEvent, done, upstream } from './reading-samples.ts';
+import { readUpstream } from './reference-reader.ts';
+import { calling, deltaEvent, done, upstream } from './reference-samples.ts';
 
 /** Choice 0 of a stream that contains these deltas, without its empty fields. */
 function first(...deltas: JsonObject[]) {
@@ -19,18 +19,18 @@ function callsOf(...values: JsonObject[]) {
 
 describe('readUpstream, framing', () => {
   test('CRLF, a BOM, comments, no space, no last blank line: all events are read', () => {
-    const reading = readUpstream(
+    const content = readUpstream(
       '\uFEFF: hi\r\ndata:{"choices":[{"delta":{"content":"a"}}]}\r\n\r\ndata: {"choices":\r\ndata: [{"delta":{"content":"b"},"finish_reason":"stop"}]}',
       'sse',
     );
-    expect(reading.choices.get(0)).toEqual({ ...emptyChoice(), text: 'ab', finish: 'stop' });
-    expect(reading).toMatchObject({ error: null, done: false });
+    expect(content.choices.get(0)).toEqual({ ...emptyChoice(), text: 'ab', finish: 'stop' });
+    expect(content).toMatchObject({ error: null, done: false });
   });
 
-  test('[DONE] with white space around it: it ends the reading', () => {
-    const reading = upstream(deltaEvent({ content: 'a' }), 'data:  [DONE] ', deltaEvent({ content: 'b' }));
-    expect(reading.done).toBe(true);
-    expect(reading.choices.get(0)?.text).toBe('a');
+  test('[DONE] with white space around it: it ends the content', () => {
+    const content = upstream(deltaEvent({ content: 'a' }), 'data:  [DONE] ', deltaEvent({ content: 'b' }));
+    expect(content.done).toBe(true);
+    expect(content.choices.get(0)?.text).toBe('a');
   });
 
   test('JSON lines: each line is an event', () => {
@@ -84,27 +84,27 @@ describe('readUpstream, content', () => {
   });
 
   test('a choice without index: its place in the list is its index', () => {
-    const reading = upstream({ choices: [{ delta: { content: 'a' } }, { delta: { content: 'b' } }] }, done);
-    expect([...reading.choices.values()].map(({ text }) => text)).toEqual(['a', 'b']);
+    const content = upstream({ choices: [{ delta: { content: 'a' } }, { delta: { content: 'b' } }] }, done);
+    expect([...content.choices.values()].map(({ text }) => text)).toEqual(['a', 'b']);
   });
 
   test('content after a finish: it is ignored, and so is another finish', () => {
-    const reading = upstream(
+    const content = upstream(
       deltaEvent({ content: 'a' }, { finish_reason: 'eos' }),
       deltaEvent({ content: 'b' }, { finish_reason: 'stop' }),
     );
-    expect(reading.choices.get(0)).toEqual({ ...emptyChoice(), text: 'a', finish: 'eos' });
+    expect(content.choices.get(0)).toEqual({ ...emptyChoice(), text: 'a', finish: 'eos' });
   });
 
   test('vendor events of both forms: they are neither content nor an error', () => {
-    const reading = upstream(
+    const content = upstream(
       { type: 'x_a', error: { message: 'm' } },
       'event: x_b\ndata: junk',
       deltaEvent({ content: 'a' }),
       done,
     );
-    expect(reading).toMatchObject({ error: null, done: true });
-    expect(reading.choices.size).toBe(1);
+    expect(content).toMatchObject({ error: null, done: true });
+    expect(content.choices.size).toBe(1);
   });
 });
 
@@ -164,13 +164,13 @@ describe('readUpstream, tool calls', () => {
 
   test('extra_content: only the first of a call', () => {
     const [one, other] = [{ google: { thought_signature: 'a' } }, { google: { thought_signature: 'b' } }];
-    const reading = upstream(
+    const content = upstream(
       calling({ index: 0, id: 'a', function: { name: 'f', arguments: '' }, extra_content: one }),
       calling({ index: 0, function: { arguments: '{}' }, extra_content: other }),
       calling({ index: 1, id: 'b', function: { name: 'f', arguments: '{}' }, extra_content: 'x' }),
       done,
     );
-    expect(reading.choices.get(0)?.toolCalls.map(({ extra }) => extra)).toEqual([one, null]);
+    expect(content.choices.get(0)?.toolCalls.map(({ extra }) => extra)).toEqual([one, null]);
   });
 
   test('"null" for an id, and a legacy function_call: calls without an id', () => {
@@ -198,27 +198,27 @@ describe('readUpstream, failures', () => {
       'finish_reason error',
     ],
   ];
-  test.each(cases)('%s: the reading ends with it', (_name, event, error) => {
-    const reading = upstream(deltaEvent({ content: 'a' }), event, deltaEvent({ content: 'x' }), done);
-    expect(reading).toMatchObject({ error, done: false });
-    expect(reading.choices.get(0)?.text).toMatch(/^ab?$/);
+  test.each(cases)('%s: the content ends with it', (_name, event, error) => {
+    const content = upstream(deltaEvent({ content: 'a' }), event, deltaEvent({ content: 'x' }), done);
+    expect(content).toMatchObject({ error, done: false });
+    expect(content.choices.get(0)?.text).toMatch(/^ab?$/);
   });
 
   test('an error for a finish after the finish: it is a repeat, and dropped', () => {
-    const reading = upstream(
+    const content = upstream(
       deltaEvent({}, { finish_reason: 'stop' }),
       deltaEvent({}, { finish_reason: 'error' }),
       done,
     );
-    expect(reading).toMatchObject({ error: null, done: true });
+    expect(content).toMatchObject({ error: null, done: true });
   });
 
   test('an error together with choices: their content counts, their finish does not', () => {
-    const reading = upstream({
+    const content = upstream({
       ...deltaEvent({ content: 'a' }, { finish_reason: 'stop' }),
       error: { message: 'm' },
     });
-    expect(reading.choices.get(0)).toMatchObject({ text: 'a', finish: null });
+    expect(content.choices.get(0)).toMatchObject({ text: 'a', finish: null });
   });
 
   test('an end without finish or [DONE]: an error. With either: none', () => {

@@ -1,8 +1,9 @@
 /** Reads usage from all places of a stream: the highest value of each count, or null if it was not reported. */
-import { isObject, type Json, objectOf } from './json.ts';
-import type { Reading, UsageReading } from './reading.ts';
 
-const NO_USAGE: UsageReading = {
+import type { Content, UsageContent } from './content.ts';
+import { isObject, type Json, objectOf } from './json.ts';
+
+const NO_USAGE: UsageContent = {
   prompt: null,
   completion: null,
   total: null,
@@ -11,9 +12,9 @@ const NO_USAGE: UsageReading = {
   reasoning: null,
 };
 
-export function addUsage(reading: Reading, usage: Json | undefined): void {
+export function addUsage(content: Content, usage: Json | undefined): void {
   if (!isObject(usage)) return;
-  const old = reading.usage ?? NO_USAGE;
+  const old = content.usage ?? NO_USAGE;
   const prompt = objectOf(usage.prompt_tokens_details ?? usage.prompt_token_details);
   const completion = objectOf(usage.completion_tokens_details);
   const reported = {
@@ -30,7 +31,7 @@ export function addUsage(reading: Reading, usage: Json | undefined): void {
     cacheWrite: [prompt.cache_write_tokens, usage.cache_creation_input_tokens].reduce(higher, old.cacheWrite),
     reasoning: [completion.reasoning_tokens, usage.reasoning_tokens].reduce(higher, old.reasoning),
   };
-  if (Object.values(reported).some((count) => count !== null)) reading.usage = reported;
+  if (Object.values(reported).some((count) => count !== null)) content.usage = reported;
 }
 
 function higher(old: number | null, reported: Json | undefined): number | null {

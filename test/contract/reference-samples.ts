@@ -1,9 +1,9 @@
 /** Test helpers: builders for upstream streams. */
 import type { JsonObject } from './json.ts';
-import { type Reading, readUpstream } from './plain-reading.ts';
+import { type Content, readUpstream } from './reference-reader.ts';
 
 /** Reads a stream of these events. A string is used as the event's lines. */
-export function upstream(...values: (JsonObject | string)[]): Reading {
+export function upstream(...values: (JsonObject | string)[]): Content {
   const lines = values.map((value) => (typeof value === 'string' ? value : `data: ${JSON.stringify(value)}`));
   return readUpstream(`${lines.join('\n\n')}\n\n`, 'sse');
 }

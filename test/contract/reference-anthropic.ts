@@ -1,6 +1,7 @@
 /** A simple reader of Messages streams, independent of `src`: joins the message block by block, and reads it at its end. */
+
+import { type Content, emptyChoice, emptyContent, eventsOf, type UsageContent } from './content.ts';
 import { type Json, type JsonObject, listOf, objectOf, parseJson, textOf } from './json.ts';
-import { emptyChoice, emptyReading, eventsOf, type Reading, type UsageReading } from './reading.ts';
 
 interface Message {
   id: string;
@@ -16,11 +17,11 @@ interface Message {
 }
 
 /** Tokens that are billed in addition to the output's usage. */
-export interface AnthropicReading extends Reading {
+export interface AnthropicContent extends Content {
   besides: { prompt: number; completion: number };
 }
 
-export function readAnthropic(text: string): AnthropicReading {
+export function readAnthropic(text: string): AnthropicContent {
   const message: Message = {
     id: '',
     blocks: [],
@@ -67,10 +68,10 @@ function applyDelta(message: Message, index: number, delta: JsonObject): void {
   message.partialInputs.set(index, (message.partialInputs.get(index) ?? '') + textOf(delta.partial_json));
 }
 
-function flatten(message: Message, isStarted: boolean): AnthropicReading {
-  const reading = emptyReading();
+function flatten(message: Message, isStarted: boolean): AnthropicContent {
+  const content = emptyContent();
   const choice = emptyChoice();
-  if (isStarted) reading.choices.set(0, choice);
+  if (isStarted) content.choices.set(0, choice);
   for (const [index, block] of message.blocks.entries()) {
     if (block.type === 'text') choice.text += textOf(block.text);
     if (block.type === 'thinking') choice.reasoning += textOf(block.thinking);
@@ -78,10 +79,10 @@ function flatten(message: Message, isStarted: boolean): AnthropicReading {
     if (block.type === 'tool_use') choice.toolCalls.push(callOf(message, block, index));
   }
   choice.finish = message.ended ? message.stop : null;
-  reading.usage = usageOf(message);
-  reading.usageByFinish = message.ended ? reading.usage : null;
-  reading.done = message.ended;
-  reading.error = message.ended ? null : (message.error ?? 'ended without message_stop');
+  content.usage = usageOf(message);
+  content.usageByFinish = message.ended ? content.usage : null;
+  content.done = message.ended;
+  content.error = message.ended ? null : (message.error ?? 'ended without message_stop');
   const others = listOf(message.usage.iterations)
     .map(objectOf)
     .filter(({ type }) => type !== 'message');
@@ -89,7 +90,7 @@ function flatten(message: Message, isStarted: boolean): AnthropicReading {
     prompt: sum(others.map(promptOf)),
     completion: sum(others.map((one) => count(one.output_tokens))),
   };
-  return { ...reading, besides };
+  return { ...content, besides };
 }
 
 function detailOf(block: JsonObject, index: number): JsonObject[] {
@@ -112,7 +113,7 @@ function callOf({ partialInputs, closed }: Message, block: JsonObject, index: nu
   return { id: textOf(block.id), name: textOf(block.name), arguments: partial || whole, extra: null };
 }
 
-function usageOf({ usage, hasTotals }: Message): UsageReading | null {
+function usageOf({ usage, hasTotals }: Message): UsageContent | null {
   if (Object.keys(usage).length === 0) return null;
   const details = objectOf(usage.output_tokens_details);
   return {
@@ -144,9 +145,9 @@ function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }
 
-/** A client's reading with the pieces of each reasoning detail joined. */
-export function withJoinedDetails(reading: Reading): Reading {
-  for (const choice of reading.choices.values()) {
+/** A client's content with the pieces of each reasoning detail joined. */
+export function withJoinedDetails(content: Content): Content {
+  for (const choice of content.choices.values()) {
     const byIndex = new Map<string, JsonObject>();
     for (const piece of choice.details) {
       const key = `${textOf(piece.type)} ${JSON.stringify(piece.index)}`;
@@ -163,5 +164,5 @@ export function withJoinedDetails(reading: Reading): Reading {
     }
     choice.details = [...byIndex.values()];
   }
-  return reading;
+  return content;
 }

@@ -19,6 +19,9 @@ import {
 const MAX_LIST_RECORDS = 1000;
 
 const DEFAULT_LIMIT = 100;
+const MAX_SEARCH_CHARS = 200;
+/** Parameters that select records by a field of the same name. */
+const FILTERS = ['provider', 'route', 'client'] as const;
 
 export async function handleListRecords(request: Request, context: RequestContext): Promise<Response> {
   const params = new URL(request.url).searchParams;
@@ -31,7 +34,7 @@ export async function handleListRecords(request: Request, context: RequestContex
   if (facts.kind === 'error') return errorResponse(facts.error);
   const page =
     hasRecords && facts.value !== null
-      ? await context.ledger.list({ ...query.value, only: facts.value })
+      ? await context.ledger.list({ ...query.value, only: { ...query.value.only, ...facts.value } })
       : ok({ records: [], next: null });
   if (page.kind === 'error') return errorResponse(page.error);
   const { records, next } = page.value;
@@ -73,8 +76,19 @@ function readRecordQuery(
   const cursor = params.get('cursor');
   if (cursor !== null && !isPosition(cursor))
     return invalid('cursor must be the next_cursor of the page before', 'cursor');
+  const truncated = params.get('truncated');
+  if (truncated !== null && truncated !== 'true') return invalid('truncated takes true', 'truncated');
+  const search = params.get('search')?.trim().toLowerCase() ?? '';
+  if (search.length > MAX_SEARCH_CHARS)
+    return invalid(`search has at most ${MAX_SEARCH_CHARS} characters`, 'search');
+  const only = {
+    ...Object.fromEntries(FILTERS.flatMap((name) => (params.get(name) ? [[name, params.get(name)]] : []))),
+    ...(truncated && { truncated: true as const }),
+    ...(search && { search }),
+  };
   const fromId = firstIdAt(span.value.fromMs);
   const end = firstIdAt(span.value.toMs);
   const beforeId = cursor !== null && cursor < end ? cursor : end;
-  return ok({ fromId, beforeId, keyId, model: params.get('model'), statuses: statuses.value, limit });
+  const model = params.get('model');
+  return ok({ fromId, beforeId, keyId, model, statuses: statuses.value, limit, only });
 }

@@ -134,7 +134,13 @@ const TOO_LARGE = apiError(
   'group_by',
 );
 
-const DERIVED = ['cached_share', 'median_first_token_ms', 'median_tokens_per_second'] as const;
+const DERIVED = [
+  'cached_share',
+  'median_first_token_ms',
+  'median_tokens_per_second',
+  'p95_first_token_ms',
+  'p5_tokens_per_second',
+] as const;
 const MONEY = ['cost', 'estimated_cost'] as const;
 
 /** A line for each row, without the total. Money has a column for each currency in the rows. */

@@ -4,7 +4,7 @@ import type { Result } from '../shared/result.ts';
 import type { RecordSummary, Tags, UsageRecord } from './record.ts';
 import type { RecordSink } from './record-writer.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from './refusals.ts';
-import { type Group, matchesFilter, type Report, type ReportFilter } from './report.ts';
+import { type Group, isTruncated, matchesFilter, type Report, type ReportFilter } from './report.ts';
 
 /**
  * Two implementations: `KvLedger` (`LEDGER=kv`) and `ObjectLedger` (`LEDGER=object`). A query fails with the error for the client if
@@ -47,9 +47,18 @@ export interface RecordQuery {
   readonly model: string | null;
   /** Null: any. */
   readonly statuses: readonly string[] | null;
-  /** Facts that the records must have; absent: any. */
-  readonly only?: ReportFilter;
+  /** Absent: any. */
+  readonly only?: RecordFilter;
   readonly limit: number;
+}
+
+/** Further conditions on the records of a list. Absent fields select all. */
+export interface RecordFilter extends ReportFilter {
+  /** Part of the model, the request id, the user, the session or the app, in lower case. */
+  readonly search?: string;
+  readonly client?: string;
+  /** The output began, and then failed. */
+  readonly truncated?: true;
 }
 
 /** A record in a list. Only the summary is certain: a store may not have the other fields yet. */
@@ -62,9 +71,27 @@ export interface RecordPage {
   readonly next: string | null;
 }
 
-/** Whether a record has the query's model and status. Stores select by id and key themselves. */
+/** Whether a record fits the query's filters. Stores select by id and key themselves. */
 export function matchesQuery(record: RecordSummary & { readonly tags?: Tags }, query: RecordQuery): boolean {
   const { model, statuses, only = {} } = query;
-  const isModel = model === null || model === record.asked || model === `${record.provider}/${record.model}`;
-  return isModel && (statuses === null || statuses.includes(record.status)) && matchesFilter(record, only);
+  const served = `${record.provider}/${record.model}`;
+  const { search } = only;
+  return (
+    (model === null || model === record.asked || model === served) &&
+    (statuses === null || statuses.includes(record.status)) &&
+    (only.client === undefined || only.client === record.client) &&
+    (only.truncated === undefined || isTruncated(record)) &&
+    matchesFilter(record, only) &&
+    (search === undefined || SEARCHED.some((read) => read(record)?.toLowerCase().includes(search)))
+  );
 }
+
+/** What `search` is compared with. */
+const SEARCHED: readonly ((record: RecordSummary) => string | null)[] = [
+  ({ asked }) => asked,
+  ({ provider, model }) => `${provider}/${model}`,
+  ({ request_id }) => request_id,
+  ({ user }) => user,
+  ({ session }) => session,
+  ({ app }) => app,
+];

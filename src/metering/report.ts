@@ -1,7 +1,7 @@
 /** Groups and sums usage for `GET /v1/usage`, from single records or from partial sums. */
 import { MAX_REPORT_ROWS } from '../shared/limits.ts';
 import type { RecordSummary, Tags } from './record.ts';
-import { type Medians, mediansOf, SPEED_BUCKETS, type SpeedCount, speedsOf } from './speeds.ts';
+import { type Percentiles, percentilesOf, SPEED_BUCKETS, type SpeedCount, speedsOf } from './speeds.ts';
 
 /** Who made a request and for what. A request without the fact has the value `''`. */
 export const FACTS = ['user', 'session', 'app'] as const;
@@ -76,7 +76,7 @@ export interface Amounts extends Readonly<Counts> {
 }
 
 /** The figures of a row in the response. */
-export interface Sums extends Readonly<Counts>, Medians {
+export interface Sums extends Readonly<Counts>, Percentiles {
   /** The part of the prompt tokens that providers read from their caches, from 0 to 1 with 4 decimals; null without prompt tokens. */
   readonly cached_share: number | null;
   readonly cost: Readonly<Record<string, number>>;
@@ -225,7 +225,7 @@ class Sum {
     return {
       ...this.#counts,
       cached_share: shareOf(this.#counts.cached_tokens, this.#counts.prompt_tokens),
-      ...mediansOf(this.#speeds ?? []),
+      ...percentilesOf(this.#speeds ?? []),
       cost: this.#cost.amounts,
       estimated_cost: this.#estimatedCost.amounts,
     };
@@ -296,10 +296,18 @@ export function matchesFilter(record: ReportedRecord, only: ReportFilter): boole
   return filterEntries(only).every(([name, value]) => value === groupValue(record, name));
 }
 
+function isFailure({ status }: RecordSummary): boolean {
+  return status === 'failed' || status === 'timed_out';
+}
+
+/** Whether the output began, and then failed. */
+export function isTruncated(record: RecordSummary): boolean {
+  return isFailure(record) && record.first_token_ms !== null;
+}
+
 /** The amounts of one request. */
 export function amountsOf(record: RecordSummary): Amounts {
   const cost = BigInt(record.cost_nanos ?? 0);
-  const isFailed = record.status === 'failed' || record.status === 'timed_out';
   // A request without tokens has no cost, so it needs no price.
   const isUnpriced = record.cost_nanos === null && record.total_tokens > 0;
   return {
@@ -312,11 +320,10 @@ export function amountsOf(record: RecordSummary): Amounts {
     reasoning_tokens: record.reasoning_tokens ?? 0,
     estimated_requests: record.estimated ? 1 : 0,
     // A disconnected client is not a failure.
-    failed_requests: isFailed ? 1 : 0,
+    failed_requests: isFailure(record) ? 1 : 0,
     unpriced_requests: isUnpriced ? 1 : 0,
     cancelled_requests: record.status === 'cancelled' ? 1 : 0,
-    // The output began, and then failed.
-    cut_requests: isFailed && record.first_token_ms !== null ? 1 : 0,
+    cut_requests: isTruncated(record) ? 1 : 0,
     currency: record.cost_nanos === null ? null : record.currency,
     cost,
     estimatedCost: record.cost_estimated ? cost : 0n,

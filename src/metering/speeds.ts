@@ -1,4 +1,4 @@
-/** Histograms of time to first token and of tokens per second, from which reports compute medians. Histograms can be summed. */
+/** Histograms of time to first token and of tokens per second, from which reports compute percentiles. Histograms can be summed. */
 import type { RecordSummary } from './record.ts';
 
 /** The ratio of a bucket's bounds. It makes a median accurate to about a tenth. */
@@ -28,20 +28,28 @@ export function speedsOf(record: RecordSummary): SpeedCount[] {
   return counts;
 }
 
-export interface Medians {
+export interface Percentiles {
   /** From the arrival to the first text of the output; null if nothing was measured. */
   readonly median_first_token_ms: number | null;
   /** Completion tokens per second from the first text to the end; null if nothing was measured. */
   readonly median_tokens_per_second: number | null;
+  /** 95 % of the requests had their first text within this time. */
+  readonly p95_first_token_ms: number | null;
+  /** 95 % of the requests were at least this fast. The slow end, as for the time to the first text. */
+  readonly p5_tokens_per_second: number | null;
 }
 
 /** @param counts the counts of all {@link SPEED_BUCKETS} buckets */
-export function mediansOf(counts: readonly number[]): Medians {
-  const first = median(counts.slice(0, FIRST_TOKEN_MS.buckets), FIRST_TOKEN_MS.from);
-  const rate = median(counts.slice(FIRST_TOKEN_MS.buckets), TOKENS_PER_SECOND.from);
+export function percentilesOf(counts: readonly number[]): Percentiles {
+  const first = counts.slice(0, FIRST_TOKEN_MS.buckets);
+  const rates = counts.slice(FIRST_TOKEN_MS.buckets);
+  const firstAt = (part: number) => round(percentile(first, FIRST_TOKEN_MS.from, part), 1);
+  const rateAt = (part: number) => round(percentile(rates, TOKENS_PER_SECOND.from, part), 10);
   return {
-    median_first_token_ms: first === null ? null : Math.round(first),
-    median_tokens_per_second: rate === null ? null : Math.round(rate * 10) / 10,
+    median_first_token_ms: firstAt(0.5),
+    median_tokens_per_second: rateAt(0.5),
+    p95_first_token_ms: firstAt(0.95),
+    p5_tokens_per_second: rateAt(0.05),
   };
 }
 
@@ -50,13 +58,20 @@ function bucketOf(value: number, { from, buckets }: typeof TOKENS_PER_SECOND): n
   return Math.min(Math.max(bucket, 0), buckets - 1);
 }
 
-/** Interpolates within the bucket of the median, on a logarithmic scale. */
-function median(counts: readonly number[], from: number): number | null {
-  const half = counts.reduce((sum, count) => sum + count, 0) / 2;
-  if (half === 0) return null;
+function round(value: number | null, parts: number): number | null {
+  return value === null ? null : Math.round(value * parts) / parts;
+}
+
+/**
+ * Interpolates within the bucket of the percentile, on a logarithmic scale.
+ * @param part from 0 to 1; 0.5 is the median
+ */
+function percentile(counts: readonly number[], from: number, part: number): number | null {
+  const rank = counts.reduce((sum, count) => sum + count, 0) * part;
+  if (rank === 0) return null;
   let below = 0;
   for (const [bucket, count] of counts.entries()) {
-    if (below + count >= half) return from * RATIO ** (bucket - 1 + (half - below) / count);
+    if (below + count >= rank) return from * RATIO ** (bucket - 1 + (rank - below) / count);
     below += count;
   }
   return null;

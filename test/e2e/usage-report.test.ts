@@ -83,6 +83,8 @@ describe('GET /v1/usage', () => {
       median_first_token_ms: expect.any(Number),
       // There is no rate for an output that arrived at once.
       median_tokens_per_second: null,
+      p95_first_token_ms: expect.any(Number),
+      p5_tokens_per_second: null,
       // At 1.1 and 4.4 dollars per million tokens.
       cost: { USD: 0.000165 },
       estimated_cost: {},

@@ -180,6 +180,32 @@ describe('KvLedger.list', () => {
     expect(await length({ statuses: ['finished', 'failed'], model: 'fast' })).toBe(3);
   });
 
+  test('L2 filters by provider, route, client, truncated, and by part of a name or id', async () => {
+    const store = new MemoryStore();
+    const [first] = await fill(store, 2, { key_id: 'a', time: noon(1) });
+    await fill(store, 1, {
+      key_id: 'b',
+      time: noon(1),
+      asked: 'Fast',
+      model: 'm',
+      provider: 'p',
+      client: 'messages',
+    });
+    await fill(store, 1, { key_id: 'c', time: noon(1), route: 'fim', status: 'failed' });
+    await fill(store, 1, { key_id: 'd', time: noon(1), status: 'failed', first_token_ms: null });
+    const length = async (only: RecordQuery['only']) =>
+      (await listAll(store, { ...(only && { only }) })).ids.length;
+    expect(await length({})).toBe(5);
+    expect(await length({ provider: 'p' })).toBe(1);
+    expect(await length({ client: 'messages' })).toBe(1);
+    expect(await length({ route: 'fim' })).toBe(1);
+    expect(await length({ truncated: true })).toBe(1);
+    expect(await length({ search: 'fas' })).toBe(1);
+    expect(await length({ search: 'small-lat' })).toBe(4);
+    expect(await length({ search: first?.request_id.slice(4, 30) ?? '' })).toBeGreaterThan(0);
+    expect(await length({ search: 'nothing' })).toBe(0);
+  });
+
   test('L2 `fromId` is inclusive, `beforeId` exclusive', async () => {
     const store = new MemoryStore();
     const records = [];

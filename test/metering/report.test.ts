@@ -47,6 +47,8 @@ describe('Report', () => {
       cached_share: 0.3636,
       median_first_token_ms: 140,
       median_tokens_per_second: 3.4,
+      p95_first_token_ms: 167,
+      p5_tokens_per_second: 2.3,
       cost: {},
       estimated_cost: {},
     };

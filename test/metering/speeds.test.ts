@@ -1,7 +1,7 @@
 /** Tests medians of time to first token and of tokens per second, from histograms (M5). */
 import { describe, expect, test } from 'vitest';
 import { Report } from '../../src/metering/report.ts';
-import { mediansOf, SPEED_BUCKETS } from '../../src/metering/speeds.ts';
+import { percentilesOf, SPEED_BUCKETS } from '../../src/metering/speeds.ts';
 import { seeded } from '../random.ts';
 import { record } from './records.ts';
 
@@ -35,6 +35,27 @@ describe('M5 medians', () => {
     }
   });
 
+  test('p95 of the time and the rate that 95 % reach: within a seventh of the exact ones', () => {
+    const random = seeded(27);
+    const records = Array.from({ length: 2000 }, () => {
+      const first_token_ms = Math.round(300 * (0.5 + random() + 9 * random() ** 8));
+      return {
+        first_token_ms,
+        total_ms: first_token_ms + Math.round(1000 + 9000 * random()),
+        completion_tokens: 300,
+      };
+    });
+    const total = totalOf(...records);
+    const first = records.map((one) => one.first_token_ms).sort((a, b) => a - b);
+    const rates = records.map((one) => 300_000 / (one.total_ms - one.first_token_ms)).sort((a, b) => a - b);
+    expect(Math.abs((total.p95_first_token_ms ?? 0) / (first[1900] ?? 1) - 1)).toBeLessThan(1 / 7);
+    expect(Math.abs((total.p5_tokens_per_second ?? 0) / (rates[100] ?? 1) - 1)).toBeLessThan(1 / 7);
+    expect(totalOf({ first_token_ms: null })).toMatchObject({
+      p95_first_token_ms: null,
+      p5_tokens_per_second: null,
+    });
+  });
+
   test('null without any text; no rate for an output that arrived at once', () => {
     expect(totalOf({ first_token_ms: null })).toMatchObject({
       median_first_token_ms: null,
@@ -51,7 +72,7 @@ describe('M5 medians', () => {
       expect(Number.isFinite(median_first_token_ms)).toBe(true);
       expect(median_tokens_per_second).not.toBeNaN();
     }
-    expect(mediansOf(Array.from({ length: SPEED_BUCKETS }, () => Number.MAX_SAFE_INTEGER))).not.toContain(
+    expect(percentilesOf(Array.from({ length: SPEED_BUCKETS }, () => Number.MAX_SAFE_INTEGER))).not.toContain(
       NaN,
     );
   });

@@ -94,8 +94,8 @@ function Frame() {
 }
 
 /** The parameters that a change of the view keeps. */
-function shared({ range = '', from = '', to = '', key = '', model = '' }: Params): Params {
-  return { range, from, to, key, model };
+function shared({ range = '', from = '', to = '', key = '', model = '', refresh = '' }: Params): Params {
+  return { range, from, to, key, model, refresh };
 }
 
 function ViewOf({ view, params, isAdmin }: { view: View; params: Params; isAdmin: boolean }) {
@@ -105,7 +105,7 @@ function ViewOf({ view, params, isAdmin }: { view: View; params: Params; isAdmin
     case 'requests':
       return <Requests params={params} />;
     case 'keys':
-      return isAdmin ? <Keys /> : <OwnKey />;
+      return isAdmin ? <Keys params={params} /> : <OwnKey />;
     case 'live':
       return <Live params={params} />;
   }

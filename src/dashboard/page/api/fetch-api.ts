@@ -58,6 +58,17 @@ export class Api {
   }
 }
 
+/** @param token null: read from the environment */
+export function curlOf(token: string | null, body: Readonly<Record<string, unknown>>): string {
+  const json = JSON.stringify(body).replaceAll("'", "'\\''");
+  return [
+    `curl ${location.origin}${BASE}/v1/chat/completions`,
+    `-H "authorization: Bearer ${token ?? '$WEIR_KEY'}"`,
+    "-H 'content-type: application/json'",
+    `-d '${json}'`,
+  ].join(' \\\n  ');
+}
+
 interface ErrorBody {
   readonly error?: { readonly code?: string; readonly message?: string; readonly param?: string | null };
 }

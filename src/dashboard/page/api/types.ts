@@ -16,6 +16,8 @@ export interface Report {
 
 /** Requests that were refused before any upstream was called. */
 export interface RefusalRow {
+  readonly hour?: string;
+  readonly day?: string;
   readonly code?: string;
   readonly key?: string;
   readonly refused_requests: number;
@@ -81,6 +83,8 @@ export interface KeyStatus {
     readonly reserved: number;
     readonly remaining: number;
     readonly estimated: number;
+    /** The part of `spent` at its upper bound, because the provider reported no usage. */
+    readonly unreported?: number;
     readonly resets_at: string | null;
   } | null;
   readonly requests?: Rate | null;

@@ -1,5 +1,5 @@
-/** A chart of stacked bars over time. The pointer or the arrow keys select a bar, whose values are written below. */
-import { useState } from 'preact/hooks';
+/** A chart over time, of stacked bars or of lines. The pointer or the arrow keys select a step; a click or Enter opens it. */
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { stepLabel, stepTitle } from '../format/times.ts';
 import { useWidth } from './use-width.ts';
 
@@ -7,8 +7,8 @@ export interface Series {
   readonly name: string;
   /** A class of the style sheet. */
   readonly colour: string;
-  /** One for each step. */
-  readonly values: readonly number[];
+  /** One for each step; null: nothing was measured. */
+  readonly values: readonly (number | null)[];
 }
 
 interface StackProps {
@@ -17,6 +17,10 @@ interface StackProps {
   /** From bottom to top. */
   readonly series: readonly Series[];
   readonly format: (value: number) => string;
+  /** Lines for values that have no sum, such as percentiles. */
+  readonly isLines: boolean;
+  /** Opens the requests of a step. */
+  readonly onOpen: (step: string) => void;
 }
 
 const HEIGHT = 200;
@@ -26,11 +30,12 @@ const PLOT = HEIGHT - TOP - BOTTOM;
 const LABEL_PX = 64;
 const CHAR_PX = 6.6;
 
-export function Stack({ label, steps, series, format }: StackProps) {
+export function Stack({ label, steps, series, format, isLines, onOpen }: StackProps) {
+  const tip = useRef<HTMLDivElement>(null);
   const [box, width] = useWidth<HTMLDivElement>();
   const [at, setAt] = useState<number | null>(null);
   const sums = steps.map((_, i) => series.reduce((sum, { values }) => sum + (values[i] ?? 0), 0));
-  const top = niceTop(Math.max(...sums, 0));
+  const top = niceTop(Math.max(...(isLines ? series.flatMap(({ values }) => values.map(Number)) : sums), 0));
   const ticks = top === 0 ? [0] : [0, top / 2, top];
   const left = Math.ceil(Math.max(...ticks.map((tick) => format(tick).length)) * CHAR_PX) + 8;
   const slot = Math.max(0, width - left) / steps.length;
@@ -39,14 +44,31 @@ export function Stack({ label, steps, series, format }: StackProps) {
   const x = (i: number) => left + i * slot;
   const y = (value: number) => TOP + PLOT * (1 - value / (top || 1));
   const go = (to: number) => setAt(Math.max(0, Math.min(steps.length - 1, to)));
+  // The content security policy forbids style attributes, but not this.
+  useLayoutEffect(() => {
+    const { current } = tip;
+    if (current === null || at === null) return;
+    const { offsetWidth } = current;
+    const right = x(at) + slot + 6;
+    const isBeside = right + offsetWidth <= width;
+    const beside = isBeside ? right : x(at) - offsetWidth - 6;
+    current.style.left = `${Math.max(0, Math.min(width - offsetWidth, beside))}px`;
+  });
+  const open = () => {
+    const step = at === null ? undefined : steps[at];
+    if (step !== undefined) onOpen(step);
+  };
   return (
     <figure class="chart">
       <div
         ref={box}
         role="group"
         tabIndex={0}
-        aria-label={`${label}: the arrow keys read each bar`}
+        class="plot"
+        aria-label={`${label}: the arrow keys read each ${isLines ? 'point' : 'bar'}, Enter opens its requests`}
+        onClick={open}
         onKeyDown={({ key }) => {
+          if (key === 'Enter') open();
           if (key === 'ArrowRight') go((at ?? -1) + 1);
           if (key === 'ArrowLeft') go((at ?? steps.length) - 1);
         }}
@@ -69,7 +91,9 @@ export function Stack({ label, steps, series, format }: StackProps) {
             let below = 0;
             return (
               <g key={step} class={at === i ? 'bar at' : 'bar'}>
+                {isLines && <rect class="band" x={x(i)} width={slot} y={TOP} height={PLOT} />}
                 {series.map(({ colour, values }, s) => {
+                  if (isLines) return null;
                   const value = values[i] ?? 0;
                   below += value;
                   return (
@@ -93,32 +117,61 @@ export function Stack({ label, steps, series, format }: StackProps) {
               </g>
             );
           })}
+          {isLines &&
+            series.map(({ colour, values }) => (
+              <g key={colour} class={colour}>
+                <path class="line" d={pathOf(values, (i) => x(i) + slot / 2, y)} />
+                {values.map(
+                  (value, i) =>
+                    value !== null && (
+                      <circle key={i} cx={x(i) + slot / 2} cy={y(value)} r={at === i ? 4 : 2.5} />
+                    ),
+                )}
+              </g>
+            ))}
         </svg>
+        <div ref={tip} class={at === null ? 'tip sr' : 'tip'} role="status">
+          {at !== null && (
+            <>
+              <strong>{stepTitle(steps[at] ?? '')}</strong>
+              {!isLines && ` – ${format(sums[at] ?? 0)}`}
+              {series.map(({ name, colour, values: { [at]: value = null } }) =>
+                (isLines ? value !== null : value) ? (
+                  <p key={name}>
+                    <span class={`swatch ${colour}`} aria-hidden="true" />
+                    <bdi class="name">{name}</bdi> {format(value ?? 0)}
+                  </p>
+                ) : null,
+              )}
+            </>
+          )}
+        </div>
       </div>
-      <figcaption aria-live="polite">
-        {at === null ? (
-          label
-        ) : (
-          <>
-            {stepTitle(steps[at] ?? '')} – {format(sums[at] ?? 0)}
-            {series.map(
-              ({ name, values }) =>
-                values[at] && <SeriesValue key={name} name={name} value={format(values[at])} />,
-            )}
-          </>
-        )}
+      <figcaption>
+        {label}
+        {series.map(({ name, colour }) => (
+          <span key={name} class="key">
+            <span class={`swatch ${colour}`} aria-hidden="true" />
+            <bdi>{name}</bdi>
+          </span>
+        ))}
       </figcaption>
     </figure>
   );
 }
 
-function SeriesValue({ name, value }: { name: string; value: string }) {
-  return (
-    <>
-      {', '}
-      <bdi class="name">{name}</bdi> {value}
-    </>
-  );
+/** A line through the measured values, with a gap where nothing was measured. */
+function pathOf(
+  values: readonly (number | null)[],
+  x: (i: number) => number,
+  y: (value: number) => number,
+): string {
+  return values
+    .map((value, i) => {
+      const isAfterGap = values[i - 1] === undefined || values[i - 1] === null;
+      return value === null ? '' : `${isAfterGap ? 'M' : 'L'}${x(i)} ${y(value)}`;
+    })
+    .join('');
 }
 
 /** The next larger round number whose half is also round. */

@@ -5,9 +5,6 @@ import { count } from './numbers.ts';
 
 export const STATUSES: readonly Status[] = ['finished', 'failed', 'timed_out', 'cancelled'];
 
-/** The statuses that `failed_requests` counts. */
-export const FAILED = 'failed,timed_out';
-
 /** One or more statuses in words. */
 export function statusWords(statuses: string): string {
   return statuses.replace('_', ' ').replace(',', ' or ');
@@ -45,7 +42,7 @@ export interface Ending {
 
 export function endingOf(record: UsageRecord): Ending {
   const { status, error_code, finish_reason, completion_tokens, first_token_ms } = record;
-  const after = first_token_ms === null ? 'before any output' : `after ${count(completion_tokens)} tokens`;
+  const after = first_token_ms === null ? 'before any output' : `after ${count(completion_tokens, 'token')}`;
   if (status === 'finished')
     return {
       title: 'Finished',
@@ -58,7 +55,7 @@ export function endingOf(record: UsageRecord): Ending {
       words: 'The client disconnected, and the upstream request was cancelled.',
       code: null,
     };
-  const failed = first_token_ms === null ? 'Failed' : 'Cut';
+  const failed = first_token_ms === null ? 'Failed' : 'Truncated';
   return {
     title: `${status === 'timed_out' ? 'Timed out' : failed} ${after}`,
     words: ERRORS[error_code ?? ''] ?? "The provider's own code says why.",

@@ -7,8 +7,10 @@ const compactly = new Intl.NumberFormat(undefined, { notation: 'compact', maximu
 const percents = new Intl.NumberFormat(undefined, { style: 'percent', maximumSignificantDigits: 2 });
 const one = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1, minimumFractionDigits: 1 });
 
-export function count(value: number | null | undefined): string {
-  return value === null || value === undefined ? NONE : whole.format(value);
+/** @param noun of one, such as `token`: the plural follows from the number */
+export function count(value: number | null | undefined, noun?: string): string {
+  if (value === null || value === undefined) return NONE;
+  return whole.format(value) + (noun === undefined ? '' : ` ${noun}${value === 1 ? '' : 's'}`);
 }
 
 /** Large numbers in short form: 12.3K. */
@@ -33,7 +35,7 @@ export function rate(tokensPerSecond: number | null): string {
 }
 
 export function bytes(size: number): string {
-  return `${whole.format(size)} bytes`;
+  return count(size, 'byte');
 }
 
 /**
@@ -67,5 +69,5 @@ function currencyFormat(currency: string, digits: Intl.NumberFormatOptions): (am
 
 /** An amount of a budget, whose unit is tokens or a currency. */
 export function amount(value: number, unit: string): string {
-  return unit === 'tokens' ? `${count(value)} tokens` : money(value, unit);
+  return unit === 'tokens' ? count(value, 'token') : money(value, unit);
 }

@@ -1,5 +1,6 @@
 /** Small controls that several views share: range picker, filter chips, copy button and meter. */
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
+import { stepTitle } from '../format/times.ts';
 import { dayOf, daysOf, RANGES, type Range } from '../state/range.ts';
 import { goTo, linkTo, type Params, type View } from '../state/route.ts';
 
@@ -19,7 +20,7 @@ export function RangePicker({ view, params, range }: RangePickerProps) {
       max={dayOf(Date.now())}
       value={days[name]}
       onChange={(event) =>
-        goTo(view, params, { ...days, [name]: event.currentTarget.value, range: undefined })
+        goTo(view, params, { ...days, [name]: event.currentTarget.value, range: undefined, hour: undefined })
       }
     />
   );
@@ -29,7 +30,7 @@ export function RangePicker({ view, params, range }: RangePickerProps) {
         {RANGES.map(({ name, label }) => (
           <a
             key={name}
-            href={linkTo(view, params, { range: name, from: undefined, to: undefined })}
+            href={linkTo(view, params, { range: name, from: undefined, to: undefined, hour: undefined })}
             aria-current={range.name === name ? 'true' : undefined}
           >
             {label}
@@ -55,17 +56,20 @@ interface ChipsProps {
 
 /** The active filters of a view. Each can be removed. */
 export function Chips({ view, params, names, nameOf }: ChipsProps) {
-  const set = names.filter((name) => params[name]);
+  const set = [...names, 'hour'].filter((name) => params[name]);
   if (set.length === 0) return null;
   return (
-    <ul class="chips" aria-label="Narrowed to">
+    <ul class="chips" aria-label="Filters">
       {set.map((name) => {
         const value = params[name] ?? '';
-        const shown = name === 'key' ? nameOf(value) : value;
+        const shown = name === 'key' ? nameOf(value) : name === 'hour' ? stepTitle(value) : value;
         return (
           <li key={name}>
             <span class="hint">{name}</span> <bdi>{shown}</bdi>
-            <a href={linkTo(view, params, { [name]: undefined })} aria-label={`Take ${name} ${shown} away`}>
+            <a
+              href={linkTo(view, params, { [name]: undefined })}
+              aria-label={`Remove filter ${name} ${shown}`}
+            >
               ×
             </a>
           </li>
@@ -75,16 +79,56 @@ export function Chips({ view, params, names, nameOf }: ChipsProps) {
   );
 }
 
-export function CopyButton({ text }: { text: string }) {
+interface CopyButtonProps {
+  readonly text: string;
+  readonly label?: string;
+  /** Tells apart the buttons of a view for a screen reader. */
+  readonly what?: string;
+}
+
+export function CopyButton({ text, label = 'Copy', what }: CopyButtonProps) {
   const [isCopied, setCopied] = useState(false);
   return (
     <button
       type="button"
-      class="primary"
+      aria-label={what && `${isCopied ? 'Copied' : label} ${what}`}
       onClick={() => void navigator.clipboard.writeText(text).then(() => setCopied(true))}
     >
-      {isCopied ? 'Copied' : 'Copy'}
+      {isCopied ? 'Copied' : label}
     </button>
+  );
+}
+
+const REFRESH_MS = 15_000;
+
+interface RefreshProps {
+  readonly view: View;
+  readonly params: Params;
+  readonly onRefresh: () => void;
+}
+
+/** A button that loads again, and a switch that does so every few seconds while the page is visible. */
+export function Refresh({ view, params, onRefresh }: RefreshProps) {
+  const isLive = params.refresh === 'on';
+  useEffect(() => {
+    if (!isLive) return;
+    const timer = setInterval(() => document.hidden || onRefresh(), REFRESH_MS);
+    return () => clearInterval(timer);
+  });
+  return (
+    <span class="range">
+      <button type="button" onClick={onRefresh}>
+        Refresh
+      </button>
+      <label class="inline check">
+        <input
+          type="checkbox"
+          checked={isLive}
+          onChange={() => goTo(view, params, { refresh: isLive ? undefined : 'on' })}
+        />
+        every {REFRESH_MS / 1000} s
+      </label>
+    </span>
   );
 }
 

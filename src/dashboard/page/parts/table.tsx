@@ -1,12 +1,22 @@
-/** A table described by its columns, and a list of named facts. */
+/** A table described by its columns, which can be sorted and saved as CSV, and a list of named facts. */
 import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { csvOf } from '../format/csv.ts';
+
+type Value = string | number | null | undefined;
 
 export interface Column<Item> {
-  readonly head: ComponentChildren;
+  readonly head: string;
   /** Classes of its cells: `num` is right-aligned, `name` is truncated, `wide` is hidden on a narrow screen. */
   readonly look?: string;
-  readonly cell: (item: Item) => ComponentChildren;
+  /** What the column is sorted by and what CSV has. Absent: neither. */
+  readonly value?: (item: Item) => Value;
+  /** Absent: the value. */
+  readonly cell?: (item: Item) => ComponentChildren;
 }
+
+/** The head of a column, with `-` before it: largest first. */
+export type Sort = string;
 
 interface TableProps<Item> {
   readonly label: string;
@@ -16,52 +26,115 @@ interface TableProps<Item> {
   readonly lookOf?: (item: Item) => string;
   /** Called on a click anywhere in a row. A link in the row does the same for the keyboard. */
   readonly onOpen?: (item: Item) => void;
+  /** The order until a head is chosen. Absent: the order of the items. */
+  readonly sortedBy?: Sort;
+  /** How many rows are shown first, and with each click on "Show more". Absent: all. */
+  readonly page?: readonly [first: number, more: number];
 }
 
-export function Table<Item>({ label, columns, items, idOf, lookOf, onOpen }: TableProps<Item>) {
+export function Table<Item>(props: TableProps<Item>) {
+  const { label, columns, items, idOf, lookOf, onOpen, sortedBy = '', page = [items.length, 0] } = props;
+  const [chosen, setChosen] = useState<readonly [before: Sort, sort: Sort]>(['', '']);
+  const [more, setMore] = useState(0);
+  // Another order of the view replaces the chosen one.
+  const sort = chosen[1] !== '' && chosen[0] === sortedBy ? chosen[1] : sortedBy;
+  const sorted = sortItems(items, columns, sort);
+  const [first, step] = page;
+  const shown = sorted.slice(0, first + more);
+  const left = sorted.length - shown.length;
   return (
-    <section class="scroll" aria-label={label} tabIndex={0}>
-      <table>
-        <thead>
-          <tr>
-            {columns.map(({ head, look }, i) => (
-              <th key={i} scope="col" class={look}>
-                {head}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {items.map((item) => (
-            <tr key={idOf(item)} class={lookOf?.(item)} onClick={onOpen && (() => onOpen(item))}>
-              {columns.map(({ look, cell }, i) => (
-                <td key={i} class={look}>
-                  {cell(item)}
-                </td>
-              ))}
+    <>
+      <section class="scroll" aria-label={label} tabIndex={0}>
+        <table>
+          <thead>
+            <tr>
+              {columns.map(({ head, look, value }) => {
+                const isSorted = sort === head || sort === `-${head}`;
+                const isDown = sort === `-${head}`;
+                return (
+                  <th
+                    key={head}
+                    scope="col"
+                    class={look}
+                    aria-sort={isSorted ? (isDown ? 'descending' : 'ascending') : undefined}
+                  >
+                    {value === undefined ? (
+                      <span class={look === 'actions' ? 'sr' : ''}>{head}</span>
+                    ) : (
+                      <button
+                        type="button"
+                        class="sort"
+                        onClick={() =>
+                          setChosen([sortedBy, isDown || (!isSorted && look !== 'num') ? head : `-${head}`])
+                        }
+                      >
+                        {head}
+                        <span aria-hidden="true">{isSorted ? (isDown ? ' ▼' : ' ▲') : ''}</span>
+                      </button>
+                    )}
+                  </th>
+                );
+              })}
             </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+          </thead>
+          <tbody>
+            {shown.map((item) => (
+              <tr key={idOf(item)} class={lookOf?.(item)} onClick={onOpen && (() => onOpen(item))}>
+                {columns.map(({ head, look, cell, value }) => (
+                  <td key={head} class={look} data-head={head}>
+                    {cell === undefined ? value?.(item) : cell(item)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+      <p class="more">
+        {left > 0 && (
+          <button type="button" onClick={() => setMore(more + step)}>
+            Show {Math.min(left, step)} more of {left}
+          </button>
+        )}
+        <button
+          type="button"
+          class="link"
+          aria-label={`${label} as CSV`}
+          onClick={() => saveCsv(label, columns, shown)}
+        >
+          CSV
+        </button>
+      </p>
+    </>
   );
 }
 
-interface MoreProps {
-  readonly left: number;
-  readonly step: number;
-  readonly onMore: () => void;
+function sortItems<Item>(
+  items: readonly Item[],
+  columns: readonly Column<Item>[],
+  sort: Sort,
+): readonly Item[] {
+  const isDown = sort.startsWith('-');
+  const valueOf = columns.find(({ head }) => head === sort.slice(isDown ? 1 : 0))?.value;
+  if (valueOf === undefined) return items;
+  const order = (a: Value, b: Value) => (a === b ? 0 : (a ?? '') < (b ?? '') ? -1 : 1);
+  // A missing value comes last in both orders.
+  const rank = (value: Value) => (value === null || value === undefined ? 1 : 0);
+  return [...items].sort((one, other) => {
+    const [a, b] = [valueOf(one), valueOf(other)];
+    return rank(a) - rank(b) || (isDown ? order(b, a) : order(a, b));
+  });
 }
 
-export function ShowMore({ left, step, onMore }: MoreProps) {
-  if (left <= 0) return null;
-  return (
-    <p class="more">
-      <button type="button" onClick={onMore}>
-        Show {Math.min(left, step)} more of {left}
-      </button>
-    </p>
-  );
+function saveCsv<Item>(label: string, columns: readonly Column<Item>[], items: readonly Item[]): void {
+  const some = columns.filter(({ value }) => value !== undefined);
+  const lines = items.map((item) => some.map(({ value }) => value?.(item)));
+  const text = csvOf([some.map(({ head }) => head), ...lines]);
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
+  link.download = `${label.toLowerCase().replaceAll(' ', '-')}.csv`;
+  link.click();
+  URL.revokeObjectURL(link.href);
 }
 
 type Fact = readonly [name: string, value: ComponentChildren];

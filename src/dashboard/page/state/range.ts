@@ -28,6 +28,11 @@ export interface Range {
 
 export function readRange(params: Params, now = Date.now()): Range {
   const { from = '', to = '' } = params;
+  const { hour = '' } = params;
+  if (isHour(hour)) {
+    const fromMs = Date.parse(hour);
+    return { name: null, fromMs, toMs: fromMs + HOUR_MS, step: 'hour', problem: null };
+  }
   if (from !== '' || to !== '') {
     const problem = rangeProblem(from, to, dayOf(now));
     if (problem !== null) return { name: null, fromMs: 0, toMs: 0, step: 'day', problem };
@@ -42,6 +47,11 @@ export function readRange(params: Params, now = Date.now()): Range {
   }
   const toMs = Math.floor(now / DAY_MS + 1) * DAY_MS;
   return { name, fromMs: toMs - Number.parseInt(name, 10) * DAY_MS, toMs, step: 'day', problem: null };
+}
+
+/** An hour as reports name them, which a click on a bar selects. */
+function isHour(text: string): boolean {
+  return /^\d{4}-\d\d-\d\dT\d\d:00Z$/.test(text) && !Number.isNaN(Date.parse(text));
 }
 
 function isDay(text: string): boolean {
@@ -87,7 +97,9 @@ function iso(ms: number): string {
 export function daysOf(params: Params, { name, fromMs, toMs }: Range): { from: string; to: string } {
   const { from = '', to = '' } = params;
   const shown = (text: string) => (isDay(text) ? text : '');
-  return name === null ? { from: shown(from), to: shown(to) } : { from: dayOf(fromMs), to: dayOf(toMs - 1) };
+  return name === null && !isHour(params.hour ?? '')
+    ? { from: shown(from), to: shown(to) }
+    : { from: dayOf(fromMs), to: dayOf(toMs - 1) };
 }
 
 export function dayOf(ms: number): string {

@@ -5,17 +5,27 @@ import { Meter } from '../../parts/controls.tsx';
 import { useLoad } from '../../state/load.ts';
 import { useSession } from '../../state/session.ts';
 
-export function Budget({ of: key }: { of: Key }) {
-  return key.budget === undefined ? <span class="hint">{NONE}</span> : <LoadedBudget of={key} />;
+interface BudgetProps {
+  readonly of: Key;
+  /** Incremented to load it again. */
+  readonly reloads: number;
 }
 
-function LoadedBudget({ of: key }: { of: Key }) {
+export function Budget({ of: key, reloads }: BudgetProps) {
+  return key.budget === undefined ? (
+    <span class="hint">{NONE}</span>
+  ) : (
+    <LoadedBudget of={key} reloads={reloads} />
+  );
+}
+
+function LoadedBudget({ of: key, reloads }: BudgetProps) {
   const { api } = useSession();
   const { value, problem } = useLoad<KeyStatus>(
     (signal) => api.get(`/admin/keys/${key.id}`, {}, signal),
-    [api, key.id, JSON.stringify(key.budget)],
+    [api, key.id, JSON.stringify(key.budget), reloads],
   );
-  if (problem !== null) return <span class="hint">not known right now</span>;
+  if (problem !== null) return <span class="hint">unknown right now</span>;
   return <BudgetBar standing={value} of={key.budget} />;
 }
 
@@ -29,7 +39,7 @@ export function BudgetBar({ standing, of }: BudgetBarProps) {
   const budget = standing?.budget;
   const { per = 'total', mode = 'hard' } = of ?? {};
   if (!budget) return <span class="hint">{standing === null ? '…' : NONE}</span>;
-  const { unit, limit, spent, reserved, remaining } = budget;
+  const { unit, limit, spent, reserved, remaining, unreported = 0 } = budget;
   return (
     <div class="budget">
       <Meter
@@ -38,6 +48,12 @@ export function BudgetBar({ standing, of }: BudgetBarProps) {
       />
       <span>
         {amount(spent, unit)} of {amount(limit, unit)} {periodInWords(per)}
+        {unreported > 0 && (
+          <span class="hint">
+            {' '}
+            · {amount(unreported, unit)} at the upper bound: the provider reported no usage
+          </span>
+        )}
         {reserved > 0 && <span class="hint"> · {amount(reserved, unit)} reserved</span>}
         <span class="hint">
           {' '}
@@ -54,12 +70,12 @@ export function limitsInWords({ rpm, tpm, max_concurrent, max_output_tokens }: L
     rpm !== undefined && `${count(rpm)} requests/min`,
     tpm !== undefined && `${count(tpm)} tokens/min`,
     max_concurrent !== undefined && `${count(max_concurrent)} at once`,
-    max_output_tokens !== undefined && `${count(max_output_tokens)} tokens out`,
+    max_output_tokens !== undefined && `${count(max_output_tokens, 'output token')} at most`,
   ].filter((word) => word !== false);
   return words.length === 0 ? NONE : words.join(', ');
 }
 
-const PERIODS: Readonly<Record<string, string>> = { day: 'a day', month: 'a month', total: 'in all' };
+const PERIODS: Readonly<Record<string, string>> = { day: 'a day', month: 'a month', total: 'in total' };
 
 function periodInWords(per: string): string {
   return PERIODS[per] ?? per;

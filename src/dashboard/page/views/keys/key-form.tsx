@@ -1,8 +1,10 @@
 /** The form that creates or changes a key. A change sends only the changed fields. */
 import { useState } from 'preact/hooks';
-import type { Key, NewKey } from '../../api/types.ts';
+import { matchesGlob } from '../../../../shared/glob.ts';
+import type { Key, List, Model, NewKey } from '../../api/types.ts';
 import { Dialog } from '../../parts/dialog.tsx';
 import { describe } from '../../parts/problem.tsx';
+import { useLoad } from '../../state/load.ts';
 import { useSession } from '../../state/session.ts';
 
 interface KeyFormProps {
@@ -33,7 +35,7 @@ const COUNTS = [
   ['rpm', 'Requests a minute'],
   ['tpm', 'Tokens a minute'],
   ['max_concurrent', 'Requests at once'],
-  ['max_output_tokens', 'Longest answer, in tokens'],
+  ['max_output_tokens', 'Max output tokens'],
 ] as const;
 
 function draftOf(key: Key | null, [firstUnit = 'USD']: readonly string[]): Draft {
@@ -54,9 +56,13 @@ function draftOf(key: Key | null, [firstUnit = 'USD']: readonly string[]): Draft
   };
 }
 
+function globsOf(text: string): string[] {
+  return text.split(/[\s,]+/).filter((glob) => glob !== '');
+}
+
 /** The values of the fields as a request body; null for an empty field. */
 function bodyOf(draft: Draft): Record<string, unknown> {
-  const globs = draft.models.split(/[\s,]+/).filter((glob) => glob !== '');
+  const globs = globsOf(draft.models);
   const number = (text: string) => (text.trim() === '' ? null : Number(text));
   const budget = number(draft.amount);
   return {
@@ -83,6 +89,21 @@ export function KeyForm({ before, units, onClose, onDone }: KeyFormProps) {
       setDraft((old) => ({ ...old, [name]: event.currentTarget.value })),
   });
 
+  const models = useLoad<List<Model>>((signal) => api.get('/v1/models', {}, signal), [api]);
+  const known = models.value?.data.map(({ id }) => id) ?? [];
+  const globs = globsOf(draft.models);
+  const choices = [...new Set([...known.map((id) => `${id.split('/')[0]}/*`), ...known])].filter(
+    (choice) => !globs.includes(choice),
+  );
+  // A provider whose list can't be loaded right now has no known models.
+  const unknown =
+    known.length === 0 ? [] : globs.filter((glob) => !known.some((id) => matchesGlob(glob, id)));
+  const add = (select: HTMLSelectElement) => {
+    const { value } = select;
+    select.value = '';
+    if (value !== '') setDraft((old) => ({ ...old, models: [...globsOf(old.models), value].join(', ') }));
+  };
+
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     setSending(true);
@@ -106,7 +127,7 @@ export function KeyForm({ before, units, onClose, onDone }: KeyFormProps) {
   };
 
   return (
-    <Dialog title={before === null ? 'New key' : 'Change the key'} onClose={onClose}>
+    <Dialog title={before === null ? 'Create key' : 'Change key'} onClose={onClose}>
       <form onSubmit={submit}>
         <label>
           Name
@@ -116,8 +137,24 @@ export function KeyForm({ before, units, onClose, onDone }: KeyFormProps) {
           Models <span class="hint">globs, such as provider/*; empty for all</span>
           <input {...field('models')} spellcheck={false} />
         </label>
+        {known.length > 0 && (
+          <label>
+            Add a model
+            <select value="" onChange={({ currentTarget }) => add(currentTarget)}>
+              <option value="">choose …</option>
+              {choices.map((choice) => (
+                <option key={choice}>{choice}</option>
+              ))}
+            </select>
+          </label>
+        )}
+        {unknown.length > 0 && (
+          <p class="problem" role="status">
+            No known model matches <bdi>{unknown.join(', ')}</bdi>. Requests with this key may all be refused.
+          </p>
+        )}
         <label>
-          Expires <span class="hint">at the day's beginning (UTC); empty for never</span>
+          Expires <span class="hint">at the start of the day (UTC); empty for never</span>
           <input type="date" {...field('expires', 'expires_at')} />
         </label>
         <fieldset class="counts">
@@ -139,16 +176,16 @@ export function KeyForm({ before, units, onClose, onDone }: KeyFormProps) {
           <label>
             Period
             <select {...field('per')}>
-              <option value="day">a day</option>
-              <option value="month">a month</option>
-              <option value="total">in all</option>
+              <option value="day">Day</option>
+              <option value="month">Month</option>
+              <option value="total">Total</option>
             </select>
           </label>
           <label>
             When it is used up
             <select {...field('mode')}>
-              <option value="hard">refuse more</option>
-              <option value="warn">only warn</option>
+              <option value="hard">Block requests</option>
+              <option value="warn">Warn only</option>
             </select>
           </label>
         </fieldset>
@@ -173,7 +210,7 @@ export function KeyForm({ before, units, onClose, onDone }: KeyFormProps) {
             Cancel
           </button>
           <button type="submit" class="primary" disabled={isSending}>
-            {before === null ? 'Make the key' : 'Save'}
+            {before === null ? 'Create key' : 'Save'}
           </button>
         </footer>
       </form>

@@ -1,15 +1,19 @@
 /** The view of all keys, their limits and budgets, with dialogs that create, change and revoke a key. */
 import { useState } from 'preact/hooks';
-import type { Key, Keys as KeyList, NewKey } from '../../api/types.ts';
-import { count } from '../../format/numbers.ts';
+import { curlOf } from '../../api/fetch-api.ts';
+import type { Key, Keys as KeyList, NewKey, Report } from '../../api/types.ts';
+import { count, money, NONE } from '../../format/numbers.ts';
 import { date } from '../../format/times.ts';
-import { CopyButton } from '../../parts/controls.tsx';
+import { CopyButton, Refresh } from '../../parts/controls.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
+import { Name } from '../../parts/name.tsx';
 import { describe, ProblemBox } from '../../parts/problem.tsx';
-import { type Column, ShowMore, Table } from '../../parts/table.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
 import { useLoad } from '../../state/load.ts';
-import { linkTo } from '../../state/route.ts';
+import { dayOf } from '../../state/range.ts';
+import { linkTo, type Params } from '../../state/route.ts';
 import { useSession } from '../../state/session.ts';
+import { isOfLive } from '../live/live-key.ts';
 import { Budget, limitsInWords } from './budget.tsx';
 import { KeyForm } from './key-form.tsx';
 
@@ -19,9 +23,12 @@ type Open =
   | { readonly kind: 'change'; readonly key: Key }
   | { readonly kind: 'revoke'; readonly key: Key };
 
-const PAGE = 50;
+const PAGE = [50, 50] as const;
+const DAY_MS = 86_400_000;
+/** Over how many days the view looks for requests. */
+const USED_DAYS = 30;
 
-export function Keys() {
+export function Keys({ params }: { params: Params }) {
   const { api } = useSession();
   /** Incremented to load the keys and their budgets again. */
   const [reloads, setReloads] = useState(0);
@@ -30,10 +37,13 @@ export function Keys() {
     [api, reloads],
   );
   const [open, setOpen] = useState<Open | null>(null);
-  const [shown, setShown] = useState(PAGE);
   /** Changes made here: KV is eventually consistent, so the next list may not have them yet. */
   const [done, setDone] = useState<ReadonlyMap<string, Key | null>>(new Map());
-  const keys = merge(value?.data ?? [], done);
+  const used = useUse(reloads);
+  const all = merge(value?.data ?? [], done);
+  const [hasLive, setLive] = useState(false);
+  const keys = all.filter((key) => hasLive || !isOfLive(key));
+  const liveKeys = all.filter(isOfLive).length;
   const units = value?.budget_units ?? [];
   const note = (id: string, key: Key | null) => setDone((before) => new Map(before).set(id, key));
 
@@ -41,16 +51,16 @@ export function Keys() {
     <>
       <div class="bar">
         <button type="button" class="primary" onClick={() => setOpen({ kind: 'new' })}>
-          New key
+          Create key
         </button>
-        {keys.length > 0 && (
-          <span class="hint">
-            {count(keys.length)} keys{' '}
-            <button type="button" class="link" onClick={() => setReloads(reloads + 1)}>
-              Load again
-            </button>
-          </span>
+        {keys.length > 0 && <span class="hint">{count(keys.length, 'key')}</span>}
+        {liveKeys > 0 && (
+          <label class="inline check">
+            <input type="checkbox" checked={hasLive} onChange={() => setLive(!hasLive)} />
+            {count(liveKeys, 'temporary key')} of Live
+          </label>
         )}
+        <Refresh view="keys" params={params} onRefresh={() => setReloads(reloads + 1)} />
       </div>
       {problem !== null && <ProblemBox problem={problem} onRetry={reload} />}
       {isLoading && value === null && <p class="hint">Loading …</p>}
@@ -62,15 +72,14 @@ export function Keys() {
       )}
       {keys.length > 0 && (
         <Table
-          key={reloads}
           label="Keys"
-          columns={columnsOf(setOpen)}
-          items={keys.slice(0, shown)}
+          columns={columnsOf(setOpen, used, reloads)}
+          items={keys}
+          page={PAGE}
           idOf={({ id }) => id}
           lookOf={(key) => (isExpired(key) ? 'over' : '')}
         />
       )}
-      <ShowMore left={keys.length - shown} step={PAGE} onMore={() => setShown(shown + PAGE)} />
       {open?.kind === 'new' && (
         <KeyForm
           before={null}
@@ -125,11 +134,48 @@ function merge(listed: readonly Key[], done: ReadonlyMap<string, Key | null>): K
   return [...byId.values()].sort((a, b) => (a.created_at > b.created_at ? -1 : 1));
 }
 
+/** The spend and the last day with requests of each key. */
+interface KeyUse {
+  readonly cost: Readonly<Record<string, number>>;
+  readonly day: string;
+}
+
+/** @returns null while it is loading or where the report is too large */
+function useUse(reloads: number): ReadonlyMap<string, KeyUse> | null {
+  const { api } = useSession();
+  const { value } = useLoad<Report>(
+    (signal) => {
+      const now = Date.now();
+      const query = {
+        from: dayOf(now - (USED_DAYS - 1) * DAY_MS),
+        to: dayOf(now + DAY_MS),
+        group_by: 'key,day',
+      };
+      return api.get('/v1/usage', query, signal);
+    },
+    [api, reloads],
+  );
+  if (value === null) return null;
+  const used = new Map<string, KeyUse>();
+  for (const { key = '', day = '', cost } of value.data) {
+    const before = used.get(key) ?? { cost: {}, day };
+    const sums = { ...before.cost };
+    for (const [currency, amount] of Object.entries(cost)) sums[currency] = (sums[currency] ?? 0) + amount;
+    used.set(key, { cost: sums, day: day > before.day ? day : before.day });
+  }
+  return used;
+}
+
 function isExpired({ expires_at }: Key): boolean {
   return expires_at !== null && Date.parse(expires_at) <= Date.now();
 }
 
-function columnsOf(onOpen: (open: Open) => void): readonly Column<Key>[] {
+function columnsOf(
+  onOpen: (open: Open) => void,
+  used: ReadonlyMap<string, KeyUse> | null,
+  reloads: number,
+): readonly Column<Key>[] {
+  const spentOf = ({ id }: Key) => Object.entries(used?.get(id)?.cost ?? {});
   const button = (label: string, kind: 'change' | 'revoke', key: Key) => (
     <button type="button" aria-label={`${label} ${key.name || key.id}`} onClick={() => onOpen({ kind, key })}>
       {label}
@@ -139,27 +185,48 @@ function columnsOf(onOpen: (open: Open) => void): readonly Column<Key>[] {
     {
       head: 'Name',
       look: 'name',
+      value: ({ id, name }) => name || id,
       cell: ({ id, name }) => (
         <a href={linkTo('overview', { key: id })}>
-          <bdi title={id}>{name || id}</bdi>
+          <Name title={id} text={name || id} />
         </a>
       ),
     },
-    { head: 'Budget', cell: (key) => <Budget of={key} /> },
-    { head: 'Limits', look: 'hint limits', cell: limitsInWords },
+    {
+      head: `Spent, ${USED_DAYS} d`,
+      look: 'num',
+      value: (key) => spentOf(key)[0]?.[1],
+      cell: (key) =>
+        spentOf(key)
+          .map(([currency, amount]) => money(amount, currency))
+          .join(', ') || NONE,
+    },
+    {
+      head: 'Last used',
+      value: ({ id }) => used?.get(id)?.day,
+      cell: ({ id }) => {
+        const day = used?.get(id)?.day;
+        if (day !== undefined) return day === dayOf(Date.now()) ? 'today' : date(day);
+        return <span class="hint">{used === null ? NONE : `not in ${USED_DAYS} d`}</span>;
+      },
+    },
+    { head: 'Budget', cell: (key) => <Budget of={key} reloads={reloads} /> },
+    { head: 'Limits', look: 'hint limits', value: limitsInWords },
     {
       head: 'Models',
       look: 'name',
-      cell: ({ models }) => <bdi title={models?.join(', ')}>{models?.join(', ') ?? 'all'}</bdi>,
+      value: ({ models }) => models?.join(', ') ?? 'all',
+      cell: ({ models }) => <Name text={models?.join(', ') ?? 'all'} />,
     },
-    { head: 'Made', cell: ({ created_at }) => date(created_at) },
+    { head: 'Created', value: ({ created_at }) => created_at, cell: ({ created_at }) => date(created_at) },
     {
       head: 'Expires',
+      value: ({ expires_at }) => expires_at,
       cell: (key) =>
         key.expires_at === null ? 'never' : (isExpired(key) ? 'expired ' : '') + date(key.expires_at),
     },
     {
-      head: <span class="sr">Actions</span>,
+      head: 'Actions',
       look: 'actions',
       cell: (key) => (
         <>
@@ -171,18 +238,21 @@ function columnsOf(onOpen: (open: Open) => void): readonly Column<Key>[] {
   ];
 }
 
+const EXAMPLE = { model: 'provider/model', messages: [{ role: 'user', content: 'Hello' }], stream: true };
+
 function CreatedKey({ made, onClose }: { made: NewKey; onClose: () => void }) {
   return (
     <Dialog title="The new key" onClose={onClose}>
       <p>
-        Copy it now: it is not kept, and <strong>not shown again</strong>.
+        Copy it now: it is <strong>not shown again</strong>.
       </p>
       <p class="secret">
         <output class="code">{made.key}</output>
-        <CopyButton text={made.key} />
+        <CopyButton text={made.key} what="the key" />
+        <CopyButton text={curlOf(made.key, EXAMPLE)} label="Copy as curl" />
       </p>
       <Warnings of={made} />
-      <p class="hint">It may take up to a minute until every location knows it.</p>
+      <p class="hint">It can take up to a minute until the key works everywhere.</p>
     </Dialog>
   );
 }
@@ -218,9 +288,7 @@ function Revoke({ of: key, onClose, onDone }: { of: Key; onClose: () => void; on
           <strong>{key.name || key.id}</strong>
         </bdi>
       </p>
-      <p>
-        Requests with it are refused within a minute. This can't be undone; what it used stays in the reports.
-      </p>
+      <p>Its requests are refused within a minute. This can't be undone. Its usage stays in the reports.</p>
       {failure !== null && (
         <p class="problem" role="alert">
           {failure}
@@ -228,7 +296,7 @@ function Revoke({ of: key, onClose, onDone }: { of: Key; onClose: () => void; on
       )}
       <footer>
         <button type="button" onClick={onClose}>
-          Keep it
+          Cancel
         </button>
         <button type="button" class="danger" onClick={() => void revoke()}>
           Revoke

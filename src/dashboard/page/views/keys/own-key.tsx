@@ -26,20 +26,18 @@ export function OwnKey() {
             'Budget',
             <>
               <BudgetBar standing={value} of={limits?.budget} />
-              {budget.resets_at !== null && (
-                <span class="hint">starts again {exactTime(budget.resets_at)}</span>
-              )}
+              {budget.resets_at !== null && <span class="hint">resets {exactTime(budget.resets_at)}</span>}
             </>,
           ],
           requests && ['Requests a minute', rateOf(requests.limit - requests.remaining, requests.limit)],
           tokens && ['Tokens a minute', rateOf(tokens.limit - tokens.remaining, tokens.limit)],
           concurrent && ['Requests at once', rateOf(concurrent.running, concurrent.limit)],
-          limits?.max_output_tokens && ['Longest answer', `${count(limits.max_output_tokens)} tokens`],
+          limits?.max_output_tokens && ['Max output tokens', count(limits.max_output_tokens)],
           limits === null && ['Limits', 'none'],
         ]}
       />
       <button type="button" onClick={reload}>
-        Load again
+        Refresh
       </button>
     </>
   );

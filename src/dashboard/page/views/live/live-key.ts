@@ -41,12 +41,16 @@ export async function liveApi({ api, isAdmin }: Session, now = Date.now()): Prom
   return id === 'open' ? { kind: 'api', api: new Api('') } : { kind: 'passthrough' };
 }
 
+export function isOfLive({ name, expires_at }: Key): boolean {
+  return name === NAME && expires_at !== null;
+}
+
 /** Revokes the keys of earlier live views. Nothing else deletes them. */
 async function revokeExpired(api: Api, now: number): Promise<void> {
   const keys = await api.get<List<Key>>('/admin/keys');
   if (keys.kind === 'problem') return;
   const expired = keys.value.data.filter(
-    ({ name, expires_at }) => name === NAME && expires_at !== null && Date.parse(expires_at) <= now,
+    (key) => isOfLive(key) && key.expires_at !== null && Date.parse(key.expires_at) <= now,
   );
   await Promise.all(expired.map(({ id }) => api.send('DELETE', `/admin/keys/${id}`)));
 }

@@ -1,6 +1,8 @@
 /** The live view: sends one prompt to one or two models, and shows both streams with every frame as it arrives. */
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { curlOf } from '../../api/fetch-api.ts';
 import type { List, Model } from '../../api/types.ts';
+import { CopyButton } from '../../parts/controls.tsx';
 import { describe, ProblemBox } from '../../parts/problem.tsx';
 import { useLoad } from '../../state/load.ts';
 import { goTo, type Params } from '../../state/route.ts';
@@ -32,23 +34,17 @@ export function Live({ params }: { params: Params }) {
     setFailure(null);
     const fields = readFields(more);
     if (fields === null)
-      return setFailure('More of the request must be a JSON object, such as {"max_tokens": 100}.');
+      return setFailure('Further parameters must be a JSON object, such as {"max_tokens": 100}.');
     const asked = [chosen.a.trim(), chosen.b.trim()].filter((id) => id !== '');
     isSending.current = true;
     const made = await liveApi(session);
     isSending.current = false;
     if (made.kind === 'passthrough')
       return setFailure(
-        "This deployment passes its callers' own provider keys on (AUTH=passthrough): sign in with such a key to ask a model.",
+        "This deployment uses its callers' provider keys (AUTH=passthrough): sign in with a provider key to use Live.",
       );
     if (made.kind === 'problem') return setFailure(describe(made.problem).title);
-    start(asked, made.api, {
-      messages: [{ role: 'user', content: prompt }],
-      stream: true,
-      stream_options: { include_usage: true },
-      usage: { include: true },
-      ...fields,
-    });
+    start(asked, made.api, bodyOf(prompt, fields));
   };
 
   const spanMs = Math.max(...runs.map((run) => run.endedAt ?? run.lastAt), 1);
@@ -65,7 +61,7 @@ export function Live({ params }: { params: Params }) {
         <div class="models">
           {(['a', 'b'] as const).map((name, i) => (
             <label key={name}>
-              {i === 0 ? 'Model' : 'Beside it (optional)'}
+              {i === 0 ? 'Model' : 'Compare with (optional)'}
               <input
                 list="models"
                 required={i === 0}
@@ -93,7 +89,7 @@ export function Live({ params }: { params: Params }) {
           />
         </label>
         <details>
-          <summary>More of the request</summary>
+          <summary>Further parameters</summary>
           <label>
             A JSON object: max_tokens, tools, temperature, …
             <textarea
@@ -112,7 +108,11 @@ export function Live({ params }: { params: Params }) {
           <button type="button" disabled={!isRunning} onClick={stop}>
             Stop
           </button>
-          {session.isAdmin && <span class="hint">Uses a temporary key, which expires in an hour.</span>}
+          <CopyButton
+            label="Copy as curl"
+            text={curlOf(null, { model: chosen.a.trim(), ...bodyOf(prompt, readFields(more) ?? {}) })}
+          />
+          {session.isAdmin && <span class="hint">Uses a temporary key that expires in an hour.</span>}
         </p>
         {failure !== null && (
           <p class="problem" role="alert">
@@ -122,7 +122,7 @@ export function Live({ params }: { params: Params }) {
       </form>
       {runs.length === 0 ? (
         <div class="empty">
-          <strong>Nothing was asked yet</strong>
+          <strong>No request yet</strong>
           <p>
             Pick a model, or two to compare, and watch every frame as it arrives. Requests are metered like
             any other.
@@ -137,6 +137,19 @@ export function Live({ params }: { params: Params }) {
       )}
     </>
   );
+}
+
+function bodyOf(
+  prompt: string,
+  fields: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  return {
+    messages: [{ role: 'user', content: prompt }],
+    stream: true,
+    stream_options: { include_usage: true },
+    usage: { include: true },
+    ...fields,
+  };
 }
 
 type Chosen = Readonly<Record<'a' | 'b', string>>;

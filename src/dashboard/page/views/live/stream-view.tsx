@@ -60,7 +60,7 @@ export function StreamView({ run, spanMs }: StreamViewProps) {
       <Frames run={run} />
       <p class="hint foot">
         {run.requestId !== null && !run.isRunning && (
-          <a href={linkTo('requests', { id: run.requestId })}>Its record</a>
+          <a href={linkTo('requests', { id: run.requestId })}>Open its record</a>
         )}
       </p>
     </section>

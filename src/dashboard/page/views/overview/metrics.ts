@@ -1,27 +1,127 @@
 /** The metrics of the overview, and the order and colours of its groups. */
 import type { GroupName, Row, Sums } from '../../api/types.ts';
-import { compact, moneyFormat } from '../../format/numbers.ts';
+import { compact, milliseconds, moneyFormat, rate, share } from '../../format/numbers.ts';
+
+/** A line of a metric whose values are not sums. Null: nothing was measured. */
+interface Line {
+  readonly name: string;
+  readonly valueOf: (sums: Sums) => number | null;
+}
 
 export interface Metric {
-  readonly name: 'spend' | 'requests' | 'tokens' | 'failures';
+  readonly name: string;
   readonly label: string;
+  /** The sum that bars are stacked of; 0 where the metric has lines. */
   readonly valueOf: (sums: Sums, currency: string) => number;
   readonly format: (currency: string, largest: number) => (value: number) => string;
+  /** The column of the table that the metric sorts by. */
+  readonly column: string;
+  /** Drawn instead of bars: averages and percentiles can't be stacked. */
+  readonly lines?: readonly Line[];
+  /** The filter that selects the counted requests in the list of requests. */
+  readonly filter?: Readonly<Record<string, string>>;
+  /** More is worse: values are drawn in the colour of failures. */
+  readonly isBad?: boolean;
 }
 
 const counts: Metric['format'] = () => compact;
+export const FAILED = 'failed,timed_out';
 
-export const METRICS = [
+/** The part of the prompts that the provider's cache had; null without prompts. */
+export function cachedShare({ cached_tokens, prompt_tokens }: Sums): number | null {
+  return prompt_tokens > 0 ? cached_tokens / prompt_tokens : null;
+}
+
+const NO_SUM = () => 0;
+
+export const METRICS: readonly [Metric, ...Metric[]] = [
   {
     name: 'spend',
     label: 'Spend',
     valueOf: (sums, currency) => sums.cost[currency] ?? 0,
     format: moneyFormat,
+    column: 'Cost',
   },
-  { name: 'requests', label: 'Requests', valueOf: (sums) => sums.requests, format: counts },
-  { name: 'tokens', label: 'Tokens', valueOf: (sums) => sums.total_tokens, format: counts },
-  { name: 'failures', label: 'Failures', valueOf: (sums) => sums.failed_requests, format: counts },
-] as const satisfies readonly Metric[];
+  {
+    name: 'requests',
+    label: 'Requests',
+    valueOf: ({ requests }) => requests,
+    format: counts,
+    column: 'Requests',
+  },
+  {
+    name: 'tokens',
+    label: 'Tokens',
+    valueOf: ({ total_tokens }) => total_tokens,
+    format: counts,
+    column: 'Tokens',
+  },
+  {
+    name: 'cached',
+    label: 'Cached',
+    valueOf: NO_SUM,
+    format: () => share,
+    column: 'Cached',
+    lines: [{ name: 'cached share of prompt tokens', valueOf: cachedShare }],
+  },
+  {
+    name: 'failures',
+    label: 'Failures',
+    valueOf: ({ failed_requests }) => failed_requests,
+    format: counts,
+    column: 'Failed',
+    filter: { status: FAILED },
+    isBad: true,
+  },
+  {
+    name: 'truncated',
+    label: 'Truncated',
+    valueOf: ({ cut_requests }) => cut_requests,
+    format: counts,
+    column: 'Truncated',
+    filter: { truncated: 'true' },
+    isBad: true,
+  },
+  {
+    name: 'cancelled',
+    label: 'Cancelled',
+    valueOf: ({ cancelled_requests }) => cancelled_requests,
+    format: counts,
+    column: 'Cancelled',
+    filter: { status: 'cancelled' },
+  },
+  {
+    name: 'first-token',
+    label: 'First token',
+    valueOf: NO_SUM,
+    format: () => milliseconds,
+    column: 'First token',
+    lines: [
+      { name: 'median', valueOf: ({ median_first_token_ms }) => median_first_token_ms },
+      { name: 'p95', valueOf: ({ p95_first_token_ms }) => p95_first_token_ms },
+    ],
+  },
+  {
+    name: 'speed',
+    label: 'Tokens a second',
+    valueOf: NO_SUM,
+    format: () => rate,
+    column: 'Tok/s',
+    lines: [
+      { name: 'median', valueOf: ({ median_tokens_per_second }) => median_tokens_per_second },
+      { name: 'p95 (95% are faster)', valueOf: ({ p5_tokens_per_second }) => p5_tokens_per_second },
+    ],
+  },
+  {
+    name: 'refused',
+    label: 'Refused',
+    valueOf: NO_SUM,
+    format: counts,
+    column: 'Cost',
+    filter: { status: 'refused' },
+    isBad: true,
+  },
+];
 
 /** The currencies of a report, the one with the largest sum first. */
 export function currenciesOf(total: Sums | undefined): string[] {
@@ -41,11 +141,12 @@ export interface Ranked {
 const MAX_COLOURS = 6;
 export const OTHER_COLOUR = 'other';
 
-/** Sorts groups by cost, highest first. The colour of a status is fixed. */
-export function rank(rows: readonly Row[], by: GroupName, currency: string): Ranked[] {
+/** Sorts groups by the metric, largest first, so that the largest have their own colours. The colour of a status is fixed. */
+export function rank(rows: readonly Row[], by: GroupName, metric: Metric, currency: string): Ranked[] {
   const cost = (row: Row) => row.cost[currency] ?? 0;
+  const value = (row: Row) => metric.valueOf(row, currency);
   return [...rows]
-    .sort((a, b) => cost(b) - cost(a) || b.requests - a.requests)
+    .sort((a, b) => value(b) - value(a) || cost(b) - cost(a) || b.requests - a.requests)
     .map((row, position) => {
       const id = row[by] ?? '';
       const own = position < MAX_COLOURS ? `c${position}` : OTHER_COLOUR;

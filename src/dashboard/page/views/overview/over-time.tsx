@@ -1,55 +1,115 @@
 /** The chart of the overview: one metric over time, stacked by group. */
-import type { GroupName, Report, Row } from '../../api/types.ts';
+import type { GroupName, RefusalRow, Refusals, Report, Row } from '../../api/types.ts';
 import { type Series, Stack } from '../../charts/stack.tsx';
 import { ProblemBox } from '../../parts/problem.tsx';
 import { useLoad, within } from '../../state/load.ts';
 import { type Range, spanOf, stepsOf } from '../../state/range.ts';
-import type { Params } from '../../state/route.ts';
+import { goTo, type Params } from '../../state/route.ts';
 import { useSession } from '../../state/session.ts';
 import { type Metric, OTHER_COLOUR, type Ranked } from './metrics.ts';
 
 interface OverTimeProps {
   readonly range: Range;
+  readonly params: Params;
   readonly filters: Params;
   readonly by: GroupName;
   readonly metric: Metric;
   readonly currency: string;
-  /** Sorted by cost, highest first. */
+  /** Sorted by the metric, largest first. */
   readonly groups: readonly Ranked[];
+  /** Incremented to load again. */
+  readonly refreshes: number;
   readonly nameOf: (key: string) => string;
 }
 
-export function OverTime({ range, filters, by, metric, currency, groups, nameOf }: OverTimeProps) {
+/** A chart's data: each row has its step and, where it is divided, its group. */
+interface Data {
+  readonly data: readonly Row[];
+  /** Only for the metric of refused requests, which have no sums. */
+  readonly refusals: readonly RefusalRow[];
+  readonly isDivided: boolean;
+  readonly of: string;
+}
+
+export function OverTime({
+  range,
+  params,
+  filters,
+  by,
+  metric,
+  currency,
+  groups,
+  nameOf,
+  refreshes,
+}: OverTimeProps) {
   const { api } = useSession();
   const steps = stepsOf(range);
-  const report = useLoad<Report & { readonly isDivided: boolean }>(
+  const { lines } = metric;
+  const isLines = lines !== undefined;
+  const isRefused = metric.name === 'refused';
+  const of = isLines ? 'lines' : isRefused ? 'refused' : 'bars';
+  const report = useLoad<Data>(
     within(range, async (signal) => {
       const fetchReport = (group_by: string) =>
         api.get<Report>('/v1/usage', { ...spanOf(range), ...filters, group_by }, signal);
-      const divided = await fetchReport(`${range.step},${by}`);
+      if (isRefused) {
+        const query = { ...spanOf(range), ...(filters.key && { key: filters.key }), group_by: range.step };
+        const answer = await api.get<Refusals>('/v1/usage/refusals', query, signal);
+        return answer.kind === 'answer'
+          ? { ...answer, value: { data: [], refusals: answer.value.data, isDivided: false, of } }
+          : answer;
+      }
+      const divided = isLines ? null : await fetchReport(`${range.step},${by}`);
       // The API refuses a report with too many rows: the bars are then drawn without groups.
       const isTooLarge =
+        divided !== null &&
         divided.kind === 'problem' &&
         divided.problem.kind === 'refused' &&
         divided.problem.param === 'group_by';
-      const answer = isTooLarge ? await fetchReport(range.step) : divided;
+      const answer = divided === null || isTooLarge ? await fetchReport(range.step) : divided;
       return answer.kind === 'answer'
-        ? { ...answer, value: { ...answer.value, isDivided: !isTooLarge } }
+        ? {
+            ...answer,
+            value: { data: answer.value.data, refusals: [], isDivided: !isTooLarge && !isLines, of },
+          }
         : answer;
     }),
-    [api, JSON.stringify([spanOf(range), filters]), by],
+    [api, JSON.stringify([spanOf(range), filters]), by, of, refreshes],
   );
   if (report.problem !== null) return <ProblemBox problem={report.problem} onRetry={report.reload} />;
-  if (report.value === null) return <div class="chart waiting" />;
-  const { data, isDivided } = report.value;
+  if (report.value?.of !== of) return <div class="chart waiting" />;
+  const { data, refusals, isDivided } = report.value;
   const amountOf = (row: Row) => metric.valueOf(row, currency);
-  const series = isDivided
-    ? divide(data, steps, range.step, by, groups, amountOf, nameOf)
-    : [{ name: 'All', colour: 'c0', values: valuesOf(data, steps, range.step, amountOf) }];
+  const byStep = new Map(data.map((row) => [row[range.step] ?? '', row]));
+  const series: readonly Series[] =
+    lines?.map(({ name, valueOf }, i) => ({
+      name,
+      colour: `c${i}`,
+      values: steps.map((step) => {
+        const row = byStep.get(step);
+        return row === undefined ? null : valueOf(row);
+      }),
+    })) ??
+    (isDivided
+      ? divide(data, steps, range.step, by, groups, amountOf, nameOf)
+      : [
+          {
+            name: 'All',
+            colour: metric.isBad ? 'status-failed' : 'c0',
+            values: isRefused
+              ? valuesOf(refusals, steps, range.step, (row) => row.refused_requests)
+              : valuesOf(data, steps, range.step, amountOf),
+          },
+        ]);
   const largest = Math.max(
     0,
     ...steps.map((_, i) => series.reduce((sum, { values }) => sum + (values[i] ?? 0), 0)),
   );
+  const openStep = (step: string) => {
+    const { from, to, range: _, hour, by: __, metric: ___, currency: ____, ...kept } = params;
+    const chosen = step.length === 10 ? { from: step, to: step } : { hour: step };
+    goTo('requests', { ...kept, ...chosen, ...metric.filter });
+  };
   return (
     <section class={report.isLoading ? 'loading' : ''}>
       <Stack
@@ -57,8 +117,10 @@ export function OverTime({ range, filters, by, metric, currency, groups, nameOf 
         steps={steps}
         series={series}
         format={metric.format(currency, largest)}
+        isLines={isLines}
+        onOpen={openStep}
       />
-      {!isDivided && (
+      {!isDivided && of === 'bars' && (
         <p class="hint">There are too many groups to divide the bars by: narrow the view to see them.</p>
       )}
     </section>
@@ -67,11 +129,11 @@ export function OverTime({ range, filters, by, metric, currency, groups, nameOf 
 
 type RowValue = (row: Row) => number;
 
-function valuesOf(
-  rows: readonly Row[],
+function valuesOf<Item extends Partial<Record<Range['step'], string>>>(
+  rows: readonly Item[],
   steps: readonly string[],
   step: Range['step'],
-  amountOf: RowValue,
+  amountOf: (row: Item) => number,
 ): number[] {
   const sums = new Map<string, number>();
   for (const row of rows) sums.set(row[step] ?? '', (sums.get(row[step] ?? '') ?? 0) + amountOf(row));

@@ -1,7 +1,8 @@
 /** The overview: spend, requests, tokens and failures over time and by group, compared with the previous range. */
+import { useState } from 'preact/hooks';
 import type { GroupName, Refusals, Report } from '../../api/types.ts';
 import { timeOfDay } from '../../format/times.ts';
-import { Chips, RangePicker } from '../../parts/controls.tsx';
+import { Chips, RangePicker, Refresh } from '../../parts/controls.tsx';
 import { ProblemBox } from '../../parts/problem.tsx';
 import { useLoad, within } from '../../state/load.ts';
 import { previousRange, readRange, spanOf } from '../../state/range.ts';
@@ -19,6 +20,11 @@ const GROUPS: readonly { readonly name: GroupName; readonly label: string }[] = 
   { name: 'key', label: 'Key' },
   { name: 'status', label: 'Status' },
 ];
+/** The chosen time, which a removed filter keeps. */
+function chosenTime({ range = '', from = '', to = '', hour = '', by = '', metric = '' }: Params): Params {
+  return { range, from, to, hour, by, metric };
+}
+
 /** The report on screen. It may still have the previous grouping while the next is loading. */
 interface Shown extends Report {
   readonly by: GroupName;
@@ -75,6 +81,13 @@ export function Overview({ params }: { params: Params }) {
     [api, query],
   );
   const metric = METRICS.find(({ name }) => name === params.metric) ?? METRICS[0];
+  const [refreshes, setRefreshes] = useState(0);
+  const refresh = () => {
+    now.reload();
+    previous.reload();
+    refused.reload();
+    setRefreshes(refreshes + 1);
+  };
   const currencies = currenciesOf(now.value?.total);
   const currency = currencies.find((known) => known === params.currency) ?? currencies[0] ?? 'USD';
   const shown = now.value;
@@ -109,12 +122,18 @@ export function Overview({ params }: { params: Params }) {
             </select>
           </label>
         )}
-        <Chips view="overview" params={filters} names={FILTERS} nameOf={nameOf} />
+        <Refresh view="overview" params={params} onRefresh={refresh} />
+        <Chips
+          view="overview"
+          params={{ ...filters, ...chosenTime(params) }}
+          names={FILTERS}
+          nameOf={nameOf}
+        />
       </div>
       {now.problem !== null ? (
         <ProblemBox problem={now.problem} onRetry={now.reload} />
       ) : (
-        <div aria-busy={now.isLoading} class={now.isLoading ? 'loading' : ''}>
+        <div aria-busy={now.isLoading} class={`overview${now.isLoading ? ' loading' : ''}`}>
           <Figures
             now={shown?.total ?? null}
             previous={previous.value?.total ?? null}
@@ -127,13 +146,13 @@ export function Overview({ params }: { params: Params }) {
             shown !== null && (
               <>
                 <OverTime
-                  {...{ range, filters, by: shown.by, metric, currency, nameOf }}
-                  groups={rank(shown.data, shown.by, currency)}
+                  {...{ range, params, filters, by: shown.by, metric, currency, nameOf, refreshes }}
+                  groups={rank(shown.data, shown.by, metric, currency)}
                 />
                 <GroupTable
                   {...{ params, metric, currency, nameOf }}
                   by={shown.by}
-                  groups={rank(shown.data, shown.by, currency)}
+                  groups={rank(shown.data, shown.by, metric, currency)}
                   total={shown.total}
                 />
               </>
@@ -141,20 +160,7 @@ export function Overview({ params }: { params: Params }) {
           )}
           <Refused refusals={refused.value ?? NO_REFUSALS} nameOf={isAdmin ? nameOf : null} />
           {shown !== null && (
-            <p class="hint foot">
-              As of {timeOfDay(shown.loadedAt)}. Records show up within a minute.{' '}
-              <button
-                type="button"
-                class="link"
-                onClick={() => {
-                  now.reload();
-                  previous.reload();
-                  refused.reload();
-                }}
-              >
-                Load again
-              </button>
-            </p>
+            <p class="hint foot">As of {timeOfDay(shown.loadedAt)}. Records show up within a minute.</p>
           )}
         </div>
       )}
@@ -166,11 +172,9 @@ function Empty({ isFiltered }: { isFiltered: boolean }) {
   return (
     <div class="empty">
       <strong>No requests in this range</strong>
+      <p>{isFiltered ? 'No request fits the filters.' : 'Requests show up here within a minute.'}</p>
       <p>
-        {isFiltered ? 'Nothing fits what the view is narrowed to.' : 'Requests show up here within a minute.'}
-      </p>
-      <p>
-        <a href={linkTo('live', {})}>Watch a model answer</a>
+        <a href={linkTo('live', {})}>Send a request in Live</a>
       </p>
     </div>
   );

@@ -3,14 +3,14 @@ import type { RefusalRow, Refusals } from '../../api/types.ts';
 import { count } from '../../format/numbers.ts';
 import { type Column, Table } from '../../parts/table.tsx';
 
-const PAGE = 50;
+const PAGE = [50, 200] as const;
 
 /** The meaning of each error code. */
 const REASONS: Readonly<Record<string, string>> = {
   invalid_api_key: 'no key, or a wrong, revoked or expired one',
   model_not_allowed: 'a model that the key may not use',
-  model_not_found: 'a model that there is not',
-  not_found: 'a path that there is not',
+  model_not_found: 'an unknown model',
+  not_found: 'an unknown path',
   rate_limited: "the key's own rate limit",
   budget_exceeded: "the key's budget",
   invalid_request: 'a mistake in the request',
@@ -26,10 +26,24 @@ interface RefusedProps {
 export function Refused({ refusals: { data }, nameOf }: RefusedProps) {
   if (data.length === 0) return null;
   const columns: readonly Column<RefusalRow>[] = [
-    { head: 'Code', cell: ({ code }) => <bdi class="code">{code}</bdi> },
-    { head: 'Reason', look: 'hint wide', cell: ({ code = '' }) => REASONS[code] },
-    ...(nameOf === null ? [] : [{ head: 'Key', look: 'name', cell: keyCell(nameOf) }]),
-    { head: 'Refused', look: 'num', cell: (row) => count(row.refused_requests) },
+    { head: 'Code', value: ({ code }) => code, cell: ({ code }) => <bdi class="code">{code}</bdi> },
+    { head: 'Reason', look: 'hint', value: ({ code = '' }: RefusalRow) => REASONS[code] },
+    ...(nameOf === null
+      ? []
+      : [
+          {
+            head: 'Key',
+            look: 'name',
+            value: ({ key = '' }: RefusalRow) => nameOf(key),
+            cell: keyCell(nameOf),
+          },
+        ]),
+    {
+      head: 'Refused',
+      look: 'num',
+      value: (row) => row.refused_requests,
+      cell: (row) => count(row.refused_requests),
+    },
   ];
   return (
     <>
@@ -37,13 +51,15 @@ export function Refused({ refusals: { data }, nameOf }: RefusedProps) {
       <Table
         label="Refused requests"
         columns={columns}
-        items={[...data].sort((a, b) => b.refused_requests - a.refused_requests).slice(0, PAGE)}
+        items={data}
+        sortedBy="-Refused"
+        page={PAGE}
         idOf={({ code, key }) => `${code} ${key}`}
       />
     </>
   );
 }
 
-function keyCell(nameOf: (id: string) => string): Column<RefusalRow>['cell'] {
-  return ({ key = '' }) => <bdi title={key}>{key === 'none' ? 'unknown' : nameOf(key)}</bdi>;
+function keyCell(nameOf: (id: string) => string) {
+  return ({ key = '' }: RefusalRow) => <bdi title={key}>{key === 'none' ? 'unknown' : nameOf(key)}</bdi>;
 }

@@ -1,11 +1,11 @@
 /** The table of groups, with their share of the selected metric. */
-import { useState } from 'preact/hooks';
 import type { GroupName, Row, Sums } from '../../api/types.ts';
-import { FAILED, statusWords } from '../../format/endings.ts';
+import { statusWords } from '../../format/endings.ts';
 import { count, milliseconds, moneyFormat, NONE, rate, share } from '../../format/numbers.ts';
-import { type Column, ShowMore, Table } from '../../parts/table.tsx';
+import { Name } from '../../parts/name.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
 import { linkTo, type Params } from '../../state/route.ts';
-import type { Metric, Ranked } from './metrics.ts';
+import { cachedShare, FAILED, type Metric, type Ranked } from './metrics.ts';
 
 interface GroupTableProps {
   readonly params: Params;
@@ -17,8 +17,7 @@ interface GroupTableProps {
   readonly nameOf: (key: string) => string;
 }
 
-const PAGE = 50;
-const STEP = 200;
+const PAGE = [50, 200] as const;
 /** The grouping to which a click on a group leads. */
 const NEXT: Readonly<Record<GroupName, GroupName>> = {
   provider: 'model',
@@ -28,53 +27,88 @@ const NEXT: Readonly<Record<GroupName, GroupName>> = {
 };
 
 export function GroupTable({ params, by, metric, currency, groups, total, nameOf }: GroupTableProps) {
-  const [shown, setShown] = useState(PAGE);
   const cost = moneyFormat(
     currency,
-    Math.max(0, ...groups.slice(0, PAGE).map(({ row }) => row.cost[currency] ?? 0)),
+    Math.max(0, ...groups.slice(0, PAGE[0]).map(({ row }) => row.cost[currency] ?? 0)),
   );
   const all = metric.valueOf(total, currency);
-  const number = (head: string, cell: Column<Ranked>['cell']): Column<Ranked> => ({
+  type Of = (row: Row) => number | null;
+  const number = (head: string, of: Of, write: (value: number) => string = count): Column<Ranked> => ({
     head,
     look: 'num',
-    cell,
+    value: ({ row }) => of(row),
+    cell: ({ row }) => {
+      const value = of(row);
+      return value === null ? NONE : write(value);
+    },
   });
-  const linked = (head: string, of: (row: Row) => number, status?: string) =>
-    number(head, ({ id, row }) => <RequestsLink {...{ params, by, id, status }} value={of(row)} />);
+  const linked = (head: string, of: (row: Row) => number, filter: Params = {}): Column<Ranked> => ({
+    head,
+    look: 'num',
+    value: ({ row }) => of(row),
+    cell: ({ id, row }) => {
+      const isBad = of(row) > 0 && (head === 'Failed' || head === 'Truncated');
+      const link = <RequestsLink {...{ params, by, id, filter }} value={of(row)} />;
+      return isBad ? <span class="failed">{link}</span> : link;
+    },
+  });
+  const isShared = metric.lines === undefined && metric.name !== 'refused';
   const columns: readonly Column<Ranked>[] = [
     {
-      head: by,
+      head: labels[by],
       look: 'name',
+      value: ({ id }) => labelOf(by, id, nameOf),
       cell: ({ id, colour }) => (
         <>
-          <span class={`swatch ${colour}`} aria-hidden="true" />
+          {isShared && <span class={`swatch ${colour}`} aria-hidden="true" />}
           <a href={linkTo('overview', params, { [by]: id, by: NEXT[by] })}>
-            <bdi title={id}>{labelOf(by, id, nameOf)}</bdi>
+            <Name title={id} text={labelOf(by, id, nameOf)} />
           </a>
         </>
       ),
     },
-    number('Cost', ({ row }) =>
-      row.cost[currency] === undefined ? <Unpriced row={row} /> : cost(row.cost[currency]),
-    ),
-    number(metric.name === 'spend' ? 'Share' : `Share of ${metric.name}`, ({ row }) =>
-      all > 0 ? share(metric.valueOf(row, currency) / all) : NONE,
-    ),
+    {
+      ...number('Cost', (row) => row.cost[currency] ?? null, cost),
+      cell: ({ row }) =>
+        row.cost[currency] === undefined ? <Unpriced row={row} /> : cost(row.cost[currency]),
+    },
+    ...(isShared
+      ? [
+          number(
+            metric.name === 'spend' ? 'Share' : `Share of ${metric.label.toLowerCase()}`,
+            (row) => (all > 0 ? metric.valueOf(row, currency) / all : null),
+            share,
+          ),
+        ]
+      : []),
     linked('Requests', (row) => row.requests),
-    number('Tokens', ({ row }) => count(row.total_tokens)),
-    linked('Failed', (row) => row.failed_requests, FAILED),
-    number('Cut', ({ row }) => count(row.cut_requests)),
-    linked('Cancelled', (row) => row.cancelled_requests, 'cancelled'),
-    number('First token', ({ row }) => milliseconds(row.median_first_token_ms)),
-    number('Tok/s', ({ row }) => rate(row.median_tokens_per_second)),
+    number('Tokens', (row) => row.total_tokens),
+    number('Cached', cachedShare, share),
+    linked('Failed', (row) => row.failed_requests, { status: FAILED }),
+    linked('Truncated', (row) => row.cut_requests, { truncated: 'true' }),
+    linked('Cancelled', (row) => row.cancelled_requests, { status: 'cancelled' }),
+    number('First token', (row) => row.median_first_token_ms, milliseconds),
+    number('First token p95', (row) => row.p95_first_token_ms, milliseconds),
+    number('Tok/s', (row) => row.median_tokens_per_second, rate),
   ];
   return (
-    <>
-      <Table label={`Use by ${by}`} columns={columns} items={groups.slice(0, shown)} idOf={({ id }) => id} />
-      <ShowMore left={groups.length - shown} step={STEP} onMore={() => setShown(shown + STEP)} />
-    </>
+    <Table
+      label={`Use by ${by}`}
+      columns={columns}
+      items={groups}
+      idOf={({ id }) => id}
+      sortedBy={`-${metric.column}`}
+      page={PAGE}
+    />
   );
 }
+
+const labels: Readonly<Record<GroupName, string>> = {
+  provider: 'Provider',
+  model: 'Model',
+  key: 'Key',
+  status: 'Status',
+};
 
 function labelOf(by: GroupName, id: string, nameOf: (key: string) => string): string {
   if (by === 'key') return nameOf(id);
@@ -91,13 +125,13 @@ interface RequestsLinkProps {
   readonly by: GroupName;
   readonly id: string;
   readonly value: number;
-  readonly status: string | undefined;
+  readonly filter: Params;
 }
 
-/** A number that links to the counted requests, where the list of requests can filter them. */
-function RequestsLink({ params, by, id, value, status }: RequestsLinkProps) {
-  const { range = '', from = '', to = '', key = '', model = '', provider = '' } = params;
-  if (value === 0 || by === 'provider' || provider !== '') return <>{count(value)}</>;
-  const narrowed = { range, from, to, key, model, status: status ?? params.status ?? '', [by]: id };
+/** A number that links to the counted requests. */
+function RequestsLink({ params, by, id, value, filter }: RequestsLinkProps) {
+  if (value === 0) return <>{count(value)}</>;
+  const { by: _, metric: __, currency: ___, ...kept } = params;
+  const narrowed = { ...kept, [by]: id, ...filter };
   return <a href={linkTo('requests', narrowed)}>{count(value)}</a>;
 }

@@ -3,6 +3,7 @@ import type { UsageRecord } from '../../api/types.ts';
 import { endingOf } from '../../format/endings.ts';
 import { bytes, count, milliseconds, money, rate } from '../../format/numbers.ts';
 import { date, exactTime } from '../../format/times.ts';
+import { CopyButton } from '../../parts/controls.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { ProblemBox } from '../../parts/problem.tsx';
 import { Facts } from '../../parts/table.tsx';
@@ -26,14 +27,14 @@ export function RecordDialog({ id, names, onClose }: RecordDialogProps) {
   return (
     <Dialog title="Request" onClose={onClose} isTall>
       <p class="code id">
-        <bdi>{id}</bdi>
+        <bdi>{id}</bdi> <CopyButton text={id} what="the request id" />
       </p>
       {isUnknown ? (
         <div class="empty">
           <strong>There is no record of this request</strong>
-          <p>Records show up within a minute. What was refused before it reached a provider has none.</p>
+          <p>Records show up within a minute. A refused request has none.</p>
           <button type="button" onClick={reload}>
-            Look again
+            Refresh
           </button>
         </div>
       ) : problem !== null ? (
@@ -74,7 +75,7 @@ function Record({ record, names }: { record: UsageRecord; names: KeyNames }) {
             milliseconds(record.total_ms) +
               (perSecond !== null && streamedMs >= 20 ? `, ${rate(perSecond)} tokens a second` : ''),
           ],
-          ['Asked', <bdi>{asked}</bdi>],
+          ['Requested', <bdi>{asked}</bdi>],
           served !== asked && ['Served by', <bdi>{served}</bdi>],
           [
             'Key',
@@ -99,7 +100,7 @@ function Record({ record, names }: { record: UsageRecord; names: KeyNames }) {
           ],
           record.vendor_events > 0 && [
             'Vendor events',
-            `${count(record.vendor_events)}, ${count(record.vendor_tokens)} tokens`,
+            `${count(record.vendor_events)}, ${count(record.vendor_tokens, 'token')}`,
           ],
           ['Sent', bytes(record.bytes_out)],
           ['Cost', costOf(record)],
@@ -118,16 +119,21 @@ function Record({ record, names }: { record: UsageRecord; names: KeyNames }) {
                 </bdi>
                 <span class="num">{milliseconds(attempt.ms)}</span>
                 <span class={attempt.error_code === null ? '' : 'failed'}>
-                  {attempt.ms === null ? 'not called' : (attempt.status ?? 'no answer')}{' '}
+                  {attempt.ms === null ? 'not called' : (attempt.status ?? 'no response')}{' '}
                   <bdi>{attempt.error_code}</bdi>
                 </span>
+                {attempt.cause !== undefined && (
+                  <span class="hint">
+                    <bdi>{attempt.cause}</bdi>
+                  </span>
+                )}
               </li>
             ))}
           </ol>
         </>
       )}
       <details>
-        <summary>The record as the API gives it</summary>
+        <summary>The record as JSON</summary>
         <pre tabIndex={0}>{JSON.stringify(record, null, 2)}</pre>
       </details>
     </>
@@ -158,7 +164,7 @@ function tokensOf(
   ...parts: readonly (readonly [tokens: number | null, what: string])[]
 ): string {
   const some = parts.flatMap(([tokens, what]) => (tokens ? [`${count(tokens)} ${what}`] : []));
-  return `${count(all)} tokens${some.length > 0 ? `, of them ${some.join(', ')}` : ''}`;
+  return `${count(all, 'token')}${some.length > 0 ? `, of them ${some.join(', ')}` : ''}`;
 }
 
 function costOf({ cost, currency, cost_source, price_since, cost_estimated }: UsageRecord): string {

@@ -1,29 +1,68 @@
 /** The list of requests, newest first, filtered by key, model or status. A request opens in a dialog. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Problem } from '../../api/fetch-api.ts';
-import type { RecordPage, UsageRecord } from '../../api/types.ts';
-import { FAILED, STATUSES, statusWords } from '../../format/endings.ts';
+import type { RecordPage, Refusals, UsageRecord } from '../../api/types.ts';
+import { STATUSES, statusWords } from '../../format/endings.ts';
 import { count, milliseconds, moneyFormat, NONE } from '../../format/numbers.ts';
 import { moment, ZONE } from '../../format/times.ts';
-import { RangePicker } from '../../parts/controls.tsx';
+import { Chips, RangePicker, Refresh } from '../../parts/controls.tsx';
+import { Name } from '../../parts/name.tsx';
 import { ProblemBox } from '../../parts/problem.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
-import { within } from '../../state/load.ts';
+import { useLoad, within } from '../../state/load.ts';
 import { readRange, spanOf } from '../../state/range.ts';
 import { goTo, linkTo, type Params } from '../../state/route.ts';
 import { type KeyNames, useKeyNames, useSession } from '../../state/session.ts';
+import { FAILED } from '../overview/metrics.ts';
+import { Refused } from '../overview/refused.tsx';
 import { RecordDialog } from './record-dialog.tsx';
 
 const PAGE = '50';
+/** Filters that the list has no field for: they come with a link, and can be removed. */
+const LINKED = ['provider', 'model'] as const;
+/** Refused requests have no record, only counts. */
+const REFUSED = 'refused';
+const TRUNCATED = 'truncated';
 const ID = /^[0-9a-f-]{36}$/;
 
 export function Requests({ params }: { params: Params }) {
+  return params.status === REFUSED ? <RefusedRequests params={params} /> : <Records params={params} />;
+}
+
+function RefusedRequests({ params }: { params: Params }) {
+  const names = useKeyNames();
+  const { api, isAdmin } = useSession();
+  const range = readRange(params);
+  const { value, problem, reload } = useLoad<Refusals>(
+    within(range, (signal) => {
+      const key = params.key && isAdmin ? { key: params.key } : {};
+      const group_by = isAdmin ? 'code,key' : 'code';
+      return api.get('/v1/usage/refusals', { ...spanOf(range), ...key, group_by }, signal);
+    }),
+    [api, isAdmin, JSON.stringify([spanOf(range), params.key, range.problem])],
+  );
+  return (
+    <>
+      <Filters params={params} names={names} records={[]} onRefresh={reload} />
+      {problem !== null && <ProblemBox problem={problem} onRetry={reload} />}
+      {value !== null && <Refused refusals={value} nameOf={isAdmin ? names.nameOf : null} />}
+      {value?.data.length === 0 && (
+        <div class="empty">
+          <strong>No refused requests in this range</strong>
+        </div>
+      )}
+      <p class="hint foot">A refused request has no record. The log has a line for each (request_refused).</p>
+    </>
+  );
+}
+
+function Records({ params }: { params: Params }) {
   const names = useKeyNames();
   const { isAdmin } = useSession();
   const { records, problem, isLoading, hasMore, more, reload } = useRecords(params);
   return (
     <>
-      <Filters params={params} names={names} />
+      <Filters params={params} names={names} records={records} onRefresh={reload} />
       {problem !== null && <ProblemBox problem={problem} onRetry={records.length === 0 ? reload : more} />}
       {records.length > 0 && (
         <Table
@@ -37,7 +76,7 @@ export function Requests({ params }: { params: Params }) {
       )}
       {records.length === 0 && !isLoading && problem === null && !hasMore && (
         <div class="empty">
-          <strong>No such requests in this range</strong>
+          <strong>No requests fit these filters in this range</strong>
           <p>Records show up within a minute after a request has ended.</p>
         </div>
       )}
@@ -54,20 +93,52 @@ export function Requests({ params }: { params: Params }) {
   );
 }
 
-function Filters({ params, names }: { params: Params; names: KeyNames }) {
+interface FiltersProps {
+  readonly params: Params;
+  readonly names: KeyNames;
+  /** Those on screen: their routes and clients can be chosen. */
+  readonly records: readonly UsageRecord[];
+  readonly onRefresh: () => void;
+}
+
+function Filters({ params, names, records, onRefresh }: FiltersProps) {
   const { isAdmin } = useSession();
   const [search, setSearch] = useState('');
-  useEffect(() => setSearch(params.model ?? ''), [params.model]);
+  useEffect(() => setSearch(params.search ?? ''), [params.search]);
   const set = (name: string) => (event: Event & { currentTarget: HTMLSelectElement }) =>
     goTo('requests', params, { [name]: event.currentTarget.value });
+  const choice = (label: string, name: 'route' | 'client') => (
+    <label class="inline">
+      {label}{' '}
+      <select value={params[name] ?? ''} onChange={set(name)}>
+        <option value="">any</option>
+        {[...new Set([...records.map((record) => record[name]), params[name] || 'chat'])]
+          .sort()
+          .map((value) => (
+            <option key={value}>{value}</option>
+          ))}
+      </select>
+    </label>
+  );
   return (
     <div class="bar">
       <RangePicker view="requests" params={params} range={readRange(params)} />
       <label class="inline">
         Status{' '}
-        <select value={params.status ?? ''} onChange={set('status')}>
+        <select
+          value={params.truncated ? TRUNCATED : (params.status ?? '')}
+          onChange={({ currentTarget: { value } }) =>
+            goTo(
+              'requests',
+              params,
+              value === TRUNCATED
+                ? { status: undefined, truncated: 'true' }
+                : { status: value, truncated: undefined },
+            )
+          }
+        >
           <option value="">any</option>
-          {[...STATUSES, FAILED].map((status) => (
+          {[...STATUSES, FAILED, TRUNCATED, REFUSED].map((status) => (
             <option key={status} value={status}>
               {statusWords(status)}
             </option>
@@ -89,20 +160,24 @@ function Filters({ params, names }: { params: Params; names: KeyNames }) {
         </label>
       )}
       <label class="inline">
-        Model or id{' '}
+        Search{' '}
         <input
           type="search"
           size={24}
-          placeholder="provider/model or id"
+          placeholder="part of a model or id"
           // In the state, because a render during typing would reset the field to the URL's text.
           value={search}
           onInput={(event) => setSearch(event.currentTarget.value)}
           onChange={(event) => {
             const text = event.currentTarget.value.trim();
-            goTo('requests', params, ID.test(text) ? { id: text } : { model: text });
+            goTo('requests', params, ID.test(text) ? { id: text } : { search: text });
           }}
         />
       </label>
+      {choice('Route', 'route')}
+      {choice('Client', 'client')}
+      <Refresh view="requests" params={params} onRefresh={onRefresh} />
+      <Chips view="requests" params={params} names={LINKED} nameOf={names.nameOf} />
     </div>
   );
 }
@@ -115,44 +190,66 @@ function columnsOf(
 ): readonly Column<UsageRecord>[] {
   // All amounts get the same number of decimals, so that the column is aligned.
   const largest = Math.max(0, ...records.map(({ cost }) => cost ?? 0));
-  const number = (head: string, cell: Column<UsageRecord>['cell'], look = 'num wide') => ({
+  const number = (
+    head: string,
+    value: (record: UsageRecord) => number | null,
+    write: (value: number) => string = count,
+  ): Column<UsageRecord> => ({
     head,
-    look,
-    cell,
+    look: 'num',
+    value,
+    cell: (record) => {
+      const known = value(record);
+      return known === null ? NONE : write(known);
+    },
   });
   const keyColumn: Column<UsageRecord> = {
     head: 'Key',
-    look: 'name wide',
-    cell: ({ key_id }) => <bdi title={key_id}>{names.nameOf(key_id)}</bdi>,
+    look: 'name',
+    value: ({ key_id }) => names.nameOf(key_id),
+    cell: ({ key_id }) => <Name title={key_id} text={names.nameOf(key_id)} />,
   };
   return [
     {
       head: `Time (${ZONE})`,
+      value: ({ time }) => time,
       cell: ({ request_id, time }) => (
         <a href={linkTo('requests', params, { id: request_id })}>{moment(time)}</a>
       ),
     },
-    {
-      head: 'Model',
-      look: 'name',
-      cell: ({ asked, provider, model }) => <bdi title={`${asked} → ${provider}/${model}`}>{asked}</bdi>,
-    },
+    { head: 'Model', look: 'name', value: ({ asked }) => asked, cell: (record) => <Served of={record} /> },
     ...(isAdmin ? [keyColumn] : []),
-    { head: 'Status', cell: (record) => <StatusWord record={record} /> },
-    number('Tokens in', ({ prompt_tokens }) => count(prompt_tokens)),
-    number(
-      'Tokens out',
-      ({ completion_tokens, estimated }) => (estimated ? '~' : '') + count(completion_tokens),
-    ),
-    number('First token', ({ first_token_ms }) => milliseconds(first_token_ms)),
-    number('Duration', ({ total_ms }) => milliseconds(total_ms), 'num'),
-    number(
-      'Cost',
-      ({ cost, currency }) =>
+    { head: 'Status', value: ({ status }) => status, cell: (record) => <StatusWord record={record} /> },
+    number('Tokens in', ({ prompt_tokens }) => prompt_tokens),
+    {
+      ...number('Tokens out', ({ completion_tokens }) => completion_tokens),
+      cell: ({ completion_tokens, estimated }) => (estimated ? '~' : '') + count(completion_tokens),
+    },
+    number('First token', ({ first_token_ms }) => first_token_ms, milliseconds),
+    number('Duration', ({ total_ms }) => total_ms, milliseconds),
+    {
+      ...number('Cost', ({ cost }) => cost),
+      cell: ({ cost, currency }) =>
         cost === null || currency === null ? NONE : moneyFormat(currency, largest)(cost),
-      'num',
-    ),
+    },
   ];
+}
+
+/** The requested model; who served it, where that differs; and the number of attempts, where there was more than one. */
+function Served({ of: { asked, provider, model, attempts = [] } }: { of: UsageRecord }) {
+  const served = `${provider}/${model}`;
+  const called = attempts.filter(({ ms }) => ms !== null).length;
+  return (
+    <>
+      <Name text={asked} title={`${asked} → ${served}`} />
+      {served !== asked && (
+        <span class="hint served">
+          → <Name text={served} />
+        </span>
+      )}
+      {called > 1 && <span class="badge">{called} attempts</span>}
+    </>
+  );
 }
 
 function StatusWord({ record: { status, error_code } }: { record: UsageRecord }) {
@@ -210,6 +307,9 @@ interface Loaded {
 
 const NOTHING: Loaded = { records: [], cursor: null, problem: null, isLoading: true };
 
+/** The filters that the API takes as they are. */
+const SENT = ['model', 'provider', 'route', 'client', 'search', 'truncated'] as const;
+
 /** The records that were loaded so far. */
 function useRecords(params: Params) {
   const { api, isAdmin } = useSession();
@@ -217,11 +317,11 @@ function useRecords(params: Params) {
   const [reloads, setReloads] = useState(0);
   /** The number of the current list. A response for an earlier list is dropped. */
   const current = useRef(0);
-  const { model, status, key } = params;
+  const { status, key } = params;
   const range = readRange(params);
   const query = {
     ...spanOf(range),
-    ...(model && { model }),
+    ...Object.fromEntries(SENT.flatMap((name) => (params[name] ? [[name, params[name]]] : []))),
     ...(status && { status }),
     ...(key && isAdmin && { key }),
     limit: PAGE,
@@ -236,7 +336,7 @@ function useRecords(params: Params) {
       answer.kind === 'problem'
         ? { ...before, isLoading: false, problem: answer.problem }
         : {
-            records: [...before.records, ...answer.value.data],
+            records: [...(cursor === null ? [] : before.records), ...answer.value.data],
             cursor: answer.value.next_cursor,
             problem: null,
             isLoading: false,
@@ -247,7 +347,13 @@ function useRecords(params: Params) {
     current.current++;
     setLoaded(NOTHING);
     void read(null, current.current);
-  }, [api, JSON.stringify([query, range.problem]), reloads]);
+  }, [api, JSON.stringify([query, range.problem])]);
+  // The records stay on screen while they are loaded again.
+  useEffect(() => {
+    if (reloads === 0) return;
+    current.current++;
+    void read(null, current.current);
+  }, [reloads]);
   const { records, cursor, problem, isLoading } = loaded;
   return {
     records,

@@ -30,7 +30,7 @@ export async function startFilled(options: GatewayOptions = {}): Promise<Filled>
   const web = await makeKey(gateway, {
     name: 'web app',
     models: ['deepseek/*', 'mistral/*'],
-    budget: { USD: 5, per: 'month' },
+    budget: { USD: 0.2, per: 'month' },
     rpm: 60,
   });
   const agents = await makeKey(gateway, { name: 'agents', max_concurrent: 8 });

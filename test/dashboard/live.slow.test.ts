@@ -77,7 +77,7 @@ describe.runIf(hasChromium)('the live view', () => {
     expect(await frame.innerText()).toMatch(/^… "choices":\[\],"usage"/);
     await frame.click();
     expect(await frame.innerText()).toMatch(/\n {2}"object": "chat\.completion\.chunk",\n/);
-    await page.getByRole('link', { name: 'Its record' }).click();
+    await page.getByRole('link', { name: 'Open its record' }).click();
     await page.locator('dialog .facts', { hasText: FLASH }).waitFor();
     await context.close();
   });
@@ -106,7 +106,7 @@ describe.runIf(hasChromium)('the live view', () => {
 
   test('D6 tool calls are shown separately, with their names and arguments', async () => {
     const { page, context } = await ask(SMALL);
-    await page.getByText('More of the request').click();
+    await page.getByText('Further parameters').click();
     const parameters = { type: 'object', properties: { gate: { type: 'string' } } };
     const tools = [{ type: 'function', function: { name: 'open_gate', parameters } }];
     await page.getByLabel(/A JSON object/).fill(JSON.stringify({ tools, tool_choice: 'any' }));

@@ -65,9 +65,9 @@ describe.runIf(hasChromium)('states', () => {
     expect(await page.locator('main').innerText()).toContain('within a minute');
     expect(await violationsOf(page)).toEqual([]);
     for (const [view, words] of [
-      ['requests', 'No such requests'],
+      ['requests', 'No requests fit these filters'],
       ['keys', 'There are no keys yet'],
-      ['live', 'Nothing was asked yet'],
+      ['live', 'No request yet'],
     ] as const) {
       await page.goto(url(`#/${view}`));
       await page.getByText(words).waitFor();
@@ -167,13 +167,13 @@ describe.runIf(hasChromium)('states', () => {
   test('K4 D5 the form offers the existing units, and warns about keys that cannot be used', async () => {
     const own = await open(browser, url('#/keys'));
     await signIn(own.page, ADMIN_TOKEN);
-    await own.page.getByRole('button', { name: 'New key' }).click();
+    await own.page.getByRole('button', { name: 'Create key' }).click();
     await own.page.getByLabel('Name').fill('misspelt');
     await own.page.getByLabel('Models').fill('deepsek/*');
     const unit = own.page.getByLabel('Currency, or tokens');
     expect(await unit.locator('option').allInnerTexts()).toEqual(['USD', 'tokens']);
     expect(await own.page.getByText('Currency, or tokens').isVisible()).toBe(true);
-    await own.page.getByRole('button', { name: 'Make the key' }).click();
+    await own.page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
     const warning = own.page.getByRole('alert');
     await warning.getByText('Did you mean deepseek/*?').waitFor();
     expect(await own.page.locator('output').innerText()).toMatch(/^weir_/);

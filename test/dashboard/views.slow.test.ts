@@ -1,4 +1,5 @@
 /** Tests each view of the page in Chromium, with both themes, two widths and both ledgers (D3, D4, D5, D9). */
+import { readFile } from 'node:fs/promises';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { objectsOf } from '../../tools/simulator/json.ts';
@@ -75,12 +76,12 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
       await page.locator('dialog').waitFor({ state: 'detached' });
       expect(new URL(page.url()).hash).not.toContain('id=');
       await page.goto(`${filled.page}#/keys`);
-      await page.getByRole('button', { name: 'New key' }).click();
+      await page.getByRole('button', { name: 'Create key' }).click();
       expect(await violationsOf(page)).toEqual([]);
       await page.keyboard.press('Escape');
       await page.getByRole('button', { name: 'Revoke web app' }).click();
       expect(await violationsOf(page)).toEqual([]);
-      await page.getByRole('button', { name: 'Keep it' }).click();
+      await page.getByRole('button', { name: 'Cancel' }).click();
       await page.locator('dialog').waitFor({ state: 'detached' });
       expect(complaints).toEqual([]);
       await context.close();
@@ -135,6 +136,132 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await context.close();
   });
 
+  test('D3 each tile charts its metric, and a bar has a tooltip and opens the requests of its day', async () => {
+    const { page, context, complaints } = await signedIn({}, '#/overview?range=30d');
+    await settle(page);
+    const labels = await page.locator('.figures a').allInnerTexts();
+    expect(labels).toHaveLength(10);
+    for (const label of labels) {
+      await page.locator('.figures').getByRole('link', { name: label, exact: true }).click();
+      await page.locator('.chart figcaption', { hasText: `${label} by day` }).waitFor();
+    }
+    await page.locator('.figures').getByRole('link', { name: 'First token' }).click();
+    await page.locator('.line').nth(1).waitFor();
+    expect(await page.locator('.chart figcaption').innerText()).toMatch(/median\s+p95/);
+    await page.locator('.figures').getByRole('link', { name: 'Failures' }).click();
+    await page.locator('.bar rect').first().waitFor({ state: 'attached' });
+    const bar = page
+      .locator('.bar', { has: page.locator('rect') })
+      .first()
+      .locator('rect')
+      .first();
+    await bar.hover();
+    const tip = page.locator('.tip');
+    expect(await tip.innerText()).toMatch(/UTC – \d+/);
+    const failed = Number(/UTC – (\d+)/.exec(await tip.innerText())?.[1]);
+    await bar.click();
+    await page.waitForURL(/#\/requests\?.*from=.*status=failed%2Ctimed_out/);
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(failed);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  test('D3 D9 by keyboard alone: a tile, a bar, the order of a table and its CSV', async () => {
+    const { page, context } = await signedIn({}, '#/overview?range=30d');
+    await settle(page);
+    await page.locator('.figures').getByRole('link', { name: 'Requests' }).focus();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/metric=requests/);
+    const head = page.getByRole('button', { name: 'Cost', exact: true });
+    await head.focus();
+    await page.keyboard.press('Enter');
+    const costs = async () =>
+      (await page.locator('td[data-head="Cost"]').allInnerTexts()).flatMap((text) =>
+        /\d/.test(text) ? [Number(text.replace(/[^\d.]/g, ''))] : [],
+      );
+    const falling = await costs();
+    expect(falling).toEqual([...falling].sort((a, b) => b - a));
+    await page.keyboard.press('Enter');
+    expect(await costs()).toEqual([...falling].reverse());
+    expect(await page.locator('th[aria-sort=ascending]').innerText()).toContain('Cost');
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Use by model as CSV' }).focus();
+    await page.keyboard.press('Enter');
+    expect((await download).suggestedFilename()).toBe('use-by-model.csv');
+    const lines = (await readFile(await (await download).path(), 'utf8')).trim().split('\r\n');
+    expect(lines[0]).toMatch(/^Model,Cost,Share of requests,Requests,/);
+    expect(lines).toHaveLength(1 + (await page.locator('tbody tr').count()));
+    await page.getByRole('group', { name: /arrow keys/ }).focus();
+    await page.keyboard.press('ArrowLeft');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/#\/requests\?.*from=\d/);
+    await context.close();
+  });
+
+  test('D4 search by part of a name, filters for truncated, client and refused', async () => {
+    const { page, context } = await signedIn({}, '#/requests?range=30d');
+    await page.locator('tbody tr').first().waitFor();
+    await page.getByLabel('Search').fill('V4-pro');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/search=V4-pro/);
+    const models = () => page.locator('td[data-head="Model"]').allInnerTexts();
+    await expect.poll(async () => (await models()).every((name) => name.includes('v4-pro'))).toBe(true);
+    expect((await models()).length).toBeGreaterThan(3);
+    await page.goto(`${filled.page}#/requests?range=30d`);
+    await page.getByLabel('Status').selectOption('truncated');
+    await page.waitForURL(/truncated=true/);
+    const statuses = () => page.locator('td[data-head="Status"]').allInnerTexts();
+    await expect
+      .poll(async () => (await statuses()).every((text) => /truncated|timeout/.test(text)))
+      .toBe(true);
+    expect((await statuses()).length).toBeGreaterThan(3);
+    await page.getByLabel('Client').selectOption('chat');
+    await page.waitForURL(/client=chat/);
+    await page.getByLabel('Status').selectOption('refused');
+    await page.getByText('A refused request has no record').waitFor();
+    expect(await violationsOf(page)).toEqual([]);
+    await context.close();
+  });
+
+  test('D5 keys show what they spent, what is left and when they were last used; keys of Live are hidden', async () => {
+    const live = await makeKey(filled.gateway, {
+      name: 'Live view of the dashboard',
+      expires_at: '2999-01-01',
+    });
+    const { page, context } = await signedIn({}, '#/keys');
+    const line = page.locator('tr', { hasText: 'web app' });
+    await expect.poll(() => line.locator('td').nth(1).innerText()).toMatch(/US\$0\.[1-9]/);
+    expect(await line.locator('td').nth(2).innerText()).toBe('today');
+    await line.getByText(/US\$0\.\d+ of US\$0\.20 a month · US\$0\.\d+ left/).waitFor();
+    expect(await page.locator('tr', { hasText: 'Live view' }).count()).toBe(0);
+    await page.getByLabel('1 temporary key of Live').check();
+    await page.locator('tr', { hasText: 'Live view' }).waitFor();
+    await filled.gateway.fetch(`/admin/keys/${live.id}`, { method: 'DELETE', headers: ADMIN });
+    await page.getByRole('button', { name: 'Create key' }).click();
+    await page.getByLabel('Add a model').selectOption('deepseek/*');
+    expect(await page.getByLabel('Models').inputValue()).toBe('deepseek/*');
+    await page.getByLabel('Models').fill('deepsek/*');
+    await page.getByText('No known model matches deepsek/*').waitFor();
+    expect(await violationsOf(page)).toEqual([]);
+    await context.close();
+  });
+
+  test('D9 at 390 pixels spend and the chart come first, and no table scrolls sideways', async () => {
+    const { page, context } = await signedIn({ width: 390 }, '#/overview?range=30d');
+    await page.locator('.bar rect').first().waitFor({ state: 'attached' });
+    const top = async (selector: string) => (await page.locator(selector).first().boundingBox())?.y ?? 0;
+    expect(await top('.figures > div:first-child')).toBeLessThan(await top('.chart'));
+    expect(await top('.chart')).toBeLessThan(await top('.figures > div:nth-child(2)'));
+    for (const hash of ['#/overview?range=30d', '#/requests?range=30d', '#/keys']) {
+      await page.goto(filled.page + hash);
+      await page.locator('tbody tr').first().waitFor();
+      const wide =
+        "[...document.querySelectorAll('.scroll')].filter((box) => box.scrollWidth > box.clientWidth).length";
+      expect(await page.evaluate<number>(wide), hash).toBe(0);
+    }
+    await context.close();
+  });
+
   test('D3 D9 at 360 pixels, names with the same beginning are distinguishable', async () => {
     const { page, context } = await signedIn({ width: 360 }, '#/overview?range=30d&by=model');
     await page.locator('tbody tr').first().waitFor();
@@ -162,7 +289,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await settle(other.page);
     expect(await other.page.locator('tbody tr').allInnerTexts()).toEqual(rows);
     expect(rows.every((row) => row.startsWith('deepseek/'))).toBe(true);
-    await other.page.getByRole('link', { name: 'Take provider deepseek away' }).click();
+    await other.page.getByRole('link', { name: 'Remove filter provider deepseek' }).click();
     await other.page.getByRole('link', { name: 'openai/gpt-4o-mini' }).waitFor();
     await other.context.close();
   });
@@ -186,7 +313,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await page.locator('.bar rect').first().waitFor({ state: 'attached' });
     await page.getByRole('group', { name: /arrow keys/ }).focus();
     for (let presses = 0; presses < 3; presses++) await page.keyboard.press('ArrowLeft');
-    expect(await page.locator('figcaption').innerText()).toMatch(/UTC – US\$.*deepseek/);
+    expect(await page.locator('.tip').innerText()).toMatch(/UTC – US\$.*deepseek/);
     await context.close();
   });
 
@@ -199,7 +326,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await page.getByLabel('Status').selectOption('failed');
     const priced = page.locator('tbody tr', { hasText: 'deepseek/deepseek-flash' });
     await priced.filter({ hasText: 'upstream_truncated' }).first().click();
-    await page.getByText(/^Cut after .* tokens$/).waitFor();
+    await page.getByText(/^Truncated after .* tokens$/).waitFor();
     const sheet = await page.locator('dialog').innerText();
     expect(sheet).toContain('broke off before the answer was finished');
     expect(sheet).toMatch(/by the price table, price since/);
@@ -211,11 +338,11 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     const { page, context } = await signedIn({}, '#/requests?range=30d');
     const link = page.locator('tbody tr a').nth(7);
     const id = /id=([0-9a-f-]+)/.exec((await link.getAttribute('href')) ?? '')?.[1] ?? '';
-    await page.getByLabel('Model or id').fill(id);
+    await page.getByLabel('Search').fill(id);
     await page.keyboard.press('Enter');
     await page.locator('dialog', { hasText: id }).locator('.facts').waitFor();
     await page.keyboard.press('Escape');
-    await page.getByLabel('Model or id').fill(`${id.slice(0, -4)}ffff`);
+    await page.getByLabel('Search').fill(`${id.slice(0, -4)}ffff`);
     await page.keyboard.press('Enter');
     await page.getByText('There is no record of this request').waitFor();
     await context.close();
@@ -231,28 +358,28 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     const asked = page.waitForRequest('**/v1/usage/records?*');
     await page.getByRole('navigation').getByText('Requests').click();
     await asked;
-    const field = page.getByLabel('Model or id');
+    const field = page.getByLabel('Search');
     await field.fill('mistral/mistral-small-latest');
     held.resolve();
     await page.locator('tbody tr a').first().waitFor();
     expect(await field.inputValue()).toBe('mistral/mistral-small-latest');
     await page.keyboard.press('Enter');
-    await page.waitForURL(/model=mistral/);
+    await page.waitForURL(/search=mistral/);
     await context.close();
   });
 
   test('D5 a key is created and shown once, changed, and revoked after a confirmation', async () => {
     const { page, context, complaints } = await signedIn({}, '#/keys');
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
-    await page.getByRole('button', { name: 'New key' }).click();
+    await page.getByRole('button', { name: 'Create key' }).click();
     await page.getByLabel('Name').fill('staging');
     await page.getByLabel('Models').fill('deepseek/*');
     await page.getByLabel('Amount').fill('0.5');
     await page.getByLabel('Requests a minute').fill('30');
-    await page.getByRole('button', { name: 'Make the key' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
     const token = await page.locator('output').innerText();
     expect(token).toMatch(/^weir_[0-9a-f]{64}$/);
-    await page.getByRole('button', { name: 'Copy' }).click();
+    await page.getByRole('button', { name: 'Copy the key' }).click();
     await page.getByText('Copied').waitFor();
     expect(await page.evaluate<string>('navigator.clipboard.readText()')).toBe(token);
     await page.getByRole('button', { name: 'Close' }).click();
@@ -279,9 +406,9 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
   test('D5 a budget that requests use: reloading the keys shows what was spent', async () => {
     const { page, context } = await signedIn({}, '#/keys');
     const { token } = await makeKey(filled.gateway, { name: 'small', budget: { tokens: 1300 } });
-    await page.getByRole('button', { name: 'Load again' }).click();
+    await page.getByRole('button', { name: 'Refresh' }).click();
     const line = page.locator('tr', { hasText: 'small' });
-    await line.getByText(/^0 tokens of 1,300 tokens in all/).waitFor();
+    await line.getByText(/^0 tokens of 1,300 tokens in total/).waitFor();
     const body = {
       model: 'deepseek/deepseek-flash',
       max_tokens: 100,
@@ -296,18 +423,18 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     }
     expect(response.status).toBe(429);
     expect(await response.text()).toContain('budget_exceeded');
-    await page.getByRole('button', { name: 'Load again' }).click();
-    await line.getByText(/^[1-9]\d* tokens of 1,300 tokens in all/).waitFor();
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await line.getByText(/^[1-9]\d* tokens of 1,300 tokens in total/).waitFor();
     await context.close();
   });
 
   test('D5 an invalid field: the API’s message at that field', async () => {
     const { page, context } = await signedIn({}, '#/keys');
-    await page.getByRole('button', { name: 'New key' }).click();
+    await page.getByRole('button', { name: 'Create key' }).click();
     await page.getByLabel('Name').fill('bad');
     await page.getByLabel('Amount').fill('5.5');
     await page.getByLabel('Currency, or tokens').selectOption('tokens');
-    await page.getByRole('button', { name: 'Make the key' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
     expect(await page.getByRole('alert').innerText()).toContain('budget.tokens must be');
     expect(await page.getByLabel('Amount').getAttribute('aria-invalid')).toBe('true');
     await context.close();
@@ -325,14 +452,14 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     const { page, context, complaints } = await signedIn({}, `#/overview?range=24h&key=${id}`);
     const tile = page.locator('.figures > div', { hasText: 'Refused' }).locator('.value');
     const loaded = async () => {
-      await page.getByRole('button', { name: 'Load again' }).click();
+      await page.getByRole('button', { name: 'Refresh' }).click();
       await settle(page);
       return tile.innerText();
     };
     await expect.poll(loaded, { timeout: 15_000 }).toBe('2');
     const table = page.getByRole('region', { name: 'Refused requests' });
     expect(await table.locator('tbody tr').allInnerTexts()).toEqual([
-      expect.stringMatching(/^model_not_found\s+a model that there is not\s+refused app\s+2$/),
+      expect.stringMatching(/^model_not_found\s+an unknown model\s+refused app\s+2$/),
     ]);
     expect(await violationsOf(page)).toEqual([]);
     await page.goto(`${filled.page}#/overview?range=24h`);
@@ -358,7 +485,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
       'Key',
     );
     await page.getByRole('link', { name: 'Key', exact: true }).click();
-    await page.getByText('US$5.00 a month').waitFor();
+    await page.getByText('US$0.20 a month').waitFor();
     await page.getByText('of 60').waitFor();
     expect(await violationsOf(page)).toEqual([]);
     expect(complaints).toEqual([]);

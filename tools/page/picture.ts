@@ -1,21 +1,44 @@
-/** Takes the README's screenshot of the dashboard, from a gateway with sample records: npm run picture. */
+/** Makes the pictures of docs/dashboard.md: each view, wide and narrow, light and dark, with made-up records. npm run picture */
 import { mkdir } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { launch, open, settle, signIn } from '../../test/dashboard/browser.ts';
+import { join } from 'node:path';
+import { hasChromium, launch, open, settle, signIn } from '../../test/dashboard/browser.ts';
 import { startFilled } from '../../test/dashboard/filled.ts';
 import { ADMIN_TOKEN } from '../../test/e2e/gateway.ts';
 
-const FILE = join(import.meta.dirname, '..', '..', 'docs', 'images', 'dashboard.png');
+const FOLDER = join(import.meta.dirname, '..', '..', 'docs', 'images');
+/** The README shows this one. */
+const README = join(FOLDER, 'dashboard.png');
+const QUALITY = 55;
+const VIEWS = [
+  ['overview', '#/overview?range=30d', '.bar rect'],
+  ['latency', '#/overview?range=30d&metric=first-token', '.line'],
+  ['requests', '#/requests?range=30d', 'tbody tr'],
+  ['keys', '#/keys', '.meter'],
+  ['live', '#/live?a=deepseek/deepseek-flash&b=mistral/mistral-small-latest', '.empty'],
+] as const;
 
+if (!hasChromium) process.exit(1);
 await using filled = await startFilled();
 const browser = await launch();
 try {
-  const { page } = await open(browser, filled.page);
-  await signIn(page, ADMIN_TOKEN);
-  await settle(page);
-  await mkdir(dirname(FILE), { recursive: true });
-  await page.screenshot({ path: FILE });
+  await mkdir(join(FOLDER, 'dashboard'), { recursive: true });
+  for (const theme of ['light', 'dark'] as const) {
+    for (const width of [1440, 390]) {
+      const { page, context } = await open(browser, filled.page, { theme, width });
+      await signIn(page, ADMIN_TOKEN);
+      for (const [view, hash, shown] of VIEWS) {
+        await page.goto(filled.page + hash);
+        await page.locator(shown).first().waitFor({ state: 'attached' });
+        await settle(page);
+        const path = join(FOLDER, 'dashboard', `${view}-${width}-${theme}.jpg`);
+        await page.screenshot({ path, type: 'jpeg', quality: QUALITY });
+        if (view === 'overview' && width === 1440 && theme === 'light')
+          await page.screenshot({ path: README });
+      }
+      await context.close();
+    }
+  }
 } finally {
   await browser.close();
 }
-process.stdout.write(`${FILE}\n`);
+process.stdout.write(`${FOLDER}\n`);

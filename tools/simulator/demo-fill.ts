@@ -18,7 +18,7 @@ export async function fillDemo(url: string, adminToken: string): Promise<string>
     const made = decodeObject(text);
     return { id: textOf(made?.id), key: textOf(made?.key) };
   };
-  const web = await make({ name: 'web app (made-up records)', budget: { USD: 5, per: 'month' }, rpm: 600 });
+  const web = await make({ name: 'web app (made-up records)', budget: { USD: 0.2, per: 'month' }, rpm: 600 });
   const agents = await make({ name: 'agents (made-up records)', max_concurrent: 20 });
   const evals = await make({ name: 'evals (made-up records)', models: ['deepseek/*', 'mistral/*'] });
   const records = demoRecords(
@@ -31,5 +31,19 @@ export async function fillDemo(url: string, adminToken: string): Promise<string>
     Date.now(),
   );
   await fill(url, records);
+  await sendRefused(url, evals.key);
   return (await make({ name: 'this demo' })).key;
+}
+
+/** Requests that the gateway refuses: a model that the key may not use, and an unknown key. */
+async function sendRefused(url: string, key: string): Promise<void> {
+  for (const token of [key, key, `weir_${'0'.repeat(64)}`]) {
+    const response = await fetch(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'openai/gpt-4o-mini', messages: [{ role: 'user', content: 'Hello' }] }),
+    });
+    await response.text();
+    if (response.status < 400) throw new Error(`A request that should be refused answers ${response.status}`);
+  }
 }

@@ -4,7 +4,7 @@ import type { LedgerStub } from '../../src/ledger/ledger-calls.ts';
 import { LedgerObject } from '../../src/ledger/ledger-object.ts';
 import { ObjectLedger } from '../../src/ledger/records/object-ledger.ts';
 import { KvLedger } from '../../src/metering/kv-ledger.ts';
-import type { UsageRecord } from '../../src/metering/record.ts';
+import { chargeOfRecord, type UsageRecord } from '../../src/metering/record.ts';
 
 /** Sends its sums to the directory on demand instead of after half a minute. */
 class FilledLedger extends LedgerObject {
@@ -28,9 +28,30 @@ export default {
     const records = await request.json<UsageRecord[]>();
     if (env.LEDGER === 'object') await fillObjects(records, env);
     else await new KvLedger(env.WEIR_KV).put(records);
+    await chargeBudgets(records, env);
     return new Response(null, { status: 204 });
   },
 } satisfies ExportedHandler<Env>;
+
+/** Charges the keys' budgets, as the requests of the records would have: one charge for each key, day and currency. */
+async function chargeBudgets(records: readonly UsageRecord[], { WEIR_LEDGER }: Env): Promise<void> {
+  const groups = Map.groupBy(
+    records,
+    ({ key_id, time, currency }) => `${key_id} ${time.slice(0, 10)} ${currency}`,
+  );
+  await Promise.all(
+    [...groups.values()].map(async (group) => {
+      const [first] = group;
+      if (first === undefined) return;
+      const { key_id, request_id, time, currency } = first;
+      const charges = group.map(chargeOfRecord);
+      const nano = charges.reduce((sum, { cost }) => sum + (cost?.nano ?? 0), 0);
+      const tokens = charges.reduce((sum, charge) => sum + charge.tokens, 0);
+      const charge = { tokens, cost: currency === null ? null : { currency, nano } };
+      await WEIR_LEDGER.getByName(key_id).settleUnreserved(request_id, charge, time.slice(0, 10));
+    }),
+  );
+}
 
 async function fillObjects(records: readonly UsageRecord[], { WEIR_LEDGER }: Env): Promise<void> {
   await new ObjectLedger({ ledgers: WEIR_LEDGER, log: () => undefined }).put(records);

@@ -150,7 +150,7 @@ export function Stack({ label, steps, series, format, isLines, onOpen }: StackPr
       <figcaption>
         {label}
         {series.map(({ name, colour }) => (
-          <span key={name} class="key">
+          <span key={name}>
             <span class={`swatch ${colour}`} aria-hidden="true" />
             <bdi>{name}</bdi>
           </span>

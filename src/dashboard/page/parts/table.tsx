@@ -115,13 +115,13 @@ function sortItems<Item>(
   sort: Sort,
 ): readonly Item[] {
   const isDown = sort.startsWith('-');
-  const valueOf = columns.find(({ head }) => head === sort.slice(isDown ? 1 : 0))?.value;
-  if (valueOf === undefined) return items;
+  const sorter = columns.find(({ head }) => head === sort.slice(isDown ? 1 : 0))?.value;
+  if (sorter === undefined) return items;
   const order = (a: Value, b: Value) => (a === b ? 0 : (a ?? '') < (b ?? '') ? -1 : 1);
   // A missing value comes last in both orders.
   const rank = (value: Value) => (value === null || value === undefined ? 1 : 0);
   return [...items].sort((one, other) => {
-    const [a, b] = [valueOf(one), valueOf(other)];
+    const [a, b] = [sorter(one), sorter(other)];
     return rank(a) - rank(b) || (isDown ? order(b, a) : order(a, b));
   });
 }

@@ -37,7 +37,7 @@ function spendNote(sums: Sums, currency: string): string | null {
   return notes.length === 0 ? null : notes.join(', ');
 }
 
-function valueOf({ name, lines, valueOf: sumOf }: Metric, sums: Sums, currency: string): number | null {
+function headlineOf({ name, lines, valueOf: sumOf }: Metric, sums: Sums, currency: string): number | null {
   if (name === 'cached') return cachedShare(sums);
   return lines?.[0] === undefined ? sumOf(sums, currency) : lines[0].valueOf(sums);
 }
@@ -53,7 +53,7 @@ export function Figures({ now, previous, refused, currency, metric, params }: Fi
       {METRICS.map((own) => {
         const isChosen = own.name === metric.name;
         const isRefused = own.name === 'refused';
-        const value = isRefused ? refused : now && valueOf(own, now, currency);
+        const value = isRefused ? refused : now && headlineOf(own, now, currency);
         const note = isRefused ? 'before any provider was called' : now && NOTES[own.name]?.(now, currency);
         return (
           <div key={own.name} class={`${isChosen ? 'chosen ' : ''}${own.isBad && value ? 'bad' : ''}`}>
@@ -69,7 +69,7 @@ export function Figures({ now, previous, refused, currency, metric, params }: Fi
               <span class="value">
                 {isRefused && value !== null ? compact(value) : textOf(own, value, currency)}
               </span>
-              {!isRefused && <Trend now={value} previous={previous && valueOf(own, previous, currency)} />}
+              {!isRefused && <Trend now={value} previous={previous && headlineOf(own, previous, currency)} />}
               {note && <span class="hint">{note}</span>}
             </dd>
           </div>

@@ -1,4 +1,5 @@
 /** The chart of the overview: one metric over time, stacked by group. */
+import type { Answer } from '../../api/fetch-api.ts';
 import type { GroupName, RefusalRow, Refusals, Report, Row } from '../../api/types.ts';
 import { type Series, Stack } from '../../charts/stack.tsx';
 import { ProblemBox } from '../../parts/problem.tsx';
@@ -49,7 +50,7 @@ export function OverTime({
   const isRefused = metric.name === 'refused';
   const of = isLines ? 'lines' : isRefused ? 'refused' : 'bars';
   const report = useLoad<Data>(
-    within(range, async (signal) => {
+    within(range, async (signal): Promise<Answer<Data>> => {
       const fetchReport = (group_by: string) =>
         api.get<Report>('/v1/usage', { ...spanOf(range), ...filters, group_by }, signal);
       if (isRefused) {
@@ -82,12 +83,12 @@ export function OverTime({
   const amountOf = (row: Row) => metric.valueOf(row, currency);
   const byStep = new Map(data.map((row) => [row[range.step] ?? '', row]));
   const series: readonly Series[] =
-    lines?.map(({ name, valueOf }, i) => ({
+    lines?.map(({ name, valueOf: measure }, i) => ({
       name,
       colour: `c${i}`,
       values: steps.map((step) => {
         const row = byStep.get(step);
-        return row === undefined ? null : valueOf(row);
+        return row === undefined ? null : measure(row);
       }),
     })) ??
     (isDivided

@@ -53,7 +53,7 @@ export interface RecordQuery {
 }
 
 /** Further conditions on the records of a list. Absent fields select all. */
-export interface RecordFilter extends ReportFilter {
+interface RecordFilter extends ReportFilter {
   /** Part of the model, the request id, the user, the session or the app, in lower case. */
   readonly search?: string;
   readonly client?: string;

@@ -89,14 +89,15 @@ describe('GET /v1/usage', () => {
       cost: { USD: 0.000165 },
       estimated_cost: {},
     };
-    const failed = { requests: 1, failed_requests: 1, median_first_token_ms: null, cost: {} };
-    const zero = {
+    const failed = {
+      requests: 1,
+      failed_requests: 1,
       cached_share: null,
-      prompt_tokens: 0,
-      completion_tokens: 0,
-      total_tokens: 0,
-      reasoning_tokens: 0,
+      median_first_token_ms: null,
+      p95_first_token_ms: null,
+      cost: {},
     };
+    const zero = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, reasoning_tokens: 0 };
     expect(rest).toEqual({
       object: 'list',
       from: day(-1),

@@ -27,8 +27,11 @@ export default {
     if (new URL(request.url).pathname !== '/records-of-before') return worker.fetch(request, env, context);
     const records = await request.json<UsageRecord[]>();
     if (env.LEDGER === 'object') await fillObjects(records, env);
-    else await new KvLedger(env.WEIR_KV).put(records);
-    await chargeBudgets(records, env);
+    else {
+      await new KvLedger(env.WEIR_KV).put(records);
+      // A ledger object charges the budget with the record.
+      await chargeBudgets(records, env);
+    }
     return new Response(null, { status: 204 });
   },
 } satisfies ExportedHandler<Env>;

@@ -144,6 +144,9 @@ describe.runIf(hasChromium)('states', () => {
     for (const width of [390, 768, 1440]) {
       const own = await open(browser, url('#/keys'), { width });
       await signIn(own.page, ADMIN_TOKEN);
+      // Rows grow when their budget and last use are loaded.
+      await own.page.locator('.meter').first().waitFor();
+      await own.page.getByText('not in 30 d').first().waitFor();
       for (const label of ['Change', 'Revoke']) {
         const button = own.page.getByRole('button', { name: `${label} team-a` });
         await button.waitFor();

@@ -56,9 +56,12 @@ describe.each([
   });
 });
 
-test('problemOf, the passthrough of Messages: only the model’s name may differ', () => {
-  const upstream = streamText('anthropic', 50);
-  const client = upstream.replace(/"model":"[^"]*"/, '"model":"anthropic/asked"');
-  expect(problemOf('messages', upstream, client)).toBeNull();
-  expect(problemOf('messages', upstream, client.replace('"id":"msg', '"id":"_msg'))).not.toBeNull();
+test.each([
+  ['anthropic', 'messages', '"id":"msg'],
+  ['responses', 'responses', '"id":"resp'],
+] as const)('problemOf, the passthrough of %s: only the model’s name may differ', (kind, treatment, id) => {
+  const upstream = streamText(kind, 50);
+  const client = upstream.replaceAll(/"model":"[^"]*"/g, '"model":"provider/model"');
+  expect(problemOf(treatment, upstream, client)).toBeNull();
+  expect(problemOf(treatment, upstream, client.replace(id, '"id":"_'))).not.toBeNull();
 });

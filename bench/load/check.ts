@@ -30,12 +30,8 @@ export function problemOf(treatment: Treatment, upstream: string, client: string
   return found.length === 0 ? null : found.join('; ').slice(0, 160);
 }
 
-/** Passthrough of Anthropic's events changes only the model's name. */
 function problemOfMessage(upstream: string, client: string): string | null {
-  if (isAnthropic(upstream)) {
-    const named = upstream.replace(MODEL, MODEL.exec(client)?.[0] ?? '');
-    return named === client ? null : 'the events differ from the upstream’s';
-  }
+  if (isAnthropic(upstream)) return problemOfPassthrough(upstream, client);
   const [fault] = checkMessages(client);
   if (fault !== undefined) return fault;
   const sent = readAny(upstream).choices.get(0);
@@ -46,8 +42,13 @@ function problemOfMessage(upstream: string, client: string): string | null {
   return usage === null ? 'no usage' : null;
 }
 
-/** The first match in a stream is the message's. */
-const MODEL = /"model":"[^"]*"/;
+const MODEL = /"model":"[^"]*"/g;
+
+/** Passthrough changes only the model's name. */
+function problemOfPassthrough(upstream: string, client: string): string | null {
+  const [model = ''] = client.match(MODEL) ?? [];
+  return upstream.replace(MODEL, model) === client ? null : 'the events differ from the upstream’s';
+}
 
 function isAnthropic(upstream: string): boolean {
   return upstream.startsWith('event: message_start');
@@ -76,10 +77,7 @@ function countWanted(upstream: string): number {
 const UPSTREAMS_FAULT = /arguments are no JSON object$/;
 
 function problemOfResponses(upstream: string, client: string): string | null {
-  // The passthrough.
-  if (isResponses(upstream)) {
-    return upstream === client ? null : 'the events differ from the upstream’s';
-  }
+  if (isResponses(upstream)) return problemOfPassthrough(upstream, client);
   const fault = checkResponses(client).find((found) => !UPSTREAMS_FAULT.test(found));
   if (fault !== undefined) return fault;
   const found = differences(readAny(upstream), readResponses(client));

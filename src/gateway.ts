@@ -19,7 +19,7 @@ import {
   jsonResponse,
   logRefusal,
 } from './http/respond.ts';
-import { createAdmit } from './ledger/admission.ts';
+import { createAdmit, settlingRecords } from './ledger/admission.ts';
 import type { LedgerNamespace } from './ledger/ledger-calls.ts';
 import { LedgerClient } from './ledger/ledger-client.ts';
 import { ObjectLedger } from './ledger/records/object-ledger.ts';
@@ -111,11 +111,14 @@ export function createGateway(settings: Settings, ports: GatewayPorts, hooks: Ho
     waitUntil: (work: Promise<unknown>) => void,
   ): CompletionContext {
     const requestClock = new RequestClock(clock);
+    const requestPorts = { ...ports, clock: requestClock };
+    const hooked = withRecordHook(records, hooks, { ports, waitUntil });
     return {
       settings,
-      ports: { ...ports, clock: requestClock },
+      ports: requestPorts,
       ledger,
-      records: withRecordHook(records, hooks, { ports, waitUntil }),
+      records:
+        settings.ledger === 'kv' ? settlingRecords(hooked, keyObjects, { ports: requestPorts }) : hooked,
       hostCaller: null,
       client,
       modelLists,

@@ -2,8 +2,8 @@
 import type { Caller } from '../auth/caller.ts';
 import type { ApiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
-import type { Attempt, Attribution, UsageRecord } from '../metering/record.ts';
-import type { AttemptFacts, MeteredRecords } from '../metering/request-meter.ts';
+import type { Attempt, Attribution, ChargedRecord, UsageRecord } from '../metering/record.ts';
+import type { AddCharge, AttemptFacts } from '../metering/request-meter.ts';
 import type { Route } from '../providers/provider.ts';
 import type { Target } from '../routing/targets.ts';
 import type { JsonObject } from '../shared/json.ts';
@@ -16,10 +16,10 @@ export interface CompletionContext extends RequestContext {
   readonly admit: Admit;
   readonly tracing: RequestTracing;
   /**
-   * Called before a request is sent upstream. The feature `durable-responses` stores the record that is to be written if the isolate
+   * Called before each attempt is sent upstream. The feature `durable-responses` stores the record that is to be written if the isolate
    * ends before the request does.
    */
-  readonly onSent?: ((interrupted: UsageRecord) => void) | undefined;
+  readonly onSent?: ((interrupted: ChargedRecord) => void) | undefined;
 }
 
 /** Reads who sent a request and for what. Fails if the caller's key requires a user and the request names none, or if its token of Cloudflare Access cannot be verified. */
@@ -64,8 +64,8 @@ export interface Admitted {
 export interface Admission {
   /** Headers of the response that report the limits. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Writes the record and settles the reservation. */
-  readonly records: MeteredRecords;
+  /** Writing the charged record settles the reservation. */
+  readonly addCharge: AddCharge;
   /**
    * Reserves for one more attempt in addition to those that the provider bills, or may bill.
    * @returns the error where the budget has no room for it, or null

@@ -25,6 +25,8 @@ export interface AttemptRunnerOptions {
   readonly clientHeaders: Headers;
   /** Null: spans are not recorded. */
   readonly span: RequestSpan | null;
+  /** Called when a further attempt begins. */
+  readonly onAttempt: () => void;
 }
 
 export class AttemptRunner {
@@ -159,13 +161,14 @@ export class AttemptRunner {
     if (next === null || this.#isStopped) return null;
     await this.#waitUntil(next.at);
     if (this.#isStopped) return null;
-    const { replayable, meter, prepared } = this.#options;
+    const { replayable, meter, prepared, onAttempt } = this.#options;
     const budgetError = (await prepared.admission?.reserveAgain(meter.billedAttempts)) ?? null;
     if (this.#isStopped) return null;
     const written = budgetError === null ? await replayable.rewriteFor(next.target) : failure(budgetError);
     if (this.#isStopped) return null;
     const facts = written.kind === 'ok' ? written.value.facts : unsentFacts(next.target);
     meter.begin(attemptFacts(facts));
+    onAttempt();
     this.#current = this.#start(written, facts, budgetError !== null);
     return this.#current;
   }

@@ -36,14 +36,15 @@ async function runCompletion(
   const { context, callerPays } = prepared;
   const meter = startMeter(prepared, firstRequest.facts, span);
   context.known.isSentOn = true;
-  onSent?.(meter.interruptedRecord);
+  const onAttempt = () => onSent?.(meter.interruptedRecord);
+  onAttempt();
   context.waitUntil(meter.settled);
   // Prices are needed when the response ends, so the request does not wait for them.
   if (context.prices.isStale) context.waitUntil(context.prices.load());
   if (callerPays) context.waitUntil(rememberCaller(meter, context));
   const clientHeaders = request.headers;
   const runner = new AttemptRunner(
-    { prepared, meter, schedule, replayable, clientHeaders, span },
+    { prepared, meter, schedule, replayable, clientHeaders, span, onAttempt },
     firstRequest,
   );
   const settle = (end: RequestEnd) => {
@@ -83,7 +84,8 @@ function startMeter(
     attribution,
   };
   return new RequestMeter(facts, skipped.map(skippedAttempt), attemptFacts(first), {
-    records: admission?.records ?? context.records,
+    records: context.records,
+    addCharge: admission?.addCharge ?? ((record) => record),
     prices,
     log,
     now: clock.now,

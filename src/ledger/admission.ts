@@ -1,7 +1,7 @@
 /** Admits requests of keys with limits: reserves their upper bound in the key's ledger object, and settles what they used. */
 import type { ApiError } from '../canonical/error.ts';
 import type { Admission, AdmissionRequest, Admit, Admitted, Refusal } from '../completion/admission.ts';
-import type { RequestContext } from '../http/context.ts';
+import type { KeyCallContext, RequestContext } from '../http/context.ts';
 import type { PriceTable } from '../metering/pricing/price.ts';
 import {
   type Charge,
@@ -9,11 +9,13 @@ import {
   chargeOfRecord,
   NO_CHARGE,
   type UsageRecord,
+  withoutCharge,
 } from '../metering/record.ts';
+import type { RecordWriter, StartTimer } from '../metering/record-writer.ts';
 import {
+  type AddCharge,
   type AttemptMeter,
   costOfAttempt,
-  type MeteredRecords,
   type Unreported,
 } from '../metering/request-meter.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
@@ -131,7 +133,7 @@ function withoutReservation(
 function admissionOf(reserved: ReservedRequest, headers: Admission['headers']): Admission {
   return {
     headers,
-    records: settledRecords(reserved),
+    addCharge: addCharge(reserved),
     reserveAgain: (billedAttempts) => reserveAgain(reserved, billedAttempts),
     release: () => release(reserved),
   };
@@ -150,28 +152,49 @@ async function reserveAgain(
   return value.kind === 'refused' ? refusalResponse(value.refusal, value.standing).error : null;
 }
 
-function release(reserved: Pick<ReservedRequest, 'ledger' | 'context' | 'keyId'>): void {
-  reserved.context.waitUntil(settle(reserved, NO_CHARGE, null));
+function release({ ledger, context, keyId }: Pick<ReservedRequest, 'ledger' | 'context' | 'keyId'>): void {
+  const { startTimer } = context.ports.clock;
+  context.waitUntil(settle({ ledger, context, keyId, startTimer }, NO_CHARGE));
 }
 
-/** With LEDGER=object, storing the record settles the reservation; with LEDGER=kv a separate call does. */
-function settledRecords(reserved: ReservedRequest): MeteredRecords {
+function addCharge(reserved: ReservedRequest): AddCharge {
   const { context, request, outputTokens, unreservedDay } = reserved;
-  const { records, settings, prices } = context;
+  const { settings, prices } = context;
   const { promptTokens, price } = request;
   const output = maxOutput(request, outputTokens);
   const searches = maxBilledSearches(request, output);
   const bound: AttemptBound = { promptTokens, outputTokens: output, searches, price };
+  return (record, attempts) => {
+    const charge = chargeOf(record, attempts, bound, prices.table);
+    if (settings.ledger === 'object') return charge.unreported === undefined ? record : { ...record, charge };
+    return { ...record, charge: unreservedDay === null ? charge : { ...charge, unreservedDay } };
+  };
+}
+
+/** With LEDGER=object, storing the record settles the reservation; with LEDGER=kv a separate call does. */
+export function settlingRecords(
+  records: Pick<RecordWriter, 'write'>,
+  ledger: LedgerClient,
+  { ports }: Pick<RequestContext, 'ports'>,
+): Pick<RecordWriter, 'write'> {
   return {
-    write: async (record, startTimer, attempts) => {
-      const charge = chargeOf(record, attempts, bound, prices.table);
-      if (settings.ledger === 'object') {
-        const charged: ChargedRecord = charge.unreported === undefined ? record : { ...record, charge };
-        return records.write(charged, startTimer);
-      }
-      await Promise.all([records.write(record, startTimer), settle(reserved, charge, unreservedDay)]);
+    write: async (record: ChargedRecord, startTimer) => {
+      const { charge, request_id: requestId, key_id: keyId } = record;
+      if (charge === undefined) return records.write(record, startTimer);
+      const context = { ports, requestId };
+      await Promise.all([
+        records.write(withoutCharge(record), startTimer),
+        settle({ ledger, context, keyId, startTimer }, charge),
+      ]);
     },
   };
+}
+
+interface Settlement {
+  readonly ledger: LedgerClient;
+  readonly context: KeyCallContext;
+  readonly keyId: string;
+  readonly startTimer: StartTimer;
 }
 
 /** The waits before each retry. */
@@ -179,19 +202,18 @@ const SETTLE_DELAYS_MS = [500, 2000, 5000];
 
 /** Never rejects. A reservation that can't be settled expires and is charged in full. */
 async function settle(
-  { ledger, context, keyId }: Pick<ReservedRequest, 'ledger' | 'context' | 'keyId'>,
-  charge: Charge,
-  unreservedDay: string | null,
+  { ledger, context, keyId, startTimer }: Settlement,
+  { unreservedDay, ...charge }: Charge,
 ): Promise<void> {
-  const { requestId, ports } = context;
+  const { requestId } = context;
   for (const delay of [...SETTLE_DELAYS_MS, null]) {
     const settled = await ledger.call(context, keyId, (object) =>
-      unreservedDay === null
+      unreservedDay === undefined
         ? object.settleReservation(requestId, charge)
         : object.settleUnreserved(requestId, charge, unreservedDay),
     );
     if (settled.kind === 'ok' || delay === null) return;
-    await new Promise<void>((resolve) => ports.clock.startTimer(delay, resolve));
+    await new Promise<void>((resolve) => void startTimer(delay, resolve));
   }
 }
 

@@ -110,12 +110,17 @@ export interface Charge {
   readonly unreported?: { readonly tokens: number; readonly nano: number };
   /** The record's tokens, which `tpm` counts; absent: the same as `tokens`. */
   readonly recordedTokens?: number;
+  /** The UTC day on which the request counts if it could not be reserved (`LEDGER=kv`); absent: it was reserved. */
+  readonly unreservedDay?: string;
 }
 
 /** The charge of a request that was not sent to any upstream. */
 export const NO_CHARGE: Charge = { tokens: 0, cost: null };
 
-/** A record on its way to its ledger, with its charge if that differs from the record's own figures. Ledgers do not store the charge. */
+/**
+ * A record on its way to its ledger, with its charge if that settles a reservation (`LEDGER=kv`) or differs from the record's own figures
+ * (`LEDGER=object`). Ledgers do not store the charge.
+ */
 export type ChargedRecord = UsageRecord & { readonly charge?: Charge };
 
 export function chargeOfRecord({ total_tokens, cost_nanos, currency }: UsageRecord): Charge {

@@ -15,8 +15,14 @@ import { TokenCount } from './estimate.ts';
 import { type Cost, costOfRequest } from './pricing/cost.ts';
 import type { PriceTable } from './pricing/price.ts';
 import type { PriceBook } from './pricing/price-book.ts';
-import { type Attempt, type Attribution, boundRecord, type UsageRecord } from './record.ts';
-import type { StartTimer } from './record-writer.ts';
+import {
+  type Attempt,
+  type Attribution,
+  boundRecord,
+  type ChargedRecord,
+  type UsageRecord,
+} from './record.ts';
+import type { RecordWriter, StartTimer } from './record-writer.ts';
 import { isoTime } from './time.ts';
 
 export interface RequestFacts {
@@ -39,13 +45,12 @@ export type RequestEnd =
   | { readonly kind: 'cancelled' }
   | { readonly kind: 'failed' | 'timed_out' | 'refused'; readonly error: ApiError };
 
-/** Takes the record and the attempts that it sums up. Never rejects. */
-export interface MeteredRecords {
-  write(record: UsageRecord, startTimer: StartTimer, attempts: readonly AttemptMeter[]): Promise<void>;
-}
+/** Adds to a record what its key's limits charge. `attempts` are those that the record sums up. */
+export type AddCharge = (record: UsageRecord, attempts: readonly AttemptMeter[]) => ChargedRecord;
 
 export interface MeterPorts {
-  readonly records: MeteredRecords;
+  readonly records: Pick<RecordWriter, 'write'>;
+  readonly addCharge: AddCharge;
   readonly prices: Pick<PriceBook, 'table'>;
   /** ms since the epoch. */
   readonly now: () => number;
@@ -114,9 +119,9 @@ export class RequestMeter {
   }
 
   /** The record of a request that nobody is left to settle, because its isolate has ended. */
-  get interruptedRecord(): UsageRecord {
-    const { code } = INTERRUPTED;
-    return this.#record({ kind: 'failed', error: INTERRUPTED }, code);
+  get interruptedRecord(): ChargedRecord {
+    const record = this.#record({ kind: 'failed', error: INTERRUPTED }, INTERRUPTED.code);
+    return this.#ports.addCharge(record, this.#meters);
   }
 
   /** Counts bytes that were sent to the client. */
@@ -133,8 +138,9 @@ export class RequestMeter {
     const record = this.#record(end, errorCode);
     this.#ports.log({ event: 'request', ...record });
     this.#logRemovedReasoning();
-    const { records, startTimer } = this.#ports;
-    records.write(record, startTimer, this.#meters).then(() => this.#settled.resolve(record));
+    const { records, startTimer, addCharge } = this.#ports;
+    const charged = addCharge(record, this.#meters);
+    records.write(charged, startTimer).then(() => this.#settled.resolve(record));
     this.#ports.onRecord(record, this.#current.facts);
   }
 

@@ -4,7 +4,7 @@ import { apiError } from '../../src/canonical/error.ts';
 import type { UsageReport } from '../../src/canonical/usage.ts';
 import { KvLedger } from '../../src/metering/kv-ledger.ts';
 import type { PriceTable } from '../../src/metering/pricing/price.ts';
-import { NO_ATTRIBUTION } from '../../src/metering/record.ts';
+import { NO_ATTRIBUTION, type UsageRecord } from '../../src/metering/record.ts';
 import { RecordWriter } from '../../src/metering/record-writer.ts';
 import {
   type AttemptFacts,
@@ -45,7 +45,16 @@ function bench(store = new MemoryStore(), rewritten: Partial<AttemptFacts> = {},
   const log = (entry: (typeof logged)[number]) => void logged.push(entry);
   const records = new RecordWriter([new KvLedger(store.asStore)], log);
   const { startTimer } = new FakeClock();
-  const ports = { records, prices: { table }, now: () => now, startTimer, log, onRecord: () => {} };
+  const addCharge = (record: UsageRecord) => record;
+  const ports = {
+    records,
+    prices: { table },
+    now: () => now,
+    startTimer,
+    log,
+    onRecord: () => {},
+    addCharge,
+  };
   const meter = new RequestMeter(facts, [], { ...FIRST, ...rewritten }, ports);
   const advance = (ms: number) => {
     now += ms;

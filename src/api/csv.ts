@@ -16,9 +16,12 @@ export function csvLine(cells: readonly string[]): string {
 
 const NUMBER = /^-?\d+(\.\d+)?$/;
 
+/** OWASP's ASVS 5.0, requirement 1.2.10, and their forms in full width (no source was found, 2026-11-22). Names have no NUL. */
+const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
+
 /** Text that begins like a formula gets an apostrophe before it, which spreadsheets read as "this is text". */
 function writeCell(text: string): string {
-  const plain = /^[=+\-@\t\r]/.test(text) && !NUMBER.test(text) ? `'${text}` : text;
+  const plain = FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
 }
 

@@ -13,9 +13,11 @@ import { ACCESS_HEADER, type AccessPorts, AccessTokens } from './access.ts';
  * What clients send, recorded from the programs themselves on 2026-11-22 where a version is given:
  *
  * | client | session | app | body |
- * | Claude Code 2.1.197 | x-claude-code-session-id | user-agent claude-cli/2.1.197 | metadata.user_id: JSON of device_id, account_uuid, session_id |
+ * | Claude Code 2.1.330 | x-claude-code-session-id | user-agent claude-cli/2.1.330 | metadata.user_id: JSON of device_id, account_uuid, session_id |
  * | Codex 0.169.0 | session-id, thread-id | originator codex_exec | prompt_cache_key, client_metadata |
  * | opencode 1.18.33 | x-session-id, x-session-affinity | user-agent opencode/1.18.33 | |
+ * | Qwen Code 0.24.4 | | user-agent QwenCode/0.24.4 | |
+ * | Copilot CLI 1.0.102 | | user-agent OpenAI/JS 5.20.1 | |
  *
  * Earlier versions of Codex sent `session_id`; earlier ones of Claude Code wrote their user_id as `user_…_account_…_session_…`.
  * OpenRouter's clients send `x-title` and `http-referer` (openrouter.ai/docs/app-attribution).
@@ -89,7 +91,7 @@ export function createAttribution(
         app: app === null ? null : await boundFact(app),
         tags: await boundTags(found),
       };
-      return ok({ attribution, affinity: session ?? requestUser });
+      return ok({ attribution, session, affinity: session ?? requestUser });
     },
     names: {
       user: async (plain) => (users === 'hash' && HASHED_USER.test(plain) ? plain : await storedUser(plain)),

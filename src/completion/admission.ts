@@ -35,6 +35,8 @@ interface AttributedRequest {
 interface Attributed {
   /** What is recorded. */
   readonly attribution: Attribution;
+  /** As the client sent it, never stored; null: it is not known. */
+  readonly session: string | null;
   /** The same for all requests of a session, or of a user whom the request itself names; null: neither is known. Never stored. */
   readonly affinity: string | null;
 }

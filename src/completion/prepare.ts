@@ -123,7 +123,7 @@ async function prepare(
   const callerPays = caller.credential !== null;
   const attributed = await context.attribute({ headers, body: clientBody, caller });
   if (attributed.kind === 'error') return refused(attributed.error);
-  const { attribution, affinity } = attributed.value;
+  const { attribution, session, affinity } = attributed.value;
   const found = findTargets({
     settings,
     route,
@@ -155,6 +155,7 @@ async function prepare(
     route,
     unsupported,
     promptCache: settings.promptCache,
+    session,
     hidesReasoning: policies.reasoning === 'strip',
     maxBytes: maxWrittenBytes(request.clientBodyBytes, settings.maxRequestBytes),
     // A caller's own credential may have other rights at the provider than those of other callers.

@@ -1,4 +1,5 @@
 /** Keeps the client's request until no further target can be tried, and writes it as each target's provider expects it. */
+import { sha256 } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { Passthrough } from '../protocols/shared/client-protocol.ts';
 import type { ChatApi, Endpoint, PassthroughEndpoint, Provider, Route } from '../providers/provider.ts';
@@ -79,6 +80,8 @@ export interface ReplayableRequestOptions {
   /** What happens to fields that a target does not accept. */
   readonly unsupported: Unsupported;
   readonly promptCache: PromptCache;
+  /** The client's session, whose hash is the key of prompt caches that take one; null: it is not known. */
+  readonly session: string | null;
   /** The client receives no reasoning. */
   readonly hidesReasoning: boolean;
   /** The bound on what is sent to a target. */
@@ -112,7 +115,7 @@ export class ReplayableRequest {
   async writeFor(target: Target): Promise<Result<TargetRequest, ApiError>> {
     const held = this.#held;
     if (held === null) return failure(apiError('internal_error', 'The request was released'));
-    const { lease, route, unsupported, promptCache, hidesReasoning, translationError } = held;
+    const { lease, route, unsupported, promptCache, session, hidesReasoning, translationError } = held;
     const { provider, model, aliasTarget } = target;
     const name = route === 'agents' ? { agent_id: model } : { model };
     const targetBody: JsonObject = {
@@ -135,6 +138,9 @@ export class ReplayableRequest {
       providerId: provider.id,
       unsupported,
       promptCache,
+      ...(session !== null && form.kind === 'native' && form.takesPromptCacheKey === true
+        ? { promptCacheKey: await promptCacheKey(session) }
+        : {}),
       hidesReasoning:
         hidesReasoning || (api === 'responses' && held.apis.refusesSummary(provider.id, model, held.now())),
       // Chat Completions is the canonical form and has no passthrough.
@@ -259,6 +265,13 @@ export class ReplayableRequest {
     const limited = withWrittenLimit(form, body, this.#outputTokens);
     return { body: limited.body, dropped: [...dropped, ...limited.dropped] };
   }
+}
+
+/** OpenAI takes 64 characters: "maximum length 64", its refusal of a longer key. */
+const PROMPT_CACHE_KEY_CHARS = 32;
+
+async function promptCacheKey(session: string): Promise<string> {
+  return (await sha256(session)).slice(0, PROMPT_CACHE_KEY_CHARS);
 }
 
 function chatEndpoint({ endpoint }: Target): Pick<TargetFacts, 'api' | 'endpoint'> {

@@ -153,6 +153,8 @@ const RESPONSES_API: ResponsesApi = {
       reasonOnRequest: WITHOUT_DEFAULT_EFFORT,
       // "Unsupported parameter: 'reasoning.summary' is not supported with the 'gpt-5.3-codex-spark' model", and o1-pro's.
       withoutSummary: ['gpt-5.3-codex-spark*', 'o1-pro*'],
+      // https://developers.openai.com/api/docs/guides/prompt-caching (read 2026-11-22): the key is part of what selects the server.
+      takesPromptCacheKey: true,
     }),
     protocol: openaiResponses,
   },

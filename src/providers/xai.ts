@@ -79,6 +79,8 @@ const RESPONSES_API: ResponsesApi = {
       request: RESPONSES,
       reasoningModels: ['*'],
       otherModels: ['*-non-reasoning*'],
+      // https://docs.x.ai/developers/advanced-api-usage/prompt-caching/maximizing-cache-hits (read 2026-11-22)
+      takesPromptCacheKey: true,
     }),
     protocol: openaiResponses,
   },

@@ -39,6 +39,8 @@ export type RequestForm =
       readonly withLimit: (body: JsonObject, tokens: number) => LimitedBody;
       /** The name of that limit; absent: `max_tokens`. */
       readonly limitName?: string;
+      /** The provider's prompt cache uses a key that {@link WriteOptions} has; absent: false. */
+      readonly takesPromptCacheKey?: boolean;
     };
 
 /** A body with an output limit, and the names of the fields that were dropped for it. */
@@ -56,6 +58,8 @@ export interface WriteOptions {
   /** The provider's id, with which Weir tags reasoning and signatures that the provider made. */
   readonly providerId: string;
   readonly promptCache: PromptCache;
+  /** The same text for all requests of a session, of which it is a hash. Absent: no session is known, or the form does not take it. */
+  readonly promptCacheKey?: string;
   readonly unsupported: Unsupported;
   /** The client gets no reasoning, so the request tells the provider to omit its text if possible. Absent: false. */
   readonly hidesReasoning?: boolean;

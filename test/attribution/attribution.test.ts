@@ -52,7 +52,7 @@ const SESSION = 'd5954b13-5cdf-48d4-863a-d52907ae1161';
 const DEVICE = 'd30ecf25d9659e0d5c5659d885d3d22e8cc30fac73dfed38e4172760f114e394';
 const ACCOUNT = '0f6b8a52-6a43-4f0f-9d5e-1d2c3b4a5968';
 const CLAUDE_CODE = {
-  'user-agent': 'claude-cli/2.1.197 (external, sdk-cli)',
+  'user-agent': 'claude-cli/2.1.330 (external, sdk-cli)',
   'x-claude-code-session-id': SESSION,
   'x-app': 'cli',
   'anthropic-version': '2023-06-01',

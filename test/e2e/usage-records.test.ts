@@ -13,6 +13,61 @@ const AROUND = `from=${day(-1)}&to=${day(2)}`;
 /** A record is readable soon after its log line. After this many reads it counts as lost. */
 const MAX_READS = 500;
 
+/** Names that are short and have no control characters. */
+const PLAIN_NAMES = [
+  ...['=HYPERLINK("http://x.example","y")', '+1+1', '-2+3', '@SUM(A1)', '\uff1d1+1'],
+  ...[
+    '"quoted"',
+    "it's",
+    'a,b;c|d',
+    '\\',
+    '🌊 wave',
+    'Jürgen',
+    'e\u0301',
+    '\u202eright to left',
+    'two\u2028lines',
+  ],
+  ...[
+    '__proto__',
+    'constructor',
+    '../../key/x',
+    "'; DROP TABLE records",
+    '<script>alert(1)</script>',
+    '%00%0a',
+  ],
+  ...['usage/2026-11-22/x', 'a&user=b#c', 'tag:env', '*', '~', 'null'],
+];
+/** Of these the beginning is kept, and a hash. */
+const LONG_NAMES = [
+  'line\nbreak',
+  'carriage\r\nreturn',
+  'nul\u0000',
+  '\ud800 lone',
+  'n'.repeat(10_000),
+  '🌊'.repeat(2500),
+];
+const NAMES = [...PLAIN_NAMES, ...LONG_NAMES, '(other)'];
+
+/** The text for `fetch` that puts the name's UTF-8 into a header; null where no header can have it. */
+function headerBytes(name: string): string | null {
+  return /[\0\r\n]/.test(name) || !name.isWellFormed() || name.length > 1000
+    ? null
+    : Buffer.from(name).toString('latin1');
+}
+
+/** The cells of a CSV text (RFC 4180). */
+function readCsv(text: string): string[][] {
+  const lines: string[][] = [];
+  for (const [, quoted, plain, end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/g)) {
+    const last = lines.at(-1);
+    const cell = quoted === undefined ? (plain ?? '') : quoted.replaceAll('""', '"');
+    if (last === undefined) lines.push([cell]);
+    else last.push(cell);
+    if (end === '\r\n') lines.push([]);
+  }
+  return lines.slice(0, -1);
+}
+
 interface Owner {
   readonly id: string;
   readonly headers: { readonly authorization: string };
@@ -26,7 +81,12 @@ describe.each(['kv', 'object'])('LEDGER=%s', (ledger) => {
   const ids: { ann: string[]; bob: string[] } = { ann: [], bob: [] };
 
   beforeAll(async () => {
-    const vars = { AUTH: 'keys', LEDGER: ledger, ALIASES: '{"fast":"mistral/mistral-small-latest"}' };
+    const vars = {
+      AUTH: 'keys',
+      LEDGER: ledger,
+      TAGS: 'env',
+      ALIASES: '{"fast":"mistral/mistral-small-latest"}',
+    };
     gateway = await startGateway({ vars, entrypoint: 'ledger/calm-ledger-worker.ts' });
     ann = await makeOwner('ann');
     bob = await makeOwner('bob');
@@ -54,10 +114,15 @@ describe.each(['kv', 'object'])('LEDGER=%s', (ledger) => {
     const response = await gateway.post(CHAT, body, { headers: owner.headers });
     await response.text();
     const id = textOf(response.headers.get('x-weir-request-id'));
+    await readRecord(id, owner);
+    return id;
+  }
+
+  async function readRecord(id: string, owner: Owner): Promise<JsonObject> {
     for (let reads = 0; reads < MAX_READS; reads++) {
       const read = await gateway.fetch(`${RECORDS}/${id}`, { headers: owner.headers });
-      await read.arrayBuffer();
-      if (read.status === 200) return id;
+      const record = await jsonOf(read);
+      if (read.status === 200) return record;
     }
     throw new Error(`No record of ${id}`);
   }
@@ -245,5 +310,116 @@ describe.each(['kv', 'object'])('LEDGER=%s', (ledger) => {
       'openai/o4-mini:status-500,failed,1,0,0,0,0,0,0,0,1,0,0,0,,,,,,,',
       '',
     ]);
+  });
+
+  describe('Y4 Y5 names with any characters', () => {
+    const made = new Map<string, JsonObject>();
+    let eve: Owner;
+
+    beforeAll(async () => {
+      eve = await makeOwner('eve');
+      const sent = NAMES.map(async (name) => {
+        const value = headerBytes(name);
+        const response = await gateway.post(
+          CHAT,
+          chat('mistral/mistral-small-latest', { user: name, metadata: { env: name } }),
+          {
+            headers: {
+              ...eve.headers,
+              ...(value !== null && { 'x-weir-session': value, 'x-weir-app': value }),
+            },
+          },
+        );
+        expect([name, response.status]).toEqual([name, 200]);
+        const headers = JSON.stringify([...response.headers]);
+        const stem = name.trim().slice(0, 40);
+        if (stem.length > 3) expect(headers).not.toContain(JSON.stringify(stem).slice(1, -1));
+        await response.text();
+        const id = textOf(response.headers.get('x-weir-request-id'));
+        made.set(name, await readRecord(id, eve));
+      });
+      await Promise.all(sent);
+    });
+
+    test('are stored as they were sent if they are short and plain, also from UTF-8 in a header', () => {
+      for (const name of PLAIN_NAMES) {
+        const { user, session, app } = made.get(name) ?? {};
+        const others = headerBytes(name) === null ? [null, 'node'] : [name, name];
+        expect([user, session, app]).toEqual([name, ...others]);
+      }
+      expect(made.get('(other)')?.user).toBe(null);
+      const lone = textOf(made.get('\ud800 lone')?.user);
+      expect(lone).toMatch(/^\ufffd lone~[0-9a-f]{16}$/);
+      const users = [...made.values()].map(({ user }) => user);
+      expect(new Set(users).size).toBe(NAMES.length);
+    });
+
+    test.each(['user', 'session', 'app', 'tag:env'])(
+      'each name that a report by %s shows selects its requests, and no others',
+      async (fact) => {
+        if (ledger === 'kv' && fact === 'tag:env') return;
+        const query = `${AROUND}&group_by=${fact}`;
+        const rows = objectsOf((await usageOf(query)).data);
+        const nameIn = ({ tags, ...record }: JsonObject) =>
+          fact === 'tag:env' ? (objectOf(tags).env ?? '') : (record[fact] ?? '');
+        const expected = Map.groupBy(made.values(), nameIn);
+        expect(new Set(rows.map((row) => row[fact]))).toEqual(new Set(expected.keys()));
+        for (const [name, records] of expected) {
+          const param =
+            fact === 'tag:env'
+              ? `tag=${encodeURIComponent(`env:${name}`)}`
+              : `${fact}=${encodeURIComponent(String(name))}`;
+          const { data, total } = await usageOf(`${query}&${param}`);
+          expect(objectsOf(data)).toMatchObject([{ [fact]: name, requests: records.length }]);
+          expect(total).toMatchObject({ requests: records.length });
+          const listed = await list(`${param}`, eve.headers);
+          expect(new Set(Array.isArray(listed.ids) ? listed.ids : [])).toEqual(
+            new Set(records.map(({ request_id }) => request_id)),
+          );
+        }
+      },
+    );
+
+    test('a name as it was sent selects its request, however long it is', async () => {
+      for (const name of NAMES.filter((one) => one !== '(other)')) {
+        const { data } = await usageOf(
+          `${AROUND}&group_by=user&user=${encodeURIComponent(name.toWellFormed())}`,
+        );
+        // A query string has no lone surrogates.
+        const isSame = name.isWellFormed();
+        expect(objectsOf(data)).toMatchObject(isSame ? [{ user: made.get(name)?.user, requests: 1 }] : []);
+      }
+    });
+
+    test('are one cell of CSV each, and none is a formula', async () => {
+      const response = await gateway.fetch(`/v1/usage?${AROUND}&group_by=user,app&format=csv`, {
+        headers: eve.headers,
+      });
+      const [header = [], ...lines] = readCsv(await response.text());
+      expect(lines).toHaveLength(NAMES.length);
+      expect(lines.filter((cells) => cells.length !== header.length)).toEqual([]);
+      const cells = lines.map(([user = '']) => user);
+      expect(cells.filter((cell) => /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/.test(cell))).toEqual([]);
+      const users = new Set([...made.values()].map(({ user }) => textOf(user)));
+      for (const cell of cells) expect(users).toContain(users.has(cell) ? cell : cell.replace(/^'/, ''));
+    });
+
+    test('that a key fixes leave the key’s entry readable', async () => {
+      for (const name of ['=1+1', '"q", \\', '🌊'.repeat(16), 'n'.repeat(64)]) {
+        const tags = Object.fromEntries(Array.from({ length: 8 }, (_, i) => [`t${i}`, name]));
+        const fields = { name: 'fixed', user: name, tags };
+        const created = await gateway.post('/admin/keys', fields, { headers: ADMIN });
+        expect([name, created.status]).toEqual([name, 201]);
+        const { key } = await jsonOf(created);
+        const own = await gateway.fetch('/v1/key', { headers: { authorization: `Bearer ${textOf(key)}` } });
+        expect(await jsonOf(own)).toMatchObject({ user: name, tags });
+      }
+    });
+
+    async function usageOf(query: string): Promise<JsonObject> {
+      const response = await gateway.fetch(`/v1/usage?${query}`, { headers: eve.headers });
+      expect(response.status).toBe(200);
+      return jsonOf(response);
+    }
   });
 });

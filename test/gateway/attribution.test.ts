@@ -30,7 +30,7 @@ describe('Y4 Y5 requests of coding agents', () => {
     const key = await gateway.key();
     // The headers that the programs sent on 2026-11-22.
     const claude = (id: string) => ({
-      'user-agent': 'claude-cli/2.1.197 (external, sdk-cli)',
+      'user-agent': 'claude-cli/2.1.330 (external, sdk-cli)',
       'x-claude-code-session-id': id,
     });
     const codex = (id: string) => ({
@@ -230,5 +230,52 @@ describe('Y7 two weighted targets', () => {
     expect(await turn()).toBe(away);
     down = '';
     expect([await turn(), await turn()]).toEqual([home, home]);
+  });
+});
+
+describe('O6 a known session gives the key of the prompt cache', () => {
+  const TOOLS = [{ type: 'function', function: { name: 'look', parameters: { type: 'object' } } }];
+
+  /** The keys that the upstream received, of one request each. */
+  async function keysOf(requests: readonly (readonly [sent: Record<string, string>, fields: JsonObject])[]) {
+    const own = { base_url: 'https://own', api: 'responses' };
+    const gateway = new RoutedGateway({}, { PROVIDERS: { own } });
+    for (const [sent, fields] of requests)
+      await read(
+        await gateway.ask({ model: 'openai/gpt-6.1-terra', tools: TOOLS, ...fields }, headers(sent)),
+      );
+    expect(gateway.asked).toHaveLength(requests.length);
+    return gateway.asked.map(({ body }) => body.prompt_cache_key);
+  }
+
+  test('of Responses: one for each session, 32 digits of a hash', async () => {
+    const one = { 'x-session-id': 'session-of-ada@example.com' };
+    const keys = await keysOf([
+      [one, {}],
+      [
+        { ...one, 'x-weir-user': 'ada' },
+        { user: 'bob', messages: [{ role: 'user', content: 'Other' }] },
+      ],
+      [{ 'x-session-id': 'another' }, {}],
+    ]);
+    expect(keys[0]).toMatch(/^[0-9a-f]{32}$/);
+    expect(keys[1]).toBe(keys[0]);
+    expect(keys[2]).toMatch(/^[0-9a-f]{32}$/);
+    expect(keys[2]).not.toBe(keys[0]);
+  });
+
+  test('not where the client sends its own, and never from a user', async () => {
+    const session = { 'x-session-id': 'one' };
+    const keys = await keysOf([
+      [session, { prompt_cache_key: 'own' }],
+      [{ 'x-weir-user': 'ada' }, { user: 'ada', safety_identifier: 'ada' }],
+    ]);
+    expect(keys).toEqual(['own', undefined]);
+  });
+
+  test('not in Chat Completions, and not at a server of which it is not known', async () => {
+    const models = ['openai/gpt-4o-mini', 'own/m'];
+    const keys = await keysOf(models.map((model) => [{ 'x-session-id': 'one' }, { model }]));
+    expect(keys).toEqual([undefined, undefined]);
   });
 });

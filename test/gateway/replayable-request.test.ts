@@ -32,6 +32,7 @@ function hold(body: object = BODY, maxBytes = 10_000) {
       route: 'chat',
       unsupported: 'auto',
       promptCache: 'auto',
+      session: null,
       hidesReasoning: false,
       maxBytes,
       apis: new ApiMemory(),

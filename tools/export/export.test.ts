@@ -137,7 +137,7 @@ describe('Progress', () => {
 test.each([
   [['a', 'b'], 'a,b\r\n'],
   [['a,b', 'c"d', 'e\nf'], '"a,b","c""d","e\nf"\r\n'],
-  [['=1+1', '+x', '-x', '@x', '\tx'], "'=1+1,'+x,'-x,'@x,'\tx\r\n"],
+  [['=1+1', '+x', '-x', '@x', '\tx', '＝x'], "'=1+1,'+x,'-x,'@x,'\tx,'＝x\r\n"],
   [['-1.5', '+', ''], "-1.5,'+,\r\n"],
 ])('L7 csvLine of %j: no cell breaks the line or is a formula', (cells, line) => {
   expect(csvLine(cells)).toBe(line);

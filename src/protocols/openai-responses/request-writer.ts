@@ -43,6 +43,8 @@ export interface ResponsesRules {
   readonly reasonOnRequest?: readonly string[];
   /** Globs of the models that refuse `reasoning.summary`. */
   readonly withoutSummary?: readonly string[];
+  /** A request without `prompt_cache_key` gets one that the session gives. Absent: false. */
+  readonly takesPromptCacheKey?: boolean;
 }
 
 /**
@@ -81,6 +83,7 @@ export function responsesForm(rules: ResponsesRules): RequestForm {
     outputLimit: (body) => readCount(body.max_output_tokens) || null,
     withLimit: (body, tokens) => withOnlyLimit(body, 'max_output_tokens', tokens, [...COMPETING_LIMITS, 'n']),
     limitName: 'max_output_tokens',
+    takesPromptCacheKey: rules.takesPromptCacheKey === true,
   };
 }
 
@@ -95,6 +98,8 @@ function writeResponses(given: JsonObject, options: WriteOptions, rules: Respons
   const translated = translateRequest(fields, rules.request, options);
   if (translated.kind === 'error') return translated;
   const { body } = translated.value;
+  const { promptCache, promptCacheKey } = options;
+  const hasSessionKey = promptCache === 'auto' && promptCacheKey !== undefined;
   const input = new InputWriter(options.providerId, report);
   for (const message of readArray(messages)) if (isObject(message)) input.add(message);
   const logprobs = writeLogprobs(body);
@@ -105,6 +110,8 @@ function writeResponses(given: JsonObject, options: WriteOptions, rules: Respons
     ...(logprobs === null ? [] : ['message.output_text.logprobs']),
   ];
   const written: JsonObject = {
+    ...(hasSessionKey ? { prompt_cache_key: promptCacheKey } : {}),
+    // The client's own key wins.
     ...omit(body, ...WRITTEN),
     input: input.items,
     ...writeTools(body),

@@ -157,6 +157,7 @@ export async function write(
     route: sample.route,
     unsupported: 'drop',
     promptCache: 'auto',
+    session: null,
     hidesReasoning: false,
     maxBytes: maxWrittenBytes(cameBytes, MAX_REQUEST_BYTES),
     apis: new ApiMemory(),

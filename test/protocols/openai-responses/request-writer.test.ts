@@ -374,6 +374,21 @@ test('O6 the input of a conversation begins with the input of each of its beginn
   );
 });
 
+describe('O6 the key of the prompt cache', () => {
+  const keyOf = (body: JsonObject, options: Partial<WriteOptions> = {}) => {
+    const result = write(body, { promptCacheKey: 'of the session', ...options });
+    if (result.kind === 'error') throw new Error(result.error.message);
+    return result.value.body.prompt_cache_key;
+  };
+
+  test('is the session’s where the client sends none, unless PROMPT_CACHE is off', () => {
+    expect(keyOf({})).toBe('of the session');
+    expect(keyOf({ prompt_cache_key: null })).toBe('of the session');
+    expect(keyOf({ prompt_cache_key: 'own' })).toBe('own');
+    expect(keyOf({}, { promptCache: 'off' })).toBeUndefined();
+  });
+});
+
 test('a body that is no conversation: nothing is thrown', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.jsonValue(), (messages, tools) => {

@@ -253,9 +253,15 @@ function createRouter(basePath: string, routes: readonly Route[]) {
 
 const ITTY_VERBS = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } as const;
 
-/** The response to a method that the route does not take: a preflight, or a 405. */
+/** The response to a method that the route does not take: a preflight, a 426 for a WebSocket, or a 405. */
 function methodNotAllowed(request: Request, context: RequestContext, allowed: string): Response {
   if (request.method === 'OPTIONS') return preflight(request, allowed, context.settings.corsOrigins);
+  if (request.headers.get('upgrade')?.trim().toLowerCase() === 'websocket') {
+    // With this status Codex uses HTTP for the rest of its session (openai/codex#43353, 2026-09-07); after any other it first tries
+    // again. The header `upgrade` that belongs to a 426 is missing because workerd removes it.
+    const message = `This gateway has no WebSocket: send ${allowed} requests over HTTP to this route`;
+    return clientError(context.client, context, apiError('websocket_unsupported', message));
+  }
   const error = apiError('method_not_allowed', `This route takes ${allowed}`);
   return clientError(context.client, context, error, new Headers({ allow: allowed }));
 }

@@ -20,6 +20,7 @@ export const ERRORS = {
   not_found: { status: 404, type: 'not_found_error' },
   model_not_found: { status: 404, type: 'not_found_error' },
   method_not_allowed: { status: 405, type: 'invalid_request_error' },
+  websocket_unsupported: { status: 426, type: 'invalid_request_error' },
   request_timeout: { status: 408, type: 'timeout_error' },
   request_too_large: { status: 413, type: 'invalid_request_error' },
   rate_limited: { status: 429, type: 'rate_limit_error' },

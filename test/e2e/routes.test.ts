@@ -1,6 +1,9 @@
 /** Tests the routes: with and without `/v1`, and below a base path. */
+import { once } from 'node:events';
+import { get } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { textOf } from '../../tools/simulator/json.ts';
+import { decodeObject, textOf } from '../../tools/simulator/json.ts';
 import { chat, errorOf, jsonOf, MESSAGES } from './client.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway } from './gateway.ts';
 
@@ -74,6 +77,16 @@ describe('routes', () => {
       expect(error.message).toContain('POST /v1/chat/completions');
     },
   );
+
+  test('J2: the deployed Worker answers a WebSocket handshake on /v1/responses with 426', async () => {
+    const headers = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' };
+    const handshake = get(`${gateway.url}/v1/responses`, {
+      headers: { ...headers, 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' },
+    });
+    const [response] = await once(handshake, 'response');
+    expect(response.statusCode).toBe(426);
+    expect(decodeObject(await text(response))).toMatchObject({ error: { code: 'websocket_unsupported' } });
+  });
 
   test('H1: every response has its own request id', async () => {
     const ids: string[] = [];

@@ -1,10 +1,24 @@
-/** Estimates the tokens of a prompt without sending it to a provider, for the token-counting routes of Messages and Responses. */
-
-import { type ClientRoute, readCompletionRequest } from '../completion/request.ts';
+/** Counts the tokens of a prompt, for the token-counting routes of Messages and Responses: by the provider's own counter, or by an estimate. */
+import { type Caller, mayUse } from '../auth/caller.ts';
+import type { ApiError } from '../canonical/error.ts';
+import { upstreamErrorContext } from '../completion/attempt-runner.ts';
+import { replayableRequest } from '../completion/prepare.ts';
+import { type ClientRoute, type CompletionRequest, readCompletionRequest } from '../completion/request.ts';
 import type { RequestContext } from '../http/context.ts';
 import { identifyCaller } from '../http/request.ts';
 import { clientError, jsonResponse } from '../http/respond.ts';
 import { estimatePromptTokens } from '../metering/estimate.ts';
+import type { Route } from '../providers/provider.ts';
+import { apiUrl, findTargets, stickyKey, type Target } from '../routing/targets.ts';
+import { isObject, parseJson } from '../shared/json.ts';
+import { failure, ok, type Result } from '../shared/result.ts';
+import { readBodyText } from '../stream/read-body.ts';
+import { apiHeaders, callUpstream } from '../upstream/fetch.ts';
+
+/** The provider's counter has this long. Claude Code counts often and waits for each count. */
+const MAX_COUNT_MS = 2000;
+
+const MAX_COUNT_BYTES = 64 * 1024;
 
 /** @param view the response's body in the client protocol */
 export async function handleCountTokens<Session>(
@@ -18,7 +32,88 @@ export async function handleCountTokens<Session>(
   if (identified.kind === 'error') return clientError(client, context, identified.error);
   const read = await readCompletionRequest(request, clientRoute, context);
   if (read.kind === 'error') return clientError(client, context, read.error);
-  const tokens = estimatePromptTokens(read.value.canonicalBody);
-  read.value.lease.release();
-  return jsonResponse(view(tokens));
+  const { canonicalBody, lease } = read.value;
+  const estimate = estimatePromptTokens(canonicalBody);
+  const scope = { route: clientRoute.route, headers: request.headers, caller: identified.value, context };
+  const target = findCountingTarget(read.value, scope);
+  const counted = target.kind === 'ok' ? await countUpstream(target.value, read.value, scope) : null;
+  lease.release();
+  if (target.kind === 'error') return clientError(client, context, target.error);
+  const response = jsonResponse(view(counted ?? estimate));
+  response.headers.set('x-weir-estimated', String(counted === null));
+  return response;
+}
+
+interface CountScope {
+  readonly route: Route;
+  /** The client's. */
+  readonly headers: Headers;
+  readonly caller: Caller;
+  readonly context: RequestContext;
+}
+
+/**
+ * The target that a completion would try first. A name without a target is no error, because an estimate needs no model.
+ * @returns the error where the caller may not use the model
+ */
+function findCountingTarget(
+  { clientBody, canonicalBody, requestedModels }: CompletionRequest,
+  { route, caller, context }: CountScope,
+): Result<Target | null, ApiError> {
+  const { settings, ports } = context;
+  const found = findTargets({
+    settings,
+    route,
+    body: clientBody,
+    names: requestedModels,
+    stickyKey: () => stickyKey(canonicalBody, ports.random),
+    mayUse: (address) => mayUse(caller, address),
+    callerPays: caller.credential !== null,
+  });
+  if (found.kind === 'ok') return ok(found.value.targets[0]);
+  return found.error.code === 'model_not_allowed' ? failure(found.error) : ok(null);
+}
+
+/** The count of the target's provider, or null where it has no counter or does not respond with a count in time. */
+async function countUpstream(
+  target: Target | null,
+  request: CompletionRequest,
+  { route, headers, caller, context }: CountScope,
+): Promise<number | null> {
+  const counter = target?.provider.tokenCounter;
+  if (target === null || counter === undefined) return null;
+  const { settings, ports, leaseMemory } = context;
+  const callerPays = caller.credential !== null;
+  const { policies } = settings;
+  const scope = { route, context, callerPays, session: null, policies, unsupported: 'drop' } as const;
+  const written = await replayableRequest(request, scope).writeFor(target);
+  if (written.kind === 'error') return null;
+  const { body, facts } = written.value;
+  const { provider, model } = target;
+  const upstream = upstreamErrorContext({ caller, callerPays }, target);
+  request.lease.endWork();
+  const abort = new AbortController();
+  const cancelTimer = ports.clock.startTimer(MAX_COUNT_MS, () => abort.abort('aborted'));
+  try {
+    const called = await callUpstream(ports.fetch, {
+      upstream,
+      url: apiUrl(target, counter.path(model)),
+      body: JSON.stringify(counter.request(body, model)),
+      isStreamed: false,
+      clientHeaders: headers,
+      passedHeaders: (facts.passthrough && request.client.passthrough?.requestHeaders) ?? [],
+      callerId: caller.keyId,
+      apiHeaders: apiHeaders(provider, upstream.secret, target.headers),
+      signal: abort.signal,
+      clock: ports.clock,
+    });
+    if (called.kind === 'error') return null;
+    const read = await readBodyText({ message: called.value, maxBytes: MAX_COUNT_BYTES }, leaseMemory);
+    if (read.kind !== 'text') return null;
+    read.lease.release();
+    const response = parseJson(read.text);
+    return (isObject(response) ? counter.read(response) : undefined) ?? null;
+  } finally {
+    cancelTimer();
+  }
 }

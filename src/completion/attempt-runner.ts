@@ -328,8 +328,8 @@ export class Attempt {
   }
 }
 
-function upstreamErrorContext(
-  { caller, callerPays }: PreparedCompletion,
+export function upstreamErrorContext(
+  { caller, callerPays }: Pick<PreparedCompletion, 'caller' | 'callerPays'>,
   { provider, apiKey, keySetting, urlSetting }: Target,
 ): UpstreamErrorContext {
   const { name, refusals } = provider;

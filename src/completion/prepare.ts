@@ -8,6 +8,7 @@ import { estimatePromptTokens } from '../metering/estimate.ts';
 import type { Attribution } from '../metering/record.ts';
 import type { BoundProtocol } from '../protocols/shared/client-protocol.ts';
 import type { Route } from '../providers/provider.ts';
+import type { Unsupported } from '../request-translation/rules.ts';
 import { requestsCost } from '../request-translation/translate.ts';
 import { ApiMemory } from '../routing/api-choice.ts';
 import { RetrySchedule } from '../routing/retry-schedule.ts';
@@ -116,7 +117,7 @@ async function prepare(
   request: CompletionRequest,
   { route, context, caller, requestPolicies, headers, signal }: RequestScope,
 ): Promise<Result<PreparedRequest, Refusal>> {
-  const { clientBody, canonicalBody, translationError, dropped, requestedModels, lease, client } = request;
+  const { clientBody, canonicalBody, translationError, requestedModels, client } = request;
   const [requestedModel] = requestedModels;
   const { settings, ports } = context;
   const { policies, unsupported } = requestPolicies;
@@ -145,23 +146,8 @@ async function prepare(
     schedule.releaseProbe(firstTarget, ports.clock.now());
     return failure(refusal);
   };
-  const replayable = new ReplayableRequest({
-    canonicalBody,
-    clientBody,
-    passthrough: client.passthrough ?? null,
-    translationError,
-    dropped,
-    lease,
-    route,
-    unsupported,
-    promptCache: settings.promptCache,
-    session,
-    hidesReasoning: policies.reasoning === 'strip',
-    maxBytes: maxWrittenBytes(request.clientBodyBytes, settings.maxRequestBytes),
-    // A caller's own credential may have other rights at the provider than those of other callers.
-    apis: callerPays ? new ApiMemory() : context.apis,
-    now: ports.clock.now,
-  });
+  const scope = { route, context, callerPays, session, policies, unsupported };
+  const replayable = replayableRequest(request, scope);
   const written = await replayable.writeFor(firstTarget);
   if (written.kind === 'error') return refuse({ error: written.error, headers: {} });
   const promptTokens = estimatePromptTokens(canonicalBody);
@@ -205,6 +191,41 @@ async function prepare(
       callerPays,
       admission: admitted?.value.admission ?? null,
     },
+  });
+}
+
+interface TranslationScope {
+  readonly route: Route;
+  readonly context: RequestContext;
+  readonly callerPays: boolean;
+  /** The session that was named; null: unknown. */
+  readonly session: string | null;
+  readonly policies: Policies;
+  readonly unsupported: Unsupported;
+}
+
+/** The request as it can be written for any target. */
+export function replayableRequest(
+  { canonicalBody, clientBody, clientBodyBytes, client, translationError, dropped, lease }: CompletionRequest,
+  { route, context, callerPays, session, policies, unsupported }: TranslationScope,
+): ReplayableRequest {
+  const { settings, ports, apis } = context;
+  return new ReplayableRequest({
+    canonicalBody,
+    clientBody,
+    passthrough: client.passthrough,
+    translationError,
+    dropped,
+    lease,
+    route,
+    unsupported,
+    promptCache: settings.promptCache,
+    session,
+    hidesReasoning: policies.reasoning === 'strip',
+    maxBytes: maxWrittenBytes(clientBodyBytes, settings.maxRequestBytes),
+    // A caller's own credential may have other rights at the provider than those of other callers.
+    apis: callerPays ? new ApiMemory() : apis,
+    now: ports.clock.now,
   });
 }
 

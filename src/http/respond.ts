@@ -112,6 +112,7 @@ const EXPOSED_HEADERS = [
   'x-weir-attempts',
   'x-weir-dropped',
   'x-weir-changed',
+  'x-weir-estimated',
   'x-weir-budget-remaining',
   'x-should-retry',
   ...RESPONSE_HEADERS,

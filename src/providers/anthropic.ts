@@ -3,7 +3,7 @@ import { type ClaudeFamilies, type ClaudeFamily, familyOf } from '../protocols/a
 import { withHiddenThinking } from '../protocols/anthropic-messages/request-thinking.ts';
 import { claudeForm } from '../protocols/anthropic-messages/request-writer.ts';
 import { anthropicMessages } from '../protocols/anthropic-messages/upstream-reader.ts';
-import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
+import { isObject, type JsonObject, keepEntries, readArray, readCount, readText } from '../shared/json.ts';
 import type { Provider } from './provider.ts';
 
 // What each family of Claude models accepts, as of 2026-11-22, the newest first (A2). The sources:
@@ -118,6 +118,16 @@ const CLAUDE_FAMILIES: ClaudeFamilies = [
   OTHERS,
 ];
 
+/**
+ * What the counter takes, with and without betas; other fields of a request are refused: `MessageCountTokensParams` of @anthropic-ai/sdk
+ * 1.12.0 (2026-11-20), https://platform.claude.com/docs/en/api/messages/count_tokens (read 2026-11-22).
+ */
+const COUNTED_FIELDS = [
+  ...['model', 'messages', 'system', 'tools', 'tool_choice', 'thinking', 'output_config', 'cache_control'],
+  ...['speed', 'user_profile_id', 'workspace_id'],
+  ...['billing_policy', 'compaction', 'context_management', 'mcp_servers', 'output_format'],
+];
+
 export const anthropic: Provider<'ANTHROPIC_API_KEY' | 'ANTHROPIC_BASE_URL'> = {
   id: 'anthropic',
   name: 'Anthropic',
@@ -144,6 +154,16 @@ export const anthropic: Provider<'ANTHROPIC_API_KEY' | 'ANTHROPIC_BASE_URL'> = {
   credential: (secret) => ({ 'x-api-key': secret }),
   headers: { 'anthropic-version': '2023-06-01' },
   models: { path: '/v1/models?limit=1000', read: readModels },
+  tokenCounter: {
+    path: () => '/v1/messages/count_tokens',
+    request: (body) =>
+      keepEntries(
+        body,
+        (field) => COUNTED_FIELDS.includes(field),
+        () => {},
+      ),
+    read: ({ input_tokens }) => readCount(input_tokens),
+  },
   refusals: {
     // "prompt is too long: 208310 tokens > 200000 maximum"; "input length and `max_tokens` exceed context limit": badlogic/pi-mono,
     // packages/ai/src/utils/overflow.ts, read 2026-11-22.

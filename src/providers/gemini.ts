@@ -3,10 +3,10 @@
  * tested on 2026-09-11 with every level (tetsuo-ai/agenc-core#2393). Documents: https://ai.google.dev/gemini-api/docs (read 2026-11-22).
  */
 import { bareModel, type GeminiFamily } from '../protocols/gemini/family.ts';
-import { geminiForm, generateContentPath } from '../protocols/gemini/request-writer.ts';
+import { geminiForm, generateContentPath, modelPath } from '../protocols/gemini/request-writer.ts';
 import { gemini as protocol } from '../protocols/gemini/upstream-reader.ts';
 import { REFUSED, type RequestRules } from '../request-translation/rules.ts';
-import { isObject, type JsonObject, objectOf, readArray, readText } from '../shared/json.ts';
+import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../shared/json.ts';
 import { closedMessages, compatibleProfile } from './compatible.ts';
 import type { Profile, Provider } from './provider.ts';
 import type { RefusalRules } from './refusals.ts';
@@ -156,6 +156,12 @@ export const gemini: Provider<'GEMINI_API_KEY' | 'GEMINI_BASE_URL'> = {
   apiKeySettings: ['GEMINI_API_KEY'],
   baseUrlSettings: ['GEMINI_BASE_URL'],
   defaultBaseUrl: 'https://generativelanguage.googleapis.com',
+  // https://ai.google.dev/api/tokens (read 2026-11-22). Vertex AI takes the contents without `generateContentRequest`.
+  tokenCounter: {
+    path: (model) => `/v1beta/${modelPath(model)}:countTokens`,
+    request: (body, model) => ({ generateContentRequest: { ...body, model: modelPath(model) } }),
+    read: ({ totalTokens }) => readCount(totalTokens),
+  },
 };
 
 /** Lists the models that generate content; others embed or draw. The list has no creation times. */

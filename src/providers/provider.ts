@@ -58,6 +58,8 @@ export interface Profile {
   readonly headers?: Readonly<Record<string, string>>;
   /** Where the API lists its models; absent: `/models`, in OpenAI's form. */
   readonly models?: ModelsEndpoint;
+  /** Counts a prompt's tokens without charge. Absent: Weir estimates them. */
+  readonly tokenCounter?: TokenCounter;
   /** How to recognize what a refusal is about, by the provider's code and message. */
   readonly refusals?: RefusalRules;
   /** The upper bound of the tokens of one image of any size; absent: 16,384. Budgets of keys depend on it. */
@@ -128,6 +130,14 @@ export interface ApiFamily {
   readonly api: 'chat' | 'prefer_responses' | 'responses_only';
   /** The efforts with which chat accepts function tools; `absent` is a request without one. No key: it accepts them with every effort. */
   readonly toolsOnChat?: readonly string[];
+}
+
+export interface TokenCounter {
+  /** The path and query after the base URL. */
+  readonly path: (model: string) => string;
+  /** @param body the request as it would be sent to the model */
+  readonly request: (body: JsonObject, model: string) => JsonObject;
+  readonly read: (response: JsonObject) => number | undefined;
 }
 
 export interface ModelsEndpoint {

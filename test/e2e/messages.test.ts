@@ -168,6 +168,19 @@ describe('I1 the routes', () => {
     },
   );
 
+  // The simulator counts words; the estimate is another number.
+  test.each(['anthropic/claude-sonnet-5', 'gemini/gemini-3-flash-preview'])(
+    'J3: %s counts tokens itself',
+    async (model) => {
+      const { max_tokens } = BODY;
+      const messages = [{ role: 'user', content: 'one two three four five' }];
+      const body = { model, max_tokens, messages };
+      const response = await gateway.post('/v1/messages/count_tokens', body, { headers: headers() });
+      expect(response.headers.get('x-weir-estimated')).toBe('false');
+      expect(await response.json()).toEqual({ input_tokens: 5 });
+    },
+  );
+
   test('invalid JSON, another method and an unknown path are errors in the form of the protocol', async () => {
     const broken = await gateway.fetch('/v1/messages', { method: 'POST', headers: headers(), body: '{' });
     const got = await gateway.fetch('/v1/messages', { headers: headers() });

@@ -34,6 +34,10 @@ export function check(call: Call): Refusal | undefined {
   if (model === undefined) return refusal(404, `model: ${call.model}`);
   const versionProblem = isAtLeast(call, '2026-10-21') ? problemOf20261021(call.body) : undefined;
   if (versionProblem !== undefined) return refusal(400, versionProblem);
+  if (call.operation === 'count') {
+    const message = countProblem(call.body) ?? toolProblem(call.body, model);
+    return message === undefined ? undefined : refusal(400, message);
+  }
   for (const problem of [fieldProblem, thinkingProblem, samplingProblem, toolProblem, turnProblem]) {
     const message = problem(call.body, model, call.model);
     if (message !== undefined) return refusal(400, message);
@@ -80,6 +84,18 @@ const FIELDS = [
   ...['tools', 'tool_choice', 'thinking', 'output_config', 'metadata', 'service_tier', 'cache_control'],
   ...['container', 'context_management', 'mcp_servers', 'inference_geo'],
 ];
+
+/** `MessageCountTokensParams` of @anthropic-ai/sdk 1.12.0 (2026-11-20). */
+const COUNTED_FIELDS = [
+  ...['model', 'messages', 'system', 'tools', 'tool_choice', 'thinking', 'output_config', 'cache_control'],
+  ...['speed', 'user_profile_id', 'workspace_id', 'context_management', 'mcp_servers', 'output_format'],
+];
+
+function countProblem(body: JsonObject): string | undefined {
+  const unknown = Object.keys(body).find((key) => !COUNTED_FIELDS.includes(key));
+  if (unknown !== undefined) return `${unknown}: Extra inputs are not permitted`;
+  return objectsOf(body.messages).length === 0 ? 'messages: at least one message is required' : undefined;
+}
 
 function fieldProblem(body: JsonObject): string | undefined {
   const unknown = Object.keys(body).find((key) => !FIELDS.includes(key));

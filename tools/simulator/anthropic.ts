@@ -14,7 +14,11 @@ import { costOf, joined, type Script, scriptFor, wholeCalls } from './script.ts'
 
 export const anthropic: Scene = {
   id: 'anthropic',
-  routes: { '/anthropic/v1/messages': 'chat', '/anthropic/v1/models': 'models' },
+  routes: {
+    '/anthropic/v1/messages': 'chat',
+    '/anthropic/v1/messages/count_tokens': 'count',
+    '/anthropic/v1/models': 'models',
+  },
   models: Object.keys(CLAUDE_MODELS),
   comment: 'ping',
   streamError: { type: 'overloaded_error', message: 'Overloaded' },
@@ -28,6 +32,7 @@ export const anthropic: Scene = {
   check: (call) => threadRefusal(call) ?? check(wholeCall(call)),
   stream: (call) => stream(wholeCall(call)),
   object: (call) => {
+    if (call.operation === 'count') return compact({ input_tokens: promptOf(call) });
     const message = object(wholeCall(call));
     keepThread(call, message);
     return compact(message);
@@ -43,6 +48,10 @@ function list(): JsonObject {
     created_at: '2026-09-22T00:00:00Z',
   }));
   return { data, has_more: false, first_id: data[0]?.id, last_id: data.at(-1)?.id };
+}
+
+function promptOf(call: Call): number {
+  return costOf({ ...call, body: chatOf(call.body) }, []).prompt;
 }
 
 interface Played {

@@ -36,8 +36,10 @@ export const gemini: Scene = {
   routes: { [BASE]: 'models' },
   readPath: (path) => {
     const [, model, method] =
-      /^\/gemini\/v1beta\/models\/(.+):(generateContent|streamGenerateContent)$/.exec(path) ?? [];
-    return model === undefined ? undefined : { model, isStreamed: method === 'streamGenerateContent' };
+      /^\/gemini\/v1beta\/models\/(.+):(generateContent|streamGenerateContent|countTokens)$/.exec(path) ?? [];
+    if (model === undefined) return undefined;
+    const operation = method === 'countTokens' ? 'count' : 'chat';
+    return { model, operation, isStreamed: method === 'streamGenerateContent' };
   },
   keyOf: (headers) => headers['x-goog-api-key'],
   list: () =>
@@ -57,7 +59,7 @@ export const gemini: Scene = {
   badKey: refusal(400, 'API key not valid. Please pass a valid API key.'),
   check,
   stream,
-  object: (call) => compact(object(call)),
+  object: (call) => compact(call.operation === 'count' ? count(call) : object(call)),
 };
 
 /** There is no `retry-after`; the wait is a detail of the error (dcdpr/jp#1061, 2026-09-03). */
@@ -76,8 +78,28 @@ function check(call: Call): Refusal | undefined {
       `${message} Call ListModels to see the list of available models and their supported methods.`,
     );
   }
-  const message = geminiProblem(call);
+  const message = call.operation === 'count' ? countProblem(call) : geminiProblem(call);
   return message === undefined ? undefined : refusal(400, message);
+}
+
+/** `countTokens`, of a whole request: https://ai.google.dev/api/tokens (read 2026-11-22). */
+function countProblem(call: Call): string | undefined {
+  const unknown = Object.keys(call.body).find((key) => !['contents', 'generateContentRequest'].includes(key));
+  if (unknown !== undefined)
+    return `Invalid JSON payload received. Unknown name "${unknown}": Cannot find field.`;
+  const counted = countedCall(call);
+  if (counted.body.model !== `models/${call.model}`)
+    return '* CountTokensRequest.generate_content_request.model: unexpected model name format\n';
+  return geminiProblem(counted);
+}
+
+function countedCall(call: Call): Call {
+  return { ...call, body: objectOf(call.body.generateContentRequest) };
+}
+
+function count(call: Call): JsonObject {
+  const { prompt } = costOf(asChat(countedCall(call)), []);
+  return { totalTokens: prompt, promptTokensDetails: [{ modality: 'TEXT', tokenCount: prompt }] };
 }
 
 /** The output's parts in order: thoughts, text word by word, calls, and the signature of a text in a separate part. */

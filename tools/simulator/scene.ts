@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { compact, type JsonObject } from './json.ts';
 
-export type Operation = 'chat' | 'responses' | 'completions' | 'fim' | 'agents' | 'models';
+export type Operation = 'chat' | 'count' | 'responses' | 'completions' | 'fim' | 'agents' | 'models';
 
 /** The parts of a request that a scene needs. The model's name has no `:fault`. */
 export interface Call {
@@ -32,6 +32,8 @@ export interface Refusal {
 export interface PathWords {
   readonly model: string;
   readonly isStreamed: boolean;
+  /** Absent: a chat. */
+  readonly operation?: Operation;
 }
 
 export interface Scene {

@@ -60,7 +60,7 @@ export function findScene(
     const operation = scene.routes[path];
     if (operation) return { scene, operation };
     const inPath = scene.readPath?.(path);
-    if (inPath) return { scene, operation: 'chat', inPath };
+    if (inPath) return { scene, operation: inPath.operation ?? 'chat', inPath };
   }
   return undefined;
 }

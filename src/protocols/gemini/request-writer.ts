@@ -37,9 +37,14 @@ export function geminiForm(families: readonly GeminiFamily[], toolNames: RegExp)
 
 /** The path below the base URL. A streamed request gets server-sent events instead of a growing JSON array. */
 export function generateContentPath({ model, stream }: JsonObject): string {
-  const name = bareModel(readText(model) ?? '');
-  const path = `/v1beta/${name.includes('/') ? name : `models/${name}`}`;
+  const path = `/v1beta/${modelPath(readText(model) ?? '')}`;
   return stream === true ? `${path}:streamGenerateContent?alt=sse` : `${path}:generateContent`;
+}
+
+/** The model's name in paths and bodies: `models/gemini-3-flash`, `tunedModels/x`. */
+export function modelPath(model: string): string {
+  const name = bareModel(model);
+  return name.includes('/') ? name : `models/${name}`;
 }
 
 /** OpenAI fields that are read below, and fields without a meaning for another API. */

@@ -1,10 +1,20 @@
 /** Fetches the providers' lists of models and caches each for a minute, because fetching one counts against its rate limits. */
 
-import type { ModelsEndpoint, Provider } from '../providers/provider.ts';
+import { CAPABILITIES, type ModelFacts, type ModelsEndpoint, type Provider } from '../providers/provider.ts';
 import { apiUrl } from '../routing/targets.ts';
 import type { ConfiguredProvider } from '../settings/settings.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
-import { isObject, isWithinJsonBounds, parseJson, readArray, readCount, readText } from '../shared/json.ts';
+import {
+  isObject,
+  isWithinJsonBounds,
+  type JsonObject,
+  objectOf,
+  parseJson,
+  readArray,
+  readCount,
+  readFlag,
+  readText,
+} from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import type { LeaseMemory } from '../stream/memory.ts';
 import { readBodyText } from '../stream/read-body.ts';
@@ -29,6 +39,10 @@ export interface Model {
   readonly object: 'model';
   readonly created: number;
   readonly owned_by: string;
+  /** Absent facts are unknown. */
+  readonly context_length?: number;
+  readonly max_output_tokens?: number;
+  readonly supports?: Readonly<Record<string, boolean>>;
 }
 
 interface ListFailure {
@@ -110,22 +124,77 @@ function readList(list: unknown, provider: Provider): Model[] | null {
   if (models === null) return null;
   return models
     .filter(({ id }) => isListed(provider, id))
-    .map(({ id, created }) => ({
-      id: `${provider.id}/${id}`,
+    .map((model) => ({
+      id: `${provider.id}/${model.id}`,
       object: 'model',
-      created,
+      created: model.created,
       owned_by: provider.id,
+      ...viewFacts(model, factsOf(provider, model.id)),
     }));
+}
+
+/** The shipped facts of a model. */
+export function factsOf({ modelFacts = [] }: Pick<Provider, 'modelFacts'>, model: string) {
+  return modelFacts.find(({ models }) => matchesAnyGlob(models, model));
+}
+
+/** What the provider itself reports precedes the shipped facts. */
+function viewFacts(
+  listed: ModelFacts,
+  shipped: ModelFacts = {},
+): Pick<Model, 'context_length' | 'max_output_tokens' | 'supports'> {
+  const context = listed.contextTokens ?? shipped.contextTokens;
+  const output = listed.maxOutputTokens ?? shipped.maxOutputTokens;
+  const supports = CAPABILITIES.flatMap((name) => {
+    const isSupported = listed.supports?.[name] ?? shipped.supports?.[name];
+    return isSupported === undefined ? [] : [[name, isSupported] as const];
+  });
+  return {
+    ...(context !== undefined && { context_length: context }),
+    ...(output !== undefined && { max_output_tokens: output }),
+    ...(supports.length > 0 && { supports: Object.fromEntries(supports) }),
+  };
 }
 
 const OPENAI_MODELS: ModelsEndpoint = {
   path: '/models',
   read: ({ data }) =>
-    readArray(data).flatMap((model) => {
-      const id = isObject(model) ? readText(model.id) : undefined;
-      return !isObject(model) || id === undefined ? [] : { id, created: readCount(model.created) ?? 0 };
-    }),
+    readArray(data)
+      .filter(isObject)
+      .flatMap((model) => {
+        const id = readText(model.id);
+        return id === undefined ? [] : { id, created: readCount(model.created) ?? 0, ...readFacts(model) };
+      }),
 };
+
+/**
+ * Facts under the names that compatible servers have: OpenRouter (https://openrouter.ai/docs/models), Groq (`context_window`: crate
+ * groqai 0.1.9), Mistral (`max_context_length`, `capabilities`: docs.rs/crate/mistral-openapi-client), all read on 2026-11-22; vLLM
+ * (`max_model_len`) and Groq's `max_completion_tokens` from memory.
+ */
+function readFacts(model: JsonObject): ModelFacts {
+  const { top_provider, architecture, supported_parameters } = model;
+  const capabilities = objectOf(model.capabilities);
+  const names = Array.isArray(supported_parameters) ? supported_parameters : null;
+  const inputs = objectOf(architecture).input_modalities;
+  const contexts = [
+    model.context_length,
+    model.context_window,
+    model.max_context_length,
+    model.max_model_len,
+  ];
+  const outputs = [model.max_completion_tokens, objectOf(top_provider).max_completion_tokens];
+  return {
+    contextTokens: contexts.map(readCount).find((tokens) => tokens !== undefined),
+    maxOutputTokens: outputs.map(readCount).find((tokens) => tokens !== undefined),
+    supports: {
+      tools: names?.includes('tools') ?? readFlag(capabilities.function_calling),
+      reasoning: names?.includes('reasoning') ?? readFlag(capabilities.reasoning),
+      images: Array.isArray(inputs) ? inputs.includes('image') : readFlag(capabilities.vision),
+      structured_output: names?.includes('structured_outputs'),
+    },
+  };
+}
 
 function isListed({ listedModels }: Provider, id: string): boolean {
   return listedModels === undefined || matchesAnyGlob(listedModels, id);

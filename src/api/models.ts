@@ -4,17 +4,20 @@ import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
 import { ADMIN, identifyCaller } from '../http/request.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
+import { findPrice } from '../metering/pricing/cost.ts';
+import type { Price } from '../metering/pricing/price.ts';
 import { isoTime } from '../metering/time.ts';
 import { isGlob } from '../routing/targets.ts';
+import { providerOf } from '../settings/aliases.ts';
 import { didYouMean } from '../shared/nearest.ts';
 import { ok, type Result } from '../shared/result.ts';
-import type { Model } from './model-lists.ts';
+import { factsOf, type Model } from './model-lists.ts';
 
 export async function handleModels(request: Request, context: RequestContext): Promise<Response> {
   const found = await findModels(request, context);
   if (found.kind === 'error') return errorResponse(found.error);
   const { models, notice } = found.value;
-  const data = models.map(viewModel);
+  const data = viewModels(models, request, context);
   const [first_id, last_id] = [data[0]?.id ?? null, data.at(-1)?.id ?? null];
   return jsonResponse({
     object: 'list',
@@ -31,17 +34,45 @@ export async function handleModel(request: Request, context: RequestContext, id:
   if (found.kind === 'error') return errorResponse(found.error);
   const { models } = found.value;
   const model = models.find((known) => known.id === id);
-  if (model !== undefined) return jsonResponse(viewModel(model));
+  if (model !== undefined) return jsonResponse(viewModels([model], request, context)[0]);
   const ids = models.map((known) => known.id);
   const hint = didYouMean(id, ids);
   const message = `There is no such model${hint || ': GET /v1/models lists them'}`;
   return errorResponse(apiError('model_not_found', message, 'model'));
 }
 
-/** Has the fields of both APIs. Clients of each ignore those of the other. */
-function viewModel(model: Model) {
-  const { id, created } = model;
-  return { ...model, type: 'model', display_name: id, created_at: isoTime(created * 1000) };
+/** Models have the fields of both APIs. Clients of each ignore those of the other. `?details=true` adds what some clients may not expect. */
+function viewModels(models: readonly Model[], request: Request, context: RequestContext) {
+  const hasDetails = new URL(request.url).searchParams.get('details') === 'true';
+  if (hasDetails && context.prices.isStale) context.waitUntil(context.prices.load());
+  return models.map((model) => {
+    const { id, created } = model;
+    const view = { ...model, type: 'model', display_name: id, created_at: isoTime(created * 1000) };
+    return hasDetails ? { ...view, ...detailsOf(model, context) } : view;
+  });
+}
+
+/** The APIs of the provider that serve chats, the price in force, and the sources of what is not from the provider's list. */
+function detailsOf({ id }: Model, { settings, prices, arrivedAt }: RequestContext) {
+  const configured = settings.providers.get(providerOf(id));
+  if (configured === undefined) return {};
+  const { provider, priceIds } = configured;
+  const model = id.slice(provider.id.length + 1);
+  const price = findPrice(prices.table, priceIds, model, arrivedAt);
+  const facts = factsOf(provider, model);
+  const apis = [provider.endpoints.chat, ...Object.values(provider.passthrough ?? {})].map(
+    (endpoint) => endpoint?.protocol.id,
+  );
+  return {
+    apis: [...new Set(apis.filter((api) => api !== undefined))],
+    ...(price !== null && { pricing: viewPrice(price) }),
+    ...(facts !== undefined && { facts_source: facts.source, facts_checked: facts.checked }),
+  };
+}
+
+/** The price without what it was found by. Rates are per million tokens. */
+function viewPrice({ provider: _, models: __, ...price }: Price) {
+  return price;
 }
 
 interface FoundModels {

@@ -3,8 +3,17 @@ import { type ClaudeFamilies, type ClaudeFamily, familyOf } from '../protocols/a
 import { withHiddenThinking } from '../protocols/anthropic-messages/request-thinking.ts';
 import { claudeForm } from '../protocols/anthropic-messages/request-writer.ts';
 import { anthropicMessages } from '../protocols/anthropic-messages/upstream-reader.ts';
-import { isObject, type JsonObject, keepEntries, readArray, readCount, readText } from '../shared/json.ts';
-import type { Provider } from './provider.ts';
+import {
+  isObject,
+  type JsonObject,
+  keepEntries,
+  objectOf,
+  readArray,
+  readCount,
+  readFlag,
+  readText,
+} from '../shared/json.ts';
+import type { ListedModel, Provider } from './provider.ts';
 
 // What each family of Claude models accepts, as of 2026-11-22, the newest first (A2). The sources:
 // T: https://platform.claude.com/docs/en/build-with-claude/thinking-troubleshooting
@@ -186,14 +195,30 @@ export const anthropic: Provider<'ANTHROPIC_API_KEY' | 'ANTHROPIC_BASE_URL'> = {
   billsFallbacks: true,
 };
 
-/** `created_at` is ISO 8601. https://platform.claude.com/docs/en/api/models-list (2026-11-22) */
-function readModels({ data }: JsonObject) {
+/**
+ * `created_at` is ISO 8601. https://platform.claude.com/docs/en/api/models-list (2026-11-22); limits and capabilities: `ModelInfo` of
+ * @anthropic-ai/sdk 1.12.0 (2026-11-20).
+ */
+function readModels({ data }: JsonObject): readonly ListedModel[] | null {
   if (!Array.isArray(data)) return null;
   return readArray(data)
     .filter(isObject)
-    .flatMap(({ id, created_at }) => {
+    .flatMap(({ id, created_at, max_input_tokens, max_tokens, capabilities }) => {
       const name = readText(id);
       const created = Math.floor(Date.parse(readText(created_at) ?? '') / 1000);
-      return name === undefined ? [] : [{ id: name, created: Number.isNaN(created) ? 0 : created }];
+      if (name === undefined) return [];
+      const supported = (capability: string) =>
+        readFlag(objectOf(objectOf(capabilities)[capability]).supported);
+      return {
+        id: name,
+        created: Number.isNaN(created) ? 0 : created,
+        contextTokens: readCount(max_input_tokens),
+        maxOutputTokens: readCount(max_tokens),
+        supports: {
+          reasoning: supported('thinking'),
+          images: supported('image_input'),
+          structured_output: supported('structured_outputs'),
+        },
+      };
     });
 }

@@ -6,9 +6,17 @@ import { bareModel, type GeminiFamily } from '../protocols/gemini/family.ts';
 import { geminiForm, generateContentPath, modelPath } from '../protocols/gemini/request-writer.ts';
 import { gemini as protocol } from '../protocols/gemini/upstream-reader.ts';
 import { REFUSED, type RequestRules } from '../request-translation/rules.ts';
-import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../shared/json.ts';
+import {
+  isObject,
+  type JsonObject,
+  objectOf,
+  readArray,
+  readCount,
+  readFlag,
+  readText,
+} from '../shared/json.ts';
 import { closedMessages, compatibleProfile } from './compatible.ts';
-import type { Profile, Provider } from './provider.ts';
+import type { ListedModel, Profile, Provider } from './provider.ts';
 import type { RefusalRules } from './refusals.ts';
 
 /**
@@ -164,15 +172,24 @@ export const gemini: Provider<'GEMINI_API_KEY' | 'GEMINI_BASE_URL'> = {
   },
 };
 
-/** Lists the models that generate content; others embed or draw. The list has no creation times. */
-function readModels(
-  response: JsonObject,
-): readonly { readonly id: string; readonly created: number }[] | null {
+/**
+ * Lists the models that generate content; others embed or draw. The list has no creation times. Limits and `thinking`:
+ * https://ai.google.dev/api/models (2026-11-22).
+ */
+function readModels(response: JsonObject): readonly ListedModel[] | null {
   if (!Array.isArray(response.models)) return null;
-  return response.models.filter(isObject).flatMap(({ name, supportedGenerationMethods: methods }) => {
+  return response.models.filter(isObject).flatMap((model) => {
+    const { name, supportedGenerationMethods: methods } = model;
     const id = bareModel(readText(name) ?? '');
     const generates = methods === undefined || readArray(methods).includes('generateContent');
-    return id !== '' && generates ? [{ id, created: 0 }] : [];
+    if (id === '' || !generates) return [];
+    return {
+      id,
+      created: 0,
+      contextTokens: readCount(model.inputTokenLimit),
+      maxOutputTokens: readCount(model.outputTokenLimit),
+      supports: { reasoning: readFlag(model.thinking) },
+    };
   });
 }
 

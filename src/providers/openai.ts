@@ -12,7 +12,7 @@ import {
 import { matchesAnyGlob } from '../shared/glob.ts';
 import { hasItems, type JsonObject } from '../shared/json.ts';
 import { CHAT_ONLY_FIELDS, compatibleProfile, RESPONSES_PASSTHROUGH } from './compatible.ts';
-import type { Provider, ResponsesApi } from './provider.ts';
+import type { ModelFactsRow, Provider, ResponsesApi } from './provider.ts';
 
 /**
  * Efforts that models refuse, and the nearest that they accept: the levels of @earendil-works/pi-ai 1.5.2 (2026-11-10). `none` is refused
@@ -184,6 +184,78 @@ const RESPONSES_API: ResponsesApi = {
   ],
 };
 
+/** The tables of models.dev, which name OpenAI's pages as their sources. */
+const MODELS_DEV = {
+  source: 'https://github.com/anomalyco/models.dev at f3fc69229 (2026-07-02), providers/openai/models',
+  checked: '2026-11-22',
+} as const;
+
+const TEXT_AND_IMAGES = { tools: true, reasoning: false, images: true, structured_output: true } as const;
+const REASONING = { tools: true, reasoning: true, images: true, structured_output: true } as const;
+
+/** OpenAI's list has only names. Limits include the output. */
+const MODEL_FACTS: readonly ModelFactsRow[] = [
+  {
+    models: ['gpt-6.2-sol*', 'gpt-6.1-sol*', 'gpt-6-sol*'],
+    contextTokens: 1_050_000,
+    maxOutputTokens: 128_000,
+    supports: REASONING,
+    source:
+      'https://developers.openai.com/api/docs/models/gpt-6.2-sol; of the other two https://runware.ai/docs/models/openai-gpt-6-sol.md and the page of gpt-6-1-sol at Google Cloud',
+    checked: '2026-11-22',
+  },
+  {
+    ...MODELS_DEV,
+    models: ['gpt-5.5', 'gpt-5.5-20*', 'gpt-5.4', 'gpt-5.4-20*'],
+    contextTokens: 1_050_000,
+    maxOutputTokens: 128_000,
+    supports: REASONING,
+  },
+  {
+    ...MODELS_DEV,
+    models: [
+      'gpt-5.4-mini*',
+      'gpt-5.3-codex',
+      'gpt-5.2',
+      'gpt-5.2-20*',
+      'gpt-5.1',
+      'gpt-5.1-20*',
+      'gpt-5-mini*',
+    ],
+    contextTokens: 400_000,
+    maxOutputTokens: 128_000,
+    supports: REASONING,
+  },
+  {
+    ...MODELS_DEV,
+    models: ['o1', 'o1-20*', 'o3', 'o3-20*', 'o4-mini', 'o4-mini-20*'],
+    contextTokens: 200_000,
+    maxOutputTokens: 100_000,
+    supports: REASONING,
+  },
+  {
+    ...MODELS_DEV,
+    models: ['o3-mini', 'o3-mini-20*'],
+    contextTokens: 200_000,
+    maxOutputTokens: 100_000,
+    supports: { ...REASONING, images: false },
+  },
+  {
+    ...MODELS_DEV,
+    models: ['gpt-4.1'],
+    contextTokens: 1_047_576,
+    maxOutputTokens: 32_768,
+    supports: TEXT_AND_IMAGES,
+  },
+  {
+    ...MODELS_DEV,
+    models: ['gpt-4o', 'gpt-4o-20*', 'gpt-4o-mini', 'gpt-4o-mini-20*'],
+    contextTokens: 128_000,
+    maxOutputTokens: 16_384,
+    supports: TEXT_AND_IMAGES,
+  },
+];
+
 export const openai: Provider<'OPENAI_API_KEY' | 'OPENAI_BASE_URL'> = {
   ...compatibleProfile('openai', ['api.openai.com'], CHAT, COMPLETIONS),
   name: 'OpenAI',
@@ -192,6 +264,7 @@ export const openai: Provider<'OPENAI_API_KEY' | 'OPENAI_BASE_URL'> = {
   apiKeySettings: ['OPENAI_API_KEY'],
   baseUrlSettings: ['OPENAI_BASE_URL'],
   defaultBaseUrl: 'https://api.openai.com/v1',
+  modelFacts: MODEL_FACTS,
   // Its newer text: badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
   refusals: { context_length: /\bexceeds the context window\b/i },
   // They search before they answer: https://platform.openai.com/docs/guides/tools-web-search (from memory, 2026-11-22).

@@ -58,6 +58,8 @@ export interface Profile {
   readonly headers?: Readonly<Record<string, string>>;
   /** Where the API lists its models; absent: `/models`, in OpenAI's form. */
   readonly models?: ModelsEndpoint;
+  /** What is known of models whose facts the API's list lacks. The first row that matches applies. */
+  readonly modelFacts?: readonly ModelFactsRow[];
   /** Counts a prompt's tokens without charge. Absent: Weir estimates them. */
   readonly tokenCounter?: TokenCounter;
   /** How to recognize what a refusal is about, by the provider's code and message. */
@@ -143,8 +145,32 @@ export interface TokenCounter {
 export interface ModelsEndpoint {
   /** The path and query after the base URL. */
   readonly path: string;
-  /** @returns null if the response is no list; `created` is in seconds since the epoch, 0 if unknown */
-  readonly read: (
-    response: JsonObject,
-  ) => readonly { readonly id: string; readonly created: number }[] | null;
+  /** @returns null if the response is no list */
+  readonly read: (response: JsonObject) => readonly ListedModel[] | null;
+}
+
+/** A model in a provider's list, with the facts that the list has. */
+export interface ListedModel extends ModelFacts {
+  readonly id: string;
+  /** In seconds since the epoch, 0 if unknown. */
+  readonly created: number;
+}
+
+/** What `GET /v1/models` reports of a model. Absent: unknown. */
+export interface ModelFacts {
+  readonly contextTokens?: number | undefined;
+  readonly maxOutputTokens?: number | undefined;
+  readonly supports?: { readonly [C in Capability]?: boolean | undefined };
+}
+
+export const CAPABILITIES = ['tools', 'reasoning', 'images', 'structured_output'] as const;
+export type Capability = (typeof CAPABILITIES)[number];
+
+/** Facts of some models of one provider, with their source, as prices have it. */
+export interface ModelFactsRow extends ModelFacts {
+  /** Names or globs. */
+  readonly models: readonly string[];
+  /** Where the facts were read, and on which day. */
+  readonly source: string;
+  readonly checked: string;
 }

@@ -11,6 +11,8 @@ export type PassthroughProtocol = 'messages' | 'responses';
 
 /** A provider protocol: reads an upstream's events, or its non-streaming response, into canonical parts. */
 export interface UpstreamProtocol {
+  /** The API's name in the model list. */
+  readonly id: 'chat' | 'completions' | 'responses' | 'messages' | 'generate_content';
   /** @param provider the provider's id, which tags reasoning that only this provider can read (`canonical/reasoning-details.ts`) */
   readonly open: (quirks: ProtocolQuirks, provider: string) => ProtocolReader;
 }

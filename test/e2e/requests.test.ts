@@ -225,6 +225,9 @@ describe('GET /v1/models', () => {
       type: 'model',
       display_name: 'openai/o4-mini',
       created_at: '2026-09-21T14:13:20.000Z',
+      context_length: 200_000,
+      max_output_tokens: 100_000,
+      supports: { tools: true, reasoning: true, images: true, structured_output: true },
     });
     const unavailable = gateway.logs().filter((line) => line.includes('"models_unavailable"'));
     expect(unavailable.map((line) => decodeObject(line)?.provider).sort()).toEqual(['keyless', 'opentoken']);

@@ -276,6 +276,7 @@ describe('EventReader, a protocol reader with state', () => {
 
   /** A reader that sends its finish at the end of the stream, or at an event that marks the end. */
   const LATE: UpstreamProtocol = {
+    id: 'chat',
     open: () => {
       let isBegun = false;
       return {

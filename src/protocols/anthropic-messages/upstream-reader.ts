@@ -16,6 +16,7 @@ import type { ProtocolReader, UpstreamProtocol } from '../../stream/types.ts';
 import { ClaudeUsage } from './upstream-usage.ts';
 
 export const anthropicMessages: UpstreamProtocol = {
+  id: 'messages',
   open: (_, provider) => new MessageReader(provider),
 };
 

@@ -10,7 +10,10 @@ import { MAX_CHOICES } from '../../shared/limits.ts';
 import type { ProtocolReader, UpstreamProtocol } from '../../stream/types.ts';
 import { GeminiCalls } from './upstream-calls.ts';
 
-export const gemini: UpstreamProtocol = { open: (_, provider) => new GeminiReader(provider) };
+export const gemini: UpstreamProtocol = {
+  id: 'generate_content',
+  open: (_, provider) => new GeminiReader(provider),
+};
 
 /** Google's tiers that have another name at OpenAI. */
 const TIERS: ReadonlyMap<string, string> = new Map([['standard', 'default']]);

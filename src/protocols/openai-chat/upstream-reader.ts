@@ -9,16 +9,22 @@ import { MAX_CHOICES } from '../../shared/limits.ts';
 import type { ProtocolQuirks, UpstreamProtocol } from '../../stream/types.ts';
 
 /** Chat: `choices[].delta`, or `choices[].message` in a non-streaming response. */
-export const openaiChat = stateless((event, quirks) =>
+export const openaiChat = stateless('chat', (event, quirks) =>
   readEnvelope(event, quirks, (choice, index) => readChatChoice(choice, index, quirks)),
 );
 
 /** Legacy completions (`text_completion`): `choices[].text`. DeepSeek's fill-in-the-middle uses them. */
-export const openaiCompletions = stateless((event, quirks) => readEnvelope(event, quirks, readTextChoice));
+export const openaiCompletions = stateless('completions', (event, quirks) =>
+  readEnvelope(event, quirks, readTextChoice),
+);
 
 /** A protocol whose reader keeps no state, and whose non-streaming responses have the form of its events. */
-function stateless(read: (event: JsonObject, quirks: ProtocolQuirks) => ChunkPart): UpstreamProtocol {
+function stateless(
+  id: UpstreamProtocol['id'],
+  read: (event: JsonObject, quirks: ProtocolQuirks) => ChunkPart,
+): UpstreamProtocol {
   return {
+    id,
     open: (quirks) => {
       const readOne = (event: JsonObject) => read(event, quirks);
       return { event: readOne, response: readOne };

@@ -16,6 +16,7 @@ import type { ProtocolQuirks, ProtocolReader, UpstreamProtocol } from '../../str
 import { readUsage } from '../openai-chat/upstream-reader.ts';
 
 export const openaiResponses: UpstreamProtocol = {
+  id: 'responses',
   open: (quirks, provider) => new ResponsesReader(quirks, provider),
 };
 

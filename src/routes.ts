@@ -19,7 +19,7 @@ import type { ClientRoute } from './completion/request.ts';
 import type { ErrorClient, RequestContext } from './http/context.ts';
 import { clientError, jsonResponse, preflight } from './http/respond.ts';
 import { messages } from './protocols/anthropic-messages/client.ts';
-import { chat, completions, fim } from './protocols/openai-chat/client-writer.ts';
+import { chat, completions, embeddings, fim } from './protocols/openai-chat/client-writer.ts';
 import { responses } from './protocols/openai-responses/client.ts';
 
 /** In the order in which a preflight of an unknown path lists them. */
@@ -59,6 +59,7 @@ const CHAT = { route: 'chat', client: chat } as const;
 const FIM = { route: 'fim', client: fim } as const;
 const AGENTS = { route: 'agents', client: chat } as const;
 const COMPLETIONS = { route: 'completions', client: completions } as const;
+const EMBEDDINGS = { route: 'embeddings', client: embeddings } as const;
 const MESSAGES = { route: 'chat', client: messages } as const;
 const RESPONSES = { route: 'chat', client: responses } as const;
 
@@ -79,6 +80,13 @@ const ROUTES: readonly Route[] = [
     path: '/completions',
     prefixes: V1_OR_BETA,
     methods: { POST: complete(COMPLETIONS) },
+  },
+  { name: 'embeddings', path: '/embeddings', methods: { POST: complete(EMBEDDINGS) } },
+  {
+    path: '/openai/deployments/:model+/embeddings',
+    prefixes: ROOT,
+    methods: { POST: complete(EMBEDDINGS) },
+    isListed: false,
   },
   // DeepSeek has no such routes. They are refused here, because with ORIGIN an unknown path would be passed to the origin.
   {

@@ -145,7 +145,7 @@ describe('readSettings, PROVIDERS', () => {
     const endpoints = valid({ PROVIDERS: { p: entry } }).providers.get('p')?.provider.endpoints ?? {};
     expect(
       Object.values(endpoints).map(({ request }) => request.kind === 'chat' && request.rules.streamUsage),
-    ).toEqual(['always', 'always', 'always']);
+    ).toEqual(['always', 'always', 'always', 'always']);
     const asked = valid({ PROVIDERS: { p: { ...entry, stream_usage: true } } }).providers.get('p');
     expect(openaiRules(asked?.provider)?.streamUsage).toBe('on_request');
   });

@@ -4,6 +4,7 @@ import { clientError, internalError } from '../http/respond.ts';
 import { type RequestEnd, RequestMeter } from '../metering/request-meter.ts';
 import type { CompletionContext, RequestSpan } from './admission.ts';
 import { AttemptRunner, attemptFacts, skippedAttempt } from './attempt-runner.ts';
+import { respondWithEmbeddings } from './embeddings-response.ts';
 import { respondWithJson } from './json-response.ts';
 import { type PreparedCompletion, type PreparedRequest, prepareCompletion } from './prepare.ts';
 import type { TargetFacts } from './replayable-request.ts';
@@ -53,7 +54,7 @@ async function runCompletion(
     if (end.kind !== 'finished') runner.stop();
   };
   request.signal.addEventListener('abort', () => settle({ kind: 'cancelled' }));
-  const respond = prepared.isStreamed ? respondWithStream : respondWithJson;
+  const respond = respondOf(prepared);
   try {
     return await respond({ prepared, meter, runner, settle });
   } catch (error) {
@@ -61,6 +62,11 @@ async function runCompletion(
     settle({ kind: 'failed', error: failure });
     return clientError(prepared.client, context, failure);
   }
+}
+
+function respondOf({ route, isStreamed }: PreparedCompletion) {
+  if (route === 'embeddings') return respondWithEmbeddings;
+  return isStreamed ? respondWithStream : respondWithJson;
 }
 
 function startMeter(

@@ -173,7 +173,7 @@ function jsonWriter(prepared: PreparedCompletion, attempt: Attempt): JsonWriter 
 }
 
 /** A large body keeps its memory until the client has taken the last byte or has disconnected. */
-function bodyOf(bytes: Uint8Array, lease: Lease | null): Uint8Array | ReadableStream<Uint8Array> {
+export function bodyOf(bytes: Uint8Array, lease: Lease | null): Uint8Array | ReadableStream<Uint8Array> {
   lease?.endWork();
   if (lease === null || bytes.length <= SMALL_BYTES) {
     lease?.release();

@@ -51,6 +51,8 @@ export interface PreparedCompletion {
   readonly policies: Policies;
   readonly isStreamed: boolean;
   /** The client requested a usage chunk (`stream_options.include_usage`). */
+  /** Embeddings are wanted as base64. */
+  readonly isBase64: boolean;
   readonly wantsUsage: boolean;
   /** The client requested the cost as a field of the usage. */
   readonly wantsCost: boolean;
@@ -140,6 +142,10 @@ async function prepare(
   if (request.isPinned && targets.length > 1) {
     return refused(notPinned(requestedModel, translationError));
   }
+  if (route === 'embeddings') {
+    const unlike = findUnlikeModels([...targets, ...skipped.map(({ target }) => target)]);
+    if (unlike !== null) return refused(unlike);
+  }
   const schedule = startSchedule(targets, route, caller, context);
   const firstTarget = schedule.next(ports.clock.now())?.target ?? targets[0];
   const refuse = (refusal: Refusal) => {
@@ -184,7 +190,8 @@ async function prepare(
       targets,
       skipped: [...skipped, ...schedule.takeSkipped()],
       policies: client.takesVendorEvents ? policies : { ...policies, vendorEvents: [] },
-      isStreamed: canonicalBody.stream === true,
+      isStreamed: route !== 'embeddings' && canonicalBody.stream === true,
+      isBase64: canonicalBody.encoding_format === 'base64',
       wantsUsage: wantsUsage(canonicalBody),
       wantsCost: requestsCost(canonicalBody),
       promptTokens,
@@ -237,6 +244,15 @@ function notPinned(name: string, translationError: ApiError | null): ApiError {
   const message = `${name} stands for several targets, and only one of them keeps the state that this request continues: send <x-weir-provider>/<x-weir-model> of the earlier response as the model`;
   const error = apiError('invalid_request', message, 'model');
   return translationError === null ? error : { ...error, code: translationError.code };
+}
+
+/** Vectors of two models can't be compared, so embeddings fall back only to the same model at another provider. */
+function findUnlikeModels(targets: readonly Pick<Target, 'model'>[]): ApiError | null {
+  // Routers have the maker before the name: `openai/text-embedding-3-small`.
+  const names = new Set(targets.map(({ model }) => model.slice(model.lastIndexOf('/') + 1)));
+  if (names.size <= 1) return null;
+  const message = `Embeddings of different models can't be mixed, and the request names ${[...names].join(', ')}: name one model, at several providers if you like`;
+  return apiError('invalid_request', message, 'model');
 }
 
 function startSchedule(

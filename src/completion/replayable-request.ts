@@ -59,6 +59,8 @@ export interface TargetRequest {
   readonly chatBody: JsonObject;
   /** How many prompts the body contains. Each has its own choices. */
   readonly prompts: number;
+  /** Whether the model writes text. Embeddings have input tokens only. */
+  readonly hasOutput: boolean;
   /** Whether the body contains the whole prompt. With passthrough, the provider may store, fetch or search for more of it (G2). */
   readonly hasWholePrompt: boolean;
   /** The field that runs the request in the background, or null. */
@@ -108,7 +110,7 @@ export class ReplayableRequest {
 
   /** Sets the output limit for the requests that are written from now on. */
   limitOutput(tokens: number | null): void {
-    this.#outputTokens = tokens;
+    this.#outputTokens = this.#held?.route === 'embeddings' ? null : tokens;
   }
 
   /** Writes the request for a target. Fails if its provider does not accept the request, or if the request was released. */
@@ -180,6 +182,7 @@ export class ReplayableRequest {
       form,
       chatBody: form.kind === 'native' ? limitedBody : body,
       prompts,
+      hasOutput: route !== 'embeddings',
       hasWholePrompt: isTranslated || hasWholePrompt(passthrough.passthrough, held),
       backgroundField: isTranslated ? null : findBackgroundField(passthrough),
     });

@@ -149,7 +149,7 @@ function firstOfSequence(lead: number, second: number): number {
 }
 
 /** The fields of a request body that the model reads. */
-const PROMPT_FIELDS = ['messages', 'prompt', 'suffix', 'tools', 'functions'];
+const PROMPT_FIELDS = ['messages', 'prompt', 'suffix', 'tools', 'functions', 'input'];
 /** Tokens of a message's role and delimiters. */
 const TOKENS_A_MESSAGE = 4;
 /** Fields with media or their address. The length of that text does not correlate with its tokens. */
@@ -170,8 +170,15 @@ export function estimatePromptTokens(body: JsonObject): number {
     else if (Array.isArray(value)) for (const item of value) open.push(item);
     else if (isObject(value)) for (const key in value) if (!isMedia(key, value[key])) open.push(value[key]);
   }
+  tokens += countTokenIds(body.input);
   const messages = Array.isArray(body.messages) ? body.messages.length : 0;
   return Math.ceil(tokens) + messages * TOKENS_A_MESSAGE;
+}
+
+/** An input of embeddings may be a list of token ids, or a list of such lists. */
+function countTokenIds(input: unknown): number {
+  if (!Array.isArray(input)) return 0;
+  return input.flat().filter((item) => typeof item === 'number').length;
 }
 
 function isMedia(key: string, value: unknown): boolean {

@@ -42,6 +42,7 @@ export function compatibleProfile(
       },
       completions: text,
       fim: text,
+      embeddings: OPENAI_EMBEDDINGS,
     },
   };
 }
@@ -62,6 +63,22 @@ export const CHAT_ONLY_FIELDS = [
   ...['n', 'stop', 'seed', 'logit_bias', 'presence_penalty', 'frequency_penalty'],
   ...['prediction', 'audio', 'modalities'],
 ];
+
+/** Embeddings in OpenAI's form are sent unchanged: https://platform.openai.com/docs/api-reference/embeddings (2026-11-22). */
+const OPENAI_EMBEDDINGS: Endpoint = embeddingsEndpoint({});
+
+/**
+ * The embeddings of an API at OpenAI's path.
+ * @param fields what it does not accept as OpenAI does
+ */
+export function embeddingsEndpoint(fields: RequestRules['fields']): Endpoint {
+  return {
+    path: () => '/embeddings',
+    request: { kind: 'chat', rules: { fields, messages: { reasoning: [] }, streamUsage: 'always' } },
+    // Their usage has the names of chats.
+    protocol: openaiChat,
+  };
+}
 
 /** The passthrough of a provider with the Responses API. */
 export const RESPONSES_PASSTHROUGH = {

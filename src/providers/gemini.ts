@@ -2,6 +2,7 @@
  * Google's Gemini: the native API (`generateContent`), and the API that is compatible with OpenAI's. What each model family accepts was
  * tested on 2026-09-11 with every level (tetsuo-ai/agenc-core#2393). Documents: https://ai.google.dev/gemini-api/docs (read 2026-11-22).
  */
+import { batchEmbedPath, convertGeminiEmbeddings, geminiEmbeddings } from '../protocols/gemini/embeddings.ts';
 import { bareModel, type GeminiFamily } from '../protocols/gemini/family.ts';
 import { geminiForm, generateContentPath, modelPath } from '../protocols/gemini/request-writer.ts';
 import { gemini as protocol } from '../protocols/gemini/upstream-reader.ts';
@@ -145,6 +146,12 @@ export const geminiNative: Profile = {
       path: generateContentPath,
       request: geminiForm(FAMILIES, GOOGLE_TOOL_NAMES),
       protocol,
+    },
+    embeddings: {
+      path: batchEmbedPath,
+      request: geminiEmbeddings,
+      protocol,
+      convertEmbeddings: convertGeminiEmbeddings,
     },
   },
   // https://ai.google.dev/gemini-api/docs/api-key, read 2026-11-22.

@@ -13,7 +13,7 @@ import {
   renamed,
 } from '../request-translation/rules.ts';
 import { isObject, type JsonObject, readText } from '../shared/json.ts';
-import { closedMessages } from './compatible.ts';
+import { closedMessages, embeddingsEndpoint } from './compatible.ts';
 import type { Endpoint, Provider } from './provider.ts';
 
 /** Models that accept an effort and reasoning of earlier turns. Others respond 400 "Reasoning input is not enabled": D, 2026-08. */
@@ -131,6 +131,12 @@ const agents: Endpoint = {
   protocol: openaiChat,
 };
 
+/**
+ * `output_dimension` and `encoding_format`, float or base64: https://docs.mistral.ai/api/endpoint/embeddings (read 2026-11-22). `user` is
+ * not in the schema, which is closed (D).
+ */
+const embeddings: Endpoint = embeddingsEndpoint({ dimensions: renamed('output_dimension'), user: REFUSED });
+
 /** A tool call without an id has the string `null` as its id. */
 const quirks = { absentToolCallId: 'null' };
 
@@ -142,7 +148,7 @@ export const mistral: Provider<'MISTRAL_API_KEY' | 'MISTRAL_BASE_URL'> = {
   baseUrlSettings: ['MISTRAL_BASE_URL'],
   defaultBaseUrl: 'https://api.mistral.ai/v1',
   // It has no legacy completions. Fill-in-the-middle without a suffix is equivalent.
-  endpoints: { chat, completions: fim, fim, agents },
+  endpoints: { chat, completions: fim, fim, agents, embeddings },
   quirks,
   // 400, code 1500: R refused-unknown-model, 2026-08.
   refusals: { missing_model: /^1500: |\bInvalid model: / },

@@ -1,6 +1,7 @@
 /** What a provider is: data, and small functions for differences that data cannot express. Each provider has one file in this folder. */
 import type { Shape } from '../canonical/chunk.ts';
 import type { VendorTokens } from '../canonical/part.ts';
+import type { ConvertedEmbeddings, EmbeddingsOptions } from '../protocols/gemini/embeddings.ts';
 import type { RequestForm } from '../request-translation/translate.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { PassthroughProtocol, ProtocolQuirks, UpstreamProtocol } from '../stream/types.ts';
@@ -79,8 +80,8 @@ export interface Profile {
   readonly vendorTokens?: (type: string, event: JsonObject) => VendorTokens | null;
 }
 
-/** The endpoints that a client can call: chat, legacy completions, fill-in-the-middle, and Mistral's agents. */
-export type Route = 'chat' | 'completions' | 'fim' | 'agents';
+/** The endpoints that a client can call: chat, legacy completions, fill-in-the-middle, Mistral's agents, and embeddings. */
+export type Route = 'chat' | 'completions' | 'fim' | 'agents' | 'embeddings';
 
 /** The shape of each route's response, for every provider protocol. */
 export const ROUTE_SHAPES: { readonly [R in Route]: Shape } = {
@@ -88,6 +89,8 @@ export const ROUTE_SHAPES: { readonly [R in Route]: Shape } = {
   completions: 'text',
   fim: 'chat',
   agents: 'chat',
+  // Embeddings are no completions and have no chunks.
+  embeddings: 'chat',
 };
 
 /** Where a provider serves a route, what it accepts there, and how its response is read. */
@@ -96,6 +99,8 @@ export interface Endpoint {
   readonly path: (body: JsonObject) => string;
   readonly request: RequestForm;
   readonly protocol: UpstreamProtocol;
+  /** Writes a response of the embeddings route in OpenAI's form; null if it has no embeddings. Absent: it has that form. */
+  readonly convertEmbeddings?: (text: string, options: EmbeddingsOptions) => ConvertedEmbeddings | null;
 }
 
 /** Where a provider serves a client protocol itself. */
@@ -134,7 +139,7 @@ export interface ApiFamily {
   readonly toolsOnChat?: readonly string[];
 }
 
-export interface TokenCounter {
+interface TokenCounter {
   /** The path and query after the base URL. */
   readonly path: (model: string) => string;
   /** @param body the request as it would be sent to the model */
@@ -164,7 +169,7 @@ export interface ModelFacts {
 }
 
 export const CAPABILITIES = ['tools', 'reasoning', 'images', 'structured_output'] as const;
-export type Capability = (typeof CAPABILITIES)[number];
+type Capability = (typeof CAPABILITIES)[number];
 
 /** Facts of some models of one provider, with their source, as prices have it. */
 export interface ModelFactsRow extends ModelFacts {

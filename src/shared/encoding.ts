@@ -7,7 +7,10 @@ const base64Decoder = new TextDecoder();
 const MAX_CODES_AT_ONCE = 8192;
 
 export function encodeBase64(text: string): string {
-  const bytes = encoder.encode(text);
+  return encodeBase64Bytes(encoder.encode(text));
+}
+
+export function encodeBase64Bytes(bytes: Uint8Array): string {
   let binary = '';
   for (let at = 0; at < bytes.length; at += MAX_CODES_AT_ONCE) {
     binary += String.fromCharCode(...bytes.subarray(at, at + MAX_CODES_AT_ONCE));

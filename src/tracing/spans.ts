@@ -158,6 +158,7 @@ const OPERATIONS: Readonly<Record<Route, string>> = {
   completions: 'text_completion',
   fim: 'text_completion',
   agents: 'invoke_agent',
+  embeddings: 'embeddings',
 };
 
 /** Values of `gen_ai.provider.name` that differ from Weir's ids. */

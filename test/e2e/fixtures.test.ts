@@ -32,6 +32,7 @@ const PATHS: { readonly [R in Route]: string } = {
   completions: '/v1/completions',
   fim: '/v1/fim/completions',
   agents: '/v1/agents/completions',
+  embeddings: '/v1/embeddings',
 };
 
 function bodyOf({ provider, route, model, stream, include_usage, n }: Fixture): JsonObject {

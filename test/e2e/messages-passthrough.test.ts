@@ -166,7 +166,7 @@ describe.skipIf(recordingsNote !== '')(`N1 responses${recordingsNote}`, () => {
   });
 });
 
-describe('@anthropic-ai/sdk 1.12.0, which sends the version 2026-10-21 and its key as Bearer', () => {
+describe('J4 @anthropic-ai/sdk 1.12.0, which sends the version 2026-10-21 and its key as Bearer', () => {
   const body = { model: 'anthropic/claude-haiku-4-5', max_tokens: 64, messages: MESSAGES };
 
   test.each([true, false])('N1 is unchanged except for the credential, streamed: %s', async (isStreamed) => {

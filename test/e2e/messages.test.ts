@@ -45,7 +45,7 @@ async function thrown(work: PromiseLike<unknown>): Promise<InstanceType<typeof A
   return error;
 }
 
-describe('the version 2026-10-21, which the SDK sends', () => {
+describe('J4 the version 2026-10-21, which the SDK sends', () => {
   const MODELS_OF_OTHERS = ['openai/gpt-4o-mini', 'gemini/gemini-3.8-flash', 'translated/claude-haiku-4-5'];
 
   test.each(

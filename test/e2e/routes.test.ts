@@ -67,7 +67,7 @@ describe('routes', () => {
     expect(error).toMatchObject({ code: 'method_not_allowed', message: `This route takes ${allow}` });
   });
 
-  test.each(['/', '/v1', '/v1/embeddings', '/v2/models', '/v1/chat/completions/x'])(
+  test.each(['/', '/v1', '/v1/images', '/v2/models', '/v1/chat/completions/x'])(
     'ORIGIN=404: %s is not a route of Weir and gets 404',
     async (path) => {
       const { status, error } = await errorOf(await gateway.fetch(path));

@@ -1,6 +1,7 @@
 /** Tests the unchanged `openai` SDK with the gateway: results and errors are the same as with OpenAI. */
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { vectorOf } from '../../tools/simulator/embeddings.ts';
 import { decodeObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { jsonOf } from './client.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway } from './gateway.ts';
@@ -229,5 +230,28 @@ describe('errors', () => {
     expect(text).toBe('Water over the crest, “unhurried”, and every');
     expect(error).toBeInstanceOf(OpenAI.APIError);
     expect(error).toMatchObject({ message: 'OpenAI: The server had an error', type: 'server_error' });
+  });
+});
+
+describe('embeddings.create', () => {
+  // Without an encoding the SDK requests base64 and decodes it.
+  test.each([
+    ['openai/text-embedding-3-small', undefined],
+    ['openai/text-embedding-3-small', 'float'],
+    ['mistral/codestral-embed', undefined],
+    ['mistral/codestral-embed', 'float'],
+    ['gemini/gemini-embedding-001', undefined],
+    ['gemini/gemini-embedding-001', 'float'],
+  ] as const)('J1: %s with encoding_format %s', async (model, encoding_format) => {
+    const input = ['two words', 'and three more'];
+    const { data, response } = await client.embeddings
+      .create({ model, input, dimensions: 256, ...(encoding_format && { encoding_format }) })
+      .withResponse();
+    expect(data.data.map(({ embedding }) => Array.from(embedding))).toEqual(
+      input.map((text) => vectorOf(text, 256)),
+    );
+    expect(data.usage).toEqual({ prompt_tokens: 5, total_tokens: 5 });
+    const record = await gateway.record(response);
+    expect(record).toMatchObject({ route: 'embeddings', status: 'finished', prompt_tokens: 5 });
   });
 });

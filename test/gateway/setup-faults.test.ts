@@ -186,7 +186,7 @@ describe('paths below a base path', () => {
   test.each([
     ['/v1/chat/completions', 'here: every path begins with the base path /llm, which a router'],
     ['/llmx', 'here: every path begins with the base path /llm, which a router'],
-    ['/llm/v1/embeddings', 'here. Routes: '],
+    ['/llm/v1/images', 'here. Routes: '],
   ])('%s: the 404 lists the routes with their base path', async (path, place) => {
     const gateway = new LimitedGateway({ AUTH: 'open', BASE_PATH: '/llm' });
     const { status, error } = await errorOf(await gateway.post(path, '', {}));

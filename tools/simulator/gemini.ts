@@ -5,10 +5,11 @@
  * Tokens (completion): gemini-3-flash-preview 14 (6 of them thoughts), gemini-3.5-flash-lite 8, gemini-3.8-flash 7.
  */
 
+import { geminiEmbeddings, geminiEmbeddingsProblem } from './embeddings.ts';
 import { geminiProblem, signatureOf } from './gemini-check.ts';
 import { asChat } from './gemini-conversation.ts';
 import { compact, isObject, type JsonObject, objectOf, objectsOf, spaced, textOf } from './json.ts';
-import type { Call, Refusal, Scene, WireEvent } from './scene.ts';
+import type { Call, Operation, Refusal, Scene, WireEvent } from './scene.ts';
 import { contentText, costOf, type Piece, type Script, scriptFor, wholeCalls, wordsOf } from './script.ts';
 
 const BASE = '/gemini/v1beta/models';
@@ -31,14 +32,21 @@ const STATUSES: Readonly<Record<number, string>> = {
   503: 'UNAVAILABLE',
 };
 
+const OPERATIONS: Readonly<Record<string, Operation>> = {
+  countTokens: 'count',
+  batchEmbedContents: 'embeddings',
+};
+
 export const gemini: Scene = {
   id: 'gemini',
   routes: { [BASE]: 'models' },
   readPath: (path) => {
     const [, model, method] =
-      /^\/gemini\/v1beta\/models\/(.+):(generateContent|streamGenerateContent|countTokens)$/.exec(path) ?? [];
+      /^\/gemini\/v1beta\/models\/(.+):(generateContent|streamGenerateContent|countTokens|batchEmbedContents)$/.exec(
+        path,
+      ) ?? [];
     if (model === undefined) return undefined;
-    const operation = method === 'countTokens' ? 'count' : 'chat';
+    const operation = OPERATIONS[method ?? ''] ?? 'chat';
     return { model, operation, isStreamed: method === 'streamGenerateContent' };
   },
   keyOf: (headers) => headers['x-goog-api-key'],
@@ -59,7 +67,10 @@ export const gemini: Scene = {
   badKey: refusal(400, 'API key not valid. Please pass a valid API key.'),
   check,
   stream,
-  object: (call) => compact(call.operation === 'count' ? count(call) : object(call)),
+  object: (call) => {
+    if (call.operation === 'embeddings') return compact(geminiEmbeddings(call));
+    return compact(call.operation === 'count' ? count(call) : object(call));
+  },
 };
 
 /** There is no `retry-after`; the wait is a detail of the error (dcdpr/jp#1061, 2026-09-03). */
@@ -71,6 +82,10 @@ function refusal(status: number, message: string): Refusal {
 }
 
 function check(call: Call): Refusal | undefined {
+  if (call.operation === 'embeddings') {
+    const problem = geminiEmbeddingsProblem(call);
+    return problem === undefined ? undefined : refusal(400, problem);
+  }
   if (!(call.model in ANSWERS)) {
     const message = `models/${call.model} is not found for API version v1beta, or is not supported for generateContent.`;
     return refusal(

@@ -2,6 +2,7 @@
  * What Mistral rejects (2026-11-21). The keys are those of `openapi.yaml` of mistralai/platform-docs-public (2026-07-15),
  * which forbids all others on every level: 422 `extra_forbidden` (charmbracelet/crush#1590, OpenMinis#87 of 2026-07-24).
  */
+import { embeddingsProblem, MISTRAL_FORM } from './embeddings.ts';
 import { compact, isObject, type Json, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
 import type { Call, Refusal } from './scene.ts';
 import { mismatches, roles, type Shape, type Step, types } from './schema.ts';
@@ -108,6 +109,10 @@ function unprocessable(detail: Detail[]): Refusal {
 }
 
 export function check(call: Call, models: readonly string[]): Refusal | undefined {
+  if (call.operation === 'embeddings') {
+    const problem = embeddingsProblem(call, MISTRAL_FORM);
+    return problem === undefined ? undefined : refusal(422, problem);
+  }
   const detail = [...schemaDetails(call), ...valueDetails(call.body)];
   if (detail.length > 0) return unprocessable(detail);
   const model = routeOf(call) === 'agents' ? undefined : call.model;

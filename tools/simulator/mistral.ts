@@ -5,6 +5,7 @@
  * Tokens (completion): mistral-small-latest 12 (7 more if `reasoning_effort` is high), magistral-medium-latest 15 (reasoning is not counted separately),
  * open-mistral-7b 8 (finish `model_length`), codestral-latest 11 in chat and 7 in FIM, any agent 7.
  */
+import { embeddingsObject, MISTRAL_FORM } from './embeddings.ts';
 import { compact, type JsonObject } from './json.ts';
 import { check, reasons, refusal } from './mistral-check.ts';
 import type { Call, Scene, WireEvent } from './scene.ts';
@@ -47,7 +48,11 @@ function mistralScene(
   const routes = Object.fromEntries(operations.map((name) => [`${base}/${name}/completions`, name] as const));
   return {
     id,
-    routes: { ...routes, [`${base}/models`]: 'models' },
+    routes: {
+      ...routes,
+      ...(id === 'mistral' ? { [`${base}/embeddings`]: 'embeddings' as const } : {}),
+      [`${base}/models`]: 'models',
+    },
     models,
     comment: 'ping',
     streamError: {
@@ -59,7 +64,8 @@ function mistralScene(
     refusal,
     check: (call) => check(call, models),
     stream,
-    object: (call) => compact(object(call)),
+    object: (call) =>
+      compact(call.operation === 'embeddings' ? embeddingsObject(call, MISTRAL_FORM) : object(call)),
   };
 }
 

@@ -1,4 +1,5 @@
 /** What OpenAI refuses today (2026-11-21). The keys are those of the `openai` package 7.55 and of recorded requests that it took. */
+import { embeddingsProblem, OPENAI_FORM } from './embeddings.ts';
 import { isObject, type JsonObject, numberOf, objectOf, objectsOf, textOf } from './json.ts';
 import { MODELS, type Model, type ModelApi } from './openai-models.ts';
 import { listed, responsesProblem } from './openai-responses-check.ts';
@@ -66,6 +67,10 @@ export function failure(status: number, message: string, param: string | null, c
 
 export function check(call: Call): Refusal | undefined {
   const { body, operation } = call;
+  if (operation === 'embeddings') {
+    const problem = embeddingsProblem(call, OPENAI_FORM);
+    return problem === undefined ? undefined : failure(400, problem, null, null);
+  }
   const model = MODELS[call.model];
   if (!model) return failure(404, `The model \`${call.model}\` does not exist`, null, 'model_not_found');
   if (model.legacy !== (operation === 'completions')) {

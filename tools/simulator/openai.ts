@@ -2,6 +2,8 @@
  * OpenAI: dated model names, `service_tier`, `obfuscation`, `usage: null` on each chunk when usage was requested and then
  * a chunk of its own, several choices in turn, log probabilities.
  */
+
+import { embeddingsObject, OPENAI_FORM } from './embeddings.ts';
 import { compact, type Json, type JsonObject, numberOf, objectOf, objectsOf } from './json.ts';
 import { check, failure } from './openai-check.ts';
 import { legacyObject, legacyStream } from './openai-legacy.ts';
@@ -18,6 +20,7 @@ export const openai: Scene = {
     '/openai/v1/chat/completions': 'chat',
     '/openai/v1/responses': 'responses',
     '/openai/v1/completions': 'completions',
+    '/openai/v1/embeddings': 'embeddings',
     '/openai/v1/models': 'models',
   },
   models: Object.keys(MODELS),
@@ -32,6 +35,7 @@ export const openai: Scene = {
     yield DONE;
   },
   object: (call) => {
+    if (call.operation === 'embeddings') return compact(embeddingsObject(call, OPENAI_FORM));
     if (call.operation === 'responses') return compact(responsesObject(call, responsesOf(call)));
     return compact(call.operation === 'chat' ? chatObject(call) : legacyObject(call));
   },

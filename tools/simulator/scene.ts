@@ -2,7 +2,15 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { compact, type JsonObject } from './json.ts';
 
-export type Operation = 'chat' | 'count' | 'responses' | 'completions' | 'fim' | 'agents' | 'models';
+export type Operation =
+  | 'chat'
+  | 'count'
+  | 'embeddings'
+  | 'responses'
+  | 'completions'
+  | 'fim'
+  | 'agents'
+  | 'models';
 
 /** The parts of a request that a scene needs. The model's name has no `:fault`. */
 export interface Call {

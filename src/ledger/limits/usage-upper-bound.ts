@@ -62,7 +62,7 @@ function maximum(a: UsageUpperBound, b: UsageUpperBound): UsageUpperBound {
 }
 
 function upperBoundOf(request: TargetRequest): Result<UsageUpperBound, ApiError> {
-  const { body, form, chatBody, prompts, facts, backgroundField } = request;
+  const { body, form, chatBody, prompts, facts, hasOutput, backgroundField } = request;
   const { provider, priceIds } = facts.target;
   // A limit that only the provider's form demands, as Messages does, is not the client's own.
   const limit = form.kind === 'native' ? readOutputLimit(withoutNulls(chatBody)) : undefined;
@@ -83,7 +83,7 @@ function upperBoundOf(request: TargetRequest): Result<UsageUpperBound, ApiError>
   const times = provider.billsFallbacks === true ? models.length : 1;
   return ok({
     promptTokens: promptTokensOf(request, models) * times,
-    choices: prompts * choices * times,
+    choices: hasOutput ? prompts * choices * times : 0,
     searches,
     outputTokens,
     // Rejected predicted tokens are billed as output: https://platform.openai.com/docs/guides/predicted-outputs.
@@ -163,7 +163,7 @@ export function maxPromptTokens(
   json: string,
   imageTokens: number | undefined = MAX_IMAGE_TOKENS,
 ): number {
-  const prompts = Math.max(1, readArray(body.prompt).length);
+  const prompts = Math.max(1, readArray(body.prompt).length, readArray(body.input).length);
   const media = mediaOf(body);
   if (media.isUnbounded || isReading(body)) return prompts * MAX_PROMPT_TOKENS;
   const rewritten = REWRITTEN_FIELDS.map((field) => body[field]).filter((value) => value !== undefined);

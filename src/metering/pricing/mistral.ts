@@ -99,5 +99,7 @@ export const MISTRAL: readonly ShippedPrice[] = [
     output: 0.2,
   },
   { ...PAGE, models: ['open-mistral-nemo', 'mistral-nemo'], input: 0.15, output: 0.15 },
+  // Embeddings have no output; the tables also list their price as that of the output.
+  { ...PAGE, models: ['mistral-embed'], input: 0.1, output: 0 },
   ...CODESTRAL.map((price) => ({ ...price, provider: 'mistral' })),
 ];

@@ -229,7 +229,17 @@ function webSearch({ models }: ShippedPrice): number {
 /** A stream of Responses begins with the requested `auto` and names the tier that was used at its end (recorded). */
 const STANDARD = ['default', 'auto'];
 
-export const OPENAI: readonly ShippedPrice[] = PRICES.map((price) => ({
-  ...price,
-  web_search: webSearch(price),
-})).flatMap((price) => [{ ...price, service_tiers: STANDARD }, flex(price)]);
+/** Embeddings have no output, no tiers and no searches. */
+const EMBEDDINGS: readonly ShippedPrice[] = [
+  { ...PAGE, models: ['text-embedding-3-small'], input: 0.02, output: 0 },
+  { ...PAGE, models: ['text-embedding-3-large'], input: 0.13, output: 0 },
+  { ...PAGE, models: ['text-embedding-ada-002'], input: 0.1, output: 0 },
+];
+
+export const OPENAI: readonly ShippedPrice[] = [
+  ...EMBEDDINGS,
+  ...PRICES.map((price) => ({
+    ...price,
+    web_search: webSearch(price),
+  })).flatMap((price) => [{ ...price, service_tiers: STANDARD }, flex(price)]),
+];

@@ -28,6 +28,20 @@ const PROMPT: Check = {
   isInvalid: (body) => typeof body.prompt !== 'string' && !Array.isArray(body.prompt),
 };
 
+const INPUT: Check = {
+  param: 'input',
+  message:
+    'input must be a text, a list of texts, a list of tokens, or a list of token lists, and not be empty',
+  isInvalid: ({ input }) => (typeof input !== 'string' && !Array.isArray(input)) || input.length === 0,
+};
+
+const ENCODING: Check = {
+  param: 'encoding_format',
+  message: 'encoding_format must be float or base64',
+  isInvalid: ({ encoding_format }) =>
+    !['float', 'base64', undefined, null].some((one) => one === encoding_format),
+};
+
 /** Only fields that Weir reads are checked; the provider validates the rest. */
 const COMMON: readonly Check[] = [
   {
@@ -48,6 +62,8 @@ const COMMON: readonly Check[] = [
 export const chat = completionClient('chat', MESSAGES, ...COMMON);
 /** Fill-in-the-middle: the request has a prompt, the response has the form of chat. */
 export const fim = completionClient('chat', PROMPT, ...COMMON);
+/** Its writers are not used: embeddings have no chunks. */
+export const embeddings = completionClient('chat', INPUT, ENCODING);
 export const completions = completionClient('completions', PROMPT, ...COMMON);
 
 /** The request body already is the canonical form. The first check that fails is the error. */

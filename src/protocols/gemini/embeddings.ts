@@ -1,0 +1,100 @@
+/** Embeddings of Gemini's own API: writes a request in OpenAI's form as `batchEmbedContents`, and its response in OpenAI's form. */
+import { TranslationReport } from '../../request-translation/dropped-fields.ts';
+import type { RequestForm } from '../../request-translation/translate.ts';
+import { encodeBase64Bytes } from '../../shared/encoding.ts';
+import { isObject, type JsonObject, objectOf, parseJson, readCount, readText } from '../../shared/json.ts';
+import { failure, ok } from '../../shared/result.ts';
+import { modelPath } from './request-writer.ts';
+
+/** The path below the base URL. `embedContent` would join several texts into one vector. */
+export function batchEmbedPath({ model }: JsonObject): string {
+  return `/v1beta/${modelPath(readText(model) ?? '')}:batchEmbedContents`;
+}
+
+/** Fields that are read below, or that only say which answer the client wants. */
+const HANDLED = ['model', 'input', 'dimensions', 'encoding_format'];
+
+/** https://ai.google.dev/api/embeddings (read 2026-11-22). At most 100 texts: lancedb/lancedb#3618, 2026-07-09. */
+export const geminiEmbeddings: RequestForm = {
+  kind: 'native',
+  write: (given, { model, provider, unsupported }) => {
+    const report = new TranslationReport(provider, unsupported);
+    const { input, dimensions } = given;
+    const texts = typeof input === 'string' ? [input] : input;
+    if (!Array.isArray(texts) || !texts.every((text) => typeof text === 'string')) {
+      report.fail('input', `${provider} embeds texts, not tokens: send texts`);
+    }
+    for (const [field, value] of Object.entries(given)) {
+      if (!HANDLED.includes(field) && value !== null) report.drop(field);
+    }
+    if (report.error !== null) return failure(report.error);
+    const name = modelPath(model);
+    const size = dimensions === undefined || dimensions === null ? {} : { outputDimensionality: dimensions };
+    const requests = (Array.isArray(texts) ? texts : []).map((text: unknown) => ({
+      model: name,
+      content: { parts: [{ text }] },
+      ...size,
+    }));
+    return ok({ body: { requests }, dropped: report.dropped, changed: report.changed });
+  },
+  outputLimit: () => null,
+  withLimit: (body) => ({ body, dropped: [] }),
+};
+
+export interface EmbeddingsOptions {
+  /** The provider's name of the model. */
+  readonly model: string;
+  /** The client wants base64 of 32-bit floats instead of lists of numbers. */
+  readonly isBase64: boolean;
+  /** For a response that reports no usage. */
+  readonly estimatedTokens: number;
+}
+
+export interface ConvertedEmbeddings {
+  readonly json: string;
+  /** As reported; undefined if it was not. */
+  readonly promptTokens: number | undefined;
+}
+
+const VECTOR = /"values"\s*:\s*(\[[^\]"]*\])/g;
+
+/**
+ * The response in OpenAI's form. Vectors stay text, and their numbers are parsed only for base64.
+ * @returns null if the text is no response with vectors
+ */
+export function convertGeminiEmbeddings(
+  text: string,
+  options: EmbeddingsOptions,
+): ConvertedEmbeddings | null {
+  const vectors: string[] = [];
+  const rest = parseJson(
+    text.replace(VECTOR, (_, vector: string) => {
+      vectors.push(vector);
+      return '"values":0';
+    }),
+  );
+  if (!isObject(rest) || vectors.length === 0) return null;
+  // `{"promptTokenCount", "promptTokenDetails"}`, without a total: maximhq/bifrost#7295, 2026-09-17. Earlier models report nothing.
+  const promptTokens = readCount(objectOf(rest.usageMetadata).promptTokenCount);
+  const embeddings = vectors.map((vector) => (options.isBase64 ? `"${base64Of(vector)}"` : vector));
+  const data = embeddings.map(
+    (embedding, index) => `{"object":"embedding","index":${index},"embedding":${embedding}}`,
+  );
+  const tokens = promptTokens ?? options.estimatedTokens;
+  const usage = `{"prompt_tokens":${tokens},"total_tokens":${tokens}}`;
+  const model = JSON.stringify(options.model);
+  return {
+    json: `{"object":"list","data":[${data.join(',')}],"model":${model},"usage":${usage}}`,
+    promptTokens,
+  };
+}
+
+function base64Of(vector: string): string {
+  const numbers = parseJson(vector);
+  const floats = Array.isArray(numbers) ? numbers.map(Number) : [];
+  const view = new DataView(new ArrayBuffer(floats.length * Float32Array.BYTES_PER_ELEMENT));
+  for (const [at, float] of floats.entries()) {
+    view.setFloat32(at * Float32Array.BYTES_PER_ELEMENT, float, true);
+  }
+  return encodeBase64Bytes(new Uint8Array(view.buffer));
+}

@@ -1,10 +1,10 @@
 /** Counts the tokens of a prompt, for the token-counting routes of Messages and Responses: by the provider's own counter, or by an estimate. */
 import { type Caller, mayUse } from '../auth/caller.ts';
 import type { ApiError } from '../canonical/error.ts';
+import type { CompletionContext } from '../completion/admission.ts';
 import { upstreamErrorContext } from '../completion/attempt-runner.ts';
 import { replayableRequest } from '../completion/prepare.ts';
 import { type ClientRoute, type CompletionRequest, readCompletionRequest } from '../completion/request.ts';
-import type { RequestContext } from '../http/context.ts';
 import { identifyCaller } from '../http/request.ts';
 import { clientError, jsonResponse } from '../http/respond.ts';
 import { estimatePromptTokens } from '../metering/estimate.ts';
@@ -24,7 +24,7 @@ const MAX_COUNT_BYTES = 64 * 1024;
 export async function handleCountTokens<Session>(
   request: Request,
   clientRoute: ClientRoute<Session>,
-  context: RequestContext,
+  context: CompletionContext,
   view: (tokens: number) => object,
 ): Promise<Response> {
   const { client } = clientRoute;
@@ -35,7 +35,7 @@ export async function handleCountTokens<Session>(
   const { canonicalBody, lease } = read.value;
   const estimate = estimatePromptTokens(canonicalBody);
   const scope = { route: clientRoute.route, headers: request.headers, caller: identified.value, context };
-  const target = findCountingTarget(read.value, scope);
+  const target = await findCountingTarget(read.value, scope);
   const counted = target.kind === 'ok' ? await countUpstream(target.value, read.value, scope) : null;
   lease.release();
   if (target.kind === 'error') return clientError(client, context, target.error);
@@ -49,24 +49,27 @@ interface CountScope {
   /** The client's. */
   readonly headers: Headers;
   readonly caller: Caller;
-  readonly context: RequestContext;
+  readonly context: CompletionContext;
 }
 
 /**
  * The target that a completion would try first. A name without a target is no error, because an estimate needs no model.
  * @returns the error where the caller may not use the model
  */
-function findCountingTarget(
+async function findCountingTarget(
   { clientBody, canonicalBody, requestedModels }: CompletionRequest,
-  { route, caller, context }: CountScope,
-): Result<Target | null, ApiError> {
+  { route, headers, caller, context }: CountScope,
+): Promise<Result<Target | null, ApiError>> {
   const { settings, ports } = context;
+  const attributed = await context.attribute({ headers, body: clientBody, caller });
+  // A key that requires a user does so for its records, and counting has none.
+  const affinity = attributed.kind === 'ok' ? attributed.value.affinity : null;
   const found = findTargets({
     settings,
     route,
     body: clientBody,
     names: requestedModels,
-    stickyKey: () => stickyKey(canonicalBody, ports.random),
+    stickyKey: () => stickyKey(canonicalBody, affinity, ports.random),
     mayUse: (address) => mayUse(caller, address),
     callerPays: caller.credential !== null,
   });

@@ -50,9 +50,9 @@ export interface PreparedCompletion {
   readonly skipped: readonly SkippedTarget[];
   readonly policies: Policies;
   readonly isStreamed: boolean;
-  /** The client requested a usage chunk (`stream_options.include_usage`). */
   /** Embeddings are wanted as base64. */
   readonly isBase64: boolean;
+  /** The client requested a usage chunk (`stream_options.include_usage`). */
   readonly wantsUsage: boolean;
   /** The client requested the cost as a field of the usage. */
   readonly wantsCost: boolean;

@@ -117,16 +117,16 @@ function webSearch({ models, since }: ShippedPrice): Pick<ShippedPrice, 'web_sea
   return is25 && since < RETIRED_25.since ? {} : { web_search: 14 };
 }
 
-/**
- * Only the standard tier: the rates of others differ by model, such as `priority` with 75 to 100 % more
- * (https://ai.google.dev/gemini-api/docs/optimization, read 2026-11-22).
- */
 /** Embeddings of texts have no output and no tiers. */
 const EMBEDDINGS: readonly ShippedPrice[] = [
   { ...PAGE, models: named('gemini-embedding-001'), input: 0.15, output: 0 },
   { ...PAGE, models: named('gemini-embedding-2'), input: 0.2, output: 0 },
 ];
 
+/**
+ * Only the standard tier: the rates of others differ by model, such as `priority` with 75 to 100 % more
+ * (https://ai.google.dev/gemini-api/docs/optimization, read 2026-11-22).
+ */
 export const GEMINI: readonly ShippedPrice[] = [
   ...EMBEDDINGS,
   ...PRICES.map((price) => ({

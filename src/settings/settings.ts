@@ -248,6 +248,9 @@ function readCorsOrigins(reader: SettingsReader): readonly string[] {
   return origins;
 }
 
+/** Variables of the platform whose names resemble a setting's. */
+const PLATFORM_NAMES: ReadonlySet<string> = new Set(['USER']);
+
 /**
  * Unknown variables with a name similar to a setting that is not set: probably misspelt.
  * @param settings the environment with the options in it
@@ -260,7 +263,7 @@ export function misspeltSettings(
 ): readonly SettingProblem[] {
   const absent = [...names].filter((name) => settings[name] === undefined);
   return Object.entries(env).flatMap(([setting, value]) => {
-    if (typeof value !== 'string' || names.has(setting)) return [];
+    if (typeof value !== 'string' || names.has(setting) || PLATFORM_NAMES.has(setting)) return [];
     const nearest = nearestName(setting, absent);
     return nearest === undefined ? [] : { setting, message: `is no setting: did you mean ${nearest}?` };
   });

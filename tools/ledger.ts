@@ -25,7 +25,7 @@ const keys = Number(values.keys);
 
 const root = join(import.meta.dirname, '..');
 process.env.CLOUDFLARE_CF_FETCH_ENABLED = 'false';
-const { compatibility_date, compatibility_flags, durable_objects, migrations } = unstable_readConfig({
+const { compatibility_date, compatibility_flags } = unstable_readConfig({
   config: join(root, 'wrangler.toml'),
 });
 const server = createTestHarness({
@@ -37,8 +37,8 @@ const server = createTestHarness({
         main: join(import.meta.dirname, 'ledger', 'scale-worker.ts'),
         ...(compatibility_date && { compatibility_date }),
         compatibility_flags,
-        durable_objects,
-        migrations,
+        durable_objects: { bindings: [{ name: 'WEIR_LEDGER', class_name: 'LedgerObject' }] },
+        migrations: [{ tag: 'v1', new_sqlite_classes: ['LedgerObject'] }],
       },
     },
   ],

@@ -1,7 +1,7 @@
 /** The gateway with a KV namespace that is slow or fails the first writes of each record, for tests of lost records. */
 import weir from '../../src/index.ts';
 
-export { LedgerObject } from '../../src/index.ts';
+export { LedgerObject, ResponseObject } from '../../src/index.ts';
 
 interface Env {
   readonly WEIR_KV: KVNamespace;

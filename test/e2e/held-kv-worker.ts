@@ -6,6 +6,8 @@ interface Env extends LedgerEnv {
   readonly WEIR_KV: KVNamespace;
 }
 
+export { ResponseObject } from '../../src/index.ts';
+
 /** The delayed writes of the isolate, in which the Worker and its objects run. */
 const held: (() => void)[] = [];
 let isHolding = false;

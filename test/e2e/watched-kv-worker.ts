@@ -1,7 +1,7 @@
 /** The gateway with a KV namespace that logs each call and lists a given number of records, for tests of KV costs. */
 import weir from '../../src/index.ts';
 
-export { LedgerObject } from '../../src/index.ts';
+export { LedgerObject, ResponseObject } from '../../src/index.ts';
 
 interface Env {
   readonly WEIR_KV: KVNamespace;

@@ -13,6 +13,7 @@ class FilledLedger extends LedgerObject {
   }
 }
 
+export { ResponseObject } from '../../src/index.ts';
 export { FilledLedger as LedgerObject };
 
 interface Env {

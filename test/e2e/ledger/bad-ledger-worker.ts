@@ -77,6 +77,8 @@ function withPrice(record: UsageRecord): UsageRecord {
   };
 }
 
+export { ResponseObject } from '../../../src/index.ts';
+
 /** A ledger object with disturbed calls to the directory. */
 export class LedgerObject extends BreakableLedger {
   constructor(context: DurableObjectState, env: LedgerEnv & Env) {

@@ -2,6 +2,7 @@
 import weir from '../../../src/index.ts';
 import { BreakableLedger } from './breakable-ledger.ts';
 
+export { ResponseObject } from '../../../src/index.ts';
 export { BreakableLedger as LedgerObject };
 
 interface Env {

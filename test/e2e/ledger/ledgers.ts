@@ -15,7 +15,7 @@ export interface Ledgers extends AsyncDisposable {
 /** @param main the Worker that exports the objects' class: its path below this folder */
 export async function startLedgers(main = 'driver-worker.ts'): Promise<Ledgers> {
   process.env.CLOUDFLARE_CF_FETCH_ENABLED = 'false';
-  const { compatibility_date, compatibility_flags, durable_objects, migrations } = unstable_readConfig({
+  const { compatibility_date, compatibility_flags } = unstable_readConfig({
     config: join(ROOT, 'wrangler.toml'),
   });
   const server = createTestHarness({
@@ -28,8 +28,8 @@ export async function startLedgers(main = 'driver-worker.ts'): Promise<Ledgers> 
           main: join(import.meta.dirname, main),
           ...(compatibility_date && { compatibility_date }),
           compatibility_flags,
-          durable_objects,
-          migrations,
+          durable_objects: { bindings: [{ name: 'WEIR_LEDGER', class_name: 'LedgerObject' }] },
+          migrations: [{ tag: 'v1', new_sqlite_classes: ['LedgerObject'] }],
         },
       },
     ],

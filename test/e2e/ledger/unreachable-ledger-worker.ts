@@ -2,7 +2,7 @@
 import weir from '../../../src/index.ts';
 import type { LedgerNamespace, LedgerStub } from '../../../src/ledger/ledger-calls.ts';
 
-export { LedgerObject } from '../../../src/index.ts';
+export { LedgerObject, ResponseObject } from '../../../src/index.ts';
 
 interface Env {
   readonly WEIR_LEDGER: LedgerNamespace;

@@ -1,5 +1,6 @@
 /** Wires one deployment's gateway: creates its shared state, gives each request its context, and adds the features' routes. */
 import { ModelLists } from './api/model-lists.ts';
+import { createVerifyAccess, type VerifyAccess } from './attribution/access.ts';
 import { createAttribution } from './attribution/attribution.ts';
 import { KnownKeys } from './auth/keys.ts';
 import { apiError } from './canonical/error.ts';
@@ -11,6 +12,7 @@ import { durableRoutes } from './durable-responses/routes.ts';
 import { Deadline, RequestClock } from './http/clock.ts';
 import type { ErrorClient, Ports, RequestContext } from './http/context.ts';
 import { type Hooks, NO_HOOKS, runOnRequestHook, withRecordHook } from './http/hooks.ts';
+import { hasCaller } from './http/request.ts';
 import {
   addCors,
   addRequestId,
@@ -39,6 +41,7 @@ import { ApiMemory } from './routing/api-choice.ts';
 import { CircuitBreakers } from './routing/circuit-breaker.ts';
 import type { MountConfig } from './settings/mount-config.ts';
 import type { SettingProblem, Settings } from './settings/settings.ts';
+import { ok } from './shared/result.ts';
 import { Memory } from './stream/memory.ts';
 import { requestTracing, type Tracing } from './tracing/spans.ts';
 
@@ -92,10 +95,12 @@ export function createGateway(settings: Settings, ports: GatewayPorts, hooks: Ho
   const knownKeys = new KnownKeys(store);
   const keyObjects = new LedgerClient(ports.ledgers);
   const admit = createAdmit(keyObjects);
-  const { attribute, names: factNames } = createAttribution(settings, {
+  const { attribute, names: factNames } = createAttribution(settings);
+  const verifyAccess = createVerifyAccess(settings, {
     fetch: (url, init) => ports.fetch(url, init),
     now: clock.now,
     startTimer: clock.startTimer,
+    log,
   });
   const knownCallers = new KnownCallers(store);
   const prices = new PriceBook(settings.prices, {
@@ -120,6 +125,7 @@ export function createGateway(settings: Settings, ports: GatewayPorts, hooks: Ho
       records:
         settings.ledger === 'kv' ? settlingRecords(hooked, keyObjects, { ports: requestPorts }) : hooked,
       hostCaller: null,
+      accessUser: null,
       client,
       modelLists,
       knownKeys,
@@ -147,7 +153,7 @@ export function createGateway(settings: Settings, ports: GatewayPorts, hooks: Ho
       const arrivedAt = clock.now();
       const facts = { requestId: requestId(arrivedAt, random()), arrivedAt };
       const requestContext = newContext(facts, clientOfPath(request), waitUntil);
-      const response = await respond(router, request, requestContext, hooks);
+      const response = await respond(router, request, requestContext, { hooks, verifyAccess });
       requestContext.deadline.stop();
       logRefusal(request, response, requestContext, {
         route: () => router.nameOf(request),
@@ -169,22 +175,34 @@ function openLedger(settings: Settings, { store, ledgers, log }: GatewayPorts): 
     : new ObjectLedger({ ledgers, recordDays: settings.recordDays, log });
 }
 
+interface Checks {
+  readonly hooks: Hooks;
+  readonly verifyAccess: VerifyAccess | null;
+}
+
 /** The response of the host's hook, or of the route. An unexpected exception is a 500 without its details. */
 async function respond(
   router: Router,
   request: Request,
   context: CompletionContext,
-  hooks: Hooks,
+  { hooks, verifyAccess }: Checks,
 ): Promise<Response> {
   try {
-    const hook = await runOnRequestHook(hooks, request, context);
+    // On all routes but those without callers: an invalid token is never ignored.
+    const isVerified = verifyAccess !== null && hasCaller(request, context);
+    const access = isVerified ? await verifyAccess(request.headers) : NO_ACCESS_USER;
+    if (access.kind === 'error') return clientError(context.client, context, access.error);
+    const verified = access.value === null ? context : { ...context, accessUser: access.value };
+    const hook = await runOnRequestHook(hooks, request, verified);
     if (hook.kind === 'answered') return hook.response;
-    const identified = hook.caller === null ? context : { ...context, hostCaller: hook.caller };
+    const identified = hook.caller === null ? verified : { ...verified, hostCaller: hook.caller };
     return await router.handle(request, identified);
   } catch (error) {
     return clientError(context.client, context, internalError(context, error));
   }
 }
+
+const NO_ACCESS_USER = ok(null);
 
 /** The gateway of a deployment with invalid settings: every route but `/health` responds with an error that names them. */
 export function misconfiguredGateway(

@@ -371,7 +371,7 @@ describe('readSettings, models', () => {
 
 describe('readSettings, fixed values', () => {
   test.each<[name: string, read: (settings: Settings) => unknown, words: readonly string[]]>([
-    ['AUTH', (settings) => settings.auth, ['keys', 'passthrough', 'open']],
+    ['AUTH', (settings) => settings.auth, ['keys', 'passthrough', 'open']], // `access` needs further settings.
     ['LEDGER', (settings) => settings.ledger, ['kv', 'object']],
     ['RESPONSES', (settings) => settings.responses, ['stateless', 'durable']],
     ['REASONING', (settings) => settings.policies.reasoning, ['pass', 'strip']],
@@ -399,6 +399,68 @@ describe('readSettings, fixed values', () => {
     expect(valid({ ADMIN_TOKEN: '' }).adminToken).toBeNull();
     expect(valid({ ADMIN_TOKEN: 't' }).adminToken).toBe('t');
     expect(invalid({ ADMIN_TOKEN: ['hunter2'] })).toEqual(['ADMIN_TOKEN']);
+  });
+});
+
+describe('readSettings, Cloudflare Access', () => {
+  const ACCESS = { ACCESS_TEAM_DOMAIN: 'team.cloudflareaccess.com', ACCESS_AUD: 'aud' };
+
+  test('Y3 ACCESS_TEAM_DOMAIN: a domain, or http on loopback alone; only together with ACCESS_AUD', () => {
+    const issuerOf = (domain: string) => valid({ ...ACCESS, ACCESS_TEAM_DOMAIN: domain }).access?.issuer;
+    expect(valid().access).toBeNull();
+    for (const domain of ['team.cloudflareaccess.com', 'https://Team.cloudflareaccess.com/'])
+      expect(issuerOf(domain)).toBe('https://team.cloudflareaccess.com');
+    expect(issuerOf('http://127.0.0.1:8080')).toBe('http://127.0.0.1:8080');
+    for (const domain of [
+      'http://team.cloudflareaccess.com',
+      'http://127.0.0.1.evil.com',
+      'http://127.0.0.1@evil.com',
+      'http://localhost.evil.com',
+      'http://10.0.0.1',
+      'team',
+      'team.cloudflareaccess.com/path',
+      'user@team.cloudflareaccess.com',
+    ])
+      expect(invalid({ ...ACCESS, ACCESS_TEAM_DOMAIN: domain })).toEqual(['ACCESS_TEAM_DOMAIN']);
+    expect(invalid({ ...ACCESS, ACCESS_AUD: '' })).toEqual(['ACCESS_AUD']);
+    expect(invalid({ ACCESS_AUD: 'aud' })).toEqual(['ACCESS_TEAM_DOMAIN']);
+  });
+
+  test('Y3 ACCESS_ADMINS: addresses, whose globs stay on their side of the @, and names of service tokens', () => {
+    const ACCESS_ADMINS = ' Ada@Example.com, *@ops.example.com,*-ops@*.example.com, ada@*, ci.access,';
+    expect(valid({ ...ACCESS, ACCESS_ADMINS }).access?.admins).toEqual([
+      'ada@example.com',
+      '*@ops.example.com',
+      '*-ops@*.example.com',
+      'ada@*',
+      'ci.access',
+    ]);
+    for (const entry of [
+      '*',
+      '*.access',
+      'ci*',
+      '*@*corp.com',
+      'a@b@c',
+      'a@',
+      '@',
+      'a@*.',
+      'a b@c.com',
+      'a@b.*',
+    ])
+      expect(invalid({ ...ACCESS, ACCESS_ADMINS: `ada@hunter2.com, ${entry}` })).toEqual(['ACCESS_ADMINS']);
+    expect(invalid({ ACCESS_ADMINS: 'ada@hunter2.com' })).toEqual(['ACCESS_ADMINS']);
+  });
+
+  test('Y3 AUTH=access needs Access, and with USERS=off a USER_HASH_KEY', () => {
+    expect(valid({ ...ACCESS, AUTH: 'access' }).auth).toBe('access');
+    expect(invalid({ AUTH: 'access' })).toEqual(['AUTH']);
+    expect(invalid({ ...ACCESS, AUTH: 'access', USERS: 'off' })).toEqual(['USER_HASH_KEY']);
+    expect(invalid({ ...ACCESS, AUTH: 'access', USERS: 'hash', USER_HASH_KEY: 'hunter2' })).toEqual([
+      'USER_HASH_KEY',
+    ]);
+    const hashed = { ...ACCESS, AUTH: 'access', USERS: 'off', USER_HASH_KEY: 'a secret of users' };
+    expect(valid(hashed).userHashKey).toBe('a secret of users');
+    expect(valid({ ...ACCESS, USERS: 'off' }).users).toBe('off');
   });
 });
 
@@ -572,6 +634,9 @@ describe('missingSettings', () => {
     expect(missing({ AUTH: 'open' })).toEqual(['DEEPSEEK_API_KEY']);
     expect(missing({ OPENAI_API_KEY: 'k' })).toEqual(['ADMIN_TOKEN']);
     expect(missing({ OPENAI_API_KEY: 'k', ADMIN_TOKEN: 't' })).toEqual([]);
+    const access = { ACCESS_TEAM_DOMAIN: 'team.cloudflareaccess.com', ACCESS_AUD: 'aud' };
+    expect(missing({ OPENAI_API_KEY: 'k', ...access })).toEqual(['ADMIN_TOKEN']);
+    expect(missing({ OPENAI_API_KEY: 'k', ...access, ACCESS_ADMINS: 'ada@example.com' })).toEqual([]);
   });
 });
 

@@ -137,7 +137,7 @@ const TYPES: Readonly<Record<string, readonly string[]>> = {
   dashboard: ['metering', 'api'],
   http: ['api'],
   // What they implement for completions.
-  attribution: ['completion', 'http'],
+  attribution: ['auth', 'completion', 'http'],
   ledger: ['completion'],
   'gateway.ts': ['completion'],
   'environment.ts': ['ledger', 'durable-responses'],

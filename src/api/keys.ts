@@ -1,5 +1,5 @@
 /** `GET /v1/key` shows the caller's own gateway key; `/admin/keys` creates, lists, shows, changes and revokes keys for the admin. */
-import { type Caller, isAdmin } from '../auth/caller.ts';
+import type { Caller } from '../auth/caller.ts';
 import {
   type Budget,
   LIMIT_FIELDS,
@@ -23,7 +23,7 @@ import {
 } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
-import { ADMIN, identifyCaller, readRequestBody } from '../http/request.ts';
+import { ADMIN, identifyAdmin, identifyCaller, readRequestBody } from '../http/request.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
 import type { PriceTable } from '../metering/pricing/price.ts';
 import { isoDay } from '../metering/time.ts';
@@ -109,7 +109,7 @@ export const handleRevokeKey = forAdmin(async (_request, context, id) => {
 
 type AdminHandler = (request: Request, context: RequestContext, id: string) => Promise<Response>;
 
-/** A handler that refuses every request without the admin token. */
+/** A handler that refuses every request that is not an admin's. */
 function forAdmin(handle: AdminHandler) {
   return async (
     request: Request,
@@ -123,12 +123,20 @@ function forAdmin(handle: AdminHandler) {
   };
 }
 
-async function adminRefusal(request: Request, { settings }: RequestContext): Promise<ApiError | null> {
-  if (settings.adminToken === null) {
+async function adminRefusal(request: Request, context: RequestContext): Promise<ApiError | null> {
+  const { adminToken, access } = context.settings;
+  const hasAccessAdmins = access !== null && access.admins.length > 0;
+  if (adminToken === null && !hasAccessAdmins) {
     return apiError('admin_closed', 'The admin routes are closed: set the secret ADMIN_TOKEN to open them');
   }
-  if (await isAdmin(settings.adminToken, request.headers)) return null;
-  return apiError('invalid_api_key', 'Send the admin token as "Authorization: Bearer <ADMIN_TOKEN>"');
+  const admin = await identifyAdmin(request, context);
+  if (admin.kind === 'error') return admin.error;
+  if (admin.value) return null;
+  const orSignIn = hasAccessAdmins ? ', or sign in through Cloudflare Access as one of ACCESS_ADMINS' : '';
+  return apiError(
+    'invalid_api_key',
+    `Send the admin token as "Authorization: Bearer <ADMIN_TOKEN>"${orSignIn}`,
+  );
 }
 
 const KEY_ID = /^[0-9a-f]{16}$/;
@@ -286,7 +294,7 @@ function keyWarnings(
   const { models, expires_at, limits } = key;
   const warnings: KeyWarning[] = [];
   const warn = (param: string | null, message: string) => warnings.push({ param, message });
-  if (settings.auth !== 'keys')
+  if (settings.auth !== 'keys' && settings.auth !== 'access')
     warn(null, `AUTH=${settings.auth} takes no gateway keys: this one is not used`);
   if (expires_at !== null && Date.parse(expires_at) <= arrivedAt)
     warn('expires_at', `This key expired at ${expires_at}`);

@@ -1,8 +1,8 @@
 /** `GET /v1/models` and `/v1/models/<id>`: the aliases and models that the caller may use, in a form for OpenAI's and Anthropic's SDKs. */
-import { type Caller, isAdmin, mayUse, NO_CALLER_FACTS } from '../auth/caller.ts';
+import { type Caller, mayUse, NO_CALLER_FACTS } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
-import { ADMIN, identifyCaller } from '../http/request.ts';
+import { ADMIN, identifyAdmin, identifyCaller } from '../http/request.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
 import { findPrice } from '../metering/pricing/cost.ts';
 import type { Price } from '../metering/pricing/price.ts';
@@ -126,10 +126,11 @@ function whyEmpty(providers: number, listed: number, failures: readonly string[]
     : 'The providers listed no models';
 }
 
-/** The caller, or the bearer of the admin token as a caller that may use every model. */
+/** The caller, or the admin as a caller that may use every model. */
 async function identifyReader(request: Request, context: RequestContext): Promise<Result<Caller, ApiError>> {
-  const { auth, adminToken } = context.settings;
-  if (auth !== 'open' && (await isAdmin(adminToken, request.headers))) {
+  const admin = context.settings.auth === 'open' ? ok(false) : await identifyAdmin(request, context);
+  if (admin.kind === 'error') return admin;
+  if (admin.value) {
     context.known.keyId = ADMIN;
     return ok({ keyId: ADMIN, models: null, credential: null, key: null, facts: NO_CALLER_FACTS });
   }

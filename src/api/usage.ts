@@ -1,8 +1,7 @@
 /** `GET /v1/usage` and `GET /v1/usage/refusals`: reports of metered usage and of refused requests, as JSON or CSV. */
-import { isAdmin } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
-import { ADMIN, identifyCaller } from '../http/request.ts';
+import { ADMIN, identifyAdmin, identifyCaller } from '../http/request.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
 import { STATUSES } from '../metering/record.ts';
 import { REFUSAL_GROUPS, RefusalReport } from '../metering/refusals.ts';
@@ -176,9 +175,10 @@ export async function readUsageScope(
   params: URLSearchParams,
   context: RequestContext,
 ): Promise<Result<UsageScope, ApiError>> {
-  const { adminToken } = context.settings;
   const key = params.get('key');
-  if (await isAdmin(adminToken, request.headers)) {
+  const admin = await identifyAdmin(request, context);
+  if (admin.kind === 'error') return admin;
+  if (admin.value) {
     context.known.keyId = ADMIN;
     if (key !== null && !KEY_ID.test(key)) return invalid('key must be the id of a key', 'key');
     return ok({ isAdmin: true, keyId: key, hasRecords: true });

@@ -1,53 +1,110 @@
-/** Verifies the tokens of Cloudflare Access: signature against the team's keys, issuer, audience and times. */
+/** Verifies the tokens of Cloudflare Access: signature against the team's keys, issuer, audience and times. Finds the admins among their users. */
+import type { AccessUser } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
+import type { Settings } from '../settings/settings.ts';
 import { decodeBase64Url } from '../shared/encoding.ts';
+import { matchesGlob } from '../shared/glob.ts';
 import { isObject, type JsonObject, parseJson, readArray, readText } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
+import { userHasher } from './attribution.ts';
 
 // Header, key URL and rotation (every 6 weeks; the previous key stays valid for 7 days):
 // developers.cloudflare.com/cloudflare-one/access-controls/applications/http-apps/authorization-cookie/validating-json, of 2026-05-06,
-// read 2026-11-22. Claims: …/authorization-cookie/application-token; a service token has `common_name` and no `email`.
-export const ACCESS_HEADER = 'cf-access-jwt-assertion';
+// read 2026-11-22. Claims: …/authorization-cookie/application-token, read on the same day: RS256, `aud` is a list, `type` is `app` (`org`
+// is the token of the whole team), a user has `email`, a service token has `common_name` (its Client ID), no `email` and no `nbf`.
+const ACCESS_HEADER = 'cf-access-jwt-assertion';
 const KEYS_PATH = '/cdn-cgi/access/certs';
 
 /** After this time the keys are read again. If that fails, known keys stay in use. */
 const KEYS_TTL_MS = 60 * 60 * 1000;
-/** Between two reads for unknown key ids, which callers can make up. */
+/** Between two reads for unknown key ids, which callers can make up, and after a failed read where the key is known. */
 const MIN_REREAD_MS = 60 * 1000;
+/** After a failed read where the key is not known. */
+const MIN_RETRY_MS = 5000;
+/** For one read, and for a request that waits for another one's read. */
 const MAX_READ_MS = 5000;
+/** How often such a request looks for the keys. */
+const POLL_MS = 50;
 const MAX_KEYS = 16;
+const MAX_KEYS_BYTES = 64 * 1024;
 const MAX_TOKEN_CHARS = 16 * 1024;
 /** Clocks may differ by this much. */
 const LEEWAY_SECONDS = 30;
 
 const ALGORITHM = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' };
 
-export interface AccessSettings {
-  /** `https://<team>.cloudflareaccess.com`, without a path. */
-  readonly issuer: string;
-  readonly audience: string;
-}
+/** Sets the ids of Access' users apart from those of keys and of the host's callers. */
+const ID_PREFIX = 'access_';
 
 export interface AccessPorts {
-  readonly fetch: (url: string, init: { readonly signal: AbortSignal }) => Promise<Response>;
+  readonly fetch: (
+    url: string,
+    init: { readonly signal: AbortSignal; readonly redirect: 'manual' },
+  ) => Promise<Response>;
   /** ms since the epoch. */
   readonly now: () => number;
   readonly startTimer: (ms: number, onFire: () => void) => () => void;
+  readonly log: (entry: Readonly<Record<string, unknown>>) => void;
+}
+
+/** The user of a request's token, null without one; 401 for an invalid token, 503 without keys. */
+export type VerifyAccess = (headers: Headers) => Promise<Result<AccessUser | null, ApiError>>;
+
+/** Null: the deployment reads no tokens. */
+export function createVerifyAccess(
+  { access, users, userHashKey }: Pick<Settings, 'access' | 'users' | 'userHashKey'>,
+  ports: AccessPorts,
+): VerifyAccess | null {
+  if (access === null) return null;
+  const tokens = new AccessTokens(access, ports);
+  const hash = userHasher(users === 'plain' ? null : userHashKey);
+  return async (headers) => {
+    const token = headers.get(ACCESS_HEADER);
+    if (token === null) return ok(null);
+    const verified = await tokens.verify(token);
+    if (verified.kind === 'error') return verified;
+    const { name } = verified.value;
+    const keyId = ID_PREFIX + (await hash(name));
+    return ok({ name, keyId, isAdmin: isAdmin(verified.value, access.admins) });
+  };
+}
+
+/** Whom a token names. */
+interface AccessIdentity {
+  /** An e-mail address, or the name of a service token. In lower case, so that a person has one name. */
+  readonly name: string;
+  readonly isService: boolean;
+}
+
+/**
+ * An `*` of a pattern stands for characters of one side of the `@` alone. A service token is an admin only under its whole name, which is
+ * no e-mail address, as a certificate may have any name.
+ */
+function isAdmin({ name, isService }: AccessIdentity, patterns: readonly string[]): boolean {
+  const [local = '', domain = '', ...more] = name.split('@');
+  if (isService) return !name.includes('@') && patterns.includes(name);
+  if (local === '' || domain === '' || more.length > 0) return false;
+  return patterns.some((pattern) => {
+    const [localPattern = '', domainPattern = ''] = pattern.split('@');
+    return domainPattern !== '' && matchesGlob(localPattern, local) && matchesGlob(domainPattern, domain);
+  });
 }
 
 export class AccessTokens {
-  readonly #settings: AccessSettings;
+  readonly #settings: NonNullable<Settings['access']>;
   readonly #ports: AccessPorts;
   #keys: ReadonlyMap<string, CryptoKey> = new Map();
   #readAt = Number.NEGATIVE_INFINITY;
+  #failedAt = Number.NEGATIVE_INFINITY;
+  /** One request reads at a time. The claim expires, in case that request ends before its read. */
+  #claimedUntil = Number.NEGATIVE_INFINITY;
 
-  constructor(settings: AccessSettings, ports: AccessPorts) {
+  constructor(settings: NonNullable<Settings['access']>, ports: AccessPorts) {
     this.#settings = settings;
     this.#ports = ports;
   }
 
-  /** The e-mail address of the token's user, or the name of a service token; 401 for an invalid token, 503 without keys. */
-  async verify(token: string): Promise<Result<string, ApiError>> {
+  async verify(token: string): Promise<Result<AccessIdentity, ApiError>> {
     const [header = '', payload = '', signature = '', ...more] = token.split('.');
     const { alg, kid } = readPart(header);
     const bytes = decodeBytes(signature);
@@ -58,59 +115,76 @@ export class AccessTokens {
     const signed = new TextEncoder().encode(`${header}.${payload}`);
     const isSigned = await crypto.subtle.verify(ALGORITHM, key.value, bytes, signed);
     const claims = readPart(payload);
-    const user = readText(claims.email) ?? readText(claims.common_name);
-    return isSigned && this.#isValid(claims) && user !== undefined ? ok(user) : failure(INVALID);
+    const identity = readIdentity(claims);
+    return isSigned && this.#isValid(claims) && identity !== null ? ok(identity) : failure(INVALID);
   }
 
-  #isValid({ iss, aud, exp, nbf }: JsonObject): boolean {
+  #isValid({ iss, aud, exp, nbf, type }: JsonObject): boolean {
     const { issuer, audience } = this.#settings;
     const now = this.#ports.now() / 1000;
     const audiences = typeof aud === 'string' ? [aud] : readArray(aud);
     const isCurrent = typeof exp === 'number' && exp + LEEWAY_SECONDS > now;
     const hasBegun = nbf === undefined || (typeof nbf === 'number' && nbf - LEEWAY_SECONDS <= now);
-    return iss === issuer && audiences.includes(audience) && isCurrent && hasBegun;
+    const isForApp = type === undefined || type === 'app';
+    return iss === issuer && audiences.includes(audience) && isCurrent && hasBegun && isForApp;
   }
 
   async #findKey(kid: string): Promise<Result<CryptoKey, ApiError>> {
-    const age = this.#ports.now() - this.#readAt;
-    const isKnown = this.#keys.has(kid);
-    const isFresh = age < (isKnown ? KEYS_TTL_MS : MIN_REREAD_MS);
-    const isRead = isFresh || (await this.#readKeys());
-    const key = this.#keys.get(kid);
-    if (key !== undefined) return ok(key);
-    return failure(isRead ? INVALID : UNREACHABLE);
+    const { now, startTimer } = this.#ports;
+    const startedAt = now();
+    for (;;) {
+      const key = this.#keys.get(kid);
+      const age = now() - this.#readAt;
+      if (key !== undefined && age < KEYS_TTL_MS) return ok(key);
+      if (key === undefined && age < MIN_REREAD_MS) return failure(INVALID);
+      const hasFailed = now() - this.#failedAt < (key === undefined ? MIN_RETRY_MS : MIN_REREAD_MS);
+      const isClaimed = now() < this.#claimedUntil;
+      if (!hasFailed && !isClaimed) {
+        await this.#readKeys();
+        continue;
+      }
+      if (key !== undefined) return ok(key);
+      if (hasFailed || now() - startedAt >= MAX_READ_MS) return failure(UNREACHABLE);
+      // A request cannot wait for the fetch of another one, only look for its result.
+      await new Promise<void>((resolve) => void startTimer(POLL_MS, resolve));
+    }
   }
 
-  /** Each request reads for itself, because a Worker's request cannot wait for another one's fetch. */
-  async #readKeys(): Promise<boolean> {
+  /** Afterwards `#readAt` or `#failedAt` is now. */
+  async #readKeys(): Promise<void> {
+    const { now, startTimer, log } = this.#ports;
     const controller = new AbortController();
-    const cancelTimer = this.#ports.startTimer(MAX_READ_MS, () => controller.abort());
+    const cancelTimer = startTimer(MAX_READ_MS, () => controller.abort());
+    this.#claimedUntil = now() + MAX_READ_MS;
     try {
-      const response = await this.#ports.fetch(this.#settings.issuer + KEYS_PATH, {
-        signal: controller.signal,
-      });
-      const body: unknown = response.ok ? await response.json() : null;
-      if (!isObject(body)) return false;
-      const keys = new Map<string, CryptoKey>();
-      for (const jwk of readArray(body.keys).slice(0, MAX_KEYS)) {
-        if (!isObject(jwk) || typeof jwk.kid !== 'string' || jwk.kty !== 'RSA') continue;
-        const { kty, n, e } = jwk;
-        const members = { kty, n: readText(n) ?? '', e: readText(e) ?? '' };
-        keys.set(jwk.kid, await crypto.subtle.importKey('jwk', members, ALGORITHM, false, ['verify']));
-      }
-      if (keys.size === 0) return false;
-      this.#keys = keys;
-      this.#readAt = this.#ports.now();
-      return true;
-    } catch {
-      return false;
+      this.#keys = await this.#fetchKeys(controller.signal);
+      this.#readAt = now();
+    } catch (error) {
+      this.#failedAt = now();
+      log({ event: 'access_unreachable', reason: String(error) });
     } finally {
+      this.#claimedUntil = Number.NEGATIVE_INFINITY;
       cancelTimer();
     }
   }
+
+  /** Rejects if there is no key. */
+  async #fetchKeys(signal: AbortSignal): Promise<ReadonlyMap<string, CryptoKey>> {
+    const url = this.#settings.issuer + KEYS_PATH;
+    const response = await this.#ports.fetch(url, { signal, redirect: 'manual' });
+    const body = response.ok ? parseJson(await readBounded(response)) : undefined;
+    const keys = new Map<string, CryptoKey>();
+    for (const jwk of readArray(isObject(body) ? body.keys : null).slice(0, MAX_KEYS)) {
+      if (!isObject(jwk) || typeof jwk.kid !== 'string') continue;
+      const key = await importKey(jwk);
+      if (key !== null) keys.set(jwk.kid, key);
+    }
+    if (keys.size === 0) throw new Error(`${url} has no keys: status ${response.status}`);
+    return keys;
+  }
 }
 
-// Neither has anything of the token, which names a person.
+// None of the messages has anything of the token, which names a person.
 const INVALID = apiError(
   'invalid_api_key',
   'The token of Cloudflare Access is invalid or expired, or is of another application: sign in again',
@@ -119,6 +193,40 @@ const UNREACHABLE = apiError(
   'access_unreachable',
   'The keys of Cloudflare Access cannot be read now, so the token cannot be verified: try again',
 );
+
+function readIdentity({ email, common_name }: JsonObject): AccessIdentity | null {
+  const name = readText(email) ?? readText(common_name) ?? '';
+  return name.trim() === '' ? null : { name: lowerCase(name), isService: readText(email) === undefined };
+}
+
+/** ASCII alone: elsewhere different letters have the same lower case (`K` and the Kelvin sign). */
+function lowerCase(text: string): string {
+  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+}
+
+/** Null for a key of another kind. */
+async function importKey({ kty, ...members }: JsonObject): Promise<CryptoKey | null> {
+  const n = readText(members.n);
+  const e = readText(members.e);
+  if (kty !== 'RSA' || n === undefined || e === undefined) return null;
+  try {
+    return await crypto.subtle.importKey('jwk', { kty, n, e }, ALGORITHM, false, ['verify']);
+  } catch {
+    return null;
+  }
+}
+
+async function readBounded({ body }: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  let bytes = 0;
+  for await (const chunk of body ?? []) {
+    bytes += chunk.length;
+    if (bytes > MAX_KEYS_BYTES) throw new Error(`The keys have more than ${MAX_KEYS_BYTES} bytes`);
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}
 
 function readPart(part: string): JsonObject {
   const value = part.length > MAX_TOKEN_CHARS ? undefined : parseJson(decodeBase64Url(part));

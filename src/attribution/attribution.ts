@@ -7,7 +7,6 @@ import { type Attribution, boundName, MAX_FACT_BYTES, type Tags } from '../meter
 import { MAX_TAGS, type Settings, TAG_NAME } from '../settings/settings.ts';
 import { isObject, type JsonObject, objectOf, parseJson, readText } from '../shared/json.ts';
 import { failure, ok } from '../shared/result.ts';
-import { ACCESS_HEADER, type AccessPorts, AccessTokens } from './access.ts';
 
 /*
  * What clients send, recorded from the programs themselves on 2026-11-22 where a version is given:
@@ -49,24 +48,21 @@ const HASHED_USER = /^h_[0-9a-f]{24}$/;
 const HASHED_DIGITS = 24;
 
 /** Reads the attribution of requests, and the names that queries use, in the form in which records have them. */
-export function createAttribution(
-  settings: Pick<Settings, 'users' | 'userHashKey' | 'tags' | 'access'>,
-  ports: AccessPorts,
-): {
+export function createAttribution({
+  users,
+  userHashKey,
+  tags,
+}: Pick<Settings, 'users' | 'userHashKey' | 'tags'>): {
   readonly attribute: Attribute;
   readonly names: FactNames;
 } {
-  const { users, userHashKey, tags } = settings;
-  const accessTokens = settings.access === null ? null : new AccessTokens(settings.access, ports);
-  let hashKey: Promise<CryptoKey> | null = null;
+  const hash = userHasher(userHashKey);
 
   async function storedUser(plain: string): Promise<string | null> {
     const name = readName(plain);
     if (name === null || users === 'off') return null;
     if (users === 'plain') return boundFact(name);
-    hashKey ??= importHashKey(userHashKey ?? '');
-    const hmac = await crypto.subtle.sign('HMAC', await hashKey, encoder.encode(name));
-    return `h_${new Uint8Array(hmac).toHex().slice(0, HASHED_DIGITS)}`;
+    return `h_${await hash(name)}`;
   }
 
   return {
@@ -76,11 +72,7 @@ export function createAttribution(
       const metadata = objectOf(body.metadata);
       const client = readClientUser(metadata.user_id);
       const requestUser = readRequestUser(headers, body, client.user);
-      const accessToken = accessTokens === null ? null : headers.get(ACCESS_HEADER);
-      // Verified also where the key or the host names the user: an invalid token is never ignored.
-      const access = accessToken === null ? undefined : await accessTokens?.verify(accessToken);
-      if (access?.kind === 'error') return access;
-      const user = readName(fixedUser) ?? readName(access?.value) ?? requestUser;
+      const user = fixedUser === null ? requestUser : readName(fixedUser);
       if (user === null && requiresUser) return failure(USER_REQUIRED);
       const session = readSession(headers, metadata, client.session);
       const app = readApp(headers);
@@ -204,6 +196,23 @@ async function boundFact(text: string): Promise<string> {
   if (boundName(text, MAX_FACT_BYTES) === text) return text;
   const digest = await crypto.subtle.digest('SHA-256', encoder.encode(text));
   return `${boundName(text, MAX_START_BYTES)}~${new Uint8Array(digest).toHex().slice(0, HASH_CHARS)}`;
+}
+
+/**
+ * Hashes names of users.
+ * @param secret the key of the HMAC; null: the hash has no key, so that anyone who guesses a name can compare it
+ */
+export function userHasher(secret: string | null): (name: string) => Promise<string> {
+  let key: Promise<CryptoKey> | null = null;
+  return async (name) => {
+    const text = encoder.encode(name);
+    if (secret !== null) key ??= importHashKey(secret);
+    const digest =
+      key === null
+        ? await crypto.subtle.digest('SHA-256', text)
+        : await crypto.subtle.sign('HMAC', await key, text);
+    return new Uint8Array(digest).toHex().slice(0, HASHED_DIGITS);
+  };
 }
 
 function importHashKey(secret: string): Promise<CryptoKey> {

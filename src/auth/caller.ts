@@ -6,28 +6,38 @@ import { callerId, type GatewayKey, type KnownKeys, sameDigest, sha256 } from '.
 
 /**
  * `keys`: callers send a gateway key of this deployment. `passthrough`: callers send their own provider key, which is forwarded.
- * `open`: callers send no key, for local runs.
+ * `open`: callers send no key, for local runs. `access`: users of Cloudflare Access need no key, all others send a gateway key.
  */
-export type AuthMode = 'keys' | 'passthrough' | 'open';
+export type AuthMode = 'keys' | 'passthrough' | 'open' | 'access';
 
 export interface Caller {
-  /** Usage is recorded under this id: the gateway key's id, the start of the SHA-256 of the caller's own provider key, or `open`. */
+  /** Usage is recorded under this id: the gateway key's id, the start of the SHA-256 of the caller's own provider key, `open`, or that of the user of Cloudflare Access. */
   readonly keyId: string;
   /** Globs over the addresses of the models that the caller may use; null: all. */
   readonly models: readonly string[] | null;
-  /** The gateway key; null under other modes than `keys`. */
+  /** The gateway key, under `keys` and `access`; otherwise null. */
   readonly key: GatewayKey | null;
   /** The caller's own provider key, under `passthrough`; otherwise null. */
   readonly credential: string | null;
   readonly facts: CallerFacts;
 }
 
-/** What the key or the host fixes about its requests. No request overrides it. */
+/** What the key, the host or Cloudflare Access fixes about its requests. No request overrides it. */
 export interface CallerFacts {
   readonly user: string | null;
   readonly tags: Readonly<Record<string, string>>;
   /** Requests without a user are refused. */
   readonly requiresUser: boolean;
+}
+
+/** The user of a request's token of Cloudflare Access. */
+export interface AccessUser {
+  /** The e-mail address, or the name of a service token. */
+  readonly name: string;
+  /** The user's id as a caller, under `AUTH=access`. */
+  readonly keyId: string;
+  /** One of `ACCESS_ADMINS`. */
+  readonly isAdmin: boolean;
 }
 
 export const NO_CALLER_FACTS: CallerFacts = { user: null, tags: {}, requiresUser: false };
@@ -47,7 +57,10 @@ export async function identify(
 ): Promise<Result<Caller, ApiError>> {
   if (mode === 'open') return ok(OPEN);
   const token = callerToken(headers);
-  if (token === null) return unauthorized('Send your key as "Authorization: Bearer <key>"');
+  if (token === null) {
+    const verb = mode === 'access' ? 'Sign in through Cloudflare Access, or send' : 'Send';
+    return unauthorized(`${verb} your key as "Authorization: Bearer <key>"`);
+  }
   if (mode === 'passthrough') {
     // The credential is forwarded to the provider, and the admin token must not be.
     if (await isAdmin(adminToken, headers)) return unauthorized("The admin token is not a provider's key");
@@ -59,6 +72,11 @@ export async function identify(
   const { id, models, user, tags, require_user } = key;
   const facts = { user: user ?? null, tags: tags ?? {}, requiresUser: require_user === true };
   return ok({ keyId: id, models, key, credential: null, facts });
+}
+
+/** The caller that a user of Cloudflare Access is without a key, under `AUTH=access`. */
+export function accessCaller({ keyId }: AccessUser): Caller {
+  return { keyId, models: null, key: null, credential: null, facts: NO_CALLER_FACTS };
 }
 
 function unauthorized(message: string): Result<Caller, ApiError> {

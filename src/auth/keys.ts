@@ -78,7 +78,7 @@ export function callerId(digest: string): string {
 }
 
 /** Whether a text has the form of a gateway key, of this or another deployment. */
-function isToken(text: string): boolean {
+export function isToken(text: string): boolean {
   return text.startsWith(TOKEN_PREFIX);
 }
 

@@ -1,10 +1,10 @@
 /** The routes of stored responses: creation with state, retrieval, resumption, cancellation, deletion, and input items. */
-import { type Caller, isAdmin } from '../auth/caller.ts';
+import type { Caller } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { CompletionContext } from '../completion/admission.ts';
 import { handleCompletion } from '../completion/handler.ts';
 import type { ClientRoute } from '../completion/request.ts';
-import { identifyCaller, readRequestBody } from '../http/request.ts';
+import { identifyAdmin, identifyCaller, readRequestBody } from '../http/request.ts';
 import { clientError, internalError, JSON_TYPE, jsonResponse } from '../http/respond.ts';
 import { responses } from '../protocols/openai-responses/client.ts';
 import { readResponsesRequest } from '../protocols/openai-responses/client-request.ts';
@@ -209,7 +209,13 @@ async function runInBackground(
 }
 
 /** Headers of the client's request that concern its connection, or are secrets that the object does not need. */
-const OWN_HEADERS: ReadonlySet<string> = new Set(['authorization', 'cookie', 'content-length', 'x-api-key']);
+const OWN_HEADERS: ReadonlySet<string> = new Set([
+  'authorization',
+  'cookie',
+  'content-length',
+  'x-api-key',
+  'cf-access-jwt-assertion',
+]);
 const POLL = { 'openai-poll-after-ms': String(POLL_AFTER_MS) };
 
 async function eventStream(object: ResponseStub, owner: string, startingAfter: number): Promise<Response> {
@@ -235,7 +241,8 @@ async function handleStored(
   const route = rest.length > 0 ? undefined : ACTIONS[`${request.method} ${action}`];
   if (identified.kind === 'error') {
     // The admin owns no response.
-    const isByAdmin = await isAdmin(context.settings.adminToken, request.headers);
+    const admin = await identifyAdmin(request, context);
+    const isByAdmin = admin.kind === 'ok' && admin.value;
     return refuse(context, isByAdmin ? notFound(id) : identified.error);
   }
   if (route === undefined) return refuse(context, noRoute(request.method, id));

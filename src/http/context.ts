@@ -1,7 +1,7 @@
 /** What a route's handler gets besides the request: settings, ports to the outside, shared state, and facts of the request. */
 
 import type { ModelLists } from '../api/model-lists.ts';
-import type { Caller } from '../auth/caller.ts';
+import type { AccessUser, Caller } from '../auth/caller.ts';
 import type { LimitStatus } from '../auth/key-limits.ts';
 import type { KeyChange, KeyChangeResult, KeyStore, KnownKeys } from '../auth/keys.ts';
 import type { ApiError } from '../canonical/error.ts';
@@ -38,6 +38,8 @@ export interface RequestContext {
   readonly prices: PriceBook;
   /** The caller that the host Worker identified; null: `AUTH` decides. */
   readonly hostCaller: Caller | null;
+  /** The user of the request's token of Cloudflare Access, verified; null: no token. */
+  readonly accessUser: AccessUser | null;
   /** The client protocol of the request's path. */
   readonly client: ErrorClient;
   readonly known: KnownFacts;

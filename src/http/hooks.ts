@@ -6,6 +6,7 @@ import { type UsageRecord, withoutCharge } from '../metering/record.ts';
 import type { RecordWriter } from '../metering/record-writer.ts';
 import { isObject, readText } from '../shared/json.ts';
 import type { RequestContext } from './context.ts';
+import { hasCaller } from './request.ts';
 import { clientError } from './respond.ts';
 
 /** The hooks of one environment; null where the host has none. They may throw or return anything. */
@@ -26,16 +27,13 @@ const CONTINUE: HookResult = { kind: 'continue', caller: null };
 
 const LATE = Symbol('late');
 
-/**
- * Runs `onRequest`. It is not run for `/health`, for preflights, which carry no credentials, and for requests with the admin
- * token. When the hook fails, the request is refused.
- */
+/** Runs `onRequest`, except for requests without a caller or with the admin token. When the hook fails, the request is refused. */
 export function runOnRequestHook(
   { onRequest }: Hooks,
   request: Request,
   context: RequestContext,
 ): HookResult | Promise<HookResult> {
-  return onRequest === null || request.method === 'OPTIONS' ? CONTINUE : run(onRequest, request, context);
+  return onRequest === null || !hasCaller(request, context) ? CONTINUE : run(onRequest, request, context);
 }
 
 async function run(
@@ -44,7 +42,6 @@ async function run(
   context: RequestContext,
 ): Promise<HookResult> {
   const { settings, requestId, client } = context;
-  if (new URL(request.url).pathname === `${settings.basePath}/health`) return CONTINUE;
   if (await isAdmin(settings.adminToken, request.headers)) return CONTINUE;
   try {
     const running = (async () => onRequest(request, requestId))();

@@ -1,6 +1,6 @@
 /** What every route reads from a request: its caller, behind the rate limiter where one is bound, and its JSON body. */
-import { type Caller, callerToken, identify } from '../auth/caller.ts';
-import { callerId, sha256 } from '../auth/keys.ts';
+import { accessCaller, type Caller, callerToken, identify, isAdmin } from '../auth/caller.ts';
+import { callerId, isToken, sha256 } from '../auth/keys.ts';
 import { type ApiError, apiError, type ErrorCode } from '../canonical/error.ts';
 import { NO_KEY } from '../metering/refusals.ts';
 import {
@@ -23,6 +23,11 @@ export const ADMIN = 'admin';
 /** The period of a `LIMITER` binding is 10 or 60 seconds, and the binding does not report which. */
 const RETRY_AFTER_SECONDS = 10;
 
+/** False for `/health`, and for preflights, which carry no credentials. */
+export function hasCaller({ method, url }: Request, { settings }: RequestContext): boolean {
+  return method !== 'OPTIONS' && new URL(url).pathname !== `${settings.basePath}/health`;
+}
+
 /** The caller of a request, or the error to respond with: 401, or 429 from `LIMITER`. Sets the key id for the log and the counts. */
 export async function identifyCaller(
   request: Request,
@@ -30,11 +35,55 @@ export async function identifyCaller(
 ): Promise<Result<Caller, ApiError>> {
   const identified = await findCaller(request, context);
   context.known.keyId = (await countedKeyId(identified, request, context)) ?? NO_KEY;
-  return identified;
+  return identified.kind === 'ok' ? ok(withAccessUser(identified.value, context)) : identified;
 }
 
+/** Cloudflare Access names the user of a request if neither the key nor the host does. */
+function withAccessUser(caller: Caller, { accessUser }: RequestContext): Caller {
+  const { facts } = caller;
+  return accessUser === null || facts.user !== null
+    ? caller
+    : { ...caller, facts: { ...facts, user: accessUser.name } };
+}
+
+/**
+ * Whether the request is an admin's: it has the admin token, or no credential and a token of Cloudflare Access of one of `ACCESS_ADMINS`.
+ * Fails if another site may have sent it.
+ */
+export async function identifyAdmin(
+  request: Request,
+  { settings, accessUser }: RequestContext,
+): Promise<Result<boolean, ApiError>> {
+  const { headers } = request;
+  if (await isAdmin(settings.adminToken, headers)) return ok(true);
+  if (accessUser?.isAdmin !== true || callerToken(headers) !== null) return ok(false);
+  const problem = crossSiteProblem(request);
+  return problem === null ? ok(true) : failure(problem);
+}
+
+/**
+ * The error for a request that another site may have made the user's browser send. A browser adds the token of Cloudflare Access to all
+ * requests, as it is a cookie there.
+ */
+function crossSiteProblem({ url, headers, body }: Request): ApiError | null {
+  const site = headers.get('sec-fetch-site') ?? 'none';
+  const origin = headers.get('origin');
+  const isOwnOrigin = origin === null || origin === new URL(url).origin;
+  // A form cannot send this type, and a script of another origin only after a preflight.
+  const isJson = body === null || JSON_BODY.test(headers.get('content-type') ?? '');
+  return OWN_SITES.includes(site) && isOwnOrigin && isJson ? null : CROSS_SITE;
+}
+
+/** `none`: the user typed the address. Clients that are no browsers send no such header. */
+const OWN_SITES = ['same-origin', 'none'];
+const JSON_BODY = /^application\/json *(;|$)/i;
+const CROSS_SITE = apiError(
+  'cross_site',
+  'With Cloudflare Access instead of a key, a request has a body of the type application/json or none, and comes from a page of this deployment or from no web page',
+);
+
 async function findCaller(request: Request, context: RequestContext): Promise<Result<Caller, ApiError>> {
-  const { settings, knownKeys, arrivedAt } = context;
+  const { settings, knownKeys, accessUser, arrivedAt } = context;
   const { limiter } = context.ports;
   // Before KV is read, so that a flood of requests costs no KV reads.
   if (limiter !== null && (await isOverLimit(request, limiter, context))) {
@@ -43,10 +92,20 @@ async function findCaller(request: Request, context: RequestContext): Promise<Re
   }
   if (context.hostCaller !== null) return ok(context.hostCaller);
   const { auth, adminToken } = settings;
+  if (auth === 'access' && accessUser !== null && !hasGatewayKey(request)) {
+    const problem = crossSiteProblem(request);
+    return problem === null ? ok(accessCaller(accessUser)) : failure(problem);
+  }
   const identified = identify(auth, adminToken, request.headers, knownKeys, arrivedAt);
   return await context.deadline.bound<Result<Caller, ApiError>>(identified, () =>
     failure(storeTooSlow(context)),
   );
+}
+
+/** Users of Access may send any other credential: SDKs do not work without one. */
+function hasGatewayKey({ headers }: Request): boolean {
+  const token = callerToken(headers);
+  return token !== null && isToken(token);
 }
 
 function storeTooSlow({ settings }: RequestContext): ApiError {
@@ -54,13 +113,14 @@ function storeTooSlow({ settings }: RequestContext): ApiError {
   return apiError('timeout', `The key store (WEIR_KV) did not answer within ${seconds} seconds: try again`);
 }
 
-/** Limits by the host's caller, else by the key that was sent, valid or not, else by the IP address. */
+/** Limits by the host's caller, else by the key that was sent, valid or not, else by the user of Cloudflare Access, else by the IP address. */
 async function isOverLimit(
   request: Request,
   limiter: NonNullable<Ports['limiter']>,
-  { ports, hostCaller }: RequestContext,
+  context: RequestContext,
 ): Promise<boolean> {
-  const key = hostCaller === null ? await limiterKey(request) : `caller/${hostCaller.keyId}`;
+  const { ports, hostCaller } = context;
+  const key = hostCaller === null ? await limiterKey(request, context) : `caller/${hostCaller.keyId}`;
   try {
     return !(await limiter.limit({ key })).success;
   } catch (error) {
@@ -70,10 +130,13 @@ async function isOverLimit(
   }
 }
 
-async function limiterKey({ headers }: Request): Promise<string> {
-  const token = callerToken(headers);
-  const address = headers.get('cf-connecting-ip') ?? '';
-  return token === null ? `address/${address}` : `key/${callerId(await sha256(token))}`;
+async function limiterKey(request: Request, { settings, accessUser }: RequestContext): Promise<string> {
+  const { headers } = request;
+  const token = settings.auth === 'access' && !hasGatewayKey(request) ? null : callerToken(headers);
+  if (token !== null) return `key/${callerId(await sha256(token))}`;
+  return accessUser === null
+    ? `address/${headers.get('cf-connecting-ip') ?? ''}`
+    : `caller/${accessUser.keyId}`;
 }
 
 /**

@@ -61,8 +61,8 @@ export type ProviderOptions = { readonly [Option in CamelCase<ProviderSetting>]?
 
 /** Every setting as an option. An absent option is read from the environment. */
 export interface SettingOptions extends ProviderOptions {
-  /** Who may call: `keys` (the default) requires a gateway key, `passthrough` forwards the caller's own provider key, `open` allows anyone. */
-  readonly auth?: 'keys' | 'passthrough' | 'open' | undefined;
+  /** Who may call: `keys` (the default) requires a gateway key, `passthrough` forwards the caller's own provider key, `open` allows anyone, `access` also takes users of Cloudflare Access without a key. */
+  readonly auth?: 'keys' | 'passthrough' | 'open' | 'access' | undefined;
   /** A long random secret that gives access to `/admin/keys`, all of `/v1/usage`, and `/v1/models`. */
   readonly adminToken?: string | undefined;
   /** The path below which Weir is mounted, such as `/ai`. Default: `/`. */
@@ -97,6 +97,8 @@ export interface SettingOptions extends ProviderOptions {
   readonly accessTeamDomain?: string | undefined;
   /** The audience tag of the application in Cloudflare Access. */
   readonly accessAud?: string | undefined;
+  /** Users of Cloudflare Access who are admins without the admin token: e-mail addresses with `*`, and names of service tokens. */
+  readonly accessAdmins?: string | readonly string[] | undefined;
   /** How many days a ledger object keeps individual records, 15 to 3650. Default: 35. */
   readonly recordDays?: number | undefined;
   /** Whether Responses are kept for resumption and state: `stateless` (the default) keeps nothing, `durable` keeps each in a Durable Object. */
@@ -154,6 +156,7 @@ const NAMES: { readonly [Name in OwnName]-?: true } = {
   tags: true,
   accessTeamDomain: true,
   accessAud: true,
+  accessAdmins: true,
   recordDays: true,
   responses: true,
   responsesDays: true,

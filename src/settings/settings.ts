@@ -42,7 +42,7 @@ export interface Settings extends MountConfig {
   /** Names of the entries of a request's `metadata` that become tags. */
   readonly tags: readonly string[];
   /** The team and the application of Cloudflare Access whose tokens name users; null: tokens are not read. */
-  readonly access: { readonly issuer: string; readonly audience: string } | null;
+  readonly access: AccessSettings | null;
   /** How many days a ledger object keeps individual records. */
   readonly recordDays: number;
   /** Whether a key with limits is refused (`closed`) or allowed (`open`) while its ledger object is unavailable. */
@@ -67,6 +67,14 @@ export interface Settings extends MountConfig {
   readonly corsOrigins: readonly string[];
 }
 
+interface AccessSettings {
+  /** `https://<team>.cloudflareaccess.com`, without a path. */
+  readonly issuer: string;
+  readonly audience: string;
+  /** E-mail addresses with `*` on either side of the `@`, and names of service tokens, which have no `@`. In lower case. */
+  readonly admins: readonly string[];
+}
+
 export type SettingsResult = {
   /** The names of all settings, including the secrets that `PROVIDERS` refers to. */
   readonly names: ReadonlySet<string>;
@@ -83,7 +91,7 @@ const DEFAULT_RESPONSE_BYTES = 32 * 1024 * 1024;
 /** Reads every setting, also after an invalid one, so that all of them are reported at once. */
 export function readSettings(env: JsonObject): SettingsResult {
   const reader = new SettingsReader(env);
-  const auth = reader.choice('AUTH', ['keys', 'passthrough', 'open']);
+  const auth = reader.choice('AUTH', ['keys', 'passthrough', 'open', 'access']);
   const providers = readProviders(reader, auth);
   const defaultProvider = readDefaultProvider(reader, providers);
   const settings: Settings = {
@@ -94,8 +102,8 @@ export function readSettings(env: JsonObject): SettingsResult {
     aliases: readAliases(reader, providers, defaultProvider),
     retries: readRetries(reader),
     ledger: reader.choice('LEDGER', ['kv', 'object']),
-    ...readAttribution(reader),
-    access: readAccess(reader),
+    ...readAttribution(reader, auth),
+    access: readAccess(reader, auth),
     recordDays: readDays(reader),
     budgetFail: reader.choice('BUDGET_FAIL', ['closed', 'open']),
     prices: readPrices(reader),
@@ -146,14 +154,21 @@ export const MAX_TAGS = 8;
 
 const MIN_HASH_KEY_CHARS = 16;
 
-function readAttribution(reader: SettingsReader): Pick<Settings, 'users' | 'userHashKey' | 'tags'> {
+function readAttribution(
+  reader: SettingsReader,
+  auth: AuthMode,
+): Pick<Settings, 'users' | 'userHashKey' | 'tags'> {
   const users = reader.choice('USERS', ['plain', 'hash', 'off']);
   const userHashKey = reader.text('USER_HASH_KEY') ?? null;
-  if (users === 'hash' && (userHashKey ?? '').length < MIN_HASH_KEY_CHARS)
+  // With AUTH=access, the ids of callers are hashes of their names.
+  const isKeyNeeded = users === 'hash' || (users === 'off' && auth === 'access');
+  if (isKeyNeeded && (userHashKey ?? '').length < MIN_HASH_KEY_CHARS) {
+    const by = users === 'hash' ? 'USERS=hash' : 'AUTH=access with USERS=off';
     reader.invalid(
       'USER_HASH_KEY',
-      `must be a secret of at least ${MIN_HASH_KEY_CHARS} characters for USERS=hash`,
+      `must be a secret of at least ${MIN_HASH_KEY_CHARS} characters for ${by}`,
     );
+  }
   const entries = (reader.text('TAGS') ?? '').split(',').map((name) => name.trim());
   const tags = entries.filter((name) => name !== '');
   if (tags.length > MAX_TAGS || !tags.every((name) => TAG_NAME.test(name)))
@@ -168,11 +183,23 @@ function readAttribution(reader: SettingsReader): Pick<Settings, 'users' | 'user
 const LOOPBACK = /^http:\/\/(127\.0\.0\.1|localhost)(:\d+)?$/;
 const TEAM_HOST = /^[a-z0-9-]+(\.[a-z0-9-]+)+$/;
 
-function readAccess(reader: SettingsReader): Settings['access'] {
+/** An e-mail address with `*` on either side, where that of the domain is a whole label; or a text without `*` and `@`. */
+const ADMIN_PATTERN = /^(?:[^\s@]+@(?:\*|(?:\*\.)?[^\s@*]+)|[^\s@*]+)$/;
+
+function readAccess(reader: SettingsReader, auth: AuthMode): AccessSettings | null {
   const domain = reader.text('ACCESS_TEAM_DOMAIN');
   const audience = reader.text('ACCESS_AUD');
-  if (domain === undefined && audience === undefined) return null;
-  const host = (domain ?? '').replace(/^https:\/\//, '').replace(/\/+$/, '');
+  const admins = readAccessAdmins(reader);
+  if (domain === undefined && audience === undefined) {
+    const message = 'needs ACCESS_TEAM_DOMAIN and ACCESS_AUD';
+    if (admins.length > 0) reader.invalid('ACCESS_ADMINS', message);
+    if (auth === 'access') reader.invalid('AUTH', `access ${message}`);
+    return null;
+  }
+  const host = (domain ?? '')
+    .toLowerCase()
+    .replace(/^https:\/\//, '')
+    .replace(/\/+$/, '');
   const isLoopback = LOOPBACK.test(host);
   if (!isLoopback && !TEAM_HOST.test(host))
     reader.invalid('ACCESS_TEAM_DOMAIN', 'must be the domain of the team, as team.cloudflareaccess.com');
@@ -181,7 +208,19 @@ function readAccess(reader: SettingsReader): Settings['access'] {
       'ACCESS_AUD',
       'must be the audience tag of the application that ACCESS_TEAM_DOMAIN protects',
     );
-  return { issuer: isLoopback ? host : `https://${host}`, audience: audience ?? '' };
+  return { issuer: isLoopback ? host : `https://${host}`, audience: audience ?? '', admins };
+}
+
+function readAccessAdmins(reader: SettingsReader): readonly string[] {
+  const entries = (reader.text('ACCESS_ADMINS') ?? '').split(',').map((entry) => entry.trim().toLowerCase());
+  const admins = entries.filter((entry) => entry !== '');
+  const wrongAt = admins.findIndex((entry) => !ADMIN_PATTERN.test(entry));
+  if (wrongAt >= 0)
+    reader.invalid(
+      'ACCESS_ADMINS',
+      `must be e-mail addresses and names of service tokens, as ada@example.com, *@ops.example.com, separated by commas; entry ${wrongAt + 1} is neither`,
+    );
+  return admins;
 }
 
 const DEFAULT_RESPONSE_DAYS = 30;
@@ -270,13 +309,18 @@ export function misspeltSettings(
 }
 
 /** Settings without which a valid deployment serves no request. */
-export function missingSettings({ providers, auth, adminToken }: Settings): readonly SettingProblem[] {
+export function missingSettings({
+  providers,
+  auth,
+  adminToken,
+  access,
+}: Settings): readonly SettingProblem[] {
   const missing: SettingProblem[] = [];
   if (providers.size === 0) {
     const message = 'is not set, and no key of another provider is: no model is available';
     missing.push({ setting: 'DEEPSEEK_API_KEY', message });
   }
-  if (auth === 'keys' && adminToken === null) {
+  if (auth === 'keys' && adminToken === null && (access?.admins ?? []).length === 0) {
     const message = 'is not set: no gateway key can be made, and AUTH=keys accepts only gateway keys';
     missing.push({ setting: 'ADMIN_TOKEN', message });
   }

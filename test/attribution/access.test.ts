@@ -1,121 +1,291 @@
-/** Tokens of Cloudflare Access: which are accepted, and what happens while the team's keys cannot be read. */
-import { beforeAll, describe, expect, test } from 'vitest';
-import { AccessTokens } from '../../src/attribution/access.ts';
+/** Tokens of Cloudflare Access, with a team's keys over HTTP: which are accepted, who is an admin, and what happens while the keys cannot be read. */
+import { createHmac } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createVerifyAccess } from '../../src/attribution/access.ts';
+import type { Settings } from '../../src/settings/settings.ts';
+import type { JsonObject } from '../../tools/simulator/json.ts';
+import { ACCESS_HEADER, AccessTeam, AUDIENCE, makeSigningKey, part } from './access-team.ts';
 
-const ISSUER = 'https://team.cloudflareaccess.com';
-const NOW = Date.UTC(2026, 10, 22);
-const SECONDS = NOW / 1000;
-const RSA = {
-  name: 'RSASSA-PKCS1-v1_5',
-  hash: 'SHA-256',
-  modulusLength: 2048,
-  publicExponent: new Uint8Array([1, 0, 1]),
-};
-
-let own: CryptoKeyPair;
-let foreign: CryptoKeyPair;
-
-beforeAll(async () => {
-  [own, foreign] = await Promise.all([
-    crypto.subtle.generateKey(RSA, true, ['sign', 'verify']) as Promise<CryptoKeyPair>,
-    crypto.subtle.generateKey(RSA, true, ['sign', 'verify']) as Promise<CryptoKeyPair>,
-  ]);
+Object.assign(Uint8Array.prototype, {
+  toHex(this: Uint8Array) {
+    return Buffer.from(this).toString('hex');
+  },
 });
 
-const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+let team: AccessTeam;
+let clock: number;
+let logged: Readonly<Record<string, unknown>>[];
+/** Timers that did not fire: the limit of a read. */
+let timers: { readonly ms: number; readonly onFire: () => void }[];
+let verifier: (options?: Options) => (token: string) => Promise<string | number>;
 
-async function tokenOf(claims: object = {}, head: object = {}, pair = own): Promise<string> {
-  const times = { iat: SECONDS - 10, nbf: SECONDS - 10, exp: SECONDS + 3600 };
-  const payload = { iss: ISSUER, aud: ['app'], email: 'ada@example.com', ...times, ...claims };
-  const signed = `${part({ alg: 'RS256', kid: 'one', typ: 'JWT', ...head })}.${part(payload)}`;
-  const signature = await crypto.subtle.sign(RSA.name, pair.privateKey, Buffer.from(signed));
-  return `${signed}.${Buffer.from(signature).toString('base64url')}`;
-}
+beforeAll(async () => {
+  team = await AccessTeam.start();
+});
+afterAll(() => team[Symbol.asyncDispose]());
 
-class Team {
-  now = NOW;
-  reads = 0;
-  isDown = false;
-  readonly tokens = new AccessTokens(
-    { issuer: ISSUER, audience: 'app' },
-    {
-      now: () => this.now,
-      startTimer: () => () => {},
-      fetch: async (url) => {
-        this.reads++;
-        if (this.isDown) throw new Error('connect ECONNREFUSED');
-        expect(url).toBe(`${ISSUER}/cdn-cgi/access/certs`);
-        const jwk = await crypto.subtle.exportKey('jwk', own.publicKey);
-        return Response.json({ keys: [{ ...jwk, kid: 'one' }] });
-      },
+type Options = Partial<Pick<Settings, 'users' | 'userHashKey'>> & { readonly admins?: readonly string[] };
+
+function verifyWith({ admins = [], ...options }: Options = {}) {
+  const access = { issuer: team.url, audience: AUDIENCE, admins };
+  const settings = { users: 'plain', userHashKey: null, access, ...options } as const;
+  const verify = createVerifyAccess(settings, {
+    fetch: (url, init) => fetch(url, init),
+    now: () => clock,
+    // Waits for another request's read are real, and short; the limit of a read fires when the test says so.
+    startTimer: (ms, onFire) => {
+      if (ms < 1000) {
+        const timer = setTimeout(onFire, 1);
+        return () => clearTimeout(timer);
+      }
+      const timer = { ms, onFire };
+      timers.push(timer);
+      return () => {
+        timers = timers.filter((other) => other !== timer);
+      };
     },
-  );
-
-  async verify(token: string): Promise<string | number> {
-    const result = await this.tokens.verify(token);
-    return result.kind === 'ok' ? result.value : result.error.status;
-  }
+    log: (entry) => logged.push(entry),
+  });
+  if (verify === null) throw new Error('The settings are incomplete');
+  return async (token: string) => verify(new Headers({ [ACCESS_HEADER]: token }));
 }
+
+beforeEach(() => {
+  clock = Date.now();
+  logged = [];
+  timers = [];
+  team.state = 'up';
+  team.reads = 0;
+  verifier = (options) => {
+    const verify = verifyWith(options);
+    return async (token) => {
+      const result = await verify(token);
+      return result.kind === 'ok' ? (result.value?.name ?? '') : result.error.status;
+    };
+  };
+});
+
+const SECONDS = Math.floor(Date.now() / 1000);
 
 describe('Y3 a token of Cloudflare Access', () => {
-  test('names its user, or the service', async () => {
-    const team = new Team();
-    expect(await team.verify(await tokenOf())).toBe('ada@example.com');
-    const service = { email: undefined, sub: '', common_name: 'ci.access' };
-    expect(await team.verify(await tokenOf(service))).toBe('ci.access');
+  test('names its user, or the service, in lower case', async () => {
+    const verify = verifier();
+    expect(await verify(team.token())).toBe('ada@example.com');
+    expect(await verify(team.token({ email: 'Ada@EXAMPLE.com' }))).toBe('ada@example.com');
+    expect(await verify(team.token({ aud: AUDIENCE }))).toBe('ada@example.com');
+    expect(await verify(team.token(team.service('CI.access')))).toBe('ci.access');
     expect(team.reads).toBe(1);
   });
 
-  test('is a 401 for another audience or issuer, expired, not yet valid, or without a name', async () => {
-    const wrong = [
-      { aud: ['other'] },
-      { aud: 'other' },
-      { aud: undefined },
-      { iss: 'https://other.cloudflareaccess.com' },
-      { exp: SECONDS - 60 },
-      { exp: undefined },
-      { nbf: SECONDS + 60 },
-      { email: '' },
-    ];
-    const team = new Team();
-    for (const claims of wrong) expect(await team.verify(await tokenOf(claims))).toBe(401);
+  test.each<[string, JsonObject]>([
+    ['another audience', { aud: ['other'] }],
+    ['another audience as text', { aud: 'other' }],
+    ['no audience', { aud: undefined }],
+    ['another issuer', { iss: 'https://other.cloudflareaccess.com' }],
+    ['no issuer', { iss: undefined }],
+    ['a time that is over', { exp: SECONDS - 60 }],
+    ['no end', { exp: undefined }],
+    ['an end that is text', { exp: String(SECONDS + 3600) }],
+    ['a later start', { nbf: SECONDS + 3600 }],
+    ['a start that is text', { nbf: 'now' }],
+    ['the type of a token of the whole team', { type: 'org' }],
+    ['no name', { email: undefined }],
+    ['an empty name', { email: '', common_name: '' }],
+    ['a blank name', { email: '  ' }],
+    ['a name that is no text', { email: ['ada@example.com'] }],
+  ])('with %s is a 401', async (_, claims) => {
+    expect(await verifier()(team.token(claims))).toBe(401);
   });
 
   test('is a 401 unsigned, signed by another key or with another algorithm, or changed', async () => {
-    const team = new Team();
-    const good = await tokenOf();
+    const [key] = team.keys;
+    const good = team.token();
     const [head = '', payload = '', signature = ''] = good.split('.');
-    const forged = part({ iss: ISSUER, aud: ['app'], email: 'eve@example.com', exp: SECONDS + 3600 });
+    const forged = part(team.claims({ email: 'eve@example.com' }));
+    const withPublicKey = (secret: string | Buffer) => {
+      const signed = `${part({ alg: 'HS256', kid: key?.kid })}.${forged}`;
+      return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`;
+    };
+    const spki = key?.publicKey.export({ format: 'pem', type: 'spki' }) ?? '';
+    const verify = verifier();
     for (const token of [
-      `${part({ alg: 'none', kid: 'one' })}.${payload}.`,
-      `${part({ alg: 'HS256', kid: 'one' })}.${payload}.${signature}`,
+      `${part({ alg: 'none', kid: key?.kid })}.${forged}.`,
+      `${part({ alg: 'none', kid: key?.kid })}.${forged}`,
+      `${part({ alg: 'None', kid: key?.kid })}.${forged}.${signature}`,
+      withPublicKey(spki),
+      withPublicKey(JSON.stringify(key?.publicKey.export({ format: 'jwk' }))),
       `${head}.${forged}.${signature}`,
       `${head}.${payload}.`,
+      `${head}.${payload}.${signature.slice(0, -4)}`,
       `${good}.x`,
-      await tokenOf({}, {}, foreign),
-      await tokenOf({}, { kid: 'unknown' }),
-      '',
+      `${good}, ${good}`,
+      `${good},`,
+      team.token({}, {}, { ...makeSigningKey('first') }),
+      team.token({}, { kid: 7 }),
+      team.token({}, { kid: '__proto__' }),
+      part({ alg: 'RS256' }),
       'x',
+      '..',
       'a'.repeat(100_000),
+      `${'a.'.repeat(50_000)}`,
     ])
-      expect(await team.verify(token)).toBe(401);
+      expect([token.slice(0, 40), await verify(token)]).toEqual([token.slice(0, 40), 401]);
+    expect(await verify(good)).toBe('ada@example.com');
   });
 
-  test('is a 503 while the keys cannot be read; known keys go on', async () => {
-    const team = new Team();
-    team.isDown = true;
-    const token = await tokenOf({ exp: SECONDS + 1e6 });
-    expect(await team.verify(token)).toBe(503);
-    team.isDown = false;
-    expect(await team.verify(token)).toBe('ada@example.com');
-    team.isDown = true;
-    team.now += 2 * 60 * 60 * 1000;
-    expect(await team.verify(token)).toBe('ada@example.com');
+  test('that another key of a rotation signed is accepted after one more read, and made-up key ids cause no flood', async () => {
+    const verify = verifier();
+    const [old] = team.keys;
+    expect(await verify(team.token())).toBe('ada@example.com');
+    const next = makeSigningKey('next');
+    if (old !== undefined) team.keys = [next, old];
+    clock += 61_000;
+    // Of several requests at once, one reads and all are served.
+    const both = await Promise.all([1, 2, 3].map(() => verify(team.token({}, {}, next))));
+    expect(both).toEqual(Array(3).fill('ada@example.com'));
+    expect(await verify(team.token({}, {}, old))).toBe('ada@example.com');
+    expect(team.reads).toBe(2);
+    clock += 61_000;
+    const made = Array.from({ length: 50 }, (_, n) => verify(team.token({}, { kid: `made-up-${n}` })));
+    expect(new Set(await Promise.all(made))).toEqual(new Set([401]));
+    expect(team.reads).toBe(3);
+    // Withdrawn from the team's list, a key ends with the next read.
+    team.keys = [next];
+    clock += 3_600_000;
+    expect(await verify(team.token({ exp: SECONDS + 1e6 }, {}, next))).toBe('ada@example.com');
+    expect(await verify(team.token({ exp: SECONDS + 1e6 }, {}, old))).toBe(401);
+    expect(team.reads).toBe(4);
   });
 
-  test('with a made-up key id reads the keys once a minute', async () => {
-    const team = new Team();
-    for (let i = 0; i < 20; i++) await team.verify(await tokenOf({}, { kid: `k${i}` }));
+  test('of the first requests at once causes one read', async () => {
+    const verify = verifier();
+    const all = await Promise.all(Array.from({ length: 20 }, () => verify(team.token())));
+    expect(new Set(all)).toEqual(new Set(['ada@example.com']));
     expect(team.reads).toBe(1);
+  });
+
+  test('is a 503 while the keys cannot be read, with one read in five seconds; known keys go on', async () => {
+    const verify = verifier();
+    const token = team.token({ exp: SECONDS + 1e6 });
+    team.state = 'down';
+    expect([await verify(token), await verify(token)]).toEqual([503, 503]);
+    expect(team.reads).toBe(1);
+    expect(logged).toEqual([
+      { event: 'access_unreachable', reason: expect.stringContaining('/cdn-cgi/access/certs') },
+    ]);
+    team.state = 'up';
+    clock += 5000;
+    expect(await verify(token)).toBe('ada@example.com');
+    team.state = 'down';
+    clock += 2 * 60 * 60 * 1000;
+    expect([await verify(token), await verify(token)]).toEqual(['ada@example.com', 'ada@example.com']);
+    expect(team.reads).toBe(3);
+  });
+
+  test('whose keys hang is a 503 after five seconds, for all that wait', async () => {
+    const verify = verifier();
+    team.state = 'hang';
+    const waiting = [verify(team.token()), verify(team.token())];
+    while (team.reads === 0) await new Promise(setImmediate);
+    expect(timers.map(({ ms }) => ms)).toEqual([5000]);
+    clock += 5000;
+    for (const { onFire } of timers) onFire();
+    expect(await Promise.all(waiting)).toEqual([503, 503]);
+    expect(team.reads).toBe(1);
+  });
+
+  test('is a 503 if the keys are too many bytes, no JSON, or a redirect', async () => {
+    for (const response of [
+      new Response('x'.repeat(70_000)),
+      new Response('<html>'),
+      Response.json({
+        keys: [
+          { kid: 'a', kty: 'RSA', n: 7, e: 'AQAB' },
+          { kid: 'b', kty: 'oct', k: 'AA' },
+        ],
+      }),
+      new Response(null, { status: 302, headers: { location: team.url } }),
+    ]) {
+      const ports = {
+        fetch: async () => response,
+        now: () => clock,
+        startTimer: () => () => {},
+        log: () => {},
+      };
+      const access = { issuer: team.url, audience: AUDIENCE, admins: [] };
+      const verify = createVerifyAccess({ users: 'plain', userHashKey: null, access }, ports);
+      const result = await verify?.(new Headers(team.headers()));
+      expect(result).toMatchObject({ kind: 'error', error: { code: 'access_unreachable', status: 503 } });
+    }
+  });
+});
+
+describe('Y3 ACCESS_ADMINS', () => {
+  async function isAdmin(admins: readonly string[], claims: JsonObject): Promise<boolean> {
+    const result = await verifyWith({ admins })(team.token(claims));
+    if (result.kind === 'error' || result.value === null) throw new Error('The token is invalid');
+    return result.value.isAdmin;
+  }
+
+  test.each([
+    [['ada@corp.com'], 'ada@corp.com'],
+    [['ada@corp.com'], 'ADA@Corp.COM'],
+    [['*@corp.com'], 'ada+test@corp.com'],
+    [['eve@corp.com', '*@*.corp.com'], 'ada@ops.corp.com'],
+    [['*-ops@*'], 'ada-ops@example.com'],
+  ])('%j has %s', async (admins, email) => {
+    expect(await isAdmin(admins, { email })).toBe(true);
+  });
+
+  test.each([
+    [[], 'ada@corp.com'],
+    [['ada@corp.com'], 'ada+test@corp.com'],
+    [['ada@corp.com'], 'ada@corp.com.evil.com'],
+    [['ada@corp.com'], 'xada@corp.com'],
+    [['ada@corp.com'], 'ada@corp.com '],
+    [['ada@corp.com'], 'ada@corp.com\n'],
+    [['ada@corp.com'], 'ada@corp\uff0ecom'],
+    [['kate@corp.com'], '\u212aate@corp.com'],
+    [['*@corp.com'], 'a@evil.com@corp.com'],
+    [['*@corp.com'], '"a@evil.com"@corp.com'],
+    [['*@corp.com'], '@corp.com'],
+    [['*@corp.com'], 'corp.com'],
+    [['*@corp.com'], 'a@evilcorp.com'],
+    [['*@corp.com'], 'a@corp.com@evil.com'],
+    [['*@corp.com'], 'a@ops.corp.com'],
+    [['*@*.corp.com'], 'a@corp.com'],
+    [['*@*.corp.com'], 'a@evil.com/.corp.com@x.org'],
+    [['ci.access'], 'ci.access@evil.com'],
+    [['ci.access'], 'ci.access'],
+  ])('%j does not have %s', async (admins, email) => {
+    expect(await isAdmin(admins, { email })).toBe(false);
+  });
+
+  test('a service token is an admin only under its own whole name', async () => {
+    expect(await isAdmin(['ci.access'], team.service('ci.access'))).toBe(true);
+    expect(await isAdmin(['CI.access'.toLowerCase()], team.service('CI.access'))).toBe(true);
+    expect(await isAdmin(['*@*', 'other.access'], team.service('ci.access'))).toBe(false);
+    // A certificate may have any name, also an address.
+    expect(await isAdmin(['ada@corp.com', '*@*'], team.service('ada@corp.com'))).toBe(false);
+    expect(await isAdmin(['ci.access'], { email: 'eve@corp.com', common_name: 'ci.access' })).toBe(false);
+  });
+});
+
+describe('Y2 the id of a caller of Access', () => {
+  async function idOf(options: Options, email = 'ada@example.com'): Promise<string | undefined> {
+    const result = await verifyWith(options)(team.token({ email }));
+    return result.kind === 'ok' ? result.value?.keyId : undefined;
+  }
+
+  test('is the same for each spelling of the address, and has nothing of it; its hash has the key of USER_HASH_KEY under hash and off', async () => {
+    const secret = { userHashKey: 'a secret of users' };
+    const plain = await idOf({});
+    expect(plain).toMatch(/^access_[0-9a-f]{24}$/);
+    expect(await idOf({}, 'ADA@example.com')).toBe(plain);
+    expect(await idOf({}, 'bob@example.com')).not.toBe(plain);
+    const hash = await idOf({ users: 'hash', ...secret });
+    expect(hash).not.toBe(plain);
+    expect(await idOf({ users: 'off', ...secret })).toBe(hash);
+    expect(await idOf({ users: 'hash', userHashKey: 'another secret of users' })).not.toBe(hash);
   });
 });

@@ -12,14 +12,9 @@ Object.assign(Uint8Array.prototype, {
 });
 
 type Sent = Readonly<Record<string, string>>;
-type Options = Partial<Pick<Settings, 'users' | 'userHashKey' | 'tags' | 'access'>>;
+type Options = Partial<Pick<Settings, 'users' | 'userHashKey' | 'tags'>>;
 
-const PLAIN = { users: 'plain', userHashKey: null, tags: [], access: null } as const;
-const PORTS = {
-  fetch: () => Promise.reject(new Error('no network')),
-  now: () => 0,
-  startTimer: () => () => {},
-};
+const PLAIN = { users: 'plain', userHashKey: null, tags: [] } as const;
 const HASH = { users: 'hash', userHashKey: 'a secret of users' } as const;
 
 function attribute(
@@ -35,7 +30,7 @@ function attribute(
     credential: null,
     facts: { ...NO_CALLER_FACTS, ...facts },
   };
-  const { attribute } = createAttribution({ ...PLAIN, ...options }, PORTS);
+  const { attribute } = createAttribution({ ...PLAIN, ...options });
   return attribute({ headers: new Headers(headers), body, caller });
 }
 
@@ -222,13 +217,11 @@ describe('Y2 what is stored of users', () => {
 
   test('queries take the plain name, and the name as reports show it', async () => {
     const hashed = String(await userOf({}, body, HASH));
-    const { names } = createAttribution({ ...PLAIN, ...HASH }, PORTS);
+    const { names } = createAttribution({ ...PLAIN, ...HASH });
     expect(await names.user('ada@example.com')).toBe(hashed);
     expect(await names.user(hashed)).toBe(hashed);
-    expect(await createAttribution({ ...PLAIN, users: 'off' }, PORTS).names.user('ada@example.com')).toBe(
-      null,
-    );
-    const plain = createAttribution(PLAIN, PORTS).names;
+    expect(await createAttribution({ ...PLAIN, users: 'off' }).names.user('ada@example.com')).toBe(null);
+    const plain = createAttribution(PLAIN).names;
     const long = 'n'.repeat(100);
     expect(await plain.user(long)).toBe(await userOf({}, { user: long }));
     expect(await plain.fact(String(await plain.fact(long)))).toBe(await plain.fact(long));
@@ -244,18 +237,6 @@ describe('Y2 what is stored of users', () => {
       });
     }
     expect((await attribute({}, {}, {}, { ...required, user: 'fixed' })).kind).toBe('ok');
-  });
-});
-
-describe('Y3 a request with a token of Cloudflare Access', () => {
-  const access = { issuer: 'https://team.cloudflareaccess.com', audience: 'app' };
-  const token = { 'cf-access-jwt-assertion': 'invalid' };
-
-  test('that is invalid is a 401, also where the key names the user; without the settings no token is read', async () => {
-    for (const facts of [{}, { user: 'fixed' }])
-      expect(await attribute(token, {}, { access }, facts)).toMatchObject({ error: { status: 401 } });
-    expect((await attribute(token, {}, {})).kind).toBe('ok');
-    expect((await attribute({}, {}, { access })).kind).toBe('ok');
   });
 });
 

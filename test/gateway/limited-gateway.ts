@@ -78,9 +78,10 @@ export class LimitedGateway {
     this.#gateway = createGateway(read.settings, own, hooks);
   }
 
+  /** @param token empty: no credential is sent */
   fetch(path: string, token: string, init: RequestInit = {}): Promise<Response> {
     const headers = new Headers(init.headers);
-    headers.set('authorization', `Bearer ${token}`);
+    if (token !== '') headers.set('authorization', `Bearer ${token}`);
     const request = new Request(`https://weir.example${path}`, { ...init, headers });
     return this.#gateway.fetch(request, { waitUntil: (promise) => this.#work.push(promise) });
   }

@@ -32,6 +32,7 @@ const ALL: { readonly [Name in Named]-?: NonNullable<SettingOptions[Name]> } = {
   tags: ['team', 'env'],
   accessTeamDomain: 'team.cloudflareaccess.com',
   accessAud: 'aud',
+  accessAdmins: ['ada@example.com', '*@ops.example.com'],
   recordDays: 60,
   responses: 'durable',
   responsesDays: 7,

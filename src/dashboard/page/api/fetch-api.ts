@@ -21,7 +21,7 @@ const BASE = location.pathname.replace(/\/dashboard\/?$/, '');
 export class Api {
   readonly #token: string;
 
-  /** @param token empty: no credential is sent, as with AUTH=open */
+  /** @param token empty: no credential is sent, as with AUTH=open or Cloudflare Access */
   constructor(token: string) {
     this.#token = token;
   }
@@ -32,7 +32,11 @@ export class Api {
   }
 
   send<Value>(method: 'POST' | 'PATCH' | 'DELETE', path: string, body?: unknown) {
-    return this.#call<Value>(path, { method, ...(body !== undefined && { body: JSON.stringify(body) }) });
+    const headers = { ...this.#headers(), 'content-type': 'application/json' };
+    return this.#call<Value>(
+      path,
+      body === undefined ? { method } : { method, headers, body: JSON.stringify(body) },
+    );
   }
 
   /** A streamed response. Rejects if the deployment can't be reached or the signal aborts. */
@@ -43,7 +47,7 @@ export class Api {
 
   async #call<Value>(path: string, init: RequestInit): Promise<Answer<Value>> {
     try {
-      const response = await fetch(BASE + path, { ...init, headers: this.#headers(), cache: 'no-store' });
+      const response = await fetch(BASE + path, { headers: this.#headers(), ...init, cache: 'no-store' });
       const text = await response.text();
       if (!response.ok) return { kind: 'problem', problem: problemOf(response.status, text) };
       const value: Value = JSON.parse(text);

@@ -15,6 +15,9 @@ export type SignIn =
   | { readonly kind: 'refused' }
   | { readonly kind: 'offline' };
 
+/** As what Cloudflare Access has signed the reader in: `admin` or `user`. Then calls need no token. */
+const SIGNED_IN = document.documentElement.dataset.signedIn;
+
 const STORED = 'weir-token';
 const KEY_PREFIX = 'weir_';
 
@@ -32,7 +35,11 @@ export async function signIn(token: string): Promise<SignIn> {
     return key.problem.kind === 'offline' ? { kind: 'offline' } : { kind: 'refused' };
   };
   const attempts =
-    token === '' ? [asKey] : token.startsWith(KEY_PREFIX) ? [asKey, asAdmin] : [asAdmin, asKey];
+    token === ''
+      ? [SIGNED_IN === 'admin' ? asAdmin : asKey]
+      : token.startsWith(KEY_PREFIX)
+        ? [asKey, asAdmin]
+        : [asAdmin, asKey];
   let last: SignIn = { kind: 'refused' };
   for (const attempt of attempts) {
     last = await attempt();
@@ -41,8 +48,9 @@ export async function signIn(token: string): Promise<SignIn> {
   return last;
 }
 
+/** The stored token; empty if the calls need none; null: the reader has to enter one. */
 export function readStoredToken(): string | null {
-  return sessionStorage.getItem(STORED);
+  return sessionStorage.getItem(STORED) ?? (SIGNED_IN === undefined ? null : '');
 }
 
 export function storeToken(token: string): void {

@@ -90,7 +90,7 @@ function isAdmin({ name, isService }: AccessIdentity, patterns: readonly string[
   });
 }
 
-export class AccessTokens {
+class AccessTokens {
   readonly #settings: NonNullable<Settings['access']>;
   readonly #ports: AccessPorts;
   #keys: ReadonlyMap<string, CryptoKey> = new Map();

@@ -28,6 +28,13 @@ const ANSWER = {
   usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 },
 };
 
+const EMBEDDINGS = {
+  object: 'list',
+  model: 'm',
+  data: [{ object: 'embedding', index: 0, embedding: [0.5, 0.25] }],
+  usage: { prompt_tokens: 2, total_tokens: 2 },
+};
+
 const RESPONSE = {
   id: 'resp_1',
   object: 'response',
@@ -36,6 +43,8 @@ const RESPONSE = {
   output: [{ type: 'message', id: 'm', role: 'assistant', content: [{ type: 'output_text', text: 'Hi' }] }],
   usage: { input_tokens: 7, output_tokens: 3, total_tokens: 10 },
 };
+
+const ANSWERS: Readonly<Record<string, object>> = { responses: RESPONSE, embeddings: EMBEDDINGS };
 
 /** What providers received, as text. */
 let sent: string[] = [];
@@ -57,7 +66,8 @@ function gatewayWith(
   const upstream = async (input: Request | string, init?: RequestInit) => {
     if (String(input).startsWith(team.url)) return fetch(input, init);
     sent.push(JSON.stringify([input, [...new Headers(init?.headers)], init?.body]));
-    return Response.json(String(input).endsWith('/responses') ? RESPONSE : ANSWER);
+    const [, route = ''] = /\/(responses|embeddings)$/.exec(String(input)) ?? [];
+    return Response.json(ANSWERS[route] ?? ANSWER);
   };
   return new LimitedGateway({ ...team.settings, ...settings }, { fetch: upstream, clock, ...ports }, hooks);
 }
@@ -89,6 +99,7 @@ const ROUTES: readonly [method: string, path: string, body?: JsonObject][] = [
   ['POST', '/v1/messages/count_tokens', BODY],
   ['POST', '/v1/responses', { model: 'deepseek/deepseek-chat', input: 'Hello' }],
   ['POST', '/v1/responses/input_tokens', { model: 'openai/gpt-4o-mini', input: 'Hello' }],
+  ['POST', '/v1/embeddings', { model: 'openai/text-embedding-3-small', input: 'Hello' }],
   ['GET', '/v1/responses/resp_1'],
   ['GET', '/v1/models'],
   ['GET', '/v1/models/openai/gpt-4o-mini'],

@@ -91,7 +91,7 @@ export const TEXT_STREAMS: readonly (readonly [name: string, Shape])[] = [
       conversion: {
         protocol: openaiResponses,
         openWriter: (options: WriterOptions) =>
-          responsesPassthrough.streamWriter({ ...options, provider: 'openai', reasoning: 'pass' }),
+          responsesPassthrough(null).streamWriter({ ...options, provider: 'openai', reasoning: 'pass' }),
       },
     },
   ],

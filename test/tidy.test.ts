@@ -93,6 +93,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'metering',
     'http',
     'completion',
+    'api',
     'routes.ts',
   ],
   'gateway.ts': [

@@ -4,7 +4,12 @@ import type { ApiError } from '../canonical/error.ts';
 import type { CompletionContext } from '../completion/admission.ts';
 import { upstreamErrorContext } from '../completion/attempt-runner.ts';
 import { replayableRequest } from '../completion/prepare.ts';
-import { type ClientRoute, type CompletionRequest, readCompletionRequest } from '../completion/request.ts';
+import {
+  type ClientRoute,
+  type CompletionRequest,
+  type Given,
+  readCompletionRequest,
+} from '../completion/request.ts';
 import { identifyCaller } from '../http/request.ts';
 import { clientError, jsonResponse } from '../http/respond.ts';
 import { estimatePromptTokens } from '../metering/estimate.ts';
@@ -20,17 +25,21 @@ const MAX_COUNT_MS = 2000;
 
 const MAX_COUNT_BYTES = 64 * 1024;
 
-/** @param view the response's body in the client protocol */
+/**
+ * @param view the response's body in the client protocol
+ * @param given what of the request has been read
+ */
 export async function handleCountTokens<Session>(
   request: Request,
   clientRoute: ClientRoute<Session>,
   context: CompletionContext,
   view: (tokens: number) => object,
+  given: Given = {},
 ): Promise<Response> {
   const { client } = clientRoute;
   const identified = await identifyCaller(request, context);
   if (identified.kind === 'error') return clientError(client, context, identified.error);
-  const read = await readCompletionRequest(request, clientRoute, context);
+  const read = await readCompletionRequest(request, clientRoute, context, given);
   if (read.kind === 'error') return clientError(client, context, read.error);
   const { canonicalBody, lease } = read.value;
   const estimate = estimatePromptTokens(canonicalBody);

@@ -297,12 +297,13 @@ interface OpenPassthrough {
 
 /** Null if the request is translated. An alias that sets fields needs translation, because its fields are those of Chat Completions. */
 function passthroughTo(
-  { provider, aliasTarget }: Target,
+  { provider, model, aliasTarget }: Target,
   { passthrough, clientBody }: ReplayableRequestOptions,
 ): OpenPassthrough | null {
   const endpoint = passthrough === null ? undefined : provider.passthrough?.[passthrough.protocol];
   if (passthrough === null || endpoint === undefined || Object.keys(aliasTarget.set).length > 0) return null;
-  const body = passthrough.withoutReasoningStates(clientBody);
+  const encryptsReasoning = endpoint.encryptsReasoning?.(model) ?? false;
+  const body = passthrough.upstreamBody(clientBody, { provider: provider.id, encryptsReasoning });
   return body === null ? null : { passthrough, endpoint, body };
 }
 

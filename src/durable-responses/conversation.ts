@@ -1,8 +1,10 @@
 /** The state that a request continues: the items of earlier responses, and the items that it refers to. */
 import { type ApiError, apiError } from '../canonical/error.ts';
-import { isObject, type JsonObject, parseJsonExactly, readArray, readText } from '../shared/json.ts';
+import { inputItemId, responseOfItem } from '../protocols/openai-responses/item-ids.ts';
+import type { KeptState } from '../protocols/openai-responses/session.ts';
+import { isObject, type JsonObject, omit, parseJsonExactly, readArray, readText } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
-import type { Conversation, ResponseNamespace } from './response-calls.ts';
+import type { Conversation, FoundItem, ResponseNamespace } from './response-calls.ts';
 
 /** Earlier responses of one conversation. */
 const MAX_LINKS = 1000;
@@ -10,8 +12,6 @@ const MAX_LINKS = 1000;
 const BATCH = 16;
 
 const RESPONSE_ID = /^resp_[0-9a-f]{32}$/;
-/** An item's id contains that of its response. */
-const ITEM_ID = /^[a-z]+_([0-9a-f]{32})_/;
 
 export function isResponseId(id: string): boolean {
   return RESPONSE_ID.test(id);
@@ -19,21 +19,24 @@ export function isResponseId(id: string): boolean {
 
 /** A request with everything that it continues. */
 export interface Continued {
-  /** The body with all items in its input. */
+  /** The body as it goes on: with all items in its input, and without what the gateway keeps itself. */
   readonly body: JsonObject;
+  readonly kept: KeptState;
   /** The request's own items: a JSON list. */
   readonly input: string;
   /** The ids of the earlier responses, oldest first. */
   readonly chain: readonly string[];
+  /** The size of the body, in UTF-16 units of JSON. */
+  readonly chars: number;
 }
 
 interface Scope {
   readonly objects: ResponseNamespace;
   readonly owner: string;
-  /** The bound on all items, in UTF-16 units of JSON (`MAX_REQUEST_BYTES`). */
+  /** The size of the request's own body. */
+  readonly ownBytes: number;
+  /** The bound on the body with all items, in UTF-16 units of JSON (`MAX_REQUEST_BYTES`). */
   readonly maxChars: number;
-  /** The id of the response to this request, which the ids of its own items contain. */
-  readonly responseId: string;
 }
 
 /** Reads what the request continues. An object that can't be reached is an exception. */
@@ -49,22 +52,37 @@ export async function continueConversation(
   if (earlier.kind === 'error') return earlier;
   const own = await reader.own(body.input);
   if (own.kind === 'error') return own;
-  const input = own.value;
-  if (earlier.value.length === 0 && !Array.isArray(body.input)) {
-    return ok({ body, input: JSON.stringify(input), chain: chain.value });
-  }
-  const continued = { ...body, input: [...earlier.value, ...input] };
-  return ok({ body: continued, input: JSON.stringify(input), chain: chain.value });
+  const kept = {
+    previousId: previousId ?? null,
+    isStored: body.store !== false,
+    isBackground: body.background === true,
+  };
+  const isWhole = earlier.value.length === 0 && !Array.isArray(body.input);
+  const items = isWhole ? {} : { input: [...earlier.value, ...own.value] };
+  const stateless = omit(body, 'previous_response_id', 'background');
+  return ok({
+    body: { ...stateless, ...items, store: false },
+    kept,
+    input: JSON.stringify(own.value),
+    chain: chain.value,
+    chars: reader.chars,
+  });
 }
 
 class ConversationReader {
   readonly #scope: Scope;
   /** By the id of the response. */
   readonly #read = new Map<string, Conversation | null>();
-  #chars = 0;
+  #chars: number;
 
   constructor(scope: Scope) {
     this.#scope = scope;
+    this.#chars = scope.ownBytes;
+  }
+
+  /** The size of the body with all items that were read, in UTF-16 units of JSON. */
+  get chars(): number {
+    return this.#chars;
   }
 
   /** The ids of the responses up to this one, oldest first. */
@@ -97,38 +115,43 @@ class ConversationReader {
     return ok(items);
   }
 
-  /** The request's own items, each with an id, and in place of each reference its item. */
+  /** The request's own items, and in place of each reference its item. */
   async own(input: unknown): Promise<Result<readonly unknown[], ApiError>> {
-    const given = typeof input === 'string' ? [{ type: 'message', role: 'user', content: input }] : input;
+    const given = readArray(
+      typeof input === 'string' ? [{ type: 'message', role: 'user', content: input }] : input,
+    );
+    const references = given.filter(isReference).map(({ id }) => readText(id) ?? '');
+    const found = await this.#items([...new Set(references)]);
+    if (found.kind === 'error') return found;
     const items: unknown[] = [];
-    for (const item of readArray(given)) {
-      if (!isReference(item)) {
-        items.push(this.#withId(item, items.length));
-        continue;
-      }
-      const id = readText(item.id) ?? '';
-      const found = await this.#item(id);
-      if (found === undefined) {
-        return failure(apiError('invalid_request', `Item with id '${id}' not found.`, 'input'));
-      }
-      items.push(found);
+    for (const item of given) {
+      const json = isReference(item) ? found.value.get(readText(item.id) ?? '') : undefined;
+      this.#chars += json?.length ?? 0;
+      if (this.#chars > this.#scope.maxChars) return failure(tooLong(this.#scope.maxChars));
+      items.push(json === undefined ? item : parseJsonExactly(json));
     }
     return ok(items);
   }
 
-  #withId(item: unknown, index: number): unknown {
-    if (!isObject(item) || readText(item.id) !== undefined) return item;
-    const type = readText(item.type) ?? 'message';
-    const base = this.#scope.responseId.slice('resp_'.length);
-    return { id: `${PREFIXES[type] ?? 'item'}_${base}_in${index}`, type, ...item };
-  }
-
-  async #item(id: string): Promise<JsonObject | undefined> {
-    const [, hex] = ITEM_ID.exec(id) ?? [];
-    const conversation = hex === undefined ? null : await this.#conversation(`resp_${hex}`);
-    if (conversation === null) return undefined;
-    const items = [...readList(conversation.output), ...readList(conversation.input)].filter(isObject);
-    return items.find((item) => item.id === id);
+  /** The stored items with these ids, as JSON. */
+  async #items(ids: readonly string[]): Promise<Result<ReadonlyMap<string, string>, ApiError>> {
+    const byResponse = Map.groupBy(ids, (id) => responseOfItem(id) ?? '');
+    if (byResponse.size > MAX_LINKS) {
+      const message = `The items that input refers to belong to more than ${MAX_LINKS} responses: send the items themselves`;
+      return failure(apiError('invalid_request', message, 'input'));
+    }
+    const { objects, owner } = this.#scope;
+    const responses = [...byResponse];
+    const found = new Map<string, string>();
+    for (let from = 0; from < responses.length; from += BATCH) {
+      const batch = responses.slice(from, from + BATCH);
+      const items = await Promise.all(
+        batch.map(([id, wanted]) => (id === '' ? null : objects.getByName(id).items(owner, wanted))),
+      );
+      for (const [id, json] of items.flatMap((list) => list ?? [])) found.set(id, json);
+    }
+    const missing = ids.find((id) => !found.has(id));
+    return missing === undefined ? ok(found) : failure(itemNotFound(missing));
   }
 
   async #conversation(id: string): Promise<Conversation | null> {
@@ -141,12 +164,23 @@ class ConversationReader {
   }
 }
 
-const PREFIXES: Readonly<Record<string, string>> = {
-  message: 'msg',
-  function_call: 'fc',
-  function_call_output: 'fco',
-  reasoning: 'rs',
-};
+/** Of the items of a response those with these ids, as JSON. */
+export function findItems(
+  { input, output }: Pick<Conversation, 'input' | 'output'>,
+  responseId: string,
+  ids: readonly string[],
+): readonly FoundItem[] {
+  const wanted = new Set<unknown>(ids);
+  const byInput = readList(input).map(
+    (item, index) => [isObject(item) ? idOfInput(item, responseId, index) : '', item] as const,
+  );
+  const byOutput = readList(output).map(
+    (item) => [isObject(item) ? (readText(item.id) ?? '') : '', item] as const,
+  );
+  return [...byInput, ...byOutput]
+    .filter(([id]) => wanted.has(id))
+    .map(([id, item]) => [id, JSON.stringify(item)] as const);
+}
 
 /** An item without a type and a role is a reference, too. */
 export function isReference(item: unknown): item is JsonObject {
@@ -158,11 +192,16 @@ function readList(json: string): readonly unknown[] {
   return readArray(parseJsonExactly(json));
 }
 
-/** OpenAI's words and code (openai-node 7.57.0; Agents SDKs look for the code). */
+/** OpenAI's words, code and parameter, by which clients send the whole conversation again: router-for-me/CLIProxyAPI#2954 (2026-04-22). */
 function previousNotFound(id: string): ApiError {
   const message = `Previous response with id '${id.slice(0, MAX_ID_CHARS)}' not found.`;
   const error = apiError('invalid_request', message, 'previous_response_id');
   return { ...error, code: 'previous_response_not_found' };
+}
+
+/** OpenAI's words: The-PR-Agent/pr-agent#2169 (2026-01-16). */
+function itemNotFound(id: string): ApiError {
+  return apiError('invalid_request', `Item with id '${id.slice(0, MAX_ID_CHARS)}' not found.`, 'input');
 }
 
 const MAX_ID_CHARS = 100;
@@ -175,9 +214,34 @@ function tooLong(maxChars: number): ApiError {
 const MAX_PAGE = 100;
 const DEFAULT_PAGE = 20;
 
+/**
+ * The id of an item of a request, which its client may have left out. It depends on the place, so that the stored items stay as they
+ * were sent.
+ */
+function idOfInput({ id, type }: JsonObject, responseId: string, index: number): string {
+  return readText(id) ?? inputItemId(readText(type) ?? 'message', responseId, index);
+}
+
+/** An item as OpenAI lists it: with an id and a type, and with parts in place of a text (openai-node 7.55, `ResponseItem`). */
+function listedItem(item: JsonObject, responseId: string, index: number): JsonObject {
+  const { content, role } = item;
+  const part =
+    role === 'assistant'
+      ? { type: 'output_text', text: content, annotations: [] }
+      : { type: 'input_text', text: content };
+  return {
+    id: idOfInput(item, responseId, index),
+    type: 'message',
+    ...omit(item, 'id'),
+    ...(typeof content === 'string' ? { content: [part] } : {}),
+  };
+}
+
 /** A page of the input items, newest first unless `order=asc`. */
-export function pageOfItems(json: string, query: URLSearchParams): JsonObject {
-  const all = readList(json).filter(isObject);
+export function pageOfItems(json: string, responseId: string, query: URLSearchParams): JsonObject {
+  const all = readList(json)
+    .filter(isObject)
+    .map((item, index) => listedItem(item, responseId, index));
   const items = query.get('order') === 'asc' ? all : all.toReversed();
   const asked = Number(query.get('limit') ?? DEFAULT_PAGE);
   const limit = Number.isInteger(asked) && asked > 0 ? Math.min(asked, MAX_PAGE) : DEFAULT_PAGE;

@@ -2,14 +2,19 @@
 import { apiError } from '../canonical/error.ts';
 import type { UsageRecord } from '../metering/record.ts';
 import { streamErrorOf } from '../protocols/openai-responses/client-errors.ts';
+import { responseOfItem } from '../protocols/openai-responses/item-ids.ts';
+import { responseIdOf } from '../protocols/openai-responses/response-object.ts';
+import { writeEcho } from '../protocols/openai-responses/session.ts';
 import {
   isObject,
   type JsonObject,
   objectOf,
   parseJson,
   parseJsonExactly,
+  readArray,
   readText,
 } from '../shared/json.ts';
+import { findItems } from './conversation.ts';
 import { EventLog, readLog } from './event-log.ts';
 import {
   type Frame,
@@ -26,6 +31,7 @@ import type {
   Conversation,
   Exchange,
   FinishedResponse,
+  FoundItem,
   Started,
   StartRequest,
   StoredResponse,
@@ -108,7 +114,7 @@ export class DurableResponse {
       return { kind: 'refused', status, headers: [...headers], body: await early.text() };
     }
     const { owner, chain, keptMs, maxBytes, input } = request;
-    const queued = JSON.stringify(queuedResponse(request));
+    const queued = queuedResponse(request);
     const record = JSON.stringify(interrupted ?? null);
     const row = { owner, isBackground: true, chain, keptMs, maxBytes, queued, record, endedAt: null };
     this.#tables.create(row, input);
@@ -175,6 +181,12 @@ export class DurableResponse {
       output: JSON.stringify(output ?? []),
       isOver: state.events.isOver,
     };
+  }
+
+  items(owner: string, ids: readonly string[]): readonly FoundItem[] | null {
+    const conversation = this.conversation(owner);
+    const [first = ''] = ids;
+    return conversation === null ? null : findItems(conversation, responseOfItem(first) ?? '', ids);
   }
 
   /** Keeps a running object alive, and deletes what has expired. */
@@ -324,36 +336,23 @@ async function errorOf(response: Response): Promise<RunError> {
   return streamErrorOf({ error: { ...failed, code: readText(code) ?? failed.code }, upstreamError: null });
 }
 
-function queuedResponse({ requestId, body, arrivedAt }: StartRequest): JsonObject {
-  const { model, metadata, previous_response_id, store } = objectOf(parseJson(body));
-  return {
-    id: responseId(requestId),
+/** The response object before the first event. */
+function queuedResponse({ requestId, body, arrivedAt, kept }: StartRequest): string {
+  const request = objectOf(parseJson(body));
+  const head = {
+    id: responseIdOf(requestId),
     object: 'response',
     created_at: Math.floor(arrivedAt / 1000),
     status: 'queued',
     completed_at: null,
     error: null,
     incomplete_details: null,
-    model,
+    model: request.model,
     usage: null,
     output: [],
-    background: true,
-    store: store !== false,
-    previous_response_id: previous_response_id ?? null,
-    metadata: metadata ?? {},
-    instructions: null,
-    tools: [],
-    tool_choice: 'auto',
-    parallel_tool_calls: true,
-    temperature: 1,
-    top_p: 1,
-    text: { format: { type: 'text' } },
   };
-}
-
-/** The id of the response to a request. */
-export function responseId(requestId: string): string {
-  return `resp_${requestId.replaceAll('-', '')}`;
+  const tools = readArray(request.tools).filter(isObject);
+  return `${JSON.stringify(head).slice(0, -1)},${writeEcho(request, tools, kept)}}`;
 }
 
 /** The items that were complete: of a run without a terminal event of its own. */

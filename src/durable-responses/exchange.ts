@@ -2,9 +2,9 @@
 import type { CompletionContext } from '../completion/admission.ts';
 import { handleCompletion } from '../completion/handler.ts';
 import type { UsageRecord } from '../metering/record.ts';
+import { responsesClient } from '../protocols/openai-responses/client.ts';
 import { type JsonObject, objectOf, parseJsonExactly } from '../shared/json.ts';
 import type { Exchange, ExchangeRequest } from './response-calls.ts';
-import { STORED_RESPONSES } from './routes.ts';
 
 /** The context of a request that no client's request has made. */
 export type NewContext = (
@@ -16,7 +16,7 @@ export function createExchange(newContext: NewContext): Exchange {
   return {
     run: (exchange, { signal, waitUntil, onSent }) => {
       const context = newContext(exchange, waitUntil);
-      const { caller, headers, body } = exchange;
+      const { caller, headers, body, kept } = exchange;
       const streamed: JsonObject = { ...objectOf(parseJsonExactly(body)), stream: true };
       const request = new Request('https://weir-responses/v1/responses', {
         method: 'POST',
@@ -26,7 +26,8 @@ export function createExchange(newContext: NewContext): Exchange {
       });
       // The request has passed the limiter.
       const ports = { ...context.ports, limiter: null };
-      return handleCompletion(request, STORED_RESPONSES, { ...context, ports, hostCaller: caller, onSent });
+      const route = { route: 'chat', client: responsesClient(kept) } as const;
+      return handleCompletion(request, route, { ...context, ports, hostCaller: caller, onSent });
     },
     writeInterrupted: async (record: UsageRecord, waitUntil) => {
       const arrivedAt = Date.parse(record.time);

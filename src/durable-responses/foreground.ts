@@ -1,6 +1,15 @@
 /** Stores a foreground response at its end, before its client receives the terminal event. */
 import { isObject, type JsonObject, objectOf, parseJsonExactly } from '../shared/json.ts';
-import { type Frame, FrameSplitter, isEvent, isTerminal, joinBytes, statusOf, writeFrame } from './frames.ts';
+import {
+  type Frame,
+  FrameSplitter,
+  isEvent,
+  isTerminal,
+  joinBytes,
+  readFrame,
+  statusOf,
+  writeFrame,
+} from './frames.ts';
 
 /** A longer stream is not stored, because the Worker holds it in memory until its end. */
 const MAX_STORED_BYTES = 8 * 1024 * 1024;
@@ -38,24 +47,18 @@ function storeStream(response: Response, store: Store): Response {
   return new Response(response.body?.pipeThrough(transform) ?? null, response);
 }
 
-const STORED = '"store":true,"background":';
-const NOT_STORED = '"store":false,"background":';
-
-/** The last occurrence is the response's own field: behind it are only texts. */
-function notStored(json: string): string {
-  const at = json.lastIndexOf(STORED);
-  return at < 0 ? json : json.slice(0, at) + NOT_STORED + json.slice(at + STORED.length);
-}
-
-function withoutStore({ bytes }: Frame): Uint8Array {
-  return new TextEncoder().encode(notStored(new TextDecoder().decode(bytes)));
+function withoutStore({ type, bytes }: Frame): Uint8Array {
+  const { type: _, sequence_number, response, ...members } = readFrame(bytes);
+  const unstored = { ...members, response: { ...objectOf(response), store: false } };
+  return writeFrame(type, unstored, Number(sequence_number)).bytes;
 }
 
 async function storeObject(response: Response, store: Store): Promise<Response> {
   const json = await response.text();
   const object = parseJsonExactly(json);
   const isStored = isObject(object) && (await store(eventsOf(object)));
-  return new Response(isStored ? json : notStored(json), response);
+  const unstored = () => JSON.stringify({ ...objectOf(object), store: false });
+  return new Response(isStored ? json : unstored(), response);
 }
 
 /** The shortest stream of a response that was not streamed. */

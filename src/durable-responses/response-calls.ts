@@ -1,6 +1,7 @@
 /** The calls between the gateway and the objects of responses, and what an object needs of the gateway to run a response. */
 import type { Caller } from '../auth/caller.ts';
 import type { UsageRecord } from '../metering/record.ts';
+import type { KeptState } from '../protocols/openai-responses/session.ts';
 
 /** The Durable Object namespace of `ResponseObject` (`WEIR_RESPONSES`). */
 export interface ResponseNamespace {
@@ -22,6 +23,8 @@ export interface ResponseStub {
   remove(owner: string): Promise<boolean>;
   /** What a later request continues. */
   conversation(owner: string): Promise<Conversation | null>;
+  /** Of its items those with these ids, as JSON; null: there is no such response. */
+  items(owner: string, ids: readonly string[]): Promise<readonly FoundItem[] | null>;
   /** GET with the headers {@link OWNER_HEADER} and {@link AFTER_HEADER}: the events above that number. */
   fetch(request: Request): Promise<Response>;
 }
@@ -51,8 +54,9 @@ export interface ExchangeRequest {
   /** In ms since the epoch. */
   readonly arrivedAt: number;
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** The body, with the items of earlier responses in its input: JSON text. */
+  /** The body as it goes on, with the items of earlier responses in its input and without state: JSON text. */
   readonly body: string;
+  readonly kept: KeptState;
 }
 
 export type Started =
@@ -81,6 +85,8 @@ export type Cancelled =
   | { readonly kind: 'cancelled'; readonly response: string }
   | { readonly kind: 'foreground' }
   | { readonly kind: 'none' };
+
+export type FoundItem = readonly [id: string, json: string];
 
 export interface Conversation {
   readonly chain: readonly string[];

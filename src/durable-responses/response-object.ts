@@ -7,6 +7,7 @@ import {
   type Conversation,
   type Exchange,
   type FinishedResponse,
+  type FoundItem,
   OWNER_HEADER,
   type ResponseStub,
   type Started,
@@ -71,6 +72,10 @@ export function responseObjectClass<Env>(exchangeOf: (env: Env) => Exchange): Re
 
     async conversation(owner: string): Promise<Conversation | null> {
       return this.#response.conversation(owner);
+    }
+
+    async items(owner: string, ids: readonly string[]): Promise<readonly FoundItem[] | null> {
+      return this.#response.items(owner, ids);
     }
 
     override async fetch({ headers }: Request): Promise<Response> {

@@ -1,17 +1,21 @@
 /** The routes of stored responses: creation with state, retrieval, resumption, cancellation, deletion, and input items. */
+import { handleCountTokens } from '../api/count-tokens.ts';
 import type { Caller } from '../auth/caller.ts';
+import { sha256 } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { CompletionContext } from '../completion/admission.ts';
 import { handleCompletion } from '../completion/handler.ts';
 import type { ClientRoute } from '../completion/request.ts';
-import { identifyAdmin, identifyCaller, readRequestBody } from '../http/request.ts';
+import { identifyAdmin, identifyCaller, type RequestBody, readRequestBody } from '../http/request.ts';
 import { clientError, internalError, JSON_TYPE, jsonResponse } from '../http/respond.ts';
-import { responses } from '../protocols/openai-responses/client.ts';
-import { readResponsesRequest } from '../protocols/openai-responses/client-request.ts';
+import { responses, responsesClient } from '../protocols/openai-responses/client.ts';
+import { CONVERSATION } from '../protocols/openai-responses/client-request.ts';
+import { responseIdOf } from '../protocols/openai-responses/response-object.ts';
 import type { ResponsesSession } from '../protocols/openai-responses/session.ts';
+import { isPresent } from '../protocols/shared/validate-types.ts';
 import type { Route } from '../routes.ts';
-import { type JsonObject, omit, readArray, readText } from '../shared/json.ts';
-import { ok } from '../shared/result.ts';
+import { type JsonObject, readArray, readText } from '../shared/json.ts';
+import { failure, ok, type Result } from '../shared/result.ts';
 import {
   type Continued,
   continueConversation,
@@ -19,7 +23,6 @@ import {
   isResponseId,
   pageOfItems,
 } from './conversation.ts';
-import { responseId } from './durable-response.ts';
 import { storeForeground } from './foreground.ts';
 import {
   AFTER_HEADER,
@@ -38,24 +41,7 @@ const MAX_STORE_MS = 2000;
 /** How long clients wait between two reads of a running response. */
 const POLL_AFTER_MS = 1000;
 
-/** Responses as a client protocol where the gateway keeps them: every request is translated, so that any target can go on. */
-const { passthrough: _, ...translated } = responses;
-export const STORED_RESPONSES: ClientRoute<ResponsesSession> = {
-  route: 'chat',
-  client: {
-    ...translated,
-    readRequest: (body) =>
-      ok(
-        readResponsesRequest(omit(body, 'previous_response_id', 'background', 'store'), {
-          previousId: readText(body.previous_response_id) ?? null,
-          isStored: body.store !== false,
-          isBackground: body.background === true,
-        }),
-      ),
-  },
-};
-
-const STATELESS_RESPONSES: ClientRoute<ResponsesSession> = { route: 'chat', client: responses };
+const STATELESS: ClientRoute<ResponsesSession> = { route: 'chat', client: responses };
 
 /** @param objects the objects of responses (`WEIR_RESPONSES`) */
 export function durableRoutes(objects: ResponseNamespace): readonly Route[] {
@@ -67,6 +53,10 @@ export function durableRoutes(objects: ResponseNamespace): readonly Route[] {
       client: responses,
       path: '/responses',
       methods: { POST: (request, context) => createResponse(request, context, objects) },
+    },
+    {
+      path: '/responses/input_tokens',
+      methods: { POST: (request, context) => countInputTokens(request, context, objects) },
     },
     {
       path: '/responses/:id+',
@@ -89,71 +79,107 @@ async function createResponse(
   context: CompletionContext,
   objects: ResponseNamespace,
 ): Promise<Response> {
-  const identified = await identifyCaller(request, context);
-  if (identified.kind === 'error') return refuse(context, identified.error);
-  const caller = identified.value;
-  const { settings, requestId, ports } = context;
-  const read = await readRequestBody(request, settings.maxRequestBytes, context);
+  const read = await readContinued(request, context, objects);
   if (read.kind === 'error') return refuse(context, read.error);
-  const { body, lease } = read.value;
-  let continued: Continued | null = null;
-  if (isKept(body) || continuesState(body)) {
-    try {
-      const result = await continueConversation(body, {
-        objects,
-        owner: ownerOf(caller),
-        maxChars: settings.maxRequestBytes,
-        responseId: responseId(requestId),
-      });
-      if (result.kind === 'error') {
-        lease.release();
-        return refuse(context, result.error);
-      }
-      continued = result.value;
-    } catch (error) {
-      lease.release();
-      return refuse(context, unreachable(context, error));
-    }
+  const { caller, owner, body, continued, isKept } = read.value;
+  const identified = identifiedContext(context, caller);
+  if (continued === null) return handleCompletion(request, STATELESS, identified, { body });
+  const { input, chain, kept } = continued;
+  const { responsesDays, responseBytes } = context.settings;
+  const keeping: Keeping = {
+    owner,
+    input,
+    chain,
+    keptMs: kept.isStored ? responsesDays * DAY_MS : UNSTORED_MS,
+    maxBytes: responseBytes,
+  };
+  if (kept.isBackground) {
+    body.lease.release();
+    return runInBackground(request, context, { objects, caller, keeping, continued });
   }
-  if (continued !== null && body.background === true) {
-    lease.release();
-    return runInBackground(request, context, { objects, caller, continued });
-  }
-  // The request has passed the limiter.
-  const identifiedContext = { ...context, hostCaller: caller, ports: { ...ports, limiter: null } };
-  const given = { body: { ...read.value, body: continued?.body ?? body } };
-  const route = continued === null ? STATELESS_RESPONSES : STORED_RESPONSES;
-  const response = await handleCompletion(request, route, identifiedContext, given);
-  if (continued === null || !isKept(body) || !response.ok) return response;
-  const keeping = keepingOf(continued, caller, context);
-  return storeForeground(response, body.stream === true, (events) =>
-    storeInTime(() => objects.getByName(responseId(requestId)).put({ ...keeping, events }), context),
+  const given = { body: { ...body, body: continued.body, bytes: continued.chars } };
+  const route = { route: 'chat', client: responsesClient(kept) } as const;
+  const response = await handleCompletion(request, route, identified, given);
+  if (!isKept || !response.ok) return response;
+  const object = objects.getByName(responseIdOf(context.requestId));
+  return storeForeground(response, body.body.stream === true, (events) =>
+    storeInTime(() => object.put({ ...keeping, events }), context),
   );
 }
 
-/** OpenAI's default is to store. */
-function isKept(body: JsonObject): boolean {
-  return body.store !== false || body.background === true;
+/** The tokens of a request with everything that it continues. */
+async function countInputTokens(
+  request: Request,
+  context: CompletionContext,
+  objects: ResponseNamespace,
+): Promise<Response> {
+  const read = await readContinued(request, context, objects);
+  if (read.kind === 'error') return refuse(context, read.error);
+  const { caller, body, continued } = read.value;
+  const given = {
+    body: continued === null ? body : { ...body, body: continued.body, bytes: continued.chars },
+  };
+  const view = (input_tokens: number) => ({ object: 'response.input_tokens', input_tokens });
+  return handleCountTokens(request, STATELESS, identifiedContext(context, caller), view, given);
+}
+
+/** The context of a request that has passed the limiter and whose caller is known. */
+function identifiedContext(context: CompletionContext, caller: Caller): CompletionContext {
+  return { ...context, hostCaller: caller, ports: { ...context.ports, limiter: null } };
+}
+
+interface ReadRequest {
+  readonly caller: Caller;
+  readonly owner: string;
+  /** As the client sent it. */
+  readonly body: RequestBody;
+  readonly isKept: boolean;
+  /** Null for a request that is neither kept nor continues anything. */
+  readonly continued: Continued | null;
+}
+
+/** Reads a request and everything that it continues. */
+async function readContinued(
+  request: Request,
+  context: CompletionContext,
+  objects: ResponseNamespace,
+): Promise<Result<ReadRequest, ApiError>> {
+  const identified = await identifyCaller(request, context);
+  if (identified.kind === 'error') return identified;
+  const caller = identified.value;
+  const owner = await ownerOf(caller, context);
+  const { maxRequestBytes } = context.settings;
+  const read = await readRequestBody(request, maxRequestBytes, context);
+  if (read.kind === 'error') return read;
+  const { body, lease } = read.value;
+  const isKept = body.store !== false || body.background === true;
+  const readBody = { caller, owner, body: read.value, isKept };
+  if (!isKept && !continuesState(body)) return ok({ ...readBody, continued: null });
+  let continued: Result<Continued, ApiError>;
+  try {
+    const scope = { objects, owner, ownBytes: read.value.bytes, maxChars: maxRequestBytes };
+    continued = isPresent(body.conversation)
+      ? failure(CONVERSATION)
+      : await continueConversation(body, scope);
+  } catch (error) {
+    continued = failure(unreachable(context, error));
+  }
+  if (continued.kind === 'ok') return ok({ ...readBody, continued: continued.value });
+  lease.release();
+  return continued;
 }
 
 function continuesState(body: JsonObject): boolean {
   return readText(body.previous_response_id) !== undefined || readArray(body.input).some(isReference);
 }
 
-/** A response belongs to the key that made it. */
-function ownerOf({ keyId }: Caller): string {
-  return keyId;
-}
-
-function keepingOf({ body, input, chain }: Continued, caller: Caller, context: CompletionContext): Keeping {
-  const { responsesDays, responseBytes } = context.settings;
-  return {
-    owner: ownerOf(caller),
-    input,
-    chain,
-    keptMs: body.store === false ? UNSTORED_MS : responsesDays * DAY_MS,
-    maxBytes: responseBytes,
-  };
+/**
+ * A response belongs to the key that made it, and to the user whom the key, the host or Access fixes. The object stores a digest of the
+ * user's name as records have it.
+ */
+async function ownerOf({ keyId, facts }: Caller, { factNames }: CompletionContext): Promise<string> {
+  const { user } = facts;
+  return user === null ? keyId : `${keyId} ${await sha256((await factNames.user(user)) ?? user)}`;
 }
 
 /** Whether the call succeeds in time. Never rejects. */
@@ -170,38 +196,41 @@ async function storeInTime(put: () => Promise<void>, context: CompletionContext)
   const reason = await Promise.race([stored, late.promise]);
   cancelTimer();
   if (reason === null) return true;
-  ports.log({ event: 'response_not_stored', request_id: requestId, reason });
+  ports.log({ event: 'response_not_stored', readBodyid: requestId, reason });
   return false;
 }
 
 interface Background {
   readonly objects: ResponseNamespace;
   readonly caller: Caller;
+  readonly keeping: Keeping;
   readonly continued: Continued;
 }
 
 async function runInBackground(
   { headers }: Request,
   context: CompletionContext,
-  { objects, caller, continued }: Background,
+  { objects, caller, keeping, continued }: Background,
 ): Promise<Response> {
   const { requestId, arrivedAt } = context;
-  const object = objects.getByName(responseId(requestId));
+  const object = objects.getByName(responseIdOf(requestId));
+  const { body, kept } = continued;
   try {
     const started = await object.start({
-      ...keepingOf(continued, caller, context),
+      ...keeping,
       requestId,
       caller,
       arrivedAt,
       headers: [...headers].filter(([name]) => !OWN_HEADERS.has(name)),
-      body: JSON.stringify(continued.body),
+      body: JSON.stringify(body),
+      kept,
     });
     if (started.kind === 'refused') {
       const { status, body } = started;
       return new Response(body, { status, headers: started.headers.map(([name, value]) => [name, value]) });
     }
     context.known.isSentOn = true;
-    if (continued.body.stream === true) return await eventStream(object, ownerOf(caller), -1);
+    if (body.stream === true) return await eventStream(object, keeping.owner, -1);
     return new Response(started.response, { headers: { 'content-type': JSON_TYPE, ...POLL } });
   } catch (error) {
     return refuse(context, unreachable(context, error));
@@ -248,7 +277,7 @@ async function handleStored(
   if (route === undefined) return refuse(context, noRoute(request.method, id));
   if (!isResponseId(id)) return refuse(context, notFound(id));
   try {
-    const owner = ownerOf(identified.value);
+    const owner = await ownerOf(identified.value, context);
     const { searchParams } = new URL(request.url);
     const result = await route({ object: objects.getByName(id), owner, id, query: searchParams });
     return result instanceof Response ? result : refuse(context, result);
@@ -268,7 +297,7 @@ const ACTIONS: Readonly<Record<string, (action: Action) => Promise<Response | Ap
   'GET ': (action) => (action.query.get('stream') === 'true' ? resume(action) : retrieve(action)),
   'GET input_items': async ({ object, owner, id, query }) => {
     const conversation = await object.conversation(owner);
-    return conversation === null ? notFound(id) : jsonResponse(pageOfItems(conversation.input, query));
+    return conversation === null ? notFound(id) : jsonResponse(pageOfItems(conversation.input, id, query));
   },
   'POST cancel': async ({ object, owner, id }) => {
     const cancelled = await object.cancel(owner);

@@ -112,9 +112,14 @@ const WITHOUT_DEFAULT_EFFORT = ['gpt-5.1*', 'gpt-5.2*', 'gpt-5.3*', 'gpt-5.4*', 
  */
 function isReasoning(body: JsonObject): boolean {
   const model = typeof body.model === 'string' ? body.model : '';
-  if (!matchesAnyGlob(REASONING_MODELS, model) || model.includes('-chat-latest')) return false;
+  if (!isReasoningModel(model)) return false;
   const effort = requestedEffort(body)?.effort;
   return effort === undefined ? !matchesAnyGlob(WITHOUT_DEFAULT_EFFORT, model) : effort !== 'none';
+}
+
+/** Others answer 400 "Encrypted content is not supported with this model" to a request for encrypted reasoning. */
+function isReasoningModel(model: string): boolean {
+  return matchesAnyGlob(REASONING_MODELS, model) && !model.includes('-chat-latest');
 }
 
 const WHILE_REASONING = { kind: 'refused', when: isReasoning } as const;
@@ -260,7 +265,9 @@ export const openai: Provider<'OPENAI_API_KEY' | 'OPENAI_BASE_URL'> = {
   ...compatibleProfile('openai', ['api.openai.com'], CHAT, COMPLETIONS),
   name: 'OpenAI',
   responses: RESPONSES_API,
-  passthrough: RESPONSES_PASSTHROUGH,
+  passthrough: {
+    responses: { ...RESPONSES_PASSTHROUGH.responses, encryptsReasoning: isReasoningModel },
+  },
   apiKeySettings: ['OPENAI_API_KEY'],
   baseUrlSettings: ['OPENAI_BASE_URL'],
   defaultBaseUrl: 'https://api.openai.com/v1',

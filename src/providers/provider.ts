@@ -111,6 +111,8 @@ export interface PassthroughEndpoint {
   readonly protocol: UpstreamProtocol;
   /** Changes the body so that the provider omits the text of reasoning. Absent: the provider cannot omit it. */
   readonly hideReasoning?: (body: JsonObject, model: string) => JsonObject;
+  /** Whether the model returns its reasoning encrypted on request. Absent: none does, and a request for it may be refused. */
+  readonly encryptsReasoning?: (model: string) => boolean;
 }
 
 /** The two APIs by which a chat request can reach a model. */

@@ -104,7 +104,12 @@ export const xai: Profile = {
   ...compatibleProfile('xai', ['api.x.ai'], CHAT),
   // Recorded: xai--responses-*, 2026-08.
   responses: RESPONSES_API,
-  passthrough: RESPONSES_PASSTHROUGH,
+  passthrough: {
+    responses: {
+      ...RESPONSES_PASSTHROUGH.responses,
+      encryptsReasoning: (model) => !model.includes('-non-reasoning'),
+    },
+  },
   // Recorded in chat: 165 + 2 tokens, 129 of reasoning, 296 in all (xai--text, 2026-03). Its Responses API includes them in the output tokens.
   quirks: { costOf, countsReasoningApart: true },
   refusals: {

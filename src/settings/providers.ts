@@ -246,7 +246,7 @@ function withOtherApis(
         ? responses
         : undefined;
   const passed =
-    hasResponses === true ? { ...passthrough, ...RESPONSES_PASSTHROUGH } : isOwn ? passthrough : undefined;
+    hasResponses === true ? { ...RESPONSES_PASSTHROUGH, ...passthrough } : isOwn ? passthrough : undefined;
   return {
     ...profile,
     ...(table !== undefined && { responses: table }),

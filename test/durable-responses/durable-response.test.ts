@@ -92,7 +92,8 @@ class Fixture {
       caller: { keyId: OWNER, models: null, key: null, credential: null, facts: NO_CALLER_FACTS },
       arrivedAt: this.now,
       headers: [],
-      body: '{"model":"m","background":true}',
+      body: '{"model":"m"}',
+      kept: { previousId: null, isStored: true, isBackground: true },
       ...more,
     });
   }

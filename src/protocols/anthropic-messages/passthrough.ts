@@ -28,7 +28,7 @@ export const messagesPassthrough: Passthrough = {
   responseHeaders: ['requests', 'tokens', 'input-tokens', 'output-tokens'].flatMap((unit) =>
     ['limit', 'remaining', 'reset'].map((value) => `anthropic-ratelimit-${unit}-${value}`),
   ),
-  withoutReasoningStates,
+  upstreamBody: withoutReasoningStates,
   streamWriter: (options) =>
     new PassthroughWriter(
       () => ({

@@ -10,7 +10,6 @@ import { isPresent, isString, type ValueTypes, validateTypes } from '../shared/v
 import { functionName, MAX_FUNCTION_NAME_CHARS, readInput, typeName } from './client-request-input.ts';
 import {
   type KeptState,
-  NOTHING_KEPT,
   type ResponsesSession,
   readShortText,
   type ToolOrigin,
@@ -19,11 +18,11 @@ import {
 
 /**
  * What can't be translated has a `translationError`, and may still pass to a provider of the same protocol.
- * @param kept what the gateway keeps of the response
+ * @param kept what the gateway keeps of the response; null: nothing
  */
 export function readResponsesRequest(
   body: JsonObject,
-  kept: KeptState = NOTHING_KEPT,
+  kept: KeptState | null = null,
 ): ClientRequest<ResponsesSession> {
   const translated = translate(body, kept);
   const isOk = translated.kind === 'ok';
@@ -36,8 +35,8 @@ export function readResponsesRequest(
 
 type Translation = Pick<ClientRequest<ResponsesSession>, 'body' | 'dropped' | 'session'>;
 
-function translate(body: JsonObject, kept: KeptState): Result<Translation, ApiError> {
-  const stateful = findStateful(body);
+function translate(body: JsonObject, kept: KeptState | null): Result<Translation, ApiError> {
+  const stateful = findStateful(body, kept !== null);
   if (stateful !== null) return failure(stateful);
   const input = readInput(body.input);
   if (input.kind === 'error') return input;
@@ -104,7 +103,7 @@ const TOO_MANY_TOOLS = apiError(
 const NO_MESSAGE = apiError('invalid_request', 'input must have at least one message', 'input');
 
 /** Enough to select the targets and to count the tokens: all texts of the prompt are in one message. */
-function untranslated(body: JsonObject, kept: KeptState): Translation {
+function untranslated(body: JsonObject, kept: KeptState | null): Translation {
   const { model, models, route, stream, max_output_tokens, service_tier, input, instructions, tools } = body;
   const content = JSON.stringify([instructions, input, tools]);
   const chat = { model, models, route, stream, service_tier, max_completion_tokens: max_output_tokens };
@@ -116,7 +115,7 @@ function untranslated(body: JsonObject, kept: KeptState): Translation {
   };
 }
 
-function sessionOf(body: JsonObject, tools: ReadTools, kept: KeptState): ResponsesSession {
+function sessionOf(body: JsonObject, tools: ReadTools, kept: KeptState | null): ResponsesSession {
   return {
     echo: writeEcho(body, tools.echo, kept),
     tools: tools.origins,
@@ -125,13 +124,25 @@ function sessionOf(body: JsonObject, tools: ReadTools, kept: KeptState): Respons
   };
 }
 
-/** A request for state that this gateway does not keep: an earlier response, or one to be fetched later (I5). */
-function findStateful(body: JsonObject): ApiError | null {
+/**
+ * A request for state that this gateway does not keep: an earlier response, or one to be fetched later (I5).
+ * @param keepsResponses whether the gateway keeps responses, and has resolved those that the request names
+ */
+function findStateful(body: JsonObject, keepsResponses: boolean): ApiError | null {
   const name = Object.keys(STATEFUL).find((field) => STATEFUL[field]?.(body[field]));
   if (name === undefined) return null;
-  const message = `This gateway keeps no responses, so it can't take ${name}: ${ALTERNATIVES[name] ?? SEND_ITEMS}`;
+  if (keepsResponses && name === 'conversation') return CONVERSATION;
+  const reason = keepsResponses ? 'no prompts' : 'no responses';
+  const message = `This gateway keeps ${reason}, so it can't take ${name}: ${ALTERNATIVES[name] ?? SEND_ITEMS}`;
   return apiError('unsupported_parameter', message, name);
 }
+
+/** Of a gateway that keeps responses. */
+export const CONVERSATION = apiError(
+  'unsupported_parameter',
+  'This gateway keeps responses, but no conversations: send the id of the last response in previous_response_id, or the items in input',
+  'conversation',
+);
 
 const STATEFUL: Readonly<Record<string, (value: unknown) => boolean>> = {
   previous_response_id: isPresent,
@@ -192,7 +203,8 @@ function reasoningFields(reasoning: unknown): JsonObject {
   return effort === undefined ? {} : { reasoning_effort: effort };
 }
 
-const ENCRYPTED = 'reasoning.encrypted_content';
+/** In `include`: reasoning that is sent back by a client which stores nothing at the provider. */
+export const ENCRYPTED = 'reasoning.encrypted_content';
 const LOGPROBS = 'message.output_text.logprobs';
 
 function logprobsFields({ include, top_logprobs }: JsonObject): JsonObject {

@@ -6,16 +6,22 @@ import { readResponsesRequest } from './client-request.ts';
 import { ResponsesWriter } from './client-writer.ts';
 import { ResponsesJsonWriter } from './json-writer.ts';
 import { responsesPassthrough } from './passthrough.ts';
-import type { ResponsesSession } from './session.ts';
+import type { KeptState, ResponsesSession } from './session.ts';
 
-export const responses: ClientProtocol<ResponsesSession> = {
-  id: 'responses',
-  passthrough: responsesPassthrough,
-  // openai-node throws on events that it does not know.
-  takesVendorEvents: false,
-  // What can't be translated may still pass to a provider of this protocol, so no request is an error here.
-  readRequest: (body) => ok(readResponsesRequest(body)),
-  streamWriter: (session, options) => new ResponsesWriter(session, options),
-  jsonWriter: (session, options) => new ResponsesJsonWriter(session, options),
-  errorResponse: responsesError,
-};
+/** @param kept what the gateway keeps of the response; null: nothing */
+export function responsesClient(kept: KeptState | null): ClientProtocol<ResponsesSession> {
+  return {
+    id: 'responses',
+    passthrough: responsesPassthrough(kept),
+    // openai-node throws on events that it does not know.
+    takesVendorEvents: false,
+    // What can't be translated may still pass to a provider of this protocol, so no request is an error here.
+    readRequest: (body) => ok(readResponsesRequest(body, kept)),
+    streamWriter: (session, options) => new ResponsesWriter(session, options),
+    jsonWriter: (session, options) => new ResponsesJsonWriter(session, options),
+    errorResponse: responsesError,
+  };
+}
+
+/** Requests of which the gateway keeps nothing. */
+export const responses = responsesClient(null);

@@ -11,34 +11,56 @@ import {
   readText,
 } from '../../shared/json.ts';
 import type { StreamFailure } from '../../stream/types.ts';
-import type { Passthrough, PassthroughOptions } from '../shared/client-protocol.ts';
+import type { Passthrough, PassthroughOptions, PassthroughTarget } from '../shared/client-protocol.ts';
 import { type PassthroughFormat, PassthroughWriter } from '../shared/passthrough-writer.ts';
 import { streamErrorOf } from './client-errors.ts';
+import { ENCRYPTED } from './client-request.ts';
 import { DONE_FRAME, eventFrame, HEARTBEAT_FRAME } from './client-writer.ts';
+import { passedItemId, restoreItems } from './item-ids.ts';
 import { isOwnReasoningId } from './items.ts';
-import { ResponseObject, type UpstreamResponse } from './response-object.ts';
-import { EMPTY_SESSION } from './session.ts';
+import { ResponseObject, responseIdOf, type UpstreamResponse } from './response-object.ts';
+import { EMPTY_SESSION, type KeptState, writeEcho } from './session.ts';
 
-export const responsesPassthrough: Passthrough = {
-  protocol: 'responses',
-  outputLimitField: 'max_output_tokens',
-  // Items and tools of unknown types.
-  promptFields: /^(?:input|tools)\./,
-  compactsContext: ({ context_management: management }) => Array.isArray(management) && management.length > 0,
-  backgroundField: 'background',
-  requestHeaders: [],
-  responseHeaders: [],
-  withoutReasoningStates,
-  streamWriter: (options) => new PassthroughWriter(() => new ResponsesFormat(options), options.maxEventBytes),
-  writeJson: (response, options) =>
-    response.object === 'response' ? convertResponse(response, options) : response,
-};
+/** @param kept what the gateway keeps of the response; null: nothing, so that the provider's ids and state are used */
+export function responsesPassthrough(kept: KeptState | null): Passthrough {
+  return {
+    protocol: 'responses',
+    outputLimitField: 'max_output_tokens',
+    // Items and tools of unknown types.
+    promptFields: /^(?:input|tools)\./,
+    compactsContext: ({ context_management: management }) =>
+      Array.isArray(management) && management.length > 0,
+    backgroundField: 'background',
+    requestHeaders: [],
+    responseHeaders: [],
+    upstreamBody: (body, target) => {
+      const restored = upstreamBody(body, target);
+      return kept === null || !target.encryptsReasoning ? restored : withEncryptedReasoning(restored);
+    },
+    streamWriter: (options) =>
+      new PassthroughWriter(() => new ResponsesFormat({ ...options, kept }), options.maxEventBytes),
+    writeJson: (response, options) =>
+      response.object === 'response' ? convertResponse(response, { ...options, kept }) : response,
+  };
+}
+
+interface FormatOptions extends PassthroughOptions {
+  readonly kept: KeptState | null;
+}
 
 /** Removes the reasoning items of other providers: without its encoded state, an item is of no use to this one. */
-function withoutReasoningStates(body: JsonObject): JsonObject {
+function upstreamBody(body: JsonObject, { provider }: PassthroughTarget): JsonObject {
   const { input } = body;
-  if (!Array.isArray(input) || !input.some(isOwnReasoning)) return body;
-  return { ...body, input: input.filter((item) => !isOwnReasoning(item)) };
+  if (!Array.isArray(input)) return body;
+  const readable = input.some(isOwnReasoning) ? input.filter((item) => !isOwnReasoning(item)) : input;
+  const restored = restoreItems(readable, provider);
+  return restored === input ? body : { ...body, input: restored };
+}
+
+/** A provider that stores nothing returns reasoning in no other form. */
+function withEncryptedReasoning(body: JsonObject): JsonObject {
+  const include = readArray(body.include);
+  return include.includes(ENCRYPTED) ? body : { ...body, include: [...include, ENCRYPTED] };
 }
 
 /** Whether an item is reasoning that this gateway wrote. */
@@ -49,20 +71,25 @@ function isOwnReasoning(item: unknown): boolean {
 
 /** Keeps track of the numbers of a stream's events and of its response, so that a failure can end the stream consistently. */
 class ResponsesFormat implements PassthroughFormat {
-  readonly #options: PassthroughOptions;
+  readonly #options: FormatOptions;
   /** The number of the client's next event. */
   #nextNumber = 0;
   /** How many events the client did not receive. */
   #droppedEvents = 0;
   #response: UpstreamResponse | null = null;
 
-  constructor(options: PassthroughOptions) {
+  constructor(options: FormatOptions) {
     this.#options = options;
   }
 
-  /** After a dropped event the numbers differ from the upstream's. */
+  /** After a dropped event the numbers differ from the upstream's. In kept events the ids do. */
   get canCopyEvents(): boolean {
-    return this.#droppedEvents === 0;
+    return this.#droppedEvents === 0 && this.#options.kept === null;
+  }
+
+  /** Kept events are found by their names. */
+  eventName(name: string, { type }: JsonObject): string {
+    return this.#options.kept === null ? name : (readText(type) ?? name);
   }
 
   heartbeat(): string {
@@ -76,9 +103,13 @@ class ResponsesFormat implements PassthroughFormat {
     }
     const { sequence_number, response } = event;
     const number = readCount(sequence_number);
-    this.#nextNumber = (number === undefined ? this.#nextNumber : number - this.#droppedEvents) + 1;
+    const expected = this.#nextNumber;
+    this.#nextNumber = (number === undefined ? expected : number - this.#droppedEvents) + 1;
     if (isObject(response)) this.#response = readResponse(convertResponse(response, this.#options));
-    return convertEvent(data, event, this.#droppedEvents, this.#options);
+    if (this.#options.kept === null) return convertEvent(data, event, this.#droppedEvents, this.#options);
+    // A reader's cursor counts the events one by one.
+    this.#nextNumber = expected + 1;
+    return keptEvent(data, event, expected, this.#options);
   }
 
   /** The fast path does not read the number, but the protocol counts events one by one. */
@@ -90,7 +121,9 @@ class ResponsesFormat implements PassthroughFormat {
   failure(failure: StreamFailure): string {
     const error = streamErrorOf(failure);
     const upstream = this.#response ?? {};
-    const options = { session: EMPTY_SESSION, writer: this.#options, events: null, upstream };
+    const { kept } = this.#options;
+    const session = kept === null ? EMPTY_SESSION : { ...EMPTY_SESSION, echo: writeEcho({}, [], kept) };
+    const options = { session, writer: this.#options, events: null, upstream };
     const response = new ResponseObject(options, null);
     // A stream that only had heartbeats lacks the first two events.
     const begin = this.#nextNumber === 0 ? this.#beginFrames(response) : '';
@@ -132,7 +165,7 @@ function convertEvent(
   data: string,
   event: JsonObject,
   droppedEvents: number,
-  options: PassthroughOptions,
+  options: FormatOptions,
 ): string {
   const isStripped = options.reasoning === 'strip' && objectOf(event.item).type === 'reasoning';
   if (!isObject(event.response) && !isStripped && droppedEvents === 0) return data;
@@ -147,12 +180,66 @@ function convertEvent(
   });
 }
 
-function convertResponse(response: JsonObject, { provider, reasoning }: PassthroughOptions): JsonObject {
+/**
+ * An event of a response that the gateway keeps: with its ids and the given number, on one line.
+ * @param data as it came
+ */
+function keptEvent(data: string, event: JsonObject, number: number, options: FormatOptions): string {
+  const converted = convertEvent(data, event, 0, options);
+  let json = converted;
+  let isKept = event.sequence_number === number && !converted.includes('\n');
+  for (const [name, value] of [
+    ['item_id', event.item_id],
+    ['id', objectOf(event.item).id],
+  ] as const) {
+    const id = readText(value);
+    if (id === undefined) continue;
+    // As text, so that all other bytes stay.
+    const member = `"${name}":${JSON.stringify(id)}`;
+    isKept &&= json.includes(member);
+    json = json.replaceAll(member, () => `"${name}":${JSON.stringify(keptId(id, options))}`);
+  }
+  if (isKept) return json;
+  const exact = objectOf(parseJsonExactly(converted));
+  const { item_id, item } = exact;
+  return JSON.stringify({
+    ...exact,
+    ...(typeof item_id === 'string' ? { item_id: keptId(item_id, options) } : {}),
+    ...(isObject(item) ? { item: withKeptId(item, options) } : {}),
+    sequence_number: number,
+  });
+}
+
+function withKeptId(item: JsonObject, options: FormatOptions): JsonObject {
+  return typeof item.id === 'string' ? { ...item, id: keptId(item.id, options) } : item;
+}
+
+function keptId(id: string, { requestId, provider }: FormatOptions): string {
+  return passedItemId(id, responseIdOf(requestId), provider);
+}
+
+function convertResponse(response: JsonObject, options: FormatOptions): JsonObject {
+  const { provider, reasoning, kept } = options;
   const model = readText(response.model);
   const named = model === undefined ? response : { ...response, model: `${provider}/${model}` };
-  if (reasoning === 'pass' || !Array.isArray(response.output)) return named;
-  const output = response.output.map((item: unknown) => (isObject(item) ? withoutReasoningText(item) : item));
-  return { ...named, output };
+  const own = kept === null ? named : { ...named, ...keptMembers(options.requestId, kept) };
+  if (!Array.isArray(response.output) || (reasoning === 'pass' && kept === null)) return own;
+  const output = response.output.map((item: unknown) => {
+    if (!isObject(item)) return item;
+    const shown = reasoning === 'pass' ? item : withoutReasoningText(item);
+    return kept === null ? shown : withKeptId(shown, options);
+  });
+  return { ...own, output };
+}
+
+/** What the response object says of itself and of its state, which is the gateway's. */
+function keptMembers(requestId: string, { previousId, isStored, isBackground }: KeptState): JsonObject {
+  return {
+    id: responseIdOf(requestId),
+    previous_response_id: previousId,
+    store: isStored,
+    background: isBackground,
+  };
 }
 
 /** The provider only needs the id and `encrypted_content` back. */

@@ -48,8 +48,8 @@ export class ResponseObject {
     const { session, writer, upstream = {}, events } = options;
     const { requestId, model, now } = writer;
     this.#options = options;
-    const idBase = requestId.replaceAll('-', '');
-    this.#id = upstream.id ?? `resp_${idBase}`;
+    const idBase = digitsOf(requestId);
+    this.#id = upstream.id ?? responseIdOf(requestId);
     this.#created = upstream.created ?? first?.created ?? now();
     this.#model = upstream.model ?? first?.model ?? model;
     this.#serviceTier = first?.service_tier ?? session.serviceTier;
@@ -111,6 +111,15 @@ export class ResponseObject {
     const output = state.hasOutput ? this.output.json : '';
     return `${JSON.stringify(head).slice(0, -1)},"output":[${output}],${session.echo}}`;
   }
+}
+
+/** The id of the response to a request. */
+export function responseIdOf(requestId: string): string {
+  return `resp_${digitsOf(requestId)}`;
+}
+
+function digitsOf(requestId: string): string {
+  return requestId.replaceAll('-', '');
 }
 
 /** Why an incomplete response ended, in the protocol's words. */

@@ -31,7 +31,7 @@ export interface KeptState {
   readonly isBackground: boolean;
 }
 
-export const NOTHING_KEPT: KeptState = { previousId: null, isStored: false, isBackground: false };
+const NOTHING_KEPT: KeptState = { previousId: null, isStored: false, isBackground: false };
 
 /**
  * "Set of 16 key-value pairs … Keys are strings with a maximum length of 64 characters. Values are strings with a maximum length of
@@ -44,13 +44,15 @@ const MAX_METADATA = { pairs: 16, keyChars: 64, valueChars: 512 } as const;
  * stream sends them three times and they stay in memory until its end. If they exceed {@link MAX_ECHO_CHARS}, instructions and tools
  * are omitted, and then the other fields without a bound.
  * @param tools the tools that the model can call, in the form of a response object
+ * @param given what the gateway keeps of the response; null: nothing
  * @returns JSON members without braces
  */
 export function writeEcho(
   body: JsonObject,
   tools: readonly JsonObject[],
-  kept: KeptState = NOTHING_KEPT,
+  given: KeptState | null = null,
 ): string {
+  const kept = given ?? NOTHING_KEPT;
   const all = echoMembers(body, readText(body.instructions) ?? null, tools, kept);
   if (all.length <= MAX_ECHO_CHARS) return all;
   const short = echoMembers(body, null, [], kept);

@@ -81,10 +81,10 @@ export interface Passthrough {
   /** Response headers of the upstream that are sent to the client, besides those that always are. */
   readonly responseHeaders: readonly string[];
   /**
-   * The body without the reasoning states that the gateway encoded, which the provider can't read. Returns the body itself if it has
-   * none, and null if the provider would reject the request without them: it is then translated.
+   * The body without what the provider can't read: reasoning states that the gateway encoded, and the gateway's ids of items. Returns
+   * the body itself if it has none, and null if the provider would reject the request without them: it is then translated.
    */
-  withoutReasoningStates(body: JsonObject): JsonObject | null;
+  upstreamBody(body: JsonObject, target: PassthroughTarget): JsonObject | null;
   /**
    * Writes events as they come, with the model's name replaced and without the reasoning that a policy strips. Heartbeats and failures
    * are the gateway's own.
@@ -92,6 +92,13 @@ export interface Passthrough {
   streamWriter(options: PassthroughOptions): StreamWriter;
   /** A non-streaming response with the same changes. */
   writeJson(response: JsonObject, options: PassthroughOptions): JsonObject;
+}
+
+export interface PassthroughTarget {
+  /** The provider's id. */
+  readonly provider: string;
+  /** Whether the model returns its reasoning encrypted on request. */
+  readonly encryptsReasoning: boolean;
 }
 
 export interface PassthroughOptions extends WriterOptions {

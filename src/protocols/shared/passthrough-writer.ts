@@ -15,6 +15,8 @@ export interface PassthroughFormat {
   failure(failure: StreamFailure): string;
   /** An event's data as the client receives it. Null: the client does not receive the event. Absent: data is unchanged. */
   eventData?(name: string, data: string, event: JsonObject): string | null;
+  /** The name of an event as the client receives it. Absent: the upstream's. */
+  eventName?(name: string, event: JsonObject): string;
   /** Called for each event that the fast path copied. */
   eventCopied?(): void;
   /** Whether the fast path may copy events of text. Absent: it may. */
@@ -41,7 +43,8 @@ export class PassthroughWriter implements StreamWriter {
     this.#hasBegun = true;
     const own = this.#format.eventData === undefined ? data : this.#format.eventData(name, data, event);
     if (own === null) return true;
-    const head = name === '' ? 'data: ' : `event: ${name}\ndata: `;
+    const shown = this.#format.eventName?.(name, event) ?? name;
+    const head = shown === '' ? 'data: ' : `event: ${shown}\ndata: `;
     // SSE has one `data:` line for each line of the data.
     return this.output.frame(head, own.replaceAll('\n', '\ndata: '));
   };

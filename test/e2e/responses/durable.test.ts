@@ -2,12 +2,19 @@
 import OpenAI from 'openai';
 import type { ResponseStreamEvent } from 'openai/resources/responses/responses';
 import { afterAll, describe, expect, test } from 'vitest';
+import type { RecordedRequest, Replay } from '../../../tools/simulator/server.ts';
 import { CALLS } from '../agent-loops.ts';
 import { countCalls } from '../count-calls.ts';
 import { ADMIN_TOKEN, startGateway } from '../gateway.ts';
 import { isOurs, runWithAgents, runWithAiSdk } from './loops.ts';
 
-const gateway = await startGateway({ pace: 5, vars: { RESPONSES: 'durable', AUTH: 'keys' } });
+/** What the simulator sends instead of its scenes. */
+let replay: ((request: RecordedRequest) => Replay | undefined) | undefined;
+const gateway = await startGateway({
+  pace: 5,
+  replay: (request) => replay?.(request),
+  vars: { RESPONSES: 'durable', AUTH: 'keys' },
+});
 afterAll(() => gateway[Symbol.asyncDispose]());
 
 async function newClient(): Promise<OpenAI> {
@@ -21,13 +28,16 @@ async function newClient(): Promise<OpenAI> {
 }
 
 const client = await newClient();
-const MODEL = 'deepseek/deepseek-flash';
+const MODEL = 'mistral/mistral-small-latest';
+/** A provider with Responses of its own. */
+const PASSED = 'openai/o4-mini';
 
 const MODELS = [
-  MODEL,
+  PASSED,
+  'deepseek/deepseek-flash',
   'anthropic/claude-sonnet-5',
   'gemini/gemini-3-flash-preview',
-  'mistral/mistral-small-latest',
+  MODEL,
 ];
 const TOOL = {
   type: 'function' as const,
@@ -220,25 +230,171 @@ describe('agents that refer to stored items', () => {
     });
   });
 
-  test('X5: a chain of 20 responses sends up what the whole conversation sends up', async () => {
-    const whole: OpenAI.Responses.ResponseInputItem[] = [];
-    let previous: string | undefined;
-    for (let turn = 0; turn < 20; turn++) {
-      const own = { role: 'user' as const, content: `Turn ${turn}` };
-      const response: OpenAI.Responses.Response = await client.responses.create({
-        model: MODEL,
-        input: [own],
-        ...(previous === undefined ? {} : { previous_response_id: previous }),
-      });
-      const chained = gateway.simulator.requests.at(-1)?.body;
-      whole.push(own);
-      if (turn === 19) {
-        await client.responses.create({ model: MODEL, input: whole });
-        expect(chained).toEqual(gateway.simulator.requests.at(-1)?.body);
+  test.each([MODEL, PASSED])(
+    'X5: at %s a chain of 20 responses sends up what the whole conversation sends up',
+    async (model) => {
+      const whole: OpenAI.Responses.ResponseInputItem[] = [];
+      let previous: string | undefined;
+      for (let turn = 0; turn < 20; turn++) {
+        const own = { role: 'user' as const, content: `Turn ${turn}` };
+        const response: OpenAI.Responses.Response = await client.responses.create({
+          model,
+          input: [own],
+          ...(previous === undefined ? {} : { previous_response_id: previous }),
+        });
+        const chained = gateway.simulator.requests.at(-1)?.body;
+        whole.push(own);
+        if (turn === 19) {
+          await client.responses.create({ model, input: whole });
+          expect(chained).toEqual(gateway.simulator.requests.at(-1)?.body);
+          expect(Array.isArray(chained?.input) ? chained.input.length : 0).toBe(model === PASSED ? 58 : 0);
+        }
+        for (const item of response.output) if (isOurs(item)) whole.push(item);
+        previous = response.id;
       }
-      for (const item of response.output) if (isOurs(item)) whole.push(item);
-      previous = response.id;
+    },
+  );
+});
+
+describe('a provider with Responses of its own', () => {
+  const recording = [
+    { type: 'response.created', response: { id: 'resp_up', status: 'in_progress', output: [] } },
+    { type: 'response.output_item.added', output_index: 0, item: { id: 'ws_1', type: 'web_search_call' } },
+    { type: 'response.web_search_call.searching', output_index: 0, item_id: 'ws_1', unknown: { a: 1 } },
+    { type: 'response.output_item.done', output_index: 0, item: { id: 'ws_1', type: 'web_search_call' } },
+    { type: 'response.brand_new', note: 'an event of tomorrow' },
+    {
+      type: 'response.completed',
+      response: {
+        id: 'resp_up',
+        object: 'response',
+        status: 'completed',
+        model: 'o4-mini',
+        store: false,
+        background: false,
+        previous_response_id: null,
+        output: [{ id: 'ws_1', type: 'web_search_call', status: 'completed', action: { type: 'search' } }],
+        usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
+      },
+    },
+  ];
+  const frames = recording.map((event, sequence_number) => {
+    const data = JSON.stringify({ ...event, sequence_number });
+    return `event: ${event.type}\ndata: ${data}\n\n`;
+  });
+
+  async function replayed(body: object): Promise<string> {
+    replay = () => ({ chunks: [new TextEncoder().encode(frames.join(''))] });
+    try {
+      const headers = { authorization: `Bearer ${client.apiKey}` };
+      const request = { model: PASSED, input: 'Hi', stream: true, tools: [{ type: 'web_search' }], ...body };
+      const response = await gateway.post('/v1/responses', request, { headers });
+      expect(response.status).toBe(200);
+      return await response.text();
+    } finally {
+      replay = undefined;
     }
+  }
+
+  /** With the provider's ids and state. */
+  function asUnkept(text: string): string {
+    return text
+      .replaceAll(/"id":"resp_[0-9a-f]{32}"/g, '"id":"resp_up"')
+      .replaceAll(/"[a-z]+_[0-9a-f]{32}_openai\./g, '"')
+      .replaceAll(/,?"(?:store|background|previous_response_id)":(?:true|false|null)/g, '')
+      .replace('data: [DONE]\n\n', '');
+  }
+
+  test('X5: in the foreground and the background, its events differ from those that are not kept by ids and state alone', async () => {
+    const unkept = asUnkept(await replayed({ store: false }));
+    expect(unkept).toContain('"model":"openai/o4-mini"');
+    for (const body of [{}, { background: true }]) {
+      const kept = await replayed(body);
+      expect(kept).toMatch(/"item_id":"ws_[0-9a-f]{32}_openai\.ws_1"/);
+      expect(asUnkept(kept)).toBe(unkept);
+      const sent = gateway.simulator.requests.at(-1)?.body;
+      expect(sent).toEqual({
+        model: 'o4-mini',
+        input: 'Hi',
+        stream: true,
+        tools: [{ type: 'web_search' }],
+        store: false,
+        include: ['reasoning.encrypted_content'],
+      });
+      const id = /resp_[0-9a-f]{32}/.exec(kept)?.[0] ?? '';
+      expect(asUnkept(JSON.stringify(await client.responses.retrieve(id)))).toContain('"id":"ws_1"');
+      const next = await client.responses.create({ model: PASSED, input: 'And?', previous_response_id: id });
+      expect(next).toMatchObject({ previous_response_id: id, store: true });
+      expect(gateway.simulator.requests.at(-1)?.body?.input).toMatchObject([
+        { role: 'user', content: 'Hi' },
+        { id: 'ws_1', type: 'web_search_call' },
+        { role: 'user', content: 'And?' },
+      ]);
+    }
+  });
+
+  test('X5: a conversation goes on at other providers and comes back, with the reasoning that each can read', async () => {
+    const instructions = 'Be short';
+    const first = await client.responses.create({ model: PASSED, input: 'One', instructions });
+    expect(first.output.map(({ type }) => type)).toEqual(['reasoning', 'message']);
+    const second = await client.responses.create({
+      model: MODEL,
+      input: 'Two',
+      previous_response_id: first.id,
+    });
+    const third = await client.responses.create({
+      model: 'deepseek/deepseek-flash',
+      input: 'Three',
+      previous_response_id: second.id,
+    });
+    const inThird = gateway.simulator.requests.at(-1)?.body;
+    expect(JSON.stringify(inThird)).not.toMatch(/encrypted_content|_[0-9a-f]{32}_openai/);
+    await client.responses.create({ model: PASSED, input: 'Four', previous_response_id: third.id });
+    const sent = gateway.simulator.requests.at(-1)?.body;
+    expect(sent?.instructions).toBeUndefined();
+    expect(sent?.input).toMatchObject([
+      { content: 'One' },
+      { type: 'reasoning', encrypted_content: expect.any(String) },
+      { type: 'message', role: 'assistant' },
+      { content: 'Two' },
+      { type: 'message', role: 'assistant' },
+      { content: 'Three' },
+      { type: 'message', role: 'assistant' },
+      { content: 'Four' },
+    ]);
+  });
+
+  test('X5: a target without Responses goes on where one with them fails', async () => {
+    const model = `${PASSED}:error-first`;
+    const stream = await client.responses.create({
+      ...{ models: [model, MODEL] },
+      model,
+      input: 'Hello',
+      background: true,
+      stream: true,
+    });
+    const events = await collect(stream);
+    expect(events.at(-1)).toMatchObject({ type: 'response.completed', response: { model: MODEL } });
+  });
+
+  test('X5: an upstream that breaks off ends the kept response as failed, with the ids of the gateway', async () => {
+    replay = () => ({ chunks: [new TextEncoder().encode(frames.slice(0, 3).join(''))] });
+    const stream = await client.responses.create({
+      model: PASSED,
+      input: 'Hi',
+      background: true,
+      stream: true,
+    });
+    const events: ResponseStreamEvent[] = [];
+    // The SDK throws on the event `error`, which comes before the last one.
+    await (async () => {
+      for await (const event of stream) events.push(event);
+    })().catch(() => {});
+    replay = undefined;
+    const [created] = events;
+    if (created?.type !== 'response.created') throw new Error('No response.created');
+    const { id } = created.response;
+    expect(await client.responses.retrieve(id)).toMatchObject({ id, status: 'failed', background: true });
   });
 });
 

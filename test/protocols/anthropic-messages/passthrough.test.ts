@@ -2,18 +2,22 @@
 import { describe, expect, test } from 'vitest';
 import { messagesPassthrough } from '../../../src/protocols/anthropic-messages/passthrough.ts';
 import { encodeReasoningState } from '../../../src/protocols/shared/reasoning-state.ts';
+import type { JsonObject } from '../../../src/shared/json.ts';
+
+const upstreamBody = (body: JsonObject) =>
+  messagesPassthrough.upstreamBody(body, { provider: 'anthropic', encryptsReasoning: false });
 
 const TAGGED = encodeReasoningState('deepseek', { detail: {} });
 const OWN = { type: 'thinking', thinking: 'b', signature: 'EqQB' };
 const CALL = { type: 'tool_use', id: 'toolu_weir_1', name: 'f', input: {} };
 
-describe('N1 withoutReasoningStates', () => {
+describe('N1 upstreamBody', () => {
   test('returns a body without reasoning states unchanged', () => {
     const body = {
       model: 'm',
       messages: [{ role: 'assistant', content: [OWN, CALL] }, 'x', { content: 'text' }],
     };
-    expect(messagesPassthrough.withoutReasoningStates(body)).toBe(body);
+    expect(upstreamBody(body)).toBe(body);
   });
 
   test('removes tagged blocks and keeps Anthropic’s own', () => {
@@ -25,9 +29,7 @@ describe('N1 withoutReasoningStates', () => {
       CALL,
     ];
     const next = { role: 'user', content: 'b' };
-    expect(
-      messagesPassthrough.withoutReasoningStates({ x: 1, messages: [{ role: 'assistant', content }, next] }),
-    ).toEqual({
+    expect(upstreamBody({ x: 1, messages: [{ role: 'assistant', content }, next] })).toEqual({
       x: 1,
       messages: [
         { role: 'assistant', content: [OWN, { type: 'redacted_thinking', data: 'EmwK' }, CALL] },
@@ -42,7 +44,7 @@ describe('N1 withoutReasoningStates', () => {
       { role: 'assistant', content: [{ type: 'thinking', thinking: 'a', signature: TAGGED }] },
       { role: 'user', content: 'b' },
     ];
-    expect(messagesPassthrough.withoutReasoningStates({ messages })).toEqual({
+    expect(upstreamBody({ messages })).toEqual({
       messages: [messages[0], messages[2]],
     });
   });
@@ -56,9 +58,7 @@ describe('N1 withoutReasoningStates', () => {
       { role: 'assistant', content: [CALL] },
       result,
     ];
-    expect(messagesPassthrough.withoutReasoningStates({ messages })).toBeNull();
-    expect(
-      messagesPassthrough.withoutReasoningStates({ messages: [...messages, { role: 'user', content: 'b' }] }),
-    ).not.toBeNull();
+    expect(upstreamBody({ messages })).toBeNull();
+    expect(upstreamBody({ messages: [...messages, { role: 'user', content: 'b' }] })).not.toBeNull();
   });
 });

@@ -69,7 +69,7 @@ const RESPONSES: Conversion = {
   ...conversionOf('openai'),
   protocol: openaiResponses,
   openWriter: (options) =>
-    responsesPassthrough.streamWriter({ ...options, provider: 'openai', reasoning: 'pass' }),
+    responsesPassthrough(null).streamWriter({ ...options, provider: 'openai', reasoning: 'pass' }),
 };
 
 /** With the model's name in the gateway. */
@@ -109,7 +109,7 @@ describe.skipIf(recordingsNote !== '')(
       ...RESPONSES,
       policies: { ...DEFAULT_POLICIES, reasoning: 'strip' },
       openWriter: (options) =>
-        responsesPassthrough.streamWriter({ ...options, provider: 'openai', reasoning: 'strip' }),
+        responsesPassthrough(null).streamWriter({ ...options, provider: 'openai', reasoning: 'strip' }),
     };
 
     test.each(responses.map((recording) => [recording.name, recording] as const))(

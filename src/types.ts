@@ -38,6 +38,8 @@ export interface Identity {
   readonly id: string;
   /** Globs of the model addresses that the caller may use, such as `deepseek/*`. Default: all. */
   readonly models?: readonly string[] | undefined;
+  /** The user of its records. Default: what Cloudflare Access or the request says. */
+  readonly user?: string | null | undefined;
 }
 
 /** What a hook gets besides the request or the record. */

@@ -29,6 +29,8 @@ export interface Look {
   readonly theme?: 'light' | 'dark';
   readonly locale?: string;
   readonly timezone?: string;
+  /** Sent with each request, as a proxy before the Worker adds them. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** A page with its problems: console messages, violations of its security policy, and requests to other hosts. */
@@ -46,6 +48,7 @@ export async function open(browser: Browser, url: string, look: Look = {}): Prom
     locale: look.locale ?? 'en-GB',
     timezoneId: look.timezone ?? 'Europe/Berlin',
     reducedMotion: 'reduce',
+    extraHTTPHeaders: look.headers ?? {},
   });
   const page = await context.newPage();
   const complaints: string[] = [];

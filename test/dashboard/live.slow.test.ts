@@ -1,6 +1,7 @@
 /** Tests the live view in Chromium: two streams side by side, their parts, errors, and the stop button (D6, D9). */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { AccessTeam } from '../attribution/access-team.ts';
 import { ADMIN_TOKEN } from '../e2e/gateway.ts';
 import { overflows, violationsOf } from './axe.ts';
 import { hasChromium, type Look, launch, open, signIn } from './browser.ts';
@@ -217,6 +218,99 @@ describe.runIf(hasChromium)('the live view', () => {
     await send(page);
     await streamView(page, FLASH).getByText('Finished (stop)').waitFor();
     await context.close();
+  });
+
+  describe('Y3 D2 signed in by Cloudflare Access', () => {
+    let team: AccessTeam;
+    let own: Filled;
+    beforeAll(async () => {
+      team = await AccessTeam.start();
+      const vars = { ...team.settings, AUTH: 'access', ACCESS_ADMINS: 'ada@example.com' };
+      own = await startFilled({ vars });
+    });
+    afterAll(async () => {
+      await own[Symbol.asyncDispose]();
+      await team[Symbol.asyncDispose]();
+    });
+    const openAs = (email: string, view: string) =>
+      open(browser, `${own.page}#/${view}`, { headers: team.headers({ email }) });
+
+    test('an admin sees everything without a token, makes and revokes a key, uses Live, and can sign out and in again', async () => {
+      const { page, context, complaints } = await openAs('ada@example.com', 'keys');
+      await page.locator('.who').getByText('Admin').waitFor();
+      await page.locator('tr', { hasText: 'web app' }).waitFor();
+      await page.getByRole('button', { name: 'Create key' }).click();
+      await page.getByLabel('Name').fill('by access');
+      await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
+      await page.locator('output').waitFor();
+      await page.getByRole('button', { name: 'Close' }).click();
+      const line = page.locator('tr', { hasText: 'by access' });
+      await line.getByRole('button', { name: 'Revoke by access' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Revoke', exact: true }).click();
+      await line.waitFor({ state: 'detached' });
+      await page.goto(`${own.page}#/live?a=${FLASH}`);
+      await send(page);
+      await streamView(page, FLASH).getByText('Finished (stop)').waitFor();
+      expect(await page.evaluate<number>('sessionStorage.length')).toBe(0);
+      await page.getByRole('button', { name: 'Sign out' }).click();
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.locator('.who').getByText('Admin').waitFor();
+      expect(complaints).toEqual([]);
+      await context.close();
+    });
+
+    test.each(['http://localhost:9', 'http://127.0.0.1:9'])(
+      'a page of %s cannot make an admin’s browser create a key',
+      async (origin) => {
+        const { page, context } = await openAs('ada@example.com', 'keys');
+        await page.locator('.who').getByText('Admin').waitFor();
+        await page.route(`${origin}/**`, (route) =>
+          route.fulfill({ contentType: 'text/html', body: '<p>Hi' }),
+        );
+        await page.goto(`${origin}/evil`);
+        const statuses: (readonly [string, number])[] = [];
+        page.on('response', (response) => {
+          const { method, url } = { method: response.request().method(), url: response.url() };
+          if (url.endsWith('/admin/keys')) statuses.push([method, response.status()]);
+        });
+        const keys = `${own.gateway.url}/admin/keys`;
+        await page.evaluate(`(async () => {
+          const body = '{"name":"evil"}';
+          const post = (init) => fetch('${keys}', { method: 'POST', mode: 'no-cors', ...init }).catch(() => {});
+          await post({ body });
+          await post({ body: new Blob([body]) });
+          await post({ body, mode: 'cors', headers: { 'content-type': 'application/json' } });
+          await fetch('${keys}', { mode: 'no-cors' }).catch(() => {});
+        })()`);
+        await page.setContent(
+          `<form method="post" enctype="text/plain" action="${keys}"><input name='{"name":"evil","x":"' value='"}'></form>`,
+        );
+        await Promise.all([page.waitForURL(keys), page.evaluate('document.forms[0].submit()')]);
+        // Chromium blocks some of these itself, but not the form.
+        const sent = statuses.filter(([method]) => method !== 'OPTIONS');
+        expect(sent.at(-1)).toEqual(['POST', 403]);
+        expect(sent.every(([, status]) => status === 403)).toBe(true);
+        const listed = await own.gateway.fetch('/admin/keys', { headers: ADMIN });
+        expect(await listed.text()).not.toContain('evil');
+        await context.close();
+      },
+    );
+
+    test('another user sees its own requests alone, and a token that it enters comes first', async () => {
+      const { page, context, complaints } = await openAs('eve@example.com', `live?a=${FLASH}`);
+      await send(page);
+      await streamView(page, FLASH).getByText('Finished (stop)').waitFor();
+      expect(await page.locator('.who').innerText()).toMatch(/^access_[0-9a-f]{24}/);
+      await page.goto(`${own.page}#/requests`);
+      await page.locator('tbody tr').first().waitFor();
+      expect(await page.locator('tbody tr').count()).toBe(1);
+      expect(await page.getByRole('navigation').innerText()).not.toContain('Keys');
+      await page.getByRole('button', { name: 'Sign out' }).click();
+      await signIn(page, ADMIN_TOKEN);
+      await page.locator('.who').getByText('Admin').waitFor();
+      expect(complaints).toEqual([]);
+      await context.close();
+    });
   });
 
   test('D6 AUTH=passthrough: the admin’s key of the page is never sent to a provider', async () => {

@@ -1,7 +1,8 @@
 /** Authentication over real HTTP and with real KV: gateway keys, a caller's own provider key, and no key. */
-import { createHash } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type JsonObject, objectsOf, textOf } from '../../tools/simulator/json.ts';
+import { ACCESS_HEADER, AccessTeam, makeSigningKey, part } from '../attribution/access-team.ts';
 import { chat, errorOf, jsonOf, streamedChat } from './client.ts';
 import { ADMIN_TOKEN, CREDENTIALS, type Gateway, startGateway } from './gateway.ts';
 
@@ -267,6 +268,131 @@ describe('AUTH=passthrough', () => {
       (await jsonOf(await gateway.fetch('/v1/usage', { headers: bearer(token) }))).total;
     expect(await total(OWN)).toMatchObject({ requests: 6, failed_requests: 3 });
     expect(await total('sim-of-somebody-else')).toMatchObject({ requests: 0 });
+  });
+});
+
+describe('Y3 Cloudflare Access', () => {
+  const ADA = { email: 'ada@example.com' };
+  const EVE = { email: 'eve@example.com' };
+  let team: AccessTeam;
+  let key: Key;
+  beforeAll(async () => {
+    team = await AccessTeam.start();
+    await gateway.set({ ...team.settings, AUTH: 'access', ACCESS_ADMINS: '*@ops.example.com' });
+    key = await makeKey();
+  });
+  afterAll(() => team[Symbol.asyncDispose]());
+
+  test('tokens of another audience, expired, not yet valid, unsigned, or signed otherwise get 401, and no upstream is called', async () => {
+    const [signing] = team.keys;
+    const [, payload = ''] = team.token(EVE).split('.');
+    const head = (alg: string) => part({ alg, kid: signing?.kid });
+    const pem = signing?.publicKey.export({ format: 'pem', type: 'spki' }) ?? '';
+    const hmac = createHmac('sha256', pem)
+      .update(`${head('HS256')}.${payload}`)
+      .digest('base64url');
+    const now = Math.floor(Date.now() / 1000);
+    for (const token of [
+      team.token({ ...EVE, aud: ['other'] }),
+      team.token({ ...EVE, iss: 'https://other.cloudflareaccess.com' }),
+      team.token({ ...EVE, exp: now - 60 }),
+      team.token({ ...EVE, nbf: now + 3600 }),
+      team.token(EVE, { kid: 'unknown' }),
+      team.token(EVE, {}, makeSigningKey('first')),
+      `${head('none')}.${payload}.`,
+      `${head('HS256')}.${payload}.${hmac}`,
+      'x',
+    ])
+      for (const headers of [{}, bearer(key.token), ADMIN])
+        expect(await refused('openai/gpt-4o-mini', { [ACCESS_HEADER]: token, ...headers })).toEqual(
+          UNAUTHORIZED,
+        );
+    expect(team.reads).toBe(1);
+  });
+
+  test('users and services call without a key, under ids of their own, and name the user of a key', async () => {
+    const ids: string[] = [];
+    for (const claims of [ADA, EVE, ADA, team.service()]) {
+      const { status, key_id, upstream } = await served('openai/gpt-4o-mini', {
+        ...team.headers(claims),
+        'x-weir-user': 'forged',
+      });
+      expect(status).toBe(200);
+      expect(JSON.stringify(upstream.headers)).not.toMatch(/eyJ|cf-access|@|forged/);
+      ids.push(key_id);
+    }
+    expect([ids[0] === ids[2], new Set(ids).size]).toEqual([true, 3]);
+    const beside = await ask('openai/gpt-4o-mini', { ...bearer(key.token), ...team.headers(EVE) });
+    await beside.text();
+    expect(await gateway.record(beside)).toMatchObject({ key_id: key.id, user: EVE.email });
+    const { total } = await jsonOf(await gateway.fetch('/v1/usage', { headers: team.headers(ADA) }));
+    expect(total).toMatchObject({ requests: 2 });
+    expect(await refused('openai/gpt-4o-mini', {})).toEqual(UNAUTHORIZED);
+    const unknown = { ...bearer(`weir_${'0'.repeat(64)}`), ...team.headers(EVE) };
+    expect(await refused('openai/gpt-4o-mini', unknown)).toEqual(UNAUTHORIZED);
+  });
+
+  test('admins make and revoke keys without the token, others do not', async () => {
+    const admin = team.headers({ email: 'Bob@Ops.example.com' });
+    const made = await gateway.post('/admin/keys', { name: 'x' }, { headers: admin });
+    const { id } = await jsonOf(made);
+    expect(made.status).toBe(201);
+    const path = `/admin/keys/${textOf(id)}`;
+    expect((await gateway.fetch(path, { method: 'DELETE', headers: team.headers(EVE) })).status).toBe(401);
+    expect((await gateway.fetch(path, { method: 'DELETE', headers: admin })).status).toBe(200);
+    const rows = await jsonOf(await gateway.fetch('/v1/usage?group_by=key', { headers: admin }));
+    expect(objectsOf(rows.data).length).toBeGreaterThan(3);
+  });
+
+  test('requests of another site, or with a body that a form can send, get 403 from users and admins', async () => {
+    const headers = team.headers({ email: 'bob@ops.example.com' });
+    const cross: Record<string, string>[] = [
+      { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site' },
+      { origin: 'https://evil.example' },
+      { origin: 'null' },
+      { 'content-type': 'text/plain' },
+      { 'content-type': 'multipart/form-data; boundary=x' },
+    ];
+    for (const more of cross) {
+      for (const path of ['/admin/keys', CHAT]) {
+        const body = { name: 'x', ...chat('openai/gpt-4o-mini') };
+        const { status, error } = await errorOf(
+          await gateway.post(path, body, { headers: { ...headers, ...more } }),
+        );
+        expect([more, path, status, error.code]).toEqual([more, path, 403, 'cross_site']);
+      }
+    }
+    const own = { ...headers, origin: gateway.url, 'sec-fetch-site': 'same-origin' };
+    expect((await ask('openai/gpt-4o-mini', own)).status).toBe(200);
+    // A body without a type, which a script of any site can send without a preflight.
+    const body = new Blob([JSON.stringify({ name: 'x' })]);
+    const { error } = await errorOf(await gateway.fetch('/admin/keys', { method: 'POST', headers, body }));
+    expect(error.code).toBe('cross_site');
+    // Requests without a body need no type.
+    expect((await gateway.fetch('/admin/keys/0123456789abcdef', { method: 'DELETE', headers })).status).toBe(
+      404,
+    );
+  });
+
+  test('keys that cannot be read are a 503 after one read for all requests at once; keys that are known stay in use', async () => {
+    const other = await AccessTeam.start();
+    other.state = 'down';
+    await gateway.set({ ...other.settings, AUTH: 'access' });
+    const waiting = [
+      ask('openai/gpt-4o-mini', other.headers(EVE)),
+      ask('openai/gpt-4o-mini', other.headers(ADA)),
+    ];
+    for (const response of await Promise.all(waiting)) {
+      expect([response.status, response.headers.get('retry-after')]).toEqual([503, '5']);
+      await response.text();
+    }
+    expect(other.reads).toBe(1);
+    other.state = 'up';
+    await gateway.set({ ...other.settings, AUTH: 'access', RETRIES: '1' });
+    expect((await served('openai/gpt-4o-mini', other.headers(EVE))).status).toBe(200);
+    await other[Symbol.asyncDispose]();
+    expect((await served('openai/gpt-4o-mini', other.headers(ADA))).status).toBe(200);
   });
 });
 

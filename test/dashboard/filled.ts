@@ -1,6 +1,7 @@
 /** Starts a gateway with keys and sample records of two weeks, for tests of the page. */
 
-import { type DemoKey, demoRecords, fill } from '../../tools/simulator/demo-records.ts';
+import { demoKeys } from '../../tools/simulator/demo-fill.ts';
+import { demoRecords, demoSession, fill } from '../../tools/simulator/demo-records.ts';
 import { decodeObject, type JsonObject, textOf } from '../../tools/simulator/json.ts';
 import { ADMIN_TOKEN, type Gateway, type GatewayOptions, startGateway } from '../e2e/gateway.ts';
 
@@ -18,7 +19,9 @@ export interface Filled extends AsyncDisposable {
   readonly keys: readonly [web: NewGatewayKey, agents: NewGatewayKey, evals: NewGatewayKey];
 }
 
-export const RECORDS = 400;
+const SAMPLES = 400;
+/** With the session of twenty requests. */
+export const RECORDS = SAMPLES + 20;
 
 export async function startFilled(options: GatewayOptions = {}): Promise<Filled> {
   const vars: Record<string, string | undefined> = { AUTH: 'keys', ...options.vars };
@@ -35,12 +38,9 @@ export async function startFilled(options: GatewayOptions = {}): Promise<Filled>
   });
   const agents = await makeKey(gateway, { name: 'agents', max_concurrent: 8 });
   const evals = await makeKey(gateway, { name: 'nightly evals', expires_at: '2999-01-01' });
-  const owners: DemoKey[] = [
-    { id: web.id, weight: 5, promptTokens: 2000, completionTokens: 400 },
-    { id: agents.id, weight: 3, promptTokens: 12_000, completionTokens: 1500 },
-    { id: evals.id, weight: 2, promptTokens: 900, completionTokens: 200 },
-  ];
-  await fill(gateway.url, demoRecords(RECORDS, owners, Date.now()));
+  const now = Date.now();
+  const samples = demoRecords(SAMPLES, demoKeys(web.id, agents.id, evals.id), now);
+  await fill(gateway.url, [...samples, ...demoSession(agents.id, now)]);
   return {
     gateway,
     page: `${gateway.url}${vars.BASE_PATH ?? ''}/dashboard`,

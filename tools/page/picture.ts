@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { hasChromium, launch, open, settle, signIn } from '../../test/dashboard/browser.ts';
 import { startFilled } from '../../test/dashboard/filled.ts';
 import { ADMIN_TOKEN } from '../../test/e2e/gateway.ts';
+import { DEMO_SESSION } from '../simulator/demo-records.ts';
 
 const FOLDER = join(import.meta.dirname, '..', '..', 'docs', 'images');
 /** The README shows this one. */
@@ -12,13 +13,16 @@ const QUALITY = 55;
 const VIEWS = [
   ['overview', '#/overview?range=30d', '.bar rect'],
   ['latency', '#/overview?range=30d&metric=first-token', '.line'],
+  ['users', '#/overview?range=30d&by=user', '.bar rect'],
   ['requests', '#/requests?range=30d', 'tbody tr'],
+  ['session', `#/requests?range=30d&session=${DEMO_SESSION}`, '.line'],
   ['keys', '#/keys', '.meter'],
   ['live', '#/live?a=deepseek/deepseek-flash&b=mistral/mistral-small-latest', '.empty'],
 ] as const;
 
 if (!hasChromium) process.exit(1);
-await using filled = await startFilled();
+// Reports by tag need this ledger.
+await using filled = await startFilled({ vars: { LEDGER: 'object' } });
 const browser = await launch();
 try {
   await mkdir(join(FOLDER, 'dashboard'), { recursive: true });

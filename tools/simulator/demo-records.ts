@@ -2,7 +2,7 @@
 
 import { costOfRequest } from '../../src/metering/pricing/cost.ts';
 import { SHIPPED_PRICES } from '../../src/metering/pricing/price-book.ts';
-import { boundRecord, NO_ATTRIBUTION, type UsageRecord } from '../../src/metering/record.ts';
+import { type Attribution, boundRecord, type UsageRecord } from '../../src/metering/record.ts';
 import { HOUR_MS, isoTime, requestId } from '../../src/metering/time.ts';
 import { seeded } from '../../test/random.ts';
 
@@ -17,7 +17,14 @@ export interface DemoKey {
   readonly weight: number;
   readonly promptTokens: number;
   readonly completionTokens: number;
+  /** Who sends its requests, and for what. Absent: unknown. */
+  readonly users?: readonly string[];
+  readonly app?: string;
+  readonly teams?: readonly string[];
 }
+
+/** Two requests of a user in the same hours are of one session. */
+const SESSION_MS = 4 * HOUR_MS;
 
 interface DemoModel {
   readonly address: string;
@@ -90,6 +97,7 @@ const FINISHED: Ending = { status: 'finished', error_code: null, finish_reason: 
 export function demoRecords(count: number, keys: readonly DemoKey[], now: number, seed = 14): UsageRecord[] {
   const random = seeded(seed);
   const clock = seeded(seed + 1);
+  const people = seeded(seed + 2);
   const around = (value: number) => Math.max(1, Math.round(value * (0.4 + random() + random() * random())));
   return Array.from({ length: count }, (_, at) => {
     const key = keys[at] ?? weighted(keys, random());
@@ -128,7 +136,7 @@ export function demoRecords(count: number, keys: readonly DemoKey[], now: number
       model: name,
       route: 'chat',
       client: 'chat',
-      ...NO_ATTRIBUTION,
+      ...attributionOf(key, ms, people),
       ...ending,
       prompt_tokens: prompt,
       completion_tokens: completion,
@@ -156,6 +164,100 @@ export function demoRecords(count: number, keys: readonly DemoKey[], now: number
           ms: total_ms,
         },
       ],
+    });
+  });
+}
+
+/** Some requests name no user. */
+function attributionOf(
+  { id, users = [], app, teams }: DemoKey,
+  ms: number,
+  random: () => number,
+): Attribution {
+  const user = users[Math.floor(random() * (users.length + 0.3))] ?? null;
+  const team = teams?.[Math.floor(random() * teams.length)];
+  const period = Math.floor(ms / SESSION_MS).toString(16);
+  return {
+    user,
+    session: user === null ? null : `${id.slice(0, 8)}-${period}-${user.split('@')[0]}`,
+    app: app ?? null,
+    tags: team === undefined ? {} : { team, env: random() < 0.8 ? 'prod' : 'staging' },
+  };
+}
+
+export const DEMO_SESSION = 'd5954b13-5cdf-48d4-863a-d52907ae1161';
+const SESSION_REQUESTS = 20;
+const SESSION_GAP_MS = 45_000;
+/** The request of the session at which its first target is down. */
+const FALLBACK_AT = 11;
+
+/**
+ * One session of a coding agent: its prompt grows with each request and is mostly cached. One request falls back to another target,
+ * whose cache is cold, and the next returns to the first.
+ */
+export function demoSession(keyId: string, now: number, seed = 27): UsageRecord[] {
+  const random = seeded(seed);
+  const begin = now - HOUR_MS - SESSION_REQUESTS * SESSION_GAP_MS;
+  return Array.from({ length: SESSION_REQUESTS }, (_, at) => {
+    const isFallback = at === FALLBACK_AT;
+    const provider = isFallback ? 'mistral' : 'deepseek';
+    const model = isFallback ? 'mistral-small-latest' : 'deepseek-flash';
+    const ms = begin + at * SESSION_GAP_MS + Math.floor(random() * 20_000);
+    const prompt = 9000 + at * 2400 + Math.floor(random() * 800);
+    const completion = 180 + Math.floor(random() * 700);
+    const cached = at === 0 || isFallback ? 0 : Math.floor((prompt - 2600) / 64) * 64;
+    const total_ms = 700 + completion * 13;
+    const usage = {
+      prompt_tokens: prompt,
+      completion_tokens: completion,
+      total_tokens: prompt + completion,
+      prompt_tokens_details: { cached_tokens: cached },
+    };
+    const request = { priceIds: [provider], model, usage, upstreamCost: null, endMs: ms + total_ms };
+    const cost = costOfRequest([SHIPPED_PRICES], request);
+    const down = {
+      provider: 'deepseek',
+      model: 'deepseek-flash',
+      status: 503,
+      error_code: 'upstream_overloaded',
+      ms: 240,
+    };
+    const served = { provider, model, status: 200, error_code: null, ms: total_ms };
+    return boundRecord({
+      request_id: requestId(ms, randomId(random)),
+      time: isoTime(ms),
+      ended: isoTime(ms + total_ms),
+      key_id: keyId,
+      asked: 'coder',
+      provider,
+      model,
+      route: 'chat',
+      client: 'messages',
+      user: 'ada@example.com',
+      session: DEMO_SESSION,
+      app: 'claude-cli',
+      tags: { team: 'search', env: 'prod' },
+      status: 'finished',
+      error_code: null,
+      finish_reason: at === SESSION_REQUESTS - 1 ? 'stop' : 'tool_calls',
+      prompt_tokens: prompt,
+      completion_tokens: completion,
+      total_tokens: prompt + completion,
+      cached_tokens: cached,
+      cache_write_tokens: null,
+      reasoning_tokens: isFallback ? null : Math.floor(completion * 0.4),
+      vendor_events: 0,
+      vendor_tokens: 0,
+      first_token_ms: isFallback ? 1900 : 420 + Math.floor(random() * 300),
+      total_ms,
+      bytes_out: completion * 210,
+      estimated: false,
+      cost_nanos: cost?.nano ?? null,
+      currency: cost?.currency ?? null,
+      cost_source: cost === null ? 'none' : 'table',
+      price_since: cost === null ? null : isoTime(Date.parse(cost.priceSince ?? '')),
+      cost_estimated: false,
+      attempts: isFallback ? [down, served] : [served],
     });
   });
 }

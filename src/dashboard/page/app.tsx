@@ -1,6 +1,6 @@
 /** The page's frame: the session, the navigation and the current view. */
 import { useEffect, useState } from 'preact/hooks';
-import { linkTo, type Params, useRoute, VIEWS, type View } from './state/route.ts';
+import { linkTo, type Params, pick, useRoute, VIEWS, type View } from './state/route.ts';
 import {
   forgetToken,
   provideSession,
@@ -71,7 +71,7 @@ function Frame() {
           {VIEWS.map((name) => (
             <a
               key={name}
-              href={linkTo(name, shared(params))}
+              href={linkTo(name, pick(params, SHARED))}
               aria-current={name === view ? 'page' : undefined}
             >
               {labelOf(name)}
@@ -94,9 +94,7 @@ function Frame() {
 }
 
 /** The parameters that a change of the view keeps. */
-function shared({ range = '', from = '', to = '', key = '', model = '', refresh = '' }: Params): Params {
-  return { range, from, to, key, model, refresh };
-}
+const SHARED = ['range', 'from', 'to', 'key', 'model', 'user', 'session', 'app', 'tag', 'refresh'];
 
 function ViewOf({ view, params, isAdmin }: { view: View; params: Params; isAdmin: boolean }) {
   switch (view) {

@@ -1,13 +1,13 @@
 /** The API's responses as the page reads them. `docs/` documents each field. */
 import type { RecordView } from '../../../api/record-view.ts';
-import type { Row, Sums } from '../../../metering/report.ts';
+import type { Row, Sums, TagGroup } from '../../../metering/report.ts';
 
 export type { Row, Sums };
 export type UsageRecord = RecordView;
 export type Status = UsageRecord['status'];
 
 /** A grouping of the overview. */
-export type GroupName = 'provider' | 'model' | 'key' | 'status';
+export type GroupName = 'provider' | 'model' | 'key' | 'status' | 'user' | 'session' | 'app' | TagGroup;
 
 export interface Report {
   readonly data: readonly Row[];

@@ -21,16 +21,21 @@ interface StackProps {
   readonly isLines: boolean;
   /** Opens the requests of a step. */
   readonly onOpen: (step: string) => void;
+  readonly height?: number;
+  /** The label of a step on the axis, and its name in the tooltip. Absent: of days and hours. */
+  readonly labelOf?: (step: string) => string;
+  readonly titleOf?: (step: string) => string;
 }
 
-const HEIGHT = 200;
 const TOP = 8;
 const BOTTOM = 20;
-const PLOT = HEIGHT - TOP - BOTTOM;
 const LABEL_PX = 64;
 const CHAR_PX = 6.6;
 
-export function Stack({ label, steps, series, format, isLines, onOpen }: StackProps) {
+export function Stack(props: StackProps) {
+  const { label, steps, series, format, isLines, onOpen } = props;
+  const { height = 200, labelOf = stepLabel, titleOf = stepTitle } = props;
+  const plot = height - TOP - BOTTOM;
   const tip = useRef<HTMLDivElement>(null);
   const [box, width] = useWidth<HTMLDivElement>();
   const [at, setAt] = useState<number | null>(null);
@@ -42,7 +47,7 @@ export function Stack({ label, steps, series, format, isLines, onOpen }: StackPr
   const gap = Math.min(6, slot * 0.2);
   const every = Math.ceil(LABEL_PX / slot);
   const x = (i: number) => left + i * slot;
-  const y = (value: number) => TOP + PLOT * (1 - value / (top || 1));
+  const y = (value: number) => TOP + plot * (1 - value / (top || 1));
   const go = (to: number) => setAt(Math.max(0, Math.min(steps.length - 1, to)));
   // The content security policy forbids style attributes, but not this.
   useLayoutEffect(() => {
@@ -78,7 +83,7 @@ export function Stack({ label, steps, series, format, isLines, onOpen }: StackPr
         onPointerLeave={() => setAt(null)}
         onBlur={() => setAt(null)}
       >
-        <svg width={width} height={HEIGHT} aria-hidden="true">
+        <svg width={width} height={height} aria-hidden="true">
           {ticks.map((tick) => (
             <g key={tick}>
               <path class="grid" d={`M${left} ${Math.round(y(tick)) + 0.5}H${width}`} />
@@ -91,7 +96,7 @@ export function Stack({ label, steps, series, format, isLines, onOpen }: StackPr
             let below = 0;
             return (
               <g key={step} class={at === i ? 'bar at' : 'bar'}>
-                {isLines && <rect class="band" x={x(i)} width={slot} y={TOP} height={PLOT} />}
+                {isLines && <rect class="band" x={x(i)} width={slot} y={TOP} height={plot} />}
                 {series.map(({ colour, values }, s) => {
                   if (isLines) return null;
                   const value = values[i] ?? 0;
@@ -110,8 +115,8 @@ export function Stack({ label, steps, series, format, isLines, onOpen }: StackPr
                   );
                 })}
                 {i % every === 0 && x(i) + LABEL_PX / 2 < width && (
-                  <text x={x(i)} y={HEIGHT - 4}>
-                    {stepLabel(step)}
+                  <text x={x(i)} y={height - 4}>
+                    {labelOf(step)}
                   </text>
                 )}
               </g>
@@ -133,7 +138,7 @@ export function Stack({ label, steps, series, format, isLines, onOpen }: StackPr
         <div ref={tip} class={at === null ? 'tip sr' : 'tip'} role="status">
           {at !== null && (
             <>
-              <strong>{stepTitle(steps[at] ?? '')}</strong>
+              <strong>{titleOf(steps[at] ?? '')}</strong>
               {!isLines && ` – ${format(sums[at] ?? 0)}`}
               {series.map(({ name, colour, values: { [at]: value = null } }) =>
                 (isLines ? value !== null : value) ? (

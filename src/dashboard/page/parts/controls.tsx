@@ -1,8 +1,9 @@
 /** Small controls that several views share: range picker, filter chips, copy button and meter. */
 import { useEffect, useState } from 'preact/hooks';
 import { stepTitle } from '../format/times.ts';
+import { GROUP_LABELS, TEXT_FILTERS, valueLabel } from '../state/groups.ts';
 import { dayOf, daysOf, RANGES, type Range } from '../state/range.ts';
-import { goTo, linkTo, type Params, type View } from '../state/route.ts';
+import { goTo, linkTo, type Params, pick, type View } from '../state/route.ts';
 
 interface RangePickerProps {
   readonly view: View;
@@ -56,13 +57,13 @@ interface ChipsProps {
 
 /** The active filters of a view. Each can be removed. */
 export function Chips({ view, params, names, nameOf }: ChipsProps) {
-  const set = [...names, 'hour'].filter((name) => params[name]);
+  const set = Object.keys(pick(params, [...names, 'hour']));
   if (set.length === 0) return null;
   return (
     <ul class="chips" aria-label="Filters">
       {set.map((name) => {
         const value = params[name] ?? '';
-        const shown = name === 'key' ? nameOf(value) : name === 'hour' ? stepTitle(value) : value;
+        const shown = name === 'hour' ? stepTitle(value) : valueLabel(name, value, nameOf);
         return (
           <li key={name}>
             <span class="hint">{name}</span> <bdi>{shown}</bdi>
@@ -76,6 +77,54 @@ export function Chips({ view, params, names, nameOf }: ChipsProps) {
         );
       })}
     </ul>
+  );
+}
+
+const MAX_OPTIONS = 200;
+
+interface AddFilterProps {
+  readonly view: View;
+  readonly params: Params;
+  /** Values on screen, to choose from. */
+  readonly valuesOf: (name: string) => readonly string[];
+}
+
+/** Adds a filter by the exact value of a name. */
+export function AddFilter({ view, params, valuesOf }: AddFilterProps) {
+  const [name, setName] = useState('user');
+  const [text, setText] = useState('');
+  const values = [...new Set(valuesOf(name))].filter(Boolean).sort();
+  return (
+    <span class="inline">
+      <label class="inline">
+        Filter{' '}
+        <select value={name} onChange={(event) => setName(event.currentTarget.value)}>
+          {TEXT_FILTERS.map((known) => (
+            <option key={known} value={known}>
+              {GROUP_LABELS[known]}
+            </option>
+          ))}
+        </select>
+      </label>
+      <input
+        aria-label={`Filter by ${name}`}
+        list="values"
+        size={14}
+        placeholder={name === 'tag' ? 'team:search' : 'the whole name'}
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+        onChange={(event) => {
+          const value = event.currentTarget.value.trim();
+          setText('');
+          if (value !== '') goTo(view, params, { [name]: value });
+        }}
+      />
+      <datalist id="values">
+        {values.slice(0, MAX_OPTIONS).map((value) => (
+          <option key={value} value={value} />
+        ))}
+      </datalist>
+    </span>
   );
 }
 

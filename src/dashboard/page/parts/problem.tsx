@@ -23,6 +23,8 @@ export function describe(problem: Problem): Description {
   if (param === 'range') return { title: 'Nothing can be in this range', words: message };
   if (status === 400 && (param === 'from' || param === 'to'))
     return { title: 'This range is too large', words: `${message}. Choose a shorter one.` };
+  if (status === 400 && param === 'tag')
+    return { title: 'This view needs LEDGER=object', words: `${message}.` };
   if (status === 400 && param === 'group_by')
     return { title: 'There are too many groups', words: `${message}.` };
   return { title: `The request failed (${code || status})`, words: message || 'No reason was given.' };

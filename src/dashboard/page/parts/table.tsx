@@ -7,7 +7,7 @@ type Value = string | number | null | undefined;
 
 export interface Column<Item> {
   readonly head: string;
-  /** Classes of its cells: `num` is right-aligned, `name` is truncated, `wide` is hidden on a narrow screen. */
+  /** Classes of its cells: `num` is right-aligned, `name` is truncated, `csv` is in CSV only. */
   readonly look?: string;
   /** What the column is sorted by and what CSV has. Absent: neither. */
   readonly value?: (item: Item) => Value;
@@ -30,20 +30,42 @@ interface TableProps<Item> {
   readonly sortedBy?: Sort;
   /** How many rows are shown first, and with each click on "Show more". Absent: all. */
   readonly page?: readonly [first: number, more: number];
+  /** The text in which a search looks for rows. Absent: no search. */
+  readonly searched?: (item: Item) => string;
 }
 
+/** Shorter tables need no search. */
+const MIN_SEARCHED = 10;
+
 export function Table<Item>(props: TableProps<Item>) {
-  const { label, columns, items, idOf, lookOf, onOpen, sortedBy = '', page = [items.length, 0] } = props;
+  const { label, columns: all, items, idOf, lookOf, onOpen, sortedBy = '', page = [items.length, 0] } = props;
+  const columns = all.filter(({ look }) => look !== 'csv');
+  const [search, setSearch] = useState('');
+  const { searched } = props;
+  const part = search.trim().toLowerCase();
+  const found =
+    searched === undefined || part === ''
+      ? items
+      : items.filter((item) => searched(item).toLowerCase().includes(part));
   const [chosen, setChosen] = useState<readonly [before: Sort, sort: Sort]>(['', '']);
   const [more, setMore] = useState(0);
   // Another order of the view replaces the chosen one.
   const sort = chosen[1] !== '' && chosen[0] === sortedBy ? chosen[1] : sortedBy;
-  const sorted = sortItems(items, columns, sort);
+  const sorted = sortItems(found, columns, sort);
   const [first, step] = page;
   const shown = sorted.slice(0, first + more);
   const left = sorted.length - shown.length;
   return (
     <>
+      {searched !== undefined && items.length >= MIN_SEARCHED && (
+        <input
+          type="search"
+          aria-label={`Search in ${label}`}
+          placeholder="part of a name or id"
+          value={search}
+          onInput={(event) => setSearch(event.currentTarget.value)}
+        />
+      )}
       <section class="scroll" aria-label={label} tabIndex={0}>
         <table>
           <thead>
@@ -90,6 +112,7 @@ export function Table<Item>(props: TableProps<Item>) {
           </tbody>
         </table>
       </section>
+      {found.length === 0 && <p class="hint">No row has this text.</p>}
       <p class="more">
         {left > 0 && (
           <button type="button" onClick={() => setMore(more + step)}>
@@ -100,7 +123,7 @@ export function Table<Item>(props: TableProps<Item>) {
           type="button"
           class="link"
           aria-label={`${label} as CSV`}
-          onClick={() => saveCsv(label, columns, shown)}
+          onClick={() => saveCsv(label, all, shown)}
         >
           CSV
         </button>
@@ -139,8 +162,8 @@ function saveCsv<Item>(label: string, columns: readonly Column<Item>[], items: r
 
 type Fact = readonly [name: string, value: ComponentChildren];
 
-/** Facts that are false, null, undefined or 0 are left out. */
-export function Facts({ facts }: { facts: readonly (Fact | false | null | undefined | 0)[] }) {
+/** Facts that are false, null, undefined, 0 or empty are left out. */
+export function Facts({ facts }: { facts: readonly (Fact | false | null | undefined | 0 | '')[] }) {
   return (
     <dl class="facts">
       {facts.map(

@@ -17,13 +17,25 @@ function readRoute(): Route {
   return { view, params: Object.fromEntries(new URLSearchParams(query)) };
 }
 
-/** Undefined and empty values remove a parameter. */
+/** Undefined removes a parameter, and so does an empty value of most. */
 export type Change = Readonly<Record<string, string | undefined>>;
+
+/** Filters whose empty value selects the requests without a name. */
+const MAY_BE_EMPTY = ['user', 'session', 'app'];
+
+/** The parameters of these names that have a value. */
+export function pick(params: Change, names: readonly string[] = Object.keys(params)): Params {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const { [name]: value } = params;
+      return value || (value === '' && MAY_BE_EMPTY.includes(name)) ? [[name, value]] : [];
+    }),
+  );
+}
 
 /** The URL of a view with these parameters and changes. */
 export function linkTo(view: View, params: Params, change: Change = {}): string {
-  const merged = Object.entries({ ...params, ...change }).filter(([, value]) => value);
-  const query = new URLSearchParams(merged.map(([name, value]) => [name, value ?? ''])).toString();
+  const query = new URLSearchParams(pick({ ...params, ...change })).toString();
   return query === '' ? `#/${view}` : `#/${view}?${query}`;
 }
 

@@ -1,6 +1,7 @@
 /** The metrics of the overview, and the order and colours of its groups. */
 import type { GroupName, Row, Sums } from '../../api/types.ts';
 import { compact, milliseconds, moneyFormat, rate, share } from '../../format/numbers.ts';
+import { OTHER } from '../../state/groups.ts';
 
 /** A line of a metric whose values are not sums. Null: nothing was measured. */
 interface Line {
@@ -141,6 +142,11 @@ export interface Ranked {
 const MAX_COLOURS = 6;
 export const OTHER_COLOUR = 'other';
 
+/** The colour of a group by its rank. */
+export function colourAt(position: number): string {
+  return position < MAX_COLOURS ? `c${position}` : OTHER_COLOUR;
+}
+
 /** Sorts groups by the metric, largest first, so that the largest have their own colours. The colour of a status is fixed. */
 export function rank(rows: readonly Row[], by: GroupName, metric: Metric, currency: string): Ranked[] {
   const cost = (row: Row) => row.cost[currency] ?? 0;
@@ -149,7 +155,7 @@ export function rank(rows: readonly Row[], by: GroupName, metric: Metric, curren
     .sort((a, b) => value(b) - value(a) || cost(b) - cost(a) || b.requests - a.requests)
     .map((row, position) => {
       const id = row[by] ?? '';
-      const own = position < MAX_COLOURS ? `c${position}` : OTHER_COLOUR;
+      const own = id === OTHER ? OTHER_COLOUR : colourAt(position);
       return { id, row, colour: by === 'status' ? `status-${id}` : own };
     });
 }

@@ -3,6 +3,7 @@ import type { Answer } from '../../api/fetch-api.ts';
 import type { GroupName, RefusalRow, Refusals, Report, Row } from '../../api/types.ts';
 import { type Series, Stack } from '../../charts/stack.tsx';
 import { ProblemBox } from '../../parts/problem.tsx';
+import { groupLabel, isFactGroup, OTHER, valueLabel } from '../../state/groups.ts';
 import { useLoad, within } from '../../state/load.ts';
 import { type Range, spanOf, stepsOf } from '../../state/range.ts';
 import { goTo, type Params } from '../../state/route.ts';
@@ -23,11 +24,16 @@ interface OverTimeProps {
   readonly nameOf: (key: string) => string;
 }
 
+/** The most rows that the API returns. */
+const MAX_ROWS = '10000';
+
 /** A chart's data: each row has its step and, where it is divided, its group. */
 interface Data {
   readonly data: readonly Row[];
   /** Only for the metric of refused requests, which have no sums. */
   readonly refusals: readonly RefusalRow[];
+  /** The sums of each step, where a report has too many groups to name each. */
+  readonly totals: readonly Row[] | null;
   readonly isDivided: boolean;
   readonly of: string;
 }
@@ -51,16 +57,21 @@ export function OverTime({
   const of = isLines ? 'lines' : isRefused ? 'refused' : 'bars';
   const report = useLoad<Data>(
     within(range, async (signal): Promise<Answer<Data>> => {
-      const fetchReport = (group_by: string) =>
-        api.get<Report>('/v1/usage', { ...spanOf(range), ...filters, group_by }, signal);
+      const fetchReport = (group_by: string, limit = {}) =>
+        api.get<Report>('/v1/usage', { ...spanOf(range), ...filters, ...limit, group_by }, signal);
       if (isRefused) {
         const query = { ...spanOf(range), ...(filters.key && { key: filters.key }), group_by: range.step };
         const answer = await api.get<Refusals>('/v1/usage/refusals', query, signal);
         return answer.kind === 'answer'
-          ? { ...answer, value: { data: [], refusals: answer.value.data, isDivided: false, of } }
+          ? {
+              ...answer,
+              value: { data: [], refusals: answer.value.data, totals: null, isDivided: false, of },
+            }
           : answer;
       }
-      const divided = isLines ? null : await fetchReport(`${range.step},${by}`);
+      const divided = isLines
+        ? null
+        : await fetchReport(`${range.step},${by}`, isFactGroup(by) ? { limit: MAX_ROWS } : {});
       // The API refuses a report with too many rows: the bars are then drawn without groups.
       const isTooLarge =
         divided !== null &&
@@ -68,18 +79,22 @@ export function OverTime({
         divided.problem.kind === 'refused' &&
         divided.problem.param === 'group_by';
       const answer = divided === null || isTooLarge ? await fetchReport(range.step) : divided;
-      return answer.kind === 'answer'
-        ? {
-            ...answer,
-            value: { data: answer.value.data, refusals: [], isDivided: !isTooLarge && !isLines, of },
-          }
-        : answer;
+      if (answer.kind !== 'answer') return answer;
+      const data = answer.value.data.filter((row) => row[range.step] !== OTHER);
+      const hasRest = data.length < answer.value.data.length;
+      const totals = hasRest ? await fetchReport(range.step) : null;
+      if (totals?.kind === 'problem') return totals;
+      const isDivided = !isTooLarge && !isLines;
+      return {
+        kind: 'answer',
+        value: { data, refusals: [], totals: totals?.value.data ?? null, isDivided, of },
+      };
     }),
     [api, JSON.stringify([spanOf(range), filters]), by, of, refreshes],
   );
   if (report.problem !== null) return <ProblemBox problem={report.problem} onRetry={report.reload} />;
   if (report.value?.of !== of) return <div class="chart waiting" />;
-  const { data, refusals, isDivided } = report.value;
+  const { data, refusals, totals, isDivided } = report.value;
   const amountOf = (row: Row) => metric.valueOf(row, currency);
   const byStep = new Map(data.map((row) => [row[range.step] ?? '', row]));
   const series: readonly Series[] =
@@ -92,7 +107,7 @@ export function OverTime({
       }),
     })) ??
     (isDivided
-      ? divide(data, steps, range.step, by, groups, amountOf, nameOf)
+      ? divide({ data, totals }, steps, range.step, by, groups, amountOf, nameOf)
       : [
           {
             name: 'All',
@@ -114,7 +129,7 @@ export function OverTime({
   return (
     <section class={report.isLoading ? 'loading' : ''}>
       <Stack
-        label={`${metric.label} by ${range.step}${isDivided ? ` and ${by}` : ''}`}
+        label={`${metric.label} by ${range.step}${isDivided ? ` and ${groupLabel(by).toLowerCase()}` : ''}`}
         steps={steps}
         series={series}
         format={metric.format(currency, largest)}
@@ -143,7 +158,7 @@ function valuesOf<Item extends Partial<Record<Range['step'], string>>>(
 
 /** One series for each group with its own colour, and one for all others. */
 function divide(
-  rows: readonly Row[],
+  { data: rows, totals }: Pick<Data, 'data' | 'totals'>,
   steps: readonly string[],
   step: Range['step'],
   by: GroupName,
@@ -154,13 +169,21 @@ function divide(
   const own = groups.filter(({ colour }) => colour !== OTHER_COLOUR);
   const byGroup = Map.groupBy(rows, (row) => row[by] ?? '');
   const series = own.map(({ id, colour }) => ({
-    name: by === 'key' ? nameOf(id) : id,
+    name: valueLabel(by, id, nameOf),
     colour,
     values: valuesOf(byGroup.get(id) ?? [], steps, step, amountOf),
   }));
   const known = new Set(own.map(({ id }) => id));
   const rest = rows.filter((row) => !known.has(row[by] ?? ''));
-  if (rest.length > 0)
-    series.push({ name: 'Others', colour: OTHER_COLOUR, values: valuesOf(rest, steps, step, amountOf) });
+  const values =
+    totals === null
+      ? valuesOf(rest, steps, step, amountOf)
+      : valuesOf(totals, steps, step, amountOf).map((all, i) =>
+          Math.max(
+            0,
+            series.reduce((left, { values: own }) => left - (own[i] ?? 0), all),
+          ),
+        );
+  if (rest.length > 0 || totals !== null) series.push({ name: 'Others', colour: OTHER_COLOUR, values });
   return series;
 }

@@ -1,12 +1,13 @@
 /** The overview: spend, requests, tokens and failures over time and by group, compared with the previous range. */
-import { useState } from 'preact/hooks';
-import type { GroupName, Refusals, Report } from '../../api/types.ts';
+import { useEffect, useState } from 'preact/hooks';
+import type { GroupName, RecordPage, Refusals, Report } from '../../api/types.ts';
 import { timeOfDay } from '../../format/times.ts';
-import { Chips, RangePicker, Refresh } from '../../parts/controls.tsx';
+import { AddFilter, Chips, RangePicker, Refresh } from '../../parts/controls.tsx';
 import { ProblemBox } from '../../parts/problem.tsx';
+import { FILTERS, GROUP_LABELS, isTagGroup, TAG } from '../../state/groups.ts';
 import { useLoad, within } from '../../state/load.ts';
-import { previousRange, readRange, spanOf } from '../../state/range.ts';
-import { goTo, linkTo, type Params } from '../../state/route.ts';
+import { previousRange, type Range, readRange, spanOf } from '../../state/range.ts';
+import { goTo, linkTo, type Params, pick } from '../../state/route.ts';
 import { useKeyNames, useSession } from '../../state/session.ts';
 import { Figures } from './figures.tsx';
 import { currenciesOf, METRICS, rank } from './metrics.ts';
@@ -14,16 +15,9 @@ import { OverTime } from './over-time.tsx';
 import { Refused } from './refused.tsx';
 import { GroupTable } from './table.tsx';
 
-const GROUPS: readonly { readonly name: GroupName; readonly label: string }[] = [
-  { name: 'model', label: 'Model' },
-  { name: 'provider', label: 'Provider' },
-  { name: 'key', label: 'Key' },
-  { name: 'status', label: 'Status' },
-];
-/** The chosen time, which a removed filter keeps. */
-function chosenTime({ range = '', from = '', to = '', hour = '', by = '', metric = '' }: Params): Params {
-  return { range, from, to, hour, by, metric };
-}
+const GROUPS = ['model', 'provider', 'key', 'status', 'user', 'session', 'app'] as const;
+/** What a removed filter keeps. */
+const KEPT = ['range', 'from', 'to', 'hour', 'by', 'metric', 'refresh'];
 
 /** The report on screen. It may still have the previous grouping while the next is loading. */
 interface Shown extends Report {
@@ -35,16 +29,16 @@ interface Shown extends Report {
 /** Refusals are not counted by the active filters. */
 const NO_REFUSALS: Refusals = { data: [], total: { refused_requests: null } };
 
-const FILTERS = ['provider', 'model', 'key', 'status'] as const;
-
 export function Overview({ params }: { params: Params }) {
   const { api, isAdmin } = useSession();
   const { nameOf } = useKeyNames();
   const range = readRange(params);
-  const groups = GROUPS.filter(({ name }) => name !== 'key' || isAdmin);
-  const by = groups.find(({ name }) => name === params.by)?.name ?? 'model';
-  const filters = Object.fromEntries(
-    FILTERS.flatMap((name) => (params[name] && (name !== 'key' || isAdmin) ? [[name, params[name]]] : [])),
+  const groups = GROUPS.filter((name) => name !== 'key' || isAdmin);
+  const chosen = params.by ?? '';
+  const by: GroupName = isTagGroup(chosen) ? chosen : (groups.find((name) => name === chosen) ?? 'model');
+  const filters = pick(
+    params,
+    FILTERS.filter((name) => name !== 'key' || isAdmin),
   );
   const query = JSON.stringify([spanOf(range), filters, range.problem]);
   const now = useLoad<Shown>(
@@ -99,16 +93,17 @@ export function Overview({ params }: { params: Params }) {
         <label class="inline">
           By{' '}
           <select
-            value={by}
+            value={chosen.startsWith(TAG) ? TAG : by}
             onChange={(event) => goTo('overview', params, { by: event.currentTarget.value })}
           >
-            {groups.map(({ name, label }) => (
+            {[...groups, TAG].map((name) => (
               <option key={name} value={name}>
-                {label}
+                {GROUP_LABELS[name.replace(':', '')]}
               </option>
             ))}
           </select>
         </label>
+        {chosen.startsWith(TAG) && <TagName params={params} range={range} />}
         {currencies.length > 1 && (
           <label class="inline">
             In{' '}
@@ -122,10 +117,15 @@ export function Overview({ params }: { params: Params }) {
             </select>
           </label>
         )}
+        <AddFilter
+          view="overview"
+          params={params}
+          valuesOf={(name) => (by === name ? (shown?.data.map((row) => row[by] ?? '') ?? []) : [])}
+        />
         <Refresh view="overview" params={params} onRefresh={refresh} />
         <Chips
           view="overview"
-          params={{ ...filters, ...chosenTime(params) }}
+          params={{ ...filters, ...pick(params, KEPT) }}
           names={FILTERS}
           nameOf={nameOf}
         />
@@ -163,6 +163,45 @@ export function Overview({ params }: { params: Params }) {
             <p class="hint foot">As of {timeOfDay(shown.loadedAt)}. Records show up within a minute.</p>
           )}
         </div>
+      )}
+    </>
+  );
+}
+
+/** The tag that the requests are grouped by. Offers the tags of the latest requests, and takes the first where none is chosen. */
+function TagName({ params, range }: { params: Params; range: Range }) {
+  const { api } = useSession();
+  const { value } = useLoad<RecordPage>(
+    within(range, (signal) => api.get('/v1/usage/records', { ...spanOf(range), limit: '100' }, signal)),
+    [api, JSON.stringify(spanOf(range))],
+  );
+  const names = [...new Set(value?.data.flatMap(({ tags = {} }) => Object.keys(tags)))].sort();
+  const name = (params.by ?? '').slice(TAG.length);
+  const [first] = names;
+  useEffect(() => {
+    if (name === '' && first !== undefined) goTo('overview', params, { by: TAG + first });
+  }, [name, first]);
+  return (
+    <>
+      <input
+        key={name}
+        aria-label="Name of the tag"
+        list="tags"
+        size={12}
+        placeholder="team"
+        pattern="[a-z0-9_.\-]{1,32}"
+        value={name}
+        onChange={({ currentTarget }) =>
+          currentTarget.reportValidity() && goTo('overview', params, { by: TAG + currentTarget.value })
+        }
+      />
+      <datalist id="tags">
+        {names.map((known) => (
+          <option key={known} value={known} />
+        ))}
+      </datalist>
+      {name === '' && value !== null && names.length === 0 && (
+        <span class="hint">The latest requests have no tags. Enter the name of a tag.</span>
       )}
     </>
   );

@@ -1,9 +1,11 @@
 /** The table of groups, with their share of the selected metric. */
+import type { ComponentChildren } from 'preact';
 import type { GroupName, Row, Sums } from '../../api/types.ts';
 import { statusWords } from '../../format/endings.ts';
 import { count, milliseconds, moneyFormat, NONE, rate, share } from '../../format/numbers.ts';
 import { Name } from '../../parts/name.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
+import { filterOf, groupLabel, valueLabel } from '../../state/groups.ts';
 import { linkTo, type Params } from '../../state/route.ts';
 import { cachedShare, FAILED, type Metric, type Ranked } from './metrics.ts';
 
@@ -18,13 +20,6 @@ interface GroupTableProps {
 }
 
 const PAGE = [50, 200] as const;
-/** The grouping to which a click on a group leads. */
-const NEXT: Readonly<Record<GroupName, GroupName>> = {
-  provider: 'model',
-  model: 'status',
-  key: 'model',
-  status: 'model',
-};
 
 export function GroupTable({ params, by, metric, currency, groups, total, nameOf }: GroupTableProps) {
   const cost = moneyFormat(
@@ -55,15 +50,15 @@ export function GroupTable({ params, by, metric, currency, groups, total, nameOf
   const isShared = metric.lines === undefined && metric.name !== 'refused';
   const columns: readonly Column<Ranked>[] = [
     {
-      head: labels[by],
+      head: groupLabel(by),
       look: 'name',
       value: ({ id }) => labelOf(by, id, nameOf),
       cell: ({ id, colour }) => (
         <>
           {isShared && <span class={`swatch ${colour}`} aria-hidden="true" />}
-          <a href={linkTo('overview', params, { [by]: id, by: NEXT[by] })}>
+          <GroupLink {...{ params, by, id }}>
             <Name title={id} text={labelOf(by, id, nameOf)} />
-          </a>
+          </GroupLink>
         </>
       ),
     },
@@ -93,26 +88,41 @@ export function GroupTable({ params, by, metric, currency, groups, total, nameOf
   ];
   return (
     <Table
-      label={`Use by ${by}`}
+      label={`Use by ${groupLabel(by).toLowerCase()}`}
       columns={columns}
       items={groups}
       idOf={({ id }) => id}
       sortedBy={`-${metric.column}`}
       page={PAGE}
+      searched={({ id }) => `${id}\n${labelOf(by, id, nameOf)}`}
     />
   );
 }
 
-const labels: Readonly<Record<GroupName, string>> = {
-  provider: 'Provider',
-  model: 'Model',
-  key: 'Key',
-  status: 'Status',
-};
-
 function labelOf(by: GroupName, id: string, nameOf: (key: string) => string): string {
-  if (by === 'key') return nameOf(id);
-  return by === 'status' ? statusWords(id) : id;
+  return by === 'status' ? statusWords(id) : valueLabel(by, id, nameOf);
+}
+
+interface GroupLinkProps {
+  readonly params: Params;
+  readonly by: GroupName;
+  readonly id: string;
+  readonly children: ComponentChildren;
+}
+
+/** Leads to the models of a group, or to the statuses of a model. A session leads to its requests. */
+function GroupLink({ params, by, id, children }: GroupLinkProps) {
+  const filter = filterOf(by, id);
+  if (filter === null) return <>{children}</>;
+  const href =
+    by === 'session' && id !== ''
+      ? requestsOf(params, filter)
+      : linkTo('overview', params, { ...filter, by: by === 'model' ? 'status' : 'model' });
+  return <a href={href}>{children}</a>;
+}
+
+function requestsOf({ by: _, metric: __, currency: ___, ...kept }: Params, filter: Params): string {
+  return linkTo('requests', { ...kept, ...filter });
 }
 
 /** A group without a price is different from one without cost. */
@@ -130,8 +140,7 @@ interface RequestsLinkProps {
 
 /** A number that links to the counted requests. */
 function RequestsLink({ params, by, id, value, filter }: RequestsLinkProps) {
-  if (value === 0) return <>{count(value)}</>;
-  const { by: _, metric: __, currency: ___, ...kept } = params;
-  const narrowed = { ...kept, [by]: id, ...filter };
-  return <a href={linkTo('requests', narrowed)}>{count(value)}</a>;
+  const group = filterOf(by, id);
+  if (value === 0 || group === null) return <>{count(value)}</>;
+  return <a href={requestsOf(params, { ...group, ...filter })}>{count(value)}</a>;
 }

@@ -5,19 +5,24 @@ import { bytes, count, milliseconds, money, rate } from '../../format/numbers.ts
 import { date, exactTime } from '../../format/times.ts';
 import { CopyButton } from '../../parts/controls.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
+import { Name } from '../../parts/name.tsx';
 import { ProblemBox } from '../../parts/problem.tsx';
 import { Facts } from '../../parts/table.tsx';
 import { useLoad } from '../../state/load.ts';
-import { linkTo } from '../../state/route.ts';
+import { linkTo, type Params, pick } from '../../state/route.ts';
 import { type KeyNames, useSession } from '../../state/session.ts';
+
+const TIME = ['range', 'from', 'to', 'hour'];
 
 interface RecordDialogProps {
   readonly id: string;
   readonly names: KeyNames;
+  /** Those of the view: links keep its time. */
+  readonly params: Params;
   readonly onClose: () => void;
 }
 
-export function RecordDialog({ id, names, onClose }: RecordDialogProps) {
+export function RecordDialog({ id, names, params, onClose }: RecordDialogProps) {
   const { api } = useSession();
   const { value, problem, reload } = useLoad<UsageRecord>(
     (signal) => api.get(`/v1/usage/records/${encodeURIComponent(id)}`, {}, signal),
@@ -42,15 +47,25 @@ export function RecordDialog({ id, names, onClose }: RecordDialogProps) {
       ) : value === null ? (
         <p class="hint">Loading …</p>
       ) : (
-        <Record record={value} names={names} />
+        <Record record={value} names={names} params={params} />
       )}
     </Dialog>
   );
 }
 
-function Record({ record, names }: { record: UsageRecord; names: KeyNames }) {
+interface RecordProps extends Pick<RecordDialogProps, 'names' | 'params'> {
+  readonly record: UsageRecord;
+}
+
+function Record({ record, names, params }: RecordProps) {
   const { title, words, code } = endingOf(record);
   const { asked, provider, model, key_id, attempts = [], dropped = [], changed = [] } = record;
+  const { user, session, app, tags = {} } = record;
+  const link = (name: string, value: string, text = value) => (
+    <a href={linkTo('requests', pick(params, TIME), { [name]: value })}>
+      <Name text={text} />
+    </a>
+  );
   const served = `${provider}/${model}`;
   const streamedMs = record.first_token_ms === null ? 0 : record.total_ms - record.first_token_ms;
   const perSecond = streamedMs > 0 ? (record.completion_tokens * 1000) / streamedMs : null;
@@ -77,11 +92,15 @@ function Record({ record, names }: { record: UsageRecord; names: KeyNames }) {
           ],
           ['Requested', <bdi>{asked}</bdi>],
           served !== asked && ['Served by', <bdi>{served}</bdi>],
-          [
-            'Key',
-            <a href={linkTo('requests', { key: key_id })}>
-              <bdi>{names.nameOf(key_id)}</bdi>
-            </a>,
+          ['Key', link('key', key_id, names.nameOf(key_id))],
+          user && ['User', link('user', user)],
+          session && ['Session', link('session', session)],
+          app && ['App', link('app', app)],
+          Object.keys(tags).length > 0 && [
+            'Tags',
+            Object.entries(tags).map(([name, value]) => (
+              <p key={name}>{link('tag', `${name}:${value}`, `${name}: ${value}`)}</p>
+            )),
           ],
           ['Route', record.route],
           ['Client', record.client],

@@ -3,23 +3,25 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Problem } from '../../api/fetch-api.ts';
 import type { RecordPage, Refusals, UsageRecord } from '../../api/types.ts';
 import { STATUSES, statusWords } from '../../format/endings.ts';
-import { count, milliseconds, moneyFormat, NONE } from '../../format/numbers.ts';
+import { count, milliseconds, moneyFormat, NONE, share } from '../../format/numbers.ts';
 import { moment, ZONE } from '../../format/times.ts';
-import { Chips, RangePicker, Refresh } from '../../parts/controls.tsx';
+import { AddFilter, Chips, RangePicker, Refresh } from '../../parts/controls.tsx';
 import { Name } from '../../parts/name.tsx';
 import { ProblemBox } from '../../parts/problem.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
+import { TEXT_FILTERS } from '../../state/groups.ts';
 import { useLoad, within } from '../../state/load.ts';
 import { readRange, spanOf } from '../../state/range.ts';
-import { goTo, linkTo, type Params } from '../../state/route.ts';
+import { goTo, linkTo, type Params, pick } from '../../state/route.ts';
 import { type KeyNames, useKeyNames, useSession } from '../../state/session.ts';
 import { FAILED } from '../overview/metrics.ts';
 import { Refused } from '../overview/refused.tsx';
 import { RecordDialog } from './record-dialog.tsx';
+import { cachedOf, SessionCharts, servedBy, targetColours } from './session.tsx';
 
 const PAGE = '50';
-/** Filters that the list has no field for: they come with a link, and can be removed. */
-const LINKED = ['provider', 'model'] as const;
+/** The requests of a session are read at once, as far as one page goes. */
+const SESSION_PAGE = '1000';
 /** Refused requests have no record, only counts. */
 const REFUSED = 'refused';
 const TRUNCATED = 'truncated';
@@ -59,11 +61,17 @@ function RefusedRequests({ params }: { params: Params }) {
 function Records({ params }: { params: Params }) {
   const names = useKeyNames();
   const { isAdmin } = useSession();
-  const { records, problem, isLoading, hasMore, more, reload } = useRecords(params);
+  const { records: loaded, problem, isLoading, hasMore, more, reload } = useRecords(params);
+  const isSession = Boolean(params.session);
+  // A session is read from its beginning.
+  const records = isSession ? loaded.toReversed() : loaded;
   return (
     <>
       <Filters params={params} names={names} records={records} onRefresh={reload} />
       {problem !== null && <ProblemBox problem={problem} onRetry={records.length === 0 ? reload : more} />}
+      {isSession && records.length > 0 && (
+        <SessionCharts records={records} onOpen={(id) => goTo('requests', params, { id })} />
+      )}
       {records.length > 0 && (
         <Table
           label="Requests"
@@ -86,6 +94,7 @@ function Records({ params }: { params: Params }) {
           key={params.id}
           id={params.id}
           names={names}
+          params={params}
           onClose={() => goTo('requests', params, { id: undefined })}
         />
       )}
@@ -164,22 +173,40 @@ function Filters({ params, names, records, onRefresh }: FiltersProps) {
         <input
           type="search"
           size={24}
-          placeholder="part of a model or id"
+          placeholder="part of a name or id"
           // In the state, because a render during typing would reset the field to the URL's text.
           value={search}
           onInput={(event) => setSearch(event.currentTarget.value)}
           onChange={(event) => {
             const text = event.currentTarget.value.trim();
-            goTo('requests', params, ID.test(text) ? { id: text } : { search: text });
+            goTo('requests', params, ID.test(text) ? { id: text } : { search: text.replace(/\*$/, '') });
           }}
         />
       </label>
       {choice('Route', 'route')}
       {choice('Client', 'client')}
+      <AddFilter
+        view="requests"
+        params={params}
+        valuesOf={(name) => records.flatMap((record) => valuesOf(record, name))}
+      />
       <Refresh view="requests" params={params} onRefresh={onRefresh} />
-      <Chips view="requests" params={params} names={LINKED} nameOf={names.nameOf} />
+      <Chips view="requests" params={params} names={TEXT_FILTERS} nameOf={names.nameOf} />
     </div>
   );
+}
+
+/** The values of a filter that select a record. */
+function valuesOf({ asked, provider, user, session, app, tags = {} }: UsageRecord, name: string): string[] {
+  if (name === 'tag') return Object.entries(tags).map(([tag, value]) => `${tag}:${value}`);
+  const { [name]: value }: Readonly<Record<string, string | null>> = {
+    model: asked,
+    provider,
+    user,
+    session,
+    app,
+  };
+  return value ? [value] : [];
 }
 
 function columnsOf(
@@ -209,6 +236,20 @@ function columnsOf(
     value: ({ key_id }) => names.nameOf(key_id),
     cell: ({ key_id }) => <Name title={key_id} text={names.nameOf(key_id)} />,
   };
+  const colours = params.session ? targetColours(records) : null;
+  const hasUsers = records.some(({ user }) => user);
+  const facts: readonly Column<UsageRecord>[] = [
+    {
+      head: 'User',
+      look: hasUsers ? 'name' : 'csv',
+      value: ({ user }) => user,
+      cell: ({ user }) => user && <Name text={user} />,
+    },
+    { head: 'Session', look: 'csv', value: ({ session }) => session },
+    { head: 'App', look: 'csv', value: ({ app }) => app },
+    { head: 'Tags', look: 'csv', value: (record) => valuesOf(record, 'tag').join(', ') },
+    { head: 'Request id', look: 'csv', value: ({ request_id }) => request_id },
+  ];
   return [
     {
       head: `Time (${ZONE})`,
@@ -217,10 +258,23 @@ function columnsOf(
         <a href={linkTo('requests', params, { id: request_id })}>{moment(time)}</a>
       ),
     },
-    { head: 'Model', look: 'name', value: ({ asked }) => asked, cell: (record) => <Served of={record} /> },
+    {
+      head: 'Model',
+      look: 'name',
+      value: ({ asked }) => asked,
+      cell: (record) => (
+        <>
+          {colours !== null && <span class={`swatch ${colours.get(servedBy(record))}`} aria-hidden="true" />}
+          <Served of={record} />
+        </>
+      ),
+    },
+    { head: 'Served by', look: 'csv', value: servedBy },
     ...(isAdmin ? [keyColumn] : []),
+    ...facts.filter(({ look }) => look === 'csv' || colours === null),
     { head: 'Status', value: ({ status }) => status, cell: (record) => <StatusWord record={record} /> },
     number('Tokens in', ({ prompt_tokens }) => prompt_tokens),
+    number('Cached', cachedOf, share),
     {
       ...number('Tokens out', ({ completion_tokens }) => completion_tokens),
       cell: ({ completion_tokens, estimated }) => (estimated ? '~' : '') + count(completion_tokens),
@@ -236,8 +290,9 @@ function columnsOf(
 }
 
 /** The requested model; who served it, where that differs; and the number of attempts, where there was more than one. */
-function Served({ of: { asked, provider, model, attempts = [] } }: { of: UsageRecord }) {
-  const served = `${provider}/${model}`;
+function Served({ of: record }: { of: UsageRecord }) {
+  const { asked, attempts = [] } = record;
+  const served = servedBy(record);
   const called = attempts.filter(({ ms }) => ms !== null).length;
   return (
     <>
@@ -308,7 +363,7 @@ interface Loaded {
 const NOTHING: Loaded = { records: [], cursor: null, problem: null, isLoading: true };
 
 /** The filters that the API takes as they are. */
-const SENT = ['model', 'provider', 'route', 'client', 'search', 'truncated'] as const;
+const SENT = [...TEXT_FILTERS, 'route', 'client', 'search', 'truncated', 'status'];
 
 /** The records that were loaded so far. */
 function useRecords(params: Params) {
@@ -317,14 +372,13 @@ function useRecords(params: Params) {
   const [reloads, setReloads] = useState(0);
   /** The number of the current list. A response for an earlier list is dropped. */
   const current = useRef(0);
-  const { status, key } = params;
+  const { key } = params;
   const range = readRange(params);
   const query = {
     ...spanOf(range),
-    ...Object.fromEntries(SENT.flatMap((name) => (params[name] ? [[name, params[name]]] : []))),
-    ...(status && { status }),
+    ...pick(params, SENT),
     ...(key && isAdmin && { key }),
-    limit: PAGE,
+    limit: params.session ? SESSION_PAGE : PAGE,
   };
   const read = async (cursor: string | null, list: number) => {
     setLoaded((before) => ({ ...before, isLoading: true, problem: null }));

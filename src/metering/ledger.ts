@@ -54,7 +54,7 @@ export interface RecordQuery {
 
 /** Further conditions on the records of a list. Absent fields select all. */
 interface RecordFilter extends ReportFilter {
-  /** Part of the model, the request id, the user, the session or the app, in lower case. */
+  /** Part of the model, the id of the request or the key, the user, the session or the app, in lower case. */
   readonly search?: string;
   readonly client?: string;
   /** The output began, and then failed. */
@@ -91,6 +91,7 @@ const SEARCHED: readonly ((record: RecordSummary) => string | null)[] = [
   ({ asked }) => asked,
   ({ provider, model }) => `${provider}/${model}`,
   ({ request_id }) => request_id,
+  ({ key_id }) => key_id,
   ({ user }) => user,
   ({ session }) => session,
   ({ app }) => app,

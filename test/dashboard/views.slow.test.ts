@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DEMO_SESSION } from '../../tools/simulator/demo-records.ts';
 import { objectsOf } from '../../tools/simulator/json.ts';
 import { jsonOf } from '../e2e/client.ts';
 import { ADMIN_TOKEN } from '../e2e/gateway.ts';
@@ -46,7 +47,14 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     const views: readonly (readonly [name: string, hash: string, shown: string])[] = [
       ['overview', '#/overview?range=30d', '.bar rect'],
       ['overview by status, of failures', '#/overview?range=30d&by=status&metric=failures', '.bar rect'],
+      ['overview by user', '#/overview?range=30d&by=user', '.bar rect'],
+      [
+        'overview of one user by session',
+        '#/overview?range=30d&user=ada@example.com&by=session',
+        '.bar rect',
+      ],
       ['requests', '#/requests?range=30d', 'tbody tr'],
+      ['a session', `#/requests?range=30d&session=${DEMO_SESSION}`, '.line'],
       ['keys', '#/keys', '.meter'],
       ['live', '#/live', '.empty'],
     ];
@@ -219,6 +227,185 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await page.getByLabel('Status').selectOption('refused');
     await page.getByText('A refused request has no record').waitFor();
     expect(await violationsOf(page)).toEqual([]);
+    await context.close();
+  });
+
+  test('Y8 spend by user, session and app: the figures are the API’s, and a group’s number leads to its requests', async () => {
+    const { page, context, complaints } = await signedIn({}, '#/overview?range=30d');
+    for (const by of ['User', 'Session', 'App'] as const) {
+      await page.getByRole('combobox', { name: 'By', exact: true }).selectOption(by);
+      const table = page.getByRole('region', { name: `Use by ${by.toLowerCase()}` });
+      await table.locator('tbody tr').first().waitFor();
+      await page.locator('.chart figcaption', { hasText: `Spend by day and ${by.toLowerCase()}` }).waitFor();
+      const requests = await table.locator('td[data-head="Requests"]').allInnerTexts();
+      const shown = requests.reduce((sum, text) => sum + Number(text), 0);
+      const rows = await table.locator('tbody tr').count();
+      if (rows < 50) expect(shown, by).toBe(RECORDS);
+      expect(await violationsOf(page), by).toEqual([]);
+    }
+    await page.goto(`${filled.page}#/overview?range=30d&by=user`);
+    const ada = page.locator('tbody tr', { hasText: 'ada@example.com' });
+    const count = Number(await ada.locator('td[data-head="Requests"]').innerText());
+    expect(count).toBeGreaterThan(20);
+    await ada.locator('td[data-head="Requests"] a').click();
+    await page.waitForURL(/#\/requests\?.*user=ada%40example.com/);
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(Math.min(count, 50));
+    // Requests without a user have a row of their own, and a filter.
+    await page.goto(`${filled.page}#/overview?range=30d&by=user`);
+    await page.locator('tbody tr').getByRole('link', { name: 'none', exact: true }).click();
+    await page.waitForURL(/user=(&|$)/);
+    await page.getByRole('link', { name: 'Remove filter user none' }).click();
+    await page.waitForURL((url) => !url.hash.includes('user='));
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  test('Y8 spend by tag: LEDGER=object groups and filters by it, LEDGER=kv says what it needs', async () => {
+    const { page, context, complaints } = await signedIn({}, '#/overview?range=30d');
+    await page.getByRole('combobox', { name: 'By', exact: true }).selectOption('Tag');
+    // The tags of the latest requests are offered, and the first is taken.
+    await page.waitForURL(/by=tag%3Aenv/);
+    if (store === 'kv') {
+      await page.getByText('This view needs LEDGER=object').waitFor();
+      expect(await page.getByRole('alert').innerText()).toContain(
+        'with LEDGER=kv, tags are in single records only',
+      );
+    } else {
+      const name = page.getByLabel('Name of the tag');
+      await name.fill('Not A Tag');
+      await page.keyboard.press('Enter');
+      expect(await page.locator('input:invalid').count()).toBe(1);
+      await name.fill('team');
+      await page.keyboard.press('Enter');
+      const table = page.getByRole('region', { name: 'Use by tag team' });
+      await table.locator('tr', { hasText: 'search' }).waitFor();
+      await table.getByRole('link', { name: 'search', exact: true }).click();
+      await page.waitForURL(/tag=team%3Asearch/);
+      const chip = page.getByRole('list', { name: 'Filters' });
+      expect(await chip.innerText()).toContain('team:search');
+      await page.getByRole('navigation').getByText('Requests').click();
+      await page.locator('tbody tr').first().waitFor();
+      expect(page.url()).toContain('tag=team%3Asearch');
+    }
+    expect(await violationsOf(page)).toEqual([]);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  test('Y8 a session: its requests in their order, with cost, cached share and targets; each opens to its record', async () => {
+    const { page, context, complaints } = await signedIn({}, '#/overview?range=30d&by=session');
+    await page.getByRole('searchbox', { name: 'Search in Use by session' }).fill('d5954b13');
+    const rows = page.getByRole('region', { name: 'Use by session' }).locator('tbody tr');
+    expect(await rows.count()).toBe(1);
+    await rows.getByRole('link', { name: DEMO_SESSION }).click();
+    await page.waitForURL(/#\/requests\?.*session=/);
+    await page.locator('.line').waitFor();
+    expect(await page.locator('.chart figcaption').allInnerTexts()).toEqual([
+      expect.stringMatching(/^Cost by request\s+deepseek\/deepseek-flash\s+mistral\/mistral-small-latest$/),
+      expect.stringContaining('Cached share'),
+    ]);
+    const cells = (head: string) => page.locator(`td[data-head="${head}"]`).allInnerTexts();
+    expect(await page.locator('tbody tr').count()).toBe(20);
+    const tokens = (await cells('Tokens in')).map((text) => Number(text.replace(',', '')));
+    expect(tokens).toEqual([...tokens].sort((a, b) => a - b));
+    expect((await cells('Cached'))[0]).toBe('0%');
+    expect((await cells('Cached')).at(-1)).toMatch(/^9\d%$/);
+    expect(await page.locator('.figures').innerText()).toMatch(
+      /Requests\s+20\s+Cost\s+US\$0\.02.*Targets\s+2/s,
+    );
+    // The request that fell back.
+    const fallback = page.locator('tbody tr', { hasText: 'mistral' });
+    expect(await fallback.innerText()).toContain('2 attempts');
+    await page.getByRole('group', { name: /Cost by request/ }).focus();
+    for (let at = 0; at < 12; at++) await page.keyboard.press('ArrowRight');
+    expect(await page.locator('.tip').first().innerText()).toMatch(
+      /^12\. .*mistral\/mistral-small-latest US\$0/s,
+    );
+    await page.keyboard.press('Enter');
+    const sheet = page.locator('dialog');
+    await sheet.locator('.facts').waitFor();
+    expect(await sheet.innerText()).toMatch(/Served by\s+mistral\/mistral-small-latest/);
+    expect(await sheet.innerText()).toMatch(
+      /User\s+ada@example.com\s+Session\s+d5954b13.*App\s+claude-cli\s+Tags\s+team: search\s+env: prod/s,
+    );
+    expect(await violationsOf(page)).toEqual([]);
+    await sheet.getByRole('link', { name: 'ada@example.com' }).click();
+    await page.waitForURL(/#\/requests\?range=30d&user=ada%40example.com$/);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  test('Y8 filters by user, session and app are added by their name in Overview and Requests, and search finds a part', async () => {
+    const { page, context } = await signedIn({}, '#/overview?range=30d');
+    await page.getByRole('combobox', { name: 'Filter', exact: true }).selectOption('App');
+    await page.getByLabel('Filter by app').fill('claude-cli');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/app=claude-cli/);
+    await expect.poll(() => requestsOf(page).innerText()).toBe('20');
+    await page.getByRole('navigation').getByText('Requests').click();
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(20);
+    await page.getByRole('link', { name: 'Remove filter app claude-cli' }).click();
+    await page.getByLabel('Filter by user').fill('u-1841');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/user=u-1841/);
+    const users = () => page.locator('td[data-head="User"]').allInnerTexts();
+    await expect.poll(async () => [...new Set(await users())]).toEqual(['u-1841']);
+    await page.getByRole('link', { name: 'Remove filter user u-1841' }).click();
+    await page.getByLabel('Search').fill('GRACE@');
+    await page.keyboard.press('Enter');
+    await expect.poll(async () => [...new Set(await users())]).toEqual(['grace@example.com']);
+    await page.getByLabel('Search').fill('deepseek/*');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/search=deepseek%2F&|search=deepseek%2F$/);
+    await context.close();
+  });
+
+  test('Y8 names with any characters: text on the page, no formula in CSV, and their filters find them', async () => {
+    const { page, context, complaints } = await signedIn({}, '#/overview?range=24h');
+    const { id, token } = await makeKey(filled.gateway, { name: 'odd names' });
+    const names = [
+      '=HYPERLINK("http://evil.example","click")',
+      '"quoted", \'twice\'\nsecond line',
+      '👩‍💻 \u202Etxet',
+      '+SUM(1;2)',
+      '<img src=x onerror=alert(1)>',
+      'x'.repeat(200),
+      '\u2063',
+    ];
+    const headers = { authorization: `Bearer ${token}` };
+    for (const user of names) {
+      const body = { model: 'deepseek/deepseek-flash', user, messages: [{ role: 'user', content: 'Hi' }] };
+      const response = await filled.gateway.post('/v1/chat/completions', body, { headers });
+      await response.text();
+      expect(response.status, user).toBe(200);
+    }
+    await page.goto(`${filled.page}#/overview?range=24h&by=user&key=${id}`);
+    const table = page.getByRole('region', { name: 'Use by user' });
+    const loaded = async () => {
+      await page.getByRole('button', { name: 'Refresh' }).click();
+      await settle(page);
+      return table.locator('tbody tr').count();
+    };
+    await expect.poll(loaded, { timeout: 15_000 }).toBe(names.length);
+    expect(await page.locator('main img').count()).toBe(0);
+    expect(await overflows(page)).toBe(false);
+    expect(await violationsOf(page)).toEqual([]);
+    await table.getByText('U+2063').waitFor();
+    // 64 bytes: the beginning, ~ and a hash.
+    await table.getByText(/^x{47}~[0-9a-f]{16}$/).waitFor();
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Use by user as CSV' }).click();
+    const csv = await readFile(await (await download).path(), 'utf8');
+    expect(csv).toContain('"\'=HYPERLINK(""http://evil.example"",""click"")"');
+    expect(csv).toContain("\r\n'+SUM(1;2),");
+    expect(csv.trim().split('\r\n')).toHaveLength(1 + names.length);
+    const links = await table.locator('td[data-head="Requests"] a').all();
+    const hrefs = await Promise.all(links.map((link) => link.getAttribute('href')));
+    for (const href of hrefs) {
+      await page.goto(`${filled.page}${href}`);
+      await expect.poll(() => page.locator('tbody tr').count(), { message: href ?? '' }).toBe(1);
+    }
+    expect(complaints).toEqual([]);
     await context.close();
   });
 

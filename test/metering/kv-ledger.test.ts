@@ -193,15 +193,20 @@ describe('KvLedger.list', () => {
     });
     await fill(store, 1, { key_id: 'c', time: noon(1), route: 'fim', status: 'failed' });
     await fill(store, 1, { key_id: 'd', time: noon(1), status: 'failed', first_token_ms: null });
+    const facts = { user: 'Ada', session: 's-77', app: 'claude-cli' };
+    await fill(store, 1, { key_id: 'key-5', time: noon(1), ...facts });
     const length = async (only: RecordQuery['only']) =>
       (await listAll(store, { ...(only && { only }) })).ids.length;
-    expect(await length({})).toBe(5);
+    expect(await length({})).toBe(6);
     expect(await length({ provider: 'p' })).toBe(1);
+    for (const search of ['ada', '-77', 'claude-', 'key-5']) expect(await length({ search }), search).toBe(1);
+    expect(await length({ user: 'Ada', search: 's-77' })).toBe(1);
+    expect(await length({ user: 'Bob', search: 's-77' })).toBe(0);
     expect(await length({ client: 'messages' })).toBe(1);
     expect(await length({ route: 'fim' })).toBe(1);
     expect(await length({ truncated: true })).toBe(1);
     expect(await length({ search: 'fas' })).toBe(1);
-    expect(await length({ search: 'small-lat' })).toBe(4);
+    expect(await length({ search: 'small-lat' })).toBe(5);
     expect(await length({ search: first?.request_id.slice(4, 30) ?? '' })).toBeGreaterThan(0);
     expect(await length({ search: 'nothing' })).toBe(0);
   });

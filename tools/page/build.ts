@@ -78,7 +78,7 @@ async function licencesOf(packages: readonly string[]): Promise<string> {
 
 /** Fields of the page's own objects, whose names can be shortened: the API, the URL and the browser don't use them. */
 const OWN_FIELDS =
-  'nameOf|isLoading|problem|onRetry|isAdmin|signOut|session|fromMs|toMs|params|groups|colour|series|steps|valueOf|onDone|onOpen|isTall|columns|idOf|lookOf|onMore|facts|standing|spanMs|firstAt|lastAt|endedAt|phase|requestId|frameCount|isRunning|loadedAt|isDivided|filters|hasMore|onSignedIn|kind|look|cell|items|api|runs|reload|more|words|frame|record|names|row|finish|expiresAt|label';
+  'nameOf|isLoading|problem|onRetry|isAdmin|signOut|fromMs|toMs|params|groups|colour|series|steps|valueOf|onDone|onOpen|isTall|columns|idOf|lookOf|onMore|facts|standing|spanMs|firstAt|lastAt|endedAt|phase|requestId|frameCount|isRunning|loadedAt|isDivided|filters|hasMore|onSignedIn|kind|look|cell|items|api|runs|reload|more|words|frame|record|names|row|finish|expiresAt|label|searched|labelOf|titleOf|valuesOf|sortedBy|onRefresh|isLines|refusals|totals|refreshes';
 /** Methods that Preact calls on class components. The page has none. */
 const OF_CLASSES =
   'getDerivedStateFrom\\w+|getSnapshotBeforeUpdate|getChildContext|shouldComponentUpdate|component(Will|Did)\\w+|debounceRendering|contextType|setState|forceUpdate|unmount';

@@ -22,6 +22,8 @@ interface StackProps {
   /** Opens the requests of a step. */
   readonly onOpen: (step: string) => void;
   readonly height?: number;
+  /** At least so wide are the labels of the values, in characters: the axes of several charts line up. */
+  readonly axisChars?: number;
   /** The label of a step on the axis, and its name in the tooltip. Absent: of days and hours. */
   readonly labelOf?: (step: string) => string;
   readonly titleOf?: (step: string) => string;
@@ -34,7 +36,7 @@ const CHAR_PX = 6.6;
 
 export function Stack(props: StackProps) {
   const { label, steps, series, format, isLines, onOpen } = props;
-  const { height = 200, labelOf = stepLabel, titleOf = stepTitle } = props;
+  const { height = 200, axisChars = 0, labelOf = stepLabel, titleOf = stepTitle } = props;
   const plot = height - TOP - BOTTOM;
   const tip = useRef<HTMLDivElement>(null);
   const [box, width] = useWidth<HTMLDivElement>();
@@ -42,7 +44,7 @@ export function Stack(props: StackProps) {
   const sums = steps.map((_, i) => series.reduce((sum, { values }) => sum + (values[i] ?? 0), 0));
   const top = niceTop(Math.max(...(isLines ? series.flatMap(({ values }) => values.map(Number)) : sums), 0));
   const ticks = top === 0 ? [0] : [0, top / 2, top];
-  const left = Math.ceil(Math.max(...ticks.map((tick) => format(tick).length)) * CHAR_PX) + 8;
+  const left = Math.ceil(Math.max(axisChars, ...ticks.map((tick) => format(tick).length)) * CHAR_PX) + 10;
   const slot = Math.max(0, width - left) / steps.length;
   const gap = Math.min(6, slot * 0.2);
   const every = Math.ceil(LABEL_PX / slot);

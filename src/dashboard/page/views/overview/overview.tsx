@@ -143,7 +143,8 @@ export function Overview({ params }: { params: Params }) {
           {shown !== null && shown.total.requests === 0 && !now.isLoading ? (
             <Empty isFiltered={Object.keys(filters).length > 0} />
           ) : (
-            shown !== null && (
+            shown !== null &&
+            chosen !== TAG && (
               <>
                 <OverTime
                   {...{ range, params, filters, by: shown.by, metric, currency, nameOf, refreshes }}

@@ -1,6 +1,7 @@
 /** The charts of one session: the cost of each request in their order, by target, and the cached share of its prompt. */
 import type { UsageRecord } from '../../api/types.ts';
 import { type Series, Stack } from '../../charts/stack.tsx';
+import { statusWords } from '../../format/endings.ts';
 import { compact, count, milliseconds, money, moneyFormat, NONE, share } from '../../format/numbers.ts';
 import { moment, ZONE } from '../../format/times.ts';
 import { colourAt } from '../overview/metrics.ts';
@@ -36,6 +37,7 @@ export function SessionCharts({ records, onOpen }: SessionProps) {
     return record.currency === currency ? (record.cost ?? 0) : 0;
   };
   const largest = Math.max(...records.map(amountOf));
+  const format = currency === null ? compact : moneyFormat(currency, largest);
   const colours = targetColours(records);
   const targets: readonly Series[] = [...colours].map(([name, colour]) => ({
     name,
@@ -50,7 +52,11 @@ export function SessionCharts({ records, onOpen }: SessionProps) {
     steps,
     onOpen,
     labelOf: (id: string) => String(at(id) + 1),
-    titleOf: (id: string) => `${at(id) + 1}. ${moment(records[at(id)]?.time ?? '')} ${ZONE}`,
+    titleOf: (id: string) => {
+      const { time = '', status = '' } = records[at(id)] ?? {};
+      return `${at(id) + 1}. ${moment(time)} ${ZONE}${status === 'finished' ? '' : `, ${statusWords(status)}`}`;
+    },
+    axisChars: format(largest).length,
   };
   return (
     <>
@@ -73,7 +79,7 @@ export function SessionCharts({ records, onOpen }: SessionProps) {
         {...axis}
         label={currency === null ? 'Tokens by request' : 'Cost by request'}
         series={targets}
-        format={currency === null ? compact : moneyFormat(currency, largest)}
+        format={format}
         isLines={false}
       />
       <Stack

@@ -224,7 +224,9 @@ export function misconfiguredGateway(
     },
     exchange: {
       run: () => Promise.reject(new Error(message)),
-      writeInterrupted: () => Promise.reject(new Error(message)),
+      queued: () => '',
+      interrupted: (record) => record,
+      writeRecord: () => Promise.reject(new Error(message)),
     },
     // Rejects, so that the queue delivers the messages again.
     consume: () => Promise.reject(new Error(message)),

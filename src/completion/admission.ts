@@ -20,6 +20,8 @@ export interface CompletionContext extends RequestContext {
    * ends before the request does.
    */
   readonly onSent?: ((interrupted: ChargedRecord) => void) | undefined;
+  /** Why the gateway itself has aborted the request; null or absent: its client has disconnected. */
+  readonly abortError?: (() => ApiError | null) | undefined;
 }
 
 /** Reads who sent a request and for what. Fails if the caller's key requires a user and the request names none, or if its token of Cloudflare Access cannot be verified. */

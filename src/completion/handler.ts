@@ -24,7 +24,7 @@ export async function handleCompletion<Session>(
   }
   const { route, requestedModel, isStreamed } = result.value.prepared;
   return await context.tracing.inRequestSpan({ route, requestedModel, isStreamed }, (span) =>
-    runCompletion(result.value, request, { span, onSent: context.onSent }),
+    runCompletion(result.value, request, context, span),
   );
 }
 
@@ -32,7 +32,8 @@ export async function handleCompletion<Session>(
 async function runCompletion(
   { prepared, firstRequest, replayable, schedule }: PreparedRequest,
   request: Request,
-  { span, onSent }: { readonly span: RequestSpan | null } & Pick<CompletionContext, 'onSent'>,
+  { onSent, abortError }: Pick<CompletionContext, 'onSent' | 'abortError'>,
+  span: RequestSpan | null,
 ): Promise<Response> {
   const { context, callerPays } = prepared;
   const meter = startMeter(prepared, firstRequest.facts, span);
@@ -53,7 +54,10 @@ async function runCompletion(
     // Cancels what the upstream may still send.
     if (end.kind !== 'finished') runner.stop();
   };
-  request.signal.addEventListener('abort', () => settle({ kind: 'cancelled' }));
+  request.signal.addEventListener('abort', () => {
+    const error = abortError?.() ?? null;
+    settle(error === null ? { kind: 'cancelled' } : { kind: 'failed', error });
+  });
   const respond = respondOf(prepared);
   try {
     return await respond({ prepared, meter, runner, settle });

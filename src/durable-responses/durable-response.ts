@@ -1,17 +1,15 @@
 /** One response: runs it in the background or takes a finished one, keeps it, and deletes it when its time is over. */
-import { apiError } from '../canonical/error.ts';
-import type { UsageRecord } from '../metering/record.ts';
+import { type ApiError, apiError } from '../canonical/error.ts';
+import type { ChargedRecord } from '../metering/record.ts';
 import { streamErrorOf } from '../protocols/openai-responses/client-errors.ts';
 import { responseOfItem } from '../protocols/openai-responses/item-ids.ts';
 import { responseIdOf } from '../protocols/openai-responses/response-object.ts';
-import { writeEcho } from '../protocols/openai-responses/session.ts';
 import {
   isObject,
   type JsonObject,
   objectOf,
   parseJson,
   parseJsonExactly,
-  readArray,
   readText,
 } from '../shared/json.ts';
 import { findItems } from './conversation.ts';
@@ -46,6 +44,8 @@ const FLUSH_MS = 1000;
  */
 export const ALARM_MS = 20_000;
 const HEARTBEAT_MS = 15_000;
+/** The record of a run is there when its exchange has ended. After this time the run ends without it. */
+const RECORD_MS = 5000;
 /**
  * More than all events that readers may have received and that are not stored: those of one second or one block. A reader's cursor
  * is then below the number of the event that ends an interrupted response.
@@ -54,6 +54,8 @@ export const LEAP = 10_000;
 
 export interface ResponsePorts {
   readonly sql: Sql;
+  /** All of the writes, or none. */
+  readonly transaction: (write: () => void) => void;
   readonly exchange: Exchange;
   /** In ms since the epoch. */
   readonly now: () => number;
@@ -62,6 +64,8 @@ export interface ResponsePorts {
   readonly setAlarm: (at: number) => Promise<void>;
   /** Deletes the alarm and everything that is stored. */
   readonly deleteAll: () => Promise<void>;
+  /** Ends this instance of the object. The next one finds what is stored. */
+  readonly restart: (reason: string) => void;
   readonly waitUntil: (work: Promise<unknown>) => void;
   readonly log: (entry: Readonly<Record<string, unknown>>) => void;
 }
@@ -71,19 +75,34 @@ interface StoredState {
   readonly events: EventLog;
 }
 
-interface Run {
-  readonly abort: AbortController;
+/** A run in this instance of the object. */
+class Run {
+  readonly abort = new AbortController();
+  /** Why the object has aborted it; null: it was cancelled. */
+  abortError: ApiError | null = null;
+  /** The record to write if the object ends before the run. */
+  interrupted: ChargedRecord | null = null;
+  /** The record of the exchange, which has ended. */
+  record: ChargedRecord | null = null;
+  /** Resolves when `record` is there. */
+  readonly recorded = Promise.withResolvers<void>();
+  /** The end is being stored: later events do not count. */
+  isEnding = false;
+  /** Resolves when the end is stored. */
+  readonly ended = Promise.withResolvers<void>();
 }
 
 export class DurableResponse {
   readonly #ports: ResponsePorts;
   readonly #tables: ResponseTables;
   #state: StoredState | null = null;
-  /** The run in this instance of the object; null: none, or it is over. */
+  /** Null: none, or its end is stored. */
   #run: Run | null = null;
+  /** Resolves when the record of the run is written; null: there is none to write. */
+  #recordWritten: PromiseWithResolvers<void> | null = null;
   #cancelFlush: (() => void) | null = null;
 
-  /** Ends a run that an earlier instance of the object has left unfinished. */
+  /** Ends a run that an earlier instance of the object has left unfinished, and writes a record that it has not written. */
   constructor(ports: ResponsePorts) {
     this.#ports = ports;
     this.#tables = new ResponseTables(ports.sql);
@@ -91,36 +110,52 @@ export class DurableResponse {
     if (row === null) return;
     const stored = { ...this.#tables.stored(), isOver: row.endedAt !== null };
     this.#state = { row, events: new EventLog(this.#tables, row.maxBytes, stored) };
-    if (row.endedAt === null) this.#interrupt(row);
+    if (row.endedAt === null) this.#interrupt(this.#state);
+    else if (row.record !== '') this.#writeRecord(decodeRecord(row.record));
   }
 
   /** Runs the request. Resolves when it was sent upstream, or was refused before. */
   async start(request: StartRequest): Promise<Started> {
-    const abort = new AbortController();
+    const { exchange, waitUntil } = this.#ports;
+    const run = new Run();
     const sent = Promise.withResolvers<void>();
-    const { waitUntil } = this.#ports;
-    let interrupted: UsageRecord | undefined;
-    const running = this.#ports.exchange.run(request, {
-      signal: abort.signal,
+    const running = exchange.run(request, {
+      signal: run.abort.signal,
+      abortError: () => run.abortError,
       waitUntil,
       onSent: (record) => {
-        interrupted = record;
+        run.interrupted = record;
+        if (this.#run === run) this.#store(() => this.#tables.setRecord(JSON.stringify(record)));
         sent.resolve();
       },
+      onEnd: async (record) => {
+        run.record = record;
+        run.recorded.resolve();
+        await run.ended.promise;
+      },
+      onRecordWritten: () => this.#onRecordWritten(),
     });
     const early = await Promise.race([running, sent.promise]);
-    if (interrupted === undefined && early instanceof Response) {
+    if (run.interrupted === null && early instanceof Response) {
       const { status, headers } = early;
       return { kind: 'refused', status, headers: [...headers], body: await early.text() };
     }
-    const { owner, chain, keptMs, maxBytes, input } = request;
-    const queued = queuedResponse(request);
-    const record = JSON.stringify(interrupted ?? null);
+    const { owner, chain, keptMs, maxBytes, input, requestId } = request;
+    const queued = exchange.queued(request, responseIdOf(requestId));
+    const record = JSON.stringify(run.interrupted ?? null);
     const row = { owner, isBackground: true, chain, keptMs, maxBytes, queued, record, endedAt: null };
-    this.#tables.create(row, input);
+    try {
+      this.#ports.transaction(() => this.#tables.create(row, input));
+    } catch (error) {
+      run.abort.abort();
+      // The record is written without a stored end.
+      run.ended.resolve();
+      throw error;
+    }
     this.#state = { row, events: new EventLog(this.#tables, maxBytes) };
-    this.#run = { abort };
-    waitUntil(this.#pump(running, this.#run));
+    this.#run = run;
+    this.#recordWritten = Promise.withResolvers();
+    waitUntil(this.#pump(running, run));
     await this.#ports.setAlarm(this.#ports.now() + ALARM_MS);
     return { kind: 'started', response: queued };
   }
@@ -130,9 +165,11 @@ export class DurableResponse {
     if (this.#state !== null) return;
     const now = this.#ports.now();
     const row = { owner, isBackground: false, chain, keptMs, maxBytes, queued: '', record: '', endedAt: now };
-    this.#tables.create(row, input);
     const log = new EventLog(this.#tables, maxBytes);
-    for (const frame of new FrameSplitter().add(events)) if (isEvent(frame)) log.append(frame);
+    this.#ports.transaction(() => {
+      this.#tables.create(row, input);
+      for (const frame of new FrameSplitter().add(events)) if (isEvent(frame)) log.append(frame);
+    });
     this.#state = { row, events: log };
     await this.#ports.setAlarm(now + keptMs);
   }
@@ -148,7 +185,7 @@ export class DurableResponse {
   events(owner: string, startingAfter: number): ReadableStream<Uint8Array> | null {
     const state = this.#owned(owner);
     if (state === null) return null;
-    const wait = (changed: Promise<void>) => this.#wait(changed);
+    const wait = (changed: Promise<void>) => this.#until(changed, HEARTBEAT_MS);
     return readLog(state.events, startingAfter, wait, HEARTBEAT);
   }
 
@@ -156,19 +193,34 @@ export class DurableResponse {
     const state = this.#owned(owner);
     if (state === null) return { kind: 'none' };
     if (!state.row.isBackground) return { kind: 'foreground' };
-    if (this.#run !== null) {
-      this.#run.abort.abort();
+    const run = this.#run;
+    // A run whose exchange has ended is over, although its last event may still be on its way.
+    if (run?.record === null) {
+      run.abort.abort();
       // The SDKs throw on an event `response.cancelled` (openai-node 7.57.0, 2026-11-13).
-      await this.#end('incomplete', { status: 'cancelled' });
+      await this.#end(run, 'incomplete', { status: 'cancelled' });
     }
+    await run?.ended.promise;
     return { kind: 'cancelled', response: this.#response(state) };
   }
 
   async remove(owner: string): Promise<boolean> {
     if (this.#owned(owner) === null) return false;
-    await this.cancel(owner);
-    await this.#delete();
+    const deleting = this.#remove(owner);
+    // The client may disconnect before everything is deleted.
+    this.#ports.waitUntil(deleting);
+    await deleting;
     return true;
+  }
+
+  async #remove(owner: string): Promise<void> {
+    await this.cancel(owner);
+    // Another call may have deleted it meanwhile.
+    if (this.#state === null) return;
+    this.#close();
+    // If this instance ends before the record is written, the next one needs what is stored.
+    await this.#recordWritten?.promise;
+    await this.#ports.deleteAll();
   }
 
   conversation(owner: string): Conversation | null {
@@ -193,72 +245,78 @@ export class DurableResponse {
   async alarm(): Promise<void> {
     if (this.#state === null) return;
     const now = this.#ports.now();
-    if (this.#run !== null) return this.#ports.setAlarm(now + ALARM_MS);
+    // As long as its record is not written, another instance must start if this one ends.
+    if (this.#run !== null || this.#recordWritten !== null) return this.#ports.setAlarm(now + ALARM_MS);
     const row = this.#tables.read();
     const expiresAt = (row?.endedAt ?? now) + (row?.keptMs ?? 0);
-    if (expiresAt <= now) await this.#delete();
-    else await this.#ports.setAlarm(expiresAt);
+    if (expiresAt > now) return this.#ports.setAlarm(expiresAt);
+    this.#close();
+    await this.#ports.deleteAll();
   }
 
   #owned(owner: string): StoredState | null {
     return this.#state?.row.owner === owner ? this.#state : null;
   }
 
-  async #delete(): Promise<void> {
+  /** From now on there is no response. */
+  #close(): void {
+    this.#state?.events.close();
     this.#state = null;
-    await this.#ports.deleteAll();
   }
 
   /** Moves the events of the run into the log. Never rejects. */
   async #pump(running: Promise<Response>, run: Run): Promise<void> {
     try {
       const response = await running;
-      if (!response.ok || response.body === null) return await this.#fail(run, await errorOf(response));
-      const splitter = new FrameSplitter();
-      for await (const chunk of response.body) {
-        for (const frame of splitter.add(chunk)) {
-          if (isEvent(frame) && !(await this.#add(frame, run))) return;
-        }
-      }
+      if (response.ok && response.body !== null) await this.#read(response.body, run);
+      else await this.#fail(run, await errorOf(response));
+      // A run that has ended in another way is already ending.
       await this.#fail(run, INTERRUPTED);
     } catch (error) {
-      this.#ports.log({ event: 'response_run_failed', reason: String(error) });
+      // The stream of an aborted run may break.
+      if (!run.isEnding) this.#ports.log({ event: 'response_run_failed', reason: String(error) });
+      run.abort.abort();
       await this.#fail(run, INTERRUPTED);
     }
   }
 
-  /** @returns whether further events may follow */
-  async #add(frame: Frame, run: Run): Promise<boolean> {
+  async #read(body: ReadableStream<Uint8Array>, run: Run): Promise<void> {
+    const splitter = new FrameSplitter();
+    for await (const chunk of body) {
+      for (const frame of splitter.add(chunk)) if (isEvent(frame)) this.#add(frame, run);
+      // The exchange ends when all of it is read, so a run that is ending is read to its end, too.
+    }
+  }
+
+  #add(frame: Frame, run: Run): void {
     const state = this.#state;
-    if (state === null || this.#run !== run) return false;
+    if (state === null || run.isEnding) return;
     const { events, row } = state;
     if (!events.hasRoomFor(frame)) {
-      run.abort.abort();
       const message = `The response has more than ${row.maxBytes} bytes of events (RESPONSE_BYTES): request a shorter output`;
-      await this.#fail(run, { code: 'server_error', message });
-      return false;
+      run.abortError = apiError('upstream_event_too_large', message);
+      run.abort.abort();
+      this.#ports.waitUntil(this.#fail(run, { code: 'server_error', message }));
+      return;
     }
-    events.append(frame);
     if (isTerminal(frame)) {
-      await this.#finish();
-      return false;
+      this.#ports.waitUntil(this.#conclude(run, () => events.append(frame)));
+      return;
     }
+    this.#store(() => events.append(frame));
     this.#cancelFlush ??= this.#ports.startTimer(FLUSH_MS, () => {
       this.#cancelFlush = null;
-      events.flush();
+      this.#store(() => events.flush());
     });
-    return true;
   }
 
-  async #fail(run: Run, error: RunError): Promise<void> {
-    if (this.#run === run) await this.#end('failed', { status: 'failed', error: { ...error } });
+  #fail(run: Run, error: RunError): Promise<void> {
+    return this.#end(run, 'failed', { status: 'failed', error: { ...error } });
   }
 
-  /** Writes the terminal event that the run itself does not write. */
-  async #end(type: 'failed' | 'incomplete', fields: JsonObject): Promise<void> {
-    if (this.#state === null) return;
-    this.#appendEnd(this.#state, type, fields, 0);
-    await this.#finish();
+  /** Ends with a terminal event that the run itself does not write. */
+  #end(run: Run, type: 'failed' | 'incomplete', fields: JsonObject): Promise<void> {
+    return this.#conclude(run, (state) => this.#appendEnd(state, type, fields, 0));
   }
 
   #appendEnd(state: StoredState, type: 'failed' | 'incomplete', fields: JsonObject, leap: number): void {
@@ -271,27 +329,65 @@ export class DurableResponse {
     events.append(writeFrame(type, { response }, number), number);
   }
 
-  async #finish(): Promise<void> {
-    this.#run = null;
+  /**
+   * Stores the terminal event together with the record, once: another instance of the object finds both or none. The record is written
+   * afterwards.
+   */
+  async #conclude(run: Run, appendEnd: (state: StoredState) => void): Promise<void> {
+    if (run.isEnding) return run.ended.promise;
+    run.isEnding = true;
+    await this.#until(run.recorded.promise, RECORD_MS);
+    const state = this.#state;
+    if (state === null) return run.ended.resolve();
     this.#cancelFlush?.();
     this.#cancelFlush = null;
-    const now = this.#ports.now();
-    this.#tables.end(now);
-    await this.#ports.setAlarm(now + (this.#state?.row.keptMs ?? 0));
+    this.#store(() => {
+      appendEnd(state);
+      this.#tables.end(this.#ports.now(), JSON.stringify(run.record ?? run.interrupted));
+    });
+    this.#run = null;
+    run.ended.resolve();
   }
 
   /** The upstream call of an unfinished run has ended with the instance of the object that made it. */
-  #interrupt(row: ResponseRow): void {
-    if (this.#state === null) return;
-    const fields = { status: 'failed', error: { ...INTERRUPTED } };
-    this.#appendEnd(this.#state, 'failed', fields, LEAP);
-    const now = this.#ports.now();
-    this.#tables.end(now);
-    const record = decodeUsageRecord(row.record);
+  #interrupt(state: StoredState): void {
+    const { exchange, now, log } = this.#ports;
+    const before = decodeRecord(state.row.record);
+    const record = before === null ? null : exchange.interrupted(before);
+    this.#ports.transaction(() => {
+      this.#appendEnd(state, 'failed', { status: 'failed', error: { ...INTERRUPTED } }, LEAP);
+      this.#tables.end(now(), record === null ? '' : JSON.stringify(record));
+    });
+    log({ event: 'response_interrupted', request_id: record?.request_id });
+    this.#writeRecord(record);
+  }
+
+  #writeRecord(record: ChargedRecord | null): void {
+    if (record === null) return;
     const { exchange, waitUntil } = this.#ports;
-    const writing = record === null ? null : exchange.writeInterrupted(record, waitUntil);
-    waitUntil(Promise.all([writing, this.#ports.setAlarm(now + row.keptMs)]));
-    this.#ports.log({ event: 'response_interrupted', request_id: record?.request_id });
+    this.#recordWritten = Promise.withResolvers();
+    waitUntil(exchange.writeRecord(record, waitUntil).then(() => this.#onRecordWritten()));
+  }
+
+  #onRecordWritten(): void {
+    this.#recordWritten?.resolve();
+    this.#recordWritten = null;
+    const state = this.#state;
+    if (state === null) return;
+    this.#store(() => this.#tables.setRecord(''));
+    const { now, setAlarm, waitUntil } = this.#ports;
+    waitUntil(setAlarm(now() + state.row.keptMs));
+  }
+
+  /** Ends this instance if the storage fails, because what it holds would no longer be what is stored. */
+  #store(write: () => void): void {
+    try {
+      this.#ports.transaction(write);
+    } catch (error) {
+      this.#ports.log({ event: 'response_storage_failed', reason: String(error) });
+      this.#ports.restart('The storage failed');
+      throw error;
+    }
   }
 
   /** The response object as it is: JSON text. */
@@ -306,11 +402,11 @@ export class DurableResponse {
     return created === undefined ? row.queued : responseJson(created);
   }
 
-  /** @returns whether `changed` has resolved before it is time for a heartbeat */
-  #wait(changed: Promise<void>): Promise<boolean> {
+  /** @returns whether it has resolved within this time */
+  #until(event: Promise<void>, ms: number): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>();
-    const cancel = this.#ports.startTimer(HEARTBEAT_MS, () => resolve(false));
-    void changed.then(() => {
+    const cancel = this.#ports.startTimer(ms, () => resolve(false));
+    void event.then(() => {
       cancel();
       resolve(true);
     });
@@ -336,25 +432,6 @@ async function errorOf(response: Response): Promise<RunError> {
   return streamErrorOf({ error: { ...failed, code: readText(code) ?? failed.code }, upstreamError: null });
 }
 
-/** The response object before the first event. */
-function queuedResponse({ requestId, body, arrivedAt, kept }: StartRequest): string {
-  const request = objectOf(parseJson(body));
-  const head = {
-    id: responseIdOf(requestId),
-    object: 'response',
-    created_at: Math.floor(arrivedAt / 1000),
-    status: 'queued',
-    completed_at: null,
-    error: null,
-    incomplete_details: null,
-    model: request.model,
-    usage: null,
-    output: [],
-  };
-  const tools = readArray(request.tools).filter(isObject);
-  return `${JSON.stringify(head).slice(0, -1)},${writeEcho(request, tools, kept)}}`;
-}
-
 /** The items that were complete: of a run without a terminal event of its own. */
 function finishedItems(events: EventLog): readonly JsonObject[] {
   const items: JsonObject[] = [];
@@ -372,7 +449,7 @@ function responseJson(frame: Uint8Array): string {
 }
 
 /** The usage record that the object itself has stored. */
-function decodeUsageRecord(json: string): UsageRecord | null {
+function decodeRecord(json: string): ChargedRecord | null {
   const record = parseJson(json);
-  return isObject(record) ? (record as unknown as UsageRecord) : null; // decode
+  return isObject(record) ? (record as unknown as ChargedRecord) : null; // decode
 }

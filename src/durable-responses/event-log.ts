@@ -27,6 +27,8 @@ export class EventLog {
   #last: number;
   #bytes: number;
   #isOver: boolean;
+  /** The last frame of a closed log; null: it is open. */
+  #closed: Block | null = null;
   #changed = Promise.withResolvers<void>();
 
   /** @param stored what the store holds already */
@@ -86,10 +88,22 @@ export class EventLog {
     this.#openBytes = 0;
   }
 
+  /** Before the store is deleted. Readers that have all events but the last still receive it; others fail. */
+  close(): void {
+    const block = this.after(this.#last - 1);
+    this.#closed = block ?? { first: 0, last: -1, bytes: new Uint8Array() };
+    this.#changed.resolve();
+  }
+
   /** The next block after this number, from the store or memory; null: there is none yet. */
   after(number: number): Block | null {
     if (number >= this.#last) return null;
-    const block = this.#store.after(number) ?? this.#openBlock;
+    if (this.#closed !== null) {
+      if (number === this.#last - 1) return this.#closed;
+      throw new Error('The response was deleted');
+    }
+    const isOpen = number >= this.#last - this.#open.length;
+    const block = isOpen ? this.#openBlock : this.#store.after(number);
     if (block === null || block.first > number) return block;
     const frames = splitFrames(block.bytes).slice(number + 1 - block.first);
     return { first: number + 1, last: block.last, bytes: joinBytes(frames) };

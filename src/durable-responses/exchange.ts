@@ -1,9 +1,10 @@
 /** Runs background requests inside their objects with the code that serves foreground requests. */
 import type { CompletionContext } from '../completion/admission.ts';
 import { handleCompletion } from '../completion/handler.ts';
-import type { UsageRecord } from '../metering/record.ts';
+import { withoutCharge } from '../metering/record.ts';
+import { isoTime } from '../metering/time.ts';
 import { responsesClient } from '../protocols/openai-responses/client.ts';
-import { type JsonObject, objectOf, parseJsonExactly } from '../shared/json.ts';
+import { type JsonObject, objectOf, parseJsonExactly, readText } from '../shared/json.ts';
 import type { Exchange, ExchangeRequest } from './response-calls.ts';
 
 /** The context of a request that no client's request has made. */
@@ -14,7 +15,7 @@ export type NewContext = (
 
 export function createExchange(newContext: NewContext): Exchange {
   return {
-    run: (exchange, { signal, waitUntil, onSent }) => {
+    run: (exchange, { signal, waitUntil, onSent, abortError, onEnd, onRecordWritten }) => {
       const context = newContext(exchange, waitUntil);
       const { caller, headers, body, kept } = exchange;
       const streamed: JsonObject = { ...objectOf(parseJsonExactly(body)), stream: true };
@@ -26,17 +27,47 @@ export function createExchange(newContext: NewContext): Exchange {
       });
       // The request has passed the limiter.
       const ports = { ...context.ports, limiter: null };
+      const records: CompletionContext['records'] = {
+        write: async (record, startTimer) => {
+          await onEnd(record);
+          await context.records.write(record, startTimer);
+          onRecordWritten();
+        },
+      };
+      const own = { ports, records, hostCaller: caller, onSent, abortError };
       const route = { route: 'chat', client: responsesClient(kept) } as const;
-      return handleCompletion(request, route, { ...context, ports, hostCaller: caller, onSent });
+      return handleCompletion(request, route, { ...context, ...own });
     },
-    writeInterrupted: async (record: UsageRecord, waitUntil) => {
+    queued: ({ body, arrivedAt, kept }, id) => {
+      const request = objectOf(parseJsonExactly(body));
+      const read = responsesClient(kept).readRequest(request);
+      const head = {
+        id,
+        object: 'response',
+        created_at: Math.floor(arrivedAt / 1000),
+        status: 'queued',
+        completed_at: null,
+        error: null,
+        incomplete_details: null,
+        model: readText(request.model) ?? '',
+        usage: null,
+        output: [],
+      };
+      const echo = read.kind === 'ok' ? `,${read.value.session.echo}` : '';
+      return `${JSON.stringify(head).slice(0, -1)}${echo}}`;
+    },
+    interrupted: (record) => {
       const arrivedAt = Date.parse(record.time);
-      const context = newContext({ requestId: record.request_id, arrivedAt }, waitUntil);
-      const { clock, log } = context.ports;
+      const { clock, log } = newContext({ requestId: record.request_id, arrivedAt }, () => {}).ports;
       const now = clock.now();
-      const ended = { ...record, ended: new Date(now).toISOString(), total_ms: now - arrivedAt };
-      log({ event: 'request', ...ended });
-      await context.records.write(ended, clock.startTimer);
+      const interrupted = { ...record, ended: isoTime(now), total_ms: now - arrivedAt };
+      log({ event: 'request', ...withoutCharge(interrupted) });
+      return interrupted;
+    },
+    writeRecord: async (record, waitUntil) => {
+      const arrivedAt = Date.parse(record.time);
+      const { records, ports } = newContext({ requestId: record.request_id, arrivedAt }, waitUntil);
+      await records.write(record, ports.clock.startTimer);
     },
   };
 }

@@ -1,6 +1,7 @@
 /** The calls between the gateway and the objects of responses, and what an object needs of the gateway to run a response. */
 import type { Caller } from '../auth/caller.ts';
-import type { UsageRecord } from '../metering/record.ts';
+import type { ApiError } from '../canonical/error.ts';
+import type { ChargedRecord } from '../metering/record.ts';
 import type { KeptState } from '../protocols/openai-responses/session.ts';
 
 /** The Durable Object namespace of `ResponseObject` (`WEIR_RESPONSES`). */
@@ -99,19 +100,24 @@ export interface Conversation {
 
 /** Runs requests inside an object. The gateway implements it. */
 export interface Exchange {
-  /**
-   * Runs a request like one of a client, streamed.
-   * @param onSent called before the request is sent upstream, with what is known for its record
-   * @returns the stream, or an error
-   */
-  run(
-    request: ExchangeRequest,
-    options: {
-      readonly signal: AbortSignal;
-      readonly waitUntil: (work: Promise<unknown>) => void;
-      readonly onSent: (record: UsageRecord) => void;
-    },
-  ): Promise<Response>;
-  /** Writes the record of a run whose object ended before it. A record that is already stored does not change. */
-  writeInterrupted(record: UsageRecord, waitUntil: (work: Promise<unknown>) => void): Promise<void>;
+  /** Runs a request like one of a client, streamed. @returns the stream, or an error */
+  run(request: ExchangeRequest, options: ExchangeOptions): Promise<Response>;
+  /** The response object before the first event: JSON text. */
+  queued(request: ExchangeRequest, id: string): string;
+  /** The record of a run whose object ended before it, as it ends now. It is logged. */
+  interrupted(record: ChargedRecord): ChargedRecord;
+  /** Writes a record. Repeating it changes nothing. Never rejects. */
+  writeRecord(record: ChargedRecord, waitUntil: ExchangeOptions['waitUntil']): Promise<void>;
+}
+
+interface ExchangeOptions {
+  readonly signal: AbortSignal;
+  /** Why the signal was aborted; null: the run was cancelled. */
+  readonly abortError: () => ApiError | null;
+  readonly waitUntil: (work: Promise<unknown>) => void;
+  /** Called before each attempt is sent upstream, with the record to write if the object ends before the run. */
+  readonly onSent: (interrupted: ChargedRecord) => void;
+  /** Called when the run has ended. Its record is written when the promise resolves. */
+  readonly onEnd: (record: ChargedRecord) => Promise<void>;
+  readonly onRecordWritten: () => void;
 }

@@ -31,6 +31,7 @@ export function responseObjectClass<Env>(exchangeOf: (env: Env) => Exchange): Re
       const { storage } = context;
       this.#response = new DurableResponse({
         sql: storage.sql,
+        transaction: (write) => storage.transactionSync(write),
         exchange: exchangeOf(env),
         now: () => Date.now(),
         startTimer: (ms, onFire) => {
@@ -42,6 +43,7 @@ export function responseObjectClass<Env>(exchangeOf: (env: Env) => Exchange): Re
           await storage.deleteAlarm();
           await storage.deleteAll();
         },
+        restart: (reason) => context.abort(reason),
         waitUntil: (work) => context.waitUntil(work),
         log: (entry) => {
           // biome-ignore lint/suspicious/noConsole: the log of a Durable Object is its console.

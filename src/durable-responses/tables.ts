@@ -34,7 +34,7 @@ export interface ResponseRow {
   readonly maxBytes: number;
   /** The response object before its first event: JSON text; empty for a foreground response. */
   readonly queued: string;
-  /** The usage record to write if the run is interrupted: JSON text; empty for a foreground response. */
+  /** The usage record that is not written yet: JSON text. While it runs, the one to write if it is interrupted. */
   readonly record: string;
   /** In ms since the epoch; null while it runs. */
   readonly endedAt: number | null;
@@ -83,9 +83,17 @@ export class ResponseTables implements BlockStore {
       this.#sql.exec('INSERT INTO input VALUES (?, ?)', part, slice);
   }
 
-  /** @param endedAt in ms since the epoch */
-  end(endedAt: number): void {
-    this.#sql.exec('UPDATE response SET ended_at = ?', endedAt);
+  /**
+   * @param endedAt in ms since the epoch
+   * @param record JSON text; empty: there is none to write
+   */
+  end(endedAt: number, record: string): void {
+    this.#sql.exec('UPDATE response SET ended_at = ?, record = ?', endedAt, record);
+  }
+
+  /** @param record JSON text; empty: it is written */
+  setRecord(record: string): void {
+    this.#sql.exec('UPDATE response SET record = ?', record);
   }
 
   /** The own input items: a JSON list. */

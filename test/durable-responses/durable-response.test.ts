@@ -1,54 +1,36 @@
 /** One durable response with a fake exchange and a clock that tests move: runs, cancellation, interruption, expiry, and the record. */
-import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import { NO_CALLER_FACTS } from '../../src/auth/caller.ts';
 import { ALARM_MS, DurableResponse, LEAP } from '../../src/durable-responses/durable-response.ts';
 import { writeFrame } from '../../src/durable-responses/frames.ts';
 import type { StartRequest } from '../../src/durable-responses/response-calls.ts';
-import type { Sql } from '../../src/durable-responses/tables.ts';
-import type { UsageRecord } from '../../src/metering/record.ts';
+import type { ChargedRecord } from '../../src/metering/record.ts';
 import { decodeObject, type JsonObject, objectOf } from '../../tools/simulator/json.ts';
-
-/** The storage of one object, which outlives its instances. */
-class Storage implements Sql {
-  readonly #database = new DatabaseSync(':memory:');
-  alarm: number | null = null;
-
-  exec<Row>(query: string, ...bindings: readonly SqlStorageValue[]): { toArray(): Row[] } {
-    const values = bindings.map((value) => (value instanceof ArrayBuffer ? new Uint8Array(value) : value));
-    const rows = this.#database.prepare(query).all(...values);
-    return { toArray: () => rows as Row[] };
-  }
-
-  get tables(): number {
-    return this.exec("SELECT name FROM sqlite_master WHERE type = 'table'").toArray().length;
-  }
-
-  clear(): void {
-    for (const table of ['response', 'input', 'blocks']) this.exec(`DROP TABLE IF EXISTS ${table}`);
-    this.alarm = null;
-  }
-}
+import { MemoryStorage } from './memory-storage.ts';
 
 const OWNER = 'key-1';
 const DAY_MS = 86_400_000;
-const RECORD = { request_id: 'r', time: '2026-11-22T10:00:00.000Z' } as UsageRecord;
+const RECORD = { request_id: 'r', time: '2026-11-22T10:00:00.000Z', status: 'failed' } as ChargedRecord;
 
 /** An object whose upstream events the test sends. */
 class Fixture {
   now = 1_000_000;
-  readonly storage: Storage;
+  readonly storage: MemoryStorage;
   readonly logged: JsonObject[] = [];
-  readonly interrupted: UsageRecord[] = [];
+  /** The records that were written, in order. */
+  readonly written: ChargedRecord[] = [];
   readonly timers: (() => void)[] = [];
+  /** Records wait for it. */
+  ledger: Promise<void> = Promise.resolve();
   refusal: Response | null = null;
+  restarts = 0;
   signal: AbortSignal | null = null;
   #stream = new TransformStream<Uint8Array, Uint8Array>(undefined, undefined, { highWaterMark: 100 });
   #writer = this.#stream.writable.getWriter();
   #number = 0;
   object: DurableResponse;
 
-  constructor(storage = new Storage()) {
+  constructor(storage = new MemoryStorage()) {
     this.storage = storage;
     this.object = this.open();
   }
@@ -57,14 +39,33 @@ class Fixture {
   open(): DurableResponse {
     this.object = new DurableResponse({
       sql: this.storage,
+      transaction: (write) => this.storage.transaction(write),
       exchange: {
-        run: async (_, { signal, onSent }) => {
+        run: async (_, { signal, abortError, onSent, onEnd, onRecordWritten }) => {
           this.signal = signal;
           if (this.refusal !== null) return this.refusal;
           onSent(RECORD);
+          let isOver = false;
+          this.settle = async (status) => {
+            if (isOver) return;
+            isOver = true;
+            const record = { ...RECORD, status };
+            await onEnd(record);
+            await this.ledger;
+            this.written.push(record);
+            onRecordWritten();
+          };
+          signal.addEventListener('abort', () => {
+            void this.settle(abortError() === null ? 'cancelled' : 'failed');
+          });
           return new Response(this.#stream.readable);
         },
-        writeInterrupted: async (record) => void this.interrupted.push(record),
+        queued: (_, id) => JSON.stringify({ id, status: 'queued' }),
+        interrupted: (record) => ({ ...record, error_code: 'interrupted' }),
+        writeRecord: async (record) => {
+          await this.ledger;
+          this.written.push(record);
+        },
       },
       now: () => this.now,
       startTimer: (_, onFire) => {
@@ -75,7 +76,8 @@ class Fixture {
         this.storage.alarm = at;
       },
       deleteAll: async () => this.storage.clear(),
-      waitUntil: () => {},
+      restart: () => this.restarts++,
+      waitUntil: (work) => void work.catch(() => {}),
       log: (entry) => this.logged.push(decodeObject(JSON.stringify(entry)) ?? {}),
     });
     return this.object;
@@ -98,15 +100,20 @@ class Fixture {
     });
   }
 
+  /** Ends the exchange, as its meter does. */
+  settle: (status: ChargedRecord['status']) => Promise<void> = async () => {};
+
   async send(type: string, members: JsonObject = {}): Promise<void> {
     await this.#writer.write(writeFrame(type, members, this.#number++).bytes);
     // The object reads in further turns of the event loop.
-    await new Promise((resolve) => setImmediate(resolve));
+    await turn();
+    if (type === 'completed') await this.closeUpstream('finished');
   }
 
-  async closeUpstream(): Promise<void> {
+  async closeUpstream(status: ChargedRecord['status']): Promise<void> {
     await this.#writer.close();
-    await new Promise((resolve) => setImmediate(resolve));
+    void this.settle(status);
+    await turn();
   }
 
   get response(): JsonObject {
@@ -117,6 +124,11 @@ class Fixture {
     const text = await new Response(this.object.events(OWNER, after)).text();
     return [...text.matchAll(/^data: (\{.*\})$/gm)].map(([, data = '']) => objectOf(decodeObject(data)));
   }
+}
+
+/** Lets everything run that is ready. */
+async function turn(): Promise<void> {
+  for (let n = 0; n < 3; n++) await new Promise((resolve) => setImmediate(resolve));
 }
 
 const IN_PROGRESS = { response: { id: 'resp_1', status: 'in_progress', output: [] } };
@@ -195,7 +207,7 @@ describe('a background run', () => {
     const fixture = new Fixture();
     await fixture.start();
     await fixture.send('created', IN_PROGRESS);
-    await fixture.closeUpstream();
+    await fixture.closeUpstream('failed');
     expect((await fixture.events()).at(-1)).toMatchObject({ type: 'response.failed', sequence_number: 1 });
   });
 
@@ -218,14 +230,16 @@ describe('an instance that finds an unfinished run', () => {
     await fixture.send('output_item.done', { item: ITEM });
     await fixture.send('output_text.delta', { delta: 'lost' });
     fixture.open();
-    expect(fixture.interrupted).toEqual([RECORD]);
+    await turn();
+    expect(fixture.written).toEqual([{ ...RECORD, error_code: 'interrupted' }]);
     expect(fixture.response).toMatchObject({ status: 'failed', output: [ITEM] });
     const events = await fixture.events();
     expect(events.map(({ sequence_number }) => sequence_number)).toEqual([0, 1, 2 + LEAP]);
     // This reader had the event that was lost.
     expect(await fixture.events(2)).toMatchObject([{ type: 'response.failed' }]);
     fixture.open();
-    expect(fixture.interrupted).toHaveLength(1);
+    await turn();
+    expect(fixture.written).toHaveLength(1);
     expect(await fixture.events()).toEqual(events);
   });
 
@@ -237,6 +251,154 @@ describe('an instance that finds an unfinished run', () => {
   });
 });
 
+describe('the record of a run', () => {
+  const NEVER = new Promise<void>(() => {});
+  const statuses = (fixture: Fixture) => fixture.written.map(({ status }) => status);
+
+  test('X7: is written after its end is stored, so an object that ends before both has one failed record', async () => {
+    const fixture = new Fixture();
+    await fixture.start();
+    await fixture.send('created', IN_PROGRESS);
+    // The exchange has ended, and its last event is still on its way.
+    void fixture.settle('finished');
+    await turn();
+    expect(fixture.written).toEqual([]);
+    fixture.open();
+    await turn();
+    expect(fixture.written).toMatchObject([{ status: 'failed', error_code: 'interrupted' }]);
+    expect(fixture.response.status).toBe('failed');
+  });
+
+  test('X7: is written by the next instance as it was, if the object ends before it is written', async () => {
+    const fixture = new Fixture();
+    await fixture.start();
+    fixture.ledger = NEVER;
+    await fixture.send('completed', { response: { status: 'completed' } });
+    expect(fixture.written).toEqual([]);
+    fixture.ledger = Promise.resolve();
+    fixture.open();
+    await turn();
+    expect(fixture.written).toEqual([{ ...RECORD, status: 'finished' }]);
+    fixture.open();
+    await turn();
+    expect(fixture.written).toHaveLength(1);
+    expect(fixture.response.status).toBe('completed');
+  });
+
+  test('X3: cancelled when the exchange has ended: it is completed, and so is the record', async () => {
+    const fixture = new Fixture();
+    await fixture.start();
+    await fixture.send('created', IN_PROGRESS);
+    void fixture.settle('finished');
+    const cancelled = fixture.object.cancel(OWNER);
+    await fixture.send('completed', { response: { status: 'completed' } });
+    expect(await cancelled).toMatchObject({ response: '{"status":"completed"}' });
+    expect(statuses(fixture)).toEqual(['finished']);
+  });
+
+  test('X3: two cancels and a DELETE at once: one record, and all return', async () => {
+    const fixture = new Fixture();
+    await fixture.start();
+    await fixture.send('created', IN_PROGRESS);
+    const { object } = fixture;
+    const results = await Promise.all([
+      ...[object.cancel(OWNER), object.cancel(OWNER), object.remove(OWNER)],
+      ...[object.remove(OWNER), object.cancel(OWNER)],
+    ]);
+    expect(results.slice(0, 3)).toMatchObject([{ kind: 'cancelled' }, { kind: 'cancelled' }, true]);
+    expect(statuses(fixture)).toEqual(['cancelled']);
+    expect(fixture.storage.tables).toBe(0);
+  });
+
+  test('X3: a deletion waits for it, and meanwhile there is no response', async () => {
+    const fixture = new Fixture();
+    await fixture.start();
+    const ledger = Promise.withResolvers<void>();
+    fixture.ledger = ledger.promise;
+    const removed = fixture.object.remove(OWNER);
+    await turn();
+    expect(fixture.object.read(OWNER)).toBeNull();
+    expect(fixture.storage.tables).toBeGreaterThan(0);
+    ledger.resolve();
+    expect(await removed).toBe(true);
+    expect(fixture.storage.tables).toBe(0);
+  });
+
+  test('X6: of a run with more events than RESPONSE_BYTES is failed', async () => {
+    const fixture = new Fixture();
+    await fixture.start({ maxBytes: 500 });
+    await fixture.send('output_text.delta', { delta: 'x'.repeat(500) });
+    expect(statuses(fixture)).toEqual(['failed']);
+  });
+});
+
+describe('storage that fails', () => {
+  test('X7: during a run: the object restarts, and the next instance ends the run with one record', async () => {
+    const fixture = new Fixture();
+    await fixture.start();
+    await fixture.send('created', IN_PROGRESS);
+    fixture.storage.failure = new Error('SQLITE_FULL');
+    for (const fire of fixture.timers.splice(0)) expect(fire).toThrow('SQLITE_FULL');
+    expect(fixture.restarts).toBe(1);
+    expect(fixture.logged).toMatchObject([{ event: 'response_storage_failed' }]);
+    fixture.storage.failure = null;
+    fixture.open();
+    await turn();
+    expect(fixture.response).toMatchObject({ status: 'failed' });
+    expect(fixture.written).toHaveLength(1);
+  });
+
+  test('X7: at the end of a run: the terminal event and the record are both not stored', async () => {
+    const fixture = new Fixture();
+    await fixture.start();
+    await fixture.send('created', IN_PROGRESS);
+    fixture.storage.failure = new Error('SQLITE_IOERR');
+    await fixture.send('completed', { response: { status: 'completed' } });
+    expect(fixture.restarts).toBeGreaterThan(0);
+    expect(fixture.written).toEqual([]);
+    fixture.storage.failure = null;
+    fixture.open();
+    await turn();
+    expect(fixture.response).toMatchObject({ status: 'failed' });
+    expect(fixture.written).toMatchObject([{ error_code: 'interrupted' }]);
+  });
+
+  test('X3: at the start: the run is cancelled, and its record is written', async () => {
+    const fixture = new Fixture();
+    fixture.storage.failure = new Error('SQLITE_FULL');
+    await expect(fixture.start()).rejects.toThrow('SQLITE_FULL');
+    fixture.storage.failure = null;
+    await turn();
+    expect(fixture.signal?.aborted).toBe(true);
+    expect(fixture.written).toMatchObject([{ status: 'cancelled' }]);
+    expect(fixture.storage.tables).toBe(0);
+  });
+});
+
+describe('deletion during a read', () => {
+  test('X3: a reader that waits for the next event receives the terminal one', async () => {
+    const fixture = new Fixture();
+    await fixture.start();
+    await fixture.send('created', IN_PROGRESS);
+    const events = fixture.events();
+    await turn();
+    await fixture.object.remove(OWNER);
+    expect((await events).map(({ type }) => type)).toEqual(['response.created', 'response.incomplete']);
+  });
+
+  test('X2: a reader with events still to come fails, when the response expires', async () => {
+    const fixture = new Fixture();
+    await fixture.start();
+    await fixture.send('created', IN_PROGRESS);
+    await fixture.send('output_item.done', { item: ITEM });
+    await fixture.send('completed', { response: { status: 'completed' } });
+    const reader = fixture.object.events(OWNER, -1)?.getReader();
+    fixture.now += DAY_MS;
+    await fixture.object.alarm();
+    await expect(reader?.read()).rejects.toThrow('The response was deleted');
+  });
+});
+
 describe('alarms', () => {
   test('X7: a run has an alarm each 20 s', async () => {
     const fixture = new Fixture();
@@ -245,6 +407,25 @@ describe('alarms', () => {
     fixture.now += ALARM_MS;
     await fixture.object.alarm();
     expect(fixture.storage.alarm).toBe(fixture.now + ALARM_MS);
+  });
+
+  test('X7: delivered twice, late, or after the clock was set back: a run goes on, an end stays, a deletion comes in time', async () => {
+    const fixture = new Fixture();
+    await fixture.start();
+    fixture.now += 10 * ALARM_MS;
+    await Promise.all([fixture.object.alarm(), fixture.object.alarm()]);
+    expect(fixture.response.status).toBe('queued');
+    expect(fixture.storage.alarm).toBe(fixture.now + ALARM_MS);
+    await fixture.send('completed', { response: { status: 'completed' } });
+    const expiresAt = fixture.now + DAY_MS;
+    fixture.now -= DAY_MS;
+    await fixture.object.alarm();
+    expect(fixture.storage.alarm).toBe(expiresAt);
+    fixture.now = expiresAt;
+    await Promise.all([fixture.object.alarm(), fixture.object.alarm()]);
+    expect(fixture.storage.tables).toBe(0);
+    await fixture.open().alarm();
+    expect(fixture.storage.alarm).toBeNull();
   });
 
   test('X2: an ended response is deleted when its time is over, also by another instance', async () => {

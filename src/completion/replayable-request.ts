@@ -307,19 +307,20 @@ function passthroughTo(
   return body === null ? null : { passthrough, endpoint, body };
 }
 
-/** Changes only the model, the output limit, and the fields that hide the reasoning. */
+/** Changes only the model, the output limit, the fields that hide the reasoning, and those about the client itself. */
 function passthroughForm(
   { passthrough, endpoint, body: passed }: OpenPassthrough,
   isLimited: boolean,
 ): RequestForm {
-  const { outputLimitField } = passthrough;
+  const { outputLimitField, clientFields = [] } = passthrough;
+  const dropped = clientFields.filter((name) => passed[name] !== undefined);
   return {
     kind: 'native',
     write: ({ max_tokens }, { model, hidesReasoning }) => {
       const limit = isLimited ? { [outputLimitField]: max_tokens } : {};
       const shown = hidesReasoning ? (endpoint.hideReasoning?.(passed, model) ?? passed) : passed;
-      const body = { ...omit(shown, ...ROUTING_FIELDS), model, ...limit };
-      return ok({ body, dropped: [], changed: [] });
+      const body = { ...omit(shown, ...ROUTING_FIELDS, ...dropped), model, ...limit };
+      return ok({ body, dropped, changed: [] });
     },
     // A limit of 0 does not bound the output.
     outputLimit: (body) => readCount(body[outputLimitField]) || null,

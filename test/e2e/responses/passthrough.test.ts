@@ -232,6 +232,15 @@ describe('N1 the request', () => {
     });
   });
 
+  test('Codex’s client_metadata, which OpenAI refuses, is dropped and named', async () => {
+    const asked = gateway.simulator.requests.length;
+    const response = await ask({ client_metadata: { 'x-codex-installation-id': 'installation-1' } });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('x-weir-dropped')).toBe('client_metadata');
+    expect((await gateway.simulator.request(asked)).text).not.toContain('client_metadata');
+    expect(await wholeRecord(gateway, response)).toMatchObject({ dropped: ['client_metadata'] });
+  });
+
   test('a provider in PROVIDERS has the passthrough if its entry says so', async () => {
     const asked = gateway.simulator.requests.length;
     await (await ask({ model: 'azure/gpt-4o-mini' })).text();

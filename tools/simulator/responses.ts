@@ -3,7 +3,7 @@
  * numbered events, no `[DONE]`. OpenAI pads its deltas, keeps what it is not asked not to, encrypts its reasoning and refuses any that
  * it did not write; DeepSeek shows its reasoning, and keeps nothing. xAI (R `xai--responses-*`, 2026-08) encrypts as OpenAI does.
  */
-import { compact, type Json, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
+import { compact, decodeObject, type Json, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
 import type { Call, Refusal, WireEvent } from './scene.ts';
 import { CREATED_SECONDS } from './scene.ts';
 import { costOf, joined, type Script, wholeCalls } from './script.ts';
@@ -30,27 +30,60 @@ export function chatOf(call: Call): Call {
   const messages: JsonObject[] = [];
   for (const item of [...previous, ...input]) {
     const last = messages.at(-1);
-    if (item.type === 'function_call') {
-      const fn = { name: item.name ?? '', arguments: item.arguments ?? '' };
+    if (item.type === 'function_call' || item.type === 'custom_tool_call') {
+      const input = item.type === 'function_call' ? item.arguments : compact({ input: item.input ?? '' });
+      const fn = { name: flatName(textOf(item.name), textOf(item.namespace)), arguments: input ?? '' };
       const added = { id: item.call_id ?? '', type: 'function', function: fn };
       if (last?.role === 'assistant')
         messages.splice(-1, 1, { ...last, tool_calls: [...objectsOf(last.tool_calls), added] });
       else messages.push({ role: 'assistant', content: '', tool_calls: [added] });
-    } else if (item.type === 'function_call_output') {
+    } else if (item.type === 'function_call_output' || item.type === 'custom_tool_call_output') {
       messages.push({ role: 'tool', tool_call_id: item.call_id ?? '', content: item.output ?? '' });
     } else if (item.role !== undefined) {
       messages.push({ role: item.role, content: contentOf(item.content) });
     }
   }
-  // Hosted tools are not called here.
-  const functions = objectsOf(body.tools).filter(({ type }) => type === 'function');
-  const tools = functions.map(({ type: _, ...tool }) => ({ type: 'function', function: tool }));
+  const tools = [...toolsOf([...objectsOf(body.tools), ...input.flatMap(additionalTools)])].map(
+    ([name, { definition, isCustom }]) => {
+      const parameters = { type: 'object', properties: { input: { type: 'string' } } };
+      return { type: 'function', function: { ...definition, ...(isCustom ? { parameters } : {}), name } };
+    },
+  );
   const limit = body.max_output_tokens === undefined ? {} : { max_tokens: body.max_output_tokens };
   const format = objectOf(objectOf(body.text).format);
   const response_format = { ...format, json_schema: { schema: format.schema ?? {} } };
   const choice = objectOf(body.tool_choice);
   const forced = choice.type === 'function' ? { tool_choice: { function: { name: choice.name ?? '' } } } : {};
   return { ...call, body: { ...body, messages, tools, response_format, ...limit, ...forced } };
+}
+
+interface Tool {
+  readonly definition: JsonObject;
+  readonly isCustom: boolean;
+  readonly namespace: string;
+}
+
+/** Functions and custom tools by their name in the script, also those in namespaces. Hosted tools are not called here. */
+function toolsOf(tools: readonly JsonObject[], namespace = ''): Map<string, Tool> {
+  const found = new Map<string, Tool>();
+  for (const { type, ...definition } of tools) {
+    const name = textOf(definition.name);
+    if (type === 'namespace') {
+      for (const [inner, tool] of toolsOf(objectsOf(definition.tools), name)) found.set(inner, tool);
+    } else if (type === 'function' || type === 'custom') {
+      found.set(flatName(name, namespace), { definition, isCustom: type === 'custom', namespace });
+    }
+  }
+  return found;
+}
+
+/** Codex 0.169 sends its tools in such an item to models that it knows as gpt-6 (2026-11-22). */
+function additionalTools({ type, tools }: JsonObject): JsonObject[] {
+  return type === 'additional_tools' ? objectsOf(tools) : [];
+}
+
+function flatName(name: string, namespace: string): string {
+  return namespace === '' ? name : `${namespace}__${name}`;
 }
 
 function contentOf(content: Json | undefined): string {
@@ -131,6 +164,7 @@ export function* responsesStream(call: Call, options: ResponsesOptions): Generat
       ...('content' in item ? { content: [] } : {}),
       ...('summary' in item ? { summary: [] } : {}),
       ...('arguments' in item ? { arguments: '' } : {}),
+      ...('input' in item ? { input: '' } : {}),
     };
     yield write('role', 'response.output_item.added', { output_index, item: empty });
     const at = { item_id: textOf(item.id), output_index };
@@ -167,6 +201,10 @@ export function* responsesStream(call: Call, options: ResponsesOptions): Generat
         ...at,
         arguments: item.arguments ?? '',
       });
+    }
+    if (item.type === 'custom_tool_call') {
+      yield write('piece', 'response.custom_tool_call_input.delta', { ...at, delta: item.input ?? '' });
+      yield write('role', 'response.custom_tool_call_input.done', { ...at, input: item.input ?? '' });
     }
     yield write('role', 'response.output_item.done', { output_index, item });
     output.push(item);
@@ -268,15 +306,20 @@ function itemsOf(call: Call, { script, hidden, form, callId }: ResponsesOptions)
       role: 'assistant',
     });
   }
-  for (const { number, name, arguments: args } of wholeCalls(script)) {
-    items.push({
-      id: id('fc', items.length),
-      type: 'function_call',
-      status,
-      call_id: callId(number),
-      name,
-      arguments: args,
-    });
+  const tools = toolsOf([
+    ...objectsOf(call.body.tools),
+    ...objectsOf(call.body.input).flatMap(additionalTools),
+  ]);
+  for (const { number, name: flat, arguments: args } of wholeCalls(script)) {
+    const { definition = {}, isCustom = false, namespace = '' } = tools.get(flat) ?? {};
+    const name = definition.name ?? flat;
+    const of = { status, call_id: callId(number), name, ...(namespace === '' ? {} : { namespace }) };
+    const input = textOf(decodeObject(args)?.input);
+    items.push(
+      isCustom
+        ? { id: id('ctc', items.length), type: 'custom_tool_call', ...of, input }
+        : { id: id('fc', items.length), type: 'function_call', ...of, arguments: args },
+    );
   }
   return items;
 }

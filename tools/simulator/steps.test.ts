@@ -156,3 +156,26 @@ test.each([
   const input = [Object.fromEntries(kept), { role: 'user', content: 'Go on' }];
   expect((await sendRequest(simulator, { path, body: { model, input, store: false } })).status).toBe(status);
 });
+
+test('Responses: a custom tool in a namespace of an additional_tools item is called with its input, and its output ends the loop', async () => {
+  const path = `${basePaths.openai}/responses`;
+  const model = 'gpt-6.1-terra';
+  const tools = [{ type: 'namespace', name: 'functions', tools: [{ type: 'custom', name: 'exec' }] }];
+  const calls = [{ name: 'functions__exec', arguments: { input: 'text("a]")' } }];
+  const input: JsonObject[] = [
+    { type: 'additional_tools', role: 'developer', tools },
+    { role: 'user', content: `calls:${JSON.stringify(calls)}` },
+  ];
+  const first = await sendRequest(simulator, { path, body: { model, input, store: false } });
+  const output = objectsOf(decodeObject(await first.text())?.output);
+  const call = output.at(-1);
+  expect(call).toMatchObject({
+    type: 'custom_tool_call',
+    name: 'exec',
+    namespace: 'functions',
+    input: 'text("a]")',
+  });
+  input.push(...output, { type: 'custom_tool_call_output', call_id: call?.call_id ?? '', output: 'a' });
+  const second = await sendRequest(simulator, { path, body: { model, input, store: false } });
+  expect(objectsOf(decodeObject(await second.text())?.output).at(-1)?.type).toBe('message');
+});

@@ -1,0 +1,88 @@
+/**
+ * Runs the real clients of docs/clients against the simulated providers: npm run agents [-- <client> …] [--write]. Installs each from its
+ * registry into a temporary folder and lets it edit a file. Exits with 1 if one fails. The table in docs/clients/README.md gets the
+ * results if all pass; with --write also those that fail.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { didYouMean } from '../src/shared/nearest.ts';
+import { startGateway } from '../test/e2e/gateway.ts';
+import { CLIENTS, deploymentAliases } from './agents/clients.ts';
+import { install, runTrial } from './agents/run.ts';
+import { type Row, writeRows } from './agents/table.ts';
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { write: { type: 'boolean', default: false } },
+});
+const ids = CLIENTS.map(({ id }) => id);
+const unknown = positionals.find((id) => !ids.includes(id));
+if (unknown !== undefined) {
+  process.stderr.write(
+    `Unknown client ${unknown}${didYouMean(unknown, ids)} The clients: ${ids.join(' ')}\n`,
+  );
+  process.exit(2);
+}
+const clients = CLIENTS.filter(({ id }) => positionals.length === 0 || positionals.includes(id));
+
+const interrupted = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+  process.once(signal, () => interrupted.abort());
+
+const root = await mkdtemp(join(tmpdir(), 'weir-agents-'));
+const gateway = await startGateway({ vars: { AUTH: 'keys', ALIASES: deploymentAliases() } });
+const rows: Row[] = [];
+let isComplete = true;
+for (const client of clients) {
+  if (interrupted.signal.aborted) break;
+  try {
+    rows.push(...(await runClient(client)));
+  } catch (error) {
+    isComplete = false;
+    process.stderr.write(`${client.title} was not run to its end: ${String(error)}\n`);
+  }
+}
+await gateway[Symbol.asyncDispose]();
+await rm(root, { recursive: true, force: true, maxRetries: 3 });
+const passed = rows.filter(({ problems }) => problems.length === 0).length;
+const isInterrupted = interrupted.signal.aborted;
+process.stdout.write(`${passed} of ${rows.length} pass${isInterrupted ? ', interrupted' : ''}\n`);
+const isGood = isComplete && !isInterrupted && passed === rows.length;
+if (isGood || (values.write && !isInterrupted)) await writeRows(rows, ids);
+if (!isGood) process.exitCode = 1;
+
+async function runClient(client: (typeof CLIENTS)[number]): Promise<Row[]> {
+  const { signal } = interrupted;
+  const folder = join(root, client.id);
+  const versions = await install(client, folder, signal);
+  const rows: Row[] = [];
+  for (const [index, trial] of client.trials.entries()) {
+    const place = { gateway, packages: folder, folder: join(root, `${client.id}-${index}`), signal };
+    const outcome = await runTrial(client, trial, place);
+    const row = {
+      client,
+      trial,
+      versions: trial.versions.map((name) => `${name} ${versions.get(name)}`),
+      requests: outcome.requests,
+      problems: outcome.problems,
+      date: new Date().toISOString().slice(0, 10),
+    };
+    rows.push(row);
+    const result = outcome.problems.length === 0 ? 'ok' : `FAILED: ${outcome.problems.join('; ')}`;
+    const tokens = `${outcome.promptTokens} prompt tokens, ${outcome.cachedTokens} cached`;
+    const facts = [
+      `${outcome.requests} requests`,
+      tokens,
+      ...outcome.facts,
+      `${(outcome.ms / 1000).toFixed(1)} s`,
+    ];
+    process.stdout.write(
+      `${client.title} (${row.versions.join(', ')}), ${trial.protocol} at ${trial.model}: ${result} (${facts.join('; ')})\n`,
+    );
+    if (outcome.problems.length > 0) process.stderr.write(`${outcome.output}\n`);
+  }
+  await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+  return rows;
+}

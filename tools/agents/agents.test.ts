@@ -1,0 +1,193 @@
+/** Tests the scripts of the clients without running a client: pages, table, process groups and the watched network (J6). */
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { exportsOf, Page, type Place, type Trial } from './client.ts';
+import { CLIENTS, deploymentAliases } from './clients.ts';
+import { run, watchNetwork } from './run.ts';
+import { FILE, HEAD, lineOf, linesIn, type Row, withRows } from './table.ts';
+
+const PLACE: Place = {
+  url: 'http://127.0.0.1:1',
+  key: 'weir_key',
+  prompt: 'Correct it',
+  home: '/home',
+  project: '/project',
+  packages: '/packages',
+};
+
+const trials = CLIENTS.flatMap((client) =>
+  client.trials.map((trial) => [client.id, trial.protocol, trial.model, trial] as const),
+);
+
+describe('the scripts', () => {
+  test.each(trials)(
+    'J6 %s, %s at %s: the page has the configuration, and URL, key, model and prompt reach the client',
+    (id, _, model, trial) => {
+      const { files = {}, env, command, input } = trial.launch(PLACE, new Page(id));
+      const given = [...Object.values(files), ...Object.values(env), ...command, input ?? ''].join('\n');
+      for (const words of [PLACE.url, PLACE.key, model, PLACE.prompt]) expect(given).toContain(words);
+      const places = [PLACE.home, PLACE.project, PLACE.packages];
+      expect(Object.keys(files).filter((path) => !places.some((place) => path.startsWith(place)))).toEqual(
+        [],
+      );
+      expect(trial.calls('/project/river.txt').length).toBeGreaterThan(2);
+    },
+  );
+
+  test('J6 each page of a client has a script, except those of which no client is run', () => {
+    const pages = readdirSync(join(FILE, '..')).map((name) => name.replace('.md', ''));
+    const ids = ['README', ...CLIENTS.map(({ id }) => id), ...WITHOUT_SCRIPT];
+    expect(pages.sort()).toEqual(ids.sort());
+  });
+
+  test('J6 the models that a trial names without a provider are aliases of Codex’s page', () => {
+    const aliases = Object.keys(JSON.parse(deploymentAliases()));
+    const bare = trials.flatMap(([, , model]) => (model.includes('/') ? [] : [model]));
+    expect(aliases.sort()).toEqual([...new Set(bare)].sort());
+  });
+});
+
+/** test/e2e runs these SDKs; Copilot CLI was checked by hand. */
+const WITHOUT_SCRIPT = ['anthropic-sdk', 'copilot-cli', 'openai-sdk'];
+
+describe('the table', () => {
+  const text = readFileSync(FILE, 'utf8');
+
+  test('J6 docs/clients/README.md has a row for each trial, with its tool steps, in order: run npm run agents', () => {
+    const [title, line, ...rows] = linesIn(text);
+    expect([title, line]).toEqual(HEAD);
+    const cells = rows.map((row) => row.split(' | ').map((cell) => cell.replace(/^\| | \|$/g, '')));
+    const expected = CLIENTS.flatMap((client) =>
+      client.trials.map((trial) => {
+        const row = { client, trial, versions: [], requests: 0, problems: [], date: '' };
+        const [name, , protocol, model, steps] = lineOf(row).replace('| ', '').split(' | ');
+        return [name, protocol, model, steps];
+      }),
+    );
+    expect(cells.map(([name, , protocol, model, steps]) => [name, protocol, model, steps])).toEqual(expected);
+  });
+
+  test('J6 each row has versions, and more requests than tool steps', () => {
+    for (const row of linesIn(text).slice(HEAD.length)) {
+      expect(row).toMatch(/ \| \S+ \d+\.\d+\.\d+(?:, \S+ \d+\.\d+\.\d+)* \| /);
+      const [, steps, requests] =
+        / \| (\d+) \| (\d+) \| (?:edited|fails: .+) \| \d{4}-\d\d-\d\d \|$/.exec(row) ?? [];
+      expect(Number(requests)).toBeGreaterThan(Number(steps));
+    }
+  });
+
+  const trial: Pick<Trial, 'protocol' | 'model' | 'calls'> = {
+    protocol: 'chat',
+    model: 'a/b',
+    calls: () => [{ name: 'x', arguments: {} }],
+  };
+  const rowOf = (id: string, more: Partial<Row> = {}): Row => {
+    const client = { id, title: id };
+    return {
+      client,
+      trial,
+      versions: [`${id} 1.0.0`],
+      requests: 2,
+      problems: [],
+      date: '2026-11-22',
+      ...more,
+    };
+  };
+
+  test('J6 rows of clients that ran are replaced, those of others stay, and the order is that of the scripts', () => {
+    const ids = ['one', 'two', 'three'];
+    const first = withRows(text, [rowOf('three'), rowOf('one')], ids);
+    const second = withRows(first, [rowOf('two', { problems: ['exit 1', 'a|b'] }), rowOf('one')], ids);
+    expect(linesIn(second)).toEqual([
+      ...HEAD,
+      '| [one](one.md) | one 1.0.0 | Chat | `a/b` | 1 | 2 | edited | 2026-11-22 |',
+      '| [two](two.md) | two 1.0.0 | Chat | `a/b` | 1 | 2 | fails: exit 1; a\\|b | 2026-11-22 |',
+      '| [three](three.md) | three 1.0.0 | Chat | `a/b` | 1 | 2 | edited | 2026-11-22 |',
+    ]);
+    expect(second.split('<!--')[0]).toBe(text.split('<!--')[0]);
+  });
+
+  test('J6 a document without the comments is not written', () => {
+    expect(() => withRows('# Clients', [], [])).toThrow('no place for the table');
+  });
+});
+
+test('J6 the export lines of a page become variables, without comments', () => {
+  const code = 'export A=$WEIR_URL/v1 B=$WEIR_KEY   # any text\nexport C=a=b\nclaude\n';
+  expect(exportsOf(code, PLACE)).toEqual({ A: 'http://127.0.0.1:1/v1', B: 'weir_key', C: 'a=b' });
+});
+
+test('J6 a page without the words that a script replaces is reported', () => {
+  const page = new Page('codex');
+  expect(() => page.replaced('model = "x"', { 'deepseek/deepseek-flash': 'y' })).toThrow(
+    'docs/clients/codex.md',
+  );
+  expect(() => page.block('toml', 'no such words')).toThrow('docs/clients/codex.md has no toml block');
+});
+
+describe('a program', () => {
+  const options = { cwd: '/', env: process.env, limitMs: 20_000, signal: new AbortController().signal };
+  const node = (code: string) => [process.execPath, '-e', code];
+  /** Starts another process in its group, prints its id and stays. */
+  const LINGERING = `const { pid } = require('child_process').spawn('sleep', ['600'], { stdio: 'ignore' }); console.log(pid);`;
+
+  test('J6 its output and its input are passed, and an exit of 0 is no problem', async () => {
+    const code = "process.stdin.on('data', (text) => process.stdout.write('got ' + text))";
+    expect(await run(node(code), { ...options, input: 'words' })).toEqual({
+      problem: undefined,
+      output: 'got words',
+    });
+    expect(await run(node('process.exit(3)'), options)).toMatchObject({ problem: 'exit 3' });
+    expect(await run(['/no/such/program'], options)).toMatchObject({
+      problem: expect.stringContaining('ENOENT'),
+    });
+  });
+
+  test('J6 what it leaves behind is killed at its end', async () => {
+    const { output } = await run(node(`${LINGERING} setTimeout(() => process.exit(), 100)`), options);
+    expect(isRunning(output.trim())).toBe(false);
+  });
+
+  test('J6 it and what it started are killed at the limit and on an interrupt', async () => {
+    const atLimit = await run(node(`${LINGERING} setInterval(() => {}, 1000)`), {
+      ...options,
+      limitMs: 1000,
+    });
+    expect(atLimit.problem).toBe('no end within 1 s');
+    expect(isRunning(atLimit.output.trim())).toBe(false);
+    const interrupt = new AbortController();
+    const running = run(node('setInterval(() => {}, 1000)'), { ...options, signal: interrupt.signal });
+    interrupt.abort();
+    expect((await running).problem).toBe('interrupted');
+  });
+});
+
+/** A killed process whose parent has not read its end counts as ended. */
+function isRunning(pid: string): boolean {
+  const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', pid], { encoding: 'utf8' });
+  return stdout.trim() !== '' && !stdout.startsWith('Z');
+}
+
+test('J6 the watched network refuses and names other hosts, but not the registry, and this machine is reached', async () => {
+  await using network = await watchNetwork();
+  const own = createServer((_, response) => response.end('own')).listen(0, '127.0.0.1');
+  await new Promise((listening) => own.once('listening', listening));
+  const address = own.address();
+  const port = typeof address === 'object' ? address?.port : 0;
+  const code = `
+    const get = (url) => fetch(url).then((response) => response.text(), () => 'refused');
+    const urls = ['https://statistics.example/x', 'http://plain.example/', 'https://registry.example/a', 'http://127.0.0.1:${port}/'];
+    Promise.all(urls.map(get)).then((texts) => console.log(texts.join()));`;
+  const { output } = await run([process.execPath, '-e', code], {
+    cwd: '/',
+    env: { PATH: process.env.PATH, ...network.env },
+    limitMs: 20_000,
+    signal: new AbortController().signal,
+  });
+  own.close();
+  expect(output.trim()).toMatch(/^refused,.*,refused,own$/);
+  expect(network.hosts().sort()).toEqual(['plain.example', 'statistics.example']);
+});

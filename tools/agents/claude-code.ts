@@ -1,0 +1,44 @@
+/** Claude Code over Messages: its Read, Edit and Bash tools. */
+import { join } from 'node:path';
+import { type Client, exportsOf, type Trial } from './client.ts';
+
+const PACKAGE = '@anthropic-ai/claude-code';
+
+function trial(model: string): Trial {
+  return {
+    protocol: 'messages',
+    model,
+    versions: [PACKAGE],
+    calls: (file) => [
+      { name: 'Read', arguments: { file_path: file } },
+      { name: 'Edit', arguments: { file_path: file, old_string: '300 cm', new_string: '312 cm' } },
+      { name: 'Edit', arguments: { file_path: file, old_string: 'calm', new_string: 'rising' } },
+      { name: 'Bash', arguments: { command: `cat ${file}`, description: 'Shows the file' } },
+    ],
+    launch: ({ url, key, prompt, packages }, page) => {
+      const code = page.replaced(page.block('console', 'ANTHROPIC_MODEL'), {
+        'deepseek/deepseek-flash': model,
+      });
+      return {
+        env: exportsOf(`${code}\n${page.block('console', 'DISABLE_NONESSENTIAL')}`, { url, key }),
+        command: [
+          join(packages, 'node_modules', '.bin', 'claude'),
+          ...['-p', prompt, '--allowedTools', 'Read,Edit,Bash'],
+        ],
+      };
+    },
+  };
+}
+
+export const claudeCode: Client = {
+  id: 'claude-code',
+  title: 'Claude Code',
+  packages: [PACKAGE],
+  install: `${PACKAGE}/install.cjs`,
+  trials: [
+    trial('deepseek/deepseek-flash'),
+    trial('openai/gpt-6.1-terra'),
+    trial('gemini/gemini-3-flash-preview'),
+    trial('anthropic/claude-sonnet-5'),
+  ],
+};

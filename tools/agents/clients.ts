@@ -1,0 +1,23 @@
+/** The clients that npm run agents runs, and the aliases that their pages give the deployment. */
+import { claudeCode } from './claude-code.ts';
+import { type Client, Page } from './client.ts';
+import { codex } from './codex.ts';
+import { opencode } from './opencode.ts';
+import { qwenCode } from './qwen-code.ts';
+import { aiSdkClient, langChainClient, openaiAgentsClient } from './sdks.ts';
+
+export const CLIENTS: readonly Client[] = [
+  claudeCode,
+  codex,
+  opencode,
+  qwenCode,
+  aiSdkClient,
+  langChainClient,
+  openaiAgentsClient,
+];
+
+/** `ALIASES`, as the page of Codex has it. */
+export function deploymentAliases(): string {
+  const [, aliases = '{}'] = /^ALIASES = '(.*)'$/m.exec(new Page('codex').block('toml', 'ALIASES')) ?? [];
+  return aliases;
+}

@@ -1,0 +1,57 @@
+/** Codex over Responses: its shell, and apply_patch under a name that Codex knows. */
+import { join } from 'node:path';
+import { type Client, PATCH, type ToolCall, type Trial } from './client.ts';
+
+const PACKAGE = '@openai/codex';
+
+const shell = (command: string): ToolCall => ({ name: 'exec_command', arguments: { cmd: command } });
+
+/** Codex gives models that it knows as gpt-6 one tool, which runs JavaScript. */
+const exec = (cmd: string): ToolCall => ({
+  name: 'functions__exec',
+  arguments: { input: `text((await tools.exec_command(${JSON.stringify({ cmd })})).output)` },
+});
+
+function trial(model: string, edit: readonly ToolCall[], show = shell): Trial {
+  return {
+    protocol: 'responses',
+    model,
+    versions: [PACKAGE],
+    calls: (file) => [show(`cat ${file}`), ...edit, show(`cat ${file}`)],
+    launch: ({ url, key, prompt, home, packages }, page) => {
+      const settings = page.replaced(page.block('toml', '[model_providers.weir]'), {
+        'deepseek/deepseek-flash': model,
+        'http://127.0.0.1:8787': url,
+      });
+      return {
+        files: { [join(home, '.codex', 'config.toml')]: `${settings}\n${page.block('toml', '[analytics]')}` },
+        env: { WEIR_KEY: key },
+        command: [
+          process.execPath,
+          join(packages, 'node_modules', PACKAGE, 'bin', 'codex.js'),
+          // The temporary folder is no repository, and a container has no sandbox.
+          ...['exec', '--skip-git-repo-check', '--dangerously-bypass-approvals-and-sandbox'],
+          prompt,
+        ],
+      };
+    },
+  };
+}
+
+const edits = (run: typeof shell) => [
+  run("sed -i 's/300 cm/312 cm/' river.txt"),
+  run("sed -i 's/calm/rising/' river.txt"),
+];
+
+export const codex: Client = {
+  id: 'codex',
+  title: 'Codex',
+  packages: [PACKAGE],
+  trials: [
+    trial('deepseek/deepseek-flash', edits(shell)),
+    trial('openai/gpt-6.1-terra', edits(exec), exec),
+    trial('mistral/mistral-small-latest', edits(shell)),
+    trial('gpt-6.1-sol', edits(exec), exec),
+    trial('gpt-5.5', [{ name: 'apply_patch', arguments: { input: PATCH } }]),
+  ],
+};

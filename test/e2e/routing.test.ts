@@ -1,6 +1,6 @@
 /** Tests targets, fallbacks and retries in workerd (R1-R12). `routing-faults.slow.test.ts` has every fault. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { objectsOf } from '../../tools/simulator/json.ts';
+import { type JsonObject, objectOf, objectsOf } from '../../tools/simulator/json.ts';
 import { chat, errorOf, jsonOf, streamedChat } from './client.ts';
 import { answerOf, CHAT, GOOD, STEP_SECONDS, startRouting, UNREACHABLE } from './routing-scenarios.ts';
 
@@ -154,6 +154,85 @@ test('R2 R11 one conversation stays with one target, and the alias is reported a
   expect((await routing().ask(chat('claude-opus-9'))).response.headers.get('x-weir-model')).toBe(
     'mistral-small-latest',
   );
+});
+
+describe('Y7 sessions of ten turns at two weighted targets whose providers cache prompts', () => {
+  const TARGETS = ['openai/gpt-6.1-terra', 'openai/gpt-6.2-astra'];
+  beforeAll(() => {
+    const both = TARGETS.map((model) => ({ model, weight: 1 }));
+    return routing().gateway.set({ ...routing().vars, ALIASES: JSON.stringify({ both }) });
+  });
+
+  interface Turn {
+    readonly model: string;
+    readonly cached: number;
+  }
+
+  /** Runs the turns of one conversation. `sessionOf` and `onTurn` get the number of the turn. */
+  async function converse(
+    topic: string,
+    sessionOf: (turn: number) => string,
+    onTurn: (turn: number, last: Turn | undefined) => void = () => {},
+  ): Promise<Turn[]> {
+    const messages: JsonObject[] = [];
+    const turns: Turn[] = [];
+    for (let turn = 0; turn < 10; turn++) {
+      onTurn(turn, turns.at(-1));
+      messages.push({ role: 'user', content: `${topic}, question ${turn}` });
+      const headers = { 'x-weir-session': sessionOf(turn) };
+      const body = { model: 'both', messages, reasoning_effort: 'low' };
+      const response = await routing().gateway.post(CHAT, body, { headers });
+      const { choices, usage } = await jsonOf(response);
+      const { cached_tokens } = objectOf(objectOf(usage).prompt_tokens_details);
+      turns.push({
+        model: String(response.headers.get('x-weir-model')),
+        cached: Number(cached_tokens),
+      });
+      messages.push(objectOf(objectsOf(choices)[0]?.message));
+    }
+    return turns;
+  }
+
+  const cachedOf = (turns: readonly Turn[]) => turns.map(({ cached }) => cached);
+  const isRising = (counts: readonly number[]) =>
+    counts.every((count, i) => i < 2 || count > Number(counts[i - 1]));
+
+  test('each stays on one target, and its cached tokens rise with each turn', async () => {
+    const models = new Set<string>();
+    for (let session = 0; session < 6; session++) {
+      const turns = await converse(`Kept ${session}`, () => `kept-${session}`);
+      expect(new Set(turns.map(({ model }) => model)).size).toBe(1);
+      const cached = cachedOf(turns);
+      expect([cached, isRising(cached)]).toEqual([cached, true]);
+      models.add(String(turns[0]?.model));
+    }
+    expect(models.size).toBe(2);
+  });
+
+  test('without affinity they change targets, and the cached tokens do not rise', async () => {
+    const kept = await converse('Together', () => 'together');
+    const spread = await converse('Scattered', (turn) => `scattered-${turn}`);
+    expect(new Set(spread.map(({ model }) => model)).size).toBe(2);
+    expect(isRising(cachedOf(spread))).toBe(false);
+    const sum = (turns: readonly Turn[]) => cachedOf(turns).reduce((a, b) => a + b, 0);
+    expect(sum(spread)).toBeLessThan(sum(kept));
+  });
+
+  test('one whose target is down moves once, stays there, and returns', async () => {
+    let home = '';
+    const turns = await converse(
+      'Moved',
+      () => 'moved',
+      (turn, last) => {
+        home ||= last?.model ?? '';
+        if (turn === 3) routing().failing.set(home, Number.POSITIVE_INFINITY);
+        if (turn === 7) routing().failing.set(home, 0);
+      },
+    );
+    const models = turns.map(({ model }) => model);
+    const away = TARGETS.map((target) => target.slice('openai/'.length)).find((model) => model !== home);
+    expect(models).toEqual([home, home, home, away, away, away, away, home, home, home]);
+  });
 });
 
 test('R5 R9 M1 200 at once, while one of three targets comes and goes: every client gets one complete response', async () => {

@@ -111,7 +111,7 @@ export class Report {
   readonly #groups: readonly Group[];
   readonly #rows = new Map<string, { readonly values: readonly string[]; readonly sum: Sum }>();
   readonly #total = new Sum();
-  /** Rows beyond {@link MAX_REPORT_ROWS}, in a report by facts. */
+  /** In a report by facts: the rows beyond {@link MAX_REPORT_ROWS}, and those that a store has summed itself. */
   readonly #rest = new Sum();
   readonly #sumsRest: boolean;
   #isTooLarge = false;
@@ -127,20 +127,26 @@ export class Report {
 
   /** @param values the values of the groups, in the order of the groups */
   add(values: readonly string[], amounts: Amounts): void {
-    const id = JSON.stringify(values);
-    let row = this.#rows.get(id);
-    if (row === undefined && this.#rows.size >= MAX_REPORT_ROWS) {
-      if (!this.#sumsRest) {
-        this.#isTooLarge = true;
-        return;
-      }
-      row = { values: [], sum: this.#rest };
-    } else if (row === undefined) {
-      row = { values, sum: new Sum() };
-      this.#rows.set(id, row);
+    const sum = this.#sumOf(values);
+    if (sum === null) {
+      this.#isTooLarge = true;
+      return;
     }
-    row.sum.add(amounts);
+    sum.add(amounts);
     this.#total.add(amounts);
+  }
+
+  /** Null: the report has no room for a row with these values. */
+  #sumOf(values: readonly string[]): Sum | null {
+    // A store that sums further names has such a row itself.
+    if (this.#sumsRest && values.every((value) => value === OTHER)) return this.#rest;
+    const id = JSON.stringify(values);
+    const known = this.#rows.get(id);
+    if (known !== undefined) return known.sum;
+    if (this.#rows.size >= MAX_REPORT_ROWS) return this.#sumsRest ? this.#rest : null;
+    const sum = new Sum();
+    this.#rows.set(id, { values, sum });
+    return sum;
   }
 
   /** The report has more rows than allowed, and is incomplete. */

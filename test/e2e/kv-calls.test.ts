@@ -4,10 +4,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type JsonObject, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { chat, errorOf, jsonOf, streamedChat } from './client.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway } from './gateway.ts';
+import { residentBytes, workerdIds } from './processes.ts';
 
 const CHAT = '/v1/chat/completions';
 const ADMIN = { authorization: `Bearer ${ADMIN_TOKEN}` };
 const MODEL = 'openai/gpt-4o-mini';
+const ISOLATE_BYTES = 128 * 1024 * 1024;
 
 let gateway: Gateway;
 
@@ -129,5 +131,17 @@ describe('reports', () => {
     expect(await jsonOf(await report('group_by=day'))).toMatchObject({
       data: [{ day: '2026-11-01', requests: 10_001 }],
     });
+  });
+
+  test('Y5 a report over 100,000 users has 1,001 rows, and the last one sums all others', async () => {
+    await gateway.set({ AUTH: 'keys', LISTED_RECORDS: '100000' });
+    const before = residentBytes(workerdIds());
+    const { data, total } = await jsonOf(await report('group_by=user'));
+    expect(residentBytes(workerdIds()) - before).toBeLessThan(ISOLATE_BYTES);
+    const rows = objectsOf(data);
+    expect(rows).toHaveLength(1001);
+    expect(rows.at(-1)).toMatchObject({ user: '(other)', requests: 99_000 });
+    expect(total).toMatchObject({ requests: 100_000 });
+    expect(objectsOf((await jsonOf(await report('group_by=user&limit=10000'))).data)).toHaveLength(10_001);
   });
 });

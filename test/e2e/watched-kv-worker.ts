@@ -5,7 +5,7 @@ export { LedgerObject, ResponseObject } from '../../src/index.ts';
 
 interface Env {
   readonly WEIR_KV: KVNamespace;
-  /** The number of generated records, each with a different model, that each listing of a day returns instead of the real ones. */
+  /** The number of generated records, each with another model and user, that each listing of a day returns instead of the real ones. */
   readonly LISTED_RECORDS?: string;
   readonly [name: string]: unknown;
 }
@@ -52,6 +52,7 @@ function madeUpPage({ prefix, cursor }: KVNamespaceListOptions, records: number)
       t: `${day}T00:00:00.000Z`,
       p: 'openai',
       m: `m${start + at}`,
+      u: `u${start + at}`,
       s: 'failed',
     },
   }));

@@ -201,6 +201,18 @@ describe('Y5 a report by user, session, app or tag', () => {
     expect(report.total).toMatchObject({ requests: 5, cost: { USD: 1e-8 } });
   });
 
+  test('a store’s own sum of further names and the rows beyond the limit are one row (other)', () => {
+    const report = reportOf(['user'], ...users(5), { user: '(other)', cost_nanos: 50, currency: 'USD' });
+    const named = (limit: number) => report.largest(limit).map(({ user, requests }) => [user, requests]);
+    expect(named(2)).toEqual([
+      ['u3', 1],
+      ['u4', 1],
+      ['(other)', 4],
+    ]);
+    expect(named(5).at(-1)).toEqual(['(other)', 1]);
+    expect(named(5)).toHaveLength(6);
+  });
+
   test('over 100,000 users stays bounded, and its total is exact', () => {
     const report = reportOf(['user'], ...users(100_000));
     expect(report.isTooLarge).toBe(false);

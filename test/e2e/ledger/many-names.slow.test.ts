@@ -1,0 +1,69 @@
+/** A ledger object whose key has 100,000 users on one day: its reports stay bounded, and say `(other)`. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { MAX_FACT_ROWS } from '../../../src/ledger/records/fact-sums.ts';
+import { ObjectLedger } from '../../../src/ledger/records/object-ledger.ts';
+import type { Group, ReportFilter } from '../../../src/metering/report.ts';
+import { record } from '../../metering/records.ts';
+import { residentBytes, workerdIds } from '../processes.ts';
+import { type Ledgers, startLedgers } from './ledgers.ts';
+
+const USERS = 100_000;
+const BATCH = 1000;
+const KEY = 'of many users';
+const DAY = 86_400_000;
+const TODAY = Math.floor(Date.now() / DAY) * DAY;
+/** An isolate has 128 MB. */
+const MAX_GROWTH_BYTES = 128 * 1024 * 1024;
+
+let ledgers: Ledgers;
+let ledger: ObjectLedger;
+
+beforeAll(async () => {
+  ledgers = await startLedgers();
+  ledger = new ObjectLedger({ ledgers: ledgers.namespace, log: () => {} });
+  const time = new Date(TODAY).toISOString();
+  for (let at = 0; at < USERS; at += BATCH) {
+    const some = Array.from({ length: BATCH }, (_, i) => {
+      const n = at + i;
+      const cost = { cost_nanos: n + 1, currency: 'USD', cost_source: 'table' } as const;
+      return record({ key_id: KEY, time, user: `user ${n}`, tags: { team: `team ${n % 7}` }, ...cost }, n);
+    });
+    await ledger.put(some);
+  }
+}, 600_000);
+afterAll(() => ledgers[Symbol.asyncDispose]());
+
+async function report(groups: readonly Group[], only: ReportFilter = {}) {
+  const result = await ledger.report({ fromMs: TODAY, toMs: TODAY + DAY, keyId: KEY, groups, only });
+  if (result.kind === 'error') throw new Error(result.error.message);
+  return result.value;
+}
+
+describe(`Y5 ${USERS} users of one key and day`, () => {
+  test('a report by user has the rows of its limit and one of all others, with the sums of all', async () => {
+    const before = residentBytes(workerdIds());
+    const found = await report(['user']);
+    expect(residentBytes(workerdIds()) - before).toBeLessThan(MAX_GROWTH_BYTES);
+    const rows = found.largest(1000);
+    expect(rows).toHaveLength(1001);
+    expect(rows.at(-1)?.user).toBe('(other)');
+    expect(new Set(rows.map(({ user }) => user)).size).toBe(1001);
+    expect(found.rows).toHaveLength(MAX_FACT_ROWS + 1);
+    // The users beyond the limit of a day are one row.
+    expect(found.rows.at(-1)).toMatchObject({ user: '(other)', requests: USERS - MAX_FACT_ROWS });
+    for (const all of [rows, found.rows])
+      expect(all.reduce((sum, { requests }) => sum + requests, 0)).toBe(USERS);
+    const nanos = (USERS * (USERS + 1)) / 2;
+    expect(found.total).toMatchObject({ requests: USERS, cost: { USD: nanos / 1e9 } });
+  });
+
+  test('other reports have all of them', async () => {
+    expect((await report(['model'])).rows).toMatchObject([{ requests: USERS }]);
+    const byTag = await report(['tag:team']);
+    expect(byTag.rows).toHaveLength(7);
+    expect(byTag.total).toMatchObject({ requests: USERS });
+    expect((await report(['user'], { user: 'user 7' })).rows).toMatchObject([
+      { user: 'user 7', requests: 1 },
+    ]);
+  });
+});

@@ -50,7 +50,44 @@ export function addFacts(sql: SqlStorage, sums: readonly RecordSums[]): void {
   const rows = sums.flatMap(({ record, ...own }) =>
     factsOfRecord(record).map(([fact, name]): FactRow => ({ ...own, fact, name })),
   );
-  if (rows.length > 0) for (const row of addRows(sql, rows)) countRow(sql, row);
+  if (rows.length === 0) return;
+  for (const row of addRows(sql, withoutNewNames(sql, rows))) countRow(sql, row);
+}
+
+const SAME = KEYS.map((name) => `${name} = ?`).join(' AND ');
+const FULL = `SELECT kind, count FROM fact_counts WHERE day = ? AND count >= ${MAX_FACT_ROWS}`;
+const EXISTS = `SELECT 1 FROM fact_days WHERE ${SAME}`;
+
+/** Where a day is full, new names become {@link OTHER} before they are written: rows read are cheap, and rows written are not. */
+function withoutNewNames(sql: SqlStorage, rows: readonly FactRow[]): readonly FactRow[] {
+  const days = [...new Set(rows.map(({ day }) => day))];
+  const full = new Map(days.map((day) => [day, new Map([...sql.exec(FULL, day).raw()].map(readCount))]));
+  const exists = ({ day, fact, name, dimensions }: FactRow) =>
+    !sql.exec(EXISTS, day, fact, name, ...dimensions).next().done;
+  return rows.flatMap((row) => {
+    const count = full.get(row.day)?.get(kindOf(row.fact));
+    if (count === undefined || exists(row)) return row;
+    const other = { ...row, name: OTHER };
+    return count < maxRows(other) || exists(other) ? other : [];
+  });
+}
+
+function readCount([kind, count]: readonly SqlStorageValue[]): [string, number] {
+  return [String(kind), Number(count)];
+}
+
+/**
+ * The count of rows that a new one may reach. Rows of {@link OTHER} are bounded by the groups of a day, and those of tags by twice the
+ * limit, because callers choose names of tags, too: beyond, a request has no row and counts as one without the tag.
+ */
+function maxRows({ fact, name }: { readonly fact: string; readonly name: string }): number {
+  if (name !== OTHER) return MAX_FACT_ROWS;
+  return kindOf(fact) === 'tag' ? 2 * MAX_FACT_ROWS : Number.POSITIVE_INFINITY;
+}
+
+/** What {@link MAX_FACT_ROWS} counts. */
+function kindOf(fact: string): string {
+  return fact.startsWith('tag:') ? 'tag' : fact;
 }
 
 function factsOfRecord({ user, session, app, tags }: UsageRecord): (readonly [FactGroup, string])[] {
@@ -64,7 +101,6 @@ function factsOfRecord({ user, session, app, tags }: UsageRecord): (readonly [Fa
   return facts;
 }
 
-const SAME = KEYS.map((name) => `${name} = ?`).join(' AND ');
 const ADD = `INSERT INTO fact_days ${rowsFrom(3)} ON CONFLICT DO UPDATE SET ${addition((name) => `excluded.${name}`)}
   RETURNING requests, LENGTH(speeds), ${KEYS.join(', ')}`;
 const SET_SPEEDS = `UPDATE fact_days SET speeds = ? WHERE ${SAME}`;
@@ -98,20 +134,14 @@ const COUNT = `INSERT INTO fact_counts VALUES (?, ?, 1) ON CONFLICT DO UPDATE SE
 const UNCOUNT = 'UPDATE fact_counts SET count = count - 1 WHERE day = ? AND kind = ?';
 const REMOVE = `DELETE FROM fact_days WHERE ${SAME} RETURNING ${AMOUNTS.join(', ')}`;
 
-/**
- * Counts a new row, and moves it to {@link OTHER} where it is one too many. Rows of that name are bounded by the groups of a day, and
- * those of tags by twice the limit, because callers choose names of tags, too: beyond, a request has no row and counts as one without the tag.
- */
+/** Counts a new row, and moves it to {@link OTHER} where it is one too many. */
 function countRow(sql: SqlStorage, key: RowKey): void {
   const [day = 0, fact = '', name = '', ...dimensions] = key;
-  const isTag = String(fact).startsWith('tag:');
-  const kind = isTag ? 'tag' : fact;
-  const count = Number(sql.exec(COUNT, day, kind).one().count);
-  const isOther = name === OTHER;
-  if (count <= (isOther ? (isTag ? 2 * MAX_FACT_ROWS : Number.POSITIVE_INFINITY) : MAX_FACT_ROWS)) return;
+  const count = Number(sql.exec(COUNT, day, kindOf(String(fact))).one().count);
+  if (count <= maxRows({ fact: String(fact), name: String(name) })) return;
   const [removed = []] = sql.exec(REMOVE, ...key).raw();
-  sql.exec(UNCOUNT, day, kind);
-  if (isOther) return;
+  sql.exec(UNCOUNT, day, kindOf(String(fact)));
+  if (name === OTHER) return;
   const row = { day: Number(day), dimensions: dimensions.map(String), columns: readColumns(removed) };
   for (const added of addRows(sql, [{ ...row, fact: decodeFact(fact), name: OTHER }])) countRow(sql, added);
 }

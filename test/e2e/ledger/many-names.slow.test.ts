@@ -1,4 +1,4 @@
-/** A ledger object whose key has 100,000 users on one day: its reports stay bounded, and say `(other)`. */
+/** Ledger objects whose keys have 100,000 users, or 20,000 names of tags, on one day: reports stay bounded, and say `(other)`. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MAX_FACT_ROWS } from '../../../src/ledger/records/fact-sums.ts';
 import { ObjectLedger } from '../../../src/ledger/records/object-ledger.ts';
@@ -33,8 +33,8 @@ beforeAll(async () => {
 }, 600_000);
 afterAll(() => ledgers[Symbol.asyncDispose]());
 
-async function report(groups: readonly Group[], only: ReportFilter = {}) {
-  const result = await ledger.report({ fromMs: TODAY, toMs: TODAY + DAY, keyId: KEY, groups, only });
+async function report(groups: readonly Group[], only: ReportFilter = {}, keyId = KEY) {
+  const result = await ledger.report({ fromMs: TODAY, toMs: TODAY + DAY, keyId, groups, only });
   if (result.kind === 'error') throw new Error(result.error.message);
   return result.value;
 }
@@ -66,4 +66,29 @@ describe(`Y5 ${USERS} users of one key and day`, () => {
       { user: 'user 7', requests: 1 },
     ]);
   });
+});
+
+test('Y5 names of tags beyond twice the limit of a day have no row, and requests with them count as ones without', async () => {
+  const key_id = 'of many tags';
+  const beyond = 60;
+  const many = Array.from({ length: (2 * MAX_FACT_ROWS) / 8 + beyond }, (_, n) => {
+    const tags = Object.fromEntries(Array.from({ length: 8 }, (_, i) => [`t${8 * n + i}`, 'v']));
+    return record({ key_id, tags, time: new Date(TODAY + n).toISOString() }, n);
+  });
+  for (let at = 0; at < many.length; at += 500) await ledger.put(many.slice(at, at + 500));
+  const rowsOf = async (tag: number) => {
+    const found = await report([`tag:t${tag}`], {}, key_id);
+    return found.rows.map((row) => [row[`tag:t${tag}`], row.requests]);
+  };
+  const all = many.length;
+  expect(await rowsOf(0)).toEqual([
+    ['', all - 1],
+    ['v', 1],
+  ]);
+  // In the second half of the limit each name has a row of its own, but no value.
+  expect(await rowsOf(MAX_FACT_ROWS + 1)).toEqual([
+    ['', all - 1],
+    ['(other)', 1],
+  ]);
+  expect(await rowsOf(2 * MAX_FACT_ROWS + 1)).toEqual([['', all]]);
 });

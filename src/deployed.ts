@@ -9,7 +9,7 @@ import { tracing } from './tracing/runtime.ts';
 const startup = new Environment({ ...env }, {}, NO_HOOKS, tracing);
 startup.report();
 
-export default createHandlers({}, tracing, startup);
+export default createHandlers({}, tracing, startup).handlers;
 
 /** Its gateway is the one of the startup's environment, because a deployment has one. */
 export const ResponseObject = responseObjectClass(() => startup.gateway.exchange);

@@ -1,6 +1,6 @@
 /** From a Worker's environment to its handlers: reads settings and bindings, and serves requests with the gateway they describe. */
 import { apiError } from './canonical/error.ts';
-import type { ResponseNamespace } from './durable-responses/response-calls.ts';
+import type { Exchange, ResponseNamespace } from './durable-responses/response-calls.ts';
 import {
   createGateway,
   createOriginProxy,
@@ -24,7 +24,13 @@ import {
 } from './settings/settings.ts';
 import type { JsonObject } from './shared/json.ts';
 import type { Tracing } from './tracing/spans.ts';
-import type { Weir, WeirOptions } from './types.ts';
+import type { Handlers, WeirOptions } from './types.ts';
+
+export interface CreatedHandlers<Env> {
+  readonly handlers: Handlers<Env>;
+  /** Runs background responses with the gateway of an environment. */
+  readonly exchangeOf: (env: Env) => Exchange;
+}
 
 /**
  * Creates a Worker's handlers.
@@ -35,7 +41,7 @@ export function createHandlers<Env>(
   options: WeirOptions<Env>,
   tracing: Tracing | null,
   startup: Environment | null = null,
-): Weir<Env> {
+): CreatedHandlers<Env> {
   const { onRequest, onRecord, ...settings } = options;
   /** Settings do not change while an isolate lives, so each environment is read once. */
   const environments = new WeakMap<object, Environment>();
@@ -61,7 +67,7 @@ export function createHandlers<Env>(
     return new Environment(bindings, settings, hooks, tracing);
   }
 
-  return {
+  const handlers: Handlers<Env> = {
     fetch: async (request, env, ctx) => {
       if (!isObject(env) || !isObject(ctx)) return missingArguments();
       let environment: Environment;
@@ -85,6 +91,7 @@ export function createHandlers<Env>(
     queue: async ({ messages }, env) => environmentOf(env).gateway.consume(messages),
     scheduled: async (_, env) => environmentOf(env).gateway.replayDeadLetters(),
   };
+  return { handlers, exchangeOf: (env) => environmentOf(env).gateway.exchange };
 }
 
 const NO_BINDINGS = {};

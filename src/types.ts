@@ -38,7 +38,7 @@ export interface Identity {
   readonly id: string;
   /** Globs of the model addresses that the caller may use, such as `deepseek/*`. Default: all. */
   readonly models?: readonly string[] | undefined;
-  /** The user of its records. Default: what Cloudflare Access or the request says. */
+  /** The user of its records, and of the responses that are kept for it. Default: what Cloudflare Access or the request says. */
   readonly user?: string | null | undefined;
 }
 
@@ -49,8 +49,20 @@ export interface RequestFacts<Env> {
   readonly requestId: string;
 }
 
+/** What `weir()` returns: the handlers of a Worker, and a class. */
+export interface Weir<Env = unknown> extends Handlers<Env> {
+  /**
+   * The class of the Durable Object that keeps a response, for `responses: 'durable'`. Export it: `export const { ResponseObject } = gateway`.
+   * It runs background requests with these options and hooks.
+   */
+  readonly ResponseObject: DurableObjectClass<Env>;
+}
+
+/** The runtime creates its objects. */
+type DurableObjectClass<Env> = new (state: never, env: Env) => object;
+
 /** The handlers of a Worker. They do not use `this`. */
-export interface Weir<Env = unknown> {
+export interface Handlers<Env = unknown> {
   /** Responds to every request and never rejects. An internal failure is logged, and the response is a 500. */
   readonly fetch: (request: WorkerRequest, env: Env, ctx: WorkerContext) => Promise<WorkerResponse>;
   /** Stores the usage records that arrive through `USAGE_QUEUE`. Rejects if settings are invalid, so that the queue retries. */

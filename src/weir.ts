@@ -1,4 +1,5 @@
 /** The package `weir-gateway`: Weir as a whole Worker, or mounted in another Worker. */
+import { responseObjectClass } from './durable-responses/response-object.ts';
 import { createHandlers } from './environment.ts';
 import { tracing } from './tracing/runtime.ts';
 import type { Weir, WeirOptions } from './types.ts';
@@ -6,6 +7,7 @@ import type { Weir, WeirOptions } from './types.ts';
 export type { Attempt, UsageRecord } from './metering/record.ts';
 export type { AliasStep, ProviderEntry, SettingOptions } from './settings/options.ts';
 export type {
+  Handlers,
   Identity,
   RequestFacts,
   Weir,
@@ -21,9 +23,10 @@ export type {
  * Creates the handlers of a Worker: `export default weir()`, or call `fetch` from your own Worker for the paths below `basePath`.
  *
  * Settings come from the environment; options override them. Bindings come from the environment: `WEIR_KV`, and optionally
- * `WEIR_LEDGER`, `USAGE_QUEUE` and `LIMITER`. `weir()` never throws: requests get an error that names invalid settings, which
+ * `WEIR_LEDGER`, `WEIR_RESPONSES`, `USAGE_QUEUE` and `LIMITER`. `weir()` never throws: requests get an error that names invalid settings, which
  * are also logged.
  */
 export function weir<Env = unknown>(options: WeirOptions<Env> = {}): Weir<Env> {
-  return createHandlers(options, tracing);
+  const { handlers, exchangeOf } = createHandlers(options, tracing);
+  return { ...handlers, ResponseObject: responseObjectClass(exchangeOf) };
 }

@@ -7,7 +7,7 @@ import type { WeirOptions } from '../src/types.ts';
 
 /** The package's `weir()`, without the runtime's tracing, which Node does not have. */
 function weir(options: WeirOptions<unknown> = {}) {
-  return createHandlers(options, null);
+  return createHandlers(options, null).handlers;
 }
 
 type Call = (...args: readonly unknown[]) => Promise<Response>;
@@ -107,6 +107,14 @@ describe('W2 weir().fetch', () => {
     expect(await response.json()).toMatchObject({ type: 'error', request_id: id });
   });
 
+  test('X1 misconfigured: RESPONSES=durable without its binding names the binding and the class', async () => {
+    const options = { responses: 'durable', auth: 'open' } as const;
+    const { status, text } = await call(weir(options).fetch, request, { WEIR_KV: ctx }, ctx);
+    expect(status).toBe(500);
+    expect(text).toContain('"param":"WEIR_RESPONSES"');
+    expect(text).toContain('must be bound to the Durable Object ResponseObject');
+  });
+
   test('B5 with options that make reading the settings throw, responds and logs the reason', async () => {
     const options = { prices: [{ input: 1n }] };
     const { status, text } = await call(weir(options).fetch, request, {}, ctx);
@@ -130,7 +138,7 @@ test.each([
 ])('the environment of the startup, for requests with %s', async (_, env, uses) => {
   const startup = new Environment({ AUTH: 'open', WEIR_KV: ctx }, {}, NO_HOOKS, null);
   const used = vi.spyOn(startup, 'gateway', 'get');
-  const handlers = createHandlers({}, null, startup);
+  const { handlers } = createHandlers({}, null, startup);
   await handlers.fetch(new Request('https://weir.example/health'), env, ctx);
   expect(used).toHaveBeenCalledTimes(uses);
   expect(logged).toEqual([]);

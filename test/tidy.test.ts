@@ -127,7 +127,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'gateway.ts',
     'types.ts',
   ],
-  'weir.ts': ['metering', 'settings', 'tracing', 'environment.ts', 'types.ts'],
+  'weir.ts': ['metering', 'settings', 'tracing', 'durable-responses', 'environment.ts', 'types.ts'],
   'deployed.ts': ['http', 'tracing', 'durable-responses', 'environment.ts'],
   'index.ts': ['ledger', 'deployed.ts'],
 };

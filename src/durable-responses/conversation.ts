@@ -238,21 +238,33 @@ function listedItem(item: JsonObject, responseId: string, index: number): JsonOb
 }
 
 /** A page of the input items, newest first unless `order=asc`. */
-export function pageOfItems(json: string, responseId: string, query: URLSearchParams): JsonObject {
-  const all = readList(json)
+export function pageOfItems(
+  json: string,
+  responseId: string,
+  query: URLSearchParams,
+): Result<JsonObject, ApiError> {
+  const order = query.get('order') ?? 'desc';
+  if (order !== 'asc' && order !== 'desc') return invalidQuery('order', 'must be asc or desc');
+  const limit = Number(query.get('limit') ?? DEFAULT_PAGE);
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE)
+    return invalidQuery('limit', `must be a number from 1 to ${MAX_PAGE}`);
+  const listed = readList(json)
     .filter(isObject)
     .map((item, index) => listedItem(item, responseId, index));
-  const items = query.get('order') === 'asc' ? all : all.toReversed();
-  const asked = Number(query.get('limit') ?? DEFAULT_PAGE);
-  const limit = Number.isInteger(asked) && asked > 0 ? Math.min(asked, MAX_PAGE) : DEFAULT_PAGE;
+  const items = order === 'asc' ? listed : listed.toReversed();
   const after = query.get('after');
-  const from = after === null ? 0 : items.findIndex(({ id }) => id === after) + 1;
-  const data = items.slice(from, from + limit);
-  return {
+  const last = items.findIndex(({ id }) => id === after);
+  if (after !== null && last < 0) return invalidQuery('after', 'must be the id of an item of this list');
+  const data = items.slice(last + 1, last + 1 + limit);
+  return ok({
     object: 'list',
     data,
     first_id: data[0]?.id ?? null,
     last_id: data.at(-1)?.id ?? null,
-    has_more: from + limit < items.length,
-  };
+    has_more: last + 1 + limit < items.length,
+  });
+}
+
+function invalidQuery(name: string, message: string): Result<never, ApiError> {
+  return failure(apiError('invalid_request', `${name} ${message}`, name));
 }

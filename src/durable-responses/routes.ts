@@ -297,7 +297,9 @@ const ACTIONS: Readonly<Record<string, (action: Action) => Promise<Response | Ap
   'GET ': (action) => (action.query.get('stream') === 'true' ? resume(action) : retrieve(action)),
   'GET input_items': async ({ object, owner, id, query }) => {
     const conversation = await object.conversation(owner);
-    return conversation === null ? notFound(id) : jsonResponse(pageOfItems(conversation.input, id, query));
+    if (conversation === null) return notFound(id);
+    const page = pageOfItems(conversation.input, id, query);
+    return page.kind === 'ok' ? jsonResponse(page.value) : page.error;
   },
   'POST cancel': async ({ object, owner, id }) => {
     const cancelled = await object.cancel(owner);

@@ -180,6 +180,28 @@ describe.each(['hono.ts', 'itty.ts', 'itty-auto.ts'])('W2 mounted below /ai in %
     expect(await hostRecord(response)).toMatchObject({ key_id: 'host_leaver', status: 'cancelled' });
   });
 
+  test('a background response runs in the host’s object, with its hooks, for its caller alone', async () => {
+    const client = (user: string) =>
+      new OpenAI({
+        apiKey: 'none',
+        baseURL: `${gateway.url}/ai/v1`,
+        maxRetries: 0,
+        defaultHeaders: { 'x-user': user },
+      });
+    const owner = client('keeper');
+    const queued = await owner.responses.create({ model: 'fast', input: 'Hello there', background: true });
+    expect(queued.status).toBe('queued');
+    let response = queued;
+    while (response.status === 'queued' || response.status === 'in_progress')
+      response = await owner.responses.retrieve(queued.id);
+    expect(response).toMatchObject({ status: 'completed', background: true });
+    expect(response.output_text).toMatch(/^Water over the crest/);
+    await expect(client('ada').responses.retrieve(queued.id)).rejects.toMatchObject({ status: 404 });
+    const isRecord = (line: JsonObject) =>
+      line.event === 'host_record' && `resp_${textOf(line.requestId).replaceAll('-', '')}` === queued.id;
+    await gateway.logged((lines) => lines.some(isRecord));
+  });
+
   test('an onRecord that throws is logged, and affects neither the response nor the record', async () => {
     const response = await gateway.post(CHAT, streamedChat('openai/gpt-4o-mini'), as('careless'));
     expect(await response.text()).toMatch(/data: \[DONE\]\n\n$/);

@@ -11,6 +11,7 @@ import { fillDemo } from './demo-fill.ts';
 import { choosePort, startGateway } from './demo-gateway.ts';
 import { type LoopTotals, showLoop } from './demo-loop.ts';
 import { exportLines, HELP, readOptions, USUAL_PORT } from './demo-options.ts';
+import { showResume } from './demo-resume.ts';
 import { frames, type GatewayAccess, post, show } from './demo-stream.ts';
 import { growth, type Metered, metered, usageTable } from './demo-usage.ts';
 import { numberOf } from './json.ts';
@@ -107,6 +108,7 @@ function variables(): Record<string, string> {
   const settings: Record<string, string> = {
     AUTH: 'keys',
     ADMIN_TOKEN,
+    RESPONSES: 'durable',
     PROVIDERS: JSON.stringify(Object.fromEntries(providers)),
     COMPATIBLE_API_KEY: 'sim-compatible',
   };
@@ -133,21 +135,25 @@ async function run(gateway: GatewayAccess): Promise<string[]> {
   );
   const loop = await showLoop(gateway);
   failures.push(...loop.failures);
+  print(
+    `\n${styled('title', 'A background response of Claude: the connection is cut, and the client reads the rest')}`,
+  );
+  const resumed = await showResume(gateway);
+  failures.push(...resumed.failures);
   print(`\n${styled('title', 'Metered usage')}`);
-  const usage = await metered(gateway, examples.length + loop.requests);
+  const usage = await metered(gateway, examples.length + loop.requests + resumed.requests);
   for (const line of usageTable(usage)) print(line);
   if (fault !== undefined) await showFault(gateway, fault, usage);
-  return [...failures, ...checkSums(usage, loop)];
+  return [...failures, ...checkSums(usage, [loop, resumed])];
 }
 
-function checkSums({ total }: Metered, loop: LoopTotals): string[] {
-  const prompt = examples.reduce((sum, { expected }) => sum + expected.promptTokens, loop.promptTokens);
-  const completion = examples.reduce(
-    (sum, { expected }) => sum + expected.completionTokens,
-    loop.completionTokens,
-  );
+function checkSums({ total }: Metered, others: readonly LoopTotals[]): string[] {
+  const all = [...examples.map(({ expected }) => ({ requests: 1, ...expected })), ...others];
+  const requests = all.reduce((sum, one) => sum + one.requests, 0);
+  const prompt = all.reduce((sum, one) => sum + one.promptTokens, 0);
+  const completion = all.reduce((sum, one) => sum + one.completionTokens, 0);
   const actual = [total.requests, total.prompt_tokens, total.completion_tokens].map(numberOf).join();
-  const expected = [examples.length + loop.requests, prompt, completion].join();
+  const expected = [requests, prompt, completion].join();
   return actual === expected
     ? []
     : [`Metered requests, prompt tokens and completion tokens are ${actual}, expected ${expected}`];

@@ -13,6 +13,7 @@ export const gateway = weir<Env>({
   aliases: { fast: 'openai/gpt-4o-mini', safe: ['deepseek/deepseek-chat', { model: 'openai/gpt-4o-mini' }] },
   defaultProvider: 'openai',
   retries: 0,
+  responses: 'durable',
   corsOrigins: ['https://app.example.com'],
   onRequest: async (request, { env, requestId }) => {
     if (env.BREAK !== undefined) crypto.randomUUID = () => fail(requestId);

@@ -4,6 +4,7 @@ import { mount } from 'hono/mount';
 import { type Env, gateway } from './gateway.ts';
 
 export { LedgerObject } from 'weir-gateway/worker';
+export const { ResponseObject } = gateway;
 
 const app = new Hono<{ Bindings: Env }>();
 app.get('/', (c) => c.text('the host'));

@@ -3,6 +3,7 @@ import { AutoRouter } from 'itty-router';
 import { gateway } from './gateway.ts';
 
 export { LedgerObject } from 'weir-gateway/worker';
+export const { ResponseObject } = gateway;
 
 const router = AutoRouter();
 router.get('/', () => new Response('the host'));

@@ -3,6 +3,7 @@ import { Router } from 'itty-router';
 import { gateway } from './gateway.ts';
 
 export { LedgerObject } from 'weir-gateway/worker';
+export const { ResponseObject } = gateway;
 
 const router = Router();
 router.get('/', () => new Response('the host'));

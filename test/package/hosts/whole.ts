@@ -3,4 +3,6 @@ import { weir } from 'weir-gateway';
 
 export { LedgerObject } from 'weir-gateway/worker';
 
-export default weir() satisfies ExportedHandler;
+const gateway = weir();
+export const { ResponseObject } = gateway;
+export default gateway satisfies ExportedHandler;

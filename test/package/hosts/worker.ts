@@ -1,2 +1,2 @@
 /** The deployed Worker, imported from the package. */
-export { default, LedgerObject } from 'weir-gateway/worker';
+export { default, LedgerObject, ResponseObject } from 'weir-gateway/worker';

@@ -1,0 +1,64 @@
+/** Objects of responses in memory, for tests of the routes without a runtime. They keep responses of the foreground. */
+import { DurableResponse } from '../../src/durable-responses/durable-response.ts';
+import type { ResponseNamespace, ResponseStub } from '../../src/durable-responses/response-calls.ts';
+import { MemoryStorage } from './memory-storage.ts';
+
+export class MemoryResponses implements ResponseNamespace {
+  /** Every call, as `<method> <id>`. */
+  readonly calls: string[] = [];
+  /** The owners of what is stored. */
+  readonly owners: string[] = [];
+  readonly #objects = new Map<string, DurableResponse>();
+  /** Moves the clock, in ms. */
+  later = 0;
+
+  getByName(name: string): ResponseStub {
+    const object = this.#objects.get(name) ?? this.#create();
+    this.#objects.set(name, object);
+    // As an RPC does, each call copies its arguments and its result.
+    const call = async <Value>(method: string, run: () => Value | Promise<Value>): Promise<Value> => {
+      this.calls.push(`${method} ${name}`);
+      return structuredClone(await run());
+    };
+    return {
+      start: () => Promise.reject(new Error('No runs in these tests')),
+      put: (response) => {
+        this.owners.push(response.owner);
+        return call('put', () => object.put(structuredClone(response)));
+      },
+      read: (owner) => call('read', () => object.read(owner)),
+      cancel: (owner) => call('cancel', () => object.cancel(owner)),
+      remove: (owner) => call('remove', () => object.remove(owner)),
+      conversation: (owner) => call('conversation', () => object.conversation(owner)),
+      items: (owner, ids) => call('items', () => object.items(owner, ids)),
+      fetch: async ({ headers }) => {
+        const events = object.events(headers.get('x-weir-owner') ?? '', Number(headers.get('x-weir-after')));
+        return new Response(events, { status: events === null ? 404 : 200 });
+      },
+    };
+  }
+
+  /** Runs the alarms of all objects. */
+  async alarm(): Promise<void> {
+    for (const object of this.#objects.values()) await object.alarm();
+  }
+
+  #create(): DurableResponse {
+    const storage = new MemoryStorage();
+    const fail = () => {
+      throw new Error('No runs in these tests');
+    };
+    return new DurableResponse({
+      sql: storage,
+      transaction: (write) => storage.transaction(write),
+      exchange: { run: fail, queued: fail, interrupted: fail, writeRecord: fail },
+      now: () => Date.now() + this.later,
+      startTimer: () => () => {},
+      setAlarm: async () => {},
+      deleteAll: async () => storage.clear(),
+      restart: () => {},
+      waitUntil: () => {},
+      log: () => {},
+    });
+  }
+}

@@ -1,0 +1,217 @@
+/** The routes of kept responses through the gateway in memory: owners, errors, pages of input items, and what is counted. */
+import { describe, expect, test } from 'vitest';
+import { NO_HOOKS } from '../../src/http/hooks.ts';
+import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
+import { LimitedGateway } from '../gateway/limited-gateway.ts';
+import { MemoryResponses } from './memory-responses.ts';
+
+const MODEL = 'openai/gpt-4o-mini';
+const SETTINGS = { RESPONSES: 'durable', AUTH: 'open', MISTRAL_API_KEY: 'k' };
+
+async function jsonOf(response: Response): Promise<JsonObject> {
+  return decodeObject(await response.text()) ?? {};
+}
+
+/** OpenAI's response to any request. */
+const upstream = (calls: JsonObject[]) => async (_: unknown, init?: RequestInit) => {
+  calls.push(decodeObject(String(init?.body)) ?? {});
+  return Response.json({
+    id: 'resp_up',
+    object: 'response',
+    status: 'completed',
+    model: 'gpt-4o-mini',
+    output: [
+      { id: 'msg_1', type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Hi' }] },
+    ],
+    usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
+  });
+};
+
+class Fixture {
+  readonly responses = new MemoryResponses();
+  readonly sent: JsonObject[] = [];
+  readonly gateway: LimitedGateway;
+
+  constructor(settings: JsonObject = {}) {
+    // The host fixes the user that the token names.
+    const onRequest = ({ headers }: Request) => {
+      const [id, user] = (headers.get('authorization') ?? '').replace('Bearer ', '').split(':');
+      return { id, user };
+    };
+    const ports = { responses: this.responses, fetch: upstream(this.sent) };
+    this.gateway = new LimitedGateway({ ...SETTINGS, ...settings }, ports, { ...NO_HOOKS, onRequest });
+  }
+
+  async create(fields: JsonObject = {}, token = 'host'): Promise<JsonObject> {
+    const body = { model: MODEL, input: 'Hello', ...fields };
+    return jsonOf(await this.gateway.post('/v1/responses', token, body));
+  }
+
+  get(path: string, token = 'host'): Promise<Response> {
+    return this.gateway.fetch(`/v1/responses/${path}`, token);
+  }
+}
+
+describe('X1 the owner of a response', () => {
+  test.each<[users: string, settings: JsonObject]>([
+    ['plain', { USERS: 'plain' }],
+    ['hash', { USERS: 'hash', USER_HASH_KEY: 'a secret of users' }],
+    ['off', { USERS: 'off' }],
+  ])(
+    'with USERS=%s is the user of the caller: for another user there is no such response',
+    async (_, settings) => {
+      const fixture = new Fixture(settings);
+      const { gateway, responses } = fixture;
+      const made = await fixture.create({}, 'host:ada@example.com');
+      const id = textOf(made.id);
+      const [item] = objectsOf(made.output);
+      expect((await fixture.get(id, 'host:ada@example.com')).status).toBe(200);
+      for (const other of ['host:ben@example.com', 'host', 'other:ada@example.com', 'admin']) {
+        for (const path of [id, `${id}?stream=true`, `${id}/input_items`])
+          expect((await fixture.get(path, other)).status).toBe(404);
+        expect((await gateway.fetch(`/v1/responses/${id}`, other, { method: 'DELETE' })).status).toBe(404);
+        expect((await gateway.post(`/v1/responses/${id}/cancel`, other, {})).status).toBe(404);
+        if (other === 'admin') continue;
+        const previous = await fixture.create({ previous_response_id: id }, other);
+        expect(objectOf(previous.error).code).toBe('previous_response_not_found');
+        const input = [{ type: 'item_reference', id: textOf(item?.id) }];
+        const reference = await fixture.create({ input }, other);
+        expect(textOf(objectOf(reference.error).message)).toBe(
+          `Item with id '${textOf(item?.id)}' not found.`,
+        );
+      }
+      // No name of a user is stored with the response.
+      expect(JSON.stringify(responses.owners)).not.toMatch(/ada|ben|example/);
+    },
+  );
+});
+
+describe('X5 input items', () => {
+  const input = Array.from({ length: 5 }, (_, index) => ({ role: 'user', content: `Item ${index}` }));
+  const textsOf = (page: JsonObject) =>
+    objectsOf(page.data).map(({ content }) => textOf(objectsOf(content)[0]?.text));
+
+  test('are listed newest first, in pages that continue after an item', async () => {
+    const fixture = new Fixture();
+    const id = textOf((await fixture.create({ input })).id);
+    const first = await jsonOf(await fixture.get(`${id}/input_items?limit=2`));
+    expect(textsOf(first)).toEqual(['Item 4', 'Item 3']);
+    expect(first).toMatchObject({ object: 'list', has_more: true });
+    const second = await jsonOf(
+      await fixture.get(`${id}/input_items?limit=3&after=${encodeURIComponent(textOf(first.last_id))}`),
+    );
+    expect(textsOf(second)).toEqual(['Item 2', 'Item 1', 'Item 0']);
+    expect(second).toMatchObject({ has_more: false, first_id: objectsOf(second.data)[0]?.id });
+    expect(textsOf(await jsonOf(await fixture.get(`${id}/input_items?order=asc&limit=1`)))).toEqual([
+      'Item 0',
+    ]);
+    expect(objectsOf(first.data)[0]).toMatchObject({ type: 'message', role: 'user' });
+  });
+
+  test.each([
+    ['limit=0', 'limit'],
+    ['limit=101', 'limit'],
+    ['limit=x', 'limit'],
+    ['order=up', 'order'],
+    ['after=msg_none', 'after'],
+  ])('%s: 400 that names the parameter', async (query, param) => {
+    const fixture = new Fixture();
+    const id = textOf((await fixture.create({ input })).id);
+    const response = await fixture.get(`${id}/input_items?${query}`);
+    expect(response.status).toBe(400);
+    expect(objectOf((await jsonOf(response)).error).param).toBe(param);
+  });
+
+  test('go up as they were sent, also where a reference names one of them', async () => {
+    const fixture = new Fixture();
+    const id = textOf((await fixture.create({ input })).id);
+    const { data } = await jsonOf(await fixture.get(`${id}/input_items?order=asc`));
+    const reference = { type: 'item_reference', id: textOf(objectsOf(data)[1]?.id) };
+    await fixture.create({ previous_response_id: id, input: [reference] });
+    expect(fixture.sent.at(-1)?.input).toEqual([
+      ...input,
+      { id: 'msg_1', type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Hi' }] },
+      input[1],
+    ]);
+    expect(fixture.sent.at(-1)).toMatchObject({ store: false });
+    expect(fixture.sent.at(-1)).not.toHaveProperty('previous_response_id');
+  });
+});
+
+describe('X5 what a request continues', () => {
+  test('is counted by input_tokens', async () => {
+    const fixture = new Fixture();
+    const count = async (fields: JsonObject) => {
+      const body = { model: 'mistral/m', input: 'And?', ...fields };
+      return jsonOf(await fixture.gateway.post('/v1/responses/input_tokens', 'host', body));
+    };
+    const { id } = await fixture.create({ input: 'word '.repeat(1000) });
+    const alone = await count({});
+    const continued = await count({ previous_response_id: textOf(id) });
+    expect(alone).toMatchObject({ object: 'response.input_tokens' });
+    expect(Number(continued.input_tokens)).toBeGreaterThan(Number(alone.input_tokens) + 500);
+    const unknown = await count({ previous_response_id: 'resp_unknown' });
+    expect(objectOf(unknown.error).code).toBe('previous_response_not_found');
+  });
+
+  test('is bounded: MAX_REQUEST_BYTES for all items, and the responses that references name', async () => {
+    const fixture = new Fixture({ MAX_REQUEST_BYTES: '100000' });
+    const first = textOf((await fixture.create({ input: 'a'.repeat(60_000) })).id);
+    const tooLong = await fixture.create({ previous_response_id: first, input: 'b'.repeat(60_000) });
+    expect(objectOf(tooLong.error)).toMatchObject({
+      code: 'request_too_large',
+      param: 'previous_response_id',
+    });
+    const { data } = await jsonOf(await fixture.get(`${first}/input_items`));
+    const reference = { type: 'item_reference', id: textOf(objectsOf(data)[0]?.id) };
+    const twice = await fixture.create({ input: [reference, reference] });
+    expect(objectOf(twice.error).code).toBe('request_too_large');
+    const ids = Array.from({ length: 1001 }, (_, index) => String(index).padStart(32, '0'));
+    const many = await fixture.create({
+      input: ids.map((hex) => ({ type: 'item_reference', id: `msg_${hex}_0` })),
+    });
+    expect(textOf(objectOf(many.error).message)).toContain('more than 1000 responses');
+    expect(fixture.responses.calls.filter((call) => call.startsWith('items'))).toHaveLength(1);
+  });
+
+  test.each<[what: string, fields: JsonObject, message: RegExp]>([
+    ['conversation', { conversation: 'conv_1' }, /keeps responses, but no conversations/],
+    [
+      'a stored prompt where the request is translated',
+      { model: 'mistral/m', prompt: { id: 'pmpt_1' } },
+      /keeps no prompts/,
+    ],
+  ])('%s: 400 that says what to send instead', async (what, fields, message) => {
+    const fixture = new Fixture();
+    const { error } = await fixture.create(fields);
+    if (what === 'conversation') expect(objectOf(error)).toMatchObject({ param: 'conversation' });
+    expect(textOf(objectOf(error).message)).toMatch(message);
+  });
+});
+
+describe('X2 a response that is gone', () => {
+  test('deleted or expired: 404 for each route, and 400 for a request that continues it', async () => {
+    for (const end of ['deleted', 'expired'] as const) {
+      const fixture = new Fixture({ RESPONSES_DAYS: '1' });
+      const id = textOf((await fixture.create()).id);
+      if (end === 'deleted') {
+        const deleted = await fixture.gateway.fetch(`/v1/responses/${id}`, 'host', { method: 'DELETE' });
+        expect(await jsonOf(deleted)).toEqual({ id, object: 'response', deleted: true });
+      } else {
+        fixture.responses.later = 86_400_001;
+        await fixture.responses.alarm();
+      }
+      const response = await fixture.get(id);
+      expect(response.status).toBe(404);
+      expect(objectOf((await jsonOf(response)).error)).toMatchObject({
+        message: `Response with id '${id}' not found.`,
+      });
+      const { error } = await fixture.create({ previous_response_id: id });
+      expect(objectOf(error)).toMatchObject({
+        message: `Previous response with id '${id}' not found.`,
+        code: 'previous_response_not_found',
+        param: 'previous_response_id',
+      });
+    }
+  });
+});

@@ -86,7 +86,7 @@ async function findCountingTarget(
   return found.error.code === 'model_not_allowed' ? failure(found.error) : ok(null);
 }
 
-/** The count of the target's provider, or null where it has no counter or does not respond with a count in time. */
+/** The count of the target's provider, or null where it has no counter or does not respond with a count in time, which is logged. */
 async function countUpstream(
   target: Target | null,
   request: CompletionRequest,
@@ -106,6 +106,11 @@ async function countUpstream(
   request.lease.endWork();
   const abort = new AbortController();
   const cancelTimer = ports.clock.startTimer(MAX_COUNT_MS, () => abort.abort('aborted'));
+  const failed = (reason: string) => {
+    const { requestId: request_id } = context;
+    ports.log({ event: 'counter_failed', request_id, provider: provider.id, model, reason });
+    return null;
+  };
   try {
     const called = await callUpstream(ports.fetch, {
       upstream,
@@ -119,12 +124,14 @@ async function countUpstream(
       signal: abort.signal,
       clock: ports.clock,
     });
-    if (called.kind === 'error') return null;
+    if (abort.signal.aborted) return failed(`no count within ${MAX_COUNT_MS / 1000} s`);
+    if (called.kind === 'error') return failed(called.error.cause ?? called.error.error.message);
     const read = await readBodyText({ message: called.value, maxBytes: MAX_COUNT_BYTES }, leaseMemory);
-    if (read.kind !== 'text') return null;
+    if (read.kind !== 'text') return failed(`the response could not be read: ${read.kind}`);
     read.lease.release();
     const response = parseJson(read.text);
-    return (isObject(response) ? counter.read(response) : undefined) ?? null;
+    const count = isObject(response) ? counter.read(response) : undefined;
+    return count ?? failed('the response has no count');
   } finally {
     cancelTimer();
   }

@@ -168,22 +168,27 @@ const OPENAI_MODELS: ModelsEndpoint = {
 };
 
 /**
- * Facts under the names that compatible servers have: OpenRouter (https://openrouter.ai/docs/models), Groq (`context_window`: crate
- * groqai 0.1.9), Mistral (`max_context_length`, `capabilities`: docs.rs/crate/mistral-openapi-client), all read on 2026-11-22; vLLM
- * (`max_model_len`) and Groq's `max_completion_tokens` from memory.
+ * Facts under the names that compatible servers have: OpenRouter (https://openrouter.ai/docs/models), Groq (`context_window`,
+ * `max_completion_tokens`: anomalyco/models.dev#1276, 2026-03-26; since then also `max_output_length` and `input_modalities`: #3761,
+ * 2026-07-27), Mistral (`max_context_length`, `capabilities`: docs.rs/crate/mistral-openapi-client), vLLM (`max_model_len`:
+ * modal-labs/modal-examples#843, 2024-08-16). All read on 2026-11-22.
  */
 function readFacts(model: JsonObject): ModelFacts {
   const { top_provider, architecture, supported_parameters } = model;
   const capabilities = objectOf(model.capabilities);
   const names = Array.isArray(supported_parameters) ? supported_parameters : null;
-  const inputs = objectOf(architecture).input_modalities;
+  const inputs = objectOf(architecture).input_modalities ?? model.input_modalities;
   const contexts = [
     model.context_length,
     model.context_window,
     model.max_context_length,
     model.max_model_len,
   ];
-  const outputs = [model.max_completion_tokens, objectOf(top_provider).max_completion_tokens];
+  const outputs = [
+    model.max_completion_tokens,
+    model.max_output_length,
+    objectOf(top_provider).max_completion_tokens,
+  ];
   return {
     contextTokens: contexts.map(readCount).find((tokens) => tokens !== undefined),
     maxOutputTokens: outputs.map(readCount).find((tokens) => tokens !== undefined),

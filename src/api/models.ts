@@ -7,8 +7,10 @@ import { errorResponse, jsonResponse } from '../http/respond.ts';
 import { findPrice } from '../metering/pricing/cost.ts';
 import type { Price } from '../metering/pricing/price.ts';
 import { isoTime } from '../metering/time.ts';
+import type { Provider } from '../providers/provider.ts';
 import { isGlob } from '../routing/targets.ts';
 import { providerOf } from '../settings/aliases.ts';
+import { matchesAnyGlob } from '../shared/glob.ts';
 import { didYouMean } from '../shared/nearest.ts';
 import { ok, type Result } from '../shared/result.ts';
 import { factsOf, type Model } from './model-lists.ts';
@@ -52,7 +54,7 @@ function viewModels(models: readonly Model[], request: Request, context: Request
   });
 }
 
-/** The APIs of the provider that serve chats, the price in force, and the sources of what is not from the provider's list. */
+/** The provider's APIs that serve the model, the price in force, and the sources of what is not from the provider's list. */
 function detailsOf({ id }: Model, { settings, prices, arrivedAt }: RequestContext) {
   const configured = settings.providers.get(providerOf(id));
   if (configured === undefined) return {};
@@ -60,14 +62,22 @@ function detailsOf({ id }: Model, { settings, prices, arrivedAt }: RequestContex
   const model = id.slice(provider.id.length + 1);
   const price = findPrice(prices.table, priceIds, model, arrivedAt);
   const facts = factsOf(provider, model);
-  const apis = [provider.endpoints.chat, ...Object.values(provider.passthrough ?? {})].map(
-    (endpoint) => endpoint?.protocol.id,
-  );
   return {
-    apis: [...new Set(apis.filter((api) => api !== undefined))],
+    apis: apisOf(provider, model),
     ...(price !== null && { pricing: viewPrice(price) }),
     ...(facts !== undefined && { facts_source: facts.source, facts_checked: facts.checked }),
   };
+}
+
+function apisOf({ endpoints, responses, passthrough, embeddingModels }: Provider, model: string): string[] {
+  if (matchesAnyGlob(embeddingModels ?? [], model)) return ['embeddings'];
+  const family = responses?.families.find(({ models }) => matchesAnyGlob(models, model))?.api ?? 'chat';
+  const served = [
+    family === 'responses_only' ? undefined : endpoints.chat,
+    family === 'chat' ? undefined : responses?.endpoint,
+    ...Object.values(passthrough ?? {}),
+  ];
+  return [...new Set(served.flatMap((endpoint) => endpoint?.protocol.id ?? []))];
 }
 
 /** The price without what it was found by. Rates are per million tokens. */

@@ -94,7 +94,7 @@ function noEmbeddings(name: string): ApiError {
   return apiError('upstream_invalid', `${name} sent a response without embeddings`);
 }
 
-/** The first piece decides: an error in a success, or no JSON, ends the attempt before the client has a byte. */
+/** The start decides: an error in a success, or anything but an object, ends the attempt before the client has a byte. */
 async function passEmbeddings(
   { body }: Response,
   attempt: Attempt,
@@ -102,64 +102,83 @@ async function passEmbeddings(
 ): Promise<Result<OpenEmbeddings, ApiError>> {
   const { upstream } = attempt;
   const reader = body?.getReader();
-  const first = await reader?.read().catch(() => null);
-  if (reader === undefined || first === null || first?.value === undefined) {
-    return failure(brokenConnection(upstream));
-  }
-  const start = new TextDecoder().decode(first.value.subarray(0, EDGE_BYTES));
-  const object = parseJson(start);
-  const upstreamError = isObject(object) ? findUpstreamError(object) : null;
-  const error = noEmbeddings(upstream.name);
+  const start = reader === undefined ? null : await readStart(reader);
+  if (reader === undefined || start === null) return failure(brokenConnection(upstream));
   const discard = () => void reader.cancel().catch(() => {});
-  if (upstreamError !== null || !start.trimStart().startsWith('{')) {
-    discard();
-    return failure(upstreamError === null ? error : errorBeforeHead({ error, upstreamError }, upstream));
+  const object = parseJson(start.text);
+  const upstreamError = isObject(object) ? findUpstreamError(object) : null;
+  const isList = start.isComplete
+    ? isObject(object) && Array.isArray(object.data)
+    : start.text.trimStart().startsWith('{');
+  if (isList && upstreamError === null) {
+    return ok({ send: () => meteredBody(start, reader, attempt, response), discard });
   }
-  return ok({ send: () => meteredBody(first.value, reader, attempt, response), discard });
+  discard();
+  return failure(errorBeforeHead({ error: noEmbeddings(upstream.name), upstreamError }, upstream));
 }
 
-/** How much of a response's start and end is searched for its usage. The vectors are between them. */
+/** How much of a response's start and end is read: for an error in a success, and for the usage. The vectors are between them. */
 const EDGE_BYTES = 4096;
+
+interface ResponseStart {
+  readonly pieces: readonly Uint8Array[];
+  readonly text: string;
+  readonly isComplete: boolean;
+}
+
+/** Reads the first {@link EDGE_BYTES}, or the whole body if it has fewer; null if the connection broke. */
+async function readStart(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<ResponseStart | null> {
+  const decoder = new TextDecoder();
+  const pieces: Uint8Array[] = [];
+  let text = '';
+  while (text.length < EDGE_BYTES) {
+    const read = await reader.read().catch(() => null);
+    if (read === null) return null;
+    if (read.value === undefined) return { pieces, text, isComplete: true };
+    if (read.value.length > 0) pieces.push(read.value);
+    text += decoder.decode(read.value.subarray(0, EDGE_BYTES), { stream: true });
+  }
+  return { pieces, text, isComplete: false };
+}
 
 const USAGE = /"usage"\s*:\s*(\{(?:[^{}]|\{[^{}]*\})*\})/;
 
 /** Passes the bytes on. Settles the request when the last one has passed, the connection breaks, or the deadline passes. */
 function meteredBody(
-  first: Uint8Array,
+  start: ResponseStart,
   reader: ReadableStreamDefaultReader<Uint8Array>,
   attempt: Attempt,
   { prepared, meter, runner, settle }: ResponseContext,
 ): ReadableStream<Uint8Array> {
-  const { context } = prepared;
+  const { settings, ports, arrivedAt } = prepared.context;
+  const { deadlineMs } = settings.timers;
   const { upstream } = attempt;
-  const { deadlineMs } = context.settings.timers;
-  const { clock } = context.ports;
   const decoder = new TextDecoder();
-  let start = '';
   let end = '';
   let isLate = false;
   const pass = (bytes: Uint8Array, controller: ReadableStreamDefaultController<Uint8Array>) => {
-    if (start.length < EDGE_BYTES) start += decoder.decode(bytes.subarray(0, EDGE_BYTES));
     end = (end + decoder.decode(bytes.subarray(-EDGE_BYTES))).slice(-EDGE_BYTES);
     meter.wrote(bytes.length);
     controller.enqueue(bytes);
   };
-  // Without a bound, an upstream that sends nothing more would hold the request's reservation.
-  const leftMs = Math.max(0, context.arrivedAt + deadlineMs - clock.now());
   const onLate = () => {
     isLate = true;
     runner.stop();
     void reader.cancel().catch(() => {});
   };
-  const cancelTimer = deadlineMs === 0 ? () => {} : clock.startTimer(leftMs, onLate);
+  // The request's own deadline ends with its head. Without a bound, an upstream that sends nothing more would hold the reservation.
+  const leftMs = Math.max(0, arrivedAt + deadlineMs - ports.clock.now());
+  const cancelTimer = deadlineMs === 0 ? () => {} : ports.clock.startTimer(leftMs, onLate);
   return new ReadableStream<Uint8Array>({
-    start: (controller) => pass(first, controller),
+    start: (controller) => {
+      for (const piece of start.pieces) pass(piece, controller);
+    },
     async pull(controller) {
       const read = await reader.read().catch(() => null);
       if (read?.value !== undefined) return pass(read.value, controller);
       cancelTimer();
-      attempt.meter.accumulator.usage({ ...readUsage(end, start, attempt), completion: 0 });
-      if (read?.done === true && !isLate) {
+      attempt.meter.accumulator.usage({ ...readUsage(end, start.text, attempt), completion: 0 });
+      if (read?.done === true && !isLate && end.trimEnd().endsWith('}')) {
         settle({ kind: 'finished' });
         return controller.close();
       }

@@ -1,5 +1,5 @@
 /** Estimates the number of tokens of a text that passes, without keeping it, for responses whose upstream reports no usage. */
-import { isObject, type JsonObject } from '../shared/json.ts';
+import { isObject, type JsonObject, readArray } from '../shared/json.ts';
 
 /** Consecutive characters of one kind that form a token, as an average over the tokenizers of current models. */
 const LETTERS_A_TOKEN = 7;
@@ -177,8 +177,12 @@ export function estimatePromptTokens(body: JsonObject): number {
 
 /** An input of embeddings may be a list of token ids, or a list of such lists. */
 function countTokenIds(input: unknown): number {
-  if (!Array.isArray(input)) return 0;
-  return input.flat().filter((item) => typeof item === 'number').length;
+  let tokens = 0;
+  for (const item of readArray(input)) {
+    if (typeof item === 'number') tokens++;
+    else if (typeof readArray(item)[0] === 'number') tokens += readArray(item).length;
+  }
+  return tokens;
 }
 
 function isMedia(key: string, value: unknown): boolean {

@@ -8,7 +8,7 @@ import { OPENAI_TOOL_NAMES, type RequestRules, renamed } from '../request-transl
 import { isForcedTool } from '../request-translation/tools.ts';
 import { hasItems, isObject, type JsonObject, readArray } from '../shared/json.ts';
 import { RESPONSES_PASSTHROUGH } from './compatible.ts';
-import type { Endpoint, Provider } from './provider.ts';
+import type { Endpoint, ModelFactsRow, Provider } from './provider.ts';
 
 /** Retired on 2026-07-24. A deployment may still serve them at another base URL, with the rules of that time. */
 const RETIRED = ['deepseek-chat', 'deepseek-reasoner'];
@@ -109,6 +109,27 @@ function searchesOf({ type, queries }: JsonObject): number {
   return type === 'search' ? Math.max(1, readArray(queries).length) : 0;
 }
 
+/** Its page says 1M and 384K; the exact numbers: https://docs.apiyi.com/models/deepseek-v4-flash.md (2026-11-22). It has no JSON schemas. */
+const FACTS = {
+  contextTokens: 1_048_576,
+  maxOutputTokens: 393_216,
+  source: 'https://api-docs.deepseek.com/zh-cn/quick_start/pricing',
+  checked: '2026-11-22',
+} as const;
+
+const MODEL_FACTS: readonly ModelFactsRow[] = [
+  {
+    ...FACTS,
+    models: ['deepseek-flash', 'deepseek-v4-flash', 'deepseek-v4-flash-vision-exp'],
+    supports: { tools: true, reasoning: true, images: true, structured_output: false },
+  },
+  {
+    ...FACTS,
+    models: ['deepseek-v4-pro'],
+    supports: { tools: true, reasoning: true, images: false, structured_output: false },
+  },
+];
+
 export const deepseek: Provider<'DEEPSEEK_API_KEY' | 'DEEPSEEK_BASE_URL'> = {
   id: 'deepseek',
   name: 'DeepSeek',
@@ -117,6 +138,7 @@ export const deepseek: Provider<'DEEPSEEK_API_KEY' | 'DEEPSEEK_BASE_URL'> = {
   baseUrlSettings: ['DEEPSEEK_BASE_URL'],
   defaultBaseUrl: 'https://api.deepseek.com',
   endpoints: { chat, completions: fim, fim },
+  modelFacts: MODEL_FACTS,
   // Recorded: deepseek--responses-*, 2026-08.
   passthrough: RESPONSES_PASSTHROUGH,
   quirks: { searchesOf },

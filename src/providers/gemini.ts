@@ -171,6 +171,7 @@ export const gemini: Provider<'GEMINI_API_KEY' | 'GEMINI_BASE_URL'> = {
   apiKeySettings: ['GEMINI_API_KEY'],
   baseUrlSettings: ['GEMINI_BASE_URL'],
   defaultBaseUrl: 'https://generativelanguage.googleapis.com',
+  embeddingModels: ['gemini-embedding-*', 'text-embedding-*', 'embedding-*'],
   // https://ai.google.dev/api/tokens (read 2026-11-22). Vertex AI takes the contents without `generateContentRequest`.
   tokenCounter: {
     path: (model) => `/v1beta/${modelPath(model)}:countTokens`,
@@ -179,8 +180,10 @@ export const gemini: Provider<'GEMINI_API_KEY' | 'GEMINI_BASE_URL'> = {
   },
 };
 
+const SERVED_METHODS = ['generateContent', 'embedContent'];
+
 /**
- * Lists the models that generate content; others embed or draw. The list has no creation times. Limits and `thinking`:
+ * Lists the models that generate content or embed; others draw. The list has no creation times. Limits and `thinking`:
  * https://ai.google.dev/api/models (2026-11-22).
  */
 function readModels(response: JsonObject): readonly ListedModel[] | null {
@@ -188,8 +191,8 @@ function readModels(response: JsonObject): readonly ListedModel[] | null {
   return response.models.filter(isObject).flatMap((model) => {
     const { name, supportedGenerationMethods: methods } = model;
     const id = bareModel(readText(name) ?? '');
-    const generates = methods === undefined || readArray(methods).includes('generateContent');
-    if (id === '' || !generates) return [];
+    const isServed = methods === undefined || SERVED_METHODS.some((one) => readArray(methods).includes(one));
+    if (id === '' || !isServed) return [];
     return {
       id,
       created: 0,

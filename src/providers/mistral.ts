@@ -149,6 +149,7 @@ export const mistral: Provider<'MISTRAL_API_KEY' | 'MISTRAL_BASE_URL'> = {
   defaultBaseUrl: 'https://api.mistral.ai/v1',
   // It has no legacy completions. Fill-in-the-middle without a suffix is equivalent.
   endpoints: { chat, completions: fim, fim, agents, embeddings },
+  embeddingModels: ['mistral-embed*', 'codestral-embed*'],
   quirks,
   // 400, code 1500: R refused-unknown-model, 2026-08.
   refusals: { missing_model: /^1500: |\bInvalid model: / },

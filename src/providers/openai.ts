@@ -210,6 +210,30 @@ const MODEL_FACTS: readonly ModelFactsRow[] = [
     checked: '2026-11-22',
   },
   {
+    models: ['gpt-6-luna*'],
+    contextTokens: 1_050_000,
+    maxOutputTokens: 128_000,
+    supports: REASONING,
+    source: 'https://runware.ai/docs/models/openai-gpt-6-luna.md',
+    checked: '2026-11-22',
+  },
+  {
+    models: ['gpt-6.1-terra*'],
+    contextTokens: 1_050_000,
+    maxOutputTokens: 128_000,
+    supports: REASONING,
+    source: 'https://www.getmaxim.ai/bifrost/model-library/compare/openrouter/gpt-6.1-terra.md',
+    checked: '2026-11-22',
+  },
+  {
+    models: ['gpt-6-astra*'],
+    contextTokens: 1_050_000,
+    maxOutputTokens: 128_000,
+    supports: { tools: true, reasoning: true },
+    source: 'https://vercel.com/ai-gateway/models/gpt-6-astra.md',
+    checked: '2026-11-22',
+  },
+  {
     ...MODELS_DEV,
     models: ['gpt-5.5', 'gpt-5.5-20*', 'gpt-5.4', 'gpt-5.4-20*'],
     contextTokens: 1_050_000,
@@ -272,6 +296,7 @@ export const openai: Provider<'OPENAI_API_KEY' | 'OPENAI_BASE_URL'> = {
   baseUrlSettings: ['OPENAI_BASE_URL'],
   defaultBaseUrl: 'https://api.openai.com/v1',
   modelFacts: MODEL_FACTS,
+  embeddingModels: ['text-embedding-*'],
   // Its newer text: badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
   refusals: { context_length: /\bexceeds the context window\b/i },
   // They search before they answer: https://platform.openai.com/docs/guides/tools-web-search (from memory, 2026-11-22).

@@ -61,6 +61,8 @@ export interface Profile {
   readonly models?: ModelsEndpoint;
   /** What is known of models whose facts the API's list lacks. The first row that matches applies. */
   readonly modelFacts?: readonly ModelFactsRow[];
+  /** Globs of the models that embed and do not chat. */
+  readonly embeddingModels?: readonly string[];
   /** Counts a prompt's tokens without charge. Absent: Weir estimates them. */
   readonly tokenCounter?: TokenCounter;
   /** How to recognize what a refusal is about, by the provider's code and message. */

@@ -11,7 +11,7 @@ import {
 import type { JsonObject } from '../shared/json.ts';
 import { readAmount } from '../shared/money.ts';
 import { CHAT_ONLY_FIELDS, compatibleProfile, RESPONSES_PASSTHROUGH } from './compatible.ts';
-import type { Profile, ResponsesApi } from './provider.ts';
+import type { ModelFactsRow, Profile, ResponsesApi } from './provider.ts';
 
 const CHAT: RequestRules = {
   fields: {
@@ -100,6 +100,29 @@ function costOf({ cost_in_usd_ticks }: JsonObject): number | undefined {
   return readAmount(cost_in_usd_ticks, TICKS_PER_DOLLAR);
 }
 
+const MODEL_FACTS: readonly ModelFactsRow[] = [
+  {
+    models: ['grok-4.5', 'grok-4.5-latest'],
+    contextTokens: 500_000,
+    supports: { tools: true, reasoning: true },
+    source: 'https://docs.apiyi.com/en/api-capabilities/grok/overview',
+    checked: '2026-11-22',
+  },
+  {
+    models: ['grok-4.3', 'grok-4.3-latest'],
+    contextTokens: 1_000_000,
+    supports: { tools: true, reasoning: true, images: true },
+    source: 'https://vercel.com/ai-gateway/models/grok-4.3/about',
+    checked: '2026-11-22',
+  },
+  {
+    models: ['grok-4-fast*', 'grok-4-1-fast*'],
+    contextTokens: 2_000_000,
+    source: 'https://promptfoo.dev/docs/providers/xai',
+    checked: '2026-11-22',
+  },
+];
+
 export const xai: Profile = {
   ...compatibleProfile('xai', ['api.x.ai'], CHAT),
   // Recorded: xai--responses-*, 2026-08.
@@ -110,6 +133,7 @@ export const xai: Profile = {
       encryptsReasoning: (model) => !model.includes('-non-reasoning'),
     },
   },
+  modelFacts: MODEL_FACTS,
   // Recorded in chat: 165 + 2 tokens, 129 of reasoning, 296 in all (xai--text, 2026-03). Its Responses API includes them in the output tokens.
   quirks: { costOf, countsReasoningApart: true },
   refusals: {

@@ -43,6 +43,13 @@ async function counted(response: Response) {
   return [response.status, response.headers.get('x-weir-estimated'), decodeObject(await response.text())];
 }
 
+/** The logged failures of counters. */
+function failures({ logged }: LimitedGateway) {
+  return logged
+    .filter(({ event }) => event === 'counter_failed')
+    .map(({ provider, reason }) => ({ provider, reason }));
+}
+
 describe('J3 a counter', () => {
   test("of Claude: the fields that it takes, the client's version and betas, the deployment's key", async () => {
     const { gateway, sent } = gatewayWith(async () => Response.json({ input_tokens: 4321 }));
@@ -115,6 +122,7 @@ describe('J3 the estimate', () => {
     while (sent.length === 0) await setImmediate();
     clock.advance(2000);
     expect(await counted(await response)).toEqual([200, 'true', ESTIMATE]);
+    expect(failures(gateway)).toEqual([{ provider: 'anthropic', reason: 'no count within 2 s' }]);
   });
 
   test.each([
@@ -126,6 +134,7 @@ describe('J3 the estimate', () => {
   ])('after %s', async (_, counter) => {
     const { gateway } = gatewayWith(counter);
     expect(await counted(await gateway.post(MESSAGES, 'x', CLAUDE))).toEqual([200, 'true', ESTIMATE]);
+    expect(failures(gateway)).toEqual([{ provider: 'anthropic', reason: expect.stringMatching(/./) }]);
   });
 
   test.each(['openai/gpt-4o-mini', 'nobody/x'])(

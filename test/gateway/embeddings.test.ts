@@ -18,7 +18,7 @@ interface Sent {
   readonly body: JsonObject;
 }
 
-type Answer = (sent: Sent) => Response;
+type Answer = (sent: Sent, signal: AbortSignal | null | undefined) => Response | Promise<Response>;
 
 function gatewayWith(answer: Answer, settings: JsonObject = {}) {
   const sent: Sent[] = [];
@@ -28,7 +28,7 @@ function gatewayWith(answer: Answer, settings: JsonObject = {}) {
       fetch: async (url, init) => {
         const one = { url: String(url), body: decodeObject(String(init?.body)) ?? {} };
         sent.push(one);
-        return answer(one);
+        return answer(one, init?.signal);
       },
     },
   );
@@ -117,18 +117,92 @@ describe('J1 OpenAI', () => {
     expect([response.status, sent.length]).toEqual([400, 0]);
   });
 
+  test.each([
+    ['200,000 tokens are within the bound on JSON values', 200_000, 200],
+    ['a list of 10 MiB is refused before a call', 5_000_000, 400],
+  ])('%s', async (_, count, status) => {
+    const { sent, embed } = gatewayWith(ok);
+    const response = await embed({ input: Array.from({ length: count }, () => 7) });
+    await response.text();
+    expect([response.status, sent.length]).toEqual([status, status === 200 ? 1 : 0]);
+  });
+
   test('a cut response is recorded as failed, and the client sees the break', async () => {
     let isSent = false;
     const cut = new ReadableStream<Uint8Array>({
       pull(controller) {
         if (isSent) return controller.error(new Error('reset'));
         isSent = true;
-        controller.enqueue(new TextEncoder().encode('{"data":[{"embedding":[0.1'));
+        controller.enqueue(new TextEncoder().encode(`{"data":[{"embedding":[${'0.125,'.repeat(1000)}`));
       },
     });
     const { embed, record } = gatewayWith(() => new Response(cut));
     await expect((await embed({})).text()).rejects.toThrow();
     expect(await record()).toMatchObject({ status: 'failed', error_code: 'upstream_truncated' });
+  });
+
+  test('a response that ends within its vectors is recorded as failed', async () => {
+    const text = `{"object":"list","data":[{"embedding":[${'0.125,'.repeat(2000)}`;
+    const { embed, record } = gatewayWith(() => new Response(text));
+    await expect((await embed({})).text()).rejects.toThrow();
+    expect(await record()).toMatchObject({ status: 'failed', error_code: 'upstream_truncated' });
+  });
+
+  test.each([
+    ['garbage', '<html>busy</html>'],
+    ['half of an object', '{"object":"list","data":[{"emb'],
+    ['an object without a list', '{"status":"ok"}'],
+    ['nothing', ''],
+  ])('%s in a success is no response', async (_, text) => {
+    const { embed, record } = gatewayWith(() => new Response(text));
+    expect((await embed({})).status).toBe(502);
+    expect(await record()).toMatchObject({ status: 'failed', prompt_tokens: 0 });
+  });
+
+  test('a connection that breaks within the first bytes is tried again', async () => {
+    let calls = 0;
+    const { embed, record } = gatewayWith(() => {
+      calls++;
+      const pull = (controller: ReadableStreamDefaultController) => controller.error(new Error('reset'));
+      return calls === 1 ? new Response(new ReadableStream({ pull })) : Response.json(LIST);
+    });
+    const response = await embed({});
+    expect(response.status).toBe(200);
+    await response.text();
+    expect(objectsOf((await record())?.attempts as never)).toHaveLength(2);
+  });
+
+  test('an error in a success is recognized in pieces, after whitespace', async () => {
+    const pieces = ['  ', '\n', '{"err', 'or":{"message":"no such model","code":404}}'];
+    const body = () =>
+      new ReadableStream<Uint8Array>({
+        start(controller) {
+          for (const piece of pieces) controller.enqueue(new TextEncoder().encode(piece));
+          controller.close();
+        },
+      });
+    const { embed } = gatewayWith(() => new Response(body()));
+    expect((await embed({})).status).toBe(404);
+  });
+
+  test.each([
+    ['before the first byte', ''],
+    ['within the vectors', `{"data":[{"embedding":[${'0.125,'.repeat(2000)}`],
+  ])('a body that stalls %s ends at the deadline', async (_, sent) => {
+    const stalled = (signal: AbortSignal | null | undefined) =>
+      new ReadableStream<Uint8Array>({
+        start: (controller) => {
+          signal?.addEventListener('abort', () => controller.error(new Error('aborted')));
+          if (sent !== '') controller.enqueue(new TextEncoder().encode(sent));
+        },
+      });
+    const { embed, record } = gatewayWith((_call, signal) => new Response(stalled(signal)), {
+      DEADLINE_SECONDS: '5',
+    });
+    const response = await embed({});
+    if (sent === '') expect(response.status).toBe(504);
+    else await expect(response.text()).rejects.toThrow();
+    expect(await record()).toMatchObject({ status: 'timed_out' });
   });
 
   test('an error in a success is an error of the gateway', async () => {
@@ -221,6 +295,42 @@ describe('J1 other providers', () => {
   test('a provider without embeddings: unsupported_route', async () => {
     const response = await gatewayWith(ok).embed({ model: 'deepseek/deepseek-chat' });
     expect(decodeObject(await response.text())).toMatchObject({ error: { code: 'unsupported_route' } });
+  });
+});
+
+describe('J1 Gemini answers that are no list of vectors', () => {
+  test.each<[string, object | string]>([
+    ['no vectors', { embeddings: [] }],
+    ['a vector with a word', '{"embeddings":[{"values":[0.5,null]}]}'],
+    ['a vector that is no JSON', '{"embeddings":[{"values":[0.5,,1]}]}'],
+    ['vectors elsewhere', { embeddings: [{}], other: { values: [1] } }],
+    ['half of a response', '{"embeddings":[{"values":[0.5'],
+  ])('%s', async (_, answer) => {
+    const text = typeof answer === 'string' ? answer : JSON.stringify(answer);
+    const { embed, record } = gatewayWith(() => new Response(text));
+    const model = 'gemini/gemini-embedding-001';
+    expect((await embed({ model, encoding_format: 'base64' })).status).toBe(502);
+    expect(await record()).toMatchObject({ status: 'failed' });
+  });
+
+  test('responses that arrive after the timeout of an alias release their memory', async () => {
+    const vector = `[${'0.12345678,'.repeat(200_000)}1]`;
+    const text = `{"embeddings":[{"values":${vector}}]}`;
+    let isSlow = true;
+    const { embed, gateway } = gatewayWith(
+      async () => {
+        if (isSlow) await new Promise((resolve) => setTimeout(resolve, 60));
+        return new Response(text);
+      },
+      { ALIASES: '{"slow":[{"model":"gemini/gemini-embedding-001","timeout_seconds":1}]}', RETRIES: '0' },
+    );
+    // Together they have more bytes than all bodies of an isolate may hold.
+    for (let i = 0; i < 12; i++) expect((await embed({ model: 'slow' })).status).toBe(504);
+    isSlow = false;
+    const response = await embed({ model: 'gemini/gemini-embedding-001' });
+    expect(response.status).toBe(200);
+    await response.text();
+    await gateway.idle();
   });
 });
 

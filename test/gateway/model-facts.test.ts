@@ -116,6 +116,28 @@ test('J5: ?details=true adds the APIs, the price in force and the source of ship
   });
 });
 
+test.each([
+  ['api.openai.com', 'openai/gpt-4o', ['chat', 'responses']],
+  ['api.openai.com', 'openai/gpt-6-sol', ['chat', 'responses']],
+  ['api.openai.com', 'openai/gpt-6-pro', ['responses']],
+  ['api.openai.com', 'openai/text-embedding-3-small', ['embeddings']],
+  ['api.mistral.ai', 'mistral/mistral-embed', ['embeddings']],
+  ['api.anthropic.com', 'anthropic/claude-opus-5', ['messages']],
+] as const)('J5: at %s %s is served by %j', async (host, id, apis) => {
+  const list = { [host]: { data: [{ id: id.slice(id.indexOf('/') + 1) }] } };
+  expect((await modelsOf(list, '?details=true'))[id]).toMatchObject({ apis });
+});
+
+test("J5: Gemini's models for embeddings are listed, those that only draw are not", async () => {
+  const models = [
+    { name: 'models/gemini-embedding-001', supportedGenerationMethods: ['embedContent', 'countTokens'] },
+    { name: 'models/imagen-4', supportedGenerationMethods: ['predict'] },
+  ];
+  const listed = await modelsOf({ 'generativelanguage.googleapis.com': { models } }, '?details=true');
+  expect(Object.keys(listed)).toEqual(['gemini/gemini-embedding-001']);
+  expect(listed['gemini/gemini-embedding-001']).toMatchObject({ apis: ['embeddings'] });
+});
+
 test('J5: every shipped fact has a page and a day', () => {
   const rows = PROVIDERS.flatMap(({ modelFacts = [] }) => modelFacts);
   expect(rows.length).toBeGreaterThan(0);

@@ -101,5 +101,14 @@ export const MISTRAL: readonly ShippedPrice[] = [
   { ...PAGE, models: ['open-mistral-nemo', 'mistral-nemo'], input: 0.15, output: 0.15 },
   // Embeddings have no output; the tables also list their price as that of the output.
   { ...PAGE, models: ['mistral-embed'], input: 0.1, output: 0 },
+  {
+    ...PAGE,
+    models: ['codestral-embed', 'codestral-embed-2505'],
+    input: 0.15,
+    output: 0,
+    // Its list price at Mistral itself, without a markup.
+    source: 'https://vercel.com/ai-gateway/models/codestral-embed',
+    checked: '2026-11-22',
+  },
   ...CODESTRAL.map((price) => ({ ...price, provider: 'mistral' })),
 ];

@@ -2,7 +2,15 @@
 import { TranslationReport } from '../../request-translation/dropped-fields.ts';
 import type { RequestForm } from '../../request-translation/translate.ts';
 import { encodeBase64Bytes } from '../../shared/encoding.ts';
-import { isObject, type JsonObject, objectOf, parseJson, readCount, readText } from '../../shared/json.ts';
+import {
+  isObject,
+  type JsonObject,
+  objectOf,
+  parseJson,
+  readArray,
+  readCount,
+  readText,
+} from '../../shared/json.ts';
 import { failure, ok } from '../../shared/result.ts';
 import { modelPath } from './request-writer.ts';
 
@@ -56,11 +64,11 @@ export interface ConvertedEmbeddings {
   readonly promptTokens: number | undefined;
 }
 
-const VECTOR = /"values"\s*:\s*(\[[^\]"]*\])/g;
+const VECTOR = /"values"\s*:\s*(\[[-+.\deE,\s]*\])/g;
 
 /**
  * The response in OpenAI's form. Vectors stay text, and their numbers are parsed only for base64.
- * @returns null if the text is no response with vectors
+ * @returns null if the text is not a list of vectors
  */
 export function convertGeminiEmbeddings(
   text: string,
@@ -74,9 +82,12 @@ export function convertGeminiEmbeddings(
     }),
   );
   if (!isObject(rest) || vectors.length === 0) return null;
+  const listed = readArray(rest.embeddings);
+  if (listed.length !== vectors.length || !listed.every((one) => objectOf(one).values === 0)) return null;
   // `{"promptTokenCount", "promptTokenDetails"}`, without a total: maximhq/bifrost#7295, 2026-09-17. Earlier models report nothing.
   const promptTokens = readCount(objectOf(rest.usageMetadata).promptTokenCount);
-  const embeddings = vectors.map((vector) => (options.isBase64 ? `"${base64Of(vector)}"` : vector));
+  const embeddings = vectors.map((vector) => (options.isBase64 ? base64Of(vector) : vector));
+  if (embeddings.includes(null)) return null;
   const data = embeddings.map(
     (embedding, index) => `{"object":"embedding","index":${index},"embedding":${embedding}}`,
   );
@@ -89,12 +100,13 @@ export function convertGeminiEmbeddings(
   };
 }
 
-function base64Of(vector: string): string {
+/** The JSON text of a vector in base64; null if the vector is no list of numbers. */
+function base64Of(vector: string): string | null {
   const numbers = parseJson(vector);
-  const floats = Array.isArray(numbers) ? numbers.map(Number) : [];
-  const view = new DataView(new ArrayBuffer(floats.length * Float32Array.BYTES_PER_ELEMENT));
-  for (const [at, float] of floats.entries()) {
-    view.setFloat32(at * Float32Array.BYTES_PER_ELEMENT, float, true);
+  if (!Array.isArray(numbers)) return null;
+  const view = new DataView(new ArrayBuffer(numbers.length * Float32Array.BYTES_PER_ELEMENT));
+  for (let at = 0; at < numbers.length; at++) {
+    view.setFloat32(at * Float32Array.BYTES_PER_ELEMENT, Number(numbers[at]), true);
   }
-  return encodeBase64Bytes(new Uint8Array(view.buffer));
+  return `"${encodeBase64Bytes(new Uint8Array(view.buffer))}"`;
 }

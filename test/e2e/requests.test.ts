@@ -215,7 +215,9 @@ describe('GET /v1/models', () => {
     const reachable = [...allScenes, gemini].filter(({ id }) => !['opentoken', 'xerotier'].includes(id));
     const listed = reachable.flatMap(({ id, models }) => models.map((model) => `${id}/${model}`));
     const ids = data.map(({ id }) => textOf(id));
-    expect(ids.sort()).toEqual([...listed, 'fast', 'thinker', 'deepseek/own'].sort());
+    expect(ids.sort()).toEqual(
+      [...listed, 'gemini/gemini-embedding-001', 'fast', 'thinker', 'deepseek/own'].sort(),
+    );
     const one = data.find(({ id }) => id === 'openai/o4-mini');
     expect(one).toEqual({
       id: 'openai/o4-mini',

@@ -351,6 +351,13 @@ describe('J1 fallbacks', () => {
     expect(objectsOf((await record())?.attempts as never)).toHaveLength(2);
   });
 
+  test('a step with "api" is called at the embeddings endpoint all the same', async () => {
+    const aliases = JSON.stringify({ small: [{ model: SMALL, api: 'responses' }] });
+    const { sent, embed } = gatewayWith(ok, { ALIASES: aliases });
+    expect((await embed({ model: 'small' })).status).toBe(200);
+    expect(sent.map(({ url }) => url)).toEqual(['https://api.openai.com/v1/embeddings']);
+  });
+
   test.each<[string, JsonObject]>([
     ['an alias', { model: 'mixed' }],
     ['a list of models', { models: ['mistral/mistral-embed'] }],
@@ -385,6 +392,13 @@ describe('J1 keys', () => {
     expect(Object.keys(sent[0]?.body ?? {}).sort()).toEqual(['input', 'model']);
     const own = decodeObject(await (await gateway.fetch('/v1/key', key)).text());
     expect(objectOf(own?.budget)).toMatchObject({ spent: 1.6e-7 });
+  });
+
+  test('tokens per minute with too little room for the input refuse it', async () => {
+    const { gateway, sent, embed } = gatewayWith(ok, KEYS);
+    const key = await gateway.key({ tpm: 100 });
+    expect((await embed({ input: 'a'.repeat(5000) }, key)).status).toBe(429);
+    expect(sent).toEqual([]);
   });
 
   test('a budget with too little room for the input refuses it', async () => {

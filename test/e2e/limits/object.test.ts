@@ -1,9 +1,9 @@
 /** Limits with LEDGER=object: storing the record settles the reservation, in one transaction. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { objectOf } from '../../../tools/simulator/json.ts';
+import { type JsonObject, objectOf } from '../../../tools/simulator/json.ts';
 import { jsonOf } from '../client.ts';
 import { event, replayOf } from '../scenarios.ts';
-import { type Limited, startLimited } from './limited.ts';
+import { type Key, type Limited, startLimited } from './limited.ts';
 
 let limited: Limited;
 beforeAll(async () => {
@@ -70,4 +70,37 @@ test('G3 unreported usage is charged at its upper bound, which neither the recor
   expect(JSON.stringify(list)).not.toContain('charge');
   const report = await jsonOf(await limited.gateway.fetch('/v1/usage?group_by=model', { headers }));
   expect(Number(objectOf(report.total).total_tokens)).toBeLessThan(1000);
+});
+
+function embed(key: Key, fields: JsonObject = {}, init: RequestInit = {}): Promise<Response> {
+  const body = { model: 'openai/text-embedding-3-small', input: 'two words', user: 'ada', ...fields };
+  const headers = { authorization: `Bearer ${key.token}`, 'x-weir-session': 'session-1' };
+  return limited.gateway.post('/v1/embeddings', body, { ...init, headers });
+}
+
+test('J1 a burst of embeddings: each has a record with its facts, and the budget has their cost', async () => {
+  limited.usage = null;
+  const key = await limited.create({ budget: { USD: 1, per: 'month' }, rpm: 20, max_concurrent: 100 });
+  const statuses = await Promise.all(
+    Array.from({ length: 26 }, async () => {
+      const response = await embed(key);
+      await response.text();
+      return response.status;
+    }),
+  );
+  expect(statuses.sort()).toEqual([...Array(20).fill(200), ...Array(6).fill(429)]);
+  const { budget, concurrent } = await limited.settled(key);
+  // 20 times 2 tokens at 0.02 dollars per million.
+  expect([objectOf(budget).spent, objectOf(concurrent).running]).toEqual([8e-7, 0]);
+  const headers = { authorization: `Bearer ${key.token}` };
+  const report = await jsonOf(
+    await limited.gateway.fetch('/v1/usage?group_by=route,user,session', { headers }),
+  );
+  expect(report.data).toMatchObject([
+    { route: 'embeddings', user: 'ada', session: 'session-1', requests: 20, total_tokens: 40 },
+  ]);
+  const list = await jsonOf(await limited.gateway.fetch('/v1/usage/records?limit=1', { headers }));
+  expect(list.data).toMatchObject([
+    { route: 'embeddings', status: 'finished', user: 'ada', session: 'session-1', prompt_tokens: 2 },
+  ]);
 });

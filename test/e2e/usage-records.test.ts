@@ -404,6 +404,25 @@ describe.each(['kv', 'object'])('LEDGER=%s', (ledger) => {
       for (const cell of cells) expect(users).toContain(users.has(cell) ? cell : cell.replace(/^'/, ''));
     });
 
+    test.each([
+      ['bytes that are no UTF-8', '\xff\xfe\x80ada'],
+      ['6,000 bytes', 'n'.repeat(6000)],
+    ])('%s in a header: a name that selects its request', async (_, value) => {
+      const headers = { ...eve.headers, 'x-weir-user': value, 'x-weir-session': value };
+      const body = chat('mistral/mistral-small-latest');
+      const response = await gateway.post(CHAT, body, { headers });
+      expect(response.status).toBe(200);
+      await response.text();
+      const { user, session, request_id } = await readRecord(
+        textOf(response.headers.get('x-weir-request-id')),
+        eve,
+      );
+      expect(textOf(user)).toMatch(/^[^\p{Cc}\p{Cs}]{1,64}$/u);
+      expect(session).toBe(user);
+      const listed = await list(`user=${encodeURIComponent(textOf(user))}`, eve.headers);
+      expect(listed.ids).toEqual([request_id]);
+    });
+
     test('that a key fixes leave the key’s entry readable', async () => {
       for (const name of ['=1+1', '"q", \\', '🌊'.repeat(16), 'n'.repeat(64)]) {
         const tags = Object.fromEntries(Array.from({ length: 8 }, (_, i) => [`t${i}`, name]));

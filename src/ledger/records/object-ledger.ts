@@ -61,7 +61,7 @@ export class ObjectLedger implements Ledger {
     const { keyId, groups } = query;
     if (keyId === null) return this.#reportAll(query);
     const result = await this.#read(keyId, (ledger) => ledger.report(query));
-    return result.kind === 'rows' ? reportOf(result.rows, groups) : refuseParts(result.reason);
+    return result.kind === 'rows' ? reportOf(result.rows, groups) : refuseParts(result.reason, query);
   }
 
   async #reportAll(query: ReportQuery): Promise<Result<Report, ApiError>> {
@@ -88,7 +88,7 @@ export class ObjectLedger implements Ledger {
         some.map((id) => this.#read(id, (ledger) => ledger.report({ ...query, keyId: id }))),
       );
       for (const result of results) {
-        if (result.kind === 'parts') return refuseParts(result.reason);
+        if (result.kind === 'parts') return refuseParts(result.reason, query);
         addRows(report, result.rows);
       }
     }
@@ -136,7 +136,7 @@ export class ObjectLedger implements Ledger {
 
 const TOO_MANY_KEYS = `More than ${MAX_QUERIED_LEDGERS} keys had requests on that day: name one with key=`;
 
-const TOO_MANY_LEDGERS = `A report over all keys by hour, or for parts of days, reads at most ${MAX_QUERIED_LEDGERS} keys with requests on a day: choose whole days (UTC) without hours, or one key with key=`;
+const TOO_MANY_LEDGERS = `A report over all keys by hour, for parts of days, or by user, session, app or tag reads at most ${MAX_QUERIED_LEDGERS} keys with requests on a day: choose whole days (UTC) without these, or one key with key=`;
 
 /** The day of an id, in days since the epoch. */
 function dayOf(id: string): number {
@@ -159,11 +159,18 @@ function addRows(report: Report, rows: readonly SumRow[]): void {
   for (const { values, currency, columns } of rows) report.add(values, fromColumns(currency, columns));
 }
 
-function refuseParts(reason: 'too_many' | 'too_old'): Result<never, ApiError> {
+function refuseParts(
+  reason: 'too_many' | 'too_old',
+  { groups, only = {} }: ReportQuery,
+): Result<never, ApiError> {
+  const isByFact = factsOf(groups, only).length > 0;
+  const remedy = isByFact
+    ? 'query whole days (UTC), not by hour, and by one of user, session, app and tag'
+    : 'from and to must be whole hours (UTC)';
   const message =
     reason === 'too_old'
-      ? 'Single records of that time are deleted: from and to must be whole hours (UTC)'
-      : `A part of an hour has more than ${MAX_PART_RECORDS} records: from and to must be whole hours (UTC)`;
+      ? `Single records of that time are deleted: ${remedy}`
+      : `The report reads single records, and a key has more than ${MAX_PART_RECORDS} of that time: ${remedy}`;
   return refuse(message, 'from');
 }
 

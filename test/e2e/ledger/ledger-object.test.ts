@@ -1,5 +1,6 @@
 /** The ledger objects in workerd: records, exact reports and lists, and the directory. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { LedgerStub } from '../../../src/ledger/ledger-calls.ts';
 import { MAX_FACT_ROWS } from '../../../src/ledger/records/fact-sums.ts';
 import { ObjectLedger } from '../../../src/ledger/records/object-ledger.ts';
 import {
@@ -591,6 +592,23 @@ describe('Y5 sums by user, session, app and tag', () => {
     ]);
   });
 });
+
+test.each<[groups: readonly Group[], remedy: string]>([
+  [['model'], 'from and to must be whole hours (UTC)'],
+  [['hour', 'user'], 'query whole days (UTC), not by hour, and by one of user, session, app and tag'],
+])(
+  'Y5 a report by %j that reads too many single records is refused with what to change',
+  async (groups, remedy) => {
+    const stub = { report: async () => ({ kind: 'parts', reason: 'too_many' }) };
+    const full = new ObjectLedger({
+      ledgers: { getByName: () => stub as unknown as LedgerStub },
+      log: () => {},
+    });
+    const result = await full.report({ fromMs: TODAY, toMs: TODAY + 1, keyId: 'k', groups });
+    expect(result).toMatchObject({ kind: 'error', error: { param: 'from', status: 400 } });
+    expect(JSON.stringify(result)).toContain(remedy);
+  },
+);
 
 test('M6 counts of refused requests: each batch once, for one key or all, summed by the groups', async () => {
   const hour = TODAY / HOUR;

@@ -2,12 +2,18 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type JsonObject, objectOf } from '../../../tools/simulator/json.ts';
 import { jsonOf } from '../client.ts';
-import { event, replayOf } from '../scenarios.ts';
+import { event, many, replayOf } from '../scenarios.ts';
 import { type Key, type Limited, startLimited } from './limited.ts';
 
 let limited: Limited;
 beforeAll(async () => {
-  const replay = replayOf({ endless: { chunks: [event('word ')], ending: 'hang' } });
+  const replay = replayOf({
+    endless: { chunks: [event('word ')], ending: 'hang' },
+    'endless-embedding': {
+      chunks: [`{"data":[{"embedding":[${'0.125,'.repeat(2000)}`, ...many('0.125,'.repeat(500), 4000)],
+      gapMs: 10,
+    },
+  });
   limited = await startLimited({ vars: { LEDGER: 'object', HEARTBEAT_SECONDS: '1' }, replay });
 });
 afterAll(() => limited[Symbol.asyncDispose]());
@@ -74,7 +80,12 @@ test('G3 unreported usage is charged at its upper bound, which neither the recor
 
 function embed(key: Key, fields: JsonObject = {}, init: RequestInit = {}): Promise<Response> {
   const body = { model: 'openai/text-embedding-3-small', input: 'two words', user: 'ada', ...fields };
-  const headers = { authorization: `Bearer ${key.token}`, 'x-weir-session': 'session-1' };
+  // The development server compresses JSON, and a compressor holds small pieces back.
+  const headers = {
+    authorization: `Bearer ${key.token}`,
+    'x-weir-session': 'session-1',
+    'accept-encoding': 'identity',
+  };
   return limited.gateway.post('/v1/embeddings', body, { ...init, headers });
 }
 
@@ -103,4 +114,21 @@ test('J1 a burst of embeddings: each has a record with its facts, and the budget
   expect(list.data).toMatchObject([
     { route: 'embeddings', status: 'finished', user: 'ada', session: 'session-1', prompt_tokens: 2 },
   ]);
+});
+
+test('J1 a client that disconnects within its embeddings: upstream aborted, record cancelled, reservation settled', async () => {
+  limited.usage = null;
+  const key = await limited.create({ budget: { tokens: 1e6 }, max_concurrent: 1 });
+  const client = new AbortController();
+  const asked = limited.gateway.simulator.requests.length;
+  const response = await embed(key, { model: 'openai/endless-embedding' }, { signal: client.signal });
+  await response.body?.getReader().read();
+  expect((await embed(key)).status).toBe(429);
+  client.abort();
+  expect(await (await limited.gateway.simulator.request(asked)).closed).toBe('disconnected');
+  expect(await limited.settled(key)).toMatchObject({ concurrent: { running: 0 } });
+  const headers = { authorization: `Bearer ${key.token}` };
+  const list = await jsonOf(await limited.gateway.fetch('/v1/usage/records', { headers }));
+  expect(list.data).toMatchObject([{ route: 'embeddings', status: 'cancelled', estimated: true }]);
+  expect((await embed(key)).status).toBe(200);
 });

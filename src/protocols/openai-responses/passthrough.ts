@@ -103,6 +103,8 @@ class ResponsesFormat implements PassthroughFormat {
       this.#droppedEvents++;
       return null;
     }
+    // An event without a type has no name by which readers of a kept response find it.
+    if (this.#options.kept !== null && readText(event.type) === undefined) return null;
     const { sequence_number, response } = event;
     const number = readCount(sequence_number);
     const expected = this.#nextNumber;

@@ -105,6 +105,14 @@ describe('X5 a kept stream', () => {
     }
   });
 
+  test('leaves out events without a type, which readers could not find by their names and numbers', () => {
+    const [created = '', ...others] = ODD_EVENTS;
+    const bytes = streamOf([created, '{"choices":[]}', ...others], false);
+    expect(convertStream([bytes], conversion(KEPT)).text).toBe(
+      convertStream([streamOf(ODD_EVENTS, false)], conversion(KEPT)).text,
+    );
+  });
+
   test('that fails ends with the ids and the state of the gateway', () => {
     const { text } = convertStream([streamOf(ODD_EVENTS.slice(0, 3))], conversion(KEPT));
     const last = text.split('\n\n').find((frame) => frame.startsWith('event: response.failed'));

@@ -221,7 +221,7 @@ async function runInBackground(
       requestId,
       caller,
       arrivedAt,
-      headers: [...headers].filter(([name]) => !OWN_HEADERS.has(name)),
+      headers: [...headers].filter(([name]) => !OWN_HEADERS.test(name)),
       body: JSON.stringify(body),
       kept,
     });
@@ -238,13 +238,7 @@ async function runInBackground(
 }
 
 /** Headers of the client's request that concern its connection, or are secrets that the object does not need. */
-const OWN_HEADERS: ReadonlySet<string> = new Set([
-  'authorization',
-  'cookie',
-  'content-length',
-  'x-api-key',
-  'cf-access-jwt-assertion',
-]);
+const OWN_HEADERS = /^(?:authorization|cookie|content-length|(?:x-)?api-key|cf-access-.*)$/;
 const POLL = { 'openai-poll-after-ms': String(POLL_AFTER_MS) };
 
 async function eventStream(object: ResponseStub, owner: string, startingAfter: number): Promise<Response> {

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { NO_HOOKS } from '../../src/http/hooks.ts';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
+import { FakeTracing } from '../gateway/fake-tracing.ts';
 import { LimitedGateway } from '../gateway/limited-gateway.ts';
 import { MemoryResponses } from './memory-responses.ts';
 
@@ -32,13 +33,13 @@ class Fixture {
   readonly sent: JsonObject[] = [];
   readonly gateway: LimitedGateway;
 
-  constructor(settings: JsonObject = {}) {
+  constructor(settings: JsonObject = {}, tracing: FakeTracing | null = null) {
     // The host fixes the user that the token names.
     const onRequest = ({ headers }: Request) => {
       const [id, user] = (headers.get('authorization') ?? '').replace('Bearer ', '').split(':');
       return { id, user };
     };
-    const ports = { responses: this.responses, fetch: upstream(this.sent) };
+    const ports = { responses: this.responses, fetch: upstream(this.sent), tracing };
     this.gateway = new LimitedGateway({ ...SETTINGS, ...settings }, ports, { ...NO_HOOKS, onRequest });
   }
 
@@ -83,6 +84,18 @@ describe('X1 the owner of a response', () => {
       // No name of a user is stored with the response.
       expect(JSON.stringify(responses.owners)).not.toMatch(/ada|ben|example/);
     },
+  );
+});
+
+test('X10 spans have nothing of the prompt or the output', async () => {
+  const tracing = new FakeTracing();
+  const fixture = new Fixture({}, tracing);
+  const { id } = await fixture.create({ input: 'marmalade', instructions: 'marmalade' });
+  await fixture.create({ input: 'marmalade', previous_response_id: textOf(id) });
+  await fixture.gateway.idle();
+  expect(tracing.ended.length).toBeGreaterThan(2);
+  expect(JSON.stringify(tracing.ended.map(({ name, attributes }) => [name, attributes]))).not.toMatch(
+    /marmalade|"Hi"/,
   );
 });
 

@@ -159,6 +159,66 @@ describe('records', () => {
   });
 });
 
+describe('records and prompts', () => {
+  const MARK = 'marmalade';
+  const requestIdOf = (id: string) => id.replace(/^resp_(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+
+  test('Y2 a background run is recorded with the facts of its request', async () => {
+    const before = (await gateway.records(0)).length;
+    const headers = {
+      'x-weir-user': 'ada',
+      'x-weir-session': 'walk',
+      'x-weir-app': 'guide',
+      'x-weir-tags': 'team=river',
+    };
+    const queued = await client.responses.create(
+      { model: PASSED, input: 'Hello there', background: true },
+      { headers },
+    );
+    await poll(queued.id);
+    await gateway.records(before + 1);
+    const record = await gateway.fetch(`/v1/usage/records/${requestIdOf(queued.id)}`, {
+      headers: { authorization: `Bearer ${client.apiKey}` },
+    });
+    expect(await record.json()).toMatchObject({
+      user: 'ada',
+      session: 'walk',
+      app: 'guide',
+      tags: { team: 'river' },
+      route: 'chat',
+      client: 'responses',
+      model: 'o4-mini',
+      status: 'finished',
+    });
+  });
+
+  test('X10 no admin route and no log has the prompt or the output, whose record is there', async () => {
+    const input = `Say ${MARK}`;
+    const kept = await client.responses.create({ model: MODEL, input, instructions: MARK });
+    const queued = await client.responses.create({ model: MODEL, input, background: true });
+    const done = await poll(queued.id);
+    await client.responses.create({ model: MODEL, input, previous_response_id: done.id, background: true });
+    const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
+    const texts: string[] = [];
+    for (const path of [
+      '/admin/keys',
+      '/v1/usage',
+      '/v1/usage?group_by=model,key',
+      '/v1/usage/records?limit=100',
+      '/v1/usage/refusals',
+      `/v1/usage/records/${requestIdOf(kept.id)}`,
+      `/v1/responses/${kept.id}`,
+      `/v1/responses/${done.id}/input_items`,
+    ])
+      texts.push(await (await gateway.fetch(path, { headers })).text());
+    expect(texts[5]).toContain('"client":"responses"');
+    const seen = [...texts, ...gateway.logs()].join('\n');
+    expect(seen).not.toContain(MARK);
+    expect(done.output_text).not.toBe('');
+    expect(seen).not.toContain(done.output_text);
+  });
+});
+
 describe('state', () => {
   test('X5: a request with previous_response_id sends the conversation up', async () => {
     const first = await client.responses.create({ model: MODEL, input: 'One two', instructions: 'Be short' });

@@ -37,6 +37,8 @@ interface Scope {
   readonly ownBytes: number;
   /** The bound on the body with all items, in UTF-16 units of JSON (`MAX_REQUEST_BYTES`). */
   readonly maxChars: number;
+  /** Nothing that is stored names the user. */
+  readonly hidesUser: boolean;
 }
 
 /** Reads what the request continues. An object that can't be reached is an exception. */
@@ -56,6 +58,7 @@ export async function continueConversation(
     previousId: previousId ?? null,
     isStored: body.store !== false,
     isBackground: body.background === true,
+    hidesUser: scope.hidesUser,
   };
   const isWhole = earlier.value.length === 0 && !Array.isArray(body.input);
   const items = isWhole ? {} : { input: [...earlier.value, ...own.value] };

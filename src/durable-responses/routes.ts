@@ -148,7 +148,7 @@ async function readContinued(
   if (identified.kind === 'error') return identified;
   const caller = identified.value;
   const owner = await ownerOf(caller, context);
-  const { maxRequestBytes } = context.settings;
+  const { maxRequestBytes, users } = context.settings;
   const read = await readRequestBody(request, maxRequestBytes, context);
   if (read.kind === 'error') return read;
   const { body, lease } = read.value;
@@ -157,7 +157,13 @@ async function readContinued(
   if (!isKept && !continuesState(body)) return ok({ ...readBody, continued: null });
   let continued: Result<Continued, ApiError>;
   try {
-    const scope = { objects, owner, ownBytes: read.value.bytes, maxChars: maxRequestBytes };
+    const scope = {
+      objects,
+      owner,
+      ownBytes: read.value.bytes,
+      maxChars: maxRequestBytes,
+      hidesUser: users !== 'plain',
+    };
     continued = isPresent(body.conversation)
       ? failure(CONVERSATION)
       : await continueConversation(body, scope);

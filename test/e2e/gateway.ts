@@ -19,6 +19,8 @@ export interface GatewayOptions extends Pick<SimulatorOptions, 'pace' | 'replay'
   readonly zone?: string;
   /** The path of another Worker, for example one that wraps the gateway; absolute or relative to this folder. */
   readonly entrypoint?: string;
+  /** The folder to which the runtime writes KV and Durable Objects. Default: memory. */
+  readonly persist?: string;
 }
 
 /** One entry of the KV namespace. */
@@ -183,7 +185,7 @@ class Log {
  * Doesn't use wrangler's test harness, which sends the Worker's requests through Node. Node keeps an upstream connection
  * open after the Worker has cancelled it.
  */
-async function startWorker(bindings: Bindings, log: Log, { zone, entrypoint }: GatewayOptions) {
+async function startWorker(bindings: Bindings, log: Log, { zone, entrypoint, persist }: GatewayOptions) {
   Object.assign(process.env, {
     WRANGLER_SEND_METRICS: 'false',
     WRANGLER_WRITE_LOGS: 'false',
@@ -201,7 +203,7 @@ async function startWorker(bindings: Bindings, log: Log, { zone, entrypoint }: G
       inferOriginFromRoutes: false,
       remote: false,
       watch: false,
-      persist: false,
+      persist: persist ?? false,
       inspector: false,
       logLevel: 'none',
       structuredLogsHandler: ({ message }: { readonly message: string }) => log.add(message),

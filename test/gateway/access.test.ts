@@ -4,6 +4,7 @@ import type { GatewayPorts } from '../../src/gateway.ts';
 import { type Hooks, NO_HOOKS } from '../../src/http/hooks.ts';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { ACCESS_HEADER, AccessTeam, makeSigningKey } from '../attribution/access-team.ts';
+import { FakeTracing } from './fake-tracing.ts';
 import { LimitedGateway } from './limited-gateway.ts';
 
 const ADMIN = 'admin';
@@ -436,10 +437,12 @@ describe.each([
   ['hash', { USERS: 'hash', USER_HASH_KEY: 'a secret of users' }],
   ['off', { USERS: 'off', USER_HASH_KEY: 'a secret of users' }],
 ])('Y2 AUTH=access with USERS=%s', (users, settings) => {
-  test('leaves the user’s name in no log, record, report, key or response', async () => {
+  test('leaves the user’s name in no log, record, report, span, key or response', async () => {
     const records: unknown[] = [];
     const hooks = { ...NO_HOOKS, onRecord: (record: unknown) => void records.push(record) };
-    const gateway = gatewayWith({ ...settings, AUTH: 'access', ACCESS_ADMINS: ADMINS }, hooks);
+    const tracing = new FakeTracing();
+    const own = { ...settings, AUTH: 'access', ACCESS_ADMINS: ADMINS };
+    const gateway = gatewayWith(own, hooks, { tracing });
     const responses: string[] = [];
     const claims = { email: 'Zoe.Quint@example.com', common_name: 'zoe.quint' };
     for (const more of [{}, { 'sec-fetch-site': 'cross-site' }, { [ACCESS_HEADER]: 'zoe.quint' }]) {
@@ -452,7 +455,9 @@ describe.each([
     }
     await gateway.idle();
     expect(records).not.toEqual([]);
-    const everything = JSON.stringify([responses, records, gateway.logged]);
+    const spans = tracing.spans.map(({ name, attributes, error }) => [name, attributes, error]);
+    expect(spans).not.toEqual([]);
+    const everything = JSON.stringify([responses, records, gateway.logged, spans]);
     expect(everything).not.toMatch(/zoe|quint/i);
     const user = users === 'hash' ? expect.stringMatching(/^h_[0-9a-f]{24}$/) : null;
     for (const record of records)

@@ -19,7 +19,7 @@ import { DONE_FRAME, eventFrame, HEARTBEAT_FRAME } from './client-writer.ts';
 import { passedItemId, restoreItems } from './item-ids.ts';
 import { isOwnReasoningId } from './items.ts';
 import { ResponseObject, responseIdOf, type UpstreamResponse } from './response-object.ts';
-import { EMPTY_SESSION, type KeptState, writeEcho } from './session.ts';
+import { EMPTY_SESSION, type KeptState, withoutUser, writeEcho } from './session.ts';
 
 /** @param kept what the gateway keeps of the response; null: nothing, so that the provider's ids and state are used */
 export function responsesPassthrough(kept: KeptState | null): Passthrough {
@@ -226,7 +226,8 @@ function convertResponse(response: JsonObject, options: FormatOptions): JsonObje
   const { provider, reasoning, kept } = options;
   const model = readText(response.model);
   const named = model === undefined ? response : { ...response, model: `${provider}/${model}` };
-  const own = kept === null ? named : { ...named, ...keptMembers(options.requestId, kept) };
+  const shown = kept?.hidesUser === true ? withoutUser(named) : named;
+  const own = kept === null ? shown : { ...shown, ...keptMembers(options.requestId, kept) };
   if (!Array.isArray(response.output) || (reasoning === 'pass' && kept === null)) return own;
   const output = response.output.map((item: unknown) => {
     if (!isObject(item)) return item;

@@ -29,6 +29,15 @@ export interface KeptState {
   readonly previousId: string | null;
   readonly isStored: boolean;
   readonly isBackground: boolean;
+  /** The response does not repeat the request's names of its user, because it is stored. Absent: it does. */
+  readonly hidesUser?: boolean;
+}
+
+/** The fields of a request or a response without names of its user and its session. */
+export function withoutUser(fields: JsonObject): JsonObject {
+  const { metadata } = fields;
+  const unnamed = isObject(metadata) ? { metadata: omit(metadata, 'user_id', 'session_id') } : {};
+  return { ...fields, ...unnamed, user: null, safety_identifier: null };
 }
 
 const NOTHING_KEPT: KeptState = { previousId: null, isStored: false, isBackground: false };
@@ -53,11 +62,12 @@ export function writeEcho(
   given: KeptState | null = null,
 ): string {
   const kept = given ?? NOTHING_KEPT;
-  const all = echoMembers(body, readText(body.instructions) ?? null, tools, kept);
+  const shown = kept.hidesUser === true ? withoutUser(body) : body;
+  const all = echoMembers(shown, readText(body.instructions) ?? null, tools, kept);
   if (all.length <= MAX_ECHO_CHARS) return all;
-  const short = echoMembers(body, null, [], kept);
+  const short = echoMembers(shown, null, [], kept);
   if (short.length <= MAX_ECHO_CHARS) return short;
-  return echoMembers(omit(body, 'tool_choice', 'text'), null, [], kept);
+  return echoMembers(omit(shown, 'tool_choice', 'text'), null, [], kept);
 }
 
 function echoMembers(

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { restoreItems } from '../../../src/protocols/openai-responses/item-ids.ts';
 import { responsesPassthrough } from '../../../src/protocols/openai-responses/passthrough.ts';
-import type { KeptState } from '../../../src/protocols/openai-responses/session.ts';
+import { type KeptState, writeEcho } from '../../../src/protocols/openai-responses/session.ts';
 import { openaiResponses } from '../../../src/protocols/openai-responses/upstream-reader.ts';
 import { eventsOf } from '../../contract/content.ts';
 import { type Conversion, convertStream, REQUEST_ID } from '../../contract/convert.ts';
@@ -187,5 +187,38 @@ describe('X5 the body of a kept request', () => {
     expect(responsesPassthrough(null).upstreamBody(body, target)).toBe(body);
     const other = { provider: 'openai', encryptsReasoning: false };
     expect(responsesPassthrough(KEPT).upstreamBody(body, other)).toBe(body);
+  });
+});
+
+describe('Y2 a kept response whose user is hidden', () => {
+  const NAMES = {
+    user: 'ada',
+    safety_identifier: 'ada',
+    metadata: { user_id: 'ada', session_id: 'ada', team: 'search' },
+  };
+  const HIDDEN = { user: null, safety_identifier: null, metadata: { team: 'search' } };
+  const hiding: KeptState = { ...KEPT, hidesUser: true };
+
+  test('repeats neither names nor sessions of the request, and without it repeats them', () => {
+    const echoOf = (kept: KeptState): unknown => JSON.parse(`{${writeEcho(NAMES, [], kept)}}`);
+    expect(echoOf(hiding)).toMatchObject(HIDDEN);
+    expect(echoOf(KEPT)).toMatchObject(NAMES);
+  });
+
+  test('drops what the provider repeats of them', () => {
+    const options = {
+      provider: 'openai',
+      model: 'm',
+      requestId: REQUEST_ID,
+      reasoning: 'pass',
+      errorFrames: 'data',
+      maxEventBytes: 1000,
+      promptTokens: 0,
+      now: () => 0,
+    } as const;
+    const response = { object: 'response', id: 'resp_1', output: [], ...NAMES };
+    const writeJson = (kept: KeptState) => responsesPassthrough(kept).writeJson?.(response, options);
+    expect(writeJson(hiding)).toMatchObject(HIDDEN);
+    expect(writeJson(KEPT)).toMatchObject(NAMES);
   });
 });

@@ -81,7 +81,7 @@ async function createResponse(
 ): Promise<Response> {
   const read = await readContinued(request, context, objects);
   if (read.kind === 'error') return refuse(context, read.error);
-  const { caller, owner, body, continued, isKept } = read.value;
+  const { caller, owner, body, continued } = read.value;
   const identified = identifiedContext(context, caller);
   if (continued === null) return handleCompletion(request, STATELESS, identified, { body });
   const { input, chain, kept } = continued;
@@ -100,7 +100,7 @@ async function createResponse(
   const given = { body: { ...body, body: continued.body, bytes: continued.chars } };
   const route = { route: 'chat', client: responsesClient(kept) } as const;
   const response = await handleCompletion(request, route, identified, given);
-  if (!isKept || !response.ok) return response;
+  if (!kept.isStored || !response.ok) return response;
   const object = objects.getByName(responseIdOf(context.requestId));
   return storeForeground(response, body.body.stream === true, (events) =>
     storeInTime(() => object.put({ ...keeping, events }), context),
@@ -133,7 +133,6 @@ interface ReadRequest {
   readonly owner: string;
   /** As the client sent it. */
   readonly body: RequestBody;
-  readonly isKept: boolean;
   /** Null for a request that is neither kept nor continues anything. */
   readonly continued: Continued | null;
 }
@@ -152,9 +151,9 @@ async function readContinued(
   const read = await readRequestBody(request, maxRequestBytes, context);
   if (read.kind === 'error') return read;
   const { body, lease } = read.value;
+  const known = { caller, owner, body: read.value };
   const isKept = body.store !== false || body.background === true;
-  const readBody = { caller, owner, body: read.value, isKept };
-  if (!isKept && !continuesState(body)) return ok({ ...readBody, continued: null });
+  if (!isKept && !continuesState(body)) return ok({ ...known, continued: null });
   let continued: Result<Continued, ApiError>;
   try {
     const scope = {
@@ -170,7 +169,7 @@ async function readContinued(
   } catch (error) {
     continued = failure(unreachable(context, error));
   }
-  if (continued.kind === 'ok') return ok({ ...readBody, continued: continued.value });
+  if (continued.kind === 'ok') return ok({ ...known, continued: continued.value });
   lease.release();
   return continued;
 }
@@ -202,7 +201,7 @@ async function storeInTime(put: () => Promise<void>, context: CompletionContext)
   const reason = await Promise.race([stored, late.promise]);
   cancelTimer();
   if (reason === null) return true;
-  ports.log({ event: 'response_not_stored', readBodyid: requestId, reason });
+  ports.log({ event: 'response_not_stored', request_id: requestId, reason });
   return false;
 }
 

@@ -9,6 +9,8 @@ export class MemoryResponses implements ResponseNamespace {
   /** The owners of what is stored. */
   readonly owners: string[] = [];
   readonly #objects = new Map<string, DurableResponse>();
+  /** With it no response can be stored. */
+  putError: Error | null = null;
   /** Moves the clock, in ms. */
   later = 0;
 
@@ -23,6 +25,7 @@ export class MemoryResponses implements ResponseNamespace {
     return {
       start: () => Promise.reject(new Error('No runs in these tests')),
       put: (response) => {
+        if (this.putError !== null) return Promise.reject(this.putError);
         this.owners.push(response.owner);
         return call('put', () => object.put(structuredClone(response)));
       },

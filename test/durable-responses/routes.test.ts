@@ -87,6 +87,17 @@ describe('X1 the owner of a response', () => {
   );
 });
 
+test('X8 a response that could not be stored says so, and the log has the reason', async () => {
+  const fixture = new Fixture();
+  fixture.responses.putError = new Error('The object is gone');
+  const made = await fixture.create();
+  expect(made).toMatchObject({ store: false, output: [{ type: 'message' }] });
+  const digits = textOf(made.id).slice('resp_'.length);
+  const [logged] = fixture.gateway.logged.filter(({ event }) => event === 'response_not_stored');
+  expect(logged?.reason).toContain('The object is gone');
+  expect(textOf(logged?.request_id as string).replaceAll('-', '')).toBe(digits);
+});
+
 test('X10 spans have nothing of the prompt or the output', async () => {
   const tracing = new FakeTracing();
   const fixture = new Fixture({}, tracing);

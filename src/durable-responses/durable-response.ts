@@ -398,8 +398,11 @@ export class DurableResponse {
       return last === undefined ? row.queued : responseJson(last);
     }
     const first = events.after(-1);
-    const created = first === null ? undefined : splitFrames(first.bytes)[0];
-    return created === undefined ? row.queued : responseJson(created);
+    for (const frame of first === null ? [] : splitFrames(first.bytes)) {
+      const { response } = readFrame(frame);
+      if (isObject(response)) return JSON.stringify(response);
+    }
+    return row.queued;
   }
 
   /** @returns whether it has resolved within this time */

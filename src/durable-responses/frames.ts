@@ -6,7 +6,7 @@ export const DONE = new TextEncoder().encode('data: [DONE]\n\n');
 /** A comment, because clients fail on events that they do not know. */
 export const HEARTBEAT = new TextEncoder().encode(': heartbeat\n\n');
 
-/** A frame with its event's type, without `response.`. Comments and `[DONE]` have the type ''. */
+/** A frame with its event's type: without `response.`, `error`, or `other` for further names. Comments and `[DONE]` have the type ''. */
 export interface Frame {
   readonly type: string;
   readonly bytes: Uint8Array;
@@ -51,7 +51,8 @@ export class FrameSplitter {
 function typeOf(frame: Uint8Array): string {
   if (!EVENT.every((byte, index) => frame[index] === byte)) return '';
   const name = decoder.decode(frame.subarray(EVENT.length, frame.indexOf(LF)));
-  return name.startsWith(RESPONSE) ? name.slice(RESPONSE.length) : name;
+  if (name.startsWith(RESPONSE)) return name.slice(RESPONSE.length);
+  return name === 'error' ? name : 'other';
 }
 
 /** An event in the form in which the gateway's writers send it. */

@@ -149,6 +149,17 @@ describe('a background run', () => {
     });
   });
 
+  test('X3: is in progress while events without a response come before or after the first one with it', async () => {
+    const fixture = new Fixture();
+    await fixture.start();
+    await fixture.send('keepalive');
+    expect(fixture.response.status).toBe('queued');
+    await fixture.send('created', IN_PROGRESS);
+    expect(fixture.response.status).toBe('in_progress');
+    await fixture.object.cancel(OWNER);
+    expect(fixture.response).toMatchObject({ status: 'cancelled', id: 'resp_1' });
+  });
+
   test('X3: one that is refused before it is sent upstream stores nothing', async () => {
     const fixture = new Fixture();
     fixture.refusal = Response.json({ error: {} }, { status: 404 });

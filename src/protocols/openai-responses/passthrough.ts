@@ -103,8 +103,7 @@ class ResponsesFormat implements PassthroughFormat {
       this.#droppedEvents++;
       return null;
     }
-    // An event without a type has no name by which readers of a kept response find it.
-    if (this.#options.kept !== null && readText(event.type) === undefined) return null;
+    if (this.#options.kept !== null && !canKeep(event)) return null;
     const { sequence_number, response } = event;
     const number = readCount(sequence_number);
     const expected = this.#nextNumber;
@@ -144,6 +143,14 @@ class ResponsesFormat implements PassthroughFormat {
   #frame(type: string, members: string): string {
     return eventFrame(type, members, this.#nextNumber++);
   }
+}
+
+/** The events that end a response. */
+const TERMINAL: readonly unknown[] = ['response.completed', 'response.incomplete', 'response.failed'];
+
+/** Readers of a kept response find its events by their types, and its state in the event that ends it. */
+function canKeep({ type, response }: JsonObject): boolean {
+  return readText(type) !== undefined && (isObject(response) || !TERMINAL.includes(type));
 }
 
 function readResponse({ id, created_at, model }: JsonObject): UpstreamResponse {

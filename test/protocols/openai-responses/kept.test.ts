@@ -1,5 +1,6 @@
 /** Tests the passthrough of responses that the gateway keeps: only ids, numbers and the echo of state change, and the ids go up again. */
 import { describe, expect, test } from 'vitest';
+import { FrameSplitter, isTerminal } from '../../../src/durable-responses/frames.ts';
 import { restoreItems } from '../../../src/protocols/openai-responses/item-ids.ts';
 import { responsesPassthrough } from '../../../src/protocols/openai-responses/passthrough.ts';
 import { type KeptState, writeEcho } from '../../../src/protocols/openai-responses/session.ts';
@@ -111,6 +112,19 @@ describe('X5 a kept stream', () => {
     expect(convertStream([bytes], conversion(KEPT)).text).toBe(
       convertStream([streamOf(ODD_EVENTS, false)], conversion(KEPT)).text,
     );
+  });
+
+  test('ends with an event that has the response, whatever else has the name of such an event', () => {
+    const odd = [
+      '{"type":"response.completed","sequence_number":1}',
+      '{"type":"completed","sequence_number":2}',
+      '{"type":"response.failed","sequence_number":3,"response":null}',
+    ];
+    const events = [ODD_EVENTS[0] ?? '', ...odd, ODD_EVENTS.at(-1) ?? ''];
+    const { text } = convertStream([streamOf(events)], conversion(KEPT));
+    const frames = [...new FrameSplitter().add(encoder.encode(text))];
+    expect(frames.map(({ type }) => type)).toEqual(['created', 'other', 'completed']);
+    expect(frames.map(isTerminal)).toEqual([false, false, true]);
   });
 
   test('that fails ends with the ids and the state of the gateway', () => {

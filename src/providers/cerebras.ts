@@ -20,6 +20,7 @@ const CHAT: RequestRules = {
     prompt_cache_options: REFUSED,
     verbosity: REFUSED,
     modalities: REFUSED,
+    top_k: REFUSED,
   },
   effort: {
     // `thinking` and a `reasoning` object are 422: opencode#6648, 2026-01-02; CLIProxyAPI#1143, 2026-01-21.

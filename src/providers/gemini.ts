@@ -224,6 +224,7 @@ const CHAT: RequestRules = {
     prompt_cache_retention: REFUSED,
     prompt_cache_options: REFUSED,
     verbosity: REFUSED,
+    top_k: REFUSED,
   },
   effort: {
     // A `reasoning` object is 400: 2026-01-10.

@@ -26,6 +26,7 @@ const CHAT: RequestRules = {
     prompt_cache_options: REFUSED,
     verbosity: REFUSED,
     modalities: REFUSED,
+    top_k: REFUSED,
   },
   effort: {
     takes: ['reasoning_effort'],

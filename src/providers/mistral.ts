@@ -29,6 +29,8 @@ const REASONING_MODELS = [
 const FOREIGN: Readonly<Record<string, FieldRule>> = {
   max_completion_tokens: renamed('max_tokens'),
   seed: renamed('random_seed'),
+  // Not in the schema, which is closed (D).
+  top_k: REFUSED,
   user: REFUSED,
   store: REFUSED,
   service_tier: REFUSED,

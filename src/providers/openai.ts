@@ -6,6 +6,7 @@ import { requestedEffort } from '../request-translation/effort.ts';
 import {
   FUNCTION_TOOLS,
   OPENAI_TOOL_NAMES,
+  REFUSED,
   type RequestRules,
   renamed,
 } from '../request-translation/rules.ts';
@@ -50,6 +51,8 @@ const CHAT: RequestRules = {
     metadata: { kind: 'refused', when: (body) => body.store !== true },
     temperature: { kind: 'refused', when: refusesSampling },
     top_p: { kind: 'refused', when: refusesSampling },
+    // "Unrecognized request argument supplied: top_k"; no API of OpenAI has it: openai/openai-java#71, 2024-12-31.
+    top_k: REFUSED,
   },
   effort: {
     // `thinking` is 400 "Unknown parameter" (2026-08-28), and so is a `reasoning` object.
@@ -130,6 +133,7 @@ const RESPONSES: RequestRules = {
     prompt_cache_retention: { kind: 'refused', when: ({ model }) => String(model).startsWith('gpt-6') },
     temperature: WHILE_REASONING,
     top_p: WHILE_REASONING,
+    top_k: REFUSED,
     logprobs: WHILE_REASONING,
     top_logprobs: WHILE_REASONING,
   },

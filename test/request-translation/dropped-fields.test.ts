@@ -73,6 +73,16 @@ describe('Q5 fields about the request', () => {
     expect(rewrite('openai', { metadata: { a: 'b' } })).toMatchObject({ body: {}, dropped: ['metadata'] });
   });
 
+  // opencode 1.18 sends it to Gemini's models over Messages, whichever provider serves them.
+  test.each(['openai', 'mistral', 'groq', 'cerebras', 'like gemini'])(
+    'Q6 %s, top_k, which Messages and Gemini clients send: dropped and reported',
+    (provider) => {
+      const rewritten = rewrite(provider, { model: 'm', top_k: 64, temperature: 1 });
+      expect(rewritten).toMatchObject({ kind: 'body', body: { temperature: 1 }, dropped: ['top_k'] });
+      expect(rewritten).not.toHaveProperty('body.top_k');
+    },
+  );
+
   test('Q5 OpenAI, sampling at a model that refuses it: dropped and reported, a default silently', () => {
     const sampling = { temperature: 0.2, top_p: 1 };
     const astra = { model: 'gpt-6-astra', ...sampling };

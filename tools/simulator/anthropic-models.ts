@@ -54,7 +54,8 @@ export function thoughtsOf({ thinking }: JsonObject, model: ClaudeModel): 'none'
 /** Covers the shown text, and for a binding model also all turns before that index. */
 export function signatureOf({ body, model }: SignedRequest, text: string, turn: number): string {
   const isBound = CLAUDE_MODELS[model]?.binds === true;
-  const before = isBound ? [body.system, body.tools, objectsOf(body.messages).slice(0, turn)] : [];
+  const messages = objectsOf(body.messages).slice(0, turn).map(asBlocks);
+  const before = isBound ? [blocksOf(body.system), body.tools, messages] : [];
   const hash = createHash('sha256').update(`${compact(before.map(withoutMarks))}\n${text}`);
   return `${model}.${hash.digest('base64')}`;
 }
@@ -63,6 +64,11 @@ export function signatureOf({ body, model }: SignedRequest, text: string, turn: 
 export interface SignedRequest {
   readonly model: string;
   readonly body: JsonObject;
+}
+
+/** A text is short for one text block (MessageCreateParams of @anthropic-ai/sdk 1.12.0). Claude Code 2.1.330 sends both. */
+function asBlocks({ content, ...message }: JsonObject): JsonObject {
+  return { ...message, content: blocksOf(content) };
 }
 
 /** Cache markers are not part of the conversation. */

@@ -203,3 +203,16 @@ describe('played', () => {
     expect(objectsOf(shown?.content)[0]).toMatchObject({ thinking: 'Gates first, then the gauge.' });
   });
 });
+
+test('claude-opus-5-5 takes its thinking back after a turn that is sent as a text first and as a block later', async () => {
+  const model = 'claude-opus-5-5';
+  const response = await post(messagesBody(model, { messages: [{ role: 'user', content: [text('Hi')] }] }));
+  const { content = [] } = decodeObject(await response.text()) ?? {};
+  expect(objectsOf(content)[0]?.type).toBe('thinking');
+  const messages = [
+    { role: 'user', content: 'Hi' },
+    { role: 'assistant', content },
+    { role: 'user', content: 'Go on' },
+  ];
+  expect((await post(messagesBody(model, { messages }))).status).toBe(200);
+});

@@ -21,11 +21,15 @@ export interface Client {
 export interface Trial {
   readonly protocol: Protocol;
   readonly model: string;
+  /** What the table says beside the protocol. */
+  readonly note?: string;
   /** The packages whose versions the table names. */
   readonly versions: readonly string[];
   /** The tool calls of the simulated model, one in each step. */
   readonly calls: (file: string) => readonly ToolCall[];
   readonly launch: (place: Place, page: Page) => Launch;
+  /** Codes with which Weir refuses a request of this client, which then goes on without the refused feature. */
+  readonly refusals?: readonly string[];
 }
 
 export interface ToolCall {

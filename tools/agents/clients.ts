@@ -2,15 +2,25 @@
 import { claudeCode } from './claude-code.ts';
 import { type Client, Page } from './client.ts';
 import { codex } from './codex.ts';
+import { copilotCli } from './copilot-cli.ts';
 import { opencode } from './opencode.ts';
 import { qwenCode } from './qwen-code.ts';
-import { aiSdkClient, langChainClient, openaiAgentsClient } from './sdks.ts';
+import {
+  aiSdkClient,
+  anthropicSdkClient,
+  langChainClient,
+  openaiAgentsClient,
+  openaiSdkClient,
+} from './sdks.ts';
 
 export const CLIENTS: readonly Client[] = [
   claudeCode,
   codex,
   opencode,
+  copilotCli,
   qwenCode,
+  openaiSdkClient,
+  anthropicSdkClient,
   aiSdkClient,
   langChainClient,
   openaiAgentsClient,

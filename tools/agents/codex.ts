@@ -38,6 +38,23 @@ function trial(model: string, edit: readonly ToolCall[], show = shell): Trial {
   };
 }
 
+/** Codex then tries a WebSocket first. */
+function withWebSocket(plain: Trial): Trial {
+  return {
+    ...plain,
+    note: 'WebSocket refused first',
+    refusals: ['websocket_unsupported'],
+    launch: (place, page) => {
+      const { files = {}, ...launch } = plain.launch(place, page);
+      const words = 'wire_api = "responses"';
+      const settings = Object.entries(files).map(([path, text]) => {
+        return [path, page.replaced(text, { [words]: `${words}\nsupports_websockets = true` })];
+      });
+      return { ...launch, files: Object.fromEntries(settings) };
+    },
+  };
+}
+
 const edits = (run: typeof shell) => [
   run("sed -i 's/300 cm/312 cm/' river.txt"),
   run("sed -i 's/calm/rising/' river.txt"),
@@ -49,6 +66,7 @@ export const codex: Client = {
   packages: [PACKAGE],
   trials: [
     trial('deepseek/deepseek-flash', edits(shell)),
+    withWebSocket(trial('deepseek/deepseek-flash', edits(shell))),
     trial('openai/gpt-6.1-terra', edits(exec), exec),
     trial('mistral/mistral-small-latest', edits(shell)),
     trial('gpt-6.1-sol', edits(exec), exec),

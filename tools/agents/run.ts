@@ -146,6 +146,7 @@ export async function runTrial(
     await writeFile(path, text);
   }
   await using network = await watchNetwork();
+  const firstLine = gateway.logs().length;
   const { problem, output } = await run(launch.command, {
     cwd: project,
     // Nothing of the user's own environment: no keys, no settings.
@@ -163,6 +164,7 @@ export async function runTrial(
     signal,
   });
   const records = await recordsOf(gateway, id, calls.length + 1);
+  const refused = linesOf(gateway, 'request_refused', id, firstLine);
   const text = await readFile(file, 'utf8');
   const failed = records.filter(({ status, error_code }) => status !== 'finished' || error_code !== null);
   const loop = records.filter(({ asked, client }) => asked === trial.model && client === trial.protocol);
@@ -176,7 +178,7 @@ export async function runTrial(
       ({ status, error_code, asked }) => `${textOf(asked)} ${textOf(status)} ${textOf(error_code)}`,
     ),
     ...records.flatMap(failedAttempts),
-    ...refusals(gateway, id),
+    ...refusals(refused, trial),
     ...network.hosts().map((host) => `contacts ${host}`),
   ];
   return {
@@ -184,7 +186,7 @@ export async function runTrial(
     requests: records.length,
     promptTokens: sum(records, 'prompt_tokens'),
     cachedTokens: sum(records, 'cached_tokens'),
-    facts: factsOf(records),
+    facts: factsOf(records, refused),
     output,
     ms: performance.now() - started,
   };
@@ -212,9 +214,21 @@ async function recordsOf(gateway: Gateway, keyId: string, count: number): Promis
   return records();
 }
 
-function linesOf(gateway: Gateway, event: string, keyId: string): JsonObject[] {
-  const lines = gateway.logs().map((line) => decodeObject(line) ?? {});
-  return lines.filter((line) => line.event === event && line.key_id === keyId);
+/** The log's key id of a request that was refused before its key was read. */
+const NO_KEY = 'none';
+
+/** Lines of a key; from `firstLine` on also those of requests that were refused before their key was read. */
+function linesOf(
+  gateway: Gateway,
+  event: string,
+  keyId: string,
+  firstLine = Number.POSITIVE_INFINITY,
+): JsonObject[] {
+  return gateway.logs().flatMap((text, index) => {
+    const line = decodeObject(text) ?? {};
+    const isOfTrial = line.key_id === keyId || (index >= firstLine && line.key_id === NO_KEY);
+    return line.event === event && isOfTrial ? [line] : [];
+  });
 }
 
 function failedAttempts({ attempts, asked }: JsonObject): string[] {
@@ -224,19 +238,28 @@ function failedAttempts({ attempts, asked }: JsonObject): string[] {
   );
 }
 
-function refusals(gateway: Gateway, keyId: string): string[] {
-  return linesOf(gateway, 'request_refused', keyId).map(
-    ({ status, code, route }) => `Weir refused ${textOf(route)}: ${status} ${textOf(code)}`,
-  );
+/** Refusals by Weir that the trial does not expect, and expected ones that are missing. */
+function refusals(refused: readonly JsonObject[], { refusals: expected = [] }: Trial): string[] {
+  const others = refused.filter(({ code }) => !expected.includes(textOf(code)));
+  const missing = expected.filter((code) => !refused.some((one) => one.code === code));
+  return [
+    ...others.map(({ status, code, route }) => `Weir refused ${textOf(route)}: ${status} ${textOf(code)}`),
+    ...missing.map((code) => `Weir did not refuse: ${code}`),
+  ];
 }
 
-function factsOf(records: readonly JsonObject[]): string[] {
+function factsOf(records: readonly JsonObject[], refused: readonly JsonObject[]): string[] {
   const values = (name: string) => {
     const all = records.flatMap((record) => (Array.isArray(record[name]) ? record[name] : [record[name]]));
     return [...new Set(all.map(textOf).filter((value) => value !== ''))];
   };
   const apis = records.flatMap(({ attempts }) => objectsOf(attempts).map(({ api }) => textOf(api)));
-  const lists = { app: values('app'), dropped: values('dropped'), changed: values('changed') };
+  const lists = {
+    app: values('app'),
+    dropped: values('dropped'),
+    changed: values('changed'),
+    refused: [...new Set(refused.map(({ code }) => textOf(code)))],
+  };
   return [
     ...Object.entries(lists).flatMap(([name, list]) =>
       list.length > 0 ? [`${name} ${list.join(', ')}`] : [],

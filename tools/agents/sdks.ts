@@ -1,4 +1,4 @@
-/** The AI SDK, LangChain and the OpenAI Agents SDK: the programs of their pages. */
+/** The SDKs: the programs of their pages. */
 import { type Client, launchProgram, type Protocol, readAndWrite, type Trial } from './client.ts';
 
 type Words = Readonly<Record<string, string>>;
@@ -94,5 +94,47 @@ export const openaiAgentsClient: Client = {
     openaiAgents('responses', 'openai/gpt-6.1-terra'),
     openaiAgents('responses', 'anthropic/claude-sonnet-5'),
     openaiAgents('chat', 'mistral/mistral-small-latest'),
+  ],
+};
+
+function openaiSdk(model: string): Trial {
+  return {
+    protocol: 'chat',
+    model,
+    versions: ['openai'],
+    calls: readAndWrite,
+    launch: (place, page) =>
+      launchProgram(page.replaced(page.block('ts', 'readFile'), { 'deepseek/deepseek-flash': model }), place),
+  };
+}
+
+export const openaiSdkClient: Client = {
+  id: 'openai-sdk',
+  title: 'OpenAI SDK',
+  packages: ['openai', 'zod'],
+  trials: [
+    openaiSdk('deepseek/deepseek-flash'),
+    openaiSdk('openai/gpt-6.1-terra'),
+    openaiSdk('gemini/gemini-3-flash-preview'),
+  ],
+};
+
+function anthropicSdk(model: string, refusals: readonly string[] = []): Trial {
+  return {
+    ...openaiSdk(model),
+    protocol: 'messages',
+    versions: ['@anthropic-ai/sdk'],
+    refusals,
+  };
+}
+
+export const anthropicSdkClient: Client = {
+  id: 'anthropic-sdk',
+  title: 'Anthropic SDK',
+  packages: ['@anthropic-ai/sdk', 'zod'],
+  trials: [
+    anthropicSdk('deepseek/deepseek-flash', ['thread_unsupported_request']),
+    anthropicSdk('openai/gpt-6.1-terra', ['thread_unsupported_request']),
+    anthropicSdk('anthropic/claude-sonnet-5'),
   ],
 };

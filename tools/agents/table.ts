@@ -15,7 +15,7 @@ const PROTOCOLS: Readonly<Record<Protocol, string>> = {
 
 export interface Row {
   readonly client: Pick<Client, 'id' | 'title'>;
-  readonly trial: Pick<Trial, 'protocol' | 'model' | 'calls'>;
+  readonly trial: Pick<Trial, 'protocol' | 'model' | 'note' | 'calls'>;
   /** Packages with their versions. */
   readonly versions: readonly string[];
   readonly requests: number;
@@ -34,7 +34,7 @@ export function lineOf({ client, trial, versions, requests, problems, date }: Ro
   const cells = [
     `[${client.title}](${client.id}.md)`,
     versions.join(', '),
-    PROTOCOLS[trial.protocol],
+    [PROTOCOLS[trial.protocol], trial.note].filter((words) => words !== undefined).join(', '),
     `\`${trial.model}\``,
     trial.calls('').length,
     requests,

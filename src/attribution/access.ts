@@ -21,7 +21,7 @@ const KEYS_TTL_MS = 60 * 60 * 1000;
 const MIN_REREAD_MS = 60 * 1000;
 /** After a failed read where the key is not known. */
 const MIN_RETRY_MS = 5000;
-/** For one read, and for a request that waits for another one's read. */
+/** For a request's own read, and for its wait for another one's. */
 const MAX_READ_MS = 5000;
 /** How often such a request looks for the keys. */
 const POLL_MS = 50;
@@ -131,7 +131,7 @@ class AccessTokens {
 
   async #findKey(kid: string): Promise<Result<CryptoKey, ApiError>> {
     const { now, startTimer } = this.#ports;
-    const startedAt = now();
+    const until = now() + MAX_READ_MS;
     for (;;) {
       const key = this.#keys.get(kid);
       const age = now() - this.#readAt;
@@ -139,23 +139,24 @@ class AccessTokens {
       if (key === undefined && age < MIN_REREAD_MS) return failure(INVALID);
       const hasFailed = now() - this.#failedAt < (key === undefined ? MIN_RETRY_MS : MIN_REREAD_MS);
       const isClaimed = now() < this.#claimedUntil;
-      if (!hasFailed && !isClaimed) {
-        await this.#readKeys();
+      const leftMs = until - now();
+      if (!hasFailed && !isClaimed && leftMs > 0) {
+        await this.#readKeys(leftMs);
         continue;
       }
       if (key !== undefined) return ok(key);
-      if (hasFailed || now() - startedAt >= MAX_READ_MS) return failure(UNREACHABLE);
+      if (hasFailed || leftMs <= 0) return failure(UNREACHABLE);
       // A request cannot wait for the fetch of another one, only look for its result.
       await new Promise<void>((resolve) => void startTimer(POLL_MS, resolve));
     }
   }
 
   /** Afterwards `#readAt` or `#failedAt` is now. */
-  async #readKeys(): Promise<void> {
+  async #readKeys(maxMs: number): Promise<void> {
     const { now, startTimer, log } = this.#ports;
     const controller = new AbortController();
-    const cancelTimer = startTimer(MAX_READ_MS, () => controller.abort());
-    this.#claimedUntil = now() + MAX_READ_MS;
+    const cancelTimer = startTimer(maxMs, () => controller.abort());
+    this.#claimedUntil = now() + maxMs;
     try {
       this.#keys = await this.#fetchKeys(controller.signal);
       this.#readAt = now();

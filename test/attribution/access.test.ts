@@ -194,6 +194,20 @@ describe('Y3 a token of Cloudflare Access', () => {
     expect(team.reads).toBe(1);
   });
 
+  test('that waits for a read whose request has ended is a 503 after five seconds, and the next one reads', async () => {
+    const verify = verifier();
+    team.state = 'hang';
+    // The runtime drops the promises of a request that has ended.
+    void verify(team.token());
+    while (team.reads === 0) await new Promise(setImmediate);
+    const waiting = verify(team.token());
+    clock += 5000;
+    expect(await waiting).toBe(503);
+    expect(team.reads).toBe(1);
+    team.state = 'up';
+    expect(await verify(team.token())).toBe('ada@example.com');
+  });
+
   test('is a 503 if the keys are too many bytes, no JSON, or a redirect', async () => {
     for (const response of [
       new Response('x'.repeat(70_000)),

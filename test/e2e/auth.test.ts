@@ -278,7 +278,8 @@ describe('Y3 Cloudflare Access', () => {
   let key: Key;
   beforeAll(async () => {
     team = await AccessTeam.start();
-    await gateway.set({ ...team.settings, AUTH: 'access', ACCESS_ADMINS: '*@ops.example.com' });
+    const access = { ...team.settings, AUTH: 'access', ACCESS_ADMINS: '*@ops.example.com' };
+    await gateway.set({ ...access, RESPONSES: 'durable' });
     key = await makeKey();
   });
   afterAll(() => team[Symbol.asyncDispose]());
@@ -330,6 +331,18 @@ describe('Y3 Cloudflare Access', () => {
     expect(await refused('openai/gpt-4o-mini', {})).toEqual(UNAUTHORIZED);
     const unknown = { ...bearer(`weir_${'0'.repeat(64)}`), ...team.headers(EVE) };
     expect(await refused('openai/gpt-4o-mini', unknown)).toEqual(UNAUTHORIZED);
+  });
+
+  test('a background response of a user has its name in the record, and no other user can read it', async () => {
+    const body = { model: 'openai/gpt-4o-mini', input: 'Hello', background: true };
+    const started = await gateway.post('/v1/responses', body, { headers: team.headers(ADA) });
+    const path = `/v1/responses/${textOf((await jsonOf(started)).id)}`;
+    const statusOf = async () =>
+      (await jsonOf(await gateway.fetch(path, { headers: team.headers(ADA) }))).status;
+    await expect.poll(statusOf, { timeout: 10_000 }).toBe('completed');
+    for (const headers of [team.headers(EVE), bearer(key.token), ADMIN])
+      expect((await gateway.fetch(path, { headers })).status).toBe(404);
+    expect(await gateway.record(started)).toMatchObject({ user: ADA.email });
   });
 
   test('admins make and revoke keys without the token, others do not', async () => {

@@ -1,6 +1,7 @@
 /** Tests the timers in workerd: heartbeats, the idle timeout, the deadline, and the response head (H3, T1 to T3). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../tools/simulator/json.ts';
+import { AccessTeam } from '../attribution/access-team.ts';
 import { chat, contentOf, DONE, errorOf, finishesOf, framesOf, streamedChat } from './client.ts';
 import { type Gateway, startGateway, type Vars } from './gateway.ts';
 import { CLOCKS_OFF, event, many, replayOf, type Scenario } from './scenarios.ts';
@@ -212,5 +213,25 @@ describe('T3: a deadline of 1 s', () => {
     for (const answer of await Promise.all(stalled)) expect(answer).toEqual({ status: 408, error });
     expect(gateway.simulator.requests).toHaveLength(asked);
     expect(gateway.logs().join()).not.toContain('internal_error');
+  });
+
+  test('Y3 keys of Cloudflare Access that hang: 503 for all requests within the limit, after one read, also if its client leaves', async () => {
+    await using team = await AccessTeam.start();
+    team.state = 'hang';
+    await gateway.set({ ...CLOCKS_OFF, ...team.settings, AUTH: 'access' });
+    const client = new AbortController();
+    const body = chat('openai/words-for-ever');
+    const post = (init: RequestInit) => gateway.post(CHAT, body, { headers: team.headers(), ...init });
+    const left = post({ signal: client.signal }).catch(() => null);
+    await expect.poll(() => team.reads).toBe(1);
+    const waiting = [post({}), post({}), post({})];
+    client.abort();
+    expect(await left).toBeNull();
+    for (const response of await Promise.all(waiting))
+      expect(await errorOf(response)).toMatchObject({ status: 503, error: { code: 'access_unreachable' } });
+    expect(team.reads).toBeLessThanOrEqual(2);
+    team.state = 'up';
+    const recovered = () => gateway.post('/v1/messages/count_tokens', body, { headers: team.headers() });
+    await expect.poll(async () => (await recovered()).status, { timeout: 12_000, interval: 500 }).toBe(200);
   });
 });

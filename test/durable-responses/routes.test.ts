@@ -4,6 +4,8 @@ import { NO_HOOKS } from '../../src/http/hooks.ts';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { FakeTracing } from '../gateway/fake-tracing.ts';
 import { LimitedGateway } from '../gateway/limited-gateway.ts';
+// For streams, whose classes only workerd has.
+import '../gateway/upstreams.ts';
 import { MemoryResponses } from './memory-responses.ts';
 
 const MODEL = 'openai/gpt-4o-mini';
@@ -86,6 +88,26 @@ describe('X1 the owner of a response', () => {
     },
   );
 });
+
+test.each([true, false])(
+  'X8 streamed %s: without storage a request makes no call to an object and has the bytes of a stateless gateway',
+  async (stream) => {
+    const durable = new Fixture();
+    const stateless = new Fixture({ RESPONSES: 'stateless' });
+    const texts: string[] = [];
+    for (const model of [MODEL, 'mistral/m']) {
+      for (const { gateway } of [durable, stateless]) {
+        const body = { model, input: 'Hello', store: false, stream, tools: [{ type: 'web_search' }] };
+        const response = await gateway.post('/v1/responses', 'host', body);
+        texts.push((await response.text()).replaceAll(/[0-9a-f]{32}|"\w+_at":\d+/g, ''));
+      }
+    }
+    expect(texts[0]).toContain('"Hi"');
+    expect([texts[1], texts[3]]).toEqual([texts[0], texts[2]]);
+    expect(durable.responses.calls).toEqual([]);
+    expect(durable.sent).toEqual(stateless.sent);
+  },
+);
 
 test('X8 a response that could not be stored says so, and the log has the reason', async () => {
   const fixture = new Fixture();

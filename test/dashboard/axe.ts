@@ -1,6 +1,6 @@
 /** Checks the visible page against the rules of axe-core. */
 import axe from 'axe-core';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 
 interface Violation {
   readonly id: string;
@@ -16,6 +16,16 @@ export async function violationsOf(page: Page): Promise<string[]> {
   return violations.flatMap(({ id, nodes }) =>
     nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 200)} ${failureSummary}`),
   );
+}
+
+/** Presses Tab until the element has the focus, as a reader without a pointer does. */
+export async function tabTo(page: Page, target: Locator, most = 150): Promise<void> {
+  await target.waitFor();
+  for (let presses = 0; presses < most; presses++) {
+    if ((await target.and(page.locator(':focus')).count()) > 0) return;
+    await page.keyboard.press('Tab');
+  }
+  throw new Error(`Tab does not reach ${target}`);
 }
 
 /** Whether an element is wider than the window. */

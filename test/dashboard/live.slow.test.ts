@@ -1,12 +1,16 @@
 /** Tests the live view in Chromium: two streams side by side, their parts, errors, and the stop button (D6, D9). */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { decodeObject } from '../../tools/simulator/json.ts';
 import { AccessTeam } from '../attribution/access-team.ts';
 import { ADMIN_TOKEN } from '../e2e/gateway.ts';
-import { overflows, violationsOf } from './axe.ts';
+import { overflows, tabTo, violationsOf } from './axe.ts';
 import { hasChromium, type Look, launch, open, signIn } from './browser.ts';
 import { ADMIN, type Filled, startFilled } from './filled.ts';
 
+const run = promisify(execFile);
 const FLASH = 'deepseek/deepseek-flash';
 const SMALL = 'mistral/mistral-small-latest';
 
@@ -183,6 +187,60 @@ describe.runIf(hasChromium)('the live view', () => {
       expect(await model.inputValue()).toBe(id);
     }
     expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  test('D6 D9 by keyboard alone: a model and a prompt are sent, a frame is opened, and a stream is stopped', async () => {
+    const { page, context, complaints } = await ask('');
+    await tabTo(page, page.getByLabel('Model', { exact: true }));
+    await page.keyboard.type(FLASH);
+    await tabTo(page, page.getByLabel('Prompt'));
+    await page.keyboard.press('Control+A');
+    await page.keyboard.type('Hello');
+    await tabTo(page, page.getByRole('button', { name: 'Send' }));
+    await page.keyboard.press('Enter');
+    await streamView(page, FLASH).getByText('Finished (stop)').waitFor({ timeout: 10_000 });
+    const frame = page.locator('.frame button').first();
+    await tabTo(page, frame);
+    await page.keyboard.press('Enter');
+    expect(await frame.getAttribute('aria-expanded')).toBe('true');
+    await page.getByLabel('Model', { exact: true }).fill(`${FLASH}:stall-mid`);
+    await page.keyboard.press('Enter');
+    await streamView(page, `${FLASH}:stall-mid`).locator('.part').first().waitFor();
+    await tabTo(page, page.getByRole('button', { name: 'Stop' }));
+    await page.keyboard.press('Enter');
+    await page.getByText(/^Stopped/).waitFor();
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  test('D6 Copy as curl: a shell reads the request that Live sends, with $WEIR_KEY as the key', async () => {
+    const { page, context } = await ask(FLASH);
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    const prompt = `It's "quoted", $HOME \`ls\` \\ and\na second line`;
+    await page.getByLabel('Prompt').fill(prompt);
+    await page.getByText('Further parameters').click();
+    await page.getByLabel(/A JSON object/).fill(`{"max_tokens": 5, "stop": "'"}`);
+    await page.getByRole('button', { name: 'Copy as curl' }).click();
+    await page.getByText('Copied').waitFor();
+    const copied = await page.evaluate<string>('navigator.clipboard.readText()');
+    const shell = `curl() { printf '%s\\0' "$@"; }\n${copied}`;
+    const { stdout } = await run('sh', ['-c', shell], { env: { WEIR_KEY: 'weir_mine' } });
+    const [address, , authorization, , type, , body = '', ...rest] = stdout.split('\0');
+    expect([address, authorization, type, rest]).toEqual([
+      `${filled.gateway.url}/v1/chat/completions`,
+      'authorization: Bearer weir_mine',
+      'content-type: application/json',
+      [''],
+    ]);
+    const sent = page.waitForRequest('**/v1/chat/completions');
+    await page.getByRole('button', { name: 'Send' }).click();
+    expect(decodeObject(body)).toEqual(decodeObject((await sent).postData() ?? ''));
+    expect(decodeObject(body)).toMatchObject({
+      model: FLASH,
+      max_tokens: 5,
+      messages: [{ content: prompt }],
+    });
     await context.close();
   });
 

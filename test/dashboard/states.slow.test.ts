@@ -5,7 +5,7 @@ import type { UsageRecord } from '../../src/metering/record.ts';
 import { fill } from '../../tools/simulator/demo-records.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway } from '../e2e/gateway.ts';
 import { record } from '../metering/records.ts';
-import { overflows, violationsOf } from './axe.ts';
+import { overflows, tabTo, violationsOf } from './axe.ts';
 import { hasChromium, launch, open, settle, signIn } from './browser.ts';
 import { ADMIN, makeKey } from './filled.ts';
 
@@ -264,6 +264,165 @@ describe.runIf(hasChromium)('states', () => {
     expect(sheet).toMatch(/Client\s+messages/);
     expect(sheet).toContain('10 tokens, of them 2 cached, 3 written to the cache');
     await own.context.close();
+  });
+
+  test('D4 D9 by keyboard alone: requests are searched and filtered, and a record is opened, copied and closed', async () => {
+    await fill(
+      gateway.url,
+      recordsOf([{ asked: 'p/keyboard', status: 'cancelled' }]).map((one) => ({
+        ...one,
+        request_id: `${one.request_id.slice(0, -4)}c001`,
+      })),
+    );
+    const own = await open(browser, url());
+    await own.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await tabTo(own.page, own.page.getByLabel('Admin token or gateway key'));
+    await own.page.keyboard.type(ADMIN_TOKEN);
+    await own.page.keyboard.press('Enter');
+    await tabTo(own.page, own.page.getByRole('navigation').getByText('Requests'));
+    await own.page.keyboard.press('Enter');
+    await tabTo(own.page, own.page.getByLabel('Status'));
+    // The first letters of an option select it.
+    await own.page.keyboard.type('cancelled');
+    await own.page.waitForURL(/status=cancelled/);
+    await tabTo(own.page, own.page.getByLabel('Search'));
+    await own.page.keyboard.type('keyboard');
+    await own.page.keyboard.press('Enter');
+    await own.page.waitForURL(/search=keyboard/);
+    await tabTo(own.page, own.page.locator('tbody a').first());
+    await own.page.keyboard.press('Enter');
+    const sheet = own.page.getByRole('dialog');
+    await sheet.locator('.facts').waitFor();
+    await tabTo(own.page, sheet.getByRole('button', { name: 'Copy the request id' }));
+    await own.page.keyboard.press('Enter');
+    await sheet.getByRole('button', { name: 'Copied the request id' }).waitFor();
+    expect(await own.page.evaluate<string>('navigator.clipboard.readText()')).toMatch(/c001$/);
+    await own.page.keyboard.press('Escape');
+    await sheet.waitFor({ state: 'detached' });
+    expect(own.complaints).toEqual([]);
+    await own.context.close();
+  });
+
+  test('D5 D9 by keyboard alone: a key is created, copied as curl, changed and revoked', async () => {
+    const own = await open(browser, url('#/keys'));
+    await own.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await signIn(own.page, ADMIN_TOKEN);
+    const { page: keys } = own;
+    const press = async (name: string) => {
+      await tabTo(keys, keys.getByRole('button', { name, exact: true }).last());
+      await keys.keyboard.press('Enter');
+    };
+    await press('Create key');
+    const dialog = keys.getByRole('dialog');
+    await tabTo(keys, dialog.getByLabel('Name'));
+    await keys.keyboard.type('by keyboard');
+    await tabTo(keys, dialog.getByLabel('Requests a minute'));
+    await keys.keyboard.type('30');
+    await keys.keyboard.press('Enter');
+    const secret = await dialog.locator('output').innerText();
+    await press('Copy as curl');
+    await keys.getByText('Copied').waitFor();
+    const copied = await keys.evaluate<string>('navigator.clipboard.readText()');
+    expect(copied).toContain(`curl ${gateway.url}/llm/v1/chat/completions`);
+    expect(copied).toContain(`authorization: Bearer ${secret}`);
+    await keys.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    await press('Change by keyboard');
+    await tabTo(keys, dialog.getByLabel('Name'));
+    await keys.keyboard.press('End');
+    await keys.keyboard.type(', changed');
+    await keys.keyboard.press('Enter');
+    await dialog.waitFor({ state: 'detached' });
+    await press('Revoke by keyboard, changed');
+    await press('Revoke');
+    await dialog.waitFor({ state: 'detached' });
+    expect(await keys.getByText('by keyboard, changed').count()).toBe(0);
+    expect(own.complaints).toEqual([]);
+    await own.context.close();
+  });
+
+  test('D3 D4 the switch refreshes every 15 seconds while the page is visible, and no longer once it is off', async () => {
+    const own = await open(browser, url());
+    await signIn(own.page, ADMIN_TOKEN);
+    await own.page.clock.install();
+    for (const [view, path] of [
+      ['overview', '**/v1/usage?*'],
+      ['requests', '**/v1/usage/records?*'],
+      ['keys', '**/admin/keys'],
+    ] as const) {
+      await own.page.goto(url(`#/${view}`));
+      const toggle = own.page.getByLabel('every 15 s');
+      expect(await toggle.isChecked(), view).toBe(false);
+      await toggle.check();
+      await own.page.waitForURL(/refresh=on/);
+      await settle(own.page);
+      const again = own.page.waitForRequest(path);
+      await own.page.clock.runFor(15_000);
+      await again;
+      await settle(own.page);
+      await toggle.uncheck();
+      let calls = 0;
+      const count = () => calls++;
+      own.page.on('request', count);
+      await own.page.clock.runFor(60_000);
+      own.page.off('request', count);
+      expect(calls, view).toBe(0);
+    }
+    await own.context.close();
+  });
+
+  test('D4 a record shows each attempt with its error and, to the admin, its cause', async () => {
+    const target = { provider: 'deepseek', model: 'deepseek-flash' };
+    const [one] = recordsOf([
+      {
+        ...target,
+        asked: 'fast',
+        attempts: [
+          {
+            ...target,
+            status: null,
+            error_code: 'upstream_unreachable',
+            ms: 12,
+            cause: 'DEEPSEEK_BASE_URL http://localhost:9: connection refused',
+          },
+          { ...target, status: null, error_code: 'circuit_open', ms: null },
+          { ...target, status: 200, error_code: null, ms: 40 },
+        ],
+      },
+    ]).map((each) => ({ ...each, request_id: `${each.request_id.slice(0, -4)}d001` }));
+    await fill(gateway.url, one === undefined ? [] : [one]);
+    const own = await open(browser, url('#/requests?search=d001'));
+    await signIn(own.page, ADMIN_TOKEN);
+    const row = own.page.locator('tbody tr').first();
+    // One of the three was not called.
+    await row.getByText('2 attempts').waitFor();
+    await row.locator('a').first().click();
+    const attempts = own.page.locator('.attempts');
+    expect(await attempts.innerText()).toMatch(
+      /12 ms\s+no response upstream_unreachable\s+DEEPSEEK_BASE_URL http:\/\/localhost:9: connection refused.*–\s+not called circuit_open.*40 ms\s+200/s,
+    );
+    expect(await violationsOf(own.page)).toEqual([]);
+    await own.context.close();
+  });
+
+  test('D5 a budget shows what is spent, reserved, left, and charged at the upper bound', async () => {
+    const { id } = await makeKey(gateway, { name: 'bounded', budget: { USD: 2, per: 'day' } }, '/llm');
+    const own = await open(browser, url('#/keys'));
+    await own.page.route(`**/admin/keys/${id}`, async (route) => {
+      const response = await route.fetch();
+      const { budget, ...status } = await response.json();
+      const used = { spent: 0.75, reserved: 0.1, remaining: 1.15, unreported: 0.25 };
+      await route.fulfill({ json: { ...status, budget: { ...budget, ...used } } });
+    });
+    await signIn(own.page, ADMIN_TOKEN);
+    const row = own.page.locator('tr', { hasText: 'bounded' });
+    await row.locator('.meter').waitFor();
+    expect((await row.locator('.budget').innerText()).replaceAll(/\s+/g, ' ').trim()).toBe(
+      'US$0.75 of US$2.00 a day · US$0.25 at the upper bound: the provider reported no usage · US$0.10 reserved · US$1.15 left',
+    );
+    expect(await violationsOf(own.page)).toEqual([]);
+    await own.context.close();
+    await gateway.fetch(`/llm/admin/keys/${id}`, { method: 'DELETE', headers: ADMIN });
   });
 
   test('D9 hostile names, codes and models are shown as text and don’t break the layout', {

@@ -3,6 +3,8 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { UsageRecord } from '../../src/metering/record.ts';
 import { fill } from '../../tools/simulator/demo-records.ts';
+import { objectsOf, textOf } from '../../tools/simulator/json.ts';
+import { jsonOf } from '../e2e/client.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway } from '../e2e/gateway.ts';
 import { record } from '../metering/records.ts';
 import { overflows, tabTo, violationsOf } from './axe.ts';
@@ -194,6 +196,86 @@ describe.runIf(hasChromium)('states', () => {
     await own.page.getByRole('button', { name: 'Revoke misspelt' }).click();
     await own.page.getByRole('dialog').getByRole('button', { name: 'Revoke', exact: true }).click();
     await own.page.locator('dialog').waitFor({ state: 'detached' });
+    expect(own.complaints).toEqual([]);
+    await own.context.close();
+  });
+
+  test('Y2 D5 a key fixes its user and tags in the form, and the table shows and finds them', async () => {
+    const own = await open(browser, url('#/keys'));
+    await signIn(own.page, ADMIN_TOKEN);
+    await own.page.getByRole('button', { name: 'Create key' }).click();
+    const dialog = own.page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('of a person');
+    await dialog.getByText('User and tags of all its requests').click();
+    await dialog.getByLabel('Set user').fill('ada@example.com');
+    await dialog.getByLabel('Set tags').fill('team=search, Not Valid=1');
+    await dialog.getByRole('button', { name: 'Create key' }).click();
+    expect(await dialog.getByRole('alert').innerText()).toContain('tags must be an object');
+    expect(await dialog.getByLabel('Set tags').getAttribute('aria-invalid')).toBe('true');
+    await dialog.getByLabel('Set tags').fill('team=search, formula=a=b+c');
+    await dialog.getByRole('button', { name: 'Create key' }).click();
+    await own.page.getByRole('button', { name: 'Close' }).click();
+    const row = own.page.locator('tr', { hasText: 'of a person' });
+    await row.getByText('team=search, formula=a=b+c').waitFor();
+    expect(await row.innerText()).toContain('ada@example.com');
+    const listed = async () => {
+      const { data } = await jsonOf(await gateway.fetch('/llm/admin/keys', { headers: ADMIN }));
+      return objectsOf(data).find(({ name }) => name === 'of a person');
+    };
+    expect(await listed()).toMatchObject({
+      user: 'ada@example.com',
+      tags: { team: 'search', formula: 'a=b+c' },
+    });
+    await own.page.getByRole('button', { name: 'Change of a person' }).click();
+    await dialog.getByLabel('Refuse requests without a user').check();
+    await dialog.getByLabel('Set user').fill('');
+    expect(await violationsOf(own.page)).toEqual([]);
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await expect.poll(listed).toMatchObject({ tags: { team: 'search' }, require_user: true });
+    expect(await listed()).not.toHaveProperty('user');
+    for (let n = 0; n < 10; n++) await makeKey(gateway, { name: `other ${n}` }, '/llm');
+    await own.page.getByRole('button', { name: 'Refresh' }).click();
+    await own.page.getByRole('searchbox', { name: 'Search in Keys' }).fill('SEARCH');
+    await expect.poll(() => own.page.locator('tbody tr').count()).toBe(1);
+    expect(own.complaints).toEqual([]);
+    await own.context.close();
+    const { data } = await jsonOf(await gateway.fetch('/llm/admin/keys', { headers: ADMIN }));
+    for (const { id } of objectsOf(data))
+      await gateway.fetch(`/llm/admin/keys/${textOf(id)}`, { method: 'DELETE', headers: ADMIN });
+  });
+
+  test('D3 Y8 users beyond the rows of a report: the bars have the whole sum, with Others', async () => {
+    const own = await open(browser, url());
+    await signIn(own.page, ADMIN_TOKEN);
+    const day = new Date().toISOString().slice(0, 10);
+    // The API's response to this many users has its own tests.
+    await own.page.route('**/v1/usage?*', async (route) => {
+      const by = new URL(route.request().url()).searchParams.get('group_by');
+      const response = await route.fetch();
+      const report = await response.json();
+      const row = (groups: object, USD: number) => ({
+        ...report.total,
+        requests: 2,
+        ...groups,
+        cost: { USD },
+      });
+      if (by === 'user') report.data = [row({ user: 'ada' }, 3), row({ user: '(other)' }, 7)];
+      if (by === 'day,user')
+        report.data = [row({ day, user: 'ada' }, 3), row({ day: '(other)', user: '(other)' }, 7)];
+      if (by === 'day') report.data = [row({ day }, 10)];
+      report.total = row({}, 10);
+      return route.fulfill({ json: report });
+    });
+    await own.page.goto(url('#/overview?by=user&range=7d'));
+    await own.page.locator('.bar rect').first().waitFor({ state: 'attached' });
+    await own.page.getByRole('group', { name: /arrow keys/ }).focus();
+    await own.page.keyboard.press('ArrowLeft');
+    expect((await own.page.locator('.tip').innerText()).replaceAll(/\s+/g, ' ')).toMatch(
+      /US\$10\.00 ada US\$3\.00 Others US\$7\.00$/,
+    );
+    const others = own.page.locator('tbody tr', { hasText: 'all others' });
+    expect(await others.locator('a').count()).toBe(0);
     expect(own.complaints).toEqual([]);
     await own.context.close();
   });

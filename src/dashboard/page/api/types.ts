@@ -53,6 +53,10 @@ export interface Key extends Limits {
   readonly models: readonly string[] | null;
   readonly expires_at: string | null;
   readonly created_at: string;
+  /** What the key fixes for all of its requests. */
+  readonly user?: string;
+  readonly tags?: Readonly<Record<string, string>>;
+  readonly require_user?: boolean;
 }
 
 /** The response to a created or changed key. */
@@ -68,14 +72,8 @@ interface Rate {
   readonly remaining: number;
 }
 
-/** A key and the use of its limits. */
-export interface KeyStatus {
-  readonly id: string;
-  readonly name: string | null;
-  readonly models: readonly string[] | null;
-  readonly expires_at: string | null;
-  readonly created_at: string | null;
-  readonly limits: Limits | null;
+/** The use of some limits. */
+export interface LimitUse {
   readonly budget?: {
     readonly unit: string;
     readonly limit: number;
@@ -90,6 +88,16 @@ export interface KeyStatus {
   readonly requests?: Rate | null;
   readonly tokens?: Rate | null;
   readonly concurrent?: { readonly limit: number; readonly running: number } | null;
+}
+
+/** A key and the use of its limits. */
+export interface KeyStatus extends LimitUse {
+  readonly id: string;
+  readonly name: string | null;
+  readonly models: readonly string[] | null;
+  readonly expires_at: string | null;
+  readonly created_at: string | null;
+  readonly limits: Limits | null;
 }
 
 export interface List<Item> {

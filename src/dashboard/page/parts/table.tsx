@@ -160,7 +160,7 @@ function saveCsv<Item>(label: string, columns: readonly Column<Item>[], items: r
   URL.revokeObjectURL(link.href);
 }
 
-type Fact = readonly [name: string, value: ComponentChildren];
+export type Fact = readonly [name: string, value: ComponentChildren];
 
 /** Facts that are false, null, undefined, 0 or empty are left out. */
 export function Facts({ facts }: { facts: readonly (Fact | false | null | undefined | 0 | '')[] }) {

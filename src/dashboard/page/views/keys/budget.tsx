@@ -1,7 +1,9 @@
 /** How much of a key's budget is spent, and the limits of a key in words. */
-import type { BudgetLimit, Key, KeyStatus, Limits } from '../../api/types.ts';
+import type { BudgetLimit, Key, KeyStatus, Limits, LimitUse } from '../../api/types.ts';
 import { amount, count, NONE } from '../../format/numbers.ts';
+import { exactTime } from '../../format/times.ts';
 import { Meter } from '../../parts/controls.tsx';
+import type { Fact } from '../../parts/table.tsx';
 import { useLoad } from '../../state/load.ts';
 import { useSession } from '../../state/session.ts';
 
@@ -31,7 +33,7 @@ function LoadedBudget({ of: key, reloads }: BudgetProps) {
 
 interface BudgetBarProps {
   /** Null while it is loading. */
-  readonly standing: KeyStatus | null;
+  readonly standing: LimitUse | null;
   readonly of: BudgetLimit | undefined;
 }
 
@@ -65,7 +67,34 @@ export function BudgetBar({ standing, of }: BudgetBarProps) {
   );
 }
 
-export function limitsInWords({ rpm, tpm, max_concurrent, max_output_tokens }: Limits): string {
+/** The use of each limit, as facts. */
+export function limitFacts(use: LimitUse, of: BudgetLimit | undefined): readonly (Fact | false)[] {
+  const { budget, requests, tokens, concurrent } = use;
+  const usedOf = (name: string, used: number, limit: number): Fact => [
+    name,
+    <div class="budget">
+      <Meter label={name} spent={used} limit={limit} />
+      {count(used)} of {count(limit)}
+    </div>,
+  ];
+  return [
+    budget
+      ? [
+          'Budget',
+          <>
+            <BudgetBar standing={use} of={of} />
+            {budget.resets_at !== null && <span class="hint">resets {exactTime(budget.resets_at)}</span>}
+          </>,
+        ]
+      : false,
+    requests ? usedOf('Requests a minute', requests.limit - requests.remaining, requests.limit) : false,
+    tokens ? usedOf('Tokens a minute', tokens.limit - tokens.remaining, tokens.limit) : false,
+    concurrent ? usedOf('Requests at once', concurrent.running, concurrent.limit) : false,
+  ];
+}
+
+export function limitsInWords(limits: Limits): string {
+  const { rpm, tpm, max_concurrent, max_output_tokens } = limits;
   const words = [
     rpm !== undefined && `${count(rpm)} requests/min`,
     tpm !== undefined && `${count(tpm)} tokens/min`,

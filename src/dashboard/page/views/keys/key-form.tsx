@@ -1,7 +1,7 @@
 /** The form that creates or changes a key. A change sends only the changed fields. */
 import { useState } from 'preact/hooks';
 import { matchesGlob } from '../../../../shared/glob.ts';
-import type { Key, List, Model, NewKey } from '../../api/types.ts';
+import type { Key, Limits, List, Model, NewKey } from '../../api/types.ts';
 import { Dialog } from '../../parts/dialog.tsx';
 import { describe } from '../../parts/problem.tsx';
 import { useLoad } from '../../state/load.ts';
@@ -16,44 +16,42 @@ interface KeyFormProps {
   readonly onDone: (key: NewKey) => void;
 }
 
-/** The texts of the form's fields; empty for none. */
-interface Draft {
-  readonly name: string;
-  readonly models: string;
-  readonly expires: string;
-  readonly amount: string;
-  readonly unit: string;
-  readonly per: string;
-  readonly mode: string;
-  readonly rpm: string;
-  readonly tpm: string;
-  readonly max_concurrent: string;
-  readonly max_output_tokens: string;
-}
+/** The texts of the form's fields by their names; empty for none. */
+type Draft = Readonly<Record<string, string>>;
 
-const COUNTS = [
-  ['rpm', 'Requests a minute'],
-  ['tpm', 'Tokens a minute'],
-  ['max_concurrent', 'Requests at once'],
-  ['max_output_tokens', 'Max output tokens'],
-] as const;
+const COUNTS = {
+  rpm: 'Requests a minute',
+  tpm: 'Tokens a minute',
+  max_concurrent: 'Requests at once',
+  max_output_tokens: 'Max output tokens',
+} as const;
+type Count = keyof typeof COUNTS;
 
-function draftOf(key: Key | null, [firstUnit = 'USD']: readonly string[]): Draft {
-  const { per = 'month', mode = 'hard', ...amounts } = key?.budget ?? {};
-  const [unit = firstUnit, amount = ''] = Object.entries(amounts)[0] ?? [];
+const RATES = ['rpm', 'tpm', 'max_concurrent'] as const;
+const COUNTS_OF: Readonly<Record<string, readonly Count[]>> = {
+  '': [...RATES, 'max_output_tokens'],
+};
+
+function draftOf(key: Key | null, units: readonly string[]): Draft {
   return {
     name: key?.name ?? '',
     models: key?.models?.join(', ') ?? '',
     expires: key?.expires_at?.slice(0, 10) ?? '',
-    amount: String(amount),
-    unit,
-    per,
-    mode,
-    rpm: String(key?.rpm ?? ''),
-    tpm: String(key?.tpm ?? ''),
-    max_concurrent: String(key?.max_concurrent ?? ''),
-    max_output_tokens: String(key?.max_output_tokens ?? ''),
+    user: key?.user ?? '',
+    tags: Object.entries(key?.tags ?? {})
+      .map(([name, value]) => `${name}=${value}`)
+      .join(', '),
+    require_user: key?.require_user ? 'on' : '',
+    ...limitsDraft('', key ?? {}, units),
   };
+}
+
+function limitsDraft(prefix: string, limits: Limits, [firstUnit = 'USD']: readonly string[]): Draft {
+  const { per = 'month', mode = 'hard', ...amounts } = limits.budget ?? {};
+  const [unit = firstUnit, amount = ''] = Object.entries(amounts)[0] ?? [];
+  const counts = COUNTS_OF[prefix]?.map((name) => [name, limits[name] ?? '']) ?? [];
+  const fields = Object.entries({ amount, unit, per, mode, ...Object.fromEntries(counts) });
+  return Object.fromEntries(fields.map(([name, value]) => [prefix + name, String(value)]));
 }
 
 function globsOf(text: string): string[] {
@@ -62,15 +60,34 @@ function globsOf(text: string): string[] {
 
 /** The values of the fields as a request body; null for an empty field. */
 function bodyOf(draft: Draft): Record<string, unknown> {
-  const globs = globsOf(draft.models);
-  const number = (text: string) => (text.trim() === '' ? null : Number(text));
-  const budget = number(draft.amount);
+  const { name = '', models = '', expires, user = '', tags = '', require_user } = draft;
+  const globs = globsOf(models);
+  const pairs = tags
+    .split(',')
+    .filter((tag) => tag.trim() !== '')
+    .map((tag) => {
+      // A value may contain =.
+      const [tagName = '', ...value] = tag.split('=');
+      return [tagName.trim(), value.join('=').trim()];
+    });
   return {
-    name: draft.name.trim(),
+    name: name.trim(),
     models: globs.length === 0 ? null : globs,
-    expires_at: draft.expires === '' ? null : `${draft.expires}T00:00:00Z`,
-    budget: budget === null ? null : { [draft.unit]: budget, per: draft.per, mode: draft.mode },
-    ...Object.fromEntries(COUNTS.map(([name]) => [name, number(draft[name])])),
+    expires_at: expires === '' ? null : `${expires}T00:00:00Z`,
+    user: user.trim() || null,
+    tags: pairs.length === 0 ? null : Object.fromEntries(pairs),
+    require_user: require_user === '' ? null : true,
+    ...limitsBody(draft, ''),
+  };
+}
+
+function limitsBody(draft: Draft, prefix: string): Record<string, unknown> {
+  const text = (name: string) => draft[prefix + name] ?? '';
+  const number = (name: string) => (text(name).trim() === '' ? null : Number(text(name)));
+  const budget = number('amount');
+  return {
+    budget: budget === null ? null : { [text('unit')]: budget, per: text('per'), mode: text('mode') },
+    ...Object.fromEntries(COUNTS_OF[prefix]?.map((name) => [name, number(name)]) ?? []),
   };
 }
 
@@ -81,17 +98,18 @@ export function KeyForm({ before, units, onClose, onDone }: KeyFormProps) {
     null,
   );
   const [isSending, setSending] = useState(false);
+  const set = (name: string, value: string) => setDraft((old) => ({ ...old, [name]: value }));
   /** @param param the name of the field in the request, where it differs */
-  const field = (name: keyof Draft, param: string = name) => ({
-    value: draft[name],
+  const field = (name: string, param = name) => ({
+    value: draft[name] ?? '',
     'aria-invalid': failure?.param === param,
     onInput: (event: Event & { currentTarget: HTMLInputElement | HTMLSelectElement }) =>
-      setDraft((old) => ({ ...old, [name]: event.currentTarget.value })),
+      set(name, event.currentTarget.value),
   });
 
   const models = useLoad<List<Model>>((signal) => api.get('/v1/models', {}, signal), [api]);
   const known = models.value?.data.map(({ id }) => id) ?? [];
-  const globs = globsOf(draft.models);
+  const globs = globsOf(draft.models ?? '');
   const choices = [...new Set([...known.map((id) => `${id.split('/')[0]}/*`), ...known])].filter(
     (choice) => !globs.includes(choice),
   );
@@ -101,7 +119,7 @@ export function KeyForm({ before, units, onClose, onDone }: KeyFormProps) {
   const add = (select: HTMLSelectElement) => {
     const { value } = select;
     select.value = '';
-    if (value !== '') setDraft((old) => ({ ...old, models: [...globsOf(old.models), value].join(', ') }));
+    if (value !== '') set('models', [...globs, value].join(', '));
   };
 
   const submit = async (event: SubmitEvent) => {
@@ -125,6 +143,71 @@ export function KeyForm({ before, units, onClose, onDone }: KeyFormProps) {
       param: isOfField ? problem.param : null,
     });
   };
+
+  const check = (name: string, label: string) => (
+    <label class="inline check">
+      <input
+        type="checkbox"
+        checked={Boolean(draft[name])}
+        onChange={({ currentTarget }) => set(name, currentTarget.checked ? 'on' : '')}
+      />
+      {label}
+    </label>
+  );
+  /** @param prefix of the names of the fields */
+  const limits = (prefix: string) => (
+    <>
+      <fieldset class="counts">
+        <legend>
+          {prefix === '' ? 'Budget' : 'Budget of each user'} <span class="hint">empty for none</span>
+        </legend>
+        <label>
+          Amount
+          <input
+            type="number"
+            min="0"
+            step="any"
+            placeholder="none"
+            {...field(`${prefix}amount`, prefix === '' ? 'budget' : 'per_user')}
+          />
+        </label>
+        <label>
+          Currency, or tokens
+          <select {...field(`${prefix}unit`)}>
+            {[...new Set([draft[`${prefix}unit`] ?? '', ...units])].map((unit) => (
+              <option key={unit}>{unit}</option>
+            ))}
+          </select>
+        </label>
+        <label>
+          Period
+          <select {...field(`${prefix}per`)}>
+            <option value="day">Day</option>
+            <option value="month">Month</option>
+            <option value="total">Total</option>
+          </select>
+        </label>
+        <label>
+          When it is used up
+          <select {...field(`${prefix}mode`)}>
+            <option value="hard">Block requests</option>
+            <option value="warn">Warn only</option>
+          </select>
+        </label>
+      </fieldset>
+      <fieldset class="counts">
+        <legend>
+          {prefix === '' ? 'Limits' : 'Limits of each user'} <span class="hint">empty for none</span>
+        </legend>
+        {COUNTS_OF[prefix]?.map((name) => (
+          <label key={name}>
+            {COUNTS[name]}
+            <input type="number" min="1" step="1" {...field(prefix + name)} />
+          </label>
+        ))}
+      </fieldset>
+    </>
+  );
 
   return (
     <Dialog title={before === null ? 'Create key' : 'Change key'} onClose={onClose}>
@@ -157,49 +240,21 @@ export function KeyForm({ before, units, onClose, onDone }: KeyFormProps) {
           Expires <span class="hint">at the start of the day (UTC); empty for never</span>
           <input type="date" {...field('expires', 'expires_at')} />
         </label>
-        <fieldset class="counts">
-          <legend>
-            Budget <span class="hint">empty for none</span>
-          </legend>
-          <label>
-            Amount
-            <input type="number" min="0" step="any" placeholder="none" {...field('amount', 'budget')} />
-          </label>
-          <label>
-            Currency, or tokens
-            <select {...field('unit')}>
-              {[...new Set([draft.unit, ...units])].map((unit) => (
-                <option key={unit}>{unit}</option>
-              ))}
-            </select>
-          </label>
-          <label>
-            Period
-            <select {...field('per')}>
-              <option value="day">Day</option>
-              <option value="month">Month</option>
-              <option value="total">Total</option>
-            </select>
-          </label>
-          <label>
-            When it is used up
-            <select {...field('mode')}>
-              <option value="hard">Block requests</option>
-              <option value="warn">Warn only</option>
-            </select>
-          </label>
-        </fieldset>
-        <fieldset class="counts">
-          <legend>
-            Limits <span class="hint">empty for none</span>
-          </legend>
-          {COUNTS.map(([name, label]) => (
-            <label key={name}>
-              {label}
-              <input type="number" min="1" step="1" {...field(name)} />
+        {limits('')}
+        <details open={Boolean(before?.user || before?.tags || before?.require_user)}>
+          <summary>User and tags of all its requests</summary>
+          <div class="counts">
+            <label>
+              Set user
+              <input {...field('user')} maxLength={100} placeholder="as requests name it" />
             </label>
-          ))}
-        </fieldset>
+            <label>
+              Set tags
+              <input {...field('tags')} placeholder="team=search, env=prod" />
+            </label>
+          </div>
+          {check('require_user', 'Refuse requests without a user')}
+        </details>
         {failure !== null && (
           <p class="problem" role="alert">
             {failure.words}

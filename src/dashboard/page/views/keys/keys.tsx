@@ -73,10 +73,13 @@ export function Keys({ params }: { params: Params }) {
       {keys.length > 0 && (
         <Table
           label="Keys"
-          columns={columnsOf(setOpen, used, reloads)}
+          columns={columnsOf(keys, setOpen, used, reloads)}
           items={keys}
           page={PAGE}
           idOf={({ id }) => id}
+          searched={({ id, name, user = '', tags = {} }) =>
+            [id, name, user, ...Object.values(tags)].join('\n')
+          }
           lookOf={(key) => (isExpired(key) ? 'over' : '')}
         />
       )}
@@ -170,7 +173,21 @@ function isExpired({ expires_at }: Key): boolean {
   return expires_at !== null && Date.parse(expires_at) <= Date.now();
 }
 
+/** What keys fix for their requests. Shown where a key does. */
+const facts: readonly Column<Key>[] = [
+  { head: 'User', look: 'name', value: ({ user }) => user, cell: ({ user }) => user && <Name text={user} /> },
+  {
+    head: 'Tags',
+    look: 'limits',
+    value: ({ tags = {} }) =>
+      Object.entries(tags)
+        .map(([name, value]) => `${name}=${value}`)
+        .join(', '),
+  },
+];
+
 function columnsOf(
+  keys: readonly Key[],
   onOpen: (open: Open) => void,
   used: ReadonlyMap<string, KeyUse> | null,
   reloads: number,
@@ -212,6 +229,7 @@ function columnsOf(
     },
     { head: 'Budget', cell: (key) => <Budget of={key} reloads={reloads} /> },
     { head: 'Limits', look: 'hint limits', value: limitsInWords },
+    ...facts.filter(({ value }) => keys.some((key) => value?.(key))),
     {
       head: 'Models',
       look: 'name',

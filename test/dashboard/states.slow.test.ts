@@ -176,7 +176,7 @@ describe.runIf(hasChromium)('states', () => {
     await own.page.getByLabel('Name').fill('misspelt');
     await own.page.getByLabel('Models').fill('deepsek/*');
     const unit = own.page.getByLabel('Currency, or tokens');
-    expect(await unit.locator('option').allInnerTexts()).toEqual(['USD', 'tokens']);
+    await expect.poll(() => unit.locator('option').allInnerTexts()).toEqual(['USD', 'tokens']);
     expect(await own.page.getByText('Currency, or tokens').isVisible()).toBe(true);
     await own.page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
     const warning = own.page.getByRole('alert');

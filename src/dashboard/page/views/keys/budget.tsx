@@ -37,7 +37,7 @@ interface BudgetBarProps {
   readonly of: BudgetLimit | undefined;
 }
 
-export function BudgetBar({ standing, of }: BudgetBarProps) {
+function BudgetBar({ standing, of }: BudgetBarProps) {
   const budget = standing?.budget;
   const { per = 'total', mode = 'hard' } = of ?? {};
   if (!budget) return <span class="hint">{standing === null ? '…' : NONE}</span>;

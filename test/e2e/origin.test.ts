@@ -132,10 +132,10 @@ describe.each(['ORIGIN=pass', 'ORIGIN=<an origin>'])('W1 %s', (kind) => {
   });
 
   test.each([
-    '/ai/v1/embeddings',
+    '/ai/v1/embedding',
     '/ai/v1/chat/completion',
     '/ai/v1/',
-    '/ai//v1/embeddings',
+    '/ai//v1/embedding',
     '/ai/openai/v1/x',
     '/ai',
     '/ai/',
@@ -147,8 +147,8 @@ describe.each(['ORIGIN=pass', 'ORIGIN=<an origin>'])('W1 %s', (kind) => {
     '/ai/%761/chat/completions',
     '/a%69/v1/chat/completions',
     '/%2561i/v1/chat/completions',
-    '//ai/v1/embeddings',
-    '/./ai/v1/embeddings',
+    '//ai/v1/embedding',
+    '/./ai/v1/embedding',
     '/shop/..%2fai/v1/chat/completions',
     '/shop/%2e%2e/ai/v1/chat/completion',
     '/ai/..%2fshop',

@@ -4,12 +4,14 @@ import { inputItemId, responseOfItem } from '../protocols/openai-responses/item-
 import type { KeptState } from '../protocols/openai-responses/session.ts';
 import { isObject, type JsonObject, omit, parseJsonExactly, readArray, readText } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
-import type { Conversation, FoundItem, ResponseNamespace } from './response-calls.ts';
+import type { Conversation, ResponseNamespace } from './response-calls.ts';
 
 /** Earlier responses of one conversation. */
 const MAX_LINKS = 1000;
-/** Objects that are read at once. */
-const BATCH = 16;
+/** Objects that are read at once. The size of a chain is known before. */
+const CHAIN_BATCH = 16;
+/** Of these each may return as much as a whole request may have. */
+const ITEM_BATCH = 4;
 
 const RESPONSE_ID = /^resp_[0-9a-f]{32}$/;
 
@@ -26,7 +28,8 @@ export interface Continued {
   readonly input: string;
   /** The ids of the earlier responses, oldest first. */
   readonly chain: readonly string[];
-  /** The size of the body, in UTF-16 units of JSON. */
+  /** The size of their items, and of the body with all of its items, in UTF-16 units of JSON. */
+  readonly earlierChars: number;
   readonly chars: number;
 }
 
@@ -60,16 +63,23 @@ export async function continueConversation(
     isBackground: body.background === true,
     hidesUser: scope.hidesUser,
   };
-  const isWhole = earlier.value.length === 0 && !Array.isArray(body.input);
-  const items = isWhole ? {} : { input: [...earlier.value, ...own.value] };
+  const isWhole = earlier.value.items.length === 0 && !Array.isArray(body.input);
+  const items = isWhole ? {} : { input: [...earlier.value.items, ...own.value] };
   const stateless = omit(body, 'previous_response_id', 'background');
   return ok({
     body: { ...stateless, ...items, store: false },
     kept,
     input: JSON.stringify(own.value),
     chain: chain.value,
+    earlierChars: earlier.value.chars,
     chars: reader.chars,
   });
+}
+
+interface EarlierItems {
+  readonly items: readonly unknown[];
+  /** Their size, in UTF-16 units of JSON. */
+  readonly chars: number;
 }
 
 class ConversationReader {
@@ -92,6 +102,8 @@ class ConversationReader {
   async chain(previousId: string): Promise<Result<readonly string[], ApiError>> {
     const previous = await this.#conversation(previousId);
     if (previous === null) return failure(previousNotFound(previousId));
+    if (this.#scope.ownBytes + previous.chars > this.#scope.maxChars)
+      return failure(tooLong(this.#scope.maxChars));
     if (!previous.isOver) {
       const message = `Previous response with id '${previousId}' is still in progress: wait until it has ended`;
       return failure(apiError('invalid_request', message, 'previous_response_id'));
@@ -102,11 +114,11 @@ class ConversationReader {
     return failure(apiError('invalid_request', message, 'previous_response_id'));
   }
 
-  /** The items of these responses. */
-  async items(chain: readonly string[]): Promise<Result<readonly unknown[], ApiError>> {
+  /** The items of these responses, and their size. */
+  async items(chain: readonly string[]): Promise<Result<EarlierItems, ApiError>> {
     const items: unknown[] = [];
-    for (let from = 0; from < chain.length; from += BATCH) {
-      const ids = chain.slice(from, from + BATCH);
+    for (let from = 0; from < chain.length; from += CHAIN_BATCH) {
+      const ids = chain.slice(from, from + CHAIN_BATCH);
       const conversations = await Promise.all(ids.map((id) => this.#conversation(id)));
       for (const [index, conversation] of conversations.entries()) {
         if (conversation === null) return failure(previousNotFound(ids[index] ?? ''));
@@ -115,7 +127,7 @@ class ConversationReader {
         items.push(...readList(conversation.input), ...readList(conversation.output));
       }
     }
-    return ok(items);
+    return ok({ items, chars: this.#chars - this.#scope.ownBytes });
   }
 
   /** The request's own items, and in place of each reference its item. */
@@ -143,15 +155,22 @@ class ConversationReader {
       const message = `The items that input refers to belong to more than ${MAX_LINKS} responses: send the items themselves`;
       return failure(apiError('invalid_request', message, 'input'));
     }
-    const { objects, owner } = this.#scope;
+    const { objects, owner, maxChars } = this.#scope;
     const responses = [...byResponse];
+    let chars = this.#chars;
     const found = new Map<string, string>();
-    for (let from = 0; from < responses.length; from += BATCH) {
-      const batch = responses.slice(from, from + BATCH);
+    for (let from = 0; from < responses.length; from += ITEM_BATCH) {
+      const batch = responses.slice(from, from + ITEM_BATCH);
       const items = await Promise.all(
-        batch.map(([id, wanted]) => (id === '' ? null : objects.getByName(id).items(owner, wanted))),
+        batch.map(([id, wanted]) =>
+          id === '' ? null : objects.getByName(id).items(owner, wanted, maxChars),
+        ),
       );
-      for (const [id, json] of items.flatMap((list) => list ?? [])) found.set(id, json);
+      for (const [id, json] of items.flatMap((list) => list ?? [])) {
+        chars += json?.length ?? 0;
+        if (json === null || chars > maxChars) return failure(tooLong(maxChars));
+        found.set(id, json);
+      }
     }
     const missing = ids.find((id) => !found.has(id));
     return missing === undefined ? ok(found) : failure(itemNotFound(missing));
@@ -160,8 +179,8 @@ class ConversationReader {
   async #conversation(id: string): Promise<Conversation | null> {
     const known = this.#read.get(id);
     if (known !== undefined) return known;
-    const { objects, owner } = this.#scope;
-    const conversation = isResponseId(id) ? await objects.getByName(id).conversation(owner) : null;
+    const { objects, owner, maxChars } = this.#scope;
+    const conversation = isResponseId(id) ? await objects.getByName(id).conversation(owner, maxChars) : null;
     this.#read.set(id, conversation);
     return conversation;
   }
@@ -172,7 +191,7 @@ export function findItems(
   { input, output }: Pick<Conversation, 'input' | 'output'>,
   responseId: string,
   ids: readonly string[],
-): readonly FoundItem[] {
+): readonly (readonly [id: string, json: string])[] {
   const wanted = new Set<unknown>(ids);
   const byInput = readList(input).map(
     (item, index) => [isObject(item) ? idOfInput(item, responseId, index) : '', item] as const,

@@ -140,10 +140,20 @@ export class DurableResponse {
       const { status, headers } = early;
       return { kind: 'refused', status, headers: [...headers], body: await early.text() };
     }
-    const { owner, chain, keptMs, maxBytes, input, requestId } = request;
+    const { owner, chain, earlierChars, keptMs, maxBytes, input, requestId } = request;
     const queued = exchange.queued(request, responseIdOf(requestId));
     const record = JSON.stringify(run.interrupted ?? null);
-    const row = { owner, isBackground: true, chain, keptMs, maxBytes, queued, record, endedAt: null };
+    const row = {
+      owner,
+      isBackground: true,
+      chain,
+      earlierChars,
+      keptMs,
+      maxBytes,
+      queued,
+      record,
+      endedAt: null,
+    };
     try {
       this.#ports.transaction(() => this.#tables.create(row, input));
     } catch (error) {
@@ -161,17 +171,17 @@ export class DurableResponse {
   }
 
   /** Stores a response that a client has received. */
-  async put({ owner, chain, keptMs, maxBytes, input, events }: FinishedResponse): Promise<void> {
+  async put({ input, events, ...keeping }: FinishedResponse): Promise<void> {
     if (this.#state !== null) return;
     const now = this.#ports.now();
-    const row = { owner, isBackground: false, chain, keptMs, maxBytes, queued: '', record: '', endedAt: now };
-    const log = new EventLog(this.#tables, maxBytes);
+    const row = { ...keeping, isBackground: false, queued: '', record: '', endedAt: now };
+    const log = new EventLog(this.#tables, row.maxBytes);
     this.#ports.transaction(() => {
       this.#tables.create(row, input);
       for (const frame of new FrameSplitter().add(events)) if (isEvent(frame)) log.append(frame);
     });
     this.#state = { row, events: log };
-    await this.#ports.setAlarm(now + keptMs);
+    await this.#ports.setAlarm(now + row.keptMs);
   }
 
   read(owner: string): StoredResponse | null {
@@ -223,22 +233,29 @@ export class DurableResponse {
     await this.#ports.deleteAll();
   }
 
-  conversation(owner: string): Conversation | null {
+  conversation(owner: string, maxChars: number): Conversation | null {
     const state = this.#owned(owner);
     if (state === null) return null;
-    const { output } = objectOf(parseJsonExactly(this.#response(state)));
-    return {
-      chain: state.row.chain,
-      input: this.#tables.input(),
-      output: JSON.stringify(output ?? []),
-      isOver: state.events.isOver,
-    };
+    const { chain, earlierChars } = state.row;
+    const items = this.#items(state);
+    const chars = earlierChars + items.input.length + items.output.length;
+    const shown = chars > maxChars ? { input: '[]', output: '[]' } : items;
+    return { chain, chars, ...shown, isOver: state.events.isOver };
   }
 
-  items(owner: string, ids: readonly string[]): readonly FoundItem[] | null {
-    const conversation = this.conversation(owner);
+  items(owner: string, ids: readonly string[], maxChars: number): readonly FoundItem[] | null {
+    const state = this.#owned(owner);
     const [first = ''] = ids;
-    return conversation === null ? null : findItems(conversation, responseOfItem(first) ?? '', ids);
+    if (state === null) return null;
+    const found = findItems(this.#items(state), responseOfItem(first) ?? '', ids);
+    const chars = found.reduce((sum, [, json]) => sum + json.length, 0);
+    return chars > maxChars ? found.map(([id]) => [id, null]) : found;
+  }
+
+  /** JSON lists. */
+  #items(state: StoredState): { readonly input: string; readonly output: string } {
+    const { output } = objectOf(parseJsonExactly(this.#response(state)));
+    return { input: this.#tables.input(), output: JSON.stringify(output ?? []) };
   }
 
   /** Keeps a running object alive, and deletes what has expired. */

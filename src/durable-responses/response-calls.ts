@@ -22,10 +22,16 @@ export interface ResponseStub {
   cancel(owner: string): Promise<Cancelled>;
   /** Deletes everything. A run ends first. @returns whether there was a response */
   remove(owner: string): Promise<boolean>;
-  /** What a later request continues. */
-  conversation(owner: string): Promise<Conversation | null>;
-  /** Of its items those with these ids, as JSON; null: there is no such response. */
-  items(owner: string, ids: readonly string[]): Promise<readonly FoundItem[] | null>;
+  /**
+   * What a later request continues.
+   * @param maxChars a larger conversation has no items
+   */
+  conversation(owner: string, maxChars: number): Promise<Conversation | null>;
+  /**
+   * Of its items those with these ids; null: there is no such response.
+   * @param maxChars larger ones, in all, have no JSON
+   */
+  items(owner: string, ids: readonly string[], maxChars: number): Promise<readonly FoundItem[] | null>;
   /** GET with the headers {@link OWNER_HEADER} and {@link AFTER_HEADER}: the events above that number. */
   fetch(request: Request): Promise<Response>;
 }
@@ -40,6 +46,8 @@ export interface Keeping {
   readonly input: string;
   /** The ids of the earlier responses that this one continues, oldest first. */
   readonly chain: readonly string[];
+  /** The size of their items, in UTF-16 units of JSON. */
+  readonly earlierChars: number;
   /** How long it is kept after its end, in ms. */
   readonly keptMs: number;
   /** The bound on its events (`RESPONSE_BYTES`). */
@@ -87,10 +95,13 @@ export type Cancelled =
   | { readonly kind: 'foreground' }
   | { readonly kind: 'none' };
 
-export type FoundItem = readonly [id: string, json: string];
+/** @param json null: all that were found are too large */
+export type FoundItem = readonly [id: string, json: string | null];
 
 export interface Conversation {
   readonly chain: readonly string[];
+  /** The size of all items up to the end of this response, in UTF-16 units of JSON. */
+  readonly chars: number;
   /** JSON lists. */
   readonly input: string;
   readonly output: string;

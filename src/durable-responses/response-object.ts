@@ -72,12 +72,16 @@ export function responseObjectClass<Env>(exchangeOf: (env: Env) => Exchange): Re
       return this.#response.remove(owner);
     }
 
-    async conversation(owner: string): Promise<Conversation | null> {
-      return this.#response.conversation(owner);
+    async conversation(owner: string, maxChars: number): Promise<Conversation | null> {
+      return this.#response.conversation(owner, maxChars);
     }
 
-    async items(owner: string, ids: readonly string[]): Promise<readonly FoundItem[] | null> {
-      return this.#response.items(owner, ids);
+    async items(
+      owner: string,
+      ids: readonly string[],
+      maxChars: number,
+    ): Promise<readonly FoundItem[] | null> {
+      return this.#response.items(owner, ids, maxChars);
     }
 
     override async fetch({ headers }: Request): Promise<Response> {

@@ -84,12 +84,13 @@ async function createResponse(
   const { caller, owner, body, continued } = read.value;
   const identified = identifiedContext(context, caller);
   if (continued === null) return handleCompletion(request, STATELESS, identified, { body });
-  const { input, chain, kept } = continued;
+  const { input, chain, earlierChars, kept } = continued;
   const { responsesDays, responseBytes } = context.settings;
   const keeping: Keeping = {
     owner,
     input,
     chain,
+    earlierChars,
     keptMs: kept.isStored ? responsesDays * DAY_MS : UNSTORED_MS,
     maxBytes: responseBytes,
   };
@@ -295,7 +296,7 @@ interface Action {
 const ACTIONS: Readonly<Record<string, (action: Action) => Promise<Response | ApiError>>> = {
   'GET ': (action) => (action.query.get('stream') === 'true' ? resume(action) : retrieve(action)),
   'GET input_items': async ({ object, owner, id, query }) => {
-    const conversation = await object.conversation(owner);
+    const conversation = await object.conversation(owner, Number.POSITIVE_INFINITY);
     if (conversation === null) return notFound(id);
     const page = pageOfItems(conversation.input, id, query);
     return page.kind === 'ok' ? jsonResponse(page.value) : page.error;

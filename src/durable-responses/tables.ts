@@ -17,7 +17,7 @@ const MAX_PART_BYTES = 1024 * 1024;
 const SCHEMA = [
   `CREATE TABLE IF NOT EXISTS response (
     id INTEGER PRIMARY KEY CHECK (id = 0), owner TEXT NOT NULL, is_background INTEGER NOT NULL, chain TEXT NOT NULL,
-    kept_ms INTEGER NOT NULL, max_bytes INTEGER NOT NULL, queued TEXT NOT NULL, record TEXT NOT NULL,
+    earlier_chars INTEGER NOT NULL,    kept_ms INTEGER NOT NULL, max_bytes INTEGER NOT NULL, queued TEXT NOT NULL, record TEXT NOT NULL,
     ended_at INTEGER)`,
   'CREATE TABLE IF NOT EXISTS input (part INTEGER PRIMARY KEY, bytes BLOB NOT NULL)',
   `CREATE TABLE IF NOT EXISTS blocks (
@@ -30,6 +30,7 @@ export interface ResponseRow {
   readonly owner: string;
   readonly isBackground: boolean;
   readonly chain: readonly string[];
+  readonly earlierChars: number;
   readonly keptMs: number;
   readonly maxBytes: number;
   /** The response object before its first event: JSON text; empty for a foreground response. */
@@ -57,6 +58,7 @@ export class ResponseTables implements BlockStore {
       owner: String(row.owner),
       isBackground: row.is_background === 1,
       chain: readArray(parseJson(String(row.chain))).flatMap((id) => readText(id) ?? []),
+      earlierChars: Number(row.earlier_chars),
       keptMs: Number(row.kept_ms),
       maxBytes: Number(row.max_bytes),
       queued: String(row.queued),
@@ -68,10 +70,11 @@ export class ResponseTables implements BlockStore {
   create(row: ResponseRow, input: string): void {
     for (const statement of SCHEMA) this.#sql.exec(statement);
     this.#sql.exec(
-      'INSERT INTO response VALUES (0, ?, ?, ?, ?, ?, ?, ?, ?)',
+      'INSERT INTO response VALUES (0, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
       row.owner,
       row.isBackground ? 1 : 0,
       JSON.stringify(row.chain),
+      row.earlierChars,
       row.keptMs,
       row.maxBytes,
       row.queued,

@@ -88,6 +88,7 @@ class Fixture {
       owner: OWNER,
       input: '[]',
       chain: [],
+      earlierChars: 0,
       keptMs: DAY_MS,
       maxBytes: 1_000_000,
       requestId: '01234567-0123-7123-8123-0123456789ab',
@@ -143,7 +144,7 @@ describe('a background run', () => {
     expect(fixture.response.status).toBe('in_progress');
     await fixture.send('completed', { response: { id: 'resp_1', status: 'completed', output: [ITEM] } });
     expect(fixture.response.status).toBe('completed');
-    expect(fixture.object.conversation(OWNER)).toMatchObject({
+    expect(fixture.object.conversation(OWNER, Number.POSITIVE_INFINITY)).toMatchObject({
       output: JSON.stringify([ITEM]),
       isOver: true,
     });
@@ -462,7 +463,7 @@ test('X1: nobody but the owner finds a response, and a question for an unknown o
   for (const owner of ['', 'admin', 'key-2']) {
     expect(fixture.object.read(owner)).toBeNull();
     expect(fixture.object.events(owner, -1)).toBeNull();
-    expect(fixture.object.conversation(owner)).toBeNull();
+    expect(fixture.object.conversation(owner, Number.POSITIVE_INFINITY)).toBeNull();
     expect(await fixture.object.cancel(owner)).toEqual({ kind: 'none' });
     expect(await fixture.object.remove(owner)).toBe(false);
   }

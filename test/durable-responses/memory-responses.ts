@@ -32,8 +32,8 @@ export class MemoryResponses implements ResponseNamespace {
       read: (owner) => call('read', () => object.read(owner)),
       cancel: (owner) => call('cancel', () => object.cancel(owner)),
       remove: (owner) => call('remove', () => object.remove(owner)),
-      conversation: (owner) => call('conversation', () => object.conversation(owner)),
-      items: (owner, ids) => call('items', () => object.items(owner, ids)),
+      conversation: (owner, maxChars) => call('conversation', () => object.conversation(owner, maxChars)),
+      items: (owner, ids, maxChars) => call('items', () => object.items(owner, ids, maxChars)),
       fetch: async ({ headers }) => {
         const events = object.events(headers.get('x-weir-owner') ?? '', Number(headers.get('x-weir-after')));
         return new Response(events, { status: events === null ? 404 : 200 });

@@ -220,6 +220,22 @@ describe('X5 what a request continues', () => {
     expect(fixture.responses.calls.filter((call) => call.startsWith('items'))).toHaveLength(1);
   });
 
+  test('is refused as too large before the other responses of its chain are read', async () => {
+    const fixture = new Fixture({ MAX_REQUEST_BYTES: '100000' });
+    const input = 'a'.repeat(30_000);
+    let previous = textOf((await fixture.create({ input })).id);
+    for (let link = 0; link < 2; link++)
+      previous = textOf((await fixture.create({ input, previous_response_id: previous })).id);
+    expect(fixture.sent.at(-1)?.input).toHaveLength(5);
+    const before = fixture.responses.calls.length;
+    const { error } = await fixture.create({ input, previous_response_id: previous });
+    expect(objectOf(error).code).toBe('request_too_large');
+    expect(fixture.responses.calls.slice(before)).toEqual([`conversation ${previous}`]);
+    const short = await fixture.create({ input: 'a', previous_response_id: previous });
+    expect(short.previous_response_id).toBe(previous);
+    expect(fixture.sent.at(-1)?.input).toHaveLength(7);
+  });
+
   test.each<[what: string, fields: JsonObject, message: RegExp]>([
     ['conversation', { conversation: 'conv_1' }, /keeps responses, but no conversations/],
     [

@@ -280,8 +280,8 @@ class LiveObject {
       read: call((response, owner) => response.read(owner)),
       cancel: call((response, owner) => response.cancel(owner)),
       remove: call((response, owner) => response.remove(owner)),
-      conversation: call((response, owner) => response.conversation(owner)),
-      items: call((response, owner, ids) => response.items(owner, ids)),
+      conversation: call((response, owner, maxChars) => response.conversation(owner, maxChars)),
+      items: call((response, owner, ids, maxChars) => response.items(owner, ids, maxChars)),
       fetch: call((response, { headers }: Request) => {
         const events = response.events(headers.get(OWNER_HEADER) ?? '', Number(headers.get(AFTER_HEADER)));
         return new Response(events, { status: events === null ? 404 : 200 });

@@ -183,7 +183,7 @@ function readAttribution(
 const LOOPBACK = /^http:\/\/(127\.0\.0\.1|localhost)(:\d+)?$/;
 const TEAM_HOST = /^[a-z0-9-]+(\.[a-z0-9-]+)+$/;
 
-/** An e-mail address with `*` on either side, where that of the domain is a whole label; or a text without `*` and `@`. */
+/** An e-mail address with `*` on either side, where that of the domain stands for subdomains or for all of it; or a text without `*` and `@`. */
 const ADMIN_PATTERN = /^(?:[^\s@]+@(?:\*|(?:\*\.)?[^\s@*]+)|[^\s@*]+)$/;
 
 function readAccess(reader: SettingsReader, auth: AuthMode): AccessSettings | null {

@@ -83,7 +83,14 @@ describe.each(CONFIGURATIONS)('Y2 USERS=%s', (users, settings) => {
       vars: varsOf({ LEDGER: 'kv' }),
     });
   });
+  let stopped: Promise<void> | null = null;
+  /** The last test stops it before it reads its files. */
+  const stop = () => {
+    stopped ??= Promise.resolve(gateway[Symbol.asyncDispose]());
+    return stopped;
+  };
   afterAll(async () => {
+    await stop();
     await team[Symbol.asyncDispose]();
     rmSync(folder, { recursive: true, force: true });
   });
@@ -179,7 +186,7 @@ describe.each(CONFIGURATIONS)('Y2 USERS=%s', (users, settings) => {
     const isKey = (name: string) => /^key(-change)?\//.test(name);
     expect(entries.filter((entry) => !isKey(entry.name) && /wvyk/i.test(JSON.stringify(entry)))).toEqual([]);
     expect(entries.filter((entry) => MARK.test(JSON.stringify(entry)))).toEqual([]);
-    await gateway[Symbol.asyncDispose]();
+    await stop();
     // The runtime's own traces are beside them.
     const files = ['kv', 'do'].flatMap((kind) =>
       readdirSync(join(folder, 'v3', kind), { recursive: true, withFileTypes: true }).filter((file) =>

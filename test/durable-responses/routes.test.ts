@@ -1,6 +1,7 @@
 /** The routes of kept responses through the gateway in memory: owners, errors, pages of input items, and what is counted. */
 import { describe, expect, test } from 'vitest';
 import { NO_HOOKS } from '../../src/http/hooks.ts';
+import { Router } from '../../src/routes.ts';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { FakeTracing } from '../gateway/fake-tracing.ts';
 import { LimitedGateway } from '../gateway/limited-gateway.ts';
@@ -130,6 +131,19 @@ test('X10 spans have nothing of the prompt or the output', async () => {
   expect(JSON.stringify(tracing.ended.map(({ name, attributes }) => [name, attributes]))).not.toMatch(
     /marmalade|"Hi"/,
   );
+});
+
+test('X1 below a base path beside a site, the routes of responses are the gateway’s', async () => {
+  const router = new Router('/ai', []);
+  for (const path of ['', '/resp_1', '/resp_1/cancel', '/resp_1/input_items', '/input_tokens']) {
+    expect(router.hasRoute(`/ai/v1/responses${path}`)).toBe(true);
+    expect(router.hasRoute(`/v1/responses${path}`)).toBe(false);
+  }
+  const { gateway } = new Fixture({ BASE_PATH: '/ai' });
+  const made = await jsonOf(await gateway.post('/ai/v1/responses', 'host', { model: MODEL, input: 'Hello' }));
+  const read = await gateway.fetch(`/ai/v1/responses/${textOf(made.id)}`, 'host');
+  expect(await jsonOf(read)).toEqual(made);
+  expect((await gateway.fetch(`/ai/v1/responses/${textOf(made.id)}/nothing`, 'host')).status).toBe(404);
 });
 
 describe('X5 input items', () => {

@@ -108,7 +108,7 @@ export class DurableResponse {
     this.#tables = new ResponseTables(ports.sql);
     const row = this.#tables.read();
     if (row === null) return;
-    const stored = { ...this.#tables.stored(), isOver: row.endedAt !== null };
+    const stored = { last: this.#tables.last, isOver: row.endedAt !== null };
     this.#state = { row, events: new EventLog(this.#tables, row.maxBytes, stored) };
     if (row.endedAt === null) this.#interrupt(this.#state);
     else if (row.record !== '') this.#writeRecord(decodeRecord(row.record));
@@ -125,7 +125,7 @@ export class DurableResponse {
       waitUntil,
       onSent: (record) => {
         run.interrupted = record;
-        if (this.#run === run) this.#store(() => this.#tables.setRecord(JSON.stringify(record)));
+        if (this.#run === run) this.#store(() => this.#tables.change({ record: JSON.stringify(record) }));
         sent.resolve();
       },
       onEnd: async (record) => {
@@ -360,7 +360,8 @@ export class DurableResponse {
     this.#cancelFlush = null;
     this.#store(() => {
       appendEnd(state);
-      this.#tables.end(this.#ports.now(), JSON.stringify(run.record ?? run.interrupted));
+      const record = JSON.stringify(run.record ?? run.interrupted);
+      this.#tables.change({ endedAt: this.#ports.now(), record });
     });
     this.#run = null;
     run.ended.resolve();
@@ -373,7 +374,7 @@ export class DurableResponse {
     const record = before === null ? null : exchange.interrupted(before);
     this.#ports.transaction(() => {
       this.#appendEnd(state, 'failed', { status: 'failed', error: { ...INTERRUPTED } }, LEAP);
-      this.#tables.end(now(), record === null ? '' : JSON.stringify(record));
+      this.#tables.change({ endedAt: now(), record: record === null ? '' : JSON.stringify(record) });
     });
     log({ event: 'response_interrupted', request_id: record?.request_id });
     this.#writeRecord(record);
@@ -391,7 +392,7 @@ export class DurableResponse {
     this.#recordWritten = null;
     const state = this.#state;
     if (state === null) return;
-    this.#store(() => this.#tables.setRecord(''));
+    this.#store(() => this.#tables.change({ record: '' }));
     const { now, setAlarm, waitUntil } = this.#ports;
     waitUntil(setAlarm(now() + state.row.keptMs));
   }

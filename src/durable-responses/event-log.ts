@@ -25,7 +25,8 @@ export class EventLog {
   #open: Uint8Array[] = [];
   #openBytes = 0;
   #last: number;
-  #bytes: number;
+  /** Of the events that this instance has added. */
+  #bytes = 0;
   #isOver: boolean;
   /** The last frame of a closed log; null: it is open. */
   #closed: Block | null = null;
@@ -35,22 +36,17 @@ export class EventLog {
   constructor(
     store: BlockStore,
     maxBytes: number,
-    stored: { readonly last: number; readonly bytes: number; readonly isOver: boolean } | null = null,
+    stored: { readonly last: number; readonly isOver: boolean } | null = null,
   ) {
     this.#store = store;
     this.#maxBytes = maxBytes;
     this.#last = stored?.last ?? -1;
-    this.#bytes = stored?.bytes ?? 0;
     this.#isOver = stored?.isOver ?? false;
   }
 
   /** The number of the last event; -1: there is none. */
   get last(): number {
     return this.#last;
-  }
-
-  get bytes(): number {
-    return this.#bytes;
   }
 
   /** Whether a terminal event is in the log. */

@@ -1,5 +1,5 @@
-/** The SQLite tables of one response: its row, its input, and the blocks of its events. */
-import { parseJson, readArray, readText } from '../shared/json.ts';
+/** The SQLite table of one response: what is known of it, its input, and the blocks of its events. */
+import { parseJson } from '../shared/json.ts';
 import type { Block, BlockStore } from './event-log.ts';
 import { joinBytes } from './frames.ts';
 
@@ -13,23 +13,23 @@ export interface Sql {
 
 /** A value of a row has at most 2 MB in a Durable Object: longer ones are stored in parts. */
 const MAX_PART_BYTES = 1024 * 1024;
+/** The most parts of one block. A block above {@link MAX_PART_BYTES} has one frame, which `RESPONSE_BYTES` bounds. */
+const MAX_PARTS = 4096;
 
-const SCHEMA = [
-  `CREATE TABLE IF NOT EXISTS response (
-    id INTEGER PRIMARY KEY CHECK (id = 0), owner TEXT NOT NULL, is_background INTEGER NOT NULL, chain TEXT NOT NULL,
-    earlier_chars INTEGER NOT NULL,    kept_ms INTEGER NOT NULL, max_bytes INTEGER NOT NULL, queued TEXT NOT NULL, record TEXT NOT NULL,
-    ended_at INTEGER)`,
-  'CREATE TABLE IF NOT EXISTS input (part INTEGER PRIMARY KEY, bytes BLOB NOT NULL)',
-  `CREATE TABLE IF NOT EXISTS blocks (
-    last INTEGER NOT NULL, part INTEGER NOT NULL, first INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (last, part)
-  ) WITHOUT ROWID`,
-];
+/**
+ * One table, because creating one costs three written rows. `at` is -1 for what is known of the response (JSON), -2, -3, … for the parts of
+ * its input, and `last * MAX_PARTS + part` for the parts of a block.
+ */
+const SCHEMA = 'CREATE TABLE response (at INTEGER PRIMARY KEY, first INTEGER, value BLOB NOT NULL)';
+const KNOWN = -1;
+const INPUT = -2;
 
 /** What is known of a response besides its input and its events. */
 export interface ResponseRow {
   readonly owner: string;
   readonly isBackground: boolean;
   readonly chain: readonly string[];
+  /** The size of the items of the chain, in UTF-16 units of JSON. */
   readonly earlierChars: number;
   readonly keptMs: number;
   readonly maxBytes: number;
@@ -43,6 +43,7 @@ export interface ResponseRow {
 
 export class ResponseTables implements BlockStore {
   readonly #sql: Sql;
+  #row: ResponseRow | null = null;
 
   constructor(sql: Sql) {
     this.#sql = sql;
@@ -52,86 +53,69 @@ export class ResponseTables implements BlockStore {
   read(): ResponseRow | null {
     const table = this.#sql.exec("SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'response'");
     if (table.toArray().length === 0) return null;
-    const [row] = this.#sql.exec('SELECT * FROM response').toArray();
-    if (row === undefined) return null;
-    return {
-      owner: String(row.owner),
-      isBackground: row.is_background === 1,
-      chain: readArray(parseJson(String(row.chain))).flatMap((id) => readText(id) ?? []),
-      earlierChars: Number(row.earlier_chars),
-      keptMs: Number(row.kept_ms),
-      maxBytes: Number(row.max_bytes),
-      queued: String(row.queued),
-      record: String(row.record),
-      endedAt: row.ended_at === null ? null : Number(row.ended_at),
-    };
+    const [row] = this.#sql.exec('SELECT value FROM response WHERE at = ?', KNOWN).toArray();
+    this.#row = row === undefined ? null : decodeRow(String(row.value));
+    return this.#row;
   }
 
   create(row: ResponseRow, input: string): void {
-    for (const statement of SCHEMA) this.#sql.exec(statement);
-    this.#sql.exec(
-      'INSERT INTO response VALUES (0, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
-      row.owner,
-      row.isBackground ? 1 : 0,
-      JSON.stringify(row.chain),
-      row.earlierChars,
-      row.keptMs,
-      row.maxBytes,
-      row.queued,
-      row.record,
-      row.endedAt,
-    );
+    this.#sql.exec(SCHEMA);
+    this.#sql.exec('INSERT INTO response VALUES (?, NULL, ?)', KNOWN, JSON.stringify(row));
+    this.#row = row;
     const bytes = new TextEncoder().encode(input);
     for (const [part, slice] of partsOf(bytes).entries())
-      this.#sql.exec('INSERT INTO input VALUES (?, ?)', part, slice);
+      this.#sql.exec('INSERT INTO response VALUES (?, NULL, ?)', INPUT - part, slice);
   }
 
-  /**
-   * @param endedAt in ms since the epoch
-   * @param record JSON text; empty: there is none to write
-   */
-  end(endedAt: number, record: string): void {
-    this.#sql.exec('UPDATE response SET ended_at = ?, record = ?', endedAt, record);
-  }
-
-  /** @param record JSON text; empty: it is written */
-  setRecord(record: string): void {
-    this.#sql.exec('UPDATE response SET record = ?', record);
+  /** Changes what is known of the response. */
+  change(fields: Partial<Pick<ResponseRow, 'endedAt' | 'record'>>): void {
+    if (this.#row === null) return;
+    const row = { ...this.#row, ...fields };
+    this.#sql.exec('UPDATE response SET value = ? WHERE at = ?', JSON.stringify(row), KNOWN);
+    this.#row = row;
   }
 
   /** The own input items: a JSON list. */
   input(): string {
-    const rows = this.#sql.exec<{ bytes: ArrayBuffer }>('SELECT bytes FROM input ORDER BY part').toArray();
-    return new TextDecoder().decode(joinBytes(rows.map(({ bytes }) => new Uint8Array(bytes))));
+    const rows = this.#sql.exec<{ value: ArrayBuffer }>(
+      'SELECT value FROM response WHERE at <= ? ORDER BY at DESC',
+      INPUT,
+    );
+    return new TextDecoder().decode(joinBytes(rows.toArray().map(({ value }) => new Uint8Array(value))));
   }
 
-  /** The number of the last stored event (-1: none), and the bytes of all. */
-  stored(): { readonly last: number; readonly bytes: number } {
-    const [sums] = this.#sql
-      .exec<{ last: number; bytes: number }>(
-        'SELECT coalesce(max(last), -1) AS last, coalesce(sum(length(bytes)), 0) AS bytes FROM blocks',
-      )
-      .toArray();
-    return { last: Number(sums?.last ?? -1), bytes: Number(sums?.bytes ?? 0) };
+  /** The number of the last stored event; -1: none is. */
+  get last(): number {
+    const [row] = this.#sql.exec<{ at: number | null }>('SELECT max(at) AS at FROM response').toArray();
+    return Math.max(-1, Math.floor((row?.at ?? KNOWN) / MAX_PARTS));
   }
 
   append({ first, last, bytes }: Block): void {
     for (const [part, slice] of partsOf(bytes).entries())
-      this.#sql.exec('INSERT INTO blocks VALUES (?, ?, ?, ?)', last, part, first, slice);
+      this.#sql.exec('INSERT INTO response VALUES (?, ?, ?)', last * MAX_PARTS + part, first, slice);
   }
 
   after(number: number): Block | null {
+    const from = Math.max(0, number + 1) * MAX_PARTS;
     const rows = this.#sql
-      .exec<{ last: number; first: number; bytes: ArrayBuffer }>(
-        'SELECT last, first, bytes FROM blocks WHERE last = (SELECT min(last) FROM blocks WHERE last > ?) ORDER BY part',
-        number,
+      .exec<{ at: number; first: number; value: ArrayBuffer }>(
+        `SELECT at, first, value FROM response WHERE at >= ?1 AND at < (
+          SELECT (min(at) / ?2 + 1) * ?2 FROM response WHERE at >= ?1
+        ) ORDER BY at`,
+        from,
+        MAX_PARTS,
       )
       .toArray();
     const [row] = rows;
     if (row === undefined) return null;
-    const bytes = joinBytes(rows.map((one) => new Uint8Array(one.bytes)));
-    return { first: Number(row.first), last: Number(row.last), bytes };
+    const bytes = joinBytes(rows.map(({ value }) => new Uint8Array(value)));
+    return { first: Number(row.first), last: Math.floor(Number(row.at) / MAX_PARTS), bytes };
   }
+}
+
+/** The row that the object itself has stored. */
+function decodeRow(json: string): ResponseRow {
+  return parseJson(json) as ResponseRow; // decode
 }
 
 function partsOf(bytes: Uint8Array): readonly ArrayBuffer[] {

@@ -227,7 +227,7 @@ describe('a background run', () => {
     const fixture = new Fixture();
     await fixture.start();
     await fixture.send('created', IN_PROGRESS);
-    const blocks = () => fixture.storage.exec('SELECT * FROM blocks').toArray().length;
+    const blocks = () => fixture.storage.exec('SELECT * FROM response WHERE at >= 0').toArray().length;
     expect(blocks()).toBe(0);
     for (const fire of fixture.timers.splice(0)) fire();
     expect(blocks()).toBe(1);

@@ -158,7 +158,7 @@ describe('replay', () => {
     // Events 8 to 11 were sent, but not stored.
     const last = store.blocks.at(-1)?.last ?? -1;
     expect(last).toBe(7);
-    const log = new EventLog(store, MAX_BYTES, { last, bytes: 0, isOver: false });
+    const log = new EventLog(store, MAX_BYTES, { last, isOver: false });
     log.append(writeFrame('failed', { response: { status: 'failed' } }, 10_007), 10_007);
     const rest = await readAll(readLog(log, 11, wait, HEARTBEAT));
     expect(readFrame(new TextEncoder().encode(rest.split('\n\n')[0])).sequence_number).toBe(10_007);

@@ -31,7 +31,7 @@ export class MemoryStorage implements Sql {
   }
 
   clear(): void {
-    for (const table of ['response', 'input', 'blocks']) this.exec(`DROP TABLE IF EXISTS ${table}`);
+    this.exec('DROP TABLE IF EXISTS response');
     this.alarm = null;
   }
 }

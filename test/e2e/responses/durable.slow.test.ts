@@ -1,0 +1,284 @@
+/** The life of kept responses in workerd: restarts and kills during runs, readers that stop, a store that hangs, floods, and what it costs. */
+import { get, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { setTimeout } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { decodeObject, type JsonObject, objectOf, textOf } from '../../../tools/simulator/json.ts';
+import { seeded } from '../../random.ts';
+import type { Key, Limited } from '../limits/limited.ts';
+import { startLimited } from '../limits/limited.ts';
+import { event, many, replayOf, type Scenario } from '../scenarios.ts';
+
+const DONE = 'data: [DONE]\n\n';
+const USAGE = `data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: 5, completion_tokens: 9, total_tokens: 14 } })}\n\n`;
+const END = [event('', 'stop'), USAGE, DONE];
+
+const SCENARIOS: Readonly<Record<string, Scenario>> = {
+  long: { chunks: [...many(event('word '), 3000), ...END], gapMs: 50 },
+  short: { chunks: [...many(event('word '), 12), ...END], gapMs: 20 },
+  broken: { chunks: many(event('word '), 5), gapMs: 20, ending: 'reset' },
+  silent: { chunks: [], ending: 'hang' },
+  // 2,000 events at the client: 8 more than the deltas.
+  counted: { chunks: [...many(event('word '), 1992), ...END] },
+  large: { chunks: [...many(event('word '.repeat(2000)), 200), ...END] },
+};
+const VARS = { AUTH: 'keys', RESPONSES: 'durable', HEARTBEAT_SECONDS: '0' };
+const SLOW_MS = 120_000;
+
+let limited: Limited;
+let key: Key;
+
+beforeAll(async () => {
+  limited = await startLimited({
+    vars: VARS,
+    replay: replayOf(SCENARIOS),
+    entrypoint: 'responses/counted-responses-worker.ts',
+  });
+  key = await limited.create({ budget: { tokens: 1e9 } });
+});
+afterAll(() => limited[Symbol.asyncDispose]());
+
+function send(path: string, init: RequestInit = {}): Promise<Response> {
+  return limited.gateway.fetch(`/v1/responses${path}`, {
+    ...init,
+    headers: { authorization: `Bearer ${key.token}`, 'content-type': 'application/json' },
+  });
+}
+
+async function create(model: string, fields: JsonObject = {}): Promise<JsonObject> {
+  const body = { model: `mistral/${model}`, input: 'Hello', max_output_tokens: 5000, ...fields };
+  const response = await send('', { method: 'POST', body: JSON.stringify(body) });
+  const json = await response.text();
+  if (!response.ok) throw new Error(json);
+  return decodeObject(json) ?? {};
+}
+
+async function start(model: string, fields: JsonObject = {}): Promise<string> {
+  return textOf((await create(model, { ...fields, background: true })).id);
+}
+
+async function read(id: string): Promise<JsonObject> {
+  return decodeObject(await (await send(`/${id}`)).text()) ?? {};
+}
+
+async function ended(id: string): Promise<JsonObject> {
+  for (;;) {
+    const response = await read(id);
+    if (response.status !== 'queued' && response.status !== 'in_progress') return response;
+    await setTimeout(50);
+  }
+}
+
+async function control(method: string, id = ''): Promise<unknown> {
+  return (await limited.gateway.fetch(`/test/${method}/${id}`)).json();
+}
+
+function eventsOf(text: string): JsonObject[] {
+  return [...text.matchAll(/^data: (\{.*\})$/gm)].map(([, data = '']) => objectOf(decodeObject(data)));
+}
+
+/** Reads until there are so many events; then the rest comes by `rest`. */
+async function readSome(response: Response, count: number) {
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  while (text.split('\n\n').length <= count) text += (await reader?.read())?.value ?? '';
+  return { text, reader };
+}
+
+function requestIdOf(id: string): string {
+  return id.replace(/^resp_(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
+
+/** The log lines of the records of a response. */
+function recordsOf(id: string): JsonObject[] {
+  const lines = limited.gateway.logs().map((line) => decodeObject(line) ?? {});
+  return lines.filter((line) => line.event === 'request' && line.request_id === requestIdOf(id));
+}
+
+async function settled(): Promise<JsonObject> {
+  return objectOf((await limited.settled(key)).budget);
+}
+
+describe.each(['kv', 'object'])('LEDGER=%s', (ledger) => {
+  test(
+    'X7 a workerd that is replaced in the middle of a run: it fails within a minute without a request, with one record, settled',
+    async () => {
+      await limited.gateway.set({ ...VARS, LEDGER: ledger });
+      const before = await settled();
+      const id = await start('long');
+      const first = await readSome(await send(`/${id}?stream=true`), 30);
+      const number = Number(eventsOf(first.text).at(-1)?.sequence_number);
+      const killedAt = Date.now();
+      await limited.gateway.set({ ...VARS, LEDGER: ledger });
+      await limited.gateway.logged((lines) =>
+        lines.some((line) => line.event === 'response_interrupted' && line.request_id === requestIdOf(id)),
+      );
+      const failedAfterMs = Date.now() - killedAt;
+      expect(failedAfterMs).toBeLessThan(60_000);
+      const rest = eventsOf(await (await send(`/${id}?stream=true&starting_after=${number}`)).text());
+      expect(rest.at(-1)).toMatchObject({ type: 'response.failed', response: { status: 'failed' } });
+      expect(Number(rest.at(-1)?.sequence_number)).toBeGreaterThan(number + 1);
+      expect(await read(id)).toMatchObject({ status: 'failed', error: { code: 'server_error' } });
+      expect(recordsOf(id)).toMatchObject([{ status: 'failed', error_code: 'interrupted' }]);
+      const after = await settled();
+      // The upper bound: the output's limit, and the bytes of the prompt.
+      expect(Number(after.spent) - Number(before.spent)).toBeGreaterThanOrEqual(5000);
+      expect(Number(after.estimated)).toBe(Number(before.estimated));
+      process.stdout.write(`restart, LEDGER=${ledger}: failed after ${failedAfterMs} ms\n`);
+    },
+    SLOW_MS,
+  );
+
+  test(
+    'X3 X7 forty runs at once with kills, cancels, deletions and failing upstreams: one record each, nothing reserved',
+    async () => {
+      const random = seeded(ledger === 'kv' ? 1 : 2);
+      const dice = (max: number) => Math.floor(random() * max);
+      const models = ['short', 'broken', 'long', 'silent'] as const;
+      const runs = Array.from({ length: 40 }, () => ({
+        model: models[dice(models.length)] ?? 'short',
+        acts: Array.from({ length: 1 + dice(3) }, () => ({ act: dice(4), ms: dice(300) })),
+      }));
+      const results = await Promise.all(
+        runs.map(async ({ model, acts }) => {
+          const id = await start(model);
+          let isDeleted = false;
+          for (const { act, ms } of acts) {
+            await setTimeout(ms);
+            if (act === 0) await control('kill', id).catch(() => {});
+            else if (act === 1) isDeleted ||= (await send(`/${id}`, { method: 'DELETE' })).ok;
+            else await (await send(`/${id}/cancel`, { method: 'POST' })).text();
+          }
+          if (!isDeleted) await (await send(`/${id}/cancel`, { method: 'POST' })).text();
+          return { id, status: isDeleted ? 'deleted' : textOf((await ended(id)).status) };
+        }),
+      );
+      await limited.gateway.logged(() => results.every(({ id }) => recordsOf(id).length >= 1));
+      const budget = await settled();
+      expect(budget.reserved).toBe(0);
+      const headers = { authorization: `Bearer ${key.token}` };
+      for (const { id, status } of results) {
+        const found = await limited.gateway.fetch(`/v1/usage/records/${requestIdOf(id)}`, { headers });
+        const record = decodeObject(await found.text()) ?? {};
+        const wanted: Record<string, readonly unknown[]> = {
+          completed: ['finished'],
+          cancelled: ['cancelled'],
+          failed: ['failed', 'timed_out'],
+        };
+        if (status !== 'deleted')
+          expect(wanted[status], JSON.stringify({ record, status })).toContain(record.status);
+      }
+    },
+    SLOW_MS,
+  );
+});
+
+test(
+  'X4 readers that stop: the run and the other readers go on, and those who read again receive every byte',
+  async () => {
+    const options = { headers: { authorization: `Bearer ${key.token}` }, agent: false };
+    const id = await start('large');
+    const stopped = await Promise.all(
+      Array.from(
+        { length: 10 },
+        () =>
+          new Promise<IncomingMessage>((resolve) => {
+            get(`${limited.gateway.url}/v1/responses/${id}?stream=true`, options, resolve);
+          }),
+      ),
+    );
+    const whole = await (await send(`/${id}?stream=true`)).text();
+    expect(eventsOf(whole).at(-1)?.type).toBe('response.completed');
+    expect(whole.length).toBeGreaterThan(4_000_000);
+    for (const response of stopped) expect(await text(response)).toBe(whole);
+  },
+  SLOW_MS,
+);
+
+describe('X8 a foreground response', () => {
+  test('with store: false makes no call to any object', async () => {
+    await control('counts');
+    await create('short', { store: false });
+    expect(await control('counts')).toMatchObject({ calls: 0, statements: 0 });
+  });
+
+  test('whose store hangs ends after 2 s with store: false, and the log has the reason', async () => {
+    await control('hang', 'on');
+    try {
+      const response = await create('short');
+      expect(response).toMatchObject({ status: 'completed', store: false });
+      await limited.gateway.logged((lines) =>
+        lines.some(
+          (line) =>
+            line.event === 'response_not_stored' && line.request_id === requestIdOf(textOf(response.id)),
+        ),
+      );
+    } finally {
+      await control('hang', 'off');
+    }
+  });
+});
+
+test(
+  'X1 2,000 reads of one response at once are all served',
+  async () => {
+    const id = await start('short');
+    const whole = JSON.stringify(await ended(id));
+    const startedAt = Date.now();
+    let served = 0;
+    for (let batch = 0; batch < 2; batch++) {
+      const all = await Promise.all(Array.from({ length: 1000 }, () => read(id)));
+      served += all.filter((response) => JSON.stringify(response) === whole).length;
+    }
+    expect(served).toBe(2000);
+    process.stdout.write(`2,000 reads: ${Date.now() - startedAt} ms\n`);
+  },
+  SLOW_MS,
+);
+
+test(
+  'X6 the rows and calls of responses of 2,000 events, of polls and of replays',
+  async () => {
+    const figures: Record<string, unknown> = {};
+    await control('counts');
+    const measure = async (name: string) => {
+      await setTimeout(1000);
+      figures[name] = await control('counts');
+    };
+    const foreground = await create('counted', { stream: false });
+    await measure('foreground, one object');
+    const stream = await send('', {
+      method: 'POST',
+      body: JSON.stringify({
+        model: 'mistral/counted',
+        input: 'Hello',
+        stream: true,
+        max_output_tokens: 5000,
+      }),
+    });
+    expect(eventsOf(await stream.text())).toHaveLength(2000);
+    await measure('foreground, streamed');
+    const id = await start('counted');
+    await ended(id);
+    await measure('background with polls');
+    await read(id);
+    await measure('a poll');
+    await (await send(`/${id}?stream=true`)).text();
+    await measure('a replay');
+    await (await send(`/${id}?stream=true&starting_after=1990`)).text();
+    await measure('a resumption near the end');
+    await create('short', { previous_response_id: textOf(foreground.id), store: false });
+    await measure('a continuation');
+    await send(`/${id}`, { method: 'DELETE' });
+    await measure('a deletion');
+    const slow = await start('short');
+    const alarm = Number(await control('alarmTime', slow));
+    expect(alarm - Date.now()).toBeLessThanOrEqual(20_000);
+    await ended(slow);
+    await setTimeout(200);
+    // Only the deletion alarm is left.
+    expect(Number(await control('alarmTime', slow)) - Date.now()).toBeGreaterThan(29 * 86_400_000);
+    process.stdout.write(`${JSON.stringify(figures, null, 1)}\n`);
+  },
+  SLOW_MS,
+);

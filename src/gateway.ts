@@ -122,8 +122,7 @@ export function createGateway(settings: Settings, ports: GatewayPorts, hooks: Ho
       settings,
       ports: requestPorts,
       ledger,
-      records:
-        settings.ledger === 'kv' ? settlingRecords(hooked, keyObjects, { ports: requestPorts }) : hooked,
+      records: settlingRecords(hooked, keyObjects, { ports: requestPorts, settings }),
       hostCaller: null,
       accessUser: null,
       client,

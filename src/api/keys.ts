@@ -1,13 +1,15 @@
 /** `GET /v1/key` shows the caller's own gateway key; `/admin/keys` creates, lists, shows, changes and revokes keys for the admin. */
-import type { Caller } from '../auth/caller.ts';
+import { type Caller, hasUserLimits } from '../auth/caller.ts';
 import {
   type Budget,
   LIMIT_FIELDS,
   type LimitStatus,
+  limitsOfUser,
   periodName,
   type RateStatus,
   readLimits,
   TOKENS,
+  unusedStatus,
   writeAmount,
   writeLimits,
 } from '../auth/key-limits.ts';
@@ -40,9 +42,11 @@ import { failure, ok, type Result } from '../shared/result.ts';
 export async function handleOwnKey(request: Request, context: RequestContext): Promise<Response> {
   const identified = await identifyCaller(request, context);
   if (identified.kind === 'error') return errorResponse(identified.error);
-  const { key, keyId, models } = identified.value;
+  const caller = identified.value;
+  const { key, keyId, models } = caller;
   const unknown = { name: null, expires_at: null, created_at: null, limits: null };
-  return showKey({ ...(key ?? unknown), id: keyId, models }, context);
+  const user = hasUserLimits(caller) ? await context.factNames.ofCaller(request.headers, caller) : undefined;
+  return showKey({ ...(key ?? unknown), id: keyId, models }, context, user);
 }
 
 /** `POST /admin/keys` */
@@ -70,10 +74,13 @@ export const handleListKeys = forAdmin(async (_request, context) => {
   return jsonResponse({ object: 'list', data: keys.map(writeKey), budget_units });
 });
 
-/** `GET /admin/keys/:id`: the same response as the key's own `GET /v1/key`. */
-export const handleShowKey = forAdmin(async (_request, context, id) => {
+/** `GET /admin/keys/:id`: the same response as the key's own `GET /v1/key`, with the use of the user that `?user=` names. */
+export const handleShowKey = forAdmin(async (request, context, id) => {
   const found = await findKey(context, id);
-  return found === null ? errorResponse(NO_SUCH_KEY) : showKey(found.key, context);
+  if (found === null) return errorResponse(NO_SUCH_KEY);
+  const name = new URL(request.url).searchParams.get('user');
+  const user = name === null ? undefined : await context.factNames.user(name);
+  return showKey(found.key, context, user);
 });
 
 /** `PATCH /admin/keys/:id`: sets the fields that the body names. Null removes a limit, an expiry or a list of models. */
@@ -267,16 +274,23 @@ function budgetUnits(table: PriceTable): string[] {
 
 /** The error for a budget in a currency without any price. No request could be charged to it. */
 function budgetProblem(limits: JsonObject | null, table: PriceTable): ApiError | null {
-  const budget = budgetOf(limits);
   const units = budgetUnits(table);
-  if (budget === null || units.includes(budget.unit)) return null;
-  const message = `No model has a price in ${budget.unit}, so nothing could be counted in it: a budget is in ${units.join(', ')}, or in the currency of prices that PRICES adds`;
-  return apiError('invalid_request', message, 'budget');
+  for (const { budget, param } of budgetsOf(limits)) {
+    if (units.includes(budget.unit)) continue;
+    const message = `No model has a price in ${budget.unit}, so nothing could be counted in it: a budget is in ${units.join(', ')}, or in the currency of prices that PRICES adds`;
+    return apiError('invalid_request', message, param);
+  }
+  return null;
 }
 
-function budgetOf(limits: JsonObject | null): Budget | null {
+/** The budget of a key and that of each of its users, with the fields that set them. */
+function budgetsOf(limits: JsonObject | null): { readonly budget: Budget; readonly param: string }[] {
   const read = readLimits(limits ?? {});
-  return read.kind === 'limits' ? read.limits.budget : null;
+  if (read.kind !== 'limits') return [];
+  const { budget, perUser } = read.limits;
+  const own = budget === null ? [] : [{ budget, param: 'budget' }];
+  const ofUsers = perUser?.budget ?? null;
+  return ofUsers === null ? own : [...own, { budget: ofUsers, param: 'per_user' }];
 }
 
 interface KeyWarning {
@@ -300,13 +314,13 @@ function keyWarnings(
     warn('expires_at', `This key expired at ${expires_at}`);
   const globProblems = (models ?? []).map((glob) => globProblem(glob, settings));
   for (const problem of globProblems) if (problem !== null) warn('models', problem);
-  const budget = budgetOf(limits);
   const matchesModels = models === null || globProblems.includes(null);
-  if (budget?.mode === 'hard') {
-    if (budget.amount === 0) warn('budget', 'A hard budget of 0 refuses every request');
+  for (const { budget, param } of budgetsOf(limits)) {
+    if (budget.mode !== 'hard') continue;
+    if (budget.amount === 0) warn(param, 'A hard budget of 0 refuses every request');
     else if (matchesModels && budget.unit !== TOKENS && !isPriced(models, budget.unit, settings, table))
       warn(
-        'budget',
+        param,
         `No model that this key may use has a price in ${budget.unit}: a hard budget in it refuses every request`,
       );
   }
@@ -362,8 +376,11 @@ type ShownKey = Pick<Caller, 'models'> &
     readonly limits: JsonObject | null;
   };
 
-/** A key with its limits and what it has used of them. */
-async function showKey(shown: ShownKey, context: RequestContext): Promise<Response> {
+/**
+ * A key with its limits and what it has used of them.
+ * @param ownUser whose use of its own limits is shown, as it is stored; null: requests without a user; undefined: nobody's
+ */
+async function showKey(shown: ShownKey, context: RequestContext, ownUser?: string | null): Promise<Response> {
   const { id, name, models, expires_at, created_at, user, tags, require_user } = shown;
   // Absent where the key fixes nothing.
   const facts = { user, tags, require_user };
@@ -371,14 +388,19 @@ async function showKey(shown: ShownKey, context: RequestContext): Promise<Respon
   if (shown.limits === null) return jsonResponse({ ...key, limits: null });
   const status = await context.keyObjects.readLimitStatus(context, id);
   if (status.kind === 'error') return errorResponse(status.error);
-  return jsonResponse({ ...key, ...writeStatus(status.value, context.arrivedAt) });
+  const { limits } = status.value;
+  const written = { ...key, limits: writeLimits(limits), ...writeStatus(status.value, context.arrivedAt) };
+  if (limits.perUser === null || ownUser === undefined) return jsonResponse(written);
+  const own = await context.keyObjects.readUserStatus(context, id, ownUser, limits);
+  if (own.kind === 'error') return errorResponse(own.error);
+  const used = own.value ?? unusedStatus(limitsOfUser(limits), context.arrivedAt);
+  return jsonResponse({ ...written, per_user: { user: ownUser, ...writeStatus(used, context.arrivedAt) } });
 }
 
 /** A field is null where the key has no such limit. */
 function writeStatus(status: LimitStatus, now: number): JsonObject {
   const { limits, requests, tokens, running } = status;
   return {
-    limits: writeLimits(limits),
     budget: writeBudget(status, now),
     requests: writeRate(limits.rpm, requests),
     tokens: writeRate(limits.tpm, tokens),

@@ -86,6 +86,10 @@ export function createAttribution({
       return ok({ attribution, session, affinity: session ?? requestUser });
     },
     names: {
+      ofCaller: async (headers, { facts }) => {
+        const user = facts.user === null ? readRequestUser(headers, {}, null) : readName(facts.user);
+        return user === null ? null : await storedUser(user);
+      },
       user: async (plain) => (users === 'hash' && HASHED_USER.test(plain) ? plain : await storedUser(plain)),
       fact: async (plain) => {
         const name = readName(plain);

@@ -101,6 +101,11 @@ export function isLimited({ key }: Caller): boolean {
   return key !== null && key.limits !== null;
 }
 
+/** Whether each user of the caller's key has limits. */
+export function hasUserLimits({ key }: Caller): boolean {
+  return key?.limits?.per_user !== undefined;
+}
+
 /** Whether the caller may use the model at this address. */
 export function mayUse(caller: Caller, address: string): boolean {
   return caller.models === null || matchesAnyGlob(caller.models, address);

@@ -13,6 +13,14 @@ export interface Limits {
   readonly maxConcurrent: number | null;
   /** Output tokens of one choice. */
   readonly maxOutputTokens: number | null;
+  /** The limits of each user of the key. */
+  readonly perUser: UserLimits | null;
+}
+
+/** Each user of a key has these for itself, beside the limits of the key. At least one is set. */
+interface UserLimits extends Pick<Limits, 'budget' | 'rpm' | 'tpm' | 'maxConcurrent'> {
+  /** The users of a day (UTC) with limits of their own. All further ones share one allowance. */
+  readonly maxUsers: number;
 }
 
 export interface Budget {
@@ -38,10 +46,33 @@ export const NO_LIMITS: Limits = {
   tpm: null,
   maxConcurrent: null,
   maxOutputTokens: null,
+  perUser: null,
 };
 
+/** The users that share one allowance: requests without a user, and all users beyond `max_users`. No user can have these names. */
+export const NO_USER = '';
+export const OTHER_USERS = '(other)';
+
+/** The limits of one user, in the form of a key's. */
+export function limitsOfUser({ perUser }: Limits): Limits {
+  if (perUser === null) return { ...NO_LIMITS };
+  const { budget, rpm, tpm, maxConcurrent } = perUser;
+  return { ...NO_LIMITS, budget, rpm, tpm, maxConcurrent };
+}
+
 /** The fields of a request body that set limits. */
-export const LIMIT_FIELDS = ['budget', 'rpm', 'tpm', 'max_concurrent', 'max_output_tokens'] as const;
+export const LIMIT_FIELDS = [
+  'budget',
+  'rpm',
+  'tpm',
+  'max_concurrent',
+  'max_output_tokens',
+  'per_user',
+] as const;
+
+const USER_LIMIT_FIELDS = ['budget', 'rpm', 'tpm', 'max_concurrent', 'max_users'];
+const DEFAULT_MAX_USERS = 10_000;
+const MAX_USERS = 100_000;
 
 /** What a key has used of its limits at one moment. Null where there is no limit. */
 export interface LimitStatus {
@@ -51,6 +82,20 @@ export interface LimitStatus {
   readonly tokens: RateStatus | null;
   /** Requests that run. */
   readonly running: number | null;
+}
+
+/** The status of limits that nothing has used. */
+export function unusedStatus(limits: Limits, now: number): LimitStatus {
+  const { budget, rpm, tpm, maxConcurrent } = limits;
+  const amounts = { spent: 0, reserved: 0, estimated: 0, unreported: 0 };
+  const unused = { used: 0, resetMs: 0 };
+  return {
+    limits,
+    budget: budget === null ? null : { ...amounts, resetsAt: periodEnd(budget.per, now) },
+    requests: rpm === null ? null : unused,
+    tokens: tpm === null ? null : unused,
+    running: maxConcurrent === null ? null : 0,
+  };
 }
 
 /** Amounts are integers in the budget's unit: tokens, or 10^-9 of the currency. */
@@ -102,7 +147,31 @@ export function readLimits(body: JsonObject, before: Limits = NO_LIMITS): Limits
       param,
     };
   }
-  return { kind: 'limits', limits: { budget, rpm, tpm, maxConcurrent, maxOutputTokens } };
+  const perUser = body.per_user === undefined ? before.perUser : readUserLimits(body.per_user);
+  if (perUser !== null && 'kind' in perUser) return perUser;
+  return { kind: 'limits', limits: { budget, rpm, tpm, maxConcurrent, maxOutputTokens, perUser } };
+}
+
+/** Replaces the users' limits as a whole, as a budget is replaced. */
+function readUserLimits(value: unknown): UserLimits | null | Extract<LimitsResult, { kind: 'invalid' }> {
+  if (value === null) return null;
+  const invalid = (message: string) => ({ kind: 'invalid', message, param: 'per_user' }) as const;
+  const form = `per_user must be an object with ${USER_LIMIT_FIELDS.join(', ')}, and nothing else`;
+  if (!isObject(value) || Object.keys(value).some((field) => !USER_LIMIT_FIELDS.includes(field))) {
+    return invalid(form);
+  }
+  const { max_users: requestedUsers = null, ...fields } = value;
+  const maxUsers = requestedUsers ?? DEFAULT_MAX_USERS;
+  if (typeof maxUsers !== 'number' || !Number.isInteger(maxUsers) || maxUsers < 1 || maxUsers > MAX_USERS) {
+    return invalid(`per_user.max_users must be a whole number from 1 to ${MAX_USERS}`);
+  }
+  const read = readLimits(fields);
+  if (read.kind === 'invalid') return invalid(`per_user.${read.message}`);
+  const { budget, rpm, tpm, maxConcurrent } = read.limits;
+  if ([budget, rpm, tpm, maxConcurrent].every((limit) => limit === null)) {
+    return invalid('per_user must set a limit. null removes the limits of users');
+  }
+  return { budget, rpm, tpm, maxConcurrent, maxUsers };
 }
 
 function readCountLimit(value: unknown, before: number | null): number | null | undefined {
@@ -134,15 +203,23 @@ function readBudget(value: unknown): Budget | null | string {
 
 /** The limits in the form in which requests set them; null where there are none. */
 export function writeLimits(limits: Limits): JsonObject | null {
-  const { budget, rpm, tpm, maxConcurrent, maxOutputTokens } = limits;
+  const { budget, rpm, tpm, maxConcurrent, maxOutputTokens, perUser } = limits;
   const written = {
     ...(budget !== null && { budget: writeBudget(budget) }),
     ...(rpm !== null && { rpm }),
     ...(tpm !== null && { tpm }),
     ...(maxConcurrent !== null && { max_concurrent: maxConcurrent }),
     ...(maxOutputTokens !== null && { max_output_tokens: maxOutputTokens }),
+    ...(perUser !== null && { per_user: writeUserLimits(limits, perUser) }),
   };
   return Object.keys(written).length === 0 ? null : written;
+}
+
+function writeUserLimits(limits: Limits, { maxUsers }: UserLimits): JsonObject {
+  return {
+    ...writeLimits(limitsOfUser(limits)),
+    ...(maxUsers !== DEFAULT_MAX_USERS && { max_users: maxUsers }),
+  };
 }
 
 function writeBudget({ unit, amount, per, mode }: Budget): JsonObject {

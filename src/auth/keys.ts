@@ -57,19 +57,27 @@ const MAX_LISTINGS = 10;
 /** KV metadata, from which keys are listed, has at most 1,024 bytes. A key's other fields take 150 of them, its limits up to 200. */
 const MAX_KEY_BYTES = 850;
 const MAX_LIMITED_KEY_BYTES = 650;
+/** The limits of users take as many bytes again. */
+const MAX_USER_LIMITED_KEY_BYTES = 430;
 
 /** `"user":` `"tags":` `"require_user":true`, with commas. */
 const FACT_NAMES_BYTES = 40;
 
 /** A message if the key is too large for KV metadata, or null. */
 export function sizeProblem({ name, models, limits, user, tags, require_user }: NewKey): string | null {
-  const maxBytes = limits === null ? MAX_KEY_BYTES : MAX_LIMITED_KEY_BYTES;
+  const maxBytes = maxBytesOf(limits);
   const hasFacts = user !== undefined || tags !== undefined || require_user !== undefined;
   const texts = hasFacts ? [name, models, user, tags] : [name, models];
   const bytes = new TextEncoder().encode(JSON.stringify(texts)).length + (hasFacts ? FACT_NAMES_BYTES : 0);
   if (bytes <= maxBytes) return null;
-  const which = limits === null ? '' : ' of a key with limits';
+  const which =
+    limits === null ? '' : ` of a key with ${limits.per_user === undefined ? 'limits' : 'per_user'}`;
   return `name, models, user and tags${which} must not take more than ${maxBytes} bytes`;
+}
+
+function maxBytesOf(limits: JsonObject | null): number {
+  if (limits === null) return MAX_KEY_BYTES;
+  return limits.per_user === undefined ? MAX_LIMITED_KEY_BYTES : MAX_USER_LIMITED_KEY_BYTES;
 }
 
 /** A caller's id: the first 16 hexadecimal digits of its token's SHA-256. It identifies the key in KV and in records. */

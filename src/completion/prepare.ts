@@ -1,5 +1,5 @@
 /** Prepares a completion request: identifies the caller, reads the body, finds the targets, translates the request for the first one, and checks the key's limits. */
-import { type Caller, isLimited, mayUse } from '../auth/caller.ts';
+import { type Caller, hasUserLimits, isLimited, mayUse } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { Policies } from '../canonical/policies.ts';
 import type { RequestContext } from '../http/context.ts';
@@ -161,6 +161,7 @@ async function prepare(
     ? await context.admit({
         context,
         keyId: caller.keyId,
+        user: hasUserLimits(caller) ? { name: attribution.user } : null,
         targets,
         first: written.value,
         replayable,

@@ -2,7 +2,7 @@
 
 import type { ModelLists } from '../api/model-lists.ts';
 import type { AccessUser, Caller } from '../auth/caller.ts';
-import type { LimitStatus } from '../auth/key-limits.ts';
+import type { LimitStatus, Limits } from '../auth/key-limits.ts';
 import type { KeyChange, KeyChangeResult, KeyStore, KnownKeys } from '../auth/keys.ts';
 import type { ApiError } from '../canonical/error.ts';
 import type { KnownCallers } from '../metering/known-callers.ts';
@@ -53,6 +53,8 @@ export interface RequestContext {
 
 /** Names as queries have them, in the form in which records have them; null: no record can have it. The feature `attribution` implements it. */
 export interface FactNames {
+  /** The user of a request that has no body, as its completions are recorded; null: none. */
+  ofCaller(headers: Headers, caller: Caller): Promise<string | null>;
   user(plain: string): Promise<string | null>;
   /** A session, an app, or the value of a tag. */
   fact(plain: string): Promise<string | null>;
@@ -87,6 +89,17 @@ export interface Ports {
 /** Reads and changes what the ledger object of a key holds. The feature `ledger` implements it. */
 export interface KeyObjects {
   readLimitStatus(context: KeyCallContext, keyId: string): Promise<Result<LimitStatus, ApiError>>;
+  /**
+   * The use of a user's own limits; null: the user had no requests.
+   * @param user as it is stored; null: requests without a user
+   * @param limits of the key
+   */
+  readUserStatus(
+    context: KeyCallContext,
+    keyId: string,
+    user: string | null,
+    limits: Limits,
+  ): Promise<Result<LimitStatus | null, ApiError>>;
   /**
    * Sets the limits of a new key.
    * @returns the limits that are now set, in the form in which requests set them

@@ -114,6 +114,7 @@ const EXPOSED_HEADERS = [
   'x-weir-changed',
   'x-weir-estimated',
   'x-weir-budget-remaining',
+  'x-weir-limit',
   'x-should-retry',
   ...RESPONSE_HEADERS,
 ].join(', ');

@@ -1,5 +1,7 @@
 /** Admits requests of keys with limits: reserves their upper bound in the key's ledger object, and settles what they used. */
-import type { ApiError } from '../canonical/error.ts';
+
+import { OTHER_USERS } from '../auth/key-limits.ts';
+import { type ApiError, apiError } from '../canonical/error.ts';
 import type { Admission, AdmissionRequest, Admit, Admitted, Refusal } from '../completion/admission.ts';
 import type { KeyCallContext, RequestContext } from '../http/context.ts';
 import type { PriceTable } from '../metering/pricing/price.ts';
@@ -19,6 +21,7 @@ import {
   type Unreported,
 } from '../metering/request-meter.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
+import { userObject } from './ledger-calls.ts';
 import type { LedgerClient } from './ledger-client.ts';
 import { limitHeaders, overdraft, refusalResponse } from './limits/limit-responses.ts';
 import {
@@ -27,9 +30,11 @@ import {
   maxBilledSearches,
   maxCost,
   maxOutput,
+  type Reservation,
   type ReserveRequest,
 } from './limits/reservations.ts';
 import { findUsageUpperBound, highestPrice, MAX_PROMPT_TOKENS } from './limits/usage-upper-bound.ts';
+import type { UserReservation } from './limits/user-limits.ts';
 
 /** A reservation that is never settled is charged this long after its request's deadline. */
 const RESERVATION_GRACE_MS = 60_000;
@@ -42,6 +47,8 @@ interface ReservedRequest {
   readonly ledger: LedgerClient;
   readonly context: RequestContext;
   readonly keyId: string;
+  /** The object that reserved: the key's, or that of the user. */
+  readonly objectName: string;
   readonly request: ReserveRequest;
   /** The output limit of one choice that is sent upstream; null: none. */
   readonly outputTokens: number | null;
@@ -74,15 +81,17 @@ async function admit(
     price,
     expiresAfterMs: longestMs + RESERVATION_GRACE_MS,
   };
-  const call = ledger.call(context, keyId, (object) => object.reserve(request));
+  const call = reserveFor(ledger, admissionRequest, request);
   // Even if the client disconnects, the result is needed: what is reserved must be released.
   context.waitUntil(call);
-  const reserved = await call;
-  if (reserved.kind === 'error') return withoutReservation(ledger, admissionRequest, request, reserved.error);
-  const reservation = reserved.value;
-  if (reservation.kind === 'refused') {
-    return failure(refusalResponse(reservation.refusal, reservation.standing));
+  const { objectName, reserved } = await call;
+  if (reserved.kind === 'error') {
+    return withoutReservation(ledger, admissionRequest, request, reserved.error, objectName);
   }
+  const reservation = reserved.value;
+  const refusal = refusalOf(reservation);
+  if (refusal !== null) return failure(refusal);
+  if (reservation.kind !== 'reserved') return failure({ error: KEY_REVOKED, headers: {} });
   const { outputTokens, standing: status } = reservation;
   const overdrawn = overdraft(status);
   if (overdrawn !== null) {
@@ -97,6 +106,7 @@ async function admit(
     ledger,
     context,
     keyId,
+    objectName,
     request,
     outputTokens,
     unreservedDay: null,
@@ -113,20 +123,62 @@ async function admit(
   });
 }
 
+const KEY_REVOKED = apiError('invalid_api_key', 'This key is unknown, revoked or expired');
+
+interface ReserveResult {
+  readonly objectName: string;
+  readonly reserved: Result<Reservation | UserReservation, ApiError>;
+}
+
+/** Reserves in the object of the key, or in that of its user, which reserves in the key's. */
+async function reserveFor(
+  ledger: LedgerClient,
+  { context, keyId, user }: AdmissionRequest,
+  request: ReserveRequest,
+): Promise<ReserveResult> {
+  if (user === null) {
+    const reserved = await ledger.call(context, keyId, (object) => object.reserve(request));
+    return { objectName: keyId, reserved };
+  }
+  const reserve = async (objectName: string) => ({
+    objectName,
+    reserved: await ledger.call(context, objectName, (object) => object.reserveForUser(request)),
+  });
+  const own = await reserve(userObject(keyId, user.name));
+  const isShared = own.reserved.kind === 'ok' && own.reserved.value.kind === 'shared';
+  return isShared ? reserve(userObject(keyId, OTHER_USERS)) : own;
+}
+
+/** Null where the reservation is not refused. */
+function refusalOf(reservation: Reservation | UserReservation): Refusal | null {
+  if (reservation.kind !== 'refused') return null;
+  const by = 'by' in reservation ? reservation.by : 'key';
+  return refusalResponse(reservation.refusal, reservation.standing, by);
+}
+
 /** `BUDGET_FAIL` decides. A call that failed may have reserved nevertheless. */
 function withoutReservation(
   ledger: LedgerClient,
   { context, keyId, first }: AdmissionRequest,
   request: ReserveRequest,
   error: ApiError,
+  objectName: string,
 ): Result<Admitted, Refusal> {
   if (context.settings.budgetFail === 'closed') {
-    release({ ledger, context, keyId });
+    release({ ledger, context, objectName });
     return failure({ error, headers: {} });
   }
   const unreservedDay = new Date(context.arrivedAt).toISOString().slice(0, 10);
   const { outputTokens } = request;
-  const reserved: ReservedRequest = { ledger, context, keyId, request, outputTokens, unreservedDay };
+  const reserved: ReservedRequest = {
+    ledger,
+    context,
+    keyId,
+    objectName,
+    request,
+    outputTokens,
+    unreservedDay,
+  };
   return ok({ admission: admissionOf(reserved, {}), first });
 }
 
@@ -140,25 +192,30 @@ function admissionOf(reserved: ReservedRequest, headers: Admission['headers']): 
 }
 
 async function reserveAgain(
-  { ledger, context, keyId, request }: ReservedRequest,
+  { ledger, context, keyId, objectName, request }: ReservedRequest,
   billedAttempts: number,
 ): Promise<ApiError | null> {
   // The first reservation is for the first billed attempt.
   if (billedAttempts === 0) return null;
   const extended = { ...request, attempts: billedAttempts + 1 };
-  const reserved = await ledger.call(context, keyId, (object) => object.reserve(extended));
+  const reserved = await ledger.call<Reservation | UserReservation>(context, objectName, (object) =>
+    objectName === keyId ? object.reserve(extended) : object.reserveForUser(extended),
+  );
   if (reserved.kind === 'error') return context.settings.budgetFail === 'closed' ? reserved.error : null;
-  const { value } = reserved;
-  return value.kind === 'refused' ? refusalResponse(value.refusal, value.standing).error : null;
+  return refusalOf(reserved.value)?.error ?? null;
 }
 
-function release({ ledger, context, keyId }: Pick<ReservedRequest, 'ledger' | 'context' | 'keyId'>): void {
+function release({
+  ledger,
+  context,
+  objectName,
+}: Pick<ReservedRequest, 'ledger' | 'context' | 'objectName'>): void {
   const { startTimer } = context.ports.clock;
-  context.waitUntil(settle({ ledger, context, keyId, startTimer }, NO_CHARGE));
+  context.waitUntil(settle({ ledger, context, objectName, startTimer }, NO_CHARGE));
 }
 
 function addCharge(reserved: ReservedRequest): AddCharge {
-  const { context, request, outputTokens, unreservedDay } = reserved;
+  const { context, keyId, objectName, request, outputTokens, unreservedDay } = reserved;
   const { settings, prices } = context;
   const { promptTokens, price } = request;
   const output = maxOutput(request, outputTokens);
@@ -166,25 +223,35 @@ function addCharge(reserved: ReservedRequest): AddCharge {
   const bound: AttemptBound = { promptTokens, outputTokens: output, searches, price };
   return (record, attempts) => {
     const charge = chargeOf(record, attempts, bound, prices.table);
+    const unreserved = unreservedDay === null ? {} : { unreservedDay };
+    if (objectName !== keyId)
+      return { ...record, charge: { ...charge, ...unreserved, userObject: objectName } };
     if (settings.ledger === 'object') return charge.unreported === undefined ? record : { ...record, charge };
-    return { ...record, charge: unreservedDay === null ? charge : { ...charge, unreservedDay } };
+    return { ...record, charge: { ...charge, ...unreserved } };
   };
 }
 
-/** With LEDGER=object, storing the record settles the reservation; with LEDGER=kv a separate call does. */
+/**
+ * With LEDGER=object, storing the record settles the reservation of a key. With LEDGER=kv a separate call does, and always for a
+ * reservation in the object of a user.
+ */
 export function settlingRecords(
   records: Pick<RecordWriter, 'write'>,
   ledger: LedgerClient,
-  { ports }: Pick<RequestContext, 'ports'>,
+  { ports, settings }: Pick<RequestContext, 'ports' | 'settings'>,
 ): Pick<RecordWriter, 'write'> {
   return {
     write: async (record: ChargedRecord, startTimer) => {
       const { charge, request_id: requestId, key_id: keyId } = record;
-      if (charge === undefined) return records.write(record, startTimer);
+      const isObject = settings.ledger === 'object';
+      const isSettledByRecord = isObject && charge?.userObject === undefined;
+      if (charge === undefined || isSettledByRecord) return records.write(record, startTimer);
       const context = { ports, requestId };
+      const objectName = charge.userObject ?? keyId;
       await Promise.all([
-        records.write(withoutCharge(record), startTimer),
-        settle({ ledger, context, keyId, startTimer }, charge),
+        // The object of the key reads from the charge that it must not charge the record.
+        records.write(isObject ? record : withoutCharge(record), startTimer),
+        settle({ ledger, context, objectName, startTimer }, charge),
       ]);
     },
   };
@@ -193,7 +260,7 @@ export function settlingRecords(
 interface Settlement {
   readonly ledger: LedgerClient;
   readonly context: KeyCallContext;
-  readonly keyId: string;
+  readonly objectName: string;
   readonly startTimer: StartTimer;
 }
 
@@ -202,12 +269,12 @@ const SETTLE_DELAYS_MS = [500, 2000, 5000];
 
 /** Never rejects. A reservation that can't be settled expires and is charged in full. */
 async function settle(
-  { ledger, context, keyId, startTimer }: Settlement,
-  { unreservedDay, ...charge }: Charge,
+  { ledger, context, objectName, startTimer }: Settlement,
+  { unreservedDay, userObject: _, ...charge }: Charge,
 ): Promise<void> {
   const { requestId } = context;
   for (const delay of [...SETTLE_DELAYS_MS, null]) {
-    const settled = await ledger.call(context, keyId, (object) =>
+    const settled = await ledger.call(context, objectName, (object) =>
       unreservedDay === undefined
         ? object.settleReservation(requestId, charge)
         : object.settleUnreserved(requestId, charge, unreservedDay),

@@ -1,11 +1,12 @@
 /** The RPC methods of the ledger objects, as the gateway calls them through the binding `WEIR_LEDGER`. */
-import type { LimitStatus, LimitsResult } from '../auth/key-limits.ts';
+import { type LimitStatus, type Limits, type LimitsResult, NO_USER } from '../auth/key-limits.ts';
 import type { KeyChange, KeyChangeResult } from '../auth/keys.ts';
 import type { RecordQuery, ReportQuery } from '../metering/ledger.ts';
 import type { Charge, ChargedRecord, UsageRecord } from '../metering/record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../metering/refusals.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { Reservation, ReserveRequest } from './limits/reservations.ts';
+import type { KeyLeases, UserReservation } from './limits/user-limits.ts';
 import type { ActiveDays } from './records/directory.ts';
 import type { LedgerPage } from './records/records.ts';
 import type { SumRow } from './records/sum-columns.ts';
@@ -13,12 +14,12 @@ import type { DayRow, RowsResult } from './records/sums.ts';
 
 /** The Durable Object namespace of `LedgerObject`. */
 export interface LedgerNamespace {
-  /** @param name a key's id, or {@link DIRECTORY} */
+  /** @param name a key's id, {@link userObject}, or {@link DIRECTORY} */
   getByName(name: string): LedgerStub;
 }
 
 /** A stub that has thrown may fail forever: get a new one from the namespace. */
-export interface LedgerStub extends RecordCalls, DirectoryCalls, LimitCalls, KeyCalls {}
+export interface LedgerStub extends RecordCalls, DirectoryCalls, LimitCalls, KeyCalls, KeyLeases, UserCalls {}
 
 /** The usage records of one key. */
 interface RecordCalls {
@@ -61,6 +62,33 @@ export interface LimitCalls {
   standing(): Promise<LimitStatus>;
   /** Sets the limits that the fields name, as `readLimits` reads them. Invalid fields change nothing. */
   changeLimits(fields: JsonObject): Promise<LimitsResult>;
+}
+
+/** The limits of one user of a key. Only the objects that {@link userObject} names have them. */
+interface UserCalls {
+  /** As `reserve`, for the limits of the user and of the key. */
+  reserveForUser(request: ReserveRequest): Promise<UserReservation>;
+  /** The use of these limits; null: the user had no requests. */
+  userStanding(limits: Limits): Promise<LimitStatus | null>;
+  /** Returns to the key what the user's object holds in advance. */
+  returnLease(): Promise<void>;
+  /** Deletes the object of a user whose key is revoked. */
+  clearUser(): Promise<void>;
+}
+
+const USER_OBJECT = '/u/';
+
+/** The name of a user's object. @param user as it is stored; null: requests without a user */
+export function userObject(keyId: string, user: string | null): string {
+  return keyId + USER_OBJECT + (user ?? NO_USER);
+}
+
+/** The parts of an object's name. `user` is null for the object of a key. */
+export function readObjectName(name: string): { readonly keyId: string; readonly user: string | null } {
+  const at = name.indexOf(USER_OBJECT);
+  return at < 0
+    ? { keyId: name, user: null }
+    : { keyId: name.slice(0, at), user: name.slice(at + USER_OBJECT.length) };
 }
 
 /** The key itself. Repeated calls change nothing. */

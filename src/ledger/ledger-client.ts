@@ -1,12 +1,12 @@
 /** Calls the ledger objects of keys: with a timeout, one retry, and an API error where an object can't be reached. */
-import { LIMIT_FIELDS, writeLimits } from '../auth/key-limits.ts';
+import { LIMIT_FIELDS, type Limits, writeLimits } from '../auth/key-limits.ts';
 import type { KeyChange, KeyChangeResult } from '../auth/keys.ts';
 import { deleteChange, putChange, sizeProblem } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { KeyCallContext, KeyObjects } from '../http/context.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
-import type { LedgerNamespace, LedgerStub } from './ledger-calls.ts';
+import { type LedgerNamespace, type LedgerStub, readObjectName, userObject } from './ledger-calls.ts';
 
 /** How long a request waits for its key's ledger object before `BUDGET_FAIL` decides. */
 const LEDGER_TIMEOUT_MS = 5000;
@@ -19,10 +19,13 @@ export class LedgerClient implements KeyObjects {
     this.#ledgers = ledgers;
   }
 
-  /** @param send calls the object. It runs a second time after a failure, so repeating it must change nothing. */
+  /**
+   * @param name of the object: a key's id, or {@link userObject}
+   * @param send calls the object. It runs a second time after a failure, so repeating it must change nothing.
+   */
   async call<Value>(
     { ports: { clock, log }, requestId }: KeyCallContext,
-    keyId: string,
+    name: string,
     send: (ledger: LedgerStub) => Promise<Value>,
   ): Promise<Result<Value, ApiError>> {
     const ledgers = this.#ledgers;
@@ -32,8 +35,9 @@ export class LedgerClient implements KeyObjects {
     );
     try {
       if (ledgers === null) throw new Error('WEIR_LEDGER is not bound');
-      return ok(await Promise.race([sendTwice(ledgers, keyId, send), timeout.promise]));
+      return ok(await Promise.race([sendTwice(ledgers, name, send), timeout.promise]));
     } catch (error) {
+      const { keyId } = readObjectName(name);
       log({ event: 'ledger_unreachable', request_id: requestId, key_id: keyId, reason: String(error) });
       const message = "This key's ledger object (WEIR_LEDGER) can't be reached: try again";
       return failure(apiError('ledger_unreachable', message));
@@ -44,6 +48,10 @@ export class LedgerClient implements KeyObjects {
 
   readLimitStatus(context: KeyCallContext, keyId: string) {
     return this.call(context, keyId, (ledger) => ledger.standing());
+  }
+
+  readUserStatus(context: KeyCallContext, keyId: string, user: string | null, limits: Limits) {
+    return this.call(context, userObject(keyId, user), (ledger) => ledger.userStanding(limits));
   }
 
   async setLimits(
@@ -78,16 +86,16 @@ export class LedgerClient implements KeyObjects {
 
 async function sendTwice<Value>(
   ledgers: LedgerNamespace,
-  keyId: string,
+  name: string,
   send: (ledger: LedgerStub) => Promise<Value>,
 ): Promise<Value> {
   try {
-    return await send(ledgers.getByName(keyId));
+    return await send(ledgers.getByName(name));
   } catch (error) {
     // A second call would make the overload worse.
     if (isOverloaded(error)) throw error;
     // A stub that has thrown may fail forever, so the second call gets a new one.
-    return await send(ledgers.getByName(keyId));
+    return await send(ledgers.getByName(name));
   }
 }
 

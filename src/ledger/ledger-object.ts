@@ -1,6 +1,6 @@
 /** The Durable Object of one gateway key: its limits, its usage records and the key itself. One object is the directory of all keys. */
 import { DurableObject } from 'cloudflare:workers';
-import type { LimitStatus, LimitsResult } from '../auth/key-limits.ts';
+import type { LimitStatus, Limits, LimitsResult } from '../auth/key-limits.ts';
 import type { KeyChange, KeyChangeResult, KeyStore } from '../auth/keys.ts';
 import type { RecordQuery, ReportQuery } from '../metering/ledger.ts';
 import type { Charge, ChargedRecord, UsageRecord } from '../metering/record.ts';
@@ -8,7 +8,13 @@ import type { RefusalBatch, RefusalQuery, RefusalRow } from '../metering/refusal
 import { DAY_MS } from '../metering/time.ts';
 import { readRecordDays } from '../settings/settings.ts';
 import type { JsonObject } from '../shared/json.ts';
-import { DIRECTORY, type LedgerNamespace, type LedgerStub } from './ledger-calls.ts';
+import {
+  DIRECTORY,
+  type LedgerNamespace,
+  type LedgerStub,
+  readObjectName,
+  userObject,
+} from './ledger-calls.ts';
 import { changeLimits, createLimitTables, readLimitStatus } from './limits/limit-tables.ts';
 import {
   expire,
@@ -20,6 +26,8 @@ import {
   settleRecords,
   settleUnreserved,
 } from './limits/reservations.ts';
+import { type LeaseAnswer, type LeaseMessage, type OpenAnswer, UserLeases } from './limits/user-leases.ts';
+import { UserLimits, type UserReservation } from './limits/user-limits.ts';
 import {
   type ActiveDays,
   activeDays,
@@ -54,7 +62,10 @@ import {
 import { StoredKey } from './stored-key.ts';
 
 /** The part of an object's storage that the class uses. */
-export type LedgerStorage = Pick<DurableObjectStorage, 'sql' | 'transactionSync' | 'getAlarm' | 'setAlarm'>;
+export type LedgerStorage = Pick<
+  DurableObjectStorage,
+  'sql' | 'transactionSync' | 'getAlarm' | 'setAlarm' | 'deleteAlarm' | 'deleteAll'
+>;
 
 export interface LedgerEnv {
   readonly WEIR_LEDGER: LedgerNamespace;
@@ -71,25 +82,45 @@ const RETRY_AFTER_MS = 60_000;
 /** A directory that does not respond must not delay the next alarm. */
 const MAX_SEND_MS = 10_000;
 
+/** A request waits so long for what other users hold in advance. */
+const MAX_RETURN_MS = 1000;
+/** Objects of users of a revoked key that one alarm deletes. */
+const MAX_CLEARED = 100;
+
 export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub {
   readonly #storage: LedgerStorage;
   readonly #sql: SqlStorage;
   readonly #keyId: string;
   readonly #jobs: readonly Job[];
-  readonly #key: StoredKey;
+  #storedKey: StoredKey | null = null;
+  readonly #leases: UserLeases;
+  /** Null unless this is the object of a user. */
+  readonly #user: UserLimits | null;
+  /** The time of the alarm of a user's object; undefined: not known. */
+  #alarmAt: number | null | undefined;
 
   /** @param storage the object's own, or a wrapper around it */
   constructor(context: DurableObjectState, env: LedgerEnv, storage: LedgerStorage = context.storage) {
     super(context, env);
     this.#storage = storage;
     this.#sql = storage.sql;
-    this.#keyId = context.id.name ?? '';
-    this.#key = new StoredKey({
+    const { keyId, user } = readObjectName(context.id.name ?? '');
+    this.#keyId = keyId;
+    this.#leases = new UserLeases({
       sql: this.#sql,
       transaction: (act) => storage.transactionSync(act),
-      store: env.WEIR_KV ?? null,
-      wait: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+      now: () => Date.now(),
+      isRevoked: () => this.#key.isRevoked,
+      returnLease: async (other) => {
+        const object = env.WEIR_LEDGER.getByName(userObject(keyId, other));
+        await succeeds(object.returnLease(), MAX_RETURN_MS);
+      },
     });
+    this.#user = user === null ? null : this.#openUser(user);
+    if (this.#user !== null) {
+      this.#jobs = [() => this.#alarmOfUser()];
+      return;
+    }
     if (this.#keyId === DIRECTORY) {
       createDirectory(this.#sql);
       this.#jobs = [];
@@ -101,9 +132,20 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     // The job that calls another object is last.
     this.#jobs = [
       (now) => this.#expireReservations(now),
+      (now) => this.#clearUsers(now),
       (now) => this.#deleteOld(now),
       (now) => this.#sendDays(now),
     ];
+  }
+
+  get #key(): StoredKey {
+    this.#storedKey ??= new StoredKey({
+      sql: this.#sql,
+      transaction: (act) => this.#storage.transactionSync(act),
+      store: this.env.WEIR_KV ?? null,
+      wait: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+    });
+    return this.#storedKey;
   }
 
   async settle(records: readonly ChargedRecord[], recordDays?: number): Promise<readonly string[]> {
@@ -162,7 +204,8 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   async reserve(request: ReserveRequest): Promise<Reservation> {
     const alarm = await this.#storage.getAlarm();
     const now = Date.now();
-    const reservation = this.#storage.transactionSync(() => reserve(this.#sql, request, now));
+    const { held } = this.#leases;
+    const reservation = this.#storage.transactionSync(() => reserve(this.#sql, request, now, held));
     // Without an await after the transaction, so that there is never a reservation without an alarm.
     const due = now + request.expiresAfterMs;
     if (reservation.kind === 'reserved' && (alarm === null || alarm > due)) await this.#storage.setAlarm(due);
@@ -170,28 +213,116 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   }
 
   async settleReservation(id: string, charge: Charge): Promise<void> {
-    this.#storage.transactionSync(() => settle(this.#sql, id, charge));
+    if (this.#user === null) this.#storage.transactionSync(() => settle(this.#sql, id, charge));
+    else (await this.#userLimits()).settle(id, charge);
   }
 
   async settleUnreserved(id: string, charge: Charge, day: string): Promise<void> {
     const now = Date.now();
+    if (this.#user !== null) return (await this.#userLimits()).settleUnreserved(id, charge, day);
     this.#storage.transactionSync(() => settleUnreserved(this.#sql, id, charge, day, now));
   }
 
   async standing(): Promise<LimitStatus> {
-    return readLimitStatus(this.#sql, Date.now());
+    return readLimitStatus(this.#sql, Date.now(), this.#leases.held);
   }
 
   async changeLimits(fields: JsonObject): Promise<LimitsResult> {
-    return this.#storage.transactionSync(() => changeLimits(this.#sql, fields));
+    const result = this.#storage.transactionSync(() => changeLimits(this.#sql, fields));
+    await this.#leases.returnLeases();
+    return result;
+  }
+
+  async openUser(user: string): Promise<OpenAnswer> {
+    return this.#leases.open(user);
+  }
+
+  async lease(message: LeaseMessage): Promise<LeaseAnswer> {
+    return this.#leases.lease(message);
+  }
+
+  /** Deletes the objects of the users of a revoked key. */
+  async #clearUsers(now: number): Promise<number | null> {
+    const users = this.#leases.users(MAX_CLEARED);
+    if (users.length === 0 || !this.#key.isRevoked) return null;
+    const cleared = await Promise.all(
+      users.map(async (user) => {
+        const object = this.env.WEIR_LEDGER.getByName(userObject(this.#keyId, user));
+        const isCleared = await succeeds(object.clearUser(), MAX_SEND_MS);
+        if (isCleared) this.#storage.transactionSync(() => this.#leases.remove(user));
+        return isCleared;
+      }),
+    );
+    return cleared.every((isCleared) => isCleared) ? now : now + RETRY_AFTER_MS;
+  }
+
+  #openUser(user: string): UserLimits {
+    return new UserLimits({
+      user,
+      sql: this.#sql,
+      transaction: (act) => this.#storage.transactionSync(act),
+      now: () => Date.now(),
+      key: () => this.env.WEIR_LEDGER.getByName(this.#keyId),
+      wakeBy: (time) => {
+        if (typeof this.#alarmAt === 'number' && this.#alarmAt <= time) return;
+        this.#alarmAt = time;
+        void this.#storage.setAlarm(time);
+      },
+      deleteAll: async () => {
+        this.#alarmAt = null;
+        await this.#storage.deleteAlarm();
+        await this.#storage.deleteAll();
+      },
+      log: (entry) => log({ ...entry, key_id: this.#keyId }),
+    });
+  }
+
+  /** The limits of the user, once the time of the alarm is known. */
+  async #userLimits(): Promise<UserLimits> {
+    if (this.#user === null) throw new Error('Not the object of a user');
+    if (this.#alarmAt === undefined) {
+      const alarm = await this.#storage.getAlarm();
+      this.#alarmAt ??= alarm;
+    }
+    return this.#user;
+  }
+
+  async #alarmOfUser(): Promise<number | null> {
+    this.#alarmAt = null;
+    const next = await this.#user?.alarm();
+    if (next === null || next === undefined) return null;
+    this.#alarmAt = Math.min(next, this.#alarmAt ?? next);
+    return this.#alarmAt;
+  }
+
+  async reserveForUser(request: ReserveRequest): Promise<UserReservation> {
+    return (await this.#userLimits()).reserve(request);
+  }
+
+  async userStanding(limits: Limits): Promise<LimitStatus | null> {
+    return (await this.#userLimits()).status(limits);
+  }
+
+  async returnLease(): Promise<void> {
+    await (await this.#userLimits()).returnLease();
+  }
+
+  async clearUser(): Promise<void> {
+    await (await this.#userLimits()).clear();
   }
 
   async changeKey(change: KeyChange): Promise<KeyChangeResult> {
-    return this.#key.changeKey(change);
+    const result = await this.#key.changeKey(change);
+    await this.#leases.returnLeases();
+    return result;
   }
 
   async revokeKey(id: string): Promise<void> {
-    return this.#key.revokeKey(id);
+    try {
+      await this.#key.revokeKey(id);
+    } finally {
+      if (this.#leases.users(1).length > 0) await this.#setAlarmBy(Date.now());
+    }
   }
 
   #expireReservations(now: number): number | null {

@@ -40,6 +40,10 @@ export class StoredKey implements KeyCalls {
     ports.sql.exec(TABLE);
   }
 
+  get isRevoked(): boolean {
+    return this.#read() === null;
+  }
+
   async changeKey(change: KeyChange): Promise<KeyChangeResult> {
     const result = this.#ports.transaction(() => this.#change(change));
     if (result.kind === 'changed') await this.#writeToKv(change.key.id);

@@ -112,6 +112,8 @@ export interface Charge {
   readonly recordedTokens?: number;
   /** The UTC day on which the request counts if it could not be reserved (`LEDGER=kv`); absent: it was reserved. */
   readonly unreservedDay?: string;
+  /** The ledger object of the user that reserved the request, and reports the charge to its key's. Absent: the key's reserved it. */
+  readonly userObject?: string;
 }
 
 /** The charge of a request that was not sent to any upstream. */

@@ -5,6 +5,8 @@ import type { Refusal } from '../../completion/admission.ts';
 import type { LimitRefusal } from './reservations.ts';
 
 const BUDGET_HEADER = 'x-weir-budget-remaining';
+/** Whose limit refused the request: `key`, or `user` for the allowance of one of its users. */
+const LIMIT_HEADER = 'x-weir-limit';
 
 /** The rate limit headers are OpenAI's. The status includes the request itself. */
 export function limitHeaders({
@@ -52,33 +54,39 @@ export function overdraft({ limits, budget }: LimitStatus): string | null {
 /** The official SDKs ignore a longer `retry-after` and retry at once. */
 const MAX_SDK_WAIT_MS = 60_000;
 
-export function refusalResponse(refusal: LimitRefusal, status: LimitStatus): Refusal {
-  const headers: Record<string, string> = { ...limitHeaders(status) };
+/** @param by whose limit it is */
+export function refusalResponse(
+  refusal: LimitRefusal,
+  status: LimitStatus,
+  by: 'key' | 'user' = 'key',
+): Refusal {
+  const headers: Record<string, string> = { ...limitHeaders(status), [LIMIT_HEADER]: by };
   const waitMs = refusal.kind === 'unpriced' ? null : refusal.waitMs;
   if (waitMs !== null) headers['retry-after'] = String(Math.ceil(waitMs / 1000));
   if (waitMs === null || waitMs > MAX_SDK_WAIT_MS) headers['x-should-retry'] = 'false';
-  return { error: errorOf(refusal, status), headers };
+  const owner = by === 'key' ? 'This key' : 'Each user of this key';
+  return { error: errorOf(refusal, status, owner), headers };
 }
 
-function errorOf(refusal: LimitRefusal, status: LimitStatus): ApiError {
+function errorOf(refusal: LimitRefusal, status: LimitStatus, owner: string): ApiError {
   const { limits } = status;
   switch (refusal.kind) {
     case 'budget':
-      return apiError('budget_exceeded', budgetMessage(refusal.needed, status));
+      return apiError('budget_exceeded', budgetMessage(refusal.needed, status, owner));
     case 'unpriced':
-      return apiError('model_not_allowed', unpricedMessage(limits), 'model');
+      return apiError('model_not_allowed', unpricedMessage(limits, owner), 'model');
     case 'rpm':
-      return apiError('rate_limited', `This key may send ${limits.rpm} requests a minute`);
+      return apiError('rate_limited', `${owner} may send ${limits.rpm} requests a minute`);
     case 'tpm':
-      return apiError('rate_limited', tokensMessage(refusal.needed, status));
+      return apiError('rate_limited', tokensMessage(refusal.needed, status, owner));
     case 'concurrency':
-      return apiError('rate_limited', `This key may have ${limits.maxConcurrent} requests running at once`);
+      return apiError('rate_limited', `${owner} may have ${limits.maxConcurrent} requests running at once`);
   }
 }
 
-function budgetMessage(needed: number, { limits, budget: status }: LimitStatus): string {
+function budgetMessage(needed: number, { limits, budget: status }: LimitStatus, owner: string): string {
   const { budget } = limits;
-  if (budget === null || status === null) return 'The budget of this key is used up';
+  if (budget === null || status === null) return 'The budget is used up';
   const { unit, amount, per } = budget;
   const limit = `${formatAmount(amount, unit)} ${per === 'total' ? 'in total' : `a ${per}`}`;
   const { spent, reserved, resetsAt } = status;
@@ -86,16 +94,16 @@ function budgetMessage(needed: number, { limits, budget: status }: LimitStatus):
   const here = `this request may use up to ${formatAmount(needed, unit)}`;
   const hint = needed > amount ? ': lower max_tokens or send less' : '';
   const reset = resetsAt === null ? '' : `; it starts again at ${new Date(resetsAt).toISOString()}`;
-  return `This key has a budget of ${limit}: ${used}, and ${here}${hint}${reset}`;
+  return `${owner} has a budget of ${limit}: ${used}, and ${here}${hint}${reset}`;
 }
 
-function unpricedMessage({ budget }: Limits): string {
+function unpricedMessage({ budget }: Limits, owner: string): string {
   const unit = budget?.unit;
-  return `This key has a budget in ${unit}, and no price in ${unit} is known for this model, its service_tier or the searches that it may run: add one to PRICES`;
+  return `${owner} has a budget in ${unit}, and no price in ${unit} is known for this model, its service_tier or the searches that it may run: add one to PRICES`;
 }
 
-function tokensMessage(needed: number, { limits, tokens }: LimitStatus): string {
-  const counted = `This key may use ${limits.tpm} tokens a minute: ${tokens?.used ?? 0} are counted, and this request`;
+function tokensMessage(needed: number, { limits, tokens }: LimitStatus, owner: string): string {
+  const counted = `${owner} may use ${limits.tpm} tokens a minute: ${tokens?.used ?? 0} are counted, and this request`;
   const hint = needed > (limits.tpm ?? 0) ? ': lower max_tokens or send less' : '';
   return `${counted} may use about ${needed}${hint}`;
 }

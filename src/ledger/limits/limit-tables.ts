@@ -83,17 +83,33 @@ export function changeLimits(sql: Sql, fields: JsonObject): LimitsResult {
   return read;
 }
 
+/** What the objects of a key's users hold of the key's limits. */
+export interface Held {
+  /** What they hold of the budget in its current period. */
+  ofBudget(budget: Budget, now: number): number;
+  readonly running: number;
+  /** Not used yet, so the minute counts them as of now. */
+  readonly requests: number;
+  readonly tokens: number;
+}
+
+const NOTHING_HELD: Held = { ofBudget: () => 0, running: 0, requests: 0, tokens: 0 };
+
 /** @param now in ms since the epoch */
-export function readLimitStatus(sql: Sql, now: number): LimitStatus {
-  const limits = storedLimits(sql);
+export function readLimitStatus(
+  sql: Sql,
+  now: number,
+  held: Held = NOTHING_HELD,
+  limits: Limits = storedLimits(sql),
+): LimitStatus {
   const { budget, rpm, tpm, maxConcurrent } = limits;
-  const window = rpm === null && tpm === null ? null : SlidingWindow.read(sql, now);
+  const window = rpm === null && tpm === null ? null : SlidingWindow.read(sql, now, held);
   return {
     limits,
-    budget: budget === null ? null : readBudgetStatus(sql, budget, now),
+    budget: budget === null ? null : readBudgetStatus(sql, budget, now, held),
     requests: rpm === null || window === null ? null : window.rate('requests'),
     tokens: tpm === null || window === null ? null : window.rate('tokens'),
-    running: maxConcurrent === null ? null : countRunning(sql),
+    running: maxConcurrent === null ? null : countRunning(sql) + held.running,
   };
 }
 
@@ -102,10 +118,11 @@ function countRunning(sql: Sql): number {
   return row?.running ?? 0;
 }
 
-function readBudgetStatus(sql: Sql, budget: Budget, now: number): BudgetStatus {
+function readBudgetStatus(sql: Sql, budget: Budget, now: number, held: Held): BudgetStatus {
+  const isHard = budget.mode === 'hard';
   return {
     spent: sumOfPeriod(sql, 'spent', budget, now),
-    reserved: budget.mode === 'hard' ? sumOfPeriod(sql, 'reservations', budget, now) : 0,
+    reserved: isHard ? sumOfPeriod(sql, 'reservations', budget, now) + held.ofBudget(budget, now) : 0,
     estimated: sumOfPeriod(sql, 'expired', budget, now),
     unreported: sumOfPeriod(sql, 'unreported', budget, now),
     resetsAt: periodEnd(budget.per, now),
@@ -113,9 +130,9 @@ function readBudgetStatus(sql: Sql, budget: Budget, now: number): BudgetStatus {
 }
 
 /** Sums the rows of the budget's current period, in its unit. The days of a period share a text prefix. */
-function sumOfPeriod(
+export function sumOfPeriod(
   sql: Sql,
-  table: 'spent' | 'unreported' | 'reservations' | 'expired',
+  table: 'spent' | 'unreported' | 'reservations' | 'expired' | 'held',
   { unit, per }: Budget,
   now: number,
 ): number {
@@ -153,11 +170,13 @@ export class SlidingWindow {
   }
 
   /** @param now in ms since the epoch */
-  static read(sql: Sql, now: number): SlidingWindow {
+  static read(sql: Sql, now: number, { requests, tokens }: Held = NOTHING_HELD): SlidingWindow {
     const query = 'SELECT second, requests, tokens FROM seconds WHERE second > ? ORDER BY second';
     const lastExpired = secondOf(now) - WINDOW_SECONDS;
     const rows = sql.exec<{ second: number; requests: number; tokens: number }>(query, lastExpired);
-    return new SlidingWindow(rows.toArray(), now);
+    const isHeld = requests > 0 || tokens > 0;
+    const held = isHeld ? [{ second: secondOf(now), requests, tokens }] : [];
+    return new SlidingWindow([...rows.toArray(), ...held], now);
   }
 
   rate(counted: 'requests' | 'tokens'): RateStatus {
@@ -187,16 +206,17 @@ export function secondOf(ms: number): number {
   return Math.floor(ms / 1000);
 }
 
-/** Counts a request in its second. */
-export function addToWindow(sql: Sql, second: number, tokens: number): void {
+/** Counts requests in their second. */
+export function addToWindow(sql: Sql, second: number, tokens: number, requests = 1): void {
   sql.exec(
-    `INSERT INTO seconds VALUES (?1, ?2, 1, ?3) ON CONFLICT DO UPDATE SET
-      requests = CASE WHEN second = ?2 THEN requests + 1 ELSE 1 END,
+    `INSERT INTO seconds VALUES (?1, ?2, ?4, ?3) ON CONFLICT DO UPDATE SET
+      requests = CASE WHEN second = ?2 THEN requests + ?4 ELSE ?4 END,
       tokens = CASE WHEN second = ?2 THEN tokens + ?3 ELSE ?3 END,
       second = ?2`,
     second % WINDOW_SECONDS,
     second,
     tokens,
+    requests,
   );
 }
 

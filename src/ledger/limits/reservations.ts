@@ -11,6 +11,7 @@ import { type Charge, type ChargedRecord, chargeOfRecord } from '../../metering/
 import {
   addToWindow,
   correctWindow,
+  type Held,
   hadLimits,
   msUntilExpiry,
   readLimitStatus,
@@ -76,11 +77,14 @@ const SOON_MS = 1000;
 /** How long a charge for an expired reservation waits for a late settlement: the default of `RECORD_DAYS`. */
 const LATE_SETTLEMENT_MS = 35 * 24 * 60 * 60 * 1000;
 
-/** What a request may use. */
-interface UpperBound {
+/** What a request may use, or what a further attempt of it may use in addition. */
+export interface UpperBound {
+  /** 0 for a further attempt: it is part of a request that already runs, so no rate counts it. */
+  readonly requests: 0 | 1;
   readonly tokens: number;
   /** What `tpm` counts. */
   readonly expectedTokens: number;
+  /** `''` where no price is known. */
   readonly currency: string;
   /** An integer of 10^-9 of the currency. */
   readonly cost: number;
@@ -95,29 +99,31 @@ type Amounts = {
   readonly cost: number;
 };
 
-/** @param now in ms since the epoch */
-export function reserve(sql: Sql, request: ReserveRequest, now: number): Reservation {
-  const [known] = sql
-    .exec<KnownReservation>('SELECT output_tokens, tokens, cost FROM reservations WHERE id = ?', request.id)
-    .toArray();
-  const before = readLimitStatus(sql, now);
+/**
+ * @param now in ms since the epoch
+ * @param held what the objects of the key's users hold
+ */
+export function reserve(sql: Sql, request: ReserveRequest, now: number, held?: Held): Reservation {
+  const before = readLimitStatus(sql, now, held);
   // KV may list limits that the object never received.
   if (before.limits === NO_LIMITS) return { kind: 'reserved', outputTokens: null, standing: before };
-  if (known !== undefined) return extend(sql, request, known, before, now);
-  const outputTokens = outputLimit(before.limits, request.outputTokens);
-  const upperBound = upperBoundOf(request, outputTokens);
-  const refusal =
-    refusedByBudget(before, request, upperBound, now) ?? refusedByRates(sql, before, upperBound, now);
+  const needed = readNeed(sql, request, before.limits);
+  const { outputTokens, need } = needed;
+  if (need === null) return { kind: 'reserved', outputTokens, standing: before };
+  const refusal = refuse(sql, before, need, now, held);
   if (refusal !== null) return { kind: 'refused', refusal, standing: before };
-  const { id, expiresAfterMs } = request;
-  const { tokens, expectedTokens, currency, cost } = upperBound;
-  const second = secondOf(now);
-  sql.exec(
-    'INSERT INTO reservations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
-    ...[id, dayOf(now), second, now + expiresAfterMs, tokens, expectedTokens, currency, cost, outputTokens],
-  );
-  if (before.requests !== null || before.tokens !== null) addToWindow(sql, second, expectedTokens);
-  return { kind: 'reserved', outputTokens, standing: withReservation(before, upperBound, now) };
+  insertReservation(sql, request, needed, before, now);
+  return { kind: 'reserved', outputTokens, standing: withReservation(before, need, now) };
+}
+
+/** What a request needs beyond its reservation, if it has one. */
+export interface Needed {
+  /** The output limit of one choice that must be sent upstream; null: none. */
+  readonly outputTokens: number | null;
+  /** Null: nothing more. */
+  readonly need: UpperBound | null;
+  /** All that is reserved with it. */
+  readonly all: UpperBound;
 }
 
 type KnownReservation = {
@@ -126,31 +132,60 @@ type KnownReservation = {
   readonly cost: number;
 };
 
-/** Reserves for further attempts. They belong to the same request, so no rate counts them. */
-function extend(
+export function readNeed(
   sql: Sql,
   request: ReserveRequest,
-  known: KnownReservation,
-  before: LimitStatus,
-  now: number,
-): Reservation {
-  const outputTokens = known.output_tokens;
+  limits: Pick<Limits, 'budget' | 'maxOutputTokens'>,
+): Needed {
+  const [known] = sql
+    .exec<KnownReservation>('SELECT output_tokens, tokens, cost FROM reservations WHERE id = ?', request.id)
+    .toArray();
+  const outputTokens = known === undefined ? outputLimit(limits, request.outputTokens) : known.output_tokens;
   const all = upperBoundOf(request, outputTokens);
-  const more = {
-    ...all,
-    tokens: Math.max(0, all.tokens - known.tokens),
-    cost: Math.max(0, all.cost - known.cost),
-  };
-  if (more.tokens === 0 && more.cost === 0) return { kind: 'reserved', outputTokens, standing: before };
-  const refusal = refusedByBudget(before, request, more, now);
-  if (refusal !== null) return { kind: 'refused', refusal, standing: before };
-  const { tokens, cost } = all;
-  sql.exec('UPDATE reservations SET tokens = ?, cost = ? WHERE id = ?', ...[tokens, cost, request.id]);
-  return { kind: 'reserved', outputTokens, standing: withReserved(before, more) };
+  if (known === undefined) return { outputTokens, need: all, all };
+  // Further attempts belong to the same request, so no rate counts them.
+  const tokens = Math.max(0, all.tokens - known.tokens);
+  const cost = Math.max(0, all.cost - known.cost);
+  const need = { ...all, requests: 0, expectedTokens: 0, tokens, cost } as const;
+  return { outputTokens, need: tokens === 0 && cost === 0 ? null : need, all };
+}
+
+/** Stores what {@link readNeed} read. */
+export function insertReservation(
+  sql: Sql,
+  { id, expiresAfterMs }: ReserveRequest,
+  { need, all, outputTokens }: Needed,
+  { requests, tokens: rate }: LimitStatus,
+  now: number,
+): void {
+  const { tokens, expectedTokens, currency, cost } = all;
+  if (need?.requests !== 1) {
+    sql.exec('UPDATE reservations SET tokens = ?, cost = ? WHERE id = ?', ...[tokens, cost, id]);
+    return;
+  }
+  const second = secondOf(now);
+  sql.exec(
+    'INSERT INTO reservations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    ...[id, dayOf(now), second, now + expiresAfterMs, tokens, expectedTokens, currency, cost, outputTokens],
+  );
+  if (requests !== null || rate !== null) addToWindow(sql, second, expectedTokens);
+}
+
+/** Why a need is refused; null: it has room. */
+export function refuse(
+  sql: Sql,
+  status: LimitStatus,
+  need: UpperBound,
+  now: number,
+  held?: Held,
+): LimitRefusal | null {
+  const refusal = refusedByBudget(status, need, now);
+  return refusal === null && need.requests === 1 ? refusedByRates(sql, status, need, now, held) : refusal;
 }
 
 /** The status after the reservation, without reading it again. */
-function withReservation(before: LimitStatus, upperBound: UpperBound, now: number): LimitStatus {
+export function withReservation(before: LimitStatus, upperBound: UpperBound, now: number): LimitStatus {
+  if (upperBound.requests === 0) return withReserved(before, upperBound);
   const { requests, tokens, running } = before;
   const resetMs = msUntilExpiry(secondOf(now), now);
   return {
@@ -169,7 +204,10 @@ function withReserved(before: LimitStatus, upperBound: UpperBound): LimitStatus 
 }
 
 /** The client's limit, at most the key's. Under a hard budget there is always one. */
-function outputLimit({ budget, maxOutputTokens }: Limits, requested: number | null): number | null {
+export function outputLimit(
+  { budget, maxOutputTokens }: Pick<Limits, 'budget' | 'maxOutputTokens'>,
+  requested: number | null,
+): number | null {
   if (requested !== null) return Math.min(requested, maxOutputTokens ?? requested);
   return maxOutputTokens ?? (budget?.mode === 'hard' ? DEFAULT_MAX_OUTPUT_TOKENS : null);
 }
@@ -182,6 +220,7 @@ function upperBoundOf(request: ReserveRequest, outputTokens: number | null): Upp
   const output = maxOutput(request, outputTokens);
   const searches = maxBilledSearches(request, output);
   return {
+    requests: 1,
     tokens: clampAmount((promptTokens + output) * attempts),
     expectedTokens: clampAmount(estimatedPromptTokens + output),
     currency: price?.currency ?? '',
@@ -227,13 +266,12 @@ export function clampAmount(amount: number): number {
 
 function refusedByBudget(
   { limits, budget: status }: LimitStatus,
-  { price }: ReserveRequest,
   upperBound: UpperBound,
   now: number,
 ): LimitRefusal | null {
   const { budget } = limits;
   if (budget === null || status === null || budget.mode === 'warn') return null;
-  if (budget.unit !== TOKENS && budget.unit !== price?.currency) return { kind: 'unpriced' };
+  if (budget.unit !== TOKENS && budget.unit !== upperBound.currency) return { kind: 'unpriced' };
   const needed = budget.unit === TOKENS ? upperBound.tokens : upperBound.cost;
   const { spent, reserved, resetsAt } = status;
   if (spent + reserved + needed <= budget.amount) return null;
@@ -248,15 +286,20 @@ function refusedByRates(
   status: LimitStatus,
   upperBound: UpperBound,
   now: number,
+  held?: Held,
 ): LimitRefusal | null {
   const { rpm, tpm, maxConcurrent } = status.limits;
   const { requests, tokens, running } = status;
   if (rpm !== null && requests !== null && requests.used + 1 > rpm) {
-    return { kind: 'rpm', needed: 1, waitMs: SlidingWindow.read(sql, now).waitFor('requests', rpm - 1) };
+    return {
+      kind: 'rpm',
+      needed: 1,
+      waitMs: SlidingWindow.read(sql, now, held).waitFor('requests', rpm - 1),
+    };
   }
   const needed = upperBound.expectedTokens;
   if (tpm !== null && tokens !== null && tokens.used + needed > tpm) {
-    const waitMs = needed > tpm ? null : SlidingWindow.read(sql, now).waitFor('tokens', tpm - needed);
+    const waitMs = needed > tpm ? null : SlidingWindow.read(sql, now, held).waitFor('tokens', tpm - needed);
     return { kind: 'tpm', needed, waitMs };
   }
   if (maxConcurrent !== null && running !== null && running >= maxConcurrent) {
@@ -294,6 +337,7 @@ export function settleRecords(sql: Sql, records: readonly ChargedRecord[]): void
   // A key that never had limits has nothing to settle: its records cost only this query.
   if (!hadLimits(sql)) return;
   for (const record of records) {
+    if (record.charge?.userObject !== undefined) continue;
     settleNew(sql, record.request_id, record.charge ?? chargeOfRecord(record), record.time.slice(0, 10));
   }
 }
@@ -331,6 +375,22 @@ function addTo(sql: Sql, table: 'spent' | 'unreported', { day, currency, tokens,
     `INSERT INTO ${table} VALUES (?, ?, ?, ?)
       ON CONFLICT DO UPDATE SET tokens = tokens + excluded.tokens, cost = cost + excluded.cost`,
     ...[day, currency, tokens, cost],
+  );
+}
+
+/** A sum of charges in the object of a user, which the object of its key counts as well. Negative: less than reported before. */
+export interface ReportedCharge extends Amounts {
+  readonly kind: 'spent' | 'unreported' | 'expired';
+}
+
+/** Adds what the object of a user charged to the charges of its key. */
+export function addReported(sql: Sql, { kind, ...amounts }: ReportedCharge, now: number): void {
+  if (kind !== 'expired') return addTo(sql, kind, amounts);
+  const { day, tokens, currency, cost } = amounts;
+  sql.exec(
+    `INSERT INTO expired VALUES (?1, ?2, max(0, ?3), ?4, max(0, ?5), ?6)
+      ON CONFLICT DO UPDATE SET tokens = max(0, tokens + ?3), cost = max(0, cost + ?5), expired_at = ?6`,
+    ...[`users ${day} ${currency}`, day, tokens, currency, cost, now],
   );
 }
 

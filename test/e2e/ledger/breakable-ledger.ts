@@ -64,6 +64,8 @@ function breakable({ storage, abort }: BoundState, fuse: Fuse): LedgerStorage {
       step();
       return storage.setAlarm(time);
     },
+    deleteAlarm: () => storage.deleteAlarm(),
+    deleteAll: () => storage.deleteAll(),
   };
 }
 

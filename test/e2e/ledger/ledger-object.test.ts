@@ -1,6 +1,6 @@
 /** The ledger objects in workerd: records, exact reports and lists, and the directory. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { LedgerStub } from '../../../src/ledger/ledger-calls.ts';
+import { type LedgerStub, userObject } from '../../../src/ledger/ledger-calls.ts';
 import { MAX_FACT_ROWS } from '../../../src/ledger/records/fact-sums.ts';
 import { ObjectLedger } from '../../../src/ledger/records/object-ledger.ts';
 import {
@@ -639,4 +639,58 @@ test('M6 counts of refused requests: each batch once, for one key or all, summed
     { hour, keyId: 'ann', code: '', requests: 14 },
     { hour, keyId: 'none', code: '', requests: 18 },
   ]);
+});
+
+describe('Y6 objects of users', () => {
+  const request = (id: string) => ({
+    id,
+    promptTokens: 10,
+    estimatedPromptTokens: 4,
+    outputTokens: 90,
+    choices: 1,
+    price: null,
+    expiresAfterMs: HOUR,
+  });
+
+  test('the alarm of a revoked key deletes the objects of its users, with all their data', async () => {
+    const key = 'revoked-users';
+    const users = ['ada', 'bob'].map((user) => userObject(key, user));
+    await ledgers.call(key, 'changeLimits', { rpm: 1000, per_user: { rpm: 5 } });
+    for (const user of users) {
+      expect(await ledgers.call(user, 'reserveForUser', request(user))).toMatchObject({ kind: 'reserved' });
+      expect(await ledgers.call(user, 'count', 'reservations')).toBe(1);
+    }
+    // This Worker has no KV. The object is revoked nevertheless.
+    await expect(ledgers.call(key, 'revokeKey', key)).rejects.toThrow('WEIR_KV');
+    await ledgers.call(key, 'fireAlarm');
+    for (const user of users) {
+      const tables = "SELECT name FROM sqlite_master WHERE name IN ('reservations', 'link', 'limits')";
+      expect(await ledgers.call(user, 'run', tables)).toEqual([]);
+      expect(await ledgers.call(user, 'alarmTime')).toBeNull();
+      expect(await ledgers.call(user, 'reserveForUser', request('late'))).toEqual({ kind: 'revoked' });
+    }
+  });
+
+  test('the object of a user that is killed at any step neither loses nor keeps allowance of its key', async () => {
+    const key = 'killed-users';
+    const user = userObject(key, 'ada');
+    await ledgers.call(key, 'changeLimits', { budget: { tokens: 1_000_000 }, per_user: { rpm: 1000 } });
+    let admitted = 0;
+    for (let steps = 0; steps < 45; steps += 3) {
+      const id = `r${steps}`;
+      await ledgers.call(user, 'killAfter', steps);
+      const reserved = await ledgers.call(user, 'reserveForUser', request(id)).catch(() => null);
+      await ledgers.call(user, 'killAfter', 1e9).catch(() => null);
+      if (reserved === null) await ledgers.call(user, 'settleReservation', id, { tokens: 0, cost: null });
+      else {
+        admitted++;
+        await ledgers.call(user, 'settleReservation', id, { tokens: 7, cost: null });
+      }
+    }
+    expect(admitted).toBeGreaterThan(0);
+    await ledgers.call(user, 'fireAlarm');
+    expect(await ledgers.call(key, 'standing')).toMatchObject({
+      budget: { spent: 7 * admitted, reserved: 0 },
+    });
+  });
 });

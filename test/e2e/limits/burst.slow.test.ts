@@ -86,3 +86,63 @@ describe.each([
     expect(statuses.filter((status) => status === 200)).toHaveLength(100);
   });
 });
+
+describe.each([
+  ['streamed', { stream: true }],
+  ['whole', {}],
+])('Y6 200 concurrent %s requests of one user, and 200 of another', (_, fields) => {
+  const model = 'mistral/codestral-latest';
+
+  async function burstOfUsers(key: Key, body: JsonObject): Promise<Record<string, number>> {
+    const before = limited.gateway.simulator.requests.length;
+    const passed: Record<string, number> = { ada: 0, bob: 0 };
+    await Promise.all(
+      Array.from({ length: 400 }, async (_, i) => {
+        const user = i % 2 === 0 ? 'ada' : 'bob';
+        const response = await limited.ask(key, { ...body, user });
+        const text = await response.text();
+        if (response.status === 200) passed[user] = (passed[user] ?? 0) + 1;
+        else expect([response.status, text]).toEqual([429, expect.stringMatching(/of this key|This key/)]);
+      }),
+    );
+    expect(limited.gateway.simulator.requests.length - before).toBe((passed.ada ?? 0) + (passed.bob ?? 0));
+    return passed;
+  }
+
+  test('against budgets for 20 in tokens: exactly 20 and 20 pass', async () => {
+    const each = await upperBound({ ...fields, user: 'ada' });
+    limited.usage = { prompt: each - 100, completion: 100 };
+    const key = await limited.create({
+      budget: { tokens: 60 * each },
+      per_user: { budget: { tokens: 21 * each - 1, per: 'month' } },
+    });
+    expect(await burstOfUsers(key, fields)).toEqual({ ada: 20, bob: 20 });
+    const { budget } = await limited.settled(key);
+    expect(objectOf(budget)).toMatchObject({ spent: 40 * each, reserved: 0, estimated: 0 });
+  });
+
+  test('against budgets for 20 in dollars: exactly 20 and 20 pass', async () => {
+    const priced = { ...fields, model };
+    const each = await upperBound({ ...priced, user: 'ada' });
+    limited.usage = { prompt: each - 100, completion: 100 };
+    const nano = (each - 100) * 300 + 100 * 900;
+    const key = await limited.create({ per_user: { budget: { USD: (21 * nano - 1) / 1e9, per: 'day' } } });
+    expect(await burstOfUsers(key, priced)).toEqual({ ada: 20, bob: 20 });
+  });
+
+  test('against rpm 20: exactly 20 and 20 pass, and a key for 30 lets exactly 30 of them pass', async () => {
+    limited.usage = { prompt: 7, completion: 3 };
+    const key = await limited.create({ per_user: { rpm: 20 } });
+    expect(await burstOfUsers(key, fields)).toEqual({ ada: 20, bob: 20 });
+    const narrow = await limited.create({ rpm: 30, per_user: { rpm: 20 } });
+    const { ada = 0, bob = 0 } = await burstOfUsers(narrow, fields);
+    expect(ada + bob).toBe(30);
+  });
+
+  test('against a key for 250, part of which users lease in advance: exactly 250 pass', async () => {
+    limited.usage = { prompt: 7, completion: 3 };
+    const key = await limited.create({ rpm: 250, per_user: { rpm: 200 } });
+    const { ada = 0, bob = 0 } = await burstOfUsers(key, fields);
+    expect(ada + bob).toBe(250);
+  });
+});

@@ -81,6 +81,64 @@ describe('G8 POST /admin/keys', () => {
   });
 });
 
+describe('Y6 per_user', () => {
+  test('is set, listed, replaced as a whole, and removed', async () => {
+    const per_user = { budget: { USD: 5, per: 'month', mode: 'hard' }, rpm: 5, max_users: 20 };
+    const key = await limited.create({ rpm: 50, per_user });
+    expect(await listed(key.id)).toMatchObject({ rpm: 50, per_user });
+    const changed = await jsonOf(await limited.patch(key, { per_user: { tpm: 1000 } }));
+    expect(changed).toMatchObject({ rpm: 50, per_user: { tpm: 1000 } });
+    expect(objectOf((await limited.standing(key)).limits)).toEqual({ rpm: 50, per_user: { tpm: 1000 } });
+    expect(await jsonOf(await limited.patch(key, { rpm: 60 }))).toMatchObject({ per_user: { tpm: 1000 } });
+    expect(await jsonOf(await limited.patch(key, { per_user: null }))).not.toHaveProperty('per_user');
+    expect((await limited.standing(key)).per_user).toBeUndefined();
+  });
+
+  test.each([
+    [[]],
+    [{}],
+    [{ max_users: 5 }],
+    [{ rpm: 0 }],
+    [{ max_output_tokens: 5 }],
+    [{ budget: { XYZ: 5 } }],
+    [{ rpm: 5, max_users: 0 }],
+    [{ rpm: 5, max_users: 1e6 }],
+    [{ per_user: { rpm: 1 } }],
+  ])('refuses %j', async (per_user) => {
+    const response = await limited.gateway.post('/admin/keys', { name: 'a', per_user }, { headers: ADMIN });
+    expect(await errorOf(response)).toMatchObject({ status: 400, error: { param: 'per_user' } });
+  });
+
+  test('the longest name and models that fit into KV metadata with limits of users', async () => {
+    const counts = { rpm: 1e15, tpm: 1e15, max_concurrent: 1e15 };
+    const budget = { USD: 123_456.123456789, per: 'month' };
+    const limits = { ...counts, budget, max_output_tokens: 1e15 };
+    const per_user = { ...counts, budget, max_users: 99_999 };
+    const fits = { name: 'n'.repeat(100), models: ['m'.repeat(321)], ...limits, per_user };
+    const key = await limited.create(fits);
+    await status(await limited.patch(key, { expires_at: '2999-01-01T00:00:00Z' }));
+    expect(await listed(key.id)).toMatchObject({ per_user });
+    const tooLong = { ...fits, models: ['m'.repeat(322)] };
+    const response = await limited.gateway.post('/admin/keys', tooLong, { headers: ADMIN });
+    expect(await errorOf(response)).toMatchObject({ status: 400, error: { param: 'models' } });
+  });
+
+  test('GET shows a user what it has used; a user without requests has used nothing', async () => {
+    const key = await limited.create({ per_user: { rpm: 3, budget: { tokens: 1e6 }, max_concurrent: 2 } });
+    expect(await status(await limited.ask(key, { user: 'ada' }))).toBe(200);
+    const shown = async (path: string, headers: Record<string, string>) =>
+      objectOf((await jsonOf(await limited.gateway.fetch(path, { headers }))).per_user);
+    const bearer = { authorization: `Bearer ${key.token}` };
+    const ada = { user: 'ada', requests: { limit: 3, remaining: 2 } };
+    expect(await shown('/v1/key', { ...bearer, 'x-weir-user': 'ada' })).toMatchObject(ada);
+    expect(await shown(`/admin/keys/${key.id}?user=ada`, ADMIN)).toMatchObject(ada);
+    const unused = { requests: { remaining: 3 }, budget: { spent: 0 }, concurrent: { running: 0 } };
+    expect(await shown('/v1/key', bearer)).toMatchObject({ user: null, ...unused });
+    expect(await shown(`/admin/keys/${key.id}?user=bob`, ADMIN)).toMatchObject({ user: 'bob', ...unused });
+    expect(await shown(`/admin/keys/${key.id}`, ADMIN)).toEqual({});
+  });
+});
+
 describe('G8 PATCH /admin/keys/:id', () => {
   test('changes the limits that it names, immediately and while requests run', async () => {
     const key = await limited.create({ budget: { tokens: 1e6 }, rpm: 3 });

@@ -1,7 +1,8 @@
 /** Limits with LEDGER=object: storing the record settles the reservation, in one transaction. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type JsonObject, objectOf } from '../../../tools/simulator/json.ts';
 import { jsonOf } from '../client.ts';
+import { ADMIN_TOKEN } from '../gateway.ts';
 import { event, many, replayOf } from '../scenarios.ts';
 import { type Key, type Limited, startLimited } from './limited.ts';
 
@@ -131,4 +132,77 @@ test('J1 a client that disconnects within its embeddings: upstream aborted, reco
   const list = await jsonOf(await limited.gateway.fetch('/v1/usage/records', { headers }));
   expect(list.data).toMatchObject([{ route: 'embeddings', status: 'cancelled', estimated: true }]);
   expect((await embed(key)).status).toBe(200);
+});
+
+describe('Y6 limits for each user', () => {
+  const own = async (key: Key, user: string) => {
+    const headers = { authorization: `Bearer ${key.token}`, 'x-weir-user': user };
+    return jsonOf(await limited.gateway.fetch('/v1/key', { headers }));
+  };
+
+  test('a request is charged once to its user and once to its key, and its record only reports it', async () => {
+    limited.usage = { prompt: 7, completion: 3 };
+    const key = await limited.create({
+      // So little that each settlement is reported at once.
+      budget: { tokens: 20_000, per: 'month' },
+      per_user: { budget: { tokens: 1e5, per: 'month' }, rpm: 100 },
+    });
+    for (const user of ['ada', 'ada', 'bob']) {
+      const response = await limited.ask(key, { user });
+      expect([response.status, await response.text()]).toEqual([200, expect.any(String)]);
+      expect(response.headers.get('x-ratelimit-limit-requests')).toBe('100');
+    }
+    expect(await limited.settled(key)).toMatchObject({ budget: { spent: 30 } });
+    const shown = await own(key, 'ada');
+    expect(shown).toMatchObject({
+      limits: { per_user: { budget: { tokens: 1e5 }, rpm: 100 } },
+      per_user: { user: 'ada', budget: { spent: 20, reserved: 0 }, requests: { limit: 100, remaining: 98 } },
+    });
+    const headers = { authorization: `Bearer ${key.token}` };
+    const report = await jsonOf(await limited.gateway.fetch('/v1/usage?group_by=model', { headers }));
+    expect(objectOf(report.total)).toMatchObject({ requests: 3, total_tokens: 30 });
+  });
+
+  test('requests without a user share one allowance, and those beyond max_users another', async () => {
+    const key = await limited.create({ per_user: { rpm: 1, max_users: 1 } });
+    const statuses = [];
+    for (const user of ['ada', 'ada', undefined, undefined, 'bob', 'cy']) {
+      const response = await limited.ask(key, user === undefined ? {} : { user });
+      await response.text();
+      statuses.push(response.status);
+    }
+    expect(statuses).toEqual([200, 429, 200, 429, 200, 429]);
+  });
+
+  test('the users of a revoked key are refused', async () => {
+    const key = await limited.create({ per_user: { rpm: 1 } });
+    await (await limited.ask(key, { user: 'ada' })).text();
+    const admin = { authorization: `Bearer ${ADMIN_TOKEN}` };
+    const path = `/admin/keys/${key.id}`;
+    await (await limited.gateway.fetch(path, { method: 'DELETE', headers: admin })).text();
+    expect((await limited.ask(key, { user: 'ada' })).status).toBe(401);
+  });
+
+  test('USERS=hash: no refusal, status or log has the plain name', async () => {
+    await limited.gateway.set({
+      AUTH: 'keys',
+      LEDGER: 'object',
+      USERS: 'hash',
+      USER_HASH_KEY: 'a secret of these tests',
+    });
+    const key = await limited.create({ per_user: { rpm: 1 } });
+    await (await limited.ask(key, { user: 'ada.lovelace' })).text();
+    const refused = await limited.ask(key, { user: 'ada.lovelace' });
+    expect([refused.status, refused.headers.get('x-weir-limit')]).toEqual([429, 'user']);
+    expect(await refused.text()).toContain('Each user of this key may send 1 requests a minute');
+    const admin = { authorization: `Bearer ${ADMIN_TOKEN}` };
+    const path = `/admin/keys/${key.id}?user=ada.lovelace`;
+    const shown = await jsonOf(await limited.gateway.fetch(path, { headers: admin }));
+    expect(shown.per_user).toMatchObject({
+      user: expect.stringMatching(/^h_[0-9a-f]{24}$/),
+      requests: { limit: 1, remaining: 0 },
+    });
+    expect(JSON.stringify(shown)).not.toContain('lovelace');
+    expect(limited.gateway.logs().join('\n')).not.toContain('lovelace');
+  });
 });

@@ -55,7 +55,11 @@ describe('G5 a refusal', () => {
   test('that waiting does not help has no retry-after, and x-should-retry is false', () => {
     const { error, headers } = refuse({ budget: { tokens: 50 } });
     expect(error.message).toContain('lower max_tokens');
-    expect(headers).toEqual({ 'x-weir-budget-remaining': '50 tokens', 'x-should-retry': 'false' });
+    expect(headers).toEqual({
+      'x-weir-budget-remaining': '50 tokens',
+      'x-should-retry': 'false',
+      'x-weir-limit': 'key',
+    });
   });
 
   test('until the next month has a retry-after, and x-should-retry is false', () => {
@@ -97,4 +101,14 @@ test.each([
   [61_000, '1m1s'],
 ])('formatDuration %d: %s', (ms, text) => {
   expect(formatDuration(ms)).toBe(text);
+});
+
+test('Y6 a refusal says whether it is the limit of the key or of its user, without the name of the user', () => {
+  const sql = new MemorySql({ rpm: 1 });
+  sql.reserve('a');
+  const refused = sql.reserve('b');
+  if (refused.kind !== 'refused') throw new Error('not refused');
+  const { error, headers } = refusalResponse(refused.refusal, refused.standing, 'user');
+  expect(error.message).toBe('Each user of this key may send 1 requests a minute');
+  expect(headers['x-weir-limit']).toBe('user');
 });

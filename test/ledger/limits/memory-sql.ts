@@ -29,6 +29,14 @@ export class MemorySql implements Sql {
     return changeLimits(this, limits);
   }
 
+  /** Drops all tables. */
+  clear(): void {
+    const tables = this.exec<{ name: string }>(
+      "SELECT name FROM sqlite_master WHERE type = 'table'",
+    ).toArray();
+    for (const { name } of tables) this.exec(`DROP TABLE ${name}`);
+  }
+
   count(table: string): number {
     return Number(this.exec<{ n: number }>(`SELECT count(*) AS n FROM ${table}`).toArray()[0]?.n);
   }

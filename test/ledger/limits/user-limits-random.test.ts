@@ -1,0 +1,193 @@
+/**
+ * Random runs of users' objects and their key's: calls are lost, objects lose their memory, and no limit is ever passed.
+ *
+ * USER_LIMIT_RUNS=100 runs longer. USER_LIMIT_SEED=1 repeats a run.
+ */
+import { expect, test } from 'vitest';
+import { seeded } from '../../random.ts';
+import { MINUTE } from './memory-sql.ts';
+import { UserNetwork } from './user-network.ts';
+
+const RUNS = Number(process.env.USER_LIMIT_RUNS ?? 4);
+const SEED = Number(process.env.USER_LIMIT_SEED ?? Date.now() % 1_000_000);
+const STEPS = 150;
+const USERS = ['ada', 'bob', 'cy', 'dee', ''];
+
+interface Sent {
+  readonly user: string;
+  readonly bound: number;
+  /** Null: not admitted, or not known to be. */
+  admittedAt: number | null;
+  /** Undefined: it runs. */
+  charged?: number;
+  settledAs?: number;
+}
+
+class Run {
+  readonly #random: () => number;
+  readonly network: UserNetwork;
+  readonly limit: number;
+  readonly rpm: number;
+  readonly perUser: number;
+  readonly sent = new Map<string, Sent>();
+  readonly #open: Promise<void>[] = [];
+  isFaulty = false;
+
+  constructor(random: () => number) {
+    this.#random = random;
+    const size = this.pick(5, 30, 200, 2000);
+    this.limit = 100 * size + this.upTo(100);
+    this.rpm = this.pick(20, 150, 2000);
+    this.perUser = 100 * Math.ceil(size / this.pick(1, 3, 8));
+    this.network = new UserNetwork({
+      budget: { tokens: this.limit },
+      rpm: this.rpm,
+      per_user: { budget: { tokens: this.perUser }, rpm: Math.ceil(this.rpm / 2) },
+    });
+    this.network.fault = () => {
+      const share = this.isFaulty ? this.#random() : 1;
+      if (share < 0.1) return 'before';
+      return share < 0.2 ? 'after' : null;
+    };
+    this.network.latency = async () => {
+      for (let ticks = this.upTo(3); ticks > 0; ticks--) await tick();
+    };
+  }
+
+  upTo(max: number): number {
+    return Math.floor(this.#random() * max);
+  }
+
+  pick<Value>(...values: readonly [Value, ...Value[]]): Value {
+    return values[this.upTo(values.length)] ?? values[0];
+  }
+
+  /** As the gateway does: a call that fails is repeated once, then released. */
+  async reserve(user: string, id: string): Promise<void> {
+    const outputTokens = this.pick(10, 90, 90, 300);
+    const sent: Sent = { user, bound: 10 + outputTokens, admittedAt: null };
+    this.sent.set(id, sent);
+    for (const isLast of [false, true]) {
+      try {
+        const { kind } = await this.network.reserve(user, id, { outputTokens });
+        if (kind === 'reserved') sent.admittedAt = this.network.now;
+        return;
+      } catch {
+        if (isLast) this.network.settle(user, id, 0);
+      }
+    }
+  }
+
+  async step(): Promise<void> {
+    const { network } = this;
+    const user = this.pick(...(USERS as [string, ...string[]]));
+    const kind = this.upTo(20);
+    if (kind < 9) {
+      const count = this.pick(1, 1, 3, 20);
+      for (let i = 0; i < count; i++) this.#open.push(this.reserve(user, `r${this.sent.size}`));
+    } else if (kind < 14) {
+      const admitted = [...this.sent].filter(([, { admittedAt }]) => admittedAt !== null);
+      for (const [id, sent] of admitted.filter(() => this.upTo(3) === 0)) {
+        sent.settledAs ??= this.upTo(sent.bound + 1);
+        sent.charged = sent.settledAs;
+        network.settle(sent.user, id, sent.settledAs);
+      }
+    } else if (kind < 15) {
+      network.restart(user);
+    } else if (kind < 16) {
+      network.restartKey();
+    } else if (kind < 17) {
+      this.isFaulty = this.upTo(2) === 0;
+    } else if (kind < 18) {
+      await this.quiet();
+      await this.wait(this.pick(500, 4000, 11_000, 70_000, 12 * MINUTE));
+    } else {
+      await tick();
+    }
+    if (this.upTo(4) === 0) await this.check();
+  }
+
+  async quiet(): Promise<void> {
+    await Promise.all(this.#open.splice(0));
+    for (let i = 0; i < 30; i++) await tick();
+  }
+
+  async wait(ms: number): Promise<void> {
+    const before = this.network.now;
+    await this.network.wait(ms);
+    for (const sent of this.sent.values()) {
+      const { admittedAt, charged, bound } = sent;
+      // It may also have expired on an earlier alarm of this wait.
+      const isExpired = admittedAt !== null && admittedAt + 11 * MINUTE <= before + ms;
+      if (isExpired && charged === undefined) sent.charged = bound;
+    }
+  }
+
+  /** What all requests use, or may still use. */
+  get used(): number {
+    const requests = [...this.sent.values()].filter(({ admittedAt }) => admittedAt !== null);
+    return requests.reduce((sum, { charged, bound }) => sum + (charged ?? bound), 0);
+  }
+
+  async check(): Promise<void> {
+    await this.quiet();
+    const { budget } = this.network.standing;
+    const counted = (budget?.spent ?? 0) + (budget?.reserved ?? 0);
+    expect(counted).toBeGreaterThanOrEqual(this.used);
+    expect(this.used).toBeLessThanOrEqual(this.limit);
+    expect(counted).toBeLessThanOrEqual(this.limit);
+  }
+
+  /** After all are settled, the sums of the key and of its users agree with what was charged. */
+  async finish(): Promise<void> {
+    await this.check();
+    this.isFaulty = false;
+    // Reservations that are not known to the client expire.
+    await this.wait(12 * MINUTE);
+    for (const [id, sent] of this.sent) {
+      sent.settledAs ??= this.upTo(sent.bound + 1);
+      this.network.settle(sent.user, id, sent.settledAs);
+    }
+    await this.quiet();
+    await this.wait(3 * MINUTE);
+    const { budget, limits } = this.network.standing;
+    const own = USERS.map((user) => this.network.member(user).limits.status(limits)?.budget);
+    const admitted = [...this.sent.values()].filter(({ admittedAt }) => admittedAt !== null);
+    const charged = admitted.reduce((sum, { settledAs = 0 }) => sum + settledAs, 0);
+    expect(budget).toMatchObject({ spent: charged, reserved: 0, estimated: 0 });
+    expect(own.reduce((sum, one) => sum + (one?.spent ?? 0), 0)).toBe(charged);
+    for (const one of own) expect(one?.reserved ?? 0).toBe(0);
+    for (const one of own) expect(one?.spent ?? 0).toBeLessThanOrEqual(this.perUser);
+    checkMinutes(admitted, this.rpm);
+    for (const user of USERS) {
+      checkMinutes(
+        admitted.filter((sent) => sent.user === user),
+        Math.ceil(this.rpm / 2),
+      );
+    }
+  }
+}
+
+function checkMinutes(admitted: readonly Sent[], rpm: number): void {
+  const times = admitted.map(({ admittedAt }) => admittedAt ?? 0).sort((a, b) => a - b);
+  for (const [i, at] of times.entries()) {
+    const next = times[i + rpm];
+    if (next !== undefined) expect(next - at).toBeGreaterThanOrEqual(MINUTE);
+  }
+}
+
+function tick(): Promise<void> {
+  return new Promise(setImmediate);
+}
+
+test(`Y6 no limit of a user or its key is passed, and all sums agree at the end (seed ${SEED})`, async () => {
+  for (let i = 0; i < RUNS; i++) {
+    const run = new Run(seeded(SEED + i));
+    try {
+      for (let step = 0; step < STEPS; step++) await run.step();
+      await run.finish();
+    } catch (error) {
+      throw new Error(`USER_LIMIT_SEED=${SEED + i} USER_LIMIT_RUNS=1`, { cause: error });
+    }
+  }
+}, 120_000);

@@ -1,0 +1,269 @@
+/** Limits for each user of a key: both limits hold exactly, few requests call the key, and lost calls lose nothing. */
+import { describe, expect, test } from 'vitest';
+import type { UserReservation } from '../../../src/ledger/limits/user-limits.ts';
+import { MINUTE, NOW } from './memory-sql.ts';
+import { UserNetwork } from './user-network.ts';
+
+const EACH = 100;
+const LATE = 15_000;
+
+async function burst(network: UserNetwork, user: string, count: number): Promise<readonly UserReservation[]> {
+  return Promise.all(
+    Array.from({ length: count }, (_, i) => network.reserve(user, `${user}${network.now}-${i}`)),
+  );
+}
+
+function passed(results: readonly UserReservation[]): number {
+  return results.filter(({ kind }) => kind === 'reserved').length;
+}
+
+describe('Y6 limits for each user', () => {
+  test.each([
+    ['tokens', { budget: { tokens: 20 * EACH + 50 } }],
+    ['money', { budget: { USD: (20 * 190_000) / 1e9 } }],
+    ['rpm', { rpm: 20 }],
+    ['max_concurrent', { max_concurrent: 20 }],
+  ])(
+    '200 requests at once of each of two users against 20 in %s: exactly 20 and 20 pass',
+    async (_, limits) => {
+      const network = new UserNetwork({ per_user: limits });
+      const [ada, bob] = await Promise.all([burst(network, 'ada', 200), burst(network, 'bob', 200)]);
+      expect([passed(ada), passed(bob)]).toEqual([20, 20]);
+      for (const result of [...ada, ...bob]) {
+        if (result.kind === 'refused') expect(result.by).toBe('user');
+      }
+    },
+  );
+
+  test.each([
+    ['budget', { budget: { tokens: 31 * EACH } }, 31],
+    ['rpm', { rpm: 31 }, 31],
+    ['max_concurrent', { max_concurrent: 31 }, 31],
+    // So much that users lease in advance: what one does not use returns before another is refused.
+    ['large budget', { budget: { tokens: 1037 * EACH } }, 1037],
+    ['large rpm', { rpm: 1037 }, 1037],
+    ['large max_concurrent', { max_concurrent: 1037 }, 1037],
+  ])('the key holds over all users exactly: %s', async (_, limits, expected) => {
+    const network = new UserNetwork({ ...limits, per_user: { rpm: 200 } });
+    let total = 0;
+    for (let i = 0; i < 20; i++) total += passed(await burst(network, `idle${i}`, 1));
+    const users = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+    const results = await Promise.all(users.map((user) => burst(network, user, 200)));
+    for (const result of results) total += passed(result);
+    expect(total).toBe(expected);
+    for (const result of results.flat()) {
+      if (result.kind === 'refused') expect(result.by).toBe('key');
+    }
+  });
+
+  test('a request that its user refuses takes nothing from the key, and one that the key refuses takes nothing from its user', async () => {
+    const network = new UserNetwork({
+      budget: { tokens: 30 * EACH },
+      per_user: { budget: { tokens: 20 * EACH } },
+    });
+    expect(passed(await burst(network, 'ada', 200))).toBe(20);
+    expect(network.standing.budget).toMatchObject({ reserved: 20 * EACH });
+    expect(passed(await burst(network, 'bob', 15))).toBe(10);
+    await network.patch({ budget: { tokens: 100 * EACH } });
+    network.now += 1;
+    // Ten of bob's twenty are left.
+    expect(passed(await burst(network, 'bob', 15))).toBe(10);
+    expect(network.standing.budget).toMatchObject({ reserved: 40 * EACH });
+  });
+
+  test('settled requests are charged once to both, and repeated settlements change nothing', async () => {
+    const network = new UserNetwork({
+      budget: { tokens: 30 * EACH },
+      per_user: { budget: { tokens: 20 * EACH } },
+    });
+    await burst(network, 'ada', 5);
+    for (let i = 0; i < 5; i++) network.settle('ada', `ada${NOW}-${i}`, 7);
+    for (let i = 0; i < 5; i++) network.settle('ada', `ada${NOW}-${i}`, 7);
+    await network.wait(LATE);
+    expect(network.standing.budget).toMatchObject({ spent: 35, reserved: 0 });
+    const own = network.member('ada').limits.status(network.standing.limits);
+    expect(own?.budget).toMatchObject({ spent: 35, reserved: 0 });
+  });
+
+  test('a request without settlement expires by alarm and is charged to both; a late settlement replaces it', async () => {
+    const network = new UserNetwork({ budget: { tokens: 1e6 }, per_user: { rpm: 100 } });
+    await network.reserve('ada', 'lost');
+    await network.wait(12 * MINUTE);
+    expect(network.standing.budget).toMatchObject({ spent: EACH, reserved: 0, estimated: EACH });
+    expect(network.logged).toMatchObject([{ event: 'reservation_expired', id: 'lost', tokens: EACH }]);
+    network.settle('ada', 'lost', 30);
+    await network.wait(LATE);
+    expect(network.standing.budget).toMatchObject({ spent: 30, reserved: 0, estimated: 0 });
+  });
+
+  test('what is leased in advance returns to the key within seconds', async () => {
+    const network = new UserNetwork({
+      budget: { tokens: 10_000 * EACH },
+      max_concurrent: 5000,
+      per_user: { rpm: 100 },
+    });
+    await network.reserve('ada', 'a');
+    expect(network.standing.budget?.reserved).toBeGreaterThan(EACH);
+    await network.wait(LATE);
+    expect(network.standing).toMatchObject({ running: 1, budget: { reserved: EACH } });
+  });
+
+  test('the object of a user that loses its memory with a lease returns the lease by alarm', async () => {
+    const network = new UserNetwork({ budget: { tokens: 10_000 * EACH }, per_user: { rpm: 100 } });
+    await network.reserve('ada', 'a');
+    network.restart('ada');
+    await network.wait(LATE);
+    expect(network.standing.budget).toMatchObject({ spent: 0, reserved: EACH });
+    network.settle('ada', 'a', 42);
+    await network.wait(LATE);
+    expect(network.standing.budget).toMatchObject({ spent: 42, reserved: 0 });
+  });
+
+  test('an answer of the key that is lost leaves nothing reserved', async () => {
+    const network = new UserNetwork({ budget: { tokens: 10_000 * EACH }, per_user: { rpm: 100 } });
+    await network.reserve('ada', 'a');
+    network.fault = () => 'after';
+    await network.wait(LATE);
+    await expect(network.reserve('ada', 'b', { outputTokens: 5000 })).rejects.toThrow();
+    network.restart('ada');
+    network.fault = () => null;
+    await network.wait(2 * MINUTE);
+    expect(network.standing.budget).toMatchObject({ reserved: EACH });
+    expect((await network.reserve('ada', 'b')).kind).toBe('reserved');
+  });
+
+  test('a request that is settled while it waits for the key reserves nothing', async () => {
+    const network = new UserNetwork({ budget: { tokens: 50 * EACH }, per_user: { rpm: 100 } });
+    await network.reserve('ada', 'a');
+    const held = Promise.withResolvers<void>();
+    network.latency = () => held.promise;
+    const waiting = network.reserve('ada', 'b');
+    waiting.catch(() => {});
+    await new Promise(setImmediate);
+    network.settle('ada', 'b', 0);
+    network.latency = () => Promise.resolve();
+    held.resolve();
+    await expect(waiting).rejects.toThrow('ended');
+    await network.wait(LATE);
+    expect(network.standing.budget).toMatchObject({ reserved: EACH });
+  });
+
+  test('a repeated call reserves once, also while the first waits for the key', async () => {
+    const network = new UserNetwork({ budget: { tokens: 50 * EACH }, per_user: { rpm: 100 } });
+    const results = await Promise.all([network.reserve('ada', 'a'), network.reserve('ada', 'a')]);
+    expect(passed(results)).toBe(2);
+    expect((await network.reserve('ada', 'a')).kind).toBe('reserved');
+    expect(network.standing.budget).toMatchObject({ reserved: EACH });
+  });
+
+  test('further attempts need room in both budgets', async () => {
+    const network = new UserNetwork({
+      budget: { tokens: 3 * EACH },
+      per_user: { budget: { tokens: 2 * EACH } },
+    });
+    await network.reserve('ada', 'a');
+    expect((await network.reserve('ada', 'a', { attempts: 2 })).kind).toBe('reserved');
+    expect(await network.reserve('ada', 'a', { attempts: 3 })).toMatchObject({ kind: 'refused', by: 'user' });
+    await network.reserve('bob', 'b');
+    expect(await network.reserve('bob', 'b', { attempts: 2 })).toMatchObject({ kind: 'refused', by: 'key' });
+    expect(network.standing.budget).toMatchObject({ reserved: 3 * EACH });
+  });
+
+  test('a lowered limit applies to the next request, whatever was leased before', async () => {
+    const network = new UserNetwork({ budget: { tokens: 10_000 * EACH }, per_user: { rpm: 1000 } });
+    await burst(network, 'ada', 5);
+    await network.patch({ budget: { tokens: 8 * EACH } });
+    expect(passed(await burst(network, 'ada2', 5))).toBe(3);
+    expect((await network.reserve('ada', 'one more')).kind).toBe('refused');
+    await network.patch({ budget: { tokens: 10_000 * EACH }, per_user: { rpm: 7 } });
+    expect(passed(await burst(network, 'ada', 0))).toBe(0);
+    network.now += 1;
+    expect(passed(await burst(network, 'ada', 5))).toBe(2);
+  });
+
+  test('a raised limit of users applies within 10 seconds', async () => {
+    const network = new UserNetwork({ per_user: { budget: { tokens: 2 * EACH } } });
+    expect(passed(await burst(network, 'ada', 5))).toBe(2);
+    await network.patch({ per_user: { budget: { tokens: 4 * EACH } } });
+    await network.wait(LATE);
+    expect(passed(await burst(network, 'ada', 5))).toBe(2);
+  });
+
+  test('beyond max_users, all further users of the day share one allowance', async () => {
+    const network = new UserNetwork({ per_user: { rpm: 5, max_users: 2 } });
+    const own = await Promise.all(['a', 'b', 'c', 'd'].map((user) => burst(network, user, 10)));
+    expect(own.map(passed)).toEqual([5, 5, 0, 0]);
+    expect(
+      own
+        .slice(2)
+        .flat()
+        .every(({ kind }) => kind === 'shared'),
+    ).toBe(true);
+    expect(passed(await burst(network, '(other)', 10))).toBe(5);
+    expect(passed(await burst(network, '', 10))).toBe(5);
+    expect(network.member('c').sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'link'").toArray()).toEqual(
+      [],
+    );
+    network.restartKey();
+    expect(passed(await burst(network, 'e', 10))).toBe(0);
+    await network.wait(24 * 60 * MINUTE);
+    const next = await Promise.all(['c', 'd', 'a'].map((user) => burst(network, user, 10)));
+    expect(next.map(passed)).toEqual([5, 5, 0]);
+  });
+
+  test('a request that could not be reserved is charged once to both', async () => {
+    const network = new UserNetwork({ budget: { tokens: 1e6 }, per_user: { budget: { tokens: 1e6 } } });
+    const charge = { tokens: 40, cost: null };
+    for (const id of ['a', 'a', 'b']) {
+      await network.member('ada').limits.settleUnreserved(id, charge, '2026-11-21');
+    }
+    await network.wait(LATE);
+    expect(network.standing.budget).toMatchObject({ spent: 80, reserved: 0 });
+    expect(network.member('ada').limits.status(network.standing.limits)?.budget?.spent).toBe(80);
+  });
+
+  test('100,000 users cost nothing until they send a request', () => {
+    const network = new UserNetwork({ per_user: { rpm: 5, max_users: 100_000 } });
+    expect([network.users, network.calls]).toEqual([[], { open: 0, lease: 0 }]);
+    expect(network.key.exec("SELECT 1 FROM sqlite_master WHERE name = 'held'").toArray()).toEqual([]);
+  });
+
+  test('the users of a revoked key are refused', async () => {
+    const network = new UserNetwork({ per_user: { rpm: 5 }, budget: { tokens: 1000 } });
+    await network.reserve('ada', 'a');
+    network.isRevoked = true;
+    expect((await network.reserve('ada', 'b')).kind).toBe('revoked');
+    expect((await network.reserve('new', 'c')).kind).toBe('revoked');
+    network.settle('ada', 'a', 10);
+    await network.wait(LATE);
+    expect(network.standing.budget).toMatchObject({ spent: 10, reserved: 0 });
+  });
+
+  test('the object of a user deletes itself after the month of its last request, and starts anew', async () => {
+    const network = new UserNetwork({ per_user: { budget: { tokens: 3 * EACH, per: 'month' } } });
+    await network.reserve('ada', 'a');
+    network.settle('ada', 'a', 50);
+    await network.wait(8 * 24 * 60 * MINUTE);
+    expect(network.users).toEqual(['ada']);
+    await network.wait(3 * 24 * 60 * MINUTE);
+    expect(network.users).toEqual([]);
+    expect(network.alarmOf('ada')).toBeNull();
+    expect(network.member('ada').limits.status(network.standing.limits)).toBeNull();
+    expect(passed(await burst(network, 'ada', 5))).toBe(3);
+  });
+
+  test('1,000 requests of 100 users with a large allowance: few call the key', async () => {
+    const network = new UserNetwork({ budget: { tokens: 1e9 }, rpm: 1e6, per_user: { rpm: 100 } });
+    for (let round = 0; round < 10; round++) {
+      for (let user = 0; user < 100; user++) {
+        const id = `${user}-${round}`;
+        expect((await network.reserve(`user${user}`, id)).kind).toBe('reserved');
+        network.settle(`user${user}`, id, 10);
+      }
+      await network.wait(500);
+    }
+    await network.wait(LATE);
+    expect(network.standing.budget).toMatchObject({ spent: 10_000, reserved: 0 });
+    expect(network.calls).toEqual({ open: 100, lease: 200 });
+  });
+});

@@ -3,6 +3,7 @@
  * registry into a temporary folder and lets it edit a file. Exits with 1 if one fails. The table in docs/clients/README.md gets the
  * results if all pass; with --write also those that fail.
  */
+import { rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,16 +28,14 @@ if (unknown !== undefined) {
 }
 const clients = CLIENTS.filter(({ id }) => positionals.length === 0 || positionals.includes(id));
 
-const interrupted = new AbortController();
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-  process.once(signal, () => interrupted.abort());
-
 const root = await mkdtemp(join(tmpdir(), 'weir-agents-'));
+// Programs that run are killed in the same way. Nothing can be awaited, because wrangler also ends the process on a signal.
+process.once('exit', () => rmSync(root, { recursive: true, force: true, maxRetries: 3 }));
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130));
 const gateway = await startGateway({ vars: { AUTH: 'keys', ALIASES: deploymentAliases() } });
 const rows: Row[] = [];
 let isComplete = true;
 for (const client of clients) {
-  if (interrupted.signal.aborted) break;
   try {
     rows.push(...(await runClient(client)));
   } catch (error) {
@@ -45,21 +44,18 @@ for (const client of clients) {
   }
 }
 await gateway[Symbol.asyncDispose]();
-await rm(root, { recursive: true, force: true, maxRetries: 3 });
 const passed = rows.filter(({ problems }) => problems.length === 0).length;
-const isInterrupted = interrupted.signal.aborted;
-process.stdout.write(`${passed} of ${rows.length} pass${isInterrupted ? ', interrupted' : ''}\n`);
-const isGood = isComplete && !isInterrupted && passed === rows.length;
-if (isGood || (values.write && !isInterrupted)) await writeRows(rows, ids);
+process.stdout.write(`${passed} of ${rows.length} pass\n`);
+const isGood = isComplete && passed === rows.length;
+if (isGood || values.write) await writeRows(rows, ids);
 if (!isGood) process.exitCode = 1;
 
 async function runClient(client: (typeof CLIENTS)[number]): Promise<Row[]> {
-  const { signal } = interrupted;
   const folder = join(root, client.id);
-  const versions = await install(client, folder, signal);
+  const versions = await install(client, folder);
   const rows: Row[] = [];
   for (const [index, trial] of client.trials.entries()) {
-    const place = { gateway, packages: folder, folder: join(root, `${client.id}-${index}`), signal };
+    const place = { gateway, packages: folder, folder: join(root, `${client.id}-${index}`) };
     const outcome = await runTrial(client, trial, place);
     const row = {
       client,

@@ -11,6 +11,8 @@ import { AFTER, BEFORE, type Client, Page, type Trial } from './client.ts';
 
 const INSTALL_LIMIT_MS = 300_000;
 const TRIAL_LIMIT_MS = 120_000;
+/** How long output is awaited after a program's end. */
+const CLOSE_LIMIT_MS = 2_000;
 /** Records follow their response. Requests beside the loop, such as one for a title, may still run when the client ends. */
 const RECORDS_LIMIT_MS = 10_000;
 /** opencode installs its plugins from there. */
@@ -35,7 +37,6 @@ export interface Outcome {
 export async function install(
   { packages, install: script }: Client,
   folder: string,
-  signal: AbortSignal,
 ): Promise<ReadonlyMap<string, string>> {
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, 'package.json'), '{ "private": true, "type": "module" }\n');
@@ -49,10 +50,10 @@ export async function install(
     '--no-update-notifier',
     ...latest,
   ];
-  await mustRun(npm, folder, signal);
+  await mustRun(npm, folder);
   if (script !== undefined) {
     const path = join(folder, 'node_modules', script);
-    await mustRun([process.execPath, path], dirname(path), signal);
+    await mustRun([process.execPath, path], dirname(path));
   }
   const versions = packages.map(async (name): Promise<[string, string]> => {
     const text = await readFile(join(folder, 'node_modules', name, 'package.json'), 'utf8');
@@ -61,12 +62,11 @@ export async function install(
   return new Map(await Promise.all(versions));
 }
 
-async function mustRun(command: readonly string[], cwd: string, signal: AbortSignal): Promise<void> {
+async function mustRun(command: readonly string[], cwd: string): Promise<void> {
   const { problem, output } = await run(command, {
     cwd,
     env: process.env,
     limitMs: INSTALL_LIMIT_MS,
-    signal,
   });
   if (problem !== undefined) throw new Error(`${command.join(' ')}: ${problem}\n${output}`);
 }
@@ -76,15 +76,13 @@ interface RunOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly limitMs: number;
   readonly input?: string | undefined;
-  readonly signal: AbortSignal;
 }
 
-/** Runs a program in its own process group, which is killed at its end, at the limit and on a signal. */
+/** Runs a program in its own process group, which is killed at its end, at the limit and when this process exits. */
 export async function run(
   [program = '', ...rest]: readonly string[],
-  { cwd, env, limitMs, input = '', signal }: RunOptions,
+  { cwd, env, limitMs, input = '' }: RunOptions,
 ): Promise<{ readonly problem: string | undefined; readonly output: string }> {
-  signal.throwIfAborted();
   const child = spawn(program, rest, { cwd, env, detached: true, stdio: 'pipe' });
   // A client that does not read its input closes it.
   child.stdin.on('error', () => undefined).end(input);
@@ -102,12 +100,15 @@ export async function run(
   child.stdout.setEncoding('utf8').on('data', collect);
   child.stderr.setEncoding('utf8').on('data', collect);
   process.once('exit', killGroup);
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
+  const limit = AbortSignal.timeout(limitMs);
   limit.addEventListener('abort', killGroup, { once: true });
+  const closed = once(child, 'close').catch(() => undefined);
   try {
     const [code, killed] = await once(child, 'exit');
-    const exit = limit.aborted ? `no end within ${limitMs / 1000} s` : `exit ${code ?? killed}`;
-    const problem = signal.aborted ? 'interrupted' : exit;
+    killGroup();
+    // The rest of the output, unless a process outside the group holds it.
+    await Promise.race([closed, setTimeout(CLOSE_LIMIT_MS, undefined, { ref: false })]);
+    const problem = limit.aborted ? `no end within ${limitMs / 1000} s` : `exit ${code ?? killed}`;
     return { problem: code === 0 ? undefined : problem, output };
   } catch (error) {
     return { problem: String(error), output };
@@ -123,13 +124,12 @@ export interface TrialPlace {
   readonly packages: string;
   /** A new folder for the home, the project and temporary files of this trial. */
   readonly folder: string;
-  readonly signal: AbortSignal;
 }
 
 export async function runTrial(
   client: Client,
   trial: Trial,
-  { gateway, packages, folder, signal }: TrialPlace,
+  { gateway, packages, folder }: TrialPlace,
 ): Promise<Outcome> {
   const started = performance.now();
   const [home, project, temporary] = [join(folder, 'home'), join(folder, 'project'), join(folder, 'tmp')];
@@ -161,7 +161,6 @@ export async function runTrial(
     },
     limitMs: TRIAL_LIMIT_MS,
     input: launch.input,
-    signal,
   });
   const records = await recordsOf(gateway, id, calls.length + 1);
   const refused = linesOf(gateway, 'request_refused', id, firstLine);

@@ -11,7 +11,7 @@ import type { Exchange, ResponseNamespace } from './durable-responses/response-c
 import { durableRoutes } from './durable-responses/routes.ts';
 import { Deadline, RequestClock } from './http/clock.ts';
 import type { ErrorClient, Ports, RequestContext } from './http/context.ts';
-import { type Hooks, NO_HOOKS, runOnRequestHook, withRecordHook } from './http/hooks.ts';
+import { CONTINUE, type Hooks, NO_HOOKS, runOnRequestHook, withRecordHook } from './http/hooks.ts';
 import { hasCaller } from './http/request.ts';
 import {
   addCors,
@@ -117,7 +117,8 @@ export function createGateway(settings: Settings, ports: GatewayPorts, hooks: Ho
   ): CompletionContext {
     const requestClock = new RequestClock(clock);
     const requestPorts = { ...ports, clock: requestClock };
-    const hooked = withRecordHook(records, hooks, { ports, waitUntil });
+    const { onRecord } = hooks;
+    const hooked = onRecord === null ? records : withRecordHook(records, onRecord, { ports, waitUntil });
     return {
       settings,
       ports: requestPorts,
@@ -184,7 +185,7 @@ async function respond(
   router: Router,
   request: Request,
   context: CompletionContext,
-  { hooks, verifyAccess }: Checks,
+  { hooks: { onRequest }, verifyAccess }: Checks,
 ): Promise<Response> {
   try {
     // On all routes but those without callers: an invalid token is never ignored.
@@ -192,7 +193,8 @@ async function respond(
     const access = isVerified ? await verifyAccess(request.headers) : NO_ACCESS_USER;
     if (access.kind === 'error') return clientError(context.client, context, access.error);
     const verified = access.value === null ? context : { ...context, accessUser: access.value };
-    const hook = await runOnRequestHook(hooks, request, verified);
+    const isHooked = onRequest !== null && hasCaller(request, context);
+    const hook = isHooked ? await runOnRequestHook(onRequest, request, verified) : CONTINUE;
     if (hook.kind === 'answered') return hook.response;
     const identified = hook.caller === null ? verified : { ...verified, hostCaller: hook.caller };
     return await router.handle(request, identified);

@@ -6,7 +6,6 @@ import { type UsageRecord, withoutCharge } from '../metering/record.ts';
 import type { RecordWriter } from '../metering/record-writer.ts';
 import { isObject, readText } from '../shared/json.ts';
 import type { RequestContext } from './context.ts';
-import { hasCaller } from './request.ts';
 import { clientError } from './respond.ts';
 
 /** The hooks of one environment; null where the host has none. They may throw or return anything. */
@@ -23,20 +22,12 @@ export type HookResult =
   /** The host's response, or the error where the hook failed. */
   | { readonly kind: 'answered'; readonly response: Response };
 
-const CONTINUE: HookResult = { kind: 'continue', caller: null };
+export const CONTINUE: HookResult = { kind: 'continue', caller: null };
 
 const LATE = Symbol('late');
 
-/** Runs `onRequest`, except for requests without a caller or with the admin token. When the hook fails, the request is refused. */
-export function runOnRequestHook(
-  { onRequest }: Hooks,
-  request: Request,
-  context: RequestContext,
-): HookResult | Promise<HookResult> {
-  return onRequest === null || !hasCaller(request, context) ? CONTINUE : run(onRequest, request, context);
-}
-
-async function run(
+/** Runs `onRequest`, except for requests with the admin token. When the hook fails, the request is refused. */
+export async function runOnRequestHook(
   onRequest: NonNullable<Hooks['onRequest']>,
   request: Request,
   context: RequestContext,
@@ -84,14 +75,13 @@ function hookFailed({ ports, requestId }: RequestContext, reason: unknown): ApiE
 /** A record writer that also runs `onRecord`. The hook runs in `waitUntil` beside the write, which it cannot delay or break. */
 export function withRecordHook(
   records: RecordWriter,
-  { onRecord }: Hooks,
+  onRecord: NonNullable<Hooks['onRecord']>,
   { ports, waitUntil }: Pick<RequestContext, 'ports' | 'waitUntil'>,
 ): Pick<RecordWriter, 'write'> {
-  if (onRecord === null) return records;
   async function runHook(record: UsageRecord): Promise<void> {
     try {
       // A copy, so that the hook cannot change what is stored.
-      await onRecord?.(structuredClone(withoutCharge(record)));
+      await onRecord(structuredClone(withoutCharge(record)));
     } catch (error) {
       const { request_id } = record;
       ports.log({ event: 'hook_failed', hook: 'onRecord', request_id, reason: String(error) });

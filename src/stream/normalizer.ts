@@ -22,7 +22,8 @@ import type { ChunkContext } from './types.ts';
 
 interface ChoiceState {
   readonly toolCalls: ToolCallRepair;
-  readonly stripper: ReasoningStripper;
+  /** Created for the first details that a policy strips. */
+  stripper: ReasoningStripper | null;
   /** The first delta, which has the role, was sent. */
   isStarted: boolean;
   isFinished: boolean;
@@ -183,8 +184,13 @@ export class Normalizer {
       return toolCallId(this.#context.random());
     };
     const toolCalls = new ToolCallRepair(makeId, this.#toolCallCount, this.#context.toolNames);
-    const stripper = new ReasoningStripper();
-    const state = { toolCalls, stripper, isStarted: false, isFinished: false, logprobsLength: 0 };
+    const state: ChoiceState = {
+      toolCalls,
+      stripper: null,
+      isStarted: false,
+      isFinished: false,
+      logprobsLength: 0,
+    };
     this.#choices.set(index, state);
     return state;
   }
@@ -193,7 +199,7 @@ export class Normalizer {
     const toolCalls = this.#toolCalls(part, state);
     const passesReasoning = this.#context.reasoning === 'pass';
     const reasoning = passesReasoning ? part.reasoning : '';
-    const details = passesReasoning ? part.reasoningDetails : state.stripper.strip(part.reasoningDetails);
+    const details = passesReasoning ? part.reasoningDetails : stripDetails(part.reasoningDetails, state);
     const logprobs = part.logprobs === null ? null : toChatLogprobs(part.logprobs);
     const finish_reason = this.#finish(part, state);
     const hasUpdate =
@@ -418,4 +424,10 @@ export class ToolCallRepair {
 
 function extraContent(value: JsonObject | undefined): { readonly extra_content?: JsonObject } {
   return value === undefined ? {} : { extra_content: value };
+}
+
+function stripDetails(details: readonly JsonObject[], state: ChoiceState): readonly JsonObject[] {
+  if (details.length === 0) return details;
+  state.stripper ??= new ReasoningStripper();
+  return state.stripper.strip(details);
 }

@@ -140,9 +140,9 @@ describe('Q12 alternative paths of clients', () => {
   });
 
   test('another path: a 404 that names the path and the routes', async () => {
-    const { status, error } = await errorOf(await gateway.post('/v1/embeddings', {}));
+    const { status, error } = await errorOf(await gateway.post('/v1/images/generations', {}));
     expect(status).toBe(404);
-    expect(error.message).toContain('There is no POST /v1/embeddings here');
+    expect(error.message).toContain('There is no POST /v1/images/generations here');
     expect(error.message).toContain('POST /v1/chat/completions');
   });
 
@@ -153,11 +153,11 @@ describe('Q12 alternative paths of clients', () => {
       'access-control-request-method': 'POST',
       'access-control-request-headers': 'x-a',
     };
-    const preflight = await gateway.fetch('/v1/embeddings', { method: 'OPTIONS', headers });
+    const preflight = await gateway.fetch('/v1/images/generations', { method: 'OPTIONS', headers });
     expect(preflight.status).toBe(204);
     expect(preflight.headers.get('access-control-allow-origin')).toBe(origin);
     expect(preflight.headers.get('access-control-allow-headers')).toBe('x-a');
-    const response = await gateway.post('/v1/embeddings', {}, { headers: { origin } });
+    const response = await gateway.post('/v1/images/generations', {}, { headers: { origin } });
     expect(response.headers.get('access-control-allow-origin')).toBe(origin);
   });
 

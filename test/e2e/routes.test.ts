@@ -26,6 +26,8 @@ const COMPLETIONS = [
   ['/agents/completions', { agent_id: 'mistral/ag:1', messages: MESSAGES }, 'chat.completion'],
 ] as const;
 
+const EMBEDDINGS = { model: 'openai/text-embedding-3-small', input: 'Hello' };
+
 /** Asserts that every route responds below a path. */
 async function expectRoutes(base: string): Promise<void> {
   expect(await jsonOf(await gateway.fetch(`${base}/health`))).toEqual({ status: 'ok' });
@@ -39,6 +41,8 @@ async function expectRoutes(base: string): Promise<void> {
       const chunk = object === 'chat.completion' ? 'chat.completion.chunk' : object;
       expect(await streamed.text()).toMatch(new RegExp(`^data: \\{"id":"[^"]+","object":"${chunk}",`));
     }
+    const vectors = await gateway.post(`${prefix}/embeddings`, EMBEDDINGS);
+    expect(await jsonOf(vectors)).toMatchObject({ object: 'list', data: [{ object: 'embedding' }] });
     for (const path of ['/models', '/usage']) {
       expect(await jsonOf(await gateway.fetch(prefix + path))).toMatchObject({ object: 'list' });
     }
@@ -52,6 +56,7 @@ describe('routes', () => {
   test.each([
     ['GET', '/v1/chat/completions', 'POST'],
     ['PUT', '/fim/completions', 'POST'],
+    ['GET', '/v1/embeddings', 'POST'],
     ['DELETE', '/v1/agents/completions', 'POST'],
     ['GET', '/completions', 'POST'],
     ['POST', '/v1/models', 'GET'],

@@ -116,7 +116,7 @@ test('W2 G3 onRecord of a request whose charge differs from its record: gets the
   const waiting: Promise<unknown>[] = [];
   const records = withRecordHook(
     writer,
-    { ...NO_HOOKS, onRecord: async (record) => void got.push(record) },
+    async (record) => void got.push(record),
     // Only the log is used, when a hook fails.
     { ports: { log: () => {} } as unknown as Ports, waitUntil: (work) => void waiting.push(work) },
   );

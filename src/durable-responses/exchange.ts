@@ -13,12 +13,16 @@ export type NewContext = (
   waitUntil: (work: Promise<unknown>) => void,
 ) => CompletionContext;
 
+function readBody(body: Uint8Array): JsonObject {
+  return objectOf(parseJsonExactly(new TextDecoder().decode(body)));
+}
+
 export function createExchange(newContext: NewContext): Exchange {
   return {
     run: (exchange, { signal, waitUntil, onSent, abortError, onEnd, onRecordWritten }) => {
       const context = newContext(exchange, waitUntil);
       const { caller, headers, body, kept } = exchange;
-      const streamed: JsonObject = { ...objectOf(parseJsonExactly(body)), stream: true };
+      const streamed: JsonObject = { ...readBody(body), stream: true };
       const request = new Request('https://weir-responses/v1/responses', {
         method: 'POST',
         headers: headers.map(([name, value]) => [name, value]),
@@ -39,7 +43,7 @@ export function createExchange(newContext: NewContext): Exchange {
       return handleCompletion(request, route, { ...context, ...own });
     },
     queued: ({ body, arrivedAt, kept }, id) => {
-      const request = objectOf(parseJsonExactly(body));
+      const request = readBody(body);
       const read = responsesClient(kept).readRequest(request);
       const head = {
         id,

@@ -14,37 +14,104 @@ import {
 /** A longer stream is not stored, because the Worker holds it in memory until its end. */
 const MAX_STORED_BYTES = 8 * 1024 * 1024;
 
-/** Stores the frames of a response. @returns whether it is stored */
-export type Store = (events: Uint8Array) => Promise<boolean>;
+/** What all streams of an isolate hold. A stream for which there is no room is not stored. */
+const MAX_HELD_BYTES = 24 * 1024 * 1024;
 
-/** @param response the stream or the object of a response that began */
-export function storeForeground(response: Response, isStreamed: boolean, store: Store): Promise<Response> {
-  return isStreamed ? Promise.resolve(storeStream(response, store)) : storeObject(response, store);
+/** The room for the events of all streams that one isolate holds until their end. */
+export class EventRoom {
+  #held = 0;
+
+  /** @returns whether there is room */
+  take(bytes: number): boolean {
+    if (this.#held + bytes > MAX_HELD_BYTES) return false;
+    this.#held += bytes;
+    return true;
+  }
+
+  release(bytes: number): void {
+    this.#held -= bytes;
+  }
+
+  /** What is held, in bytes. */
+  get held(): number {
+    return this.#held;
+  }
 }
 
-function storeStream(response: Response, store: Store): Response {
+interface Storing {
+  readonly isStreamed: boolean;
+  /**
+   * Stores the frames of a response.
+   * @param events null: there was no room to hold them
+   * @returns whether it is stored
+   */
+  readonly store: (events: Uint8Array | null) => Promise<boolean>;
+  readonly room: EventRoom;
+  /** Aborted when the client disconnects. */
+  readonly signal: AbortSignal;
+}
+
+/** @param response the stream or the object of a response that began */
+export function storeForeground(response: Response, storing: Storing): Promise<Response> {
+  return storing.isStreamed
+    ? Promise.resolve(storeStream(response, storing))
+    : storeObject(response, storing.store);
+}
+
+function storeStream(response: Response, { store, room, signal }: Storing): Response {
   const splitter = new FrameSplitter();
-  let kept: Uint8Array[] = [];
-  let bytes = 0;
+  const held = new HeldEvents(room);
+  signal.addEventListener('abort', () => held.drop());
   const transform = new TransformStream<Uint8Array, Uint8Array>({
     async transform(chunk, controller) {
       const ready: Uint8Array[] = [];
       for (const frame of splitter.add(chunk)) {
-        bytes += frame.bytes.length;
-        if (isEvent(frame) && bytes <= MAX_STORED_BYTES) kept.push(frame.bytes);
+        if (isEvent(frame)) held.add(frame.bytes);
         if (!isTerminal(frame)) {
           ready.push(frame.bytes);
           continue;
         }
         if (ready.length > 0) controller.enqueue(joinBytes(ready.splice(0)));
-        const isStored = bytes <= MAX_STORED_BYTES && (await store(joinBytes(kept)));
-        kept = [];
+        const isStored = await store(held.events);
+        held.drop();
         ready.push(isStored ? frame.bytes : withoutStore(frame));
       }
       if (ready.length > 0) controller.enqueue(joinBytes(ready));
     },
+    flush: () => held.drop(),
   });
   return new Response(response.body?.pipeThrough(transform) ?? null, response);
+}
+
+/** The events of one stream so far. */
+class HeldEvents {
+  readonly #room: EventRoom;
+  #frames: Uint8Array[] = [];
+  #bytes = 0;
+  #isDropped = false;
+
+  constructor(room: EventRoom) {
+    this.#room = room;
+  }
+
+  add(frame: Uint8Array): void {
+    if (this.#isDropped) return;
+    if (this.#bytes + frame.length > MAX_STORED_BYTES || !this.#room.take(frame.length)) return this.drop();
+    this.#frames.push(frame);
+    this.#bytes += frame.length;
+  }
+
+  /** All of them; null: there was no room. */
+  get events(): Uint8Array | null {
+    return this.#isDropped ? null : joinBytes(this.#frames);
+  }
+
+  drop(): void {
+    this.#isDropped = true;
+    this.#frames = [];
+    this.#room.release(this.#bytes);
+    this.#bytes = 0;
+  }
 }
 
 function withoutStore({ type, bytes }: Frame): Uint8Array {
@@ -53,7 +120,7 @@ function withoutStore({ type, bytes }: Frame): Uint8Array {
   return writeFrame(type, unstored, Number(sequence_number)).bytes;
 }
 
-async function storeObject(response: Response, store: Store): Promise<Response> {
+async function storeObject(response: Response, store: Storing['store']): Promise<Response> {
   const json = await response.text();
   const object = parseJsonExactly(json);
   const isStored = isObject(object) && (await store(eventsOf(object)));

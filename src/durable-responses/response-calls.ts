@@ -36,14 +36,20 @@ export interface ResponseStub {
   fetch(request: Request): Promise<Response>;
 }
 
+/**
+ * The bound on what one call sends. Calls have 32 MiB (developers.cloudflare.com/workers/runtime-apis/rpc, 2026-11), in which a text may
+ * have two bytes for each character.
+ */
+export const MAX_CALL_BYTES = 30 * 1024 * 1024;
+
 export const OWNER_HEADER = 'x-weir-owner';
 export const AFTER_HEADER = 'x-weir-after';
 
 /** What is stored of a response besides its events. */
 export interface Keeping {
   readonly owner: string;
-  /** The own input items, without those of earlier responses: a JSON list. */
-  readonly input: string;
+  /** The own input items, without those of earlier responses: a JSON list in UTF-8. */
+  readonly input: Uint8Array;
   /** The ids of the earlier responses that this one continues, oldest first. */
   readonly chain: readonly string[];
   /** The size of their items, in UTF-16 units of JSON. */
@@ -63,8 +69,8 @@ export interface ExchangeRequest {
   /** In ms since the epoch. */
   readonly arrivedAt: number;
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** The body as it goes on, with the items of earlier responses in its input and without state: JSON text. */
-  readonly body: string;
+  /** The body as it goes on, with the items of earlier responses in its input and without state: JSON in UTF-8. */
+  readonly body: Uint8Array;
   readonly kept: KeptState;
 }
 

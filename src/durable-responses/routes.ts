@@ -23,10 +23,11 @@ import {
   isResponseId,
   pageOfItems,
 } from './conversation.ts';
-import { storeForeground } from './foreground.ts';
+import { EventRoom, storeForeground } from './foreground.ts';
 import {
   AFTER_HEADER,
   type Keeping,
+  MAX_CALL_BYTES,
   OWNER_HEADER,
   type ResponseNamespace,
   type ResponseStub,
@@ -45,6 +46,7 @@ const STATELESS: ClientRoute<ResponsesSession> = { route: 'chat', client: respon
 
 /** @param objects the objects of responses (`WEIR_RESPONSES`) */
 export function durableRoutes(objects: ResponseNamespace): readonly Route[] {
+  const room = new EventRoom();
   const handle = (request: Request, context: CompletionContext, id = '') =>
     handleStored(request, context, { objects, path: id });
   return [
@@ -52,7 +54,7 @@ export function durableRoutes(objects: ResponseNamespace): readonly Route[] {
       name: 'responses',
       client: responses,
       path: '/responses',
-      methods: { POST: (request, context) => createResponse(request, context, objects) },
+      methods: { POST: (request, context) => createResponse(request, context, { objects, room }) },
     },
     {
       path: '/responses/input_tokens',
@@ -74,10 +76,15 @@ function refuse(context: CompletionContext, error: ApiError): Response {
   return clientError(responses, context, error);
 }
 
+interface Kept {
+  readonly objects: ResponseNamespace;
+  readonly room: EventRoom;
+}
+
 async function createResponse(
   request: Request,
   context: CompletionContext,
-  objects: ResponseNamespace,
+  { objects, room }: Kept,
 ): Promise<Response> {
   const read = await readContinued(request, context, objects);
   if (read.kind === 'error') return refuse(context, read.error);
@@ -86,26 +93,32 @@ async function createResponse(
   if (continued === null) return handleCompletion(request, STATELESS, identified, { body });
   const { input, chain, earlierChars, kept } = continued;
   const { responsesDays, responseBytes } = context.settings;
+  const encoder = new TextEncoder();
   const keeping: Keeping = {
     owner,
-    input,
+    input: encoder.encode(input),
     chain,
     earlierChars,
     keptMs: kept.isStored ? responsesDays * DAY_MS : UNSTORED_MS,
     maxBytes: responseBytes,
   };
   if (kept.isBackground) {
+    const json = encoder.encode(JSON.stringify(continued.body));
     body.lease.release();
-    return runInBackground(request, context, { objects, caller, keeping, continued });
+    return runInBackground(request, context, { objects, caller, keeping, continued, json });
   }
   const given = { body: { ...body, body: continued.body, bytes: continued.chars } };
   const route = { route: 'chat', client: responsesClient(kept) } as const;
   const response = await handleCompletion(request, route, identified, given);
   if (!kept.isStored || !response.ok) return response;
   const object = objects.getByName(responseIdOf(context.requestId));
-  return storeForeground(response, body.body.stream === true, (events) =>
-    storeInTime(() => object.put({ ...keeping, events }), context),
-  );
+  const isStreamed = body.body.stream === true;
+  const store = (events: Uint8Array | null) =>
+    storeInTime(async () => {
+      if (events === null) throw new Error('Its events are too large to be held in memory until its end');
+      await object.put({ ...keeping, events });
+    }, context);
+  return storeForeground(response, { isStreamed, store, room, signal: request.signal });
 }
 
 /** The tokens of a request with everything that it continues. */
@@ -170,10 +183,17 @@ async function readContinued(
   } catch (error) {
     continued = failure(unreachable(context, error));
   }
-  if (continued.kind === 'ok') return ok({ ...known, continued: continued.value });
   lease.release();
-  return continued;
+  if (continued.kind === 'error') return continued;
+  const { chars } = continued.value;
+  const whole = await context.leaseMemory(Math.max(chars, read.value.bytes));
+  if (whole === null) return failure(NO_MEMORY);
+  whole.markReceived();
+  await whole.startWork();
+  return ok({ ...known, body: { ...read.value, lease: whole }, continued: continued.value });
 }
+
+const NO_MEMORY = apiError('overloaded', 'Too many large conversations are being read at once: try again');
 
 function continuesState(body: JsonObject): boolean {
   return readText(body.previous_response_id) !== undefined || readArray(body.input).some(isReference);
@@ -206,21 +226,30 @@ async function storeInTime(put: () => Promise<void>, context: CompletionContext)
   return false;
 }
 
+function tooLargeToKeep(bytes: number): ApiError {
+  const message = `A background request with its input has at most ${MAX_CALL_BYTES} bytes, and this one has ${bytes}: send less at once`;
+  return apiError('request_too_large', message);
+}
+
 interface Background {
   readonly objects: ResponseNamespace;
   readonly caller: Caller;
   readonly keeping: Keeping;
   readonly continued: Continued;
+  /** The body that goes on, in UTF-8. */
+  readonly json: Uint8Array;
 }
 
 async function runInBackground(
   { headers }: Request,
   context: CompletionContext,
-  { objects, caller, keeping, continued }: Background,
+  { objects, caller, keeping, continued, json }: Background,
 ): Promise<Response> {
   const { requestId, arrivedAt } = context;
   const object = objects.getByName(responseIdOf(requestId));
   const { body, kept } = continued;
+  const bytes = json.length + keeping.input.length;
+  if (bytes > MAX_CALL_BYTES) return refuse(context, tooLargeToKeep(bytes));
   try {
     const started = await object.start({
       ...keeping,
@@ -228,7 +257,7 @@ async function runInBackground(
       caller,
       arrivedAt,
       headers: [...headers].filter(([name]) => !OWN_HEADERS.test(name)),
-      body: JSON.stringify(body),
+      body: json,
       kept,
     });
     if (started.kind === 'refused') {

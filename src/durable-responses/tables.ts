@@ -58,12 +58,11 @@ export class ResponseTables implements BlockStore {
     return this.#row;
   }
 
-  create(row: ResponseRow, input: string): void {
+  create(row: ResponseRow, input: Uint8Array): void {
     this.#sql.exec(SCHEMA);
     this.#sql.exec('INSERT INTO response VALUES (?, NULL, ?)', KNOWN, JSON.stringify(row));
     this.#row = row;
-    const bytes = new TextEncoder().encode(input);
-    for (const [part, slice] of partsOf(bytes).entries())
+    for (const [part, slice] of partsOf(input).entries())
       this.#sql.exec('INSERT INTO response VALUES (?, NULL, ?)', INPUT - part, slice);
   }
 

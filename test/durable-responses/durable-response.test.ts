@@ -86,7 +86,7 @@ class Fixture {
   start(more: Partial<StartRequest> = {}) {
     return this.object.start({
       owner: OWNER,
-      input: '[]',
+      input: new TextEncoder().encode('[]'),
       chain: [],
       earlierChars: 0,
       keptMs: DAY_MS,
@@ -95,7 +95,7 @@ class Fixture {
       caller: { keyId: OWNER, models: null, key: null, credential: null, facts: NO_CALLER_FACTS },
       arrivedAt: this.now,
       headers: [],
-      body: '{"model":"m"}',
+      body: new TextEncoder().encode('{"model":"m"}'),
       kept: { previousId: null, isStored: true, isBackground: true },
       ...more,
     });

@@ -1,6 +1,6 @@
 /** Storing a foreground response: its terminal event waits for the store, and says whether it worked. */
 import { describe, expect, test } from 'vitest';
-import { storeForeground } from '../../src/durable-responses/foreground.ts';
+import { EventRoom, storeForeground } from '../../src/durable-responses/foreground.ts';
 import {
   DONE,
   HEARTBEAT,
@@ -18,13 +18,24 @@ const completed = writeFrame('completed', { response: response('completed') }, 2
 const events = joinBytes([created, delta, completed]);
 const stream = joinBytes([HEARTBEAT, created, delta, HEARTBEAT, completed, DONE]);
 
+let room = new EventRoom();
+const { signal } = new AbortController();
+
+function storing(
+  body: BodyInit,
+  isStreamed: boolean,
+  store: (events: Uint8Array | null) => Promise<boolean>,
+): Promise<Response> {
+  return storeForeground(new Response(body), { isStreamed, store, room, signal });
+}
+
 const bytesOf = async (stored: Promise<Response>) => new Uint8Array(await (await stored).arrayBuffer());
 
 describe('a stream', () => {
   test('X8 passes unchanged, and its events are stored once, before the terminal event is sent', async () => {
-    const stored: Uint8Array[] = [];
+    const stored: (Uint8Array | null)[] = [];
     const isStored = Promise.withResolvers<boolean>();
-    const result = await storeForeground(new Response(stream), true, (bytes) => {
+    const result = await storing(stream, true, (bytes) => {
       stored.push(bytes);
       return isStored.promise;
     });
@@ -37,7 +48,7 @@ describe('a stream', () => {
   });
 
   test('X8 that could not be stored ends with store: false', async () => {
-    const result = await bytesOf(storeForeground(new Response(stream), true, async () => false));
+    const result = await bytesOf(storing(stream, true, async () => false));
     const last = splitFrames(result).at(-2) ?? new Uint8Array();
     expect(readFrame(last)).toMatchObject({ response: { ...response('completed'), store: false } });
   });
@@ -45,15 +56,55 @@ describe('a stream', () => {
   test('X8 that ends without a terminal event is not stored', async () => {
     const store = () => Promise.reject(new Error('stored'));
     const cut = joinBytes([created, delta]);
-    expect(await bytesOf(storeForeground(new Response(cut), true, store))).toEqual(cut);
+    expect(await bytesOf(storing(cut, true, store))).toEqual(cut);
+  });
+});
+
+describe('the room of an isolate', () => {
+  const MIB = 1024 * 1024;
+  const large = writeFrame('output_text.delta', { delta: 'x'.repeat(3 * MIB) }, 1).bytes;
+
+  test('X8: streams that find no room are not stored, and pass', async () => {
+    room = new EventRoom();
+    const stored: (Uint8Array | null)[] = [];
+    const store = async (events: Uint8Array | null) => stored.push(events) > 0 && events !== null;
+    const open = Array.from({ length: 9 }, () => {
+      const source = new TransformStream<Uint8Array, Uint8Array>();
+      const result = storing(source.readable, true, store).then((response) => response.arrayBuffer());
+      return { writer: source.writable.getWriter(), result };
+    });
+    for (const { writer } of open) await writer.write(joinBytes([created, large]));
+    expect(room.held).toBeLessThanOrEqual(24 * MIB);
+    for (const { writer, result } of open) {
+      await writer.write(completed);
+      await writer.close();
+      const text = new TextDecoder().decode(await result);
+      expect(text.length).toBeGreaterThan(3 * MIB);
+    }
+    expect(stored.filter((events) => events === null)).toHaveLength(2);
+    expect(room.held).toBe(0);
+  });
+
+  test('X8: a client that disconnects leaves its room to others', async () => {
+    room = new EventRoom();
+    const client = new AbortController();
+    const source = new TransformStream<Uint8Array, Uint8Array>();
+    const options = { isStreamed: true, store: async () => true, room, signal: client.signal };
+    const response = await storeForeground(new Response(source.readable), options);
+    const reading = response.body?.getReader().read();
+    await source.writable.getWriter().write(joinBytes([created, large]));
+    await reading;
+    expect(room.held).toBeGreaterThan(3 * MIB);
+    client.abort();
+    expect(room.held).toBe(0);
   });
 });
 
 describe('an object', () => {
   test('X8 passes unchanged and is stored as two events', async () => {
     const json = JSON.stringify(response('completed'));
-    const stored: Uint8Array[] = [];
-    const result = await storeForeground(new Response(json), false, async (bytes) => stored.push(bytes) > 0);
+    const stored: (Uint8Array | null)[] = [];
+    const result = await storing(json, false, async (bytes) => stored.push(bytes) > 0);
     expect(await result.text()).toBe(json);
     const [first, last] = splitFrames(stored[0] ?? new Uint8Array()).map(readFrame);
     expect(first).toMatchObject({ type: 'response.created', response: { status: 'in_progress' } });
@@ -62,7 +113,7 @@ describe('an object', () => {
 
   test('X8 that could not be stored has store: false', async () => {
     const json = JSON.stringify(response('completed'));
-    const result = await storeForeground(new Response(json), false, async () => false);
+    const result = await storing(json, false, async () => false);
     expect(await result.json()).toEqual({ ...response('completed'), store: false });
   });
 });

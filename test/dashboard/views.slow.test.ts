@@ -362,7 +362,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
 
   test('Y8 names with any characters: text on the page, no formula in CSV, and their filters find them', async () => {
     const { page, context, complaints } = await signedIn({}, '#/overview?range=24h');
-    const { id, token } = await makeKey(filled.gateway, { name: 'odd names' });
+    const { id, token } = await makeKey(filled.gateway, { name: 'odd' });
     const names = [
       '=HYPERLINK("http://evil.example","click")',
       '"quoted", \'twice\'\nsecond line',
@@ -409,6 +409,30 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await context.close();
   });
 
+  test('D3 D4 while another grouping or filter loads, the earlier data is not drawn as if it were of it', async () => {
+    const { page, context } = await signedIn({}, '#/overview?range=30d');
+    await page.locator('.bar rect').first().waitFor({ state: 'attached' });
+    const held = Promise.withResolvers<void>();
+    await page.route(/group_by=day%2Cuser|session=/, async (route) => {
+      await held.promise;
+      await route.continue();
+    });
+    await page.getByRole('combobox', { name: 'By', exact: true }).selectOption('User');
+    await page.getByRole('region', { name: 'Use by user' }).waitFor();
+    expect(await page.locator('.bar rect').count()).toBe(0);
+    await page.getByRole('navigation').getByText('Requests').click();
+    await page.locator('tbody tr').first().waitFor();
+    await page.getByRole('combobox', { name: 'Filter', exact: true }).selectOption('Session');
+    await page.getByLabel('Filter by session').fill(DEMO_SESSION);
+    await page.keyboard.press('Enter');
+    await page.getByRole('link', { name: /Remove filter session/ }).waitFor();
+    expect(await page.locator('.line, tbody tr').count()).toBe(0);
+    held.resolve();
+    await page.locator('.line').waitFor();
+    expect(await page.locator('tbody tr').count()).toBe(20);
+    await context.close();
+  });
+
   test('D5 keys show what they spent, what is left and when they were last used; keys of Live are hidden', async () => {
     const live = await makeKey(filled.gateway, {
       name: 'Live view of the dashboard',
@@ -438,6 +462,13 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     const top = async (selector: string) => (await page.locator(selector).first().boundingBox())?.y ?? 0;
     expect(await top('.figures > div:first-child')).toBeLessThan(await top('.chart'));
     expect(await top('.chart')).toBeLessThan(await top('.figures > div:nth-child(2)'));
+    // The filters are folded.
+    const filter = page.getByLabel('Filter by user');
+    expect(await filter.isVisible()).toBe(false);
+    await page.getByRole('button', { name: 'Filters' }).click();
+    await filter.waitFor();
+    expect(await overflows(page)).toBe(false);
+    expect(await violationsOf(page)).toEqual([]);
     for (const hash of ['#/overview?range=30d', '#/requests?range=30d', '#/keys']) {
       await page.goto(filled.page + hash);
       await page.locator('tbody tr').first().waitFor();
@@ -460,7 +491,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
 
   test('D3 range, metric, grouping and filters are in the URL, which gives the same view to others', async () => {
     const { page, context } = await signedIn({}, '#/overview?range=30d');
-    await page.getByRole('combobox', { name: 'By' }).selectOption('provider');
+    await page.getByRole('combobox', { name: 'By', exact: true }).selectOption('provider');
     await page.getByRole('link', { name: 'deepseek', exact: true }).click();
     await page.locator('.figures').getByRole('link', { name: 'Tokens', exact: true }).click();
     const url = page.url();
@@ -667,7 +698,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await settle(page);
     const asked = await page.locator('tbody').innerText();
     expect(asked).toContain('mistral/mistral-small-latest');
-    expect(await page.getByRole('combobox', { name: 'By' }).locator('option').allInnerTexts()).not.toContain(
+    expect(await page.getByRole('combobox', { name: 'By', exact: true }).locator('option').allInnerTexts()).not.toContain(
       'Key',
     );
     await page.getByRole('link', { name: 'Key', exact: true }).click();

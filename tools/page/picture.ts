@@ -4,12 +4,13 @@ import { join } from 'node:path';
 import { hasChromium, launch, open, settle, signIn } from '../../test/dashboard/browser.ts';
 import { startFilled } from '../../test/dashboard/filled.ts';
 import { ADMIN_TOKEN } from '../../test/e2e/gateway.ts';
+import { sendRefused } from '../simulator/demo-fill.ts';
 import { DEMO_SESSION } from '../simulator/demo-records.ts';
 
 const FOLDER = join(import.meta.dirname, '..', '..', 'docs', 'images');
 /** The README shows this one. */
 const README = join(FOLDER, 'dashboard.png');
-const QUALITY = 55;
+const QUALITY = 42;
 const VIEWS = [
   ['overview', '#/overview?range=30d', '.bar rect'],
   ['latency', '#/overview?range=30d&metric=first-token', '.line'],
@@ -23,6 +24,8 @@ const VIEWS = [
 if (!hasChromium) process.exit(1);
 // Reports by tag need this ledger.
 await using filled = await startFilled({ vars: { LEDGER: 'object' } });
+const [{ token: web }] = filled.keys;
+await sendRefused(filled.gateway.url, web);
 const browser = await launch();
 try {
   await mkdir(join(FOLDER, 'dashboard'), { recursive: true });
@@ -32,8 +35,19 @@ try {
       await signIn(page, ADMIN_TOKEN);
       for (const [view, hash, shown] of VIEWS) {
         await page.goto(filled.page + hash);
+        await page.mouse.move(0, 0);
         await page.locator(shown).first().waitFor({ state: 'attached' });
         await settle(page);
+        if (view === 'live') {
+          await page.getByRole('button', { name: 'Send' }).click();
+          await page.getByText('Finished (stop)').nth(1).waitFor();
+          if (width < 500) {
+            await page.evaluate("document.querySelector('.streams').scrollIntoView()");
+            await page.evaluate(
+              'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))',
+            );
+          }
+        }
         const path = join(FOLDER, 'dashboard', `${view}-${width}-${theme}.jpg`);
         await page.screenshot({ path, type: 'jpeg', quality: QUALITY });
         if (view === 'overview' && width === 1440 && theme === 'light')

@@ -54,7 +54,7 @@ export function demoKeys(web: string, agents: string, evals: string): DemoKey[] 
 }
 
 /** Requests that the gateway refuses: a model that the key may not use, and an unknown key. */
-async function sendRefused(url: string, key: string): Promise<void> {
+export async function sendRefused(url: string, key: string): Promise<void> {
   for (const token of [key, key, `weir_${'0'.repeat(64)}`]) {
     const response = await fetch(`${url}/v1/chat/completions`, {
       method: 'POST',

@@ -107,6 +107,8 @@ function variables(): Record<string, string> {
   ]);
   const settings: Record<string, string> = {
     AUTH: 'keys',
+    // Reports by tag need it.
+    LEDGER: 'object',
     ADMIN_TOKEN,
     RESPONSES: 'durable',
     PROVIDERS: JSON.stringify(Object.fromEntries(providers)),

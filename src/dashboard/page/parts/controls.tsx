@@ -1,4 +1,5 @@
 /** Small controls that several views share: range picker, filter chips, copy button and meter. */
+import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { stepTitle } from '../format/times.ts';
 import { GROUP_LABELS, TEXT_FILTERS, valueLabel } from '../state/groups.ts';
@@ -77,6 +78,19 @@ export function Chips({ view, params, names, nameOf }: ChipsProps) {
         );
       })}
     </ul>
+  );
+}
+
+/** Filters that a narrow screen shows on demand, so that it shows the content first. */
+export function Folded({ children }: { children: ComponentChildren }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <button type="button" class="narrow" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        Filters
+      </button>
+      <div class={isOpen ? 'folded open' : 'folded'}>{children}</div>
+    </>
   );
 }
 

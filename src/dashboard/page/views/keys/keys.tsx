@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import { curlOf } from '../../api/fetch-api.ts';
 import type { Key, Keys as KeyList, NewKey, Report } from '../../api/types.ts';
-import { count, money, NONE } from '../../format/numbers.ts';
+import { count, moneyFormat, NONE } from '../../format/numbers.ts';
 import { date } from '../../format/times.ts';
 import { CopyButton, Refresh } from '../../parts/controls.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
@@ -193,6 +193,8 @@ function columnsOf(
   reloads: number,
 ): readonly Column<Key>[] {
   const spentOf = ({ id }: Key) => Object.entries(used?.get(id)?.cost ?? {});
+  // All amounts get the same number of decimals, so that the column is aligned.
+  const largest = Math.max(0, ...keys.flatMap((key) => spentOf(key).map(([, amount]) => amount)));
   const button = (label: string, kind: 'change' | 'revoke', key: Key) => (
     <button type="button" aria-label={`${label} ${key.name || key.id}`} onClick={() => onOpen({ kind, key })}>
       {label}
@@ -215,7 +217,7 @@ function columnsOf(
       value: (key) => spentOf(key)[0]?.[1],
       cell: (key) =>
         spentOf(key)
-          .map(([currency, amount]) => money(amount, currency))
+          .map(([currency, amount]) => moneyFormat(currency, largest)(amount))
           .join(', ') || NONE,
     },
     {

@@ -54,7 +54,8 @@ export function OverTime({
   const { lines } = metric;
   const isLines = lines !== undefined;
   const isRefused = metric.name === 'refused';
-  const of = isLines ? 'lines' : isRefused ? 'refused' : 'bars';
+  // What the data is of: that of another chart is not drawn.
+  const of = isLines ? 'lines' : isRefused ? 'refused' : `bars by ${by}`;
   const report = useLoad<Data>(
     within(range, async (signal): Promise<Answer<Data>> => {
       const fetchReport = (group_by: string, limit = {}) =>
@@ -136,7 +137,7 @@ export function OverTime({
         isLines={isLines}
         onOpen={openStep}
       />
-      {!isDivided && of === 'bars' && (
+      {!isDivided && !isLines && !isRefused && (
         <p class="hint">There are too many groups to divide the bars by: narrow the view to see them.</p>
       )}
     </section>

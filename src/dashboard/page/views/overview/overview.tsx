@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { GroupName, RecordPage, Refusals, Report } from '../../api/types.ts';
 import { timeOfDay } from '../../format/times.ts';
-import { AddFilter, Chips, RangePicker, Refresh } from '../../parts/controls.tsx';
+import { AddFilter, Chips, Folded, RangePicker, Refresh } from '../../parts/controls.tsx';
 import { ProblemBox } from '../../parts/problem.tsx';
 import { FILTERS, GROUP_LABELS, isTagGroup, TAG } from '../../state/groups.ts';
 import { useLoad, within } from '../../state/load.ts';
@@ -104,24 +104,26 @@ export function Overview({ params }: { params: Params }) {
           </select>
         </label>
         {chosen.startsWith(TAG) && <TagName params={params} range={range} />}
-        {currencies.length > 1 && (
-          <label class="inline">
-            In{' '}
-            <select
-              value={currency}
-              onChange={(event) => goTo('overview', params, { currency: event.currentTarget.value })}
-            >
-              {currencies.map((known) => (
-                <option key={known}>{known}</option>
-              ))}
-            </select>
-          </label>
-        )}
-        <AddFilter
-          view="overview"
-          params={params}
-          valuesOf={(name) => (by === name ? (shown?.data.map((row) => row[by] ?? '') ?? []) : [])}
-        />
+        <Folded>
+          {currencies.length > 1 && (
+            <label class="inline">
+              In{' '}
+              <select
+                value={currency}
+                onChange={(event) => goTo('overview', params, { currency: event.currentTarget.value })}
+              >
+                {currencies.map((known) => (
+                  <option key={known}>{known}</option>
+                ))}
+              </select>
+            </label>
+          )}
+          <AddFilter
+            view="overview"
+            params={params}
+            valuesOf={(name) => (by === name ? (shown?.data.map((row) => row[by] ?? '') ?? []) : [])}
+          />
+        </Folded>
         <Refresh view="overview" params={params} onRefresh={refresh} />
         <Chips
           view="overview"

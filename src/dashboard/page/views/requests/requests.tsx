@@ -5,7 +5,7 @@ import type { RecordPage, Refusals, UsageRecord } from '../../api/types.ts';
 import { STATUSES, statusWords } from '../../format/endings.ts';
 import { count, milliseconds, moneyFormat, NONE, share } from '../../format/numbers.ts';
 import { moment, ZONE } from '../../format/times.ts';
-import { AddFilter, Chips, RangePicker, Refresh } from '../../parts/controls.tsx';
+import { AddFilter, Chips, Folded, RangePicker, Refresh } from '../../parts/controls.tsx';
 import { Name } from '../../parts/name.tsx';
 import { ProblemBox } from '../../parts/problem.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
@@ -132,64 +132,68 @@ function Filters({ params, names, records, onRefresh }: FiltersProps) {
   return (
     <div class="bar">
       <RangePicker view="requests" params={params} range={readRange(params)} />
-      <label class="inline">
-        Status{' '}
-        <select
-          value={params.truncated ? TRUNCATED : (params.status ?? '')}
-          onChange={({ currentTarget: { value } }) =>
-            goTo(
-              'requests',
-              params,
-              value === TRUNCATED
-                ? { status: undefined, truncated: 'true' }
-                : { status: value, truncated: undefined },
-            )
-          }
-        >
-          <option value="">any</option>
-          {[...STATUSES, FAILED, TRUNCATED, REFUSED].map((status) => (
-            <option key={status} value={status}>
-              {statusWords(status)}
-            </option>
-          ))}
-        </select>
-      </label>
-      {isAdmin && (
+      <Folded>
         <label class="inline">
-          Key{' '}
-          <select value={params.key ?? ''} onChange={set('key')}>
+          Status{' '}
+          <select
+            value={params.truncated ? TRUNCATED : (params.status ?? '')}
+            onChange={({ currentTarget: { value } }) =>
+              goTo(
+                'requests',
+                params,
+                value === TRUNCATED
+                  ? { status: undefined, truncated: 'true' }
+                  : { status: value, truncated: undefined },
+              )
+            }
+          >
             <option value="">any</option>
-            {params.key && !names.keys.some((key) => key.id === params.key) && <option>{params.key}</option>}
-            {names.keys.map((key) => (
-              <option key={key.id} value={key.id}>
-                {key.name || key.id}
+            {[...STATUSES, FAILED, TRUNCATED, REFUSED].map((status) => (
+              <option key={status} value={status}>
+                {statusWords(status)}
               </option>
             ))}
           </select>
         </label>
-      )}
-      <label class="inline">
-        Search{' '}
-        <input
-          type="search"
-          size={24}
-          placeholder="part of a name or id"
-          // In the state, because a render during typing would reset the field to the URL's text.
-          value={search}
-          onInput={(event) => setSearch(event.currentTarget.value)}
-          onChange={(event) => {
-            const text = event.currentTarget.value.trim();
-            goTo('requests', params, ID.test(text) ? { id: text } : { search: text.replace(/\*$/, '') });
-          }}
+        {isAdmin && (
+          <label class="inline">
+            Key{' '}
+            <select value={params.key ?? ''} onChange={set('key')}>
+              <option value="">any</option>
+              {params.key && !names.keys.some((key) => key.id === params.key) && (
+                <option>{params.key}</option>
+              )}
+              {names.keys.map((key) => (
+                <option key={key.id} value={key.id}>
+                  {key.name || key.id}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
+        <label class="inline">
+          Search{' '}
+          <input
+            type="search"
+            size={24}
+            placeholder="part of a name or id"
+            // In the state, because a render during typing would reset the field to the URL's text.
+            value={search}
+            onInput={(event) => setSearch(event.currentTarget.value)}
+            onChange={(event) => {
+              const text = event.currentTarget.value.trim();
+              goTo('requests', params, ID.test(text) ? { id: text } : { search: text.replace(/\*$/, '') });
+            }}
+          />
+        </label>
+        {choice('Route', 'route')}
+        {choice('Client', 'client')}
+        <AddFilter
+          view="requests"
+          params={params}
+          valuesOf={(name) => records.flatMap((record) => valuesOf(record, name))}
         />
-      </label>
-      {choice('Route', 'route')}
-      {choice('Client', 'client')}
-      <AddFilter
-        view="requests"
-        params={params}
-        valuesOf={(name) => records.flatMap((record) => valuesOf(record, name))}
-      />
+      </Folded>
       <Refresh view="requests" params={params} onRefresh={onRefresh} />
       <Chips view="requests" params={params} names={TEXT_FILTERS} nameOf={names.nameOf} />
     </div>
@@ -243,7 +247,7 @@ function columnsOf(
       head: 'User',
       look: hasUsers ? 'name' : 'csv',
       value: ({ user }) => user,
-      cell: ({ user }) => user && <Name text={user} />,
+      cell: ({ user }) => (user ? <Name text={user} /> : NONE),
     },
     { head: 'Session', look: 'csv', value: ({ session }) => session },
     { head: 'App', look: 'csv', value: ({ app }) => app },
@@ -354,13 +358,15 @@ function More({ isLoading, hasMore, more }: MoreProps) {
 }
 
 interface Loaded {
+  /** What the records were loaded for. */
+  readonly query: string;
   readonly records: readonly UsageRecord[];
   readonly cursor: string | null;
   readonly problem: Problem | null;
   readonly isLoading: boolean;
 }
 
-const NOTHING: Loaded = { records: [], cursor: null, problem: null, isLoading: true };
+const NOTHING: Loaded = { query: '', records: [], cursor: null, problem: null, isLoading: true };
 
 /** The filters that the API takes as they are. */
 const SENT = [...TEXT_FILTERS, 'route', 'client', 'search', 'truncated', 'status'];
@@ -380,8 +386,9 @@ function useRecords(params: Params) {
     ...(key && isAdmin && { key }),
     limit: params.session ? SESSION_PAGE : PAGE,
   };
+  const wanted = JSON.stringify([query, range.problem]);
   const read = async (cursor: string | null, list: number) => {
-    setLoaded((before) => ({ ...before, isLoading: true, problem: null }));
+    setLoaded((before) => ({ ...before, query: wanted, isLoading: true, problem: null }));
     const answer = await within(range, () =>
       api.get<RecordPage>('/v1/usage/records', { ...query, ...(cursor !== null && { cursor }) }),
     )();
@@ -390,6 +397,7 @@ function useRecords(params: Params) {
       answer.kind === 'problem'
         ? { ...before, isLoading: false, problem: answer.problem }
         : {
+            query: wanted,
             records: [...(cursor === null ? [] : before.records), ...answer.value.data],
             cursor: answer.value.next_cursor,
             problem: null,
@@ -401,14 +409,15 @@ function useRecords(params: Params) {
     current.current++;
     setLoaded(NOTHING);
     void read(null, current.current);
-  }, [api, JSON.stringify([query, range.problem])]);
+  }, [api, wanted]);
   // The records stay on screen while they are loaded again.
   useEffect(() => {
     if (reloads === 0) return;
     current.current++;
     void read(null, current.current);
   }, [reloads]);
-  const { records, cursor, problem, isLoading } = loaded;
+  // Until the effect has run, the records are those of the earlier filters.
+  const { records, cursor, problem, isLoading } = loaded.query === wanted ? loaded : NOTHING;
   return {
     records,
     problem,

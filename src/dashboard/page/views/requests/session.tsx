@@ -60,7 +60,7 @@ export function SessionCharts({ records, onOpen }: SessionProps) {
   };
   return (
     <>
-      <dl class="figures small">
+      <dl class="figures small six">
         {[
           ['Requests', count(records.length)],
           ['Cost', currency === null ? NONE : money(sum(amountOf), currency)],

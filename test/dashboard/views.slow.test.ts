@@ -698,9 +698,9 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await settle(page);
     const asked = await page.locator('tbody').innerText();
     expect(asked).toContain('mistral/mistral-small-latest');
-    expect(await page.getByRole('combobox', { name: 'By', exact: true }).locator('option').allInnerTexts()).not.toContain(
-      'Key',
-    );
+    expect(
+      await page.getByRole('combobox', { name: 'By', exact: true }).locator('option').allInnerTexts(),
+    ).not.toContain('Key');
     await page.getByRole('link', { name: 'Key', exact: true }).click();
     await page.getByText('US$0.20 a month').waitFor();
     await page.getByText('of 60').waitFor();

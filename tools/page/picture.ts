@@ -10,7 +10,7 @@ import { DEMO_SESSION } from '../simulator/demo-records.ts';
 const FOLDER = join(import.meta.dirname, '..', '..', 'docs', 'images');
 /** The README shows this one. */
 const README = join(FOLDER, 'dashboard.png');
-const QUALITY = 42;
+const QUALITY = 34;
 const VIEWS = [
   ['overview', '#/overview?range=30d', '.bar rect'],
   ['latency', '#/overview?range=30d&metric=first-token', '.line'],

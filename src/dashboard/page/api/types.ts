@@ -45,6 +45,8 @@ export interface Limits {
   readonly tpm?: number;
   readonly max_concurrent?: number;
   readonly max_output_tokens?: number;
+  /** The limits of each user of the key. */
+  readonly per_user?: Limits & { readonly max_users?: number };
 }
 
 export interface Key extends Limits {
@@ -98,6 +100,8 @@ export interface KeyStatus extends LimitUse {
   readonly expires_at: string | null;
   readonly created_at: string | null;
   readonly limits: Limits | null;
+  /** The use of one user's own limits; the user is null for requests without one. */
+  readonly per_user?: LimitUse & { readonly user: string | null };
 }
 
 export interface List<Item> {

@@ -94,14 +94,22 @@ export function limitFacts(use: LimitUse, of: BudgetLimit | undefined): readonly
 }
 
 export function limitsInWords(limits: Limits): string {
-  const { rpm, tpm, max_concurrent, max_output_tokens } = limits;
+  const { rpm, tpm, max_concurrent, max_output_tokens, per_user } = limits;
   const words = [
     rpm !== undefined && `${count(rpm)} requests/min`,
     tpm !== undefined && `${count(tpm)} tokens/min`,
     max_concurrent !== undefined && `${count(max_concurrent)} at once`,
     max_output_tokens !== undefined && `${count(max_output_tokens, 'output token')} at most`,
+    per_user !== undefined && `each user: ${budgetInWords(per_user)}${limitsInWords(per_user)}`,
   ].filter((word) => word !== false);
   return words.length === 0 ? NONE : words.join(', ');
+}
+
+function budgetInWords({ budget }: Limits): string {
+  const { per = '', mode: _, ...amounts } = budget ?? {};
+  return Object.entries(amounts)
+    .map(([unit, limit]) => `${amount(Number(limit), unit)} ${periodInWords(per)}, `)
+    .join('');
 }
 
 const PERIODS: Readonly<Record<string, string>> = { day: 'a day', month: 'a month', total: 'in total' };

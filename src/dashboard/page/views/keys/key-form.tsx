@@ -16,20 +16,24 @@ interface KeyFormProps {
   readonly onDone: (key: NewKey) => void;
 }
 
-/** The texts of the form's fields by their names; empty for none. */
+/** The texts of the form's fields by their names; empty for none. Limits of each user of the key have names that begin with {@link OF_USERS}. */
 type Draft = Readonly<Record<string, string>>;
+
+const OF_USERS = 'per_user.';
 
 const COUNTS = {
   rpm: 'Requests a minute',
   tpm: 'Tokens a minute',
   max_concurrent: 'Requests at once',
   max_output_tokens: 'Max output tokens',
+  max_users: 'Users with an allowance of their own',
 } as const;
 type Count = keyof typeof COUNTS;
 
 const RATES = ['rpm', 'tpm', 'max_concurrent'] as const;
 const COUNTS_OF: Readonly<Record<string, readonly Count[]>> = {
   '': [...RATES, 'max_output_tokens'],
+  [OF_USERS]: [...RATES, 'max_users'],
 };
 
 function draftOf(key: Key | null, units: readonly string[]): Draft {
@@ -42,11 +46,15 @@ function draftOf(key: Key | null, units: readonly string[]): Draft {
       .map(([name, value]) => `${name}=${value}`)
       .join(', '),
     require_user: key?.require_user ? 'on' : '',
+    has_user_limits: key?.per_user ? 'on' : '',
     ...limitsDraft('', key ?? {}, units),
+    ...limitsDraft(OF_USERS, key?.per_user ?? {}, units),
   };
 }
 
-function limitsDraft(prefix: string, limits: Limits, [firstUnit = 'USD']: readonly string[]): Draft {
+type OwnLimits = Limits & { readonly max_users?: number };
+
+function limitsDraft(prefix: string, limits: OwnLimits, [firstUnit = 'USD']: readonly string[]): Draft {
   const { per = 'month', mode = 'hard', ...amounts } = limits.budget ?? {};
   const [unit = firstUnit, amount = ''] = Object.entries(amounts)[0] ?? [];
   const counts = COUNTS_OF[prefix]?.map((name) => [name, limits[name] ?? '']) ?? [];
@@ -60,8 +68,9 @@ function globsOf(text: string): string[] {
 
 /** The values of the fields as a request body; null for an empty field. */
 function bodyOf(draft: Draft): Record<string, unknown> {
-  const { name = '', models = '', expires, user = '', tags = '', require_user } = draft;
+  const { name = '', models = '', expires, user = '', tags = '', require_user, has_user_limits } = draft;
   const globs = globsOf(models);
+  const ofUsers = Object.entries(limitsBody(draft, OF_USERS)).filter(([, value]) => value !== null);
   const pairs = tags
     .split(',')
     .filter((tag) => tag.trim() !== '')
@@ -78,6 +87,7 @@ function bodyOf(draft: Draft): Record<string, unknown> {
     tags: pairs.length === 0 ? null : Object.fromEntries(pairs),
     require_user: require_user === '' ? null : true,
     ...limitsBody(draft, ''),
+    per_user: ofUsers.length === 0 || !has_user_limits ? null : Object.fromEntries(ofUsers),
   };
 }
 
@@ -241,6 +251,8 @@ export function KeyForm({ before, units, onClose, onDone }: KeyFormProps) {
           <input type="date" {...field('expires', 'expires_at')} />
         </label>
         {limits('')}
+        {check('has_user_limits', 'Limits for each user of the key')}
+        {draft.has_user_limits && limits(OF_USERS)}
         <details open={Boolean(before?.user || before?.tags || before?.require_user)}>
           <summary>User and tags of all its requests</summary>
           <div class="counts">

@@ -1,4 +1,4 @@
-/** The view of the signed-in key: its models, limits and budget. */
+/** The view of the signed-in key: its models, limits and budget, and those of the calling user. */
 import type { KeyStatus } from '../../api/types.ts';
 import { count } from '../../format/numbers.ts';
 import { date } from '../../format/times.ts';
@@ -13,7 +13,7 @@ export function OwnKey() {
   const { value, problem, reload } = useLoad<KeyStatus>((signal) => api.get('/v1/key', {}, signal), [api]);
   if (problem !== null) return <ProblemBox problem={problem} onRetry={reload} />;
   if (value === null) return <p class="hint">Loading …</p>;
-  const { limits } = value;
+  const { limits, per_user } = value;
   return (
     <>
       <Facts
@@ -26,6 +26,14 @@ export function OwnKey() {
           limits === null && ['Limits', 'none'],
         ]}
       />
+      {per_user && (
+        <>
+          <h2>
+            Limits of <bdi>{per_user.user ?? 'requests without a user'}</bdi>
+          </h2>
+          <Facts facts={limitFacts(per_user, limits?.per_user?.budget)} />
+        </>
+      )}
       <button type="button" onClick={reload}>
         Refresh
       </button>

@@ -9,6 +9,7 @@ import { useLoad, within } from '../../state/load.ts';
 import { previousRange, type Range, readRange, spanOf } from '../../state/range.ts';
 import { goTo, linkTo, type Params, pick } from '../../state/route.ts';
 import { useKeyNames, useSession } from '../../state/session.ts';
+import { UserLimits } from '../keys/user-limits.tsx';
 import { Figures } from './figures.tsx';
 import { currenciesOf, METRICS, rank } from './metrics.ts';
 import { OverTime } from './over-time.tsx';
@@ -31,7 +32,7 @@ const NO_REFUSALS: Refusals = { data: [], total: { refused_requests: null } };
 
 export function Overview({ params }: { params: Params }) {
   const { api, isAdmin } = useSession();
-  const { nameOf } = useKeyNames();
+  const { keys, nameOf } = useKeyNames();
   const range = readRange(params);
   const groups = GROUPS.filter((name) => name !== 'key' || isAdmin);
   const chosen = params.by ?? '';
@@ -161,6 +162,9 @@ export function Overview({ params }: { params: Params }) {
               </>
             )
           )}
+          {filters.user && isAdmin && (
+            <UserLimits user={filters.user} keys={keys.filter(({ id }) => !key || id === key)} />
+          )}
           <Refused refusals={refused.value ?? NO_REFUSALS} nameOf={isAdmin ? nameOf : null} />
           {shown !== null && (
             <p class="hint foot">As of {timeOfDay(shown.loadedAt)}. Records show up within a minute.</p>
@@ -181,19 +185,22 @@ function TagName({ params, range }: { params: Params; range: Range }) {
   const names = [...new Set(value?.data.flatMap(({ tags = {} }) => Object.keys(tags)))].sort();
   const name = (params.by ?? '').slice(TAG.length);
   const [first] = names;
+  const [text, setText] = useState(name);
+  useEffect(() => setText(name), [name]);
   useEffect(() => {
     if (name === '' && first !== undefined) goTo('overview', params, { by: TAG + first });
   }, [name, first]);
   return (
     <>
       <input
-        key={name}
         aria-label="Name of the tag"
         list="tags"
         size={12}
         placeholder="team"
         pattern="[a-z0-9_.\-]{1,32}"
-        value={name}
+        // In the state, because a render during typing would reset the field to the URL's text.
+        value={text}
+        onInput={({ currentTarget }) => setText(currentTarget.value)}
         onChange={({ currentTarget }) =>
           currentTarget.reportValidity() && goTo('overview', params, { by: TAG + currentTarget.value })
         }

@@ -140,7 +140,7 @@ export interface UserLeasesPorts {
 /** Objects of users that return what they hold in advance, at a time. */
 const MAX_RETURNING = 200;
 /** How often a need is checked again after other users returned what they held. */
-const MAX_ROUNDS = 5;
+const MAX_ROUNDS = 3;
 
 export class UserLeases {
   readonly #ports: UserLeasesPorts;

@@ -380,6 +380,8 @@ export class UserLimits {
     const { now, user } = this.#ports;
     const limits = storedLimits(this.#sql);
     if (limits.perUser?.budget?.per === 'total') return null;
+    // A request has just arrived.
+    if (this.#sending !== null) return now() + LEASE_MS;
     const month = dayOf(now()).slice(0, 7);
     const [row] = this.#sql.exec<{ last: string | null }>('SELECT max(day) AS last FROM spent').toArray();
     if ((row?.last ?? '') >= month) {
@@ -444,30 +446,39 @@ export class UserLimits {
    */
   #send(isNew = false): Promise<void> {
     if (this.#sending !== null) this.#sendsAgain ||= isNew;
-    this.#sending ??= this.#sendAll().finally(() => {
-      this.#sending = null;
-    });
+    this.#sending ??= this.#sendAll();
     return this.#sending;
   }
 
   async #sendAll(): Promise<void> {
-    do {
-      this.#sendsAgain = false;
-      const asked = this.#waiting.splice(0, MAX_NEEDS).filter(({ isEnded }) => !isEnded);
-      this.#asked = asked;
-      try {
-        // First finds out whether the key has the last message.
-        if (!this.#isAnswered()) await this.#sendOne([], true);
-        await this.#sendOne(asked, false);
-      } catch (error) {
-        this.#isUnreported = true;
-        for (const { result } of [...asked, ...this.#waiting]) result.reject(error);
-        this.#waiting = [];
-        throw error;
-      } finally {
-        this.#asked = [];
-      }
-    } while (this.#waiting.length > 0 || this.#sendsAgain);
+    // Also if the first message fails at once, `#sending` is set before it is unset.
+    await Promise.resolve();
+    try {
+      do {
+        this.#sendsAgain = false;
+        await this.#sendWaiting(this.#waiting.splice(0, MAX_NEEDS).filter(({ isEnded }) => !isEnded));
+      } while (this.#waiting.length > 0 || this.#sendsAgain);
+    } finally {
+      // Without an await after the last check of what waits. After a failure, requests may have arrived since.
+      this.#sending = null;
+      if (this.#waiting.length > 0) this.#send().catch(ignore);
+    }
+  }
+
+  async #sendWaiting(asked: readonly Waiting[]): Promise<void> {
+    this.#asked = asked;
+    try {
+      // First finds out whether the key has the last message.
+      if (!this.#isAnswered()) await this.#sendOne([], true);
+      await this.#sendOne(asked, false);
+    } catch (error) {
+      this.#isUnreported = true;
+      for (const { result } of [...asked, ...this.#waiting]) result.reject(error);
+      this.#waiting = [];
+      throw error;
+    } finally {
+      this.#asked = [];
+    }
   }
 
   #isAnswered(): boolean {

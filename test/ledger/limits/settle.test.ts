@@ -8,7 +8,7 @@ import {
   settleRecords,
   settleUnreserved,
 } from '../../../src/ledger/limits/reservations.ts';
-import { type Charge, withoutCharges } from '../../../src/metering/record.ts';
+import { type Charge, chargeOfRecord, withoutCharges } from '../../../src/metering/record.ts';
 import { record } from '../../metering/records.ts';
 import { MemorySql, MINUTE, NOW, used } from './memory-sql.ts';
 
@@ -155,4 +155,15 @@ describe('G3 expire', () => {
     expect([sql.count('expired'), sql.count('unreserved'), nextExpiry(sql)]).toEqual([0, 0, null]);
     expect(budget(sql)).toMatchObject({ spent: 105, estimated: 0 });
   });
+});
+
+test('Y6 a record whose charge the object of its user reports is not charged by the object of its key', () => {
+  const sql = new MemorySql({ budget: { tokens: 1000 } });
+  const one = record({ total_tokens: 40 });
+  settleRecords(sql, [{ ...one, charge: { ...chargeOfRecord(one), userObject: 'k/u/ada' } }]);
+  expect(readLimitStatus(sql, NOW).budget).toMatchObject({ spent: 0 });
+  settleRecords(sql, [one]);
+  expect(sql.exec<{ tokens: number }>('SELECT sum(tokens) AS tokens FROM spent').toArray()).toEqual([
+    { tokens: 40 },
+  ]);
 });

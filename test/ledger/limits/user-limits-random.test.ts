@@ -8,7 +8,7 @@ import { seeded } from '../../random.ts';
 import { MINUTE } from './memory-sql.ts';
 import { UserNetwork } from './user-network.ts';
 
-const RUNS = Number(process.env.USER_LIMIT_RUNS ?? 4);
+const RUNS = Number(process.env.USER_LIMIT_RUNS ?? 8);
 const SEED = Number(process.env.USER_LIMIT_SEED ?? Date.now() % 1_000_000);
 const STEPS = 150;
 const USERS = ['ada', 'bob', 'cy', 'dee', ''];

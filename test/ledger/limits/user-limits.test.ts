@@ -156,6 +156,28 @@ describe('Y6 limits for each user', () => {
     expect(network.standing.budget).toMatchObject({ reserved: EACH });
   });
 
+  test.each([[null], ['before'], ['after']] as const)(
+    'a request that arrives at any moment of another request is decided; fault: %s',
+    async (fault) => {
+      const network = new UserNetwork({ budget: { tokens: 50 * EACH }, per_user: { rpm: 1000 } });
+      await network.reserve('ada', 'first');
+      for (let microtasks = 0; microtasks < 60; microtasks++) {
+        network.fault = () => fault;
+        const requests = [network.reserve('ada', `a${microtasks}`)];
+        requests[0]?.catch(() => {});
+        for (let i = 0; i < microtasks; i++) await Promise.resolve();
+        requests.push(network.reserve('ada', `b${microtasks}`));
+        const timeout = new Promise<string>((resolve) => setTimeout(() => resolve('undecided'), 500));
+        const result = await Promise.race([Promise.allSettled(requests), timeout]);
+        expect([microtasks, result]).toEqual([microtasks, expect.any(Array)]);
+        network.fault = () => null;
+        for (const name of ['a', 'b']) network.settle('ada', `${name}${microtasks}`, 0);
+        await network.wait(2 * MINUTE);
+      }
+      expect(network.standing.budget).toMatchObject({ spent: EACH, reserved: 0 });
+    },
+  );
+
   test('further attempts need room in both budgets', async () => {
     const network = new UserNetwork({
       budget: { tokens: 3 * EACH },

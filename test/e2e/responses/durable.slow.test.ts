@@ -2,6 +2,8 @@
 import { get, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers/promises';
+import OpenAI from 'openai';
+import type { ResponseStreamEvent } from 'openai/resources/responses/responses';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeObject, type JsonObject, objectOf, textOf } from '../../../tools/simulator/json.ts';
 import { seeded } from '../../random.ts';
@@ -30,10 +32,13 @@ let key: Key;
 
 beforeAll(async () => {
   limited = await startLimited({
+    pace: 10,
     vars: VARS,
     replay: replayOf(SCENARIOS),
     entrypoint: 'responses/counted-responses-worker.ts',
   });
+  // The simulator's own output for models without a scenario.
+  limited.usage = null;
   key = await limited.create({ budget: { tokens: 1e9 } });
 });
 afterAll(() => limited[Symbol.asyncDispose]());
@@ -173,6 +178,92 @@ describe.each(['kv', 'object'])('LEDGER=%s', (ledger) => {
   );
 });
 
+const MODELS = [
+  'deepseek/deepseek-flash',
+  'anthropic/claude-sonnet-5',
+  'gemini/gemini-3-flash-preview',
+  'mistral/mistral-small-latest',
+];
+
+/** Reasoning, a text and calls. */
+function requestOf(model: string) {
+  const parameters = { type: 'object', properties: { city: { type: 'string' } } };
+  return {
+    model,
+    input: 'steps:2 How high is the river?',
+    tools: [{ type: 'function' as const, name: 'gauge', strict: false, parameters }],
+    reasoning: { effort: 'high' as const },
+    background: true,
+    stream: true as const,
+  };
+}
+
+/** The frames of events, with their blank lines. */
+function framesIn(stream: string): string[] {
+  return stream.split(/(?<=\n\n)/).filter((frame) => !frame.startsWith(':'));
+}
+
+describe.each(MODELS)('%s', (model) => {
+  test(
+    'X4 the socket is cut after each event: both readers of the SDK, and two at once, have the events and bytes of the uncut run',
+    async () => {
+      const client = new OpenAI({
+        baseURL: `${limited.gateway.url}/v1`,
+        apiKey: key.token,
+        maxRetries: 0,
+      });
+      const uncut = await client.responses.create(requestOf(model));
+      const types: string[] = [];
+      for await (const { type } of uncut) types.push(type);
+      expect(types.join()).toMatch(/reasoning.*function_call_arguments\.done/);
+      const count = types.length;
+      const cuts = Array.from({ length: count }, (_, cut) => cut);
+      await Promise.all(
+        cuts.map(async (cut) => {
+          const stream = await client.responses.create(requestOf(model));
+          const first: ResponseStreamEvent[] = [];
+          let id = '';
+          for await (const event of stream) {
+            first.push(event);
+            if (event.type === 'response.created') id = event.response.id;
+            // Leaving the loop aborts the request.
+            if (event.sequence_number === cut) break;
+          }
+          const retrieved = async () => {
+            const rest: ResponseStreamEvent[] = [];
+            const options = { stream: true as const, starting_after: cut };
+            for await (const event of await client.responses.retrieve(id, options)) rest.push(event);
+            return rest;
+          };
+          const streamed = async () => {
+            const rest: ResponseStreamEvent[] = [];
+            const runner = client.responses.stream({ response_id: id, starting_after: cut });
+            for await (const event of runner) rest.push(event);
+            return { rest, final: await runner.finalResponse() };
+          };
+          const bytes = async (after: string) => (await send(`/${id}?stream=true${after}`)).text();
+          const [one, other, { rest, final }, tail] = await Promise.all([
+            ...[retrieved(), retrieved()],
+            streamed(),
+            bytes(`&starting_after=${cut}`),
+          ] as const);
+          const whole = await bytes('');
+          const events = eventsOf(whole);
+          expect(events).toHaveLength(count);
+          expect([...first, ...one]).toEqual(events);
+          expect(other).toEqual(one);
+          // This reader adds the parsed text to events, and has no event after the terminal one.
+          expect(rest).toMatchObject(one);
+          expect(final.output).toMatchObject((await client.responses.retrieve(id)).output);
+          const frames = framesIn(whole);
+          expect([...frames.slice(0, cut + 1), ...framesIn(tail)].join('')).toBe(frames.join(''));
+        }),
+      );
+    },
+    SLOW_MS,
+  );
+});
+
 test(
   'X4 readers that stop: the run and the other readers go on, and those who read again receive every byte',
   async () => {
@@ -191,6 +282,66 @@ test(
     expect(eventsOf(whole).at(-1)?.type).toBe('response.completed');
     expect(whole.length).toBeGreaterThan(4_000_000);
     for (const response of stopped) expect(await text(response)).toBe(whole);
+  },
+  SLOW_MS,
+);
+
+describe('X3', () => {
+  test.each([
+    ['before any output', 'silent', 0],
+    ['in the middle', 'long', 12],
+  ] as const)(
+    'cancelled %s: the upstream call is aborted, and pollers and readers see it, also the second time',
+    async (_, model, events) => {
+      const asked = limited.gateway.simulator.requests.length;
+      const id = await start(model);
+      const upstream = await limited.gateway.simulator.request(asked);
+      const followed = await send(`/${id}?stream=true`);
+      const { text: head, reader } = await readSome(followed, events);
+      expect(['queued', 'in_progress']).toContain((await read(id)).status);
+      for (let n = 0; n < 2; n++) {
+        const cancelled = await send(`/${id}/cancel`, { method: 'POST' });
+        expect(decodeObject(await cancelled.text())).toMatchObject({ id, status: 'cancelled' });
+      }
+      expect(await upstream.closed).toBe('disconnected');
+      expect(await read(id)).toMatchObject({ status: 'cancelled' });
+      let rest = head;
+      for (let piece = await reader?.read(); piece?.done === false; piece = await reader?.read())
+        rest += piece.value;
+      expect(eventsOf(rest).at(-1)).toMatchObject({
+        type: 'response.incomplete',
+        response: { status: 'cancelled' },
+      });
+      expect(rest).toBe(await (await send(`/${id}?stream=true`)).text());
+      expect(recordsOf(id)).toMatchObject([{ status: 'cancelled' }]);
+    },
+  );
+
+  test('deleted in a run: the upstream call is aborted, and nothing is left to read, cancel or delete', async () => {
+    const asked = limited.gateway.simulator.requests.length;
+    const id = await start('long');
+    const upstream = await limited.gateway.simulator.request(asked);
+    expect((await send(`/${id}`, { method: 'DELETE' })).status).toBe(200);
+    expect(await upstream.closed).toBe('disconnected');
+    const gone = [`/${id}`, `/${id}?stream=true`, `/${id}/input_items`].map((path) => send(path));
+    gone.push(send(`/${id}/cancel`, { method: 'POST' }), send(`/${id}`, { method: 'DELETE' }));
+    for (const response of await Promise.all(gone)) expect(response.status).toBe(404);
+    expect(recordsOf(id)).toMatchObject([{ status: 'cancelled' }]);
+  });
+});
+
+test(
+  'X6 an input of 10 MB with characters of every width runs in the background, is listed, and is continued',
+  async () => {
+    const input = `${'word '.repeat(1_900_000)}é漢🌊`;
+    const id = await start('short', { input });
+    expect((await ended(id)).status).toBe('completed');
+    const items = decodeObject(await (await send(`/${id}/input_items`)).text()) ?? {};
+    expect(JSON.stringify(items)).toContain('é漢🌊');
+    const next = await create('short', { input: 'More', previous_response_id: id, store: false });
+    expect(next.status).toBe('completed');
+    const { body } = limited.gateway.simulator.requests.at(-1) ?? {};
+    expect(JSON.stringify(body).length).toBeGreaterThan(input.length);
   },
   SLOW_MS,
 );
@@ -279,6 +430,12 @@ test(
     // Only the deletion alarm is left.
     expect(Number(await control('alarmTime', slow)) - Date.now()).toBeGreaterThan(29 * 86_400_000);
     process.stdout.write(`${JSON.stringify(figures, null, 1)}\n`);
+    expect(figures).toMatchObject({
+      'foreground, one object': { calls: 1, rowsWritten: 8, alarmsSet: 1 },
+      'foreground, streamed': { calls: 1, rowsWritten: 10, alarmsSet: 1 },
+      'a poll': { calls: 1, rowsWritten: 0, rowsRead: 2 },
+      'a replay': { calls: 1, rowsWritten: 0 },
+    });
   },
   SLOW_MS,
 );

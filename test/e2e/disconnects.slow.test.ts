@@ -15,6 +15,10 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   ...scenariosOf('words-for-ever', many(WORD, 4000), { gapMs: 10 }),
   ...scenariosOf('words-then-nothing', many(WORD, 5), { ending: 'hang' }),
   silent: { chunks: [], ending: 'hang' },
+  'vectors-then-nothing': {
+    chunks: [`{"data":[{"embedding":[${'0.125,'.repeat(2000)}`],
+    ending: 'hang',
+  },
   'comments-then-nothing': { chunks: many(': waiting\n\n', 5), ending: 'hang' },
 };
 
@@ -38,7 +42,9 @@ interface Asked {
 async function ask(body: JsonObject, path = CHAT): Promise<Asked> {
   const asked = gateway.simulator.requests.length;
   const client = new AbortController();
-  const answer = gateway.post(path, body, { signal: client.signal });
+  // The development server compresses JSON, and a compressor holds small pieces back.
+  const headers = { 'accept-encoding': 'identity' };
+  const answer = gateway.post(path, body, { signal: client.signal, headers });
   // A client that disconnects before the head gets no response.
   answer.catch(() => undefined);
   return { answer, upstream: await gateway.simulator.request(asked), disconnect: () => client.abort() };
@@ -201,6 +207,17 @@ describe('T4: a deadline of 1.5 s', () => {
       expect(record.prompt_tokens).toBeGreaterThan(0);
     },
   );
+
+  test.each(['silent', 'vectors-then-nothing'])('J1 M1 embeddings, %s: the same', async (model) => {
+    const body = { model: `openai/${model}`, input: 'two words' };
+    const { answer, upstream, disconnect } = await ask(body, '/v1/embeddings');
+    if (model !== 'silent') await answer;
+    disconnect();
+    expect(await upstream.closed).toBe('disconnected');
+    const record = await onlyRecord();
+    expect(['cancelled', 'timed_out']).toContain(record.status);
+    expect(record).toMatchObject({ route: 'embeddings', estimated: true, completion_tokens: 0 });
+  });
 });
 
 describe.each([

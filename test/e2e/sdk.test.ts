@@ -234,6 +234,36 @@ describe('errors', () => {
 });
 
 describe('embeddings.create', () => {
+  const vectorsOf = ({ data }: OpenAI.CreateEmbeddingResponse) =>
+    data.map(({ embedding, index }) => [index, Array.from(embedding)]);
+
+  // As many texts as Gemini takes. Without `dimensions` each model has its own size.
+  test.each([
+    ['openai/text-embedding-3-small', 1536],
+    ['mistral/codestral-embed', 1536],
+    ['gemini/gemini-embedding-001', 3072],
+  ] as const)('J1: %s with 100 texts: the vector of each, as base64 and as float', async (model, size) => {
+    const input = Array.from({ length: 100 }, (_, i) => `text ${i}`);
+    const expected = input.map((text, index) => [index, vectorOf(text, size)]);
+    // Exactly what the provider has: the SDK returns the vectors as 64-bit numbers.
+    expect(vectorsOf(await client.embeddings.create({ model, input }))).toEqual(expected);
+    const asked = { model, input, encoding_format: 'float' } as const;
+    expect(vectorsOf(await client.embeddings.create(asked))).toEqual(expected);
+  });
+
+  test.each([[[1, 2, 3]], [[[1, 2], [3]]]])('J1: tokens %j at OpenAI', async (input) => {
+    const model = 'openai/text-embedding-3-small';
+    const result = await client.embeddings.create({ model, input });
+    const lists = typeof input[0] === 'number' ? [input] : input;
+    expect(vectorsOf(result)).toEqual(lists.map((tokens, index) => [index, vectorOf(tokens, 1536)]));
+    expect(result.usage).toEqual({ prompt_tokens: 3, total_tokens: 3 });
+  });
+
+  test('J1: tokens at Gemini are a BadRequestError that names the field', async () => {
+    const asked = client.embeddings.create({ model: 'gemini/gemini-embedding-001', input: [1, 2] });
+    await expect(asked).rejects.toMatchObject({ status: 400, param: 'input' });
+  });
+
   // Without an encoding the SDK requests base64 and decodes it.
   test.each([
     ['openai/text-embedding-3-small', undefined],

@@ -60,7 +60,7 @@ function startUpstream(): Promise<number> {
 }
 
 function faultsOf(
-  { isCompletion, expectation, ask: { head } }: Client,
+  { isCompletion, mayBreak, expectation, ask: { head } }: Client,
   answered: RawResponse,
 ): readonly string[] {
   const { status, end, kept } = answered;
@@ -68,7 +68,8 @@ function faultsOf(
   if (status === INTERNAL) return [`an internal error for ${head.split('\r\n')[0]?.slice(0, 60)}: ${start}`];
   if (end === 'late') return [`no response within ${Math.round(answered.ms)} ms`];
   if (end === 'left' && (status !== 200 || !isCompletion)) return [];
-  if (!isCompletion) return end === 'whole' ? [] : [`the response to ${head.slice(0, 60)} is ${end}`];
+  if (!isCompletion)
+    return end === 'whole' || mayBreak ? [] : [`the response to ${head.slice(0, 60)} is ${end}`];
   if (status === BAD_REQUEST && !start.startsWith('{')) return [];
   const allowed = expectation.usage === 'finish' ? [...UNMENDABLE, ...AFTER_THE_LAST_FINISH] : UNMENDABLE;
   const { faults: broken } = judge(answered, true, expectation);

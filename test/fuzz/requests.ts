@@ -20,6 +20,8 @@ export interface Client {
   readonly ask: RawRequest;
   /** A completion request, whose response must keep the contract. Other requests must get a response without an internal error. */
   readonly isCompletion: boolean;
+  /** The provider's bytes pass as they are, so a response that it breaks off is broken for the client, too. */
+  readonly mayBreak: boolean;
   readonly expectation: Expectation;
 }
 
@@ -45,6 +47,7 @@ const WAYS: readonly Way[] = [
 
 export function makeClient(random: Random, number: number): Client {
   if (chance(random, 8)) return otherClient(random);
+  if (chance(random, 6)) return embeddingsClient(random, number);
   const way = pick(random, WAYS);
   const text = bodyText(random, way, number);
   const whole: Uint8Array = Buffer.from(text);
@@ -60,6 +63,7 @@ export function makeClient(random: Random, number: number): Client {
       ...sendingOf(random, bytes),
     },
     isCompletion: path === way.path,
+    mayBreak: false,
     expectation: expectationOf(way, body, headers),
   };
 }
@@ -170,6 +174,37 @@ function expectationOf({ shape, provider }: Way, body: JsonObject, headers: read
   };
 }
 
+const NO_EXPECTATION: Expectation = {
+  shape: 'chat',
+  provider: '',
+  usage: 'finish',
+  vendorEvents: 'strip',
+  errorFrames: 'data',
+};
+
+/** Its upstream answers as that of a chat does, so most responses are no list of vectors. */
+function embeddingsClient(random: Random, number: number): Client {
+  const provider = pick(random, ['openai', 'mistral', 'odd']);
+  const tokens = `[${'7,'.repeat(random(3000))}7]`;
+  const text = someOf(random, [
+    ['model', `"${provider}/f${number}"`],
+    ['input', nearly(random, '"Once"', '["Once","twice"]', tokens, `[${tokens},[1]]`, anyString(random))],
+    ['dimensions', nearly(random, '256'), 20],
+    ['encoding_format', nearly(random, '"float"', '"base64"'), 40],
+    ['user', anyString(random), 10],
+    ['stream', 'true', 10],
+  ]);
+  const bytes = chance(random, 5) ? mutate(random, Buffer.from(text)) : Buffer.from(text);
+  const path = pick(random, ['/v1/embeddings', '/embeddings', '/openai/v1/embeddings']);
+  const headers = [...oddHeaders(random), ...lengthHeaders(random, bytes)];
+  return {
+    ask: { head: headOf('POST', path, headers), ...sendingOf(random, bytes) },
+    isCompletion: false,
+    mayBreak: true,
+    expectation: NO_EXPECTATION,
+  };
+}
+
 const METHODS = ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'PATCH', 'POST'];
 const PATHS = [
   ...[
@@ -213,6 +248,7 @@ function otherClient(random: Random): Client {
       ...(chance(random, 10) ? { leavesAfterMs: random(50) } : {}),
     },
     isCompletion: false,
-    expectation: { shape: 'chat', provider: '', usage: 'finish', vendorEvents: 'strip', errorFrames: 'data' },
+    mayBreak: false,
+    expectation: NO_EXPECTATION,
   };
 }

@@ -1,6 +1,9 @@
 /** Embeddings: every form of input, both encodings, limits and records, before providers that answer by script. */
 import { describe, expect, test } from 'vitest';
+import type { GatewayPorts } from '../../src/gateway.ts';
+import { type Hooks, NO_HOOKS } from '../../src/http/hooks.ts';
 import { decodeObject, type JsonObject, objectOf, objectsOf } from '../../tools/simulator/json.ts';
+import { FakeTracing } from './fake-tracing.ts';
 import { LimitedGateway } from './limited-gateway.ts';
 import './upstreams.ts';
 
@@ -15,22 +18,31 @@ const LIST = {
 
 interface Sent {
   readonly url: string;
+  readonly headers: Headers;
   readonly body: JsonObject;
 }
 
 type Answer = (sent: Sent, signal: AbortSignal | null | undefined) => Response | Promise<Response>;
 
-function gatewayWith(answer: Answer, settings: JsonObject = {}) {
+function gatewayWith(
+  answer: Answer,
+  settings: JsonObject = {},
+  ports: Partial<GatewayPorts> = {},
+  hooks: Hooks = NO_HOOKS,
+) {
   const sent: Sent[] = [];
   const gateway = new LimitedGateway(
     { ...ENV, ...settings },
     {
       fetch: async (url, init) => {
-        const one = { url: String(url), body: decodeObject(String(init?.body)) ?? {} };
+        const body = decodeObject(String(init?.body)) ?? {};
+        const one = { url: String(url), headers: new Headers(init?.headers), body };
         sent.push(one);
         return answer(one, init?.signal);
       },
+      ...ports,
     },
+    hooks,
   );
   const embed = (fields: JsonObject, token = 'x', path = '/v1/embeddings') =>
     gateway.post(path, token, { model: SMALL, input: 'Hello', ...fields });
@@ -57,7 +69,7 @@ describe('J1 OpenAI', () => {
     expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
     expect(response.headers.get('x-weir-provider')).toBe('openai');
     expect(await response.text()).toBe(text);
-    expect(sent).toEqual([
+    expect(sent).toMatchObject([
       {
         url: 'https://api.openai.com/v1/embeddings',
         body: { input: 'Hello', ...fields, model: 'text-embedding-3-small' },
@@ -243,7 +255,7 @@ describe('J1 other providers', () => {
     const { sent, embed } = gatewayWith(() => Response.json(GEMINI));
     await embed({ ...BOTH, dimensions: 768 });
     const model = 'models/gemini-embedding-001';
-    expect(sent).toEqual([
+    expect(sent).toMatchObject([
       {
         url: `https://generativelanguage.googleapis.com/v1beta/${model}:batchEmbedContents`,
         body: {
@@ -347,6 +359,9 @@ describe('J1 fallbacks', () => {
     const { embed, record } = gatewayWith(failing, BACKUP);
     const response = await embed({ model: 'small' });
     expect([response.status, response.headers.get('x-weir-provider')]).toEqual([200, 'backup']);
+    expect(response.headers.get('x-weir-attempts')).toMatch(
+      /^openai\/text-embedding-3-small 503 \d+ms, backup\/openai\/text-embedding-3-small 200 \d+ms$/,
+    );
     await response.text();
     expect(objectsOf((await record())?.attempts as never)).toHaveLength(2);
   });
@@ -406,5 +421,77 @@ describe('J1 keys', () => {
     const key = await gateway.key({ budget: { per: 'total', mode: 'hard', tokens: 10 } });
     expect((await embed({ input: 'a'.repeat(5000) }, key)).status).toBe(429);
     expect(sent).toEqual([]);
+  });
+});
+
+describe('J1 what all completions have', () => {
+  test('AUTH=passthrough: the upstream gets the caller’s own credential, and the record its hash', async () => {
+    const { sent, embed, record } = gatewayWith(ok, { AUTH: 'passthrough' });
+    await (await embed({}, 'sk-of-the-caller')).text();
+    expect(sent[0]?.headers.get('authorization')).toBe('Bearer sk-of-the-caller');
+    expect((await record())?.key_id).toMatch(/^[0-9a-f]{16}$/);
+    expect((await embed({}, '')).status).toBe(401);
+  });
+
+  test('headers of limits and budget', async () => {
+    const { gateway, embed } = gatewayWith(ok, { AUTH: 'keys' });
+    const key = await gateway.key({ rpm: 10, tpm: 1000, budget: { per: 'total', mode: 'hard', USD: 1 } });
+    const { headers } = await embed({}, key);
+    expect(headers.get('x-ratelimit-limit-requests')).toBe('10');
+    expect(headers.get('x-ratelimit-remaining-requests')).toBe('9');
+    expect(headers.get('x-ratelimit-limit-tokens')).toBe('1000');
+    expect(headers.get('x-weir-budget-remaining')).toMatch(/^(1|0\.\d+) USD$/);
+    expect(headers.get('x-weir-model')).toBe('text-embedding-3-small');
+  });
+
+  test('onRequest names the caller, and onRecord gets the record', async () => {
+    const records: unknown[] = [];
+    const hooks = {
+      onRequest: () => ({ id: 'team-a', models: ['openai/*'] }),
+      onRecord: (record: unknown) => void records.push(record),
+    };
+    const { gateway, embed } = gatewayWith(ok, {}, {}, hooks);
+    await (await embed({})).text();
+    await gateway.idle();
+    expect(records).toMatchObject([{ route: 'embeddings', key_id: 'host_team-a', prompt_tokens: 8 }]);
+    expect((await embed({ model: 'mistral/mistral-embed' })).status).toBe(403);
+  });
+
+  test('one span for the request and one below it for the attempt', async () => {
+    const tracing = new FakeTracing();
+    const { gateway, embed } = gatewayWith(ok, {}, { tracing });
+    await (await embed({})).text();
+    await gateway.idle();
+    const [request, ...attempts] = tracing.spans;
+    expect(tracing.below(request)).toEqual(attempts);
+    expect(request).toMatchObject({
+      name: `embeddings ${SMALL}`,
+      ends: 1,
+      attributes: { 'gen_ai.operation.name': 'embeddings', 'gen_ai.usage.input_tokens': 8 },
+    });
+    expect(attempts).toMatchObject([{ name: 'embeddings text-embedding-3-small', ends: 1, error: null }]);
+  });
+
+  test('a body that stalls until the deadline holds its reservation no longer', async () => {
+    const stalled = (_: Sent, signal: AbortSignal | null | undefined) =>
+      new Response(
+        new ReadableStream<Uint8Array>({
+          start: (controller) => {
+            controller.enqueue(new TextEncoder().encode(`{"data":[${'0.125,'.repeat(2000)}`));
+            signal?.addEventListener('abort', () => controller.error(new Error('aborted')));
+          },
+        }),
+      );
+    const { gateway, embed } = gatewayWith(stalled, { AUTH: 'keys', DEADLINE_SECONDS: '5' });
+    const key = await gateway.key({
+      max_concurrent: 1,
+      budget: { per: 'total', mode: 'hard', tokens: 1e6 },
+    });
+    const response = await embed({}, key);
+    expect((await embed({}, key)).status).toBe(429);
+    await expect(response.text()).rejects.toThrow();
+    await gateway.idle();
+    const own = decodeObject(await (await gateway.fetch('/v1/key', key)).text());
+    expect(own).toMatchObject({ concurrent: { running: 0 }, budget: { reserved: 0 } });
   });
 });

@@ -1,6 +1,6 @@
 /** What `GET /v1/models` reports of models: what the provider's list has, and what is shipped. */
 import { expect, test } from 'vitest';
-import { PROVIDERS } from '../../src/providers/index.ts';
+import { PROFILES, PROVIDERS } from '../../src/providers/index.ts';
 import { decodeObject, type JsonObject, objectsOf } from '../../tools/simulator/json.ts';
 import { LimitedGateway } from './limited-gateway.ts';
 import './upstreams.ts';
@@ -138,8 +138,8 @@ test("J5: Gemini's models for embeddings are listed, those that only draw are no
   expect(listed['gemini/gemini-embedding-001']).toMatchObject({ apis: ['embeddings'] });
 });
 
-test('J5: every shipped fact has a page and a day', () => {
-  const rows = PROVIDERS.flatMap(({ modelFacts = [] }) => modelFacts);
+test('J5: every shipped fact, also of a profile, has a page and a day', () => {
+  const rows = [...PROVIDERS, ...PROFILES].flatMap(({ modelFacts = [] }) => modelFacts);
   expect(rows.length).toBeGreaterThan(0);
   for (const { source, checked } of rows) {
     expect(source).toMatch(/^https:\/\//);

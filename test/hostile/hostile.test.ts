@@ -117,7 +117,7 @@ describe('a request within all limits, with', () => {
   const costly = Object.entries(COSTLY).filter(([, { protocol }]) => protocol !== 'messages');
 
   test.each(costly)('B2 B4 M1 %s: the work is in proportion to its size', async (body, { protocol }) => {
-    const path = protocol === 'responses' ? '/v1/responses' : '/v1/chat/completions';
+    const path = `/v1/${protocol === 'chat' ? 'chat/completions' : protocol}`;
     const shots: Shot[] = [{ body, path, stream: true }];
     const run = await attack(`request: ${body}`, shots, {}, WIDE_MIB);
     expect(run.outcomes).toMatchObject([{ status: 400 }]);

@@ -15,24 +15,25 @@ const PROFILES: Readonly<Record<CostlyBody['provider'], string>> = {
   gemini: 'like-gemini-native/',
 };
 
+const TRANSLATED = Object.entries(COSTLY).flatMap(([name, { protocol, provider, body }]) =>
+  protocol === 'embeddings' ? [] : [[name, { protocol, provider, body }] as const],
+);
+
 describe('B4 a request with', () => {
-  test.each(Object.entries(COSTLY))(
-    '%s: read and written in time, not many times its size',
-    async (name, costly) => {
-      const { protocol, provider, body } = costly;
-      const sample: Sample = { name, protocol, route: 'chat', body: {} };
-      const targets = targetsFor('chat').filter(({ address }) => address.startsWith(PROFILES[provider]));
-      const known = read(JSON.stringify({ model: 'm', ...body() }), sample);
-      if (!('request' in known)) throw new Error(known.why);
-      expect(targets).toHaveLength(1);
-      for (const target of targets) {
-        const { ranMs, did, outcome, cameBytes, leftBytes, heldChars, names } = await write(known, target);
-        expect(Math.max(ranMs, known.watch.longestMs), did).toBeLessThan(MAX_RAN_MS);
-        expect(outcome).toBe('sent');
-        expect(leftBytes).toBeLessThan(4 * cameBytes + 128 * 1024);
-        expect(names).toBeLessThanOrEqual(100);
-        expect(heldChars).toBeLessThan(128 * 1024);
-      }
-    },
-  );
+  test.each(TRANSLATED)('%s: read and written in time, not many times its size', async (name, costly) => {
+    const { protocol, provider, body } = costly;
+    const sample: Sample = { name, protocol, route: 'chat', body: {} };
+    const targets = targetsFor('chat').filter(({ address }) => address.startsWith(PROFILES[provider]));
+    const known = read(JSON.stringify({ model: 'm', ...body() }), sample);
+    if (!('request' in known)) throw new Error(known.why);
+    expect(targets).toHaveLength(1);
+    for (const target of targets) {
+      const { ranMs, did, outcome, cameBytes, leftBytes, heldChars, names } = await write(known, target);
+      expect(Math.max(ranMs, known.watch.longestMs), did).toBeLessThan(MAX_RAN_MS);
+      expect(outcome).toBe('sent');
+      expect(leftBytes).toBeLessThan(4 * cameBytes + 128 * 1024);
+      expect(names).toBeLessThanOrEqual(100);
+      expect(heldChars).toBeLessThan(128 * 1024);
+    }
+  });
 });

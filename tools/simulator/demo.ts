@@ -205,11 +205,20 @@ function invite({ url, key }: GatewayAccess): void {
   print(`\n${styled('title', 'Use it from another terminal')}`);
   for (const line of exportLines(url, key)) print(line);
   print(`\n${styled('title', 'The gateway runs until you press Ctrl-C. Try:')}`);
+  const vectors = JSON.stringify({
+    model: 'openai/text-embedding-3-small',
+    input: 'How high is the river?',
+    dimensions: 8,
+  });
   const commands = [
     ['Reasoning, then text', chat('deepseek/deepseek-flash', 'How does a lock empty?')],
     ['A refusal', chat('xerotier/llama-3.1-8b-refusal', 'Open all gates at once')],
     ['A truncated upstream stream', chat('openai/gpt-4o-mini:cut', 'What does a weir do?')],
     ['A rate-limited upstream', chat('mistral/mistral-small-latest:status-429', 'Hello')],
+    [
+      'Embeddings',
+      `curl -s ${url}/v1/embeddings ${auth} -H 'content-type: application/json' -d '${vectors}'`,
+    ],
     ['The models', `curl -s ${url}/v1/models ${auth}`],
     ['Metered usage', `curl -s '${url}/v1/usage?group_by=provider,model' ${auth}`],
   ] as const;

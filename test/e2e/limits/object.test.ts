@@ -10,7 +10,7 @@ let limited: Limited;
 beforeAll(async () => {
   const replay = replayOf({
     endless: { chunks: [event('word ')], ending: 'hang' },
-    'endless-embedding': {
+    'text-embedding-3-large': {
       chunks: [`{"data":[{"embedding":[${'0.125,'.repeat(2000)}`, ...many('0.125,'.repeat(500), 4000)],
       gapMs: 10,
     },
@@ -117,12 +117,34 @@ test('J1 a burst of embeddings: each has a record with its facts, and the budget
   ]);
 });
 
+// Two of eight have room: 40 tokens against a rate, the upper bound against a budget.
+test.each([
+  { tpm: 100 },
+  { budget: { tokens: 2900 } },
+  { budget: { USD: 2900 * 0.13e-6 } },
+  { max_concurrent: 2 },
+])(
+  'J1 a burst of embeddings whose responses do not end, with %j: exactly as many as have room',
+  async (limits) => {
+    limited.usage = null;
+    const key = await limited.create(limits);
+    const client = new AbortController();
+    const fields = { model: 'openai/text-embedding-3-large', input: Array.from({ length: 40 }, () => 7) };
+    const responses = await Promise.all(
+      Array.from({ length: 8 }, () => embed(key, fields, { signal: client.signal })),
+    );
+    expect(responses.map(({ status }) => status).sort()).toEqual([200, 200, ...many(429, 6)]);
+    client.abort();
+    await Promise.allSettled(responses.map((response) => response.text()));
+  },
+);
+
 test('J1 a client that disconnects within its embeddings: upstream aborted, record cancelled, reservation settled', async () => {
   limited.usage = null;
   const key = await limited.create({ budget: { tokens: 1e6 }, max_concurrent: 1 });
   const client = new AbortController();
   const asked = limited.gateway.simulator.requests.length;
-  const response = await embed(key, { model: 'openai/endless-embedding' }, { signal: client.signal });
+  const response = await embed(key, { model: 'openai/text-embedding-3-large' }, { signal: client.signal });
   await response.body?.getReader().read();
   expect((await embed(key)).status).toBe(429);
   client.abort();

@@ -2,7 +2,7 @@
 
 /** A body with its client protocol and its provider. */
 export interface CostlyBody {
-  readonly protocol: 'chat' | 'messages' | 'responses';
+  readonly protocol: 'chat' | 'messages' | 'responses' | 'embeddings';
   readonly provider: 'openai' | 'anthropic' | 'gemini';
   readonly body: () => object;
 }
@@ -45,6 +45,10 @@ function chat(provider: CostlyBody['provider'], body: () => object): CostlyBody 
   return { protocol: 'chat', provider, body: () => ({ messages: [ASK], stream: true, ...body() }) };
 }
 
+function embeddings(provider: CostlyBody['provider'], input: () => unknown[]): CostlyBody {
+  return { protocol: 'embeddings', provider, body: () => ({ input: input() }) };
+}
+
 function responses(provider: CostlyBody['provider'], body: () => object): CostlyBody {
   return { protocol: 'responses', provider, body: () => ({ input: 'Hi', stream: true, ...body() }) };
 }
@@ -56,6 +60,9 @@ export const COSTLY: Readonly<Record<string, CostlyBody>> = {
   'a strict tool of 24 levels of unions': chat('anthropic', () => ({
     tools: [{ type: 'function', function: { name: 'f', strict: true, parameters: union(24) } }],
   })),
+  '240,000 tokens to embed': embeddings('openai', () => times(240_000, (i) => i % 1000)),
+  '120,000 token lists to embed': embeddings('openai', () => times(120_000, (i) => [i % 1000])),
+  '60,000 texts to embed': embeddings('gemini', () => times(60_000, () => 'x'.repeat(60))),
   '20,000 tools and 40,000 allowed ones': chat('anthropic', () => ({
     tools: times(20_000, named),
     tool_choice: {

@@ -26,6 +26,7 @@ import {
 import { EventRoom, storeForeground } from './foreground.ts';
 import {
   AFTER_HEADER,
+  callTwice,
   type Keeping,
   MAX_CALL_BYTES,
   OWNER_HEADER,
@@ -44,8 +45,9 @@ const POLL_AFTER_MS = 1000;
 
 const STATELESS: ClientRoute<ResponsesSession> = { route: 'chat', client: responses };
 
-/** @param objects the objects of responses (`WEIR_RESPONSES`) */
-export function durableRoutes(objects: ResponseNamespace): readonly Route[] {
+/** @param namespace the objects of responses (`WEIR_RESPONSES`) */
+export function durableRoutes(namespace: ResponseNamespace): readonly Route[] {
+  const objects = callTwice(namespace);
   const room = new EventRoom();
   const handle = (request: Request, context: CompletionContext, id = '') =>
     handleStored(request, context, { objects, path: id });

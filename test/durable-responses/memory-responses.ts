@@ -11,6 +11,8 @@ export class MemoryResponses implements ResponseNamespace {
   readonly #objects = new Map<string, DurableResponse>();
   /** With it no response can be stored. */
   putError: Error | null = null;
+  /** So many calls fail, as calls to an object that is reset do. */
+  resets = 0;
   /** Moves the clock, in ms. */
   later = 0;
 
@@ -20,6 +22,7 @@ export class MemoryResponses implements ResponseNamespace {
     // As an RPC does, each call copies its arguments and its result.
     const call = async <Value>(method: string, run: () => Value | Promise<Value>): Promise<Value> => {
       this.calls.push(`${method} ${name}`);
+      if (this.resets-- > 0) throw new Error('The object was reset');
       return structuredClone(await run());
     };
     return {

@@ -291,3 +291,30 @@ describe('X2 a response that is gone', () => {
     }
   });
 });
+
+describe('X7 an object that is reset during a call, as by a deployment', () => {
+  const ACTIONS: readonly (readonly [name: string, path: string, init: RequestInit])[] = [
+    ['a read', '', {}],
+    ['a list of its items', '/input_items', {}],
+    ['a deletion', '', { method: 'DELETE' }],
+  ];
+
+  test.each(ACTIONS)('%s: called a second time', async (_, path, init) => {
+    const fixture = new Fixture();
+    const { id } = await fixture.create();
+    fixture.responses.resets = 1;
+    const response = await fixture.gateway.fetch(`/v1/responses/${textOf(id)}${path}`, 'host', init);
+    expect(response.status).toBe(200);
+  });
+
+  test('a response is stored at the second call, and after two failures it says store: false', async () => {
+    const fixture = new Fixture();
+    fixture.responses.resets = 1;
+    const { id } = await fixture.create();
+    expect((await fixture.get(textOf(id))).status).toBe(200);
+    fixture.responses.resets = 2;
+    expect(await fixture.create()).toMatchObject({ status: 'completed', store: false });
+    fixture.responses.resets = 2;
+    expect((await fixture.get(textOf(id))).status).toBe(503);
+  });
+});

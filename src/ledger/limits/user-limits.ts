@@ -503,9 +503,12 @@ export class UserLimits {
     } finally {
       this.#message = null;
     }
-    if (answer.kind === 'unknown') await this.clear();
-    else transaction(() => this.#receive(answer, { asked, isRepeated, sentAt }));
-    if (answer.kind === 'unknown') throw new Error('The key does not know this user');
+    if (answer.kind === 'unknown') {
+      await this.clear();
+      throw new Error('The key does not know this user');
+    }
+    transaction(() => this.#receive(answer, { asked, isRepeated, sentAt }));
+    if (answer.kind === 'repeated' && !isRepeated) throw new Error('The key has later messages of this user');
   }
 
   #receive(
@@ -521,7 +524,7 @@ export class UserLimits {
       case 'repeated':
         // Only after the storage of this object was restored from a backup.
         this.#sql.exec('UPDATE link SET seq = ?', answer.seq);
-        throw new Error('The key has later messages of this user');
+        return this.#forgetCounts();
       case 'shared':
       case 'revoked':
         if (answer.kind === 'shared') this.#sharedDay = dayOf(now);
@@ -553,10 +556,10 @@ export class UserLimits {
     const own = limitsOfUser(limits);
     for (const [i, waiting] of asked.entries()) {
       const { result, isEnded } = waiting;
-      const outcome = outcomes[i] ?? second;
-      if (typeof outcome !== 'number') {
+      const outcome = outcomes[i];
+      if (typeof outcome === 'object') {
         result.resolve({ kind: 'refused', refusal: outcome, standing, by: 'key' });
-      } else if (isEnded || hasChanged) {
+      } else if (outcome === undefined || isEnded || hasChanged) {
         // What is granted for it returns with the next message.
         this.#isUnreported = true;
         result.resolve(null);

@@ -250,6 +250,14 @@ describe('Y6 limits for each user', () => {
     expect(network.key.exec("SELECT 1 FROM sqlite_master WHERE name = 'held'").toArray()).toEqual([]);
   });
 
+  test('an object of a user that was restored from a backup goes on after one failure', async () => {
+    const network = new UserNetwork({ budget: { tokens: 50 * EACH }, per_user: { rpm: 1000 } });
+    for (let i = 0; i < 5; i++) await network.reserve('ada', `r${i}`);
+    network.member('ada').sql.exec('UPDATE link SET seq = 1');
+    await expect(network.reserve('ada', 'later')).rejects.toThrow('later messages');
+    expect((await network.reserve('ada', 'later')).kind).toBe('reserved');
+  });
+
   test('the users of a revoked key are refused', async () => {
     const network = new UserNetwork({ per_user: { rpm: 5 }, budget: { tokens: 1000 } });
     await network.reserve('ada', 'a');

@@ -2,7 +2,7 @@
  * Random background runs through the gateway, in memory: readers that are cut, cancels, deletions, objects that are killed at any moment,
  * upstreams that fail, fallbacks, and both ledgers. Each run has one record, one settlement, and the right end.
  *
- * RUNS=5000 runs longer. RUNS_SEED=1 repeats a run.
+ * RUNS=5000 runs longer. RUNS_SEED=1 repeats the choices; their order in time also depends on the runtime's digests.
  */
 import { expect, test } from 'vitest';
 import { type KeyStore, makeKey, putKey } from '../../src/auth/keys.ts';

@@ -378,7 +378,7 @@ type ShownKey = Pick<Caller, 'models'> &
 
 /**
  * A key with its limits and what it has used of them.
- * @param ownUser whose use of its own limits is shown, as it is stored; null: requests without a user; undefined: nobody's
+ * @param ownUser whose use of its own limits is shown, as it is stored; null: requests without a user; undefined: it is not shown
  */
 async function showKey(shown: ShownKey, context: RequestContext, ownUser?: string | null): Promise<Response> {
   const { id, name, models, expires_at, created_at, user, tags, require_user } = shown;

@@ -216,7 +216,7 @@ export class UserLeases {
 
   /**
    * Users return what they hold in advance. Two objects never wait for each other: this waits only for users that held something
-   * when the message of `except` was applied, and a message that is applied gives up all that its user held.
+   * when the message of `except` was applied, and applying a message returns all that its user held in advance.
    * @returns false if no user holds anything
    */
   async returnLeases(except: string | null = null): Promise<boolean> {

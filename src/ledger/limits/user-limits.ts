@@ -130,7 +130,7 @@ interface Correction {
 
 /**
  * What the object holds of the key's allowance is never less than what its requests may use:
- * - A message gives up all surplus, and states the running requests. The key then holds exactly these for the user, and what it grants
+ * - A message returns all surplus, and has the running requests. The key then holds exactly these for the user, and what it grants
  *   with the answer. Until the answer arrives, no request is admitted here.
  * - A settled request is charged here at once, and held by the key until the next message reports the charge.
  * - The surplus is only in memory. If that or an answer is lost, the alarm sends a message, and the key takes back what is not used.
@@ -230,7 +230,7 @@ export class UserLimits {
       return this.#insert({ request, needed, need }, null, before, now);
     }
     const result = Promise.withResolvers<UserReservation | null>();
-    // A caller that has given up does not await it.
+    // A caller that has disconnected does not await it.
     result.promise.catch(ignore);
     return { kind: 'waits', waiting: { request, needed, need, result, isEnded: false } };
   }
@@ -571,7 +571,7 @@ export class UserLimits {
     if (asked.length > 0) this.#ports.wakeBy(now + LEASE_MS);
   }
 
-  /** Without them the key's minute counts requests as expected, for longer at most. */
+  /** Without these, the key's minute counts requests by their expected tokens. */
   #forgetCounts(): void {
     this.#used = null;
     this.#counted.clear();
@@ -597,7 +597,7 @@ export class UserLimits {
     return { ...this.#stateOf(seq), used, corrections, needs, extra, isLast };
   }
 
-  /** The last message without its needs: nobody waits for them any more. */
+  /** The last message without its needs: the requests that needed them have failed. */
   #repeat(): LeaseMessage {
     const [link] = this.#sql.exec<{ seq: number }>('SELECT seq FROM link').toArray();
     this.#surplus = null;

@@ -167,9 +167,7 @@ describe('Y6 limits for each user', () => {
         requests[0]?.catch(() => {});
         for (let i = 0; i < microtasks; i++) await Promise.resolve();
         requests.push(network.reserve('ada', `b${microtasks}`));
-        const timeout = new Promise<string>((resolve) => setTimeout(() => resolve('undecided'), 500));
-        const result = await Promise.race([Promise.allSettled(requests), timeout]);
-        expect([microtasks, result]).toEqual([microtasks, expect.any(Array)]);
+        await Promise.allSettled(requests);
         network.fault = () => null;
         for (const name of ['a', 'b']) network.settle('ada', `${name}${microtasks}`, 0);
         await network.wait(2 * MINUTE);

@@ -422,11 +422,15 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     expect(await page.locator('.bar rect').count()).toBe(0);
     await page.getByRole('navigation').getByText('Requests').click();
     await page.locator('tbody tr').first().waitFor();
+    await page.evaluate(
+      "globalThis.drawn = 0; new MutationObserver(() => { drawn += document.querySelectorAll('.line').length }).observe(document.body, { childList: true, subtree: true })",
+    );
     await page.getByRole('combobox', { name: 'Filter', exact: true }).selectOption('Session');
     await page.getByLabel('Filter by session').fill(DEMO_SESSION);
     await page.keyboard.press('Enter');
     await page.getByRole('link', { name: /Remove filter session/ }).waitFor();
     expect(await page.locator('.line, tbody tr').count()).toBe(0);
+    expect(await page.evaluate<number>('drawn')).toBe(0);
     held.resolve();
     await page.locator('.line').waitFor();
     expect(await page.locator('tbody tr').count()).toBe(20);

@@ -197,10 +197,15 @@ describe('Y7 sessions of ten turns at two weighted targets whose providers cache
   const isRising = (counts: readonly number[]) =>
     counts.every((count, i) => i < 2 || count > Number(counts[i - 1]));
 
-  test('each stays on one target, and its cached tokens rise with each turn', async () => {
+  test('O6 each stays on one target with one key of the prompt cache, and its cached tokens rise with each turn', async () => {
     const models = new Set<string>();
     for (let session = 0; session < 6; session++) {
+      const before = routing().gateway.simulator.requests.length;
       const turns = await converse(`Kept ${session}`, () => `kept-${session}`);
+      const requests = routing().gateway.simulator.requests.slice(before);
+      expect(new Set(requests.map(({ body }) => body?.prompt_cache_key))).toEqual(
+        new Set([expect.stringMatching(/^[0-9a-f]{32}$/)]),
+      );
       expect(new Set(turns.map(({ model }) => model)).size).toBe(1);
       const cached = cachedOf(turns);
       expect([cached, isRising(cached)]).toEqual([cached, true]);

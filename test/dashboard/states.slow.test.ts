@@ -247,68 +247,6 @@ describe.runIf(hasChromium)('states', () => {
       await gateway.fetch(`/llm/admin/keys/${textOf(id)}`, { method: 'DELETE', headers: ADMIN });
   });
 
-  test('Y6 Y8 limits for each user are set in the form, and the admin and the key see what a user has used', {
-    timeout: 60_000,
-  }, async () => {
-    const own = await open(browser, url('#/keys'));
-    await signIn(own.page, ADMIN_TOKEN);
-    await own.page.getByRole('button', { name: 'Create key' }).click();
-    const dialog = own.page.getByRole('dialog');
-    await dialog.getByLabel('Name').fill('shared');
-    await dialog.getByLabel('Limits for each user of the key').check();
-    await dialog.getByLabel('Amount').nth(1).fill('0.5');
-    await dialog.getByLabel('Requests a minute').nth(1).fill('7');
-    await dialog.getByLabel('Users with an allowance of their own').fill('0');
-    expect(await violationsOf(own.page)).toEqual([]);
-    await dialog.getByRole('button', { name: 'Create key' }).click();
-    expect(await own.page.locator('input:invalid').count()).toBe(1);
-    await dialog.getByLabel('Users with an allowance of their own').fill('');
-    await dialog.getByRole('button', { name: 'Create key' }).click();
-    const token = await dialog.locator('output').innerText();
-    await own.page.getByRole('button', { name: 'Close' }).click();
-    const row = own.page.locator('tr', { hasText: 'shared' });
-    expect(await row.innerText()).toContain('each user: US$0.50 a month, 7 requests/min');
-    const body = { model: 'deepseek/deepseek-flash', messages: [{ role: 'user', content: 'Hello' }] };
-    for (const user of ['ada', 'ada', 'bob']) {
-      const headers = { authorization: `Bearer ${token}`, 'x-weir-user': user };
-      const response = await gateway.post('/llm/v1/chat/completions', body, { headers });
-      await response.text();
-      expect(response.status).toBe(200);
-    }
-    for (const [user, used] of [
-      ['ada', '2 of 7'],
-      ['bob', '1 of 7'],
-      ['eve', '0 of 7'],
-    ] as const) {
-      await own.page.goto(url(`#/overview?range=24h&user=${user}`));
-      await own.page.getByRole('heading', { name: `Limits of ${user} with the key shared` }).waitFor();
-      const facts = own.page.locator('section', { hasText: `Limits of ${user}` }).locator('.facts');
-      await facts.getByText(used).waitFor();
-      expect(await facts.innerText()).toMatch(/US\$0\.\d+ of US\$0\.50 a month/);
-    }
-    expect(await violationsOf(own.page)).toEqual([]);
-    await own.page.goto(url('#/keys'));
-    await own.page.getByRole('button', { name: 'Change shared' }).click();
-    expect(await dialog.getByLabel('Requests a minute').nth(1).inputValue()).toBe('7');
-    await dialog.getByLabel('Limits for each user of the key').uncheck();
-    await dialog.getByRole('button', { name: 'Save' }).click();
-    await expect.poll(() => row.innerText()).not.toContain('each user');
-    await own.page.getByRole('button', { name: 'Revoke shared' }).click();
-    await dialog.getByRole('button', { name: 'Revoke', exact: true }).click();
-    await dialog.waitFor({ state: 'detached' });
-    expect(own.complaints).toEqual([]);
-    await own.context.close();
-
-    const key = await makeKey(gateway, { name: 'own view', user: 'grace', per_user: { rpm: 9 } }, '/llm');
-    const signed = await open(browser, url('#/keys'));
-    await signIn(signed.page, key.token);
-    await signed.page.getByRole('heading', { name: 'Limits of grace' }).waitFor();
-    await signed.page.getByText('0 of 9').waitFor();
-    expect(await violationsOf(signed.page)).toEqual([]);
-    await signed.context.close();
-    await gateway.fetch(`/llm/admin/keys/${key.id}`, { method: 'DELETE', headers: ADMIN });
-  });
-
   test('D3 Y8 users beyond the rows of a report: the bars have the whole sum, with Others', async () => {
     const own = await open(browser, url());
     await signIn(own.page, ADMIN_TOKEN);
@@ -569,6 +507,68 @@ describe.runIf(hasChromium)('states', () => {
     expect(await violationsOf(own.page)).toEqual([]);
     await own.context.close();
     await gateway.fetch(`/llm/admin/keys/${id}`, { method: 'DELETE', headers: ADMIN });
+  });
+
+  test('Y6 Y8 limits for each user are set in the form, and the admin and the key see what a user has used', {
+    timeout: 60_000,
+  }, async () => {
+    const own = await open(browser, url('#/keys'));
+    await signIn(own.page, ADMIN_TOKEN);
+    await own.page.getByRole('button', { name: 'Create key' }).click();
+    const dialog = own.page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('shared');
+    await dialog.getByLabel('Limits for each user of the key').check();
+    await dialog.getByLabel('Amount').nth(1).fill('0.5');
+    await dialog.getByLabel('Requests a minute').nth(1).fill('7');
+    await dialog.getByLabel('Users with an allowance of their own').fill('0');
+    expect(await violationsOf(own.page)).toEqual([]);
+    await dialog.getByRole('button', { name: 'Create key' }).click();
+    expect(await own.page.locator('input:invalid').count()).toBe(1);
+    await dialog.getByLabel('Users with an allowance of their own').fill('');
+    await dialog.getByRole('button', { name: 'Create key' }).click();
+    const token = await dialog.locator('output').innerText();
+    await own.page.getByRole('button', { name: 'Close' }).click();
+    const row = own.page.locator('tr', { hasText: 'shared' });
+    expect(await row.innerText()).toContain('each user: US$0.50 a month, 7 requests/min');
+    const body = { model: 'deepseek/deepseek-flash', messages: [{ role: 'user', content: 'Hello' }] };
+    for (const user of ['ada', 'ada', 'bob']) {
+      const headers = { authorization: `Bearer ${token}`, 'x-weir-user': user };
+      const response = await gateway.post('/llm/v1/chat/completions', body, { headers });
+      await response.text();
+      expect(response.status).toBe(200);
+    }
+    for (const [user, used] of [
+      ['ada', '2 of 7'],
+      ['bob', '1 of 7'],
+      ['eve', '0 of 7'],
+    ] as const) {
+      await own.page.goto(url(`#/overview?range=24h&user=${user}`));
+      await own.page.getByRole('heading', { name: `Limits of ${user} with the key shared` }).waitFor();
+      const facts = own.page.locator('section', { hasText: `Limits of ${user}` }).locator('.facts');
+      await facts.getByText(used).waitFor();
+      expect(await facts.innerText()).toMatch(/US\$0\.\d+ of US\$0\.50 a month/);
+    }
+    expect(await violationsOf(own.page)).toEqual([]);
+    await own.page.goto(url('#/keys'));
+    await own.page.getByRole('button', { name: 'Change shared' }).click();
+    expect(await dialog.getByLabel('Requests a minute').nth(1).inputValue()).toBe('7');
+    await dialog.getByLabel('Limits for each user of the key').uncheck();
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await expect.poll(() => row.innerText()).not.toContain('each user');
+    await own.page.getByRole('button', { name: 'Revoke shared' }).click();
+    await dialog.getByRole('button', { name: 'Revoke', exact: true }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(own.complaints).toEqual([]);
+    await own.context.close();
+
+    const key = await makeKey(gateway, { name: 'own view', user: 'grace', per_user: { rpm: 9 } }, '/llm');
+    const signed = await open(browser, url('#/keys'));
+    await signIn(signed.page, key.token);
+    await signed.page.getByRole('heading', { name: 'Limits of grace' }).waitFor();
+    await signed.page.getByText('0 of 9').waitFor();
+    expect(await violationsOf(signed.page)).toEqual([]);
+    await signed.context.close();
+    await gateway.fetch(`/llm/admin/keys/${key.id}`, { method: 'DELETE', headers: ADMIN });
   });
 
   test('D9 hostile names, codes and models are shown as text and don’t break the layout', {

@@ -36,21 +36,24 @@ export async function handleCountTokens<Session>(
   view: (tokens: number) => object,
   given: Given = {},
 ): Promise<Response> {
-  const { client } = clientRoute;
-  const identified = await identifyCaller(request, context);
-  if (identified.kind === 'error') return clientError(client, context, identified.error);
-  const read = await readCompletionRequest(request, clientRoute, context, given);
-  if (read.kind === 'error') return clientError(client, context, read.error);
-  const { canonicalBody, lease } = read.value;
-  const estimate = estimatePromptTokens(canonicalBody);
-  const scope = { route: clientRoute.route, headers: request.headers, caller: identified.value, context };
-  const target = await findCountingTarget(read.value, scope);
-  const counted = target.kind === 'ok' ? await countUpstream(target.value, read.value, scope) : null;
-  lease.release();
-  if (target.kind === 'error') return clientError(client, context, target.error);
-  const response = jsonResponse(view(counted ?? estimate));
-  response.headers.set('x-weir-estimated', String(counted === null));
-  return response;
+  const { client, route } = clientRoute;
+  let lease = given.body?.lease;
+  try {
+    const identified = await identifyCaller(request, context);
+    if (identified.kind === 'error') return clientError(client, context, identified.error);
+    const read = await readCompletionRequest(request, clientRoute, context, given);
+    if (read.kind === 'error') return clientError(client, context, read.error);
+    lease = read.value.lease;
+    const scope = { route, headers: request.headers, caller: identified.value, context };
+    const target = await findCountingTarget(read.value, scope);
+    if (target.kind === 'error') return clientError(client, context, target.error);
+    const counted = await countUpstream(target.value, read.value, scope);
+    const response = jsonResponse(view(counted ?? estimatePromptTokens(read.value.canonicalBody)));
+    response.headers.set('x-weir-estimated', String(counted === null));
+    return response;
+  } finally {
+    lease?.release();
+  }
 }
 
 interface CountScope {

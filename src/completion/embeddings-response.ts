@@ -143,12 +143,12 @@ async function readStart(reader: ReadableStreamDefaultReader<Uint8Array>): Promi
 
 const USAGE = /"usage"\s*:\s*(\{(?:[^{}]|\{[^{}]*\})*\})/;
 
-/** Passes the bytes on. Settles the request when the last one has passed, the connection breaks, or the deadline passes. */
+/** Passes the bytes on. Settles the request after the last one, when the connection breaks, or when the deadline passes. */
 function meteredBody(
   start: ResponseStart,
   reader: ReadableStreamDefaultReader<Uint8Array>,
   attempt: Attempt,
-  { prepared, meter, runner, settle }: ResponseContext,
+  { prepared, meter, settle }: ResponseContext,
 ): ReadableStream<Uint8Array> {
   const { settings, ports, arrivedAt } = prepared.context;
   const { deadlineMs } = settings.timers;
@@ -161,12 +161,17 @@ function meteredBody(
     meter.wrote(bytes.length);
     controller.enqueue(bytes);
   };
+  const countUsage = () =>
+    attempt.meter.accumulator.usage({ ...readUsage(end, start.text, attempt), completion: 0 });
+  const late = deadlineExceeded(upstream, deadlineMs);
   const onLate = () => {
     isLate = true;
-    runner.stop();
+    countUsage();
+    settle({ kind: 'timed_out', error: late });
     void reader.cancel().catch(() => {});
   };
-  // The request's own deadline ends with its head. Without a bound, an upstream that sends nothing more would hold the reservation.
+  // The request's own deadline ends with its head. Without a bound, an upstream that sends nothing more, or a client that reads
+  // nothing more, would hold the reservation.
   const leftMs = Math.max(0, arrivedAt + deadlineMs - ports.clock.now());
   const cancelTimer = deadlineMs === 0 ? () => {} : ports.clock.startTimer(leftMs, onLate);
   return new ReadableStream<Uint8Array>({
@@ -177,13 +182,14 @@ function meteredBody(
       const read = await reader.read().catch(() => null);
       if (read?.value !== undefined) return pass(read.value, controller);
       cancelTimer();
-      attempt.meter.accumulator.usage({ ...readUsage(end, start.text, attempt), completion: 0 });
-      if (read?.done === true && !isLate && end.trimEnd().endsWith('}')) {
+      if (isLate) return controller.error(new Error(late.message));
+      countUsage();
+      if (read?.done === true && end.trimEnd().endsWith('}')) {
         settle({ kind: 'finished' });
         return controller.close();
       }
-      const error = isLate ? deadlineExceeded(upstream, deadlineMs) : brokenConnection(upstream);
-      settle({ kind: isLate ? 'timed_out' : 'failed', error });
+      const error = brokenConnection(upstream);
+      settle({ kind: 'failed', error });
       controller.error(new Error(error.message));
     },
     cancel() {

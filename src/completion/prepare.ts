@@ -80,14 +80,16 @@ export async function prepareCompletion<Session>(
   context: CompletionContext,
   given: Given,
 ): Promise<Result<PreparedRequest, Refusal>> {
-  const identified = await identifyCaller(request, context);
-  if (identified.kind === 'error') return refused(identified.error);
-  const requestPolicies = readRequestPolicies(request.headers, context.settings);
-  if (requestPolicies.kind === 'error') return refused(requestPolicies.error);
-  const read = await readCompletionRequest(request, clientRoute, context, given);
-  if (read.kind === 'error') return refused(read.error);
+  let lease = given.body?.lease;
   let result: Result<PreparedRequest, Refusal> | undefined;
   try {
+    const identified = await identifyCaller(request, context);
+    if (identified.kind === 'error') return refused(identified.error);
+    const requestPolicies = readRequestPolicies(request.headers, context.settings);
+    if (requestPolicies.kind === 'error') return refused(requestPolicies.error);
+    const read = await readCompletionRequest(request, clientRoute, context, given);
+    if (read.kind === 'error') return refused(read.error);
+    lease = read.value.lease;
     result = await prepare(read.value, {
       route: clientRoute.route,
       context,
@@ -98,7 +100,7 @@ export async function prepareCompletion<Session>(
     });
     return result;
   } finally {
-    if (result?.kind !== 'ok') read.value.lease.release();
+    if (result?.kind !== 'ok') lease?.release();
   }
 }
 

@@ -40,7 +40,7 @@ export interface CompletionRequest {
 export interface Given {
   /** The model, if the path names it (Azure's clients). */
   readonly model?: string;
-  /** The body, if it has been read. */
+  /** The body, if it has been read. The function that gets it releases its memory. */
   readonly body?: RequestBody;
 }
 

@@ -234,6 +234,23 @@ describe('X5 what a request continues', () => {
     expect(fixture.responses.calls.filter((call) => call.startsWith('items'))).toHaveLength(1);
   });
 
+  test.each<[what: string, path: string, fields: JsonObject]>([
+    ['kept', '', {}],
+    ['not kept', '', { store: false }],
+    ['counted', '/input_tokens', { model: 5 }],
+  ])('releases its memory when it is %s and refused', async (_, path, fields) => {
+    const { gateway } = new Fixture();
+    const post = (more: JsonObject, headers: Record<string, string> = {}) => {
+      const body = { model: MODEL, input: 'a'.repeat(3e6), ...more };
+      return gateway.post(`/v1/responses${path}`, 'host', body, { headers });
+    };
+    // Together they have more bytes than all bodies of an isolate may hold.
+    for (let i = 0; i < 8; i++)
+      expect((await post(fields, { 'x-weir-unsupported': 'unknown' })).status).toBe(400);
+    expect((await post({})).status).toBe(200);
+    await gateway.idle();
+  });
+
   test('is refused as too large before the other responses of its chain are read', async () => {
     const fixture = new Fixture({ MAX_REQUEST_BYTES: '100000' });
     const input = 'a'.repeat(30_000);

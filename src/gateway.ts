@@ -188,7 +188,7 @@ async function respond(
   { hooks: { onRequest }, verifyAccess }: Checks,
 ): Promise<Response> {
   try {
-    // On all routes but those without callers: an invalid token is never ignored.
+    // On every route with a caller, because an invalid token is never ignored.
     const isVerified = verifyAccess !== null && hasCaller(request, context);
     const access = isVerified ? await verifyAccess(request.headers) : NO_ACCESS_USER;
     if (access.kind === 'error') return clientError(context.client, context, access.error);

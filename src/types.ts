@@ -38,7 +38,7 @@ export interface Identity {
   readonly id: string;
   /** Globs of the model addresses that the caller may use, such as `deepseek/*`. Default: all. */
   readonly models?: readonly string[] | undefined;
-  /** The user of its records, and of the responses that are kept for it. Default: what Cloudflare Access or the request says. */
+  /** The user of its records, and of the responses that are kept for it. Default: the user that Cloudflare Access or the request names. */
   readonly user?: string | null | undefined;
 }
 

@@ -1,9 +1,9 @@
 /** Counts the tokens of a prompt, for the token-counting routes of Messages and Responses: by the provider's own counter, or by an estimate. */
-import { type Caller, mayUse } from '../auth/caller.ts';
+import type { Caller } from '../auth/caller.ts';
 import type { ApiError } from '../canonical/error.ts';
 import type { CompletionContext } from '../completion/admission.ts';
 import { upstreamErrorContext } from '../completion/attempt-runner.ts';
-import { replayableRequest } from '../completion/prepare.ts';
+import { replayableRequest, targetsOf } from '../completion/prepare.ts';
 import {
   type ClientRoute,
   type CompletionRequest,
@@ -14,20 +14,20 @@ import { identifyCaller } from '../http/request.ts';
 import { clientError, jsonResponse } from '../http/respond.ts';
 import { estimatePromptTokens } from '../metering/estimate.ts';
 import type { Route } from '../providers/provider.ts';
-import { apiUrl, findTargets, stickyKey, type Target } from '../routing/targets.ts';
+import { apiUrl, type Target } from '../routing/targets.ts';
 import { isObject, parseJson } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { readBodyText } from '../stream/read-body.ts';
 import { apiHeaders, callUpstream } from '../upstream/fetch.ts';
 
-/** The provider's counter has this long. Claude Code counts often and waits for each count. */
+/** The time limit of the provider's counter. Claude Code counts often and waits for each count. */
 const MAX_COUNT_MS = 2000;
 
 const MAX_COUNT_BYTES = 64 * 1024;
 
 /**
  * @param view the response's body in the client protocol
- * @param given what of the request has been read
+ * @param given the parts of the request that are already read
  */
 export async function handleCountTokens<Session>(
   request: Request,
@@ -69,22 +69,14 @@ interface CountScope {
  * @returns the error where the caller may not use the model
  */
 async function findCountingTarget(
-  { clientBody, canonicalBody, requestedModels }: CompletionRequest,
-  { route, headers, caller, context }: CountScope,
+  request: CompletionRequest,
+  scope: CountScope,
 ): Promise<Result<Target | null, ApiError>> {
-  const { settings, ports } = context;
-  const attributed = await context.attribute({ headers, body: clientBody, caller });
+  const { headers, caller, context } = scope;
+  const attributed = await context.attribute({ headers, body: request.clientBody, caller });
   // A key that requires a user does so for its records, and counting has none.
   const affinity = attributed.kind === 'ok' ? attributed.value.affinity : null;
-  const found = findTargets({
-    settings,
-    route,
-    body: clientBody,
-    names: requestedModels,
-    stickyKey: () => stickyKey(canonicalBody, affinity, ports.random),
-    mayUse: (address) => mayUse(caller, address),
-    callerPays: caller.credential !== null,
-  });
+  const found = targetsOf(request, affinity, scope);
   if (found.kind === 'ok') return ok(found.value.targets[0]);
   return found.error.code === 'model_not_allowed' ? failure(found.error) : ok(null);
 }

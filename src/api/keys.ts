@@ -167,7 +167,7 @@ const MAX_NAME_CHARS = 100;
 const OWN_FIELDS = ['name', 'models', 'expires_at', 'user', 'tags', 'require_user'];
 const KEY_FIELDS = [...OWN_FIELDS, ...LIMIT_FIELDS];
 
-/** Reads the fields of a new or changed key, and the prices, which its budget must be countable in. */
+/** Reads the fields of a new or changed key. Loads the prices, because its budget must have a currency of one. */
 async function readNewKey(
   body: JsonObject,
   context: RequestContext,

@@ -138,7 +138,7 @@ export function factsOf({ modelFacts = [] }: Pick<Provider, 'modelFacts'>, model
   return modelFacts.find(({ models }) => matchesAnyGlob(models, model));
 }
 
-/** What the provider itself reports precedes the shipped facts. */
+/** Facts of the provider's list take precedence over shipped facts. */
 function viewFacts(
   listed: ModelFacts,
   shipped: ModelFacts = {},
@@ -168,7 +168,7 @@ const OPENAI_MODELS: ModelsEndpoint = {
 };
 
 /**
- * Facts under the names that compatible servers have: OpenRouter (https://openrouter.ai/docs/models), Groq (`context_window`,
+ * Reads the names that compatible servers use for facts: OpenRouter (https://openrouter.ai/docs/models), Groq (`context_window`,
  * `max_completion_tokens`: anomalyco/models.dev#1276, 2026-03-26; since then also `max_output_length` and `input_modalities`: #3761,
  * 2026-07-27), Mistral (`max_context_length`, `capabilities`: docs.rs/crate/mistral-openapi-client), vLLM (`max_model_len`:
  * modal-labs/modal-examples#843, 2024-08-16). All read on 2026-11-22.

@@ -54,7 +54,7 @@ function viewModels(models: readonly Model[], request: Request, context: Request
   });
 }
 
-/** The provider's APIs that serve the model, the price in force, and the sources of what is not from the provider's list. */
+/** The provider's APIs that serve the model, its current price, and the source of facts that the provider's list lacks. */
 function detailsOf({ id }: Model, { settings, prices, arrivedAt }: RequestContext) {
   const configured = settings.providers.get(providerOf(id));
   if (configured === undefined) return {};
@@ -80,7 +80,7 @@ function apisOf({ endpoints, responses, passthrough, embeddingModels }: Provider
   return [...new Set(served.flatMap((endpoint) => endpoint?.protocol.id ?? []))];
 }
 
-/** The price without what it was found by. Rates are per million tokens. */
+/** The price without the fields that select it. Rates are per million tokens. */
 function viewPrice({ provider: _, models: __, ...price }: Price) {
   return price;
 }

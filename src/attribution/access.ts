@@ -1,4 +1,4 @@
-/** Verifies the tokens of Cloudflare Access: signature against the team's keys, issuer, audience and times. Finds the admins among their users. */
+/** Verifies the tokens of Cloudflare Access, and finds the admins among their users. */
 import type { AccessUser } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -21,9 +21,9 @@ const KEYS_TTL_MS = 60 * 60 * 1000;
 const MIN_REREAD_MS = 60 * 1000;
 /** After a failed read where the key is not known. */
 const MIN_RETRY_MS = 5000;
-/** For a request's own read, and for its wait for another one's. */
+/** How long one request reads the keys, or waits for the read of another request. */
 const MAX_READ_MS = 5000;
-/** How often such a request looks for the keys. */
+/** How often a waiting request checks whether the keys have arrived. */
 const POLL_MS = 50;
 const MAX_KEYS = 16;
 const MAX_KEYS_BYTES = 64 * 1024;
@@ -33,7 +33,7 @@ const LEEWAY_SECONDS = 30;
 
 const ALGORITHM = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' };
 
-/** Sets the ids of Access' users apart from those of keys and of the host's callers. */
+/** Separates the ids of users of Access from those of keys and of the host's callers. */
 const ID_PREFIX = 'access_';
 
 export interface AccessPorts {
@@ -69,7 +69,7 @@ export function createVerifyAccess(
   };
 }
 
-/** Whom a token names. */
+/** The user or the service that a token names. */
 interface AccessIdentity {
   /** An e-mail address, or the name of a service token. In lower case, so that a person has one name. */
   readonly name: string;
@@ -77,8 +77,8 @@ interface AccessIdentity {
 }
 
 /**
- * An `*` of a pattern stands for characters of one side of the `@` alone. A service token is an admin only under its whole name, which is
- * no e-mail address, as a certificate may have any name.
+ * An `*` of a pattern matches characters on its side of the `@` only. A service token must match a pattern exactly, and its name must
+ * not contain an `@`: the name comes from a certificate, which may have any text.
  */
 function isAdmin({ name, isService }: AccessIdentity, patterns: readonly string[]): boolean {
   const [local = '', domain = '', ...more] = name.split('@');
@@ -146,7 +146,7 @@ class AccessTokens {
       }
       if (key !== undefined) return ok(key);
       if (hasFailed || leftMs <= 0) return failure(UNREACHABLE);
-      // A request cannot wait for the fetch of another one, only look for its result.
+      // In Workers, a request must not wait for a promise of another request.
       await new Promise<void>((resolve) => void startTimer(POLL_MS, resolve));
     }
   }
@@ -185,7 +185,7 @@ class AccessTokens {
   }
 }
 
-// None of the messages has anything of the token, which names a person.
+// The messages contain nothing of the token, because it names a person.
 const INVALID = apiError(
   'invalid_api_key',
   'The token of Cloudflare Access is invalid or expired, or is of another application: sign in again',
@@ -200,7 +200,7 @@ function readIdentity({ email, common_name }: JsonObject): AccessIdentity | null
   return name.trim() === '' ? null : { name: lowerCase(name), isService: readText(email) === undefined };
 }
 
-/** ASCII alone: elsewhere different letters have the same lower case (`K` and the Kelvin sign). */
+/** Changes ASCII letters only: beyond ASCII, different letters share a lower case (`K` and the Kelvin sign). */
 function lowerCase(text: string): string {
   return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }

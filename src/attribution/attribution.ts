@@ -4,6 +4,7 @@ import { apiError } from '../canonical/error.ts';
 import type { Attribute } from '../completion/admission.ts';
 import type { FactNames } from '../http/context.ts';
 import { type Attribution, boundName, MAX_FACT_BYTES, type Tags } from '../metering/record.ts';
+import { OTHER } from '../metering/report.ts';
 import { MAX_TAGS, type Settings, TAG_NAME } from '../settings/settings.ts';
 import { isObject, type JsonObject, objectOf, parseJson, readText } from '../shared/json.ts';
 import { failure, ok } from '../shared/result.ts';
@@ -32,14 +33,11 @@ const SESSION_HEADERS = [
   'x-opencode-session',
 ] as const;
 
-/** Texts of one fact that are read. A longer one is ignored. */
+/** A longer text of a fact is ignored. */
 const MAX_READ_CHARS = 16 * 1024;
-/** Of a value that is too long or has control characters, the beginning is kept, then `~` and a hash of all of it. */
+/** A value that is too long or has control characters is stored as its beginning, `~`, and a hash of the whole value. */
 const HASH_CHARS = 16;
 const MAX_START_BYTES = MAX_FACT_BYTES - 1 - HASH_CHARS;
-/** Stands in reports for the names beyond a limit, so no request may use it. */
-const OTHER = '(other)';
-
 /** Entries of `x-weir-tags` that are read. */
 const MAX_TAG_ENTRIES = 64;
 
@@ -160,7 +158,7 @@ function readClientUser(value: unknown): ClientUser {
   };
 }
 
-/** Of each name the first source counts. At most {@link MAX_TAGS}. */
+/** The first source that sets a tag wins. There are at most {@link MAX_TAGS}. */
 function readTags(
   fixed: Tags,
   header: string | null,
@@ -187,7 +185,7 @@ async function boundTags(tags: ReadonlyMap<string, string>): Promise<Tags> {
   return Object.fromEntries(bounded);
 }
 
-/** The trimmed text; null if it cannot name anything. */
+/** The trimmed text; null if it is empty, too long, or {@link OTHER}, which reports use for the names beyond a limit. */
 function readName(value: unknown): string | null {
   const text = typeof value === 'string' && value.length <= MAX_READ_CHARS ? value.trim() : '';
   return text === '' || text === OTHER ? null : text;
@@ -195,7 +193,7 @@ function readName(value: unknown): string | null {
 
 const encoder = new TextEncoder();
 
-/** Different texts keep different forms, and a bounded form is its own bounded form. */
+/** Different texts have different results, and a result is not changed by a second call. */
 async function boundFact(text: string): Promise<string> {
   if (boundName(text, MAX_FACT_BYTES) === text) return text;
   const digest = await crypto.subtle.digest('SHA-256', encoder.encode(text));

@@ -74,7 +74,7 @@ export async function identify(
   return ok({ keyId: id, models, key, credential: null, facts });
 }
 
-/** The caller that a user of Cloudflare Access is without a key, under `AUTH=access`. */
+/** The caller for a user of Cloudflare Access who sends no gateway key, under `AUTH=access`. */
 export function accessCaller({ keyId }: AccessUser): Caller {
   return { keyId, models: null, key: null, credential: null, facts: NO_CALLER_FACTS };
 }

@@ -17,9 +17,9 @@ export interface Limits {
   readonly perUser: UserLimits | null;
 }
 
-/** Each user of a key has these for itself, beside the limits of the key. At least one is set. */
+/** The limits of each single user of a key, in addition to those of the key. At least one is set. */
 interface UserLimits extends Pick<Limits, 'budget' | 'rpm' | 'tpm' | 'maxConcurrent'> {
-  /** The users of a day (UTC) with limits of their own. All further ones share one allowance. */
+  /** How many users of one day (UTC) have separate limits. All further users share one allowance. */
   readonly maxUsers: number;
 }
 

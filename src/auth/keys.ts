@@ -57,7 +57,7 @@ const MAX_LISTINGS = 10;
 /** KV metadata, from which keys are listed, has at most 1,024 bytes. A key's other fields take 150 of them, its limits up to 200. */
 const MAX_KEY_BYTES = 850;
 const MAX_LIMITED_KEY_BYTES = 650;
-/** The limits of users take as many bytes again. */
+/** The limits of users take up to 220 more. */
 const MAX_USER_LIMITED_KEY_BYTES = 430;
 
 /** `"user":` `"tags":` `"require_user":true`, with commas. */

@@ -24,7 +24,7 @@ export interface CompletionContext extends RequestContext {
   readonly abortError?: (() => ApiError | null) | undefined;
 }
 
-/** Reads who sent a request and for what. Fails if the caller's key requires a user and the request names none, or if its token of Cloudflare Access cannot be verified. */
+/** Reads who sent a request and for what. Fails if the caller's key requires a user and the request names none. */
 export type Attribute = (request: AttributedRequest) => Promise<Result<Attributed, ApiError>>;
 
 interface AttributedRequest {
@@ -39,7 +39,7 @@ interface Attributed {
   readonly attribution: Attribution;
   /** As the client sent it, never stored; null: it is not known. */
   readonly session: string | null;
-  /** The same for all requests of a session, or of a user whom the request itself names; null: neither is known. Never stored. */
+  /** The session, or else the user whom the request itself names. Never stored; null: neither is known. */
   readonly affinity: string | null;
 }
 

@@ -33,7 +33,7 @@ import {
   readRequestPolicies,
 } from './request.ts';
 
-/** What the response needs to know of its request. It lives as long as the response streams, so it holds nothing of the prompt. */
+/** The facts of a request that its response needs. It lives as long as the response streams, so it holds nothing of the prompt. */
 export interface PreparedCompletion {
   readonly context: RequestContext;
   readonly route: Route;
@@ -50,7 +50,7 @@ export interface PreparedCompletion {
   readonly skipped: readonly SkippedTarget[];
   readonly policies: Policies;
   readonly isStreamed: boolean;
-  /** Embeddings are wanted as base64. */
+  /** The client requested embeddings as base64. */
   readonly isBase64: boolean;
   /** The client requested a usage chunk (`stream_options.include_usage`). */
   readonly wantsUsage: boolean;
@@ -129,16 +129,7 @@ async function prepare(
   const attributed = await context.attribute({ headers, body: clientBody, caller });
   if (attributed.kind === 'error') return refused(attributed.error);
   const { attribution, session, affinity } = attributed.value;
-  const found = findTargets({
-    settings,
-    route,
-    // Passthrough sends fields that the canonical body lacks.
-    body: clientBody,
-    names: requestedModels,
-    stickyKey: () => stickyKey(canonicalBody, affinity, ports.random),
-    mayUse: (address) => mayUse(caller, address),
-    callerPays,
-  });
+  const found = targetsOf(request, affinity, { route, context, caller });
   if (found.kind === 'error') return refused(found.error);
   const { targets, skipped } = found.value;
   if (request.isPinned && targets.length > 1) {
@@ -204,11 +195,33 @@ async function prepare(
   });
 }
 
+/**
+ * The targets of a request.
+ * @param affinity of {@link CompletionContext.attribute}
+ */
+export function targetsOf(
+  { clientBody, canonicalBody, requestedModels }: CompletionRequest,
+  affinity: string | null,
+  { route, context, caller }: Pick<RequestScope, 'route' | 'context' | 'caller'>,
+) {
+  const { settings, ports } = context;
+  return findTargets({
+    settings,
+    route,
+    // Passthrough sends fields that the canonical body lacks.
+    body: clientBody,
+    names: requestedModels,
+    stickyKey: () => stickyKey(canonicalBody, affinity, ports.random),
+    mayUse: (address) => mayUse(caller, address),
+    callerPays: caller.credential !== null,
+  });
+}
+
 interface TranslationScope {
   readonly route: Route;
   readonly context: RequestContext;
   readonly callerPays: boolean;
-  /** The session that was named; null: unknown. */
+  /** The client's session; null: unknown. */
   readonly session: string | null;
   readonly policies: Policies;
   readonly unsupported: Unsupported;
@@ -251,7 +264,7 @@ function notPinned(name: string, translationError: ApiError | null): ApiError {
 
 /** Vectors of two models can't be compared, so embeddings fall back only to the same model at another provider. */
 function findUnlikeModels(targets: readonly Pick<Target, 'model'>[]): ApiError | null {
-  // Routers have the maker before the name: `openai/text-embedding-3-small`.
+  // The model names of routers begin with a provider: `openai/text-embedding-3-small`.
   const names = new Set(targets.map(({ model }) => model.slice(model.lastIndexOf('/') + 1)));
   if (names.size <= 1) return null;
   const message = `Embeddings of different models can't be mixed, and the request names ${[...names].join(', ')}: name one model, at several providers if you like`;

@@ -51,9 +51,9 @@ export interface RequestContext {
   readonly waitUntil: (work: Promise<unknown>) => void;
 }
 
-/** Names as queries have them, in the form in which records have them; null: no record can have it. The feature `attribution` implements it. */
+/** Converts names in queries into the form that records have; null: no record can have the name. The feature `attribution` implements it. */
 export interface FactNames {
-  /** The user of a request that has no body, as its completions are recorded; null: none. */
+  /** The user under whom the caller's completions are recorded, read from a request without a body; null: none. */
   ofCaller(headers: Headers, caller: Caller): Promise<string | null>;
   user(plain: string): Promise<string | null>;
   /** A session, an app, or the value of a tag. */

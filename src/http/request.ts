@@ -62,8 +62,8 @@ export async function identifyAdmin(
 }
 
 /**
- * The error for a request that another site may have made the user's browser send. A browser adds the token of Cloudflare Access to all
- * requests, as it is a cookie there.
+ * The error for a request that another site may have caused the user's browser to send. The token of Cloudflare Access is a cookie,
+ * which a browser adds to all requests.
  */
 function crossSiteProblem(request: Request): ApiError | null {
   const { url, headers } = request;
@@ -80,7 +80,7 @@ function hasBody({ method, headers, body }: Request): boolean {
   return method !== 'DELETE' && body !== null && headers.get('content-length') !== '0';
 }
 
-/** `none`: the user typed the address. Clients that are no browsers send no such header. */
+/** `none`: the user typed the address. Clients other than browsers do not send the header. */
 const OWN_SITES = ['same-origin', 'none'];
 const JSON_BODY = /^application\/json *(;|$)/i;
 const CROSS_SITE = apiError(

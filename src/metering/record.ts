@@ -27,7 +27,7 @@ export interface Attempt {
   readonly cause?: string;
 }
 
-/** Who made a request and for what, as the request, its key or its host says. Names are bounded; a null fact is not known. */
+/** Who made a request and for what, from the request, its key or its host. Names are bounded; a null fact is not known. */
 export interface Attribution {
   readonly user: string | null;
   readonly session: string | null;

@@ -118,7 +118,7 @@ export class RequestMeter {
     this.#attempts.push(attempt);
   }
 
-  /** The record of a request that nobody is left to settle, because its isolate has ended. */
+  /** The record to write if the isolate ends before the request is settled. */
   get interruptedRecord(): ChargedRecord {
     const record = this.#record({ kind: 'failed', error: INTERRUPTED }, INTERRUPTED.code);
     return this.#ports.addCharge(record, this.#meters);

@@ -109,7 +109,7 @@ function searchesOf({ type, queries }: JsonObject): number {
   return type === 'search' ? Math.max(1, readArray(queries).length) : 0;
 }
 
-/** Its page says 1M and 384K; the exact numbers: https://docs.apiyi.com/models/deepseek-v4-flash.md (2026-11-22). It has no JSON schemas. */
+/** The source has 1M and 384K, and no JSON schemas. Exact numbers: https://docs.apiyi.com/models/deepseek-v4-flash.md (2026-11-22). */
 const FACTS = {
   contextTokens: 1_048_576,
   maxOutputTokens: 393_216,

@@ -37,7 +37,7 @@ export interface Settings extends MountConfig {
   readonly ledger: 'kv' | 'object';
   /** Whether records name users, have a hash of their names, or neither users nor sessions. */
   readonly users: 'plain' | 'hash' | 'off';
-  /** The secret of the hash; null unless `users` is `hash`. */
+  /** The secret under which names of users are hashed; null: it is not set. */
   readonly userHashKey: string | null;
   /** Names of the entries of a request's `metadata` that become tags. */
   readonly tags: readonly string[];
@@ -179,11 +179,14 @@ function readAttribution(
   return { users, userHashKey, tags };
 }
 
-/** Tests run a team of their own. */
+/** Tests use a local team. */
 const LOOPBACK = /^http:\/\/(127\.0\.0\.1|localhost)(:\d+)?$/;
 const TEAM_HOST = /^[a-z0-9-]+(\.[a-z0-9-]+)+$/;
 
-/** An e-mail address with `*` on either side, where that of the domain stands for subdomains or for all of it; or a text without `*` and `@`. */
+/**
+ * An e-mail address or a text without `@`. Before the `@`, `*` may be anywhere; after it, only in place of the domain or of subdomains:
+ * `*.example.com`. A text without `@` has no `*`.
+ */
 const ADMIN_PATTERN = /^(?:[^\s@]+@(?:\*|(?:\*\.)?[^\s@*]+)|[^\s@*]+)$/;
 
 function readAccess(reader: SettingsReader, auth: AuthMode): AccessSettings | null {

@@ -1,4 +1,4 @@
-/** A key's day sums by user, session, app and tag, in a table of their own, so that callers' names never displace models. */
+/** A key's day sums by user, session, app and tag. They have a separate table, so that names of callers never displace models. */
 import type { ReportQuery } from '../../metering/ledger.ts';
 import type { UsageRecord } from '../../metering/record.ts';
 import { type Amounts, COUNTS, type FactGroup, OTHER } from '../../metering/report.ts';
@@ -77,8 +77,8 @@ function readCount([kind, count]: readonly SqlStorageValue[]): [string, number] 
 }
 
 /**
- * The count of rows that a new one may reach. Rows of {@link OTHER} are bounded by the groups of a day, and those of tags by twice the
- * limit, because callers choose names of tags, too: beyond, a request has no row and counts as one without the tag.
+ * The highest count of rows with a new one. The groups of a day bound the rows of {@link OTHER}, except for tags: callers choose the
+ * names of tags, so these rows have twice the limit. Beyond it, a request has no row and counts as one without the tag.
  */
 function maxRows({ fact, name }: { readonly fact: string; readonly name: string }): number {
   if (name !== OTHER) return MAX_FACT_ROWS;
@@ -134,7 +134,7 @@ const COUNT = `INSERT INTO fact_counts VALUES (?, ?, 1) ON CONFLICT DO UPDATE SE
 const UNCOUNT = 'UPDATE fact_counts SET count = count - 1 WHERE day = ? AND kind = ?';
 const REMOVE = `DELETE FROM fact_days WHERE ${SAME} RETURNING ${AMOUNTS.join(', ')}`;
 
-/** Counts a new row, and moves it to {@link OTHER} where it is one too many. */
+/** Counts a new row, and moves it to {@link OTHER} if there are then too many. */
 function countRow(sql: SqlStorage, key: RowKey): void {
   const [day = 0, fact = '', name = '', ...dimensions] = key;
   const count = Number(sql.exec(COUNT, day, kindOf(String(fact))).one().count);
@@ -165,7 +165,7 @@ export function factSource(
 }
 
 /**
- * What rows of sums have beyond others, group by group.
+ * Subtracts sums from sums, group by group.
  * @param name the value of the fact's group in the rows that are returned
  */
 export function remainder(

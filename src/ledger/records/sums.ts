@@ -250,7 +250,7 @@ export function keyReport(sql: SqlStorage, query: ReportQuery, keyId: string): R
   return { kind: 'rows', rows: [...sums, ...sumRecords(records, groups)] };
 }
 
-/** The sums of whole days by one fact. Requests without it have no rows of their own: they are what all sums have beyond those by the fact. */
+/** The sums of whole days by one fact. Requests without the fact have no rows: their sums are all sums minus those by the fact. */
 function factRows(sql: SqlStorage, days: Span, query: ReportQuery, fact: FactGroup, keyId: string): SumRow[] {
   const { groups, only = {} } = query;
   const source = factSource(fact, days, keyId);
@@ -265,7 +265,7 @@ function factRows(sql: SqlStorage, days: Span, query: ReportQuery, fact: FactGro
   const without = remainder(total, withFact, query, fact, '');
   if (named === '') return without;
   const rows = sumRows(sql, source, all, fact);
-  // Empty unless the rows are more than one report may have.
+  // The first remainder is empty unless there are more rows than one report may have.
   return [...rows, ...remainder(withFact, rows, query, fact, OTHER), ...without];
 }
 

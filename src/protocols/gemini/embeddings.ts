@@ -19,7 +19,7 @@ export function batchEmbedPath({ model }: JsonObject): string {
   return `/v1beta/${modelPath(readText(model) ?? '')}:batchEmbedContents`;
 }
 
-/** Fields that are read below, or that only say which answer the client wants. */
+/** Fields that are read below, or that only select the form of the response. */
 const HANDLED = ['model', 'input', 'dimensions', 'encoding_format'];
 
 /** https://ai.google.dev/api/embeddings (read 2026-11-22). At most 100 texts: lancedb/lancedb#3618, 2026-07-09. */
@@ -52,7 +52,7 @@ export const geminiEmbeddings: RequestForm = {
 export interface EmbeddingsOptions {
   /** The provider's name of the model. */
   readonly model: string;
-  /** The client wants base64 of 32-bit floats instead of lists of numbers. */
+  /** The client requested base64 of 32-bit floats instead of lists of numbers. */
   readonly isBase64: boolean;
   /** For a response that reports no usage. */
   readonly estimatedTokens: number;

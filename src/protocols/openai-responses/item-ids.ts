@@ -53,8 +53,8 @@ function readPassedId(id: unknown): PassedId | null {
 }
 
 /**
- * Items as a provider takes them: its own have its ids again, those of other providers have none, and neither have those that came
- * without one. Reasoning is dropped where this provider can't read it.
+ * Items in the form that a provider accepts: the provider's own items get their ids there back, and all other kept items have none.
+ * Reasoning that this provider can't read is dropped.
  * @returns `items` itself if nothing changes
  */
 export function restoreItems(items: readonly unknown[], provider: string): readonly unknown[] {

@@ -89,7 +89,7 @@ class ResponsesFormat implements PassthroughFormat {
     return this.#droppedEvents === 0 && this.#options.kept === null;
   }
 
-  /** Kept events are found by their names. */
+  /** The event log finds kept events by their names. */
   eventName(name: string, { type }: JsonObject): string {
     return this.#options.kept === null ? name : (readText(type) ?? name);
   }
@@ -244,7 +244,7 @@ function convertResponse(response: JsonObject, options: FormatOptions): JsonObje
   return { ...own, output };
 }
 
-/** What the response object says of itself and of its state, which is the gateway's. */
+/** The id and the state of a kept response, which are the gateway's. */
 function keptMembers(requestId: string, { previousId, isStored, isBackground }: KeptState): JsonObject {
   return {
     id: responseIdOf(requestId),

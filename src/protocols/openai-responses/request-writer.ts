@@ -43,7 +43,7 @@ export interface ResponsesRules {
   readonly reasonOnRequest?: readonly string[];
   /** Globs of the models that refuse `reasoning.summary`. */
   readonly withoutSummary?: readonly string[];
-  /** A request without `prompt_cache_key` gets one that the session gives. Absent: false. */
+  /** A request without `prompt_cache_key` gets one that is derived from the session. Absent: false. */
   readonly takesPromptCacheKey?: boolean;
 }
 

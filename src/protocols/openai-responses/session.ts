@@ -24,12 +24,12 @@ export interface ToolOrigin {
   readonly namespace: string | undefined;
 }
 
-/** What a response object says about the state that the gateway keeps. */
+/** What a response object reports about the state that the gateway keeps. */
 export interface KeptState {
   readonly previousId: string | null;
   readonly isStored: boolean;
   readonly isBackground: boolean;
-  /** The response does not repeat the request's names of its user, because it is stored. Absent: it does. */
+  /** The response omits the names of the user in its request, because it is stored. Absent: it repeats them. */
   readonly hidesUser?: boolean;
 }
 

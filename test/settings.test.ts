@@ -426,7 +426,7 @@ describe('readSettings, Cloudflare Access', () => {
     expect(invalid({ ACCESS_AUD: 'aud' })).toEqual(['ACCESS_TEAM_DOMAIN']);
   });
 
-  test('Y3 ACCESS_ADMINS: addresses, whose globs stay on their side of the @, and names of service tokens', () => {
+  test('Y3 ACCESS_ADMINS: addresses, whose globs match on their side of the @, and names of service tokens', () => {
     const ACCESS_ADMINS = ' Ada@Example.com, *@ops.example.com,*-ops@*.example.com, ada@*, ci.access,';
     expect(valid({ ...ACCESS, ACCESS_ADMINS }).access?.admins).toEqual([
       'ada@example.com',

@@ -164,7 +164,7 @@ describe('Y3 a token of Cloudflare Access', () => {
     expect(team.reads).toBe(1);
   });
 
-  test('is a 503 while the keys cannot be read, with one read in five seconds; known keys go on', async () => {
+  test('is a 503 while the keys cannot be read, with one read in five seconds; known keys stay in use', async () => {
     const verify = verifier();
     const token = team.token({ exp: SECONDS + 1e6 });
     team.state = 'down';
@@ -275,7 +275,7 @@ describe('Y3 ACCESS_ADMINS', () => {
     expect(await isAdmin(admins, { email })).toBe(false);
   });
 
-  test('a service token is an admin only under its own whole name', async () => {
+  test('a service token is an admin only under its exact name', async () => {
     expect(await isAdmin(['ci.access'], team.service('ci.access'))).toBe(true);
     expect(await isAdmin(['CI.access'.toLowerCase()], team.service('CI.access'))).toBe(true);
     expect(await isAdmin(['*@*', 'other.access'], team.service('ci.access'))).toBe(false);

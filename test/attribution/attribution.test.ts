@@ -126,7 +126,7 @@ describe('Y1 the order of the sources', () => {
     }
   });
 
-  test('Y2 user: what the key or the host fixes wins over all that the request says', async () => {
+  test('Y2 user: what the key or the host fixes comes before everything in the request', async () => {
     const forged = [{ 'x-weir-user': 'forged' }, { user: 'forged', safety_identifier: 'forged' }] as const;
     expect(await userOf(...forged, {}, { user: 'fixed' })).toBe('fixed');
   });
@@ -189,7 +189,7 @@ describe('Y1 bounds of values', () => {
     expect(user).toMatch(/^[^\p{Cc}]*~[0-9a-f]{16}$/u);
   });
 
-  test('invalid values are left out, and the next source counts', async () => {
+  test('invalid values are skipped, and the next source counts', async () => {
     for (const invalid of ['', '  ', 7, null, {}, ['a'], '(other)', 'x'.repeat(20_000)])
       expect(await userOf({}, { safety_identifier: invalid, user: 'next' })).toBe('next');
     for (const user_id of ['{}', '{"device_id":7}', '[]'])

@@ -354,7 +354,7 @@ describe.runIf(hasChromium)('the live view', () => {
       },
     );
 
-    test('another user sees its own requests alone, and a token that it enters comes first', async () => {
+    test('another user sees only its own requests, and a token that it enters comes first', async () => {
       const { page, context, complaints } = await openAs('eve@example.com', `live?a=${FLASH}`);
       await send(page);
       await streamView(page, FLASH).getByText('Finished (stop)').waitFor();

@@ -247,7 +247,7 @@ describe.runIf(hasChromium)('states', () => {
       await gateway.fetch(`/llm/admin/keys/${textOf(id)}`, { method: 'DELETE', headers: ADMIN });
   });
 
-  test('D3 Y8 users beyond the rows of a report: the bars have the whole sum, with Others', async () => {
+  test('D3 Y8 users beyond the rows of a report: the bars have the total, with Others', async () => {
     const own = await open(browser, url());
     await signIn(own.page, ADMIN_TOKEN);
     const day = new Date().toISOString().slice(0, 10);

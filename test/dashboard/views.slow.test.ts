@@ -260,7 +260,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     await context.close();
   });
 
-  test('Y8 spend by tag: LEDGER=object groups and filters by it, LEDGER=kv says what it needs', async () => {
+  test('Y8 spend by tag: LEDGER=object groups and filters by it, LEDGER=kv names the ledger that it needs', async () => {
     const { page, context, complaints } = await signedIn({}, '#/overview?range=30d');
     await page.getByRole('combobox', { name: 'By', exact: true }).selectOption('Tag');
     // The tags of the latest requests are offered, and the first is taken.

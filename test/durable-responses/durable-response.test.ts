@@ -421,7 +421,7 @@ describe('alarms', () => {
     expect(fixture.storage.alarm).toBe(fixture.now + ALARM_MS);
   });
 
-  test('X7: delivered twice, late, or after the clock was set back: a run goes on, an end stays, a deletion comes in time', async () => {
+  test('X7: delivered twice, late, or after the clock was set back: a run continues, an end stays, a deletion is in time', async () => {
     const fixture = new Fixture();
     await fixture.start();
     fixture.now += 10 * ALARM_MS;
@@ -455,7 +455,7 @@ describe('alarms', () => {
   });
 });
 
-test('X1: nobody but the owner finds a response, and a question for an unknown one stores nothing', async () => {
+test('X1: only the owner finds a response, and a read of an unknown one stores nothing', async () => {
   const fixture = new Fixture();
   expect(fixture.object.read(OWNER)).toBeNull();
   expect(fixture.storage.tables).toBe(0);

@@ -110,7 +110,7 @@ test.each([true, false])(
   },
 );
 
-test('X8 a response that could not be stored says so, and the log has the reason', async () => {
+test('X8 a response that could not be stored has store: false, and the log has the reason', async () => {
   const fixture = new Fixture();
   fixture.responses.putError = new Error('The object is gone');
   const made = await fixture.create();
@@ -282,7 +282,7 @@ describe('X5 what a request continues', () => {
   });
 });
 
-describe('X2 a response that is gone', () => {
+describe('X2 a deleted or expired response', () => {
   test('deleted or expired: 404 for each route, and 400 for a request that continues it', async () => {
     for (const end of ['deleted', 'expired'] as const) {
       const fixture = new Fixture({ RESPONSES_DAYS: '1' });
@@ -324,7 +324,7 @@ describe('X7 an object that is reset during a call, as by a deployment', () => {
     expect(response.status).toBe(200);
   });
 
-  test('a response is stored at the second call, and after two failures it says store: false', async () => {
+  test('a response is stored at the second call, and has store: false after two failures', async () => {
     const fixture = new Fixture();
     fixture.responses.resets = 1;
     const { id } = await fixture.create();

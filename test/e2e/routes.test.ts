@@ -83,7 +83,7 @@ describe('routes', () => {
     },
   );
 
-  test('J2: the deployed Worker answers a WebSocket handshake on /v1/responses with 426', async () => {
+  test('J2: the deployed Worker responds to a WebSocket handshake on /v1/responses with 426', async () => {
     const headers = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' };
     const handshake = get(`${gateway.url}/v1/responses`, {
       headers: { ...headers, 'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==' },

@@ -185,7 +185,7 @@ describe('Y3 an invalid token', () => {
 describe('Y3 a valid token', () => {
   const forged = { 'x-weir-user': 'forged' };
 
-  test('names the user beside a key, before all that the request says, and after the key and the host', async () => {
+  test('names the user beside a key: before the names of the request, after those of the key and the host', async () => {
     const gateway = gatewayWith();
     const headers = { ...forged, ...team.headers(EVE) };
     await gateway.ask(await gateway.key(), { user: 'forged', safety_identifier: 'forged' }, { headers });
@@ -312,7 +312,7 @@ describe('Y3 ACCESS_ADMINS', () => {
     expect((await gateway.fetch(path, '', { method: 'DELETE', ...as(claims) })).status).toBe(200);
   });
 
-  test('of all others no one is an admin, and a credential of the request comes before Access', async () => {
+  test('are only those that it names, and a credential of the request comes before Access', async () => {
     const gateway = gatewayWith({ ...settings, AUTH: 'access' });
     const key = await gateway.key();
     for (const claims of [EVE, team.service(), { email: 'a@evil.com@ops.example.com' }]) {
@@ -332,7 +332,7 @@ describe('Y3 ACCESS_ADMINS', () => {
     expect(await codeOf(await gateway.fetch('/admin/keys', '', as(ADA)))).toEqual([403, 'admin_closed']);
   });
 
-  test('the page is marked for whom Access has signed in, and for no one else', async () => {
+  test('the page has the mark of a sign-in only for users of Access', async () => {
     const markOf = async (own: JsonObject, claims: JsonObject | null) => {
       const init = claims === null ? {} : as(claims);
       const html = await (await gatewayWith({ ...settings, ...own }).fetch('/dashboard', '', init)).text();

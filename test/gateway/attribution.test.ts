@@ -119,7 +119,7 @@ describe('Y2 what a key fixes', () => {
     expect([response.status, objectOf((await jsonOf(response)).error).param]).toEqual([400, param]);
   });
 
-  test('the host’s user wins over the request’s, and one that is no text is a 500', async () => {
+  test('the host’s user comes before the request’s, and one that is not text is a 500', async () => {
     const names: unknown[] = ['ada', 7];
     const onRequest = () => ({ id: 'team', user: names.shift() });
     const gateway = new LimitedGateway({}, {}, { ...NO_HOOKS, onRequest });

@@ -283,7 +283,7 @@ describe('J1 other providers', () => {
     expect(await record()).toMatchObject({ route: 'embeddings', prompt_tokens: 5, estimated: false });
   });
 
-  test("Gemini's vectors are base64 of 32-bit floats where the client wants that", async () => {
+  test("Gemini's vectors are base64 of 32-bit floats if the client requests base64", async () => {
     const { embed } = gatewayWith(() => Response.json(GEMINI));
     const response = await embed({ ...BOTH, encoding_format: 'base64' });
     const [first] = objectsOf(decodeObject(await response.text())?.data);
@@ -310,7 +310,7 @@ describe('J1 other providers', () => {
   });
 });
 
-describe('J1 Gemini answers that are no list of vectors', () => {
+describe('J1 Gemini responses without a list of vectors', () => {
   test.each<[string, object | string]>([
     ['no vectors', { embeddings: [] }],
     ['a vector with a word', '{"embeddings":[{"values":[0.5,null]}]}'],
@@ -355,7 +355,7 @@ describe('J1 fallbacks', () => {
   const failing: Answer = ({ url }) =>
     url.startsWith('https://api.openai.com') ? new Response('', { status: 503 }) : Response.json(LIST);
 
-  test('the same model at another provider answers after a failure', async () => {
+  test('the same model at another provider is called after a failure', async () => {
     const { embed, record } = gatewayWith(failing, BACKUP);
     const response = await embed({ model: 'small' });
     expect([response.status, response.headers.get('x-weir-provider')]).toEqual([200, 'backup']);
@@ -394,7 +394,7 @@ describe('J1 keys', () => {
     expect((await embed({}, key)).status).toBe(403);
   });
 
-  test('a hard budget is charged the input tokens alone, and an output limit of the key is not sent', async () => {
+  test('a hard budget is charged the input tokens only, and an output limit of the key is not sent', async () => {
     const { gateway, sent, embed } = gatewayWith(ok, KEYS);
     const key = await gateway.key({
       budget: { per: 'total', mode: 'hard', USD: 1 },

@@ -180,7 +180,7 @@ describe.each(['hono.ts', 'itty.ts', 'itty-auto.ts'])('W2 mounted below /ai in %
     expect(await hostRecord(response)).toMatchObject({ key_id: 'host_leaver', status: 'cancelled' });
   });
 
-  test('a background response runs in the host’s object, with its hooks, for its caller alone', async () => {
+  test('a background response runs in the host’s object, with its hooks, for its caller only', async () => {
     const client = (user: string) =>
       new OpenAI({
         apiKey: 'none',

@@ -145,12 +145,12 @@ describe('a program', () => {
     });
   });
 
-  test('J6 what it leaves behind is killed at its end', async () => {
+  test('J6 processes that it leaves are killed at its end', async () => {
     const { output } = await run(node(`${LINGERING} setTimeout(() => process.exit(), 100)`), options);
     expect(isRunning(output.trim())).toBe(false);
   });
 
-  test('J6 it and what it started are killed at the limit', async () => {
+  test('J6 it and the processes that it started are killed at the time limit', async () => {
     const atLimit = await run(node(`${LINGERING} setInterval(() => {}, 1000)`), {
       ...options,
       limitMs: 1000,

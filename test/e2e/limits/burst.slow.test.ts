@@ -130,7 +130,7 @@ describe.each([
     expect(await burstOfUsers(key, priced)).toEqual({ ada: 20, bob: 20 });
   });
 
-  test('against rpm 20: exactly 20 and 20 pass, and a key for 30 lets exactly 30 of them pass', async () => {
+  test('against rpm 20: exactly 20 and 20 pass, and with a key for 30 exactly 30 of them pass', async () => {
     limited.usage = { prompt: 7, completion: 3 };
     const key = await limited.create({ per_user: { rpm: 20 } });
     expect(await burstOfUsers(key, fields)).toEqual({ ada: 20, bob: 20 });

@@ -100,7 +100,7 @@ describe('background', () => {
     },
   );
 
-  test('X4: a client that leaves during a run resumes it where it was, and the run goes on', async () => {
+  test('X4: a client that disconnects during a run resumes at its last event, and the run continues', async () => {
     const stream = await client.responses.create({
       model: MODEL,
       input: 'Hello there',
@@ -192,7 +192,7 @@ describe('records and prompts', () => {
     });
   });
 
-  test('X10 no admin route and no log has the prompt or the output, whose record is there', async () => {
+  test('X10 no admin route and no log has the prompt or the output, but the record exists', async () => {
     const input = `Say ${MARK}`;
     const kept = await client.responses.create({ model: MODEL, input, instructions: MARK });
     const queued = await client.responses.create({ model: MODEL, input, background: true });
@@ -365,7 +365,7 @@ describe('a provider with Responses of its own', () => {
       .replace('data: [DONE]\n\n', '');
   }
 
-  test('X5: in the foreground and the background, its events differ from those that are not kept by ids and state alone', async () => {
+  test('X5: in the foreground and the background, its events differ from those of stateless responses in ids and state only', async () => {
     const unkept = asUnkept(await replayed({ store: false }));
     expect(unkept).toContain('"model":"openai/o4-mini"');
     for (const body of [{}, { background: true }]) {
@@ -393,7 +393,7 @@ describe('a provider with Responses of its own', () => {
     }
   });
 
-  test('X5: a conversation goes on at other providers and comes back, with the reasoning that each can read', async () => {
+  test('X5: a conversation continues at other providers and returns, with the reasoning that each can read', async () => {
     const instructions = 'Be short';
     const first = await client.responses.create({ model: PASSED, input: 'One', instructions });
     expect(first.output.map(({ type }) => type)).toEqual(['reasoning', 'message']);
@@ -424,7 +424,7 @@ describe('a provider with Responses of its own', () => {
     ]);
   });
 
-  test('X5: a target without Responses goes on where one with them fails', async () => {
+  test('X5: a target without Responses continues after one with them fails', async () => {
     const model = `${PASSED}:error-first`;
     const stream = await client.responses.create({
       ...{ models: [model, MODEL] },

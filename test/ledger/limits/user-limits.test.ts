@@ -119,7 +119,7 @@ describe('Y6 limits for each user', () => {
     expect(network.standing.budget).toMatchObject({ spent: 42, reserved: 0 });
   });
 
-  test('an answer of the key that is lost leaves nothing reserved', async () => {
+  test('a lost response of the key’s object leaves nothing reserved', async () => {
     const network = new UserNetwork({ budget: { tokens: 10_000 * EACH }, per_user: { rpm: 100 } });
     await network.reserve('ada', 'a');
     network.fault = () => 'after';
@@ -248,7 +248,7 @@ describe('Y6 limits for each user', () => {
     expect(network.key.exec("SELECT 1 FROM sqlite_master WHERE name = 'held'").toArray()).toEqual([]);
   });
 
-  test('an object of a user that was restored from a backup goes on after one failure', async () => {
+  test('an object of a user that was restored from a backup works again after one failure', async () => {
     const network = new UserNetwork({ budget: { tokens: 50 * EACH }, per_user: { rpm: 1000 } });
     for (let i = 0; i < 5; i++) await network.reserve('ada', `r${i}`);
     network.member('ada').sql.exec('UPDATE link SET seq = 1');
@@ -267,7 +267,7 @@ describe('Y6 limits for each user', () => {
     expect(network.standing.budget).toMatchObject({ spent: 10, reserved: 0 });
   });
 
-  test('the object of a user deletes itself after the month of its last request, and starts anew', async () => {
+  test('the object of a user deletes itself after the month of its last request, and starts again at zero', async () => {
     const network = new UserNetwork({ per_user: { budget: { tokens: 3 * EACH, per: 'month' } } });
     await network.reserve('ada', 'a');
     network.settle('ada', 'a', 50);

@@ -140,11 +140,12 @@ describe('A1 the API', () => {
     });
   });
 
-  test('lists its models by their addresses, without embedding models', async () => {
+  test('J1 lists its models by their addresses, with embedding models', async () => {
     const list = objectOf(await (await gateway.fetch('/v1/models')).json());
     const ids = objectsOf(list.data).map(({ id }) => id);
     expect(ids).toContain(MODEL);
-    expect(ids.filter((id) => textOf(id).startsWith('gemini/'))).toHaveLength(3);
+    expect(ids.filter((id) => textOf(id).startsWith('gemini/'))).toHaveLength(4);
+    expect(ids).toContain('gemini/gemini-embedding-001');
   });
 
   test.each([

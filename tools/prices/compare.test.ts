@@ -41,6 +41,8 @@ describe('compare', () => {
       { input: 1, output: 1.2 * 1.5 },
       [],
     ],
+    ['an embedding model, which has no output there', [shipped({ output: 0 })], { input: 1 }, []],
+    ['an output rate that the other source does not have', [shipped()], { input: 1 }, ['differs']],
     ['a model that the other source does not have', [shipped()], null, ['not there']],
     ['a glob, which has no name to compare', [shipped({ models: ['m*'] })], null, []],
     ['a price that begins later', [shipped({ since: '2027-01-01T00:00:00Z' })], null, []],

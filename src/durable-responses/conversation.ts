@@ -8,9 +8,9 @@ import type { Conversation, ResponseNamespace } from './response-calls.ts';
 
 /** Earlier responses of one conversation. */
 const MAX_LINKS = 1000;
-/** Objects that are read at once. The size of a chain is known before. */
+/** Objects that are read at once for a chain, whose size is known before. */
 const CHAIN_BATCH = 16;
-/** Of these each may return as much as a whole request may have. */
+/** Objects that are read at once for references. Each may return as much as a whole request may have. */
 const ITEM_BATCH = 4;
 
 const RESPONSE_ID = /^resp_[0-9a-f]{32}$/;
@@ -21,7 +21,7 @@ export function isResponseId(id: string): boolean {
 
 /** A request with everything that it continues. */
 export interface Continued {
-  /** The body as it goes on: with all items in its input, and without what the gateway keeps itself. */
+  /** The body for the provider: with all items in its input, and without the fields about state. */
   readonly body: JsonObject;
   readonly kept: KeptState;
   /** The request's own items: a JSON list. */
@@ -186,7 +186,7 @@ class ConversationReader {
   }
 }
 
-/** Of the items of a response those with these ids, as JSON. */
+/** The items of a response that have these ids, as JSON. */
 export function findItems(
   { input, output }: Pick<Conversation, 'input' | 'output'>,
   responseId: string,
@@ -204,7 +204,7 @@ export function findItems(
     .map(([id, item]) => [id, JSON.stringify(item)] as const);
 }
 
-/** An item without a type and a role is a reference, too. */
+/** An item without a type and a role is also a reference. */
 export function isReference(item: unknown): item is JsonObject {
   if (!isObject(item)) return false;
   return item.type === 'item_reference' || (item.type == null && item.role === undefined);
@@ -214,14 +214,14 @@ function readList(json: string): readonly unknown[] {
   return readArray(parseJsonExactly(json));
 }
 
-/** OpenAI's words, code and parameter, by which clients send the whole conversation again: router-for-me/CLIProxyAPI#2954 (2026-04-22). */
+/** OpenAI's message, code and parameter. Clients respond to them by sending the whole conversation: router-for-me/CLIProxyAPI#2954 (2026-04-22). */
 function previousNotFound(id: string): ApiError {
   const message = `Previous response with id '${id.slice(0, MAX_ID_CHARS)}' not found.`;
   const error = apiError('invalid_request', message, 'previous_response_id');
   return { ...error, code: 'previous_response_not_found' };
 }
 
-/** OpenAI's words: The-PR-Agent/pr-agent#2169 (2026-01-16). */
+/** OpenAI's message: The-PR-Agent/pr-agent#2169 (2026-01-16). */
 function itemNotFound(id: string): ApiError {
   return apiError('invalid_request', `Item with id '${id.slice(0, MAX_ID_CHARS)}' not found.`, 'input');
 }
@@ -237,7 +237,7 @@ const MAX_PAGE = 100;
 const DEFAULT_PAGE = 20;
 
 /**
- * The id of an item of a request, which its client may have left out. It depends on the place, so that the stored items stay as they
+ * The id of an item of a request. Without one from the client, it is derived from the item's place, so that items are stored as they
  * were sent.
  */
 function idOfInput({ id, type }: JsonObject, responseId: string, index: number): string {

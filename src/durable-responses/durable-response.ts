@@ -44,7 +44,7 @@ const FLUSH_MS = 1000;
  */
 export const ALARM_MS = 20_000;
 const HEARTBEAT_MS = 15_000;
-/** The record of a run is there when its exchange has ended. After this time the run ends without it. */
+/** How long the end of a run waits for the record of its exchange. */
 const RECORD_MS = 5000;
 /**
  * More than all events that readers may have received and that are not stored: those of one second or one block. A reader's cursor
@@ -86,7 +86,7 @@ class Run {
   record: ChargedRecord | null = null;
   /** Resolves when `record` is there. */
   readonly recorded = Promise.withResolvers<void>();
-  /** The end is being stored: later events do not count. */
+  /** The end is being stored: later events are ignored. */
   isEnding = false;
   /** Resolves when the end is stored. */
   readonly ended = Promise.withResolvers<void>();
@@ -114,7 +114,7 @@ export class DurableResponse {
     else if (row.record !== '') this.#writeRecord(decodeRecord(row.record));
   }
 
-  /** Runs the request. Resolves when it was sent upstream, or was refused before. */
+  /** Runs the request. Resolves when it is sent upstream, or is refused before. */
   async start(request: StartRequest): Promise<Started> {
     const { exchange, waitUntil } = this.#ports;
     const run = new Run();
@@ -191,7 +191,7 @@ export class DurableResponse {
     return { response: this.#response(state), isOver: events.isOver, isBackground: row.isBackground };
   }
 
-  /** The events above a number, and those that follow; null: there is no such response. */
+  /** The events after a number, stored and future; null: there is no such response. */
   events(owner: string, startingAfter: number): ReadableStream<Uint8Array> | null {
     const state = this.#owned(owner);
     if (state === null) return null;
@@ -204,7 +204,7 @@ export class DurableResponse {
     if (state === null) return { kind: 'none' };
     if (!state.row.isBackground) return { kind: 'foreground' };
     const run = this.#run;
-    // A run whose exchange has ended is over, although its last event may still be on its way.
+    // A run whose exchange has ended is over, although its last event may not be read yet.
     if (run?.record === null) {
       run.abort.abort();
       // The SDKs throw on an event `response.cancelled` (openai-node 7.57.0, 2026-11-13).
@@ -301,7 +301,7 @@ export class DurableResponse {
     const splitter = new FrameSplitter();
     for await (const chunk of body) {
       for (const frame of splitter.add(chunk)) if (isEvent(frame)) this.#add(frame, run);
-      // The exchange ends when all of it is read, so a run that is ending is read to its end, too.
+      // The exchange ends when its stream is read to the end, so the loop goes on after the run's terminal event.
     }
   }
 
@@ -331,7 +331,7 @@ export class DurableResponse {
     return this.#end(run, 'failed', { status: 'failed', error: { ...error } });
   }
 
-  /** Ends with a terminal event that the run itself does not write. */
+  /** Ends a run that has no terminal event. */
   #end(run: Run, type: 'failed' | 'incomplete', fields: JsonObject): Promise<void> {
     return this.#conclude(run, (state) => this.#appendEnd(state, type, fields, 0));
   }
@@ -408,7 +408,7 @@ export class DurableResponse {
     }
   }
 
-  /** The response object as it is: JSON text. */
+  /** The current response object: JSON text. */
   #response({ row, events }: StoredState): string {
     if (events.isOver) {
       const block = events.after(events.last - 1);
@@ -453,7 +453,7 @@ async function errorOf(response: Response): Promise<RunError> {
   return streamErrorOf({ error: { ...failed, code: readText(code) ?? failed.code }, upstreamError: null });
 }
 
-/** The items that were complete: of a run without a terminal event of its own. */
+/** The complete items of a run without a terminal event. */
 function finishedItems(events: EventLog): readonly JsonObject[] {
   const items: JsonObject[] = [];
   for (let block = events.after(-1); block !== null; block = events.after(block.last)) {

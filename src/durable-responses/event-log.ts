@@ -28,7 +28,7 @@ export class EventLog {
   /** Of the events that this instance has added. */
   #bytes = 0;
   #isOver: boolean;
-  /** The last frame of a closed log; null: it is open. */
+  /** The last frame of a closed log; null: the log is open. */
   #closed: Block | null = null;
   #changed = Promise.withResolvers<void>();
 
@@ -54,14 +54,14 @@ export class EventLog {
     return this.#isOver;
   }
 
-  /** Whether another frame of this size fits into the response's limit. */
+  /** Whether the response's limit has room for the frame. */
   hasRoomFor({ bytes }: Frame): boolean {
     return this.#bytes + bytes.length <= this.#maxBytes;
   }
 
   /**
    * Adds the next event.
-   * @param number above that of the last event; only the end of an interrupted response leaves numbers out
+   * @param number above that of the last event; only the end of an interrupted response skips numbers
    */
   append(frame: Frame, number = this.#last + 1): void {
     if (number !== this.#last + 1 || this.#openBytes + frame.bytes.length > MAX_BLOCK_BYTES) this.flush();
@@ -84,7 +84,7 @@ export class EventLog {
     this.#openBytes = 0;
   }
 
-  /** Before the store is deleted. Readers that have all events but the last still receive it; others fail. */
+  /** Ends the log before its store is deleted. Readers that lack only the last event still receive it; others fail. */
   close(): void {
     const block = this.after(this.#last - 1);
     this.#closed = block ?? { first: 0, last: -1, bytes: new Uint8Array() };
@@ -121,8 +121,8 @@ export class EventLog {
 export type WaitFor = (changed: Promise<void>) => Promise<boolean>;
 
 /**
- * A stream of the events above a number: the stored ones, then those that follow, then `[DONE]`. It reads one block when its reader
- * has taken the one before, so a slow reader delays nobody.
+ * A stream of the events after a number: the stored ones, then future ones, then `[DONE]`. It reads the next block when its reader has
+ * read the last one, so a slow reader delays no other.
  * @param heartbeat written whenever `wait` resolves without a new event
  */
 export function readLog(

@@ -7,7 +7,7 @@ import { responsesClient } from '../protocols/openai-responses/client.ts';
 import { type JsonObject, objectOf, parseJsonExactly, readText } from '../shared/json.ts';
 import type { Exchange, ExchangeRequest } from './response-calls.ts';
 
-/** The context of a request that no client's request has made. */
+/** Creates the context of a request that an object runs. */
 export type NewContext = (
   request: Pick<ExchangeRequest, 'requestId' | 'arrivedAt'>,
   waitUntil: (work: Promise<unknown>) => void,

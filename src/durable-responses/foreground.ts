@@ -14,7 +14,7 @@ import {
 /** A longer stream is not stored, because the Worker holds it in memory until its end. */
 const MAX_STORED_BYTES = 8 * 1024 * 1024;
 
-/** What all streams of an isolate hold. A stream for which there is no room is not stored. */
+/** The bound on the events that all streams of an isolate hold. A stream without room is not stored. */
 const MAX_HELD_BYTES = 24 * 1024 * 1024;
 
 /** The room for the events of all streams that one isolate holds until their end. */

@@ -15,7 +15,7 @@ export interface Frame {
 const LF = 10;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
-/** How every frame of a numbered event begins. Comments and `[DONE]` begin otherwise. */
+/** The first bytes of every frame of a numbered event. Comments and `[DONE]` begin differently. */
 const EVENT = encoder.encode('event: ');
 const RESPONSE = 'response.';
 
@@ -86,7 +86,7 @@ export function statusOf(response: JsonObject): string {
   return readText(response.status) ?? 'failed';
 }
 
-/** The frames that stand one after the other in a block of the log. */
+/** The frames of a block of the log. */
 export function splitFrames(block: Uint8Array): readonly Uint8Array[] {
   return [...new FrameSplitter().add(block)].map(({ bytes }) => bytes);
 }

@@ -1,8 +1,9 @@
-/** The calls between the gateway and the objects of responses, and what an object needs of the gateway to run a response. */
+/** The calls from the gateway to the objects of responses, and from an object to the gateway that runs its response. */
 import type { Caller } from '../auth/caller.ts';
 import type { ApiError } from '../canonical/error.ts';
 import type { ChargedRecord } from '../metering/record.ts';
 import type { KeptState } from '../protocols/openai-responses/session.ts';
+import { callTwice } from '../shared/durable-objects.ts';
 
 /** The Durable Object namespace of `ResponseObject` (`WEIR_RESPONSES`). */
 export interface ResponseNamespace {
@@ -10,55 +11,46 @@ export interface ResponseNamespace {
   getByName(name: string): ResponseStub;
 }
 
-/** An object responds to nobody but the owner of its response: for others there is no response. */
+/** The calls to an object. For a caller who does not own the response, there is no response. */
 export interface ResponseStub {
-  /** Starts a background run. Returns when the request was sent upstream, or was refused before. */
+  /** Starts a background run. Returns when the request is sent upstream, or is refused before. */
   start(request: StartRequest): Promise<Started>;
   /** Stores a response that a client has received. */
   put(response: FinishedResponse): Promise<void>;
-  /** The response as it is. */
+  /** The current response. */
   read(owner: string): Promise<StoredResponse | null>;
   /** Ends a background run. Further calls change nothing. */
   cancel(owner: string): Promise<Cancelled>;
   /** Deletes everything. A run ends first. @returns whether there was a response */
   remove(owner: string): Promise<boolean>;
   /**
-   * What a later request continues.
-   * @param maxChars a larger conversation has no items
+   * The items that a later request continues.
+   * @param maxChars a larger conversation is returned without items
    */
   conversation(owner: string, maxChars: number): Promise<Conversation | null>;
   /**
-   * Of its items those with these ids; null: there is no such response.
-   * @param maxChars larger ones, in all, have no JSON
+   * The items with these ids; null: there is no such response.
+   * @param maxChars if the items are larger together, they are returned without JSON
    */
   items(owner: string, ids: readonly string[], maxChars: number): Promise<readonly FoundItem[] | null>;
   /** GET with the headers {@link OWNER_HEADER} and {@link AFTER_HEADER}: the events above that number. */
   fetch(request: Request): Promise<Response>;
 }
 
-/** Calls objects a second time after a failure, because every deployment resets each object once. A run is never started twice. */
-export function callTwice(objects: ResponseNamespace): ResponseNamespace {
+/** Objects whose calls are repeated after a failure, except `start`: a run is never started twice. */
+export function repeatedCalls(objects: ResponseNamespace): ResponseNamespace {
   return {
     getByName: (name) => {
-      // Always a new stub: the stub of an object that was reset fails forever.
-      const twice = async <Value>(call: (stub: ResponseStub) => Promise<Value>): Promise<Value> => {
-        try {
-          return await call(objects.getByName(name));
-        } catch (error) {
-          // A second call would make the overload worse.
-          if (error instanceof Error && 'overloaded' in error && error.overloaded === true) throw error;
-          return await call(objects.getByName(name));
-        }
-      };
+      const newStub = () => objects.getByName(name);
       return {
-        start: (request) => objects.getByName(name).start(request),
-        put: (response) => twice((stub) => stub.put(response)),
-        read: (owner) => twice((stub) => stub.read(owner)),
-        cancel: (owner) => twice((stub) => stub.cancel(owner)),
-        remove: (owner) => twice((stub) => stub.remove(owner)),
-        conversation: (owner, maxChars) => twice((stub) => stub.conversation(owner, maxChars)),
-        items: (owner, ids, maxChars) => twice((stub) => stub.items(owner, ids, maxChars)),
-        fetch: (request) => twice((stub) => stub.fetch(request.clone())),
+        start: (request) => newStub().start(request),
+        put: (response) => callTwice(newStub, (stub) => stub.put(response)),
+        read: (owner) => callTwice(newStub, (stub) => stub.read(owner)),
+        cancel: (owner) => callTwice(newStub, (stub) => stub.cancel(owner)),
+        remove: (owner) => callTwice(newStub, (stub) => stub.remove(owner)),
+        conversation: (owner, maxChars) => callTwice(newStub, (stub) => stub.conversation(owner, maxChars)),
+        items: (owner, ids, maxChars) => callTwice(newStub, (stub) => stub.items(owner, ids, maxChars)),
+        fetch: (request) => callTwice(newStub, (stub) => stub.fetch(request.clone())),
       };
     },
   };
@@ -73,7 +65,7 @@ export const MAX_CALL_BYTES = 30 * 1024 * 1024;
 export const OWNER_HEADER = 'x-weir-owner';
 export const AFTER_HEADER = 'x-weir-after';
 
-/** What is stored of a response besides its events. */
+/** What is stored with a response besides its events. */
 export interface Keeping {
   readonly owner: string;
   /** The own input items, without those of earlier responses: a JSON list in UTF-8. */
@@ -97,7 +89,7 @@ export interface ExchangeRequest {
   /** In ms since the epoch. */
   readonly arrivedAt: number;
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** The body as it goes on, with the items of earlier responses in its input and without state: JSON in UTF-8. */
+  /** The body for the provider, with the items of earlier responses in its input and without state: JSON in UTF-8. */
   readonly body: Uint8Array;
   readonly kept: KeptState;
 }
@@ -129,7 +121,7 @@ export type Cancelled =
   | { readonly kind: 'foreground' }
   | { readonly kind: 'none' };
 
-/** @param json null: all that were found are too large */
+/** @param json null: the items that were found are too large together */
 export type FoundItem = readonly [id: string, json: string | null];
 
 export interface Conversation {

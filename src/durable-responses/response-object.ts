@@ -1,4 +1,4 @@
-/** The Durable Object of one response. The gateway of its Worker is handed in, because the object runs requests as the gateway does. */
+/** The Durable Object class of one response. Its Worker passes the gateway, which runs the requests of background responses. */
 import { DurableObject } from 'cloudflare:workers';
 import { DurableResponse } from './durable-response.ts';
 import {

@@ -26,28 +26,28 @@ import {
 import { EventRoom, storeForeground } from './foreground.ts';
 import {
   AFTER_HEADER,
-  callTwice,
   type Keeping,
   MAX_CALL_BYTES,
   OWNER_HEADER,
   type ResponseNamespace,
   type ResponseStub,
+  repeatedCalls,
   type StoredResponse,
 } from './response-calls.ts';
 
 const DAY_MS = 86_400_000;
 /** How long a background response that is not stored stays after its end: developers.openai.com/api/docs/guides/background (2026-11). */
 const UNSTORED_MS = 10 * 60_000;
-/** The end of a foreground response waits no longer for its object. */
+/** How long the end of a foreground response waits for its object. */
 const MAX_STORE_MS = 2000;
-/** How long clients wait between two reads of a running response. SDKs read it in `openai-poll-after-ms` (openai-node 7.55, lib/polling). */
+/** How long clients are to wait between two reads of a running response. SDKs read it in `openai-poll-after-ms` (openai-node 7.55, lib/polling). */
 const POLL_AFTER_MS = 1000;
 
 const STATELESS: ClientRoute<ResponsesSession> = { route: 'chat', client: responses };
 
 /** @param namespace the objects of responses (`WEIR_RESPONSES`) */
 export function durableRoutes(namespace: ResponseNamespace): readonly Route[] {
-  const objects = callTwice(namespace);
+  const objects = repeatedCalls(namespace);
   const room = new EventRoom();
   const handle = (request: Request, context: CompletionContext, id = '') =>
     handleStored(request, context, { objects, path: id });
@@ -181,7 +181,7 @@ async function readContinued(
     };
     continued = isPresent(body.conversation)
       ? failure(CONVERSATION)
-      : await continueConversation(body, scope);
+      : await withinDeadline(continueConversation(body, scope), context);
   } catch (error) {
     continued = failure(unreachable(context, error));
   }
@@ -238,7 +238,7 @@ interface Background {
   readonly caller: Caller;
   readonly keeping: Keeping;
   readonly continued: Continued;
-  /** The body that goes on, in UTF-8. */
+  /** The body for the provider: JSON in UTF-8. */
   readonly json: Uint8Array;
 }
 
@@ -274,7 +274,7 @@ async function runInBackground(
   }
 }
 
-/** Headers of the client's request that concern its connection, or are secrets that the object does not need. */
+/** Headers of the client's request that describe its connection, or are secrets that the object does not need. */
 const OWN_HEADERS = /^(?:authorization|cookie|content-length|(?:x-)?api-key|cf-access-.*)$/;
 const POLL = { 'openai-poll-after-ms': String(POLL_AFTER_MS) };
 
@@ -310,7 +310,8 @@ async function handleStored(
   try {
     const owner = await ownerOf(identified.value, context);
     const { searchParams } = new URL(request.url);
-    const result = await route({ object: objects.getByName(id), owner, id, query: searchParams });
+    const call = route({ object: objects.getByName(id), owner, id, query: searchParams });
+    const result = await withinDeadline(call, context);
     return result instanceof Response ? result : refuse(context, result);
   } catch (error) {
     return refuse(context, unreachable(context, error));
@@ -375,8 +376,20 @@ function noRoute(method: string, id: string): ApiError {
   return apiError('not_found', message);
 }
 
+/** Rejects if the deadline passes before the calls of objects have ended. */
+async function withinDeadline<Value>(
+  calls: Promise<Value>,
+  { deadline, settings }: CompletionContext,
+): Promise<Value> {
+  const ended = await deadline.bound<{ readonly value: Value } | null>(
+    calls.then((value) => ({ value })),
+    () => null,
+  );
+  if (ended === null) throw new Error(`No answer within ${settings.timers.deadlineMs / 1000} seconds`);
+  return ended.value;
+}
+
 function unreachable(context: CompletionContext, reason: unknown): ApiError {
-  const { message, ...error } = apiError('overloaded', 'The store of responses did not answer: try again');
   internalError(context, reason);
-  return { ...error, message };
+  return apiError('overloaded', 'The store of responses did not answer: try again');
 }

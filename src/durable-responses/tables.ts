@@ -1,4 +1,4 @@
-/** The SQLite table of one response: what is known of it, its input, and the blocks of its events. */
+/** The SQLite table of one response: its facts, its input, and the blocks of its events. */
 import { parseJson } from '../shared/json.ts';
 import type { Block, BlockStore } from './event-log.ts';
 import { joinBytes } from './frames.ts';
@@ -17,14 +17,14 @@ const MAX_PART_BYTES = 1024 * 1024;
 const MAX_PARTS = 4096;
 
 /**
- * One table, because creating one costs three written rows. `at` is -1 for what is known of the response (JSON), -2, -3, … for the parts of
+ * One table, because creating one costs three written rows. `at` is -1 for the facts of the response (JSON), -2, -3, … for the parts of
  * its input, and `last * MAX_PARTS + part` for the parts of a block.
  */
 const SCHEMA = 'CREATE TABLE response (at INTEGER PRIMARY KEY, first INTEGER, value BLOB NOT NULL)';
-const KNOWN = -1;
+const FACTS = -1;
 const INPUT = -2;
 
-/** What is known of a response besides its input and its events. */
+/** The facts of a response besides its input and its events. */
 export interface ResponseRow {
   readonly owner: string;
   readonly isBackground: boolean;
@@ -49,28 +49,28 @@ export class ResponseTables implements BlockStore {
     this.#sql = sql;
   }
 
-  /** The row, or null where nothing is stored. Creates no table, so that a wrong id leaves no storage behind. */
+  /** The facts, or null where nothing is stored. Creates no table, so that a wrong id stores nothing. */
   read(): ResponseRow | null {
     const table = this.#sql.exec("SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'response'");
     if (table.toArray().length === 0) return null;
-    const [row] = this.#sql.exec('SELECT value FROM response WHERE at = ?', KNOWN).toArray();
+    const [row] = this.#sql.exec('SELECT value FROM response WHERE at = ?', FACTS).toArray();
     this.#row = row === undefined ? null : decodeRow(String(row.value));
     return this.#row;
   }
 
   create(row: ResponseRow, input: Uint8Array): void {
     this.#sql.exec(SCHEMA);
-    this.#sql.exec('INSERT INTO response VALUES (?, NULL, ?)', KNOWN, JSON.stringify(row));
+    this.#sql.exec('INSERT INTO response VALUES (?, NULL, ?)', FACTS, JSON.stringify(row));
     this.#row = row;
     for (const [part, slice] of partsOf(input).entries())
       this.#sql.exec('INSERT INTO response VALUES (?, NULL, ?)', INPUT - part, slice);
   }
 
-  /** Changes what is known of the response. */
+  /** Changes facts of the response. */
   change(fields: Partial<Pick<ResponseRow, 'endedAt' | 'record'>>): void {
     if (this.#row === null) return;
     const row = { ...this.#row, ...fields };
-    this.#sql.exec('UPDATE response SET value = ? WHERE at = ?', JSON.stringify(row), KNOWN);
+    this.#sql.exec('UPDATE response SET value = ? WHERE at = ?', JSON.stringify(row), FACTS);
     this.#row = row;
   }
 
@@ -86,7 +86,7 @@ export class ResponseTables implements BlockStore {
   /** The number of the last stored event; -1: none is. */
   get last(): number {
     const [row] = this.#sql.exec<{ at: number | null }>('SELECT max(at) AS at FROM response').toArray();
-    return Math.max(-1, Math.floor((row?.at ?? KNOWN) / MAX_PARTS));
+    return Math.max(-1, Math.floor((row?.at ?? FACTS) / MAX_PARTS));
   }
 
   append({ first, last, bytes }: Block): void {

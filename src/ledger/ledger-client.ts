@@ -4,6 +4,7 @@ import type { KeyChange, KeyChangeResult } from '../auth/keys.ts';
 import { deleteChange, putChange, sizeProblem } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { KeyCallContext, KeyObjects } from '../http/context.ts';
+import { callTwice } from '../shared/durable-objects.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { type LedgerNamespace, type LedgerStub, readObjectName, userObject } from './ledger-calls.ts';
@@ -35,7 +36,7 @@ export class LedgerClient implements KeyObjects {
     );
     try {
       if (ledgers === null) throw new Error('WEIR_LEDGER is not bound');
-      return ok(await Promise.race([sendTwice(ledgers, name, send), timeout.promise]));
+      return ok(await Promise.race([callTwice(() => ledgers.getByName(name), send), timeout.promise]));
     } catch (error) {
       const { keyId } = readObjectName(name);
       log({ event: 'ledger_unreachable', request_id: requestId, key_id: keyId, reason: String(error) });
@@ -82,25 +83,6 @@ export class LedgerClient implements KeyObjects {
     if (this.#ledgers === null) await deleteChange(context.ports.store, keyId);
     else await this.call(context, keyId, (ledger) => ledger.revokeKey(keyId));
   }
-}
-
-async function sendTwice<Value>(
-  ledgers: LedgerNamespace,
-  name: string,
-  send: (ledger: LedgerStub) => Promise<Value>,
-): Promise<Value> {
-  try {
-    return await send(ledgers.getByName(name));
-  } catch (error) {
-    // A second call would make the overload worse.
-    if (isOverloaded(error)) throw error;
-    // A stub that has thrown may fail forever, so the second call gets a new one.
-    return await send(ledgers.getByName(name));
-  }
-}
-
-function isOverloaded(error: unknown): boolean {
-  return error instanceof Error && 'overloaded' in error && error.overloaded === true;
 }
 
 /** The error for limits in a deployment without ledger objects. */

@@ -13,6 +13,8 @@ export class MemoryResponses implements ResponseNamespace {
   putError: Error | null = null;
   /** So many calls fail, as calls to an object that is reset do. */
   resets = 0;
+  /** Calls with this name never return. */
+  hanging = '';
   /** Moves the clock, in ms. */
   later = 0;
 
@@ -23,6 +25,7 @@ export class MemoryResponses implements ResponseNamespace {
     const call = async <Value>(method: string, run: () => Value | Promise<Value>): Promise<Value> => {
       this.calls.push(`${method} ${name}`);
       if (this.resets-- > 0) throw new Error('The object was reset');
+      if (this.hanging === method) return new Promise(() => {});
       return structuredClone(await run());
     };
     return {

@@ -121,6 +121,17 @@ test('X8 a response that could not be stored has store: false, and the log has t
   expect(textOf(logged?.request_id as string).replaceAll('-', '')).toBe(digits);
 });
 
+test('X8 an object that does not respond: 503 at the deadline, for reading and for continuing', async () => {
+  const fixture = new Fixture({ DEADLINE_SECONDS: '5' });
+  const { responses } = fixture;
+  const id = textOf((await fixture.create()).id);
+  responses.hanging = 'read';
+  expect((await fixture.get(id)).status).toBe(503);
+  responses.hanging = 'conversation';
+  const { error } = await fixture.create({ previous_response_id: id });
+  expect(objectOf(error)).toMatchObject({ code: 'server_is_overloaded' });
+});
+
 test('X10 spans have nothing of the prompt or the output', async () => {
   const tracing = new FakeTracing();
   const fixture = new Fixture({}, tracing);

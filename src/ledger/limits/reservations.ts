@@ -378,7 +378,7 @@ function addTo(sql: Sql, table: 'spent' | 'unreported', { day, currency, tokens,
   );
 }
 
-/** A sum of charges in the object of a user, which the object of its key counts as well. Negative: less than reported before. */
+/** A sum of charges in the object of a user, which the object of its key also counts. Negative: less than reported before. */
 export interface ReportedCharge extends Amounts {
   readonly kind: 'spent' | 'unreported' | 'expired';
 }

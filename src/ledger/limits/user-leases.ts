@@ -29,21 +29,21 @@ import {
 } from './reservations.ts';
 
 /**
- * A message from the object of a user to the object of its key. The object sends its next message only after the answer to this one,
- * or sends this one again with the same `seq` and `charges`. So the key counts each charge once, whichever message is lost.
+ * A message from the object of a user to the object of its key. The object of the user sends its next message after the answer to this
+ * one, or repeats this one with the same `seq` and `charges`. So the key counts each charge once, even if messages or answers are lost.
  */
 export interface LeaseMessage {
   readonly user: string;
   readonly seq: number;
   /** What was charged since the last message. */
   readonly charges: readonly ReportedCharge[];
-  /** The requests that run. They replace all that the user's object held before. */
+  /** The running requests. They replace everything that the user's object held before. */
   readonly running: readonly RunningSum[];
-  /** What was used of the last surplus. Null: not known, so all of it counts. */
+  /** The used part of the last surplus. Null: unknown, so all of it counts. */
   readonly used: Rate | null;
   readonly corrections: readonly WindowCorrection[];
   readonly needs: readonly UpperBound[];
-  /** How many further requests like the last need to lease in advance. */
+  /** For how many further requests, each like the last need, allowance is leased in advance. */
   readonly extra: number;
   /** The user's object deletes itself after this message. */
   readonly isLast: boolean;
@@ -64,7 +64,7 @@ export interface Rate {
   readonly tokens: number;
 }
 
-/** The actual tokens of a request that the minute counted with its expected ones. */
+/** The difference between the actual tokens of a request and the expected ones, which the minute counted. */
 interface WindowCorrection {
   readonly second: number;
   readonly moreTokens: number;
@@ -79,7 +79,7 @@ export interface Surplus {
   readonly cost: number;
 }
 
-/** Why a need is refused, or the second in which the key's minute counts it. */
+/** The reason why a need is refused, or the second in which the key's minute counts it. */
 type Outcome = LimitRefusal | number;
 
 export type LeaseAnswer =
@@ -97,9 +97,9 @@ export type LeaseAnswer =
     }
   /** The message was applied before. `seq`: of the last message that was applied. */
   | { readonly kind: 'repeated'; readonly seq: number }
-  /** The user was removed: its object starts anew. */
+  /** The user was removed: its object deletes its data. */
   | { readonly kind: 'unknown' }
-  /** The key has its users of the day: this one uses the shared allowance. */
+  /** `max_users` other users had requests on this day: this one uses the shared allowance. */
   | { readonly kind: 'shared' }
   /** The key is revoked. */
   | { readonly kind: 'revoked' };
@@ -108,13 +108,13 @@ export type OpenAnswer =
   | { readonly kind: 'opened'; readonly limits: Limits; readonly seq: number }
   | Extract<LeaseAnswer, { kind: 'shared' | 'revoked' }>;
 
-/** With less room than for so many requests, nothing is leased in advance. */
+/** If the limits have room for fewer requests, nothing is leased in advance. */
 const EXACT_BELOW = 100;
-/** Of the room, this part is leased in advance to one user. */
+/** One user leases at most 1/100 of the room in advance. */
 const LEASED_PART = 100;
 
 /**
- * - `key_users`: the users with an object of their own, the last day on which they counted, and their last message.
+ * - `key_users`: the users that have an object, the last day on which they counted, and their last message.
  * - `held`: what their objects hold. `tokens`, `cost` and `running` are of running requests and of the surplus; `requests` and
  *   `rate_tokens` of the surplus alone, because the minute counts running requests in their second.
  */
@@ -137,7 +137,7 @@ export interface UserLeasesPorts {
   readonly returnLease: (user: string) => Promise<void>;
 }
 
-/** Objects of users that return what they hold in advance, at a time. */
+/** How many objects of users return at once what they hold in advance. */
 const MAX_RETURNING = 200;
 /** How often a need is checked again after other users returned what they held. */
 const MAX_ROUNDS = 3;
@@ -147,9 +147,9 @@ export class UserLeases {
   readonly #sql: Sql;
   /** The calls to objects of users that are running, by user. */
   readonly #returning = new Map<string, Promise<void>>();
-  /** The tables exist. A key whose users have no limits never gets them. */
+  /** Whether the tables exist. They are created with the first user that has limits. */
   #isUsed: boolean;
-  /** The users of a day, counted once in the life of the object. */
+  /** The number of users of a day, which is read from storage once. */
   #counted: { readonly day: string; readonly users: number } | null = null;
 
   constructor(ports: UserLeasesPorts) {
@@ -158,7 +158,7 @@ export class UserLeases {
     this.#isUsed = hasTable(ports.sql, 'held');
   }
 
-  /** What users hold; undefined: the key never had users with limits. */
+  /** What all users hold; undefined: the key never had users with limits. */
   get held(): Held | undefined {
     if (!this.#isUsed) return undefined;
     const query = `SELECT coalesce(sum(running), 0) AS running, coalesce(sum(requests), 0) AS requests,
@@ -262,7 +262,7 @@ export class UserLeases {
     return this.#grant({ ...message, extra: 0 }, now);
   }
 
-  /** Users with an object of their own. */
+  /** The users that have an object. */
   users(max: number): readonly string[] {
     if (!this.#isUsed) return [];
     const query = 'SELECT user FROM key_users LIMIT ?';
@@ -283,7 +283,7 @@ export class UserLeases {
     return this.#sql.exec<{ day: string; seq: number }>(query, user).toArray()[0];
   }
 
-  /** Whether the user has limits of its own on this day. */
+  /** Whether the user has separate limits on this day. Counts a user that has. */
   #countUser(user: string, lastDay: string | undefined, day: string, { perUser }: Limits): boolean {
     if (user === NO_USER || user === OTHER_USERS || lastDay === day) return true;
     if (this.#counted?.day !== day) {

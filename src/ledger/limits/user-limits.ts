@@ -63,7 +63,7 @@ export type UserReservation =
   | {
       readonly kind: 'reserved';
       readonly outputTokens: number | null;
-      /** The limits of the user, and those of the key that the user has none of. */
+      /** The limits of the user, and the limits of the key of kinds that the user has none of. */
       readonly standing: LimitStatus;
     }
   | {
@@ -73,7 +73,7 @@ export type UserReservation =
       readonly standing: LimitStatus;
       readonly by: 'user' | 'key';
     }
-  /** The key has its users of the day: the request counts against the allowance that all further ones share. */
+  /** `max_users` other users had requests on this day: the request counts against the allowance that all further users share. */
   | { readonly kind: 'shared' }
   | { readonly kind: 'revoked' };
 
@@ -84,7 +84,7 @@ const RETRY_AFTER_MS = 60_000;
 const MAX_NEEDS = 500;
 /** How often one request is checked again because limits change meanwhile. */
 const MAX_ROUNDS = 5;
-/** Requests that are first leased in advance, and the most. Each lease is twice what the last one served. */
+/** For how many requests the first lease is in advance, and the highest number. Each lease is for twice the requests of the last one. */
 const FIRST_EXTRA = 15;
 const MAX_EXTRA = 1000;
 /** Objects of users are deleted after the end of the month, spread over this time. */
@@ -92,8 +92,8 @@ const DELETE_SPREAD_MS = 24 * 60 * 60 * 1000;
 
 /**
  * - `link`: the last message to the key, and whether its answer has arrived.
- * - `reported`: the charges that the key knows: before the message `seq` (`base`), and with it. That message can be sent
- *   again with the same difference.
+ * - `reported`: the charges that the key has counted: before the message `seq` (`base`), and with it. A repeated message has the same
+ *   difference.
  */
 const TABLES = [
   `CREATE TABLE IF NOT EXISTS link (
@@ -116,7 +116,7 @@ interface Waiting {
   isEnded: boolean;
 }
 
-/** How the minute of the key counts a running request. */
+/** A running request, as the minute of the key counts it. */
 interface CountedRequest {
   readonly expectedTokens: number;
   /** Null: as part of a surplus, whose use is not reported yet. */
@@ -141,7 +141,7 @@ export class UserLimits {
   #isOpen: boolean;
   #opening: Promise<OpenAnswer> | null = null;
   #closing: Promise<void> | null = null;
-  /** The day (UTC) on which the key has no room for this user. */
+  /** The day (UTC) on which this user shares the allowance of all further users. */
   #sharedDay: string | null = null;
 
   /** When the limits were read from the key, in ms since the epoch. */
@@ -150,7 +150,7 @@ export class UserLimits {
   #isExact = true;
 
   #surplus: (Surplus & { readonly until: number }) | null = null;
-  /** What was used of the surplus; null: not known. */
+  /** The used part of the surplus; null: unknown. */
   #used: Rate | null = null;
   /** Requests that were admitted since the last message with needs. */
   #admitted = 0;
@@ -159,11 +159,11 @@ export class UserLimits {
   #corrections: Correction[] = [];
 
   #waiting: Waiting[] = [];
-  /** Those of the message that is on its way. */
-  #asked: readonly Waiting[] = [];
-  /** Messages are sent until nothing waits. */
+  /** The requests of the message whose answer has not arrived. */
+  #sent: readonly Waiting[] = [];
+  /** Sends messages until no request waits; null: no message is sent. */
   #sending: Promise<void> | null = null;
-  /** The message that is on its way. */
+  /** Resolves when the answer of the last message has arrived. */
   #message: Promise<void> | null = null;
   #sendsAgain = false;
   /** The key may hold something else for this object than its running requests. */
@@ -270,10 +270,10 @@ export class UserLimits {
   }
 
   #allWaiting(): readonly Waiting[] {
-    return [...this.#asked, ...this.#waiting].filter(({ isEnded }) => !isEnded);
+    return [...this.#sent, ...this.#waiting].filter(({ isEnded }) => !isEnded);
   }
 
-  /** The limits of the user, and those of the key that the user has none of. */
+  /** The limits of the user, and the limits of the key of kinds that the user has none of. */
   #merge(own: LimitStatus): LimitStatus {
     const key = this.#standingOfKey;
     if (key === null) return own;
@@ -441,8 +441,8 @@ export class UserLimits {
   }
 
   /**
-   * Sends what waits and what is unreported to the key. Rejects if the key can't be reached.
-   * @param isNew a message that is already on its way is not enough
+   * Sends the waiting requests and unreported charges to the key. Rejects if the key can't be reached.
+   * @param isNew whether another message follows the one whose answer has not arrived
    */
   #send(isNew = false): Promise<void> {
     if (this.#sending !== null) this.#sendsAgain ||= isNew;
@@ -451,7 +451,7 @@ export class UserLimits {
   }
 
   async #sendAll(): Promise<void> {
-    // Also if the first message fails at once, `#sending` is set before it is unset.
+    // So `#sending` is set before it is unset, even if the first message fails at once.
     await Promise.resolve();
     try {
       do {
@@ -459,25 +459,25 @@ export class UserLimits {
         await this.#sendWaiting(this.#waiting.splice(0, MAX_NEEDS).filter(({ isEnded }) => !isEnded));
       } while (this.#waiting.length > 0 || this.#sendsAgain);
     } finally {
-      // Without an await after the last check of what waits. After a failure, requests may have arrived since.
+      // Without an await after the last check for waiting requests. After a failure, some may have arrived since.
       this.#sending = null;
       if (this.#waiting.length > 0) this.#send().catch(ignore);
     }
   }
 
-  async #sendWaiting(asked: readonly Waiting[]): Promise<void> {
-    this.#asked = asked;
+  async #sendWaiting(sent: readonly Waiting[]): Promise<void> {
+    this.#sent = sent;
     try {
-      // First finds out whether the key has the last message.
+      // First repeats a message whose answer was lost: the key may have applied it.
       if (!this.#isAnswered()) await this.#sendOne([], true);
-      await this.#sendOne(asked, false);
+      await this.#sendOne(sent, false);
     } catch (error) {
       this.#isUnreported = true;
-      for (const { result } of [...asked, ...this.#waiting]) result.reject(error);
+      for (const { result } of [...sent, ...this.#waiting]) result.reject(error);
       this.#waiting = [];
       throw error;
     } finally {
-      this.#asked = [];
+      this.#sent = [];
     }
   }
 
@@ -486,10 +486,10 @@ export class UserLimits {
     return row?.is_answered === 1;
   }
 
-  async #sendOne(asked: readonly Waiting[], isRepeated: boolean): Promise<void> {
+  async #sendOne(sent: readonly Waiting[], isRepeated: boolean): Promise<void> {
     const { now, transaction, key, wakeBy } = this.#ports;
     const sentAt = now();
-    const needs = asked.map(({ need }) => need);
+    const needs = sent.map(({ need }) => need);
     const message = transaction(() => (isRepeated ? this.#repeat() : this.#write(needs, false)));
     if (needs.length > 0) wakeBy(sentAt + LEASE_MS);
     const answered = key().lease(message);
@@ -507,19 +507,19 @@ export class UserLimits {
       await this.clear();
       throw new Error('The key does not know this user');
     }
-    transaction(() => this.#receive(answer, { asked, isRepeated, sentAt }));
+    transaction(() => this.#receive(answer, { sent, isRepeated, sentAt }));
     if (answer.kind === 'repeated' && !isRepeated) throw new Error('The key has later messages of this user');
   }
 
   #receive(
     answer: Exclude<LeaseAnswer, { kind: 'unknown' }>,
-    { asked, isRepeated, sentAt }: { asked: readonly Waiting[]; isRepeated: boolean; sentAt: number },
+    { sent, isRepeated, sentAt }: { sent: readonly Waiting[]; isRepeated: boolean; sentAt: number },
   ): void {
     const now = this.#ports.now();
     this.#sql.exec('UPDATE link SET is_answered = 1');
     if (isRepeated) return this.#forgetCounts();
     // They are admitted, refused, or checked again.
-    this.#asked = [];
+    this.#sent = [];
     switch (answer.kind) {
       case 'repeated':
         // Only after the storage of this object was restored from a backup.
@@ -529,16 +529,16 @@ export class UserLimits {
       case 'revoked':
         if (answer.kind === 'shared') this.#sharedDay = dayOf(now);
         this.#forgetCounts();
-        for (const { result } of asked) result.resolve({ kind: answer.kind });
+        for (const { result } of sent) result.resolve({ kind: answer.kind });
         return;
       case 'leased':
-        return this.#takeLease(answer, asked, sentAt);
+        return this.#takeLease(answer, sent, sentAt);
     }
   }
 
   #takeLease(
     { second, surplus, outcomes, isExact, limits, standing }: Extract<LeaseAnswer, { kind: 'leased' }>,
-    asked: readonly Waiting[],
+    sent: readonly Waiting[],
     sentAt: number,
   ): void {
     const now = this.#ports.now();
@@ -547,14 +547,14 @@ export class UserLimits {
     const hasChanged = this.#setLimits(limits);
     this.#limitsAt = now;
     this.#standingOfKey = standing;
-    if (asked.length > 0) this.#isExact = isExact;
+    if (sent.length > 0) this.#isExact = isExact;
     this.#used = { requests: 0, tokens: 0 };
     this.#surplus = surplus === null ? null : { ...surplus, until: leaseEnd(sentAt) };
     // All that waits was checked against the limits before.
     const outdated = hasChanged ? this.#waiting.splice(0) : [];
     for (const { result } of outdated) result.resolve(null);
     const own = limitsOfUser(limits);
-    for (const [i, waiting] of asked.entries()) {
+    for (const [i, waiting] of sent.entries()) {
       const { result, isEnded } = waiting;
       const outcome = outcomes[i];
       if (typeof outcome === 'object') {
@@ -568,7 +568,7 @@ export class UserLimits {
         result.resolve(this.#insert(waiting, outcome, before, now));
       }
     }
-    if (asked.length > 0) this.#ports.wakeBy(now + LEASE_MS);
+    if (sent.length > 0) this.#ports.wakeBy(now + LEASE_MS);
   }
 
   /** Without these, the key's minute counts requests by their expected tokens. */
@@ -610,7 +610,7 @@ export class UserLimits {
       `SELECT kind, day, currency, tokens - base_tokens AS tokens, cost - base_cost AS cost FROM reported WHERE seq = ?`,
       seq,
     );
-    // What was charged after the message was first written is not in its charges: the key goes on holding it.
+    // The charges of a message do not include later ones. The key still holds their allowance.
     const running = this.#sql.exec<RunningSum & Record<string, SqlStorageValue>>(
       `SELECT day, currency, sum(tokens) AS tokens, sum(cost) AS cost, sum(running) AS running FROM (
         SELECT day, currency, tokens, cost, 1 AS running FROM reservations

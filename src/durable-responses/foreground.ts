@@ -78,9 +78,12 @@ function storeStream(response: Response, { store, room, signal }: Storing): Resp
       }
       if (ready.length > 0) controller.enqueue(joinBytes(ready));
     },
-    flush: () => held.drop(),
   });
-  return new Response(response.body?.pipeThrough(transform) ?? null, response);
+  if (response.body === null) return response;
+  // Not only at the end of the stream: a client may cancel it, and without the flag `enable_request_signal` the signal is not aborted.
+  const onEnd = () => held.drop();
+  response.body.pipeTo(transform.writable).then(onEnd, onEnd);
+  return new Response(transform.readable, response);
 }
 
 /** The events of one stream so far. */

@@ -85,19 +85,28 @@ describe('the room of an isolate', () => {
     expect(room.held).toBe(0);
   });
 
-  test('X8: a client that disconnects leaves its room to others', async () => {
-    room = new EventRoom();
-    const client = new AbortController();
-    const source = new TransformStream<Uint8Array, Uint8Array>();
-    const options = { isStreamed: true, store: async () => true, room, signal: client.signal };
-    const response = await storeForeground(new Response(source.readable), options);
-    const reading = response.body?.getReader().read();
-    await source.writable.getWriter().write(joinBytes([created, large]));
-    await reading;
-    expect(room.held).toBeGreaterThan(3 * MIB);
-    client.abort();
-    expect(room.held).toBe(0);
-  });
+  test.each(['aborts the request', 'cancels the body'])(
+    'X8: a client that disconnects leaves its room to others: it %s',
+    async (how) => {
+      room = new EventRoom();
+      const client = new AbortController();
+      const source = new TransformStream<Uint8Array, Uint8Array>();
+      const options = { isStreamed: true, store: async () => true, room, signal: client.signal };
+      const response = await storeForeground(new Response(source.readable), options);
+      const reader = response.body?.getReader();
+      const reading = reader?.read();
+      const writer = source.writable.getWriter();
+      await writer.write(joinBytes([created, large]));
+      await reading;
+      expect(room.held).toBeGreaterThan(3 * MIB);
+      if (how === 'aborts the request') client.abort();
+      else {
+        await reader?.cancel();
+        await expect(writer.closed).rejects.toBeUndefined();
+      }
+      expect(room.held).toBe(0);
+    },
+  );
 });
 
 describe('an object', () => {

@@ -22,7 +22,7 @@ interface StackProps {
   /** Opens the requests of a step. */
   readonly onOpen: (step: string) => void;
   readonly height?: number;
-  /** At least so wide are the labels of the values, in characters: the axes of several charts line up. */
+  /** The minimum width of the labels of values, in characters, so that the axes of several charts are aligned. */
   readonly axisChars?: number;
   /** The label of a step on the axis, and its name in the tooltip. Absent: of days and hours. */
   readonly labelOf?: (step: string) => string;

@@ -7,7 +7,7 @@ const compactly = new Intl.NumberFormat(undefined, { notation: 'compact', maximu
 const percents = new Intl.NumberFormat(undefined, { style: 'percent', maximumSignificantDigits: 2 });
 const one = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1, minimumFractionDigits: 1 });
 
-/** @param noun of one, such as `token`: the plural follows from the number */
+/** @param noun in the singular, such as `token` */
 export function count(value: number | null | undefined, noun?: string): string {
   if (value === null || value === undefined) return NONE;
   return whole.format(value) + (noun === undefined ? '' : ` ${noun}${value === 1 ? '' : 's'}`);

@@ -145,7 +145,7 @@ export function AddFilter({ view, params, valuesOf }: AddFilterProps) {
 interface CopyButtonProps {
   readonly text: string;
   readonly label?: string;
-  /** Tells apart the buttons of a view for a screen reader. */
+  /** Distinguishes the buttons of a view for screen readers. */
   readonly what?: string;
 }
 

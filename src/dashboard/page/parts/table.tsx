@@ -162,7 +162,7 @@ function saveCsv<Item>(label: string, columns: readonly Column<Item>[], items: r
 
 export type Fact = readonly [name: string, value: ComponentChildren];
 
-/** Facts that are false, null, undefined, 0 or empty are left out. */
+/** Facts that are false, null, undefined, 0 or empty are not shown. */
 export function Facts({ facts }: { facts: readonly (Fact | false | null | undefined | 0 | '')[] }) {
   return (
     <dl class="facts">

@@ -15,7 +15,7 @@ export type SignIn =
   | { readonly kind: 'refused' }
   | { readonly kind: 'offline' };
 
-/** As what Cloudflare Access has signed the reader in: `admin` or `user`. Then calls need no token. */
+/** The role of the user whom Cloudflare Access has signed in: `admin` or `user`. Calls then need no token. */
 const SIGNED_IN = document.documentElement.dataset.signedIn;
 
 const STORED = 'weir-token';

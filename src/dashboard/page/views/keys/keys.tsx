@@ -173,7 +173,7 @@ function isExpired({ expires_at }: Key): boolean {
   return expires_at !== null && Date.parse(expires_at) <= Date.now();
 }
 
-/** What keys fix for their requests. Shown where a key does. */
+/** The columns of what keys fix for their requests, shown if any key does so. */
 const facts: readonly Column<Key>[] = [
   { head: 'User', look: 'name', value: ({ user }) => user, cell: ({ user }) => user && <Name text={user} /> },
   {

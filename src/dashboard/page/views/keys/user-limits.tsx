@@ -5,7 +5,7 @@ import { useLoad } from '../../state/load.ts';
 import { useSession } from '../../state/session.ts';
 import { limitFacts } from './budget.tsx';
 
-/** Each takes a call. */
+/** Keys whose limits are shown. Each takes a call. */
 const MAX_KEYS = 20;
 
 export function UserLimits({ user, keys }: { user: string; keys: readonly Key[] }) {

@@ -12,7 +12,7 @@ interface Line {
 export interface Metric {
   readonly name: string;
   readonly label: string;
-  /** The sum that bars are stacked of; 0 where the metric has lines. */
+  /** The sum that the height of a bar shows; 0 where the metric has lines. */
   readonly valueOf: (sums: Sums, currency: string) => number;
   readonly format: (currency: string, largest: number) => (value: number) => string;
   /** The column of the table that the metric sorts by. */
@@ -28,7 +28,7 @@ export interface Metric {
 const counts: Metric['format'] = () => compact;
 export const FAILED = 'failed,timed_out';
 
-/** The part of the prompts that the provider's cache had; null without prompts. */
+/** The part of the prompts that was read from the provider's cache; null without prompts. */
 export function cachedShare({ cached_tokens, prompt_tokens }: Sums): number | null {
   return prompt_tokens > 0 ? cached_tokens / prompt_tokens : null;
 }

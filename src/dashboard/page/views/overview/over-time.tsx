@@ -54,7 +54,7 @@ export function OverTime({
   const { lines } = metric;
   const isLines = lines !== undefined;
   const isRefused = metric.name === 'refused';
-  // What the data is of: that of another chart is not drawn.
+  // Identifies the chart, so that the data of another one is not drawn.
   const of = isLines ? 'lines' : isRefused ? 'refused' : `bars by ${by}`;
   const report = useLoad<Data>(
     within(range, async (signal): Promise<Answer<Data>> => {

@@ -22,7 +22,7 @@ import { cachedOf, SessionCharts, servedBy, targetColours } from './session.tsx'
 const PAGE = '50';
 /** The requests of a session are read at once, as far as one page goes. */
 const SESSION_PAGE = '1000';
-/** Refused requests have no record, only counts. */
+/** Refused requests have counts, but no records. */
 const REFUSED = 'refused';
 const TRUNCATED = 'truncated';
 const ID = /^[0-9a-f-]{36}$/;

@@ -166,7 +166,7 @@ export class UserLimits {
   /** Resolves when the answer of the last message has arrived. */
   #message: Promise<void> | null = null;
   #sendsAgain = false;
-  /** The key may hold something else for this object than its running requests. */
+  /** What the key holds for this object may differ from its running requests. */
   #isUnreported = true;
 
   constructor(ports: UserLimitsPorts) {
@@ -200,7 +200,7 @@ export class UserLimits {
       return null;
     }
     this.#waiting.push(result.waiting);
-    // Its failure rejects all that waits.
+    // A failure rejects all waiting requests.
     this.#send().catch(ignore);
     return result.waiting.result.promise;
   }

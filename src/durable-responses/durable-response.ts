@@ -291,7 +291,8 @@ export class DurableResponse {
       await this.#fail(run, INTERRUPTED);
     } catch (error) {
       // The stream of an aborted run may break.
-      if (!run.isEnding) this.#ports.log({ event: 'response_run_failed', reason: String(error) });
+      const request_id = run.interrupted?.request_id;
+      if (!run.isEnding) this.#ports.log({ event: 'response_run_failed', request_id, reason: String(error) });
       run.abort.abort();
       await this.#fail(run, INTERRUPTED);
     }
@@ -402,7 +403,8 @@ export class DurableResponse {
     try {
       this.#ports.transaction(write);
     } catch (error) {
-      this.#ports.log({ event: 'response_storage_failed', reason: String(error) });
+      const request_id = this.#run?.interrupted?.request_id;
+      this.#ports.log({ event: 'response_storage_failed', request_id, reason: String(error) });
       this.#ports.restart('The storage failed');
       throw error;
     }

@@ -115,11 +115,12 @@ async function createResponse(
   if (!kept.isStored || !response.ok) return response;
   const object = objects.getByName(responseIdOf(context.requestId));
   const isStreamed = body.body.stream === true;
+  const put = async (events: Uint8Array | null) => {
+    if (events === null) throw new Error('Its events are too large to be held in memory until its end');
+    await object.put({ ...keeping, events });
+  };
   const store = (events: Uint8Array | null) =>
-    storeInTime(async () => {
-      if (events === null) throw new Error('Its events are too large to be held in memory until its end');
-      await object.put({ ...keeping, events });
-    }, context);
+    storeInTime(put(events), () => object.remove(keeping.owner), context);
   return storeForeground(response, { isStreamed, store, room, signal: request.signal });
 }
 
@@ -210,14 +211,18 @@ async function ownerOf({ keyId, facts }: Caller, { factNames }: CompletionContex
   return user === null ? keyId : `${keyId} ${await sha256((await factNames.user(user)) ?? user)}`;
 }
 
-/** Whether the call succeeds in time. Never rejects. */
-async function storeInTime(put: () => Promise<void>, context: CompletionContext): Promise<boolean> {
+/** Whether the call succeeds in time. One that succeeds later is undone, because the client reads `store: false`. Never rejects. */
+async function storeInTime(
+  putting: Promise<void>,
+  remove: () => Promise<boolean>,
+  context: CompletionContext,
+): Promise<boolean> {
   const { ports, requestId } = context;
   const late = Promise.withResolvers<string>();
   const cancelTimer = ports.clock.startTimer(MAX_STORE_MS, () =>
     late.resolve(`No answer in ${MAX_STORE_MS} ms`),
   );
-  const stored = put().then(
+  const stored = putting.then(
     () => null,
     (error: unknown) => String(error),
   );
@@ -225,6 +230,8 @@ async function storeInTime(put: () => Promise<void>, context: CompletionContext)
   cancelTimer();
   if (reason === null) return true;
   ports.log({ event: 'response_not_stored', request_id: requestId, reason });
+  const undo = async () => (await stored) === null && (await remove());
+  context.waitUntil(undo().catch((error: unknown) => internalError(context, error)));
   return false;
 }
 

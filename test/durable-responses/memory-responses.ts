@@ -15,6 +15,8 @@ export class MemoryResponses implements ResponseNamespace {
   resets = 0;
   /** Calls with this name never return. */
   hanging = '';
+  /** Storing waits for it. */
+  putAfter: Promise<void> = Promise.resolve();
   /** Moves the clock, in ms. */
   later = 0;
 
@@ -33,7 +35,10 @@ export class MemoryResponses implements ResponseNamespace {
       put: (response) => {
         if (this.putError !== null) return Promise.reject(this.putError);
         this.owners.push(response.owner);
-        return call('put', () => object.put(structuredClone(response)));
+        return call('put', async () => {
+          await this.putAfter;
+          return object.put(structuredClone(response));
+        });
       },
       read: (owner) => call('read', () => object.read(owner)),
       cancel: (owner) => call('cancel', () => object.cancel(owner)),

@@ -121,6 +121,18 @@ test('X8 a response that could not be stored has store: false, and the log has t
   expect(textOf(logged?.request_id as string).replaceAll('-', '')).toBe(digits);
 });
 
+test('X8 a response that is stored after its client read store: false is removed', async () => {
+  const fixture = new Fixture();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  fixture.responses.putAfter = promise;
+  const made = await fixture.create();
+  expect(made.store).toBe(false);
+  resolve();
+  await fixture.gateway.idle();
+  expect(fixture.responses.calls.map((call) => call.split(' ')[0])).toEqual(['put', 'remove']);
+  expect((await fixture.get(textOf(made.id))).status).toBe(404);
+});
+
 test('X8 an object that does not respond: 503 at the deadline, for reading and for continuing', async () => {
   const fixture = new Fixture({ DEADLINE_SECONDS: '5' });
   const { responses } = fixture;

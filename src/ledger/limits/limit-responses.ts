@@ -76,11 +76,17 @@ function errorOf(refusal: LimitRefusal, status: LimitStatus, owner: string): Api
     case 'unpriced':
       return apiError('model_not_allowed', unpricedMessage(limits, owner), 'model');
     case 'rpm':
-      return apiError('rate_limited', `${owner} may send ${limits.rpm} requests a minute`);
+      return apiError(
+        'rate_limited',
+        `${owner} may send ${limits.rpm} request${limits.rpm === 1 ? '' : 's'} a minute`,
+      );
     case 'tpm':
       return apiError('rate_limited', tokensMessage(refusal.needed, status, owner));
     case 'concurrency':
-      return apiError('rate_limited', `${owner} may have ${limits.maxConcurrent} requests running at once`);
+      return apiError(
+        'rate_limited',
+        `${owner} may have ${limits.maxConcurrent} request${limits.maxConcurrent === 1 ? '' : 's'} running at once`,
+      );
   }
 }
 

@@ -216,7 +216,7 @@ describe('Y6 limits for each user', () => {
     await (await limited.ask(key, { user: 'ada.lovelace' })).text();
     const refused = await limited.ask(key, { user: 'ada.lovelace' });
     expect([refused.status, refused.headers.get('x-weir-limit')]).toEqual([429, 'user']);
-    expect(await refused.text()).toContain('Each user of this key may send 1 requests a minute');
+    expect(await refused.text()).toContain('Each user of this key may send 1 request a minute');
     const admin = { authorization: `Bearer ${ADMIN_TOKEN}` };
     const path = `/admin/keys/${key.id}?user=ada.lovelace`;
     const shown = await jsonOf(await limited.gateway.fetch(path, { headers: admin }));

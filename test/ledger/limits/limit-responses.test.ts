@@ -109,6 +109,6 @@ test('Y6 a refusal says whether it is the limit of the key or of its user, witho
   const refused = sql.reserve('b');
   if (refused.kind !== 'refused') throw new Error('not refused');
   const { error, headers } = refusalResponse(refused.refusal, refused.standing, 'user');
-  expect(error.message).toBe('Each user of this key may send 1 requests a minute');
+  expect(error.message).toBe('Each user of this key may send 1 request a minute');
   expect(headers['x-weir-limit']).toBe('user');
 });

@@ -167,7 +167,7 @@ function isRunning(pid: string): boolean {
 }
 
 test('J6 the watched network refuses and names other hosts, but not the registry, and this machine is reached', async () => {
-  await using network = await watchNetwork();
+  await using network = await watchNetwork('registry.example');
   const own = createServer((_, response) => response.end('own')).listen(0, '127.0.0.1');
   await new Promise((listening) => own.once('listening', listening));
   const address = own.address();

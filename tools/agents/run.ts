@@ -15,8 +15,6 @@ const TRIAL_LIMIT_MS = 120_000;
 const CLOSE_LIMIT_MS = 2_000;
 /** Records follow their response. Requests beside the loop, such as one for a title, may still run when the client ends. */
 const RECORDS_LIMIT_MS = 10_000;
-/** opencode installs its plugins from there. */
-const REGISTRY = 'registry.example';
 const MAX_OUTPUT_CHARACTERS = 64 * 1024;
 
 /** A trial's result; it passed if there are no problems. */
@@ -145,7 +143,7 @@ export async function runTrial(
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, text);
   }
-  await using network = await watchNetwork();
+  await using network = await watchNetwork(await registryHost());
   const firstLine = gateway.logs().length;
   const { problem, output } = await run(launch.command, {
     cwd: project,
@@ -278,8 +276,18 @@ interface Network extends AsyncDisposable {
   hosts(): string[];
 }
 
-/** A proxy that refuses every connection and notes its host. Clients reach the gateway without it. */
-export async function watchNetwork(): Promise<Network> {
+/** The host of npm's registry, from which opencode installs its plugins. */
+async function registryHost(): Promise<string> {
+  const limitMs = 20_000;
+  const { output } = await run(['npm', 'config', 'get', 'registry'], { cwd: '/', env: process.env, limitMs });
+  return URL.canParse(output.trim()) ? new URL(output.trim()).host : '';
+}
+
+/**
+ * A proxy that refuses every connection and notes its host. Clients reach the gateway without it.
+ * @param registry the host of the package registry, which is refused and not noted
+ */
+export async function watchNetwork(registry: string): Promise<Network> {
   const hosts = new Set<string>();
   const server = createServer((request, response) => {
     hosts.add(URL.canParse(request.url ?? '') ? new URL(request.url ?? '').host : 'the proxy itself');
@@ -303,7 +311,7 @@ export async function watchNetwork(): Promise<Network> {
       // Node's own fetch uses a proxy only if this is set.
       NODE_USE_ENV_PROXY: '1',
     },
-    hosts: () => [...hosts].filter((host) => host !== REGISTRY),
+    hosts: () => [...hosts].filter((host) => host !== registry),
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
       server.close();

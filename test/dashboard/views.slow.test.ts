@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DEMO_SESSION } from '../../tools/simulator/demo-records.ts';
-import { objectsOf } from '../../tools/simulator/json.ts';
+import { decodeObject, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { jsonOf } from '../e2e/client.ts';
 import { ADMIN_TOKEN } from '../e2e/gateway.ts';
 import { overflows, violationsOf } from './axe.ts';
@@ -445,7 +445,16 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
     const { page, context } = await signedIn({}, '#/keys');
     const line = page.locator('tr', { hasText: 'web app' });
     await expect.poll(() => line.locator('td').nth(1).innerText()).toMatch(/US\$0\.[1-9]/);
-    expect(await line.locator('td').nth(2).innerText()).toBe('today');
+    // The sample's newest record may be of yesterday (UTC).
+    const records = await filled.gateway.fetch(`/v1/usage/records?key=${filled.keys[0].id}&limit=1`, {
+      headers: ADMIN,
+    });
+    const day = textOf(objectsOf(decodeObject(await records.text())?.data)[0]?.time).slice(0, 10);
+    const label = await page.evaluate<string>(
+      `new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' }).format(new Date('${day}'))`,
+    );
+    const isToday = day === new Date().toISOString().slice(0, 10);
+    expect(await line.locator('td').nth(2).innerText()).toBe(isToday ? 'today' : label);
     await line.getByText(/US\$0\.\d+ of US\$0\.20 a month · US\$0\.\d+ left/).waitFor();
     expect(await page.locator('tr', { hasText: 'Live view' }).count()).toBe(0);
     await page.getByLabel('1 temporary key of Live').check();

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { curlOf } from '../../api/fetch-api.ts';
 import type { Key, Keys as KeyList, NewKey, Report } from '../../api/types.ts';
 import { count, moneyFormat, NONE } from '../../format/numbers.ts';
-import { date } from '../../format/times.ts';
+import { date, stepLabel } from '../../format/times.ts';
 import { CopyButton, Refresh } from '../../parts/controls.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Name } from '../../parts/name.tsx';
@@ -225,7 +225,7 @@ function columnsOf(
       value: ({ id }) => used?.get(id)?.day,
       cell: ({ id }) => {
         const day = used?.get(id)?.day;
-        if (day !== undefined) return day === dayOf(Date.now()) ? 'today' : date(day);
+        if (day !== undefined) return day === dayOf(Date.now()) ? 'today' : stepLabel(day);
         return <span class="hint">{used === null ? NONE : `not in ${USED_DAYS} d`}</span>;
       },
     },

@@ -216,6 +216,7 @@ describe.runIf(hasChromium)('states', () => {
     expect(await dialog.getByLabel('Set tags').getAttribute('aria-invalid')).toBe('true');
     await dialog.getByLabel('Set tags').fill('team=search, formula=a=b+c');
     await dialog.getByRole('button', { name: 'Create key' }).click();
+    await dialog.locator('output').waitFor();
     await own.page.getByRole('button', { name: 'Close' }).click();
     const row = own.page.locator('tr', { hasText: 'of a person' });
     await row.getByText('team=search, formula=a=b+c').waitFor();

@@ -1,5 +1,6 @@
 /** Writes a usage record as a line of CSV. */
-import { csvLine, decimalText } from '../../src/api/csv.ts';
+import { decimalText } from '../../src/api/csv.ts';
+import { csvLine } from '../../src/shared/csv.ts';
 import type { JsonObject } from '../simulator/json.ts';
 
 const COLUMNS = [

@@ -1,7 +1,7 @@
 /** A table described by its columns, which can be sorted and saved as CSV, and a list of named facts. */
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { csvOf } from '../format/csv.ts';
+import { csvLine } from '../../../shared/csv.ts';
 
 type Value = string | number | null | undefined;
 
@@ -151,8 +151,8 @@ function sortItems<Item>(
 
 function saveCsv<Item>(label: string, columns: readonly Column<Item>[], items: readonly Item[]): void {
   const some = columns.filter(({ value }) => value !== undefined);
-  const lines = items.map((item) => some.map(({ value }) => value?.(item)));
-  const text = csvOf([some.map(({ head }) => head), ...lines]);
+  const lines = items.map((item) => some.map(({ value }) => String(value?.(item) ?? '')));
+  const text = [some.map(({ head }) => head), ...lines].map(csvLine).join('');
   const link = document.createElement('a');
   link.href = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
   link.download = `${label.toLowerCase().replaceAll(' ', '-')}.csv`;

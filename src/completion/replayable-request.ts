@@ -63,8 +63,6 @@ export interface TargetRequest {
   readonly hasOutput: boolean;
   /** Whether the body contains the whole prompt. With passthrough, the provider may store, fetch or search for more of it (G2). */
   readonly hasWholePrompt: boolean;
-  /** The field that runs the request in the background, or null. */
-  readonly backgroundField: string | null;
 }
 
 export interface ReplayableRequestOptions {
@@ -184,7 +182,6 @@ export class ReplayableRequest {
       prompts,
       hasOutput: route !== 'embeddings',
       hasWholePrompt: isTranslated || hasWholePrompt(passthrough.passthrough, held),
-      backgroundField: isTranslated ? null : findBackgroundField(passthrough),
     });
   }
 
@@ -341,11 +338,6 @@ function hasWholePrompt(
     !passthrough.compactsContext(clientBody) &&
     !dropped.some((name) => passthrough.promptFields.test(name))
   );
-}
-
-function findBackgroundField({ passthrough, body }: OpenPassthrough): string | null {
-  const field = passthrough.backgroundField;
-  return field !== undefined && (body[field] ?? false) !== false ? field : null;
 }
 
 function joinNames(read: readonly string[], written: readonly string[]): readonly string[] {

@@ -97,10 +97,6 @@ export class BillingProvider {
     if (!isTaken(url, model, body))
       return Response.json({ error: { message: 'Unknown field' } }, { status: 400 });
     const use = useOf(body, play, rates);
-    if (body.background === true) {
-      this.#bill(model, body, use, rates);
-      return Response.json({ id: 'resp_1', object: 'response', status: 'queued', output: [], usage: null });
-    }
     const api = url.pathname.endsWith('/messages')
       ? MESSAGES
       : url.pathname.endsWith('/responses')

@@ -196,7 +196,6 @@ function responses(dice: Dice): Asked {
     ? dice.pick<JsonObject>(
         { previous_response_id: 'resp_0' },
         { conversation: 'conv_1' },
-        { background: true },
         { tools: [{ type: 'web_search' }] },
         { prompt: { id: 'pmpt_1' } },
       )

@@ -216,28 +216,6 @@ describe('G3 unreported usage', () => {
   });
 });
 
-describe('background in the Responses passthrough', () => {
-  const QUEUED = { id: 'resp_1', object: 'response', status: 'queued', output: [], usage: null };
-  const body = { model: 'openai/gpt-5', input: 'Hi', background: true };
-
-  test.each([{}, { stream: true }])(
-    'with limits: refused, and the error names the field: %j',
-    async (fields) => {
-      const played = new Played([json(QUEUED)]);
-      const token = await played.gateway.key({ rpm: 100 });
-      const { status, error } = await played.ask(token, { ...body, ...fields }, '/v1/responses');
-      expect([status, error.param]).toEqual([400, 'background']);
-      expect(played.sent).toEqual([]);
-    },
-  );
-
-  test('without limits: a response with an id is not fetched again', async () => {
-    const played = new Played([json(QUEUED)], { RETRIES: '2' });
-    const { status } = await played.ask(await played.gateway.key(), body, '/v1/responses');
-    expect([status, played.sent.length]).toEqual([502, 1]);
-  });
-});
-
 describe('G2 a prompt outside the body is reserved as the largest context window', () => {
   const file = (fields: JsonObject) => ({ type: 'file', file: fields });
   const image = (url: string) => ({ type: 'image_url', image_url: { url } });

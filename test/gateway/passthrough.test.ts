@@ -101,3 +101,26 @@ test('N1 Q11 a whole message with an integer beyond 2^53 in a call: its digits a
   const completion = await (await gateway.ask(body)).text();
   expect(completion).toContain('{\\"at\\":1234567890123456789}');
 });
+
+describe('I5 background in the Responses passthrough of a gateway that keeps no responses', () => {
+  test.each([
+    { background: true },
+    { background: true, stream: true },
+    { background: true, store: true },
+    { background: 'true' },
+  ])('%j: 400 that names the field, and nothing is sent', async (fields) => {
+    const queued = { id: 'resp_1', object: 'response', status: 'queued', output: [], usage: null };
+    const gateway = new RoutedGateway({ a: [json(queued)] }, ENV);
+    const response = await gateway.ask({ model: 'openai/a', input: 'Hi', ...fields }, {}, '/v1/responses');
+    const { error } = JSON.parse(await response.text());
+    expect([response.status, error.code, error.param]).toEqual([400, 'unsupported_parameter', 'background']);
+    expect(error.message).toContain('keeps no responses');
+    expect([gateway.models, gateway.records]).toEqual([[], []]);
+  });
+
+  test.each([false, null])('%j is passed on', async (background) => {
+    const gateway = new RoutedGateway({ a: [json(RESPONSE)] }, ENV);
+    const response = await gateway.ask({ model: 'openai/a', input: 'Hi', background }, {}, '/v1/responses');
+    expect([response.status, gateway.models]).toEqual([200, ['a']]);
+  });
+});

@@ -62,13 +62,12 @@ function maximum(a: UsageUpperBound, b: UsageUpperBound): UsageUpperBound {
 }
 
 function upperBoundOf(request: TargetRequest): Result<UsageUpperBound, ApiError> {
-  const { body, form, chatBody, prompts, facts, hasOutput, backgroundField } = request;
+  const { body, form, chatBody, prompts, facts, hasOutput } = request;
   const { provider, priceIds } = facts.target;
   // A limit that only the provider's form demands, as Messages does, is not the client's own.
   const limit = form.kind === 'native' ? readOutputLimit(withoutNulls(chatBody)) : undefined;
   const outputTokens = limit === null ? null : readWrittenLimit(form, body);
   const choices = readChoices(chatBody);
-  if (backgroundField !== null) return failure(notCounted(backgroundField));
   if (outputTokens === undefined) return failure(notWhole(limitName(form)));
   if (choices === undefined) return failure(notWhole('n'));
   const sent = facts.passthrough === null ? chatBody : body;
@@ -94,11 +93,6 @@ function upperBoundOf(request: TargetRequest): Result<UsageUpperBound, ApiError>
 
 function notWhole(param: string): ApiError {
   const message = `Because this key has limits, ${param} must be a whole number of at least 1`;
-  return apiError('invalid_request', message, param);
-}
-
-function notCounted(param: string): ApiError {
-  const message = `This key has limits, and the usage of a request with ${param} can't be counted: remove ${param}`;
   return apiError('invalid_request', message, param);
 }
 

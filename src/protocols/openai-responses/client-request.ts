@@ -17,20 +17,28 @@ import {
 } from './session.ts';
 
 /**
- * What can't be translated has a `translationError`, and may still pass to a provider of the same protocol.
+ * What can't be translated has a `translationError`, and may still pass to a provider of the same protocol. Only `background` is an
+ * error at every provider if the gateway keeps no responses: the provider would run and bill a response that the gateway can neither
+ * return nor meter.
  * @param kept what the gateway keeps of the response; null: nothing
  */
 export function readResponsesRequest(
   body: JsonObject,
   kept: KeptState | null = null,
-): ClientRequest<ResponsesSession> {
+): Result<ClientRequest<ResponsesSession>, ApiError> {
+  if (kept === null && isBackground(body.background)) return failure(notKept('background', false));
   const translated = translate(body, kept);
   const isOk = translated.kind === 'ok';
-  return {
+  return ok({
     ...(isOk ? translated.value : untranslated(body, kept)),
     translationError: isOk ? null : translated.error,
     isPinned: isPresent(body.previous_response_id) || isPresent(body.conversation),
-  };
+  });
+}
+
+/** A value of another type is refused, too: a lenient provider may take it for true. */
+function isBackground(value: unknown): boolean {
+  return isPresent(value) && value !== false;
 }
 
 type Translation = Pick<ClientRequest<ResponsesSession>, 'body' | 'dropped' | 'session'>;
@@ -131,7 +139,10 @@ function sessionOf(body: JsonObject, tools: ReadTools, kept: KeptState | null): 
 function findStateful(body: JsonObject, keepsResponses: boolean): ApiError | null {
   const name = Object.keys(STATEFUL).find((field) => STATEFUL[field]?.(body[field]));
   if (name === undefined) return null;
-  if (keepsResponses && name === 'conversation') return CONVERSATION;
+  return keepsResponses && name === 'conversation' ? CONVERSATION : notKept(name, keepsResponses);
+}
+
+function notKept(name: string, keepsResponses: boolean): ApiError {
   const reason = keepsResponses ? 'no prompts' : 'no responses';
   const message = `This gateway keeps ${reason}, so it can't take ${name}: ${ALTERNATIVES[name] ?? SEND_ITEMS}`;
   return apiError('unsupported_parameter', message, name);
@@ -148,7 +159,6 @@ const STATEFUL: Readonly<Record<string, (value: unknown) => boolean>> = {
   previous_response_id: isPresent,
   conversation: isPresent,
   prompt: isPresent,
-  background: (value) => value === true,
 };
 
 const SEND_ITEMS =

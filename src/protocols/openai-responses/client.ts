@@ -1,5 +1,4 @@
 /** OpenAI's Responses as a client protocol. */
-import { ok } from '../../shared/result.ts';
 import type { ClientProtocol } from '../shared/client-protocol.ts';
 import { responsesError } from './client-errors.ts';
 import { readResponsesRequest } from './client-request.ts';
@@ -15,8 +14,7 @@ export function responsesClient(kept: KeptState | null): ClientProtocol<Response
     passthrough: responsesPassthrough(kept),
     // openai-node throws on events that it does not know.
     takesVendorEvents: false,
-    // What can't be translated may still pass to a provider of this protocol, so no request is an error here.
-    readRequest: (body) => ok(readResponsesRequest(body, kept)),
+    readRequest: (body) => readResponsesRequest(body, kept),
     streamWriter: (session, options) => new ResponsesWriter(session, options),
     jsonWriter: (session, options) => new ResponsesJsonWriter(session, options),
     errorResponse: responsesError,

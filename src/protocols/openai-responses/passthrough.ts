@@ -30,7 +30,6 @@ export function responsesPassthrough(kept: KeptState | null): Passthrough {
     promptFields: /^(?:input|tools)\./,
     compactsContext: ({ context_management: management }) =>
       Array.isArray(management) && management.length > 0,
-    backgroundField: 'background',
     // Codex sends the id of its installation (openai/codex#16912, 2026-04-06). "Unknown parameter" at OpenAI: SEMOSS/Semoss#2532, 2026-05-18.
     clientFields: ['client_metadata'],
     requestHeaders: [],

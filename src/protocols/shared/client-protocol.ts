@@ -74,8 +74,6 @@ export interface Passthrough {
   readonly promptFields: RegExp;
   /** Whether the body lets the provider compact its context. That is billed as a separate request. */
   compactsContext(body: JsonObject): boolean;
-  /** The field that runs a request in the background. Its usage never reaches the gateway, so keys with limits can't use it. */
-  readonly backgroundField?: string;
   /** Fields that describe the client's installation. They are not sent, because providers refuse or do not need them. */
   readonly clientFields?: readonly string[];
   /** Request headers of the client that are sent upstream, besides those that always are. */

@@ -5,6 +5,7 @@ import { withDetailsOfProvider } from '../../../src/request-translation/messages
 import { encodeBase64Url } from '../../../src/shared/encoding.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { objectsOf } from '../../../tools/simulator/json.ts';
+import { sessionOf } from './run.ts';
 
 const USER = { role: 'user', content: 'Hi' };
 const TIDE = {
@@ -17,8 +18,10 @@ const TIDE = {
 
 function read(body: JsonObject) {
   const result = readResponsesRequest({ model: 'p/m', input: 'Hi', ...body });
-  if (result.translationError !== null) throw new Error(result.translationError.message);
-  return result;
+  if (result.kind === 'error') throw new Error(result.error.message);
+  const { translationError } = result.value;
+  if (translationError !== null) throw new Error(translationError.message);
+  return result.value;
 }
 
 function messages(input: unknown): unknown {
@@ -26,12 +29,13 @@ function messages(input: unknown): unknown {
 }
 
 function errorOf(body: JsonObject) {
-  return readResponsesRequest({ model: 'p/m', input: 'Hi', ...body }).translationError;
+  const result = readResponsesRequest({ model: 'p/m', input: 'Hi', ...body });
+  return result.kind === 'error' ? result.error : result.value.translationError;
 }
 
 describe('B3 the fields that a response repeats', () => {
   const echoOf = (body: JsonObject): JsonObject => {
-    const { session } = readResponsesRequest({ model: 'p/m', input: 'Hi', ...body });
+    const session = sessionOf({ model: 'p/m', input: 'Hi', ...body });
     return { chars: session.echo.length, tier: session.serviceTier, ...JSON.parse(`{${session.echo}}`) };
   };
   const LONG = 'x'.repeat(2_000_000);
@@ -78,7 +82,7 @@ describe('B3 the fields that a response repeats', () => {
 
   test('a function after a custom tool with the same name: the function counts', () => {
     const custom = { type: 'custom', name: 'tide' };
-    const { session } = readResponsesRequest({ model: 'p/m', input: 'Hi', tools: [custom, TIDE] });
+    const { session } = read({ tools: [custom, TIDE] });
     expect(session.tools.get('tide')).toBeUndefined();
   });
 });

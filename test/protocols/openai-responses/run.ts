@@ -30,7 +30,9 @@ export const REQUEST: JsonObject = { model: 'openai/gpt-5', input: 'Hello', stre
 
 /** The session of a request. */
 export function sessionOf(request: JsonObject = REQUEST): ResponsesSession {
-  return readResponsesRequest(request).session;
+  const read = readResponsesRequest(request);
+  if (read.kind === 'error') throw new Error(read.error.message);
+  return read.value.session;
 }
 
 /** Writes a stream. */

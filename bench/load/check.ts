@@ -1,15 +1,15 @@
 /** Checks a row's output: all frames present, in order, with all upstream data, and the end. */
 
-import { checkMessages } from '../../test/contract/check-messages.ts';
-import { type Content, eventsOf } from '../../test/contract/content.ts';
-import { isObject, parseJson } from '../../test/contract/json.ts';
 import { readAnthropic } from '../../test/contract/reference-anthropic.ts';
 import { geminiEvents, readGemini } from '../../test/contract/reference-gemini.ts';
 import { readMessage } from '../../test/contract/reference-message.ts';
 import { differences, readClient, readUpstream } from '../../test/contract/reference-reader.ts';
 import { readResponsesStream } from '../../test/contract/reference-responses.ts';
-import { checkResponses } from '../../test/protocols/openai-responses/check.ts';
 import { readResponses } from '../../test/protocols/openai-responses/reading.ts';
+import { checkMessages } from '../../tools/conformance/contract/check-messages.ts';
+import { checkResponses } from '../../tools/conformance/contract/check-responses.ts';
+import { type Content, eventsOf } from '../../tools/conformance/contract/content.ts';
+import { isObject, parseJson } from '../../tools/conformance/contract/json.ts';
 
 /**
  * What a row does to a stream: `bytes`: nothing; `frames`: writes a frame for each chunk and drops vendor events; `messages` and

@@ -1,6 +1,7 @@
 /** Streams that each break exactly one of the rules C4 to C8 and A7. */
+
+import type { Json, JsonObject } from '../../tools/conformance/contract/json.ts';
 import * as sample from './check-samples.ts';
-import type { Json, JsonObject } from './json.ts';
 
 const { CALLS, DETAIL, DONE, HELLO, OPEN, SIGNATURE, STOP } = sample;
 const { around, callFragment, chunk, laterFragment, deltaChunk, textChunk } = sample;

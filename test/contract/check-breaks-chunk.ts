@@ -1,6 +1,7 @@
 /** Streams that each break exactly one of the rules C1, C2, C3, C9 and C10. */
+
+import type { JsonObject } from '../../tools/conformance/contract/json.ts';
 import * as sample from './check-samples.ts';
-import type { JsonObject } from './json.ts';
 
 const { DONE, HELLO, OPEN, STOP, STOP_WITH_USAGE } = sample;
 const { around, choice, chunk, deltaChunk, textChunk } = sample;

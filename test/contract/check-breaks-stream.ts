@@ -1,6 +1,7 @@
 /** Streams that each break exactly one of the rules F, U, V and E. */
+
+import type { JsonObject } from '../../tools/conformance/contract/json.ts';
 import * as sample from './check-samples.ts';
-import type { JsonObject } from './json.ts';
 
 const { DONE, ERROR, HEARTBEAT, HELLO, OPEN, STOP, STOP_WITH_USAGE, USAGE, USAGE_CHUNK, VENDOR } = sample;
 const { around, chunk, dataFrame, deltaChunk, errorFrame, textChunk } = sample;

@@ -1,6 +1,6 @@
 /** Parts of valid streams, which the checker's tests join and then break. */
-import type { Expectation } from './check.ts';
-import type { Json, JsonObject } from './json.ts';
+import type { Expectation } from '../../tools/conformance/contract/check.ts';
+import type { Json, JsonObject } from '../../tools/conformance/contract/json.ts';
 
 export const expected: Expectation = {
   shape: 'chat',

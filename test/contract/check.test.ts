@@ -1,11 +1,11 @@
 /** Tests the checker: valid streams pass, and each invalid one is reported with its rule. */
 import { describe, expect, test } from 'vitest';
-import { check, type Expectation } from './check.ts';
+import { check, type Expectation } from '../../tools/conformance/contract/check.ts';
+import { type Json, parseJson } from '../../tools/conformance/contract/json.ts';
 import { choiceBreaks } from './check-breaks-choice.ts';
 import { chunkBreaks } from './check-breaks-chunk.ts';
 import { streamBreaks } from './check-breaks-stream.ts';
 import * as sample from './check-samples.ts';
-import { type Json, parseJson } from './json.ts';
 import { readRecordings, recordingsNote } from './recordings.ts';
 
 const { CALLS, DONE, ERROR, HEARTBEAT, HELLO, OPEN, STOP, STOP_WITH_USAGE, USAGE_CHUNK, VENDOR } = sample;

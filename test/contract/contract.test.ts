@@ -1,7 +1,7 @@
 /** Checks the contract over every provider, every fixture and every split of its bytes. */
 import { describe, expect, test } from 'vitest';
 import { PROVIDERS } from '../../src/providers/index.ts';
-import { check } from './check.ts';
+import { check } from '../../tools/conformance/contract/check.ts';
 import { COMPATIBLE, type Converted, convertObject, convertStream, cut } from './convert.ts';
 import { conversionOf, expectationOf } from './expectation.ts';
 import { type Fixture, fixtureProviders, fixtures, type UsageField } from './fixtures.ts';

@@ -1,5 +1,6 @@
 /** Tests the comparison of two readings: differences are reported, allowed ones are not. */
 import { describe, expect, test } from 'vitest';
+import type { JsonObject } from '../../tools/conformance/contract/json.ts';
 import {
   CALLS,
   choice,
@@ -15,7 +16,6 @@ import {
   USAGE_CHUNK,
 } from './check-samples.ts';
 import type { Comparison } from './differences.ts';
-import type { JsonObject } from './json.ts';
 import { type Content, differences, readClient } from './reference-reader.ts';
 import { calling, deltaEvent, done, upstream } from './reference-samples.ts';
 

@@ -1,7 +1,12 @@
 /** Compares the readings of an upstream's and a client's stream: what was lost, added or changed. */
 
-import type { ChoiceContent, Content, ToolCall, UsageContent } from './content.ts';
-import type { JsonObject } from './json.ts';
+import type {
+  ChoiceContent,
+  Content,
+  ToolCall,
+  UsageContent,
+} from '../../tools/conformance/contract/content.ts';
+import type { JsonObject } from '../../tools/conformance/contract/json.ts';
 
 /** What the request and the policies remove intentionally. */
 export interface Comparison {

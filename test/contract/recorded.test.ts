@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
 import { PROVIDERS } from '../../src/providers/index.ts';
 import { ROUTE_SHAPES, type Route } from '../../src/providers/provider.ts';
-import { check } from './check.ts';
+import { check } from '../../tools/conformance/contract/check.ts';
 import { COMPATIBLE, type Conversion, convertStream, cut } from './convert.ts';
 import { expectationOf } from './expectation.ts';
 import { framed, isTextCompletion, type Recording, readRecordings, recordingsNote } from './recordings.ts';

@@ -1,6 +1,6 @@
 /** Runs the simple reader over every recorded provider stream, and reports if they are missing. */
 import { describe, expect, test } from 'vitest';
-import type { JsonObject } from './json.ts';
+import type { JsonObject } from '../../tools/conformance/contract/json.ts';
 import { EMPTY_RECORDINGS, readRecordings, recordingsNote } from './recordings.ts';
 import { type Content, readUpstream } from './reference-reader.ts';
 

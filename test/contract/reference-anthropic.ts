@@ -1,7 +1,20 @@
 /** A simple reader of Messages streams, independent of `src`: joins the message block by block, and reads it at its end. */
 
-import { type Content, emptyChoice, emptyContent, eventsOf, type UsageContent } from './content.ts';
-import { type Json, type JsonObject, listOf, objectOf, parseJson, textOf } from './json.ts';
+import {
+  type Content,
+  emptyChoice,
+  emptyContent,
+  eventsOf,
+  type UsageContent,
+} from '../../tools/conformance/contract/content.ts';
+import {
+  type Json,
+  type JsonObject,
+  listOf,
+  objectOf,
+  parseJson,
+  textOf,
+} from '../../tools/conformance/contract/json.ts';
 
 interface Message {
   id: string;

@@ -1,5 +1,7 @@
 /** Tests the simple reader of a client's stream, and of usage in all places. */
 import { describe, expect, test } from 'vitest';
+import { emptyChoice } from '../../tools/conformance/contract/content.ts';
+import type { JsonObject } from '../../tools/conformance/contract/json.ts';
 import {
   CALLS,
   callFragment,
@@ -16,8 +18,6 @@ import {
   USAGE_CHUNK,
   VENDOR,
 } from './check-samples.ts';
-import { emptyChoice } from './content.ts';
-import type { JsonObject } from './json.ts';
 import { readClient } from './reference-reader.ts';
 import { deltaEvent, done, upstream } from './reference-samples.ts';
 

@@ -1,7 +1,20 @@
 /** A simple reader of Gemini streams, written from Google's documentation and independent of `src`. */
 
-import { type ChoiceContent, type Content, emptyChoice, emptyContent } from './content.ts';
-import { isObject, type Json, type JsonObject, listOf, objectOf, parseJson, textOf } from './json.ts';
+import {
+  type ChoiceContent,
+  type Content,
+  emptyChoice,
+  emptyContent,
+} from '../../tools/conformance/contract/content.ts';
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  listOf,
+  objectOf,
+  parseJson,
+  textOf,
+} from '../../tools/conformance/contract/json.ts';
 
 const PROVIDER = 'gemini';
 const ERRORS = ['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS', 'NO_IMAGE'];

@@ -1,7 +1,13 @@
 /** A simple reader of a client's Messages stream: the visible output, and what the next turn sends back. */
 
-import { eventsOf } from './content.ts';
-import { isObject, type JsonObject, objectOf, parseJson, textOf } from './json.ts';
+import { eventsOf } from '../../tools/conformance/contract/content.ts';
+import {
+  isObject,
+  type JsonObject,
+  objectOf,
+  parseJson,
+  textOf,
+} from '../../tools/conformance/contract/json.ts';
 
 export interface MessageContent {
   text: string;

@@ -1,8 +1,8 @@
 /** Tests the simple reader of upstream streams with small examples. */
 import { describe, expect, test } from 'vitest';
+import { emptyChoice } from '../../tools/conformance/contract/content.ts';
+import type { JsonObject } from '../../tools/conformance/contract/json.ts';
 import { DETAIL, SIGNATURE } from './check-samples.ts';
-import { emptyChoice } from './content.ts';
-import type { JsonObject } from './json.ts';
 import { readUpstream } from './reference-reader.ts';
 import { calling, deltaEvent, done, upstream } from './reference-samples.ts';
 

@@ -7,12 +7,20 @@ import {
   emptyContent,
   eventsOf,
   type ToolCall,
-} from './content.ts';
-import { isObject, type Json, type JsonObject, listOf, objectOf, parseJson, textOf } from './json.ts';
+} from '../../tools/conformance/contract/content.ts';
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  listOf,
+  objectOf,
+  parseJson,
+  textOf,
+} from '../../tools/conformance/contract/json.ts';
 import { addFragment, type CallSlot, toolCallOf } from './reference-tool-calls.ts';
 import { addUsage } from './reference-usage.ts';
 
-export type { Content } from './content.ts';
+export type { Content } from '../../tools/conformance/contract/content.ts';
 export { differences } from './differences.ts';
 
 /** Finish reasons that mean an error (C8). */

@@ -1,7 +1,18 @@
 /** A simple reader of Responses streams: the last event has the complete response, and a truncated stream has none. */
 
-import { type Content, emptyChoice, emptyContent, eventsOf } from './content.ts';
-import { type JsonObject, listOf, objectOf, parseJson, textOf } from './json.ts';
+import {
+  type Content,
+  emptyChoice,
+  emptyContent,
+  eventsOf,
+} from '../../tools/conformance/contract/content.ts';
+import {
+  type JsonObject,
+  listOf,
+  objectOf,
+  parseJson,
+  textOf,
+} from '../../tools/conformance/contract/json.ts';
 
 /** Finish reasons in the words of chat completions. */
 const FINISHES: Readonly<Record<string, string>> = {

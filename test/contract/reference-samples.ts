@@ -1,5 +1,5 @@
 /** Test helpers: builders for upstream streams. */
-import type { JsonObject } from './json.ts';
+import type { JsonObject } from '../../tools/conformance/contract/json.ts';
 import { type Content, readUpstream } from './reference-reader.ts';
 
 /** Reads a stream of these events. A string is used as the event's lines. */

@@ -1,7 +1,13 @@
 /** Joins an upstream's tool call fragments, which may lack index, id or name. */
 
-import type { ToolCall } from './content.ts';
-import { isObject, type Json, type JsonObject, objectOf, textOf } from './json.ts';
+import type { ToolCall } from '../../tools/conformance/contract/content.ts';
+import {
+  isObject,
+  type Json,
+  type JsonObject,
+  objectOf,
+  textOf,
+} from '../../tools/conformance/contract/json.ts';
 
 export interface CallSlot {
   /** The index under which the upstream sends this call's fragments. */

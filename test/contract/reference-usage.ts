@@ -1,7 +1,7 @@
 /** Reads usage from all places of a stream: the highest value of each count, or null if it was not reported. */
 
-import type { Content, UsageContent } from './content.ts';
-import { isObject, type Json, objectOf } from './json.ts';
+import type { Content, UsageContent } from '../../tools/conformance/contract/content.ts';
+import { isObject, type Json, objectOf } from '../../tools/conformance/contract/json.ts';
 
 const NO_USAGE: UsageContent = {
   prompt: null,

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
-import { check } from './check.ts';
+import { check } from '../../tools/conformance/contract/check.ts';
 import { type Conversion, convertStream } from './convert.ts';
 import { conversionOf, expectationOf } from './expectation.ts';
 import { fixtures } from './fixtures.ts';

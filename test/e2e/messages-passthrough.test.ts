@@ -1,10 +1,10 @@
 /** Tests passthrough of Messages to Anthropic: requests and events change only in the model and the credential (N1, N2). */
 import Anthropic from '@anthropic-ai/sdk';
 import { afterAll, describe, expect, test } from 'vitest';
+import { checkMessages } from '../../tools/conformance/contract/check-messages.ts';
 import { refusal } from '../../tools/simulator/anthropic-check.ts';
 import { decodeObject, type JsonObject, objectOf, objectsOf } from '../../tools/simulator/json.ts';
 import type { RecordedRequest, Replay } from '../../tools/simulator/server.ts';
-import { checkMessages } from '../contract/check-messages.ts';
 import { readRecordings, recordingsNote } from '../contract/recordings.ts';
 import { wholeRecord } from './client.ts';
 import { startGateway } from './gateway.ts';

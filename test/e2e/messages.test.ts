@@ -1,9 +1,9 @@
 /** Tests Anthropic's clients against the gateway, with providers that speak chat and with Anthropic (I1-I3, I6, I7). */
 import Anthropic from '@anthropic-ai/sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { checkMessages } from '../../tools/conformance/contract/check-messages.ts';
 import { chatMessages } from '../../tools/simulator/gemini-conversation.ts';
 import { objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
-import { checkMessages } from '../contract/check-messages.ts';
 import { jsonOf } from './client.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway } from './gateway.ts';
 import { MODELS, SIGNING } from './loop-models.ts';

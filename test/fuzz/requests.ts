@@ -1,7 +1,7 @@
 /** Generates a client: its request, how it is sent, when it disconnects, and what the contract requires of the response. */
 
+import type { Expectation } from '../../tools/conformance/contract/check.ts';
 import { decodeObject, isObject, type JsonObject } from '../../tools/simulator/json.ts';
-import type { Expectation } from '../contract/check.ts';
 import type { RawRequest } from '../hostile/rig/request.ts';
 import {
   anyJson,

@@ -1,7 +1,7 @@
 /** Messages through the gateway in memory: fallback, heartbeats, failures before and after the head, disconnects (I1, I3, R5). */
 import { describe, expect, test } from 'vitest';
+import { checkMessages } from '../../tools/conformance/contract/check-messages.ts';
 import { decodeObject, objectOf, textOf } from '../../tools/simulator/json.ts';
-import { checkMessages } from '../contract/check-messages.ts';
 import { readMessage } from '../contract/reference-message.ts';
 import {
   DONE,

@@ -1,9 +1,9 @@
 /** The passthrough through the whole gateway, in memory: an upstream that answers otherwise than it was asked (N1, N2). */
 import { describe, expect, test } from 'vitest';
+import { checkMessages } from '../../tools/conformance/contract/check-messages.ts';
+import { checkResponses } from '../../tools/conformance/contract/check-responses.ts';
 import type { JsonObject } from '../../tools/simulator/json.ts';
-import { checkMessages } from '../contract/check-messages.ts';
 import { readMessage } from '../contract/reference-message.ts';
-import { checkResponses } from '../protocols/openai-responses/check.ts';
 import { json, type Play, RoutedGateway, sse } from './upstreams.ts';
 
 const ENV = {

@@ -1,8 +1,8 @@
 /** Compares the estimate of completion tokens with what the recorded streams of real providers reported (M3). */
 import { describe, expect, test } from 'vitest';
-import { eventsOf } from '../contract/content.ts';
+import { eventsOf } from '../../tools/conformance/contract/content.ts';
+import { isObject, type Json, listOf, objectOf, parseJson } from '../../tools/conformance/contract/json.ts';
 import { convertStream } from '../contract/convert.ts';
-import { isObject, type Json, listOf, objectOf, parseJson } from '../contract/json.ts';
 import { type Recording, readRecordings, recordingsNote } from '../contract/recordings.ts';
 import { readUpstream } from '../contract/reference-reader.ts';
 

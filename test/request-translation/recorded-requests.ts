@@ -5,7 +5,7 @@ import { configuredProvider, tolerant } from '../../src/providers/compatible.ts'
 import { PROFILES, PROVIDERS } from '../../src/providers/index.ts';
 import type { Provider, Route } from '../../src/providers/provider.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
-import { objectOf } from '../contract/json.ts';
+import { objectOf } from '../../tools/conformance/contract/json.ts';
 
 export interface RecordedRequest {
   readonly name: string;

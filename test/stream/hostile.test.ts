@@ -1,7 +1,7 @@
 /** Tests the stream with extreme values in every field: each is passed or refused, and none breaks the contract. */
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Route } from '../../src/providers/provider.ts';
-import { check } from '../contract/check.ts';
+import { check } from '../../tools/conformance/contract/check.ts';
 import { type Conversion, convertObject, convertStream } from '../contract/convert.ts';
 import { expectationOf } from '../contract/expectation.ts';
 import { PLACES, VALUES } from './hostile-values.ts';

@@ -1,9 +1,9 @@
 /** Inspects a provider's stream: runs it through Weir, checks the output against the contract, and finds keys that no recording has. */
 import { isObject, type JsonObject } from '../../src/shared/json.ts';
-import { check } from '../../test/contract/check.ts';
 import { convertStream } from '../../test/contract/convert.ts';
 import { expectationOf } from '../../test/contract/expectation.ts';
 import { readRecordings } from '../../test/contract/recordings.ts';
+import { check } from '../conformance/contract/check.ts';
 import { eventsOf } from './events.ts';
 import type { Planned } from './plan.ts';
 

@@ -1,10 +1,10 @@
 /** The soak's client protocols: the request of each, and how its responses are read and checked. */
 
-import { check } from '../../test/contract/check.ts';
-import { checkMessages } from '../../test/contract/check-messages.ts';
 import { readMessage } from '../../test/contract/reference-message.ts';
 import { readClient } from '../../test/contract/reference-reader.ts';
-import { checkResponses, eventsIn } from '../../test/protocols/openai-responses/check.ts';
+import { check } from '../conformance/contract/check.ts';
+import { checkMessages } from '../conformance/contract/check-messages.ts';
+import { checkResponses, eventsIn } from '../conformance/contract/check-responses.ts';
 import { decodeObject, type JsonObject, numberOf, objectOf, textOf } from '../simulator/json.ts';
 
 /** The output that a client reads from a response. */

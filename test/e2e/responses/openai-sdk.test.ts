@@ -2,9 +2,9 @@
 import OpenAI from 'openai';
 import type { ResponseInputItem, ResponseStreamEvent } from 'openai/resources/responses/responses';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { checkResponses } from '../../../tools/conformance/contract/check-responses.ts';
+import { responseFaults } from '../../../tools/conformance/contract/responses-schema.ts';
 import { objectsOf } from '../../../tools/simulator/json.ts';
-import { checkResponses } from '../../protocols/openai-responses/check.ts';
-import { responseFaults } from '../../protocols/openai-responses/schema.ts';
 import { type Gateway, startGateway } from '../gateway.ts';
 import { isOurs } from './loops.ts';
 

@@ -1,11 +1,11 @@
 /** Tests the passthrough of Responses: requests and events pass unchanged, and what holds for other requests holds here too. */
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { checkResponses, eventsIn } from '../../../tools/conformance/contract/check-responses.ts';
+import { eventsOf } from '../../../tools/conformance/contract/content.ts';
 import { type JsonObject, objectOf, objectsOf } from '../../../tools/simulator/json.ts';
 import type { RecordedRequest, Replay } from '../../../tools/simulator/server.ts';
-import { eventsOf } from '../../contract/content.ts';
 import { readRecordings, recordingsNote } from '../../contract/recordings.ts';
-import { checkResponses, eventsIn } from '../../protocols/openai-responses/check.ts';
 import { jsonOf, wholeRecord } from '../client.ts';
 import { type Gateway, startGateway } from '../gateway.ts';
 

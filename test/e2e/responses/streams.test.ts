@@ -1,9 +1,9 @@
 /** Tests open Responses streams: heartbeats, silent upstreams, clients that disconnect or read slowly, limits and usage records. */
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { checkResponses, eventsIn } from '../../../tools/conformance/contract/check-responses.ts';
 import { decodeObject, objectOf, textOf } from '../../../tools/simulator/json.ts';
 import type { RecordedRequest, Replay } from '../../../tools/simulator/server.ts';
-import { checkResponses, eventsIn } from '../../protocols/openai-responses/check.ts';
 import { jsonOf } from '../client.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway } from '../gateway.ts';
 

@@ -1,5 +1,6 @@
 /** Judges one response of the gateway: its error, and the rules of the contract that it breaks. */
 
+import { check, type Expectation } from '../../../tools/conformance/contract/check.ts';
 import {
   decodeObject,
   isObject,
@@ -8,7 +9,6 @@ import {
   objectsOf,
   textOf,
 } from '../../../tools/simulator/json.ts';
-import { check, type Expectation } from '../../contract/check.ts';
 import type { RawResponse } from './request.ts';
 
 export interface Verdict {

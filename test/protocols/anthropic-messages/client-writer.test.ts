@@ -6,9 +6,9 @@ import type { FinishReason } from '../../../src/canonical/finish-reason.ts';
 import { MessagesWriter } from '../../../src/protocols/anthropic-messages/client-writer.ts';
 import { MessagesJsonWriter } from '../../../src/protocols/anthropic-messages/json-writer.ts';
 import type { WriterOptions } from '../../../src/protocols/shared/client-protocol.ts';
-import { checkMessages, missingKeys } from '../../contract/check-messages.ts';
+import { checkMessages, missingKeys } from '../../../tools/conformance/contract/check-messages.ts';
+import { type JsonObject, objectOf, textOf } from '../../../tools/conformance/contract/json.ts';
 import { convertStream } from '../../contract/convert.ts';
-import { type JsonObject, objectOf, textOf } from '../../contract/json.ts';
 import { readMessage } from '../../contract/reference-message.ts';
 
 const decoder = new TextDecoder();

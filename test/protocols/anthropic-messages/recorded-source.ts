@@ -2,7 +2,7 @@
 import { messages } from '../../../src/protocols/anthropic-messages/client.ts';
 import { openaiResponses } from '../../../src/protocols/openai-responses/upstream-reader.ts';
 import { PROVIDERS } from '../../../src/providers/index.ts';
-import type { Content } from '../../contract/content.ts';
+import type { Content } from '../../../tools/conformance/contract/content.ts';
 import { COMPATIBLE, type Conversion } from '../../contract/convert.ts';
 import { framed, type Recording, readRecordings } from '../../contract/recordings.ts';
 import { readAnthropic } from '../../contract/reference-anthropic.ts';

@@ -4,9 +4,16 @@ import { DEFAULT_POLICIES } from '../../../src/canonical/policies.ts';
 import { UsageAccumulator } from '../../../src/metering/request-meter.ts';
 import { messages } from '../../../src/protocols/anthropic-messages/client.ts';
 import { EventReader } from '../../../src/stream/event-reader.ts';
-import { checkMessages } from '../../contract/check-messages.ts';
+import { checkMessages } from '../../../tools/conformance/contract/check-messages.ts';
+import {
+  isObject,
+  type JsonObject,
+  listOf,
+  objectOf,
+  parseJson,
+  textOf,
+} from '../../../tools/conformance/contract/json.ts';
 import { type Conversion, convertStream, cut, optionsOf } from '../../contract/convert.ts';
-import { isObject, type JsonObject, listOf, objectOf, parseJson, textOf } from '../../contract/json.ts';
 import { recordingsNote } from '../../contract/recordings.ts';
 import { readMessage } from '../../contract/reference-message.ts';
 import { SOURCES } from './recorded-source.ts';

@@ -1,7 +1,7 @@
 /** Tests parts of Anthropic's streams that other gateways handle wrongly or that no recording shows (A3-A6). */
 import { describe, expect, test } from 'vitest';
+import { type JsonObject, listOf, objectOf } from '../../../tools/conformance/contract/json.ts';
 import { type Conversion, type Converted, convertObject, convertStream } from '../../contract/convert.ts';
-import { type JsonObject, listOf, objectOf } from '../../contract/json.ts';
 import { readClient } from '../../contract/reference-reader.ts';
 
 const CHAT: Conversion = { provider: 'anthropic', route: 'chat', model: 'm', usageChunk: true };

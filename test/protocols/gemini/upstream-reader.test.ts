@@ -1,7 +1,7 @@
 /** Tests parts of Gemini's streams that other gateways handle wrongly or that no recording shows (A3-A7). */
 import { describe, expect, test } from 'vitest';
+import type { JsonObject } from '../../../tools/conformance/contract/json.ts';
 import { type Conversion, type Converted, convertObject, convertStream } from '../../contract/convert.ts';
-import type { JsonObject } from '../../contract/json.ts';
 import { readClient } from '../../contract/reference-reader.ts';
 
 const CHAT: Conversion = { provider: 'gemini', route: 'chat', model: 'm', usageChunk: true };

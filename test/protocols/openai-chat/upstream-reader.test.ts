@@ -5,7 +5,7 @@ import { UsageAccumulator } from '../../../src/metering/request-meter.ts';
 import { openaiResponses } from '../../../src/protocols/openai-responses/upstream-reader.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import type { UpstreamProtocol } from '../../../src/stream/types.ts';
-import { objectOf } from '../../contract/json.ts';
+import { objectOf } from '../../../tools/conformance/contract/json.ts';
 import { framed, readRecordings, recordingsNote } from '../../contract/recordings.ts';
 import { price } from '../../metering/pricing/prices.ts';
 import { providerNamed } from '../../request-translation/send.ts';

@@ -1,8 +1,8 @@
 /** Tests the checker of Responses streams: it accepts providers' streams, except for known differences, and finds every damage. */
 import { describe, expect, test } from 'vitest';
-import type { JsonObject } from '../../contract/json.ts';
+import { checkResponses } from '../../../tools/conformance/contract/check-responses.ts';
+import type { JsonObject } from '../../../tools/conformance/contract/json.ts';
 import { readRecordings, recordingsNote } from '../../contract/recordings.ts';
-import { checkResponses } from './check.ts';
 import { call, delta, FAILURE, finish, write } from './chunks.ts';
 
 /** Known differences of OpenAI's and xAI's streams from Open Responses, or from a gateway that stores nothing. */

@@ -4,10 +4,10 @@ import { apiError } from '../../../src/canonical/error.ts';
 import type { FinishReason } from '../../../src/canonical/finish-reason.ts';
 import { ResponsesWriter } from '../../../src/protocols/openai-responses/client-writer.ts';
 import type { StreamFailure } from '../../../src/stream/types.ts';
-import { type JsonObject, objectOf } from '../../contract/json.ts';
-import { eventsIn } from './check.ts';
+import { eventsIn } from '../../../tools/conformance/contract/check-responses.ts';
+import { type JsonObject, objectOf } from '../../../tools/conformance/contract/json.ts';
+import { itemsOf } from '../../../tools/conformance/contract/responses-schema.ts';
 import { sessionOf, WRITER_OPTIONS } from './run.ts';
-import { itemsOf } from './schema.ts';
 
 const BASE = { id: 'c', object: 'chat.completion.chunk', created: 1_790_000_000, model: 'p/m' } as const;
 

@@ -6,8 +6,8 @@ import {
 } from '../../../src/protocols/openai-responses/client-writer.ts';
 import { ResponsesJsonWriter } from '../../../src/protocols/openai-responses/json-writer.ts';
 import type { StreamFailure } from '../../../src/stream/types.ts';
+import { checkResponses, eventsIn, valuesIn } from '../../../tools/conformance/contract/check-responses.ts';
 import { convertStream } from '../../contract/convert.ts';
-import { checkResponses, eventsIn, valuesIn } from './check.ts';
 import { args, call, delta, FAILURE, finish, takeText, USAGE, write } from './chunks.ts';
 import { REQUEST, runStream, sessionOf, WRITER_OPTIONS } from './run.ts';
 

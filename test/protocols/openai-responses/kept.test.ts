@@ -5,7 +5,7 @@ import { restoreItems } from '../../../src/protocols/openai-responses/item-ids.t
 import { responsesPassthrough } from '../../../src/protocols/openai-responses/passthrough.ts';
 import { type KeptState, writeEcho } from '../../../src/protocols/openai-responses/session.ts';
 import { openaiResponses } from '../../../src/protocols/openai-responses/upstream-reader.ts';
-import { eventsOf } from '../../contract/content.ts';
+import { eventsOf } from '../../../tools/conformance/contract/content.ts';
 import { type Conversion, convertStream, REQUEST_ID } from '../../contract/convert.ts';
 import { framed, readRecordings, recordingsNote } from '../../contract/recordings.ts';
 import { compareWays } from '../../stream/both-ways.ts';

@@ -2,10 +2,10 @@
 
 import { decodeReasoningStates } from '../../../src/protocols/shared/reasoning-state.ts';
 import { EmbeddedJson } from '../../../src/shared/json.ts';
-import { type Content, emptyChoice, emptyContent } from '../../contract/content.ts';
-import { type JsonObject, listOf, objectOf, textOf } from '../../contract/json.ts';
-import { eventsIn } from './check.ts';
-import { itemsOf } from './schema.ts';
+import { eventsIn } from '../../../tools/conformance/contract/check-responses.ts';
+import { type Content, emptyChoice, emptyContent } from '../../../tools/conformance/contract/content.ts';
+import { type JsonObject, listOf, objectOf, textOf } from '../../../tools/conformance/contract/json.ts';
+import { itemsOf } from '../../../tools/conformance/contract/responses-schema.ts';
 
 const FINISHES: Readonly<Record<string, string>> = {
   max_output_tokens: 'length',

@@ -2,11 +2,11 @@
 import { describe, expect, test } from 'vitest';
 import { openaiResponses } from '../../../src/protocols/openai-responses/upstream-reader.ts';
 import { PROVIDERS } from '../../../src/providers/index.ts';
-import type { ChoiceContent } from '../../contract/content.ts';
+import { checkResponses, eventsIn, valuesIn } from '../../../tools/conformance/contract/check-responses.ts';
+import type { ChoiceContent } from '../../../tools/conformance/contract/content.ts';
 import { type Conversion, convertStream, cut } from '../../contract/convert.ts';
 import { framed, readRecordings, recordingsNote } from '../../contract/recordings.ts';
 import { readClient } from '../../contract/reference-reader.ts';
-import { checkResponses, eventsIn, valuesIn } from './check.ts';
 import { readResponses } from './reading.ts';
 import { runJson, runStream } from './run.ts';
 

@@ -1,13 +1,13 @@
 /** Runs every recorded stream of Chat Completions through the Responses writer: the result is valid, and nothing is lost. */
 import { describe, expect, test } from 'vitest';
 import { PROVIDERS } from '../../../src/providers/index.ts';
+import { checkResponses, eventsIn, valuesIn } from '../../../tools/conformance/contract/check-responses.ts';
+import { responseFaults } from '../../../tools/conformance/contract/responses-schema.ts';
 import { COMPATIBLE, type Conversion, cut } from '../../contract/convert.ts';
 import { framed, isTextCompletion, readRecordings, recordingsNote } from '../../contract/recordings.ts';
 import { type Content, differences, readUpstream } from '../../contract/reference-reader.ts';
-import { checkResponses, eventsIn, valuesIn } from './check.ts';
 import { readResponse, readResponses } from './reading.ts';
 import { runJson, runStream } from './run.ts';
-import { responseFaults } from './schema.ts';
 
 const encoder = new TextEncoder();
 

@@ -7,9 +7,9 @@ import { deepseek } from '../../../src/providers/deepseek.ts';
 import { xai } from '../../../src/providers/xai.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import type { ProtocolQuirks } from '../../../src/stream/types.ts';
-import { objectOf } from '../../contract/json.ts';
+import { eventsIn } from '../../../tools/conformance/contract/check-responses.ts';
+import { objectOf } from '../../../tools/conformance/contract/json.ts';
 import { readRecordings, recordingsNote } from '../../contract/recordings.ts';
-import { eventsIn } from './check.ts';
 import { readResponse } from './reading.ts';
 
 const recordings = readRecordings().filter(

@@ -6,7 +6,7 @@ import { openaiResponses } from '../../../src/protocols/openai-responses/upstrea
 import { PassthroughWriter } from '../../../src/protocols/shared/passthrough-writer.ts';
 import { PROVIDERS } from '../../../src/providers/index.ts';
 import type { StreamFailure } from '../../../src/stream/types.ts';
-import { eventsOf } from '../../contract/content.ts';
+import { eventsOf } from '../../../tools/conformance/contract/content.ts';
 import { COMPATIBLE, type Conversion, convertStream, cut } from '../../contract/convert.ts';
 import { framed, readRecordings, recordingsNote } from '../../contract/recordings.ts';
 import { compareWays } from '../../stream/both-ways.ts';

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { type Json, type JsonObject, listOf, objectOf } from '../../../contract/json.ts';
+import { type Json, type JsonObject, listOf, objectOf } from '../../../../tools/conformance/contract/json.ts';
 import { send } from '../../../request-translation/send.ts';
 
 const FOLDER = fileURLToPath(new URL('../../../../../shared/streams/', import.meta.url).href);

@@ -1,14 +1,6 @@
 /** Checks the bytes of a Responses stream against the protocol (I4). Written from the specification, not from the writer. */
-import {
-  isObject,
-  type Json,
-  type JsonObject,
-  listOf,
-  objectOf,
-  parseJson,
-  textOf,
-} from '../../contract/json.ts';
-import { eventFaults, itemsOf } from './schema.ts';
+import { isObject, type Json, type JsonObject, listOf, objectOf, parseJson, textOf } from './json.ts';
+import { eventFaults, itemsOf } from './responses-schema.ts';
 
 const ENDINGS = ['response.completed', 'response.incomplete', 'response.failed'];
 const STATUS_OF: Readonly<Record<string, string>> = {

@@ -1,5 +1,5 @@
 /** Reads a client's bytes as frames, and lists violations of F1 and F3. */
-import { parseJsonExactly } from '../../src/shared/json.ts';
+import { parseJsonExactly } from '../../../src/shared/json.ts';
 import { isObject, type JsonObject, parseJson, textOf } from './json.ts';
 
 /** `event`: the name on its event line, or `""`. */

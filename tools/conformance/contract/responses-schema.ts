@@ -1,5 +1,5 @@
 /** The schema of Open Responses, written from its specification (openresponses.org, 2026-04-24, read 2026-11-22). */
-import { isCount, isObject, type Json, type JsonObject, listOf } from '../../contract/json.ts';
+import { isCount, isObject, type Json, type JsonObject, listOf } from './json.ts';
 
 /** Lists the faults of a value. */
 type Check = (value: Json | undefined) => string[];

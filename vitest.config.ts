@@ -1,5 +1,5 @@
 /**
- * One suite on Node: the pure core directly, and the gateway over real HTTP in the workerd that wrangler starts. `npm test` runs what a
+ * One suite on Node: the pure core directly, and the gateway over real HTTP in workerd. `npm test` runs what a
  * person waits for. Files named `*.slow.test.ts` run with `--mode slow`: long randomised runs, matrices of faults and of clients, real
  * waits, and the dashboard in a browser.
  */
@@ -20,6 +20,7 @@ export default defineConfig(({ mode }) => {
   return {
     test: {
       include: [include],
+      globalSetup: 'test/e2e/setup.ts',
       exclude: [...configDefaults.exclude, ...exclude],
       // Two cores: one for the tests, one for workerd.
       maxWorkers: 2,

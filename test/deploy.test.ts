@@ -1,8 +1,8 @@
 /** Tests the files that Cloudflare's deploy button reads: secrets, descriptions and bindings. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parse } from 'smol-toml';
 import { expect, test } from 'vitest';
-import { unstable_readConfig } from 'wrangler';
 import { PROVIDERS } from '../src/providers/index.ts';
 import { readSettings } from '../src/settings/settings.ts';
 import { decodeObject, objectOf, objectsOf, textOf } from '../tools/simulator/json.ts';
@@ -19,7 +19,7 @@ function secrets(): string[] {
 
 const example = read('.dev.vars.example');
 const descriptions = objectOf(objectOf(decodeObject(read('package.json'))?.cloudflare).bindings);
-const config = unstable_readConfig({ config: join(ROOT, 'wrangler.toml') });
+const config = parse(read('wrangler.toml'));
 
 test('W3 .dev.vars.example names every secret, without values', () => {
   const named = [...example.matchAll(/^(?:# )?([A-Z][A-Z0-9_]*)=(.*)$/gm)];
@@ -39,7 +39,7 @@ test('W3 the deploy button prompts only for secrets that every deployment needs'
 
 test('W3 package.json describes every secret and every binding in wrangler.toml', () => {
   const stores = objectsOf(config.kv_namespaces).map(({ binding }) => textOf(binding));
-  const objects = objectsOf(config.durable_objects.bindings).map(({ name }) => textOf(name));
+  const objects = objectsOf(objectOf(config.durable_objects).bindings).map(({ name }) => textOf(name));
   const lacking = secrets()
     .filter((name) => !Object.hasOwn(descriptions, name))
     .map((name) => `package.json lacks a description: cloudflare.bindings.${name}`);
@@ -56,4 +56,10 @@ test('W3 wrangler.toml has every binding that Weir reads, enabled or commented o
   const toml = read('wrangler.toml');
   for (const name of bindings) expect(toml).toMatch(new RegExp(`^(# )?(binding|name) = "${name}"$`, 'm'));
   expect(objectsOf(config.kv_namespaces).map(({ binding }) => binding)).toEqual(['WEIR_KV']);
+});
+
+test('the Miniflare that starts the end-to-end tests is the one that wrangler brings, so there is one workerd', () => {
+  const wrangler = objectOf(decodeObject(read('node_modules/wrangler/package.json'))?.dependencies);
+  const own = objectOf(decodeObject(read('package.json'))?.devDependencies);
+  expect(own.miniflare).toBe(wrangler.miniflare);
 });

@@ -1,10 +1,9 @@
 /** `npm run ledger`: fills ledger objects with a million records in workerd, and measures the CPU time of settlements and reports. */
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { createTestHarness, unstable_readConfig } from 'wrangler';
 import type { ReportQuery } from '../src/metering/ledger.ts';
 import { residentBytes, workerdIds } from '../test/e2e/processes.ts';
+import { startWorkers } from '../test/e2e/workers.ts';
 import type { Job } from './ledger/scale-worker.ts';
 
 const DAY_MS = 86_400_000;
@@ -23,30 +22,10 @@ const { values } = parseArgs({
 const records = Number(values.records);
 const keys = Number(values.keys);
 
-const root = join(import.meta.dirname, '..');
-process.env.CLOUDFLARE_CF_FETCH_ENABLED = 'false';
-const { compatibility_date, compatibility_flags } = unstable_readConfig({
-  config: join(root, 'wrangler.toml'),
-});
-const server = createTestHarness({
-  root,
-  workers: [
-    {
-      config: {
-        name: 'scale',
-        main: join(import.meta.dirname, 'ledger', 'scale-worker.ts'),
-        ...(compatibility_date && { compatibility_date }),
-        compatibility_flags,
-        durable_objects: { bindings: [{ name: 'WEIR_LEDGER', class_name: 'LedgerObject' }] },
-        migrations: [{ tag: 'v1', new_sqlite_classes: ['LedgerObject'] }],
-      },
-    },
-  ],
-});
-await server.listen();
+const runtime = await startWorkers({ workers: [{ main: '../../tools/ledger/scale-worker.ts' }] });
 
 async function run(job: Job): Promise<unknown> {
-  const response = await server.getWorker('scale').fetch('/', { method: 'POST', body: JSON.stringify(job) });
+  const response = await fetch(runtime.url, { method: 'POST', body: JSON.stringify(job) });
   if (!response.ok) throw new Error(await response.text());
   return response.json();
 }
@@ -136,4 +115,4 @@ for (const groups of [...GROUPS, ['key', 'day'] as const, ['key', 'model'] as co
     `${cpu.toFixed(1)} ms`,
   );
 }
-await server.close();
+await runtime[Symbol.asyncDispose]();

@@ -1,14 +1,11 @@
-/** Starts the gateway as it is deployed, in wrangler's workerd and over HTTP, with a simulator as its upstream. */
-import { once } from 'node:events';
-import { devNull } from 'node:os';
-import { join, resolve } from 'node:path';
+/** Starts the gateway as it is deployed, in workerd and over HTTP, with a simulator as its upstream. */
 import { setImmediate } from 'node:timers/promises';
-import { unstable_startWorker } from 'wrangler';
 import { dayPrefix } from '../../src/metering/kv-ledger.ts';
 import { decodeRecord, type RecordSummary } from '../../src/metering/record.ts';
 import { decodeObject, type JsonObject, objectOf, textOf } from '../../tools/simulator/json.ts';
 import { basePaths, compatibleScenes } from '../../tools/simulator/scenes.ts';
 import { createSimulator, type Simulator, type SimulatorOptions } from '../../tools/simulator/server.ts';
+import { startWorkers } from './workers.ts';
 
 /** Undefined removes a default variable. */
 export type Vars = Readonly<Record<string, string | undefined>>;
@@ -19,7 +16,7 @@ export interface GatewayOptions extends Pick<SimulatorOptions, 'pace' | 'replay'
   readonly zone?: string;
   /** The path of another Worker, for example one that wraps the gateway; absolute or relative to this folder. */
   readonly entrypoint?: string;
-  /** The folder to which the runtime writes KV and Durable Objects. Default: memory. */
+  /** The folder to which the runtime writes KV and Durable Objects. Default: a temporary one. */
   readonly persist?: string;
 }
 
@@ -37,7 +34,7 @@ export interface Gateway extends AsyncDisposable {
   fetch(path: string, init?: RequestInit): Promise<Response>;
   /** Posts JSON. */
   post(path: string, body: unknown, init?: RequestInit): Promise<Response>;
-  /** Reloads the Worker with these variables in addition to the default ones. KV is kept. */
+  /** Restarts the Worker with these variables in addition to the default ones. KV is kept. */
   set(vars: Vars): Promise<void>;
   /** Writes a text to KV. */
   put(name: string, value: string): Promise<void>;
@@ -68,7 +65,6 @@ export const CREDENTIALS = {
   COMPATIBLE_SECRET: 'sim-compatible-6c98b1',
 } as const;
 
-const ROOT = join(import.meta.dirname, '..', '..');
 /** A record is written shortly after its log line. After this many listings it counts as lost. */
 const MAX_LISTINGS = 500;
 
@@ -77,15 +73,22 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const simulator = await createSimulator({ ...(pace && { pace }), ...(replay && { replay }) });
   const vars = typeof options.vars === 'function' ? options.vars(simulator.url) : options.vars;
   const log = new Log();
-  const worker = await startWorker(bindings(simulator.url, vars), log, options);
-  const url = (await worker.url).origin;
+  const workersOf = (added: Vars | undefined) => [
+    {
+      ...(options.entrypoint === undefined ? {} : { main: options.entrypoint }),
+      vars: varsOf(simulator.url, added),
+    },
+  ];
+  const runtime = await startWorkers({
+    workers: workersOf(vars),
+    onLog: (line) => log.add(line),
+    ...(options.zone === undefined ? {} : { zone: options.zone }),
+    ...(options.persist === undefined ? {} : { persist: options.persist }),
+  });
+  const { url } = runtime;
 
-  /** Opened each time, because a reload of the Worker replaces it. */
-  async function openStore() {
-    const store = await worker.raw.runtimes[0]?.mf?.getKVNamespace('WEIR_KV');
-    if (store === undefined) throw new Error('The gateway has no KV namespace');
-    return store;
-  }
+  /** Opened each time, because a restart of workerd replaces it. */
+  const openStore = () => runtime.miniflare.getKVNamespace('WEIR_KV');
 
   async function entries(prefix: string): Promise<Entry[]> {
     const store = await openStore();
@@ -126,16 +129,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       const headers = { 'content-type': 'application/json', ...init?.headers };
       return gateway.fetch(path, { ...init, method: 'POST', headers, body: JSON.stringify(body) });
     },
-    set: async (vars) => {
-      const reloaded = once(worker.raw, 'reloadComplete');
-      await worker.patchConfig({ bindings: bindings(simulator.url, vars) });
-      await reloaded;
-    },
-    put: async (name, value) => {
-      // The store is only ready when the Worker is, which has a URL earlier.
-      await gateway.fetch('/health');
-      await (await openStore()).put(name, value);
-    },
+    set: (vars) => runtime.set(workersOf(vars)),
+    put: async (name, value) => (await openStore()).put(name, value),
     entries,
     record: async (response) => {
       const id = response.headers.get('x-weir-request-id');
@@ -154,7 +149,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     logs: () => [...log.lines],
     logged: (isEnough) => log.until(isEnough),
     [Symbol.asyncDispose]: async () => {
-      await worker.dispose();
+      await runtime[Symbol.asyncDispose]();
       await simulator.close();
     },
   };
@@ -181,44 +176,10 @@ class Log {
   }
 }
 
-/**
- * Doesn't use wrangler's test harness, which sends the Worker's requests through Node. Node keeps an upstream connection
- * open after the Worker has cancelled it.
- */
-async function startWorker(bindings: Bindings, log: Log, { zone, entrypoint, persist }: GatewayOptions) {
-  Object.assign(process.env, {
-    WRANGLER_SEND_METRICS: 'false',
-    WRANGLER_WRITE_LOGS: 'false',
-    CLOUDFLARE_CF_FETCH_ENABLED: 'false',
-  });
-  const worker = await unstable_startWorker({
-    config: join(ROOT, 'wrangler.toml'),
-    ...(entrypoint === undefined ? {} : { entrypoint: resolve(import.meta.dirname, entrypoint) }),
-    // Keeps a `.dev.vars` with real keys out of the tests.
-    envFiles: [devNull],
-    bindings,
-    dev: {
-      server: { hostname: '127.0.0.1', port: 0 },
-      ...(zone === undefined ? {} : { origin: { hostname: zone, secure: false } }),
-      inferOriginFromRoutes: false,
-      remote: false,
-      watch: false,
-      persist: persist ?? false,
-      inspector: false,
-      logLevel: 'none',
-      structuredLogsHandler: ({ message }: { readonly message: string }) => log.add(message),
-    },
-  });
-  await worker.ready;
-  return worker;
-}
-
-type Bindings = Readonly<Record<string, { readonly type: 'plain_text'; readonly value: string }>>;
-
-function bindings(simulatorUrl: string, vars: Vars = {}): Bindings {
+/** The default variables with these; those that are undefined are left out. */
+function varsOf(simulatorUrl: string, vars: Vars = {}): Readonly<Record<string, string>> {
   const merged = Object.entries({ ...defaultVars(simulatorUrl), ...vars });
-  const set = merged.flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]));
-  return Object.fromEntries(set.map(({ name, value }) => [name, { type: 'plain_text', value }]));
+  return Object.fromEntries(merged.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
 }
 
 /** Configures every provider of the simulator; `compatible` has a secret, `keyless` has none. */

@@ -1,8 +1,7 @@
 /** Tests invalid settings: every route except `/health` reports them, with the setting's name and never its value. */
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestHarness, unstable_readConfig } from 'wrangler';
 import { decodeObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
+import { type Runtime, startWorkers, type WorkerOptions } from './workers.ts';
 
 const SECRET = 'sim-never-shown';
 
@@ -49,45 +48,27 @@ const INVALID: readonly (readonly [setting: string, vars: Readonly<Record<string
   ['CORS_ORIGINS', { CORS_ORIGINS: 'https://app.example.com/INVALID' }],
 ];
 
-const ROOT = join(import.meta.dirname, '..', '..');
-
 /** One workerd runs a Worker for each invalid deployment. None of them calls an upstream. */
-const { main, compatibility_date, compatibility_flags } = unstable_readConfig({
-  config: join(ROOT, 'wrangler.toml'),
-});
-const base = {
-  ...(main && { main }),
-  ...(compatibility_date && { compatibility_date }),
-  compatibility_flags,
-};
-const store = { kv_namespaces: [{ binding: 'WEIR_KV' }] };
-const server = createTestHarness({
-  // Not the repository's root, which may have a `.dev.vars` with real keys.
-  root: import.meta.dirname,
-  workers: [
-    ...INVALID.map(([, vars], at) => ({ config: { name: `invalid-${at}`, ...base, ...store, vars } })),
-    {
-      config: {
-        name: 'invalid-all',
-        ...base,
-        ...store,
-        vars: Object.assign({}, ...INVALID.map(([, vars]) => vars)),
-      },
-    },
-    { config: { name: 'storeless', ...base, vars: { AUTH: 'open' } } },
-    { config: { name: 'ledgerless', ...base, ...store, vars: { AUTH: 'open', LEDGER: 'object' } } },
-    { config: { name: 'bare', ...base, ...store } },
-  ],
-});
+const WORKERS: readonly WorkerOptions[] = [
+  ...INVALID.map(([, vars], at) => ({ name: `invalid-${at}`, vars })),
+  { name: 'invalid-all', vars: Object.assign({}, ...INVALID.map(([, vars]) => vars)) },
+  { name: 'storeless', vars: { AUTH: 'open' }, bindings: { WEIR_KV: false } },
+  { name: 'ledgerless', vars: { AUTH: 'open', LEDGER: 'object' }, bindings: { WEIR_LEDGER: false } },
+  { name: 'bare' },
+];
 
-/** The Workers are bundled and started in parallel, which takes minutes on a machine with two busy cores. */
-const START_LIMIT_MS = 300_000;
-
+const logs: string[] = [];
+let runtime: Runtime;
 beforeAll(async () => {
-  process.env.CLOUDFLARE_CF_FETCH_ENABLED = 'false';
-  await server.listen();
-}, START_LIMIT_MS);
-afterAll(() => server.close());
+  runtime = await startWorkers({ workers: WORKERS, onLog: (line) => logs.push(line) });
+});
+afterAll(() => runtime[Symbol.asyncDispose]());
+
+/** Sends a request to one of the Workers. */
+async function request(name: string, path: string, method = 'GET') {
+  const worker = await runtime.miniflare.getWorker(name);
+  return worker.fetch(`http://weir.example${path}`, { method });
+}
 
 const ROUTES = [
   ['POST', '/v1/chat/completions'],
@@ -99,10 +80,9 @@ const ROUTES = [
 
 /** The error that every route of that Worker returns. */
 async function misconfigured(name: string) {
-  const worker = server.getWorker(name);
   const errors: string[] = [];
   for (const [method, path] of ROUTES) {
-    const response = await worker.fetch(path, { method });
+    const response = await request(name, path, method);
     expect([path, response.status]).toEqual([path, 500]);
     expect(response.headers.get('x-should-retry')).toBe('false');
     errors.push(await response.text());
@@ -119,7 +99,7 @@ describe.each(INVALID.map(([setting, vars], at) => [setting, JSON.stringify(vars
       expect(error).toMatchObject({ type: 'server_error', code: 'misconfigured', param: setting });
       expect(textOf(error.message)).toMatch(new RegExp(`^${setting} .*(must|can't|names)`));
       // Each of these Workers logs the error at start.
-      const lines = server.getLogs().map(({ message }) => decodeObject(message));
+      const lines = logs.map((line) => decodeObject(line));
       const logged = lines.filter((line) => {
         const [problem, ...others] = objectsOf(line?.problems);
         return line?.event === 'misconfigured' && problem?.setting === setting && others.length === 0;
@@ -132,7 +112,7 @@ describe.each(INVALID.map(([setting, vars], at) => [setting, JSON.stringify(vars
     });
 
     test('/health still responds', async () => {
-      const response = await server.getWorker(`invalid-${at}`).fetch('/health');
+      const response = await request(`invalid-${at}`, '/health');
       expect([response.status, await response.text()]).toEqual([200, '{"status":"ok"}']);
     });
   },
@@ -152,8 +132,7 @@ test('L4 LEDGER=object without the Durable Object is reported', async () => {
 });
 
 test('a deployment without variables is valid and closed', async () => {
-  const worker = server.getWorker('bare');
-  expect((await worker.fetch('/health')).status).toBe(200);
-  expect((await worker.fetch('/v1/models')).status).toBe(401);
-  expect((await worker.fetch('/admin/keys')).status).toBe(403);
+  expect((await request('bare', '/health')).status).toBe(200);
+  expect((await request('bare', '/v1/models')).status).toBe(401);
+  expect((await request('bare', '/admin/keys')).status).toBe(403);
 });

@@ -1,9 +1,6 @@
 /** Starts ledger objects in workerd, for tests that call their methods. */
-import { join } from 'node:path';
-import { createTestHarness, unstable_readConfig } from 'wrangler';
 import type { LedgerNamespace, LedgerStub } from '../../../src/ledger/ledger-calls.ts';
-
-const ROOT = join(import.meta.dirname, '..', '..', '..');
+import { startWorkers } from '../workers.ts';
 
 export interface Ledgers extends AsyncDisposable {
   /** Calls a method of the object of that name. Rejects with the text of an exception. */
@@ -14,30 +11,10 @@ export interface Ledgers extends AsyncDisposable {
 
 /** @param main the Worker that exports the objects' class: its path below this folder */
 export async function startLedgers(main = 'driver-worker.ts'): Promise<Ledgers> {
-  process.env.CLOUDFLARE_CF_FETCH_ENABLED = 'false';
-  const { compatibility_date, compatibility_flags } = unstable_readConfig({
-    config: join(ROOT, 'wrangler.toml'),
-  });
-  const server = createTestHarness({
-    // Not the repository's root, where a `.dev.vars` may have real keys.
-    root: import.meta.dirname,
-    workers: [
-      {
-        config: {
-          name: 'ledgers',
-          main: join(import.meta.dirname, main),
-          ...(compatibility_date && { compatibility_date }),
-          compatibility_flags,
-          durable_objects: { bindings: [{ name: 'WEIR_LEDGER', class_name: 'LedgerObject' }] },
-          migrations: [{ tag: 'v1', new_sqlite_classes: ['LedgerObject'] }],
-        },
-      },
-    ],
-  });
-  await server.listen();
+  const runtime = await startWorkers({ workers: [{ main: `ledger/${main}`, bindings: { WEIR_KV: false } }] });
   async function call(name: string, method: string, ...args: readonly unknown[]): Promise<unknown> {
     const body = JSON.stringify({ name, method, args });
-    const response = await server.getWorker('ledgers').fetch('/', { method: 'POST', body });
+    const response = await fetch(runtime.url, { method: 'POST', body });
     if (!response.ok) throw new Error(await response.text());
     return response.json();
   }
@@ -52,6 +29,6 @@ export async function startLedgers(main = 'driver-worker.ts'): Promise<Ledgers> 
               call(name, String(method), ...args),
         }),
     },
-    [Symbol.asyncDispose]: () => server.close(),
+    [Symbol.asyncDispose]: () => runtime[Symbol.asyncDispose](),
   };
 }

@@ -1,70 +1,49 @@
 /** Records that reach ledger objects indirectly: through a queue, after an outage, by the daily run. */
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestHarness, type TestHarness, unstable_readConfig } from 'wrangler';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../../tools/simulator/json.ts';
 import { createSimulator, type Simulator } from '../../../tools/simulator/server.ts';
 import { record } from '../../metering/records.ts';
 import { chat } from '../client.ts';
+import { type Runtime, startWorkers, type WorkerOptions } from '../workers.ts';
 
-const ROOT = join(import.meta.dirname, '..', '..', '..');
-const { compatibility_date, compatibility_flags, durable_objects, migrations, triggers } =
-  unstable_readConfig({
-    config: join(ROOT, 'wrangler.toml'),
-  });
-const QUEUE = {
-  producers: [{ binding: 'USAGE_QUEUE', queue: 'weir-usage' }],
-  consumers: [{ queue: 'weir-usage', max_batch_size: 100, max_batch_timeout: 1 }],
-};
 const KEY = 'open';
 const TODAY = new Date().toISOString().slice(0, 10);
 
 let simulator: Simulator;
-let server: TestHarness;
+let runtime: Runtime;
 
-/** A Worker with or without a queue, for either store. */
-function configOf(name: string, ledger: 'kv' | 'object', queues: object) {
+/** A Worker for either store, with the queue of this name or without one. */
+function workerWith(name: string, ledger: 'kv' | 'object', queue?: string): WorkerOptions {
   return {
-    config: {
-      name,
-      main: join(import.meta.dirname, 'unreachable-ledger-worker.ts'),
-      ...(compatibility_date && { compatibility_date }),
-      compatibility_flags,
-      kv_namespaces: [{ binding: 'WEIR_KV', id: name }],
-      durable_objects,
-      migrations,
-      vars: {
-        AUTH: 'open',
-        LEDGER: ledger,
-        OPENAI_API_KEY: 'sim-x',
-        OPENAI_BASE_URL: `${simulator.url}/openai/v1`,
-      },
-      ...queues,
+    name,
+    main: 'ledger/unreachable-ledger-worker.ts',
+    vars: {
+      AUTH: 'open',
+      LEDGER: ledger,
+      OPENAI_API_KEY: 'sim-x',
+      OPENAI_BASE_URL: `${simulator.url}/openai/v1`,
     },
+    ...(queue === undefined
+      ? {}
+      : {
+          bindings: { USAGE_QUEUE: { type: 'queue', name: queue } },
+          triggers: [{ type: 'queue', name: queue, maxBatchSize: 100, maxBatchTimeout: 1 }],
+        }),
   };
 }
 
 beforeAll(async () => {
-  process.env.CLOUDFLARE_CF_FETCH_ENABLED = 'false';
   simulator = await createSimulator({});
-  server = createTestHarness({
-    // Not the repository's root, where a `.dev.vars` may have real keys.
-    root: import.meta.dirname,
+  runtime = await startWorkers({
     workers: [
-      configOf('plain', 'object', {}),
-      configOf('queued', 'object', { queues: QUEUE }),
-      configOf('queued-kv', 'kv', {
-        queues: {
-          producers: [{ ...QUEUE.producers[0], queue: 'kv' }],
-          consumers: [{ ...QUEUE.consumers[0], queue: 'kv' }],
-        },
-      }),
+      workerWith('plain', 'object'),
+      workerWith('queued', 'object', 'objects'),
+      workerWith('queued-kv', 'kv', 'kv'),
     ],
   });
-  await server.listen();
 });
 afterAll(async () => {
-  await server.close();
+  await runtime[Symbol.asyncDispose]();
   await simulator.close();
 });
 
@@ -72,10 +51,23 @@ interface Bindings {
   readonly WEIR_KV: KVNamespace;
   readonly USAGE_QUEUE: Queue;
 }
-const workerOf = (name: string) => server.getWorker<Bindings>(name);
+async function fetchOf(
+  name: string,
+  path: string,
+  init?: { method: string; headers: Record<string, string>; body: string },
+) {
+  const worker = await runtime.miniflare.getWorker(name);
+  return worker.fetch(`http://weir.example${path}`, init);
+}
+const bindingsOf = (name: string) => runtime.miniflare.getBindings<Bindings>(name);
+
+async function runDaily(name: string): Promise<void> {
+  const worker = await runtime.miniflare.getWorker(name);
+  await worker.scheduled({ cron: '23 4 * * *', scheduledTime: new Date() });
+}
 
 async function send(name: string): Promise<string> {
-  const response = await workerOf(name).fetch('/v1/chat/completions', {
+  const response = await fetchOf(name, '/v1/chat/completions', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(chat('openai/gpt-4o-mini')),
@@ -86,7 +78,7 @@ async function send(name: string): Promise<string> {
 }
 
 async function total(name: string): Promise<JsonObject> {
-  const response = await workerOf(name).fetch(`/v1/usage?from=${TODAY}`);
+  const response = await fetchOf(name, `/v1/usage?from=${TODAY}`);
   return objectOf(objectOf(decodeObject(await response.text())).total);
 }
 
@@ -101,13 +93,13 @@ async function reached(name: string, requests: number): Promise<JsonObject> {
 }
 
 async function deadLetters(name: string): Promise<string[]> {
-  const { WEIR_KV } = await workerOf(name).getEnv();
+  const { WEIR_KV } = await bindingsOf(name);
   return (await WEIR_KV.list({ prefix: 'stranded/' })).keys.map((key) => key.name);
 }
 
 describe('an unreachable ledger object', () => {
   test('L5 M1 its record waits in KV, and the next settlement stores it, once', async () => {
-    await workerOf('plain').fetch('/down');
+    await fetchOf('plain', '/down');
     const id = await send('plain');
     // The gateway retries for ten seconds.
     for (let reads = 0; (await deadLetters('plain')).length === 0; reads++) {
@@ -116,17 +108,17 @@ describe('an unreachable ledger object', () => {
     }
     expect(await deadLetters('plain')).toEqual([`stranded/${KEY}/${id}`]);
     expect((await total('plain')).requests).toBe(0);
-    await workerOf('plain').fetch('/up');
+    await fetchOf('plain', '/up');
     await send('plain');
     const { total_tokens } = await reached('plain', 2);
-    const one = await workerOf('plain').fetch(`/v1/usage/records/${id}`);
+    const one = await fetchOf('plain', `/v1/usage/records/${id}`);
     expect(Number(total_tokens)).toBe(2 * Number(decodeObject(await one.text())?.total_tokens));
     for (let reads = 0; reads < 100 && (await deadLetters('plain')).length > 0; reads++);
     expect(await deadLetters('plain')).toEqual([]);
   });
 
   test('L5 records that other isolates left: the daily run stores them once, also if it is repeated', async () => {
-    const { WEIR_KV } = await workerOf('plain').getEnv();
+    const { WEIR_KV } = await bindingsOf('plain');
     const before = Number((await total('plain')).requests);
     const records = Array.from({ length: 30 }, (_, n) =>
       record({ key_id: KEY, time: new Date().toISOString() }, n),
@@ -135,10 +127,9 @@ describe('an unreachable ledger object', () => {
       Promise.all(
         records.map((one) => WEIR_KV.put(`stranded/${KEY}/${one.request_id}`, JSON.stringify(one))),
       );
-    const [cron] = triggers.crons ?? [];
     for (let run = 0; run < 2; run++) {
       await put();
-      await workerOf('plain').scheduled({ cron: cron ?? '', scheduledTime: new Date() });
+      await runDaily('plain');
       expect(await deadLetters('plain')).toEqual([]);
       expect((await total('plain')).requests).toBe(before + 30);
     }
@@ -149,7 +140,7 @@ describe.each(['queued', 'queued-kv'])('USAGE_QUEUE (%s)', (name) => {
   test('L6 M1 each request is stored through the queue, once', async () => {
     const ids = await Promise.all(Array.from({ length: 12 }, () => send(name)));
     await reached(name, 12);
-    const list = await workerOf(name).fetch(`/v1/usage/records?from=${TODAY}`);
+    const list = await fetchOf(name, `/v1/usage/records?from=${TODAY}`);
     const listed = objectsOf(objectOf(decodeObject(await list.text())).data).map(({ request_id }) =>
       textOf(request_id),
     );
@@ -157,7 +148,7 @@ describe.each(['queued', 'queued-kv'])('USAGE_QUEUE (%s)', (name) => {
   });
 
   test('L6 messages that are delivered again change nothing', async () => {
-    const { USAGE_QUEUE } = await workerOf(name).getEnv();
+    const { USAGE_QUEUE } = await bindingsOf(name);
     const before = Number((await total(name)).requests);
     const records = Array.from({ length: 100 }, (_, n) =>
       record({ key_id: KEY, time: new Date().toISOString() }, n),
@@ -176,14 +167,14 @@ describe.each(['queued', 'queued-kv'])('USAGE_QUEUE (%s)', (name) => {
 });
 
 test('L5 L6 an unreachable ledger object with a queue: the records wait in KV', async () => {
-  await workerOf('queued').fetch('/down');
+  await fetchOf('queued', '/down');
   await send('queued');
   for (let reads = 0; (await deadLetters('queued')).length === 0; reads++) {
     if (reads > 700) throw new Error('The record was never written to KV');
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  await workerOf('queued').fetch('/up');
+  await fetchOf('queued', '/up');
   const before = Number((await total('queued')).requests);
-  await workerOf('queued').scheduled({ cron: '', scheduledTime: new Date() });
+  await runDaily('queued');
   expect((await total('queued')).requests).toBe(before + 1);
 });

@@ -1,0 +1,174 @@
+/**
+ * Runs Workers in Miniflare, which brings the workerd that wrangler runs: the bundle that `wrangler deploy` would upload, with the
+ * compatibility date, the flags and the bindings of wrangler.toml. Without wrangler, a start takes a third of a second.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+import { type BuildOptions, build } from 'esbuild';
+import { Log, LogLevel, Miniflare, type MiniflareOptions } from 'miniflare';
+import { parse } from 'smol-toml';
+import { objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
+
+type WorkerConfig = MiniflareOptions['workers'][number]['config'];
+type Env = NonNullable<WorkerConfig['env']>;
+
+const ROOT = join(import.meta.dirname, '..', '..');
+
+/** What wrangler.toml says of the deployed Worker. */
+const DEPLOYED = objectOf(parse(readFileSync(join(ROOT, 'wrangler.toml'), 'utf8')));
+/** The deployed Worker's source file. */
+const MAIN = join(ROOT, textOf(DEPLOYED.main));
+
+/** The folder of the bundles that vitest's global setup has built; unset elsewhere, for example in `npm run soak`. */
+const BUNDLES = 'WEIR_BUNDLES';
+
+/** esbuild's options in wrangler 4.155, `bundleWorker`, for a deployment. */
+const BUNDLING: BuildOptions = {
+  absWorkingDir: ROOT,
+  bundle: true,
+  format: 'esm',
+  target: 'es2024',
+  supported: { 'import-source': true, using: true },
+  conditions: ['workerd', 'worker', 'browser'],
+  loader: { '.js': 'jsx', '.mjs': 'jsx', '.cjs': 'jsx' },
+  define: Object.fromEntries([
+    ['navigator.userAgent', '"Cloudflare-Workers"'],
+    ...['process', 'global.process', 'globalThis.process'].map((name) => [
+      `${name}.env.NODE_ENV`,
+      '"production"',
+    ]),
+  ]),
+  external: ['cloudflare:*', 'node:*'],
+  minify: DEPLOYED.minify === true,
+  keepNames: DEPLOYED.keep_names !== false,
+  logLevel: 'silent',
+};
+
+/** Builds the deployed Worker into a folder, where this process and its children find it. */
+export async function buildDeployed(directory: string): Promise<void> {
+  await build({ ...BUNDLING, entryPoints: [MAIN], outfile: bundlePath(directory, MAIN) });
+  process.env[BUNDLES] = directory;
+}
+
+const bundles = new Map<string, Promise<string>>();
+
+/** The bundle's text. @param main the absolute path of the Worker's source */
+function bundleOf(main: string): Promise<string> {
+  const bundle = bundles.get(main) ?? readBundle(main);
+  bundles.set(main, bundle);
+  return bundle;
+}
+
+async function readBundle(main: string): Promise<string> {
+  const directory = process.env[BUNDLES];
+  const path = directory === undefined ? '' : bundlePath(directory, main);
+  if (existsSync(path)) return readFileSync(path, 'utf8');
+  const { outputFiles } = await build({ ...BUNDLING, entryPoints: [main], write: false });
+  return outputFiles?.[0]?.text ?? '';
+}
+
+function bundlePath(directory: string, main: string): string {
+  return join(directory, `${relative(ROOT, main).replaceAll('/', '-')}.js`);
+}
+
+export interface WorkerOptions {
+  /** Default: `weir`. */
+  readonly name?: string;
+  /** The path of its source: absolute, or relative to this folder. Default: the deployed Worker. */
+  readonly main?: string;
+  readonly vars?: Readonly<Record<string, string>>;
+  /** Bindings in addition to those of wrangler.toml, or false to remove one. */
+  readonly bindings?: Readonly<Record<string, Env[string] | false>>;
+  readonly triggers?: WorkerConfig['triggers'];
+}
+
+/** A Worker with the date, the flags and the bindings of wrangler.toml. Its KV namespaces and its objects are its own. */
+async function configOf(options: WorkerOptions): Promise<WorkerConfig> {
+  const { name = 'weir', main = MAIN, vars = {}, bindings = {}, triggers } = options;
+  const objects = objectsOf(objectOf(DEPLOYED.durable_objects).bindings);
+  const env: Record<string, Env[string] | false> = {
+    ...Object.fromEntries(
+      objectsOf(DEPLOYED.kv_namespaces).map(({ binding }) => [
+        textOf(binding),
+        { type: 'kv', id: `${name}-${textOf(binding)}` } as const,
+      ]),
+    ),
+    ...Object.fromEntries(
+      objects.map(({ name: binding, class_name }) => [
+        textOf(binding),
+        { type: 'durable-object', worker: name, exportName: textOf(class_name) } as const,
+      ]),
+    ),
+    ...Object.fromEntries(
+      Object.entries(vars).map(([key, value]) => [key, { type: 'text', value } as const]),
+    ),
+    ...bindings,
+  };
+  const bound = Object.entries(env).filter((entry): entry is [string, Env[string]] => entry[1] !== false);
+  const classes = bound.flatMap(([, binding]) =>
+    binding.type === 'durable-object' && 'exportName' in binding ? [textOf(binding.exportName)] : [],
+  );
+  const contents = await bundleOf(resolve(import.meta.dirname, main));
+  return {
+    name,
+    compatibilityDate: textOf(DEPLOYED.compatibility_date),
+    compatibilityFlags: Array.isArray(DEPLOYED.compatibility_flags)
+      ? DEPLOYED.compatibility_flags.map(textOf)
+      : [],
+    manifest: { mainModule: 'index.js', modules: { 'index.js': { type: 'esm', contents } } },
+    env: Object.fromEntries(bound),
+    exports: Object.fromEntries(
+      classes.map((className) => [className, { type: 'durable-object', storage: 'sqlite' }]),
+    ),
+    ...(triggers && { triggers }),
+  };
+}
+
+export interface RuntimeOptions {
+  readonly workers: readonly WorkerOptions[];
+  /** Receives each line that a Worker logs. */
+  readonly onLog?: (line: string) => void;
+  /** `127.0.0.1:<port>` of the origin behind the zone that the Worker runs on. */
+  readonly zone?: string;
+  /** The folder to which the runtime writes KV and Durable Objects. Default: a temporary one. */
+  readonly persist?: string;
+}
+
+export interface Runtime extends AsyncDisposable {
+  /** Of the first Worker; without a trailing slash. */
+  readonly url: string;
+  readonly miniflare: Miniflare;
+  /** Restarts workerd with other Workers. The URL, KV and the objects' storage are kept. */
+  set(workers: readonly WorkerOptions[]): Promise<void>;
+}
+
+/** Starts one workerd that runs these Workers. */
+export async function startWorkers(options: RuntimeOptions): Promise<Runtime> {
+  const miniflare = new Miniflare(await runtimeOptions(options, options.workers));
+  const { origin } = await miniflare.ready;
+  return {
+    url: origin,
+    miniflare,
+    set: async (workers) => miniflare.setOptions(await runtimeOptions(options, workers)),
+    [Symbol.asyncDispose]: () => miniflare.dispose(),
+  };
+}
+
+async function runtimeOptions(
+  { onLog, zone, persist }: RuntimeOptions,
+  workers: readonly WorkerOptions[],
+): Promise<MiniflareOptions> {
+  return {
+    host: '127.0.0.1',
+    port: 0,
+    // No request to Cloudflare for the properties of `request.cf`.
+    cf: false,
+    log: new Log(LogLevel.NONE),
+    logRequests: false,
+    enableDevRegistry: false,
+    handleStructuredLogs: ({ message }) => onLog?.(message),
+    ...(zone === undefined ? {} : { upstream: `http://${zone}` }),
+    ...(persist === undefined ? {} : { resourcePersistencePath: persist }),
+    workers: await Promise.all(workers.map(async (worker) => ({ config: await configOf(worker) }))),
+  };
+}

@@ -29,6 +29,7 @@ export const ERRORS = {
   budget_exceeded: { status: 429, type: 'insufficient_quota' },
   overloaded: { status: 503, type: 'server_error', retryAfterSeconds: 10 },
   origin_loop: { status: 508, type: 'server_error' },
+  response_unreadable: { status: 500, type: 'server_error' },
   misconfigured: { status: 500, type: 'server_error' },
   internal_error: { status: 500, type: 'server_error' },
   upstream_credential: { status: 502, type: 'server_error' },

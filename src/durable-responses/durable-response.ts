@@ -13,7 +13,7 @@ import {
   readText,
 } from '../shared/json.ts';
 import { findItems } from './conversation.ts';
-import { EventLog, readLog } from './event-log.ts';
+import { EventLog, LogReaders } from './event-log.ts';
 import {
   type Frame,
   FrameSplitter,
@@ -34,7 +34,7 @@ import type {
   StartRequest,
   StoredResponse,
 } from './response-calls.ts';
-import { type ResponseRow, ResponseTables, type Sql } from './tables.ts';
+import { type ResponseRow, ResponseTables, type Sql, type UnreadableRow } from './tables.ts';
 
 /** Events are stored at the latest after this time. */
 const FLUSH_MS = 1000;
@@ -51,6 +51,10 @@ const RECORD_MS = 5000;
  * is then below the number of the event that ends an interrupted response.
  */
 export const LEAP = 10_000;
+/** When a row that is unreadable, and whose response may run in other code, is looked at again. */
+const LOOK_AGAIN_MS = 86_400_000;
+/** How long a response without a readable expiry and without an alarm is kept from now on: as long as OpenAI keeps one. */
+const UNREADABLE_MS = 30 * 86_400_000;
 
 export interface ResponsePorts {
   readonly sql: Sql;
@@ -62,6 +66,8 @@ export interface ResponsePorts {
   /** @returns a function that cancels the timer */
   readonly startTimer: (ms: number, onFire: () => void) => () => void;
   readonly setAlarm: (at: number) => Promise<void>;
+  /** In ms since the epoch; null: none is set. */
+  readonly getAlarm: () => Promise<number | null>;
   /** Deletes the alarm and everything that is stored. */
   readonly deleteAll: () => Promise<void>;
   /** Ends this instance of the object. The next one finds what is stored. */
@@ -73,6 +79,7 @@ export interface ResponsePorts {
 interface StoredState {
   readonly row: ResponseRow;
   readonly events: EventLog;
+  readonly readers: LogReaders;
 }
 
 /** A run in this instance of the object. */
@@ -96,22 +103,58 @@ export class DurableResponse {
   readonly #ports: ResponsePorts;
   readonly #tables: ResponseTables;
   #state: StoredState | null = null;
+  /** What is stored, but was not written by this code or is damaged. It can be deleted. */
+  #unreadable: UnreadableRow | null = null;
   /** Null: none, or its end is stored. */
   #run: Run | null = null;
   /** Resolves when the record of the run is written; null: there is none to write. */
   #recordWritten: PromiseWithResolvers<void> | null = null;
   #cancelFlush: (() => void) | null = null;
 
-  /** Ends a run that an earlier instance of the object has left unfinished, and writes a record that it has not written. */
+  /**
+   * Ends a run that an earlier instance of the object has left unfinished, and writes a record that it has not written. Sets the alarm
+   * if it is missing: it may have failed too often, or may not have been set.
+   */
   constructor(ports: ResponsePorts) {
     this.#ports = ports;
     this.#tables = new ResponseTables(ports.sql);
-    const row = this.#tables.read();
-    if (row === null) return;
-    const stored = { last: this.#tables.last, isOver: row.endedAt !== null };
-    this.#state = { row, events: new EventLog(this.#tables, row.maxBytes, stored) };
+    const stored = this.#tables.read();
+    if (stored.kind === 'none') return;
+    ports.waitUntil(this.#setMissingAlarm());
+    if (stored.kind === 'unreadable') {
+      this.#unreadable = stored.unreadable;
+      ports.log({ event: 'response_unreadable', reason: stored.unreadable.reason });
+      return;
+    }
+    const { row } = stored;
+    const log = { last: this.#tables.last, isOver: row.endedAt !== null };
+    this.#state = this.#stateOf(row, new EventLog(this.#tables, row.maxBytes, log));
     if (row.endedAt === null) this.#interrupt(this.#state);
     else if (row.record !== '') this.#writeRecord(decodeRecord(row.record));
+  }
+
+  #stateOf(row: ResponseRow, events: EventLog): StoredState {
+    const wait = (changed: Promise<void>) => this.#until(changed, HEARTBEAT_MS);
+    return { row, events, readers: new LogReaders(events, wait, this.#ports.now) };
+  }
+
+  async #setMissingAlarm(): Promise<void> {
+    const { getAlarm, setAlarm, now } = this.#ports;
+    if ((await getAlarm()) !== null) return;
+    const at = this.#nextAlarm(now());
+    if (at !== null) await setAlarm(at);
+  }
+
+  /** When the alarm has work, in ms since the epoch; null: nothing is stored. */
+  #nextAlarm(now: number): number | null {
+    if (this.#unreadable !== null) {
+      const { expiresAt } = this.#unreadable;
+      return expiresAt ?? now + (expiresAt === null ? LOOK_AGAIN_MS : UNREADABLE_MS);
+    }
+    if (this.#state === null) return null;
+    // As long as its record is not written, another instance must start if this one ends.
+    if (this.#run !== null || this.#recordWritten !== null) return now + ALARM_MS;
+    return this.#expiresAt ?? now + ALARM_MS;
   }
 
   /** Runs the request. Resolves when it is sent upstream, or is refused before. */
@@ -154,6 +197,8 @@ export class DurableResponse {
       record,
       endedAt: null,
     };
+    // Before the rows and without an await between, so that the runtime stores both or none.
+    const alarm = this.#ports.setAlarm(this.#ports.now() + ALARM_MS);
     try {
       this.#ports.transaction(() => this.#tables.create(row, input));
     } catch (error) {
@@ -162,26 +207,29 @@ export class DurableResponse {
       run.ended.resolve();
       throw error;
     }
-    this.#state = { row, events: new EventLog(this.#tables, maxBytes) };
+    this.#state = this.#stateOf(row, new EventLog(this.#tables, maxBytes));
     this.#run = run;
     this.#recordWritten = Promise.withResolvers();
     waitUntil(this.#pump(running, run));
-    await this.#ports.setAlarm(this.#ports.now() + ALARM_MS);
+    await alarm;
     return { kind: 'started', response: queued };
   }
 
   /** Stores a response that a client has received. */
   async put({ input, events, ...keeping }: FinishedResponse): Promise<void> {
-    if (this.#state !== null) return;
+    // A repeated call: the first one may have failed after it stored the rows.
+    if (this.#state !== null) return this.#setMissingAlarm();
     const now = this.#ports.now();
     const row = { ...keeping, isBackground: false, queued: '', record: '', endedAt: now };
     const log = new EventLog(this.#tables, row.maxBytes);
+    // Before the rows and without an await between, so that the runtime stores both or none.
+    const alarm = this.#ports.setAlarm(now + row.keptMs);
     this.#ports.transaction(() => {
       this.#tables.create(row, input);
       for (const frame of new FrameSplitter().add(events)) if (isEvent(frame)) log.append(frame);
     });
-    this.#state = { row, events: log };
-    await this.#ports.setAlarm(now + row.keptMs);
+    this.#state = this.#stateOf(row, log);
+    await alarm;
   }
 
   read(owner: string): StoredResponse | null {
@@ -191,12 +239,20 @@ export class DurableResponse {
     return { response: this.#response(state), isOver: events.isOver, isBackground: row.isBackground };
   }
 
-  /** The events after a number, stored and future; null: there is no such response. */
-  events(owner: string, startingAfter: number): ReadableStream<Uint8Array> | null {
+  /** The events after a number, stored and future; null: there is no such response; `busy`: it has as many readers as it may have. */
+  events(owner: string, startingAfter: number): ReadableStream<Uint8Array> | 'busy' | null {
     const state = this.#owned(owner);
     if (state === null) return null;
-    const wait = (changed: Promise<void>) => this.#until(changed, HEARTBEAT_MS);
-    return readLog(state.events, startingAfter, wait, HEARTBEAT);
+    return state.readers.open(startingAfter, HEARTBEAT) ?? 'busy';
+  }
+
+  /**
+   * Why the response of this owner cannot be read; null: it can, or there is none.
+   * @param owner null: the admin
+   */
+  unreadable(owner: string | null): string | null {
+    const unreadable = this.#unreadable;
+    return unreadable !== null && isOwnedBy(unreadable, owner) ? unreadable.reason : null;
   }
 
   async cancel(owner: string): Promise<Cancelled> {
@@ -214,13 +270,22 @@ export class DurableResponse {
     return { kind: 'cancelled', response: this.#response(state) };
   }
 
-  async remove(owner: string): Promise<boolean> {
-    if (this.#owned(owner) === null) return false;
-    const deleting = this.#remove(owner);
+  /** @param owner null: the admin, who deletes only what is unreadable */
+  async remove(owner: string | null): Promise<boolean> {
+    const deleting = this.#deletion(owner);
+    if (deleting === null) return false;
     // The client may disconnect before everything is deleted.
     this.#ports.waitUntil(deleting);
     await deleting;
     return true;
+  }
+
+  #deletion(owner: string | null): Promise<void> | null {
+    if (this.#unreadable !== null && isOwnedBy(this.#unreadable, owner)) {
+      this.#unreadable = null;
+      return this.#ports.deleteAll();
+    }
+    return owner === null || this.#owned(owner) === null ? null : this.#remove(owner);
   }
 
   async #remove(owner: string): Promise<void> {
@@ -260,25 +325,34 @@ export class DurableResponse {
 
   /** Keeps a running object alive, and deletes what has expired. */
   async alarm(): Promise<void> {
-    if (this.#state === null) return;
     const now = this.#ports.now();
-    // As long as its record is not written, another instance must start if this one ends.
-    if (this.#run !== null || this.#recordWritten !== null) return this.#ports.setAlarm(now + ALARM_MS);
-    const row = this.#tables.read();
-    const expiresAt = (row?.endedAt ?? now) + (row?.keptMs ?? 0);
-    if (expiresAt > now) return this.#ports.setAlarm(expiresAt);
+    // The alarm of a response without a readable expiry was set to its expiry.
+    const isExpired = this.#unreadable !== null && this.#unreadable.expiresAt === undefined;
+    const at = isExpired ? now : this.#nextAlarm(now);
+    if (at === null) return;
+    if (at > now) return this.#ports.setAlarm(at);
     this.#close();
     await this.#ports.deleteAll();
   }
 
+  /** Null also where it has expired and its alarm is late. */
   #owned(owner: string): StoredState | null {
-    return this.#state?.row.owner === owner ? this.#state : null;
+    if (this.#state?.row.owner !== owner) return null;
+    const expiresAt = this.#expiresAt;
+    return expiresAt !== null && expiresAt <= this.#ports.now() ? null : this.#state;
+  }
+
+  /** In ms since the epoch; null: it runs. */
+  get #expiresAt(): number | null {
+    const { endedAt = null, keptMs = 0 } = this.#tables.row ?? {};
+    return endedAt === null ? null : endedAt + keptMs;
   }
 
   /** From now on there is no response. */
   #close(): void {
     this.#state?.events.close();
     this.#state = null;
+    this.#unreadable = null;
   }
 
   /** Moves the events of the run into the log. Never rejects. */
@@ -435,6 +509,11 @@ export class DurableResponse {
     });
     return promise;
   }
+}
+
+/** The admin may delete what no owner can read. */
+function isOwnedBy(unreadable: UnreadableRow, owner: string | null): boolean {
+  return owner === null || unreadable.owner === owner;
 }
 
 interface RunError {

@@ -22,8 +22,11 @@ export interface BlockStore {
 export class EventLog {
   readonly #store: BlockStore;
   readonly #maxBytes: number;
+  /** The frames of the open block. */
   #open: Uint8Array[] = [];
   #openBytes = 0;
+  /** The frames of the block that was stored last, for readers that are about to read the rest of it. Empty if it is larger than a block. */
+  #recent: readonly Uint8Array[] = [];
   #last: number;
   /** Of the events that this instance has added. */
   #bytes = 0;
@@ -80,6 +83,7 @@ export class EventLog {
     if (this.#open.length === 0) return;
     const first = this.#last - this.#open.length + 1;
     this.#store.append({ first, last: this.#last, bytes: joinBytes(this.#open) });
+    this.#recent = this.#openBytes <= MAX_BLOCK_BYTES ? this.#open : [];
     this.#open = [];
     this.#openBytes = 0;
   }
@@ -98,63 +102,120 @@ export class EventLog {
       if (number === this.#last - 1) return this.#closed;
       throw new Error('The response was deleted');
     }
-    const isOpen = number >= this.#last - this.#open.length;
-    const block = isOpen ? this.#openBlock : this.#store.after(number);
+    const lastStored = this.#last - this.#open.length;
+    if (number >= lastStored) return restOf(this.#open, this.#last, number);
+    // A reader that follows the log is mostly within one of the two newest blocks, whose frames need not be found again.
+    if (number >= lastStored - this.#recent.length) return restOf(this.#recent, lastStored, number);
+    const block = this.#store.after(number);
     if (block === null || block.first > number) return block;
-    const frames = splitFrames(block.bytes).slice(number + 1 - block.first);
-    return { first: number + 1, last: block.last, bytes: joinBytes(frames) };
+    return restOf(splitFrames(block.bytes), block.last, number);
   }
 
   /** Resolves at the next event. */
   get changed(): Promise<void> {
     return this.#changed.promise;
   }
+}
 
-  get #openBlock(): Block | null {
-    if (this.#open.length === 0) return null;
-    const first = this.#last - this.#open.length + 1;
-    return { first, last: this.#last, bytes: joinBytes(this.#open) };
-  }
+/** The frames after a number, of consecutive frames that end with the number `last`. */
+function restOf(frames: readonly Uint8Array[], last: number, number: number): Block {
+  const first = Math.max(number, last - frames.length) + 1;
+  return { first, last, bytes: joinBytes(frames.slice(first - last - 1)) };
 }
 
 /** Waits, and resolves early with true if `changed` resolves first. */
 export type WaitFor = (changed: Promise<void>) => Promise<boolean>;
 
-/**
- * A stream of the events after a number: the stored ones, then future ones, then `[DONE]`. It reads the next block when its reader has
- * read the last one, so a slow reader delays no other.
- * @param heartbeat written whenever `wait` resolves without a new event
- */
-export function readLog(
-  log: EventLog,
-  startingAfter: number,
-  wait: WaitFor,
-  heartbeat: Uint8Array,
-): ReadableStream<Uint8Array> {
-  let position = startingAfter;
-  let isCancelled = false;
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        for (;;) {
-          const block = log.after(position);
-          if (block !== null) {
-            position = block.last;
-            return controller.enqueue(block.bytes.slice());
+/** Readers of one response at the same time. Every event wakes each of them. */
+export const MAX_READERS = 16;
+/** A reader that takes nothing for this long, in ms, loses its place to a new one. It may have gone without a word. */
+export const STALLED_MS = 60_000;
+
+interface Reader {
+  /** When it last took something, in ms since the epoch; null: it waits for the next event. */
+  readingSince: number | null;
+  fail: (reason: Error) => void;
+}
+
+type Next = { readonly kind: 'block'; readonly block: Block } | { readonly kind: 'end' | 'heartbeat' };
+
+/** The readers of one log. */
+export class LogReaders {
+  readonly #log: EventLog;
+  readonly #wait: WaitFor;
+  readonly #now: () => number;
+  readonly #readers = new Set<Reader>();
+
+  /** @param wait for the next event, until a heartbeat is due */
+  constructor(log: EventLog, wait: WaitFor, now: () => number) {
+    this.#log = log;
+    this.#wait = wait;
+    this.#now = now;
+  }
+
+  /**
+   * A stream of the events after a number: the stored ones, then future ones, then `[DONE]`. It reads the next block when its reader
+   * has read the last one, so a slow reader delays no other.
+   * @param heartbeat written whenever the wait ends without a new event
+   * @returns null if there are {@link MAX_READERS} already
+   */
+  open(startingAfter: number, heartbeat: Uint8Array): ReadableStream<Uint8Array> | null {
+    if (this.#readers.size >= MAX_READERS && !this.#removeStalled()) return null;
+    const reader: Reader = { readingSince: this.#now(), fail: () => {} };
+    const leave = () => this.#readers.delete(reader);
+    this.#readers.add(reader);
+    let position = startingAfter;
+    return new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          reader.fail = (reason) => {
+            leave();
+            controller.error(reason);
+          };
+        },
+        pull: async (controller) => {
+          try {
+            const next = await this.#next(position, reader);
+            if (!this.#readers.has(reader)) return;
+            if (next.kind === 'block') position = next.block.last;
+            controller.enqueue(bytesOf(next, heartbeat).slice());
+            if (next.kind !== 'end') return;
+            leave();
+            controller.close();
+          } catch (error) {
+            leave();
+            throw error;
           }
-          if (log.isOver) {
-            controller.enqueue(DONE.slice());
-            return controller.close();
-          }
-          const hasChanged = await wait(log.changed);
-          if (isCancelled) return;
-          if (!hasChanged) return controller.enqueue(heartbeat.slice());
-        }
+        },
+        cancel: () => void leave(),
       },
-      cancel() {
-        isCancelled = true;
-      },
-    },
-    { highWaterMark: 0 },
-  );
+      { highWaterMark: 0 },
+    );
+  }
+
+  async #next(position: number, reader: Reader): Promise<Next> {
+    for (;;) {
+      const block = this.#log.after(position);
+      if (block !== null) return { kind: 'block', block };
+      if (this.#log.isOver) return { kind: 'end' };
+      reader.readingSince = null;
+      const hasChanged = await this.#wait(this.#log.changed);
+      reader.readingSince = this.#now();
+      if (!hasChanged) return { kind: 'heartbeat' };
+    }
+  }
+
+  #removeStalled(): boolean {
+    const before = this.#now() - STALLED_MS;
+    const stalled = [...this.#readers].find(
+      ({ readingSince }) => readingSince !== null && readingSince <= before,
+    );
+    stalled?.fail(new Error('The reader was too slow, and others wait: resume with starting_after'));
+    return stalled !== undefined;
+  }
+}
+
+function bytesOf(next: Next, heartbeat: Uint8Array): Uint8Array {
+  if (next.kind === 'block') return next.block.bytes;
+  return next.kind === 'end' ? DONE : heartbeat;
 }

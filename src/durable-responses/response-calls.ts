@@ -21,8 +21,17 @@ export interface ResponseStub {
   read(owner: string): Promise<StoredResponse | null>;
   /** Ends a background run. Further calls change nothing. */
   cancel(owner: string): Promise<Cancelled>;
-  /** Deletes everything. A run ends first. @returns whether there was a response */
-  remove(owner: string): Promise<boolean>;
+  /**
+   * Deletes everything. A run ends first.
+   * @param owner null: the admin, who deletes only a response that is unreadable
+   * @returns whether there was a response
+   */
+  remove(owner: string | null): Promise<boolean>;
+  /**
+   * Why what is stored for this owner cannot be read; null: it can, or nothing is stored.
+   * @param owner null: the admin
+   */
+  unreadable(owner: string | null): Promise<string | null>;
   /**
    * The items that a later request continues.
    * @param maxChars a larger conversation is returned without items
@@ -33,7 +42,10 @@ export interface ResponseStub {
    * @param maxChars if the items are larger together, they are returned without JSON
    */
   items(owner: string, ids: readonly string[], maxChars: number): Promise<readonly FoundItem[] | null>;
-  /** GET with the headers {@link OWNER_HEADER} and {@link AFTER_HEADER}: the events above that number. */
+  /**
+   * GET with the headers {@link OWNER_HEADER} and {@link AFTER_HEADER}: the events above that number. 404: there is no such response;
+   * 429: it has as many readers as it may have.
+   */
   fetch(request: Request): Promise<Response>;
 }
 
@@ -48,6 +60,7 @@ export function repeatedCalls(objects: ResponseNamespace): ResponseNamespace {
         read: (owner) => callTwice(newStub, (stub) => stub.read(owner)),
         cancel: (owner) => callTwice(newStub, (stub) => stub.cancel(owner)),
         remove: (owner) => callTwice(newStub, (stub) => stub.remove(owner)),
+        unreadable: (owner) => callTwice(newStub, (stub) => stub.unreadable(owner)),
         conversation: (owner, maxChars) => callTwice(newStub, (stub) => stub.conversation(owner, maxChars)),
         items: (owner, ids, maxChars) => callTwice(newStub, (stub) => stub.items(owner, ids, maxChars)),
         fetch: (request) => callTwice(newStub, (stub) => stub.fetch(request.clone())),

@@ -39,6 +39,7 @@ export function responseObjectClass<Env>(exchangeOf: (env: Env) => Exchange): Re
           return () => clearTimeout(timer);
         },
         setAlarm: (at) => storage.setAlarm(at),
+        getAlarm: () => storage.getAlarm(),
         deleteAll: async () => {
           await storage.deleteAlarm();
           await storage.deleteAll();
@@ -68,8 +69,12 @@ export function responseObjectClass<Env>(exchangeOf: (env: Env) => Exchange): Re
       return this.#response.cancel(owner);
     }
 
-    async remove(owner: string): Promise<boolean> {
+    async remove(owner: string | null): Promise<boolean> {
       return this.#response.remove(owner);
+    }
+
+    async unreadable(owner: string | null): Promise<string | null> {
+      return this.#response.unreadable(owner);
     }
 
     async conversation(owner: string, maxChars: number): Promise<Conversation | null> {
@@ -90,6 +95,7 @@ export function responseObjectClass<Env>(exchangeOf: (env: Env) => Exchange): Re
         Number(headers.get(AFTER_HEADER) ?? -1),
       );
       if (events === null) return new Response(null, { status: 404 });
+      if (events === 'busy') return new Response(null, { status: 429 });
       return new Response(events, {
         headers: {
           'content-type': 'text/event-stream; charset=utf-8',

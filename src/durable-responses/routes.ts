@@ -23,6 +23,7 @@ import {
   isResponseId,
   pageOfItems,
 } from './conversation.ts';
+import { MAX_READERS } from './event-log.ts';
 import { EventRoom, storeForeground } from './foreground.ts';
 import {
   AFTER_HEADER,
@@ -306,23 +307,32 @@ async function handleStored(
   const identified = await identifyCaller(request, context);
   const [id = '', action = '', ...rest] = path.replace(/\/+$/, '').split('/');
   const route = rest.length > 0 ? undefined : ACTIONS[`${request.method} ${action}`];
-  if (identified.kind === 'error') {
-    // The admin owns no response.
-    const admin = await identifyAdmin(request, context);
-    const isByAdmin = admin.kind === 'ok' && admin.value;
-    return refuse(context, isByAdmin ? notFound(id) : identified.error);
-  }
+  const admin = identified.kind === 'error' ? await identifyAdmin(request, context) : null;
+  const isByAdmin = admin?.kind === 'ok' && admin.value;
+  if (identified.kind === 'error' && !isByAdmin) return refuse(context, identified.error);
   if (route === undefined) return refuse(context, noRoute(request.method, id));
   if (!isResponseId(id)) return refuse(context, notFound(id));
   try {
-    const owner = await ownerOf(identified.value, context);
-    const { searchParams } = new URL(request.url);
-    const call = route({ object: objects.getByName(id), owner, id, query: searchParams });
+    const owner = identified.kind === 'error' ? null : await ownerOf(identified.value, context);
+    const object = objects.getByName(id);
+    const { searchParams: query } = new URL(request.url);
+    // The admin owns no response, and deletes only what nobody can read.
+    const call =
+      owner === null ? handleUnreadable(request.method, object, id) : route({ object, owner, id, query });
     const result = await withinDeadline(call, context);
     return result instanceof Response ? result : refuse(context, result);
   } catch (error) {
     return refuse(context, unreachable(context, error));
   }
+}
+
+async function handleUnreadable(
+  method: string,
+  object: ResponseStub,
+  id: string,
+): Promise<Response | ApiError> {
+  if (method === 'DELETE' && (await object.remove(null))) return deleted(id);
+  return missing({ object, owner: null, id });
 }
 
 interface Action {
@@ -336,25 +346,42 @@ const ACTIONS: Readonly<Record<string, (action: Action) => Promise<Response | Ap
   'GET ': (action) => (action.query.get('stream') === 'true' ? resume(action) : retrieve(action)),
   'GET input_items': async ({ object, owner, id, query }) => {
     const conversation = await object.conversation(owner, Number.POSITIVE_INFINITY);
-    if (conversation === null) return notFound(id);
+    if (conversation === null) return missing({ object, owner, id });
     const page = pageOfItems(conversation.input, id, query);
     return page.kind === 'ok' ? jsonResponse(page.value) : page.error;
   },
   'POST cancel': async ({ object, owner, id }) => {
     const cancelled = await object.cancel(owner);
-    if (cancelled.kind === 'none') return notFound(id);
+    if (cancelled.kind === 'none') return missing({ object, owner, id });
     if (cancelled.kind === 'foreground') return NOT_BACKGROUND;
     return new Response(cancelled.response, { headers: { 'content-type': JSON_TYPE } });
   },
-  'DELETE ': async ({ object, owner, id }) =>
-    (await object.remove(owner)) ? jsonResponse({ id, object: 'response', deleted: true }) : notFound(id),
+  'DELETE ': async ({ object, owner, id }) => ((await object.remove(owner)) ? deleted(id) : notFound(id)),
 };
+
+function deleted(id: string): Response {
+  return jsonResponse({ id, object: 'response', deleted: true });
+}
+
+/** The error for a response that was not found: there is none for this owner, or it cannot be read. */
+async function missing({
+  object,
+  owner,
+  id,
+}: Pick<Action, 'object' | 'id'> & { readonly owner: string | null }): Promise<ApiError> {
+  const reason = await object.unreadable(owner);
+  if (reason === null) return notFound(id);
+  return apiError(
+    'response_unreadable',
+    `${reason}: delete the response, or return to the version that wrote it`,
+  );
+}
 
 const NOT_BACKGROUND = apiError('invalid_request', 'Cannot cancel a synchronous response.', 'response_id');
 
 async function retrieve({ object, owner, id }: Action): Promise<Response | ApiError> {
   const stored: StoredResponse | null = await object.read(owner);
-  if (stored === null) return notFound(id);
+  if (stored === null) return missing({ object, owner, id });
   const headers = { 'content-type': JSON_TYPE, ...(stored.isOver ? {} : POLL) };
   return new Response(stored.response, { headers });
 }
@@ -366,8 +393,17 @@ async function resume({ object, owner, id, query }: Action): Promise<Response | 
     return apiError('invalid_request', 'starting_after must be a sequence_number', 'starting_after');
   }
   const response = await eventStream(object, owner, number);
-  return response.status === 404 ? notFound(id) : response;
+  if (response.status === 404) return missing({ object, owner, id });
+  return response.status === 429 ? TOO_MANY_READERS : response;
 }
+
+const TOO_MANY_READERS = {
+  ...apiError(
+    'rate_limited',
+    `A response has at most ${MAX_READERS} readers at once: close one, then try again`,
+  ),
+  retryAfterSeconds: 10,
+};
 
 const MAX_ID_CHARS = 100;
 

@@ -1,5 +1,5 @@
 /** The SQLite table of one response: its facts, its input, and the blocks of its events. */
-import { parseJson } from '../shared/json.ts';
+import { objectOf, parseJson } from '../shared/json.ts';
 import type { Block, BlockStore } from './event-log.ts';
 import { joinBytes } from './frames.ts';
 
@@ -24,6 +24,9 @@ const SCHEMA = 'CREATE TABLE response (at INTEGER PRIMARY KEY, first INTEGER, va
 const FACTS = -1;
 const INPUT = -2;
 
+/** The version of the facts that this code writes. A row of a later one is not readable here: a rollback must not misread it. */
+const VERSION = 1;
+
 /** The facts of a response besides its input and its events. */
 export interface ResponseRow {
   readonly owner: string;
@@ -41,6 +44,20 @@ export interface ResponseRow {
   readonly endedAt: number | null;
 }
 
+/** Facts that this code cannot read, with what is certain about them. */
+export interface UnreadableRow {
+  readonly reason: string;
+  /** Null: the owner is not readable either. */
+  readonly owner: string | null;
+  /** In ms since the epoch; null: it runs in a version of this code that can read it; undefined: not readable. */
+  readonly expiresAt: number | null | undefined;
+}
+
+export type StoredRow =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'row'; readonly row: ResponseRow }
+  | { readonly kind: 'unreadable'; readonly unreadable: UnreadableRow };
+
 export class ResponseTables implements BlockStore {
   readonly #sql: Sql;
   #row: ResponseRow | null = null;
@@ -49,18 +66,24 @@ export class ResponseTables implements BlockStore {
     this.#sql = sql;
   }
 
-  /** The facts, or null where nothing is stored. Creates no table, so that a wrong id stores nothing. */
-  read(): ResponseRow | null {
+  /** The facts. Creates no table, so that a wrong id stores nothing. */
+  read(): StoredRow {
     const table = this.#sql.exec("SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'response'");
-    if (table.toArray().length === 0) return null;
-    const [row] = this.#sql.exec('SELECT value FROM response WHERE at = ?', FACTS).toArray();
-    this.#row = row === undefined ? null : decodeRow(String(row.value));
+    if (table.toArray().length === 0) return { kind: 'none' };
+    const [stored] = this.#sql.exec('SELECT value FROM response WHERE at = ?', FACTS).toArray();
+    const read = decodeRow(stored === undefined ? '' : String(stored.value));
+    if (read.kind === 'row') this.#row = read.row;
+    return read;
+  }
+
+  /** The facts as they are stored now; null: none were read or created. */
+  get row(): ResponseRow | null {
     return this.#row;
   }
 
   create(row: ResponseRow, input: Uint8Array): void {
     this.#sql.exec(SCHEMA);
-    this.#sql.exec('INSERT INTO response VALUES (?, NULL, ?)', FACTS, JSON.stringify(row));
+    this.#sql.exec('INSERT INTO response VALUES (?, NULL, ?)', FACTS, encodeRow(row));
     this.#row = row;
     for (const [part, slice] of partsOf(input).entries())
       this.#sql.exec('INSERT INTO response VALUES (?, NULL, ?)', INPUT - part, slice);
@@ -70,7 +93,7 @@ export class ResponseTables implements BlockStore {
   change(fields: Partial<Pick<ResponseRow, 'endedAt' | 'record'>>): void {
     if (this.#row === null) return;
     const row = { ...this.#row, ...fields };
-    this.#sql.exec('UPDATE response SET value = ? WHERE at = ?', JSON.stringify(row), FACTS);
+    this.#sql.exec('UPDATE response SET value = ? WHERE at = ?', encodeRow(row), FACTS);
     this.#row = row;
   }
 
@@ -112,9 +135,48 @@ export class ResponseTables implements BlockStore {
   }
 }
 
-/** The row that the object itself has stored. */
-function decodeRow(json: string): ResponseRow {
-  return parseJson(json) as ResponseRow; // decode
+function encodeRow(row: ResponseRow): string {
+  return JSON.stringify({ version: VERSION, ...row });
+}
+
+const isText = (value: unknown) => typeof value === 'string';
+const isNumber = (value: unknown) => typeof value === 'number' && Number.isFinite(value);
+
+/** What each fact must be. A row that lacks one is unreadable: a default could open or keep what it must not. */
+const FACT_CHECKS: { readonly [Fact in keyof ResponseRow]: (value: unknown) => boolean } = {
+  owner: (value) => isText(value) && value !== '',
+  isBackground: (value) => typeof value === 'boolean',
+  chain: (value) => Array.isArray(value) && value.every(isText),
+  earlierChars: isNumber,
+  keptMs: isNumber,
+  maxBytes: isNumber,
+  queued: isText,
+  record: isText,
+  endedAt: (value) => value === null || isNumber(value),
+};
+
+/** The row that the object itself has stored. Rows of the first version have no number. */
+function decodeRow(json: string): StoredRow {
+  const stored = objectOf(parseJson(json));
+  const { version = VERSION, owner, endedAt, keptMs } = stored;
+  const wrong = Object.entries(FACT_CHECKS).flatMap(([fact, isValid]) =>
+    isValid(stored[fact]) ? [] : [fact],
+  );
+  if (version === VERSION && wrong.length === 0)
+    return { kind: 'row', row: stored as unknown as ResponseRow }; // decode
+  const reason =
+    version === VERSION
+      ? `The row of the response has no valid ${wrong.join(', ')}`
+      : `The row of the response has the version ${String(version)}, and this code reads ${VERSION}`;
+  const isExpiring = typeof endedAt === 'number' && typeof keptMs === 'number';
+  return {
+    kind: 'unreadable',
+    unreadable: {
+      reason,
+      owner: FACT_CHECKS.owner(owner) ? String(owner) : null,
+      expiresAt: isExpiring ? endedAt + keptMs : endedAt === null ? null : undefined,
+    },
+  };
 }
 
 function partsOf(bytes: Uint8Array): readonly ArrayBuffer[] {

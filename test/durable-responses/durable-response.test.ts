@@ -75,6 +75,7 @@ class Fixture {
       setAlarm: async (at) => {
         this.storage.alarm = at;
       },
+      getAlarm: async () => this.storage.alarm,
       deleteAll: async () => this.storage.clear(),
       restart: () => this.restarts++,
       waitUntil: (work) => void work.catch(() => {}),
@@ -121,8 +122,14 @@ class Fixture {
     return decodeObject(this.object.read(OWNER)?.response ?? '') ?? {};
   }
 
+  stream(after = -1): ReadableStream<Uint8Array> | null {
+    const events = this.object.events(OWNER, after);
+    if (events === 'busy') throw new Error('Too many readers');
+    return events;
+  }
+
   async events(after = -1): Promise<JsonObject[]> {
-    const text = await new Response(this.object.events(OWNER, after)).text();
+    const text = await new Response(this.stream(after)).text();
     return [...text.matchAll(/^data: (\{.*\})$/gm)].map(([, data = '']) => objectOf(decodeObject(data)));
   }
 }
@@ -404,7 +411,7 @@ describe('deletion during a read', () => {
     await fixture.send('created', IN_PROGRESS);
     await fixture.send('output_item.done', { item: ITEM });
     await fixture.send('completed', { response: { status: 'completed' } });
-    const reader = fixture.object.events(OWNER, -1)?.getReader();
+    const reader = fixture.stream()?.getReader();
     fixture.now += DAY_MS;
     await fixture.object.alarm();
     await expect(reader?.read()).rejects.toThrow('The response was deleted');
@@ -452,6 +459,157 @@ describe('alarms', () => {
     await fixture.open().alarm();
     expect(fixture.object.read(OWNER)).toBeNull();
     expect(fixture.storage.tables).toBe(0);
+  });
+});
+
+describe('X2 expiry does not depend on one alarm', () => {
+  const FINISHED = {
+    owner: OWNER,
+    input: new TextEncoder().encode('[]'),
+    chain: [],
+    earlierChars: 0,
+    keptMs: DAY_MS,
+    maxBytes: 1_000_000,
+    events: writeFrame('completed', { response: { id: 'resp_1', status: 'completed', output: [] } }, 0).bytes,
+  };
+
+  test('a response whose alarm is late is not found by any call', async () => {
+    const fixture = new Fixture();
+    await fixture.object.put(FINISHED);
+    fixture.now += DAY_MS;
+    for (const object of [fixture.object, fixture.open()]) {
+      expect(object.read(OWNER)).toBeNull();
+      expect(object.events(OWNER, -1)).toBeNull();
+      expect(object.conversation(OWNER, Number.POSITIVE_INFINITY)).toBeNull();
+      expect(object.items(OWNER, ['msg_1'], 100)).toBeNull();
+      expect(await object.cancel(OWNER)).toEqual({ kind: 'none' });
+    }
+  });
+
+  test.each([
+    ['of a finished response', async (fixture: Fixture) => fixture.object.put(FINISHED), DAY_MS],
+    [
+      'of a run that ends with the instance',
+      async (fixture: Fixture) => void (await fixture.start()),
+      DAY_MS,
+    ],
+  ])('an instance sets an alarm that is missing: %s', async (_, store, after) => {
+    const fixture = new Fixture();
+    await store(fixture);
+    fixture.storage.alarm = null;
+    fixture.open();
+    await turn();
+    expect(fixture.storage.alarm).toBe(fixture.now + after);
+    fixture.now += after;
+    await fixture.open().alarm();
+    expect(fixture.storage.tables).toBe(0);
+  });
+
+  test('storing that fails after its rows and is repeated has an alarm', async () => {
+    const fixture = new Fixture();
+    await fixture.object.put(FINISHED);
+    fixture.storage.alarm = null;
+    await fixture.object.put(FINISHED);
+    expect(fixture.storage.alarm).toBe(fixture.now + DAY_MS);
+  });
+
+  test('an alarm that is set before rows that are not stored does nothing', async () => {
+    const fixture = new Fixture();
+    fixture.storage.failure = new Error('SQLITE_FULL');
+    await expect(fixture.object.put(FINISHED)).rejects.toThrow('SQLITE_FULL');
+    fixture.storage.failure = null;
+    fixture.now += DAY_MS;
+    await fixture.object.alarm();
+    expect(fixture.storage.tables).toBe(0);
+  });
+});
+
+describe('X2 rows that cannot be read', () => {
+  async function stored(change: (row: JsonObject) => unknown, isRunning = false): Promise<Fixture> {
+    const fixture = new Fixture();
+    await fixture.start();
+    if (!isRunning) await fixture.send('completed', { response: { status: 'completed' } });
+    const [row] = fixture.storage
+      .exec<{ value: string }>('SELECT value FROM response WHERE at = -1')
+      .toArray();
+    const changed = change(decodeObject(row?.value ?? '') ?? {});
+    const json = typeof changed === 'string' ? changed : JSON.stringify(changed);
+    fixture.storage.exec('UPDATE response SET value = ? WHERE at = -1', json);
+    fixture.logged.length = 0;
+    fixture.open();
+    await turn();
+    return fixture;
+  }
+
+  test('a row without a version is read as one of the first', async () => {
+    const fixture = await stored(({ version: _, ...row }) => row);
+    expect(fixture.response.status).toBe('completed');
+  });
+
+  test.each<[what: string, change: (row: JsonObject) => unknown]>([
+    ['of a later version', (row) => ({ ...row, version: 2 })],
+    ['without a size', ({ earlierChars: _, ...row }) => row],
+    ['with a size that is a text', (row) => ({ ...row, earlierChars: '12' })],
+    ['with a time that is none', (row) => ({ ...row, keptMs: null })],
+    ['with half a chain', (row) => ({ ...row, chain: ['resp_1', 7] })],
+  ])('%s: it is not found, says why, and its owner deletes it', async (_, change) => {
+    const fixture = await stored(change);
+    const { object } = fixture;
+    expect(fixture.logged).toMatchObject([{ event: 'response_unreadable', reason: expect.any(String) }]);
+    expect(object.read(OWNER)).toBeNull();
+    expect(object.events(OWNER, -1)).toBeNull();
+    expect(object.conversation(OWNER, 100)).toBeNull();
+    expect(object.unreadable(OWNER)).toMatch(/row of the response/);
+    expect(object.unreadable('key-2')).toBeNull();
+    expect(await object.remove('key-2')).toBe(false);
+    expect(await object.remove(OWNER)).toBe(true);
+    expect([fixture.storage.tables, fixture.storage.alarm]).toEqual([0, null]);
+    expect(object.unreadable(OWNER)).toBeNull();
+  });
+
+  test.each<[what: string, change: (row: JsonObject) => unknown]>([
+    ['is no JSON', () => '{"owner":"key-1"'],
+    ['is missing', () => ''],
+    ['is a list', () => []],
+    ['has no owner', ({ owner: _, ...row }) => row],
+  ])('one that %s: no owner has it, and the admin deletes it', async (_, change) => {
+    const { object, storage } = await stored(change);
+    expect(object.unreadable(OWNER)).toBeNull();
+    expect(await object.remove(OWNER)).toBe(false);
+    expect(object.unreadable(null)).toMatch(/row of the response/);
+    expect(await object.remove(null)).toBe(true);
+    expect(storage.tables).toBe(0);
+  });
+
+  test('the admin deletes nothing that can be read', async () => {
+    const { object } = await stored((row) => row);
+    expect(object.unreadable(null)).toBeNull();
+    expect(await object.remove(null)).toBe(false);
+  });
+
+  test('they expire: by their own time where it is readable, else with their alarm', async () => {
+    const later = await stored((row) => ({ ...row, version: 2 }));
+    later.storage.alarm = null;
+    later.open();
+    await turn();
+    expect(later.storage.alarm).toBe(later.now + DAY_MS);
+    await later.object.alarm();
+    expect(later.storage.tables).toBe(1);
+    later.now += DAY_MS;
+    await later.object.alarm();
+    expect(later.storage.tables).toBe(0);
+    const damaged = await stored(() => '{');
+    expect(damaged.storage.alarm).toBe(damaged.now + DAY_MS);
+    await damaged.object.alarm();
+    expect(damaged.storage.tables).toBe(0);
+  });
+
+  test('a run of later code stays until code that can read it ends it', async () => {
+    const fixture = await stored((row) => ({ ...row, version: 2 }), true);
+    fixture.now += 40 * DAY_MS;
+    await fixture.object.alarm();
+    expect(fixture.storage.tables).toBe(1);
+    expect(fixture.storage.alarm).toBeGreaterThan(fixture.now);
   });
 });
 

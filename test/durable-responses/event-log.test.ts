@@ -4,8 +4,11 @@ import {
   type Block,
   type BlockStore,
   EventLog,
+  LogReaders,
   MAX_BLOCK_BYTES,
-  readLog,
+  MAX_READERS,
+  STALLED_MS,
+  type WaitFor,
 } from '../../src/durable-responses/event-log.ts';
 import {
   DONE,
@@ -48,6 +51,12 @@ const wait = async (changed: Promise<void>) => {
   await changed;
   return true;
 };
+
+function readLog(log: EventLog, after: number, waitFor: WaitFor = wait): ReadableStream<Uint8Array> {
+  const stream = new LogReaders(log, waitFor, () => 0).open(after, HEARTBEAT);
+  if (stream === null) throw new Error('No place for a reader');
+  return stream;
+}
 
 async function readAll(stream: ReadableStream<Uint8Array>): Promise<string> {
   let all = '';
@@ -116,7 +125,7 @@ describe('replay', () => {
     for (let number = -1; number < frames.length; number++) {
       const log = new EventLog(new MemoryBlocks(), MAX_BYTES);
       for (const frame of frames.slice(0, 11)) log.append(frame);
-      const reading = readAll(readLog(log, number, wait, HEARTBEAT));
+      const reading = readAll(readLog(log, number));
       for (const frame of frames.slice(11)) {
         await Promise.resolve();
         log.append(frame);
@@ -133,9 +142,9 @@ describe('replay', () => {
   test('X4: a reader that stops delays neither the log nor another reader', async () => {
     const log = new EventLog(new MemoryBlocks(), MAX_BYTES);
     const frames = run();
-    const slow = readLog(log, -1, wait, HEARTBEAT).getReader();
+    const slow = readLog(log, -1).getReader();
     const first = slow.read();
-    const fast = readAll(readLog(log, -1, wait, HEARTBEAT));
+    const fast = readAll(readLog(log, -1));
     for (const frame of frames) log.append(frame);
     const uncut = frames.map(({ bytes }) => text(bytes)).join('') + text(DONE);
     expect(await fast).toBe(uncut);
@@ -146,7 +155,7 @@ describe('replay', () => {
 
   test('X4: a reader gets heartbeats while no event comes', async () => {
     const log = new EventLog(new MemoryBlocks(), MAX_BYTES);
-    const reader = readLog(log, -1, async () => false, HEARTBEAT).getReader();
+    const reader = readLog(log, -1, async () => false).getReader();
     expect(text((await reader.read()).value ?? new Uint8Array())).toBe(text(HEARTBEAT));
     await reader.cancel();
   });
@@ -160,12 +169,91 @@ describe('replay', () => {
     expect(last).toBe(7);
     const log = new EventLog(store, MAX_BYTES, { last, isOver: false });
     log.append(writeFrame('failed', { response: { status: 'failed' } }, 10_007), 10_007);
-    const rest = await readAll(readLog(log, 11, wait, HEARTBEAT));
+    const rest = await readAll(readLog(log, 11));
     expect(readFrame(new TextEncoder().encode(rest.split('\n\n')[0])).sequence_number).toBe(10_007);
     expect(rest.endsWith(text(DONE))).toBe(true);
-    const whole = await readAll(readLog(log, 3, wait, HEARTBEAT));
+    const whole = await readAll(readLog(log, 3));
     expect([...whole.matchAll(/"sequence_number":(\d+)/g)].map(([, number]) => Number(number))).toEqual([
       4, 5, 6, 7, 10_007,
     ]);
+  });
+});
+
+describe('X4 readers', () => {
+  /** The bytes that are copied or searched while `run` runs. */
+  async function bytesTouched(run: () => Promise<void>): Promise<number> {
+    let bytes = 0;
+    const { set, indexOf } = Uint8Array.prototype;
+    Uint8Array.prototype.set = function (source, offset) {
+      bytes += source.length;
+      return set.call(this, source, offset);
+    };
+    Uint8Array.prototype.indexOf = function (value, from = 0) {
+      const at = indexOf.call(this, value, from);
+      bytes += (at < 0 ? this.length : at + 1) - from;
+      return at;
+    };
+    try {
+      await run();
+    } finally {
+      Object.assign(Uint8Array.prototype, { set, indexOf });
+    }
+    return bytes;
+  }
+
+  test.each([500, 5000])(
+    'the work for an event does not grow with the block that it is in: %s events',
+    async (count) => {
+      const log = new EventLog(new MemoryBlocks(), MAX_BYTES);
+      const readers = new LogReaders(log, wait, () => 0);
+      const streams = Array.from({ length: MAX_READERS }, () => readers.open(-1, HEARTBEAT)?.getReader());
+      const frame = delta(7);
+      const touched = await bytesTouched(async () => {
+        for (let number = 0; number < count; number++) {
+          log.append(frame);
+          // As the timer of a run does.
+          if (number % 400 === 399) log.flush();
+          for (const stream of streams) await stream?.read();
+        }
+      });
+      expect(touched / (count * MAX_READERS)).toBeLessThan(3 * frame.bytes.length);
+    },
+  );
+
+  test('a response has 16 at once; one that ends, fails or leaves makes room', async () => {
+    const log = new EventLog(new MemoryBlocks(), MAX_BYTES);
+    const frames = run();
+    for (const frame of frames.slice(0, -1)) log.append(frame);
+    const readers = new LogReaders(log, wait, () => 0);
+    const open = () => readers.open(-1, HEARTBEAT);
+    const streams = Array.from({ length: MAX_READERS }, open);
+    expect(open()).toBeNull();
+    await streams[0]?.cancel();
+    const ended = open();
+    expect(open()).toBeNull();
+    log.append(frames.at(-1) ?? delta(0));
+    if (ended) await readAll(ended);
+    expect(open()).not.toBeNull();
+    expect(open()).toBeNull();
+    log.close();
+    await expect(readAll(streams[1] ?? new ReadableStream())).rejects.toThrow('deleted');
+    expect(open()).not.toBeNull();
+  });
+
+  test('a reader that takes nothing for a minute loses its place to a new one; one that waits for events keeps it', async () => {
+    let now = 0;
+    const log = new EventLog(new MemoryBlocks(), MAX_BYTES);
+    log.append(delta(0));
+    const readers = new LogReaders(log, wait, () => now);
+    const open = () => readers.open(-1, HEARTBEAT);
+    const [gone, ...others] = Array.from({ length: MAX_READERS }, open).map((one) => one?.getReader());
+    for (const other of others) await other?.read();
+    for (const other of others) void other?.read().catch(() => {});
+    now = STALLED_MS - 1;
+    expect(open()).toBeNull();
+    now = STALLED_MS;
+    expect(open()).not.toBeNull();
+    await expect(gone?.read()).rejects.toThrow('too slow');
+    expect(open()).toBeNull();
   });
 });

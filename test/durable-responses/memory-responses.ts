@@ -9,6 +9,7 @@ export class MemoryResponses implements ResponseNamespace {
   /** The owners of what is stored. */
   readonly owners: string[] = [];
   readonly #objects = new Map<string, DurableResponse>();
+  readonly #storages = new Map<string, MemoryStorage>();
   /** With it no response can be stored. */
   putError: Error | null = null;
   /** So many calls fail, as calls to an object that is reset do. */
@@ -21,7 +22,7 @@ export class MemoryResponses implements ResponseNamespace {
   later = 0;
 
   getByName(name: string): ResponseStub {
-    const object = this.#objects.get(name) ?? this.#create();
+    const object = this.#objects.get(name) ?? this.#create(name);
     this.#objects.set(name, object);
     // As an RPC does, each call copies its arguments and its result.
     const call = async <Value>(method: string, run: () => Value | Promise<Value>): Promise<Value> => {
@@ -43,10 +44,12 @@ export class MemoryResponses implements ResponseNamespace {
       read: (owner) => call('read', () => object.read(owner)),
       cancel: (owner) => call('cancel', () => object.cancel(owner)),
       remove: (owner) => call('remove', () => object.remove(owner)),
+      unreadable: (owner) => call('unreadable', () => object.unreadable(owner)),
       conversation: (owner, maxChars) => call('conversation', () => object.conversation(owner, maxChars)),
       items: (owner, ids, maxChars) => call('items', () => object.items(owner, ids, maxChars)),
       fetch: async ({ headers }) => {
         const events = object.events(headers.get('x-weir-owner') ?? '', Number(headers.get('x-weir-after')));
+        if (events === 'busy') return new Response(null, { status: 429 });
         return new Response(events, { status: events === null ? 404 : 200 });
       },
     };
@@ -57,8 +60,17 @@ export class MemoryResponses implements ResponseNamespace {
     for (const object of this.#objects.values()) await object.alarm();
   }
 
-  #create(): DurableResponse {
-    const storage = new MemoryStorage();
+  /** Replaces a text in the stored facts of a response, and starts its object anew. */
+  change(name: string, from: string, to: string): void {
+    this.#storages
+      .get(name)
+      ?.exec('UPDATE response SET value = replace(value, ?, ?) WHERE at = -1', from, to);
+    this.#objects.delete(name);
+  }
+
+  #create(name: string): DurableResponse {
+    const storage = this.#storages.get(name) ?? new MemoryStorage();
+    this.#storages.set(name, storage);
     const fail = () => {
       throw new Error('No runs in these tests');
     };
@@ -69,6 +81,7 @@ export class MemoryResponses implements ResponseNamespace {
       now: () => Date.now() + this.later,
       startTimer: () => () => {},
       setAlarm: async () => {},
+      getAlarm: async () => 0,
       deleteAll: async () => storage.clear(),
       restart: () => {},
       waitUntil: () => {},

@@ -90,6 +90,48 @@ describe('X1 the owner of a response', () => {
   );
 });
 
+test('X4 the seventeenth reader of a response gets a 429, and one that leaves makes room', async () => {
+  const fixture = new Fixture();
+  const id = textOf((await fixture.create()).id);
+  const read = () => fixture.get(`${id}?stream=true`);
+  const readers = await Promise.all(Array.from({ length: 16 }, read));
+  expect(readers.map(({ status }) => status)).toEqual(readers.map(() => 200));
+  const refused = await read();
+  expect(refused.status).toBe(429);
+  expect(objectOf((await jsonOf(refused)).error).code).toBe('rate_limit_exceeded');
+  await readers[3]?.body?.cancel();
+  expect((await read()).status).toBe(200);
+});
+
+describe('X2 a response that cannot be read', () => {
+  test('is a 500 for its owner and the admin and a 404 for others; who gets the 500 can delete it', async () => {
+    for (const deleter of ['host', 'admin']) {
+      const onRequest = ({ headers }: Request) =>
+        headers.get('authorization') === 'Bearer admin' ? null : { id: 'host' };
+      const fixture = new Fixture();
+      const gateway = new LimitedGateway(
+        { ...SETTINGS, AUTH: 'keys' },
+        { responses: fixture.responses, fetch: upstream(fixture.sent) },
+        { ...NO_HOOKS, onRequest },
+      );
+      const made = await gateway.post('/v1/responses', 'host', { model: MODEL, input: 'Hello' });
+      const id = textOf((await jsonOf(made)).id);
+      fixture.responses.change(id, '"version":1', '"version":9');
+      for (const path of [id, `${id}?stream=true`, `${id}/input_items`]) {
+        const response = await gateway.fetch(`/v1/responses/${path}`, deleter);
+        expect(response.status).toBe(500);
+        const error = objectOf((await jsonOf(response)).error);
+        expect(error.code).toBe('response_unreadable');
+        expect(error.message).toContain('version 9');
+        expect((await fixture.get(path, 'other')).status).toBe(404);
+      }
+      const remove = () => gateway.fetch(`/v1/responses/${id}`, deleter, { method: 'DELETE' });
+      expect(await jsonOf(await remove())).toEqual({ id, object: 'response', deleted: true });
+      expect((await remove()).status).toBe(404);
+    }
+  });
+});
+
 test.each([true, false])(
   'X8 streamed %s: without storage a request makes no call to an object and has the bytes of a stateless gateway',
   async (stream) => {

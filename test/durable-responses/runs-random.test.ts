@@ -280,10 +280,12 @@ class LiveObject {
       read: call((response, owner) => response.read(owner)),
       cancel: call((response, owner) => response.cancel(owner)),
       remove: call((response, owner) => response.remove(owner)),
+      unreadable: call((response, owner) => response.unreadable(owner)),
       conversation: call((response, owner, maxChars) => response.conversation(owner, maxChars)),
       items: call((response, owner, ids, maxChars) => response.items(owner, ids, maxChars)),
       fetch: call((response, { headers }: Request) => {
         const events = response.events(headers.get(OWNER_HEADER) ?? '', Number(headers.get(AFTER_HEADER)));
+        if (events === 'busy') return new Response(null, { status: 429 });
         return new Response(events, { status: events === null ? 404 : 200 });
       }),
     };
@@ -312,6 +314,7 @@ class LiveObject {
         whileAlive(() => {
           this.#alarm = at;
         }),
+      getAlarm: async () => this.#alarm,
       deleteAll: async () =>
         whileAlive(() => {
           this.#storage.clear();

@@ -1,5 +1,6 @@
 /** The CSV of reports: the response and its plain decimals. */
 import { csvLine } from '../shared/csv.ts';
+import { trimEnd } from '../shared/trim.ts';
 
 /** @param lines the first one has the names of the columns */
 export function csvResponse(lines: readonly (readonly string[])[], name: string): Response {
@@ -13,5 +14,5 @@ export function csvResponse(lines: readonly (readonly string[])[], name: string)
 
 /** An amount without an exponent, exact to 10^-9. Empty for a missing amount. */
 export function decimalText(amount: number | null | undefined): string {
-  return amount === null || amount === undefined ? '' : amount.toFixed(9).replace(/\.?0+$/, '');
+  return amount === null || amount === undefined ? '' : trimEnd(trimEnd(amount.toFixed(9), '0'), '.');
 }

@@ -137,7 +137,7 @@ function readHost(referrer: string | null): string | null {
 }
 
 /** The earlier form of Claude Code's `user_id`. The account is empty for a caller with an API key. */
-const CLAUDE_CODE_USER = /^user_([0-9a-f]+)_account_([\w-]*?)_session_([\w-]+)$/;
+const CLAUDE_CODE_USER = /^user_([0-9a-f]{1,128})_account_([\w-]{0,64}?)_session_([\w-]{1,128})$/;
 
 interface ClientUser {
   readonly user: string | null;

@@ -1,6 +1,7 @@
 /** The limits of a gateway key: their form in requests and responses, amounts of money and tokens, and budget periods. */
 import { isObject, type JsonObject } from '../shared/json.ts';
 import { MAX_COST_NANO, wholeAmount } from '../shared/money.ts';
+import { trimEnd } from '../shared/trim.ts';
 
 /** Null is no limit. */
 export interface Limits {
@@ -258,7 +259,7 @@ export function formatAmount(amount: number, unit: BudgetUnit): string {
   if (unit === TOKENS) return `${amount} tokens`;
   const sign = amount < 0 ? '-' : '';
   const digits = String(Math.abs(amount)).padStart(10, '0');
-  const fraction = digits.slice(-9).replace(/0+$/, '').padEnd(2, '0');
+  const fraction = trimEnd(digits.slice(-9), '0').padEnd(2, '0');
   return `${sign}${digits.slice(0, -9)}.${fraction} ${unit}`;
 }
 

@@ -16,6 +16,7 @@ import { isPresent } from '../protocols/shared/validate-types.ts';
 import type { Route } from '../routes.ts';
 import { type JsonObject, readArray, readText } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
+import { trimEnd } from '../shared/trim.ts';
 import {
   type Continued,
   continueConversation,
@@ -305,7 +306,7 @@ async function handleStored(
   { objects, path }: StoredRequest,
 ): Promise<Response> {
   const identified = await identifyCaller(request, context);
-  const [id = '', action = '', ...rest] = path.replace(/\/+$/, '').split('/');
+  const [id = '', action = '', ...rest] = trimEnd(path, '/').split('/');
   const route = rest.length > 0 ? undefined : ACTIONS[`${request.method} ${action}`];
   const admin = identified.kind === 'error' ? await identifyAdmin(request, context) : null;
   const isByAdmin = admin?.kind === 'ok' && admin.value;

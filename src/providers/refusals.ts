@@ -1,5 +1,6 @@
 /** Recognizes what a provider's refusal is about, by its code and message: that decides on fallbacks and on the error code (E1, R2, R4). */
 import type { JsonObject } from '../shared/json.ts';
+import { MAX_ERROR_MESSAGE_CHARS } from '../shared/limits.ts';
 
 const REFUSAL_KINDS = [
   /** The prompt is too long for the model. */
@@ -50,11 +51,17 @@ const COMMON: RefusalPatterns = {
     /^invalid_api_key:|^[^:]*: [^'"`]{0,256}?(?:\b(?:your|this|the|invalid|incorrect|expired)|using a restricted) (?:api[ -]?)?key\b/i,
 };
 
-/** What a refusal is about; null if no pattern matches, so that the request itself is at fault. */
+/** No code that a pattern names is longer. */
+const MAX_CODE_CHARS = 128;
+
+/**
+ * What a refusal is about; null if no pattern matches, so that the request itself is at fault. Only the beginning of the message counts,
+ * which bounds the work of the patterns.
+ */
 export function refusalKind(
   { code, message }: { readonly code: string; readonly message: string },
   words: RefusalPatterns = {},
 ): RefusalKind | null {
-  const text = `${code}: ${message}`;
+  const text = `${code.slice(0, MAX_CODE_CHARS)}: ${message.slice(0, MAX_ERROR_MESSAGE_CHARS)}`;
   return REFUSAL_KINDS.find((kind) => COMMON[kind]?.test(text) || words[kind]?.test(text)) ?? null;
 }

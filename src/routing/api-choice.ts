@@ -9,6 +9,7 @@ import { isDefault } from '../request-translation/dropped-fields.ts';
 import { requestedEffort } from '../request-translation/effort.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 import { hasItems, isObject, type JsonObject, objectOf, readArray } from '../shared/json.ts';
+import { MAX_ERROR_MESSAGE_CHARS } from '../shared/limits.ts';
 
 /** For how long a refusal decides the API of later requests. */
 const MEMORY_MS = 60 * 60 * 1000;
@@ -105,11 +106,12 @@ const STATUSES = [400, 404, 405, 501];
 /** The change that a refusal by this API asks for, or null if there is none that Weir can make. */
 export function secondTry(error: ApiError, on: ChatApi): SecondTry | null {
   if (!STATUSES.includes(error.status)) return null;
+  const message = error.message.slice(0, MAX_ERROR_MESSAGE_CHARS);
   const row = REFUSALS.find(
     (refusal) =>
       refusal.on === on &&
       (refusal.code === undefined || refusal.code.test(error.code)) &&
-      (refusal.message === undefined || refusal.message.test(error.message)),
+      (refusal.message === undefined || refusal.message.test(message)),
   );
   return row?.action ?? null;
 }

@@ -1,5 +1,6 @@
 /** Reads where Weir is mounted: its base path, and where requests for other paths go. */
 import type { JsonObject } from '../shared/json.ts';
+import { trimEnd } from '../shared/trim.ts';
 import { SettingsReader } from './reader.ts';
 
 /** Where a request for another path goes. */
@@ -39,7 +40,7 @@ export function readMountConfig(reader: SettingsReader): MountConfig {
 function readBasePath(reader: SettingsReader): string {
   const path = reader.text('BASE_PATH') ?? '/';
   if (!/^\/[\w./~-]*$/.test(path)) reader.invalid('BASE_PATH', 'must be a path that begins with /');
-  return path.replace(/\/+$/, '');
+  return trimEnd(path, '/');
 }
 
 function readOrigin(reader: SettingsReader): Origin {

@@ -1,6 +1,7 @@
 /** Reads typed values from the Worker's variables and secrets, and collects the invalid ones. */
 import { isObject, type JsonObject, parseJson, readText } from '../shared/json.ts';
 import { jsonFault, kindOf } from '../shared/json-fault.ts';
+import { trimEnd } from '../shared/trim.ts';
 
 /** An invalid setting and what it must be. Never contains the value, which may be a secret. */
 export interface SettingProblem {
@@ -81,8 +82,7 @@ export class SettingsReader {
   }
 
   url(name: string, value: string | undefined): string | undefined {
-    if (value !== undefined && URL.canParse(value) && /^https?:\/\//.test(value))
-      return value.replace(/\/+$/, '');
+    if (value !== undefined && URL.canParse(value) && /^https?:\/\//.test(value)) return trimEnd(value, '/');
     this.invalid(name, 'must be an http(s) URL');
     return undefined;
   }

@@ -10,6 +10,7 @@ import {
 } from '../request-translation/rules.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { didYouMean, nearestName } from '../shared/nearest.ts';
+import { trimEnd } from '../shared/trim.ts';
 import type { TimerLimits } from '../stream/timers.ts';
 import { type Alias, readAliases } from './aliases.ts';
 import { type MountConfig, readMountConfig } from './mount-config.ts';
@@ -199,10 +200,7 @@ function readAccess(reader: SettingsReader, auth: AuthMode): AccessSettings | nu
     if (auth === 'access') reader.invalid('AUTH', `access ${message}`);
     return null;
   }
-  const host = (domain ?? '')
-    .toLowerCase()
-    .replace(/^https:\/\//, '')
-    .replace(/\/+$/, '');
+  const host = trimEnd((domain ?? '').toLowerCase().replace(/^https:\/\//, ''), '/');
   const isLoopback = LOOPBACK.test(host);
   if (!isLoopback && !TEAM_HOST.test(host))
     reader.invalid('ACCESS_TEAM_DOMAIN', 'must be the domain of the team, as team.cloudflareaccess.com');

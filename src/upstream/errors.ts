@@ -172,18 +172,21 @@ function isAboutKey(status: number, message: string | undefined): boolean {
 const INVALID_KEY =
   /\b(?:incorrect|invalid|expired|missing|wrong)\s+api[ _-]?key\b|\bapi[ _-]?key\s+(?:is\s+|was\s+)?(?:not\s+(?:valid|found)|invalid|incorrect|expired|missing)\b/i;
 
-/** Matches only the beginning of the message, to bound the work of the patterns. */
 function kindOf({ code = '', message = '' }: UpstreamError, { refusals }: UpstreamErrorContext) {
-  return refusalKind({ code, message: message.slice(0, MAX_ERROR_MESSAGE_CHARS) }, refusals);
+  return refusalKind({ code, message }, refusals);
 }
 
 const CONTENT_FILTER = 'content_filter';
+
+/** The title of a page is near its beginning. */
+const MAX_PAGE_CHARS = 4096;
+const TITLE = /<title[^<>]*>([^<]*)/i;
 
 function readRefusal(body: string): UpstreamError {
   const error = readObject(body);
   if (error !== null) return readUpstreamError(error);
   const isPage = body.trimStart().startsWith('<');
-  const text = isPage ? (/<title[^<>]*>([^<]*)/i.exec(body)?.[1] ?? '') : body;
+  const text = isPage ? (TITLE.exec(body.slice(0, MAX_PAGE_CHARS))?.[1] ?? '') : body;
   const message = readText(text.trim());
   return { message, type: undefined, code: undefined, param: undefined, status: undefined };
 }

@@ -3,8 +3,18 @@
  * requests up to the limits of a body, with every provider's writer. Runs in this process for speed; hostile.test.ts runs the worst in workerd.
  */
 import { afterAll, describe, expect, test } from 'vitest';
+import { createAttribution } from '../../src/attribution/attribution.ts';
+import { NO_CALLER_FACTS } from '../../src/auth/caller.ts';
 import type { Target } from '../../src/routing/targets.ts';
-import { type Growth, growLists, growNestings, growObjects, growPairs, growTexts } from './scaling/grow.ts';
+import {
+  type Growth,
+  growLists,
+  growNestings,
+  growObjects,
+  growPairs,
+  growRuns,
+  growTexts,
+} from './scaling/grow.ts';
 import { SAMPLES, type Sample } from './scaling/samples.ts';
 import { type Read, read, targetsFor, type Written, write } from './scaling/writers.ts';
 
@@ -24,6 +34,8 @@ const LARGEST_AT = /^like-(?:anthropic|gemini-native|mistral)\//;
 /** Small bodies are a 16th of the maximum. Quadratic work within the limit takes less than a quarter of the time there, and linear work far less. */
 const SMALL_PART = 16;
 const MAX_SMALL_MS = MAX_RAN_MS / 4;
+
+const OPEN_CALLER = { keyId: 'open', models: null, key: null, credential: null, facts: NO_CALLER_FACTS };
 
 const bodies = { tried: 0, sent: 0, refused: 0, beyond: 0 };
 
@@ -167,6 +179,44 @@ describe.each(SAMPLES.map((sample) => [sample.name, sample] as const))(
   },
 );
 
+/** The longest time for one text of `growRuns`. */
+const RUN_MS = 50;
+
+/** The longest time of each sample. */
+const runTimes: string[] = [];
+
+describe.each(SAMPLES.map((sample) => [sample.name, sample] as const))('B4 a request of %s', (_, sample) => {
+  test('each text in turn, with each of twelve repetitive patterns: at each provider in linear time', async () => {
+    const faults: string[] = [];
+    const { attribute } = createAttribution({ users: 'plain', userHashKey: null, tags: [] });
+    let texts = 0;
+    let longest = { ms: 0, name: '' };
+    for (const growth of growRuns(sample.body)) {
+      const text = JSON.stringify(growth.body(growth.max));
+      for (const target of targetsFor(sample.route)) {
+        texts++;
+        const name = `${growth.name} at ${target.address}`;
+        let ms = Number.POSITIVE_INFINITY;
+        // The shortest of several runs, because the machine may be busy.
+        for (let run = 0; run < RUNS && ms > RUN_MS; run++) {
+          const body = read(text, sample);
+          const from = performance.now();
+          if (isRead(body)) await attribute({ headers: new Headers(), body: body.sent, caller: OPEN_CALLER });
+          const ownMs = performance.now() - from;
+          ms = Math.min(ms, ownMs + (await outcomeOf(body, target)).ranMs);
+        }
+        if (ms > longest.ms) longest = { ms, name };
+        if (ms > RUN_MS) faults.push(`${sample.name}: ${name}: ${ms.toFixed(0)} ms`);
+      }
+    }
+    runTimes.push(
+      `${sample.name}: ${texts} texts, the longest ${longest.ms.toFixed(1)} ms (${longest.name})`,
+    );
+    expect(texts).toBeGreaterThan(0);
+    expect(faults).toEqual([]);
+  }, 600_000);
+});
+
 /** Linear work takes a few ms for this many entries. All pairs are tested with these, and slow ones with the maximum. */
 const PAIR_ENTRIES = 4000;
 const PAIR_MS = 50;
@@ -188,5 +238,6 @@ function trialOf(growth: Growth, sample: Sample) {
 }
 
 afterAll(() => {
+  for (const times of runTimes) process.stdout.write(`patterns: ${times}\n`);
   process.stdout.write(`scaling: ${JSON.stringify(bodies)}\n`);
 });

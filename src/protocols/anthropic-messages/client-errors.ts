@@ -1,5 +1,6 @@
 /** Writes errors in the form of the Messages API, whose error type decides whether clients retry or ask for a new login. */
 import type { ApiError } from '../../canonical/error.ts';
+import { MAX_ERROR_MESSAGE_CHARS } from '../../shared/limits.ts';
 import type { StreamFailure } from '../../stream/types.ts';
 import type { ErrorResponse } from '../shared/client-protocol.ts';
 
@@ -65,7 +66,8 @@ const CONTEXT_CODES = ['context_length_exceeded', 'model_context_window_exceeded
 
 function messageOf({ status, code, message }: ApiError): string {
   const isRefused = status === 400 || status === 413 || status === 422;
-  const isTooLong = CONTEXT_CODES.includes(code) || (isRefused && TOO_LONG.test(message));
+  const isTooLong =
+    CONTEXT_CODES.includes(code) || (isRefused && TOO_LONG.test(message.slice(0, MAX_ERROR_MESSAGE_CHARS)));
   const hasPrefix = message.toLowerCase().includes(TOO_LONG_PREFIX);
   return isTooLong && !hasPrefix && code !== 'request_too_large' ? `${TOO_LONG_PREFIX}: ${message}` : message;
 }

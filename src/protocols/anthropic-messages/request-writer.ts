@@ -177,8 +177,7 @@ function stopSequences(stop: unknown, report: TranslationReport): JsonObject {
 }
 
 /** Only opaque ids are accepted: 400 "user_id appears to contain an email address", BerriAI/litellm#10106, 2025-04-17; 256 characters at most. */
-const OPAQUE_ID = /^[\w-]*[a-z_][\w-]*$/i;
-const MAX_USER_CHARS = 256;
+const OPAQUE_ID = /^(?=[\d-]*[a-z_])[\w-]{1,256}$/i;
 
 /** OpenAI's tiers in Anthropic's names. https://platform.claude.com/docs/en/api/service-tiers (2026-11-22) */
 const TIERS: Readonly<Record<string, string>> = { default: 'standard_only', standard_only: 'standard_only' };
@@ -199,7 +198,7 @@ function aboutRequest(body: JsonObject, report: TranslationReport): JsonObject {
 }
 
 function opaque(user: string): string {
-  return OPAQUE_ID.test(user) && user.length <= MAX_USER_CHARS ? user : toolCallId(user);
+  return OPAQUE_ID.test(user) ? user : toolCallId(user);
 }
 
 /**

@@ -336,7 +336,7 @@ interface TextValue extends Place {
 
 /** Strings that are values of that key. */
 function* valuesOf(json: string, key: string): Generator<TextValue> {
-  for (const match of json.matchAll(new RegExp(`"${key}"[ \\t]*:[ \\t]*"((?:[^"\\\\]+|\\\\.)*)"`, 'g'))) {
+  for (const match of json.matchAll(new RegExp(`"${key}"[ \\t]*:[ \\t]*"((?:[^"\\\\]|\\\\.)*)"`, 'g'))) {
     const [whole, literal = ''] = match;
     const end = match.index + whole.length - 1;
     yield { start: end - literal.length, end, literal };

@@ -17,6 +17,8 @@ const MAX_ENTRIES = 50_000;
 const MAX_VALUES = 240_000;
 /** Characters of one text. */
 const MAX_TEXT_CHARS = 3_000_000;
+/** Quadratic work takes seconds for a text of this length, and linear work less than a millisecond. */
+const MAX_RUN_CHARS = 60_000;
 const LONG_INTEGER = '12345678901234567890';
 
 /** Keys whose values select a variant. Entries of a list keep them. */
@@ -198,6 +200,37 @@ export function growTexts(body: unknown): Growth[] {
         kind: 'text',
         max: MAX_TEXT_CHARS,
         body: (size) => withValue(body, path, text(size)),
+      }),
+    );
+  });
+}
+
+/** Texts over which a backtracking pattern takes quadratic time or more: runs of what patterns repeat, with an end that does not match. */
+const RUNS: Readonly<Record<string, string>> = {
+  letters: 'a',
+  underscores: '_a',
+  digits: '0',
+  spaces: ' ',
+  slashes: '/',
+  dots: 'a.',
+  dashes: 'a-',
+  colons: 'a:',
+  'escaped quotes': '\\"',
+  brackets: '{"a":[',
+  'data URLs': 'data:a;base64,',
+  'users of sessions': 'user_0_account__session_',
+};
+
+/** Each text of the body, with each of twelve runs in its place. */
+export function growRuns(body: unknown): Growth[] {
+  return pathsOf(body).flatMap((path) => {
+    if (typeof at(body, path) !== 'string') return [];
+    return Object.entries(RUNS).map(
+      ([name, unit]): Growth => ({
+        name: `${nameOf(path)} = ${name}`,
+        kind: 'text',
+        max: MAX_RUN_CHARS,
+        body: (size) => withValue(body, path, `${unit.repeat(Math.ceil(size / unit.length))}!`),
       }),
     );
   });

@@ -1,31 +1,52 @@
 /**
- * One suite on Node: the pure core directly, and the gateway over real HTTP in workerd. `npm test` runs what a
- * person waits for. Files named `*.slow.test.ts` run with `--mode slow`: long randomised runs, matrices of faults and of clients, real
- * waits, and the dashboard in a browser.
+ * Two projects on Node. `process` runs files one after the other in the same process: the pure core, the gateway in memory, the tools.
+ * `workerd` runs each file in a process of its own, and most of them start the gateway in workerd. `npm test` runs what a person waits
+ * for. Files named `*.slow.test.ts` run with `--mode slow`: long randomised runs, matrices of faults and of clients, real waits, and
+ * the dashboard in a browser.
  */
 import { configDefaults, defineConfig } from 'vitest/config';
 
-const TESTS = '{test,tools,bench}/**/*.test.ts';
-const SLOW = '{test,tools,bench}/**/*.slow.test.ts';
+/** Files that start processes. */
+const WORKERD = '{test/{e2e,dashboard,package,hostile}/**/*,test/*,tools/**/*,bench/*}';
+/** Files whose modules keep nothing that another file would notice. */
+const PURE = 'test/!(e2e|dashboard|package|hostile)/**/*';
 /** These measure the memory and the turns of a workerd of their own, and want a machine to themselves. */
 const HOSTILE = 'test/hostile/**/*.test.ts';
-
-const FILES: Readonly<Record<string, { readonly include: string; readonly exclude: readonly string[] }>> = {
-  slow: { include: SLOW, exclude: [HOSTILE] },
-  hostile: { include: HOSTILE, exclude: [] },
-};
+const SLOW = '**/*.slow.test.ts';
 
 export default defineConfig(({ mode }) => {
-  const { include, exclude } = FILES[mode] ?? { include: TESTS, exclude: [SLOW, HOSTILE] };
+  const ending = mode === 'slow' ? 'slow.test.ts' : 'test.ts';
+  const exclude = [
+    ...configDefaults.exclude,
+    ...(mode === 'slow' ? [] : [SLOW]),
+    ...(mode === 'hostile' ? [] : [HOSTILE]),
+  ];
   return {
     test: {
-      include: [include],
       globalSetup: 'test/e2e/setup.ts',
-      exclude: [...configDefaults.exclude, ...exclude],
       // Two cores: one for the tests, one for workerd.
       maxWorkers: 2,
-      testTimeout: 30_000,
-      hookTimeout: 60_000,
+      projects:
+        mode === 'hostile'
+          ? [project('hostile', HOSTILE, exclude)]
+          : [
+              project('workerd', `${WORKERD}.${ending}`, exclude),
+              project('process', `${PURE}.${ending}`, exclude, { isolate: false }),
+            ],
     },
   };
 });
+
+function project(name: string, include: string, exclude: readonly string[], options = {}) {
+  return {
+    extends: true as const,
+    test: {
+      name,
+      include: [include],
+      exclude: [...exclude],
+      testTimeout: 30_000,
+      hookTimeout: 60_000,
+      ...options,
+    },
+  };
+}

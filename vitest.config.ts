@@ -4,6 +4,7 @@
  * for. Files named `*.slow.test.ts` run with `--mode slow`: long randomised runs, matrices of faults and of clients, real waits, and
  * the dashboard in a browser.
  */
+import { join } from 'node:path';
 import { configDefaults, defineConfig } from 'vitest/config';
 
 /** Files that start processes. */
@@ -22,6 +23,8 @@ export default defineConfig(({ mode }) => {
     ...(mode === 'hostile' ? [] : [HOSTILE]),
   ];
   return {
+    // Durable Object classes extend a class of the runtime.
+    resolve: { alias: { 'cloudflare:workers': join(import.meta.dirname, 'test/cloudflare-workers.ts') } },
     test: {
       globalSetup: 'test/e2e/setup.ts',
       // Two cores: one for the tests, one for workerd.

@@ -1,15 +1,17 @@
-/** The handlers of the deployed Worker, which is configured by its environment alone. */
+/** The handlers of the deployed Worker: every feature, configured by the environment alone. */
 import { env } from 'cloudflare:workers';
-import { responseObjectClass } from './durable-responses/response-object.ts';
-import { createHandlers, Environment } from './environment.ts';
-import { NO_HOOKS } from './http/hooks.ts';
+import { attribution } from './attribution/feature.ts';
+import { dashboard } from './dashboard/feature.ts';
+import { durableResponses } from './durable-responses/feature.ts';
+import { createHandlers } from './environment.ts';
+import { ledger } from './ledger/feature.ts';
+import { origin } from './origin-proxy/feature.ts';
 import { tracing } from './tracing/runtime.ts';
 
-// Read at startup, so that invalid or missing settings are logged before the first request. `wrangler dev` shows the log.
-const startup = new Environment({ ...env }, {}, NO_HOOKS, tracing);
-startup.report();
+const features = [ledger(), attribution(), durableResponses(), dashboard(), origin()] as const;
 
-export default createHandlers({}, tracing, startup).handlers;
+// The settings are read at startup, so that invalid or missing ones are logged before the first request.
+const gateway = createHandlers({ features }, tracing, { ...env });
 
-/** Its gateway is the one of the startup's environment, because a deployment has one. */
-export const ResponseObject = responseObjectClass(() => startup.gateway.exchange);
+export default gateway;
+export const { ResponseObject } = gateway.objects;

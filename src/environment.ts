@@ -1,50 +1,48 @@
 /** From a Worker's environment to its handlers: reads settings and bindings, and serves requests with the gateway they describe. */
 import { apiError } from './canonical/error.ts';
-import type { Exchange, ResponseNamespace } from './durable-responses/response-calls.ts';
 import {
+  type Before,
+  type Deployment,
+  type ListedFeatures,
+  readDeployment,
+  readFeatures,
+} from './feature.ts';
+import {
+  createBefore,
   createGateway,
-  createOriginProxy,
   type Gateway,
   type GatewayPorts,
+  hasAdmins,
   misconfiguredGateway,
 } from './gateway.ts';
-import type { Hooks } from './http/hooks.ts';
+import { type Hooks, NO_HOOKS } from './http/hooks.ts';
+import { log } from './http/log.ts';
 import { errorResponse } from './http/respond.ts';
-import type { LedgerNamespace } from './ledger/ledger-calls.ts';
-import type { RecordQueue } from './metering/queue.ts';
-import type { OriginProxy } from './origin-proxy/origin-proxy.ts';
-import { mountConfigOf } from './settings/mount-config.ts';
+import { unusedSettings } from './settings/feature-settings.ts';
 import { optionProblems, withOptions } from './settings/options.ts';
-import {
-  missingSettings,
-  misspeltSettings,
-  readSettings,
-  type SettingProblem,
-  type SettingsResult,
-} from './settings/settings.ts';
+import type { SettingProblem } from './settings/reader.ts';
+import { missingSettings, misspeltSettings } from './settings/settings.ts';
 import type { JsonObject } from './shared/json.ts';
 import type { Tracing } from './tracing/spans.ts';
-import type { Handlers, WeirOptions } from './types.ts';
-
-export interface CreatedHandlers<Env> {
-  readonly handlers: Handlers<Env>;
-  /** Runs background responses with the gateway of an environment. */
-  readonly exchangeOf: (env: Env) => Exchange;
-}
+import type { Feature, Weir, WeirOptions } from './types.ts';
 
 /**
  * Creates a Worker's handlers.
- * @param startup the deployed Worker's environment, read and reported at startup; null: each environment is read and reported at
- * its first request
+ * @param startupEnv the deployed Worker's environment, which is read and reported at startup; absent: each environment is read and
+ * reported at its first request
  */
-export function createHandlers<Env>(
-  options: WeirOptions<Env>,
+export function createHandlers<Env, const Features extends readonly Feature[]>(
+  options: WeirOptions<Env, Features>,
   tracing: Tracing | null,
-  startup: Environment | null = null,
-): CreatedHandlers<Env> {
-  const { onRequest, onRecord, ...settings } = options;
+  startupEnv?: object,
+): Weir<Env, Features> {
+  const { onRequest, onRecord, features: listed, ...settings } = options;
+  const features = readFeatures(listed);
   /** Settings do not change while an isolate lives, so each environment is read once. */
   const environments = new WeakMap<object, Environment>();
+  const startup =
+    startupEnv && new Environment({ env: startupEnv, options: settings, hooks: NO_HOOKS, features, tracing });
+  startup?.report();
 
   function environmentOf(env: Env): Environment {
     const bindings = isObject(env) ? env : NO_BINDINGS;
@@ -53,7 +51,7 @@ export function createHandlers<Env>(
     // The runtime passes another object than at startup. Where it has the same values, its settings are not read again.
     const environment = startup?.hasValuesOf(bindings) ? startup : readEnvironment(bindings, env);
     environments.set(bindings, environment);
-    if (startup === null) environment.report();
+    if (startup === undefined) environment.report();
     return environment;
   }
 
@@ -64,10 +62,10 @@ export function createHandlers<Env>(
       onRecord:
         onRecord === undefined ? null : (record) => onRecord(record, { env, requestId: record.request_id }),
     };
-    return new Environment(bindings, settings, hooks, tracing);
+    return new Environment({ env: bindings, options: settings, hooks, features, tracing });
   }
 
-  const handlers: Handlers<Env> = {
+  return {
     fetch: async (request, env, ctx) => {
       if (!isObject(env) || !isObject(ctx)) return missingArguments();
       let environment: Environment;
@@ -76,10 +74,10 @@ export function createHandlers<Env>(
       } catch (error) {
         return internalFailure(error);
       }
-      if (environment.originProxy !== null) {
+      if (environment.before !== null) {
         const passThroughOnException = () => ctx.passThroughOnException?.();
         // Not caught: after passThroughOnException the runtime handles an exception by calling the origin.
-        const passed = await environment.originProxy.pass(request, { passThroughOnException });
+        const passed = await environment.before(request, { passThroughOnException });
         if (passed !== null) return passed;
       }
       try {
@@ -88,10 +86,19 @@ export function createHandlers<Env>(
         return internalFailure(error);
       }
     },
-    queue: async ({ messages }, env) => environmentOf(env).gateway.consume(messages),
-    scheduled: async (_, env) => environmentOf(env).gateway.replayDeadLetters(),
+    queue: async ({ messages }, env) => environmentOf(env).gateway.queue(messages),
+    scheduled: async (_, env) => environmentOf(env).gateway.scheduled(),
+    objects: decodeObjects(
+      features.features.map(({ objects }) => objects?.((env: Env) => environmentOf(env).gateway.newContext)),
+    ),
   };
-  return { handlers, exchangeOf: (env) => environmentOf(env).gateway.exchange };
+}
+
+/** The classes of all features. The names of the listed features say which there are. */
+function decodeObjects<Env, Features extends readonly Feature[]>(
+  classes: readonly (Readonly<Record<string, unknown>> | undefined)[],
+): Weir<Env, Features>['objects'] {
+  return Object.assign({}, ...classes) as Weir<Env, Features>['objects']; // decode
 }
 
 const NO_BINDINGS = {};
@@ -112,46 +119,59 @@ function internalFailure(reason: unknown): Response {
   return errorResponse(apiError('internal_error', 'Weir failed on this request; its log has the reason'));
 }
 
-/** The bindings that Weir uses. `settings.ts` reads everything else in the environment. */
+/** The bindings of the core. Features read theirs. */
 interface Bindings {
   /** Keys and usage records. */
   readonly WEIR_KV?: KVNamespace;
-  /** The Durable Objects of gateway keys, for `LEDGER=object` and for keys with limits. */
-  readonly WEIR_LEDGER?: LedgerNamespace;
-  /** The Durable Objects of responses, for `RESPONSES=durable`. */
-  readonly WEIR_RESPONSES?: ResponseNamespace;
-  readonly USAGE_QUEUE?: RecordQueue;
   /** A rate limiter, called before KV is read. */
   readonly LIMITER?: RateLimit;
   readonly [name: string]: unknown;
 }
 
-/** One environment, read once: its settings and what is wrong with them, its origin proxy and its gateway. */
+interface EnvironmentOptions {
+  readonly env: object;
+  /** Settings that override the environment's. */
+  readonly options: JsonObject;
+  readonly hooks: Hooks;
+  readonly features: ListedFeatures;
+  readonly tracing: Tracing | null;
+}
+
+/** One environment, read once: its settings and what is wrong with them, and its gateway. */
 export class Environment {
   /** Handles the requests that are not for Weir; null where Weir handles all requests. */
-  readonly originProxy: OriginProxy | null;
+  readonly before: Before | null;
   readonly #bindings: Bindings;
-  readonly #read: SettingsResult;
+  readonly #deployment: Deployment;
   readonly #problems: readonly SettingProblem[];
-  readonly #misspelt: readonly SettingProblem[];
+  /** Variables that have no effect. */
+  readonly #unused: readonly (SettingProblem & { readonly event: string })[];
   readonly #hooks: Hooks;
   readonly #tracing: Tracing | null;
   #gateway: Gateway | undefined;
 
-  /** @param options settings that override the environment's */
-  constructor(env: object, options: JsonObject, hooks: Hooks, tracing: Tracing | null) {
+  constructor({ env, options, hooks, features, tracing }: EnvironmentOptions) {
     this.#bindings = decodeBindings(env);
     this.#hooks = hooks;
     this.#tracing = tracing;
     const settings = withOptions(this.#bindings, options);
-    this.#read = readSettings(settings);
-    const { names, kind } = this.#read;
-    this.#misspelt = misspeltSettings(this.#bindings, settings, names);
-    this.#problems = [
-      ...optionProblems(options, kind === 'valid' ? names : null),
-      ...findProblems(this.#read, this.#bindings),
+    const { names, problems, deployment } = readDeployment(settings, features.features);
+    this.#deployment = deployment;
+    const listed: ReadonlySet<string> = new Set(features.features.map(({ name }) => name));
+    this.#unused = [
+      ...misspeltSettings(this.#bindings, settings, names).map((hint) => ({
+        event: 'setting_unknown',
+        ...hint,
+      })),
+      ...unusedSettings(this.#bindings, listed).map((hint) => ({ event: 'setting_unused', ...hint })),
     ];
-    this.originProxy = createOriginProxy(mountConfigOf(settings), { fetch: callFetch, log });
+    this.#problems = [
+      ...features.problems,
+      ...optionProblems(options, { names: problems.length === 0 ? names : null, listed }),
+      ...problems,
+      ...(this.#bindings.WEIR_KV === undefined ? [NO_STORE] : []),
+    ];
+    this.before = createBefore(deployment, { fetch: callFetch, log });
   }
 
   /** Whether another environment object has the same names and values as this one. */
@@ -169,12 +189,12 @@ export class Environment {
     return this.#gateway;
   }
 
-  /** Logs settings that are invalid, missing, or probably misspelt. */
+  /** Logs settings that are invalid, missing, probably misspelt, or without effect. */
   report(): void {
-    for (const hint of this.#misspelt) log({ event: 'setting_unknown', ...hint });
+    for (const hint of this.#unused) log({ ...hint });
     if (this.#problems.length > 0) return log({ event: 'misconfigured', problems: this.#problems });
-    const missing = this.#read.kind === 'valid' ? missingSettings(this.#read.settings) : [];
-    for (const hint of missing) {
+    const { settings, features } = this.#deployment;
+    for (const hint of missingSettings(settings, hasAdmins(features))) {
       // A host Worker with onRequest identifies its callers itself, and needs no admin token to make gateway keys.
       const isNeeded = hint.setting !== 'ADMIN_TOKEN' || this.#hooks.onRequest === null;
       if (isNeeded) log({ event: 'setting_missing', ...hint });
@@ -182,16 +202,13 @@ export class Environment {
   }
 
   #createGateway(): Gateway {
-    const { WEIR_KV: store, WEIR_LEDGER, WEIR_RESPONSES, USAGE_QUEUE, LIMITER } = this.#bindings;
+    const { WEIR_KV: store, LIMITER } = this.#bindings;
     const clock = { now: () => Date.now(), startTimer };
     const random = () => crypto.randomUUID();
-    if (this.#read.kind === 'invalid' || store === undefined || this.#problems.length > 0)
+    if (store === undefined || this.#problems.length > 0)
       return misconfiguredGateway(this.#problems, { clock, random });
     const ports: GatewayPorts = {
       store,
-      ledgers: WEIR_LEDGER ?? null,
-      responses: WEIR_RESPONSES ?? null,
-      queue: USAGE_QUEUE ?? null,
       limiter: LIMITER ?? null,
       fetch: callFetch,
       clock,
@@ -199,37 +216,15 @@ export class Environment {
       tracing: this.#tracing,
       log,
     };
-    return createGateway(this.#read.settings, ports, this.#hooks);
+    return createGateway(this.#deployment, ports, this.#hooks);
   }
 }
+
+const NO_STORE: SettingProblem = { setting: 'WEIR_KV', message: 'must be bound to a KV namespace' };
 
 /** Trusts the deployment's configuration that each binding has its documented type. */
 function decodeBindings(env: object): Bindings {
   return env as Bindings; // decode
-}
-
-function findProblems(read: SettingsResult, bindings: Bindings): SettingProblem[] {
-  const problems = read.kind === 'invalid' ? [...read.problems] : [];
-  if (bindings.WEIR_KV === undefined) {
-    problems.push({ setting: 'WEIR_KV', message: 'must be bound to a KV namespace' });
-  }
-  if (read.kind === 'valid' && read.settings.ledger === 'object' && bindings.WEIR_LEDGER === undefined) {
-    problems.push({
-      setting: 'WEIR_LEDGER',
-      message: 'must be bound to the Durable Object LedgerObject, because LEDGER is object',
-    });
-  }
-  if (
-    read.kind === 'valid' &&
-    read.settings.responses === 'durable' &&
-    bindings.WEIR_RESPONSES === undefined
-  ) {
-    problems.push({
-      setting: 'WEIR_RESPONSES',
-      message: 'must be bound to the Durable Object ResponseObject, because RESPONSES is durable',
-    });
-  }
-  return problems;
 }
 
 /** Calls the global `fetch`, which throws when it is called as a method of another object. */
@@ -238,10 +233,4 @@ const callFetch: GatewayPorts['fetch'] = (input, init) => fetch(input, init);
 function startTimer(ms: number, onFire: () => void): () => void {
   const timer = setTimeout(onFire, ms);
   return () => clearTimeout(timer);
-}
-
-/** Writes an event as one line of JSON, which Workers Logs index by field. */
-function log(entry: Readonly<Record<string, unknown>>): void {
-  // biome-ignore lint/suspicious/noConsole: the console is a Worker's log.
-  console.log(JSON.stringify(entry));
 }

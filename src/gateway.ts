@@ -1,16 +1,19 @@
-/** Wires one deployment's gateway: creates its shared state, gives each request its context, and adds the features' routes. */
+/** Wires one deployment's gateway: creates its shared state, gives each request its context, and adds what the listed features bring. */
 import { ModelLists } from './api/model-lists.ts';
-import { createVerifyAccess, type VerifyAccess } from './attribution/access.ts';
-import { createAttribution } from './attribution/attribution.ts';
 import { KnownKeys } from './auth/keys.ts';
 import { apiError } from './canonical/error.ts';
 import type { CompletionContext } from './completion/admission.ts';
-import { handleDashboard } from './dashboard/dashboard.ts';
-import { createExchange } from './durable-responses/exchange.ts';
-import type { Exchange, ResponseNamespace } from './durable-responses/response-calls.ts';
-import { durableRoutes } from './durable-responses/routes.ts';
+import type {
+  Before,
+  BeforePorts,
+  ConfiguredFeature,
+  Deployment,
+  FeatureParts,
+  NewContext,
+  VerifyAccess,
+} from './feature.ts';
 import { Deadline, RequestClock } from './http/clock.ts';
-import type { ErrorClient, Ports, RequestContext } from './http/context.ts';
+import type { Ports } from './http/context.ts';
 import { CONTINUE, type Hooks, NO_HOOKS, runOnRequestHook, withRecordHook } from './http/hooks.ts';
 import { hasCaller } from './http/request.ts';
 import {
@@ -21,66 +24,53 @@ import {
   jsonResponse,
   logRefusal,
 } from './http/respond.ts';
-import { createAdmit, settlingRecords } from './ledger/admission.ts';
-import type { LedgerNamespace } from './ledger/ledger-calls.ts';
-import { LedgerClient } from './ledger/ledger-client.ts';
-import { ObjectLedger } from './ledger/records/object-ledger.ts';
-import { DeadLetters } from './metering/dead-letters.ts';
 import { KnownCallers } from './metering/known-callers.ts';
 import { KvLedger } from './metering/kv-ledger.ts';
-import type { Ledger } from './metering/ledger.ts';
 import { PriceBook } from './metering/pricing/price-book.ts';
-import { consumeRecords, QueueSink, type RecordMessage } from './metering/queue.ts';
 import { RecordWriter } from './metering/record-writer.ts';
 import { NO_KEY, RefusalCounts } from './metering/refusals.ts';
 import { requestId } from './metering/time.ts';
-import { OriginProxy, type OriginProxyPorts } from './origin-proxy/origin-proxy.ts';
-import { responses } from './protocols/openai-responses/client.ts';
 import { clientOfPath, type Route, Router } from './routes.ts';
 import { ApiMemory } from './routing/api-choice.ts';
 import { CircuitBreakers } from './routing/circuit-breaker.ts';
-import type { MountConfig } from './settings/mount-config.ts';
-import type { SettingProblem, Settings } from './settings/settings.ts';
+import type { SettingProblem } from './settings/reader.ts';
 import { ok } from './shared/result.ts';
 import { Memory } from './stream/memory.ts';
 import { requestTracing, type Tracing } from './tracing/spans.ts';
-
-/** Routes that the core does not know. */
-const FEATURE_ROUTES: readonly Route[] = [
-  { path: '/dashboard', prefixes: [''], methods: { GET: handleDashboard } },
-];
+import type { WorkerMessage } from './types.ts';
+import {
+  attributeNothing,
+  KEYS_WITHOUT_LEDGER,
+  PLAIN_NAMES,
+  refuseLimited,
+  refuseMessages,
+} from './without-features.ts';
 
 export interface GatewayPorts extends Ports {
-  /** The ledger objects (`WEIR_LEDGER`), or null where none are bound. */
-  readonly ledgers: LedgerNamespace | null;
-  /** The objects of responses (`WEIR_RESPONSES`), or null where none are bound. */
-  readonly responses: ResponseNamespace | null;
   /** The runtime's tracing, or null where it has none. */
   readonly tracing: Tracing | null;
 }
 
 export interface Gateway {
   readonly fetch: (request: Request, context: Pick<ExecutionContext, 'waitUntil'>) => Promise<Response>;
-  /** Runs background responses inside their objects. */
-  readonly exchange: Exchange;
+  readonly newContext: NewContext;
   /** Stores the usage records that arrive through the queue. */
-  readonly consume: (messages: readonly RecordMessage[]) => Promise<void>;
-  /** Stores usage records whose ledger object was unreachable before. Run once a day. */
-  readonly replayDeadLetters: () => Promise<void>;
+  readonly queue: (messages: readonly WorkerMessage[]) => Promise<void>;
+  /** The daily work of the features. */
+  readonly scheduled: () => Promise<void>;
 }
 
 /** Creates the gateway of a deployment. */
-export function createGateway(settings: Settings, ports: GatewayPorts, hooks: Hooks = NO_HOOKS): Gateway {
-  const router = new Router(settings.basePath, [
-    ...FEATURE_ROUTES,
-    ...(settings.responses === 'durable' && ports.responses !== null ? durableRoutes(ports.responses) : []),
-  ]);
-  const { store, queue, random, log, clock } = ports;
-  const ledger = openLedger(settings, ports);
-  const deadLetters = new DeadLetters(store, ledger);
-  const sinks = settings.ledger === 'kv' ? [ledger] : [deadLetters.ledger, deadLetters];
-  const written = queue === null ? sinks : [new QueueSink(queue), ...sinks];
-  const records = new RecordWriter(written, log);
+export function createGateway(
+  { settings, features }: Deployment,
+  ports: GatewayPorts,
+  hooks: Hooks = NO_HOOKS,
+): Gateway {
+  const { store, random, log, clock } = ports;
+  const router = new Router(settings.basePath, routesOf(features));
+  const started: FeatureParts = Object.assign({}, ...features.map(({ start }) => start?.(ports)));
+  const { ledger = new KvLedger(store), verifyAccess = null, settle } = started;
+  const records = new RecordWriter(started.sinks ?? [ledger], log);
   const refusals = new RefusalCounts({
     put: (batch) => ledger.putRefusals(batch),
     now: clock.now,
@@ -88,62 +78,43 @@ export function createGateway(settings: Settings, ports: GatewayPorts, hooks: Ho
     log,
   });
   const memory = new Memory(clock);
-  const circuits = new CircuitBreakers();
-  const apis = new ApiMemory();
-  const tracing = requestTracing(ports.tracing);
-  const modelLists = new ModelLists(ports);
-  const knownKeys = new KnownKeys(store);
-  const keyObjects = new LedgerClient(ports.ledgers);
-  const admit = createAdmit(keyObjects);
-  const { attribute, names: factNames } = createAttribution(settings);
-  const verifyAccess = createVerifyAccess(settings, {
-    fetch: (url, init) => ports.fetch(url, init),
-    now: clock.now,
-    startTimer: clock.startTimer,
-    log,
-  });
-  const knownCallers = new KnownCallers(store);
-  const prices = new PriceBook(settings.prices, {
-    store,
-    log,
-    now: clock.now,
-    startTimer: clock.startTimer,
-  });
-  /** @param client the client protocol of the request's path */
-  function newContext(
-    { requestId, arrivedAt }: Pick<RequestContext, 'requestId' | 'arrivedAt'>,
-    client: ErrorClient,
-    waitUntil: (work: Promise<unknown>) => void,
-  ): CompletionContext {
+  /** The same for all requests. */
+  const shared = {
+    settings,
+    ledger,
+    modelLists: new ModelLists(ports),
+    knownKeys: new KnownKeys(store),
+    keyObjects: started.keyObjects ?? KEYS_WITHOUT_LEDGER,
+    attribute: started.attribute ?? attributeNothing,
+    factNames: started.factNames ?? PLAIN_NAMES,
+    admit: started.admit ?? refuseLimited,
+    enforces: { limits: started.admit !== undefined, users: started.attribute !== undefined },
+    hasAccessAdmins: hasAdmins(features),
+    knownCallers: new KnownCallers(store),
+    circuits: new CircuitBreakers(),
+    apis: new ApiMemory(),
+    tracing: requestTracing(ports.tracing),
+    prices: new PriceBook(settings.prices, { store, log, now: clock.now, startTimer: clock.startTimer }),
+  };
+
+  function newContext(...[facts, client, waitUntil]: Parameters<NewContext>): CompletionContext {
     const requestClock = new RequestClock(clock);
     const requestPorts = { ...ports, clock: requestClock };
     const { onRecord } = hooks;
     const hooked = onRecord === null ? records : withRecordHook(records, onRecord, { ports, waitUntil });
     return {
-      settings,
+      ...shared,
+      requestId: facts.requestId,
+      arrivedAt: facts.arrivedAt,
       ports: requestPorts,
-      ledger,
-      records: settlingRecords(hooked, keyObjects, { ports: requestPorts, settings }),
+      records: settle === undefined ? hooked : settle(hooked, { ports: requestPorts, settings }),
       hostCaller: null,
       accessUser: null,
       client,
-      modelLists,
-      knownKeys,
-      keyObjects,
-      attribute,
-      factNames,
-      admit,
-      knownCallers,
       leaseMemory: (bytes) => memory.lease(bytes, waitUntil),
-      requestId,
-      arrivedAt,
-      deadline: new Deadline(requestClock, arrivedAt, settings.timers.deadlineMs),
+      deadline: new Deadline(requestClock, facts.arrivedAt, settings.timers.deadlineMs),
       known: { keyId: NO_KEY, isSentOn: false },
-      circuits,
-      apis,
-      tracing,
       waitUntil,
-      prices,
     };
   }
 
@@ -163,16 +134,19 @@ export function createGateway(settings: Settings, ports: GatewayPorts, hooks: Ho
       addCors(request, response, settings.corsOrigins);
       return request.method === 'HEAD' ? new Response(null, response) : response;
     },
-    exchange: createExchange((facts, waitUntil) => newContext(facts, responses, waitUntil)),
-    consume: (messages) => consumeRecords(messages, { sinks, log }),
-    replayDeadLetters: async () => log({ event: 'stranded_brought_in', ...(await deadLetters.replay()) }),
+    newContext,
+    queue: started.queue ?? refuseMessages,
+    scheduled: started.scheduled ?? (async () => {}),
   };
 }
 
-function openLedger(settings: Settings, { store, ledgers, log }: GatewayPorts): Ledger {
-  return settings.ledger === 'kv' || ledgers === null
-    ? new KvLedger(store)
-    : new ObjectLedger({ ledgers, recordDays: settings.recordDays, log });
+/** Whether a feature names admins, who need no admin token. */
+export function hasAdmins(features: readonly ConfiguredFeature[]): boolean {
+  return features.some((feature) => feature.hasAdmins === true);
+}
+
+function routesOf(features: readonly ConfiguredFeature[]): readonly Route[] {
+  return features.flatMap(({ routes = [] }) => routes);
 }
 
 interface Checks {
@@ -223,24 +197,28 @@ export function misconfiguredGateway(
       addRequestId(response, { client, requestId: id });
       return response;
     },
-    exchange: {
-      run: () => Promise.reject(new Error(message)),
-      queued: () => '',
-      interrupted: (record) => record,
-      writeRecord: () => Promise.reject(new Error(message)),
+    newContext: () => {
+      throw new Error(message);
     },
     // Rejects, so that the queue delivers the messages again.
-    consume: () => Promise.reject(new Error(message)),
-    replayDeadLetters: () => Promise.reject(new Error(message)),
+    queue: () => Promise.reject(new Error(message)),
+    scheduled: () => Promise.reject(new Error(message)),
   };
 }
 
 /**
- * The proxy to the site that shares the Worker's host, or null where there is none. It runs before the gateway and needs only the
- * mount configuration, so that other invalid settings do not take the site down.
+ * What runs before the gateway: the site beside it. It needs few settings, so that other invalid settings do not take the site down.
+ * Null where nothing does.
  */
-export function createOriginProxy(mount: MountConfig | null, ports: OriginProxyPorts): OriginProxy | null {
-  if (mount === null || mount.origin.kind === 'none') return null;
-  const router = new Router(mount.basePath, FEATURE_ROUTES);
-  return new OriginProxy(mount, (pathname) => router.hasRoute(pathname), ports);
+export function createBefore(
+  { settings, features }: Deployment,
+  ports: Omit<BeforePorts, 'hasRoute'>,
+): Before | null {
+  const router = new Router(settings.basePath, routesOf(features));
+  const hasRoute = (pathname: string) => router.hasRoute(pathname);
+  for (const { before } of features) {
+    const created = before?.({ ...ports, hasRoute }) ?? null;
+    if (created !== null) return created;
+  }
+  return null;
 }

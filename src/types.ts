@@ -1,9 +1,24 @@
 /** The public types of the package: options, hooks and handlers. They need no ambient types of the project that uses them. */
 import type { UsageRecord } from './metering/record.ts';
+import type { FeatureName } from './settings/feature-settings.ts';
 import type { SettingOptions } from './settings/options.ts';
 
-/** Options of `weir()`: every setting, and two hooks. */
-export interface WeirOptions<Env = unknown> extends SettingOptions {
+/**
+ * A part of Weir that a Worker can leave out. `ledger()` of `weir-gateway/ledger`, `attribution()`, `durableResponses()`, `dashboard()`
+ * and `origin()` create them.
+ */
+export interface Feature<Name extends FeatureName = FeatureName> {
+  readonly name: Name;
+}
+
+/** Options of `weir()`: the features, every setting, and two hooks. */
+export interface WeirOptions<Env = unknown, Features extends readonly Feature[] = readonly Feature[]>
+  extends SettingOptions {
+  /**
+   * The parts besides the core. Default: none. A setting of a feature that is not listed is an error, and a key with limits that no
+   * feature enforces is refused.
+   */
+  readonly features?: Features | undefined;
   /**
    * Identifies the caller, or responds itself. Called once for each request to Weir, except for `/health`, CORS preflights and
    * requests with the admin token.
@@ -49,14 +64,29 @@ export interface RequestFacts<Env> {
   readonly requestId: string;
 }
 
-/** What `weir()` returns: the handlers of a Worker, and a class. */
-export interface Weir<Env = unknown> extends Handlers<Env> {
+/** What `weir()` returns: the handlers of a Worker, and the classes of its Durable Objects. */
+export interface Weir<Env = unknown, Features extends readonly Feature[] = readonly Feature[]>
+  extends Handlers<Env> {
   /**
-   * The class of the Durable Object that keeps a response, for `responses: 'durable'`. Export it: `export const { ResponseObject } = gateway`.
-   * It runs background requests with these options and hooks.
+   * Export them from your Worker: `export const { LedgerObject, ResponseObject } = gateway.objects`. Objects run with the options and
+   * hooks of this gateway.
    */
-  readonly ResponseObject: DurableObjectClass<Env>;
+  readonly objects: ObjectsOf<Features[number]['name'], Env>;
 }
+
+/** The classes of the listed features. */
+type ObjectsOf<Name extends FeatureName, Env> = ('ledger' extends Name
+  ? {
+      /** The Durable Object of a gateway key: its limits, and its records where `ledger` is `object`. Bound as `WEIR_LEDGER`. */
+      readonly LedgerObject: DurableObjectClass<Env>;
+    }
+  : unknown) &
+  ('durableResponses' extends Name
+    ? {
+        /** The Durable Object of a kept response. Bound as `WEIR_RESPONSES`. */
+        readonly ResponseObject: DurableObjectClass<Env>;
+      }
+    : unknown);
 
 /** The runtime creates its objects. */
 type DurableObjectClass<Env> = new (state: never, env: Env) => object;
@@ -65,9 +95,12 @@ type DurableObjectClass<Env> = new (state: never, env: Env) => object;
 export interface Handlers<Env = unknown> {
   /** Responds to every request and never rejects. An internal failure is logged, and the response is a 500. */
   readonly fetch: (request: WorkerRequest, env: Env, ctx: WorkerContext) => Promise<WorkerResponse>;
-  /** Stores the usage records that arrive through `USAGE_QUEUE`. Rejects if settings are invalid, so that the queue retries. */
+  /**
+   * Stores the usage records that arrive through `USAGE_QUEUE`, for `ledger()`. Rejects without that feature and if settings are invalid,
+   * so that the queue retries.
+   */
   readonly queue: (batch: WorkerBatch, env: Env) => Promise<void>;
-  /** Stores usage records whose ledger object was unreachable before. Run it once a day. */
+  /** Stores usage records whose ledger object was unreachable before, for `ledger()`. Run it once a day. */
   readonly scheduled: (controller: unknown, env: Env) => Promise<void>;
 }
 

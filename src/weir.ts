@@ -1,12 +1,13 @@
 /** The package `weir-gateway`: Weir as a whole Worker, or mounted in another Worker. */
-import { responseObjectClass } from './durable-responses/response-object.ts';
 import { createHandlers } from './environment.ts';
 import { tracing } from './tracing/runtime.ts';
-import type { Weir, WeirOptions } from './types.ts';
+import type { Feature, Weir, WeirOptions } from './types.ts';
 
+export type { Price } from './metering/pricing/price.ts';
 export type { Attempt, UsageRecord } from './metering/record.ts';
 export type { AliasStep, ProviderEntry, SettingOptions } from './settings/options.ts';
 export type {
+  Feature,
   Handlers,
   Identity,
   RequestFacts,
@@ -22,11 +23,11 @@ export type {
 /**
  * Creates the handlers of a Worker: `export default weir()`, or call `fetch` from your own Worker for the paths below `basePath`.
  *
- * Settings come from the environment; options override them. Bindings come from the environment: `WEIR_KV`, and optionally
- * `WEIR_LEDGER`, `WEIR_RESPONSES`, `USAGE_QUEUE` and `LIMITER`. `weir()` never throws: requests get an error that names invalid settings, which
- * are also logged.
+ * Settings come from the environment; options override them. Bindings come from the environment: `WEIR_KV`, optionally `LIMITER`, and
+ * those of the listed features. `weir()` never throws: requests get an error that names invalid settings, which are also logged.
  */
-export function weir<Env = unknown>(options: WeirOptions<Env> = {}): Weir<Env> {
-  const { handlers, exchangeOf } = createHandlers(options, tracing);
-  return { ...handlers, ResponseObject: responseObjectClass(exchangeOf) };
+export function weir<Env = unknown, const Features extends readonly Feature[] = readonly Feature[]>(
+  options: WeirOptions<Env, Features> = {},
+): Weir<Env, Features> {
+  return createHandlers(options, tracing);
 }

@@ -1,13 +1,13 @@
 /** The Worker's handlers when a host uses them wrongly: a response that says so, and no exception. */
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createHandlers, Environment } from '../src/environment.ts';
-import { NO_HOOKS } from '../src/http/hooks.ts';
 import { isRequestId } from '../src/metering/time.ts';
 import type { WeirOptions } from '../src/types.ts';
+import { ALL_FEATURES } from './settings/read-settings.ts';
 
 /** The package's `weir()`, without the runtime's tracing, which Node does not have. */
 function weir(options: WeirOptions<unknown> = {}) {
-  return createHandlers(options, null).handlers;
+  return createHandlers({ features: ALL_FEATURES, ...options }, null);
 }
 
 type Call = (...args: readonly unknown[]) => Promise<Response>;
@@ -116,11 +116,77 @@ describe('W2 weir().fetch', () => {
   });
 
   test('B5 with options that make reading the settings throw, responds and logs the reason', async () => {
-    const options = { prices: [{ input: 1n }] };
+    const options: object = { prices: [{ input: 1n }] };
     const { status, text } = await call(weir(options).fetch, request, {}, ctx);
     expect(status).toBe(500);
     expect(text).toContain('"code":"internal_error"');
     expect(logged.join()).toMatch(/internal_error.*BigInt/);
+  });
+});
+
+describe('W2 settings of features that are not listed', () => {
+  const bindings = { WEIR_KV: ctx };
+
+  test.each<[name: string, env: object]>([
+    ['AUTH', { AUTH: 'access', ACCESS_TEAM_DOMAIN: 'team.cloudflareaccess.com', ACCESS_AUD: 'a' }],
+    ['AUTH', { AUTH: ' access ' }],
+    ['USERS', { USERS: 'hash', USER_HASH_KEY: 'a secret of users' }],
+    ['USERS', { USERS: 'off' }],
+    ['USERS', { USERS: 'of' }],
+  ])('%s, which restricts access, is an error that names the import: %j', async (name, env) => {
+    const { fetch } = createHandlers({}, null);
+    const { status, text } = await call(fetch, request, { ...bindings, AUTH: 'open', ...env }, ctx);
+    expect(status).toBe(500);
+    expect(text).toContain(`"param":"${name}"`);
+    expect(text).toContain("from 'weir-gateway/attribution'");
+  });
+
+  test.each<[option: string, value: unknown, entry: string]>([
+    ['ledger', 'object', 'ledger'],
+    ['budgetFail', 'closed', 'ledger'],
+    ['recordDays', 40, 'ledger'],
+    ['users', 'plain', 'attribution'],
+    ['tags', ['team'], 'attribution'],
+    ['responses', 'durable', 'durable-responses'],
+    ['origin', 'pass', 'origin'],
+  ])('the option %s is an error that names the import', async (option, value, entry) => {
+    const { fetch } = createHandlers({ auth: 'open', [option]: value }, null);
+    const { status, text } = await call(fetch, request, bindings, ctx);
+    expect(status).toBe(500);
+    expect(text).toContain(`the option ${option} needs`);
+    expect(text).toContain(`from 'weir-gateway/${entry}'`);
+  });
+
+  test('an undefined option, and USERS=plain, are none', async () => {
+    const { fetch } = createHandlers({ auth: 'open', recordDays: undefined }, null);
+    expect((await call(fetch, request, { ...bindings, USERS: 'plain' }, ctx)).status).toBe(200);
+  });
+
+  test('any other variable is a line of the log, once, because the host may have it for itself', async () => {
+    const { fetch } = createHandlers({ auth: 'open' }, null);
+    const env = { ...bindings, ORIGIN: 'https://a.example', TAGS: 'b', RECORD_DAYS: 'x', WEIR_LEDGER: ctx };
+    for (let i = 0; i < 2; i++) expect((await call(fetch, request, env, ctx)).status).toBe(200);
+    const lines = logged.filter((line) => line.includes('setting_unused')).map((line) => JSON.parse(line));
+    expect(lines.map(({ setting }) => setting).sort()).toEqual([
+      'ORIGIN',
+      'RECORD_DAYS',
+      'TAGS',
+      'WEIR_LEDGER',
+    ]);
+    expect(lines.find(({ setting }) => setting === 'ORIGIN').message).toContain("from 'weir-gateway/origin'");
+  });
+
+  test.each<[what: string, features: unknown, message: RegExp]>([
+    ['a feature twice', [...ALL_FEATURES, ...ALL_FEATURES], /lists ledger\(\) twice/],
+    ['a function that was not called', [() => {}], /must be a list of features/],
+    ['no list', {}, /must be a list of features/],
+    ['null', null, /must be a list of features/],
+    ['an object that no feature made', [{ name: 'ledger' }], /must be a list of features/],
+  ])('features with %s: an error', async (_, features, message) => {
+    const options: object = { auth: 'open', features };
+    const { status, text } = await call(createHandlers(options, null).fetch, request, bindings, ctx);
+    expect(status).toBe(500);
+    expect(text).toMatch(message);
   });
 });
 
@@ -136,10 +202,10 @@ test.each([
   ['one more value: is not used', { AUTH: 'open', WEIR_KV: ctx, RETRIES: '0' }, 0],
   ['one value less: is not used', { AUTH: 'open' }, 0],
 ])('the environment of the startup, for requests with %s', async (_, env, uses) => {
-  const startup = new Environment({ AUTH: 'open', WEIR_KV: ctx }, {}, NO_HOOKS, null);
-  const used = vi.spyOn(startup, 'gateway', 'get');
-  const { handlers } = createHandlers({}, null, startup);
-  await handlers.fetch(new Request('https://weir.example/health'), env, ctx);
-  expect(used).toHaveBeenCalledTimes(uses);
+  const { fetch } = createHandlers({}, null, { AUTH: 'open', WEIR_KV: ctx });
+  logged.length = 0;
+  const opened = vi.spyOn(Environment.prototype, 'hasValuesOf');
+  await fetch(new Request('https://weir.example/health'), env, ctx);
+  expect(opened.mock.results).toEqual([{ type: 'return', value: uses === 1 }]);
   expect(logged).toEqual([]);
 });

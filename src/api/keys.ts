@@ -28,11 +28,13 @@ import type { RequestContext } from '../http/context.ts';
 import { ADMIN, identifyAdmin, identifyCaller, readRequestBody } from '../http/request.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
 import type { PriceTable } from '../metering/pricing/price.ts';
+import { MAX_TAGS, TAG_NAME } from '../metering/record.ts';
 import { isoDay } from '../metering/time.ts';
 import { PROVIDERS } from '../providers/index.ts';
 import { findAlias } from '../routing/targets.ts';
 import { providerOf } from '../settings/aliases.ts';
-import { MAX_TAGS, type Settings, TAG_NAME } from '../settings/settings.ts';
+import { howToList } from '../settings/feature-settings.ts';
+import type { Settings } from '../settings/settings.ts';
 import { globsOverlap } from '../shared/glob.ts';
 import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
 import { nearestName } from '../shared/nearest.ts';
@@ -131,8 +133,8 @@ function forAdmin(handle: AdminHandler) {
 }
 
 async function adminRefusal(request: Request, context: RequestContext): Promise<ApiError | null> {
-  const { adminToken, access } = context.settings;
-  const hasAccessAdmins = access !== null && access.admins.length > 0;
+  const { settings, hasAccessAdmins } = context;
+  const { adminToken } = settings;
   if (adminToken === null && !hasAccessAdmins) {
     return apiError('admin_closed', 'The admin routes are closed: set the secret ADMIN_TOKEN to open them');
   }
@@ -167,6 +169,9 @@ const MAX_NAME_CHARS = 100;
 const OWN_FIELDS = ['name', 'models', 'expires_at', 'user', 'tags', 'require_user'];
 const KEY_FIELDS = [...OWN_FIELDS, ...LIMIT_FIELDS];
 
+/** Fields that need the users of requests. */
+const USER_FIELDS = ['require_user', 'per_user'];
+
 /** Reads the fields of a new or changed key. Loads the prices, because its budget must have a currency of one. */
 async function readNewKey(
   body: JsonObject,
@@ -174,6 +179,9 @@ async function readNewKey(
 ): Promise<Result<{ readonly newKey: NewKey; readonly prices: PriceTable }, ApiError>> {
   const fields = readFields(body, context.arrivedAt);
   if (fields.kind === 'error') return fields;
+  const needsUsers = USER_FIELDS.find((field) => (body[field] ?? false) !== false);
+  if (needsUsers !== undefined && !context.enforces.users)
+    return invalid(`${needsUsers} needs attribution(): ${howToList('attribution')}`, needsUsers);
   const prices = await context.prices.load();
   const problem = budgetProblem(fields.value.limits, prices);
   return problem === null ? ok({ newKey: fields.value, prices }) : failure(problem);

@@ -3,7 +3,7 @@ import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
 import { ADMIN, identifyAdmin, identifyCaller } from '../http/request.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
-import { STATUSES } from '../metering/record.ts';
+import { MAX_TAGS, STATUSES, TAG_NAME } from '../metering/record.ts';
 import { REFUSAL_GROUPS, RefusalReport } from '../metering/refusals.ts';
 import {
   COUNTS,
@@ -21,7 +21,6 @@ import {
   tagOf,
 } from '../metering/report.ts';
 import { DAY_MS, HOUR_MS, isoDay } from '../metering/time.ts';
-import { MAX_TAGS, TAG_NAME } from '../settings/settings.ts';
 import { MAX_REPORT_ROWS } from '../shared/limits.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { csvResponse, decimalText } from './csv.ts';

@@ -1,12 +1,12 @@
 /** Verifies the tokens of Cloudflare Access, and finds the admins among their users. */
-import type { AccessUser } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
-import type { Settings } from '../settings/settings.ts';
+import type { VerifyAccess } from '../feature.ts';
 import { decodeBase64Url } from '../shared/encoding.ts';
 import { matchesGlob } from '../shared/glob.ts';
 import { isObject, type JsonObject, parseJson, readArray, readText } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { userHasher } from './attribution.ts';
+import type { AccessSettings, AttributionSettings } from './settings.ts';
 
 // Header, key URL and rotation (every 6 weeks; the previous key stays valid for 7 days):
 // developers.cloudflare.com/cloudflare-one/access-controls/applications/http-apps/authorization-cookie/validating-json, of 2026-05-06,
@@ -47,12 +47,9 @@ export interface AccessPorts {
   readonly log: (entry: Readonly<Record<string, unknown>>) => void;
 }
 
-/** The user of a request's token, null without one; 401 for an invalid token, 503 without keys. */
-export type VerifyAccess = (headers: Headers) => Promise<Result<AccessUser | null, ApiError>>;
-
 /** Null: the deployment reads no tokens. */
 export function createVerifyAccess(
-  { access, users, userHashKey }: Pick<Settings, 'access' | 'users' | 'userHashKey'>,
+  { access, users, userHashKey }: Omit<AttributionSettings, 'tags'>,
   ports: AccessPorts,
 ): VerifyAccess | null {
   if (access === null) return null;
@@ -91,7 +88,7 @@ function isAdmin({ name, isService }: AccessIdentity, patterns: readonly string[
 }
 
 class AccessTokens {
-  readonly #settings: NonNullable<Settings['access']>;
+  readonly #settings: AccessSettings;
   readonly #ports: AccessPorts;
   #keys: ReadonlyMap<string, CryptoKey> = new Map();
   #readAt = Number.NEGATIVE_INFINITY;
@@ -99,7 +96,7 @@ class AccessTokens {
   /** One request reads at a time. The claim expires, in case that request ends before its read. */
   #claimedUntil = Number.NEGATIVE_INFINITY;
 
-  constructor(settings: NonNullable<Settings['access']>, ports: AccessPorts) {
+  constructor(settings: AccessSettings, ports: AccessPorts) {
     this.#settings = settings;
     this.#ports = ports;
   }

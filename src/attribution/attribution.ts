@@ -3,11 +3,18 @@
 import { apiError } from '../canonical/error.ts';
 import type { Attribute } from '../completion/admission.ts';
 import type { FactNames } from '../http/context.ts';
-import { type Attribution, boundName, MAX_FACT_BYTES, type Tags } from '../metering/record.ts';
+import {
+  type Attribution,
+  boundName,
+  MAX_FACT_BYTES,
+  MAX_TAGS,
+  TAG_NAME,
+  type Tags,
+} from '../metering/record.ts';
 import { OTHER } from '../metering/report.ts';
-import { MAX_TAGS, type Settings, TAG_NAME } from '../settings/settings.ts';
 import { isObject, type JsonObject, objectOf, parseJson, readText } from '../shared/json.ts';
 import { failure, ok } from '../shared/result.ts';
+import type { AttributionSettings } from './settings.ts';
 
 /*
  * What clients send, recorded from the programs themselves on 2026-11-22 where a version is given:
@@ -46,11 +53,7 @@ const HASHED_USER = /^h_[0-9a-f]{24}$/;
 const HASHED_DIGITS = 24;
 
 /** Reads the attribution of requests, and the names that queries use, in the form in which records have them. */
-export function createAttribution({
-  users,
-  userHashKey,
-  tags,
-}: Pick<Settings, 'users' | 'userHashKey' | 'tags'>): {
+export function createAttribution({ users, userHashKey, tags }: Omit<AttributionSettings, 'access'>): {
   readonly attribute: Attribute;
   readonly names: FactNames;
 } {
@@ -84,6 +87,7 @@ export function createAttribution({
       return ok({ attribution, session, affinity: session ?? requestUser });
     },
     names: {
+      hidesUsers: users !== 'plain',
       ofCaller: async (headers, { facts }) => {
         const user = facts.user === null ? readRequestUser(headers, {}, null) : readName(facts.user);
         return user === null ? null : await storedUser(user);

@@ -71,6 +71,11 @@ export const LIMIT_FIELDS = [
   'per_user',
 ] as const;
 
+/** The first of the fields that sets a limit; null: none does. */
+export function limitField(fields: JsonObject): string | null {
+  return LIMIT_FIELDS.find((field) => field in fields) ?? null;
+}
+
 const USER_LIMIT_FIELDS = ['budget', 'rpm', 'tpm', 'max_concurrent', 'max_users'];
 const DEFAULT_MAX_USERS = 10_000;
 const MAX_USERS = 100_000;

@@ -1,6 +1,7 @@
 /** Runs background requests inside their objects with the code that serves foreground requests. */
 import type { CompletionContext } from '../completion/admission.ts';
 import { handleCompletion } from '../completion/handler.ts';
+import type { Ports } from '../http/context.ts';
 import { withoutCharge } from '../metering/record.ts';
 import { isoTime } from '../metering/time.ts';
 import { responsesClient } from '../protocols/openai-responses/client.ts';
@@ -17,9 +18,13 @@ function readBody(body: Uint8Array): JsonObject {
   return objectOf(parseJsonExactly(new TextDecoder().decode(body)));
 }
 
-export function createExchange(newContext: NewContext): Exchange {
+/** @param newContext throws while settings are invalid */
+export function createExchange(
+  newContext: NewContext,
+  { now, log }: { readonly now: () => number; readonly log: Ports['log'] },
+): Exchange {
   return {
-    run: (exchange, { signal, waitUntil, onSent, abortError, onEnd, onRecordWritten }) => {
+    run: async (exchange, { signal, waitUntil, onSent, abortError, onEnd, onRecordWritten }) => {
       const context = newContext(exchange, waitUntil);
       const { caller, headers, body, kept } = exchange;
       const streamed: JsonObject = { ...readBody(body), stream: true };
@@ -62,9 +67,8 @@ export function createExchange(newContext: NewContext): Exchange {
     },
     interrupted: (record) => {
       const arrivedAt = Date.parse(record.time);
-      const { clock, log } = newContext({ requestId: record.request_id, arrivedAt }, () => {}).ports;
-      const now = clock.now();
-      const interrupted = { ...record, ended: isoTime(now), total_ms: now - arrivedAt };
+      const endedAt = now();
+      const interrupted = { ...record, ended: isoTime(endedAt), total_ms: endedAt - arrivedAt };
       log({ event: 'request', ...withoutCharge(interrupted) });
       return interrupted;
     },

@@ -1,5 +1,6 @@
 /** The Durable Object class of one response. Its Worker passes the gateway, which runs the requests of background responses. */
 import { DurableObject } from 'cloudflare:workers';
+import { log } from '../http/log.ts';
 import { DurableResponse } from './durable-response.ts';
 import {
   AFTER_HEADER,
@@ -46,10 +47,7 @@ export function responseObjectClass<Env>(exchangeOf: (env: Env) => Exchange): Re
         },
         restart: (reason) => context.abort(reason),
         waitUntil: (work) => context.waitUntil(work),
-        log: (entry) => {
-          // biome-ignore lint/suspicious/noConsole: the log of a Durable Object is its console.
-          console.log(JSON.stringify(entry));
-        },
+        log,
       });
     }
 

@@ -36,6 +36,7 @@ import {
   repeatedCalls,
   type StoredResponse,
 } from './response-calls.ts';
+import type { DurableSettings } from './settings.ts';
 
 const DAY_MS = 86_400_000;
 /** How long a background response that is not stored stays after its end: developers.openai.com/api/docs/guides/background (2026-11). */
@@ -48,7 +49,10 @@ const POLL_AFTER_MS = 1000;
 const STATELESS: ClientRoute<ResponsesSession> = { route: 'chat', client: responses };
 
 /** @param namespace the objects of responses (`WEIR_RESPONSES`) */
-export function durableRoutes(namespace: ResponseNamespace): readonly Route[] {
+export function durableRoutes(
+  namespace: ResponseNamespace,
+  settings: Omit<DurableSettings, 'responses'>,
+): readonly Route[] {
   const objects = repeatedCalls(namespace);
   const room = new EventRoom();
   const handle = (request: Request, context: CompletionContext, id = '') =>
@@ -58,7 +62,7 @@ export function durableRoutes(namespace: ResponseNamespace): readonly Route[] {
       name: 'responses',
       client: responses,
       path: '/responses',
-      methods: { POST: (request, context) => createResponse(request, context, { objects, room }) },
+      methods: { POST: (request, context) => createResponse(request, context, { objects, room, settings }) },
     },
     {
       path: '/responses/input_tokens',
@@ -83,12 +87,13 @@ function refuse(context: CompletionContext, error: ApiError): Response {
 interface Kept {
   readonly objects: ResponseNamespace;
   readonly room: EventRoom;
+  readonly settings: Omit<DurableSettings, 'responses'>;
 }
 
 async function createResponse(
   request: Request,
   context: CompletionContext,
-  { objects, room }: Kept,
+  { objects, room, settings }: Kept,
 ): Promise<Response> {
   const read = await readContinued(request, context, objects);
   if (read.kind === 'error') return refuse(context, read.error);
@@ -96,7 +101,7 @@ async function createResponse(
   const identified = identifiedContext(context, caller);
   if (continued === null) return handleCompletion(request, STATELESS, identified, { body });
   const { input, chain, earlierChars, kept } = continued;
-  const { responsesDays, responseBytes } = context.settings;
+  const { responsesDays, responseBytes } = settings;
   const encoder = new TextEncoder();
   const keeping: Keeping = {
     owner,
@@ -166,7 +171,7 @@ async function readContinued(
   if (identified.kind === 'error') return identified;
   const caller = identified.value;
   const owner = await ownerOf(caller, context);
-  const { maxRequestBytes, users } = context.settings;
+  const { maxRequestBytes } = context.settings;
   const read = await readRequestBody(request, maxRequestBytes, context);
   if (read.kind === 'error') return read;
   const { body, lease } = read.value;
@@ -180,7 +185,7 @@ async function readContinued(
       owner,
       ownBytes: read.value.bytes,
       maxChars: maxRequestBytes,
-      hidesUser: users !== 'plain',
+      hidesUser: context.factNames.hidesUsers,
     };
     continued = isPresent(body.conversation)
       ? failure(CONVERSATION)

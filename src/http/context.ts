@@ -9,7 +9,6 @@ import type { KnownCallers } from '../metering/known-callers.ts';
 import type { LedgerStore } from '../metering/kv-ledger.ts';
 import type { Ledger } from '../metering/ledger.ts';
 import type { PriceBook } from '../metering/pricing/price-book.ts';
-import type { RecordQueue } from '../metering/queue.ts';
 import type { RecordWriter } from '../metering/record-writer.ts';
 import type { ClientProtocol } from '../protocols/shared/client-protocol.ts';
 import type { ApiMemory } from '../routing/api-choice.ts';
@@ -44,6 +43,9 @@ export interface RequestContext {
   readonly client: ErrorClient;
   readonly known: KnownFacts;
   readonly factNames: FactNames;
+  readonly enforces: Enforced;
+  /** Users of Cloudflare Access may be admins. */
+  readonly hasAccessAdmins: boolean;
   readonly deadline: Deadline;
   readonly requestId: string;
   /** In ms since the epoch. */
@@ -53,11 +55,21 @@ export interface RequestContext {
 
 /** Converts names in queries into the form that records have; null: no record can have the name. The feature `attribution` implements it. */
 export interface FactNames {
+  /** Records have no names of users as they were sent. */
+  readonly hidesUsers: boolean;
   /** The user under whom the caller's completions are recorded, read from a request without a body; null: none. */
   ofCaller(headers: Headers, caller: Caller): Promise<string | null>;
   user(plain: string): Promise<string | null>;
   /** A session, an app, or the value of a tag. */
   fact(plain: string): Promise<string | null>;
+}
+
+/** What the listed features enforce. A key that needs more is refused. */
+interface Enforced {
+  /** The limits of keys: the feature `ledger`. */
+  readonly limits: boolean;
+  /** Keys that require a user, and limits for each user: the feature `attribution`. */
+  readonly users: boolean;
 }
 
 /** The part of a client protocol that writes errors before the response's head. */
@@ -75,8 +87,6 @@ interface KnownFacts {
 export interface Ports {
   /** Keys and usage records (`WEIR_KV`). */
   readonly store: KeyStore & LedgerStore;
-  /** The queue for usage records (`USAGE_QUEUE`), or null where none is bound. */
-  readonly queue: RecordQueue | null;
   /** The rate limiter in front of the key store (`LIMITER`), or null where none is bound. */
   readonly limiter: Pick<RateLimit, 'limit'> | null;
   readonly fetch: Fetch;

@@ -1,8 +1,17 @@
 /** What every route reads from a request: its caller, behind the rate limiter where one is bound, and its JSON body. */
-import { accessCaller, type Caller, callerToken, identify, isAdmin } from '../auth/caller.ts';
+import {
+  accessCaller,
+  type Caller,
+  callerToken,
+  hasUserLimits,
+  identify,
+  isAdmin,
+  isLimited,
+} from '../auth/caller.ts';
 import { callerId, isToken, sha256 } from '../auth/keys.ts';
 import { type ApiError, apiError, type ErrorCode } from '../canonical/error.ts';
 import { NO_KEY } from '../metering/refusals.ts';
+import { howToList } from '../settings/feature-settings.ts';
 import {
   isObject,
   isWithinJsonBounds,
@@ -35,7 +44,30 @@ export async function identifyCaller(
 ): Promise<Result<Caller, ApiError>> {
   const identified = await findCaller(request, context);
   context.known.keyId = (await countedKeyId(identified, request, context)) ?? NO_KEY;
-  return identified.kind === 'ok' ? ok(withAccessUser(identified.value, context)) : identified;
+  if (identified.kind === 'error') return identified;
+  const unenforced = unenforcedError(identified.value, context);
+  return unenforced === null ? ok(withAccessUser(identified.value, context)) : failure(unenforced);
+}
+
+/** The error for a key with a restriction that this deployment cannot enforce, because the feature is not listed. */
+function unenforcedError(caller: Caller, { enforces, ports, requestId }: RequestContext): ApiError | null {
+  const error =
+    isLimited(caller) && !enforces.limits
+      ? apiError('misconfigured', `This key has limits, and they need ledger(): ${howToList('ledger')}`)
+      : (caller.facts.requiresUser || hasUserLimits(caller)) && !enforces.users
+        ? userRequired()
+        : null;
+  if (error !== null) {
+    const problems = [{ setting: 'the option features', message: error.message }];
+    ports.log({ event: 'misconfigured', request_id: requestId, key_id: caller.keyId, problems });
+  }
+  return error;
+}
+
+/** The error for a key that requires a user, or limits each user, where users are not read. */
+export function userRequired(): ApiError {
+  const needs = `needs attribution(): ${howToList('attribution')}`;
+  return apiError('misconfigured', `This key requires a user or has limits for each user, which ${needs}`);
 }
 
 /** Cloudflare Access names the user of a request if neither the key nor the host does. */

@@ -35,6 +35,7 @@ import {
 } from './limits/reservations.ts';
 import { findUsageUpperBound, highestPrice, MAX_PROMPT_TOKENS } from './limits/usage-upper-bound.ts';
 import type { UserReservation } from './limits/user-limits.ts';
+import type { LedgerSettings } from './settings.ts';
 
 /** A reservation that is never settled is charged this long after its request's deadline. */
 const RESERVATION_GRACE_MS = 60_000;
@@ -44,7 +45,7 @@ const LONGEST_REQUEST_MS = 24 * 60 * 60 * 1000;
 
 /** A request with its reservation. */
 interface ReservedRequest {
-  readonly ledger: LedgerClient;
+  readonly ledger: LimitLedger;
   readonly context: RequestContext;
   readonly keyId: string;
   /** The object that reserved: the key's, or that of the user. */
@@ -56,12 +57,18 @@ interface ReservedRequest {
   readonly unreservedDay: string | null;
 }
 
-export function createAdmit(ledger: LedgerClient): Admit {
+/** The ledger objects, and the settings that apply to them. */
+export interface LimitLedger {
+  readonly client: LedgerClient;
+  readonly settings: Pick<LedgerSettings, 'ledger' | 'budgetFail'>;
+}
+
+export function createAdmit(ledger: LimitLedger): Admit {
   return (request) => admit(ledger, request);
 }
 
 async function admit(
-  ledger: LedgerClient,
+  ledger: LimitLedger,
   admissionRequest: AdmissionRequest,
 ): Promise<Result<Admitted, Refusal>> {
   const { context, keyId, targets, replayable, first, promptTokens } = admissionRequest;
@@ -132,17 +139,17 @@ interface ReserveResult {
 
 /** Reserves in the object of the key, or in that of its user, which reserves in the key's. */
 async function reserveFor(
-  ledger: LedgerClient,
+  ledger: LimitLedger,
   { context, keyId, user }: AdmissionRequest,
   request: ReserveRequest,
 ): Promise<ReserveResult> {
   if (user === null) {
-    const reserved = await ledger.call(context, keyId, (object) => object.reserve(request));
+    const reserved = await ledger.client.call(context, keyId, (object) => object.reserve(request));
     return { objectName: keyId, reserved };
   }
   const reserve = async (objectName: string) => ({
     objectName,
-    reserved: await ledger.call(context, objectName, (object) => object.reserveForUser(request)),
+    reserved: await ledger.client.call(context, objectName, (object) => object.reserveForUser(request)),
   });
   const own = await reserve(userObject(keyId, user.name));
   const isShared = own.reserved.kind === 'ok' && own.reserved.value.kind === 'shared';
@@ -158,13 +165,13 @@ function refusalOf(reservation: Reservation | UserReservation): Refusal | null {
 
 /** `BUDGET_FAIL` decides. A call that failed may have reserved nevertheless. */
 function withoutReservation(
-  ledger: LedgerClient,
+  ledger: LimitLedger,
   { context, keyId, first }: AdmissionRequest,
   request: ReserveRequest,
   error: ApiError,
   objectName: string,
 ): Result<Admitted, Refusal> {
-  if (context.settings.budgetFail === 'closed') {
+  if (ledger.settings.budgetFail === 'closed') {
     release({ ledger, context, objectName });
     return failure({ error, headers: {} });
   }
@@ -198,10 +205,10 @@ async function reserveAgain(
   // The first reservation is for the first billed attempt.
   if (billedAttempts === 0) return null;
   const extended = { ...request, attempts: billedAttempts + 1 };
-  const reserved = await ledger.call<Reservation | UserReservation>(context, objectName, (object) =>
+  const reserved = await ledger.client.call<Reservation | UserReservation>(context, objectName, (object) =>
     objectName === keyId ? object.reserve(extended) : object.reserveForUser(extended),
   );
-  if (reserved.kind === 'error') return context.settings.budgetFail === 'closed' ? reserved.error : null;
+  if (reserved.kind === 'error') return ledger.settings.budgetFail === 'closed' ? reserved.error : null;
   return refusalOf(reserved.value)?.error ?? null;
 }
 
@@ -215,8 +222,8 @@ function release({
 }
 
 function addCharge(reserved: ReservedRequest): AddCharge {
-  const { context, keyId, objectName, request, outputTokens, unreservedDay } = reserved;
-  const { settings, prices } = context;
+  const { ledger, context, keyId, objectName, request, outputTokens, unreservedDay } = reserved;
+  const { prices } = context;
   const { promptTokens, price } = request;
   const output = maxOutput(request, outputTokens);
   const searches = maxBilledSearches(request, output);
@@ -226,7 +233,8 @@ function addCharge(reserved: ReservedRequest): AddCharge {
     const unreserved = unreservedDay === null ? {} : { unreservedDay };
     if (objectName !== keyId)
       return { ...record, charge: { ...charge, ...unreserved, userObject: objectName } };
-    if (settings.ledger === 'object') return charge.unreported === undefined ? record : { ...record, charge };
+    if (ledger.settings.ledger === 'object')
+      return charge.unreported === undefined ? record : { ...record, charge };
     return { ...record, charge: { ...charge, ...unreserved } };
   };
 }
@@ -237,13 +245,13 @@ function addCharge(reserved: ReservedRequest): AddCharge {
  */
 export function settlingRecords(
   records: Pick<RecordWriter, 'write'>,
-  ledger: LedgerClient,
-  { ports, settings }: Pick<RequestContext, 'ports' | 'settings'>,
+  ledger: LimitLedger,
+  { ports }: Pick<RequestContext, 'ports'>,
 ): Pick<RecordWriter, 'write'> {
   return {
     write: async (record: ChargedRecord, startTimer) => {
       const { charge, request_id: requestId, key_id: keyId } = record;
-      const isObject = settings.ledger === 'object';
+      const isObject = ledger.settings.ledger === 'object';
       const isSettledByRecord = isObject && charge?.userObject === undefined;
       if (charge === undefined || isSettledByRecord) return records.write(record, startTimer);
       const context = { ports, requestId };
@@ -258,7 +266,7 @@ export function settlingRecords(
 }
 
 interface Settlement {
-  readonly ledger: LedgerClient;
+  readonly ledger: LimitLedger;
   readonly context: KeyCallContext;
   readonly objectName: string;
   readonly startTimer: StartTimer;
@@ -274,7 +282,7 @@ async function settle(
 ): Promise<void> {
   const { requestId } = context;
   for (const delay of [...SETTLE_DELAYS_MS, null]) {
-    const settled = await ledger.call(context, objectName, (object) =>
+    const settled = await ledger.client.call(context, objectName, (object) =>
       unreservedDay === undefined
         ? object.settleReservation(requestId, charge)
         : object.settleUnreserved(requestId, charge, unreservedDay),

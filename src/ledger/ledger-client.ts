@@ -1,9 +1,9 @@
 /** Calls the ledger objects of keys: with a timeout, one retry, and an API error where an object can't be reached. */
-import { LIMIT_FIELDS, type Limits, writeLimits } from '../auth/key-limits.ts';
+import { type Limits, limitField, writeLimits } from '../auth/key-limits.ts';
 import type { KeyChange, KeyChangeResult } from '../auth/keys.ts';
-import { deleteChange, putChange, sizeProblem } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { KeyCallContext, KeyObjects } from '../http/context.ts';
+import { KeysInKv } from '../http/keys-in-kv.ts';
 import { callTwice } from '../shared/durable-objects.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
@@ -12,8 +12,14 @@ import { type LedgerNamespace, type LedgerStub, readObjectName, userObject } fro
 /** How long a request waits for its key's ledger object before `BUDGET_FAIL` decides. */
 const LEDGER_TIMEOUT_MS = 5000;
 
+/** Limits in a deployment without ledger objects. */
+const UNBOUND =
+  'Limits need the ledger object: bind WEIR_LEDGER to the class LedgerObject ([[durable_objects.bindings]] in wrangler.toml)';
+
 export class LedgerClient implements KeyObjects {
   readonly #ledgers: LedgerNamespace | null;
+  /** The keys where no objects are bound. */
+  readonly #kv = new KeysInKv((fields) => apiError('invalid_request', UNBOUND, limitField(fields)));
 
   /** @param ledgers null where `WEIR_LEDGER` is not bound: calls then fail, except changes of keys without limits */
   constructor(ledgers: LedgerNamespace | null) {
@@ -60,7 +66,7 @@ export class LedgerClient implements KeyObjects {
     keyId: string,
     fields: JsonObject,
   ): Promise<Result<JsonObject | null, ApiError>> {
-    if (this.#ledgers === null) return failure(unboundLimits(fields));
+    if (this.#ledgers === null) return this.#kv.setLimits(context, keyId, fields);
     const changed = await this.call(context, keyId, (ledger) => ledger.changeLimits(fields));
     if (changed.kind === 'error') return changed;
     const { value } = changed;
@@ -69,25 +75,12 @@ export class LedgerClient implements KeyObjects {
   }
 
   async changeKey(context: KeyCallContext, change: KeyChange): Promise<Result<KeyChangeResult, ApiError>> {
-    const { key, fields, limits } = change;
-    if (this.#ledgers !== null) return this.call(context, key.id, (ledger) => ledger.changeKey(change));
-    if (Object.keys(limits).length > 0) return failure(unboundLimits(limits));
-    const changed = { ...key, ...fields };
-    const tooLarge = sizeProblem(changed);
-    if (tooLarge !== null) return ok({ kind: 'invalid', message: tooLarge, param: 'models' });
-    await putChange(context.ports.store, changed);
-    return ok({ kind: 'changed', key: changed });
+    if (this.#ledgers === null) return this.#kv.changeKey(context, change);
+    return this.call(context, change.key.id, (ledger) => ledger.changeKey(change));
   }
 
   async revokeKey(context: KeyCallContext, keyId: string): Promise<void> {
-    if (this.#ledgers === null) await deleteChange(context.ports.store, keyId);
+    if (this.#ledgers === null) await this.#kv.revokeKey(context, keyId);
     else await this.call(context, keyId, (ledger) => ledger.revokeKey(keyId));
   }
-}
-
-/** The error for limits in a deployment without ledger objects. */
-function unboundLimits(fields: JsonObject): ApiError {
-  const message =
-    'Limits need the ledger object: bind WEIR_LEDGER to the class LedgerObject ([[durable_objects.bindings]] in wrangler.toml)';
-  return apiError('invalid_request', message, LIMIT_FIELDS.find((field) => field in fields) ?? null);
 }

@@ -6,7 +6,6 @@ import type { RecordQuery, ReportQuery } from '../metering/ledger.ts';
 import type { Charge, ChargedRecord, UsageRecord } from '../metering/record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../metering/refusals.ts';
 import { DAY_MS } from '../metering/time.ts';
-import { readRecordDays } from '../settings/settings.ts';
 import type { JsonObject } from '../shared/json.ts';
 import {
   DIRECTORY,
@@ -59,6 +58,7 @@ import {
   MAX_MESSAGE_ROWS,
   type RowsResult,
 } from './records/sums.ts';
+import { readRecordDays } from './settings.ts';
 import { StoredKey } from './stored-key.ts';
 
 /** The part of an object's storage that the class uses. */

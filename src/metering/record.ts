@@ -38,6 +38,12 @@ export interface Attribution {
 
 export type Tags = Readonly<Record<string, string>>;
 
+/** A tag's name, in `TAGS`, in a key's `tags` and in `x-weir-tags`. */
+export const TAG_NAME = /^[a-z0-9_.-]{1,32}$/;
+
+/** Tags of one request. */
+export const MAX_TAGS = 8;
+
 export const NO_ATTRIBUTION: Attribution = { user: null, session: null, app: null, tags: {} };
 
 /** The part of a record that fits into KV metadata. Reports need only this part. */
@@ -290,21 +296,6 @@ export function encodeRecord(record: RecordSummary): Readonly<Record<string, str
 /** The usual client protocol of a route, which the compact form omits. */
 function usualClient(route: string): RecordSummary['client'] {
   return route === 'completions' ? 'completions' : 'chat';
-}
-
-type CacheCounts = Pick<RecordSummary, 'prompt_tokens' | 'cached_tokens' | 'cache_write_tokens'>;
-
-/** Records of earlier versions may have more cached tokens than their prompt has tokens. They are shown with those of the prompt. */
-export function withinPrompt<Record extends CacheCounts>(record: Record): Record {
-  const { prompt_tokens, cached_tokens, cache_write_tokens } = record;
-  const cached = Math.min(cached_tokens ?? 0, prompt_tokens);
-  const written = Math.min(cache_write_tokens ?? 0, prompt_tokens - cached);
-  if (cached === (cached_tokens ?? 0) && written === (cache_write_tokens ?? 0)) return record;
-  return {
-    ...record,
-    cached_tokens: cached_tokens === null ? null : cached,
-    cache_write_tokens: cache_write_tokens === null ? null : written,
-  };
 }
 
 /** Reads the compact form; null if the metadata is not a record. */

@@ -1,11 +1,11 @@
 /** Passes requests that are not for Weir to the site's own server, once, unchanged, and never with a credential of Weir's. */
 import { containsOwnCredential, decodeAsciiPercent } from '../auth/own-credentials.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
-import type { Ports } from '../http/context.ts';
+import type { BeforePorts } from '../feature.ts';
 import { errorResponse } from '../http/respond.ts';
 import { normalizedUrl } from '../routes.ts';
-import type { MountConfig } from '../settings/mount-config.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
+import type { Origin } from './settings.ts';
 
 /** Marks requests that were passed on. One that arrives with it was passed to this Worker itself, which would loop. */
 const PASSED_HEADER = 'x-weir-origin-pass';
@@ -13,17 +13,19 @@ const PASSED_HEADER = 'x-weir-origin-pass';
 /** Paths that belong to Weir where it shares the root path with the site, besides its routes. */
 const API_ROOTS = ['/v1', '/v1beta'];
 
-export type OriginProxyPorts = Pick<Ports, 'fetch' | 'log'>;
+export interface Mount {
+  readonly origin: Origin;
+  readonly basePath: string;
+  /** A request with it is never passed on. */
+  readonly adminToken: string | null;
+}
 
 export class OriginProxy {
-  readonly #mount: MountConfig;
-  readonly #hasRoute: (pathname: string) => boolean;
-  readonly #ports: OriginProxyPorts;
+  readonly #mount: Mount;
+  readonly #ports: BeforePorts;
 
-  /** @param hasRoute whether Weir has a route with this path */
-  constructor(mount: MountConfig, hasRoute: (pathname: string) => boolean, ports: OriginProxyPorts) {
+  constructor(mount: Mount, ports: BeforePorts) {
     this.#mount = mount;
-    this.#hasRoute = hasRoute;
     this.#ports = ports;
   }
 
@@ -49,7 +51,7 @@ export class OriginProxy {
     const { pathname } = new URL(normalizedUrl(request) ?? request.url);
     // A mistyped path of the API must not send a provider key and a prompt to the site.
     const bases = basePath === '' ? API_ROOTS : [basePath];
-    const isOwnPath = this.#hasRoute(pathname) || bases.some((base) => leadsBelow(pathname, base));
+    const isOwnPath = this.#ports.hasRoute(pathname) || bases.some((base) => leadsBelow(pathname, base));
     return isOwnPath || containsOwnCredential(request, adminToken);
   }
 

@@ -1,8 +1,10 @@
 /** Settings as options of `weir()`: `basePath` is `BASE_PATH`. An option takes precedence over the variable of the environment. */
 
+import type { Price } from '../metering/pricing/price.ts';
 import { PROVIDERS, type ProviderSetting } from '../providers/index.ts';
 import { isObject, type JsonObject, objectOf } from '../shared/json.ts';
 import { didYouMean } from '../shared/nearest.ts';
+import { featureOf, howToList } from './feature-settings.ts';
 import type { SettingProblem } from './reader.ts';
 
 /** One model of an alias, and when to use it. */
@@ -110,7 +112,7 @@ export interface SettingOptions extends ProviderOptions {
   /** Requests of a key with limits while its ledger object is unavailable: `closed` (the default) refuses them, `open` allows them. */
   readonly budgetFail?: 'closed' | 'open' | undefined;
   /** Your own prices, at most 5 KB. They take precedence over the built-in prices. */
-  readonly prices?: readonly Readonly<Record<string, unknown>>[] | undefined;
+  readonly prices?: readonly Price[] | undefined;
   /** Vendor events (`x_*`) in streams: `strip` (the default) removes them, `pass` keeps them, globs keep those that match. */
   readonly vendorEvents?: string | readonly string[] | undefined;
   /** Whether clients receive reasoning: `pass` (the default) or `strip`. It is metered in both cases. */
@@ -193,19 +195,29 @@ export function withOptions(env: JsonObject, options: JsonObject): JsonObject {
   return { ...env, ...Object.fromEntries(overrides) };
 }
 
-/**
- * Reports unknown options, with the most similar known name, and unused secrets.
- * @param names the names of all settings that were read; null if some were not read because of an error
- */
+/** What an environment was read with. */
+interface ReadSettings {
+  /** The names of all settings that were read; null if some were not read because of an error. */
+  readonly names: ReadonlySet<string> | null;
+  /** The names of the deployment's features. */
+  readonly listed: ReadonlySet<string>;
+}
+
+/** Reports unknown options, with the most similar known name, options of features that are not listed, and unused secrets. */
 export function optionProblems(
   { secrets = {}, ...options }: JsonObject,
-  names: ReadonlySet<string> | null,
+  { names, listed }: ReadSettings,
 ): SettingProblem[] {
-  const unknown = Object.keys(options).filter((option) => !KNOWN_OPTIONS.has(option));
-  const problems = unknown.map((option) => {
+  const given = Object.keys(options).filter((option) => options[option] !== undefined);
+  const problems = given.flatMap((option) => {
+    if (KNOWN_OPTIONS.has(option)) {
+      const feature = featureOf(settingName(option));
+      if (feature === undefined || listed.has(feature)) return [];
+      return [{ setting: `the option ${option}`, message: `needs ${feature}(): ${howToList(feature)}` }];
+    }
     const nearest = didYouMean(option, KNOWN_OPTIONS);
     const hint = /ApiKey$/.test(option) ? ': put the keys of your own providers into secrets' : '';
-    return { setting: `the option ${option}`, message: `does not exist${nearest || hint}` };
+    return [{ setting: `the option ${option}`, message: `does not exist${nearest || hint}` }];
   });
   if (!isObject(secrets)) {
     return [...problems, { setting: 'the option secrets', message: 'must be an object of strings' }];

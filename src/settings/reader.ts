@@ -30,6 +30,12 @@ export class SettingsReader {
     return undefined;
   }
 
+  /** A binding, which has no type at run time; undefined where none has this name. */
+  binding(name: string): object | undefined {
+    const value = this.#env[name];
+    return typeof value === 'object' && value !== null ? value : undefined;
+  }
+
   /** One of these words. The first is the default. */
   choice<Word extends string>(name: string, words: readonly [Word, ...Word[]]): Word {
     const text = this.text(name);

@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createVerifyAccess } from '../../src/attribution/access.ts';
-import type { Settings } from '../../src/settings/settings.ts';
+import type { AttributionSettings } from '../../src/attribution/settings.ts';
 import type { JsonObject } from '../../tools/simulator/json.ts';
 import { ACCESS_HEADER, AccessTeam, AUDIENCE, makeSigningKey, part } from './access-team.ts';
 
@@ -24,7 +24,9 @@ beforeAll(async () => {
 });
 afterAll(() => team[Symbol.asyncDispose]());
 
-type Options = Partial<Pick<Settings, 'users' | 'userHashKey'>> & { readonly admins?: readonly string[] };
+type Options = Partial<Pick<AttributionSettings, 'users' | 'userHashKey'>> & {
+  readonly admins?: readonly string[];
+};
 
 function verifyWith({ admins = [], ...options }: Options = {}) {
   const access = { issuer: team.url, audience: AUDIENCE, admins };

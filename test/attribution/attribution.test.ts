@@ -1,8 +1,8 @@
 /** Who sent a request and for what: what unmodified clients say, the order of the sources, bounds, and what is stored of users. */
 import { describe, expect, test } from 'vitest';
 import { createAttribution } from '../../src/attribution/attribution.ts';
+import type { AttributionSettings } from '../../src/attribution/settings.ts';
 import { type CallerFacts, NO_CALLER_FACTS } from '../../src/auth/caller.ts';
-import type { Settings } from '../../src/settings/settings.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 
 Object.assign(Uint8Array.prototype, {
@@ -12,7 +12,7 @@ Object.assign(Uint8Array.prototype, {
 });
 
 type Sent = Readonly<Record<string, string>>;
-type Options = Partial<Pick<Settings, 'users' | 'userHashKey' | 'tags'>>;
+type Options = Partial<Pick<AttributionSettings, 'users' | 'userHashKey' | 'tags'>>;
 
 const PLAIN = { users: 'plain', userHashKey: null, tags: [] } as const;
 const HASH = { users: 'hash', userHashKey: 'a secret of users' } as const;

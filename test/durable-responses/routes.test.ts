@@ -42,8 +42,11 @@ class Fixture {
       const [id, user] = (headers.get('authorization') ?? '').replace('Bearer ', '').split(':');
       return { id, user };
     };
-    const ports = { responses: this.responses, fetch: upstream(this.sent), tracing };
-    this.gateway = new LimitedGateway({ ...SETTINGS, ...settings }, ports, { ...NO_HOOKS, onRequest });
+    const ports = { fetch: upstream(this.sent), tracing };
+    this.gateway = new LimitedGateway({ ...SETTINGS, WEIR_RESPONSES: this.responses, ...settings }, ports, {
+      ...NO_HOOKS,
+      onRequest,
+    });
   }
 
   async create(fields: JsonObject = {}, token = 'host'): Promise<JsonObject> {
@@ -110,8 +113,8 @@ describe('X2 a response that cannot be read', () => {
         headers.get('authorization') === 'Bearer admin' ? null : { id: 'host' };
       const fixture = new Fixture();
       const gateway = new LimitedGateway(
-        { ...SETTINGS, AUTH: 'keys' },
-        { responses: fixture.responses, fetch: upstream(fixture.sent) },
+        { ...SETTINGS, AUTH: 'keys', WEIR_RESPONSES: fixture.responses },
+        { fetch: upstream(fixture.sent) },
         { ...NO_HOOKS, onRequest },
       );
       const made = await gateway.post('/v1/responses', 'host', { model: MODEL, input: 'Hello' });

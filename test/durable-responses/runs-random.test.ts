@@ -7,6 +7,7 @@
 import { expect, test } from 'vitest';
 import { type KeyStore, makeKey, putKey } from '../../src/auth/keys.ts';
 import { DurableResponse } from '../../src/durable-responses/durable-response.ts';
+import { createExchange } from '../../src/durable-responses/exchange.ts';
 import {
   AFTER_HEADER,
   OWNER_HEADER,
@@ -17,8 +18,9 @@ import { createGateway, type GatewayPorts } from '../../src/gateway.ts';
 import type { LedgerStub } from '../../src/ledger/ledger-calls.ts';
 import { reserve, settle, settleRecords, settleUnreserved } from '../../src/ledger/limits/reservations.ts';
 import type { ChargedRecord, UsageRecord } from '../../src/metering/record.ts';
-import { readSettings } from '../../src/settings/settings.ts';
+import { responses } from '../../src/protocols/openai-responses/client.ts';
 import { decodeObject, objectOf, textOf } from '../../tools/simulator/json.ts';
+import { deploymentOf } from '../settings/read-settings.ts';
 import '../gateway/upstreams.ts';
 import { MemorySql } from '../ledger/limits/memory-sql.ts';
 import { MemoryStore } from '../metering/records.ts';
@@ -123,8 +125,6 @@ class Isolate {
 
   constructor(world: World) {
     this.#world = world;
-    const read = readSettings({ ...SETTINGS, LEDGER: world.ledger, WEIR_LEDGER: {}, WEIR_RESPONSES: {} });
-    if (read.kind === 'invalid') throw new Error(JSON.stringify(read.problems));
     const { kv } = world;
     const put = this.#call((name: string, value: string) => {
       // Others are dead letters, whose record arrives, too.
@@ -148,17 +148,20 @@ class Isolate {
     };
     const ports: GatewayPorts = {
       store: store as unknown as GatewayPorts['store'],
-      ledgers: { getByName: () => ledger as LedgerStub },
-      responses: world.responses,
       limiter: null,
-      queue: null,
       fetch: (_, init) => this.#fetch(init),
       clock: { now: world.clock.now, startTimer: this.startTimer },
       random: () => crypto.randomUUID(),
       tracing: null,
       log: () => {},
     };
-    this.gateway = createGateway(read.settings, ports);
+    const deployment = deploymentOf({
+      ...SETTINGS,
+      LEDGER: world.ledger,
+      WEIR_LEDGER: { getByName: () => ledger as LedgerStub },
+      WEIR_RESPONSES: world.responses,
+    });
+    this.gateway = createGateway(deployment, ports);
   }
 
   kill(): void {
@@ -307,7 +310,10 @@ class LiveObject {
         },
       },
       transaction: (write) => whileAlive(() => this.#storage.transaction(write)),
-      exchange: isolate.gateway.exchange,
+      exchange: createExchange(
+        (facts, waitUntil) => isolate.gateway.newContext(facts, responses, waitUntil),
+        { now: clock.now, log: () => {} },
+      ),
       now: clock.now,
       startTimer: isolate.startTimer,
       setAlarm: async (at) =>

@@ -1,6 +1,6 @@
 /** The gateway with a KV namespace whose writes of keys a test can delay, also for its Durable Objects, for tests of races. */
-import weir, { LedgerObject as Ledger } from '../../src/index.ts';
-import type { LedgerEnv } from '../../src/ledger/ledger-object.ts';
+import weir from '../../src/index.ts';
+import { LedgerObject as Ledger, type LedgerEnv } from '../../src/ledger/ledger-object.ts';
 
 interface Env extends LedgerEnv {
   readonly WEIR_KV: KVNamespace;

@@ -1,4 +1,8 @@
 /** A host Worker around the gateway, whose hooks name users and log records. With `LEDGER_DOWN`, no record reaches its ledger object. */
+
+import { attribution } from '../../src/attribution/feature.ts';
+import { durableResponses } from '../../src/durable-responses/feature.ts';
+import { ledger } from '../../src/ledger/feature.ts';
 import type { LedgerNamespace, LedgerStub } from '../../src/ledger/ledger-calls.ts';
 import { weir } from '../../src/weir.ts';
 
@@ -11,6 +15,7 @@ interface Env {
 }
 
 const gateway = weir<Env>({
+  features: [ledger(), attribution(), durableResponses()],
   onRequest: (request) => {
     const user = request.headers.get('x-host-user');
     return user === null ? null : { id: 'host', user };

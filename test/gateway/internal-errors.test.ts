@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { createGateway } from '../../src/gateway.ts';
 import type { Ports } from '../../src/http/context.ts';
 import { decodeRecord } from '../../src/metering/record.ts';
-import { readSettings } from '../../src/settings/settings.ts';
 import { MemoryStore } from '../metering/records.ts';
+import { deploymentOf } from '../settings/read-settings.ts';
 
 /** An upstream response that throws when a property is read. No response of a runtime does. */
 function broken(property: string): Response {
@@ -21,18 +21,14 @@ describe('B5 M1 a response that throws', () => {
   test.each(['headers', 'body'])(
     'E4 at its %s: an error without what was thrown, one record, and the upstream is cancelled',
     async (property) => {
-      const read = readSettings({ AUTH: 'open', OPENAI_API_KEY: 'k' });
-      if (read.kind === 'invalid') throw new Error(JSON.stringify(read.problems));
+      const deployment = deploymentOf({ AUTH: 'open', OPENAI_API_KEY: 'k' });
       const store = new MemoryStore();
       const work: Promise<unknown>[] = [];
       const logged: Readonly<Record<string, unknown>>[] = [];
       let signal: AbortSignal | null | undefined;
-      const gateway = createGateway(read.settings, {
+      const gateway = createGateway(deployment, {
         // With AUTH=open no key is read.
         store: store.asStore as unknown as Ports['store'],
-        ledgers: null,
-        responses: null,
-        queue: null,
         limiter: null,
         fetch: async (_, init) => {
           signal = init?.signal;

@@ -55,12 +55,13 @@ class Keys {
   id = '';
   token = '';
 
-  private constructor(own: Partial<GatewayPorts>) {
-    this.gateway = new LimitedGateway({}, { store: this.store as unknown as GatewayPorts['store'], ...own });
+  private constructor(settings: JsonObject) {
+    const ports = { store: this.store as unknown as GatewayPorts['store'] };
+    this.gateway = new LimitedGateway(settings, ports);
   }
 
-  static async open(own: Partial<GatewayPorts> = {}): Promise<Keys> {
-    const keys = new Keys(own);
+  static async open(settings: JsonObject = {}): Promise<Keys> {
+    const keys = new Keys(settings);
     const made = await keys.gateway.post('/admin/keys', ADMIN_TOKEN, { name: 'before' });
     const { id, key } = decodeObject(await made.text()) ?? {};
     keys.id = textOf(id);
@@ -93,12 +94,12 @@ async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise(setImmediate);
 }
 
-describe.each<[where: string, own: Partial<GatewayPorts>]>([
-  ['KV alone', { ledgers: null }],
+describe.each<[where: string, settings: JsonObject]>([
+  ['KV alone', { WEIR_LEDGER: undefined }],
   ["the key's object", {}],
-])('with %s', (_, own) => {
+])('with %s', (_, settings) => {
   test('K2 a revoked key stays revoked when a PATCH that began before the DELETE writes after it', async () => {
-    const keys = await Keys.open(own);
+    const keys = await Keys.open(settings);
     keys.store.isHolding = true;
     const patched = keys.patch({ name: 'after' });
     await until(() => keys.store.held.length === 1);
@@ -117,7 +118,7 @@ describe.each<[where: string, own: Partial<GatewayPorts>]>([
 
   test('K2 a revoked key stays revoked when KV takes the writes of PATCH and DELETE in any order', async () => {
     for (const isReversed of [false, true]) {
-      const keys = await Keys.open(own);
+      const keys = await Keys.open(settings);
       keys.store.isHolding = true;
       const answers = [keys.patch({ name: 'after' }), keys.revoke()];
       await until(() => keys.store.held.length === 2);

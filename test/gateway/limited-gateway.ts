@@ -6,10 +6,10 @@ import type { KeyCalls, LedgerNamespace, LedgerStub, LimitCalls } from '../../sr
 import { changeLimits, readLimitStatus } from '../../src/ledger/limits/limit-tables.ts';
 import { reserve, settle, settleUnreserved } from '../../src/ledger/limits/reservations.ts';
 import { StoredKey } from '../../src/ledger/stored-key.ts';
-import { readSettings } from '../../src/settings/settings.ts';
 import { decodeObject, type JsonObject, textOf } from '../../tools/simulator/json.ts';
 import { MemorySql } from '../ledger/limits/memory-sql.ts';
 import { MemoryStore } from '../metering/records.ts';
+import { ALL_FEATURES, deploymentOf } from '../settings/read-settings.ts';
 
 // workerd has these; Node has them elsewhere, or only in later versions.
 Object.assign(crypto.subtle, { timingSafeEqual });
@@ -47,16 +47,23 @@ export class LimitedGateway {
   readonly #work: Promise<unknown>[] = [];
   readonly #gateway: ReturnType<typeof createGateway>;
 
-  constructor(settings: JsonObject = {}, ports: Partial<GatewayPorts> = {}, hooks: Hooks = NO_HOOKS) {
-    const read = readSettings({ ADMIN_TOKEN, OPENAI_API_KEY: 'k', DEEPSEEK_API_KEY: 'k', ...settings });
-    if (read.kind === 'invalid') throw new Error(JSON.stringify(read.problems));
+  /** @param ports and `features`, by default all */
+  constructor(
+    settings: Readonly<Record<string, unknown>> = {},
+    { features = ALL_FEATURES, ...ports }: Partial<GatewayPorts> & { features?: typeof ALL_FEATURES } = {},
+    hooks: Hooks = NO_HOOKS,
+  ) {
     const { store = new KeyedStore(this.calls) as unknown as GatewayPorts['store'] } = ports;
+    const env = {
+      ADMIN_TOKEN,
+      OPENAI_API_KEY: 'k',
+      DEEPSEEK_API_KEY: 'k',
+      WEIR_LEDGER: this.#ledgers(store),
+    };
+    const deployment = deploymentOf({ ...env, ...settings }, features);
     const own: GatewayPorts = {
       store,
-      ledgers: this.#ledgers(store),
-      responses: null,
       limiter: null,
-      queue: null,
       fetch: async (_, init) => {
         this.calls.push('upstream');
         this.sent.push(decodeObject(String(init?.body)) ?? {});
@@ -75,7 +82,7 @@ export class LimitedGateway {
       log: (entry) => this.logged.push(entry),
       ...ports,
     };
-    this.#gateway = createGateway(read.settings, own, hooks);
+    this.#gateway = createGateway(deployment, own, hooks);
   }
 
   /** @param token empty: no credential is sent */

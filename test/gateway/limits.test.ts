@@ -345,7 +345,7 @@ test('G3 a settlement that fails is retried', async () => {
 });
 
 test('G1 G8 without WEIR_LEDGER a key with limits cannot be created, and the error names the binding', async () => {
-  const gateway = new LimitedGateway({}, { ledgers: null });
+  const gateway = new LimitedGateway({ WEIR_LEDGER: undefined });
   const response = await gateway.post('/admin/keys', 'admin', { name: 'a', rpm: 5 });
   expect(response.status).toBe(400);
   const error = await errorOf(response);

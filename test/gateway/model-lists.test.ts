@@ -1,8 +1,8 @@
 /** Tests how long a provider's list of models is cached, and for whom. */
 import { describe, expect, test } from 'vitest';
 import { ModelLists } from '../../src/api/model-lists.ts';
-import { readSettings } from '../../src/settings/settings.ts';
 import { Memory } from '../../src/stream/memory.ts';
+import { readSettings } from '../settings/read-settings.ts';
 import { FakeClock } from '../stream/fake-clock.ts';
 
 /** Model lists are small, so there is always memory for one. */

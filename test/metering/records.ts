@@ -1,6 +1,6 @@
 /** A builder of records and a KV namespace in memory with pages, for tests. */
 
-import type { DeadLetterStore } from '../../src/metering/dead-letters.ts';
+import type { DeadLetterStore } from '../../src/ledger/dead-letters.ts';
 import type { LedgerStore } from '../../src/metering/kv-ledger.ts';
 import type { UsageRecord } from '../../src/metering/record.ts';
 import { requestId } from '../../src/metering/time.ts';

@@ -1,7 +1,8 @@
 /** Targets for tests, from a deployment's settings. */
 
 import { findTargets, type Target, type TargetsRequest } from '../../src/routing/targets.ts';
-import { readSettings, type Settings } from '../../src/settings/settings.ts';
+import type { Settings } from '../../src/settings/settings.ts';
+import { readSettings } from '../settings/read-settings.ts';
 
 const ENV = {
   DEEPSEEK_API_KEY: 'd',

@@ -2,13 +2,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { FEATURE_SETTINGS } from '../../src/settings/feature-settings.ts';
 import {
   optionProblems,
   type ProviderOptions,
   type SettingOptions,
   withOptions,
 } from '../../src/settings/options.ts';
-import { readSettings } from '../../src/settings/settings.ts';
+import { readSettings } from './read-settings.ts';
 
 /** Without the keys and base URLs of providers. */
 type Named = Exclude<keyof SettingOptions, keyof ProviderOptions>;
@@ -52,6 +53,8 @@ const ALL: { readonly [Name in Named]-?: NonNullable<SettingOptions[Name]> } = {
   maxRequestBytes: 2000,
 };
 
+const LISTED: ReadonlySet<string> = new Set(Object.keys(FEATURE_SETTINGS));
+
 function settingsOf(options: SettingOptions, env: Readonly<Record<string, unknown>> = {}) {
   return readSettings(withOptions(env, { ...options }));
 }
@@ -60,7 +63,7 @@ describe('W2 options', () => {
   test('each option is a setting', () => {
     const options = { ...ALL, deepseekApiKey: 'd', deepseekBaseUrl: 'https://d.example' };
     const read = settingsOf(options);
-    expect(optionProblems(options, read.names)).toEqual([]);
+    expect(optionProblems(options, { names: read.names, listed: LISTED })).toEqual([]);
     if (read.kind === 'invalid') throw new Error(JSON.stringify(read.problems));
     const { settings } = read;
     expect(settings).toMatchObject({
@@ -112,7 +115,7 @@ describe('W2 options', () => {
     ['groqApiKey', 'k', /^does not exist: put the keys of your own providers into secrets$/],
     ['temperature', 1, /^does not exist$/],
   ])('%s is reported by name, without its value', (option, value, message) => {
-    expect(optionProblems({ [option]: value }, null)).toEqual([
+    expect(optionProblems({ [option]: value }, { names: null, listed: LISTED })).toEqual([
       { setting: `the option ${option}`, message: expect.stringMatching(message) },
     ]);
   });
@@ -122,16 +125,18 @@ describe('W2 options', () => {
     const options = { providers: { acme: entry }, secrets: { ACME_TOKEN: 'a', GROQ_API_KEY: 'k' } };
     const read = settingsOf(options);
     expect(read).toMatchObject({ kind: 'valid' });
-    expect(optionProblems(options, read.names)).toEqual([
+    expect(optionProblems(options, { names: read.names, listed: LISTED })).toEqual([
       { setting: 'the option secrets.GROQ_API_KEY', message: 'is not used by providers' },
     ]);
     const misspelt = { ...options, secrets: { ACNE_TOKEN: 'a' } };
     const { names, kind } = settingsOf(misspelt);
     expect(kind).toBe('invalid');
-    expect(optionProblems(misspelt, names)).toMatchObject([
+    expect(optionProblems(misspelt, { names, listed: LISTED })).toMatchObject([
       { message: 'is not used by providers: did you mean ACME_TOKEN?' },
     ]);
-    expect(optionProblems({ secrets: 7 }, null)).toMatchObject([{ setting: 'the option secrets' }]);
+    expect(optionProblems({ secrets: 7 }, { names: null, listed: LISTED })).toMatchObject([
+      { setting: 'the option secrets' },
+    ]);
   });
 
   test('each option has a hover text', () => {

@@ -24,7 +24,7 @@ const BOUNDS: readonly Bound[] = [
   { path: 'attribution/attribution.ts', chars: 16 * 1024, by: 'readName' },
   { path: 'completion/embeddings-response.ts', chars: 4096, by: 'EDGE_BYTES' },
   { path: 'stream/fast-path/template.ts', chars: 4096 + 512, by: 'MAX_LEARNED_CHARS' },
-  { path: 'settings/settings.ts', chars: 1024, by: 'a setting of the deployment' },
+  { path: 'attribution/settings.ts', chars: 1024, by: 'a setting of the deployment' },
   // Linear, which the analyser does not see: each start of a match is after the end of the last one.
   {
     path: 'protocols/gemini/embeddings.ts',

@@ -1,5 +1,9 @@
 /** Weir as a host mounts it below `/ai`, with the host's own callers. */
 import { weir } from 'weir-gateway';
+import { attribution } from 'weir-gateway/attribution';
+import { dashboard } from 'weir-gateway/dashboard';
+import { durableResponses } from 'weir-gateway/durable-responses';
+import { ledger } from 'weir-gateway/ledger';
 
 export interface Env {
   /** Makes the generation of ids throw on every request. */
@@ -8,6 +12,7 @@ export interface Env {
 }
 
 export const gateway = weir<Env>({
+  features: [ledger(), attribution(), durableResponses(), dashboard()],
   basePath: '/ai',
   auth: 'keys',
   aliases: { fast: 'openai/gpt-4o-mini', safe: ['deepseek/deepseek-chat', { model: 'openai/gpt-4o-mini' }] },

@@ -3,8 +3,7 @@ import { Hono } from 'hono';
 import { mount } from 'hono/mount';
 import { type Env, gateway } from './gateway.ts';
 
-export { LedgerObject } from 'weir-gateway/worker';
-export const { ResponseObject } = gateway;
+export const { LedgerObject, ResponseObject } = gateway.objects;
 
 const app = new Hono<{ Bindings: Env }>();
 app.get('/', (c) => c.text('the host'));

@@ -2,8 +2,7 @@
 import { AutoRouter } from 'itty-router';
 import { gateway } from './gateway.ts';
 
-export { LedgerObject } from 'weir-gateway/worker';
-export const { ResponseObject } = gateway;
+export const { LedgerObject, ResponseObject } = gateway.objects;
 
 const router = AutoRouter();
 router.get('/', () => new Response('the host'));

@@ -2,8 +2,7 @@
 import { Router } from 'itty-router';
 import { gateway } from './gateway.ts';
 
-export { LedgerObject } from 'weir-gateway/worker';
-export const { ResponseObject } = gateway;
+export const { LedgerObject, ResponseObject } = gateway.objects;
 
 const router = Router();
 router.get('/', () => new Response('the host'));

@@ -1,8 +1,13 @@
 /** Weir as the complete Worker. */
 import { weir } from 'weir-gateway';
+import { attribution } from 'weir-gateway/attribution';
+import { dashboard } from 'weir-gateway/dashboard';
+import { durableResponses } from 'weir-gateway/durable-responses';
+import { ledger } from 'weir-gateway/ledger';
+import { origin } from 'weir-gateway/origin';
 
-export { LedgerObject } from 'weir-gateway/worker';
-
-const gateway = weir();
-export const { ResponseObject } = gateway;
+const gateway = weir({
+  features: [ledger(), attribution(), durableResponses(), dashboard(), origin()],
+});
+export const { LedgerObject, ResponseObject } = gateway.objects;
 export default gateway satisfies ExportedHandler;

@@ -1,6 +1,6 @@
 /** Keeps records in KV whose ledger cannot be reached, and replays them with the ledger's next records or in the daily run. */
-import { decodeUsageRecord, type UsageRecord } from './record.ts';
-import type { RecordSink } from './record-writer.ts';
+import { decodeUsageRecord, type UsageRecord } from '../metering/record.ts';
+import type { RecordSink } from '../metering/record-writer.ts';
 
 /** Stranded records that one run replays. Each takes a KV call to delete it, and Workers Paid allows 10,000 subrequests. */
 const MAX_STRANDED_A_RUN = 4000;

@@ -1,6 +1,6 @@
 /** Sends records to a Cloudflare Queue (`USAGE_QUEUE`), and settles the batches that its consumer receives. */
-import { decodeUsageRecord, type UsageRecord } from './record.ts';
-import type { RecordSink } from './record-writer.ts';
+import { decodeUsageRecord, type UsageRecord } from '../metering/record.ts';
+import type { RecordSink } from '../metering/record-writer.ts';
 
 /** The part of a Queue binding that is used. */
 export type RecordQueue = Pick<Queue<UsageRecord>, 'sendBatch'>;

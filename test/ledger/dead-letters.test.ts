@@ -1,8 +1,8 @@
 /** Tests records whose ledger cannot be reached (L5): they wait in KV and are replayed once. */
 import { describe, expect, test } from 'vitest';
-import { DeadLetters } from '../../src/metering/dead-letters.ts';
+import { DeadLetters } from '../../src/ledger/dead-letters.ts';
 import type { UsageRecord } from '../../src/metering/record.ts';
-import { MemoryStore, record } from './records.ts';
+import { MemoryStore, record } from '../metering/records.ts';
 
 /** A ledger that can be unreachable for some keys. */
 class FakeLedger {

@@ -1,9 +1,9 @@
 /** Tests the Queue's producer and consumer (L6): records arrive unchanged, one call settles the records of a key, and none is lost. */
 import { describe, expect, test } from 'vitest';
-import { consumeRecords, QueueSink } from '../../src/metering/queue.ts';
+import { consumeRecords, QueueSink } from '../../src/ledger/queue.ts';
 import type { UsageRecord } from '../../src/metering/record.ts';
 import type { RecordSink } from '../../src/metering/record-writer.ts';
-import { record } from './records.ts';
+import { record } from '../metering/records.ts';
 
 /** The result of a message. */
 function message(body: unknown) {

@@ -1,0 +1,30 @@
+/** The feature `attribution`: who sent a request and for what, in its record; users of Cloudflare Access as callers and admins. */
+import type { FeatureModule } from '../feature.ts';
+import type { Feature } from '../types.ts';
+import { createVerifyAccess } from './access.ts';
+import { createAttribution } from './attribution.ts';
+import { readAttributionSettings } from './settings.ts';
+
+/** Records user, session, app and tags of each request, and verifies tokens of Cloudflare Access. */
+export function attribution(): Feature<'attribution'> {
+  const feature: FeatureModule<'attribution'> = {
+    name: 'attribution',
+    configure: (reader, { auth }) => {
+      const settings = readAttributionSettings(reader, auth);
+      return {
+        hasAdmins: settings.access !== null && settings.access.admins.length > 0,
+        start: ({ fetch, clock, log }) => {
+          const { attribute, names } = createAttribution(settings);
+          const ports = {
+            fetch: (url: string, init: Parameters<typeof fetch>[1]) => fetch(url, init),
+            now: clock.now,
+            startTimer: clock.startTimer,
+            log,
+          };
+          return { attribute, factNames: names, verifyAccess: createVerifyAccess(settings, ports) };
+        },
+      };
+    },
+  };
+  return feature;
+}

@@ -1,0 +1,129 @@
+/** Features: what a deployment can leave out. The gateway takes a list of them, and reads their settings together with its own. */
+import type { AccessUser } from './auth/caller.ts';
+import type { ApiError } from './canonical/error.ts';
+import type { Admit, Attribute, CompletionContext } from './completion/admission.ts';
+import type { ErrorClient, FactNames, KeyObjects, Ports, RequestContext } from './http/context.ts';
+import type { Ledger } from './metering/ledger.ts';
+import type { RecordSink, RecordWriter } from './metering/record-writer.ts';
+import type { Route } from './routes.ts';
+import { type FeatureName, isFeatureName, unenforcedSettings } from './settings/feature-settings.ts';
+import { type SettingProblem, SettingsReader } from './settings/reader.ts';
+import { readSettings, type Settings } from './settings/settings.ts';
+import { isObject, type JsonObject } from './shared/json.ts';
+import type { Result } from './shared/result.ts';
+import type { Feature, WorkerMessage } from './types.ts';
+
+/** A feature as the gateway uses it. Hosts see {@link Feature}. */
+export interface FeatureModule<Name extends FeatureName = FeatureName> extends Feature<Name> {
+  /**
+   * Reads the feature's settings and bindings. What is invalid is reported to the reader.
+   * @param settings of the core; they may be invalid, too
+   */
+  configure(reader: SettingsReader, settings: Settings): ConfiguredFeature;
+  /** The classes of its Durable Objects, by the name under which a Worker exports them. */
+  objects?<Env>(open: OpenContext<Env>): Readonly<Record<string, unknown>>;
+}
+
+/** A feature with the settings of one environment. */
+export interface ConfiguredFeature {
+  /** A route with the path of one of the core's routes replaces it. */
+  readonly routes?: readonly Route[];
+  /** Creates what runs before the gateway, also while other settings are invalid. */
+  readonly before?: (ports: BeforePorts) => Before | null;
+  /** The feature names admins besides the bearer of the admin token. */
+  readonly hasAdmins?: boolean;
+  /** Creates what the gateway uses. Called once for each gateway. */
+  readonly start?: (ports: Ports) => FeatureParts;
+}
+
+/** What a feature adds to the gateway. Each part is there once, because no two features have the same. */
+export interface FeatureParts {
+  /** Reads who sent a request and for what. */
+  readonly attribute?: Attribute;
+  readonly factNames?: FactNames;
+  readonly verifyAccess?: VerifyAccess | null;
+  /** Enforces the limits of keys. */
+  readonly admit?: Admit;
+  readonly keyObjects?: KeyObjects;
+  /** Wraps the writer of records, to settle what was reserved. */
+  readonly settle?: (
+    records: Pick<RecordWriter, 'write'>,
+    context: Pick<RequestContext, 'ports' | 'settings'>,
+  ) => Pick<RecordWriter, 'write'>;
+  /** Where usage records are stored. Absent: in KV. */
+  readonly ledger?: Ledger;
+  /** Where records are delivered, tried in order. Absent: the ledger. */
+  readonly sinks?: readonly RecordSink[];
+  readonly queue?: (messages: readonly WorkerMessage[]) => Promise<void>;
+  readonly scheduled?: () => Promise<void>;
+}
+
+/** The user of a request's token of Cloudflare Access, null without one; 401 for an invalid token, 503 without keys. */
+export type VerifyAccess = (headers: Headers) => Promise<Result<AccessUser | null, ApiError>>;
+
+export interface BeforePorts extends Pick<Ports, 'fetch' | 'log'> {
+  /** Whether Weir has a route with this path. */
+  readonly hasRoute: (pathname: string) => boolean;
+}
+
+/** Responds to requests that are not for Weir; null: the request is for Weir. */
+export type Before = (
+  request: Request,
+  context: Pick<ExecutionContext, 'passThroughOnException'>,
+) => Promise<Response | null>;
+
+/** Makes the context of work that no request of a client started, such as a background response. Throws while settings are invalid. */
+export type NewContext = (
+  request: Pick<RequestContext, 'requestId' | 'arrivedAt'>,
+  client: ErrorClient,
+  waitUntil: (work: Promise<unknown>) => void,
+) => CompletionContext;
+
+/** The contexts of the gateway of an environment. */
+export type OpenContext<Env> = (env: Env) => NewContext;
+
+/** The settings of one environment: those of the core, and the features with theirs. */
+export interface Deployment {
+  readonly settings: Settings;
+  readonly features: readonly ConfiguredFeature[];
+}
+
+export type DeploymentResult = {
+  /** The names of all settings, including the secrets that `PROVIDERS` refers to. */
+  readonly names: ReadonlySet<string>;
+  /** Invalid where there are problems. */
+  readonly deployment: Deployment;
+  readonly problems: readonly SettingProblem[];
+};
+
+/** Reads the settings of the core and of the listed features. A restriction that only another feature enforces is a problem. */
+export function readDeployment(env: JsonObject, listed: readonly FeatureModule[]): DeploymentResult {
+  const reader = new SettingsReader(env);
+  const settings = readSettings(reader);
+  const features = listed.map((feature) => feature.configure(reader, settings));
+  for (const { setting, message } of unenforcedSettings(env, new Set(listed.map(({ name }) => name))))
+    reader.invalid(setting, message);
+  const { names, problems } = reader;
+  return { names, problems, deployment: { settings, features } };
+}
+
+export interface ListedFeatures {
+  readonly features: readonly FeatureModule[];
+  readonly problems: readonly SettingProblem[];
+}
+
+/** Checks the option `features`, which a host in JavaScript may get wrong. */
+export function readFeatures(option: unknown = []): ListedFeatures {
+  const problem = (message: string) => [{ setting: 'the option features', message }];
+  if (!Array.isArray(option) || !option.every(isFeature))
+    return { features: [], problems: problem('must be a list of features, as [ledger(), attribution()]') };
+  const repeated = option.find(({ name }, at) => option.findIndex((other) => other.name === name) < at);
+  return {
+    features: option,
+    problems: repeated === undefined ? [] : problem(`lists ${repeated.name}() twice`),
+  };
+}
+
+function isFeature(value: unknown): value is FeatureModule {
+  return isObject(value) && isFeatureName(value.name) && typeof value.configure === 'function';
+}

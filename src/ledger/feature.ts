@@ -1,0 +1,69 @@
+/** The feature `ledger`: limits of keys, and usage records in Durable Objects or through a Queue. */
+import type { FeatureModule, FeatureParts } from '../feature.ts';
+import type { Ports } from '../http/context.ts';
+import { KvLedger } from '../metering/kv-ledger.ts';
+import type { SettingsReader } from '../settings/reader.ts';
+import type { Feature } from '../types.ts';
+import { createAdmit, settlingRecords } from './admission.ts';
+import { DeadLetters } from './dead-letters.ts';
+import type { LedgerNamespace } from './ledger-calls.ts';
+import { LedgerClient } from './ledger-client.ts';
+import { LedgerObject } from './ledger-object.ts';
+import { consumeRecords, QueueSink, type RecordQueue } from './queue.ts';
+import { ObjectLedger } from './records/object-ledger.ts';
+import { type LedgerSettings, readLedgerSettings } from './settings.ts';
+
+/**
+ * Enforces the limits of keys, and stores usage records in Durable Objects where `ledger` is `object`. Its class `LedgerObject` is
+ * bound as `WEIR_LEDGER`; a Queue that is bound as `USAGE_QUEUE` takes records first.
+ */
+export function ledger(): Feature<'ledger'> {
+  const feature: FeatureModule<'ledger'> = {
+    name: 'ledger',
+    configure: (reader) => {
+      const settings = readLedgerSettings(reader);
+      const bindings = decodeBindings(reader);
+      if (settings.ledger === 'object' && bindings.ledgers === null) {
+        const message = 'must be bound to the Durable Object LedgerObject, because LEDGER is object';
+        reader.invalid('WEIR_LEDGER', message);
+      }
+      return { start: (ports) => start(settings, bindings, ports) };
+    },
+    objects: () => ({ LedgerObject }),
+  };
+  return feature;
+}
+
+interface Bindings {
+  /** The ledger objects (`WEIR_LEDGER`), or null where none are bound. */
+  readonly ledgers: LedgerNamespace | null;
+  /** The queue for usage records (`USAGE_QUEUE`), or null where none is bound. */
+  readonly queue: RecordQueue | null;
+}
+
+/** Trusts the deployment's configuration that each binding has its documented type. */
+function decodeBindings(reader: SettingsReader): Bindings {
+  const ledgers = (reader.binding('WEIR_LEDGER') ?? null) as LedgerNamespace | null; // decode
+  const queue = (reader.binding('USAGE_QUEUE') ?? null) as RecordQueue | null; // decode
+  return { ledgers, queue };
+}
+
+function start(settings: LedgerSettings, { ledgers, queue }: Bindings, { store, log }: Ports): FeatureParts {
+  const client = new LedgerClient(ledgers);
+  const limitLedger = { client, settings };
+  const isObject = settings.ledger === 'object' && ledgers !== null;
+  const ledger = isObject
+    ? new ObjectLedger({ ledgers, recordDays: settings.recordDays, log })
+    : new KvLedger(store);
+  const deadLetters = new DeadLetters(store, ledger);
+  const stores = isObject ? [deadLetters.ledger, deadLetters] : [ledger];
+  return {
+    admit: createAdmit(limitLedger),
+    keyObjects: client,
+    settle: (records, context) => settlingRecords(records, limitLedger, context),
+    ledger,
+    sinks: queue === null ? stores : [new QueueSink(queue), ...stores],
+    queue: (messages) => consumeRecords(messages, { sinks: stores, log }),
+    scheduled: async () => log({ event: 'stranded_brought_in', ...(await deadLetters.replay()) }),
+  };
+}

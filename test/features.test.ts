@@ -1,0 +1,197 @@
+/** Features that are not listed: none of their code is in the bundle, and what only they enforce is refused. */
+import { join } from 'node:path';
+import { build } from 'esbuild';
+import { describe, expect, test } from 'vitest';
+import type { FeatureModule } from '../src/feature.ts';
+import { FEATURE_SETTINGS, type FeatureName } from '../src/settings/feature-settings.ts';
+import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../tools/simulator/json.ts';
+import { LimitedGateway } from './gateway/limited-gateway.ts';
+import { MemoryStore } from './metering/records.ts';
+import { ALL_FEATURES, deploymentOf } from './settings/read-settings.ts';
+
+const SRC = join(import.meta.dirname, '..', 'src');
+
+/** The folder of each feature. */
+const FOLDERS: Readonly<Record<FeatureName, string>> = {
+  ledger: 'ledger',
+  attribution: 'attribution',
+  durableResponses: 'durable-responses',
+  dashboard: 'dashboard',
+  origin: 'origin-proxy',
+};
+const NAMES = ALL_FEATURES.map(({ name }) => name);
+
+/** The features of which a host with these features has code. */
+async function bundledFeatures(listed: readonly FeatureName[]): Promise<string[]> {
+  const contents = [
+    "import { weir } from './weir.ts';",
+    ...listed.map((name) => `import { ${name} } from './${FOLDERS[name]}/feature.ts';`),
+    `export default weir({ features: [${listed.map((name) => `${name}()`).join()}] });`,
+  ].join('\n');
+  const { metafile } = await build({
+    stdin: { contents, resolveDir: SRC, loader: 'ts' },
+    absWorkingDir: SRC,
+    bundle: true,
+    minify: true,
+    write: false,
+    metafile: true,
+    format: 'esm',
+    external: ['cloudflare:workers'],
+  });
+  const [output] = Object.values(metafile.outputs);
+  const inputs = Object.entries(output?.inputs ?? {}).flatMap(([path, { bytesInOutput }]) =>
+    bytesInOutput > 0 ? path : [],
+  );
+  expect(inputs.length).toBeGreaterThan(100);
+  return NAMES.filter((name) => inputs.some((path) => path.startsWith(`${FOLDERS[name]}/`)));
+}
+
+describe('W2 the bundle of a host', () => {
+  test('without features: has no code of any', async () => {
+    expect(await bundledFeatures([])).toEqual([]);
+  });
+
+  test.each(NAMES)('with %s alone: has no code of any other', async (name) => {
+    expect(await bundledFeatures([name])).toEqual([name]);
+  });
+});
+
+test('W2 every setting of a feature is read by that feature alone', () => {
+  const core = namesRead([]);
+  for (const feature of ALL_FEATURES) {
+    const own = [...namesRead([feature])].filter((name) => !core.has(name));
+    expect(own.sort()).toEqual([...FEATURE_SETTINGS[feature.name].settings].sort());
+  }
+});
+
+function namesRead(features: readonly FeatureModule[]): ReadonlySet<string> {
+  const names = new Set<string>();
+  deploymentOf(new Proxy({}, { get: (_, name) => void names.add(String(name)) }), [...features]);
+  // Bindings, and what the check of restrictions reads.
+  for (const name of ['WEIR_LEDGER', 'USAGE_QUEUE', 'WEIR_RESPONSES', 'USERS']) {
+    if (name !== 'USERS' || !features.some((feature) => feature.name === 'attribution')) names.delete(name);
+  }
+  return names;
+}
+
+/** Two gateways over one store: the first lists all features, the second only these. */
+class Pair {
+  readonly full: LimitedGateway;
+  readonly host: LimitedGateway;
+
+  constructor(features: readonly FeatureName[]) {
+    const store = new MemoryStore().asStore as never;
+    this.full = new LimitedGateway({}, { store });
+    const listed = ALL_FEATURES.filter(({ name }) => features.includes(name));
+    // It would open a key whose limits cannot be checked.
+    this.host = new LimitedGateway({ BUDGET_FAIL: 'open' }, { store, features: listed });
+  }
+}
+
+async function errorOf(response: Response): Promise<JsonObject> {
+  const { error } = decodeObject(await response.text()) ?? {};
+  return { status: response.status, ...objectOf(error) };
+}
+
+const ADMIN = 'admin';
+
+describe('W2 without the feature that enforces it, a key is refused and no provider is called', () => {
+  test.each<[what: string, limits: JsonObject, listed: FeatureName[], import_: string]>([
+    ['limits', { rpm: 100 }, [], 'weir-gateway/ledger'],
+    [
+      'limits, with all other features',
+      { budget: { tokens: 1e9 } },
+      without('ledger'),
+      'weir-gateway/ledger',
+    ],
+    ['an output limit only', { max_output_tokens: 100 }, [], 'weir-gateway/ledger'],
+    ['require_user', { require_user: true }, [], 'weir-gateway/attribution'],
+    [
+      'require_user, with all other features',
+      { require_user: true },
+      without('attribution'),
+      'weir-gateway/attribution',
+    ],
+    ['limits for each user', { per_user: { rpm: 9 } }, without('attribution'), 'weir-gateway/attribution'],
+  ])('%s', async (_, limits, listed, entry) => {
+    const { full, host } = new Pair(listed);
+    const token = await full.key(limits);
+    const asked = { headers: { 'x-weir-user': 'ada' } };
+    if (!('per_user' in limits)) expect((await full.ask(token, {}, asked)).status).toBe(200);
+    const input = { model: 'openai/gpt-4o-mini', input: 'Hello' };
+    for (const response of [
+      await host.ask(token, {}, asked),
+      await host.ask(token, { user: 'ada', stream: true }),
+      await host.post('/v1/responses', token, input, asked),
+      await host.post('/v1/embeddings', token, input, asked),
+      await host.fetch('/v1/models', token),
+      await host.fetch('/v1/key', token),
+    ]) {
+      const error = await errorOf(response);
+      expect(error).toMatchObject({ status: 500, code: 'misconfigured' });
+      expect(error.message).toContain(`from '${entry}'`);
+    }
+    expect(host.sent).toEqual([]);
+    expect(host.logged).toContainEqual(
+      expect.objectContaining({ event: 'misconfigured', key_id: expect.any(String) }),
+    );
+  });
+
+  test('a key without such restrictions is served, and its request is recorded in KV', async () => {
+    const { full, host } = new Pair([]);
+    const token = await full.key();
+    const response = await host.ask(token, { user: 'ada' }, { headers: { 'x-weir-tags': 'team=search' } });
+    expect(response.status).toBe(200);
+    await host.idle();
+    const usage = decodeObject(await (await host.fetch('/v1/usage/records', token)).text());
+    expect(objectsOf(usage?.data)).toMatchObject([{ total_tokens: 10, user: null }]);
+  });
+});
+
+describe('W2 the admin of a host without features', () => {
+  test.each([
+    ['rpm', { rpm: 5 }],
+    ['budget', { budget: { USD: 5, per: 'month' } }],
+    ['require_user', { require_user: true }],
+    ['per_user', { per_user: { rpm: 5 } }],
+  ])('cannot set %s, of a new key or an old one', async (param, fields) => {
+    const { host } = new Pair([]);
+    const made = decodeObject(await (await host.post('/admin/keys', ADMIN, { name: 'a' })).text());
+    const path = `/admin/keys/${textOf(made?.id)}`;
+    const init = { method: 'PATCH', body: JSON.stringify(fields) };
+    for (const response of [
+      await host.post('/admin/keys', ADMIN, { name: 'b', ...fields }),
+      await host.fetch(path, ADMIN, init),
+    ]) {
+      const error = await errorOf(response);
+      expect(error).toMatchObject({ status: 400, code: 'invalid_request', param });
+      expect(error.message).toContain('weir-gateway/');
+    }
+  });
+
+  test('makes, changes and revokes keys without limits', async () => {
+    const { host } = new Pair([]);
+    const made = decodeObject(await (await host.post('/admin/keys', ADMIN, { name: 'a' })).text());
+    const path = `/admin/keys/${textOf(made?.id)}`;
+    const token = textOf(made?.key);
+    const init = { method: 'PATCH', body: JSON.stringify({ models: ['deepseek/*'] }) };
+    expect((await host.fetch(path, ADMIN, init)).status).toBe(200);
+    expect((await host.ask(token)).status).toBe(403);
+    expect((await host.fetch(path, ADMIN, { method: 'DELETE' })).status).toBe(200);
+    expect((await host.ask(token)).status).toBe(401);
+  });
+
+  test('a key with limits keeps them when it is changed, and stays refused', async () => {
+    const { full, host } = new Pair([]);
+    const token = await full.key({ rpm: 100 });
+    const listed = decodeObject(await (await host.fetch('/admin/keys', ADMIN)).text());
+    const path = `/admin/keys/${textOf(objectsOf(listed?.data)[0]?.id)}`;
+    const init = { method: 'PATCH', body: JSON.stringify({ name: 'renamed' }) };
+    expect((await host.fetch(path, ADMIN, init)).status).toBe(200);
+    expect((await host.ask(token)).status).toBe(500);
+  });
+});
+
+function without(name: FeatureName): FeatureName[] {
+  return NAMES.filter((other) => other !== name);
+}

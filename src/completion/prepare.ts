@@ -154,6 +154,7 @@ async function prepare(
     ? await context.admit({
         context,
         keyId: caller.keyId,
+        limits: caller.key?.limits ?? {},
         user: hasUserLimits(caller) ? { name: attribution.user } : null,
         targets,
         first: written.value,

@@ -1,7 +1,7 @@
 /** Admits requests of keys with limits: reserves their upper bound in the key's ledger object, and settles what they used. */
 
 import { OTHER_USERS } from '../auth/key-limits.ts';
-import { type ApiError, apiError } from '../canonical/error.ts';
+import { type ApiError, apiError, type ErrorCode } from '../canonical/error.ts';
 import type { Admission, AdmissionRequest, Admit, Admitted, Refusal } from '../completion/admission.ts';
 import type { KeyCallContext, RequestContext } from '../http/context.ts';
 import type { PriceTable } from '../metering/pricing/price.ts';
@@ -71,7 +71,7 @@ async function admit(
   ledger: LimitLedger,
   admissionRequest: AdmissionRequest,
 ): Promise<Result<Admitted, Refusal>> {
-  const { context, keyId, targets, replayable, first, promptTokens } = admissionRequest;
+  const { context, keyId, limits, targets, replayable, first, promptTokens } = admissionRequest;
   const found = await findUsageUpperBound(targets, first, replayable);
   // The reservation below may take long: other requests may use the isolate's memory turn meanwhile.
   replayable.endWork();
@@ -87,6 +87,7 @@ async function admit(
     estimatedPromptTokens: promptTokens,
     price,
     expiresAfterMs: longestMs + RESERVATION_GRACE_MS,
+    limits,
   };
   const call = reserveFor(ledger, admissionRequest, request);
   // Even if the client disconnects, the result is needed: what is reserved must be released.
@@ -171,6 +172,8 @@ function withoutReservation(
   error: ApiError,
   objectName: string,
 ): Result<Admitted, Refusal> {
+  // Limits that cannot be read are not the same as an object that does not answer: no setting opens them.
+  if (isUnreadable(error)) return failure({ error, headers: { 'x-should-retry': 'false' } });
   if (ledger.settings.budgetFail === 'closed') {
     release({ ledger, context, objectName });
     return failure({ error, headers: {} });
@@ -187,6 +190,10 @@ function withoutReservation(
     unreservedDay,
   };
   return ok({ admission: admissionOf(reserved, {}), first });
+}
+
+function isUnreadable({ code }: ApiError): boolean {
+  return code === ('ledger_unreadable' satisfies ErrorCode);
 }
 
 function admissionOf(reserved: ReservedRequest, headers: Admission['headers']): Admission {
@@ -208,7 +215,10 @@ async function reserveAgain(
   const reserved = await ledger.client.call<Reservation | UserReservation>(context, objectName, (object) =>
     objectName === keyId ? object.reserve(extended) : object.reserveForUser(extended),
   );
-  if (reserved.kind === 'error') return ledger.settings.budgetFail === 'closed' ? reserved.error : null;
+  if (reserved.kind === 'error') {
+    const isRefused = ledger.settings.budgetFail === 'closed' || isUnreadable(reserved.error);
+    return isRefused ? reserved.error : null;
+  }
   return refusalOf(reserved.value)?.error ?? null;
 }
 

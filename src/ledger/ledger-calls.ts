@@ -59,9 +59,20 @@ export interface LimitCalls {
   settleReservation(id: string, charge: Charge): Promise<void>;
   /** Settles a request that may have no reservation; it then counts on that UTC day. A repeated call changes nothing. */
   settleUnreserved(id: string, charge: Charge, day: string): Promise<void>;
-  standing(): Promise<LimitStatus>;
+  /** @param listed the limits that KV lists for the key, for an object that never had any */
+  standing(listed?: JsonObject | null): Promise<LimitStatus>;
+  /** The stored limits as they are. */
+  limitsRow(): Promise<LimitsRow>;
   /** Sets the limits that the fields name, as `readLimits` reads them. Invalid fields change nothing. */
   changeLimits(fields: JsonObject): Promise<LimitsResult>;
+}
+
+/** What is stored of a key's limits. */
+export interface LimitsRow {
+  /** JSON text, unless it is damaged; null: limits were never set. */
+  readonly row: string | null;
+  /** Why it cannot be read; null: it can. */
+  readonly problem: string | null;
 }
 
 /** The limits of one user of a key. Only the objects that {@link userObject} names have them. */

@@ -100,7 +100,7 @@ export function storedLimits(sql: Sql, listed: JsonObject | null = null): Limits
 }
 
 /** The row as it is stored; null: limits were never set. */
-export function storedJson(sql: Sql): string | null {
+function storedJson(sql: Sql): string | null {
   const [row] = sql.exec<{ json: string }>('SELECT json FROM limits').toArray();
   return row === undefined ? null : String(row.json);
 }

@@ -5,6 +5,7 @@ import type { RecordQuery, ReportQuery } from '../metering/ledger.ts';
 import type { Charge, ChargedRecord, UsageRecord } from '../metering/record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../metering/refusals.ts';
 import type { JsonObject } from '../shared/json.ts';
+import type { LimitsRow } from './limits/limit-tables.ts';
 import type { Reservation, ReserveRequest } from './limits/reservations.ts';
 import type { KeyLeases, UserReservation } from './limits/user-limits.ts';
 import type { ActiveDays } from './records/directory.ts';
@@ -65,14 +66,6 @@ export interface LimitCalls {
   limitsRow(): Promise<LimitsRow>;
   /** Sets the limits that the fields name, as `readLimits` reads them. Invalid fields change nothing. */
   changeLimits(fields: JsonObject): Promise<LimitsResult>;
-}
-
-/** What is stored of a key's limits. */
-export interface LimitsRow {
-  /** JSON text, unless it is damaged; null: limits were never set. */
-  readonly row: string | null;
-  /** Why it cannot be read; null: it can. */
-  readonly problem: string | null;
 }
 
 /** The limits of one user of a key. Only the objects that {@link userObject} names have them. */

@@ -11,13 +11,13 @@ import {
   DIRECTORY,
   type LedgerNamespace,
   type LedgerStub,
-  type LimitsRow,
   readObjectName,
   userObject,
 } from './ledger-calls.ts';
 import {
   changeLimits,
   createLimitTables,
+  type LimitsRow,
   readLimitStatus,
   readLimitsRow,
   storedLimits,

@@ -15,7 +15,6 @@ import {
   writeLimits,
 } from '../../auth/key-limits.ts';
 import { isObject, type JsonObject, parseJson } from '../../shared/json.ts';
-import type { LimitsRow } from '../ledger-calls.ts';
 
 /** The part of a Durable Object's SQL storage that limits use. */
 export interface Sql {
@@ -103,6 +102,14 @@ export function storedLimits(sql: Sql, listed: JsonObject | null = null): Limits
 function storedJson(sql: Sql): string | null {
   const [row] = sql.exec<{ json: string }>('SELECT json FROM limits').toArray();
   return row === undefined ? null : String(row.json);
+}
+
+/** What is stored of a key's limits. */
+export interface LimitsRow {
+  /** JSON text, unless it is damaged; null: limits were never set. */
+  readonly row: string | null;
+  /** Why it cannot be read; null: it can. */
+  readonly problem: string | null;
 }
 
 /** The row as it is, with what is wrong with it. */

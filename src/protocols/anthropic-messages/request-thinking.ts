@@ -43,7 +43,7 @@ function thinkingAndEffort(
   const given = body.thinking;
   if (isObject(given) && isSupported(given, family)) {
     const thinking = withinLimit(given, maxTokens, report);
-    return { ...thinking, effort: familyEffort(readText(body.reasoning_effort), family) };
+    return { ...thinking, effort: familyEffort(readText(body.reasoning_effort), family, report) };
   }
   if (requested === undefined) return {};
   if (requested.effort === 'none') return noThinking(family, report);
@@ -60,7 +60,7 @@ function thinkingAndEffort(
   const isNamed = body.reasoning_effort !== undefined || requested.budget !== undefined || !isObject(given);
   return {
     thinking: { type: 'adaptive', ...config },
-    effort: isNamed ? familyEffort(requested.effort, family) : undefined,
+    effort: isNamed ? familyEffort(requested.effort, family, report) : undefined,
   };
 }
 
@@ -113,11 +113,17 @@ function budgetOf(effort: string): number {
 }
 
 /** The same effort if the family has it, or the next lower one, so that thinking never costs more than requested. */
-function familyEffort(effort: string | undefined, { efforts }: ClaudeFamily): string | undefined {
+function familyEffort(
+  effort: string | undefined,
+  { efforts }: ClaudeFamily,
+  report: TranslationReport,
+): string | undefined {
   if (efforts.length === 0 || effort === 'none') return undefined;
   const at = EFFORT_BUDGETS.findIndex(([, word]) => word === effort);
   if (at < 0) return effort;
-  return EFFORT_BUDGETS.slice(at).find(([, word]) => efforts.includes(word))?.[1] ?? efforts[0];
+  const level = EFFORT_BUDGETS.slice(at).find(([, word]) => efforts.includes(word))?.[1] ?? efforts[0];
+  if (level !== effort) report.change('reasoning_effort');
+  return level;
 }
 
 /**

@@ -522,8 +522,10 @@ function sumAttempts(
   const costs: (Cost | null)[] = [];
   let longWrites = 0;
   let searches = 0;
+  let isUpperBound = false;
   for (const attempt of attempts) {
-    const { usage, estimated } = attempt.countUsage();
+    const { usage, estimated, ...counted } = attempt.countUsage();
+    isUpperBound ||= counted.isUpperBound === true;
     sums.prompt_tokens += usage.prompt_tokens;
     sums.completion_tokens += usage.completion_tokens;
     sums.total_tokens += usage.total_tokens;
@@ -546,7 +548,7 @@ function sumAttempts(
     ...sums,
     ...(longWrites === 0 ? {} : { cache_write_long_tokens: longWrites }),
     ...(searches === 0 ? {} : { searches }),
-    ...sumCosts(costs, sums.estimated),
+    ...sumCosts(costs, sums.estimated || isUpperBound),
   };
 }
 

@@ -1,5 +1,6 @@
 /** OpenAI's Responses as a provider protocol: reads its events, or a non-streaming response, into canonical parts. */
 import type { UpstreamError } from '../../canonical/error.ts';
+import { type FinishMeaning, finishMeaning } from '../../canonical/finish-reason.ts';
 import { readLogprobs } from '../../canonical/logprobs.ts';
 import {
   type ChoicePart,
@@ -13,7 +14,7 @@ import { tagProvider } from '../../canonical/reasoning-details.ts';
 import { findUpstreamError, readUpstreamError } from '../../canonical/upstream-error.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
 import type { ProtocolQuirks, ProtocolReader, UpstreamProtocol } from '../../stream/types.ts';
-import { readUsage } from '../openai-chat/upstream-reader.ts';
+import { readCreated, readUsage } from '../openai-chat/upstream-reader.ts';
 
 export const openaiResponses: UpstreamProtocol = {
   id: 'responses',
@@ -142,7 +143,7 @@ class ResponsesReader implements ProtocolReader {
 
   /** Reads a response object without its items, which have separate events. */
   #state(response: JsonObject): ChunkPart {
-    const { id, model, service_tier, usage, error, status } = response;
+    const { id, created_at, model, service_tier, usage, error, status } = response;
     const report = isObject(usage) ? { ...readUsage(usage), searches: this.#searchesIn(response) } : null;
     const finishWord = finishOf(response);
     // A truncated response may end with reasoning. Its index names no item.
@@ -152,9 +153,13 @@ class ResponsesReader implements ProtocolReader {
     return {
       ...EMPTY_PART,
       id: readName(id),
+      created: readCreated(created_at),
       model: readName(model),
       serviceTier: readName(service_tier),
-      choices: finishWord === null ? [] : [{ ...EMPTY_CHOICE, ...rest, finishWord }],
+      choices:
+        finishWord === null
+          ? []
+          : [{ ...EMPTY_CHOICE, ...rest, finishWord, finishMeaning: meaningOf(response) }],
       usage: report === null || !isObject(usage) ? null : { ...report, cost: this.#quirks.costOf?.(usage) },
       error: status === 'failed' ? failureOf(objectOf(error)) : null,
       ...(removed.length === 0 ? {} : { removedReasoning: removed }),
@@ -207,6 +212,13 @@ function finishOf({ status, incomplete_details }: JsonObject): string | null {
   if (status === 'completed') return status;
   if (status !== 'incomplete') return null;
   return readText(objectOf(incomplete_details).reason) ?? status;
+}
+
+/** An incomplete response is never complete, whatever its reason. */
+function meaningOf({ status, incomplete_details }: JsonObject): FinishMeaning | undefined {
+  const reason = readText(objectOf(incomplete_details).reason);
+  const isUnknown = reason !== undefined && finishMeaning(reason) === 'stop';
+  return status === 'incomplete' && isUnknown ? 'length' : undefined;
 }
 
 function choicePart(choice: Partial<ChoicePart> | null): ChunkPart | null {

@@ -1,6 +1,6 @@
 /** Anthropic: Messages, and what each family of Claude models accepts. https://platform.claude.com/docs/en/api/messages (read 2026-11-22) */
 import { type ClaudeFamilies, type ClaudeFamily, familyOf } from '../protocols/anthropic-messages/family.ts';
-import { withHiddenThinking } from '../protocols/anthropic-messages/request-thinking.ts';
+import { fitToFamily, withHiddenThinking } from '../protocols/anthropic-messages/request-thinking.ts';
 import { claudeForm } from '../protocols/anthropic-messages/request-writer.ts';
 import { anthropicMessages } from '../protocols/anthropic-messages/upstream-reader.ts';
 import {
@@ -198,6 +198,7 @@ export const anthropic: Provider<'ANTHROPIC_API_KEY' | 'ANTHROPIC_BASE_URL'> = {
     messages: {
       path: '/v1/messages',
       protocol: anthropicMessages,
+      fit: (body, report) => fitToFamily(body, familyOf(CLAUDE_FAMILIES, readText(body.model) ?? ''), report),
       hideReasoning: (body, model) => withHiddenThinking(body, familyOf(CLAUDE_FAMILIES, model)),
     },
   },

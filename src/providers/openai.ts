@@ -1,5 +1,6 @@
 /** OpenAI: chat, legacy completions, and Responses as passthrough. https://platform.openai.com/docs/api-reference (read 2026-11-21). `R` are recorded requests. */
 
+import { fitResponses } from '../protocols/openai-responses/fit.ts';
 import { responsesForm } from '../protocols/openai-responses/request-writer.ts';
 import { openaiResponses } from '../protocols/openai-responses/upstream-reader.ts';
 import { reasoningFamily, reasonsAt, requestedEffort } from '../request-translation/effort.ts';
@@ -343,7 +344,11 @@ export const openai: Provider<'OPENAI_API_KEY' | 'OPENAI_BASE_URL'> = {
   name: 'OpenAI',
   responses: RESPONSES_API,
   passthrough: {
-    responses: { ...RESPONSES_PASSTHROUGH.responses, encryptsReasoning: isReasoningModel },
+    responses: {
+      ...RESPONSES_PASSTHROUGH.responses,
+      encryptsReasoning: isReasoningModel,
+      fit: (body, report) => fitResponses(body, RESPONSES, report),
+    },
   },
   apiKeySettings: ['OPENAI_API_KEY'],
   baseUrlSettings: ['OPENAI_BASE_URL'],

@@ -1,5 +1,6 @@
 /** xAI: ignores unknown fields, but refuses some that it knows with 400 "Argument not supported" (probed 2026-09-12: `L` below). */
 
+import { fitResponses } from '../protocols/openai-responses/fit.ts';
 import { responsesForm } from '../protocols/openai-responses/request-writer.ts';
 import { openaiResponses } from '../protocols/openai-responses/upstream-reader.ts';
 import { reasoningFamily } from '../request-translation/effort.ts';
@@ -142,6 +143,7 @@ export const xai: Profile = {
   passthrough: {
     responses: {
       ...RESPONSES_PASSTHROUGH.responses,
+      fit: (body, report) => fitResponses(body, RESPONSES, report),
       encryptsReasoning: (model) => reasoningFamily(FAMILIES, model)?.reasons !== 'never',
     },
   },

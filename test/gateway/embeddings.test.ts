@@ -328,17 +328,17 @@ describe('J1 Gemini responses without a list of vectors', () => {
   test('responses that arrive after the timeout of an alias release their memory', async () => {
     const vector = `[${'0.12345678,'.repeat(200_000)}1]`;
     const text = `{"embeddings":[{"values":${vector}}]}`;
-    let isSlow = true;
+    const timedOut = Promise.withResolvers<void>();
     const { embed, gateway } = gatewayWith(
       async () => {
-        if (isSlow) await new Promise((resolve) => setTimeout(resolve, 60));
+        await timedOut.promise;
         return new Response(text);
       },
       { ALIASES: '{"slow":[{"model":"gemini/gemini-embedding-001","timeout_seconds":1}]}', RETRIES: '0' },
     );
     // Together they have more bytes than all bodies of an isolate may hold.
     for (let i = 0; i < 12; i++) expect((await embed({ model: 'slow' })).status).toBe(504);
-    isSlow = false;
+    timedOut.resolve();
     const response = await embed({ model: 'gemini/gemini-embedding-001' });
     expect(response.status).toBe(200);
     await response.text();

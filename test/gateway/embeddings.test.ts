@@ -1,4 +1,5 @@
 /** Embeddings: every form of input, both encodings, limits and records, before providers that answer by script. */
+import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import type { GatewayPorts } from '../../src/gateway.ts';
 import { type Hooks, NO_HOOKS } from '../../src/http/hooks.ts';
@@ -328,17 +329,17 @@ describe('J1 Gemini responses without a list of vectors', () => {
   test('responses that arrive after the timeout of an alias release their memory', async () => {
     const vector = `[${'0.12345678,'.repeat(200_000)}1]`;
     const text = `{"embeddings":[{"values":${vector}}]}`;
-    const timedOut = Promise.withResolvers<void>();
+    let isSlow = true;
     const { embed, gateway } = gatewayWith(
-      async () => {
-        await timedOut.promise;
+      async (_, signal) => {
+        if (isSlow && signal) await once(signal, 'abort');
         return new Response(text);
       },
       { ALIASES: '{"slow":[{"model":"gemini/gemini-embedding-001","timeout_seconds":1}]}', RETRIES: '0' },
     );
     // Together they have more bytes than all bodies of an isolate may hold.
     for (let i = 0; i < 12; i++) expect((await embed({ model: 'slow' })).status).toBe(504);
-    timedOut.resolve();
+    isSlow = false;
     const response = await embed({ model: 'gemini/gemini-embedding-001' });
     expect(response.status).toBe(200);
     await response.text();

@@ -1,5 +1,6 @@
 /** Reads OpenAI chat and text completions, and the variants of compatible servers, into canonical parts. */
 
+import { finishMeaning } from '../../canonical/finish-reason.ts';
 import { readLogprobs } from '../../canonical/logprobs.ts';
 import { type ChoicePart, type ChunkPart, readName, type ToolCallPart } from '../../canonical/part.ts';
 import { findUpstreamError } from '../../canonical/upstream-error.ts';
@@ -25,6 +26,7 @@ function stateless(
 ): UpstreamProtocol {
   return {
     id,
+    isFinishedByDone: true,
     open: (quirks) => {
       const readOne = (event: JsonObject) => read(event, quirks);
       return { event: readOne, response: readOne };
@@ -98,7 +100,13 @@ function readChatChoice(choice: JsonObject, index: number, quirks: ProtocolQuirk
     reasoningDetails: readArray(delta.reasoning_details).filter(isObject),
     logprobs: readLogprobs(choice.logprobs),
     finishWord: readText(choice.finish_reason) ?? null,
+    ...limitHint(choice),
   };
+}
+
+/** The provider's own word behind a finish word that the server translated, as OpenRouter sends it. */
+function limitHint({ native_finish_reason: word }: JsonObject): { readonly isLimited?: true } {
+  return typeof word === 'string' && finishMeaning(word) === 'length' ? { isLimited: true } : {};
 }
 
 /** Some servers send `message` with the output so far beside every delta, so it is read only if there is no delta. */

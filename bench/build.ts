@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { unstable_readConfig } from 'wrangler';
+import { buildPage } from '../tools/page/build.ts';
 import type { Row } from './rows.ts';
 
 export const ROOT = fileURLToPath(new URL('../', import.meta.url).href);
@@ -52,6 +53,7 @@ export async function bundle(row: Row): Promise<Bundle | null> {
   const { compatibility_date, compatibility_flags, minify, keep_names } = unstable_readConfig({
     config: join(ROOT, 'wrangler.toml'),
   });
+  if (row.isWeir) await buildPage();
   const compatibilityFlags = row.isWeir ? compatibility_flags : [];
   const main = fileURLToPath(row.main.href);
   const alias = Object.fromEntries(

@@ -1,4 +1,8 @@
-/** The deployed Worker: its handlers, and the classes of its Durable Objects. */
-// Only re-exports: a bundler that needs a class alone leaves out `deployed.ts`, which logs when it is loaded.
-export { default, ResponseObject } from './deployed.ts';
-export { LedgerObject } from './ledger/ledger-object.ts';
+/** The deployed Worker: every feature, with the dashboard's page as a static asset. */
+import { dashboardAsset } from './dashboard/asset-feature.ts';
+import { createWholeWorker } from './whole-worker.ts';
+
+const gateway = createWholeWorker(dashboardAsset());
+
+export default gateway;
+export const { LedgerObject, ResponseObject } = gateway.objects;

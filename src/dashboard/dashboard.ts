@@ -1,5 +1,6 @@
 /** `GET /dashboard`: the dashboard's page, one document without further files. It contains no data and needs no credential. */
-import { DOCUMENT, SCRIPT_HASH, STYLE_HASH } from './page/document.ts';
+import type { Route } from '../routes.ts';
+import { SCRIPT_HASH, STYLE_HASH } from './built/hashes.ts';
 
 /** Allows only the document's own script and style, and calls to this deployment. `require-trusted-types-for` blocks text as code. */
 const POLICY = [
@@ -21,8 +22,15 @@ interface DashboardContext {
   readonly accessUser: { readonly isAdmin: boolean } | null;
 }
 
-export function handleDashboard(_request: Request, context: DashboardContext): Response {
-  return new Response(markSignedIn(DOCUMENT, context), {
+/** @param readDocument reads the page */
+export function dashboardRoutes(readDocument: () => string | Promise<string>): readonly Route[] {
+  const handle = async (_request: Request, context: DashboardContext) =>
+    pageResponse(markSignedIn(await readDocument(), context));
+  return [{ path: '/dashboard', prefixes: [''], methods: { GET: handle } }];
+}
+
+function pageResponse(document: string): Response {
+  return new Response(document, {
     headers: {
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': POLICY,

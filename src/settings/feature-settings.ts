@@ -13,7 +13,7 @@ export const FEATURE_SETTINGS = {
     settings: ['RESPONSES', 'RESPONSES_DAYS', 'RESPONSE_BYTES'],
     bindings: ['WEIR_RESPONSES'],
   },
-  dashboard: { settings: [], bindings: [] },
+  dashboard: { settings: [], bindings: ['ASSETS'] },
   origin: { settings: ['ORIGIN', 'ORIGIN_HOSTS'], bindings: [] },
 } as const satisfies Readonly<
   Record<string, { readonly settings: readonly string[]; readonly bindings: readonly string[] }>
@@ -43,12 +43,14 @@ export function featureOf(setting: string): string | undefined {
  * @param listed the names of the deployment's features
  */
 export function unusedSettings(env: JsonObject, listed: ReadonlySet<string>): readonly SettingProblem[] {
-  return FEATURES.filter(({ name }) => !listed.has(name)).flatMap(({ name, settings, bindings }) => {
-    const names: readonly string[] = [...settings, ...bindings];
-    return names
-      .filter((setting) => isSet(env[setting]))
-      .map((setting) => ({ setting, message: `has no effect without ${name}(): ${howToList(name)}` }));
-  });
+  return FEATURES.filter(({ name }) => !listed.has(name) && name !== 'dashboard').flatMap(
+    ({ name, settings, bindings }) => {
+      const names: readonly string[] = [...settings, ...bindings];
+      return names
+        .filter((setting) => isSet(env[setting]))
+        .map((setting) => ({ setting, message: `has no effect without ${name}(): ${howToList(name)}` }));
+    },
+  );
 }
 
 /**

@@ -63,6 +63,23 @@ describe.each(['ORIGIN=pass', 'ORIGIN=<an origin>'])('W1 %s', (kind) => {
   });
   afterAll(() => gateway[Symbol.asyncDispose]());
 
+  test('D1 the site’s own /dashboard and files reach the origin, and the page is below the base path', async () => {
+    const received = await receivedDuring(async () => {
+      await gateway.fetch('/dashboard');
+      await gateway.fetch('/dashboard.html');
+      await gateway.fetch('/dashboard/');
+    });
+    expect(received).toEqual(['GET /dashboard', 'GET /dashboard.html', 'GET /dashboard/']);
+    let page: Response | undefined;
+    expect(
+      await receivedDuring(async () => {
+        page = await gateway.fetch('/ai/dashboard');
+      }),
+    ).toEqual([]);
+    expect(page?.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(await page?.text()).toContain('<title>Weir</title>');
+  });
+
   test('a request that is not for Weir reaches the origin unchanged, and its response reaches the client unchanged', async () => {
     const response = await gateway.fetch('/shop/42?colour=red', {
       method: 'PUT',

@@ -1,4 +1,4 @@
-/** Vitest's global setup: bundles the deployed Worker once for all test files. */
+/** Vitest's global setup: builds the page and bundles the deployed Worker once for all test files. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -7,6 +7,7 @@ import { join, relative, resolve } from 'node:path';
 import { type BuildOptions, build } from 'esbuild';
 import { Log, LogLevel, Miniflare, type MiniflareOptions } from 'miniflare';
 import { parse } from 'smol-toml';
+import { buildPage } from '../../tools/page/build.ts';
 import { objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 
 type WorkerConfig = MiniflareOptions['workers'][number]['config'];
@@ -46,6 +47,7 @@ const BUNDLING: BuildOptions = {
 
 /** Builds the deployed Worker into a folder, where this process and its children find it. */
 export async function buildDeployed(directory: string): Promise<void> {
+  await buildPage();
   await build({ ...BUNDLING, entryPoints: [MAIN], outfile: bundlePath(directory, MAIN) });
   process.env[BUNDLES] = directory;
 }
@@ -63,6 +65,7 @@ async function readBundle(main: string): Promise<string> {
   const directory = process.env[BUNDLES];
   const path = directory === undefined ? '' : bundlePath(directory, main);
   if (existsSync(path)) return readFileSync(path, 'utf8');
+  await buildPage();
   const { outputFiles } = await build({ ...BUNDLING, entryPoints: [main], write: false });
   return outputFiles?.[0]?.text ?? '';
 }
@@ -86,6 +89,7 @@ export interface WorkerOptions {
 async function configOf(options: WorkerOptions): Promise<WorkerConfig> {
   const { name = 'weir', main = MAIN, vars = {}, bindings = {}, triggers } = options;
   const objects = objectsOf(objectOf(DEPLOYED.durable_objects).bindings);
+  const assets = objectOf(DEPLOYED.assets);
   const env: Record<string, Env[string] | false> = {
     ...Object.fromEntries(
       objectsOf(DEPLOYED.kv_namespaces).map(({ binding }) => [
@@ -99,6 +103,7 @@ async function configOf(options: WorkerOptions): Promise<WorkerConfig> {
         { type: 'durable-object', worker: name, exportName: textOf(class_name) } as const,
       ]),
     ),
+    ASSETS: { type: 'assets' },
     ...Object.fromEntries(
       Object.entries(vars).map(([key, value]) => [key, { type: 'text', value } as const]),
     ),
@@ -115,6 +120,12 @@ async function configOf(options: WorkerOptions): Promise<WorkerConfig> {
     compatibilityFlags: Array.isArray(DEPLOYED.compatibility_flags)
       ? DEPLOYED.compatibility_flags.map(textOf)
       : [],
+    assets: {
+      directory: join(ROOT, textOf(assets.directory)),
+      hasUserWorker: true,
+      htmlHandling: 'none',
+      runWorkerFirst: assets.run_worker_first === true,
+    },
     manifest: { mainModule: 'index.js', modules: { 'index.js': { type: 'esm', contents } } },
     env: Object.fromEntries(bound),
     exports: Object.fromEntries(

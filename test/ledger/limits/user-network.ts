@@ -36,8 +36,7 @@ export class UserNetwork {
   latency: () => Promise<void> = NO_WAIT;
   readonly logged: Readonly<Record<string, unknown>>[] = [];
 
-  /** @param limits null: the object of the key is new */
-  constructor(limits: JsonObject | null) {
+  constructor(limits: JsonObject) {
     this.key = new MemorySql(limits);
     this.#leases = this.#openKey();
   }
@@ -85,9 +84,9 @@ export class UserNetwork {
       },
       now: () => this.now,
       key: () => ({
-        openUser: (name, listed) => {
+        openUser: (name) => {
           this.calls.open++;
-          return call(async () => this.#leases.open(name, listed));
+          return call(async () => this.#leases.open(name));
         },
         lease: (message) => {
           this.calls.lease++;

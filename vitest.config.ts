@@ -27,6 +27,11 @@ export default defineConfig(({ mode }) => {
     resolve: { alias: { 'cloudflare:workers': join(import.meta.dirname, 'test/cloudflare-workers.ts') } },
     test: {
       globalSetup: 'test/e2e/setup.ts',
+      reporters: [
+        'default',
+        './test/recordings-reporter.ts',
+        ...(process.env.GITHUB_ACTIONS ? ['github-actions'] : []),
+      ],
       // Two cores: one for the tests, one for workerd.
       maxWorkers: 2,
       projects:

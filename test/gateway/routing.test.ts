@@ -24,6 +24,11 @@ const WAYS = [
   ['whole', false],
 ] as const;
 
+/** A response that sends this and then nothing. */
+function hanging(type: string, piece: string): Play {
+  return { kind: 'answer', type, pieces: [piece], ending: 'hang' };
+}
+
 /** A stream that continues after its first text in the given way. */
 function begun(ending: 'cut' | 'hang' | 'end', ...more: string[]): Play {
   return {
@@ -35,14 +40,17 @@ function begun(ending: 'cut' | 'hang' | 'end', ...more: string[]): Play {
 }
 
 describe('R1 R10 the upstream’s request', () => {
-  test('models and route are never sent upstream', async () => {
-    for (const models of [undefined, [], ['mistral/second']]) {
-      const gateway = new RoutedGateway({ first: [refuse(503)], second: [says('Hello')] });
-      await read(await gateway.ask({ model: 'deepseek/first', models, route: 'fallback' }));
-      for (const { body } of gateway.asked) {
-        expect(body).not.toHaveProperty('models');
-        expect(body).not.toHaveProperty('route');
-      }
+  test.each([
+    ['no models', undefined, 1],
+    ['an empty list', [], 1],
+    ['a second model', ['mistral/second'], 2],
+  ])('models and route are never sent upstream: %s', async (_, models, requests) => {
+    const gateway = new RoutedGateway({ first: [refuse(503)], second: [says('Hello')] });
+    await read(await gateway.ask({ model: 'deepseek/first', models, route: 'fallback' }));
+    expect(gateway.asked).toHaveLength(requests);
+    for (const { body } of gateway.asked) {
+      expect(body).not.toHaveProperty('models');
+      expect(body).not.toHaveProperty('route');
     }
   });
 
@@ -79,14 +87,16 @@ describe('R1 R10 the upstream’s request', () => {
 });
 
 describe('R2 aliases', () => {
-  test.each(WAYS)(
+  describe.each(WAYS)(
     "%s: a target that sends no output within its alias's timeout is cancelled",
-    async (_, stream) => {
-      for (const play of [HANG, sse(': queued\n\n', ROLE), json({})]) {
-        const isLate = play !== HANG && play.kind === 'answer';
-        const late: Play = isLate ? { ...play, pieces: play.pieces.slice(0, 1), ending: 'hang' } : play;
+    (_, stream) => {
+      test.each<[name: string, play: Play]>([
+        ['no response', HANG],
+        ['comments', hanging('text/event-stream', ': queued\n\n')],
+        ['half an object', hanging('application/json', '{')],
+      ])('%s', async (_name, play) => {
         const gateway = new RoutedGateway(
-          { first: [late], second: [says('Hello')] },
+          { first: [play], second: [says('Hello')] },
           { ALIASES: { both: [{ model: 'deepseek/first', timeout_seconds: 2 }, 'mistral/second'] } },
         );
         const asked = gateway.ask({ model: 'both', stream });
@@ -103,7 +113,7 @@ describe('R2 aliases', () => {
         // The provider may have read the prompt.
         expect(gateway.records[0]).toMatchObject({ status: 'finished', estimated: true });
         expect(gateway.records[0]?.total_tokens).toBeGreaterThan(USAGE.total_tokens);
-      }
+      });
     },
   );
 
@@ -139,37 +149,44 @@ describe('R2 aliases', () => {
     expect(gateway.records).toMatchObject([{ status: 'failed', error_code: 'timeout', estimated: true }]);
   });
 
-  test.each(WAYS)(
-    '%s: with `on`, a prompt that is too long or filtered moves on to the next target',
-    async (_, stream) => {
-      const tooLong = refuse(400, { code: 'context_length_exceeded' });
-      const filtered = (isStreamed: boolean) =>
-        isStreamed
-          ? sse(ROLE, event({}, 'content_filter', { usage: USAGE }), DONE)
-          : json({ choices: [{ index: 0, message: {}, finish_reason: 'content_filter' }], usage: USAGE });
-      for (const [play, on, answers] of [
-        [tooLong, [], false],
-        [tooLong, ['context_length'], true],
-        [filtered, ['context_length'], false],
-        [filtered, ['content_filter'], true],
-        [refuse(400, { code: 'content_filter' }), ['content_filter'], true],
-      ] as const) {
-        const gateway = new RoutedGateway(
-          { first: [play], second: [says('Hello')] },
-          { ALIASES: { both: [{ model: 'openai/first', on: [...on] }, 'mistral/second'] } },
-        );
-        const got = await read(await gateway.ask({ model: 'both', stream }));
-        expect(got.text).toBe(answers ? 'Hello' : '');
-        expect(got.finishes).toEqual(answers ? ['stop'] : play === filtered ? ['content_filter'] : []);
-        expect(gateway.models).toEqual(answers ? ['first', 'second'] : ['first']);
-        await gateway.gateway.idle();
-        // The filtered attempt has read the prompt, too.
-        expect(gateway.records[0]?.total_tokens).toBe(
-          (answers ? USAGE.total_tokens : 0) + (play === filtered ? USAGE.total_tokens : 0),
-        );
-      }
-    },
-  );
+  describe.each(WAYS)('%s: `on` of an alias', (_, stream) => {
+    const tooLong = refuse(400, { code: 'context_length_exceeded' });
+    const filtered = stream
+      ? sse(ROLE, event({}, 'content_filter', { usage: USAGE }), DONE)
+      : json({ choices: [{ index: 0, message: {}, finish_reason: 'content_filter' }], usage: USAGE });
+    const { total_tokens } = USAGE;
+    const gatewayWith = (play: Play, on: string[]) =>
+      new RoutedGateway(
+        { first: [play], second: [says('Hello')] },
+        { ALIASES: { both: [{ model: 'openai/first', on }, 'mistral/second'] } },
+      );
+
+    test.each<[name: string, play: Play, on: string, tokens: number]>([
+      ['a prompt that is too long', tooLong, 'context_length', total_tokens],
+      // The filtered attempt has read the prompt, too.
+      ['a filtered output', filtered, 'content_filter', 2 * total_tokens],
+      ['a filtered prompt', refuse(400, { code: 'content_filter' }), 'content_filter', total_tokens],
+    ])('%s moves on to the next target where it is listed', async (_name, play, on, tokens) => {
+      const gateway = gatewayWith(play, [on]);
+      const got = await read(await gateway.ask({ model: 'both', stream }));
+      expect(got).toMatchObject({ text: 'Hello', finishes: ['stop'] });
+      expect(gateway.models).toEqual(['first', 'second']);
+      await gateway.gateway.idle();
+      expect(gateway.records[0]?.total_tokens).toBe(tokens);
+    });
+
+    test.each<[name: string, play: Play, on: string[], finishes: string[], tokens: number]>([
+      ['a prompt that is too long', tooLong, [], [], 0],
+      ['a filtered output', filtered, ['context_length'], ['content_filter'], total_tokens],
+    ])('%s is the response where it is not listed', async (_name, play, on, finishes, tokens) => {
+      const gateway = gatewayWith(play, on);
+      const got = await read(await gateway.ask({ model: 'both', stream }));
+      expect(got).toMatchObject({ text: '', finishes });
+      expect(gateway.models).toEqual(['first']);
+      await gateway.gateway.idle();
+      expect(gateway.records[0]?.total_tokens).toBe(tokens);
+    });
+  });
 
   test('if the last target’s filter stops the output, that response is final', async () => {
     const filtered = sse(ROLE, event({}, 'content_filter'), DONE);
@@ -623,31 +640,28 @@ describe('R11 aliases are reported', () => {
 });
 
 describe('R12 every route', () => {
+  const textChoice = { index: 0, text: 'Hello', finish_reason: 'stop' };
   const text = (isStreamed: boolean): Play =>
     isStreamed
-      ? sse(
-          `data: ${JSON.stringify({ choices: [{ index: 0, text: 'Hello', finish_reason: 'stop' }] })}\n\n`,
-          DONE,
-        )
-      : json({ choices: [{ index: 0, text: 'Hello', finish_reason: 'stop' }] });
+      ? sse(`data: ${JSON.stringify({ choices: [textChoice] })}\n\n`, DONE)
+      : json({ choices: [textChoice] });
 
-  test.each(WAYS)('%s: chat, completions and FIM fall back', async (_, stream) => {
-    for (const [path, fields] of [
-      ['/v1/chat/completions', {}],
-      ['/v1/completions', { prompt: 'a' }],
-      ['/v1/fim/completions', { prompt: 'a', suffix: 'b' }],
-      ['/beta/completions', { prompt: 'a' }],
-      ['/openai/deployments/openai%2Ffirst/chat/completions', {}],
-    ] as const) {
-      const isText = path.endsWith('/completions') && !path.includes('chat');
-      const gateway = new RoutedGateway({ first: [refuse(503)], second: [isText ? text : says('Hello')] });
+  describe.each(WAYS)('%s: falls back', (_, stream) => {
+    test.each([
+      ['/v1/chat/completions', {}, says('Hello')],
+      ['/v1/completions', { prompt: 'a' }, text],
+      ['/v1/fim/completions', { prompt: 'a', suffix: 'b' }, text],
+      ['/beta/completions', { prompt: 'a' }, text],
+      ['/openai/deployments/openai%2Ffirst/chat/completions', {}, says('Hello')],
+    ])('%s', async (path, fields, answer) => {
+      const gateway = new RoutedGateway({ first: [refuse(503)], second: [answer] });
       const models = ['deepseek/second'];
       const got = await read(
         await gateway.ask({ model: 'openai/first', models, stream, ...fields }, {}, path),
       );
-      expect([path, got.text]).toEqual([path, 'Hello']);
+      expect(got.text).toBe('Hello');
       expect(got.headers.get('x-weir-attempts')).toBe('openai/first 503 0ms, deepseek/second 200 0ms');
-    }
+    });
   });
 
   test('an agent is one target, which is retried', async () => {

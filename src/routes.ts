@@ -6,8 +6,11 @@ import {
   handleCreateKey,
   handleListKeys,
   handleOwnKey,
+  handleRemoveLimits,
+  handleReplaceLimits,
   handleRevokeKey,
   handleShowKey,
+  handleShowLimits,
 } from './api/keys.ts';
 import { handleModel, handleModels } from './api/models.ts';
 import { handleRefusals, handleUsage } from './api/usage.ts';
@@ -23,7 +26,7 @@ import { chat, completions, embeddings, fim } from './protocols/openai-chat/clie
 import { responses } from './protocols/openai-responses/client.ts';
 
 /** In the order in which a preflight of an unknown path lists them. */
-const METHODS = ['GET', 'POST', 'PATCH', 'DELETE'] as const;
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 type Method = (typeof METHODS)[number];
 
 /** The parameters of a path, as the URL has them (percent-encoded). */
@@ -134,6 +137,12 @@ const ROUTES: readonly Route[] = [
     path: '/admin/keys/:id',
     prefixes: ROOT,
     methods: { GET: handleShowKey, PATCH: handleChangeKey, DELETE: handleRevokeKey },
+    isListed: false,
+  },
+  {
+    path: '/admin/keys/:id/limits',
+    prefixes: ROOT,
+    methods: { GET: handleShowLimits, PUT: handleReplaceLimits, DELETE: handleRemoveLimits },
     isListed: false,
   },
   { path: '/health', prefixes: ROOT, methods: { GET: () => jsonResponse({ status: 'ok' }) } },
@@ -259,7 +268,7 @@ function createRouter(basePath: string, routes: readonly Route[]) {
   return router;
 }
 
-const ITTY_VERBS = { GET: 'get', POST: 'post', PATCH: 'patch', DELETE: 'delete' } as const;
+const ITTY_VERBS = { GET: 'get', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE: 'delete' } as const;
 
 /** The response to a method that the route does not take: a preflight, a 426 for a WebSocket, or a 405. */
 function methodNotAllowed(request: Request, context: RequestContext, allowed: string): Response {

@@ -1,5 +1,5 @@
 /** `GET /v1/key` shows the caller's own gateway key; `/admin/keys` creates, lists, shows, changes and revokes keys for the admin. */
-import { type Caller, hasUserLimits } from '../auth/caller.ts';
+import { type Caller, hasUserLimits, UNREADABLE_KEY } from '../auth/caller.ts';
 import {
   type Budget,
   LIMIT_FIELDS,
@@ -15,6 +15,7 @@ import {
 } from '../auth/key-limits.ts';
 import {
   type GatewayKey,
+  type KeyChange,
   listKeys,
   makeKey,
   type NewKey,
@@ -36,7 +37,7 @@ import { providerOf } from '../settings/aliases.ts';
 import { howToList } from '../settings/feature-settings.ts';
 import type { Settings } from '../settings/settings.ts';
 import { globsOverlap } from '../shared/glob.ts';
-import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
+import { isObject, type JsonObject, objectOf, omit, parseJson, readArray, readText } from '../shared/json.ts';
 import { nearestName } from '../shared/nearest.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 
@@ -71,15 +72,18 @@ export const handleCreateKey = forAdmin(async (request, context) => {
 
 /** `GET /admin/keys` */
 export const handleListKeys = forAdmin(async (_request, context) => {
-  const keys = await listKeys(context.ports.store);
+  const { keys, unreadable } = await listKeys(context.ports.store);
   const budget_units = budgetUnits(await context.prices.load());
-  return jsonResponse({ object: 'list', data: keys.map(writeKey), budget_units });
+  // Absent where every key can be read.
+  const ids = unreadable.length === 0 ? {} : { unreadable };
+  return jsonResponse({ object: 'list', data: keys.map(writeKey), budget_units, ...ids });
 });
 
 /** `GET /admin/keys/:id`: the same response as the key's own `GET /v1/key`, with the use of the user that `?user=` names. */
 export const handleShowKey = forAdmin(async (request, context, id) => {
   const found = await findKey(context, id);
   if (found === null) return errorResponse(NO_SUCH_KEY);
+  if (found === 'unreadable') return errorResponse(UNREADABLE_KEY);
   const name = new URL(request.url).searchParams.get('user');
   const user = name === null ? undefined : await context.factNames.user(name);
   return showKey(found.key, context, user);
@@ -91,20 +95,67 @@ export const handleChangeKey = forAdmin(async (request, context, id) => {
   if (body.kind === 'error') return errorResponse(body.error);
   const found = await findKey(context, id);
   if (found === null) return errorResponse(NO_SUCH_KEY);
+  if (found === 'unreadable') return errorResponse(UNREADABLE_KEY);
   const read = await readNewKey({ name: found.key.name, ...body.value }, context);
   if (read.kind === 'error') return errorResponse(read.error);
   const { newKey, prices } = read.value;
   const named = Object.entries(newKey).filter(([field]) => field !== 'limits' && field in body.value);
   const limits = Object.entries(body.value).filter(([field]) => !OWN_FIELDS.includes(field));
   const change = { key: found.key, fields: Object.fromEntries(named), limits: Object.fromEntries(limits) };
+  return changedKey(context, id, change, prices);
+});
+
+async function changedKey(
+  context: RequestContext,
+  id: string,
+  change: KeyChange,
+  prices?: PriceTable,
+): Promise<Response> {
   const result = await context.keyObjects.changeKey(context, change);
   context.knownKeys.forget(id);
   if (result.kind === 'error') return errorResponse(result.error);
   const changed = result.value;
   if (changed.kind === 'revoked') return errorResponse(NO_SUCH_KEY);
   if (changed.kind === 'invalid') return errorResponse(invalid(changed.message, changed.param).error);
-  return jsonResponse({ ...writeKey(changed.key), ...keyWarnings(changed.key, context, prices) });
+  const table = prices ?? (await context.prices.load());
+  return jsonResponse({ ...writeKey(changed.key), ...keyWarnings(changed.key, context, table) });
+}
+
+/** `GET /admin/keys/:id/limits`: the limits as the key's object has stored them, also where it cannot read them. */
+export const handleShowLimits = forAdmin(async (_request, context, id) => {
+  const found = await findKey(context, id);
+  if (found === null) return errorResponse(NO_SUCH_KEY);
+  const stored = await context.keyObjects.readLimitsRow(context, id);
+  if (stored.kind === 'error') return errorResponse(stored.error);
+  const { row, problem } = stored.value;
+  const limits = row === null || problem !== null ? null : omit(objectOf(parseJson(row)), 'version');
+  return jsonResponse({ object: 'key.limits', id, limits, row, problem });
 });
+
+/** `PUT /admin/keys/:id/limits`: the key has these limits and no others, whatever it had before. */
+export const handleReplaceLimits = forAdmin(async (request, context, id) => {
+  const body = await readBody(request, context);
+  if (body.kind === 'error') return errorResponse(body.error);
+  const other = Object.keys(body.value).find((field) => !LIMIT_FIELDS.some((known) => known === field));
+  if (other !== undefined)
+    return errorResponse(
+      invalid(`Limits are ${LIMIT_FIELDS.join(', ')}, and nothing else`, other.slice(0, MAX_NAME_CHARS))
+        .error,
+    );
+  const budget = budgetProblem(body.value, await context.prices.load());
+  return budget === null ? replaceLimits(context, id, body.value) : errorResponse(budget);
+});
+
+/** `DELETE /admin/keys/:id/limits`: the key has no limits from now on. */
+export const handleRemoveLimits = forAdmin((_request, context, id) => replaceLimits(context, id, {}));
+
+async function replaceLimits(context: RequestContext, id: string, limits: JsonObject): Promise<Response> {
+  const found = await findKey(context, id);
+  if (found === null) return errorResponse(NO_SUCH_KEY);
+  if (found === 'unreadable') return errorResponse(UNREADABLE_KEY);
+  const change = { key: found.key, fields: {}, limits, replacesLimits: true };
+  return changedKey(context, id, change);
+}
 
 /** `DELETE /admin/keys/:id` */
 export const handleRevokeKey = forAdmin(async (_request, context, id) => {
@@ -394,7 +445,7 @@ async function showKey(shown: ShownKey, context: RequestContext, ownUser?: strin
   const facts = { user, tags, require_user };
   const key = { object: 'key', id, name, models, expires_at, created_at, ...facts };
   if (shown.limits === null) return jsonResponse({ ...key, limits: null });
-  const status = await context.keyObjects.readLimitStatus(context, id);
+  const status = await context.keyObjects.readLimitStatus(context, id, shown.limits);
   if (status.kind === 'error') return errorResponse(status.error);
   const { limits } = status.value;
   const written = { ...key, limits: writeLimits(limits), ...writeStatus(status.value, context.arrivedAt) };

@@ -69,10 +69,16 @@ export async function identify(
   }
   const key = await keys.find(token, now);
   if (key === null) return unauthorized('This key is unknown, revoked or expired');
+  if (key === 'unreadable') return failure(UNREADABLE_KEY);
   const { id, models, user, tags, require_user } = key;
   const facts = { user: user ?? null, tags: tags ?? {}, requiresUser: require_user === true };
   return ok({ keyId: id, models, key, credential: null, facts });
 }
+
+export const UNREADABLE_KEY = apiError(
+  'ledger_unreadable',
+  'What is stored of this key (WEIR_KV) cannot be read: an admin writes its entry anew, or revokes it',
+);
 
 /** The caller for a user of Cloudflare Access who sends no gateway key, under `AUTH=access`. */
 export function accessCaller({ keyId }: AccessUser): Caller {

@@ -33,6 +33,8 @@ export interface KeyChange {
   readonly fields: Partial<Omit<NewKey, 'limits'>>;
   /** Limits to set; null removes a limit, an absent field keeps it. */
   readonly limits: JsonObject;
+  /** The limits are all that the key has from now on, and repair what cannot be read. */
+  readonly replacesLimits?: boolean;
 }
 
 export type KeyChangeResult =
@@ -127,34 +129,79 @@ export async function readKey(
   store: Pick<KeyStore, 'get'>,
   id: string,
   cacheTtl?: number,
-): Promise<{ readonly key: GatewayKey; readonly digest: string } | null> {
+): Promise<FoundKey | 'unreadable' | null> {
   const options = { type: 'json', ...(cacheTtl && { cacheTtl }) } as const;
-  const read = (name: string): Promise<unknown> => store.get(name, options);
+  const read = async (name: string): Promise<unknown> => {
+    try {
+      return await store.get(name, options);
+    } catch (error) {
+      // KV fails so for a value that is no JSON.
+      if (error instanceof SyntaxError) return NO_JSON;
+      throw error;
+    }
+  };
   const [created, changed] = await Promise.all([read(PREFIX + id), read(CHANGE_PREFIX + id)]);
-  const key = decodeKey(created);
+  if (created === null) return null;
+  // The key before its last change may have had more rights, so it does not stand in for a change that cannot be read.
+  const key = decodeKey(changed ?? created);
   const digest = isObject(created) ? readText(created.digest) : undefined;
-  return key === null || digest === undefined ? null : { key: decodeKey(changed) ?? key, digest };
+  return key === null || digest === undefined ? 'unreadable' : { key, digest };
 }
 
-export async function listKeys(store: KeyStore): Promise<GatewayKey[]> {
+const NO_JSON = {};
+
+export interface FoundKey {
+  readonly key: GatewayKey;
+  readonly digest: string;
+}
+
+interface KeyList {
+  readonly keys: readonly GatewayKey[];
+  /** The ids of keys whose entries cannot be read. They are refused. */
+  readonly unreadable: readonly string[];
+}
+
+export async function listKeys(store: KeyStore): Promise<KeyList> {
   const [created, changed] = await Promise.all([list(store, PREFIX), list(store, CHANGE_PREFIX)]);
-  const changes = new Map(changed.map((key) => [key.id, key]));
-  return created.map((key) => changes.get(key.id) ?? key);
+  const unreadable: string[] = [];
+  const keys = [...created].flatMap(([id, stored]) => {
+    const key = decodeKey(changed.get(id) ?? stored);
+    if (key === null) unreadable.push(id);
+    return key === null ? [] : [key];
+  });
+  return { keys, unreadable };
 }
 
-async function list(store: KeyStore, prefix: string): Promise<GatewayKey[]> {
-  const keys: GatewayKey[] = [];
+/** Values that KV returns for one call. */
+const MAX_BULK_GET = 100;
+
+/** What is stored under a prefix, by id. Metadata has all of a key; an entry that was copied without it is read itself. */
+async function list(store: KeyStore, prefix: string): Promise<ReadonlyMap<string, unknown>> {
+  const found = new Map<string, unknown>();
   let cursor: string | null = null;
   for (let listing = 0; listing < MAX_LISTINGS; listing++) {
     const page: KVNamespaceListResult<unknown> = await store.list({ prefix, cursor });
-    for (const { metadata } of page.keys) {
-      const key = decodeKey(metadata);
-      if (key !== null) keys.push(key);
+    const bare: string[] = [];
+    for (const { name, metadata } of page.keys) {
+      // Also sets the entry's place in the list.
+      found.set(name.slice(prefix.length), metadata);
+      if (!isObject(metadata)) bare.push(name);
+    }
+    for (let from = 0; from < bare.length; from += MAX_BULK_GET) {
+      const values: ReadonlyMap<string, unknown> = await store.get(
+        bare.slice(from, from + MAX_BULK_GET),
+        'json',
+      );
+      // An entry that was deleted meanwhile.
+      for (const [name, value] of values) {
+        if (value === null) found.delete(name.slice(prefix.length));
+        else found.set(name.slice(prefix.length), value);
+      }
     }
     if (page.list_complete) break;
     cursor = page.cursor;
   }
-  return keys;
+  return found;
 }
 
 /**
@@ -167,17 +214,30 @@ export async function revokeKey(store: KeyStore, id: string): Promise<boolean> {
   return true;
 }
 
-/** Reads a stored key; null if the value is no key. */
+const isText = (value: unknown) => typeof value === 'string';
+
+/** What restricts a key. Each may be absent or null, which restricts nothing; in any other form it would be left out. */
+const RESTRICTIONS: Readonly<Record<string, (value: unknown) => boolean>> = {
+  models: (value) => Array.isArray(value) && value.every(isText),
+  expires_at: (value) => typeof value === 'string' && !Number.isNaN(Date.parse(value)),
+  limits: isObject,
+  user: isText,
+  tags: (value) => isObject(value) && Object.values(value).every(isText),
+  require_user: (value) => typeof value === 'boolean',
+};
+
+/** Reads a stored key; null if the value is no key, or one whose restrictions are not readable. */
 export function decodeKey(stored: unknown): GatewayKey | null {
   if (!isObject(stored)) return null;
   const id = readText(stored.id);
-  if (id === undefined) return null;
+  const areReadable = Object.entries(RESTRICTIONS).every(
+    ([field, isReadable]) => (stored[field] ?? null) === null || isReadable(stored[field]),
+  );
+  if (id === undefined || !areReadable) return null;
   return {
     id,
     name: readText(stored.name) ?? '',
-    models: Array.isArray(stored.models)
-      ? readArray(stored.models).filter((glob) => typeof glob === 'string')
-      : null,
+    models: Array.isArray(stored.models) ? readArray(stored.models).map(String) : null,
     expires_at: readText(stored.expires_at) ?? null,
     created_at: readText(stored.created_at) ?? '',
     limits: isObject(stored.limits) ? stored.limits : null,
@@ -211,16 +271,16 @@ export class KnownKeys {
   }
 
   /**
-   * The key of a token, or null if the token is unknown, revoked or expired. A change in another isolate may take
+   * The key of a token; null if the token is unknown, revoked or expired; `unreadable` if what is stored of it is no key. A change in another isolate may take
    * {@link KEY_TTL_MS} to arrive here, and the same time again in KV's own cache. Unknown tokens are not cached.
    * @param now in ms since the epoch
    */
-  async find(token: string, now: number): Promise<GatewayKey | null> {
+  async find(token: string, now: number): Promise<GatewayKey | 'unreadable' | null> {
     if (!isToken(token)) return null;
     const digest = await sha256(token);
     const known = this.#known.get(digest);
     const key = known !== undefined && now < known.until ? known.key : await this.#read(digest, now);
-    if (key === null) return null;
+    if (key === null || key === 'unreadable') return key;
     return key.expires_at !== null && Date.parse(key.expires_at) <= now ? null : key;
   }
 
@@ -234,9 +294,10 @@ export class KnownKeys {
     for (const digest of this.#known.keys()) if (callerId(digest) === id) this.#known.delete(digest);
   }
 
-  async #read(digest: string, now: number): Promise<GatewayKey | null> {
+  async #read(digest: string, now: number): Promise<GatewayKey | 'unreadable' | null> {
     this.#known.delete(digest);
     const found = await readKey(this.#store, callerId(digest), KEY_TTL_MS / 1000);
+    if (found === 'unreadable') return found;
     // The id is only the start of the digest.
     if (found === null || !sameDigest(found.digest, digest)) return null;
     const { key } = found;

@@ -30,6 +30,7 @@ export const ERRORS = {
   overloaded: { status: 503, type: 'server_error', retryAfterSeconds: 10 },
   origin_loop: { status: 508, type: 'server_error' },
   response_unreadable: { status: 500, type: 'server_error' },
+  ledger_unreadable: { status: 500, type: 'server_error' },
   misconfigured: { status: 500, type: 'server_error' },
   internal_error: { status: 500, type: 'server_error' },
   upstream_credential: { status: 502, type: 'server_error' },

@@ -5,22 +5,27 @@ export type FinishReason = 'stop' | 'length' | 'content_filter' | 'tool_calls';
 /** The meaning of an upstream's finish word. `failed`: the output failed, so the client gets an error instead of a finish. */
 export type FinishMeaning = FinishReason | 'failed';
 
-/** Finish words by their reason. Every other word means `stop`. The usage record keeps the word itself. */
+/** Finish words by their reason, in small letters. Every other word means `stop`. The usage record keeps the word itself. */
 const REASONS: ReadonlyMap<string, FinishReason> = new Map([
   ['length', 'length'],
   ['max_tokens', 'length'],
   ['model_length', 'length'],
   ['max_output_tokens', 'length'],
+  ['max_completion_tokens', 'length'],
   // `incomplete_details.reason` of Responses: openai 7.57.0 (2026-11-13).
   ['max_messages', 'length'],
   ['model_context_window_exceeded', 'length'],
+  // Claude's turn goes on in a further request, which only a client of Messages can send: @anthropic-ai/sdk 1.12.0, `BetaStopReason` (2026-11-20).
+  ['pause_turn', 'length'],
+  ['compaction', 'length'],
+  // A response of Responses that is incomplete and has no reason.
+  ['incomplete', 'length'],
   ['content_filter', 'content_filter'],
   ['refusal', 'content_filter'],
   ['tool_calls', 'tool_calls'],
   ['tool_use', 'tool_calls'],
   ['function_call', 'tool_calls'],
   // Google: https://ai.google.dev/api/generate-content#FinishReason and #BlockReason, from googleapis/js-genai, 2026-11.
-  ['MAX_TOKENS', 'length'],
   ...[
     ...[
       'SAFETY',
@@ -33,7 +38,7 @@ const REASONS: ReadonlyMap<string, FinishReason> = new Map([
       'JAILBREAK',
     ],
     ...['IMAGE_SAFETY', 'IMAGE_PROHIBITED_CONTENT', 'IMAGE_RECITATION', 'IMAGE_OTHER'],
-  ].map((word): [string, FinishReason] => [word, 'content_filter']),
+  ].map((word): [string, FinishReason] => [word.toLowerCase(), 'content_filter']),
 ]);
 
 /** Finish words that report a failure. */
@@ -51,5 +56,5 @@ export function finishMeaning(word: string): FinishMeaning {
 
 /** The reason of a finish word that is not a failure. */
 export function finishReason(word: string): FinishReason {
-  return REASONS.get(word) ?? 'stop';
+  return REASONS.get(word.toLowerCase()) ?? 'stop';
 }

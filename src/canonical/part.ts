@@ -14,6 +14,8 @@ export interface ToolCallPart {
   readonly name: string | undefined;
   /** A piece of JSON text. */
   readonly arguments: string;
+  /** The arguments end with this piece. Absent: more may follow. */
+  readonly isWhole?: true;
   /** What the upstream wants back with the call, such as Gemini's signature. */
   readonly extraContent: JsonObject | undefined;
 }
@@ -36,6 +38,10 @@ export interface ChoicePart {
   readonly finishWord: string | null;
   /** The word's meaning, if this provider uses it differently from others. */
   readonly finishMeaning?: FinishMeaning | undefined;
+  /** The finish word is announced: it is judged now, and takes effect with a later part. */
+  readonly isAnnounced?: true;
+  /** The upstream hints that the output reached its limit, whatever its finish word says. */
+  readonly isLimited?: true;
 }
 
 /** An update with nothing new. */

@@ -122,6 +122,19 @@ export function failedFinish(upstream: Upstream, word: string): ApiError {
   return word === 'error' ? error : { ...error, code: word };
 }
 
+/** The output ends within a tool call, whatever its finish word says. */
+export function cutToolCall({ name }: Upstream): ApiError {
+  return apiError('upstream_truncated', `${name} ended a tool call before its arguments were complete`);
+}
+
+/** The pieces of a tool call's arguments are no JSON together. */
+export function brokenToolCall({ name }: Upstream): ApiError {
+  return apiError(
+    'upstream_invalid',
+    `${name} sent the arguments of a tool call in pieces that do not form JSON`,
+  );
+}
+
 /** The connection broke before the response was complete. */
 export function brokenConnection(upstream: Upstream): ApiError {
   return apiError('upstream_truncated', `${upstream.name} broke the connection`);

@@ -25,6 +25,8 @@ export interface UsageReport {
   readonly isLatest?: true;
   /** Tokens that are billed in addition to the counts. */
   readonly extraBilled?: ExtraBilledTokens | undefined;
+  /** The report leaves open which of two rates is billed, and the counts name the higher one. */
+  readonly isUpperBound?: boolean | undefined;
 }
 
 /** Billed tokens that are not in the output's counts: of a compaction, or of an advisor model (A5). */
@@ -77,6 +79,7 @@ export function mergeUsage(before: UsageReport, report: UsageReport): UsageRepor
     searches: merge(before.searches, report.searches),
     cost: merge(before.cost, report.cost),
     extraBilled: report.extraBilled ?? before.extraBilled,
+    isUpperBound: report.isLatest === true ? report.isUpperBound : before.isUpperBound,
   };
 }
 
@@ -94,6 +97,8 @@ export interface CountedUsage<Of extends Usage = Usage> {
   readonly usage: Of;
   /** Whether `prompt_tokens` or `completion_tokens` is an estimate. */
   readonly estimated: boolean;
+  /** The reported counts contradict each other or leave a rate open, so a cost that is computed from them may be too high. */
+  readonly isUpperBound?: boolean;
 }
 
 /**
@@ -108,9 +113,11 @@ export function countUsage(
   const { prompt, completion, total } = reportedSums(reported, estimate.completion() > 0);
   const promptTokens = prompt ?? estimate.prompt();
   const completionTokens = completion ?? estimate.completion();
+  const { cached, cacheWrite } = withinPrompt(promptTokens, reported);
+  const isOver = cached !== reported.cached || cacheWrite !== reported.cacheWrite;
   const promptDetails = present({
-    cached_tokens: reported.cached,
-    cache_write_tokens: reported.cacheWrite,
+    cached_tokens: cached,
+    cache_write_tokens: cacheWrite,
     audio_tokens: reported.promptAudio,
   });
   const completionDetails = present({
@@ -121,6 +128,7 @@ export function countUsage(
   });
   return {
     estimated: prompt === undefined || completion === undefined,
+    ...(isOver || reported.isUpperBound === true ? { isUpperBound: true } : {}),
     usage: {
       prompt_tokens: promptTokens,
       completion_tokens: completionTokens,
@@ -128,6 +136,21 @@ export function countUsage(
       ...(promptDetails === null ? {} : { prompt_tokens_details: promptDetails }),
       ...(completionDetails === null ? {} : { completion_tokens_details: completionDetails }),
     },
+  };
+}
+
+/**
+ * The parts of a prompt that a cache read and wrote. Some providers report more of them than the prompt has: Azure 161 of 7 for a Grok
+ * (recorded 2026-08), relays of Claude, whose `input_tokens` exclude the cache, and OpenRouter's Gemini, which counts tokens as both.
+ */
+function withinPrompt(
+  prompt: number,
+  { cached, cacheWrite }: UsageReport,
+): Pick<UsageReport, 'cached' | 'cacheWrite'> {
+  const read = Math.min(cached ?? 0, prompt);
+  return {
+    cached: cached === undefined ? undefined : read,
+    cacheWrite: cacheWrite === undefined ? undefined : Math.min(cacheWrite, prompt - read),
   };
 }
 
@@ -161,6 +184,8 @@ function withoutZeros({ prompt, completion, total }: UsageReport): Sums {
 export interface BilledUsage extends Usage {
   /** The part of the cache writes that are kept longer than by default, at a higher price. */
   readonly cache_write_long_tokens?: number;
+  /** The prompt as it is priced, where its reported parts exceed it. */
+  readonly priced_prompt?: PricedPrompt;
   /** Web searches of the provider, each with a price. */
   readonly searches?: number;
   /** If the upstream reported it. */
@@ -172,10 +197,34 @@ export function billedUsage(usage: Usage, reported: UsageReport): BilledUsage {
   const { extraBilled, cacheWriteLong, searches = 0 } = reported;
   const long = (cacheWriteLong ?? 0) + (extraBilled?.cacheWriteLong ?? 0);
   const all = extraBilled === undefined ? usage : addExtraBilled(usage, extraBilled);
+  const priced = pricedPrompt(usage, reported);
   return {
     ...all,
     ...(long === 0 ? {} : { cache_write_long_tokens: long }),
+    ...(priced === null ? {} : { priced_prompt: priced }),
     ...(searches === 0 ? {} : { searches }),
+  };
+}
+
+/** The tokens of a prompt, with those that a cache read and wrote. */
+interface PricedPrompt {
+  readonly tokens: number;
+  readonly cached: number;
+  readonly cacheWrite: number;
+}
+
+/** Each reported part has its price. A part that exceeds the prompt shows that the prompt excludes it. Null: no part exceeds it. */
+function pricedPrompt(
+  { prompt_tokens }: Usage,
+  { cached = 0, cacheWrite = 0, extraBilled }: UsageReport,
+): PricedPrompt | null {
+  const parts = cached + cacheWrite;
+  if (parts <= prompt_tokens) return null;
+  const tokens = Math.max(cached, cacheWrite) > prompt_tokens ? prompt_tokens + parts : parts;
+  return {
+    tokens: tokens + (extraBilled?.prompt ?? 0),
+    cached: cached + (extraBilled?.cached ?? 0),
+    cacheWrite: cacheWrite + (extraBilled?.cacheWrite ?? 0),
   };
 }
 

@@ -49,6 +49,8 @@ export type Admit = (request: AdmissionRequest) => Promise<Result<Admitted, Refu
 export interface AdmissionRequest {
   readonly context: RequestContext;
   readonly keyId: string;
+  /** The limits that KV lists for the key. */
+  readonly limits: JsonObject;
   /** The user, as it is stored, if each user of the key has limits. `name` is null for requests without one. */
   readonly user: { readonly name: string | null } | null;
   readonly targets: readonly Target[];

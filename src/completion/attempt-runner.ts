@@ -5,7 +5,7 @@ import { pricedModels } from '../metering/pricing/cost.ts';
 import type { Attempt as RecordedAttempt } from '../metering/record.ts';
 import type { AttemptEnd, AttemptFacts, AttemptMeter, RequestMeter } from '../metering/request-meter.ts';
 import { secondTry } from '../routing/api-choice.ts';
-import { judge, readRetryAfter } from '../routing/failures.ts';
+import { judge, readRetryAfter, TIMED_OUT } from '../routing/failures.ts';
 import type { RetrySchedule, ScheduledTarget } from '../routing/retry-schedule.ts';
 import type { SkippedTarget, Target } from '../routing/targets.ts';
 import { didYouMean } from '../shared/nearest.ts';
@@ -99,19 +99,30 @@ export class AttemptRunner {
     const isTimeout = isIdle || attempt.timeoutError !== null;
     if (!isTimeout && this.#tryAgain(attempt, ownError, now)) return null;
     const error = this.#firstRefusal(attempt, ownError);
+    this.#giveUp(attempt, { errorCode: ownError.code, isRefused: !isTimeout });
     const outcome = {
       error,
       isUnsent: attempt.isUnsent,
       isTimeout,
       isFinal: attempt.isOverBudget || attempt.meter.accumulator.isMade,
+      isBilled: attempt.meter.isBilled,
       retryAfterMs: readRetryAfter(attempt.headers, now),
     };
     const verdict = judge(outcome, target, prepared.callerPays);
     schedule.failed(target, outcome, verdict, now);
-    this.#giveUp(attempt, { errorCode: ownError.code, isRefused: !isTimeout });
     if (verdict.triesNext && this.#scheduleNext()) return null;
     replayable.release();
     return withAttempts(withNearestModel(error, target, prepared), meter.attempts);
+  }
+
+  /** The request's deadline has passed. A target without output has failed. */
+  expired(): void {
+    if (this.#isServed) return;
+    this.#isServed = true;
+    const { schedule, prepared } = this.#options;
+    const { facts, meter } = this.#current;
+    const failed = { retryAfterMs: null, isBilled: meter.isBilled };
+    schedule.failed(facts.target, failed, TIMED_OUT, prepared.context.ports.clock.now());
   }
 
   /** The request is over: cancels the current attempt and starts no other. */
@@ -214,7 +225,8 @@ export class AttemptRunner {
     signal: AbortSignal,
   ): Promise<UpstreamResult> {
     if (written.kind === 'error') {
-      return failure({ error: written.error, headers: new Headers(), status: null, cause: null });
+      const unsent = { headers: new Headers(), status: null, cause: null, showsNoWork: true };
+      return failure({ error: written.error, ...unsent });
     }
     const { prepared, clientHeaders } = this.#options;
     const { facts, url, json } = written.value;
@@ -294,7 +306,10 @@ export class Attempt {
     this.response = call(this.#abort.signal).then((result) => {
       this.#result = result;
       meter.status = result.kind === 'ok' ? result.value.status : result.error.status;
-      if (result.kind === 'error') meter.cause = result.error.cause;
+      if (result.kind === 'error') {
+        meter.cause = result.error.cause;
+        meter.showsNoWork = result.error.showsNoWork;
+      }
       return result;
     });
   }

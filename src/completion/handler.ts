@@ -51,6 +51,7 @@ async function runCompletion(
   );
   const settle = (end: RequestEnd) => {
     meter.settle(end);
+    if (end.kind === 'timed_out') runner.expired();
     // Cancels what the upstream may still send.
     if (end.kind !== 'finished') runner.stop();
   };

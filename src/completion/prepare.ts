@@ -11,6 +11,7 @@ import type { Route } from '../providers/provider.ts';
 import type { Unsupported } from '../request-translation/rules.ts';
 import { requestsCost } from '../request-translation/translate.ts';
 import { ApiMemory } from '../routing/api-choice.ts';
+import { CIRCUIT_FAILURES } from '../routing/circuit-breaker.ts';
 import { RetrySchedule } from '../routing/retry-schedule.ts';
 import {
   findAlias,
@@ -140,7 +141,10 @@ async function prepare(
     if (unlike !== null) return refused(unlike);
   }
   const schedule = startSchedule(targets, route, caller, context);
-  const firstTarget = schedule.next(ports.clock.now())?.target ?? targets[0];
+  const scheduled = schedule.next(ports.clock.now());
+  const waitMs = scheduled === null ? schedule.sparedMs(ports.clock.now()) : null;
+  if (waitMs !== null) return failure(unanswered(targets[0], waitMs));
+  const firstTarget = scheduled?.target ?? targets[0];
   const refuse = (refusal: Refusal) => {
     schedule.releaseProbe(firstTarget, ports.clock.now());
     return failure(refusal);
@@ -154,6 +158,7 @@ async function prepare(
     ? await context.admit({
         context,
         keyId: caller.keyId,
+        limits: caller.key?.limits ?? {},
         user: hasUserLimits(caller) ? { name: attribution.user } : null,
         targets,
         first: written.value,
@@ -262,6 +267,16 @@ function notPinned(name: string, translationError: ApiError | null): ApiError {
   return translationError === null ? error : { ...error, code: translationError.code };
 }
 
+/** Each attempt would use up the limits of the caller's key. */
+function unanswered({ address }: Target, waitMs: number): Refusal {
+  const seconds = Math.ceil(waitMs / 1000);
+  const message = `${address} did not answer ${CIRCUIT_FAILURES} requests in a row, which its provider may bill: requests of keys with limits are sent again in ${seconds} s`;
+  return {
+    error: apiError('upstream_overloaded', message),
+    headers: { 'retry-after': String(seconds) },
+  };
+}
+
 /** Vectors of two models can't be compared, so embeddings fall back only to the same model at another provider. */
 function findUnlikeModels(targets: readonly Pick<Target, 'model'>[]): ApiError | null {
   // The model names of routers begin with a provider: `openai/text-embedding-3-small`.
@@ -274,17 +289,18 @@ function findUnlikeModels(targets: readonly Pick<Target, 'model'>[]): ApiError |
 function startSchedule(
   targets: readonly [Target, ...Target[]],
   route: Route,
-  { keyId }: Caller,
+  caller: Caller,
   { settings, ports, circuits, arrivedAt }: RequestContext,
 ): RetrySchedule {
   const { retries, timers } = settings;
   const options = {
     targets,
     circuits,
-    caller: keyId,
+    caller: caller.keyId,
     // A model that fails on one route, such as fill-in-the-middle, may work on another.
     circuitKey: ({ address }: Target) => `${route} ${address}`,
     retries,
+    sparesBudget: isLimited(caller),
     deadlineAt: timers.deadlineMs === 0 ? Number.POSITIVE_INFINITY : arrivedAt + timers.deadlineMs,
     random: () => hashToUnit(ports.random()),
   };

@@ -3,7 +3,11 @@ import { sha256 } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { Passthrough } from '../protocols/shared/client-protocol.ts';
 import type { ChatApi, Endpoint, PassthroughEndpoint, Provider, Route } from '../providers/provider.ts';
-import { MAX_REPORTED_NAMES, ReportedFields } from '../request-translation/dropped-fields.ts';
+import {
+  MAX_REPORTED_NAMES,
+  ReportedFields,
+  TranslationReport,
+} from '../request-translation/dropped-fields.ts';
 import {
   limitName,
   readOutputLimit,
@@ -304,7 +308,7 @@ function passthroughTo(
   return body === null ? null : { passthrough, endpoint, body };
 }
 
-/** Changes only the model, the output limit, the fields that hide the reasoning, and those about the client itself. */
+/** Changes only the model, the output limit, what the model would refuse of it, and the fields about reasoning and the client itself. */
 function passthroughForm(
   { passthrough, endpoint, body: passed }: OpenPassthrough,
   isLimited: boolean,
@@ -313,11 +317,15 @@ function passthroughForm(
   const dropped = clientFields.filter((name) => passed[name] !== undefined);
   return {
     kind: 'native',
-    write: ({ max_tokens }, { model, hidesReasoning }) => {
+    write: ({ max_tokens }, { model, provider, unsupported, hidesReasoning }) => {
       const limit = isLimited ? { [outputLimitField]: max_tokens } : {};
-      const shown = hidesReasoning ? (endpoint.hideReasoning?.(passed, model) ?? passed) : passed;
-      const body = { ...omit(shown, ...ROUTING_FIELDS, ...dropped), model, ...limit };
-      return ok({ body, dropped, changed: [] });
+      const report = new TranslationReport(provider, unsupported);
+      const named = { ...passed, model };
+      const fitted = endpoint.fit?.(named, report) ?? named;
+      if (report.error !== null) return failure(report.error);
+      const shown = hidesReasoning ? (endpoint.hideReasoning?.(fitted, model) ?? fitted) : fitted;
+      const body = { ...omit(shown, ...ROUTING_FIELDS, ...dropped), ...limit };
+      return ok({ body, dropped: [...dropped, ...report.dropped], changed: report.changed });
     },
     // A limit of 0 does not bound the output.
     outputLimit: (body) => readCount(body[outputLimitField]) || null,

@@ -98,7 +98,17 @@ export interface Ports {
 
 /** Reads and changes what the ledger object of a key holds. The feature `ledger` implements it. */
 export interface KeyObjects {
-  readLimitStatus(context: KeyCallContext, keyId: string): Promise<Result<LimitStatus, ApiError>>;
+  /** @param listed the limits that KV lists for the key, for an object that never had any */
+  readLimitStatus(
+    context: KeyCallContext,
+    keyId: string,
+    listed: JsonObject,
+  ): Promise<Result<LimitStatus, ApiError>>;
+  /** The stored limits as they are, and why they cannot be read (`problem`). */
+  readLimitsRow(
+    context: KeyCallContext,
+    keyId: string,
+  ): Promise<Result<{ readonly row: string | null; readonly problem: string | null }, ApiError>>;
   /**
    * The use of a user's own limits; null: the user had no requests.
    * @param user as it is stored; null: requests without a user

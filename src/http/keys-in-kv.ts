@@ -21,6 +21,10 @@ export class KeysInKv implements KeyObjects {
     return failure(this.#limitsError({}));
   }
 
+  async readLimitsRow() {
+    return failure(this.#limitsError({}));
+  }
+
   async setLimits(
     _context: KeyCallContext,
     _keyId: string,
@@ -30,9 +34,9 @@ export class KeysInKv implements KeyObjects {
   }
 
   async changeKey(context: KeyCallContext, change: KeyChange): Promise<Result<KeyChangeResult, ApiError>> {
-    const { key, fields, limits } = change;
+    const { key, fields, limits, replacesLimits = false } = change;
     if (Object.keys(limits).length > 0) return failure(this.#limitsError(limits));
-    const changed = { ...key, ...fields };
+    const changed = { ...key, ...fields, ...(replacesLimits && { limits: null }) };
     const tooLarge = sizeProblem(changed);
     if (tooLarge !== null) return ok({ kind: 'invalid', message: tooLarge, param: 'models' });
     await putChange(context.ports.store, changed);

@@ -7,6 +7,7 @@ import {
   identify,
   isAdmin,
   isLimited,
+  UNREADABLE_KEY,
 } from '../auth/caller.ts';
 import { callerId, isToken, sha256 } from '../auth/keys.ts';
 import { type ApiError, apiError, type ErrorCode } from '../canonical/error.ts';
@@ -135,9 +136,15 @@ async function findCaller(request: Request, context: RequestContext): Promise<Re
     return problem === null ? ok(accessCaller(accessUser)) : failure(problem);
   }
   const identified = identify(auth, adminToken, request.headers, knownKeys, arrivedAt);
-  return await context.deadline.bound<Result<Caller, ApiError>>(identified, () =>
+  const found = await context.deadline.bound<Result<Caller, ApiError>>(identified, () =>
     failure(storeTooSlow(context)),
   );
+  if (found.kind === 'error' && found.error === UNREADABLE_KEY) {
+    const token = callerToken(request.headers) ?? '';
+    const entry = { request_id: context.requestId, key_id: callerId(await sha256(token)) };
+    context.ports.log({ event: 'ledger_unreadable', ...entry, reason: 'its entry in KV is not readable' });
+  }
+  return found;
 }
 
 /** Users of Access may send any other credential: SDKs do not work without one. */

@@ -1,9 +1,10 @@
 /** Admits requests of keys with limits: reserves their upper bound in the key's ledger object, and settles what they used. */
 
 import { OTHER_USERS } from '../auth/key-limits.ts';
-import { type ApiError, apiError } from '../canonical/error.ts';
+import { type ApiError, apiError, type ErrorCode } from '../canonical/error.ts';
 import type { Admission, AdmissionRequest, Admit, Admitted, Refusal } from '../completion/admission.ts';
 import type { KeyCallContext, RequestContext } from '../http/context.ts';
+import { fastestOutputSpeed } from '../metering/pricing/output-speeds.ts';
 import type { PriceTable } from '../metering/pricing/price.ts';
 import {
   type Charge,
@@ -51,6 +52,8 @@ interface ReservedRequest {
   /** The object that reserved: the key's, or that of the user. */
   readonly objectName: string;
   readonly request: ReserveRequest;
+  /** The fastest output of one choice by any model that may serve the request; null: it is not known. */
+  readonly tokensPerSecond: number | null;
   /** The output limit of one choice that is sent upstream; null: none. */
   readonly outputTokens: number | null;
   /** The UTC day on which the request counts if the object could not be reached to reserve; null: it reserved. */
@@ -71,7 +74,7 @@ async function admit(
   ledger: LimitLedger,
   admissionRequest: AdmissionRequest,
 ): Promise<Result<Admitted, Refusal>> {
-  const { context, keyId, targets, replayable, first, promptTokens } = admissionRequest;
+  const { context, keyId, limits, targets, replayable, first, promptTokens } = admissionRequest;
   const found = await findUsageUpperBound(targets, first, replayable);
   // The reservation below may take long: other requests may use the isolate's memory turn meanwhile.
   replayable.endWork();
@@ -81,19 +84,21 @@ async function admit(
   const longestMs = timers.deadlineMs === 0 ? LONGEST_REQUEST_MS : timers.deadlineMs;
   const now = context.ports.clock.now();
   const price = highestPrice(await context.prices.load(), models, now, now + longestMs);
+  const tokensPerSecond = fastestOutputSpeed(models);
   const request: ReserveRequest = {
     id: context.requestId,
     ...upperBound,
     estimatedPromptTokens: promptTokens,
     price,
     expiresAfterMs: longestMs + RESERVATION_GRACE_MS,
+    limits,
   };
   const call = reserveFor(ledger, admissionRequest, request);
   // Even if the client disconnects, the result is needed: what is reserved must be released.
   context.waitUntil(call);
   const { objectName, reserved } = await call;
   if (reserved.kind === 'error') {
-    return withoutReservation(ledger, admissionRequest, request, reserved.error, objectName);
+    return withoutReservation(ledger, admissionRequest, request, reserved.error, objectName, tokensPerSecond);
   }
   const reservation = reserved.value;
   const refusal = refusalOf(reservation);
@@ -115,6 +120,7 @@ async function admit(
     keyId,
     objectName,
     request,
+    tokensPerSecond,
     outputTokens,
     unreservedDay: null,
   };
@@ -170,7 +176,10 @@ function withoutReservation(
   request: ReserveRequest,
   error: ApiError,
   objectName: string,
+  tokensPerSecond: number | null,
 ): Result<Admitted, Refusal> {
+  // Limits that cannot be read are not the same as an object that does not answer: no setting opens them.
+  if (isUnreadable(error)) return failure({ error, headers: { 'x-should-retry': 'false' } });
   if (ledger.settings.budgetFail === 'closed') {
     release({ ledger, context, objectName });
     return failure({ error, headers: {} });
@@ -183,10 +192,15 @@ function withoutReservation(
     keyId,
     objectName,
     request,
+    tokensPerSecond,
     outputTokens,
     unreservedDay,
   };
   return ok({ admission: admissionOf(reserved, {}), first });
+}
+
+function isUnreadable({ code }: ApiError): boolean {
+  return code === ('ledger_unreadable' satisfies ErrorCode);
 }
 
 function admissionOf(reserved: ReservedRequest, headers: Admission['headers']): Admission {
@@ -208,7 +222,10 @@ async function reserveAgain(
   const reserved = await ledger.client.call<Reservation | UserReservation>(context, objectName, (object) =>
     objectName === keyId ? object.reserve(extended) : object.reserveForUser(extended),
   );
-  if (reserved.kind === 'error') return ledger.settings.budgetFail === 'closed' ? reserved.error : null;
+  if (reserved.kind === 'error') {
+    const isRefused = ledger.settings.budgetFail === 'closed' || isUnreadable(reserved.error);
+    return isRefused ? reserved.error : null;
+  }
   return refusalOf(reserved.value)?.error ?? null;
 }
 
@@ -222,12 +239,17 @@ function release({
 }
 
 function addCharge(reserved: ReservedRequest): AddCharge {
-  const { ledger, context, keyId, objectName, request, outputTokens, unreservedDay } = reserved;
+  const { ledger, context, keyId, objectName, request, tokensPerSecond, outputTokens, unreservedDay } =
+    reserved;
   const { prices } = context;
-  const { promptTokens, price } = request;
+  const { promptTokens, price, choices, extraOutputTokens = 0 } = request;
   const output = maxOutput(request, outputTokens);
   const searches = maxBilledSearches(request, output);
-  const bound: AttemptBound = { promptTokens, outputTokens: output, searches, price };
+  const maxOutputAfter = (ms: number) =>
+    tokensPerSecond === null
+      ? output
+      : Math.min(output, (Math.ceil((tokensPerSecond * ms) / 1000) + extraOutputTokens) * choices);
+  const bound: AttemptBound = { promptTokens, outputTokens: output, maxOutputAfter, searches, price };
   return (record, attempts) => {
     const charge = chargeOf(record, attempts, bound, prices.table);
     const unreserved = unreservedDay === null ? {} : { unreservedDay };
@@ -297,6 +319,8 @@ interface AttemptBound {
   readonly promptTokens: number;
   /** Of all choices. */
   readonly outputTokens: number;
+  /** Of all choices, after this many ms. */
+  readonly maxOutputAfter: (ms: number) => number;
   readonly searches: number;
   readonly price: HighestPrice | null;
 }
@@ -369,8 +393,9 @@ function promptOf({ promptTokens }: Unreported, bound: AttemptBound): number {
 }
 
 function outputOf(unreported: Unreported, bound: AttemptBound): number {
-  const { outputTokens, maxOutputTokens, minOutputTokens } = unreported;
+  const { outputTokens, maxOutputTokens, minOutputTokens, unansweredMs } = unreported;
   if (outputTokens !== null) return outputTokens;
+  if (unansweredMs !== null) return bound.maxOutputAfter(unansweredMs);
   return Math.max(minOutputTokens, Math.min(maxOutputTokens ?? bound.outputTokens, bound.outputTokens));
 }
 

@@ -5,6 +5,7 @@ import type { RecordQuery, ReportQuery } from '../metering/ledger.ts';
 import type { Charge, ChargedRecord, UsageRecord } from '../metering/record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../metering/refusals.ts';
 import type { JsonObject } from '../shared/json.ts';
+import type { LimitsRow } from './limits/limit-tables.ts';
 import type { Reservation, ReserveRequest } from './limits/reservations.ts';
 import type { KeyLeases, UserReservation } from './limits/user-limits.ts';
 import type { ActiveDays } from './records/directory.ts';
@@ -59,7 +60,10 @@ export interface LimitCalls {
   settleReservation(id: string, charge: Charge): Promise<void>;
   /** Settles a request that may have no reservation; it then counts on that UTC day. A repeated call changes nothing. */
   settleUnreserved(id: string, charge: Charge, day: string): Promise<void>;
-  standing(): Promise<LimitStatus>;
+  /** @param listed the limits that KV lists for the key, for an object that never had any */
+  standing(listed?: JsonObject | null): Promise<LimitStatus>;
+  /** The stored limits as they are. */
+  limitsRow(): Promise<LimitsRow>;
   /** Sets the limits that the fields name, as `readLimits` reads them. Invalid fields change nothing. */
   changeLimits(fields: JsonObject): Promise<LimitsResult>;
 }

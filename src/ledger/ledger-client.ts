@@ -8,6 +8,7 @@ import { callTwice } from '../shared/durable-objects.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { type LedgerNamespace, type LedgerStub, readObjectName, userObject } from './ledger-calls.ts';
+import { unreadableReason } from './limits/limit-tables.ts';
 
 /** How long a request waits for its key's ledger object before `BUDGET_FAIL` decides. */
 const LEDGER_TIMEOUT_MS = 5000;
@@ -42,9 +43,22 @@ export class LedgerClient implements KeyObjects {
     );
     try {
       if (ledgers === null) throw new Error('WEIR_LEDGER is not bound');
-      return ok(await Promise.race([callTwice(() => ledgers.getByName(name), send), timeout.promise]));
+      const newStub = () => ledgers.getByName(name);
+      const answer = await Promise.race([
+        callTwice(newStub, (ledger) => catchUnreadable(send(ledger))),
+        timeout.promise,
+      ]);
+      if (answer.kind === 'unreadable') throw answer.error;
+      return ok(answer.value);
     } catch (error) {
       const { keyId } = readObjectName(name);
+      const reason = unreadableReason(error);
+      if (reason !== null) {
+        log({ event: 'ledger_unreadable', request_id: requestId, key_id: keyId, reason });
+        return failure(
+          apiError('ledger_unreadable', `What is stored of this key cannot be read: ${reason}. ${REPAIR}`),
+        );
+      }
       log({ event: 'ledger_unreachable', request_id: requestId, key_id: keyId, reason: String(error) });
       const message = "This key's ledger object (WEIR_LEDGER) can't be reached: try again";
       return failure(apiError('ledger_unreachable', message));
@@ -53,8 +67,12 @@ export class LedgerClient implements KeyObjects {
     }
   }
 
-  readLimitStatus(context: KeyCallContext, keyId: string) {
-    return this.call(context, keyId, (ledger) => ledger.standing());
+  readLimitStatus(context: KeyCallContext, keyId: string, listed: JsonObject) {
+    return this.call(context, keyId, (ledger) => ledger.standing(listed));
+  }
+
+  readLimitsRow(context: KeyCallContext, keyId: string) {
+    return this.call(context, keyId, (ledger) => ledger.limitsRow());
   }
 
   readUserStatus(context: KeyCallContext, keyId: string, user: string | null, limits: Limits) {
@@ -82,5 +100,22 @@ export class LedgerClient implements KeyObjects {
   async revokeKey(context: KeyCallContext, keyId: string): Promise<void> {
     if (this.#ledgers === null) await this.#kv.revokeKey(context, keyId);
     else await this.call(context, keyId, (ledger) => ledger.revokeKey(keyId));
+  }
+}
+
+const REPAIR =
+  'An admin sets its limits anew with PUT /admin/keys/<id>/limits, removes them with DELETE, or revokes the key';
+
+/** An object that cannot read what it has stored is not called a second time. */
+async function catchUnreadable<Value>(
+  call: Promise<Value>,
+): Promise<
+  { readonly kind: 'value'; readonly value: Value } | { readonly kind: 'unreadable'; readonly error: unknown }
+> {
+  try {
+    return { kind: 'value', value: await call };
+  } catch (error) {
+    if (unreadableReason(error) === null) throw error;
+    return { kind: 'unreadable', error };
   }
 }

@@ -14,7 +14,14 @@ import {
   readObjectName,
   userObject,
 } from './ledger-calls.ts';
-import { changeLimits, createLimitTables, readLimitStatus } from './limits/limit-tables.ts';
+import {
+  changeLimits,
+  createLimitTables,
+  type LimitsRow,
+  readLimitStatus,
+  readLimitsRow,
+  storedLimits,
+} from './limits/limit-tables.ts';
 import {
   expire,
   nextExpiry,
@@ -40,6 +47,7 @@ import {
   createRecords,
   deleteRecords,
   findRecord,
+  hasRecords,
   insertRecords,
   isForgotten,
   type LedgerPage,
@@ -119,6 +127,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     this.#user = user === null ? null : this.#openUser(user);
     if (this.#user !== null) {
       this.#jobs = [() => this.#alarmOfUser()];
+      context.waitUntil(this.#setMissingAlarm());
       return;
     }
     if (this.#keyId === DIRECTORY) {
@@ -136,6 +145,18 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
       (now) => this.#deleteOld(now),
       (now) => this.#sendDays(now),
     ];
+    context.waitUntil(this.#setMissingAlarm());
+  }
+
+  /** Sets the alarm of an object that has work for it: one whose tries all failed is gone. A later day is early enough, as it is rare. */
+  async #setMissingAlarm(): Promise<void> {
+    if ((await this.#storage.getAlarm()) !== null || !this.#hasWork) return;
+    await this.#setAlarmBy(Date.now() + DAY_MS);
+  }
+
+  get #hasWork(): boolean {
+    if (this.#user !== null) return this.#user.isOpen;
+    return nextExpiry(this.#sql) !== null || hasRecords(this.#sql);
   }
 
   get #key(): StoredKey {
@@ -205,6 +226,8 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     const alarm = await this.#storage.getAlarm();
     const now = Date.now();
     const { held } = this.#leases;
+    // The alarm may be late, and what has expired must not keep its place.
+    this.#expireReservations(now);
     const reservation = this.#storage.transactionSync(() => reserve(this.#sql, request, now, held));
     // Without an await after the transaction, so that there is never a reservation without an alarm.
     const due = now + request.expiresAfterMs;
@@ -223,8 +246,14 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     this.#storage.transactionSync(() => settleUnreserved(this.#sql, id, charge, day, now));
   }
 
-  async standing(): Promise<LimitStatus> {
-    return readLimitStatus(this.#sql, Date.now(), this.#leases.held);
+  async standing(listed: JsonObject | null = null): Promise<LimitStatus> {
+    const limits = storedLimits(this.#sql, listed);
+    this.#expireReservations(Date.now());
+    return readLimitStatus(this.#sql, Date.now(), this.#leases.held, limits);
+  }
+
+  async limitsRow(): Promise<LimitsRow> {
+    return readLimitsRow(this.#sql);
   }
 
   async changeLimits(fields: JsonObject): Promise<LimitsResult> {
@@ -233,8 +262,8 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     return result;
   }
 
-  async openUser(user: string): Promise<OpenAnswer> {
-    return this.#leases.open(user);
+  async openUser(user: string, listed: JsonObject | null = null): Promise<OpenAnswer> {
+    return this.#leases.open(user, listed);
   }
 
   async lease(message: LeaseMessage): Promise<LeaseAnswer> {
@@ -244,7 +273,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   /** Deletes the objects of the users of a revoked key. */
   async #clearUsers(now: number): Promise<number | null> {
     const users = this.#leases.users(MAX_CLEARED);
-    if (users.length === 0 || !this.#key.isRevoked) return null;
+    if (users.length === 0 || !this.#key.isSurelyRevoked) return null;
     const cleared = await Promise.all(
       users.map(async (user) => {
         const object = this.env.WEIR_LEDGER.getByName(userObject(this.#keyId, user));

@@ -1,5 +1,5 @@
 /** A gateway key in its ledger object: changes are applied one after the other, and refused once the key is revoked. */
-import { readLimits, writeLimits } from '../auth/key-limits.ts';
+import { NO_LIMITS, readLimits, writeLimits } from '../auth/key-limits.ts';
 import type { KeyChange, KeyChangeResult } from '../auth/keys.ts';
 import {
   decodeKey,
@@ -9,9 +9,15 @@ import {
   putChange,
   sizeProblem,
 } from '../auth/keys.ts';
-import { isObject, parseJson } from '../shared/json.ts';
+import { parseJson } from '../shared/json.ts';
 import type { KeyCalls } from './ledger-calls.ts';
-import { changeLimits, type Sql, storedLimits } from './limits/limit-tables.ts';
+import {
+  type Sql,
+  storedLimits,
+  storeLimits,
+  UnreadableRow,
+  unreadableReason,
+} from './limits/limit-tables.ts';
 
 export interface StoredKeyPorts {
   readonly sql: Sql;
@@ -40,8 +46,15 @@ export class StoredKey implements KeyCalls {
     ports.sql.exec(TABLE);
   }
 
+  /** @throws UnreadableRow */
   get isRevoked(): boolean {
     return this.#read() === null;
+  }
+
+  /** False also where it cannot be read: nothing is deleted because of it. */
+  get isSurelyRevoked(): boolean {
+    const [row] = this.#ports.sql.exec<{ json: string | null }>('SELECT json FROM held_key').toArray();
+    return row?.json === null;
   }
 
   async changeKey(change: KeyChange): Promise<KeyChangeResult> {
@@ -55,26 +68,42 @@ export class StoredKey implements KeyCalls {
     await this.#writeToKv(id);
   }
 
-  #change({ key, fields, limits }: KeyChange): KeyChangeResult {
+  #change({ key, fields, limits, replacesLimits = false }: KeyChange): KeyChangeResult {
     const { sql } = this.#ports;
-    const stored = this.#read();
-    if (stored === null) return { kind: 'revoked' };
-    const read = readLimits(limits, storedLimits(sql));
+    if (this.isSurelyRevoked) return { kind: 'revoked' };
+    const stored = replacesLimits && !this.#isReadable ? undefined : this.#read();
+    const before = replacesLimits ? NO_LIMITS : storedLimits(sql, key.limits);
+    const read = readLimits(limits, before);
     if (read.kind === 'invalid') return read;
     const changed = { ...(stored ?? key), ...fields, limits: writeLimits(read.limits) };
     const tooLarge = sizeProblem(changed);
     if (tooLarge !== null) return { kind: 'invalid', message: tooLarge, param: 'models' };
-    if (Object.keys(limits).length > 0) changeLimits(sql, limits);
+    if (replacesLimits || Object.keys(limits).length > 0) storeLimits(sql, read.limits);
     this.#store(changed);
     return { kind: 'changed', key: changed };
   }
 
-  /** Undefined where the key was never changed; null where it was revoked. */
+  /**
+   * Undefined where the key was never changed; null where it was revoked.
+   * @throws UnreadableRow
+   */
   #read(): GatewayKey | null | undefined {
     const [row] = this.#ports.sql.exec<{ json: string | null }>('SELECT json FROM held_key').toArray();
     if (row === undefined) return undefined;
-    const stored = row.json === null ? null : parseJson(row.json);
-    return isObject(stored) ? decodeKey(stored) : null;
+    if (row.json === null) return null;
+    const key = decodeKey(parseJson(row.json));
+    if (key === null) throw new UnreadableRow('the key is not readable');
+    return key;
+  }
+
+  get #isReadable(): boolean {
+    try {
+      this.#read();
+      return true;
+    } catch (error) {
+      if (unreadableReason(error) === null) throw error;
+      return false;
+    }
   }
 
   #store(key: GatewayKey | null): void {

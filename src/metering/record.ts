@@ -298,6 +298,21 @@ function usualClient(route: string): RecordSummary['client'] {
   return route === 'completions' ? 'completions' : 'chat';
 }
 
+type CacheCounts = Pick<RecordSummary, 'prompt_tokens' | 'cached_tokens' | 'cache_write_tokens'>;
+
+/** Records of earlier versions may have more cached tokens than their prompt has tokens. They are shown with those of the prompt. */
+export function withinPrompt<Record extends CacheCounts>(record: Record): Record {
+  const { prompt_tokens, cached_tokens, cache_write_tokens } = record;
+  const cached = Math.min(cached_tokens ?? 0, prompt_tokens);
+  const written = Math.min(cache_write_tokens ?? 0, prompt_tokens - cached);
+  if (cached === (cached_tokens ?? 0) && written === (cache_write_tokens ?? 0)) return record;
+  return {
+    ...record,
+    cached_tokens: cached_tokens === null ? null : cached,
+    cache_write_tokens: cache_write_tokens === null ? null : written,
+  };
+}
+
 /** Reads the compact form; null if the metadata is not a record. */
 export function decodeRecord(metadata: unknown): RecordSummary | null {
   if (!isObject(metadata)) return null;

@@ -1,6 +1,6 @@
 /** Groups and sums usage for `GET /v1/usage`, from single records or from partial sums. */
 import { MAX_REPORT_ROWS } from '../shared/limits.ts';
-import type { RecordSummary, Tags } from './record.ts';
+import { type RecordSummary, type Tags, withinPrompt } from './record.ts';
 import { type Percentiles, percentilesOf, SPEED_BUCKETS, type SpeedCount, speedsOf } from './speeds.ts';
 
 /** Who made a request and for what. A request without the fact has the value `''`. */
@@ -229,7 +229,7 @@ class Sum {
 
   get sums(): Sums {
     return {
-      ...this.#counts,
+      ...withinPrompt(this.#counts),
       cached_share: shareOf(this.#counts.cached_tokens, this.#counts.prompt_tokens),
       ...percentilesOf(this.#speeds ?? []),
       cost: this.#cost.amounts,

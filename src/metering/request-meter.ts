@@ -216,7 +216,7 @@ export interface AttemptFacts {
 /** How an attempt ended. */
 export interface AttemptEnd {
   readonly errorCode: string | null;
-  /** The upstream responded with an error instead of output: only reported usage counts. */
+  /** The attempt failed without output, and not by a timeout of Weir's: only reported usage is recorded. */
   readonly isRefused: boolean;
   /** The output is complete. */
   readonly isComplete?: boolean;
@@ -232,6 +232,11 @@ export interface Unreported {
   readonly minOutputTokens: number;
   /** An upper bound of the output, if all of it was seen; null if some may be unseen. */
   readonly maxOutputTokens: number | null;
+  /**
+   * How long the attempt took if the upstream ended it without a response: the output cannot be longer than this time allows. Null: it had
+   * a response, or Weir ended it, after which the upstream may go on.
+   */
+  readonly unansweredMs: number | null;
 }
 
 /** Errors with which Weir itself ends an output that has begun. The upstream did not refuse and may bill it. */
@@ -251,6 +256,8 @@ export class AttemptMeter {
   readonly accumulator: UsageAccumulator;
   /** The HTTP status of the upstream's response, once it is known. */
   status: number | null = null;
+  /** The upstream refused the request before any work, as far as its response or the connection shows. */
+  showsNoWork = false;
   /** The upstream address and the reason of a failure that a setting may have caused. */
   cause: string | null = null;
   readonly #now: () => number;
@@ -305,9 +312,10 @@ export class AttemptMeter {
 
   /** Null if the upstream reported all of its usage, or bills nothing. */
   get unreported(): Unreported | null {
-    if (this.#isRefused && !this.#isInterrupted) return null;
+    if (this.#isRefused && (this.#isAnswered ? !this.#isInterrupted : this.showsNoWork)) return null;
     const { accumulator } = this;
     const { choices, showsAll } = this.facts;
+    const { at = this.#startedAt } = this.#end ?? {};
     const { prompt, output } = accumulator.reported;
     const isFinal = this.#end?.isComplete === true || accumulator.finishesAtUsage >= choices;
     if (isFinal && prompt !== null && output !== null) return null;
@@ -317,6 +325,7 @@ export class AttemptMeter {
       outputTokens: isFinal ? output : null,
       minOutputTokens: output ?? 0,
       maxOutputTokens: isAllSeen ? accumulator.maxSeenTokens : null,
+      unansweredMs: this.#isRefused && !this.#isAnswered ? at - this.#startedAt : null,
     };
   }
 
@@ -332,10 +341,14 @@ export class AttemptMeter {
     return this.#end?.isRefused === true;
   }
 
-  /** The upstream responded with success, and then Weir ended the attempt. */
+  /** The upstream responded with success. */
+  get #isAnswered(): boolean {
+    return this.status !== null && this.status >= 200 && this.status < 300;
+  }
+
+  /** Weir ended the attempt after a response with success. */
   get #isInterrupted(): boolean {
-    const isSuccess = this.status !== null && this.status >= 200 && this.status < 300;
-    return isSuccess && INTERRUPTIONS.includes(this.#end?.errorCode ?? '');
+    return INTERRUPTIONS.includes(this.#end?.errorCode ?? '');
   }
 }
 
@@ -522,8 +535,10 @@ function sumAttempts(
   const costs: (Cost | null)[] = [];
   let longWrites = 0;
   let searches = 0;
+  let isUpperBound = false;
   for (const attempt of attempts) {
-    const { usage, estimated } = attempt.countUsage();
+    const { usage, estimated, ...counted } = attempt.countUsage();
+    isUpperBound ||= counted.isUpperBound === true;
     sums.prompt_tokens += usage.prompt_tokens;
     sums.completion_tokens += usage.completion_tokens;
     sums.total_tokens += usage.total_tokens;
@@ -546,7 +561,7 @@ function sumAttempts(
     ...sums,
     ...(longWrites === 0 ? {} : { cache_write_long_tokens: longWrites }),
     ...(searches === 0 ? {} : { searches }),
-    ...sumCosts(costs, sums.estimated),
+    ...sumCosts(costs, sums.estimated || isUpperBound),
   };
 }
 

@@ -1,6 +1,6 @@
 /** Anthropic: Messages, and what each family of Claude models accepts. https://platform.claude.com/docs/en/api/messages (read 2026-11-22) */
 import { type ClaudeFamilies, type ClaudeFamily, familyOf } from '../protocols/anthropic-messages/family.ts';
-import { withHiddenThinking } from '../protocols/anthropic-messages/request-thinking.ts';
+import { fitToFamily, withHiddenThinking } from '../protocols/anthropic-messages/request-thinking.ts';
 import { claudeForm } from '../protocols/anthropic-messages/request-writer.ts';
 import { anthropicMessages } from '../protocols/anthropic-messages/upstream-reader.ts';
 import {
@@ -45,10 +45,15 @@ const NEWEST: ClaudeFamily = {
 /** T: the only one that accepts `between_tools` instead of `disabled`. */
 const SONNET_5_5: ClaudeFamily = { ...NEWEST, models: ['claude-sonnet-5-5*'], noThinking: 'between_tools' };
 
+/** A name, its dated snapshots and its alias. The next version, such as `claude-opus-5-6`, is another model. */
+function withSnapshots(model: string): string[] {
+  return [`claude-${model}`, `claude-${model}-20*`, `claude-${model}-latest`];
+}
+
 /** T: thinking is on by default. Haiku 5.5: M, 2026-10-07. */
 const CLAUDE_5: ClaudeFamily = {
   ...NEWEST,
-  models: ['claude-opus-5*', 'claude-sonnet-5*', 'claude-haiku-5*', 'claude-opus-4-8*'],
+  models: [...['opus-5', 'sonnet-5', 'haiku-5', 'haiku-5-5'].flatMap(withSnapshots), 'claude-opus-4-8*'],
   noThinking: 'disabled',
 };
 
@@ -97,7 +102,7 @@ const CLAUDE_3_5: ClaudeFamily = {
 };
 const CLAUDE_3: ClaudeFamily = { ...CLAUDE_3_5, models: ['claude-3*', 'claude-2*'], maxTokens: 4096 };
 
-/** Servers with the Messages API and other models (DeepSeek, Moonshot, Z.ai): only what an older Claude accepts. */
+/** Servers with the Messages API and other models: only what an older Claude accepts. */
 const OTHERS: ClaudeFamily = {
   ...SONNET_4,
   models: ['*'],
@@ -107,8 +112,40 @@ const OTHERS: ClaudeFamily = {
   cachesPrefixes: false,
 };
 
+// Models of other providers at their Messages endpoints, as of 2026-11-23; the chat endpoints are in moonshot.ts and zai.ts.
+
+/** On and off, as at the chat endpoints: api-docs.deepseek.com/guides/anthropic_api (2026-11-21), moonshot.ts, zai.ts. */
+const CAN_BE_OFF: ClaudeFamily = {
+  ...OTHERS,
+  models: ['deepseek-*', 'kimi-k2.5*', 'kimi-k2.6*', 'glm-4.*', 'glm-5', 'glm-5-*', 'glm-5.1*', 'glm-5.2*'],
+  thinking: ['enabled', 'adaptive'],
+  noThinking: 'disabled',
+};
+
+/** 400 "invalid thinking: only type=enabled is allowed for this model", by Claude Code: MoonshotAI/Kimi-K2#141, 2026-06-22. */
+const KIMI_CODE: ClaudeFamily = {
+  ...OTHERS,
+  models: ['kimi-k2.7*', 'kimi-k2-thinking*', 'kimi-for-coding*'],
+  noThinking: 'never',
+};
+
+/** K3 and newer. Adaptive thinking with every effort, probed: NousResearch/hermes-agent#67228, 2026-07-19. Always reasons: moonshot.ts. */
+const KIMI_3: ClaudeFamily = {
+  ...OTHERS,
+  models: ['kimi-*'],
+  thinking: ['adaptive', 'enabled'],
+  noThinking: 'never',
+  efforts: ['low', 'medium', 'high', 'xhigh', 'max'],
+};
+
+/**
+ * GLM-5.3 and newer. Adaptive thinking with an effort: NousResearch/hermes-agent#91006, 2026-08-20. 400 to `disabled` by Claude Code:
+ * farion1231/cc-switch#6737, 2026-08-23. The efforts are those of zai.ts.
+ */
+const GLM_5_3: ClaudeFamily = { ...KIMI_3, models: ['glm-*'], efforts: ['low', 'high', 'max'] };
+
 /** An unlisted Claude is newer than the listed ones. */
-const NEWER: ClaudeFamily = { ...CLAUDE_5, models: ['claude-*'] };
+const NEWER: ClaudeFamily = { ...NEWEST, models: ['claude-*'] };
 
 const CLAUDE_FAMILIES: ClaudeFamilies = [
   NEWEST,
@@ -124,6 +161,10 @@ const CLAUDE_FAMILIES: ClaudeFamilies = [
   CLAUDE_3_5,
   CLAUDE_3,
   NEWER,
+  CAN_BE_OFF,
+  KIMI_CODE,
+  KIMI_3,
+  GLM_5_3,
   OTHERS,
 ];
 
@@ -157,6 +198,7 @@ export const anthropic: Provider<'ANTHROPIC_API_KEY' | 'ANTHROPIC_BASE_URL'> = {
     messages: {
       path: '/v1/messages',
       protocol: anthropicMessages,
+      fit: (body, report) => fitToFamily(body, familyOf(CLAUDE_FAMILIES, readText(body.model) ?? ''), report),
       hideReasoning: (body, model) => withHiddenThinking(body, familyOf(CLAUDE_FAMILIES, model)),
     },
   },

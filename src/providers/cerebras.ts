@@ -25,7 +25,13 @@ const CHAT: RequestRules = {
   effort: {
     // `thinking` and a `reasoning` object are 422: opencode#6648, 2026-01-02; CLIProxyAPI#1143, 2026-01-21.
     takes: ['reasoning_effort'],
-    values: [{ values: { minimal: 'low', xhigh: 'high', max: 'high' } }],
+    families: [
+      // `none` turns it off: https://inference-docs.cerebras.ai/capabilities/reasoning (read 2026-11-23).
+      { models: ['zai-glm*', 'qwen*'], efforts: ['none', 'low', 'medium', 'high'] },
+      // gpt-oss, and models that are not released yet. "It rejects `none` and `minimal` with wrong_api_format": the capability table of
+      // harn-vm 0.8.113 (2026-06).
+      { efforts: ['low', 'medium', 'high'] },
+    ],
   },
   legacyFunctions: 'converted',
   messages: {

@@ -93,12 +93,11 @@ export const RESPONSES_API: ResponsesApi = {
       absent: CHAT_ONLY_FIELDS,
       request: {
         fields: {},
+        // No families: servers without encrypted reasoning may refuse `include`.
         effort: { takes: ['reasoning_effort'] },
         messages: { reasoning: [] },
         streamUsage: 'always',
       },
-      // Servers without encrypted reasoning may refuse `include`.
-      reasoningModels: [],
     }),
     protocol: openaiResponses,
   },
@@ -206,7 +205,8 @@ export function withChatChanges(profile: Profile, changes: ChatChanges): Profile
   const { rules } = chat.request;
   const { fields, roles, effort, reasoning } = changes;
   const hasEffort = Object.keys(effort).length > 0;
-  const effortRules: EffortRules = { takes: EFFORT_FIELDS, ...rules.effort, values: [{ values: effort }] };
+  const { families: _, ...own } = rules.effort ?? { takes: EFFORT_FIELDS };
+  const effortRules: EffortRules = { ...own, words: effort };
   const changed: RequestRules = {
     ...rules,
     fields: { ...rules.fields, ...fields },

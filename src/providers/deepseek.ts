@@ -34,15 +34,15 @@ const CHAT: RequestRules = {
   // with thinking disabled: R named-tool-thinking-off.
   adjustments: [
     {
-      field: 'thinking',
-      value: { type: 'disabled' },
       when: (body) => isForcedTool(body.tool_choice) && isThinking(body) && !setsThinking(body),
+      set: () => ({ thinking: { type: 'disabled' } }),
+      reports: 'thinking',
     },
   ],
   effort: {
     takes: ['reasoning_effort', 'thinking'],
-    // DeepSeek maps these values itself in the same way: D guides/thinking_mode.
-    values: [{ values: { minimal: 'low', medium: 'high', xhigh: 'high', ultra: 'max' } }],
+    // DeepSeek chooses the same levels itself: D guides/thinking_mode.
+    families: [{ efforts: ['none', 'low', 'high', 'max'], nearest: { xhigh: 'high' } }],
     // "none" is documented only for Responses; `thinking` was recorded 85 times: R.
     none: 'thinking_disabled',
   },

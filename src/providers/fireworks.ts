@@ -16,7 +16,15 @@ const CHAT: RequestRules = {
   effort: {
     // `thinking` beside it is a validation error, and a `reasoning` object is not in the schema.
     takes: ['reasoning_effort'],
-    values: [{ values: { minimal: 'low', xhigh: 'high' } }],
+    // Probed: anomalyco/models.dev#2080 (2026-06-09), #3777 (kimi-k3, 2026-07-27), #6237 (glm-5p3, 2026-09-04). gpt-oss cannot be off, by
+    // its chat template; whether glm-5p3 can be off here was not found, and its provider's API refuses it (zai.ts).
+    families: [
+      { models: ['*gpt-oss*'], efforts: ['low', 'medium', 'high'] },
+      { models: ['*glm-5p3*'], efforts: ['low', 'high', 'max'] },
+      // On and off.
+      { models: ['*glm-*', '*minimax*', '*kimi-k2*'], efforts: ['none', 'low', 'medium', 'high'] },
+      { efforts: ['none', 'low', 'medium', 'high', 'max'] },
+    ],
   },
   legacyFunctions: 'converted',
   messages: {

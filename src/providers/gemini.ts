@@ -73,10 +73,17 @@ const GEMINI_2 = {
 
 const ALL_LEVELS = ['minimal', 'low', 'medium', 'high'];
 
+/** "Thinking is not enabled for models/gemini-2.0-…": lobehub/lobehub#7985, 2025-05-27. */
+const OLDER = ['gemini-1*', 'gemini-2.0*', 'gemini-2.5-flash-image*', 'gemma-*', 'learnlm-*'];
+
+/** Google's lists have `models/` before each name. */
+function withPrefix(glob: string): string[] {
+  return [glob, `models/${glob}`];
+}
+
 const FAMILIES: readonly GeminiFamily[] = [
   {
-    // "Thinking is not enabled for models/gemini-2.0-…": lobehub/lobehub#7985, 2025-05-27.
-    models: ['gemini-1*', 'gemini-2.0*', 'gemini-2.5-flash-image*', 'gemma-*', 'learnlm-*'],
+    models: OLDER,
     thinking: { kind: 'none' },
     ...GEMINI_2,
     refused: ['presence_penalty', 'frequency_penalty'],
@@ -229,7 +236,12 @@ const CHAT: RequestRules = {
   effort: {
     // A `reasoning` object is 400: 2026-01-10.
     takes: ['reasoning_effort'],
-    values: [{ values: { minimal: 'low', xhigh: 'high', max: 'high' } }],
+    // "Reasoning cannot be turned off for Gemini 2.5 Pro or 3 models": https://ai.google.dev/gemini-api/docs/openai#thinking (read 2026-11-21).
+    families: [
+      { models: OLDER.flatMap(withPrefix), efforts: [], reasons: 'never' },
+      { models: ['gemini-2.5-flash*'].flatMap(withPrefix), efforts: ['none', 'low', 'medium', 'high'] },
+      { efforts: ['low', 'medium', 'high'] },
+    ],
   },
   legacyFunctions: 'converted',
   messages: {
@@ -245,7 +257,9 @@ const CHAT: RequestRules = {
     // 400 "Function call is missing a thought_signature": securo#884, 2026-09-10. The placeholder for calls of other models is
     // documented at https://ai.google.dev/gemini-api/docs/thought-signatures (read 2026-11-21).
     missingSignature: {
-      models: ['gemini-3*', 'models/gemini-3*'],
+      // Gemini 3 and newer: an unlisted name is newer than the listed ones.
+      models: ['gemini-*'].flatMap(withPrefix),
+      except: [...OLDER, 'gemini-2*'].flatMap(withPrefix),
       at: 'extra_content',
     },
   },

@@ -31,12 +31,16 @@ const CHAT: RequestRules = {
   effort: {
     takes: ['reasoning_effort'],
     // "must be one of `none` or `default`" for qwen3: free-claude-code#1348, 2026-08-06; gpt-oss has low, medium, high: D.
-    values: [
+    families: [
+      { models: ['qwen/*'], efforts: ['none', 'default'] },
+      // `none` is refused.
+      { models: ['openai/gpt-oss*'], efforts: ['low', 'medium', 'high'] },
+      // 400 "`reasoning_effort` is not supported with this model": vercel/ai#8057, 2025.
       {
-        models: ['qwen/*'],
-        values: { minimal: 'default', low: 'default', medium: 'default', high: 'default', xhigh: 'default' },
+        models: ['llama*', 'meta-llama/*', 'moonshotai/kimi-k2-instruct*', 'gemma*', 'groq/compound*'],
+        efforts: [],
+        reasons: 'never',
       },
-      { values: { minimal: 'low', xhigh: 'high', max: 'high' } },
     ],
   },
   legacyFunctions: 'converted',

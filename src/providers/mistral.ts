@@ -9,6 +9,7 @@ import {
   type FieldRule,
   OPENAI_TOOL_NAMES,
   REFUSED,
+  type ReasoningFamily,
   type RequestRules,
   renamed,
 } from '../request-translation/rules.ts';
@@ -16,14 +17,40 @@ import { isObject, type JsonObject, readText } from '../shared/json.ts';
 import { closedMessages, embeddingsEndpoint } from './compatible.ts';
 import type { Endpoint, Provider } from './provider.ts';
 
-/** Models that accept an effort and reasoning of earlier turns. Others respond 400 "Reasoning input is not enabled": D, 2026-08. */
-const REASONING_MODELS = [
-  'mistral-small-latest',
-  'mistral-small-2603',
-  'mistral-medium-3-5*',
-  'mistral-medium-2604',
-  'magistral-*',
+/** Medium 3.5 since 2026-06-16: BerriAI/litellm#30979; probed on 2026-07-15: withceleste/celeste-python#311. */
+const MEDIUM = ['mistral-medium', 'mistral-medium-latest', 'mistral-medium-3-5*', 'mistral-medium-2604*'];
+const OLDER_MEDIUM = [
+  'mistral-medium-2312*',
+  'mistral-medium-25*',
+  'mistral-medium-3',
+  'mistral-medium-3-1*',
 ];
+const SMALL = ['mistral-small-latest', 'mistral-small-2603*', 'mistral-small-4*', 'magistral-small*'];
+const OLDER_SMALL = ['mistral-small', 'mistral-small-2402*', 'mistral-small-2409*', 'mistral-small-25*'];
+const LARGE_4 = ['mistral-large-4*'];
+/** The alias is Large 3: pricing/mistral.ts. */
+const OLDER_LARGE = ['mistral-large', 'mistral-large-latest', 'mistral-large-2*', 'mistral-large-3*'];
+
+/**
+ * What each family knows, as of 2026-11-23. Other efforts are refused: anomalyco/models.dev#1986, 2026-06-03. A name of Small, Medium or
+ * Large that is not listed is newer than the listed ones.
+ */
+const FAMILIES: readonly ReasoningFamily[] = [
+  // "reasoning_effort not enabled": withceleste/celeste-python#311, 2026-07-15; 422: NousResearch/hermes-agent#11243. Retired on
+  // 2026-07-31, its names are redirected to Medium 3.5 (UKGovernmentBEIS/inspect_ai#4711); whether the effort is accepted since then was
+  // not found, so none is sent.
+  { models: ['magistral-medium*'], efforts: [] },
+  { models: [...OLDER_SMALL, ...OLDER_MEDIUM, ...OLDER_LARGE], efforts: [], reasons: 'never' },
+  // "Mistral Large 4 (mistral-large-4-0): Supports low, medium …": https://docs.mistral.ai/inference/conversations/reasoning (2026-11-23,
+  // an excerpt). It names no way to turn reasoning off, which other hosts of the model offer.
+  { models: ['mistral-large-*'], efforts: ['low', 'medium', 'high'] },
+  // `high` and `none`: D.
+  { models: [...SMALL, ...MEDIUM, 'mistral-small-*', 'mistral-medium-*'], efforts: ['none', 'high'] },
+  { models: ['*'], efforts: [], reasons: 'never' },
+];
+
+/** Models that accept reasoning of earlier turns. Others respond 400 "Reasoning input is not enabled": D, 2026-08. */
+const REASONING_MODELS = [...SMALL, ...MEDIUM, ...LARGE_4, 'magistral-*'];
 
 /** OpenAI's fields that are not in its schemas (D), and two that are known but disabled for its models (R refused-logprobs). */
 const FOREIGN: Readonly<Record<string, FieldRule>> = {
@@ -60,12 +87,7 @@ const CLOSED = closedMessages({ assistant: ['prefix'], tool: ['name'] });
 
 const CHAT: RequestRules = {
   fields: FOREIGN,
-  // `high` and `none`: D. Other values are refused: anomalyco/models.dev#1986, 2026.
-  effort: {
-    takes: ['reasoning_effort'],
-    values: [{ values: { minimal: 'high', low: 'high', medium: 'high', xhigh: 'high', max: 'high' } }],
-    models: REASONING_MODELS,
-  },
+  effort: { takes: ['reasoning_effort'], families: FAMILIES },
   legacyFunctions: 'converted',
   messages: {
     // 400 "Function name was … but must be a-z, A-Z, 0-9, or contain underscores and dashes, with a maximum length of 64":

@@ -1,12 +1,15 @@
 /** OpenAI: chat, legacy completions, and Responses as passthrough. https://platform.openai.com/docs/api-reference (read 2026-11-21). `R` are recorded requests. */
 
+import { fitResponses } from '../protocols/openai-responses/fit.ts';
 import { responsesForm } from '../protocols/openai-responses/request-writer.ts';
 import { openaiResponses } from '../protocols/openai-responses/upstream-reader.ts';
-import { requestedEffort } from '../request-translation/effort.ts';
+import { reasoningFamily, reasonsAt, requestedEffort } from '../request-translation/effort.ts';
 import {
+  type FieldRule,
   FUNCTION_TOOLS,
   OPENAI_TOOL_NAMES,
   REFUSED,
+  type ReasoningFamily,
   type RequestRules,
   renamed,
 } from '../request-translation/rules.ts';
@@ -15,30 +18,104 @@ import { hasItems, type JsonObject } from '../shared/json.ts';
 import { CHAT_ONLY_FIELDS, compatibleProfile, RESPONSES_PASSTHROUGH } from './compatible.ts';
 import type { ModelFactsRow, Provider, ResponsesApi } from './provider.ts';
 
-/**
- * Efforts that models refuse, and the nearest that they accept: the levels of @earendil-works/pi-ai 1.5.2 (2026-11-10). `none` is refused
- * by gpt-6-astra (its page: no `none`), gpt-6.1-sol (https://docs.apiyi.com/en/news/gpt-6-1-sol-launch.md) and gpt-6.2 ("The API
- * rejects requests that set reasoning effort to none": the page of gpt-6.2-sol; `minimal`: BerriAI/litellm#52347), but not by
- * gpt-6-sol, gpt-6-luna and gpt-6.1-terra. All read on 2026-11-22.
- */
-const EFFORTS: NonNullable<NonNullable<RequestRules['effort']>['values']> = [
-  {
-    models: ['gpt-6-astra*', 'gpt-6.1-sol*', 'gpt-6.2*', 'gpt-5.6-cyber*'],
-    values: { none: 'low', minimal: 'low' },
-  },
-  { models: ['gpt-5.6*', 'gpt-6*'], values: { minimal: 'low' } },
-  { models: ['gpt-5.1*'], values: { minimal: 'low', xhigh: 'high', max: 'high' } },
-  { models: ['gpt-5.2*', 'gpt-5.3*', 'gpt-5.4*', 'gpt-5.5*'], values: { minimal: 'low', max: 'xhigh' } },
-  { models: ['gpt-5*'], values: { none: 'minimal', xhigh: 'high', max: 'high' } },
-  { models: ['o1*', 'o3*', 'o4*'], values: { none: 'low', minimal: 'low', xhigh: 'high', max: 'high' } },
-];
+/** The o models of today, and the next ones. */
+const ANY_O = ['o1*', 'o2*', 'o3*', 'o4*', 'o5*', 'o6*', 'o7*', 'o8*', 'o9*'];
+const BEFORE_GPT_6 = ['gpt-3*', 'gpt-4*', 'gpt-5*', 'gpt-audio*', 'gpt-realtime*', 'o1*', 'o3*', 'o4*'];
 
 /**
- * 400 from gpt-6 while it reasons, which it does by default: OpenAI's changelog of gpt-6-astra, as CopilotKit/CopilotKit#7191 quotes it
- * (2026-09), and its migration guide, as https://dev.to/aihubmix read it (2026-10-27).
+ * What each family knows of reasoning, as of 2026-11-23, the newest last: the levels of @earendil-works/pi-ai 1.5.2 (2026-11-10), and for
+ * older models those of OpenAI's pages, as anomalyco/models.dev#2351 (2026-06-13) lists them. `none` is refused by gpt-6-astra (its page:
+ * no `none`), gpt-6.1-sol (https://docs.apiyi.com/en/news/gpt-6-1-sol-launch.md) and gpt-6.2 ("The API rejects requests that set reasoning
+ * effort to none": the page of gpt-6.2-sol; `minimal`: BerriAI/litellm#52347), but not by gpt-6-sol, gpt-6-luna and gpt-6.1-terra.
  */
-function refusesSampling({ model, reasoning_effort }: JsonObject): boolean {
-  return typeof model === 'string' && model.startsWith('gpt-6') && reasoning_effort !== 'none';
+const FAMILIES: readonly ReasoningFamily[] = [
+  // 400 to an effort from gpt-4o and gpt-4.1: BerriAI/litellm#40470, 2026-09-09. `…-chat-latest` models do not reason
+  // (pydantic/pydantic-ai#3326, 2025-11).
+  {
+    models: [
+      ...[
+        'gpt-3*',
+        'gpt-4*',
+        'chatgpt-*',
+        '*-chat-latest*',
+        'gpt-audio*',
+        '*-audio-preview*',
+        'gpt-realtime*',
+      ],
+      ...['gpt-image*', 'computer-use-preview*', '*-search-preview*'],
+    ],
+    efforts: [],
+    reasons: 'never',
+  },
+  { models: ['*-search-api*', 'o1-mini*', 'o1-preview*'], efforts: [] },
+  // "Unsupported value: 'medium' is not supported with the 'gpt-5-pro' model. Supported values are: 'high'": anomalyco/models.dev#331.
+  { models: ['gpt-5-pro*'], efforts: ['high'] },
+  { models: ['*-deep-research*'], efforts: ['medium'] },
+  { models: ['gpt-5.2-pro*', 'gpt-5.4-pro*', 'gpt-5.5-pro*'], efforts: ['medium', 'high', 'xhigh'] },
+  // "Unsupported parameter: 'reasoning.summary' is not supported with the 'gpt-5.3-codex-spark' model", and o1-pro's.
+  { models: ['gpt-5.3-codex-spark*'], efforts: ['low', 'medium', 'high', 'xhigh'], refusesSummary: true },
+  {
+    models: ['gpt-5.1-codex-max*', 'gpt-5.2-codex*', 'gpt-5.3-codex*'],
+    efforts: ['low', 'medium', 'high', 'xhigh'],
+  },
+  { models: ['gpt-5-codex*', 'gpt-5.1-codex*', 'codex-*'], efforts: ['low', 'medium', 'high'] },
+  { models: ['o1-pro*'], efforts: ['low', 'medium', 'high'], refusesSummary: true },
+  { models: ['gpt-5', 'gpt-5-*'], efforts: ['minimal', 'low', 'medium', 'high'] },
+  // Their default effort is `none`: Microsoft Learn on gpt-5.1, chat-ai#113 on gpt-5.2. For the others it follows from the tools that chat
+  // accepts.
+  { models: ['gpt-5.1*'], efforts: ['none', 'low', 'medium', 'high'], reasons: 'on_request' },
+  {
+    models: ['gpt-5.2*', 'gpt-5.3*', 'gpt-5.4*', 'gpt-5.5*'],
+    efforts: ['none', 'low', 'medium', 'high', 'xhigh'],
+    reasons: 'on_request',
+  },
+  {
+    models: ['gpt-6-astra*', 'gpt-6.1-sol*', 'gpt-5.6-cyber*'],
+    efforts: ['low', 'medium', 'high', 'xhigh', 'max'],
+  },
+  {
+    models: ['gpt-5.6*', 'gpt-6', 'gpt-6-*', 'gpt-6.1*'],
+    efforts: ['none', 'low', 'medium', 'high', 'xhigh', 'max'],
+  },
+  // o1, o3, o4, and the next ones of this kind.
+  { models: ANY_O, efforts: ['low', 'medium', 'high'] },
+  // gpt-6.2, and the next ones of this kind.
+  { models: ['gpt-*'], efforts: ['low', 'medium', 'high', 'xhigh', 'max'] },
+];
+
+function familyOf({ model }: JsonObject): ReasoningFamily | undefined {
+  return reasoningFamily(FAMILIES, typeof model === 'string' ? model : '');
+}
+
+/**
+ * "When reasoning effort is not none, remove temperature, top_p, and top_logprobs": OpenAI's guide, as yoagent 0.27.4 quotes it
+ * (2026-11-07). 400 "Unsupported parameter: 'temperature' is not supported with this model", "logprobs are not supported with reasoning
+ * models": measured at gpt-5.6-terra, 2026-08-30; R refused-temperature; gpt-6, which reasons by default: OpenAI's changelog of
+ * gpt-6-astra, as CopilotKit/CopilotKit#7191 quotes it (2026-09).
+ */
+function isReasoning(body: JsonObject): boolean {
+  const family = familyOf(body);
+  return family !== undefined && reasonsAt(family, requestedEffort(body)?.effort);
+}
+
+const WHILE_REASONING = { kind: 'refused', when: isReasoning } as const;
+
+function isGpt6OrNewer({ model }: JsonObject): boolean {
+  const name = String(model);
+  return matchesAnyGlob(['gpt-*', ...ANY_O], name) && !matchesAnyGlob(BEFORE_GPT_6, name);
+}
+
+/**
+ * "Only the default (1) value is supported": chat of the models before gpt-6 (BerriAI/litellm#13781, 2025-08). A value that no model
+ * accepts is sent, so that the client gets OpenAI's error.
+ */
+function samplingOnChat(field: 'temperature' | 'top_p', max: number): FieldRule {
+  const isRefused = (value: unknown) =>
+    typeof value === 'number' && value >= 0 && value <= max && value !== 1;
+  return {
+    kind: 'refused',
+    when: (body) => isReasoning(body) && (isRefused(body[field]) || isGpt6OrNewer(body)),
+  };
 }
 
 const CHAT: RequestRules = {
@@ -49,17 +126,15 @@ const CHAT: RequestRules = {
     parallel_tool_calls: { kind: 'refused', when: (body) => !hasItems(body.tools) },
     // "Only allowed when 'store' is enabled": qwen-code#243, 2025-08.
     metadata: { kind: 'refused', when: (body) => body.store !== true },
-    temperature: { kind: 'refused', when: refusesSampling },
-    top_p: { kind: 'refused', when: refusesSampling },
+    temperature: samplingOnChat('temperature', 2),
+    top_p: samplingOnChat('top_p', 1),
     // "Unrecognized request argument supplied: top_k"; no API of OpenAI has it: openai/openai-java#71, 2024-12-31.
     top_k: REFUSED,
   },
   effort: {
     // `thinking` is 400 "Unknown parameter" (2026-08-28), and so is a `reasoning` object.
     takes: ['reasoning_effort'],
-    // 400 from gpt-4o and gpt-4.1: BerriAI/litellm#40470, 2026-09-09.
-    models: ['gpt-5*', 'gpt-6*', 'o1*', 'o3*', 'o4*'],
-    values: EFFORTS,
+    families: FAMILIES,
   },
   messages: {
     // 400 "Invalid 'tools[0].function.name': string too long. Expected a string with maximum length 64":
@@ -102,35 +177,16 @@ const COMPLETIONS: RequestRules = {
   streamUsage: 'on_request',
 };
 
-/** Models that reason. `…-chat-latest` models do not (pydantic/pydantic-ai#3326, 2025-11). */
-const REASONING_MODELS = ['gpt-5*', 'gpt-6*', 'o1*', 'o3*', 'o4*', 'codex*', '*-deep-research*'];
-
-/** Their default effort is `none`: Microsoft Learn on gpt-5.1, chat-ai#113 on gpt-5.2. For the others it follows from the tools that chat accepts. */
-const WITHOUT_DEFAULT_EFFORT = ['gpt-5.1*', 'gpt-5.2*', 'gpt-5.3*', 'gpt-5.4*', 'gpt-5.5*'];
-
-/**
- * "When reasoning effort is not none, remove temperature, top_p, and top_logprobs": OpenAI's guide, as yoagent 0.27.4 quotes it
- * (2026-11-07). 400 "Unsupported parameter: 'temperature' is not supported with this model", "logprobs are not supported with reasoning
- * models": measured at gpt-5.6-terra, 2026-08-30.
- */
-function isReasoning(body: JsonObject): boolean {
-  const model = typeof body.model === 'string' ? body.model : '';
-  if (!isReasoningModel(model)) return false;
-  const effort = requestedEffort(body)?.effort;
-  return effort === undefined ? !matchesAnyGlob(WITHOUT_DEFAULT_EFFORT, model) : effort !== 'none';
-}
-
 /** Others answer 400 "Encrypted content is not supported with this model" to a request for encrypted reasoning. */
 function isReasoningModel(model: string): boolean {
-  return matchesAnyGlob(REASONING_MODELS, model) && !model.includes('-chat-latest');
+  const family = familyOf({ model });
+  return family !== undefined && family.reasons !== 'never';
 }
-
-const WHILE_REASONING = { kind: 'refused', when: isReasoning } as const;
 
 const RESPONSES: RequestRules = {
   fields: {
-    // "not supported by GPT-6 and later models": @ai-sdk/openai 4.0.118 (2026-11-13).
-    prompt_cache_retention: { kind: 'refused', when: ({ model }) => String(model).startsWith('gpt-6') },
+    // "Not supported by GPT-6 and later models": @ai-sdk/openai 4.0.118 (2026-11-13).
+    prompt_cache_retention: { kind: 'refused', when: isGpt6OrNewer },
     temperature: WHILE_REASONING,
     top_p: WHILE_REASONING,
     top_k: REFUSED,
@@ -140,16 +196,15 @@ const RESPONSES: RequestRules = {
   effort: {
     takes: ['reasoning_effort'],
     // "Unsupported parameter: 'reasoning.effort' is not supported with this model", gpt-4o: RageAgainstThePixel/OpenAI-DotNet#500, 2025-10-24.
-    models: REASONING_MODELS,
-    values: EFFORTS,
+    families: FAMILIES,
   },
   messages: { reasoning: [] },
   streamUsage: 'always',
 };
 
 /**
- * Which API serves a chat request, by model family, newest first (read 2026-11-22). `gpt-*` and `o*` at the end are models that are not
- * released yet: they count as the newest family.
+ * Which API serves a chat request, by model family, newest first (read 2026-11-22). `gpt-*` and `ANY_O` at the end are models that are not
+ * released yet: they count as the newest family, here and in `FAMILIES`.
  */
 const RESPONSES_API: ResponsesApi = {
   endpoint: {
@@ -157,11 +212,6 @@ const RESPONSES_API: ResponsesApi = {
     request: responsesForm({
       absent: CHAT_ONLY_FIELDS,
       request: RESPONSES,
-      reasoningModels: REASONING_MODELS,
-      otherModels: ['*-chat-latest*'],
-      reasonOnRequest: WITHOUT_DEFAULT_EFFORT,
-      // "Unsupported parameter: 'reasoning.summary' is not supported with the 'gpt-5.3-codex-spark' model", and o1-pro's.
-      withoutSummary: ['gpt-5.3-codex-spark*', 'o1-pro*'],
       // https://developers.openai.com/api/docs/guides/prompt-caching (read 2026-11-22): the key is part of what selects the server.
       takesPromptCacheKey: true,
     }),
@@ -189,7 +239,7 @@ const RESPONSES_API: ResponsesApi = {
     // 400 with an effort: openai/openai-openapi#541 (2026-05-18), pipecat-ai/pipecat#4043 (2026-03-16).
     { models: ['gpt-5.4*', 'gpt-5.5*'], api: 'prefer_responses', toolsOnChat: ['none', 'absent'] },
     { models: ['gpt-5*', 'o1*', 'o3*', 'o4*'], api: 'prefer_responses' },
-    { models: ['gpt-*', 'o*'], api: 'prefer_responses', toolsOnChat: [] },
+    { models: ['gpt-*', ...ANY_O], api: 'prefer_responses', toolsOnChat: [] },
   ],
 };
 
@@ -294,7 +344,11 @@ export const openai: Provider<'OPENAI_API_KEY' | 'OPENAI_BASE_URL'> = {
   name: 'OpenAI',
   responses: RESPONSES_API,
   passthrough: {
-    responses: { ...RESPONSES_PASSTHROUGH.responses, encryptsReasoning: isReasoningModel },
+    responses: {
+      ...RESPONSES_PASSTHROUGH.responses,
+      encryptsReasoning: isReasoningModel,
+      fit: (body, report) => fitResponses(body, RESPONSES, report),
+    },
   },
   apiKeySettings: ['OPENAI_API_KEY'],
   baseUrlSettings: ['OPENAI_BASE_URL'],

@@ -1,14 +1,69 @@
 /** OpenRouter: ignores unknown fields. The schema is that of its TypeScript SDK of 2026-08-22. `R` are recorded requests. */
 
-import { COMPETING_LIMITS, OPENAI_TOOL_NAMES, type RequestRules } from '../request-translation/rules.ts';
+import {
+  COMPETING_LIMITS,
+  OPENAI_TOOL_NAMES,
+  type ReasoningFamily,
+  type RequestRules,
+} from '../request-translation/rules.ts';
 import { isObject, type JsonObject } from '../shared/json.ts';
 import { readAmount } from '../shared/money.ts';
 import { compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
 import type { Profile } from './provider.ts';
 
+/** OpenRouter chooses the model's nearest level itself. */
+const EFFORTS = ['minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
+const [, ...FROM_LOW] = EFFORTS;
+
+/**
+ * 400 "Reasoning is mandatory for this endpoint and cannot be disabled." OpenRouter's list names these models (`reasoning.mandatory`:
+ * dendrux/dendrux#44, 2026-07-25, with gpt-5 and deepseek-r1). Others by reports: gemini-3.7-flash (elie222/rakazo#114, 2026-08-22: `low` is
+ * accepted), minimax-m2.5, step-3.5-flash (musistudio/claude-code-router#1215, #1238, 2026-02), stealth/ox-alpha (earendil-works/pi#8454,
+ * 2026-08-21). The rest is what the model's own provider refuses, as of 2026-11-23: a model that is missing here would be a 400, one too
+ * many reasons a little. In each of these kinds an unlisted name is newer than the listed ones.
+ */
+const FAMILIES: readonly ReasoningFamily[] = [
+  { models: ['openai/gpt-5', 'openai/gpt-5-*'], efforts: EFFORTS },
+  { models: ['openai/*-pro*', 'openai/*codex*', 'openai/gpt-5.6-cyber*'], efforts: FROM_LOW },
+  {
+    models: [
+      ...[
+        'openai/gpt-3*',
+        'openai/gpt-4*',
+        'openai/chatgpt*',
+        'openai/gpt-5.*',
+        'openai/gpt-6',
+        'openai/gpt-6-sol*',
+      ],
+      ...['openai/gpt-6-luna*', 'openai/gpt-6.1-terra*', 'google/gemini-1*', 'google/gemini-2.0*'],
+      ...[
+        'google/gemini-2.5-flash*',
+        'google/gemini-flash-1*',
+        'google/gemini-pro*',
+        'x-ai/grok-2*',
+        'x-ai/grok-3',
+      ],
+      ...['x-ai/grok-3-beta*', 'x-ai/grok-4-fast*', 'x-ai/grok-4.1*', 'x-ai/grok-4.20*', 'x-ai/grok-4.3*'],
+      ...['moonshotai/kimi-k2', 'moonshotai/kimi-k2-0*', 'moonshotai/kimi-k2.5*', 'moonshotai/kimi-k2.6*'],
+      ...['z-ai/glm-4*', 'z-ai/glm-5', 'z-ai/glm-5-*', 'z-ai/glm-5v*', 'z-ai/glm-5.1*', 'z-ai/glm-5.2*'],
+      ...['anthropic/claude-2*', 'anthropic/claude-3*', 'anthropic/claude-*-4*', 'anthropic/claude-opus-5'],
+      ...['anthropic/claude-sonnet-5', 'anthropic/claude-haiku-5*'],
+    ],
+    efforts: ['none', ...EFFORTS],
+  },
+  {
+    models: [
+      ...['openai/*', 'google/gemini-*', 'x-ai/*', 'moonshotai/*', 'z-ai/*', 'anthropic/*', 'minimax/*'],
+      ...['stepfun/*', 'stealth/*', 'deepseek/deepseek-r1*'],
+    ],
+    efforts: FROM_LOW,
+  },
+  { efforts: ['none', ...EFFORTS] },
+];
+
 const CHAT: RequestRules = {
   fields: {},
-  effort: { takes: ['reasoning_effort', 'reasoning'] },
+  effort: { takes: ['reasoning_effort', 'reasoning'], families: FAMILIES },
   legacyFunctions: 'converted',
   messages: {
     // "a-z, A-Z, 0-9, underscores, dashes, max 64 chars": the SDK's schema.
@@ -19,7 +74,11 @@ const CHAT: RequestRules = {
     takesDetails: true,
     takesExtraContent: true,
     // Its upstream refuses a step without one: LibreChat-AI/agents#37, 2026. The placeholder: RooCodeInc/Roo-Code#10640, 2026-01-12.
-    missingSignature: { models: ['google/gemini-3*'], at: 'reasoning_details' },
+    missingSignature: {
+      models: ['google/gemini-*', '~google/gemini-*'],
+      except: ['google/gemini-1*', 'google/gemini-2*', 'google/gemini-pro*', 'google/gemini-flash-1*'],
+      at: 'reasoning_details',
+    },
     // "Expected `thinking` or `redacted_thinking`, but found …": R openrouter--reasoning-details-back, 2026-04;
     // OpenRouterTeam/ai-sdk-provider#245, 2025-11-21. Later Claude models use adaptive thinking, which requires none.
     signedSteps: [

@@ -2,6 +2,7 @@
 import type { Shape } from '../canonical/chunk.ts';
 import type { VendorTokens } from '../canonical/part.ts';
 import type { ConvertedEmbeddings, EmbeddingsOptions } from '../protocols/gemini/embeddings.ts';
+import type { TranslationReport } from '../request-translation/dropped-fields.ts';
 import type { RequestForm } from '../request-translation/translate.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { PassthroughProtocol, ProtocolQuirks, UpstreamProtocol } from '../stream/types.ts';
@@ -111,6 +112,11 @@ export interface PassthroughEndpoint {
   readonly path: string;
   /** Reads the response for metering. */
   readonly protocol: UpstreamProtocol;
+  /**
+   * Changes the thinking, the effort and the sampling that the model would refuse, and reports it (Q14, Q5). The body has the provider's
+   * name of the model. Absent: what its models refuse is not known.
+   */
+  readonly fit?: (body: JsonObject, report: TranslationReport) => JsonObject;
   /** Changes the body so that the provider omits the text of reasoning. Absent: the provider cannot omit it. */
   readonly hideReasoning?: (body: JsonObject, model: string) => JsonObject;
   /** Whether the model returns its reasoning encrypted on request. Absent: none does, and a request for it may be refused. */

@@ -1,17 +1,43 @@
 /** xAI: ignores unknown fields, but refuses some that it knows with 400 "Argument not supported" (probed 2026-09-12: `L` below). */
 
+import { fitResponses } from '../protocols/openai-responses/fit.ts';
 import { responsesForm } from '../protocols/openai-responses/request-writer.ts';
 import { openaiResponses } from '../protocols/openai-responses/upstream-reader.ts';
+import { reasoningFamily } from '../request-translation/effort.ts';
 import {
   COMPETING_LIMITS,
   OPENAI_TOOL_NAMES,
   REFUSED,
+  type ReasoningFamily,
   type RequestRules,
 } from '../request-translation/rules.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { readAmount } from '../shared/money.ts';
 import { CHAT_ONLY_FIELDS, compatibleProfile, RESPONSES_PASSTHROUGH } from './compatible.ts';
 import type { ModelFactsRow, Profile, ResponsesApi } from './provider.ts';
+
+/**
+ * What each family knows, as of 2026-11-23, the newest last; both APIs have the same levels. `D` is
+ * https://docs.x.ai/developers/model-capabilities/text/reasoning.
+ */
+const FAMILIES: readonly ReasoningFamily[] = [
+  { models: ['*non-reasoning*', 'grok-2*', 'grok-beta*', 'grok-vision*'], efforts: [], reasons: 'never' },
+  // https://docs.x.ai/docs/guides/reasoning (2025): low and high.
+  { models: ['grok-3-mini*'], efforts: ['low', 'high'] },
+  { models: ['grok-3', 'grok-3-*'], efforts: [], reasons: 'never' },
+  { models: ['*-multi-agent*'], efforts: ['low', 'medium', 'high', 'xhigh'] },
+  // "Model grok-4-1-fast-reasoning does not support parameter reasoningEffort": router-for-me/CLIProxyAPI#3968, 2026-06-23;
+  // grok-build-0.1: ColeMurray/background-agents#1238, 2026-08-01.
+  {
+    models: ['grok-4', 'grok-4-*', 'grok-4.1*', 'grok-4.20*', 'grok-code*', 'grok-build-0*'],
+    efforts: [],
+  },
+  { models: ['grok-4.3*', 'grok-latest*'], efforts: ['none', 'low', 'medium', 'high'] },
+  // "Reasoning cannot be disabled": D, by anomalyco/models.dev#3110 (2026-07-08); 400 on 2026-09-29: anomalyco/opencode#39448.
+  { models: ['grok-4.5*', 'grok-build-latest*'], efforts: ['low', 'medium', 'high'] },
+  // Grok 4.6, 4.7 and newer models. `xhigh`: chenyme/grok2api#901, 2026-08-13; 4.7: farion1231/cc-switch#7584, 2026-09-22, from D.
+  { efforts: ['low', 'medium', 'high', 'xhigh'] },
+];
 
 const CHAT: RequestRules = {
   fields: {
@@ -28,11 +54,7 @@ const CHAT: RequestRules = {
   },
   effort: {
     takes: ['reasoning_effort'],
-    // pydantic-ai's profiles of 2026-08 and L.
-    values: [
-      { models: ['grok-4.6*'], values: { minimal: 'low', max: 'xhigh' } },
-      { values: { minimal: 'low', xhigh: 'high', max: 'high' } },
-    ],
+    families: FAMILIES,
   },
   legacyFunctions: 'converted',
   messages: {
@@ -54,14 +76,7 @@ const RESPONSES: RequestRules = {
   },
   effort: {
     takes: ['reasoning_effort'],
-    // "Model grok-4-1-fast-reasoning does not support parameter reasoningEffort": router-for-me/CLIProxyAPI#3968, 2026-06-23.
-    models: ['grok-4.3*', 'grok-4.5*', 'grok-4.6*', 'grok-4.7*', 'grok-latest*', '*-multi-agent*', 'grok-5*'],
-    values: [
-      // No `none` at grok-4.5: anomalyco/opencode#39448; refused on 2026-09-29. `xhigh` since grok-4.6: grok2api#901, 2026-08-13.
-      { models: ['grok-4.5*'], values: { none: 'low', minimal: 'low', xhigh: 'high', max: 'high' } },
-      { models: ['grok-4.6*', '*-multi-agent*'], values: { none: 'low', minimal: 'low', max: 'xhigh' } },
-      { values: { minimal: 'low', xhigh: 'high', max: 'high' } },
-    ],
+    families: FAMILIES,
   },
   messages: { reasoning: [] },
   streamUsage: 'always',
@@ -77,8 +92,6 @@ const RESPONSES_API: ResponsesApi = {
     request: responsesForm({
       absent: CHAT_ONLY_FIELDS.filter((field) => field !== 'seed'),
       request: RESPONSES,
-      reasoningModels: ['*'],
-      otherModels: ['*-non-reasoning*'],
       // https://docs.x.ai/developers/advanced-api-usage/prompt-caching/maximizing-cache-hits (read 2026-11-22)
       takesPromptCacheKey: true,
     }),
@@ -130,7 +143,8 @@ export const xai: Profile = {
   passthrough: {
     responses: {
       ...RESPONSES_PASSTHROUGH.responses,
-      encryptsReasoning: (model) => !model.includes('-non-reasoning'),
+      fit: (body, report) => fitResponses(body, RESPONSES, report),
+      encryptsReasoning: (model) => reasoningFamily(FAMILIES, model)?.reasons !== 'never',
     },
   },
   modelFacts: MODEL_FACTS,

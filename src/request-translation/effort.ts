@@ -1,7 +1,8 @@
 /** Converts the fields that set how much a model reasons into the provider's own. */
 import { matchesAnyGlob } from '../shared/glob.ts';
-import { isObject, type JsonObject, omit, ownValue, readCount, readText } from '../shared/json.ts';
-import { EFFORT_FIELDS, type EffortField, type EffortRules } from './rules.ts';
+import { isObject, type JsonObject, objectOf, omit, ownValue, readCount, readText } from '../shared/json.ts';
+import type { TranslationReport } from './dropped-fields.ts';
+import { EFFORT_FIELDS, type EffortField, type EffortRules, type ReasoningFamily } from './rules.ts';
 
 /** The efforts from the highest to the lowest, each with the thinking tokens that it stands for (A2). */
 export const EFFORT_BUDGETS: readonly (readonly [tokens: number, effort: string])[] = [
@@ -22,12 +23,52 @@ const READERS: Readonly<Record<EffortField, (value: unknown) => string | undefin
   reasoning: readReasoning,
 };
 
-/** @param isFromOtherProtocol the client used another protocol than Chat Completions */
+/**
+ * Writes the effort as the model's family knows it. What is lost or becomes another level is reported.
+ * @param isFromOtherProtocol the client used another protocol than Chat Completions
+ */
 export function rewriteEffort(
   body: JsonObject,
   model: string,
   rules: EffortRules,
+  report: TranslationReport,
   isFromOtherProtocol = false,
+): JsonObject {
+  const asked = EFFORT_FIELDS.find((field) => READERS[field](body[field]) !== undefined);
+  if (asked === undefined) return body;
+  const family = reasoningFamily(rules.families ?? [], model);
+  // Clients of other APIs, such as Claude Code and Codex, send an effort to every model, also to one that cannot reason.
+  const isPreference = asked !== 'reasoning_effort' || isFromOtherProtocol;
+  if (family === undefined || (family.reasons === 'never' && !isPreference)) {
+    return withoutFamily(body, rules, isPreference && rules.families !== undefined, report);
+  }
+  const effort = READERS[asked](body[asked]) ?? DEFAULT_EFFORT;
+  const rest = omit(body, ...EFFORT_FIELDS.filter((field) => READERS[field](body[field]) !== undefined));
+  if (effort === 'none') return { ...rest, ...withoutReasoning(body, asked, family, rules, report) };
+  return { ...rest, ...withReasoning(body, { asked, effort }, family, rules, report) };
+}
+
+/** The family of a model. Undefined: no row is for it. */
+export function reasoningFamily(
+  families: readonly ReasoningFamily[],
+  model: string,
+): ReasoningFamily | undefined {
+  const name = model.toLowerCase();
+  return families.find(({ models }) => models === undefined || matchesAnyGlob(models, name));
+}
+
+/** Whether a model of this family reasons for a request with this effort; undefined: the request has none. */
+export function reasonsAt({ reasons }: ReasoningFamily, effort: string | undefined): boolean {
+  if (reasons === 'never') return false;
+  return effort === undefined ? reasons !== 'on_request' : effort !== 'none';
+}
+
+/** @param isDropped an effort is only a preference, and the model may refuse it */
+function withoutFamily(
+  body: JsonObject,
+  rules: EffortRules,
+  isDropped: boolean,
+  report: TranslationReport,
 ): JsonObject {
   const converted = EFFORT_FIELDS.filter(
     (field) => !rules.takes.includes(field) && READERS[field](body[field]) !== undefined,
@@ -36,22 +77,102 @@ export function rewriteEffort(
   const explicit = readText(rest.reasoning_effort);
   const effort = explicit ?? firstEffort(body, converted);
   if (effort === undefined) return rest;
-  // Clients of other APIs, such as Claude Code and Codex, send an effort to every model, also to one that cannot reason.
-  const isOptional = effort === 'none' || explicit === undefined || isFromOtherProtocol;
-  if (isOptional && rules.models !== undefined && !matchesAnyGlob(rules.models, model)) {
+  if (isDropped || (effort === 'none' && rules.families !== undefined)) {
+    // A model that cannot reason loses nothing when reasoning is turned off.
+    if (effort !== 'none') report.drop(explicit === undefined ? (converted[0] ?? '') : 'reasoning_effort');
     return omit(rest, 'reasoning_effort');
   }
   if (effort === 'none' && rules.none === 'thinking_disabled') {
-    return { thinking: { type: 'disabled' }, ...omit(rest, 'reasoning_effort') };
+    return { ...omit(rest, 'reasoning_effort'), thinking: { type: 'disabled' } };
   }
-  return { ...rest, reasoning_effort: ownValue(valuesFor(model, rules), effort) ?? effort };
+  return { ...rest, reasoning_effort: ownValue(rules.words ?? {}, effort) ?? effort };
 }
 
-function valuesFor(
-  model: string,
-  { values = [] }: EffortRules,
-): Readonly<Record<string, string>> | undefined {
-  return values.find(({ models }) => models === undefined || matchesAnyGlob(models, model))?.values;
+/** Turns reasoning off, or down to the lowest effort where it cannot be off. */
+function withoutReasoning(
+  { reasoning }: JsonObject,
+  asked: EffortField,
+  { reasons, efforts, thinking }: ReasoningFamily,
+  { takes, none }: EffortRules,
+  report: TranslationReport,
+): JsonObject {
+  if (reasons === 'never') return {};
+  const [lowest] = efforts;
+  if (lowest === 'none') {
+    if (none === 'thinking_disabled') return { thinking: { type: 'disabled' } };
+    return asked === 'reasoning' && takes.includes(asked) ? { reasoning } : { reasoning_effort: lowest };
+  }
+  report.change(asked);
+  if (lowest === undefined) return {};
+  if (asked === 'reasoning' && takes.includes(asked)) {
+    return { reasoning: { ...omit(objectOf(reasoning), 'enabled', 'max_tokens'), effort: lowest } };
+  }
+  // Z.ai documents the effort beside `enabled`.
+  const isBeside = takes.includes('thinking') && thinking?.includes('enabled') === true;
+  return { ...(isBeside && { thinking: { type: 'enabled' } }), reasoning_effort: lowest };
+}
+
+interface Asked {
+  readonly asked: EffortField;
+  readonly effort: string;
+}
+
+/** Sends the amount of reasoning, in the level that is nearest to it. */
+function withReasoning(
+  body: JsonObject,
+  { asked, effort }: Asked,
+  family: ReasoningFamily,
+  { takes }: EffortRules,
+  report: TranslationReport,
+): JsonObject {
+  const { reasons, thinking: types } = family;
+  const levels = family.efforts.filter((level) => level !== 'none');
+  const given = objectOf(body.thinking);
+  const isKept =
+    takes.includes('thinking') &&
+    isObject(body.thinking) &&
+    given.type !== 'disabled' &&
+    (types?.some((type) => type === given.type) ?? true);
+  const kept = isKept ? { thinking: given } : {};
+  const hasAmount = asked !== 'thinking' || given.budget_tokens !== undefined;
+  if (reasons === 'never' || levels.length === 0) {
+    // A model that always reasons, or does so on request, has no levels to choose from.
+    if (reasons === 'never' || !(family.efforts.includes('none') && takes.includes('thinking'))) {
+      if (hasAmount || reasons === 'never') report.drop(asked);
+      return kept;
+    }
+    if (hasAmount && !(isKept && asked === 'thinking')) report.change(asked);
+    return isKept ? kept : { thinking: { type: 'enabled' } };
+  }
+  if (asked === 'reasoning' && takes.includes('reasoning')) return { reasoning: body.reasoning, ...kept };
+  if (asked === 'thinking' && isKept) return kept;
+  // Without an amount, a model that always reasons does so at its own default.
+  if (!hasAmount && !family.efforts.includes('none')) return {};
+  const level = nearestLevel(effort, levels, family.nearest);
+  if (level !== effort) report.change(asked);
+  return { ...kept, reasoning_effort: level };
+}
+
+const ASCENDING = [...EFFORT_BUDGETS.map(([, effort]) => effort).toReversed(), 'ultra'];
+
+/** The nearest level, and the higher one of two. A word that is no effort is sent unchanged. */
+function nearestLevel(
+  effort: string,
+  levels: readonly string[],
+  nearest: Readonly<Record<string, string>> = {},
+): string {
+  const own = ownValue(nearest, effort);
+  if (own !== undefined) return own;
+  const rank = ASCENDING.indexOf(effort);
+  if (levels.includes(effort) || rank < 0) return effort;
+  const distance = (level: string) => Math.abs(rankOf(level) - rank);
+  return levels.reduce((best, level) => (distance(level) <= distance(best) ? level : best));
+}
+
+/** A level with a name of its own, such as Groq's `default`, is in the middle. */
+function rankOf(level: string): number {
+  const rank = ASCENDING.indexOf(level);
+  return rank < 0 ? ASCENDING.indexOf(DEFAULT_EFFORT) : rank;
 }
 
 function firstEffort(body: JsonObject, fields: readonly EffortField[]): string | undefined {

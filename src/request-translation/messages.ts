@@ -57,7 +57,10 @@ class MessageRewriter {
     const { model, providerId } = target;
     const { reasoning, missingSignature } = rules;
     const rule = reasoning.find(({ models, when }) => matchesModel(models, model) && (when?.(body) ?? true));
-    const needsSignature = missingSignature !== undefined && matchesModel(missingSignature.models, model);
+    const needsSignature =
+      missingSignature !== undefined &&
+      matchesAnyGlob(missingSignature.models, model) &&
+      !matchesAnyGlob(missingSignature.except, model);
     this.#rules = rules;
     this.#report = report;
     this.#providerId = providerId;

@@ -70,17 +70,23 @@ export function renamed(to: string): FieldRule {
 }
 
 /**
- * A field that Weir sets, although the client did not, because the provider would refuse the request otherwise. It is reported in
- * `x-weir-changed`. DeepSeek refuses a forced tool call while the model thinks:
+ * Fields that Weir sets, although the client did not, because the provider would refuse the request, or lose a part of it. DeepSeek
+ * refuses a forced tool call while the model thinks:
  *
  * ```ts
- * { field: 'thinking', value: { type: 'disabled' }, when: (body) => isForcedTool(body.tool_choice) }
+ * {
+ *   when: ({ tool_choice }) => isForcedTool(tool_choice),
+ *   set: () => ({ thinking: { type: 'disabled' } }),
+ *   reports: 'thinking',
+ * }
  * ```
  */
 interface Adjustment {
-  readonly field: string;
-  readonly value: unknown;
   readonly when: Condition;
+  /** The fields that replace those of the body. */
+  readonly set: (body: JsonObject) => JsonObject;
+  /** The name in `x-weir-changed`; null: the request means the same as before. */
+  readonly reports: string | null;
 }
 
 /** The three fields with which clients set the amount of reasoning: OpenAI's, Anthropic's, and OpenRouter's. */
@@ -91,28 +97,41 @@ export type EffortField = (typeof EFFORT_FIELDS)[number];
  * How the amount of reasoning is sent to the provider.
  *
  * ```ts
- * effort: { takes: ['reasoning_effort'], values: [{ models: ['kimi-*'], values: { minimal: 'low' } }], none: 'thinking_disabled' }
+ * effort: { takes: ['reasoning_effort'], families: [{ models: ['kimi-k3*'], efforts: ['low', 'high', 'max'] }] }
  * ```
  */
 export interface EffortRules {
-  /** The fields that are sent unchanged. The others are converted to `reasoning_effort`. */
+  /** The fields that the provider reads. The others are converted to `reasoning_effort`. */
   readonly takes: readonly EffortField[];
-  /** The provider's nearest value for each of OpenAI's. The first row that matches the model applies. */
-  readonly values?: readonly EffortValues[];
+  /**
+   * What each family of models knows; the first that matches applies. Absent: every effort is sent as it came. A model that no family
+   * matches is unknown: an explicit `reasoning_effort` is sent to it, and an effort that a client of another protocol sends to every
+   * model is dropped and reported.
+   */
+  readonly families?: readonly ReasoningFamily[];
   /** `thinking_disabled`: no reasoning is sent as `thinking: {"type": "disabled"}`. Absent: as `reasoning_effort: "none"`. */
   readonly none?: 'thinking_disabled';
-  /**
-   * Globs of the models that accept an effort; absent: all. For other models an effort is dropped if it is `none`, comes from a
-   * converted field, or from a client of another protocol. An explicit `reasoning_effort` is sent, and the provider refuses it.
-   */
-  readonly models?: readonly string[];
+  /** An operator's words for efforts, which replace the families. */
+  readonly words?: Readonly<Record<string, string>>;
 }
 
-interface EffortValues {
-  /** Globs of the models that the row is for; absent: all. */
+/** The reasoning of a family of models at one provider. The table of a provider ends with the models that are not released yet. */
+export interface ReasoningFamily {
+  /** Globs of the models, in lower case; absent: all others. */
   readonly models?: readonly string[];
-  /** A value without a row is sent unchanged. */
-  readonly values: Readonly<Record<string, string>>;
+  /**
+   * The efforts that the models know, the lowest first: `none` if reasoning can be off. Another effort becomes the nearest one, and is
+   * reported. With `none` alone, or without any, the models have no levels.
+   */
+  readonly efforts: readonly string[];
+  /** The values of `thinking.type` that the models accept, where the provider reads `thinking`. Absent: all. */
+  readonly thinking?: readonly string[];
+  /** `never`: the models cannot reason; `on_request`: only where a request asks for it. Absent: unless a request turns it off. */
+  readonly reasons?: 'never' | 'on_request';
+  /** The provider's own choice for efforts that the models do not know. Absent: the nearest, and the higher of two. */
+  readonly nearest?: Readonly<Record<string, string>>;
+  /** The models refuse a request for a summary of their reasoning. */
+  readonly refusesSummary?: true;
 }
 
 /** What the provider accepts in `messages` and `tools`. */
@@ -131,6 +150,8 @@ export interface MessageRules {
   /** These models refuse a tool call without its signature: Google's documented placeholder is added in this field. */
   readonly missingSignature?: {
     readonly models: readonly string[];
+    /** Models among them that need none. */
+    readonly except: readonly string[];
     readonly at: SignaturePlace;
   };
   /**

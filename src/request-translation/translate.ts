@@ -107,7 +107,8 @@ export function translateRequest(
   const report = new TranslationReport(provider, unsupported);
   let body = withoutNulls(given);
   if (rules.legacyFunctions === 'converted') body = convertLegacyFunctions(body);
-  if (rules.effort !== undefined) body = rewriteEffort(body, model, rules.effort, isFromOtherProtocol);
+  if (rules.effort !== undefined)
+    body = rewriteEffort(body, model, rules.effort, report, isFromOtherProtocol);
   body = adjustFields(body, rules, report);
   body = rewriteFields(body, rules, report);
   if (rules.needsTextPrompt) body = withTextPrompt(body, provider, report);
@@ -139,10 +140,10 @@ function adjustFields(
   report: TranslationReport,
 ): JsonObject {
   let adjusted = body;
-  for (const { field, value, when } of adjustments) {
+  for (const { when, set, reports } of adjustments) {
     if (!when(adjusted)) continue;
-    adjusted = { ...adjusted, [field]: value };
-    report.change(field);
+    adjusted = { ...adjusted, ...set(adjusted) };
+    if (reports !== null) report.change(reports);
   }
   return adjusted;
 }

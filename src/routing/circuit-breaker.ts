@@ -20,6 +20,8 @@ interface Circuit {
   readonly caller: string | null;
   /** The circuit is open until then; null: it is closed. */
   readonly openUntil: number | null;
+  /** One of the failures may be billed. */
+  readonly isBilled: boolean;
 }
 
 /** Stores only targets whose last attempt failed. All times are in ms since the epoch. */
@@ -33,6 +35,16 @@ export class CircuitBreakers {
     const circuit = this.#circuits.get(target);
     if (circuit === undefined || circuit.openUntil === null) return false;
     return now < circuit.openUntil && (circuit.caller === null || circuit.caller === caller);
+  }
+
+  /**
+   * How long the target's circuit stays open for this caller after failures that may be billed, in ms; null: it is closed, or none of
+   * them is billed.
+   */
+  billedOpenMs(target: string, caller: string, now: number): number | null {
+    const circuit = this.#circuits.get(target);
+    if (circuit?.isBilled !== true || !this.isOpen(target, caller, now)) return null;
+    return (circuit.openUntil ?? now) - now;
   }
 
   /**
@@ -58,8 +70,17 @@ export class CircuitBreakers {
     if (this.#circuits.size > 0) this.#circuits.delete(target);
   }
 
-  /** Failures of one caller's requests (its rate limit, a prompt that is too long) open the circuit for this caller only. */
-  failed(target: string, caller: string, effect: Verdict['circuitEffect'], now: number): void {
+  /**
+   * Failures of one caller's requests (its rate limit, a prompt that is too long) open the circuit for this caller only.
+   * @param isBilled the upstream may bill the failed attempt
+   */
+  failed(
+    target: string,
+    caller: string,
+    effect: Verdict['circuitEffect'],
+    now: number,
+    isBilled = false,
+  ): void {
     if (effect === 'nothing') return;
     const known = this.#circuits.get(target);
     const { failures: before = 0, openUntil: openBefore = null, caller: onlyCaller = caller } = known ?? {};
@@ -69,7 +90,12 @@ export class CircuitBreakers {
     const isOpen = effect === 'refusal' || failures >= CIRCUIT_FAILURES;
     // The failure of a request that was sent before a refusal does not shorten the open time of that refusal.
     const openUntil = isOpen ? Math.max(now + ms, openBefore ?? 0) : openBefore;
-    this.#set(target, { failures, caller: isOneCaller ? caller : null, openUntil });
+    this.#set(target, {
+      failures,
+      caller: isOneCaller ? caller : null,
+      openUntil,
+      isBilled: isBilled || known?.isBilled === true,
+    });
   }
 
   #set(target: string, circuit: Circuit): void {

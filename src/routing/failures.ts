@@ -12,6 +12,8 @@ export interface Failure {
   readonly isTimeout: boolean;
   /** No further attempt is allowed: the upstream produced a response and bills it, or the key's budget has no room for another attempt. */
   readonly isFinal: boolean;
+  /** The upstream may bill the attempt. */
+  readonly isBilled: boolean;
   /** How long the upstream wants clients to wait; null if it did not say. */
   readonly retryAfterMs: number | null;
 }
@@ -35,7 +37,7 @@ const FAILED: Verdict = { triesNext: true, isRecoverable: true, circuitEffect: '
 /** The rate limit of the caller's own credential, which does not concern other callers. */
 const LIMITED: Verdict = { triesNext: true, isRecoverable: true, circuitEffect: 'nothing' };
 /** Timed out. The target is not retried, because a retry would take as long again. */
-const TIMED_OUT: Verdict = { triesNext: true, isRecoverable: false, circuitEffect: 'failure' };
+export const TIMED_OUT: Verdict = { triesNext: true, isRecoverable: false, circuitEffect: 'failure' };
 
 /** Weir's own error codes that decide without any other condition. */
 const VERDICT_BY_CODE: ReadonlyMap<string, Verdict> = new Map([

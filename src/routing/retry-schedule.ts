@@ -29,6 +29,11 @@ export interface RetryScheduleOptions {
   readonly retries: number;
   /** The request's deadline; infinity if it has none. */
   readonly deadlineAt: number;
+  /**
+   * The caller has limits, which each attempt that may be billed uses up: a target whose circuit is open after such attempts is not called,
+   * not even if there is no other one.
+   */
+  readonly sparesBudget: boolean;
   /** Returns a number in [0, 1). */
   readonly random: () => number;
 }
@@ -72,7 +77,7 @@ export class RetrySchedule {
       if (at >= deadlineAt) return null;
       const isLastResort = this.#attempts === 0 && this.#queue.length === 0;
       const isOpen = this.#round === 0 && circuits.isOpen(circuitKey(target), caller, now);
-      if (isOpen && !this.#ignoresCircuits && !isLastResort) {
+      if (this.#isSpared(target, now) || (isOpen && !this.#ignoresCircuits && !isLastResort)) {
         this.#skipped.push({ target, reason: 'circuit_open' });
         continue;
       }
@@ -81,6 +86,24 @@ export class RetrySchedule {
       return { target, at };
     }
     return null;
+  }
+
+  /** When the first target may be called again, in ms, if `sparesBudget` keeps every one from being called; null: one may be called. */
+  sparedMs(now: number): number | null {
+    const { targets, sparesBudget } = this.#options;
+    if (!sparesBudget) return null;
+    const waits = targets.map((target) => this.#billedOpenMs(target, now) ?? 0);
+    const ms = Math.min(...waits);
+    return ms === 0 ? null : ms;
+  }
+
+  #isSpared(target: Target, now: number): boolean {
+    return this.#options.sparesBudget && this.#billedOpenMs(target, now) !== null;
+  }
+
+  #billedOpenMs(target: Target, now: number): number | null {
+    const { circuits, circuitKey, caller } = this.#options;
+    return circuits.billedOpenMs(circuitKey(target), caller, now);
   }
 
   /** Frees the circuit's half-open probe if the target was not called, or if its result says nothing about its health. */
@@ -92,13 +115,13 @@ export class RetrySchedule {
   /** Records the failure of the current attempt, and schedules a retry if the failure is recoverable. */
   failed(
     target: Target,
-    { retryAfterMs }: Failure,
+    { retryAfterMs, isBilled }: Pick<Failure, 'retryAfterMs' | 'isBilled'>,
     { isRecoverable, circuitEffect }: Verdict,
     now: number,
   ): void {
     const { circuits, circuitKey, caller } = this.#options;
     if (circuitEffect === 'nothing') this.releaseProbe(target, now);
-    circuits.failed(circuitKey(target), caller, circuitEffect, now);
+    circuits.failed(circuitKey(target), caller, circuitEffect, now, isBilled);
     if (!isRecoverable || (retryAfterMs ?? 0) > MAX_RETRY_AFTER_MS) return;
     this.#failed.push({ target, at: retryAfterMs === null ? null : now + retryAfterMs });
   }

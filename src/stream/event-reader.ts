@@ -5,6 +5,7 @@
  * through the `SseParser`, which calls `#readEvent` with its name and data. The provider protocol reads the parsed data into a part,
  * `#sendPart` normalizes the part into a chunk, and the sink writes the chunk. All of this is synchronous.
  */
+import type { Chunk } from '../canonical/chunk.ts';
 import { type ApiError, apiError, type UpstreamError } from '../canonical/error.ts';
 import { type ChoicePart, type ChunkPart, EMPTY_PART, type VendorTokens } from '../canonical/part.ts';
 import { type Policies, passesVendorEvent } from '../canonical/policies.ts';
@@ -143,7 +144,7 @@ export class EventReader {
     const { error, usage, id } = part;
     if (error === null && id !== undefined) this.#options.context.meter.generated();
     // Nothing of a failed response is sent, as another attempt may replace it. Its usage counts.
-    this.#sendPart(error === null ? part : { ...EMPTY_PART, error, usage }, null);
+    this.#sendPart(error === null ? part : { ...EMPTY_PART, error, usage });
     if (this.#isOver) return;
     if (!this.#normalizer.isEmpty) return this.#finish();
     this.fail(apiError('upstream_invalid', `${this.#name} answered without a choice`));
@@ -208,44 +209,69 @@ export class EventReader {
     if (name.startsWith('x_')) return this.#readVendorEvent(name, name, event, data);
     if (name === 'error') return this.#failWithUpstreamError(readUpstreamError(event));
     const part = this.#protocol.event(event, name);
-    // An event with an error is not passed on: the error frame that replaces it contains no credential (E4).
-    const isPassed = this.#sink.event !== undefined && (part?.error ?? null) === null;
+    if (part !== null) this.#release(part);
+    const chunk = part === null ? null : this.#normalizer.read(part);
+    const failure = part === null ? null : this.#failureOf(part);
+    // The error frame replaces an event that fails: such an event claims a complete output, or may contain a credential (E4).
+    const isPassed = failure === null && this.#sink.event !== undefined;
     if (isPassed && !this.#sink.event?.(name, data, event)) return this.#failOutputTooLarge();
-    if (part !== null) this.#sendPart(part, { name, data, lineEnd: this.#sse.lineEnd });
+    if (part !== null) this.#send(part, chunk, failure, { name, data, lineEnd: this.#sse.lineEnd });
   }
 
   #readDone(): void {
     this.#readEnd();
     if (this.#isOver) return;
     const { isEmpty, isFinished } = this.#normalizer;
-    // Open choices get a finish if there was output. In passthrough the upstream's events must have it.
-    if (isFinished || (this.#sink.event === undefined && (!isEmpty || this.#hasVendorEvent))) this.#finish();
+    const hasOutput = !isEmpty || this.#hasVendorEvent;
+    // In passthrough the upstream's events must have the finish.
+    const mayLackFinish = this.#options.protocol.isFinishedByDone === true && this.#sink.event === undefined;
+    if (isFinished || (mayLackFinish && hasOutput)) this.#finish();
     else this.#failTruncated();
   }
 
   /** Reads what the protocol knows only at the end. */
   #readEnd(): void {
     const part = this.#isOver ? null : (this.#protocol.end?.() ?? null);
-    if (part !== null) this.#sendPart(part, null);
+    if (part !== null) this.#sendPart(part);
+  }
+
+  /** Sends a part that no single event contains. */
+  #sendPart(part: ChunkPart): void {
+    this.#release(part);
+    const chunk = this.#normalizer.read(part);
+    this.#send(part, chunk, this.#failureOf(part), null);
+  }
+
+  /** Sends the chunk that waited for this part, or for the end. */
+  #release(next: ChunkPart | null): void {
+    const held = this.#normalizer.release(next);
+    if (held !== null) this.#sink.chunk(held);
+  }
+
+  /** Why the part that was read last fails the output, or null. */
+  #failureOf(part: ChunkPart): StreamFailure | null {
+    if (part.error !== null) return this.#upstreamFailure(part.error);
+    const { fault, isFinished } = this.#normalizer;
+    if (fault !== null) return { error: fault, upstreamError: null };
+    return part.ends === true && !isFinished ? { error: this.#truncated, upstreamError: null } : null;
   }
 
   /**
-   * Sends a part as a chunk, and ends the output if the part does.
+   * Sends a part's chunk, and ends the output if the part does.
    * @param event the event as received, if the fast path may learn from it
    */
-  #sendPart(part: ChunkPart, event: TextEvent | null): void {
-    const chunk = this.#normalizer.read(part);
+  #send(part: ChunkPart, chunk: Chunk | null, failure: StreamFailure | null, event: TextEvent | null): void {
     this.#hasOutput ||= part.choices.some(hasText);
     if (chunk !== null && !this.#sink.chunk(chunk)) return this.#failOutputTooLarge();
     this.#fastPath?.keepTo(this.#normalizer.revision);
     if (event !== null && chunk !== null) this.#fastPath?.learn(event, part, chunk);
-    if (part.error !== null) this.#failWithUpstreamError(part.error);
-    else if (this.#normalizer.fault !== null) this.fail(this.#normalizer.fault);
+    if (failure !== null) this.#end(failure);
     else if (part.ends === true) this.#finish();
   }
 
   #readVendorEvent(type: string, eventName: string, event: JsonObject, json: string): void {
     this.#hasVendorEvent = true;
+    this.#release(null);
     this.#options.context.meter.vendor(this.#options.vendorTokens(type, event));
     // An event that only its SSE name marks as the vendor's could contain what a client takes for a chunk or an error.
     const isPlain = event.type === type || (event.choices === undefined && event.error === undefined);
@@ -267,12 +293,19 @@ export class EventReader {
   }
 
   #failWithUpstreamError(upstreamError: UpstreamError): void {
-    this.#end({ error: streamError(this.#options.context.upstream, upstreamError), upstreamError });
+    this.#end(this.#upstreamFailure(upstreamError));
+  }
+
+  #upstreamFailure(upstreamError: UpstreamError): StreamFailure {
+    return { error: streamError(this.#options.context.upstream, upstreamError), upstreamError };
   }
 
   #failTruncated(): void {
-    const message = `${this.#name} ended the stream before the answer was complete`;
-    this.fail(apiError('upstream_truncated', message));
+    this.fail(this.#truncated);
+  }
+
+  get #truncated(): ApiError {
+    return apiError('upstream_truncated', `${this.#name} ended the stream before the answer was complete`);
   }
 
   #failTooLarge(): void {
@@ -290,15 +323,20 @@ export class EventReader {
   }
 
   #finish(): void {
-    for (const chunk of [this.#normalizer.finishOpenChoices(), this.#normalizer.usageChunk()]) {
-      if (chunk !== null) this.#sink.chunk(chunk);
-    }
+    this.#release(null);
+    const last = this.#normalizer.finishOpenChoices();
+    if (last !== null) this.#sink.chunk(last);
+    // An open choice may end within a tool call.
+    if (this.#normalizer.fault !== null) return this.fail(this.#normalizer.fault);
+    const usage = this.#normalizer.usageChunk();
+    if (usage !== null) this.#sink.chunk(usage);
     this.#end(null);
   }
 
   #end(failure: StreamFailure | null): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    this.#release(null);
     this.#sse.stop();
     this.#sink.end(failure);
   }

@@ -11,13 +11,14 @@ import type {
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { type FinishMeaning, type FinishReason, finishMeaning } from '../canonical/finish-reason.ts';
 import { toChatLogprobs, toTextLogprobs } from '../canonical/logprobs.ts';
-import { type ChoicePart, type ChunkPart, EMPTY_CHOICE, type ToolCallPart } from '../canonical/part.ts';
+import { type ChoicePart, type ChunkPart, EMPTY_CHOICE } from '../canonical/part.ts';
 import { ReasoningStripper } from '../canonical/reasoning-details.ts';
 import { toolCallId } from '../canonical/tool-call-id.ts';
-import { failedFinish } from '../canonical/upstream-error.ts';
+import { brokenToolCall, cutToolCall, failedFinish } from '../canonical/upstream-error.ts';
 import type { CountedUsage } from '../canonical/usage.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { MAX_TOOL_CALLS } from '../shared/limits.ts';
+import { type ToolCallCount, ToolCallRepair } from './tool-calls.ts';
 import type { ChunkContext } from './types.ts';
 
 interface ChoiceState {
@@ -27,6 +28,10 @@ interface ChoiceState {
   /** The first delta, which has the role, was sent. */
   isStarted: boolean;
   isFinished: boolean;
+  /** The upstream hinted that the output reached its limit. */
+  isLimited: boolean;
+  /** There was text, or a tool call. */
+  hasOutput: boolean;
   /** UTF-16 units of the tokens whose logprobs were sent: the next offset in the legacy form. */
   logprobsLength: number;
 }
@@ -55,6 +60,9 @@ export class Normalizer {
   #labels: Labels = { service_tier: undefined, system_fingerprint: undefined };
   #fault: ApiError | null = null;
   #isFailing = false;
+  /** A chunk whose tool call may have a placeholder: the next part decides. */
+  #held: ChatChunk | null = null;
+  #isHolding = false;
   #hasSentUsage = false;
   readonly #toolCallCount: ToolCallCount = { calls: 0 };
   #revision = 0;
@@ -63,7 +71,7 @@ export class Normalizer {
     this.#context = context;
   }
 
-  /** Why the last part fails the output: its finish word means failure, or it exceeds a bound. */
+  /** Why the last part fails the output: its finish word means failure, a tool call is cut, or a bound is exceeded. */
   get fault(): ApiError | null {
     return this.#fault;
   }
@@ -83,7 +91,7 @@ export class Normalizer {
     return !this.isEmpty && [...this.#choices.values()].every((choice) => choice.isFinished);
   }
 
-  /** Returns the chunk for a part, or null if the part has nothing new. */
+  /** Returns the chunk for a part, or null if the part has nothing new, or if its chunk waits for `release`. */
   read(part: ChunkPart): Chunk | null {
     this.#id ??= part.id;
     this.#created ??= part.created;
@@ -91,7 +99,30 @@ export class Normalizer {
     this.#setLabels(part);
     this.#meter(part);
     this.#isFailing = part.error !== null;
-    return this.#writeLast(part.choices);
+    this.#isHolding = false;
+    const chunk = this.#writeLast(part.choices);
+    if (!this.#isHolding || chunk?.object !== 'chat.completion.chunk') return chunk;
+    this.#held = chunk;
+    this.#revision++;
+    return null;
+  }
+
+  /**
+   * Returns the chunk that was held because of a tool call's placeholder, or null. Call it before anything later is written.
+   * @param next the next part, which may replace the placeholder; null at the end
+   */
+  release(next: ChunkPart | null): Chunk | null {
+    const held = this.#held;
+    if (held === null) return null;
+    this.#held = null;
+    const choices = held.choices.flatMap((choice) => {
+      const parts = next?.choices.filter(({ index }) => index === choice.index) ?? [];
+      const dropped = this.#choices
+        .get(choice.index)
+        ?.toolCalls.release(parts.flatMap((part) => part.toolCalls));
+      return withoutPlaceholders(choice, dropped ?? new Set());
+    });
+    return choices.length === 0 ? null : { ...held, choices };
   }
 
   /** At `[DONE]`: returns one chunk that finishes every open choice, or null if there is none. */
@@ -143,7 +174,8 @@ export class Normalizer {
     for (const choice of part.choices) {
       if (this.#choices.get(choice.index)?.isFinished) continue;
       meter.delta(choice);
-      if (choice.finishWord !== null) meter.finish(choice.finishWord, meaningOf(choice, choice.finishWord));
+      const { finishWord, isAnnounced } = choice;
+      if (finishWord !== null && !isAnnounced) meter.finish(finishWord, meaningOf(choice, finishWord));
     }
     if (part.usage !== null) meter.usage(part.usage);
     if (part.removedReasoning !== undefined) meter.removedReasoning(part.removedReasoning);
@@ -189,6 +221,8 @@ export class Normalizer {
       stripper: null,
       isStarted: false,
       isFinished: false,
+      isLimited: false,
+      hasOutput: false,
       logprobsLength: 0,
     };
     this.#choices.set(index, state);
@@ -238,6 +272,9 @@ export class Normalizer {
       const fragment = state.toolCalls.read(call);
       if (fragment !== null) fragments.push(fragment);
     }
+    // Nothing follows the finish, so nothing replaces a placeholder.
+    if (part.finishWord !== null) state.toolCalls.release([]);
+    this.#isHolding ||= state.toolCalls.isHolding;
     if (state.toolCalls.isOverBound) {
       const { name } = this.#context.upstream;
       this.#fault = apiError('upstream_invalid', `${name} sent more than ${MAX_TOOL_CALLS} tool calls`);
@@ -246,16 +283,30 @@ export class Normalizer {
   }
 
   #finish(part: ChoicePart, state: ChoiceState): FinishReason | null {
+    state.isLimited ||= part.isLimited === true;
     // A finish word that comes together with an error does not count.
     if (part.finishWord === null || this.#isFailing || this.#fault !== null) return null;
-    const meaning = meaningOf(part, part.finishWord);
-    if (meaning === 'failed') {
-      this.#fault = failedFinish(this.#context.upstream, part.finishWord);
-      return null;
-    }
+    const reason = this.#judge(meaningOf(part, part.finishWord), part.finishWord, state);
+    if (typeof reason === 'object') this.#fault = reason;
+    if (typeof reason === 'object' || part.isAnnounced === true) return null;
     state.isFinished = true;
     this.#revision++;
-    return meaning === 'stop' && !state.toolCalls.isEmpty ? 'tool_calls' : meaning;
+    return reason;
+  }
+
+  /** The finish reason by what the choice has, whatever its finish word says; or why it is no finish. */
+  #judge(
+    meaning: FinishMeaning,
+    word: string,
+    { toolCalls, isLimited }: ChoiceState,
+  ): FinishReason | ApiError {
+    const { upstream } = this.#context;
+    if (meaning === 'failed') return failedFinish(upstream, word);
+    if (meaning === 'length' || meaning === 'content_filter') return meaning;
+    if (isLimited && (toolCalls.isCut || toolCalls.isEmpty)) return 'length';
+    if (toolCalls.isCut) return cutToolCall(upstream);
+    if (toolCalls.isBroken) return brokenToolCall(upstream);
+    return toolCalls.isEmpty ? meaning : 'tool_calls';
   }
 
   #chatChunk(choices: readonly ChatChoice[]): ChatChunk {
@@ -293,137 +344,17 @@ function meaningOf(choice: ChoicePart, word: string): FinishMeaning {
   return choice.finishMeaning ?? finishMeaning(word);
 }
 
-interface ToolCall {
-  readonly index: number;
-  /** The index that the upstream sent, if any. It may differ from `index`. */
-  readonly upstreamIndex: number | undefined;
-  /** The upstream's id, or undefined until it sends one. */
-  id: string | undefined;
-  hasName: boolean;
-  /** Its first fragment, with id, type and name, was sent. */
-  isStarted: boolean;
-  /** Received before the first fragment could be sent, and sent with it. */
-  extraContent: JsonObject | undefined;
-}
-
-/** The tool calls of all choices of one output. */
-export interface ToolCallCount {
-  calls: number;
-}
-
-/** Repairs the tool calls of one choice: finds the call of each fragment, and sends id, type and name once, first (C7). */
-export class ToolCallRepair {
-  readonly #makeId: () => string;
-  readonly #count: ToolCallCount;
-  readonly #names: ReadonlyMap<string, string>;
-  readonly #calls: ToolCall[] = [];
-  // The newest call of each id and of each upstream index. A search at every fragment would take quadratic time.
-  readonly #byId = new Map<string, ToolCall>();
-  readonly #byUpstreamIndex = new Map<number, ToolCall>();
-  readonly #indexes = new Set<number>();
-  #nextIndex = 0;
-  #isEmpty = true;
-  #isOverBound = false;
-
-  /**
-   * @param makeId makes the id of a call that the upstream sent without one
-   * @param names the client's tool names by the names that the upstream knows
-   */
-  constructor(makeId: () => string, count: ToolCallCount, names: ReadonlyMap<string, string> = new Map()) {
-    this.#makeId = makeId;
-    this.#count = count;
-    this.#names = names;
-  }
-
-  /** Whether no call was sent. */
-  get isEmpty(): boolean {
-    return this.#isEmpty;
-  }
-
-  /** Whether the upstream started more than {@link MAX_TOOL_CALLS} calls. The further ones are dropped. */
-  get isOverBound(): boolean {
-    return this.#isOverBound;
-  }
-
-  /** Returns the canonical fragment, or null if the part has nothing to send. */
-  read(part: ToolCallPart): ToolCallDelta | null {
-    const call = this.#find(part) ?? this.#start(part);
-    if (call === undefined) return null;
-    call.hasName ||= part.name !== undefined;
-    if (call.id === undefined && part.id !== undefined) this.#setId(call, part.id);
-    if (call.isStarted) {
-      if (part.arguments === '' && part.extraContent === undefined) return null;
-      return {
-        index: call.index,
-        function: { arguments: part.arguments },
-        ...extraContent(part.extraContent),
-      };
-    }
-    call.extraContent ??= part.extraContent;
-    // The first fragment that is sent must have the name. One with only an id or an index waits for the next.
-    if (part.name === undefined && part.arguments === '') return null;
-    call.isStarted = true;
-    this.#isEmpty = false;
-    const { name = '' } = part;
-    return {
-      index: call.index,
-      id: call.id ?? this.#makeId(),
-      type: 'function',
-      function: { name: this.#names.get(name) ?? name, arguments: part.arguments },
-      ...extraContent(call.extraContent),
-    };
-  }
-
-  /** The call that a fragment continues, or undefined if it starts a new one. */
-  #find(part: ToolCallPart): ToolCall | undefined {
-    const sameId = part.id === undefined ? undefined : this.#byId.get(part.id);
-    if (part.index === undefined) return part.id === undefined ? this.#lastFor(part) : sameId;
-    if (sameId?.upstreamIndex === part.index) return sameId;
-    const sameIndex = this.#byUpstreamIndex.get(part.index);
-    const differs = part.id !== undefined && sameIndex?.id !== undefined && part.id !== sameIndex.id;
-    // Some upstreams send index 0 for every parallel call, with a name. Others send a new id with every fragment, without one.
-    return differs && part.name !== undefined ? undefined : sameIndex;
-  }
-
-  /** For a fragment with neither index nor id: the last call, unless both have a name. */
-  #lastFor(part: ToolCallPart): ToolCall | undefined {
-    const last = this.#calls.at(-1);
-    return last?.hasName && part.name !== undefined ? undefined : last;
-  }
-
-  #start(part: ToolCallPart): ToolCall | undefined {
-    if (this.#count.calls >= MAX_TOOL_CALLS) {
-      this.#isOverBound = true;
-      return undefined;
-    }
-    // An index out of bounds still distinguishes calls, but is not sent to the client.
-    const isUsable =
-      part.index !== undefined && part.index < MAX_TOOL_CALLS && !this.#indexes.has(part.index);
-    const index = isUsable ? part.index : this.#nextIndex;
-    const call: ToolCall = {
-      index,
-      upstreamIndex: part.index,
-      id: undefined,
-      hasName: false,
-      isStarted: false,
-      extraContent: undefined,
-    };
-    this.#count.calls++;
-    this.#calls.push(call);
-    this.#indexes.add(index);
-    this.#nextIndex = Math.max(this.#nextIndex, index + 1);
-    if (part.index !== undefined) this.#byUpstreamIndex.set(part.index, call);
-    return call;
-  }
-
-  #setId(call: ToolCall, id: string): void {
-    call.id = id;
-    this.#byId.set(id, call);
-  }
-}
-
-function extraContent(value: JsonObject | undefined): { readonly extra_content?: JsonObject } {
-  return value === undefined ? {} : { extra_content: value };
+/** The choice without the arguments of these calls. An empty list if nothing is left. */
+function withoutPlaceholders(choice: ChatChoice, indexes: ReadonlySet<number>): ChatChoice[] {
+  if (indexes.size === 0) return [choice];
+  const { tool_calls = [], ...rest } = choice.delta;
+  const calls = tool_calls.flatMap((call): ToolCallDelta[] => {
+    if (!indexes.has(call.index)) return [call];
+    if ('id' in call) return [{ ...call, function: { ...call.function, arguments: '' } }];
+    return call.extra_content === undefined ? [] : [{ ...call, function: { arguments: '' } }];
+  });
+  const delta = calls.length === 0 ? rest : { ...choice.delta, tool_calls: calls };
+  return Object.keys(delta).length === 0 && choice.logprobs === null ? [] : [{ ...choice, delta }];
 }
 
 function stripDetails(details: readonly JsonObject[], state: ChoiceState): readonly JsonObject[] {

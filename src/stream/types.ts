@@ -13,6 +13,8 @@ export type PassthroughProtocol = 'messages' | 'responses';
 export interface UpstreamProtocol {
   /** The API's name in the model list. */
   readonly id: 'chat' | 'completions' | 'responses' | 'messages' | 'generate_content';
+  /** `[DONE]` finishes choices without a finish, which some servers never send. Absent: `[DONE]` is no end of its own. */
+  readonly isFinishedByDone?: true;
   /** @param provider the provider's id, which tags reasoning that only this provider can read (`canonical/reasoning-details.ts`) */
   readonly open: (quirks: ProtocolQuirks, provider: string) => ProtocolReader;
 }

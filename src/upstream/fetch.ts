@@ -22,6 +22,7 @@ import type { Lease, LeaseMemory } from '../stream/memory.ts';
 import { readBodyText } from '../stream/read-body.ts';
 import type { Clock } from '../stream/timers.ts';
 import { checkHint, classifyRefusal, readRetryDelay, type UpstreamErrorContext } from './errors.ts';
+import { MAX_REFUSED_CONNECTION_MS, showsNoWork } from './evidence.ts';
 
 /** At most this much of an upstream's error body is read. */
 const MAX_ERROR_BODY_BYTES = 64 * 1024;
@@ -62,6 +63,8 @@ interface UpstreamFailure {
   readonly status: number | null;
   /** The URL and the reason, for operators. It goes to the log and the record, never to a client (E4). */
   readonly cause: string | null;
+  /** The upstream did no work that it may bill, as far as its response shows. */
+  readonly showsNoWork: boolean;
 }
 
 /** The client's headers that are sent upstream unchanged: tracing, nothing that identifies the client. */
@@ -82,11 +85,13 @@ export const RESPONSE_HEADERS = [
 /** Never rejects. */
 export async function callUpstream(fetch: Fetch, request: UpstreamRequest): Promise<UpstreamResult> {
   const { upstream, signal, clock, clientHeaders, callerId } = request;
+  let sentAt = clock.now();
   try {
     const headers = requestHeaders(request);
     const key = readHeader(clientHeaders, 'idempotency-key');
     // A JSON list, so that different pairs of caller and key never become the same text.
     if (key !== null) headers['idempotency-key'] = await sha256(JSON.stringify([callerId, key]));
+    sentAt = clock.now();
     const response = await fetch(request.url, {
       method: 'POST',
       headers,
@@ -102,13 +107,20 @@ export async function callUpstream(fetch: Fetch, request: UpstreamRequest): Prom
     const error = classifyRefusal({ status, body }, upstream);
     const what = `answered ${status}${checkHint(suspectSetting(status, upstream))}`;
     const cause = SETTING_STATUSES.has(status) ? causeOf(request.url, upstream.secret, what) : null;
-    return failure({ error, headers: refusalHeaders, status, cause });
+    return failure({
+      error,
+      headers: refusalHeaders,
+      status,
+      cause,
+      showsNoWork: showsNoWork(status, body),
+    });
   } catch (reason) {
     const message = `${upstream.name} could not be reached${checkHint(upstream.urlSetting)}`;
     const what = reasonOf(reason) + checkHint(upstream.urlSetting);
     const cause = signal.aborted ? null : causeOf(request.url, upstream.secret, what);
     const error = apiError('upstream_unreachable', message);
-    return failure({ error, headers: new Headers(), status: null, cause });
+    const isRefused = !signal.aborted && clock.now() - sentAt <= MAX_REFUSED_CONNECTION_MS;
+    return failure({ error, headers: new Headers(), status: null, cause, showsNoWork: isRefused });
   }
 }
 

@@ -8,6 +8,7 @@ test.each([
     'stop',
   ]),
   ...['length', 'max_tokens', 'model_length', 'MAX_TOKENS'].map((word) => [word, 'length']),
+  ...['pause_turn', 'compaction', 'incomplete'].map((word) => [word, 'length']),
   ...['content_filter', 'refusal', 'SAFETY'].map((word) => [word, 'content_filter']),
   ...['tool_calls', 'tool_use', 'function_call'].map((word) => [word, 'tool_calls']),
   ...['error', 'insufficient_system_resource', 'MALFORMED_FUNCTION_CALL'].map((word) => [word, 'failed']),

@@ -1,7 +1,7 @@
 /** Tests merging usage reports, and the usage object that a client receives (U3, U5). */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { countUsage, mergeUsage, type UsageReport } from '../../src/canonical/usage.ts';
+import { billedUsage, countUsage, mergeUsage, type UsageReport } from '../../src/canonical/usage.ts';
 
 /** The estimate for an output with text. */
 const NOT_ESTIMATED = {
@@ -20,7 +20,7 @@ describe('mergeUsage', () => {
       'a zero after a number: takes nothing back',
       [
         { prompt: 7, cached: 3 },
-        { prompt: 0, cached: 0 },
+        { prompt: 5, cached: 0 },
       ],
       { prompt: 7, cached: 3 },
     ],
@@ -62,7 +62,7 @@ describe('mergeUsage', () => {
   test('U5 any reports in any order: each count is its highest, or absent if no report has it', () => {
     fc.assert(
       fc.property(fc.array(report, { minLength: 1, maxLength: 6 }), (reports) => {
-        const highest = (field: Exclude<keyof UsageReport, 'isLatest' | 'extraBilled'>) => {
+        const highest = (field: Exclude<keyof UsageReport, 'isLatest' | 'isUpperBound' | 'extraBilled'>) => {
           const reported = reports.flatMap((one) => one[field] ?? []);
           return reported.length === 0 ? undefined : Math.max(...reported);
         };
@@ -91,9 +91,9 @@ describe('mergeUsage', () => {
 describe('countUsage', () => {
   test('U3 everything reported: every key in order, and nothing is estimated', () => {
     const reported = {
-      prompt: 1,
+      prompt: 20,
       completion: 2,
-      total: 4,
+      total: 22,
       cached: 5,
       reasoning: 6,
       promptAudio: 7,
@@ -105,7 +105,7 @@ describe('countUsage', () => {
     const counted = countUsage(reported, NOT_ESTIMATED);
     expect(counted.estimated).toBe(false);
     expect(JSON.stringify(counted.usage)).toBe(
-      '{"prompt_tokens":1,"completion_tokens":2,"total_tokens":4,' +
+      '{"prompt_tokens":20,"completion_tokens":2,"total_tokens":22,' +
         '"prompt_tokens_details":{"cached_tokens":5,"cache_write_tokens":11,"audio_tokens":7},' +
         '"completion_tokens_details":{"reasoning_tokens":6,"audio_tokens":8,"accepted_prediction_tokens":9,' +
         '"rejected_prediction_tokens":10}}',
@@ -117,8 +117,8 @@ describe('countUsage', () => {
     ['a zero', { cached: 0 }, { prompt_tokens_details: { cached_tokens: 0 } }],
     [
       'tokens written to a cache alone',
-      { cacheWrite: 3 },
-      { prompt_tokens_details: { cache_write_tokens: 3 } },
+      { cacheWrite: 1 },
+      { prompt_tokens_details: { cache_write_tokens: 1 } },
     ],
     [
       'a detail of the completion alone',
@@ -170,6 +170,58 @@ describe('countUsage', () => {
     expect(counted).toEqual({
       estimated: false,
       usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
+    });
+  });
+});
+
+describe('U3 a prompt with more cached tokens than tokens', () => {
+  const counts = (reported: UsageReport) => {
+    const { usage, isUpperBound } = countUsage({ completion: 8, ...reported }, NOT_ESTIMATED);
+    const { cached_tokens, cache_write_tokens } = usage.prompt_tokens_details ?? {};
+    const { priced_prompt } = billedUsage(usage, reported);
+    return { prompt: usage.prompt_tokens, cached_tokens, cache_write_tokens, isUpperBound, priced_prompt };
+  };
+
+  test('reads above the prompt (Azure’s Grok): bounded for the client, and priced beside the prompt', () => {
+    expect(counts({ prompt: 7, cached: 161 })).toEqual({
+      prompt: 7,
+      cached_tokens: 7,
+      cache_write_tokens: undefined,
+      isUpperBound: true,
+      priced_prompt: { tokens: 168, cached: 161, cacheWrite: 0 },
+    });
+  });
+
+  test('the same tokens read and written (OpenRouter’s Gemini): the prompt has them once, and both are priced', () => {
+    expect(counts({ prompt: 2168, cached: 2161, cacheWrite: 2161 })).toEqual({
+      prompt: 2168,
+      cached_tokens: 2161,
+      cache_write_tokens: 7,
+      isUpperBound: true,
+      priced_prompt: { tokens: 4322, cached: 2161, cacheWrite: 2161 },
+    });
+  });
+
+  test('with other billed tokens: those are priced, too', () => {
+    const extraBilled = { prompt: 10, completion: 1, cached: 4, cacheWrite: 2, cacheWriteLong: 0 };
+    expect(counts({ prompt: 7, cached: 161, extraBilled }).priced_prompt).toEqual({
+      tokens: 178,
+      cached: 165,
+      cacheWrite: 2,
+    });
+  });
+
+  test.each<UsageReport>([
+    { prompt: 168, cached: 161 },
+    { prompt: 168, cached: 100, cacheWrite: 68 },
+    { prompt: 5, cached: 0 },
+  ])('%j agree with each other: as reported, and no upper bound', (reported) => {
+    expect(counts(reported)).toEqual({
+      prompt: reported.prompt,
+      cached_tokens: reported.cached,
+      cache_write_tokens: reported.cacheWrite,
+      isUpperBound: undefined,
+      priced_prompt: undefined,
     });
   });
 });

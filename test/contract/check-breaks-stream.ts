@@ -91,6 +91,16 @@ export const streamBreaks: Record<string, sample.Case[]> = {
     ['usage on the finish of a stream that failed', [OPEN, STOP_WITH_USAGE, ERROR, DONE]],
   ],
   U3: [
+    [
+      'more cached tokens than the prompt has',
+      withUsage({
+        prompt_tokens: 7,
+        completion_tokens: 1,
+        total_tokens: 8,
+        prompt_tokens_details: { cached_tokens: 161 },
+      }),
+      atEnd,
+    ],
     ['a missing sum', withUsage({ prompt_tokens: 1, completion_tokens: 1 }), atEnd],
     ['a null sum', withUsage({ ...USAGE, total_tokens: null }), atEnd],
     ['a negative sum', withUsage({ ...USAGE, total_tokens: -1 }), atEnd],

@@ -26,6 +26,8 @@ const FINISH_WORDS: ReadonlyMap<string, string> = new Map([
   ['model_length', 'length'],
   ['max_tokens', 'length'],
   ['model_context_window_exceeded', 'length'],
+  ['pause_turn', 'length'],
+  ['compaction', 'length'],
   ['content_filter', 'content_filter'],
   ['refusal', 'content_filter'],
   ['tool_calls', 'tool_calls'],
@@ -141,6 +143,11 @@ function usageByFinishDifferences(upstream: Content, client: Content): string[] 
   return usageDifferences(upstream.usageByFinish, client.usage);
 }
 
+/** A client never gets more cached tokens than its prompt has. */
+function within(prompt: number | null, part: number | null, before: number | null = 0): number | null {
+  return part === null || prompt === null ? part : Math.max(0, Math.min(part, prompt - (before ?? 0)));
+}
+
 /** An estimate for a sum that the upstream did not report is not a difference. */
 function usageDifferences(sent: UsageContent | null, received: UsageContent | null): string[] {
   if (received === null) return [];
@@ -150,8 +157,8 @@ function usageDifferences(sent: UsageContent | null, received: UsageContent | nu
     ['prompt', prompt ?? received.prompt, received.prompt],
     ['completion', completion ?? received.completion, received.completion],
     ['total', total ?? received.total, received.total],
-    ['cached', cached, received.cached],
-    ['cache write', cacheWrite, received.cacheWrite],
+    ['cached', within(received.prompt, cached), received.cached],
+    ['cache write', within(received.prompt, cacheWrite, cached), received.cacheWrite],
     ['reasoning', reasoning, received.reasoning],
   ];
   const found = sums.filter(([, one, other]) => one !== other);

@@ -28,7 +28,11 @@ export function addUsage(content: Content, usage: Json | undefined): void {
       usage.num_cached_tokens,
       usage.cached_tokens,
     ].reduce(higher, old.cached),
-    cacheWrite: [prompt.cache_write_tokens, usage.cache_creation_input_tokens].reduce(higher, old.cacheWrite),
+    cacheWrite: [
+      prompt.cache_write_tokens,
+      prompt.cache_creation_tokens,
+      usage.cache_creation_input_tokens,
+    ].reduce(higher, old.cacheWrite),
     reasoning: [completion.reasoning_tokens, usage.reasoning_tokens].reduce(higher, old.reasoning),
   };
   if (Object.values(reported).some((count) => count !== null)) content.usage = reported;

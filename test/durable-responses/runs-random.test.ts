@@ -2,7 +2,7 @@
  * Random background runs through the gateway, in memory: readers that are cut, cancels, deletions, objects that are killed at any moment,
  * upstreams that fail, fallbacks, and both ledgers. Each run has one record, one settlement, and the right end.
  *
- * RUNS=5000 runs longer. RUNS_SEED=1 repeats the choices; their order in time also depends on the runtime's digests.
+ * RUNS=5000 runs longer. SEED=7 RUNS=1 repeats a run.
  */
 import { expect, test } from 'vitest';
 import { type KeyStore, makeKey, putKey } from '../../src/auth/keys.ts';
@@ -25,14 +25,16 @@ import '../gateway/upstreams.ts';
 import { MemorySql } from '../ledger/limits/memory-sql.ts';
 import { MemoryStore } from '../metering/records.ts';
 import { seeded } from '../random.ts';
+import { repeatable, runsOf, SEED, useOrderedDigests } from '../random-run.ts';
 import { FakeClock } from '../stream/fake-clock.ts';
 import { MemoryStorage } from './memory-storage.ts';
 
-const RUNS = Number(process.env.RUNS ?? 500);
-const SEED = Number(process.env.RUNS_SEED ?? Date.now() % 1_000_000);
+const RUNS = runsOf(500);
 const LEDGERS = ['kv', 'object'] as const;
 const ALARM_MS = 20_000;
 const MAX_PENDING_TURNS = 100_000;
+useOrderedDigests();
+
 const LIMITS = { budget: { tokens: 1e9 }, max_concurrent: 1e6 };
 
 const SETTINGS = {
@@ -464,17 +466,12 @@ async function passTime(world: World, readers: readonly Promise<unknown>[]): Pro
 }
 
 test(
-  `X3 X4 X7 ${RUNS} random runs have one record each, no reservation is left, and all readers agree`,
+  `X3 X4 X7 random runs have one record each, no reservation is left, and all readers agree (SEED=${SEED}, ${RUNS} runs)`,
   async () => {
-    const random = seeded(SEED);
-    for (let run = 0; run < RUNS; run++) {
-      const ledger = LEDGERS[run % 2] ?? 'kv';
-      const world = await World.create(random, ledger);
-      try {
-        await runOnce(world);
-      } catch (error) {
-        throw new Error(`RUNS_SEED=${SEED}, run ${run} (LEDGER=${ledger})`, { cause: error });
-      }
+    for (let seed = SEED; seed < SEED + RUNS; seed++) {
+      const ledger = LEDGERS[seed % LEDGERS.length] ?? 'kv';
+      const world = await World.create(seeded(seed), ledger);
+      await repeatable(seed, () => runOnce(world));
     }
     process.stdout.write(`${JSON.stringify({ seed: SEED, ...counts })}\n`);
   },

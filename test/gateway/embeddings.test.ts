@@ -1,4 +1,5 @@
 /** Embeddings: every form of input, both encodings, limits and records, before providers that answer by script. */
+import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import type { GatewayPorts } from '../../src/gateway.ts';
 import { type Hooks, NO_HOOKS } from '../../src/http/hooks.ts';
@@ -330,8 +331,8 @@ describe('J1 Gemini responses without a list of vectors', () => {
     const text = `{"embeddings":[{"values":${vector}}]}`;
     let isSlow = true;
     const { embed, gateway } = gatewayWith(
-      async () => {
-        if (isSlow) await new Promise((resolve) => setTimeout(resolve, 60));
+      async (_, signal) => {
+        if (isSlow && signal) await once(signal, 'abort');
         return new Response(text);
       },
       { ALIASES: '{"slow":[{"model":"gemini/gemini-embedding-001","timeout_seconds":1}]}', RETRIES: '0' },

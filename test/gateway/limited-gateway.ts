@@ -3,7 +3,12 @@ import { timingSafeEqual } from 'node:crypto';
 import { createGateway, type GatewayPorts } from '../../src/gateway.ts';
 import { type Hooks, NO_HOOKS } from '../../src/http/hooks.ts';
 import type { KeyCalls, LedgerNamespace, LedgerStub, LimitCalls } from '../../src/ledger/ledger-calls.ts';
-import { changeLimits, readLimitStatus } from '../../src/ledger/limits/limit-tables.ts';
+import {
+  changeLimits,
+  readLimitStatus,
+  readLimitsRow,
+  storedLimits,
+} from '../../src/ledger/limits/limit-tables.ts';
 import { reserve, settle, settleUnreserved } from '../../src/ledger/limits/reservations.ts';
 import { StoredKey } from '../../src/ledger/stored-key.ts';
 import { decodeObject, type JsonObject, textOf } from '../../tools/simulator/json.ts';
@@ -142,7 +147,9 @@ export class LimitedGateway {
       settleReservation: (id, charge) => call('settleReservation', () => void settle(sql, id, charge)),
       settleUnreserved: (id, charge, day) =>
         call('settleUnreserved', () => settleUnreserved(sql, id, charge, day, Date.now())),
-      standing: () => call('standing', () => readLimitStatus(sql, Date.now())),
+      standing: (listed = null) =>
+        call('standing', () => readLimitStatus(sql, Date.now(), undefined, storedLimits(sql, listed))),
+      limitsRow: () => call('limitsRow', () => readLimitsRow(sql)),
       changeLimits: (fields) => call('changeLimits', () => changeLimits(sql, fields)),
     };
     const key = new StoredKey({

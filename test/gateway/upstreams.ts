@@ -82,7 +82,7 @@ export function refuse(status: number, error: object = {}, headers: Record<strin
 }
 
 /** A play, or one that depends on how it is asked. */
-type Script = Play | ((isStreamed: boolean) => Play);
+export type Script = Play | ((isStreamed: boolean) => Play);
 
 type Plays = Readonly<Record<string, readonly Script[]>>;
 

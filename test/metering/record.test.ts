@@ -1,6 +1,7 @@
 /** Tests the compact form of a record (M2, M4) and its bounds: nothing is lost, and it always fits into KV metadata. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { viewRecord } from '../../src/api/record-view.ts';
 import {
   boundName,
   boundRecord,
@@ -205,4 +206,13 @@ test('L1 boundName of any text: within the bytes, well-formed, and a prefix of t
       ).toBe(true);
     }),
   );
+});
+
+test('M2 a stored record with more cached tokens than its prompt has: responses have those of the prompt', () => {
+  const counts = { prompt_tokens: 10, cached_tokens: 9, cache_write_tokens: 9 };
+  expect(viewRecord(record(counts), false)).toMatchObject({ ...counts, cache_write_tokens: 1 });
+  expect(viewRecord(record({ ...counts, cached_tokens: null }), false)).toMatchObject({
+    cached_tokens: null,
+    cache_write_tokens: 9,
+  });
 });

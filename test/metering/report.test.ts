@@ -11,6 +11,17 @@ function reportOf(groups: readonly Group[], ...records: Partial<UsageRecord>[]):
 }
 
 describe('Report', () => {
+  test('M5 stored counts with more cached tokens than the prompt has: the row has those of the prompt', () => {
+    const counts = { prompt_tokens: 7, cached_tokens: 161, cache_write_tokens: 5 };
+    const { total } = reportOf(['route'], counts);
+    expect(total).toMatchObject({
+      prompt_tokens: 7,
+      cached_tokens: 7,
+      cache_write_tokens: 0,
+      cached_share: 1,
+    });
+  });
+
   test('M5 a row sums up every number of its records, with null as zero', () => {
     const { rows, total } = reportOf(
       ['route'],

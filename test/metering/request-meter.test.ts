@@ -70,7 +70,7 @@ describe('RequestMeter.settle', () => {
     const { meter, store, advance } = bench();
     advance(50);
     meter.current.accumulator.delta(choice({ content: 'a' }));
-    meter.current.accumulator.usage({ prompt: 1, completion: 2, cached: 3, reasoning: 4 });
+    meter.current.accumulator.usage({ prompt: 5, completion: 2, cached: 3, reasoning: 4 });
     meter.current.accumulator.vendor({ kind: 'add', tokens: 5 });
     meter.current.accumulator.finish('eos', 'stop');
     meter.current.status = 200;
@@ -93,9 +93,9 @@ describe('RequestMeter.settle', () => {
       status: 'finished',
       error_code: null,
       finish_reason: 'eos',
-      prompt_tokens: 1,
+      prompt_tokens: 5,
       completion_tokens: 2,
-      total_tokens: 3,
+      total_tokens: 7,
       cached_tokens: 3,
       cache_write_tokens: null,
       reasoning_tokens: 4,

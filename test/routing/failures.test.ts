@@ -7,7 +7,7 @@ import { settingsWith, targetsOf } from './targets.ts';
 
 const UPSTREAM = { name: 'Provider', secret: 'secret', refusals: undefined };
 type Named = Pick<UpstreamErrorContext, 'name'> & Partial<Pick<UpstreamErrorContext, 'refusals'>>;
-const IN_TIME = { isUnsent: false, isTimeout: false, isFinal: false, retryAfterMs: null };
+const IN_TIME = { isUnsent: false, isTimeout: false, isFinal: false, isBilled: false, retryAfterMs: null };
 
 /** The failure of a refusal with this status and body. */
 function refused(

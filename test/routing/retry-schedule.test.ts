@@ -13,7 +13,14 @@ function failure(
   code: 'upstream_error' | 'upstream_credential',
   retryAfterMs: number | null = null,
 ): Failure {
-  return { error: apiError(code, 'x'), isUnsent: false, isTimeout: false, isFinal: false, retryAfterMs };
+  return {
+    error: apiError(code, 'x'),
+    isUnsent: false,
+    isTimeout: false,
+    isFinal: false,
+    isBilled: false,
+    retryAfterMs,
+  };
 }
 const DOWN = failure('upstream_error');
 const NO_KEY = failure('upstream_credential');
@@ -29,6 +36,7 @@ function passesOver(names: readonly string[], fields: Partial<RetryScheduleOptio
     caller: 'ann',
     circuitKey: ({ address }: { address: string }) => address,
     retries: 1,
+    sparesBudget: false,
     deadlineAt: Number.POSITIVE_INFINITY,
     random: () => 0.5,
   };

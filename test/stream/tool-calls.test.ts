@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { ToolCallDelta } from '../../src/canonical/chunk.ts';
 import type { ToolCallPart } from '../../src/canonical/part.ts';
 import { MAX_TOOL_CALLS } from '../../src/shared/limits.ts';
-import { ToolCallRepair } from '../../src/stream/normalizer.ts';
+import { ToolCallRepair } from '../../src/stream/tool-calls.ts';
 
 type Fragment = Partial<ToolCallPart>;
 

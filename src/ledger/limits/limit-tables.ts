@@ -2,6 +2,7 @@
 import {
   type Budget,
   type BudgetStatus,
+  LIMIT_FIELDS,
   type LimitStatus,
   type Limits,
   type LimitsResult,
@@ -13,7 +14,7 @@ import {
   TOKENS,
   writeLimits,
 } from '../../auth/key-limits.ts';
-import { type JsonObject, objectOf, parseJson } from '../../shared/json.ts';
+import { isObject, type JsonObject, parseJson } from '../../shared/json.ts';
 
 /** The part of a Durable Object's SQL storage that limits use. */
 export interface Sql {
@@ -60,12 +61,89 @@ export function createLimitTables(sql: Sql): void {
   for (const table of TABLES) sql.exec(table);
 }
 
-/** The key's limits; {@link NO_LIMITS} itself where none were ever set. */
-export function storedLimits(sql: Sql): Limits {
+/** The version of the row of limits. Code of an earlier version must not leave out a limit that it does not know. */
+const VERSION = 1;
+
+const UNREADABLE = 'ledger_unreadable: ';
+
+/**
+ * What the object has stored of a key cannot be read. It leaves the object as the exception of the call, which so decides nothing: no
+ * request is admitted by limits that are not known.
+ */
+export class UnreadableRow extends Error {
+  constructor(reason: string) {
+    super(UNREADABLE + reason);
+  }
+}
+
+/** The reason of an {@link UnreadableRow} that was thrown here or in another object; null: another error. */
+export function unreadableReason(error: unknown): string | null {
+  const message = error instanceof Error ? error.message : '';
+  const at = message.indexOf(UNREADABLE);
+  return at < 0 ? null : message.slice(at + UNREADABLE.length);
+}
+
+/**
+ * The key's limits; {@link NO_LIMITS} itself where none were ever set. A removal leaves its row.
+ * @param listed the limits that KV lists for the key. An object that never had limits takes them: it is new, as after a restoration
+ * from a backup
+ * @throws UnreadableRow
+ */
+export function storedLimits(sql: Sql, listed: JsonObject | null = null): Limits {
+  const json = storedJson(sql);
+  if (json !== null) return decodeLimits(parseJson(json));
+  if (listed === null) return NO_LIMITS;
+  const limits = decodeLimits(listed);
+  storeLimits(sql, limits);
+  return limits;
+}
+
+/** The row as it is stored; null: limits were never set. */
+function storedJson(sql: Sql): string | null {
   const [row] = sql.exec<{ json: string }>('SELECT json FROM limits').toArray();
-  if (row === undefined) return NO_LIMITS;
-  const read = readLimits(objectOf(parseJson(row.json)));
-  return read.kind === 'limits' ? read.limits : NO_LIMITS;
+  return row === undefined ? null : String(row.json);
+}
+
+/** What is stored of a key's limits. */
+export interface LimitsRow {
+  /** JSON text, unless it is damaged; null: limits were never set. */
+  readonly row: string | null;
+  /** Why it cannot be read; null: it can. */
+  readonly problem: string | null;
+}
+
+/** The row as it is, with what is wrong with it. */
+export function readLimitsRow(sql: Sql): LimitsRow {
+  try {
+    storedLimits(sql);
+    return { row: storedJson(sql), problem: null };
+  } catch (error) {
+    const problem = unreadableReason(error);
+    if (problem === null) throw error;
+    return { row: storedJson(sql), problem };
+  }
+}
+
+/** @returns whether they differ from the stored ones */
+export function storeLimits(sql: Sql, limits: Limits): boolean {
+  const json = JSON.stringify({ version: VERSION, ...writeLimits(limits) });
+  if (storedJson(sql) === json) return false;
+  sql.exec('INSERT INTO limits VALUES (1, ?) ON CONFLICT DO UPDATE SET json = excluded.json', json);
+  return true;
+}
+
+/** Rows of the first version have no number. A field that is not known may be a limit, so it is not left out. */
+function decodeLimits(stored: unknown): Limits {
+  if (!isObject(stored)) throw new UnreadableRow('the limits are no JSON object');
+  const { version = VERSION, ...fields } = stored;
+  if (version !== VERSION)
+    throw new UnreadableRow(`the limits have the version ${String(version)}, and this code reads ${VERSION}`);
+  const unknown = Object.keys(fields).find((field) => !LIMIT_FIELDS.some((known) => known === field));
+  if (unknown !== undefined)
+    throw new UnreadableRow(`the limits have an unknown field ${unknown.slice(0, 100)}`);
+  const read = readLimits(fields);
+  if (read.kind === 'invalid') throw new UnreadableRow(read.message);
+  return read.limits;
 }
 
 /** Whether limits were ever set. Before that, nothing is counted. */
@@ -76,10 +154,7 @@ export function hadLimits(sql: Sql): boolean {
 /** Sets the limits that the fields name. What was spent and is reserved stays: the next request is checked against the new limits. */
 export function changeLimits(sql: Sql, fields: JsonObject): LimitsResult {
   const read = readLimits(fields, storedLimits(sql));
-  if (read.kind === 'limits') {
-    const json = JSON.stringify(writeLimits(read.limits) ?? {});
-    sql.exec('INSERT INTO limits VALUES (1, ?) ON CONFLICT DO UPDATE SET json = excluded.json', json);
-  }
+  if (read.kind === 'limits') storeLimits(sql, read.limits);
   return read;
 }
 

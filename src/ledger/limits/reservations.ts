@@ -8,6 +8,7 @@ import {
   TOKENS,
 } from '../../auth/key-limits.ts';
 import { type Charge, type ChargedRecord, chargeOfRecord } from '../../metering/record.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import {
   addToWindow,
   correctWindow,
@@ -18,6 +19,8 @@ import {
   SlidingWindow,
   type Sql,
   secondOf,
+  storedLimits,
+  UnreadableRow,
 } from './limit-tables.ts';
 
 /** The highest prices that the request's tokens may have, as integers of 10^-12 of the currency per token. */
@@ -50,6 +53,8 @@ export interface ReserveRequest {
   readonly price: HighestPrice | null;
   /** After this time without a settlement the reservation expires and is charged in full. */
   readonly expiresAfterMs: number;
+  /** The limits that KV lists for the key, for an object that never had any. Absent: the Worker is older than the object. */
+  readonly limits?: JsonObject | null;
 }
 
 /** Why a request is refused. `waitMs`: when it would be admitted if no other request came; null: waiting does not help. */
@@ -102,11 +107,13 @@ type Amounts = {
 /**
  * @param now in ms since the epoch
  * @param held what the objects of the key's users hold
+ * @throws UnreadableRow
  */
 export function reserve(sql: Sql, request: ReserveRequest, now: number, held?: Held): Reservation {
-  const before = readLimitStatus(sql, now, held);
-  // KV may list limits that the object never received.
-  if (before.limits === NO_LIMITS) return { kind: 'reserved', outputTokens: null, standing: before };
+  const limits = storedLimits(sql, request.limits);
+  // Only requests of keys with limits are reserved. So the limits are missing here, and nothing admits the request.
+  if (limits === NO_LIMITS) throw new UnreadableRow('the object has no limits, and the request lists none');
+  const before = readLimitStatus(sql, now, held, limits);
   const needed = readNeed(sql, request, before.limits);
   const { outputTokens, need } = needed;
   if (need === null) return { kind: 'reserved', outputTokens, standing: before };

@@ -9,6 +9,7 @@ import {
   OTHER_USERS,
   TOKENS,
 } from '../../auth/key-limits.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import {
   addToWindow,
   correctWindow,
@@ -18,6 +19,7 @@ import {
   secondOf,
   storedLimits,
   sumOfPeriod,
+  UnreadableRow,
 } from './limit-tables.ts';
 import {
   addReported,
@@ -47,6 +49,8 @@ export interface LeaseMessage {
   readonly extra: number;
   /** The user's object deletes itself after this message. */
   readonly isLast: boolean;
+  /** The limits that KV lists for the key, for an object of a key that never had any. */
+  readonly limits?: JsonObject | null;
 }
 
 /** Running requests of one day and currency. */
@@ -172,16 +176,20 @@ export class UserLeases {
     };
   }
 
-  /** Registers a user whose object is new. A repeated call changes nothing. */
-  open(user: string): OpenAnswer {
+  /**
+   * Registers a user whose object is new. A repeated call changes nothing.
+   * @param listed the limits that KV lists for the key
+   * @throws UnreadableRow
+   */
+  open(user: string, listed: JsonObject | null = null): OpenAnswer {
     const { transaction, now, isRevoked } = this.#ports;
-    return isRevoked() ? { kind: 'revoked' } : transaction(() => this.#register(user, now()));
+    return isRevoked() ? { kind: 'revoked' } : transaction(() => this.#register(user, listed, now()));
   }
 
-  #register(user: string, now: number): OpenAnswer {
+  #register(user: string, listed: JsonObject | null, now: number): OpenAnswer {
+    const limits = storedLimits(this.#sql, listed);
     if (!this.#isUsed) for (const table of TABLES) this.#sql.exec(table);
     this.#isUsed = true;
-    const limits = storedLimits(this.#sql);
     const known = this.#find(user);
     const day = dayOf(now);
     if (!this.#countUser(user, known?.day, day, limits)) return { kind: 'shared' };
@@ -243,13 +251,15 @@ export class UserLeases {
 
   #exchange(message: LeaseMessage, now: number): LeaseAnswer {
     const { user, seq, needs } = message;
+    // Before anything is applied.
+    const limits = storedLimits(this.#sql, message.limits);
     const known = this.#isUsed ? this.#find(user) : undefined;
     if (known === undefined) return { kind: 'unknown' };
     if (seq <= known.seq) return { kind: 'repeated', seq: known.seq };
     this.#apply(message, now);
     if (message.isLast) this.#sql.exec('DELETE FROM key_users WHERE user = ?', user);
     const day = dayOf(now);
-    const isOwn = message.isLast || this.#countUser(user, known.day, day, storedLimits(this.#sql));
+    const isOwn = message.isLast || this.#countUser(user, known.day, day, limits);
     const update = 'UPDATE key_users SET seq = ?, day = ? WHERE user = ?';
     this.#sql.exec(update, seq, isOwn ? day : known.day, user);
     return isOwn || needs.length === 0 ? this.#grant(message, now) : { kind: 'shared' };
@@ -342,10 +352,11 @@ export class UserLeases {
     const held = this.held;
     let status = readLimitStatus(this.#sql, now, held);
     const { limits } = status;
+    if (limits === NO_LIMITS && needs.length > 0) throw new UnreadableRow('the object has no limits');
     const second = secondOf(now);
     const granted: UpperBound[] = [];
     const outcomes = needs.map((need) => {
-      const refusal = limits === NO_LIMITS ? null : refuse(this.#sql, status, need, now, held);
+      const refusal = refuse(this.#sql, status, need, now, held);
       if (refusal !== null) return refusal;
       granted.push(need);
       status = withReservation(status, need, now);

@@ -1,14 +1,15 @@
 /** The limits of one user of a key, in the user's own ledger object, which leases from the allowance of the key what its requests need. */
-import {
-  dayOf,
-  type LimitStatus,
-  type Limits,
-  limitsOfUser,
-  periodEnd,
-  writeLimits,
-} from '../../auth/key-limits.ts';
+import { dayOf, type LimitStatus, type Limits, limitsOfUser, periodEnd } from '../../auth/key-limits.ts';
 import type { Charge } from '../../metering/record.ts';
-import { createLimitTables, readLimitStatus, type Sql, storedLimits } from './limit-tables.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import {
+  createLimitTables,
+  readLimitStatus,
+  type Sql,
+  storedLimits,
+  storeLimits,
+  unreadableReason,
+} from './limit-tables.ts';
 import {
   expire,
   insertReservation,
@@ -37,7 +38,8 @@ import {
 
 /** The calls to the object of the key. A call that throws may have run. */
 export interface KeyLeases {
-  openUser(user: string): Promise<OpenAnswer>;
+  /** @param listed the limits that KV lists for the key */
+  openUser(user: string, listed?: JsonObject | null): Promise<OpenAnswer>;
   lease(message: LeaseMessage): Promise<LeaseAnswer>;
   settleUnreserved(id: string, charge: Charge, day: string): Promise<void>;
 }
@@ -166,6 +168,8 @@ export class UserLimits {
   /** Resolves when the answer of the last message has arrived. */
   #message: Promise<void> | null = null;
   #sendsAgain = false;
+  /** The limits that KV lists for the key. */
+  #listed: JsonObject | null = null;
   /** What the key holds for this object may differ from its running requests. */
   #isUnreported = true;
 
@@ -175,8 +179,14 @@ export class UserLimits {
     this.#isOpen = hasTable(ports.sql, 'link');
   }
 
+  /** Whether the user had requests, so that there are rows. */
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
   /** Admits or refuses a request. A repeated call with the same id and attempts reserves nothing more. */
   async reserve(request: ReserveRequest): Promise<UserReservation> {
+    this.#listed = request.limits ?? null;
     for (let round = 0; round < MAX_ROUNDS; round++) {
       const closed = await this.#open();
       if (closed !== null) return { kind: closed };
@@ -210,7 +220,10 @@ export class UserLimits {
     request: ReserveRequest,
     now: number,
   ): UserReservation | { readonly kind: 'waits'; readonly waiting: Waiting } | { readonly kind: 'stale' } {
-    const limits = storedLimits(this.#sql);
+    // The alarm may be late, and what has expired must not keep its place.
+    this.#expire(now);
+    const limits = this.#limits;
+    if (limits === null) return { kind: 'stale' };
     const own = limitsOfUser(limits);
     const needed = readNeed(
       this.#sql,
@@ -233,6 +246,18 @@ export class UserLimits {
     // A caller that has disconnected does not await it.
     result.promise.catch(ignore);
     return { kind: 'waits', waiting: { request, needed, need, result, isEnded: false } };
+  }
+
+  /** The limits of the key; null: this copy of them cannot be read, and the next message to the key replaces it. */
+  get #limits(): Limits | null {
+    try {
+      return storedLimits(this.#sql);
+    } catch (error) {
+      const reason = unreadableReason(error);
+      if (reason === null) throw error;
+      this.#ports.log({ event: 'ledger_unreadable', reason });
+      return null;
+    }
   }
 
   #takeSurplus(need: UpperBound, now: number): boolean {
@@ -357,14 +382,9 @@ export class UserLimits {
    * @returns when it has work again, in ms since the epoch; null: never
    */
   async alarm(): Promise<number | null> {
-    const { now, transaction, log } = this.#ports;
+    const { now, transaction } = this.#ports;
     if (!this.#isOpen) return null;
-    const expired = transaction(() => expire(this.#sql, now()));
-    for (const { id, day, tokens, currency, cost } of expired) {
-      this.#counted.delete(id);
-      this.#isUnreported = true;
-      log({ event: 'reservation_expired', id, day, tokens, currency, cost });
-    }
+    transaction(() => this.#expire(now()));
     try {
       if (this.#isUnreported || this.#surplus !== null) await this.#send(true);
       const next = nextExpiry(this.#sql);
@@ -375,10 +395,22 @@ export class UserLimits {
     }
   }
 
+  #expire(now: number): void {
+    for (const { id, day, tokens, currency, cost } of expire(this.#sql, now)) {
+      this.#counted.delete(id);
+      this.#isUnreported = true;
+      this.#ports.log({ event: 'reservation_expired', id, day, tokens, currency, cost });
+    }
+  }
+
   /** Deletes the object when no budget period needs what it has: after the month of its last charge. */
   async #deleteOld(): Promise<number | null> {
     const { now, user } = this.#ports;
-    const limits = storedLimits(this.#sql);
+    const limits = this.#limits;
+    if (limits === null) {
+      await this.#send(true);
+      return now();
+    }
     if (limits.perUser?.budget?.per === 'total') return null;
     // A request has just arrived.
     if (this.#sending !== null) return now() + LEASE_MS;
@@ -412,7 +444,7 @@ export class UserLimits {
     if (this.#sharedDay === dayOf(now())) return 'shared';
     if (this.#isOpen) return null;
     this.#opening ??= key()
-      .openUser(user)
+      .openUser(user, this.#listed)
       .finally(() => {
         this.#opening = null;
       });
@@ -424,20 +456,11 @@ export class UserLimits {
       createLimitTables(this.#sql);
       for (const table of TABLES) this.#sql.exec(table);
       this.#sql.exec('INSERT OR REPLACE INTO link VALUES (1, ?, 1)', opened.seq);
-      this.#setLimits(opened.limits);
+      storeLimits(this.#sql, opened.limits);
     });
     this.#isOpen = true;
     this.#limitsAt = now();
     return null;
-  }
-
-  /** @returns whether they have changed */
-  #setLimits(limits: Limits): boolean {
-    const json = JSON.stringify(writeLimits(limits) ?? {});
-    const [row] = this.#sql.exec<{ json: string }>('SELECT json FROM limits').toArray();
-    if (row?.json === json) return false;
-    this.#sql.exec('INSERT OR REPLACE INTO limits VALUES (1, ?)', json);
-    return true;
   }
 
   /**
@@ -544,7 +567,7 @@ export class UserLimits {
     const now = this.#ports.now();
     for (const counted of this.#counted.values()) counted.second ??= second;
     for (const correction of this.#corrections) correction.second ??= second;
-    const hasChanged = this.#setLimits(limits);
+    const hasChanged = storeLimits(this.#sql, limits);
     this.#limitsAt = now;
     this.#standingOfKey = standing;
     if (sent.length > 0) this.#isExact = isExact;
@@ -594,7 +617,7 @@ export class UserLimits {
     this.#corrections = [];
     this.#surplus = null;
     this.#isUnreported = false;
-    return { ...this.#stateOf(seq), used, corrections, needs, extra, isLast };
+    return { ...this.#stateOf(seq), used, corrections, needs, extra, isLast, limits: this.#listed };
   }
 
   /** The last message without its needs: the requests that needed them have failed. */

@@ -111,3 +111,8 @@ export function readState(sql: SqlStorage): LedgerState {
 export function setState(sql: SqlStorage, name: keyof LedgerState, value: number): void {
   sql.exec('INSERT INTO marks VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value', name, value);
 }
+
+/** Whether single records are stored. */
+export function hasRecords(sql: SqlStorage): boolean {
+  return sql.exec('SELECT 1 FROM records LIMIT 1').toArray().length > 0;
+}

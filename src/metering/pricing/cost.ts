@@ -129,7 +129,11 @@ const PICO_PER_SEARCH_RATE = 1e9;
  * @returns null if a rate is unknown for tokens that were used, or if the cost is implausibly high
  */
 export function costAtPrice(usage: BilledUsage, price: Price, endMs: number): Cost | null {
-  const { rates, isUpperBound } = ratesInForce(price, usage.prompt_tokens, endMs);
+  const { rates, isUpperBound } = ratesInForce(
+    price,
+    usage.priced_prompt?.tokens ?? usage.prompt_tokens,
+    endMs,
+  );
   const tokens = splitTokens(usage);
   // A cached token never costs more than an uncached one.
   const isCacheUnknown = tokens.cached_input > 0 && rates.cached_input === undefined;
@@ -196,19 +200,24 @@ const NO_TOKENS: Tokens = {
 
 /** Assigns each token to one rate. Some providers report parts that exceed their whole; these are reduced to it. */
 function splitTokens(usage: BilledUsage): Tokens {
-  const { prompt_tokens, completion_tokens, total_tokens } = usage;
+  const { completion_tokens, total_tokens } = usage;
   const prompt = usage.prompt_tokens_details ?? {};
   const completion = usage.completion_tokens_details ?? {};
-  const cached_input = within(prompt_tokens, prompt.cached_tokens);
-  const written = within(prompt_tokens - cached_input, prompt.cache_write_tokens);
+  const { tokens, cached, cacheWrite } = usage.priced_prompt ?? {
+    tokens: usage.prompt_tokens,
+    cached: prompt.cached_tokens,
+    cacheWrite: prompt.cache_write_tokens,
+  };
+  const cached_input = within(tokens, cached);
+  const written = within(tokens - cached_input, cacheWrite);
   const cache_write_long = within(written, usage.cache_write_long_tokens);
-  const audio_input = within(prompt_tokens - cached_input - written, prompt.audio_tokens);
+  const audio_input = within(tokens - cached_input - written, prompt.audio_tokens);
   // Reasoning is part of the completion, except where some servers count it only in the total.
-  const output = Math.max(completion_tokens, total_tokens - prompt_tokens);
+  const output = Math.max(completion_tokens, total_tokens - usage.prompt_tokens);
   const reasoning = within(output, completion.reasoning_tokens);
   const audio_output = within(output - reasoning, completion.audio_tokens);
   return {
-    input: prompt_tokens - cached_input - written - audio_input,
+    input: tokens - cached_input - written - audio_input,
     cached_input,
     cache_write: written - cache_write_long,
     cache_write_long,

@@ -1,12 +1,8 @@
 /** Splits deltas into the content blocks of a message, for the streamed and the non-streaming writer. */
 import type { Delta, ToolCallDelta } from '../../canonical/chunk.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import {
-  type BlockPiece,
-  BlockSequencer,
-  type BlockWriter,
-  JsonProgress,
-} from '../shared/block-sequencer.ts';
+import { JsonProgress } from '../../shared/json-progress.ts';
+import { type BlockPiece, BlockSequencer, type BlockWriter } from '../shared/block-sequencer.ts';
 import { hasReasoningState, type ReasoningState } from '../shared/reasoning-state.ts';
 
 export type OpenBlock =

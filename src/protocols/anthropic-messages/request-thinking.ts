@@ -2,7 +2,7 @@
 
 import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { EFFORT_BUDGETS, requestedEffort } from '../../request-translation/effort.ts';
-import { isObject, type JsonObject, objectOf, readCount, readText } from '../../shared/json.ts';
+import { isObject, type JsonObject, objectOf, omit, readCount, readText } from '../../shared/json.ts';
 import type { ClaudeFamily } from './family.ts';
 
 /** 400 "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024": themaximalist/llm.js#30, 2026-08-19. */
@@ -43,7 +43,7 @@ function thinkingAndEffort(
   const given = body.thinking;
   if (isObject(given) && isSupported(given, family)) {
     const thinking = withinLimit(given, maxTokens, report);
-    return { ...thinking, effort: familyEffort(readText(body.reasoning_effort), family) };
+    return { ...thinking, effort: familyEffort(readText(body.reasoning_effort), family, report) };
   }
   if (requested === undefined) return {};
   if (requested.effort === 'none') return noThinking(family, report);
@@ -60,7 +60,7 @@ function thinkingAndEffort(
   const isNamed = body.reasoning_effort !== undefined || requested.budget !== undefined || !isObject(given);
   return {
     thinking: { type: 'adaptive', ...config },
-    effort: isNamed ? familyEffort(requested.effort, family) : undefined,
+    effort: isNamed ? familyEffort(requested.effort, family, report) : undefined,
   };
 }
 
@@ -113,11 +113,54 @@ function budgetOf(effort: string): number {
 }
 
 /** The same effort if the family has it, or the next lower one, so that thinking never costs more than requested. */
-function familyEffort(effort: string | undefined, { efforts }: ClaudeFamily): string | undefined {
+function familyEffort(
+  effort: string | undefined,
+  { efforts }: ClaudeFamily,
+  report: TranslationReport,
+): string | undefined {
   if (efforts.length === 0 || effort === 'none') return undefined;
   const at = EFFORT_BUDGETS.findIndex(([, word]) => word === effort);
   if (at < 0) return effort;
-  return EFFORT_BUDGETS.slice(at).find(([, word]) => efforts.includes(word))?.[1] ?? efforts[0];
+  const level = EFFORT_BUDGETS.slice(at).find(([, word]) => efforts.includes(word))?.[1] ?? efforts[0];
+  if (level !== effort) report.change('reasoning_effort');
+  return level;
+}
+
+/**
+ * A Messages request as the family accepts it: thinking that it does not have becomes what {@link writeThinking} makes of it, an effort
+ * the next lower one, and refused sampling is dropped. What it accepts is unchanged.
+ */
+export function fitToFamily(body: JsonObject, family: ClaudeFamily, report: TranslationReport): JsonObject {
+  const fitted: JsonObject = { ...body, ...fitThinking(body, family, report) };
+  const refused = SAMPLING.filter((field) => refusesSampling(field, fitted, family));
+  for (const field of refused) if (body[field] !== 1) report.drop(field);
+  return omit(fitted, ...refused, ...(fitted.thinking === undefined ? ['thinking'] : []));
+}
+
+function fitThinking(body: JsonObject, family: ClaudeFamily, report: TranslationReport): JsonObject {
+  const { thinking, output_config } = body;
+  const config = objectOf(output_config);
+  const named = readText(config.effort);
+  const type = isObject(thinking) ? thinking.type : undefined;
+  const isOff =
+    type === 'disabled' && (family.noThinking === 'never' || family.noThinking === 'between_tools');
+  const isOther = type === 'enabled' || type === 'adaptive';
+  if (isObject(thinking) && (isOff || (isOther && family.thinking.every((kind) => kind !== type)))) {
+    const maxTokens = readCount(body.max_tokens) || family.maxTokens;
+    const written = isOff
+      ? noThinking(family, report)
+      : thinkingAndEffort({ thinking, reasoning_effort: named }, family, maxTokens, report);
+    report.change('thinking');
+    const { effort } = written;
+    const configured = effort === undefined ? output_config : { ...config, effort };
+    return {
+      thinking: written.thinking,
+      ...(configured === undefined ? {} : { output_config: configured }),
+    };
+  }
+  if (named === undefined || family.efforts.length === 0) return {};
+  const effort = familyEffort(named, family, report);
+  return effort === undefined || effort === named ? {} : { output_config: { ...config, effort } };
 }
 
 /**
@@ -151,21 +194,31 @@ const MIN_TOP_P_THINKING = 0.95;
 export function writeSampling(
   body: JsonObject,
   { thinking }: JsonObject,
-  { sampling }: ClaudeFamily,
+  family: ClaudeFamily,
   report: TranslationReport,
 ): JsonObject {
-  const isThinking = isThinkingOn(thinking);
   const sent: Record<string, unknown> = {};
   for (const field of SAMPLING) {
     const value = body[field];
     if (value === undefined || (value === 1 && field !== 'top_k')) continue;
-    const isTaken = sampling !== 'none' && (!isThinking || isTakenWithThinking(field, value));
-    // 400 "`temperature` and `top_p` cannot both be specified for this model": SalesforceAIResearch/MCP-Universe#49, 2026-01-26.
-    const isSecond = sampling === 'one' && field === 'top_p' && sent.temperature !== undefined;
-    if (!isTaken || isSecond) report.drop(field);
+    if (refusesSampling(field, { ...sent, thinking, [field]: value }, family)) report.drop(field);
     else sent[field] = field === 'temperature' ? limitTemperature(value, report) : value;
   }
   return sent;
+}
+
+/** Whether the family refuses this field of a Messages request. */
+function refusesSampling(
+  field: (typeof SAMPLING)[number],
+  body: JsonObject,
+  { sampling }: ClaudeFamily,
+): boolean {
+  const value = body[field];
+  if (value === undefined) return false;
+  if (sampling === 'none') return true;
+  // 400 "`temperature` and `top_p` cannot both be specified for this model": SalesforceAIResearch/MCP-Universe#49, 2026-01-26.
+  if (sampling === 'one' && field === 'top_p' && body.temperature !== undefined) return true;
+  return isThinkingOn(body.thinking) && value !== 1 && !isTakenWithThinking(field, value);
 }
 
 /** 400 "`temperature` may only be set to 1 when thinking is enabled". */

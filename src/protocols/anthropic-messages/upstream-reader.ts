@@ -37,8 +37,10 @@ class MessageReader implements ProtocolReader {
   /** Whether the open thinking block has had text. */
   #hasThinkingText = false;
   #searchResults = 0;
-  /** Reported at `message_stop`, because a truncated message must not have a finish. */
+  /** Announced at `message_delta`, and reported at `message_stop`, because a truncated message must not have a finish. */
   #finishWord: string | null = null;
+  /** Content that came with the message's start, for a message without blocks. */
+  #firstContent: readonly unknown[] = [];
 
   constructor(provider: string) {
     this.#provider = provider;
@@ -57,11 +59,8 @@ class MessageReader implements ProtocolReader {
         return this.#closeBlock(event.index);
       case 'message_delta':
         return this.#messageDelta(event);
-      case 'message_stop': {
-        const toolCalls = this.#closeAllCalls();
-        const choice = { ...EMPTY_CHOICE, toolCalls, finishWord: this.#finishWord };
-        return { ...EMPTY_PART, choices: [choice], ends: true };
-      }
+      case 'message_stop':
+        return this.#stop();
       case 'error':
       case undefined: {
         const error = findUpstreamError(event);
@@ -73,20 +72,10 @@ class MessageReader implements ProtocolReader {
   }
 
   response(response: JsonObject): ChunkPart {
-    const choice: Writable<ChoicePart> = { ...EMPTY_CHOICE, hasRole: true, hasContent: true };
-    const toolCalls: ToolCallPart[] = [];
-    for (const [index, value] of readArray(response.content).filter(isObject).entries()) {
-      this.#countSearchResult(value);
-      const block = readBlock(value, index, this.#provider);
-      choice.content += block.text;
-      choice.reasoning += block.reasoning;
-      choice.reasoningDetails = [...choice.reasoningDetails, ...block.details];
-      if (block.call !== null)
-        toolCalls.push(callPart(toolCalls.length, block.call, block.call.input || '{}'));
-    }
+    const choice = this.#readContent(readArray(response.content));
     const isMessage = response.type === 'message' || Array.isArray(response.content);
     const usage = this.#usage.latest(response.usage, this.#searchResults);
-    const finished = { ...choice, toolCalls, finishWord: readText(response.stop_reason) ?? 'end_turn' };
+    const finished = { ...choice, hasRole: true, finishWord: readText(response.stop_reason) ?? 'end_turn' };
     return {
       ...EMPTY_PART,
       ...idAndModel(response),
@@ -97,11 +86,36 @@ class MessageReader implements ProtocolReader {
     };
   }
 
+  /** Reads the complete blocks of a message. */
+  #readContent(content: readonly unknown[]): ChoicePart {
+    const choice: Writable<ChoicePart> = { ...EMPTY_CHOICE, hasContent: true };
+    const toolCalls: ToolCallPart[] = [];
+    for (const [index, value] of content.filter(isObject).entries()) {
+      this.#countSearchResult(value);
+      const block = readBlock(value, index, this.#provider);
+      choice.content += block.text;
+      choice.reasoning += block.reasoning;
+      choice.reasoningDetails = [...choice.reasoningDetails, ...block.details];
+      if (block.call !== null)
+        toolCalls.push(callPart(toolCalls.length, block.call, block.call.input || '{}'));
+    }
+    return { ...choice, toolCalls };
+  }
+
+  /** A compatible server may send the content in the message's start, and no blocks, or no stop reason. */
+  #stop(): ChunkPart {
+    const rest = this.#hasBlocks ? EMPTY_CHOICE : this.#readContent(this.#firstContent);
+    const toolCalls = [...this.#closeAllCalls(), ...rest.toolCalls];
+    const choice = { ...rest, toolCalls, finishWord: this.#finishWord ?? 'end_turn' };
+    return { ...EMPTY_PART, choices: [choice], ends: true };
+  }
+
   /** A second message is an error: a proxy that retries within a stream would mix two messages (vercel/ai#18402). */
   #start(message: JsonObject): ChunkPart {
     const id = readName(message.id);
     if (this.#hasBlocks && id !== this.#id) return { ...EMPTY_PART, error: SECOND_MESSAGE };
     this.#id = id;
+    this.#firstContent = readArray(message.content);
     const usage = this.#usage.start(message.usage);
     const { serviceTier } = this.#usage;
     const choices = [{ ...EMPTY_CHOICE, hasRole: true }];
@@ -110,6 +124,7 @@ class MessageReader implements ProtocolReader {
 
   #openBlock({ content_block, index }: JsonObject): ChunkPart | null {
     this.#hasBlocks = true;
+    this.#firstContent = [];
     this.#countSearchResult(objectOf(content_block));
     const block = readBlock(objectOf(content_block), index, this.#provider);
     this.#hasThinkingText = block.reasoning !== '';
@@ -172,14 +187,15 @@ class MessageReader implements ProtocolReader {
   #closeCall(block: unknown): ToolCallPart[] {
     const call = this.#openCalls.get(block);
     this.#openCalls.delete(block);
-    return call?.arguments === 'none' ? [fragment(call.index, '{}')] : [];
+    return call?.arguments === 'none' ? [{ ...fragment(call.index, '{}'), isWhole: true }] : [];
   }
 
   /** Anthropic's document allows several: the last one counts. */
   #messageDelta(event: JsonObject): ChunkPart {
     this.#finishWord = readText(objectOf(event.delta).stop_reason) ?? this.#finishWord;
     const toolCalls = this.#closeAllCalls();
-    const choices = toolCalls.length === 0 ? [] : [{ ...EMPTY_CHOICE, toolCalls }];
+    const finishWord = this.#finishWord;
+    const choices = [{ ...EMPTY_CHOICE, toolCalls, finishWord, isAnnounced: true as const }];
     const usage = this.#usage.latest(event.usage, this.#searchResults);
     return { ...EMPTY_PART, choices, usage, serviceTier: this.#usage.serviceTier };
   }
@@ -210,7 +226,7 @@ function choicePart(choice: Partial<ChoicePart> | null): ChunkPart | null {
 }
 
 function callPart(index: number, { id, name }: BlockCall, input: string): ToolCallPart {
-  return { index, id, name, arguments: input, extraContent: undefined };
+  return { ...fragment(index, input), id, name, isWhole: true };
 }
 
 function fragment(index: number, text: string): ToolCallPart {
@@ -303,7 +319,9 @@ function providerTag(index: unknown, provider: string, isOfText: boolean): JsonO
   return { id, format: DETAIL_FORMAT, index };
 }
 
+/** A compatible server may send the JSON as a text. */
 function inputJson(input: unknown): string {
+  if (typeof input === 'string') return input;
   const isEmpty = !isObject(input) || Object.keys(input).length === 0;
   return isEmpty ? '' : (writeJson(input) ?? '');
 }

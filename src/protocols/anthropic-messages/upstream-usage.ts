@@ -11,7 +11,8 @@ const FIELDS = [
   'output_tokens',
 ] as const;
 type Counts = { readonly [F in (typeof FIELDS)[number]]?: number } & {
-  /** The part of the cache writes that is kept for an hour. */
+  /** The parts of the cache writes that are kept for five minutes and for an hour. */
+  readonly short?: number;
   readonly hour?: number;
   readonly searches?: number;
 };
@@ -25,6 +26,7 @@ const STANDARD: readonly string[] = ['standard', 'global', 'not_available'];
 /** Each report has totals of the whole message and may omit some. A reported total replaces the earlier one. */
 export class ClaudeUsage {
   #counts: Counts = {};
+  #writtenAtStart: number | undefined;
   #speed: string | undefined;
   #region: string | undefined;
   #hadPremium = false;
@@ -53,6 +55,7 @@ export class ClaudeUsage {
     this.#readTier(usage);
     const { output_tokens: _, ...counts } = countsIn(usage);
     this.#counts = counts;
+    this.#writtenAtStart = counts.cache_creation_input_tokens;
     return { ...tokensOf(counts), isLatest: true };
   }
 
@@ -67,7 +70,7 @@ export class ClaudeUsage {
     const details = objectOf(usage.output_tokens_details);
     const extraBilled = readExtraBilled(usage.iterations);
     return {
-      ...tokensOf(this.#counts),
+      ...tokensOf(this.#counts, this.#writtenAtStart),
       searches: this.#counts.searches ?? (searchResults === 0 ? undefined : searchResults),
       reasoning: readCount(details.thinking_tokens),
       ...(extraBilled === null ? {} : { extraBilled }),
@@ -76,11 +79,29 @@ export class ClaudeUsage {
   }
 }
 
-/** The prompt includes tokens read from and written to a cache, as in the canonical usage. */
-function tokensOf(counts: Counts) {
+/**
+ * The prompt includes tokens read from and written to a cache, as in the canonical usage.
+ * @param writtenAtStart the cache writes of `message_start`
+ */
+function tokensOf(counts: Counts, writtenAtStart = counts.cache_creation_input_tokens) {
   const { input_tokens, cache_read_input_tokens: cached, cache_creation_input_tokens: cacheWrite } = counts;
   const prompt = input_tokens === undefined ? undefined : input_tokens + (cached ?? 0) + (cacheWrite ?? 0);
-  return { prompt, completion: counts.output_tokens, cached, cacheWrite, cacheWriteLong: counts.hour };
+  const long = longWrites(counts, writtenAtStart);
+  return { prompt, completion: counts.output_tokens, cached, cacheWrite, ...long };
+}
+
+/**
+ * Server tools write to the cache during the response. `message_delta` then has a higher total, without its parts
+ * (BerriAI/litellm#42663, 2026-09-23). What was added is of the kind that `message_start` named. If it named both or none, the dearer one
+ * is assumed.
+ */
+function longWrites({ cache_creation_input_tokens: total = 0, short, hour }: Counts, writtenAtStart = 0) {
+  if (short === undefined || hour === undefined) return { cacheWriteLong: hour };
+  const added = total - Math.max(short + hour, writtenAtStart);
+  const isShort = short > 0 && hour === 0;
+  if (added <= 0 || isShort) return { cacheWriteLong: hour };
+  const isLong = hour > 0 && short === 0;
+  return { cacheWriteLong: hour + added, isUpperBound: !isLong };
 }
 
 /**
@@ -116,7 +137,9 @@ function countsIn(usage: JsonObject): Counts {
     field,
     readCount(usage[field]),
   ]);
-  counts.push(['hour', readCount(objectOf(usage.cache_creation).ephemeral_1h_input_tokens)]);
+  const parts = objectOf(usage.cache_creation);
+  counts.push(['short', readCount(parts.ephemeral_5m_input_tokens)]);
+  counts.push(['hour', readCount(parts.ephemeral_1h_input_tokens)]);
   counts.push(['searches', readCount(objectOf(usage.server_tool_use).web_search_requests)]);
   return Object.fromEntries(counts.filter(([, count]) => count !== undefined));
 }

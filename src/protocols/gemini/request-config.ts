@@ -1,7 +1,7 @@
 /** Writes Gemini's `generationConfig`: the output limit, sampling, response format and thinking. */
 
 import { isDefault, type TranslationReport } from '../../request-translation/dropped-fields.ts';
-import { rewriteEffort } from '../../request-translation/effort.ts';
+import { requestedEffort } from '../../request-translation/effort.ts';
 import { readOutputLimit } from '../../request-translation/output-limit.ts';
 import {
   hasItems,
@@ -51,7 +51,7 @@ export function writeConfig(
 ): JsonObject | undefined {
   const requested = readOutputLimit(body);
   const limit = lowestLimit(requested, native.maxOutputTokens);
-  const thinking = native.thinkingConfig ?? thinkingConfig(body, family, limit ?? null);
+  const thinking = native.thinkingConfig ?? thinkingConfig(body, family, limit ?? null, report);
   if (family.thinking.kind === 'none' && requestsThinking(body)) report.drop('reasoning_effort');
   const config: JsonObject = {
     ...renamedFields(body, family, report),
@@ -139,35 +139,34 @@ function thinkingConfig(
   body: JsonObject,
   { thinking }: GeminiFamily,
   limit: number | null,
+  report: TranslationReport,
 ): JsonObject | undefined {
   if (thinking.kind === 'none') return undefined;
-  const effort = requestedEffort(body);
+  const effort = requestedEffort(body)?.effort;
   const shown = hidesThoughts(body) ? {} : { includeThoughts: true };
   if (thinking.kind === 'level') {
     if (effort === undefined) return nonEmpty(shown);
     const [lowest = effort] = thinking.levels;
-    if (effort === 'none') return { thinkingLevel: lowest };
-    const level = ownValue(NEAREST_LEVELS, effort)?.find((near) => thinking.levels.includes(near));
-    return { ...shown, thinkingLevel: level ?? effort };
+    const near = ownValue(NEAREST_LEVELS, effort)?.find((level) => thinking.levels.includes(level));
+    const level = effort === 'none' ? lowest : (near ?? effort);
+    if (level !== effort) report.change('reasoning_effort');
+    return effort === 'none' ? { thinkingLevel: level } : { ...shown, thinkingLevel: level };
   }
   const { min, max, canBeOff, byDefault } = thinking;
   const budget = readBudget(body) ?? (effort === undefined ? undefined : ownValue(BUDGETS, effort));
   if (effort === undefined || (budget === undefined && effort !== 'none'))
     return byDefault ? nonEmpty(shown) : undefined;
   const available = Math.min(budget ?? 0, limit === null ? max : limit - MIN_TOKENS);
+  const isOff = effort === 'none' || available < MIN_TOKENS;
+  if (isOff && !(effort === 'none' && canBeOff)) report.change('reasoning_effort');
   // `includeThoughts` without thinking is refused: lobehub/lobehub#7985, 2025-05-27.
-  if (effort === 'none' || available < MIN_TOKENS) return { thinkingBudget: canBeOff ? 0 : min };
+  if (isOff) return { thinkingBudget: canBeOff ? 0 : min };
   return { ...shown, thinkingBudget: Math.min(Math.max(available, min), max) };
 }
 
 function requestsThinking(body: JsonObject): boolean {
-  const effort = requestedEffort(body);
+  const effort = requestedEffort(body)?.effort;
   return effort !== undefined && effort !== 'none';
-}
-
-/** The effort word of `reasoning_effort`, `thinking` or `reasoning`. */
-function requestedEffort(body: JsonObject): string | undefined {
-  return readText(rewriteEffort(body, '', { takes: ['reasoning_effort'] }).reasoning_effort);
 }
 
 /** A budget in tokens: of Anthropic's `thinking` or OpenRouter's `reasoning`. */

@@ -18,6 +18,8 @@ export class GeminiCalls {
   readonly #provider: string;
   /** The arguments of the call that has not ended. */
   #open: PartialArguments | null = null;
+  /** More of the open call was announced. */
+  #willContinue = false;
   #isBroken = false;
   /** Ids of earlier calls: a second call with the same id would be taken for more of the first. */
   readonly #ids = new Set<string>();
@@ -37,24 +39,38 @@ export class GeminiCalls {
     const partials = readArray(call.partialArgs).filter(isObject);
     const isPiece = call.willContinue === true || partials.length > 0;
     if (call.name === undefined && this.#open !== null) {
-      // An empty call ends the open one; without it, the next call or the candidate's finish does (vercel/ai#15438).
-      return isPiece ? this.#continue(this.#open, partials) : this.end();
+      // An empty call ends the open one, or a piece after which nothing is announced (vercel/ai#15438), or the next call.
+      this.#willContinue = call.willContinue === true;
+      return isPiece ? this.#continue(this.#open, partials) : this.#end(call.args);
     }
-    const ended = this.end();
+    const ended = this.#end();
+    this.#willContinue = call.willContinue === true;
     if (!isPiece) {
       const isEmpty = Object.keys(call).length === 0;
-      return isEmpty ? ended : [...ended, this.#begin(part, call, JSON.stringify(objectOf(call.args)))];
+      const begun = {
+        ...this.#begin(part, call, JSON.stringify(objectOf(call.args))),
+        isWhole: true as const,
+      };
+      return isEmpty ? ended : [...ended, begun];
     }
     const open = new PartialArguments();
     this.#open = open;
     return [...ended, this.#begin(part, call, this.#add(open, partials))];
   }
 
-  /** Ends the open call. */
+  /** Ends the open call at the candidate's finish. If more of it was announced, its arguments stay cut. */
   end(): ToolCallPart[] {
-    const text = this.#open?.close();
+    if (this.#open === null || !this.#willContinue) return this.#end();
+    return this.#open.isEmpty ? [fragment('{')] : [];
+  }
+
+  /** @param args the arguments, if the call's end repeats them: they count if no piece came */
+  #end(args?: unknown): ToolCallPart[] {
+    const open = this.#open;
     this.#open = null;
-    return text === undefined ? [] : [fragment(text)];
+    const isRepeated = open?.isEmpty === true && isObject(args);
+    const text = isRepeated ? JSON.stringify(args) : (open?.close() ?? '');
+    return text === '' ? [] : [{ ...fragment(text), isWhole: true }];
   }
 
   #continue(open: PartialArguments, partials: readonly JsonObject[]): ToolCallPart[] {
@@ -130,10 +146,15 @@ class PartialArguments {
     return start + entered + value + (isLast ? this.#closeString() : '');
   }
 
-  /** The text that completes the JSON. */
+  /** Whether nothing was added. */
+  get isEmpty(): boolean {
+    return this.#open.length === 0;
+  }
+
+  /** The text that completes the JSON. Empty within a string whose last piece has not come: the arguments are cut there. */
   close(): string {
-    const end = this.#closeString() + this.#closeTo(0);
-    return end === '' ? '{}' : end;
+    if (this.#string !== null) return '';
+    return this.isEmpty ? '{}' : this.#closeTo(0);
   }
 
   #closeString(): string {

@@ -1,5 +1,6 @@
 /** Reads OpenAI chat and text completions, and the variants of compatible servers, into canonical parts. */
 
+import { finishMeaning } from '../../canonical/finish-reason.ts';
 import { readLogprobs } from '../../canonical/logprobs.ts';
 import { type ChoicePart, type ChunkPart, readName, type ToolCallPart } from '../../canonical/part.ts';
 import { findUpstreamError } from '../../canonical/upstream-error.ts';
@@ -25,6 +26,7 @@ function stateless(
 ): UpstreamProtocol {
   return {
     id,
+    isFinishedByDone: true,
     open: (quirks) => {
       const readOne = (event: JsonObject) => read(event, quirks);
       return { event: readOne, response: readOne };
@@ -59,7 +61,8 @@ function readIndex(index: unknown, position: number): number {
   return value === undefined || value >= MAX_CHOICES ? position : value;
 }
 
-function readCreated(created: unknown): number | undefined {
+/** A time in seconds, also where the upstream sends milliseconds. */
+export function readCreated(created: unknown): number | undefined {
   if (typeof created !== 'number' || !Number.isFinite(created) || created < 1) return undefined;
   let seconds = created;
   while (seconds > MAX_CREATED_SECONDS) seconds /= 1000;
@@ -97,7 +100,13 @@ function readChatChoice(choice: JsonObject, index: number, quirks: ProtocolQuirk
     reasoningDetails: readArray(delta.reasoning_details).filter(isObject),
     logprobs: readLogprobs(choice.logprobs),
     finishWord: readText(choice.finish_reason) ?? null,
+    ...limitHint(choice),
   };
+}
+
+/** The provider's own word behind a finish word that the server translated, as OpenRouter sends it. */
+function limitHint({ native_finish_reason: word }: JsonObject): { readonly isLimited?: true } {
+  return typeof word === 'string' && finishMeaning(word) === 'length' ? { isLimited: true } : {};
 }
 
 /** Some servers send `message` with the output so far beside every delta, so it is read only if there is no delta. */
@@ -196,9 +205,15 @@ export function readUsage(usage: JsonObject): UsageReport {
       readCount(usage.num_cached_tokens) ??
       readCount(usage.cache_read_input_tokens) ??
       readCount(usage.cached_tokens),
-    cacheWrite: readCount(prompt.cache_write_tokens) ?? readCount(usage.cache_creation_input_tokens),
+    cacheWrite:
+      readCount(prompt.cache_write_tokens) ??
+      // LiteLLM: `PromptTokensDetailsWrapper` in litellm/types/utils.py (2026-11).
+      readCount(prompt.cache_creation_tokens) ??
+      readCount(usage.cache_creation_input_tokens),
     // Tokens kept for 12 hours, of `{ttl_30m_tokens, ttl_12h_tokens}`: openai 7.57.0, `ResponseUsage` (2026-11-13).
-    cacheWriteLong: readCount(objectOf(prompt.cache_write_tokens_details).ttl_12h_tokens),
+    cacheWriteLong:
+      readCount(objectOf(prompt.cache_write_tokens_details).ttl_12h_tokens) ??
+      readCount(objectOf(prompt.cache_creation_token_details).ephemeral_1h_input_tokens),
     reasoning: readCount(completion.reasoning_tokens) ?? readCount(usage.reasoning_tokens),
     promptAudio: readCount(prompt.audio_tokens),
     completionAudio: readCount(completion.audio_tokens),

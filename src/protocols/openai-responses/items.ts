@@ -2,8 +2,8 @@
 import type { ChatLogprobs } from '../../canonical/logprobs.ts';
 import { ReasoningDetails } from '../../canonical/reasoning-details.ts';
 import { parseJson } from '../../shared/json.ts';
+import { JsonProgress } from '../../shared/json-progress.ts';
 import { ByteBuffer } from '../../stream/buffers.ts';
-import { JsonProgress } from '../shared/block-sequencer.ts';
 import { encodeReasoningStates, type ReasoningState } from '../shared/reasoning-state.ts';
 import { CustomToolInput } from './custom-tool-input.ts';
 import type { ToolOrigin } from './session.ts';

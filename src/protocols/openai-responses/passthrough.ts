@@ -10,6 +10,7 @@ import {
   readCount,
   readText,
 } from '../../shared/json.ts';
+import { JsonProgress } from '../../shared/json-progress.ts';
 import type { StreamFailure } from '../../stream/types.ts';
 import type { Passthrough, PassthroughOptions, PassthroughTarget } from '../shared/client-protocol.ts';
 import { type PassthroughFormat, PassthroughWriter } from '../shared/passthrough-writer.ts';
@@ -178,7 +179,8 @@ function convertEvent(
   options: FormatOptions,
 ): string {
   const isStripped = options.reasoning === 'strip' && objectOf(event.item).type === 'reasoning';
-  if (!isObject(event.response) && !isStripped && droppedEvents === 0) return data;
+  const isCut = isCutCall(event.item);
+  if (!isObject(event.response) && !isStripped && !isCut && droppedEvents === 0) return data;
   const exact = objectOf(parseJsonExactly(data));
   const { response, item } = exact;
   const number = readCount(exact.sequence_number);
@@ -186,6 +188,7 @@ function convertEvent(
     ...exact,
     ...(isObject(response) ? { response: convertResponse(response, options) } : {}),
     ...(isStripped && isObject(item) ? { item: withoutReasoningText(item) } : {}),
+    ...(isCut && isObject(item) ? { item: incomplete(item) } : {}),
     ...(number === undefined ? {} : { sequence_number: number - droppedEvents }),
   });
 }
@@ -234,13 +237,29 @@ function convertResponse(response: JsonObject, options: FormatOptions): JsonObje
   const named = model === undefined ? response : { ...response, model: `${provider}/${model}` };
   const shown = kept?.hidesUser === true ? withoutUser(named) : named;
   const own = kept === null ? shown : { ...shown, ...keptMembers(options.requestId, kept) };
-  if (!Array.isArray(response.output) || (reasoning === 'pass' && kept === null)) return own;
+  if (!Array.isArray(response.output)) return own;
+  if (reasoning === 'pass' && kept === null && !response.output.some(isCutCall)) return own;
   const output = response.output.map((item: unknown) => {
     if (!isObject(item)) return item;
-    const shown = reasoning === 'pass' ? item : withoutReasoningText(item);
+    const whole = isCutCall(item) ? incomplete(item) : item;
+    const shown = reasoning === 'pass' ? whole : withoutReasoningText(whole);
     return kept === null ? shown : withKeptId(shown, options);
   });
   return { ...own, output };
+}
+
+/** Whether an item is a call that its status calls complete, and whose arguments are only the beginning of JSON. */
+function isCutCall(item: unknown): boolean {
+  if (!isObject(item) || item.type !== 'function_call' || typeof item.arguments !== 'string') return false;
+  if (item.status !== undefined && item.status !== 'completed') return false;
+  const progress = new JsonProgress();
+  progress.push(item.arguments);
+  return progress.isCut;
+}
+
+/** Clients run calls as their items are done, before the response ends. */
+function incomplete(item: JsonObject): JsonObject {
+  return { ...item, status: 'incomplete' };
 }
 
 /** The id and the state of a kept response, which are the gateway's. */

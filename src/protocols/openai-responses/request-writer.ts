@@ -5,6 +5,7 @@
 import { readProviderTag } from '../../canonical/reasoning-details.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import { isDefault, TranslationReport } from '../../request-translation/dropped-fields.ts';
+import { reasoningFamily, reasonsAt } from '../../request-translation/effort.ts';
 import { append, reportUnreadKeys } from '../../request-translation/native-messages.ts';
 import { readOutputLimit, withOnlyLimit } from '../../request-translation/output-limit.ts';
 import { COMPETING_LIMITS, type RequestRules } from '../../request-translation/rules.ts';
@@ -16,7 +17,6 @@ import {
   type WriteOptions,
   withoutNulls,
 } from '../../request-translation/translate.ts';
-import { matchesAnyGlob } from '../../shared/glob.ts';
 import {
   isObject,
   type JsonObject,
@@ -33,16 +33,11 @@ import { REASONING_FORMAT } from './upstream-reader.ts';
 export interface ResponsesRules {
   /** Fields of chat that Responses lacks. They change the output, so the request is refused, unless the caller wants them dropped. */
   readonly absent: readonly string[];
-  /** Other fields that Responses refuses, and the words for an effort. `messages` is not read. */
+  /**
+   * Other fields that Responses refuses, and the families of models. `messages` is not read. A model that no family matches, or that
+   * cannot reason, answers 400 to `include: ["reasoning.encrypted_content"]` and to `reasoning`.
+   */
   readonly request: RequestRules;
-  /** Globs of the models that reason. Others answer 400 to `include: ["reasoning.encrypted_content"]` and to `reasoning`. */
-  readonly reasoningModels: readonly string[];
-  /** Globs of models that do not reason, although `reasoningModels` matches them. */
-  readonly otherModels?: readonly string[];
-  /** Globs of the models that reason only where an effort is requested. */
-  readonly reasonOnRequest?: readonly string[];
-  /** Globs of the models that refuse `reasoning.summary`. */
-  readonly withoutSummary?: readonly string[];
   /** A request without `prompt_cache_key` gets one that is derived from the session. Absent: false. */
   readonly takesPromptCacheKey?: boolean;
 }
@@ -103,8 +98,12 @@ function writeResponses(given: JsonObject, options: WriteOptions, rules: Respons
   const input = new InputWriter(options.providerId, report);
   for (const message of readArray(messages)) if (isObject(message)) input.add(message);
   const logprobs = writeLogprobs(body);
-  const reasons = isReasoningModel(rules, options.model);
-  if (input.hasStepWithoutReasoning && isReasoning(body, options.model, rules)) report.change('reasoning');
+  const family = reasoningFamily(rules.request.effort?.families ?? [], options.model);
+  const reasons = family !== undefined && family.reasons !== 'never';
+  const effort = readText(body.reasoning_effort);
+  if (input.hasStepWithoutReasoning && family !== undefined && reasonsAt(family, effort)) {
+    report.change('reasoning');
+  }
   const include = [
     ...(reasons ? ['reasoning.encrypted_content'] : []),
     ...(logprobs === null ? [] : ['message.output_text.logprobs']),
@@ -116,7 +115,7 @@ function writeResponses(given: JsonObject, options: WriteOptions, rules: Respons
     input: input.items,
     ...writeTools(body),
     ...writeText(body),
-    ...writeReasoning(body, options, rules),
+    ...writeReasoning(body.reasoning_effort, options, reasons && family.refusesSummary !== true),
     ...writeOutputLimit(body, report),
     ...(logprobs === null ? {} : { top_logprobs: logprobs }),
     // Chat Completions stores nothing unless the caller asks; Responses stores by default.
@@ -359,30 +358,16 @@ function flatFormat(format: JsonObject): JsonObject {
 }
 
 function writeReasoning(
-  { reasoning_effort: effort }: JsonObject,
-  { model, hidesReasoning }: WriteOptions,
-  rules: ResponsesRules,
+  effort: unknown,
+  { hidesReasoning }: WriteOptions,
+  canSummarize: boolean,
 ): JsonObject {
-  const isShown = isReasoningModel(rules, model) && hidesReasoning !== true && effort !== 'none';
+  const isShown = canSummarize && hidesReasoning !== true && effort !== 'none';
   const reasoning: JsonObject = {
     ...(effort === undefined ? {} : { effort }),
-    ...(isShown && !matchesAnyGlob(rules.withoutSummary ?? [], model) ? { summary: 'auto' } : {}),
+    ...(isShown ? { summary: 'auto' } : {}),
   };
   return Object.keys(reasoning).length === 0 ? {} : { reasoning };
-}
-
-/** Whether the model reasons about this request. */
-function isReasoning(
-  { reasoning_effort: effort }: JsonObject,
-  model: string,
-  rules: ResponsesRules,
-): boolean {
-  if (!isReasoningModel(rules, model)) return false;
-  return effort === undefined ? !matchesAnyGlob(rules.reasonOnRequest ?? [], model) : effort !== 'none';
-}
-
-function isReasoningModel({ reasoningModels, otherModels = [] }: ResponsesRules, model: string): boolean {
-  return matchesAnyGlob(reasoningModels, model) && !matchesAnyGlob(otherModels, model);
 }
 
 function writeOutputLimit(body: JsonObject, report: TranslationReport): JsonObject {

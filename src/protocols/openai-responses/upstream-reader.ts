@@ -1,5 +1,6 @@
 /** OpenAI's Responses as a provider protocol: reads its events, or a non-streaming response, into canonical parts. */
 import type { UpstreamError } from '../../canonical/error.ts';
+import { finishMeaning } from '../../canonical/finish-reason.ts';
 import { readLogprobs } from '../../canonical/logprobs.ts';
 import {
   type ChoicePart,
@@ -13,7 +14,7 @@ import { tagProvider } from '../../canonical/reasoning-details.ts';
 import { findUpstreamError, readUpstreamError } from '../../canonical/upstream-error.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
 import type { ProtocolQuirks, ProtocolReader, UpstreamProtocol } from '../../stream/types.ts';
-import { readUsage } from '../openai-chat/upstream-reader.ts';
+import { readCreated, readUsage } from '../openai-chat/upstream-reader.ts';
 
 export const openaiResponses: UpstreamProtocol = {
   id: 'responses',
@@ -72,16 +73,19 @@ class ResponsesReader implements ProtocolReader {
     }
     if (type === 'error' || type === '') return { ...EMPTY_PART, error: findUpstreamError(event) };
     if (!isObject(event.response)) return null;
-    const state = this.#state(event.response);
-    return ENDINGS.includes(type) ? { ...state, ends: true } : state;
+    if (!ENDINGS.includes(type)) return this.#state(event.response, null);
+    const saysIncomplete = type === 'response.incomplete';
+    return { ...this.#state(event.response, finishOf(event.response, saysIncomplete)), ends: true };
   }
 
   response(response: JsonObject): ChunkPart {
     const items = readArray(response.output).filter(isObject);
     const updates = items.flatMap((item, at) => [textsOf(item), this.#open(item, at), this.#close(item, at)]);
-    const state = this.#state(response);
+    const finish = finishOf(response, false);
+    const state = this.#state(response, finish);
     const choices = updates.flatMap((choice) => (choice === null ? [] : [{ ...EMPTY_CHOICE, ...choice }]));
-    return { ...state, choices: [...choices, ...state.choices] };
+    const error = state.error ?? (finish === null ? unfinished(response) : null);
+    return { ...state, choices: [...choices, ...state.choices], error };
   }
 
   #open(item: JsonObject, at: unknown): Partial<ChoicePart> | null {
@@ -141,20 +145,20 @@ class ResponsesReader implements ProtocolReader {
   }
 
   /** Reads a response object without its items, which have separate events. */
-  #state(response: JsonObject): ChunkPart {
-    const { id, model, service_tier, usage, error, status } = response;
+  #state(response: JsonObject, finish: Finish | null): ChunkPart {
+    const { id, created_at, model, service_tier, usage, error, status } = response;
     const report = isObject(usage) ? { ...readUsage(usage), searches: this.#searchesIn(response) } : null;
-    const finishWord = finishOf(response);
     // A truncated response may end with reasoning. Its index names no item.
-    const rest = finishWord === null ? null : withIndex(this.#reasoning, this.#calls.size + 1);
+    const rest = finish === null ? null : withIndex(this.#reasoning, this.#calls.size + 1);
     if (rest !== null) this.#reasoning = [];
     const removed = removedReasoning(response);
     return {
       ...EMPTY_PART,
       id: readName(id),
+      created: readCreated(created_at),
       model: readName(model),
       serviceTier: readName(service_tier),
-      choices: finishWord === null ? [] : [{ ...EMPTY_CHOICE, ...rest, finishWord }],
+      choices: finish === null ? [] : [{ ...EMPTY_CHOICE, ...rest, ...finish }],
       usage: report === null || !isObject(usage) ? null : { ...report, cost: this.#quirks.costOf?.(usage) },
       error: status === 'failed' ? failureOf(objectOf(error)) : null,
       ...(removed.length === 0 ? {} : { removedReasoning: removed }),
@@ -202,11 +206,25 @@ function logprobsOf({ logprobs }: JsonObject): ChoicePart['logprobs'] {
   return readArray(logprobs).length === 0 ? null : readLogprobs({ content: logprobs });
 }
 
-/** `completed`, or the reason of an incomplete response. Null for a response that has not ended or that failed. */
-function finishOf({ status, incomplete_details }: JsonObject): string | null {
-  if (status === 'completed') return status;
-  if (status !== 'incomplete') return null;
-  return readText(objectOf(incomplete_details).reason) ?? status;
+type Finish = Pick<ChoicePart, 'finishWord' | 'finishMeaning'>;
+
+/**
+ * How a response ended. Null: its status says that it has not, or that it failed. It may also call itself completed, and name the
+ * reason why it is not.
+ * @param saysIncomplete its last event says so
+ */
+function finishOf({ status, incomplete_details }: JsonObject, saysIncomplete: boolean): Finish | null {
+  if (status !== 'completed' && status !== 'incomplete' && status !== undefined) return null;
+  const reason = readText(objectOf(incomplete_details).reason);
+  if (reason === undefined && status !== 'incomplete' && !saysIncomplete) return { finishWord: 'completed' };
+  const word = reason ?? 'incomplete';
+  const isFiltered = finishMeaning(word) === 'content_filter';
+  return { finishWord: word, finishMeaning: isFiltered ? 'content_filter' : 'length' };
+}
+
+function unfinished({ status }: JsonObject): UpstreamError {
+  const message = `the answer ended while its response was ${readText(status) ?? 'without a status'}`;
+  return { message, type: undefined, code: 'upstream_truncated', param: undefined, status: undefined };
 }
 
 function choicePart(choice: Partial<ChoicePart> | null): ChunkPart | null {

@@ -101,37 +101,3 @@ export class BlockSequencer<Piece extends BlockPiece> {
 function sizeOf({ text, extraChars = 0 }: BlockPiece): number {
   return ENTRY_CHARS + text.length + extraChars;
 }
-
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const OPENING = [0x7b, 0x5b];
-const CLOSING = [0x7d, 0x5d];
-
-/** Finds the end of a JSON object or array that comes in pieces. */
-export class JsonProgress {
-  #depth = 0;
-  #isInString = false;
-  #isEscaped = false;
-  #isComplete = false;
-
-  /** Whether the first object or array has ended. Other values never end. */
-  get isComplete(): boolean {
-    return this.#isComplete;
-  }
-
-  /** @returns the length of the part of the piece that belongs to the value */
-  push(piece: string): number {
-    let i = 0;
-    for (; i < piece.length && !this.#isComplete; i++) {
-      const unit = piece.charCodeAt(i);
-      if (this.#isEscaped) this.#isEscaped = false;
-      else if (this.#isInString) {
-        if (unit === BACKSLASH) this.#isEscaped = true;
-        else if (unit === QUOTE) this.#isInString = false;
-      } else if (unit === QUOTE) this.#isInString = true;
-      else if (OPENING.includes(unit)) this.#depth++;
-      else if (CLOSING.includes(unit)) this.#isComplete = --this.#depth <= 0;
-    }
-    return i;
-  }
-}

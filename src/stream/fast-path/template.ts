@@ -220,7 +220,7 @@ function unreadIn(marked: string, readPart: ReadPart): readonly Unread[] {
 // Numbers: some upstreams report usage that grows with every text event. Only reports that replace earlier ones are learned:
 // their counts are sums of the event's numbers, so changing a number shows what it adds to each count.
 
-type Count = Exclude<keyof UsageReport, 'isLatest' | 'extraBilled'>;
+type Count = Exclude<keyof UsageReport, 'isLatest' | 'extraBilled' | 'isUpperBound'>;
 const COUNTS: readonly Count[] = [
   ...(['prompt', 'completion', 'total', 'cached', 'cacheWrite', 'reasoning', 'promptAudio'] as const),
   ...(['completionAudio', 'acceptedPrediction', 'rejectedPrediction', 'cost'] as const),
@@ -249,7 +249,8 @@ function findNumbers(
   read: ChunkPart,
   readPart: (json: string) => ChunkPart | null,
 ): readonly NumberHole[] {
-  if (read.usage?.isLatest !== true || read.usage.extraBilled !== undefined) return [];
+  const { usage } = read;
+  if (usage?.isLatest !== true || usage.extraBilled !== undefined || usage.isUpperBound === true) return [];
   const tokens = [...json.matchAll(TOKEN)].filter(([token]) => COUNT.test(token)).slice(0, MAX_NUMBERS);
   const rest = withoutUsage(read);
   const holes = tokens.flatMap((token): NumberHole[] => {
@@ -267,7 +268,7 @@ function findNumbers(
   const values = holes.map(({ value }, at) => value + STEPS[0] * (at + 1));
   const all = readPart(putNumbers(json, holes, values));
   const isRight =
-    all !== null && withoutUsage(all) === rest && isSame(all.usage, usageOf(read.usage, holes, values));
+    all !== null && withoutUsage(all) === rest && isSame(all.usage, usageOf(usage, holes, values));
   return isRight ? holes : [];
 }
 

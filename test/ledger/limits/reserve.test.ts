@@ -1,6 +1,6 @@
 /** Reservations: which requests are admitted, what is reserved, and the wait of a refused request. */
 import { describe, expect, test } from 'vitest';
-import { readLimitStatus } from '../../../src/ledger/limits/limit-tables.ts';
+import { readLimitStatus, UnreadableRow } from '../../../src/ledger/limits/limit-tables.ts';
 import { expire, settle } from '../../../src/ledger/limits/reservations.ts';
 import { MemorySql, MINUTE, NOW, used } from './memory-sql.ts';
 
@@ -202,10 +202,22 @@ describe('G4 periods, in UTC', () => {
   });
 });
 
-test('G1 reserve where the object has no limits: admits, and stores nothing', () => {
-  const sql = new MemorySql();
-  expect(sql.reserve('a', { outputTokens: null })).toMatchObject({ kind: 'reserved', outputTokens: null });
-  expect(sql.count('reservations')).toBe(0);
+describe('G1 an object without limits', () => {
+  test('takes those that a request lists, once', () => {
+    const sql = new MemorySql();
+    expect(sql.reserve('a', { limits: { rpm: 1 } })).toMatchObject({ kind: 'reserved' });
+    expect(sql.reserve('b', { limits: { rpm: 100 } })).toMatchObject({ kind: 'refused' });
+    sql.limit({ rpm: null });
+    for (const id of ['c', 'd'])
+      expect(sql.reserve(id, { limits: { rpm: 1 } })).toMatchObject({ kind: 'reserved' });
+  });
+
+  test('refuses where a request lists none, and stores nothing', () => {
+    const sql = new MemorySql();
+    for (const fields of [{}, { limits: null }])
+      expect(() => sql.reserve('a', fields)).toThrow(UnreadableRow);
+    expect([sql.count('reservations'), sql.count('limits')]).toEqual([0, 0]);
+  });
 });
 
 test('no leak: after 10,000 requests there is no reservation, and as many seconds as a window has', () => {

@@ -1,15 +1,15 @@
 /**
  * Random runs of users' objects and their key's: calls are lost, objects lose their memory, and no limit is ever passed.
  *
- * USER_LIMIT_RUNS=100 runs longer. USER_LIMIT_SEED=1 repeats a run.
+ * RUNS=100 runs longer. SEED=7 RUNS=1 repeats a run.
  */
 import { expect, test } from 'vitest';
 import { seeded } from '../../random.ts';
+import { repeatable, runsOf, SEED } from '../../random-run.ts';
 import { MINUTE } from './memory-sql.ts';
 import { UserNetwork } from './user-network.ts';
 
-const RUNS = Number(process.env.USER_LIMIT_RUNS ?? 8);
-const SEED = Number(process.env.USER_LIMIT_SEED ?? Date.now() % 1_000_000);
+const RUNS = runsOf(8);
 const STEPS = 150;
 const USERS = ['ada', 'bob', 'cy', 'dee', ''];
 
@@ -180,14 +180,12 @@ function tick(): Promise<void> {
   return new Promise(setImmediate);
 }
 
-test(`Y6 no limit of a user or its key is passed, and all sums agree at the end (seed ${SEED})`, async () => {
-  for (let i = 0; i < RUNS; i++) {
-    const run = new Run(seeded(SEED + i));
-    try {
+test(`Y6 no limit of a user or its key is passed, and all sums agree at the end (SEED=${SEED}, ${RUNS} runs)`, async () => {
+  for (let seed = SEED; seed < SEED + RUNS; seed++) {
+    const run = new Run(seeded(seed));
+    await repeatable(seed, async () => {
       for (let step = 0; step < STEPS; step++) await run.step();
       await run.finish();
-    } catch (error) {
-      throw new Error(`USER_LIMIT_SEED=${SEED + i} USER_LIMIT_RUNS=1`, { cause: error });
-    }
+    });
   }
 }, 120_000);

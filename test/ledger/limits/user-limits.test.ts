@@ -295,3 +295,53 @@ describe('Y6 limits for each user', () => {
     expect(network.calls).toEqual({ open: 100, lease: 200 });
   });
 });
+
+describe('G1 Y6 missing and unreadable limits', () => {
+  const limits = { rpm: 10, per_user: { rpm: 3 } };
+
+  test('the object of a new key takes the limits that its users’ requests list', async () => {
+    const network = new UserNetwork(null);
+    const results = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => network.reserve(`u${i % 5}`, `r${i}`, { limits })),
+    );
+    expect(passed(results)).toBe(10);
+    const again = await Promise.all(
+      Array.from({ length: 4 }, (_, i) => network.reserve('u9', `s${i}`, { limits })),
+    );
+    expect(passed(again)).toBe(0);
+  });
+
+  test('an object without limits refuses where none are listed', async () => {
+    const network = new UserNetwork(null);
+    await expect(network.reserve('ada', 'a')).rejects.toThrow('the object has no limits');
+  });
+
+  test('limits of the key that cannot be read refuse the requests of every user', async () => {
+    const network = new UserNetwork(limits);
+    expect(passed(await burst(network, 'ada', 1))).toBe(1);
+    network.key.exec('UPDATE limits SET json = ?', '{"version":9}');
+    await network.wait(LATE);
+    for (const user of ['ada', 'ben'])
+      await expect(network.reserve(user, `${user} again`)).rejects.toThrow('ledger_unreadable: ');
+    network.key.exec('UPDATE limits SET json = ?', JSON.stringify(limits));
+    expect(passed(await burst(network, 'ben', 5))).toBe(3);
+  });
+
+  test('a copy of them in the object of a user that cannot be read is replaced by the key’s', async () => {
+    const network = new UserNetwork(limits);
+    expect(passed(await burst(network, 'ada', 1))).toBe(1);
+    const { sql } = network.member('ada');
+    sql.exec('UPDATE limits SET json = ?', '{"per_user":7}');
+    network.restart('ada');
+    network.now++;
+    expect(passed(await burst(network, 'ada', 5))).toBe(2);
+    expect(network.logged).toContainEqual(expect.objectContaining({ event: 'ledger_unreadable' }));
+  });
+
+  test('reservations that have expired keep no place although the alarm is late', async () => {
+    const network = new UserNetwork({ per_user: { max_concurrent: 1 } });
+    expect(passed(await burst(network, 'ada', 2))).toBe(1);
+    network.now += 12 * MINUTE;
+    expect(passed(await burst(network, 'ada', 1))).toBe(1);
+  });
+});

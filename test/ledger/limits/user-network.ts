@@ -36,7 +36,8 @@ export class UserNetwork {
   latency: () => Promise<void> = NO_WAIT;
   readonly logged: Readonly<Record<string, unknown>>[] = [];
 
-  constructor(limits: JsonObject) {
+  /** @param limits null: the object of the key is new */
+  constructor(limits: JsonObject | null) {
     this.key = new MemorySql(limits);
     this.#leases = this.#openKey();
   }
@@ -84,9 +85,9 @@ export class UserNetwork {
       },
       now: () => this.now,
       key: () => ({
-        openUser: (name) => {
+        openUser: (name, listed) => {
           this.calls.open++;
-          return call(async () => this.#leases.open(name));
+          return call(async () => this.#leases.open(name, listed));
         },
         lease: (message) => {
           this.calls.lease++;

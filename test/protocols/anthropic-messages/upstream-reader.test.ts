@@ -120,7 +120,7 @@ describe('Anthropic, tools', () => {
       close(3) +
       text(4, 'yes') +
       stop('pause_turn');
-    expect(read(stream)).toMatchObject({ text: 'yes', reasoning: '', toolCalls: [], finish: 'stop' });
+    expect(read(stream)).toMatchObject({ text: 'yes', reasoning: '', toolCalls: [], finish: 'length' });
     expect(convert(stream).accumulator.finishWord).toBe('pause_turn');
   });
 });
@@ -161,8 +161,8 @@ describe('Anthropic, ends', () => {
   test.each([
     ['end_turn', 'stop'],
     ['stop_sequence', 'stop'],
-    ['pause_turn', 'stop'],
-    ['compaction', 'stop'],
+    ['pause_turn', 'length'],
+    ['compaction', 'length'],
     ['a_new_word', 'stop'],
     ['max_tokens', 'length'],
     ['model_context_window_exceeded', 'length'],
@@ -283,6 +283,51 @@ describe('Anthropic, usage', () => {
       'cache_write_long_tokens',
     );
     expect(convert(start + stop('end_turn')).text).not.toContain('hour');
+  });
+
+  test.each<
+    [what: string, start: [short: number, hour: number] | null, long: number | undefined, isOpen: boolean]
+  >([
+    ['five minutes', [100, 0], undefined, false],
+    ['an hour', [0, 100], 140, false],
+    ['both', [60, 40], 80, true],
+    ['none of them', [0, 0], 40, true],
+    ['no parts at all', null, undefined, false],
+  ])(
+    'P1 cache writes that grow after message_start named %s: their kind (litellm#42663)',
+    (_, start, long, isOpen) => {
+      const written = start === null ? 100 : start[0] + start[1];
+      const parts = {
+        ephemeral_5m_input_tokens: start?.[0] ?? 0,
+        ephemeral_1h_input_tokens: start?.[1] ?? 0,
+      };
+      const named = start === null ? '' : `"cache_creation":${JSON.stringify(parts)},`;
+      const begin = START.replace(
+        '"cache_creation_input_tokens":100',
+        `${named}"cache_creation_input_tokens":${written}`,
+      );
+      const grown = { output_tokens: 7, cache_creation_input_tokens: written + 40 };
+      for (const end of [grown, ...(start === null ? [] : [{ ...grown, cache_creation: parts }])]) {
+        const { usage, isUpperBound = false } = convert(
+          begin + stop('end_turn', end),
+        ).accumulator.countBilled();
+        expect([usage.cache_write_long_tokens, isUpperBound]).toEqual([long, isOpen]);
+      }
+    },
+  );
+
+  test('P1 cache writes that grow, with the parts of all of them: as reported', () => {
+    const split = (short: number, hour: number) => ({
+      cache_creation_input_tokens: short + hour,
+      cache_creation: { ephemeral_5m_input_tokens: short, ephemeral_1h_input_tokens: hour },
+    });
+    const begin = START.replace(
+      '"cache_creation_input_tokens":100',
+      JSON.stringify(split(60, 40)).slice(1, -1),
+    );
+    const { accumulator } = convert(begin + stop('end_turn', { output_tokens: 7, ...split(90, 50) }));
+    const { usage, isUpperBound } = accumulator.countBilled();
+    expect([usage.cache_write_long_tokens, isUpperBound]).toEqual([50, undefined]);
   });
 
   const results = (index: number, content: JsonObject[] | JsonObject) => {

@@ -245,7 +245,12 @@ describe('A3 calls in pieces (Vertex, streamFunctionCallArguments)', () => {
 
   test.each<[name: string, parts: JsonObject[], expected: string[]]>([
     ['no argument', [begin('f'), call({})], ['{}']],
-    ['the finish ends it', [begin('f'), piece(at('$.a', text('x'), true))], ['{"a":"x"}']],
+    [
+      'the finish ends it after a piece that announces no more',
+      [begin('f'), call({ partialArgs: [at('$.a', text('x'))] })],
+      ['{"a":"x"}'],
+    ],
+    ['only its end has the arguments', [begin('f'), call({ args: { a: 'x' } })], ['{"a":"x"}']],
     [
       'the next call ends it',
       [begin('f'), piece(at('$.a', text('x'))), begin('g'), call({})],
@@ -257,11 +262,15 @@ describe('A3 calls in pieces (Vertex, streamFunctionCallArguments)', () => {
       [call({ name: 'f', partialArgs: [at('$.a', { boolValue: true })] })],
       ['{"a":true}'],
     ],
-    ['a piece without a value', [begin('f'), piece(at('$.a', {}), at('$.b', text('y')))], ['{"b":"y"}']],
-    ['__proto__', [begin('f'), piece(at('$.__proto__.a', text('x')))], ['{"__proto__":{"a":"x"}}']],
+    [
+      'a piece without a value',
+      [begin('f'), piece(at('$.a', {}), at('$.b', text('y'))), call({})],
+      ['{"b":"y"}'],
+    ],
+    ['__proto__', [begin('f'), piece(at('$.__proto__.a', text('x'))), call({})], ['{"__proto__":{"a":"x"}}']],
     [
       'half of a surrogate pair',
-      [begin('f'), piece(at('$.a', text('\ud83d'), true), at('$.a', text('\ude00')))],
+      [begin('f'), piece(at('$.a', text('\ud83d'), true), at('$.a', text('\ude00'))), call({})],
       ['{"a":"\\ud83d\\ude00"}'],
     ],
   ])('%s', (_, parts, expected) => {
@@ -325,10 +334,30 @@ describe('A3 calls in pieces (Vertex, streamFunctionCallArguments)', () => {
     expect(readClient(converted.text).choices.get(0)?.toolCalls[0]?.arguments).toBe('{"a":"x"}');
   });
 
+  test.each<[name: string, parts: JsonObject[], cut: string[]]>([
+    ['within a string', [begin('f'), piece(at('$.a', text('x'), true))], ['{"a":"x']],
+    [
+      'within a string, before another call',
+      [begin('f'), piece(at('$.a', text('x'), true)), begin('g'), call({})],
+      ['{"a":"x', '{}'],
+    ],
+    ['after a value', [begin('f'), piece(at('$.a', { numberValue: 1 }))], ['{"a":1']],
+    ['before the first value', [begin('f')], ['{']],
+  ])('C8 E2 more of the call was announced at the finish, %s: truncated, or length', (_, parts, cut) => {
+    const events = parts.map((part) => content([part]));
+    const stopped = convert(...events, content([], 'STOP'));
+    expect(stopped.error?.code).toBe('upstream_truncated');
+    const limited = convert(...events, content([], 'MAX_TOKENS'));
+    expect(limited.error).toBeNull();
+    const { finish, toolCalls = [] } = readClient(limited.text).choices.get(0) ?? {};
+    expect(finish).toBe('length');
+    expect(toolCalls.map((one) => one.arguments)).toEqual(cut);
+  });
+
   test('completes the arguments in a non-streaming response', () => {
     const response = {
       responseId: 'r',
-      ...candidate([call({ name: 'f', partialArgs: [at('$.a', text('x'), true)] })], 'STOP'),
+      ...candidate([call({ name: 'f', partialArgs: [at('$.a', text('x'))] })], 'STOP'),
     };
     const { text: json } = convertObject(encoder.encode(JSON.stringify(response)), CHAT, false);
     expect(JSON.parse(json)).toMatchObject({

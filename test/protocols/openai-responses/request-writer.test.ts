@@ -7,17 +7,22 @@ import { type WriteOptions, writeRequest } from '../../../src/request-translatio
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { decodeObject, objectsOf } from '../../../tools/simulator/json.ts';
 
+const EFFORTS = ['none', 'low', 'medium', 'high', 'xhigh', 'max'];
 const FORM = responsesForm({
   absent: ['n', 'stop', 'seed'],
   request: {
     fields: {},
-    effort: { takes: ['reasoning_effort'], values: [{ values: { minimal: 'low' } }] },
+    effort: {
+      takes: ['reasoning_effort'],
+      families: [
+        { models: ['gpt-6-quiet'], efforts: EFFORTS, reasons: 'on_request' },
+        { models: ['gpt-6-mute'], efforts: EFFORTS, refusesSummary: true },
+        { models: ['gpt-6*'], efforts: EFFORTS },
+      ],
+    },
     messages: { reasoning: [] },
     streamUsage: 'always',
   },
-  reasoningModels: ['gpt-6*'],
-  reasonOnRequest: ['gpt-6-quiet'],
-  withoutSummary: ['gpt-6-mute'],
 });
 
 const HI = [{ role: 'user', content: 'Hi' }];

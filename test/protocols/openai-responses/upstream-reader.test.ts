@@ -216,11 +216,20 @@ describe('O7 the end of a response', () => {
     ['incomplete', 'max_output_tokens', 'length'],
     ['incomplete', 'max_messages', 'length'],
     ['incomplete', 'content_filter', 'content_filter'],
+    ['incomplete', 'a_new_reason', 'length'],
+    ['incomplete', undefined, 'length'],
   ])('%s, %s: %s', (status, reason, meaning) => {
     const response = { status, output: [], ...(reason && { incomplete_details: { reason } }) };
     const [choice] =
       openaiResponses.open({}, 'openai').event({ type: `response.${status}`, response }, '')?.choices ?? [];
-    expect(finishMeaning(choice?.finishWord ?? '')).toBe(meaning);
+    expect(choice?.finishMeaning ?? finishMeaning(choice?.finishWord ?? '')).toBe(meaning);
+  });
+
+  test('C2 the time at which the provider created it, streamed and not', () => {
+    const response = { id: 'resp_1', created_at: 1_790_000_000, status: 'completed', output: [] };
+    const reader = openaiResponses.open({}, 'openai');
+    expect(reader.event({ type: 'response.created', response }, '')?.created).toBe(1_790_000_000);
+    expect(reader.response(response).created).toBe(1_790_000_000);
   });
 
   test('unknown items and their events are skipped, streamed and not', () => {

@@ -4,8 +4,8 @@ import {
   type BlockPiece,
   BlockSequencer,
   type BlockWriter,
-  JsonProgress,
 } from '../../../src/protocols/shared/block-sequencer.ts';
+import { JsonProgress } from '../../../src/shared/json-progress.ts';
 
 interface Piece extends BlockPiece {
   readonly call: Call | null;
@@ -120,14 +120,4 @@ test('B1 the size of what waits grows with each entry and its text, and ends at 
   ]);
   expect(waiting).toEqual([0, 67, 132, 135, 0]);
   expect(left).toBe(0);
-});
-
-test.each([
-  ['{"a":"}"}', 9],
-  ['{"a":"\\"}"} x', 11],
-  ['[{}] ', 4],
-])('JsonProgress: of %s %d characters are the value', (text, length) => {
-  const progress = new JsonProgress();
-  expect(progress.push(text)).toBe(length);
-  expect(progress.isComplete).toBe(true);
 });

@@ -181,6 +181,10 @@ const checkU3: Rule = function* (stream) {
     for (const [key, counts] of Object.entries(USAGE_DETAILS)) {
       if (key in usage) yield* detailCounts(key, usage[key], counts, frame);
     }
+    const { cached_tokens = 0, cache_write_tokens = 0 } = objectOf(usage.prompt_tokens_details);
+    if (Number(cached_tokens) + Number(cache_write_tokens) > Number(usage.prompt_tokens)) {
+      yield fault('U3', 'more cached tokens than the prompt has', frame);
+    }
   }
 };
 

@@ -67,7 +67,14 @@ describe('effort and thinking', () => {
     ['claude-haiku-4-5', 'max', { type: 'enabled', budget_tokens: 62_976 }, undefined],
     ['claude-haiku-4-5', 'none', { type: 'disabled' }, undefined],
     ['claude-3-5-haiku-20241022', 'high', undefined, undefined],
-    ['kimi-k2.5', 'none', undefined, undefined],
+    ['kimi-k2.5', 'none', { type: 'disabled' }, undefined],
+    ['kimi-k3', 'none', undefined, 'low'],
+    ['kimi-k2.7-code', 'none', undefined, undefined],
+    ['glm-5.3', 'none', undefined, 'low'],
+    ['glm-6', 'max', { type: 'adaptive' }, 'max'],
+    ['minimax-m3', 'none', undefined, undefined],
+    ['claude-opus-6', 'none', undefined, 'low'],
+    ['claude-sonnet-5-6', 'max', { type: 'adaptive', display: 'summarized' }, 'max'],
   ])('A2 %s, %s', (model, reasoning_effort, thinking, effort) => {
     const body = runner(model, { reasoning_effort });
     expect(body.thinking).toEqual(thinking);

@@ -1,0 +1,84 @@
+/**
+ * The fastest output speeds of models: how much of an output can exist after a time. A request that ended without an answer is charged by
+ * them (G3). A model without a row may have written its whole output.
+ */
+import { matchesAnyGlob } from '../../shared/glob.ts';
+
+interface OutputSpeed {
+  /** The id under which prices are looked up, too. */
+  readonly provider: string;
+  /** Globs over the provider's names. */
+  readonly models: readonly string[];
+  /** Output tokens per second, the median of measurements. */
+  readonly median: number;
+  readonly source: string;
+  /** When the source was read. */
+  readonly checked: string;
+}
+
+/** Sources publish medians; single requests are faster at times, with predicted or speculated tokens. */
+const FASTEST_TIMES_MEDIAN = 3;
+
+const CHECKED = '2026-11-23';
+/** Medians of Artificial Analysis. */
+const BENCHLM = { source: 'https://benchlm.ai/llm-speed (data of 2026-04-07)', checked: CHECKED } as const;
+const ELLIOT = { source: 'https://elliotgate.com/use-cases/fastest-llm-api', checked: CHECKED } as const;
+const JUNE = {
+  source: 'https://officechai.com/ai/these-are-the-fastest-ai-models-june-2026/',
+  checked: CHECKED,
+} as const;
+const GROQ = { source: 'https://console.groq.com/docs/models', checked: CHECKED } as const;
+const CLAUDE = {
+  source: 'https://lattice.uptownhr.com/claude-opus-4-5/speed-analysis (2025-11-24)',
+  checked: CHECKED,
+} as const;
+const LMSPEED = {
+  source: 'https://lmspeed.net/compare/model/claude-haiku-4-5-vs-claude-sonnet-4',
+  checked: CHECKED,
+} as const;
+
+const OUTPUT_SPEEDS: readonly OutputSpeed[] = [
+  { provider: 'openai', models: ['gpt-5.4-mini', 'gpt-5.4-mini-20*'], median: 201, ...BENCHLM },
+  { provider: 'openai', models: ['gpt-5.4-nano', 'gpt-5.4-nano-20*'], median: 191, ...BENCHLM },
+  { provider: 'openai', models: ['gpt-4.1-nano', 'gpt-4.1-nano-20*'], median: 181, ...BENCHLM },
+  { provider: 'openai', models: ['o4-mini', 'o4-mini-20*'], median: 161, ...BENCHLM },
+  { provider: 'openai', models: ['o3-mini', 'o3-mini-20*'], median: 160, ...BENCHLM },
+  { provider: 'openai', models: ['gpt-5.3-codex', 'gpt-5.4', 'gpt-5.4-20*'], median: 96, ...ELLIOT },
+  { provider: 'anthropic', models: ['claude-haiku-4-5*'], median: 112, ...LMSPEED },
+  { provider: 'anthropic', models: ['claude-sonnet-4-5*'], median: 63, ...CLAUDE },
+  { provider: 'anthropic', models: ['claude-opus-4-1*'], median: 45, ...CLAUDE },
+  { provider: 'gemini', models: ['gemini-3.1-flash-lite*'], median: 321, ...ELLIOT },
+  { provider: 'gemini', models: ['gemini-2.5-flash'], median: 221, ...BENCHLM },
+  { provider: 'gemini', models: ['gemini-3.5-flash'], median: 212, ...JUNE },
+  { provider: 'mistral', models: ['ministral-3b-2512', 'ministral-3b-latest'], median: 274, ...BENCHLM },
+  { provider: 'mistral', models: ['ministral-8b-2512', 'ministral-8b-latest'], median: 182, ...BENCHLM },
+  { provider: 'mistral', models: ['mistral-small-2603', 'mistral-small-latest'], median: 175, ...BENCHLM },
+  { provider: 'xai', models: ['grok-4.20', 'grok-4.20-0309-*'], median: 233, ...BENCHLM },
+  { provider: 'xai', models: ['grok-4.3', 'grok-4.3-latest'], median: 190, ...JUNE },
+  { provider: 'xai', models: ['grok-3-mini'], median: 190, ...BENCHLM },
+  { provider: 'xai', models: ['grok-code-fast-1'], median: 172, ...BENCHLM },
+  { provider: 'groq', models: ['openai/gpt-oss-120b'], median: 500, ...GROQ },
+];
+
+interface MeteredModel {
+  readonly priceIds: readonly string[];
+  readonly model: string;
+  /** A premium tier may be faster. */
+  readonly tier?: string | undefined;
+}
+
+/**
+ * The highest speed of any of these models, in output tokens per second of one choice.
+ * @returns null if the speed of one is not known
+ */
+export function fastestOutputSpeed(models: readonly MeteredModel[]): number | null {
+  let fastest: number | null = null;
+  for (const { priceIds, model, tier } of models) {
+    const row = OUTPUT_SPEEDS.find(
+      (speed) => priceIds.includes(speed.provider) && matchesAnyGlob(speed.models, model),
+    );
+    if (row === undefined || tier !== undefined) return null;
+    fastest = Math.max(fastest ?? 0, row.median * FASTEST_TIMES_MEDIAN);
+  }
+  return fastest;
+}

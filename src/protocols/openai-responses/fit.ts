@@ -1,0 +1,68 @@
+/** Fits a Responses request that passes to its provider to the model: the effort, and fields that the model refuses. */
+import {
+  isAboutRequest,
+  isDefault,
+  isSampling,
+  type TranslationReport,
+} from '../../request-translation/dropped-fields.ts';
+import { reasoningFamily, rewriteEffort } from '../../request-translation/effort.ts';
+import type { RequestRules } from '../../request-translation/rules.ts';
+import { isObject, type JsonObject, omit, readArray, readText } from '../../shared/json.ts';
+import { ENCRYPTED } from './client-request.ts';
+
+/**
+ * A request of a model that no family matches is unchanged.
+ * @param rules what the provider's Responses accept, as for requests that are translated
+ */
+export function fitResponses(body: JsonObject, rules: RequestRules, report: TranslationReport): JsonObject {
+  return withoutRefusedFields(withKnownEffort(body, rules, report), rules, report);
+}
+
+function withKnownEffort(body: JsonObject, rules: RequestRules, report: TranslationReport): JsonObject {
+  const { effort: effortRules } = rules;
+  const family = reasoningFamily(effortRules?.families ?? [], readText(body.model) ?? '');
+  if (effortRules === undefined || family === undefined) return body;
+  if (family.reasons === 'never') return withoutReasoning(body, report);
+  if (!isObject(body.reasoning)) return body;
+  const { effort, summary, ...rest } = body.reasoning;
+  const asked = readText(effort);
+  const rewritten =
+    asked === undefined
+      ? {}
+      : rewriteEffort({ reasoning: { effort: asked } }, String(body.model), effortRules, report, true);
+  const level = asked === undefined ? effort : rewritten.reasoning_effort;
+  const isMute = family.refusesSummary === true && summary !== undefined && summary !== null;
+  if (isMute) report.drop('reasoning.summary');
+  if (level === effort && !isMute) return body;
+  const reasoning = {
+    ...(level === undefined ? {} : { effort: level }),
+    ...(summary === undefined || isMute ? {} : { summary }),
+    ...rest,
+  };
+  return Object.keys(reasoning).length === 0 ? omit(body, 'reasoning') : { ...body, reasoning };
+}
+
+/** Codex sends `reasoning` and asks for encrypted reasoning at every model. */
+function withoutReasoning(body: JsonObject, report: TranslationReport): JsonObject {
+  const effort = isObject(body.reasoning) ? readText(body.reasoning.effort) : undefined;
+  if (effort !== undefined && effort !== 'none') report.drop('reasoning');
+  const include = readArray(body.include).filter((entry) => entry !== ENCRYPTED);
+  const isAsked = Array.isArray(body.include) && include.length < body.include.length;
+  const rest = isObject(body.reasoning) ? omit(body, 'reasoning') : body;
+  return isAsked ? { ...rest, include } : rest;
+}
+
+function withoutRefusedFields(
+  body: JsonObject,
+  { fields }: RequestRules,
+  report: TranslationReport,
+): JsonObject {
+  const refused = Object.entries(fields).flatMap(([field, rule]) => {
+    const isOptional = isSampling(field) || isAboutRequest(field);
+    const isRefused = rule.kind === 'refused' && (rule.when?.(body) ?? true);
+    const value = body[field];
+    return isOptional && isRefused && value !== undefined && value !== null ? [field] : [];
+  });
+  for (const field of refused) if (!isDefault(field, body[field], body)) report.drop(field);
+  return refused.length === 0 ? body : omit(body, ...refused);
+}

@@ -1,0 +1,135 @@
+/** Reads JSON that comes in pieces, such as a tool call's arguments: where its first value ends, and whether the text ends within it. */
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_LIST = 0x5b;
+const CLOSE_LIST = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+/** A text with more levels counts as malformed. */
+const MAX_LEVELS = 1024;
+
+/** What may come next outside of strings. `rest`: of a number, `true`, `false` or `null`. */
+type Expected = 'value' | 'value or ]' | 'key' | 'key or }' | ':' | ', or end' | 'rest';
+
+export class JsonProgress {
+  #hasBegun = false;
+  #depth = 0;
+  #isInString = false;
+  #isEscaped = false;
+  #isComplete = false;
+  /** The closing brackets of the open levels. */
+  readonly #closers: number[] = [];
+  #expected: Expected = 'value';
+  /** The word of which `rest` is expected, and how much of it has come. Empty: a number. */
+  #word = '';
+  #wordLength = 0;
+  #isMalformed = false;
+
+  /** Whether there was a piece that is not empty. */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
+  }
+
+  /** Whether the first object or array has ended. Other values never end. */
+  get isComplete(): boolean {
+    return this.#isComplete;
+  }
+
+  /**
+   * Whether the text so far is the beginning of an object, an array or a string, and not all of it. False for a text that no
+   * continuation would make JSON. Within a string every character is accepted, also a line end.
+   */
+  get isCut(): boolean {
+    return !this.#isMalformed && (this.#depth > 0 || this.#isInString);
+  }
+
+  /** @returns the length of the part of the piece that belongs to the value */
+  push(piece: string): number {
+    this.#hasBegun ||= piece !== '';
+    let i = 0;
+    for (; i < piece.length && !this.#isComplete; i++) {
+      const unit = piece.charCodeAt(i);
+      if (this.#isEscaped) this.#isEscaped = false;
+      else if (this.#isInString) {
+        if (unit === BACKSLASH) this.#isEscaped = true;
+        else if (unit === QUOTE) this.#isInString = false;
+      } else {
+        if (!this.#isMalformed) this.#check(unit);
+        if (unit === QUOTE) this.#isInString = true;
+        else if (unit === OPEN_OBJECT || unit === OPEN_LIST) this.#depth++;
+        else if (unit === CLOSE_OBJECT || unit === CLOSE_LIST) this.#isComplete = --this.#depth <= 0;
+      }
+    }
+    return i;
+  }
+
+  /** Checks a character outside of strings against the grammar. */
+  #check(unit: number): void {
+    if (this.#expected === 'rest' && this.#continuesWord(unit)) return;
+    // Space, tab, LF and CR.
+    if (unit === 0x20 || (unit >= 0x09 && unit <= 0x0d)) return;
+    this.#isMalformed = !this.#accept(unit);
+  }
+
+  /** Whether the character belongs to the word. The end of a word is the end of its value. */
+  #continuesWord(unit: number): boolean {
+    if (this.#word === '') {
+      if (isNumberUnit(unit)) return true;
+    } else if (this.#wordLength < this.#word.length) {
+      this.#isMalformed = this.#word.charCodeAt(this.#wordLength++) !== unit;
+      return true;
+    }
+    this.#expected = ', or end';
+    return false;
+  }
+
+  #accept(unit: number): boolean {
+    const expected = this.#expected;
+    if (unit === CLOSE_OBJECT || unit === CLOSE_LIST) {
+      const mayClose =
+        expected === ', or end' || expected === (unit === CLOSE_LIST ? 'value or ]' : 'key or }');
+      this.#expected = ', or end';
+      return mayClose && this.#closers.pop() === unit;
+    }
+    if (expected === ', or end') {
+      this.#expected = this.#closers.at(-1) === CLOSE_OBJECT ? 'key' : 'value';
+      return unit === COMMA && this.#depth > 0;
+    }
+    if (expected === ':') {
+      this.#expected = 'value';
+      return unit === COLON;
+    }
+    const isKey = expected === 'key' || expected === 'key or }';
+    if (unit === QUOTE) {
+      this.#expected = isKey ? ':' : ', or end';
+      return true;
+    }
+    return !isKey && this.#openValue(unit);
+  }
+
+  /** Begins a value that is not a string. */
+  #openValue(unit: number): boolean {
+    if (unit === OPEN_OBJECT || unit === OPEN_LIST) {
+      const isList = unit === OPEN_LIST;
+      this.#expected = isList ? 'value or ]' : 'key or }';
+      return this.#closers.push(isList ? CLOSE_LIST : CLOSE_OBJECT) <= MAX_LEVELS;
+    }
+    this.#word = WORDS.find((word) => word.charCodeAt(0) === unit) ?? '';
+    this.#wordLength = 1;
+    this.#expected = 'rest';
+    return this.#word !== '' || isNumberUnit(unit);
+  }
+}
+
+const WORDS = ['true', 'false', 'null'];
+
+/** Digits, signs, the point and the exponent. Their order is not checked: a number in another order is not taken for a cut. */
+function isNumberUnit(unit: number): boolean {
+  return (unit >= 0x30 && unit <= 0x39) || NUMBER_SIGNS.includes(unit);
+}
+
+const NUMBER_SIGNS = [...'+-.eE'].map((sign) => sign.charCodeAt(0));

@@ -1,0 +1,195 @@
+/** Repairs the tool calls of one choice: finds the call of each fragment, and follows its arguments. */
+import type { ToolCallDelta } from '../canonical/chunk.ts';
+import type { ToolCallPart } from '../canonical/part.ts';
+import type { JsonObject } from '../shared/json.ts';
+import { JsonProgress } from '../shared/json-progress.ts';
+import { MAX_TOOL_CALLS } from '../shared/limits.ts';
+
+interface ToolCall {
+  readonly index: number;
+  /** The index that the upstream sent, if any. It may differ from `index`. */
+  readonly upstreamIndex: number | undefined;
+  /** The upstream's id, or undefined until it sends one. */
+  id: string | undefined;
+  hasName: boolean;
+  /** Its first fragment, with id, type and name, was sent. */
+  isStarted: boolean;
+  /** Received before the first fragment could be sent, and sent with it. */
+  extraContent: JsonObject | undefined;
+  progress: JsonProgress;
+  /** The last part has the first piece of the arguments, which may be a placeholder for those that follow. */
+  isHeld: boolean;
+  /** A placeholder was dropped, because other arguments followed it. */
+  hadPlaceholder: boolean;
+}
+
+/** The number of tool calls of all choices of one output. */
+export interface ToolCallCount {
+  calls: number;
+}
+
+/** Repairs the tool calls of one choice: finds the call of each fragment, and sends id, type and name once, first (C7). */
+export class ToolCallRepair {
+  readonly #makeId: () => string;
+  readonly #count: ToolCallCount;
+  readonly #names: ReadonlyMap<string, string>;
+  readonly #calls: ToolCall[] = [];
+  // The newest call of each id and of each upstream index. A search at every fragment would take quadratic time.
+  readonly #byId = new Map<string, ToolCall>();
+  readonly #byUpstreamIndex = new Map<number, ToolCall>();
+  readonly #indexes = new Set<number>();
+  readonly #held: ToolCall[] = [];
+  #nextIndex = 0;
+  #isEmpty = true;
+  #isOverBound = false;
+
+  /**
+   * @param makeId makes the id of a call that the upstream sent without one
+   * @param names the client's tool names by the names that the upstream knows
+   */
+  constructor(makeId: () => string, count: ToolCallCount, names: ReadonlyMap<string, string> = new Map()) {
+    this.#makeId = makeId;
+    this.#count = count;
+    this.#names = names;
+  }
+
+  /** Whether no call was sent. */
+  get isEmpty(): boolean {
+    return this.#isEmpty;
+  }
+
+  /** Whether the upstream started more than {@link MAX_TOOL_CALLS} calls. The further ones are dropped. */
+  get isOverBound(): boolean {
+    return this.#isOverBound;
+  }
+
+  /** Whether the arguments of a call are only the beginning of JSON. Empty and otherwise malformed arguments are not. */
+  get isCut(): boolean {
+    return this.#calls.some(({ progress }) => progress.isCut);
+  }
+
+  /** Whether what followed a placeholder is no JSON. */
+  get isBroken(): boolean {
+    return this.#calls.some(({ hadPlaceholder, progress }) => hadPlaceholder && !progress.isComplete);
+  }
+
+  /** Returns the canonical fragment, or null if the part has nothing to send. */
+  read(part: ToolCallPart): ToolCallDelta | null {
+    const call = this.#find(part) ?? this.#start(part);
+    if (call === undefined) return null;
+    const { arguments: text } = part;
+    if (!call.progress.hasBegun && isPlaceholder(part)) {
+      call.isHeld = true;
+      this.#held.push(call);
+    }
+    call.progress.push(text);
+    call.hasName ||= part.name !== undefined;
+    if (call.id === undefined && part.id !== undefined) this.#setId(call, part.id);
+    if (call.isStarted) {
+      if (text === '' && part.extraContent === undefined) return null;
+      return {
+        index: call.index,
+        function: { arguments: text },
+        ...extraContent(part.extraContent),
+      };
+    }
+    call.extraContent ??= part.extraContent;
+    // The first fragment that is sent must have the name. One with only an id or an index waits for the next.
+    if (part.name === undefined && part.arguments === '') return null;
+    call.isStarted = true;
+    this.#isEmpty = false;
+    const { name = '' } = part;
+    return {
+      index: call.index,
+      id: call.id ?? this.#makeId(),
+      type: 'function',
+      function: { name: this.#names.get(name) ?? name, arguments: text },
+      ...extraContent(call.extraContent),
+    };
+  }
+
+  /** Whether a fragment of the last part has a placeholder, which the next part may replace. */
+  get isHolding(): boolean {
+    return this.#held.length > 0;
+  }
+
+  /**
+   * Decides on the placeholders of the last part.
+   * @param next the fragments of the next part
+   * @returns the indexes of the calls whose placeholder is dropped, because other arguments follow
+   */
+  release(next: readonly ToolCallPart[]): ReadonlySet<number> {
+    const dropped = new Set<number>();
+    for (const part of next) {
+      const call = this.#find(part);
+      if (call?.isHeld !== true || !part.arguments.trimStart().startsWith('{')) continue;
+      dropped.add(call.index);
+      call.hadPlaceholder = true;
+      call.progress = new JsonProgress();
+    }
+    for (const call of this.#held.splice(0)) call.isHeld = false;
+    return dropped;
+  }
+
+  /** The call that a fragment continues, or undefined if it starts a new one. */
+  #find(part: ToolCallPart): ToolCall | undefined {
+    const sameId = part.id === undefined ? undefined : this.#byId.get(part.id);
+    if (part.index === undefined) return part.id === undefined ? this.#lastFor(part) : sameId;
+    if (sameId?.upstreamIndex === part.index) return sameId;
+    const sameIndex = this.#byUpstreamIndex.get(part.index);
+    const differs = part.id !== undefined && sameIndex?.id !== undefined && part.id !== sameIndex.id;
+    // Some upstreams send index 0 for every parallel call, with a name. Others send a new id with every fragment, without one.
+    return differs && part.name !== undefined ? undefined : sameIndex;
+  }
+
+  /** For a fragment with neither index nor id: the last call, unless both have a name. */
+  #lastFor(part: ToolCallPart): ToolCall | undefined {
+    const last = this.#calls.at(-1);
+    return last?.hasName && part.name !== undefined ? undefined : last;
+  }
+
+  #start(part: ToolCallPart): ToolCall | undefined {
+    if (this.#count.calls >= MAX_TOOL_CALLS) {
+      this.#isOverBound = true;
+      return undefined;
+    }
+    // An index out of bounds still distinguishes calls, but is not sent to the client.
+    const isUsable =
+      part.index !== undefined && part.index < MAX_TOOL_CALLS && !this.#indexes.has(part.index);
+    const index = isUsable ? part.index : this.#nextIndex;
+    const call: ToolCall = {
+      index,
+      upstreamIndex: part.index,
+      id: undefined,
+      hasName: false,
+      isStarted: false,
+      extraContent: undefined,
+      progress: new JsonProgress(),
+      isHeld: false,
+      hadPlaceholder: false,
+    };
+    this.#count.calls++;
+    this.#calls.push(call);
+    this.#indexes.add(index);
+    this.#nextIndex = Math.max(this.#nextIndex, index + 1);
+    if (part.index !== undefined) this.#byUpstreamIndex.set(part.index, call);
+    return call;
+  }
+
+  #setId(call: ToolCall, id: string): void {
+    call.id = id;
+    this.#byId.set(id, call);
+  }
+}
+
+function extraContent(value: JsonObject | undefined): { readonly extra_content?: JsonObject } {
+  return value === undefined ? {} : { extra_content: value };
+}
+
+/** Some servers send this before the arguments (translators of Anthropic's `input: {}`). It is also how a call without arguments looks. */
+const PLACEHOLDER = /^\s*(?:\{\s*\}|null)\s*$/;
+const MAX_PLACEHOLDER_CHARS = 16;
+
+function isPlaceholder({ arguments: text, isWhole }: ToolCallPart): boolean {
+  return isWhole !== true && text.length <= MAX_PLACEHOLDER_CHARS && PLACEHOLDER.test(text);
+}

@@ -1,0 +1,272 @@
+/** Tool calls whose arguments are cut, as the official SDKs see them: whatever finish word follows, no such call is complete (C8). */
+import { describe, expect, test } from 'vitest';
+import { CLIENTS, type Outcome, see, type UpstreamName } from './sdk-clients.ts';
+import { DONE, event, json, type Play, sse } from './upstreams.ts';
+
+const CUT = '{"content":"abc';
+
+function callEvents(pieces: readonly string[]): string[] {
+  const head = { index: 0, id: 'call_1', type: 'function', function: { name: 'write', arguments: '' } };
+  return [
+    event({ role: 'assistant', tool_calls: [head] }),
+    ...pieces.map((piece) => event({ tool_calls: [{ index: 0, function: { arguments: piece } }] })),
+  ];
+}
+
+const frame = (data: { readonly type: string } & object) =>
+  `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
+
+function claudeEvents(pieces: readonly string[]): string[] {
+  const message = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', content: [], usage: {} };
+  return [
+    frame({ type: 'message_start', message } as never),
+    frame({
+      type: 'content_block_start',
+      index: 0,
+      content_block: { type: 'tool_use', id: 'toolu_1', name: 'write', input: {} },
+    } as never),
+    ...pieces.map((partial_json) =>
+      frame({
+        type: 'content_block_delta',
+        index: 0,
+        delta: { type: 'input_json_delta', partial_json },
+      } as never),
+    ),
+    frame({ type: 'content_block_stop', index: 0 } as never),
+  ];
+}
+
+function claudeEnd(stop_reason: string | null): string[] {
+  return [
+    frame({ type: 'message_delta', delta: { stop_reason }, usage: { output_tokens: 9 } } as never),
+    frame({ type: 'message_stop' }),
+  ];
+}
+
+const ITEM = { id: 'fc_1', type: 'function_call', call_id: 'call_1', name: 'write' };
+
+function itemEvents(pieces: readonly string[], status = 'completed'): string[] {
+  const at = { output_index: 0, item_id: 'fc_1' };
+  const json = pieces.join('');
+  const response = { id: 'resp_1', object: 'response', model: 'm', status: 'in_progress', output: [] };
+  return [
+    frame({ type: 'response.created', response } as never),
+    frame({
+      type: 'response.output_item.added',
+      output_index: 0,
+      item: { ...ITEM, arguments: '', status: 'in_progress' },
+    } as never),
+    ...pieces.map((delta) =>
+      frame({ type: 'response.function_call_arguments.delta', ...at, delta } as never),
+    ),
+    frame({ type: 'response.function_call_arguments.done', ...at, arguments: json } as never),
+    frame({
+      type: 'response.output_item.done',
+      output_index: 0,
+      item: { ...ITEM, arguments: json, status },
+    } as never),
+  ];
+}
+
+function response(args: string, fields: object = {}) {
+  const output = [{ ...ITEM, arguments: args, status: 'completed' }];
+  const usage = { input_tokens: 1, output_tokens: 1, total_tokens: 2 };
+  return { id: 'resp_1', object: 'response', model: 'm', status: 'completed', output, usage, ...fields };
+}
+
+const ended = (type: string, fields: object = {}, args = CUT) =>
+  frame({ type: `response.${type}`, response: response(args, fields) } as never);
+
+const PIECES = ['{"con', 'tent":"a', 'bc'];
+const INCOMPLETE = { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } };
+
+function chatObject(args: string, fields: object): Play {
+  const tool_calls = [{ id: 'call_1', type: 'function', function: { name: 'write', arguments: args } }];
+  const message = { role: 'assistant', content: null, tool_calls };
+  return json({
+    id: 'up',
+    object: 'chat.completion',
+    model: 'm',
+    choices: [{ index: 0, message, ...fields }],
+  });
+}
+
+type Case = readonly [name: string, upstream: UpstreamName, play: Play];
+
+const vertex = (parts: object[], finishReason?: string) =>
+  `data: ${JSON.stringify({ responseId: 'r', candidates: [{ content: { parts }, index: 0, finishReason }] })}\n\n`;
+const OPEN_STRING = [
+  vertex([{ functionCall: { name: 'write', willContinue: true } }]),
+  vertex([
+    {
+      functionCall: {
+        partialArgs: [{ jsonPath: '$.content', stringValue: 'abc', willContinue: true }],
+        willContinue: true,
+      },
+    },
+  ]),
+];
+
+const FALSE_FINISHES: readonly Case[] = [
+  ['finish tool_calls', 'chat', sse(...callEvents(PIECES), event({}, 'tool_calls'), DONE)],
+  ['finish stop', 'chat', sse(...callEvents(PIECES), event({}, 'stop'), DONE)],
+  ['an unknown finish', 'chat', sse(...callEvents(PIECES), event({}, 'eos'), DONE)],
+  [
+    'the finish beside the last piece',
+    'chat',
+    sse(
+      ...callEvents(PIECES.slice(0, 2)),
+      event({ tool_calls: [{ index: 0, function: { arguments: 'bc' } }] }, 'tool_calls'),
+      DONE,
+    ),
+  ],
+  ['[DONE] alone', 'chat', sse(...callEvents(PIECES), DONE)],
+  ['the body’s end after a finish', 'chat', sse(...callEvents(PIECES), event({}, 'tool_calls'))],
+  ['an object that says tool_calls', 'chat', chatObject(CUT, { finish_reason: 'tool_calls' })],
+  ['an object without a finish', 'chat', chatObject(CUT, {})],
+  [
+    'a placeholder, and cut arguments',
+    'chat',
+    sse(...callEvents(['{}', ...PIECES]), event({}, 'tool_calls'), DONE),
+  ],
+  ['stop_reason tool_use', 'messages', sse(...claudeEvents(PIECES), ...claudeEnd('tool_use'))],
+  ['stop_reason end_turn', 'messages', sse(...claudeEvents(PIECES), ...claudeEnd('end_turn'))],
+  ['no stop_reason', 'messages', sse(...claudeEvents(PIECES), ...claudeEnd(null))],
+  ['[DONE] alone', 'messages', sse(...claudeEvents(PIECES), DONE)],
+  ['finishReason STOP', 'gemini', sse(...OPEN_STRING, vertex([], 'STOP'))],
+  ['[DONE] alone', 'gemini', sse(...OPEN_STRING, DONE)],
+  ['response.completed', 'responses', sse(...itemEvents(PIECES), ended('completed'))],
+  [
+    'response.completed without output',
+    'responses',
+    sse(...itemEvents(PIECES), ended('completed', { output: [] })),
+  ],
+  [
+    'response.completed after the deltas alone',
+    'responses',
+    sse(...itemEvents(PIECES).slice(0, 5), ended('completed', { output: [] })),
+  ],
+  [
+    'response.completed that is in progress',
+    'responses',
+    sse(...itemEvents(['{}']), ended('completed', { status: 'in_progress' }, '{}')),
+  ],
+  [
+    'response.completed that is queued',
+    'responses',
+    sse(...itemEvents(['{}']), ended('completed', { status: 'queued' }, '{}')),
+  ],
+  ['[DONE] alone', 'responses', sse(...itemEvents(PIECES), DONE)],
+  ['an object', 'responses', json(response(CUT))],
+  ['an object in progress', 'responses', json(response('{}', { status: 'in_progress' }))],
+];
+
+const LIMITS: readonly Case[] = [
+  ['finish length', 'chat', sse(...callEvents(PIECES), event({}, 'length'), DONE)],
+  ...['length', 'MAX_TOKENS', 'max_tokens', 'max_output_tokens'].map((word): Case => {
+    const hint = `data: ${JSON.stringify({ id: 'up', choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls', native_finish_reason: word }] })}\n\n`;
+    return [`finish tool_calls, native ${word}`, 'chat', sse(...callEvents(PIECES), hint, DONE)];
+  }),
+  [
+    'an object that says stop, native max_tokens',
+    'chat',
+    chatObject(CUT, { finish_reason: 'stop', native_finish_reason: 'max_tokens' }),
+  ],
+  ['stop_reason max_tokens', 'messages', sse(...claudeEvents(PIECES), ...claudeEnd('max_tokens'))],
+  ['finishReason MAX_TOKENS', 'gemini', sse(...OPEN_STRING, vertex([], 'MAX_TOKENS'))],
+  [
+    'response.incomplete',
+    'responses',
+    sse(...itemEvents(PIECES, 'incomplete'), ended('incomplete', INCOMPLETE)),
+  ],
+  [
+    'response.incomplete after an item that is called complete',
+    'responses',
+    sse(...itemEvents(PIECES), ended('incomplete', INCOMPLETE)),
+  ],
+  [
+    'response.completed with the reason max_output_tokens',
+    'responses',
+    sse(...itemEvents(PIECES), ended('completed', { incomplete_details: INCOMPLETE.incomplete_details })),
+  ],
+  ['an object that is incomplete', 'responses', json(response(CUT, INCOMPLETE))],
+];
+
+const WHOLE: readonly (readonly [name: string, upstream: UpstreamName, play: Play, json: string])[] = [
+  ['no arguments', 'chat', sse(...callEvents([]), event({}, 'tool_calls'), DONE), '{}'],
+  ['no arguments', 'messages', sse(...claudeEvents(['']), ...claudeEnd('tool_use')), '{}'],
+  ['no arguments', 'responses', sse(...itemEvents([]), ended('completed', {}, '')), '{}'],
+  ['{}', 'chat', sse(...callEvents(['{}']), event({}, 'tool_calls'), DONE), '{}'],
+  [
+    'a placeholder',
+    'chat',
+    sse(...callEvents(['{}', '{"p"', ':1}']), event({}, 'tool_calls'), DONE),
+    '{"p":1}',
+  ],
+  [
+    'the placeholder null',
+    'chat',
+    sse(...callEvents(['null', '{"p":1}']), event({}, 'tool_calls'), DONE),
+    '{"p":1}',
+  ],
+  [
+    'a placeholder beside the name',
+    'chat',
+    sse(
+      event({
+        role: 'assistant',
+        tool_calls: [
+          { index: 0, id: 'call_1', type: 'function', function: { name: 'write', arguments: {} } },
+        ],
+      }),
+      event({ tool_calls: [{ index: 0, function: { arguments: '{"p":1}' } }] }, 'tool_calls'),
+      DONE,
+    ),
+    '{"p":1}',
+  ],
+  ['all of them', 'responses', sse(...itemEvents(['{"p":1}']), ended('completed', {}, '{"p":1}')), '{"p":1}'],
+  ['all of them', 'messages', sse(...claudeEvents(['{"p"', ':1}']), ...claudeEnd('tool_use')), '{"p":1}'],
+];
+
+const clients = Object.keys(CLIENTS);
+
+/** Where the gateway passes events of the upstream on. */
+const FINISHES: Readonly<Record<string, string>> = {
+  chat: 'length',
+  Messages: 'max_tokens',
+  Responses: 'max_output_tokens',
+};
+
+describe.each(clients)('the client of %s', (client) => {
+  test.each(FALSE_FINISHES)('C8 E2 a cut call with %s (%s): an error', async (_, upstream, play) => {
+    const outcome: Outcome = await see(client, upstream, play);
+    expect(outcome).toEqual({ error: expect.stringMatching(/ended|in_progress|queued|upstream_truncated/) });
+  });
+
+  test.each(LIMITS)(
+    'C8 a cut call with %s (%s): the client’s word for its limit',
+    async (_, upstream, play) => {
+      const outcome = await see(client, upstream, play);
+      const [protocol = ''] = client.split(',');
+      expect(outcome).toMatchObject({ finish: FINISHES[protocol] });
+    },
+  );
+
+  test.each(WHOLE)('C7 C8 a complete call with %s (%s): complete', async (_, upstream, play, json) => {
+    const outcome = await see(client, upstream, play);
+    const [protocol = ''] = client.split(',');
+    // Passthrough and chat leave absent arguments as they are.
+    const isLeft = json === '{}' && protocol !== 'Messages';
+    const empty = isLeft ? [json, ''] : [json];
+    expect(outcome).toMatchObject({ calls: [['write', expect.toBeOneOf(empty)]] });
+  });
+});
+
+const MALFORMED = ['{"a":1,}', "{'a':1}", '{"a":[1}', '*** Begin', '{a:1', '{"a":1}}'];
+
+test.each(MALFORMED)('C8 arguments that are malformed in another way stay as they are: %s', async (text) => {
+  const play = sse(...callEvents([text]), event({}, 'tool_calls'), DONE);
+  for (const client of ['chat', 'chat, streamed', 'Responses', 'Responses, streamed']) {
+    expect(await see(client, 'chat', play)).toMatchObject({ calls: [['write', text]] });
+  }
+});

@@ -1,0 +1,139 @@
+/** What the official SDKs make of an upstream's answer, through the whole gateway: in each client protocol, streamed and not. */
+import Anthropic from '@anthropic-ai/sdk';
+import OpenAI from 'openai';
+import { type Play, RoutedGateway } from './upstreams.ts';
+
+/** One entry for each provider protocol. The model is `m`. */
+const ENV = {
+  ANTHROPIC_API_KEY: 'key-of-anthropic',
+  ANTHROPIC_BASE_URL: 'https://anthropic',
+  GEMINI_API_KEY: 'key-of-gemini',
+  UP_KEY: 'key-of-up',
+  GEMINI_BASE_URL: 'https://gemini',
+  PROVIDERS: JSON.stringify({
+    tolerant: { base_url: 'https://tolerant', api_key: 'UP_KEY' },
+    items: { base_url: 'https://items', api_key: 'UP_KEY', responses: true, api: 'responses' },
+  }),
+};
+
+/** The provider protocols, by the model that is requested. */
+const UPSTREAMS = {
+  chat: 'tolerant/m',
+  messages: 'anthropic/m',
+  gemini: 'gemini/m',
+  responses: 'items/m',
+} as const;
+
+export type UpstreamName = keyof typeof UPSTREAMS;
+
+/** A complete response as a client's SDK sees it. */
+interface Seen {
+  readonly text: string;
+  readonly reasoning: string;
+  readonly refusal: string;
+  /** Names, and arguments as JSON text. */
+  readonly calls: readonly (readonly [name: string, json: string])[];
+  /** In the client protocol's words. */
+  readonly finish: string;
+}
+
+/** The response, or the error that the SDK throws. */
+export type Outcome = Seen | { readonly error: string };
+
+type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
+type Read = (fetch: Fetch, model: string) => Promise<Seen>;
+
+const MESSAGES = [{ role: 'user' as const, content: 'Hello' }];
+
+function openai(fetch: Fetch): OpenAI {
+  return new OpenAI({ apiKey: 'x', baseURL: 'https://weir.example/v1', maxRetries: 0, fetch });
+}
+
+function anthropic(fetch: Fetch): Anthropic {
+  return new Anthropic({ apiKey: 'x', baseURL: 'https://weir.example', maxRetries: 0, fetch });
+}
+
+function ofChat({ choices: [choice] }: OpenAI.ChatCompletion): Seen {
+  const message = choice?.message as OpenAI.ChatCompletionMessage & { reasoning_content?: string };
+  return {
+    text: message.content ?? '',
+    reasoning: message.reasoning_content ?? '',
+    refusal: message.refusal ?? '',
+    calls: (message.tool_calls ?? []).flatMap((call) =>
+      call.type === 'function' ? [[call.function.name, call.function.arguments] as const] : [],
+    ),
+    finish: choice?.finish_reason ?? '',
+  };
+}
+
+function ofMessage({ content, stop_reason }: Anthropic.Message): Seen {
+  const of = (read: (block: Anthropic.ContentBlock) => string) => content.map(read).join('');
+  return {
+    text: of((block) => (block.type === 'text' ? block.text : '')),
+    reasoning: of((block) => (block.type === 'thinking' ? block.thinking : '')),
+    refusal: '',
+    calls: content.flatMap((block) =>
+      block.type === 'tool_use' ? [[block.name, JSON.stringify(block.input)] as const] : [],
+    ),
+    finish: stop_reason ?? '',
+  };
+}
+
+function ofResponse({ output, status, incomplete_details }: OpenAI.Responses.Response): Seen {
+  const parts = output.flatMap((item) => (item.type === 'message' ? item.content : []));
+  const thoughts = output.flatMap((item) =>
+    item.type === 'reasoning' ? [...item.summary, ...(item.content ?? [])] : [],
+  );
+  return {
+    text: parts.map((part) => (part.type === 'output_text' ? part.text : '')).join(''),
+    reasoning: thoughts.map(({ text }) => text).join(''),
+    refusal: parts.map((part) => (part.type === 'refusal' ? part.refusal : '')).join(''),
+    calls: output.flatMap((item) =>
+      item.type === 'function_call' && item.status !== 'incomplete'
+        ? [[item.name, item.arguments] as const]
+        : [],
+    ),
+    finish: incomplete_details?.reason ?? status ?? '',
+  };
+}
+
+/** The six ways to read an answer. */
+export const CLIENTS: Readonly<Record<string, Read>> = {
+  'chat, streamed': async (fetch, model) =>
+    ofChat(await openai(fetch).chat.completions.stream({ model, messages: MESSAGES }).finalChatCompletion()),
+  chat: async (fetch, model) =>
+    ofChat(await openai(fetch).chat.completions.create({ model, messages: MESSAGES })),
+  'Messages, streamed': async (fetch, model) =>
+    ofMessage(
+      await anthropic(fetch).messages.stream({ model, max_tokens: 99, messages: MESSAGES }).finalMessage(),
+    ),
+  Messages: async (fetch, model) =>
+    ofMessage(await anthropic(fetch).messages.create({ model, max_tokens: 99, messages: MESSAGES })),
+  'Responses, streamed': async (fetch, model) =>
+    ofResponse(await openai(fetch).responses.stream({ model, input: 'Hello' }).finalResponse()),
+  Responses: async (fetch, model) => {
+    const response = await openai(fetch).responses.create({ model, input: 'Hello' });
+    if (response.status === 'failed') throw new Error(response.error?.message);
+    return ofResponse(response);
+  },
+};
+
+/**
+ * @param play what the upstream answers, streamed or not as it likes
+ * @returns what the client's SDK makes of it
+ */
+export async function see(client: string, upstream: UpstreamName, play: Play): Promise<Outcome> {
+  const read = CLIENTS[client];
+  if (read === undefined) throw new Error(`There is no client ${client}`);
+  // Gemini has the model in its path.
+  const gateway = new RoutedGateway({ m: [play], '': [play] }, ENV);
+  const fetch: Fetch = (url, init) => {
+    const { pathname } = new URL(url instanceof Request ? url.url : url);
+    return gateway.gateway.fetch(pathname, '', { ...init, signal: null });
+  };
+  try {
+    return await read(fetch, UPSTREAMS[upstream]);
+  } catch (error) {
+    return { error: error instanceof Error ? error.message : String(error) };
+  }
+}

@@ -1,0 +1,129 @@
+/** What users of the official SDKs see where a provider's response is unusual, in every client protocol, streamed and not. */
+import { describe, expect, test } from 'vitest';
+import type { JsonObject } from '../../tools/simulator/json.ts';
+import { viewOf } from './sdk-views.ts';
+import { DONE, event, json, type Play, ROLE, RoutedGateway, type Script, sse } from './upstreams.ts';
+
+const ENV = {
+  ANTHROPIC_API_KEY: 'key-of-anthropic',
+  ANTHROPIC_BASE_URL: 'https://anthropic',
+  PRICES: JSON.stringify([
+    {
+      provider: 'mistral',
+      models: ['a'],
+      since: '2026-01-01',
+      currency: 'USD',
+      input: 10,
+      cached_input: 1,
+      cache_write: 12,
+      output: 100,
+    },
+  ]),
+  // A step with fields is translated, also where the provider speaks the client's protocol.
+  ALIASES: JSON.stringify({
+    claude: [{ model: 'anthropic/a', set: { temperature: 1 } }],
+    chat: [{ model: 'mistral/a' }],
+  }),
+};
+const PROTOCOLS = ['chat', 'messages', 'responses'] as const;
+const CASES = PROTOCOLS.flatMap((protocol) => [true, false].map((isStreamed) => ({ protocol, isStreamed })));
+
+/** A message of Claude, streamed or not as it is requested. */
+function message(stop_reason: string, text = 'So far'): Script {
+  const usage = { input_tokens: 5, output_tokens: 3 };
+  const head = { id: 'msg_1', type: 'message', role: 'assistant', model: 'a', stop_sequence: null };
+  const events: JsonObject[] = [
+    { type: 'message_start', message: { ...head, content: [], stop_reason: null, usage } },
+    { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+    { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } },
+    { type: 'content_block_stop', index: 0 },
+    { type: 'message_delta', delta: { stop_reason, stop_sequence: null }, usage: { output_tokens: 3 } },
+    { type: 'message_stop' },
+  ];
+  return (isStreamed) =>
+    isStreamed
+      ? sse(...events.map((one) => `event: ${one.type}\ndata: ${JSON.stringify(one)}\n\n`))
+      : json({ ...head, content: [{ type: 'text', text }], stop_reason, usage });
+}
+
+/** A completion with these counts, streamed or not as it is requested. */
+function counting(usage: JsonObject): Script {
+  const choice = { index: 0, message: { role: 'assistant', content: 'Hello' }, finish_reason: 'stop' };
+  const chunk = `data: ${JSON.stringify({ id: 'up', choices: [], usage })}\n\n`;
+  return (isStreamed): Play =>
+    isStreamed
+      ? sse(ROLE, event({ content: 'Hello' }), event({}, 'stop'), chunk, DONE)
+      : json({ id: 'up', choices: [choice], usage });
+}
+
+describe('C8 a turn that Claude pauses or compacts is not complete', () => {
+  const words = { chat: 'length', messages: 'max_tokens', responses: 'max_output_tokens' };
+  const cases = CASES.flatMap((one) => ['pause_turn', 'compaction'].map((reason) => ({ ...one, reason })));
+  test.each(cases)(
+    '$reason in $protocol, streamed: $isStreamed',
+    async ({ protocol, isStreamed, reason }) => {
+      const gateway = new RoutedGateway({ a: [message(reason)] }, ENV);
+      const view = await viewOf(gateway, protocol, isStreamed, { model: 'claude' });
+      expect(view).toMatchObject({ text: 'So far', finish: words[protocol] });
+      expect(gateway.records).toMatchObject([{ status: 'finished', finish_reason: reason }]);
+    },
+  );
+
+  test.each([true, false])(
+    'in passthrough a client of Messages gets the word, streamed: %j',
+    async (isStreamed) => {
+      const gateway = new RoutedGateway({ a: [message('pause_turn')] }, ENV);
+      const view = await viewOf(gateway, 'messages', isStreamed, { model: 'anthropic/a' });
+      expect(view).toMatchObject({ text: 'So far', finish: 'pause_turn' });
+    },
+  );
+});
+
+describe('U3 P4 more cached tokens than the prompt has', () => {
+  const sums = (prompt_tokens: number) => ({
+    prompt_tokens,
+    completion_tokens: 8,
+    total_tokens: prompt_tokens + 8,
+  });
+  const forms: [what: string, usage: JsonObject, shown: object, cost: number][] = [
+    [
+      'reads above the prompt: 7 tokens as input, 161 as cached',
+      { ...sums(7), prompt_tokens_details: { cached_tokens: 161 } },
+      { prompt: 7, cached: 7 },
+      7 * 10 + 161 + 8 * 100,
+    ],
+    [
+      'the names of DeepSeek and of LiteLLM',
+      { ...sums(7), prompt_cache_hit_tokens: 20, prompt_tokens_details: { cache_creation_tokens: 3 } },
+      { prompt: 7, cached: 7, written: 0 },
+      7 * 10 + 20 + 3 * 12 + 8 * 100,
+    ],
+    [
+      'all of it both read and written',
+      { ...sums(10), prompt_tokens_details: { cached_tokens: 9, cache_write_tokens: 9 } },
+      { prompt: 10, cached: 9, written: 1 },
+      9 + 9 * 12 + 8 * 100,
+    ],
+  ];
+  const cases = CASES.flatMap((one) =>
+    forms.map(([what, usage, shown, cost]) => ({ ...one, what, usage, shown, cost })),
+  );
+  test.each(cases)(
+    '$what, in $protocol, streamed: $isStreamed',
+    async ({ protocol, isStreamed, usage, shown, cost }) => {
+      const gateway = new RoutedGateway({ a: [counting(usage)] }, ENV);
+      const view = await viewOf(gateway, protocol, isStreamed, { model: 'chat' });
+      expect(view).toMatchObject({ text: 'Hello', ...shown });
+      const [record] = gateway.records;
+      expect(record).toMatchObject({
+        prompt_tokens: usage.prompt_tokens,
+        cost_estimated: true,
+        estimated: false,
+      });
+      expect(record?.cost_nanos).toBe(cost * 1000);
+      expect((record?.cached_tokens ?? 0) + (record?.cache_write_tokens ?? 0)).toBeLessThanOrEqual(
+        record?.prompt_tokens ?? 0,
+      );
+    },
+  );
+});

@@ -1,0 +1,39 @@
+/** How often random tests run, and from which seed: `RUNS=2000 SEED=7 npx vitest run <file>`. */
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll } from 'vitest';
+
+const MAX_SEED = 1_000_000_000;
+
+/**
+ * The seed of a random test's first run; each further run adds one. Without `SEED` it is always the same, so `npm test` has the same
+ * outcome each time. `SEED=random` draws one. A test has it in its title, so that a report names it.
+ */
+export const SEED =
+  process.env.SEED === 'random' ? Math.floor(Math.random() * MAX_SEED) : Number(process.env.SEED ?? 1);
+
+/** The number of runs: `RUNS`, or a few that a person waits for. */
+export function runsOf(few: number): number {
+  return Number(process.env.RUNS ?? few);
+}
+
+/** Runs with a seed; an error names the seed that repeats its run alone. */
+export async function repeatable(seed: number, run: () => Promise<void>): Promise<void> {
+  try {
+    await run();
+  } catch (error) {
+    throw new Error(`SEED=${seed} RUNS=1 repeats it`, { cause: error });
+  }
+}
+
+/** Digests end in the turn in which they begin. Node computes them in other threads, which end in any order, whatever the seed. */
+export function useOrderedDigests(): void {
+  const { subtle } = crypto;
+  beforeAll(() => {
+    const digest = async (_: string, bytes: Uint8Array) => {
+      const { buffer } = new Uint8Array(createHash('sha256').update(bytes).digest());
+      return buffer;
+    };
+    Object.assign(subtle, { digest });
+  });
+  afterAll(() => void Reflect.deleteProperty(subtle, 'digest'));
+}

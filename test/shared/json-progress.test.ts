@@ -1,0 +1,73 @@
+/** Tests where JSON in pieces ends, and which texts end within it. */
+import { describe, expect, test } from 'vitest';
+import { JsonProgress } from '../../src/shared/json-progress.ts';
+
+function read(text: string, size = text.length): JsonProgress {
+  const progress = new JsonProgress();
+  for (let at = 0; at < text.length; at += size) progress.push(text.slice(at, at + size));
+  return progress;
+}
+
+test.each([
+  ['{"a":"}"}', 9],
+  ['{"a":"\\"}"} x', 11],
+  ['[{}] ', 4],
+])('of %s %d characters are the value', (text, length) => {
+  const progress = new JsonProgress();
+  expect(progress.push(text)).toBe(length);
+  expect(progress.isComplete).toBe(true);
+});
+
+const COMPLETE = [
+  '{}',
+  '[]',
+  ' { "a" : [ 1 , -2.5e+3 , true , false , null , { } ] , "b" : "\\u00e9\\"" } ',
+  '{"a":{"b":[[],{"c":""}]}}',
+];
+
+describe.each(COMPLETE)('%s', (text) => {
+  test.each([1, 3, 1000])('complete in pieces of %d: it is no cut', (size) => {
+    expect(read(text, size)).toMatchObject({ isComplete: true, isCut: false });
+  });
+
+  test('each beginning of it from the first bracket on is a cut', () => {
+    for (let end = text.search(/[[{]/) + 1; end < text.trim().length; end++) {
+      expect([text.slice(0, end), read(text.slice(0, end)).isCut]).toEqual([text.slice(0, end), true]);
+    }
+  });
+});
+
+test.each(['{"content":"abc', '{"a":"b\nc', '{"path":"C:\\Users', '{"a":tru', '{"a":-', '"abc', '"abc\\'])(
+  '%j is the beginning of JSON: a cut',
+  (text) => {
+    expect(read(text).isCut).toBe(true);
+  },
+);
+
+test.each([
+  '',
+  ' ',
+  '*** Begin Patch',
+  '12',
+  'true',
+  '"abc"',
+  '{"a":1,}',
+  '{"a":[1}',
+  '{"a":1]',
+  "{'a':'b",
+  '{a:1',
+  '{"a" "b"',
+  '{"a":undefined,"b":"c',
+  '{"a":1 2',
+  '{"a":nope',
+  '{"a":1}}',
+  '{"a":1}{"b":2',
+  '[1,]',
+  '[,',
+  '{,',
+  '{"a"}',
+  '['.repeat(1025),
+])('%j is no beginning of JSON, or all of it: no cut', (text) => {
+  expect(read(text).isCut).toBe(false);
+  expect(read(text, 1).isCut).toBe(false);
+});

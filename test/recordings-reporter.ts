@@ -20,9 +20,8 @@ export default class RecordingsReporter implements Reporter {
     }
     if (files.size === 0) return;
     process.stdout.write(
-      `Recordings: ${tests} tests in ${files.size} files were skipped, and those of each recording are not listed: ` +
-        `${[...folders].sort().join(' and ')} is missing. It holds recorded streams and requests of real providers; ` +
-        'CONTRIBUTING.md says where they come from.\n',
+      `Recordings: ${tests} tests in ${files.size} files were skipped, and in them one for each recording, because ` +
+        `${[...folders].sort().join(' and ')} is missing. CONTRIBUTING.md says where recordings come from.\n`,
     );
   }
 }

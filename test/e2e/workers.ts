@@ -52,6 +52,9 @@ export async function buildDeployed(directory: string): Promise<void> {
   process.env[BUNDLES] = directory;
 }
 
+/** The text of the deployed Worker's bundle. */
+export const deployedBundle = (): Promise<string> => bundleOf(MAIN);
+
 const bundles = new Map<string, Promise<string>>();
 
 /** The bundle's text. @param main the absolute path of the Worker's source */

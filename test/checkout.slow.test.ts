@@ -1,12 +1,13 @@
-/** Tests that Git ignores files with secrets, and that no npm script sends telemetry. */
+/** A fresh checkout: Git ignores files with secrets, no npm script sends telemetry, and `npm run build` uploads what the tests run. */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { copyFile, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { deployedBundle } from './e2e/workers.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 
@@ -72,6 +73,16 @@ test.each([
   },
   60_000,
 );
+
+test('npm run build uploads the bundle that the end-to-end tests run', async () => {
+  execFileSync('npm', ['run', 'build'], { cwd: ROOT, stdio: 'ignore' });
+  const uploaded = await readFile(join(ROOT, '.wrangler', 'dry-run', 'index.js'), 'utf8');
+  expect(withoutSourceMap(uploaded)).toBe(withoutSourceMap(await deployedBundle()));
+}, 60_000);
+
+function withoutSourceMap(script: string): string {
+  return script.replace(/\/\/# sourceMappingURL=.*\s*$/, '').trimEnd();
+}
 
 async function untilSaid({ stdout, stderr }: ChildProcess, wanted: RegExp): Promise<void> {
   await new Promise<void>((resolve) => {

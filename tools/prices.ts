@@ -1,11 +1,13 @@
 /**
- * Compares the shipped prices with `@pydantic/genai-prices` and lists differences, models that only one side has, and prices that were
- * not checked for 60 days: npm run prices. Exits with 1 if there are such old prices: read their `source`, and update `checked`.
+ * Compares the shipped prices with `@pydantic/genai-prices` and lists differences, models that only one side has, and the rows of all
+ * shipped tables that were not checked for 60 days: npm run prices. Exits with 1 if there are such old rows: read their sources, and
+ * update `checked`.
  */
 import { findPrice } from '../src/metering/pricing/cost.ts';
 import { SHIPPED_PRICES } from '../src/metering/pricing/price-book.ts';
-import { type ComparedRates, compare, type Finding, MAX_CHECKED_DAYS } from './prices/compare.ts';
+import { type ComparedRates, compare, type Finding, MAX_CHECKED_DAYS, oldRows } from './prices/compare.ts';
 import { GENAI_IDS, genai, genaiModels } from './prices/genai.ts';
+import { datedRows } from './prices/tables.ts';
 
 function ratesText({ input, cached_input, cache_write, output }: ComparedRates): string {
   const numbers = [input, cached_input, cache_write, output];
@@ -14,8 +16,6 @@ function ratesText({ input, cached_input, cache_write, output }: ComparedRates):
 
 function lineOf(finding: Finding): string {
   const { price } = finding;
-  if (finding.kind === 'old')
-    return `${price.provider}/${price.models[0]}: checked ${finding.days} days ago; read ${price.source}`;
   const address = `${price.provider}/${finding.model}`;
   if (finding.kind === 'not there') return address;
   const when = finding.when === '' ? '' : ` (${finding.when})`;
@@ -45,5 +45,6 @@ print(
 );
 print('Not in genai-prices', ofKind('not there'));
 print('Only in genai-prices', unpriced);
-print(`Checked more than ${MAX_CHECKED_DAYS} days ago`, ofKind('old'));
-if (ofKind('old').length > 0) process.exitCode = 1;
+const old = oldRows(datedRows(now), now);
+print(`Rows checked more than ${MAX_CHECKED_DAYS} days ago`, old);
+if (old.length > 0) process.exitCode = 1;

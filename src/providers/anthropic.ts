@@ -24,6 +24,7 @@ import type { ListedModel, Provider } from './provider.ts';
 /** O: 128K output tokens. M: 400 for a thinking budget (`"thinking.type.enabled" is not supported for this model`), sampling or a prefill. */
 const NEWEST: ClaudeFamily = {
   models: ['claude-fable-*', 'claude-mythos-*', 'claude-opus-5-5*'],
+  checked: '2026-11-22',
   maxTokens: 128_000,
   thinking: ['adaptive'],
   // M: 400 `"thinking.type.disabled" is not supported for this model`.
@@ -106,6 +107,7 @@ const CLAUDE_3: ClaudeFamily = { ...CLAUDE_3_5, models: ['claude-3*', 'claude-2*
 const OTHERS: ClaudeFamily = {
   ...SONNET_4,
   models: ['*'],
+  checked: '2026-11-23',
   maxTokens: 32_000,
   noThinking: 'absent',
   takesDisplay: false,
@@ -147,7 +149,7 @@ const GLM_5_3: ClaudeFamily = { ...KIMI_3, models: ['glm-*'], efforts: ['low', '
 /** An unlisted Claude is newer than the listed ones. */
 const NEWER: ClaudeFamily = { ...NEWEST, models: ['claude-*'] };
 
-const CLAUDE_FAMILIES: ClaudeFamilies = [
+export const CLAUDE_FAMILIES: ClaudeFamilies = [
   NEWEST,
   SONNET_5_5,
   CLAUDE_5,

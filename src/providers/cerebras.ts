@@ -6,6 +6,7 @@ import { OPENAI_TOOL_NAMES, REFUSED, type RequestRules, renamed } from '../reque
 import { closedMessages, compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
 
 const CHAT: RequestRules = {
+  checked: '2026-11-23',
   fields: {
     // Both limits together are 400: cline/cline#13435, by Cerebras, 2026.
     max_tokens: renamed('max_completion_tokens'),
@@ -23,6 +24,7 @@ const CHAT: RequestRules = {
     top_k: REFUSED,
   },
   effort: {
+    checked: '2026-11-23',
     // `thinking` and a `reasoning` object are 422: opencode#6648, 2026-01-02; CLIProxyAPI#1143, 2026-01-21.
     takes: ['reasoning_effort'],
     families: [

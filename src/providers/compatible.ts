@@ -147,6 +147,7 @@ export function closedMessages(
 
 /** A server that ignores unknown fields: nothing is dropped, and reasoning is sent under both names, which Ollama's cloud accepted (recorded 2026-08). */
 export const TOLERANT: RequestRules = {
+  checked: '2026-11-22',
   fields: {},
   messages: {
     // The limit of Alibaba ("The length of the tool name cannot exceed 64": QwenLM/Qwen3-VL#2069, 2026-03-19) and of OpenAI behind

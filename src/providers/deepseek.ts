@@ -23,6 +23,7 @@ function setsThinking({ thinking, reasoning_effort }: JsonObject): boolean {
 }
 
 const CHAT: RequestRules = {
+  checked: '2026-11-22',
   fields: {
     // Ignored without an error, so the output would have no limit: earendil-works/pi#7811, 2026-08-08.
     max_completion_tokens: renamed('max_tokens'),
@@ -40,6 +41,7 @@ const CHAT: RequestRules = {
     },
   ],
   effort: {
+    checked: '2026-11-23',
     takes: ['reasoning_effort', 'thinking'],
     // DeepSeek chooses the same levels itself: D guides/thinking_mode.
     families: [{ efforts: ['none', 'low', 'high', 'max'], nearest: { xhigh: 'high' } }],

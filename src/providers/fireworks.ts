@@ -3,6 +3,7 @@ import { OPENAI_TOOL_NAMES, REFUSED, type RequestRules, renamed } from '../reque
 import { closedMessages, compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
 
 const CHAT: RequestRules = {
+  checked: '2026-11-22',
   fields: {
     // Either is accepted; both together are an error.
     max_completion_tokens: renamed('max_tokens'),
@@ -14,6 +15,7 @@ const CHAT: RequestRules = {
     modalities: REFUSED,
   },
   effort: {
+    checked: '2026-11-23',
     // `thinking` beside it is a validation error, and a `reasoning` object is not in the schema.
     takes: ['reasoning_effort'],
     // Probed: anomalyco/models.dev#2080 (2026-06-09), #3777 (kimi-k3, 2026-07-27), #6237 (glm-5p3, 2026-09-04). gpt-oss cannot be off, by

@@ -63,8 +63,14 @@ const REFUSED_BY_3 = ['n', 'logprobs', 'top_logprobs', 'presence_penalty', 'freq
 const REFUSED_BY_2_5 = REFUSED_BY_3.slice(1);
 
 /** "Function call is missing a thought_signature": securo#884, 2026-09-10. Images in results: docs function-calling, multimodal responses. */
-const GEMINI_3 = { needsSignatures: true, mediaInResults: true, refused: REFUSED_BY_3 } as const;
+const GEMINI_3 = {
+  checked: '2026-11-22',
+  needsSignatures: true,
+  mediaInResults: true,
+  refused: REFUSED_BY_3,
+} as const;
 const GEMINI_2 = {
+  checked: '2026-11-22',
   needsSignatures: false,
   sampling: true,
   mediaInResults: false,
@@ -81,7 +87,7 @@ function withPrefix(glob: string): string[] {
   return [glob, `models/${glob}`];
 }
 
-const FAMILIES: readonly GeminiFamily[] = [
+export const GEMINI_FAMILIES: readonly GeminiFamily[] = [
   {
     models: OLDER,
     thinking: { kind: 'none' },
@@ -151,7 +157,7 @@ export const geminiNative: Profile = {
   endpoints: {
     chat: {
       path: generateContentPath,
-      request: geminiForm(FAMILIES, GOOGLE_TOOL_NAMES),
+      request: geminiForm(GEMINI_FAMILIES, GOOGLE_TOOL_NAMES),
       protocol,
     },
     embeddings: {
@@ -217,6 +223,7 @@ function readModels(response: JsonObject): readonly ListedModel[] | null {
 const CLOSED = closedMessages({ assistant: ['extra_content'], tool: ['name'] });
 
 const CHAT: RequestRules = {
+  checked: '2026-11-22',
   fields: {
     store: REFUSED, // openhanako#394, 2026-04-12
     metadata: REFUSED, // agents#45, 2025-05
@@ -234,6 +241,7 @@ const CHAT: RequestRules = {
     top_k: REFUSED,
   },
   effort: {
+    checked: '2026-11-23',
     // A `reasoning` object is 400: 2026-01-10.
     takes: ['reasoning_effort'],
     // "Reasoning cannot be turned off for Gemini 2.5 Pro or 3 models": https://ai.google.dev/gemini-api/docs/openai#thinking (read 2026-11-21).

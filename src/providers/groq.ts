@@ -9,6 +9,7 @@ import type { Profile } from './provider.ts';
 const CLOSED = closedMessages({});
 
 const CHAT: RequestRules = {
+  checked: '2026-11-23',
   fields: {
     // "Not currently supported", 400: D.
     logprobs: REFUSED,
@@ -29,6 +30,7 @@ const CHAT: RequestRules = {
     top_k: REFUSED,
   },
   effort: {
+    checked: '2026-11-23',
     takes: ['reasoning_effort'],
     // "must be one of `none` or `default`" for qwen3: free-claude-code#1348, 2026-08-06; gpt-oss has low, medium, high: D.
     families: [

@@ -86,8 +86,9 @@ function documentOfFile(part: JsonObject): JsonObject {
 const CLOSED = closedMessages({ assistant: ['prefix'], tool: ['name'] });
 
 const CHAT: RequestRules = {
+  checked: '2026-11-23',
   fields: FOREIGN,
-  effort: { takes: ['reasoning_effort'], families: FAMILIES },
+  effort: { checked: '2026-11-23', takes: ['reasoning_effort'], families: FAMILIES },
   legacyFunctions: 'converted',
   messages: {
     // 400 "Function name was … but must be a-z, A-Z, 0-9, or contain underscores and dashes, with a maximum length of 64":

@@ -77,6 +77,7 @@ function hasCalls(messages: unknown): boolean {
 const FIXED: FieldRule = { kind: 'refused', when: reasons };
 
 const CHAT: RequestRules = {
+  checked: '2026-11-23',
   fields: {
     // 400 "invalid temperature: only 1 is allowed for this model": Warma10032/VideoAdGuard#34, 2026-04-21; D for the others.
     temperature: FIXED,
@@ -113,6 +114,7 @@ const CHAT: RequestRules = {
     },
   ],
   effort: {
+    checked: '2026-11-23',
     takes: ['reasoning_effort', 'thinking'],
     none: 'thinking_disabled',
     families: FAMILIES,

@@ -119,6 +119,7 @@ function samplingOnChat(field: 'temperature' | 'top_p', max: number): FieldRule 
 }
 
 const CHAT: RequestRules = {
+  checked: '2026-11-22',
   fields: {
     // 400 from reasoning models: R refused-max-tokens; every chat model accepts the other name: R, 122 requests.
     max_tokens: renamed('max_completion_tokens'),
@@ -132,6 +133,7 @@ const CHAT: RequestRules = {
     top_k: REFUSED,
   },
   effort: {
+    checked: '2026-11-23',
     // `thinking` is 400 "Unknown parameter" (2026-08-28), and so is a `reasoning` object.
     takes: ['reasoning_effort'],
     families: FAMILIES,
@@ -207,6 +209,7 @@ const RESPONSES: RequestRules = {
  * released yet: they count as the newest family, here and in `FAMILIES`.
  */
 const RESPONSES_API: ResponsesApi = {
+  checked: '2026-11-22',
   endpoint: {
     path: () => '/responses',
     request: responsesForm({

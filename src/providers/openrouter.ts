@@ -62,8 +62,9 @@ const FAMILIES: readonly ReasoningFamily[] = [
 ];
 
 const CHAT: RequestRules = {
+  checked: '2026-11-22',
   fields: {},
-  effort: { takes: ['reasoning_effort', 'reasoning'], families: FAMILIES },
+  effort: { checked: '2026-11-23', takes: ['reasoning_effort', 'reasoning'], families: FAMILIES },
   legacyFunctions: 'converted',
   messages: {
     // "a-z, A-Z, 0-9, underscores, dashes, max 64 chars": the SDK's schema.

@@ -17,6 +17,7 @@ export const opentoken: Provider<'OPENTOKEN_API_KEY' | 'OPENTOKEN_BASE_URL'> = {
       request: {
         kind: 'chat',
         rules: {
+          checked: '2026-11-21',
           fields: {},
           messages: { reasoning: [{ form: 'reasoning_content' }] },
           competingLimits: COMPETING_LIMITS,

@@ -128,6 +128,8 @@ export type ChatApi = 'chat' | 'responses';
 
 /** How a provider serves chat requests through Responses. */
 export interface ResponsesApi {
+  /** The day on which the families were last compared with their sources. Absent: unknown. */
+  readonly checked?: string;
   readonly endpoint: Endpoint;
   /** The first row whose globs match the model holds. A model that no row matches is called through chat. */
   readonly families: readonly ApiFamily[];

@@ -40,6 +40,7 @@ const FAMILIES: readonly ReasoningFamily[] = [
 ];
 
 const CHAT: RequestRules = {
+  checked: '2026-11-22',
   fields: {
     // 400 from every model, even 0: L.
     presence_penalty: REFUSED,
@@ -53,6 +54,7 @@ const CHAT: RequestRules = {
     metadata: REFUSED,
   },
   effort: {
+    checked: '2026-11-23',
     takes: ['reasoning_effort'],
     families: FAMILIES,
   },
@@ -87,6 +89,7 @@ const RESPONSES: RequestRules = {
  * 2026-11-22). Encrypted reasoning comes through Responses alone.
  */
 const RESPONSES_API: ResponsesApi = {
+  checked: '2026-11-22',
   endpoint: {
     path: () => '/responses',
     request: responsesForm({

@@ -33,6 +33,7 @@ export const xerotier: Provider<'XEROTIER_API_KEY' | 'XEROTIER_BASE_URL'> = {
       request: {
         kind: 'chat',
         rules: {
+          checked: '2026-11-21',
           fields: {},
           messages: { reasoning: [{ form: 'reasoning_content' }] },
           competingLimits: COMPETING_LIMITS,

@@ -30,11 +30,13 @@ const FAMILIES: readonly ReasoningFamily[] = [
 ];
 
 const CHAT: RequestRules = {
+  checked: '2026-11-23',
   fields: {
     // 400 "Tool choice must be auto": vectorize-io/hindsight#4246, 2026-09-09.
     tool_choice: { kind: 'refused', when: ({ tool_choice }) => isForcedTool(tool_choice) },
   },
   effort: {
+    checked: '2026-11-23',
     takes: ['reasoning_effort', 'thinking'],
     none: 'thinking_disabled',
     families: FAMILIES,

@@ -13,6 +13,8 @@ import type { JsonObject } from '../shared/json.ts';
  * ```
  */
 export interface RequestRules {
+  /** The day on which the table was last compared with its sources: `npm run prices` names tables whose day is long ago. Absent: unknown. */
+  readonly checked?: string;
   /** Rows for top-level fields of the body, by OpenAI's names. */
   readonly fields: Readonly<Record<string, FieldRule>>;
   readonly adjustments?: readonly Adjustment[];
@@ -101,6 +103,8 @@ export type EffortField = (typeof EFFORT_FIELDS)[number];
  * ```
  */
 export interface EffortRules {
+  /** As for {@link RequestRules}. */
+  readonly checked?: string;
   /** The fields that the provider reads. The others are converted to `reasoning_effort`. */
   readonly takes: readonly EffortField[];
   /**

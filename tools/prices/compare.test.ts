@@ -6,8 +6,9 @@ import { bundle } from '../../bench/build.ts';
 import { ROWS } from '../../bench/rows.ts';
 import type { ShippedPrice } from '../../src/metering/pricing/price.ts';
 import { SHIPPED_PRICES } from '../../src/metering/pricing/price-book.ts';
-import { type ComparedRates, compare } from './compare.ts';
+import { type ComparedRates, compare, oldRows } from './compare.ts';
 import { genai } from './genai.ts';
+import { datedRows, priceRows } from './tables.ts';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');
 
@@ -47,8 +48,6 @@ describe('compare', () => {
     ['a glob, which has no name to compare', [shipped({ models: ['m*'] })], null, []],
     ['a price that begins later', [shipped({ since: '2027-01-01T00:00:00Z' })], null, []],
     ['a price that has ended', [shipped({ input: 9 }), shipped({ since: '2026-06-01T00:00:00Z' })], SAME, []],
-    ['checked 60 days ago', [shipped({ checked: '2026-09-22' })], SAME, []],
-    ['checked 61 days ago', [shipped({ checked: '2026-09-21' })], SAME, ['old']],
     [
       'rates above a threshold that the other source does not have',
       [shipped({ above: { prompt_tokens: 10, input: 2, output: 3 } })],
@@ -83,6 +82,40 @@ describe('compare', () => {
     ];
     expect(differing.filter((model) => agreeing.includes(model))).toEqual([]);
     expect(differing.length).toBeLessThan(20);
+  });
+});
+
+describe('old rows', () => {
+  const at = (row: string, checked: string | null) => ({
+    table: 'fields',
+    row,
+    checked,
+    source: 'https://s',
+  });
+
+  test('P6 rows checked 61 days ago or never, each by its table and name', () => {
+    const rows = [at('a', '2026-09-22'), at('b', '2026-09-21'), at('c', null)];
+    expect(oldRows(rows, NOW)).toEqual([
+      'fields, b: checked 61 days ago; read https://s',
+      'fields, c: no day of a check; read https://s',
+    ]);
+  });
+
+  test('P6 prices of other tiers and of globs are rows, too; a price that has ended is none', () => {
+    const prices = [
+      shipped({ input: 9 }),
+      shipped({ since: '2026-06-01T00:00:00Z' }),
+      shipped({ service_tiers: ['flex'] }),
+      shipped({ models: ['n*'] }),
+    ];
+    expect(priceRows(prices, NOW).map(({ row }) => row)).toEqual(['p/m', 'p/m (flex)', 'p/n*']);
+  });
+
+  test('P6 every shipped table has a day for each row: prices, facts, families, fields and efforts', () => {
+    const rows = datedRows(NOW);
+    expect(rows.filter(({ checked }) => !/^2026-\d{2}-\d{2}$/.test(checked ?? ''))).toEqual([]);
+    const tables = [...new Set(rows.map(({ table }) => table))].sort();
+    expect(tables).toEqual(['APIs', 'efforts', 'families', 'fields', 'model facts', 'prices']);
   });
 });
 

@@ -17,6 +17,15 @@ export type Reference = (
   at: { readonly ms: number; readonly promptTokens: number },
 ) => ComparedRates | null;
 
+/** A row of a shipped table, and the day on which it was last compared with its sources; null: no day is stated. */
+export interface DatedRow {
+  /** `prices`, `model facts`, … */
+  readonly table: string;
+  readonly row: string;
+  readonly checked: string | null;
+  readonly source?: string;
+}
+
 export type Finding =
   | { readonly kind: 'not there'; readonly price: ShippedPrice; readonly model: string }
   | {
@@ -26,18 +35,24 @@ export type Finding =
       readonly when: string;
       readonly here: ComparedRates;
       readonly there: ComparedRates;
-    }
-  | { readonly kind: 'old'; readonly price: ShippedPrice; readonly days: number };
+    };
 
 /** @param nowMs only prices in force at this moment are compared */
 export function compare(prices: readonly ShippedPrice[], reference: Reference, nowMs: number): Finding[] {
   return prices.flatMap((price) => {
     const names = price.models.filter((name) => !name.includes('*'));
     const inForce = names.filter((name) => findPrice([prices], [price.provider], name, nowMs) === price);
-    if (inForce.length === 0) return [];
-    const days = Math.floor((nowMs - Date.parse(price.checked)) / DAY_MS);
-    const old: Finding[] = days > MAX_CHECKED_DAYS ? [{ kind: 'old', price, days }] : [];
-    return [...old, ...inForce.flatMap((model) => compareModel(price, model, reference, nowMs))];
+    return inForce.flatMap((model) => compareModel(price, model, reference, nowMs));
+  });
+}
+
+/** The rows that were checked more than {@link MAX_CHECKED_DAYS} ago, or never. */
+export function oldRows(rows: readonly DatedRow[], nowMs: number): string[] {
+  return rows.flatMap(({ table, row, checked, source }) => {
+    const days = checked === null ? null : Math.floor((nowMs - Date.parse(checked)) / DAY_MS);
+    if (days !== null && days <= MAX_CHECKED_DAYS) return [];
+    const when = days === null ? 'no day of a check' : `checked ${days} days ago`;
+    return [`${table}, ${row}: ${when}${source === undefined ? '' : `; read ${source}`}`];
   });
 }
 

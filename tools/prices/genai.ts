@@ -12,6 +12,11 @@ export const GENAI_IDS: Readonly<Record<string, string>> = {
   gemini: 'google',
   groq: 'groq',
   xai: 'x-ai',
+  moonshot: 'moonshotai',
+  zai: 'zai',
+  together: 'together',
+  fireworks: 'fireworks',
+  cerebras: 'cerebras',
 };
 
 const NAMES: Readonly<Record<keyof ComparedRates, string>> = {
@@ -40,7 +45,9 @@ export function genaiModels(provider: string): string[] {
       const [first] = Array.isArray(prices) ? prices.map((conditional) => conditional.prices) : [prices];
       return deprecated !== true && first?.input_mtok !== undefined && first.output_mtok !== undefined;
     })
-    .map(({ id }) => id);
+    .map(({ id, match }) =>
+      match !== undefined && 'equals' in match && typeof match.equals === 'string' ? match.equals : id,
+    );
 }
 
 function ratesOf(price: ModelPrice, promptTokens: number): ComparedRates {

@@ -147,7 +147,12 @@ export function costAtPrice(usage: BilledUsage, price: Price, endMs: number): Co
   const nano = priceTokens(tokens, known, searches);
   if (nano === null) return null;
   const { currency, since } = price;
-  return { nano, currency, priceSince: since, isUpperBound: isUpperBound || isCacheUnknown };
+  return {
+    nano,
+    currency,
+    priceSince: since,
+    isUpperBound: isUpperBound || isCacheUnknown || price.upper_bound === true,
+  };
 }
 
 /** An integer of 10^-12 of the price's currency; null if searches ran and their rate is unknown. */

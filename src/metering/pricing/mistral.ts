@@ -31,12 +31,13 @@ export const CODESTRAL: readonly ShippedPrice[] = [
 export const MISTRAL: readonly ShippedPrice[] = [
   {
     ...PAGE,
-    // The promotion of the preview has ended: BlockRunAI/Franklin v3.49.15. Sources disagree on 2026-11-22: Vercel has this price;
-    // @earendil-works/pi-ai 1.5.2 and Bifrost's library have half of it (0.70 and 2.10, cached 0.07). This is the higher one, for which
-    // no cached rate was found.
+    // Sources disagree on whether the promotion of the preview has ended (2026-11-23): this list price at Vercel and BlockRunAI/Franklin
+    // v3.49.15 (it has), half of it in @earendil-works/pi-ai 1.5.2 and Bifrost's library. The cached rate: dev.to/aihubmix (2026-10).
+    upper_bound: true,
     models: ['mistral-large-4', 'mistral-large-4-0', 'mistral-large-4-0-8'],
     since: '2026-10-20T00:00:00Z',
     input: 1.36,
+    cached_input: 0.14,
     output: 4.18,
     source:
       'https://docs.mistral.ai/inference/pricing, cited by https://vercel.com/ai-gateway/models/mistral-large-4',

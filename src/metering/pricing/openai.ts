@@ -1,7 +1,4 @@
-/**
- * OpenAI's prices of the standard and the flex tier: https://developers.openai.com/api/docs/pricing. The tier `priority` has no price
- * here, because its factor differs by model.
- */
+/** OpenAI's prices of the standard, the flex and the fast tier: https://developers.openai.com/api/docs/pricing. */
 import { type Rates, type ShippedPrice, timesRates } from './price.ts';
 
 const PAGE = {
@@ -87,6 +84,16 @@ const PRICES: readonly ShippedPrice[] = [
     models: snapshots('gpt-6-astra'),
     since: '2026-09-03T00:00:00Z',
     ...longContext(cached(10, 1, 50)),
+  },
+  {
+    ...PAGE,
+    // The lower price was promised "at least through 2026-11-21" (Azure: 2026-11-30): raif#545 (2026-08-27),
+    // anomalyco/models.dev#5992. Whether it ended was not found (2026-11-23), so this is the price before the promotion.
+    models: snapshots('gpt-5.6', 'gpt-5.6-sol'),
+    since: '2026-11-22T00:00:00Z',
+    ...longContext(cached(5, 0.5, 30)),
+    upper_bound: true,
+    checked: '2026-11-23',
   },
   {
     ...PAGE,
@@ -207,16 +214,73 @@ const PRICES: readonly ShippedPrice[] = [
   { ...PAGE, models: ['gpt-3.5-turbo-instruct', 'gpt-3.5-turbo-instruct-0914'], input: 1.5, output: 2 },
 ];
 
-/** Half of all rates, the same as in a batch: https://developers.openai.com/api/docs/guides/flex-processing (read 2026-11-22). */
-function flex(price: ShippedPrice): ShippedPrice {
+/** All rates of a price times a factor, for the tiers as responses name them. */
+function tier(price: ShippedPrice, service_tiers: readonly string[], factor: number): ShippedPrice {
   const { above } = price;
   return {
     ...price,
-    ...timesRates(price, 0.5),
-    ...(above && { above: { ...timesRates(above, 0.5), prompt_tokens: above.prompt_tokens } }),
-    service_tiers: ['flex'],
+    ...timesRates(price, factor),
+    ...(above && { above: { ...timesRates(above, factor), prompt_tokens: above.prompt_tokens } }),
+    service_tiers,
   };
 }
+
+/** Half of all rates, the same as in a batch: https://developers.openai.com/api/docs/guides/flex-processing (read 2026-11-22). */
+function flex(price: ShippedPrice): ShippedPrice {
+  return tier(price, ['flex'], 0.5);
+}
+
+/** A request for `fast` or `priority` is answered with `priority`: anomalyco/models.dev#5375, 2026-08-25. */
+const FAST = ['priority', 'fast'];
+
+/**
+ * From gpt-5.6 on fast mode costs twice all rates, also above the threshold: the "Fast mode" tab of the page, by anomalyco/models.dev#5375
+ * (gpt-5.6-sol, 2026-08-25), and copies of it of 2026-09-23 (gpt-6) and 2026-10 (gpt-6.1-sol). gpt-6.1-terra and gpt-6.2 are taken to be
+ * the same, and marked.
+ */
+function fast(price: ShippedPrice): ShippedPrice[] {
+  if (!price.models.some((model) => /^gpt-(?:5\.6|6)/.test(model))) return [];
+  const isStated = price.models.some((model) => /^gpt-(?:5\.6|6-|6\.1-sol)/.test(model));
+  return [
+    { ...tier(price, FAST, 2), ...(isStated ? {} : { upper_bound: true as const }), checked: '2026-11-23' },
+  ];
+}
+
+const PRIORITY_PAGE = {
+  ...PAGE,
+  service_tiers: FAST,
+  source:
+    'https://openai.com/api-priority-processing/ and https://developers.openai.com/api/docs/pricing, cited by https://tokenmix.ai (2026-06-04)',
+  checked: '2026-11-23',
+} as const;
+
+/** The older models that the page lists: their factors differ. It excludes long prompts, which no model here has a priority price for. */
+const PRIORITY: readonly ShippedPrice[] = [
+  { models: snapshots('gpt-5.5'), input: 12.5, cached_input: 1.25, output: 75 },
+  { models: snapshots('gpt-5.4'), input: 5, cached_input: 0.5, output: 30 },
+  { models: snapshots('gpt-5.4-mini'), input: 1.5, cached_input: 0.15, output: 9 },
+  { models: snapshots('gpt-5.2'), input: 3.5, cached_input: 0.35, output: 28 },
+  {
+    models: [...snapshots('gpt-5', 'gpt-5.1'), 'gpt-5-codex', 'gpt-5.1-codex'],
+    input: 2.5,
+    cached_input: 0.25,
+    output: 20,
+  },
+  { models: snapshots('gpt-5-mini'), input: 0.45, cached_input: 0.045, output: 3.6 },
+  { models: snapshots('gpt-4.1'), input: 3.5, cached_input: 0.875, output: 14 },
+  { models: snapshots('gpt-4.1-mini'), input: 0.7, cached_input: 0.175, output: 2.8 },
+  { models: snapshots('gpt-4.1-nano'), input: 0.2, cached_input: 0.05, output: 0.8 },
+  {
+    models: ['gpt-4o', 'gpt-4o-2024-08-06', 'gpt-4o-2024-11-20'],
+    input: 4.25,
+    cached_input: 2.125,
+    output: 17,
+  },
+  { models: ['gpt-4o-2024-05-13'], input: 8.75, output: 26.25 },
+  { models: snapshots('gpt-4o-mini'), input: 0.25, cached_input: 0.125, output: 1 },
+  { models: snapshots('o3'), input: 3.5, cached_input: 0.875, output: 14 },
+  { models: snapshots('o4-mini'), input: 2, cached_input: 0.5, output: 8 },
+].map((rates) => ({ ...PRIORITY_PAGE, ...rates }));
 
 /**
  * Per 1,000 searches in all tiers: $10, or $25 with the preview tool at models that do not reason. The response does not name the
@@ -238,8 +302,6 @@ const EMBEDDINGS: readonly ShippedPrice[] = [
 
 export const OPENAI: readonly ShippedPrice[] = [
   ...EMBEDDINGS,
-  ...PRICES.map((price) => ({
-    ...price,
-    web_search: webSearch(price),
-  })).flatMap((price) => [{ ...price, service_tiers: STANDARD }, flex(price)]),
-];
+  ...PRICES.flatMap((price) => [{ ...price, service_tiers: STANDARD }, flex(price), ...fast(price)]),
+  ...PRIORITY,
+].map((price) => (EMBEDDINGS.includes(price) ? price : { ...price, web_search: webSearch(price) }));

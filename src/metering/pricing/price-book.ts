@@ -3,13 +3,18 @@ import { isWithinJsonBounds, parseJson } from '../../shared/json.ts';
 import { jsonFault } from '../../shared/json-fault.ts';
 import type { StartTimer } from '../record-writer.ts';
 import { ANTHROPIC } from './anthropic.ts';
+import { CEREBRAS } from './cerebras.ts';
 import { DEEPSEEK } from './deepseek.ts';
+import { FIREWORKS } from './fireworks.ts';
 import { GEMINI } from './gemini.ts';
 import { GROQ } from './groq.ts';
 import { CODESTRAL, MISTRAL } from './mistral.ts';
+import { MOONSHOT } from './moonshot.ts';
 import { OPENAI } from './openai.ts';
 import { type Price, type PriceTable, parsePrices, type ShippedPrice } from './price.ts';
+import { TOGETHER } from './together.ts';
 import { XAI } from './xai.ts';
+import { ZAI } from './zai.ts';
 
 /** The KV value `config/prices`. */
 export const MAX_PRICES_CHARS = 256 * 1024;
@@ -32,6 +37,11 @@ export const SHIPPED_PRICES: readonly ShippedPrice[] = [
   ...GEMINI,
   ...GROQ,
   ...XAI,
+  ...MOONSHOT,
+  ...ZAI,
+  ...TOGETHER,
+  ...FIREWORKS,
+  ...CEREBRAS,
 ];
 
 export interface PriceBookPorts {

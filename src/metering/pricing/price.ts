@@ -71,6 +71,8 @@ export interface Price extends Rates {
   /** The rates of the whole request if its prompt has more than `prompt_tokens`. A price has `above` or `peak`, not both. */
   readonly above?: Rates & { readonly prompt_tokens: number };
   readonly peak?: Peak;
+  /** The true rates may be lower, because sources disagree and this is the highest: costs are marked (`cost_estimated`). Absent: false. */
+  readonly upper_bound?: true;
   /**
    * Where the price was read, and on which day. `<page>, cited by <other>`: read at the other one, and not verified on the provider's
    * page.
@@ -100,6 +102,7 @@ const OTHER_FIELDS = [
   'web_search',
   'above',
   'peak',
+  'upper_bound',
   'source',
   'checked',
 ];
@@ -215,6 +218,8 @@ function readPrice(reader: FieldReader): Price {
   const web_search = reader.rate('web_search', 'thousand searches');
   const above = reader.nested('above', readAbove);
   const peak = reader.nested('peak', readPeak);
+  const { upper_bound } = reader.object;
+  if (typeof (upper_bound ?? false) !== 'boolean') reader.fail('upper_bound must be true or false');
   if (above !== undefined && peak !== undefined) reader.fail('must not have both above and peak');
   if (Object.keys(rates).length === 0) reader.fail(`needs at least one of ${RATES.join(', ')}`);
   return {
@@ -227,6 +232,7 @@ function readPrice(reader: FieldReader): Price {
     ...(web_search === undefined ? {} : { web_search }),
     ...(above === undefined ? {} : { above }),
     ...(peak === undefined ? {} : { peak }),
+    ...(upper_bound === true ? { upper_bound } : {}),
   };
 }
 

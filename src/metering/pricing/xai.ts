@@ -42,7 +42,9 @@ const PRICES: readonly ShippedPrice[] = [
   },
   {
     ...PAGE,
-    // Sources disagree on the cached rate (2026-11-22): 0.3 in genai-prices 0.1.8 and pi-ai 1.5.2, 0.5 on docs.apiyi.com. This is the higher one.
+    // Sources disagree on the cached rate (2026-11-23): 0.5 on xAI's model page (anomalyco/models.dev#3110, 2026-07-08), 0.3 in genai-prices
+    // 0.1.8, pi-ai 1.5.2 and llmabacus (2026-09). This is the higher one. It counts only where xAI reported no cost.
+    upper_bound: true,
     models: ['grok-4.5', 'grok-4.5-latest'],
     since: '2026-07-08T00:00:00Z',
     ...longContext({ input: 2, cached_input: 0.5, output: 6 }),

@@ -4,6 +4,8 @@ import { matchesAnyGlob } from '../../shared/glob.ts';
 export interface ClaudeFamily {
   /** Globs of the models. */
   readonly models: readonly string[];
+  /** The day on which the row was last compared with its sources. */
+  readonly checked: string;
   /** The maximum of `max_tokens`. */
   readonly maxTokens: number;
   /** The supported types of thinking: with a budget in tokens (`enabled`), or chosen by the model (`adaptive`). */

@@ -30,6 +30,7 @@ export class ClaudeUsage {
   #speed: string | undefined;
   #region: string | undefined;
   #hadPremium = false;
+  #isRepriced = false;
 
   /**
    * The speed and the region with an extra price, as the price tables name them (`fast`, `us`, `fast+us`). Without one: `default` if an
@@ -44,15 +45,20 @@ export class ClaudeUsage {
     return premium.join('+');
   }
 
-  #readTier({ speed, inference_geo }: JsonObject): void {
+  /**
+   * A redeemed fallback credit bills the request "as if the conversation had been on the retry model all along": its prompt costs less
+   * than its counts say, by an amount that the response does not have. `BetaFallbackCreditUsage` of @anthropic-ai/sdk 1.12.0 (2026-11-20).
+   */
+  #readBilling({ speed, inference_geo, fallback_credit }: JsonObject): void {
     this.#speed = readName(speed) ?? this.#speed;
     this.#region = readName(inference_geo) ?? this.#region;
+    this.#isRepriced ||= objectOf(objectOf(fallback_credit).status).type === 'redeemed';
   }
 
   /** The usage of `message_start`. Its output count is only that of the first tokens, so it is skipped: a truncated stream has none. */
   start(usage: unknown): UsageReport | null {
     if (!isObject(usage)) return null;
-    this.#readTier(usage);
+    this.#readBilling(usage);
     const { output_tokens: _, ...counts } = countsIn(usage);
     this.#counts = counts;
     this.#writtenAtStart = counts.cache_creation_input_tokens;
@@ -65,12 +71,13 @@ export class ClaudeUsage {
    */
   latest(usage: unknown, searchResults: number): UsageReport | null {
     if (!isObject(usage)) return null;
-    this.#readTier(usage);
+    this.#readBilling(usage);
     this.#counts = { ...this.#counts, ...countsIn(usage) };
     const details = objectOf(usage.output_tokens_details);
     const extraBilled = readExtraBilled(usage.iterations);
     return {
       ...tokensOf(this.#counts, this.#writtenAtStart),
+      ...(this.#isRepriced && { isUpperBound: true }),
       searches: this.#counts.searches ?? (searchResults === 0 ? undefined : searchResults),
       reasoning: readCount(details.thinking_tokens),
       ...(extraBilled === null ? {} : { extraBilled }),

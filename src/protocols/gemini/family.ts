@@ -22,6 +22,8 @@ type Thinking =
 export interface GeminiFamily {
   /** Globs of the models, without `models/`; absent: all. */
   readonly models?: readonly string[];
+  /** The day on which the row was last compared with its sources. */
+  readonly checked: string;
   readonly thinking: Thinking;
   /** A call that is sent back needs its thought signature. */
   readonly needsSignatures: boolean;

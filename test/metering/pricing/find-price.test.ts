@@ -166,7 +166,8 @@ describe('findPrice', () => {
 
   test.each<[provider: string, model: string, tier: string, input: number | null]>([
     ['openai', 'gpt-5-mini', 'flex', 0.125],
-    ['openai', 'gpt-5-mini', 'priority', null],
+    ['openai', 'gpt-5-mini', 'priority', 0.45],
+    ['openai', 'gpt-5-nano', 'priority', null],
     ['gemini', 'gemini-2.5-pro', 'default', 1.25],
     ['gemini', 'gemini-2.5-pro', 'priority', null],
     ['groq', 'openai/gpt-oss-20b', 'on_demand', 0.075],

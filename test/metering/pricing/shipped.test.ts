@@ -12,10 +12,23 @@ const ROWS = SHIPPED_PRICES.map(
 );
 
 describe('SHIPPED_PRICES', () => {
-  test('P2 prices of eight providers, under the ids of their addresses', () => {
+  test('P2 prices of 13 providers, under the ids of their addresses', () => {
     const providers = [...new Set(SHIPPED_PRICES.map(({ provider }) => provider))];
     expect(providers.sort()).toEqual(
-      ['anthropic', 'codestral', 'deepseek', 'gemini', 'groq', 'mistral', 'openai', 'xai'].sort(),
+      [
+        ...[
+          'anthropic',
+          'cerebras',
+          'codestral',
+          'deepseek',
+          'fireworks',
+          'gemini',
+          'groq',
+          'mistral',
+          'moonshot',
+        ],
+        ...['openai', 'together', 'xai', 'zai'],
+      ].sort(),
     );
     expect(providers.filter((id) => !IDS.includes(id))).toEqual([]);
   });

@@ -14,6 +14,11 @@ export type NewContext = (
   waitUntil: (work: Promise<unknown>) => void,
 ) => CompletionContext;
 
+/** In seconds. */
+function createdAt(arrivedAt: number): number {
+  return Math.floor(arrivedAt / 1000);
+}
+
 function readBody(body: Uint8Array): JsonObject {
   return objectOf(parseJsonExactly(new TextDecoder().decode(body)));
 }
@@ -26,7 +31,7 @@ export function createExchange(
   return {
     run: async (exchange, { signal, waitUntil, onSent, abortError, onEnd, onRecordWritten }) => {
       const context = newContext(exchange, waitUntil);
-      const { caller, headers, body, kept } = exchange;
+      const { caller, headers, body, kept, arrivedAt } = exchange;
       const streamed: JsonObject = { ...readBody(body), stream: true };
       const request = new Request('https://weir-responses/v1/responses', {
         method: 'POST',
@@ -44,7 +49,8 @@ export function createExchange(
         },
       };
       const own = { ports, records, hostCaller: caller, onSent, abortError };
-      const route = { route: 'chat', client: responsesClient(kept) } as const;
+      const client = responsesClient({ ...kept, createdAt: createdAt(arrivedAt) });
+      const route = { route: 'chat', client } as const;
       return handleCompletion(request, route, { ...context, ...own });
     },
     queued: ({ body, arrivedAt, kept }, id) => {
@@ -53,7 +59,7 @@ export function createExchange(
       const head = {
         id,
         object: 'response',
-        created_at: Math.floor(arrivedAt / 1000),
+        created_at: createdAt(arrivedAt),
         status: 'queued',
         completed_at: null,
         error: null,

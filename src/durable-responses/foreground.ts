@@ -1,6 +1,7 @@
 /** Stores a foreground response at its end, before its client receives the terminal event. */
 import { isObject, type JsonObject, objectOf, parseJsonExactly } from '../shared/json.ts';
 import {
+  DONE,
   type Frame,
   FrameSplitter,
   isEvent,
@@ -61,11 +62,13 @@ export function storeForeground(response: Response, storing: Storing): Promise<R
 function storeStream(response: Response, { store, room, signal }: Storing): Response {
   const splitter = new FrameSplitter();
   const held = new HeldEvents(room);
+  let hasEnded = false;
   signal.addEventListener('abort', () => held.drop());
   const transform = new TransformStream<Uint8Array, Uint8Array>({
     async transform(chunk, controller) {
       const ready: Uint8Array[] = [];
       for (const frame of splitter.add(chunk)) {
+        if (hasEnded) break;
         if (isEvent(frame)) held.add(frame.bytes);
         if (!isTerminal(frame)) {
           ready.push(frame.bytes);
@@ -74,7 +77,9 @@ function storeStream(response: Response, { store, room, signal }: Storing): Resp
         if (ready.length > 0) controller.enqueue(joinBytes(ready.splice(0)));
         const isStored = await store(held.events);
         held.drop();
-        ready.push(isStored ? frame.bytes : withoutStore(frame));
+        // Every replay ends with `[DONE]`, and providers' own streams do not.
+        ready.push(isStored ? frame.bytes : withoutStore(frame), DONE);
+        hasEnded = true;
       }
       if (ready.length > 0) controller.enqueue(joinBytes(ready));
     },

@@ -213,8 +213,8 @@ export class EventReader {
     const chunk = part === null ? null : this.#normalizer.read(part);
     const failure = part === null ? null : this.#failureOf(part);
     // The error frame replaces an event that fails: such an event claims a complete output, or may contain a credential (E4).
-    const isPassed = failure === null && this.#sink.event !== undefined;
-    if (isPassed && !this.#sink.event?.(name, data, event)) return this.#failOutputTooLarge();
+    if (failure !== null) this.#sink.failedEvent?.(data, event);
+    else if (this.#sink.event?.(name, data, event) === false) return this.#failOutputTooLarge();
     if (part !== null) this.#send(part, chunk, failure, { name, data, lineEnd: this.#sse.lineEnd });
   }
 

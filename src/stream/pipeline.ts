@@ -151,6 +151,7 @@ export class CanonicalStream {
       chunk: (chunk) => writer.chunk(chunk),
       vendor: (json, name) => writer.vendor(json, name),
       ...(event === undefined ? {} : { event }),
+      failedEvent: (data, failed) => writer.failedEvent?.(data, failed),
       end: (failure) => this.#attemptEnded(failure),
     };
     const { clock, leaseMemory } = this.#options;

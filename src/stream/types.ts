@@ -88,6 +88,8 @@ export interface ChunkSink {
    * @returns false if it exceeds what the sink accepts
    */
   readonly event?: (name: string, data: string, event: JsonObject) => boolean;
+  /** Passthrough: receives an event that fails the output. It is not passed on: the failure that follows replaces it. */
+  failedEvent?(data: string, event: JsonObject): void;
   /** The same for a non-streaming response. */
   readonly response?: (response: JsonObject) => void;
   /** Called once, last: null if the output is complete. */

@@ -53,6 +53,11 @@ describe('a stream', () => {
     expect(readFrame(last)).toMatchObject({ response: { ...response('completed'), store: false } });
   });
 
+  test('X4 ends with [DONE] as each replay does, also where the provider sends none', async () => {
+    const bytes = joinBytes([created, delta, completed]);
+    expect(await bytesOf(storing(bytes, true, async () => true))).toEqual(joinBytes([events, DONE]));
+  });
+
   test('X8 that ends without a terminal event is not stored', async () => {
     const store = () => Promise.reject(new Error('stored'));
     const cut = joinBytes([created, delta]);

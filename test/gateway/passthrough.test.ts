@@ -124,3 +124,89 @@ describe('I5 background in the Responses passthrough of a gateway that keeps no 
     expect([response.status, gateway.models]).toEqual([200, ['a']]);
   });
 });
+
+describe('N1 a response that fails in the Responses passthrough', () => {
+  const SAID = {
+    id: 'resp_1',
+    object: 'response',
+    created_at: 1_790_000_000,
+    model: 'a',
+    service_tier: 'priority',
+    store: true,
+    metadata: { job: '7' },
+    tools: [{ type: 'function', name: 'gauge', parameters: { maximum: 1 }, strict: true }],
+    temperature: 0.25,
+  };
+  const USED = { input_tokens: 5, output_tokens: 3, total_tokens: 8 };
+  const frame = (type: string, members: object) =>
+    `event: response.${type}\ndata: ${JSON.stringify({ type: `response.${type}`, ...members })}\n\n`;
+  const created = frame('created', {
+    sequence_number: 0,
+    response: { ...SAID, status: 'in_progress', output: [], usage: null },
+  });
+  const delta = frame('output_text.delta', {
+    sequence_number: 1,
+    output_index: 0,
+    item_id: 'm',
+    delta: 'Hi',
+  });
+  const error = { code: 'server_error', message: 'Broken, with the key key-of-openai' };
+  const failed = frame('failed', {
+    sequence_number: 2,
+    response: { ...SAID, status: 'failed', error, output: RESPONSE.output, usage: USED },
+  });
+
+  /** The failed response that the client received, and the gateway. */
+  async function failing(...pieces: string[]) {
+    const gateway = new RoutedGateway({ a: [sse(...pieces)] }, ENV);
+    const body = { model: 'openai/a', input: 'Hi', stream: true };
+    const text = await (await gateway.ask(body, {}, '/v1/responses')).text();
+    const last = text.split('\n\n').find((one) => one.startsWith('event: response.failed')) ?? '';
+    return { text, response: JSON.parse(last.split('\ndata: ')[1] ?? '{}').response, gateway };
+  }
+
+  test('has what the provider said at the failure, without the credential in its error', async () => {
+    const { text, response, gateway } = await failing(created, delta, failed);
+    expect(response).toMatchObject({
+      ...SAID,
+      model: 'openai/a',
+      status: 'failed',
+      output: RESPONSE.output,
+      usage: USED,
+      completed_at: null,
+      error: { code: 'server_error' },
+    });
+    expect(text).not.toContain('key-of-openai');
+    expect(gateway.records).toMatchObject([{ status: 'failed', prompt_tokens: 5, completion_tokens: 3 }]);
+  });
+
+  test('has what the provider said before the connection ended', async () => {
+    const { response } = await failing(created, delta);
+    expect(response).toMatchObject({ ...SAID, model: 'openai/a', status: 'failed', usage: null, output: [] });
+    expect(response.error.code).toBe('server_error');
+  });
+
+  test('is complete by the protocol where the provider said nothing', async () => {
+    const { text, response } = await failing(delta);
+    expect(response).toMatchObject({ status: 'failed', tools: [], metadata: {}, model: 'openai/a' });
+    expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
+  });
+
+  test.each([
+    [
+      'instructions of 100,000 characters: all but those and the tools',
+      { instructions: 'x'.repeat(100_000) },
+      { ...SAID, tools: [] },
+    ],
+    [
+      'metadata of 100,000 characters: its names and numbers',
+      { metadata: { a: 'x'.repeat(100_000) } },
+      { id: 'resp_1', created_at: SAID.created_at, service_tier: 'priority', store: true, metadata: {} },
+    ],
+  ])('holds a bounded part of %s', async (_, large, kept) => {
+    const response = { ...SAID, ...large, status: 'in_progress', output: [], usage: null };
+    const read = await failing(frame('created', { sequence_number: 0, response }), delta);
+    expect(read.response).toMatchObject({ ...kept, model: 'openai/a', status: 'failed' });
+    expect(JSON.stringify(read.response).length).toBeLessThan(10_000);
+  });
+});

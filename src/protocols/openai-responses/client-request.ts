@@ -129,6 +129,7 @@ function sessionOf(body: JsonObject, tools: ReadTools, kept: KeptState | null): 
     tools: tools.origins,
     wantsEncrypted: readArray(body.include).includes(ENCRYPTED),
     serviceTier: readShortText(body.service_tier) ?? 'default',
+    createdAt: kept?.createdAt,
   };
 }
 

@@ -5,6 +5,7 @@ import {
   isObject,
   type JsonObject,
   objectOf,
+  omit,
   parseJsonExactly,
   readArray,
   readCount,
@@ -19,8 +20,15 @@ import { ENCRYPTED } from './client-request.ts';
 import { DONE_FRAME, eventFrame, HEARTBEAT_FRAME } from './client-writer.ts';
 import { passedItemId, restoreItems } from './item-ids.ts';
 import { isOwnReasoningId } from './items.ts';
-import { ResponseObject, responseIdOf, type UpstreamResponse } from './response-object.ts';
-import { EMPTY_SESSION, type KeptState, withoutUser, writeEcho } from './session.ts';
+import { ResponseObject, responseIdOf } from './response-object.ts';
+import {
+  EMPTY_SESSION,
+  type KeptState,
+  MAX_ECHO_CHARS,
+  readShortText,
+  withoutUser,
+  writeEcho,
+} from './session.ts';
 
 /** @param kept what the gateway keeps of the response; null: nothing, so that the provider's ids and state are used */
 export function responsesPassthrough(kept: KeptState | null): Passthrough {
@@ -78,7 +86,8 @@ class ResponsesFormat implements PassthroughFormat {
   #nextNumber = 0;
   /** How many events the client did not receive. */
   #droppedEvents = 0;
-  #response: UpstreamResponse | null = null;
+  /** The client's last event with the response, as JSON, for a failure. */
+  #lastResponse = '{}';
 
   constructor(options: FormatOptions) {
     this.#options = options;
@@ -108,11 +117,15 @@ class ResponsesFormat implements PassthroughFormat {
     const number = readCount(sequence_number);
     const expected = this.#nextNumber;
     this.#nextNumber = (number === undefined ? expected : number - this.#droppedEvents) + 1;
-    if (isObject(response)) this.#response = readResponse(convertResponse(response, this.#options));
-    if (this.#options.kept === null) return convertEvent(data, event, this.#droppedEvents, this.#options);
+    const isKept = this.#options.kept !== null;
     // A reader's cursor counts the events one by one.
-    this.#nextNumber = expected + 1;
-    return keptEvent(data, event, expected, this.#options);
+    if (isKept) this.#nextNumber = expected + 1;
+    const written = isKept
+      ? keptEvent(data, event, expected, this.#options)
+      : convertEvent(data, event, this.#droppedEvents, this.#options);
+    // A response that has ended can't fail any more.
+    if (isObject(response) && !TERMINAL.includes(event.type)) this.#lastResponse = boundResponse(written);
+    return written;
   }
 
   /** The fast path does not read the number, but the protocol counts events one by one. */
@@ -120,19 +133,28 @@ class ResponsesFormat implements PassthroughFormat {
     this.#nextNumber++;
   }
 
-  /** The failed response has no output items, because none are kept here. */
+  /** Its error may contain credentials: the response is sent with the gateway's error. */
+  failedEvent(data: string, event: JsonObject): void {
+    if (isObject(event.response)) this.#lastResponse = convertEvent(data, event, 0, this.#options);
+  }
+
+  /** The failed response has what the provider has said of it. Without its own event of the failure it has no output items. */
   failure(failure: StreamFailure): string {
     const error = streamErrorOf(failure);
-    const upstream = this.#response ?? {};
     const { kept } = this.#options;
-    const session = kept === null ? EMPTY_SESSION : { ...EMPTY_SESSION, echo: writeEcho({}, [], kept) };
-    const options = { session, writer: this.#options, events: null, upstream };
-    const response = new ResponseObject(options, null);
+    const echo = kept === null ? EMPTY_SESSION.echo : writeEcho({}, [], kept);
+    const session = { ...EMPTY_SESSION, echo, createdAt: kept?.createdAt };
+    const response = new ResponseObject({ session, writer: this.#options, events: null }, null);
     // A stream that only had heartbeats lacks the first two events.
     const begin = this.#nextNumber === 0 ? this.#beginFrames(response) : '';
     const errorFrame = this.#frame('error', `"error":${JSON.stringify(error)}`);
-    const failed = this.#frame('response.failed', `"response":${response.failed(error)}`);
-    return begin + errorFrame + failed + DONE_FRAME;
+    const own = objectOf(parseJsonExactly(response.failed(error)));
+    const said = objectOf(objectOf(parseJsonExactly(this.#lastResponse)).response);
+    const { status, completed_at, incomplete_details } = own;
+    const failed = { ...own, ...said, status, completed_at, incomplete_details, error: own.error };
+    return (
+      begin + errorFrame + this.#frame('response.failed', `"response":${JSON.stringify(failed)}`) + DONE_FRAME
+    );
   }
 
   #beginFrames({ inProgress }: ResponseObject): string {
@@ -145,16 +167,38 @@ class ResponsesFormat implements PassthroughFormat {
   }
 }
 
+/** The fields of a response that are kept of one that is too large. */
+const SHORT_FIELDS = [
+  'id',
+  'created_at',
+  'model',
+  'service_tier',
+  'store',
+  'background',
+  'previous_response_id',
+];
+
+/**
+ * The event without the response's largest fields, if it exceeds what a stream holds of a response until its end.
+ * @param json an event with a response
+ */
+function boundResponse(json: string): string {
+  if (json.length <= MAX_ECHO_CHARS) return json;
+  const response = objectOf(objectOf(parseJsonExactly(json)).response);
+  const bounded = JSON.stringify({ response: omit(response, 'instructions', 'tools', 'output') });
+  if (bounded.length <= MAX_ECHO_CHARS) return bounded;
+  const short = SHORT_FIELDS.map((name) => [name, response[name]]).filter(
+    ([, value]) => typeof value === 'number' || typeof value === 'boolean' || readShortText(value) !== null,
+  );
+  return JSON.stringify({ response: Object.fromEntries(short) });
+}
+
 /** The events that end a response. */
 const TERMINAL: readonly unknown[] = ['response.completed', 'response.incomplete', 'response.failed'];
 
 /** Readers of a kept response find its events by their types, and its state in the event that ends it. */
 function canKeep({ type, response }: JsonObject): boolean {
   return readText(type) !== undefined && (isObject(response) || !TERMINAL.includes(type));
-}
-
-function readResponse({ id, created_at, model }: JsonObject): UpstreamResponse {
-  return { id: readText(id), created: readCount(created_at), model: readText(model) };
 }
 
 /** DeepSeek sends reasoning in `content_part` events with parts of these types (recorded 2026-08: deepseek--responses-*). */
@@ -235,7 +279,8 @@ function convertResponse(response: JsonObject, options: FormatOptions): JsonObje
   const { provider, reasoning, kept } = options;
   const model = readText(response.model);
   const named = model === undefined ? response : { ...response, model: `${provider}/${model}` };
-  const shown = kept?.hidesUser === true ? withoutUser(named) : named;
+  const timed = hasOwnTime(named, kept) ? { ...named, created_at: kept?.createdAt } : named;
+  const shown = kept?.hidesUser === true ? withoutUser(timed) : timed;
   const own = kept === null ? shown : { ...shown, ...keptMembers(options.requestId, kept) };
   if (!Array.isArray(response.output)) return own;
   if (reasoning === 'pass' && kept === null && !response.output.some(isCutCall)) return own;
@@ -260,6 +305,10 @@ function isCutCall(item: unknown): boolean {
 /** Clients run calls as their items are done, before the response ends. */
 function incomplete(item: JsonObject): JsonObject {
   return { ...item, status: 'incomplete' };
+}
+
+function hasOwnTime({ created_at }: JsonObject, kept: KeptState | null): boolean {
+  return created_at !== undefined && kept?.createdAt !== undefined;
 }
 
 /** The id and the state of a kept response, which are the gateway's. */

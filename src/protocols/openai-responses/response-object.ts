@@ -21,16 +21,7 @@ import type { ResponsesSession } from './session.ts';
 interface ResponseObjectOptions {
   readonly session: ResponsesSession;
   readonly writer: Pick<WriterOptions, 'requestId' | 'model' | 'now'>;
-  /** What the upstream's own response object says, on the passthrough. */
-  readonly upstream?: UpstreamResponse;
   readonly events: EventSink | null;
-}
-
-export interface UpstreamResponse {
-  readonly id?: string | undefined;
-  /** In seconds. */
-  readonly created?: number | undefined;
-  readonly model?: string | undefined;
 }
 
 export class ResponseObject {
@@ -45,13 +36,13 @@ export class ResponseObject {
 
   /** @param first the first chunk, or null if the response failed before it */
   constructor(options: ResponseObjectOptions, first: ChatChunk | null) {
-    const { session, writer, upstream = {}, events } = options;
+    const { session, writer, events } = options;
     const { requestId, model, now } = writer;
     this.#options = options;
     const idBase = digitsOf(requestId);
-    this.#id = upstream.id ?? responseIdOf(requestId);
-    this.#created = upstream.created ?? first?.created ?? now();
-    this.#model = upstream.model ?? first?.model ?? model;
+    this.#id = responseIdOf(requestId);
+    this.#created = session.createdAt ?? first?.created ?? now();
+    this.#model = first?.model ?? model;
     this.#serviceTier = first?.service_tier ?? session.serviceTier;
     const provider = this.#model.split('/', 1)[0] ?? '';
     this.output = new OutputItems({ idBase: `${idBase}_`, session, provider, events });

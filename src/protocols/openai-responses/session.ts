@@ -3,7 +3,7 @@ import { isObject, type JsonObject, objectOf, omit, readCount, readText } from '
 import { MAX_NAME_CHARS } from '../../shared/limits.ts';
 
 /** The request's fields that a response object repeats, as JSON. Beyond it the largest fields are dropped. */
-const MAX_ECHO_CHARS = 64 * 1024;
+export const MAX_ECHO_CHARS = 64 * 1024;
 
 export interface ResponsesSession {
   /** The members of each response object that depend only on the request, as JSON text without braces. */
@@ -14,6 +14,8 @@ export interface ResponsesSession {
   readonly wantsEncrypted: boolean;
   /** The request's service tier, for upstreams that report none. */
   readonly serviceTier: string;
+  /** When the response was created, in seconds; absent: when the upstream created it. */
+  readonly createdAt?: number | undefined;
 }
 
 /** The tool of the request that a function of the canonical request stands for. */
@@ -29,6 +31,8 @@ export interface KeptState {
   readonly previousId: string | null;
   readonly isStored: boolean;
   readonly isBackground: boolean;
+  /** When the response was queued, in seconds. Absent: it is not a background response, and begins with the upstream's. */
+  readonly createdAt?: number;
   /** The response omits the names of the user in its request, because it is stored. Absent: it repeats them. */
   readonly hidesUser?: boolean;
 }

@@ -17,6 +17,8 @@ export interface PassthroughFormat {
   eventData?(name: string, data: string, event: JsonObject): string | null;
   /** The name of an event as the client receives it. Absent: the upstream's. */
   eventName?(name: string, event: JsonObject): string;
+  /** Called for an event that fails the output, which the failure replaces. */
+  failedEvent?(data: string, event: JsonObject): void;
   /** Called for each event that the fast path copied. */
   eventCopied?(): void;
   /** Whether the fast path may copy events of text. Absent: it may. */
@@ -48,6 +50,10 @@ export class PassthroughWriter implements StreamWriter {
     // SSE has one `data:` line for each line of the data.
     return this.output.frame(head, own.replaceAll('\n', '\ndata: '));
   };
+
+  failedEvent(data: string, event: JsonObject): void {
+    this.#format.failedEvent?.(data, event);
+  }
 
   /** Chunks only count usage here: the client receives the events. */
   chunk(): boolean {

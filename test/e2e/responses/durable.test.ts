@@ -60,15 +60,29 @@ async function poll(id: string) {
 }
 
 describe('background', () => {
-  test('X3: a background response is queued at once, and completed when it is polled', async () => {
-    const queued = await client.responses.create({ model: MODEL, input: 'Hello there', background: true });
-    expect(queued.status).toBe('queued');
-    expect(queued.id).toMatch(/^resp_[0-9a-f]{32}$/);
-    const done = await poll(queued.id);
-    expect(done).toMatchObject({ id: queued.id, status: 'completed', background: true, store: true });
-    expect(done.output_text).not.toBe('');
-    await client.responses.delete(queued.id);
-    await expect(client.responses.retrieve(queued.id)).rejects.toMatchObject({ status: 404 });
+  test.each(MODELS)(
+    'X3: at %s a background response is queued at once, and completed when it is polled',
+    async (model) => {
+      const queued = await client.responses.create({ model, input: 'Hello there', background: true });
+      expect(queued.status).toBe('queued');
+      expect(queued.id).toMatch(/^resp_[0-9a-f]{32}$/);
+      const { id, created_at } = queued;
+      const done = await poll(id);
+      expect(done).toMatchObject({ id, created_at, status: 'completed', background: true, store: true });
+      expect(done.output_text).not.toBe('');
+      await client.responses.delete(queued.id);
+      await expect(client.responses.retrieve(queued.id)).rejects.toMatchObject({ status: 404 });
+    },
+  );
+
+  test.each(MODELS)('X4: at %s a stored stream and its replay have the same bytes', async (model) => {
+    const body = { model, input: 'Hello there', stream: true };
+    const headers = { authorization: `Bearer ${client.apiKey}` };
+    const live = await (await gateway.post('/v1/responses', body, { headers })).text();
+    const id = /resp_[0-9a-f]{32}/.exec(live)?.[0];
+    const replayed = await fetch(`${gateway.url}/v1/responses/${id}?stream=true`, { headers });
+    expect(await replayed.text()).toBe(live.replaceAll(': heartbeat\n\n', ''));
+    expect(live).toMatch(/\n\ndata: \[DONE\]\n\n$/);
   });
 
   test.each(MODELS)(

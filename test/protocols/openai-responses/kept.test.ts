@@ -127,6 +127,15 @@ describe('X5 a kept stream', () => {
     expect(frames.map(isTerminal)).toEqual([false, false, true]);
   });
 
+  test('of a background response has the time at which it was queued', () => {
+    const bytes = streamOf(
+      ODD_EVENTS.map((data) => data.replace('"object":"response"', '"object":"response","created_at":7')),
+    );
+    const { text } = convertStream([bytes], conversion({ ...KEPT, createdAt: 1_790_000_000 }));
+    expect(text.match(/"created_at":\d+/g)).toEqual(['"created_at":1790000000', '"created_at":1790000000']);
+    expect(convertStream([bytes], conversion(KEPT)).text).toContain('"created_at":7,');
+  });
+
   test('that fails ends with the ids and the state of the gateway', () => {
     const { text } = convertStream([streamOf(ODD_EVENTS.slice(0, 3))], conversion(KEPT));
     const last = text.split('\n\n').find((frame) => frame.startsWith('event: response.failed'));

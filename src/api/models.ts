@@ -11,6 +11,7 @@ import type { Provider } from '../providers/provider.ts';
 import { isGlob } from '../routing/targets.ts';
 import { providerOf } from '../settings/aliases.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
+import { MAX_NAME_CHARS } from '../shared/limits.ts';
 import { didYouMean } from '../shared/nearest.ts';
 import { ok, type Result } from '../shared/result.ts';
 import { factsOf, type Model } from './model-lists.ts';
@@ -39,7 +40,7 @@ export async function handleModel(request: Request, context: RequestContext, id:
   if (model !== undefined) return jsonResponse(viewModels([model], request, context)[0]);
   const ids = models.map((known) => known.id);
   const hint = didYouMean(id, ids);
-  const message = `There is no such model${hint || ': GET /v1/models lists them'}`;
+  const message = `There is no model ${JSON.stringify(id.slice(0, MAX_NAME_CHARS))}${hint || ': GET /v1/models lists them'}`;
   return errorResponse(apiError('model_not_found', message, 'model'));
 }
 

@@ -55,6 +55,8 @@ export interface PreparedCompletion {
   readonly isBase64: boolean;
   /** The client requested a usage chunk (`stream_options.include_usage`). */
   readonly wantsUsage: boolean;
+  /** The client can read a chunk without choices that it did not request. */
+  readonly takesLateUsage: boolean;
   /** The client requested the cost as a field of the usage. */
   readonly wantsCost: boolean;
   /** Estimated. */
@@ -192,6 +194,7 @@ async function prepare(
       isStreamed: route !== 'embeddings' && canonicalBody.stream === true,
       isBase64: canonicalBody.encoding_format === 'base64',
       wantsUsage: wantsUsage(canonicalBody),
+      takesLateUsage: !STRICT_READERS.test(headers.get('user-agent') ?? ''),
       wantsCost: requestsCost(canonicalBody),
       promptTokens,
       callerPays,
@@ -306,6 +309,9 @@ function startSchedule(
   };
   return new RetrySchedule(options, ports.clock.now());
 }
+
+/** Clients that read `choices[0]` of every chunk, by their `user-agent`: @ai-sdk/mistral 3 and 4 (run on 2026-11-21). */
+const STRICT_READERS = /\bai-sdk\/mistral\b/;
 
 function wantsUsage(body: JsonObject): boolean {
   const { stream_options } = body;

@@ -6,7 +6,7 @@ import type { PassthroughOptions, WriterOptions } from '../protocols/shared/clie
 import { ROUTE_SHAPES } from '../providers/provider.ts';
 import { wholeAmount } from '../shared/money.ts';
 import type { EventReaderOptions } from '../stream/event-reader.ts';
-import type { ChunkContext } from '../stream/types.ts';
+import type { ChunkContext, ProtocolQuirks } from '../stream/types.ts';
 import { pickResponseHeaders } from '../upstream/fetch.ts';
 import { type Attempt, type AttemptRunner, attemptsHeader } from './attempt-runner.ts';
 import type { PreparedCompletion } from './prepare.ts';
@@ -37,7 +37,7 @@ export function eventReaderOptions(prepared: PreparedCompletion, attempt: Attemp
       provider: provider.id,
       model,
       reasoning: policies.reasoning,
-      usageAt: usageAt(prepared),
+      usageAt: usageAt(prepared, provider.quirks),
       choices,
       ...(toolNames === undefined ? {} : { toolNames }),
       now: () => Math.floor(clock.now() / 1000),
@@ -49,9 +49,13 @@ export function eventReaderOptions(prepared: PreparedCompletion, attempt: Attemp
 }
 
 /** A non-streaming response always has the usage. In a stream, the client and the policy decide. */
-function usageAt({ policies, isStreamed, wantsUsage }: PreparedCompletion): ChunkContext['usageAt'] {
+function usageAt(
+  { policies, isStreamed, wantsUsage, takesLateUsage }: PreparedCompletion,
+  { reportsUsageUnasked = false }: ProtocolQuirks = {},
+): ChunkContext['usageAt'] {
   if (!isStreamed || wantsUsage || policies.usageChunk === 'always') return 'end';
-  return policies.usageChunk === 'finish' ? 'finish' : 'nowhere';
+  if (policies.usageChunk !== 'finish') return 'nowhere';
+  return reportsUsageUnasked && takesLateUsage ? 'finish_or_end' : 'finish';
 }
 
 /** Null if the cost is unknown or in another currency, because the field has no currency. */

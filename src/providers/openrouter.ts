@@ -108,7 +108,8 @@ function costOf({ cost, is_byok, cost_details }: JsonObject): number | undefined
 
 export const openrouter: Profile = {
   ...compatibleProfile('openrouter', ['openrouter.ai'], CHAT),
-  quirks: { costOf },
+  // 87 of 87 recorded streams (rig, 2026-08), none of which had requested it. @openrouter/ai-sdk-provider 3.1 relies on it.
+  quirks: { costOf, reportsUsageUnasked: true },
   refusals: {
     // 400: R refused-unknown-model, 2026-08. 404: chatboxai/chatbox#2743, 2025-11-21; "No endpoints found that support tool use" is about
     // the request itself.

@@ -105,7 +105,7 @@ export function translateRequest(
 ): TranslatedRequest {
   const { model, provider, providerId, unsupported, isFromOtherProtocol } = options;
   const report = new TranslationReport(provider, unsupported);
-  let body = withoutNulls(given);
+  let body = withoutOffSearch(withoutNulls(given));
   if (rules.legacyFunctions === 'converted') body = convertLegacyFunctions(body);
   if (rules.effort !== undefined)
     body = rewriteEffort(body, model, rules.effort, report, isFromOtherProtocol);
@@ -132,6 +132,12 @@ export function withoutNulls(body: JsonObject): JsonObject {
     (_, value) => value !== null,
     () => {},
   );
+}
+
+/** xAI's field for searches, which says that there are none: @vibe-kit/grok-cli 0.0.34 sends it with each request (2026-11-23). */
+function withoutOffSearch(body: JsonObject): JsonObject {
+  const { search_parameters: search } = body;
+  return isObject(search) && search.mode === 'off' ? omit(body, 'search_parameters') : body;
 }
 
 function adjustFields(

@@ -135,15 +135,19 @@ export class Normalizer {
   /** Returns the usage chunk of an output that has ended, or null if the client gets none. */
   usageChunk(): Chunk | null {
     const { usageAt, shape } = this.#context;
-    if (usageAt !== 'end') return null;
-    const { usage } = this.#countUsage();
+    const isLate = usageAt === 'finish_or_end' && !this.#hasSentUsage;
+    if (usageAt !== 'end' && !isLate) return null;
+    const { usage, estimated } = this.#countUsage();
+    if (isLate && estimated) return null;
     return shape === 'chat' ? { ...this.#chatChunk([]), usage } : { ...this.#textChunk([]), usage };
   }
 
   /** Calls `#write`. Adds usage to the chunk of the last finish if it belongs there and was reported by then (U2). */
   #writeLast(parts: readonly ChoicePart[]): Chunk | null {
     const chunk = this.#write(parts);
-    if (chunk === null || this.#context.usageAt !== 'finish' || this.#hasSentUsage) return chunk;
+    const { usageAt } = this.#context;
+    const isAtFinish = usageAt === 'finish' || usageAt === 'finish_or_end';
+    if (chunk === null || !isAtFinish || this.#hasSentUsage) return chunk;
     if (!this.isFinished || this.#choices.size < this.#context.choices) return chunk;
     const { usage, estimated } = this.#countUsage();
     if (estimated) return chunk;

@@ -34,6 +34,8 @@ export interface ProtocolReader {
 }
 
 export interface ProtocolQuirks {
+  /** In a stream of chat it reports usage after the finish, also to clients that did not request it. */
+  readonly reportsUsageUnasked?: boolean;
   /** A placeholder that the provider sends as a tool call's id if it has none. */
   readonly absentToolCallId?: string;
   /** Reads the cost from the provider's usage object: an integer of 10^-9 US dollars. */
@@ -53,8 +55,11 @@ export interface ChunkContext {
   /** The requested model, for upstreams that report none. */
   readonly model: string;
   readonly reasoning: 'pass' | 'strip';
-  /** Which chunk has the usage: a separate one at the end, the one with the last finish, or none. */
-  readonly usageAt: 'end' | 'finish' | 'nowhere';
+  /**
+   * Which chunk has the usage: a separate one at the end, the one with the last finish, or none. `finish_or_end`: the one with the last
+   * finish if it was reported by then, else a separate one.
+   */
+  readonly usageAt: 'end' | 'finish' | 'finish_or_end' | 'nowhere';
   /** The cost so far in US dollars, or null if it is unknown. Absent if the request did not ask for a cost. */
   readonly cost?: () => number | null;
   /** The number of requested choices. */

@@ -60,7 +60,10 @@ export interface Converted {
 }
 
 /** Which chunk has the client's usage (U1, U2). It depends only on the request. */
-export function usageAtOf({ usageChunk, policies = DEFAULT_POLICIES }: Conversion): ChunkContext['usageAt'] {
+export function usageAtOf({
+  usageChunk,
+  policies = DEFAULT_POLICIES,
+}: Conversion): Exclude<ChunkContext['usageAt'], 'finish_or_end'> {
   if (usageChunk || policies.usageChunk === 'always') return 'end';
   return policies.usageChunk === 'finish' ? 'finish' : 'nowhere';
 }

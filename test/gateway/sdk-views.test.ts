@@ -127,3 +127,45 @@ describe('U3 P4 more cached tokens than the prompt has', () => {
     },
   );
 });
+
+describe('U2 usage that a provider reports after the finish, to a client that did not request it', () => {
+  const PROVIDERS = JSON.stringify({
+    router: { like: 'openrouter', base_url: 'https://router' },
+    grok: { like: 'xai', base_url: 'https://grok' },
+  });
+  const usage = { prompt_tokens: 5, completion_tokens: 3, total_tokens: 8 };
+  const usageOf = async (model: string, env: JsonObject = {}, headers: Record<string, string> = {}) => {
+    const gateway = new RoutedGateway({ a: [counting(usage)] }, { ...ENV, PROVIDERS, ...env });
+    const text = await (await gateway.ask({ model, stream: true }, { headers })).text();
+    expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
+    return [...text.matchAll(/"choices":(\[.*?\])(?:,"usage":(\{.*\}))?\}\n/g)].flatMap(
+      ([, choices, sent]) => (sent === undefined ? [] : [[choices, JSON.parse(sent)]]),
+    );
+  };
+  const late = [['[]', usage]];
+
+  test.each(['router/a', 'grok/a'])('%s: on one last chunk', async (model) => {
+    expect(await usageOf(model)).toEqual(late);
+    expect(await usageOf(model, { USAGE_CHUNK: 'always' })).toEqual(late);
+    expect(await usageOf(model, { USAGE_CHUNK: 'on_request' })).toEqual([]);
+  });
+
+  test('not at a provider that reports it on request only, and not to a reader of choices[0]', async () => {
+    expect(await usageOf('openai/a')).toEqual([]);
+    expect(
+      await usageOf('router/a', {}, { 'user-agent': 'ai-sdk/mistral/4.0.2 runtime/node.js/24' }),
+    ).toEqual([]);
+  });
+});
+
+test.each(['mistral/a', 'openai/a', 'anthropic/a'])(
+  'search_parameters with the mode off is no search at %s: never sent, never refused',
+  async (model) => {
+    const script = model === 'anthropic/a' ? message('end_turn') : counting({});
+    const gateway = new RoutedGateway({ a: [script] }, ENV);
+    const response = await gateway.ask({ model, search_parameters: { mode: 'off' } });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('x-weir-dropped') ?? '').not.toContain('search');
+    expect(gateway.asked[0]?.body).not.toHaveProperty('search_parameters');
+  },
+);

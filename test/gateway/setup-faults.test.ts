@@ -178,7 +178,7 @@ describe('unknown names', () => {
     const fetch = async () => Response.json({ data: [{ id: 'gpt-4o-mini' }] });
     const gateway = new LimitedGateway({ ...ENV, MISTRAL_API_KEY: '' }, { fetch });
     const { error } = await errorOf(await gateway.fetch('/v1/models/openai/gpt-40-mini', ''));
-    expect(error.message).toBe('There is no such model: did you mean openai/gpt-4o-mini?');
+    expect(error.message).toBe('There is no model "openai/gpt-40-mini": did you mean openai/gpt-4o-mini?');
   });
 });
 

@@ -138,6 +138,20 @@ describe('Normalizer, usage on the finish', () => {
   });
 });
 
+describe('Normalizer, usage on the finish or after it', () => {
+  const late = { usageAt: 'finish_or_end' } as const;
+
+  test.each<[name: string, parts: ChunkPart[], usages: unknown[]]>([
+    ['with the finish', [text(), stop(0, USAGE)], ['none', SUMS, null, null]],
+    ['after the finish', [text(), stop(), report(USAGE)], ['none', 'none', null, null, SUMS]],
+    ['with a repeated finish', [text(), stop(), stop(0, USAGE)], ['none', 'none', null, null, SUMS]],
+    ['not at all', [text(), stop()], ['none', 'none', null, null]],
+    ['without its prompt', [text(), stop(), report({ completion: 2 })], ['none', 'none', null, null, null]],
+  ])('U2 usage reported %s: once, never estimated, and the finish does not wait', (_, parts, usages) => {
+    expect(usagesOf(late, ...parts)).toEqual(usages);
+  });
+});
+
 test('U2 usage nowhere: on no chunk, but metered', () => {
   expect(usagesOf({ usageAt: 'nowhere' }, text(), stop(0, USAGE))).toEqual(['none', 'none', null, null]);
   const { normalizer, accumulator } = bench({ usageAt: 'nowhere' });

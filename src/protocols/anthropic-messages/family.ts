@@ -31,7 +31,9 @@ export interface ClaudeFamily {
 /** The newest family first. It also applies to models that no glob matches. */
 export type ClaudeFamilies = readonly [ClaudeFamily, ...ClaudeFamily[]];
 
-/** The first family that matches the model. */
+/** The first family that matches the model. Behind another gateway it has a prefix and dots: `anthropic/claude-sonnet-4.5`. */
 export function familyOf(families: ClaudeFamilies, model: string): ClaudeFamily {
-  return families.find(({ models }) => matchesAnyGlob(models, model)) ?? families[0];
+  const bare = model.slice(model.lastIndexOf('/') + 1);
+  const name = bare.startsWith('claude-') ? bare.replaceAll('.', '-') : bare;
+  return families.find(({ models }) => matchesAnyGlob(models, name)) ?? families[0];
 }

@@ -27,6 +27,8 @@ describe('max_tokens, which is required', () => {
     ['claude-opus-4-9', 128_000],
     ['claude-next-7', 128_000],
     ['kimi-k2.5', 32_000],
+    ['anthropic/claude-sonnet-4-6', 64_000],
+    ['vertex/anthropic/claude-haiku-4.5', 64_000],
   ])('A2 %s without a limit gets its family’s maximum of %d (GoModel#45)', (model, limit) => {
     expect(runner(model).max_tokens).toBe(limit);
   });

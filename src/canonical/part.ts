@@ -20,6 +20,19 @@ export interface ToolCallPart {
   readonly extraContent: JsonObject | undefined;
 }
 
+export const MAX_PLACEHOLDER_CHARS = 16;
+const PLACEHOLDER = /^\s*(?:\{\s*\}|null)\s*$/;
+
+/** Some servers send this before a call's arguments (translators of Anthropic's `input: {}`). It is also how a call without arguments looks. */
+export function mayBePlaceholder(text: string): boolean {
+  return text.length <= MAX_PLACEHOLDER_CHARS && PLACEHOLDER.test(text);
+}
+
+/** How much was sent of a text, in UTF-16 units. The fast path adds what it copies. */
+export interface TextCount {
+  units: number;
+}
+
 /** An update of one choice. An absent string is `""`. */
 export interface ChoicePart {
   readonly index: number;
@@ -38,6 +51,8 @@ export interface ChoicePart {
   readonly finishWord: string | null;
   /** The word's meaning, if this provider uses it differently from others. */
   readonly finishMeaning?: FinishMeaning | undefined;
+  /** The count of the text that the update continues, if the reader compares it with a final form. It includes this update. */
+  readonly sent?: TextCount;
   /** The finish word is announced: it is judged now, and takes effect with a later part. */
   readonly isAnnounced?: true;
   /** The upstream hints that the output reached its limit, whatever its finish word says. */

@@ -185,7 +185,8 @@ export class EventReader {
 
   #readPart(json: string): ChunkPart | null {
     const event = parseJson(json);
-    return isObject(event) ? this.#protocol.event(event, '') : null;
+    if (!isObject(event)) return null;
+    return this.#protocol.trial === undefined ? this.#protocol.event(event, '') : this.#protocol.trial(event);
   }
 
   get #name(): string {

@@ -1,6 +1,6 @@
 /** Repairs the tool calls of one choice: finds the call of each fragment, and follows its arguments. */
 import type { ToolCallDelta } from '../canonical/chunk.ts';
-import type { ToolCallPart } from '../canonical/part.ts';
+import { mayBePlaceholder, type ToolCallPart } from '../canonical/part.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { JsonProgress } from '../shared/json-progress.ts';
 import { MAX_TOOL_CALLS } from '../shared/limits.ts';
@@ -78,7 +78,7 @@ export class ToolCallRepair {
     const call = this.#find(part) ?? this.#start(part);
     if (call === undefined) return null;
     const { arguments: text } = part;
-    if (!call.progress.hasBegun && isPlaceholder(part)) {
+    if (!call.progress.hasBegun && part.isWhole !== true && mayBePlaceholder(text)) {
       call.isHeld = true;
       this.#held.push(call);
     }
@@ -184,12 +184,4 @@ export class ToolCallRepair {
 
 function extraContent(value: JsonObject | undefined): { readonly extra_content?: JsonObject } {
   return value === undefined ? {} : { extra_content: value };
-}
-
-/** Some servers send this before the arguments (translators of Anthropic's `input: {}`). It is also how a call without arguments looks. */
-const PLACEHOLDER = /^\s*(?:\{\s*\}|null)\s*$/;
-const MAX_PLACEHOLDER_CHARS = 16;
-
-function isPlaceholder({ arguments: text, isWhole }: ToolCallPart): boolean {
-  return isWhole !== true && text.length <= MAX_PLACEHOLDER_CHARS && PLACEHOLDER.test(text);
 }

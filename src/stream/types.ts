@@ -23,10 +23,13 @@ export interface UpstreamProtocol {
 export interface ProtocolReader {
   /**
    * Reads one event of a stream. Returns null if it has nothing for the client, such as a ping. An event with nothing but text must
-   * not change the reader's state, because the fast path reads it again while it learns (`fast-path/fast-path.ts`).
+   * not change the reader's state except counts (`ChoicePart.sent`), because the fast path copies such events
+   * (`fast-path/fast-path.ts`).
    * @param name the SSE event's name, or `""`
    */
   readonly event: (event: JsonObject, name: string) => ChunkPart | null;
+  /** Reads an event with nothing but text once more, without a change of state. Absent: `event` changes none. */
+  readonly trial?: (event: JsonObject) => ChunkPart | null;
   /** Reads a non-streaming response. */
   readonly response: (response: JsonObject) => ChunkPart;
   /** Returns what is known only at the end of the body or at `[DONE]`, or null. Called once. */

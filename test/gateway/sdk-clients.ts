@@ -99,8 +99,15 @@ function ofResponse({ output, status, incomplete_details }: OpenAI.Responses.Res
 
 /** The six ways to read an answer. */
 export const CLIENTS: Readonly<Record<string, Read>> = {
-  'chat, streamed': async (fetch, model) =>
-    ofChat(await openai(fetch).chat.completions.stream({ model, messages: MESSAGES }).finalChatCompletion()),
+  'chat, streamed': async (fetch, model) => {
+    const stream = openai(fetch).chat.completions.stream({ model, messages: MESSAGES });
+    let reasoning = '';
+    // The helper keeps the last piece of a field that it does not know.
+    stream.on('chunk', ({ choices: [choice] }) => {
+      reasoning += (choice?.delta as { reasoning_content?: string } | undefined)?.reasoning_content ?? '';
+    });
+    return { ...ofChat(await stream.finalChatCompletion()), reasoning };
+  },
   chat: async (fetch, model) =>
     ofChat(await openai(fetch).chat.completions.create({ model, messages: MESSAGES })),
   'Messages, streamed': async (fetch, model) =>

@@ -12,9 +12,28 @@ import {
 } from '../../canonical/part.ts';
 import { tagProvider } from '../../canonical/reasoning-details.ts';
 import { findUpstreamError, readUpstreamError } from '../../canonical/upstream-error.ts';
-import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
+import {
+  isObject,
+  type JsonObject,
+  objectOf,
+  ownValue,
+  readArray,
+  readCount,
+  readText,
+} from '../../shared/json.ts';
 import type { ProtocolQuirks, ProtocolReader, UpstreamProtocol } from '../../stream/types.ts';
 import { readCreated, readUsage } from '../openai-chat/upstream-reader.ts';
+import {
+  type FinalText,
+  itemKey,
+  lengthOf,
+  partText,
+  SentArguments,
+  type SentItem,
+  SentItems,
+  type TextKind,
+  textsOf,
+} from './upstream-items.ts';
 
 export const openaiResponses: UpstreamProtocol = {
   id: 'responses',
@@ -22,14 +41,32 @@ export const openaiResponses: UpstreamProtocol = {
 };
 
 /** The events with a piece of text. */
-const TEXTS: Readonly<Record<string, (delta: string) => Partial<ChoicePart>>> = {
-  'response.output_text.delta': (content) => ({ content }),
-  'response.refusal.delta': (refusal) => ({ refusal }),
-  'response.reasoning_summary_text.delta': (reasoning) => ({ reasoning }),
-  'response.reasoning_text.delta': (reasoning) => ({ reasoning }),
-};
+const DELTAS: ReadonlyMap<string, TextKind> = new Map([
+  ['response.output_text.delta', 'text'],
+  ['response.refusal.delta', 'refusal'],
+  ['response.reasoning_summary_text.delta', 'summary'],
+  ['response.reasoning_text.delta', 'thoughts'],
+]);
 
-const ARGUMENTS = ['response.function_call_arguments.delta', 'response.custom_tool_call_input.delta'];
+/** The events that repeat a text. */
+const TEXTS_DONE: ReadonlyMap<string, TextKind> = new Map([
+  ['response.output_text.done', 'text'],
+  ['response.refusal.done', 'refusal'],
+  ['response.reasoning_summary_text.done', 'summary'],
+  ['response.reasoning_text.done', 'thoughts'],
+]);
+
+/** The kinds of text by the types of their parts. */
+const PARTS: ReadonlyMap<unknown, TextKind> = new Map([
+  ['reasoning_text', 'thoughts'],
+  ['summary_text', 'summary'],
+]);
+
+const KINDS = ['text', 'refusal', 'summary', 'thoughts'] as const;
+
+/** The names of arguments in events. The input of a custom tool is one text. */
+const CALL_DELTAS = ['response.function_call_arguments.delta', 'response.custom_tool_call_input.delta'];
+const CALLS_DONE = ['response.function_call_arguments.done', 'response.custom_tool_call_input.done'];
 
 /** The last events. Some upstreams send `[DONE]` after them. */
 const ENDINGS: readonly string[] = ['response.completed', 'response.incomplete', 'response.failed'];
@@ -42,14 +79,26 @@ interface Call {
   /** The index among the calls. */
   readonly index: number;
   readonly isCustom: boolean;
-  hasArguments: boolean;
+  readonly sent: SentArguments;
+  isClosed: boolean;
 }
+
+const CALL_TYPES: readonly unknown[] = ['function_call', 'custom_tool_call'];
+const NONE_DONE = { reasoning: 0, web_search_call: 0 };
 
 class ResponsesReader implements ProtocolReader {
   readonly #quirks: ProtocolQuirks;
   readonly #provider: string;
-  /** By `output_index`: some upstreams change an item's id within the item. */
-  readonly #calls = new Map<unknown, Call>();
+  #items = new SentItems();
+  /** Some servers send no `output_index`. */
+  #hasIndexes = false;
+  /** By the key of their item. */
+  #calls = new Map<unknown, Call>();
+  #callsById = new Map<string, Call>();
+  /** The number of calls so far: an index may have several, one after the other. */
+  #callCount = 0;
+  /** The number of final items so far, of the types that must not count twice. */
+  #done: Record<string, number> = { ...NONE_DONE };
   #searches = 0;
   /** Encrypted reasoning whose following item has not come yet. */
   #reasoning: readonly JsonObject[] = [];
@@ -61,43 +110,108 @@ class ResponsesReader implements ProtocolReader {
 
   event(event: JsonObject): ChunkPart | null {
     const type = readText(event.type) ?? '';
-    const delta = readText(event.delta) ?? '';
-    const text = TEXTS[type];
-    if (text !== undefined) return choicePart({ ...text(delta), logprobs: logprobsOf(event) });
-    if (ARGUMENTS.includes(type)) return choicePart(this.#arguments(delta, event.output_index));
-    if (type === 'response.output_item.added') {
-      return choicePart(this.#open(objectOf(event.item), event.output_index));
+    if (DELTAS.has(type)) return this.#delta(event, true);
+    const key = itemKey(event);
+    this.#hasIndexes ||= typeof key === 'number';
+    if (CALL_DELTAS.includes(type)) return choicePart(this.#arguments(event, key));
+    if (CALLS_DONE.includes(type)) return choicePart(this.#argumentsDone(event, key));
+    if (type.endsWith('.done')) {
+      if (type === 'response.output_item.done')
+        return choicePart(...this.#itemDone(objectOf(event.item), key));
+      return choicePart(this.#textDone(type, event, key));
     }
-    if (type === 'response.output_item.done') {
-      return choicePart(this.#close(objectOf(event.item), event.output_index));
-    }
+    if (type === 'response.output_item.added') return choicePart(this.#announce(objectOf(event.item), key));
     if (type === 'error' || type === '') return { ...EMPTY_PART, error: findUpstreamError(event) };
     if (!isObject(event.response)) return null;
     if (!ENDINGS.includes(type)) return this.#state(event.response, null);
-    const saysIncomplete = type === 'response.incomplete';
-    return { ...this.#state(event.response, finishOf(event.response, saysIncomplete)), ends: true };
+    return {
+      ...this.#ending(event.response, finishOf(event.response, type === 'response.incomplete')),
+      ends: true,
+    };
+  }
+
+  /** The fast path reads text events again while it learns. */
+  trial(event: JsonObject): ChunkPart | null {
+    return DELTAS.has(readText(event.type) ?? '') ? this.#delta(event, false) : null;
   }
 
   response(response: JsonObject): ChunkPart {
-    const items = readArray(response.output).filter(isObject);
-    const updates = items.flatMap((item, at) => [textsOf(item), this.#open(item, at), this.#close(item, at)]);
+    this.#items = new SentItems();
+    this.#hasIndexes = true;
+    this.#calls = new Map();
+    this.#callsById = new Map();
+    this.#callCount = 0;
+    this.#done = { ...NONE_DONE };
     const finish = finishOf(response, false);
-    const state = this.#state(response, finish);
-    const choices = updates.flatMap((choice) => (choice === null ? [] : [{ ...EMPTY_CHOICE, ...choice }]));
-    const error = state.error ?? (finish === null ? unfinished(response) : null);
-    return { ...state, choices: [...choices, ...state.choices], error };
+    const part = this.#ending(response, finish);
+    return { ...part, error: part.error ?? (finish === null ? unfinished(response) : null) };
   }
 
-  #open(item: JsonObject, at: unknown): Partial<ChoicePart> | null {
+  #delta(event: JsonObject, counts: boolean): ChunkPart {
+    const kind = DELTAS.get(readText(event.type) ?? '') ?? 'text';
+    const delta = readText(event.delta) ?? '';
+    const key = itemKey(event);
+    const sent = this.#items.at(key).count(kind, partIndex(event));
+    if (counts) sent.units += delta.length;
+    this.#hasIndexes ||= typeof key === 'number';
+    const choice = { ...EMPTY_CHOICE, [MEMBERS[kind]]: delta, logprobs: logprobsOf(event), sent };
+    // Only what stands in every event of a text tells texts apart on the fast path.
+    return { ...EMPTY_PART, choices: [choice], ...(typeof key === 'number' ? {} : { isRemembered: true }) };
+  }
+
+  /** What the deltas of a text did not have. Some servers send none. */
+  #textDone(type: string, event: JsonObject, key: unknown): Partial<ChoicePart> | null {
+    const kind = TEXTS_DONE.get(type) ?? PARTS.get(objectOf(event.part).type) ?? 'text';
+    const final = partText(isObject(event.part) ? event.part : event, partIndex(event), kind);
+    if (final === null) return null;
+    const item = this.#items.at(key);
+    return item.isSentOtherwise(kind) ? null : rest(item, final);
+  }
+
+  /** An item begins. Some servers use one index for several items. */
+  #announce(item: JsonObject, key: unknown): Partial<ChoicePart> | null {
+    const sent = this.#items.at(key);
+    const id = readText(item.id);
+    if (sent.isOpen && id !== undefined && id === sent.id) return null;
+    if (sent.isOpen) sent.restart();
+    return this.#open(item, key);
+  }
+
+  #itemDone(item: JsonObject, key: unknown): (Partial<ChoicePart> | null)[] {
+    const sent = this.#items.at(key);
+    const id = readText(item.id);
+    if (sent.isDone && (id === undefined || id === sent.id)) return [];
+    if (item.type === 'reasoning' && id !== undefined && this.#items.isRepeated(id)) return [];
+    if (sent.isDone) sent.restart();
+    return this.#complete(item, key, textsOf(item));
+  }
+
+  /** Sends what the events of an item did not have. */
+  #complete(item: JsonObject, key: unknown, texts: readonly FinalText[]): (Partial<ChoicePart> | null)[] {
+    const sent = this.#items.at(key);
+    return [
+      ...sent.missing(texts).map((text) => rest(sent, text)),
+      sent.isOpen ? null : this.#open(item, key),
+      this.#close(item, key),
+    ];
+  }
+
+  #open(item: JsonObject, key: unknown): Partial<ChoicePart> | null {
+    const sent = this.#items.at(key);
+    sent.isOpen = true;
+    sent.id = readText(item.id);
     const isCustom = item.type === 'custom_tool_call';
     const isCall = item.type === 'function_call' || isCustom;
+    const id = readName(item.call_id);
+    if (isCall && id !== undefined && this.#callsById.has(id)) return null;
     const details = this.#placeReasoning(item, isCall);
     if (!isCall) return details;
-    const call = { index: this.#calls.size, isCustom, hasArguments: false };
-    this.#calls.set(at, call);
-    const head = { id: readName(item.call_id), name: readName(item.name) };
+    const call = { index: this.#callCount++, isCustom, sent: new SentArguments(), isClosed: false };
+    this.#calls.set(key, call);
+    if (id !== undefined) this.#callsById.set(id, call);
     // The input of a custom tool is one text. In the canonical form it is the only argument of a function.
-    return { ...details, toolCalls: [{ ...fragment(call, isCustom ? '{"input":"' : ''), ...head }] };
+    const head = { ...fragment(call, isCustom ? '{"input":"' : ''), id, name: readName(item.name) };
+    return { ...details, toolCalls: [head] };
   }
 
   /**
@@ -109,18 +223,31 @@ class ResponsesReader implements ProtocolReader {
     const pending = this.#reasoning;
     this.#reasoning = [];
     if (!isCall && type !== 'message') return null;
-    return withIndex(pending, isCall ? this.#calls.size + 1 : 0);
+    return withIndex(pending, isCall ? this.#callCount + 1 : 0);
   }
 
-  #arguments(delta: string, at: unknown): Partial<ChoicePart> | null {
-    const call = this.#calls.get(at);
-    if (call === undefined || delta === '') return null;
-    call.hasArguments = true;
-    return { toolCalls: [fragment(call, call.isCustom ? insideJson(delta) : delta)] };
+  #arguments({ delta }: JsonObject, key: unknown): Partial<ChoicePart> | null {
+    const call = this.#calls.get(key);
+    const text = readText(delta);
+    if (call === undefined || text === undefined) return null;
+    call.sent.add(text);
+    return { toolCalls: [fragment(call, call.isCustom ? insideJson(text) : text)] };
   }
 
-  /** What the item's deltas did not have. */
-  #close(item: JsonObject, at: unknown): Partial<ChoicePart> | null {
+  /** What the deltas of a call did not have. Without a call, the item's end has it. */
+  #argumentsDone({ arguments: json, input }: JsonObject, key: unknown): Partial<ChoicePart> | null {
+    const call = this.#calls.get(key);
+    const text = call?.sent.rest(readText(json) ?? readText(input) ?? '') ?? '';
+    if (call === undefined || text === '') return null;
+    return { toolCalls: [fragment(call, call.isCustom ? insideJson(text) : text)] };
+  }
+
+  /** The end of an item. A repetition has nothing new. */
+  #close(item: JsonObject, key: unknown): Partial<ChoicePart> | null {
+    const sent = this.#items.at(key);
+    sent.isDone = true;
+    sent.id = readText(item.id) ?? sent.id;
+    this.#countDone(item);
     if (item.type === 'web_search_call' && item.status !== 'failed') {
       this.#searches += (this.#quirks.searchesOf ?? oneSearch)(objectOf(item.action));
     }
@@ -131,11 +258,69 @@ class ResponsesReader implements ProtocolReader {
       this.#reasoning = [...this.#reasoning, detail];
       return null;
     }
-    const call = this.#calls.get(at);
-    if (call === undefined) return null;
-    const input = call.hasArguments ? '' : insideJson(readText(item.input) ?? '');
-    if (call.isCustom) return { toolCalls: [fragment(call, `${input}"}`)] };
-    return call.hasArguments ? null : { toolCalls: [fragment(call, readText(item.arguments) ?? '{}')] };
+    const call = this.#callsById.get(readName(item.call_id) ?? '') ?? this.#calls.get(key);
+    if (call === undefined || call.isClosed) return null;
+    call.isClosed = true;
+    const final = readText(call.isCustom ? item.input : item.arguments) ?? '';
+    const text = call.sent.rest(final);
+    if (call.isCustom) return whole(call, `${insideJson(text)}"}`);
+    const isAbsent = call.sent.length === 0 && item.status !== 'incomplete';
+    return text === '' && !isAbsent ? null : whole(call, text || '{}');
+  }
+
+  #countDone({ type }: JsonObject): void {
+    const name = readText(type) ?? '';
+    const count = ownValue(this.#done, name);
+    if (count !== undefined) this.#done[name] = count + 1;
+  }
+
+  /** The end of a response. Its output repeats the items: what no event had is sent from there. */
+  #ending(response: JsonObject, finish: Finish | null): ChunkPart {
+    const output = finish === null ? [] : readArray(response.output).filter(isObject);
+    const missing = choicePart(...this.#missing(output), ...this.#openInputs(finish))?.choices ?? [];
+    const state = this.#state(response, finish);
+    return { ...state, choices: [...missing, ...state.choices] };
+  }
+
+  /** What no event had of the complete output. Kinds and types of which nothing is missing are left out, however servers count items. */
+  #missing(output: readonly JsonObject[]): (Partial<ChoicePart> | null)[] {
+    const texts = output.map(textsOf);
+    const all = texts.flat();
+    const isMissing = (kind: TextKind) => lengthOf(all, kind) > this.#items.units(kind);
+    const reasoning = this.#items.units('summary') + this.#items.units('thoughts');
+    const hasReasoning = reasoning >= Math.max(lengthOf(all, 'summary'), lengthOf(all, 'thoughts'));
+    const kinds = KINDS.filter(
+      (kind) => isMissing(kind) && !(hasReasoning && MEMBERS[kind] === 'reasoning' && reasoning > 0),
+    );
+    const countOf = (type: string) => output.filter((item) => item.type === type).length;
+    const isComplete = new Set(
+      Object.entries(this.#done).flatMap(([type, done]) => (done >= countOf(type) ? [type] : [])),
+    );
+    const hasAllCalls = countOf('function_call') + countOf('custom_tool_call') <= this.#callCount;
+    return output.flatMap((item, at) => {
+      const key = this.#hasIndexes ? at : (readText(item.id) ?? at);
+      const own = (texts[at] ?? []).filter(({ kind }) => kinds.includes(kind));
+      const sent = this.#items.at(key);
+      const isCall = CALL_TYPES.includes(item.type);
+      const isKnown = isCall && (hasAllCalls || this.#callsById.has(readName(item.call_id) ?? ''));
+      const isRead = isCall
+        ? isKnown && this.#isClosed(item, key)
+        : sent.isDone || isComplete.has(String(item.type));
+      if (isRead) return sent.missing(own).map((text) => rest(sent, text));
+      if (isKnown) return [this.#close(item, key)];
+      return this.#complete(item, key, own);
+    });
+  }
+
+  #isClosed(item: JsonObject, key: unknown): boolean {
+    return (this.#callsById.get(readName(item.call_id) ?? '') ?? this.#calls.get(key))?.isClosed !== false;
+  }
+
+  /** A complete response may lack the end of a custom tool's input. */
+  #openInputs(finish: Finish | null): (Partial<ChoicePart> | null)[] {
+    if (finish === null || finish.finishMeaning !== undefined) return [];
+    const open = [...this.#calls.values()].filter((call) => call.isCustom && !call.isClosed);
+    return open.map((call) => whole(call, '"}'));
   }
 
   /** `tool_usage` "counts billable searches": openai 7.57.0, `Response.ToolUsage` (2026-11-13). */
@@ -149,7 +334,7 @@ class ResponsesReader implements ProtocolReader {
     const { id, created_at, model, service_tier, usage, error, status } = response;
     const report = isObject(usage) ? { ...readUsage(usage), searches: this.#searchesIn(response) } : null;
     // A truncated response may end with reasoning. Its index names no item.
-    const rest = finish === null ? null : withIndex(this.#reasoning, this.#calls.size + 1);
+    const rest = finish === null ? null : withIndex(this.#reasoning, this.#callCount + 1);
     if (rest !== null) this.#reasoning = [];
     const removed = removedReasoning(response);
     return {
@@ -193,13 +378,19 @@ function failureOf(error: JsonObject): UpstreamError {
   return { ...read, message: read.message ?? 'the response failed, and names no error' };
 }
 
-/** The texts of a complete item. */
-function textsOf(item: JsonObject): Partial<ChoicePart> {
-  const parts = [...readArray(item.content), ...readArray(item.summary)].filter(isObject);
-  const texts = (key: string) => parts.map((part) => readText(part[key]) ?? '').join('');
-  if (item.type === 'reasoning') return { reasoning: texts('text') };
-  const logprobs = logprobsOf({ logprobs: parts.flatMap((part) => readArray(part.logprobs)) });
-  return { content: texts('text'), refusal: texts('refusal'), logprobs };
+/** Where an update has each kind of text. */
+const MEMBERS = { text: 'content', refusal: 'refusal', summary: 'reasoning', thoughts: 'reasoning' } as const;
+
+/** What was not sent of a final text. Its logprobs count if nothing was. */
+function rest(item: SentItem, final: FinalText): Partial<ChoicePart> | null {
+  const text = item.rest(final);
+  if (text === '') return null;
+  const logprobs = text === final.text ? logprobsOf({ logprobs: final.logprobs }) : null;
+  return { [MEMBERS[final.kind]]: text, logprobs };
+}
+
+function partIndex({ content_index, summary_index }: JsonObject): number {
+  return readCount(content_index) ?? readCount(summary_index) ?? 0;
 }
 
 function logprobsOf({ logprobs }: JsonObject): ChoicePart['logprobs'] {
@@ -227,12 +418,18 @@ function unfinished({ status }: JsonObject): UpstreamError {
   return { message, type: undefined, code: 'upstream_truncated', param: undefined, status: undefined };
 }
 
-function choicePart(choice: Partial<ChoicePart> | null): ChunkPart | null {
-  return choice === null ? null : { ...EMPTY_PART, choices: [{ ...EMPTY_CHOICE, ...choice }] };
+function choicePart(...choices: readonly (Partial<ChoicePart> | null)[]): ChunkPart | null {
+  const updates = choices.flatMap((choice) => (choice === null ? [] : [{ ...EMPTY_CHOICE, ...choice }]));
+  return updates.length === 0 ? null : { ...EMPTY_PART, choices: updates };
 }
 
 function fragment({ index }: Call, args: string): ToolCallPart {
   return { index, id: undefined, name: undefined, arguments: args, extraContent: undefined };
+}
+
+/** The last piece of a call's arguments. */
+function whole(call: Call, args: string): Partial<ChoicePart> {
+  return { toolCalls: [{ ...fragment(call, args), isWhole: true }] };
 }
 
 /** The text as the content of a JSON string. */

@@ -24,7 +24,7 @@
 import type { Chunk } from '../../canonical/chunk.ts';
 import type { ChunkPart, StreamMeter } from '../../canonical/part.ts';
 import type { StreamWriter } from '../types.ts';
-import { findStringEnd, OPEN_ENDED, viewOf } from './matcher.ts';
+import { decodedLength, findStringEnd, OPEN_ENDED, viewOf } from './matcher.ts';
 import {
   makeTemplate,
   type ReadPart,
@@ -120,6 +120,7 @@ export class TemplateFastPath {
       if (this.#passesEvents) this.#writer.splice(UNCHANGED, bytes, next, end);
       else this.#writer.splice(template.outLiterals, bytes, this.#textStart, this.#textEnd);
       this.#meter.rawText(bytes, this.#textStart, this.#textEnd);
+      if (template.sent !== null) template.sent.units += decodedLength(bytes, this.#textStart, this.#textEnd);
       if (template.counts !== null) {
         counting = template;
         [this.#numbers, this.#counted] = [this.#counted, this.#numbers];

@@ -95,6 +95,23 @@ export function findStringEnd(bytes: Uint8Array, at: number, end: number): numbe
   return OPEN_ENDED;
 }
 
+/** The length in UTF-16 units of a JSON string that `findStringEnd` has checked. */
+export function decodedLength(bytes: Uint8Array, from: number, to: number): number {
+  let units = to - from;
+  for (let i = from; i < to; ) {
+    const byte = bytes[i] ?? 0;
+    if (IS_PLAIN[byte] === 1) {
+      i++;
+      continue;
+    }
+    const length = byte === BACKSLASH ? escapeLength(bytes, i) : sequenceLength(bytes, i);
+    // Four bytes of UTF-8 are a surrogate pair. Escapes have two bytes or six.
+    units -= length - (length === 4 ? 2 : 1);
+    i += Math.max(1, length);
+  }
+  return units;
+}
+
 function escapeLength(bytes: Uint8Array, at: number): number {
   const next = bytes[at + 1];
   if (next === undefined) return OPEN_ENDED;

@@ -3,7 +3,7 @@
  * frame that the event became. `fast-path.ts` explains why a template is exact.
  */
 import type { Chunk, Delta } from '../../canonical/chunk.ts';
-import type { ChunkPart } from '../../canonical/part.ts';
+import type { ChunkPart, TextCount } from '../../canonical/part.ts';
 import type { UsageReport } from '../../canonical/usage.ts';
 import { isObject, parseJson } from '../../shared/json.ts';
 import { Literal } from './matcher.ts';
@@ -33,6 +33,8 @@ export interface Template {
   readonly outLiterals: readonly Uint8Array[];
   /** The usage that its numbers report, or null. */
   readonly counts: { readonly learned: UsageReport; readonly numbers: readonly NumberHole[] } | null;
+  /** The count of the text, or null if its reader needs none. */
+  readonly sent: TextCount | null;
 }
 
 /** Learning from a larger event costs more than it is likely to save. */
@@ -61,9 +63,11 @@ const TEXT_KEYS = ['content', 'reasoning_content', 'reasoning', 'text', 'summary
 const EVENT_NAME = /^[\w.]*$/;
 
 /** Top-level members that readers use. They are never padding, even if this event's value has no effect. */
-const READ_KEYS: ReadonlySet<string> = new Set(
-  'id object created model service_tier system_fingerprint choices usage error type detail'.split(' '),
-);
+const READ_KEYS: ReadonlySet<string> = new Set([
+  ...['id', 'object', 'created', 'model', 'service_tier', 'system_fingerprint', 'choices', 'usage', 'error'],
+  // They tell texts apart, which are counted one by one.
+  ...['type', 'detail', 'output_index', 'content_index', 'summary_index'],
+]);
 
 const encoder = new TextEncoder();
 
@@ -166,6 +170,7 @@ function build(
     holes: marks.map((mark, i) => holeOf(mark, marks.indexOf(mark) === i)),
     outLiterals: frame.split(MARK).map((piece) => encoder.encode(piece)),
     counts: read.usage === null ? null : { learned: read.usage, numbers },
+    sent: read.choices[0]?.sent ?? null,
   };
 }
 

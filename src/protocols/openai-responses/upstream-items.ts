@@ -1,0 +1,193 @@
+/** What was sent of each item of a response's output, so that the final forms of items and parts add only what is missing. */
+import { MAX_PLACEHOLDER_CHARS, mayBePlaceholder, type TextCount } from '../../canonical/part.ts';
+import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
+
+/** The kinds of text that an item has. `thoughts`: reasoning in `content`; `summary`: in `summary`. */
+export type TextKind = 'text' | 'refusal' | 'summary' | 'thoughts';
+
+/** A text in its final form. */
+export interface FinalText {
+  readonly kind: TextKind;
+  /** Its index in the item's `content` or `summary`. */
+  readonly index: number;
+  readonly text: string;
+  readonly logprobs: readonly unknown[];
+}
+
+/** Items and texts that are followed. Of further ones only what comes as a delta is sent. */
+const MAX_FOLLOWED = 4096;
+
+/** A text of an item. An item may begin again at the same index, so `start` is what was sent before it began. */
+interface SentText extends TextCount {
+  start: number;
+  readonly isFollowed: boolean;
+}
+
+/** An item, as far as it was sent. */
+export class SentItem {
+  readonly #texts = new Map<string, SentText>();
+  readonly #isFollowed: () => boolean;
+  /** The item was announced, or its final form was read. */
+  isOpen = false;
+  /** Its final form was read. */
+  isDone = false;
+  id: string | undefined;
+
+  /** @param isFollowed whether one text more is followed */
+  constructor(isFollowed: () => boolean) {
+    this.#isFollowed = isFollowed;
+  }
+
+  /** The count of one of its texts. */
+  count(kind: TextKind, index: number): SentText {
+    const key = `${kind} ${index}`;
+    const known = this.#texts.get(key) ?? this.#texts.get(kind);
+    if (known !== undefined) return known;
+    const isFollowed = this.#isFollowed();
+    const made = { units: 0, start: 0, isFollowed };
+    this.#texts.set(isFollowed ? key : kind, made);
+    return made;
+  }
+
+  /** What was sent of one kind, since the item began, or of all items at this index. */
+  units(kind: TextKind, sinceStart: boolean): number {
+    let sum = 0;
+    for (const [key, { units, start }] of this.#texts) {
+      if (key.split(' ', 1)[0] === kind) sum += sinceStart ? units - start : units;
+    }
+    return sum;
+  }
+
+  /** Another item begins at the same index. */
+  restart(): void {
+    this.isOpen = false;
+    this.isDone = false;
+    for (const text of this.#texts.values()) text.start = text.units;
+  }
+
+  /** The rest of a text beyond what was sent, which counts as sent from now on. */
+  rest({ kind, index, text }: Pick<FinalText, 'kind' | 'index' | 'text'>): string {
+    const sent = this.count(kind, index);
+    if (!sent.isFollowed) return '';
+    const rest = text.slice(sent.units - sent.start);
+    sent.units += rest.length;
+    return rest;
+  }
+
+  /** Whether reasoning of the other kind was sent, and none of this one. */
+  isSentOtherwise(kind: TextKind): boolean {
+    const other = OTHER_REASONING[kind];
+    return other !== undefined && this.units(kind, true) === 0 && this.units(other, true) > 0;
+  }
+
+  /** Those texts of the final item of whose kind something is missing. */
+  missing(texts: readonly FinalText[]): readonly FinalText[] {
+    return texts.filter(
+      ({ kind }) => !this.isSentOtherwise(kind) && lengthOf(texts, kind) > this.units(kind, true),
+    );
+  }
+}
+
+/** Some servers stream reasoning as one kind, and repeat it as the other. */
+const OTHER_REASONING: { readonly [K in TextKind]?: TextKind } = { summary: 'thoughts', thoughts: 'summary' };
+
+export function lengthOf(texts: readonly FinalText[], kind: TextKind): number {
+  return texts.reduce((sum, one) => sum + (one.kind === kind ? one.text.length : 0), 0);
+}
+
+/** The items of an output, by `output_index`: some servers change an item's id within the item. */
+export class SentItems {
+  readonly #items = new Map<unknown, SentItem>();
+  /** Counts what comes of the items that are not followed. */
+  readonly #others = new SentItem(() => false);
+  readonly #ids = new Set<string>();
+  #followed = 0;
+
+  /** The item at an index, or with an id if the server sends no index. */
+  at(key: unknown): SentItem {
+    const known = this.#items.get(key);
+    if (known !== undefined) return known;
+    if (!this.#isFollowed()) return this.#others;
+    const made = new SentItem(() => this.#isFollowed());
+    this.#items.set(key, made);
+    return made;
+  }
+
+  /** Whether a finished item with this id came before. */
+  isRepeated(id: string): boolean {
+    if (this.#ids.has(id)) return true;
+    if (this.#isFollowed()) this.#ids.add(id);
+    return false;
+  }
+
+  #isFollowed(): boolean {
+    return ++this.#followed <= MAX_FOLLOWED;
+  }
+
+  /** What was sent of one kind. */
+  units(kind: TextKind): number {
+    let sum = this.#others.units(kind, false);
+    for (const item of this.#items.values()) sum += item.units(kind, false);
+    return sum;
+  }
+}
+
+/** The index of an event's item, or its id if the server sends no index. */
+export function itemKey({ output_index, item_id, item }: JsonObject): unknown {
+  return readCount(output_index) ?? readText(item_id) ?? readText(objectOf(item).id);
+}
+
+/** The texts of a complete item. */
+export function textsOf(item: JsonObject): FinalText[] {
+  const isReasoning = item.type === 'reasoning';
+  const content = readArray(item.content).flatMap((part, index) =>
+    isObject(part) ? (partText(part, index, isReasoning ? 'thoughts' : 'text') ?? []) : [],
+  );
+  const summary = readArray(item.summary).flatMap((part, index) =>
+    isObject(part) ? (partText(part, index, 'summary') ?? []) : [],
+  );
+  return isReasoning ? [...content, ...summary] : content;
+}
+
+/** The text of a complete part. */
+export function partText(part: JsonObject, index: number, kind: TextKind): FinalText | null {
+  const refusal = readText(part.refusal);
+  if (refusal !== undefined) return { kind: 'refusal', index, text: refusal, logprobs: [] };
+  const text = readText(part.text);
+  return text === undefined ? null : { kind, index, text, logprobs: readArray(part.logprobs) };
+}
+
+/** What was sent of a call's arguments. Only their length and a hash are kept. */
+export class SentArguments {
+  length = 0;
+  #hash = 0;
+  /** The text, while it may be a placeholder. */
+  #start = '';
+
+  add(text: string): void {
+    this.#hash = hashOf(text, text.length, this.#hash);
+    this.length += text.length;
+    if (this.length <= MAX_PLACEHOLDER_CHARS) this.#start += text;
+  }
+
+  /** The rest of the complete arguments, which counts as sent from now on. Empty if they are others than those that were sent. */
+  rest(final: string): string {
+    const isPlaceholder = this.length <= MAX_PLACEHOLDER_CHARS && mayBePlaceholder(this.#start);
+    if (isPlaceholder && final.length > this.length && !final.startsWith(this.#start)) {
+      // The normalizer drops the placeholder.
+      this.add(final);
+      return final;
+    }
+    const isExtended = final.length > this.length && hashOf(final, this.length) === this.#hash;
+    const rest = isExtended ? final.slice(this.length) : '';
+    this.add(rest);
+    return rest;
+  }
+}
+
+/** A hash of the text up to an index, which continues the hash of an earlier text. */
+function hashOf(text: string, end: number, before = 0): number {
+  let hash = before;
+  for (let i = 0; i < end; i++) hash = (Math.imul(hash, 31) + text.charCodeAt(i)) | 0;
+  return hash;
+}

@@ -1,0 +1,279 @@
+/** Content that a Responses server sends only at the end of a part, an item or the response, as the official SDKs see it (O7). */
+import { describe, expect, test } from 'vitest';
+import { see } from './sdk-clients.ts';
+import { json, type Play, sse } from './upstreams.ts';
+
+const TEXT = 'Low water at nöon, 🌊 and "high" water\nat six.';
+const THOUGHTS = 'The moon pulls; so the tide follows it.';
+const JSON_TEXT = '{"at":"pier","depth":[1,2.5]}';
+
+/** The forms in which a server may send content. */
+const FORMS = ['deltas', 'text done', 'part done', 'item added', 'item done', 'response'] as const;
+type Form = (typeof FORMS)[number];
+
+function frame(type: string, members: object): string {
+  return `event: response.${type}\ndata: ${JSON.stringify({ type: `response.${type}`, ...members })}\n\n`;
+}
+
+/** In pieces of a few characters, so that most of them take the fast path. */
+function pieces(text: string): string[] {
+  return [...text.matchAll(/.{1,4}/gsu)].map(([piece]) => piece);
+}
+
+const REASONING = { id: 'rs_1', type: 'reasoning', summary: [{ type: 'summary_text', text: THOUGHTS }] };
+const MESSAGE = {
+  id: 'msg_1',
+  type: 'message',
+  role: 'assistant',
+  status: 'completed',
+  content: [{ type: 'output_text', text: TEXT, annotations: [] }],
+};
+const CALL = {
+  id: 'fc_1',
+  type: 'function_call',
+  call_id: 'call_1',
+  name: 'gauge',
+  arguments: JSON_TEXT,
+  status: 'completed',
+};
+const RESPONSE = {
+  id: 'resp_1',
+  object: 'response',
+  model: 'm',
+  status: 'completed',
+  output: [REASONING, MESSAGE, CALL],
+  usage: { input_tokens: 1, output_tokens: 9, total_tokens: 10 },
+};
+
+/** @param sent how much of each text comes in deltas */
+function stream(forms: ReadonlySet<Form>, sent = 1): Play {
+  const begin = (text: string) => text.slice(0, Math.round(text.length * sent));
+  const only = (form: Form, ...frames: string[]) => (forms.has(form) ? frames : []);
+  const [thoughts, text, call] = [0, 1, 2].map((output_index) => ({ output_index }));
+  const summary = { ...thoughts, item_id: 'rs_1', summary_index: 0 };
+  const content = { ...text, item_id: 'msg_1', content_index: 0 };
+  const args = { ...call, item_id: 'fc_1' };
+  const part = { type: 'output_text', text: TEXT, annotations: [] };
+  return sse(
+    frame('created', { response: { ...RESPONSE, status: 'in_progress', output: [] } }),
+    ...only('item added', frame('output_item.added', { ...thoughts, item: { ...REASONING, summary: [] } })),
+    ...only(
+      'deltas',
+      ...pieces(begin(THOUGHTS)).map((delta) => frame('reasoning_summary_text.delta', { ...summary, delta })),
+    ),
+    ...only('text done', frame('reasoning_summary_text.done', { ...summary, text: THOUGHTS })),
+    ...only('part done', frame('reasoning_summary_part.done', { ...summary, part: REASONING.summary[0] })),
+    ...only('item done', frame('output_item.done', { ...thoughts, item: REASONING })),
+    ...only('item added', frame('output_item.added', { ...text, item: { ...MESSAGE, content: [] } })),
+    ...only(
+      'deltas',
+      ...pieces(begin(TEXT)).map((delta) => frame('output_text.delta', { ...content, delta })),
+    ),
+    ...only('text done', frame('output_text.done', { ...content, text: TEXT })),
+    ...only('part done', frame('content_part.done', { ...content, part })),
+    ...only('item done', frame('output_item.done', { ...text, item: MESSAGE })),
+    ...only(
+      'item added',
+      frame('output_item.added', { ...call, item: { ...CALL, arguments: '', status: 'in_progress' } }),
+    ),
+    ...only(
+      'deltas',
+      ...pieces(begin(JSON_TEXT)).map((delta) => frame('function_call_arguments.delta', { ...args, delta })),
+    ),
+    ...only('text done', frame('function_call_arguments.done', { ...args, arguments: JSON_TEXT })),
+    ...only('item done', frame('output_item.done', { ...call, item: CALL })),
+    frame('completed', { response: forms.has('response') ? RESPONSE : { ...RESPONSE, output: [] } }),
+  );
+}
+
+/** Every combination in which all of the content comes in some form. */
+function* combinations(): Generator<ReadonlySet<Form>> {
+  for (let bits = 0; bits < 2 ** FORMS.length; bits++) {
+    const forms = new Set(FORMS.filter((_, at) => (bits >> at) & 1));
+    const isWhole = forms.has('item done') || forms.has('response');
+    const isAnnounced = forms.has('item added') && (forms.has('deltas') || forms.has('text done'));
+    if (isWhole || isAnnounced) yield forms;
+  }
+}
+
+const cases = [...combinations()].map((forms) => [[...forms].join(', '), forms] as const);
+const clients = ['chat, streamed', 'chat', 'Messages, streamed', 'Messages'];
+const WHOLE = { text: TEXT, reasoning: THOUGHTS, calls: [['gauge', JSON_TEXT]] };
+
+describe.each(clients)('the client of %s', (client) => {
+  test.each(cases)('O7 content in %s: all of it, once', async (_, forms) => {
+    expect(await see(client, 'responses', stream(forms))).toMatchObject(WHOLE);
+  });
+
+  test.each(
+    cases.filter(([, forms]) => forms.has('text done') || forms.has('item done') || forms.has('response')),
+  )('O7 half of it in deltas, and content in %s: the rest is sent', async (_, forms) => {
+    if (!forms.has('deltas')) return;
+    expect(await see(client, 'responses', stream(forms, 0.5))).toMatchObject(WHOLE);
+  });
+
+  test('O7 one object: all of it', async () => {
+    expect(await see(client, 'responses', json(RESPONSE))).toMatchObject(WHOLE);
+  });
+});
+
+const ALL = new Set(FORMS);
+const only = (...items: object[]) => ({ ...RESPONSE, output: items });
+
+function withResponse(response: object, ...frames: string[]): Play {
+  return sse(
+    frame('created', { response: { ...RESPONSE, status: 'in_progress', output: [] } }),
+    ...frames,
+    frame('completed', { response }),
+  );
+}
+
+const REFUSAL = { ...MESSAGE, content: [{ type: 'refusal', refusal: 'I will not.' }] };
+const at = { output_index: 0, item_id: 'msg_1', content_index: 0 };
+
+describe('O7 other forms', () => {
+  test.each<[name: string, play: Play]>([
+    ['refusal.done', withResponse(only(), frame('refusal.done', { ...at, refusal: 'I will not.' }))],
+    [
+      'content_part.done',
+      withResponse(only(), frame('content_part.done', { ...at, part: REFUSAL.content[0] })),
+    ],
+    ['output_item.done', withResponse(only(), frame('output_item.done', { output_index: 0, item: REFUSAL }))],
+    ['the response', withResponse(only(REFUSAL))],
+  ])('a refusal only in %s: it is one', async (_, play) => {
+    expect(await see('chat, streamed', 'responses', play)).toMatchObject({
+      refusal: 'I will not.',
+      text: '',
+    });
+  });
+
+  test('two parts, one in deltas and one only in output_text.done: both, once', async () => {
+    const parts = [TEXT, 'And more.'].map((text) => ({ type: 'output_text', text, annotations: [] }));
+    const deltas = pieces(TEXT).map((delta) => frame('output_text.delta', { ...at, delta }));
+    const done = frame('output_text.done', { ...at, content_index: 1, text: 'And more.' });
+    for (const output of [[], [{ ...MESSAGE, content: parts }]]) {
+      const outcome = await see(
+        'chat, streamed',
+        'responses',
+        withResponse(only(...output), ...deltas, done),
+      );
+      expect(outcome).toMatchObject({ text: `${TEXT}And more.` });
+    }
+  });
+
+  test('a text of 900 KB only in the response: all of it', async () => {
+    const text = 'abcdefghi\n'.repeat(90_000);
+    const message = { ...MESSAGE, content: [{ type: 'output_text', text, annotations: [] }] };
+    expect(await see('chat, streamed', 'responses', withResponse(only(message)))).toMatchObject({ text });
+  });
+
+  test('a server that has one index for all items: nothing twice', async () => {
+    const { pieces: frames } = stream(ALL) as { pieces: readonly string[] };
+    const play = sse(...frames.map((one) => one.replace(/"output_index":\d/, '"output_index":0')));
+    for (const client of clients) expect(await see(client, 'responses', play)).toMatchObject(WHOLE);
+  });
+
+  test('a server without indexes, or whose response has the items in another order: nothing twice', async () => {
+    const { pieces: frames } = stream(ALL) as { pieces: readonly string[] };
+    const bare = sse(...frames.map((one) => one.replace(/"output_index":\d,?/, '')));
+    const other = sse(
+      ...frames.slice(0, -1),
+      frame('completed', { response: only(CALL, MESSAGE, REASONING) }),
+    );
+    for (const play of [bare, other]) {
+      for (const client of clients) expect(await see(client, 'responses', play)).toMatchObject(WHOLE);
+    }
+  });
+
+  test('reasoning in deltas of one kind, repeated as the other: once', async () => {
+    const deltas = pieces(THOUGHTS).map((delta) =>
+      frame('reasoning_text.delta', { output_index: 0, content_index: 0, delta }),
+    );
+    const play = withResponse(
+      only(REASONING, MESSAGE),
+      ...deltas,
+      frame('output_item.done', { output_index: 0, item: REASONING }),
+    );
+    expect(await see('chat, streamed', 'responses', play)).toMatchObject({ text: TEXT, reasoning: THOUGHTS });
+  });
+
+  test('the deltas are a placeholder of the arguments: the arguments of the item', async () => {
+    const args = { output_index: 0, item_id: 'fc_1' };
+    const play = withResponse(
+      only(CALL),
+      frame('output_item.added', { output_index: 0, item: { ...CALL, arguments: '' } }),
+      frame('function_call_arguments.delta', { ...args, delta: '{}' }),
+      frame('output_item.done', { output_index: 0, item: CALL }),
+    );
+    for (const client of clients)
+      expect(await see(client, 'responses', play)).toMatchObject({ calls: [['gauge', JSON_TEXT]] });
+  });
+
+  test('deltas of arguments that the item contradicts: a cut call stays cut', async () => {
+    const args = { output_index: 0, item_id: 'fc_1' };
+    const play = withResponse(
+      only(CALL),
+      frame('output_item.added', { output_index: 0, item: { ...CALL, arguments: '' } }),
+      frame('function_call_arguments.delta', { ...args, delta: '{"other":' }),
+      frame('output_item.done', { output_index: 0, item: CALL }),
+    );
+    for (const client of clients)
+      expect(await see(client, 'responses', play)).toMatchObject({
+        error: expect.stringContaining('tool call'),
+      });
+  });
+
+  test.each(['output_item.done', 'the response', 'custom_tool_call_input.done'])(
+    'the input of a custom tool only in %s: all of it, and it is not judged',
+    async (form) => {
+      const input = '*** Begin {"Patch';
+      const item = { id: 'ctc_1', type: 'custom_tool_call', call_id: 'call_1', name: 'patch', input };
+      const added = frame('output_item.added', { output_index: 0, item: { ...item, input: '' } });
+      const done = frame('output_item.done', { output_index: 0, item });
+      const inputDone = frame('custom_tool_call_input.done', { output_index: 0, item_id: 'ctc_1', input });
+      const frames = form === 'output_item.done' ? [done] : form === 'the response' ? [] : [added, inputDone];
+      const play = withResponse(only(...(form === 'the response' ? [item] : [])), ...frames);
+      expect(await see('chat, streamed', 'responses', play)).toMatchObject({
+        calls: [['patch', JSON.stringify({ input })]],
+      });
+    },
+  );
+
+  test('A3 the same finished reasoning item 40 times: its encrypted data once', async () => {
+    const item = { ...REASONING, encrypted_content: 'x'.repeat(1000) };
+    const done = Array.from({ length: 40 }, (_, i) =>
+      frame('output_item.done', { output_index: i % 2, item }),
+    );
+    const outcome = await see('Messages, streamed', 'responses', withResponse(only(item, MESSAGE), ...done));
+    expect(outcome).toMatchObject({ text: TEXT, reasoning: THOUGHTS });
+  });
+});
+
+describe('A3 a server that speaks Messages', () => {
+  const usage = { input_tokens: 1, output_tokens: 1 };
+  const content = [
+    { type: 'text', text: TEXT },
+    { type: 'tool_use', id: 'toolu_1', name: 'gauge', input: JSON.parse(JSON_TEXT) },
+  ];
+  const named = (event: { readonly type: string } & object) =>
+    `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+  const message = { id: 'm', type: 'message', role: 'assistant', model: 'm', content, usage };
+
+  test('content only in message_start: all of it', async () => {
+    const play = sse(
+      named({ type: 'message_start', message } as never),
+      named({ type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage } as never),
+      named({ type: 'message_stop' }),
+    );
+    expect(await see('chat, streamed', 'messages', play)).toMatchObject({
+      text: TEXT,
+      calls: [['gauge', JSON_TEXT]],
+    });
+  });
+
+  test('a tool’s input as text: its JSON', async () => {
+    const block = { type: 'tool_use', id: 'toolu_1', name: 'gauge', input: JSON_TEXT };
+    const play = json({ ...message, content: [block], stop_reason: 'tool_use' });
+    expect(await see('chat', 'messages', play)).toMatchObject({ calls: [['gauge', JSON_TEXT]] });
+  });
+});

@@ -33,6 +33,7 @@ export const PLAIN_NAMES: FactNames = {
   hidesUsers: false,
   ofCaller: async () => null,
   user: async (plain) => plain,
+  owner: async (plain) => plain,
   fact: async (plain) => plain,
 };
 

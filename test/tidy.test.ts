@@ -111,6 +111,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'durable-responses': [
     'shared',
     'canonical',
+    'stream',
     'protocols',
     'auth',
     'metering',
@@ -218,6 +219,17 @@ describe.each(sources.map((source) => [source.path, source] as const))('src/%s',
       expect(named.map(({ id }) => id)).toEqual([]);
     },
   );
+});
+
+test('S1 only stream/sse-frame.ts writes the lines of events', () => {
+  // These read them.
+  const readers = ['stream/sse-frame.ts', 'durable-responses/frames.ts', 'stream/fast-path/template.ts'];
+  const writes = sources
+    .filter(({ path }) => !readers.includes(path) && !path.startsWith('dashboard/'))
+    .filter(({ code }) =>
+      /['"`](?:event|data): ?(?:\$\{|\[DONE|['"`])|\\n(?:event|data): |['"`]: \w+\\n/.test(code),
+    );
+  expect(writes.map(({ path }) => path)).toEqual([]);
 });
 
 test('X9 the core imports no feature', () => {

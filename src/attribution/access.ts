@@ -1,4 +1,5 @@
 /** Verifies the tokens of Cloudflare Access, and finds the admins among their users. */
+import { accessName, callerId, lowerCase } from '../auth/caller-ids.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { VerifyAccess } from '../feature.ts';
 import { decodeBase64Url } from '../shared/encoding.ts';
@@ -33,9 +34,6 @@ const LEEWAY_SECONDS = 30;
 
 const ALGORITHM = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' };
 
-/** Separates the ids of users of Access from those of keys and of the host's callers. */
-const ID_PREFIX = 'access_';
-
 export interface AccessPorts {
   readonly fetch: (
     url: string,
@@ -60,9 +58,10 @@ export function createVerifyAccess(
     if (token === null) return ok(null);
     const verified = await tokens.verify(token);
     if (verified.kind === 'error') return verified;
-    const { name } = verified.value;
-    const keyId = ID_PREFIX + (await hash(name));
-    return ok({ name, keyId, isAdmin: isAdmin(verified.value, access.admins) });
+    const { name, isService } = verified.value;
+    const kind = isService ? 'access_service' : 'access_user';
+    const keyId = await callerId(kind, name, hash);
+    return ok({ name: accessName(kind, name), keyId, isAdmin: isAdmin(verified.value, access.admins) });
   };
 }
 
@@ -195,11 +194,6 @@ const UNREACHABLE = apiError(
 function readIdentity({ email, common_name }: JsonObject): AccessIdentity | null {
   const name = readText(email) ?? readText(common_name) ?? '';
   return name.trim() === '' ? null : { name: lowerCase(name), isService: readText(email) === undefined };
-}
-
-/** Changes ASCII letters only: beyond ASCII, different letters share a lower case (`K` and the Kelvin sign). */
-function lowerCase(text: string): string {
-  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
 /** Null for a key of another kind. */

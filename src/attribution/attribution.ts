@@ -53,7 +53,12 @@ const HASHED_USER = /^h_[0-9a-f]{24}$/;
 const HASHED_DIGITS = 24;
 
 /** Reads the attribution of requests, and the names that queries use, in the form in which records have them. */
-export function createAttribution({ users, userHashKey, tags }: Omit<AttributionSettings, 'access'>): {
+export function createAttribution({
+  users,
+  userHashKey,
+  ownerKey = null,
+  tags,
+}: Omit<AttributionSettings, 'access'>): {
   readonly attribute: Attribute;
   readonly names: FactNames;
 } {
@@ -91,6 +96,10 @@ export function createAttribution({ users, userHashKey, tags }: Omit<Attribution
       ofCaller: async (headers, { facts }) => {
         const user = facts.user === null ? readRequestUser(headers, {}, null) : readName(facts.user);
         return user === null ? null : await storedUser(user);
+      },
+      owner: async (plain) => {
+        if (users !== 'off') return (await storedUser(plain)) ?? plain;
+        return ownerKey === null ? null : userHasher(ownerKey)(plain);
       },
       user: async (plain) => (users === 'hash' && HASHED_USER.test(plain) ? plain : await storedUser(plain)),
       fact: async (plain) => {

@@ -9,8 +9,8 @@ import { readAttributionSettings } from './settings.ts';
 export function attribution(): Feature<'attribution'> {
   const feature: FeatureModule<'attribution'> = {
     name: 'attribution',
-    configure: (reader, { auth }) => {
-      const settings = readAttributionSettings(reader, auth);
+    configure: (reader, { auth, adminToken }) => {
+      const settings = readAttributionSettings(reader, auth, adminToken);
       return {
         hasAdmins: settings.access !== null && settings.access.admins.length > 0,
         start: ({ fetch, clock, log }) => {

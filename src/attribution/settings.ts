@@ -9,6 +9,8 @@ export interface AttributionSettings {
   readonly users: 'plain' | 'hash' | 'off';
   /** The secret under which names of users are hashed; null: it is not set. */
   readonly userHashKey: string | null;
+  /** The secret under which owners of kept responses are hashed with `USERS=off`; null: there is none. */
+  readonly ownerKey?: string | null;
   /** Names of the entries of a request's `metadata` that become tags. */
   readonly tags: readonly string[];
   /** The team and the application of Cloudflare Access whose tokens name users; null: tokens are not read. */
@@ -23,13 +25,22 @@ export interface AccessSettings {
   readonly admins: readonly string[];
 }
 
-export function readAttributionSettings(reader: SettingsReader, auth: AuthMode): AttributionSettings {
-  return { ...readUsersAndTags(reader, auth), access: readAccess(reader, auth) };
+/** @param adminToken null: it is not set */
+export function readAttributionSettings(
+  reader: SettingsReader,
+  auth: AuthMode,
+  adminToken: string | null = null,
+): AttributionSettings {
+  const { userHashKey, ...others } = readUsersAndTags(reader, auth);
+  return { ...others, userHashKey, ownerKey: userHashKey ?? adminToken, access: readAccess(reader, auth) };
 }
 
 const MIN_HASH_KEY_CHARS = 16;
 
-function readUsersAndTags(reader: SettingsReader, auth: AuthMode): Omit<AttributionSettings, 'access'> {
+function readUsersAndTags(
+  reader: SettingsReader,
+  auth: AuthMode,
+): Omit<AttributionSettings, 'access' | 'ownerKey'> {
   const users = reader.choice('USERS', ['plain', 'hash', 'off']);
   const userHashKey = reader.text('USER_HASH_KEY') ?? null;
   // With AUTH=access, the ids of callers are hashes of their names.

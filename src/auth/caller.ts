@@ -2,7 +2,8 @@
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
-import { callerId, type GatewayKey, type KnownKeys, sameDigest, sha256 } from './keys.ts';
+import { callerId, OPEN_ID } from './caller-ids.ts';
+import { type GatewayKey, type KnownKeys, sameDigest, sha256 } from './keys.ts';
 
 /**
  * `keys`: callers send a gateway key of this deployment. `passthrough`: callers send their own provider key, which is forwarded.
@@ -42,7 +43,7 @@ export interface AccessUser {
 
 export const NO_CALLER_FACTS: CallerFacts = { user: null, tags: {}, requiresUser: false };
 
-const OPEN: Caller = { keyId: 'open', models: null, key: null, credential: null, facts: NO_CALLER_FACTS };
+const OPEN: Caller = { keyId: OPEN_ID, models: null, key: null, credential: null, facts: NO_CALLER_FACTS };
 
 /**
  * Returns the caller, or a 401. It runs before the body is read and before any upstream is called.
@@ -64,7 +65,7 @@ export async function identify(
   if (mode === 'passthrough') {
     // The credential is forwarded to the provider, and the admin token must not be.
     if (await isAdmin(adminToken, headers)) return unauthorized("The admin token is not a provider's key");
-    const keyId = callerId(await sha256(token));
+    const keyId = await callerId('credential', token);
     return ok({ keyId, models: null, key: null, credential: token, facts: NO_CALLER_FACTS });
   }
   const key = await keys.find(token, now);

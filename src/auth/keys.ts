@@ -82,8 +82,8 @@ function maxBytesOf(limits: JsonObject | null): number {
   return limits.per_user === undefined ? MAX_LIMITED_KEY_BYTES : MAX_USER_LIMITED_KEY_BYTES;
 }
 
-/** A caller's id: the first 16 hexadecimal digits of its token's SHA-256. It identifies the key in KV and in records. */
-export function callerId(digest: string): string {
+/** The id of a key with this digest: its first 16 hexadecimal digits. It identifies the key in KV and in records. */
+export function keyId(digest: string): string {
   return digest.slice(0, 16);
 }
 
@@ -104,7 +104,7 @@ export async function makeKey(fields: NewKey, now: Date): Promise<NewGatewayKey>
   const random = crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES));
   const token = TOKEN_PREFIX + random.toHex();
   const digest = await sha256(token);
-  return { key: { id: callerId(digest), ...fields, created_at: now.toISOString() }, token, digest };
+  return { key: { id: keyId(digest), ...fields, created_at: now.toISOString() }, token, digest };
 }
 
 /** Stores a new key. */
@@ -291,12 +291,12 @@ export class KnownKeys {
 
   /** Removes a key from the cache after this isolate revoked or changed it. */
   forget(id: string): void {
-    for (const digest of this.#known.keys()) if (callerId(digest) === id) this.#known.delete(digest);
+    for (const digest of this.#known.keys()) if (keyId(digest) === id) this.#known.delete(digest);
   }
 
   async #read(digest: string, now: number): Promise<GatewayKey | 'unreadable' | null> {
     this.#known.delete(digest);
-    const found = await readKey(this.#store, callerId(digest), KEY_TTL_MS / 1000);
+    const found = await readKey(this.#store, keyId(digest), KEY_TTL_MS / 1000);
     if (found === 'unreadable') return found;
     // The id is only the start of the digest.
     if (found === null || !sameDigest(found.digest, digest)) return null;

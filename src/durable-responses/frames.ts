@@ -1,10 +1,11 @@
 /** Splits a Responses stream into the frames of its numbered events, and reads what the log needs of a frame. */
 import { type JsonObject, objectOf, parseJsonExactly, readText } from '../shared/json.ts';
+import { DONE_FRAME, frame, HEARTBEAT_FRAME } from '../stream/sse-frame.ts';
 
 /** Ends a stream. It has no number, so it is not stored: every complete replay ends with it. */
-export const DONE = new TextEncoder().encode('data: [DONE]\n\n');
+export const DONE = new TextEncoder().encode(DONE_FRAME);
 /** A comment, because clients fail on events that they do not know. */
-export const HEARTBEAT = new TextEncoder().encode(': heartbeat\n\n');
+export const HEARTBEAT = new TextEncoder().encode(HEARTBEAT_FRAME);
 
 /** A frame with its event's type: without `response.`, `error`, or `other` for further names. Comments and `[DONE]` have the type ''. */
 export interface Frame {
@@ -59,7 +60,7 @@ function typeOf(frame: Uint8Array): string {
 export function writeFrame(type: string, members: JsonObject, number: number): Frame {
   const name = type === 'error' ? type : `${RESPONSE}${type}`;
   const data = JSON.stringify({ type: name, ...members, sequence_number: number });
-  return { type, bytes: encoder.encode(`event: ${name}\ndata: ${data}\n\n`) };
+  return { type, bytes: encoder.encode(frame(name, data)) };
 }
 
 /** The data of a frame. Integers beyond 2^53 keep all digits. */

@@ -211,11 +211,14 @@ function continuesState(body: JsonObject): boolean {
 
 /**
  * A response belongs to the key that made it, and to the user whom the key, the host or Access fixes. The object stores a digest of the
- * user's name as records have it.
+ * user's name as records have it; under USERS=off a digest with a secret, without which
+ * the response belongs to the key alone.
  */
 async function ownerOf({ keyId, facts }: Caller, { factNames }: CompletionContext): Promise<string> {
   const { user } = facts;
-  return user === null ? keyId : `${keyId} ${await sha256((await factNames.user(user)) ?? user)}`;
+  if (user === null) return keyId;
+  const name = await factNames.owner(user);
+  return name === null ? keyId : `${keyId} ${await sha256(name)}`;
 }
 
 /** Whether the call succeeds in time. One that succeeds later is undone, because the client reads `store: false`. Never rejects. */

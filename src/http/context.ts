@@ -60,6 +60,8 @@ export interface FactNames {
   /** The user under whom the caller's completions are recorded, read from a request without a body; null: none. */
   ofCaller(headers: Headers, caller: Caller): Promise<string | null>;
   user(plain: string): Promise<string | null>;
+  /** What tells the users of one key apart in what is stored for them; null: nothing may be stored that does. */
+  owner(plain: string): Promise<string | null>;
   /** A session, an app, or the value of a tag. */
   fact(plain: string): Promise<string | null>;
 }

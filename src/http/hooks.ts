@@ -1,6 +1,6 @@
 /** Runs the host Worker's hooks: `onRequest` before a request is handled, and `onRecord` for each usage record. */
 import { type Caller, isAdmin, NO_CALLER_FACTS } from '../auth/caller.ts';
-import { callerId, sha256 } from '../auth/keys.ts';
+import { callerId } from '../auth/caller-ids.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { type UsageRecord, withoutCharge } from '../metering/record.ts';
 import type { RecordWriter } from '../metering/record-writer.ts';
@@ -48,11 +48,6 @@ export async function runOnRequestHook(
   }
 }
 
-/** Keeps the host's callers apart from gateway keys and hashed credentials, whose ids do not begin with it. */
-const HOST_PREFIX = 'host_';
-/** Ids that are used as they are in records, ledgers and KV keys. Any other is hashed, also one that looks like a hash. */
-const PLAIN_ID = /^(?![0-9a-f]{16}$)[\w-]{1,36}$/;
-
 async function readIdentity(identity: unknown): Promise<Caller> {
   const id = isObject(identity) ? readText(identity.id) : undefined;
   const models = isObject(identity) ? (identity.models ?? null) : null;
@@ -62,9 +57,8 @@ async function readIdentity(identity: unknown): Promise<Caller> {
   const isUserValid = user === null || typeof user === 'string';
   if (id === undefined || !areModelsValid || !isUserValid)
     throw new Error('It must return an identity ({ id, models?, user? }), a Response, or nothing');
-  const name = PLAIN_ID.test(id) ? id : callerId(await sha256(id));
   const facts = { ...NO_CALLER_FACTS, user };
-  return { keyId: HOST_PREFIX + name, models, key: null, credential: null, facts };
+  return { keyId: await callerId('host', id), models, key: null, credential: null, facts };
 }
 
 function hookFailed({ ports, requestId }: RequestContext, reason: unknown): ApiError {

@@ -9,7 +9,8 @@ import {
   isLimited,
   UNREADABLE_KEY,
 } from '../auth/caller.ts';
-import { callerId, isToken, sha256 } from '../auth/keys.ts';
+import { callerId } from '../auth/caller-ids.ts';
+import { isToken } from '../auth/keys.ts';
 import { type ApiError, apiError, type ErrorCode } from '../canonical/error.ts';
 import { NO_KEY } from '../metering/refusals.ts';
 import { howToList } from '../settings/feature-settings.ts';
@@ -141,7 +142,7 @@ async function findCaller(request: Request, context: RequestContext): Promise<Re
   );
   if (found.kind === 'error' && found.error === UNREADABLE_KEY) {
     const token = callerToken(request.headers) ?? '';
-    const entry = { request_id: context.requestId, key_id: callerId(await sha256(token)) };
+    const entry = { request_id: context.requestId, key_id: await callerId('key', token) };
     context.ports.log({ event: 'ledger_unreadable', ...entry, reason: 'its entry in KV is not readable' });
   }
   return found;
@@ -178,7 +179,7 @@ async function isOverLimit(
 async function limiterKey(request: Request, { settings, accessUser }: RequestContext): Promise<string> {
   const { headers } = request;
   const token = settings.auth === 'access' && !hasGatewayKey(request) ? null : callerToken(headers);
-  if (token !== null) return `key/${callerId(await sha256(token))}`;
+  if (token !== null) return `key/${await callerId('key', token)}`;
   return accessUser === null
     ? `address/${headers.get('cf-connecting-ip') ?? ''}`
     : `caller/${accessUser.keyId}`;

@@ -1,5 +1,6 @@
 /** Byte buffers of a stream: `FrameBuffer` collects its output into one write, `ByteBuffer` joins pieces of its input. */
 import { MAX_OUTPUT_FACTOR } from '../shared/limits.ts';
+import { FRAME_END } from './sse-frame.ts';
 
 /**
  * All streams of an isolate write into one shared slab, from front to back, because a new buffer for each write would cost more than
@@ -16,7 +17,6 @@ const MAX_LOOPED_BYTES = 48;
 
 const encoder = new TextEncoder();
 const NOTHING = new Uint8Array(0);
-const FRAME_END = '\n\n';
 const FRAME_END_BYTES = encoder.encode(FRAME_END);
 
 let slab: Uint8Array = new Uint8Array(SLAB_BYTES);

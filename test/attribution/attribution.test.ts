@@ -14,7 +14,7 @@ Object.assign(Uint8Array.prototype, {
 type Sent = Readonly<Record<string, string>>;
 type Options = Partial<Pick<AttributionSettings, 'users' | 'userHashKey' | 'tags'>>;
 
-const PLAIN = { users: 'plain', userHashKey: null, tags: [] } as const;
+const PLAIN = { users: 'plain', userHashKey: null, ownerKey: null, tags: [] } as const;
 const HASH = { users: 'hash', userHashKey: 'a secret of users' } as const;
 
 function attribute(

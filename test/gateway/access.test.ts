@@ -285,6 +285,23 @@ describe('Y3 AUTH=access', () => {
   });
 });
 
+describe('Y3 a certificate whose name is the address of a user', () => {
+  const ADDRESS = 'ada@example.com';
+
+  test('is another caller, with another name', async () => {
+    const gateway = gatewayWith({ AUTH: 'access' });
+    for (const claims of [{ email: ADDRESS }, team.service(ADDRESS)]) {
+      const headers = { ...JSON_HEADERS, ...team.headers(claims) };
+      const response = await gateway.ask('', {}, { headers });
+      expect(response.status).toBe(200);
+    }
+    const [user, service] = await recordsOf(gateway);
+    expect(user?.user).toBe(ADDRESS);
+    expect(service?.user).toBe(`Service:${ADDRESS}`);
+    expect(service?.key_id).not.toBe(user?.key_id);
+  });
+});
+
 describe('Y3 ACCESS_ADMINS', () => {
   const settings = { ACCESS_ADMINS: ADMINS };
   const as = (claims: JsonObject) => ({ headers: team.headers(claims) });

@@ -4,6 +4,7 @@ import type { FinishReason } from '../../canonical/finish-reason.ts';
 import type { Usage } from '../../canonical/usage.ts';
 import { decodeBase64Url, encodeBase64Url } from '../../shared/encoding.ts';
 import type { JsonObject } from '../../shared/json.ts';
+import { frame, frameHead } from '../../stream/sse-frame.ts';
 import type { WriterOptions } from '../shared/client-protocol.ts';
 import { encodeReasoningState, type ReasoningState } from '../shared/reasoning-state.ts';
 
@@ -134,20 +135,12 @@ export function fromToolUseId(id: string): string {
   return (id.startsWith(ENCODED_PREFIX) && decodeBase64Url(id.slice(ENCODED_PREFIX.length))) || id;
 }
 
-/** The start of a frame, before its JSON. */
-function frameHead(event: string): string {
-  return `event: ${event}\ndata: `;
-}
-
 export const MESSAGE_START = frameHead('message_start');
 export const BLOCK_START = frameHead('content_block_start');
 export const BLOCK_DELTA = frameHead('content_block_delta');
 export const BLOCK_STOP = frameHead('content_block_stop');
-export const ERROR = frameHead('error');
 
-export const PING_FRAME = `${frameHead('ping')}{"type":"ping"}\n\n`;
-/** The heartbeat before `message_start`, which must be the first event. */
-export const COMMENT_FRAME = ': heartbeat\n\n';
+export const PING_FRAME = frame('ping', '{"type":"ping"}');
 
 export function messageStart(message: JsonObject): string {
   return JSON.stringify({ type: 'message_start', message });
@@ -178,5 +171,5 @@ export function blockStop(index: number): string {
 export function messageEnd(stop_reason: StopReason, usage: MessageUsage): string {
   const delta = { stop_reason, stop_sequence: null, stop_details: null, container: null };
   const json = JSON.stringify({ type: 'message_delta', delta, usage });
-  return `${frameHead('message_delta')}${json}\n\n${frameHead('message_stop')}{"type":"message_stop"}\n\n`;
+  return frame('message_delta', json) + frame('message_stop', '{"type":"message_stop"}');
 }

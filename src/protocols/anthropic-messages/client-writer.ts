@@ -4,6 +4,7 @@ import type { FinishReason } from '../../canonical/finish-reason.ts';
 import type { Usage } from '../../canonical/usage.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { FrameBuffer } from '../../stream/buffers.ts';
+import { frame, HEARTBEAT_FRAME } from '../../stream/sse-frame.ts';
 import type { StreamFailure, StreamWriter } from '../../stream/types.ts';
 import type { WriterOptions } from '../shared/client-protocol.ts';
 import { hasReasoningState, type ReasoningState } from '../shared/reasoning-state.ts';
@@ -16,9 +17,7 @@ import {
   blockDelta,
   blockStart,
   blockStop,
-  COMMENT_FRAME,
   callBlock,
-  ERROR,
   encodeSignature,
   initialUsage,
   MESSAGE_START,
@@ -87,7 +86,7 @@ export class MessagesWriter implements StreamWriter, BlockSink {
 
   end(failure: StreamFailure | null): void {
     if (failure !== null) {
-      this.output.text(`${ERROR}${errorEvent(failure, this.#options.requestId)}\n\n`);
+      this.output.text(frame('error', errorEvent(failure, this.#options.requestId)));
       return;
     }
     this.#blocks.finish();
@@ -96,7 +95,8 @@ export class MessagesWriter implements StreamWriter, BlockSink {
   }
 
   heartbeat(isHeld: boolean): void {
-    this.output.text(this.#model === null || isHeld ? COMMENT_FRAME : PING_FRAME);
+    // `message_start` must be the first event.
+    this.output.text(this.#model === null || isHeld ? HEARTBEAT_FRAME : PING_FRAME);
   }
 
   restart(): void {
@@ -118,7 +118,7 @@ export class MessagesWriter implements StreamWriter, BlockSink {
       return null;
     const text = this.#textFor(choice.delta);
     if (text === null) return null;
-    return `${BLOCK_DELTA}${blockDelta(this.#nextIndex - 1, this.#kind, text)}\n\n`;
+    return frame('content_block_delta', blockDelta(this.#nextIndex - 1, this.#kind, text));
   }
 
   splice(literals: readonly Uint8Array[], source: Uint8Array, from: number, to: number): void {

@@ -9,10 +9,11 @@ import {
   readArray,
   readText,
 } from '../../shared/json.ts';
+import { frame, HEARTBEAT_FRAME } from '../../stream/sse-frame.ts';
 import type { Passthrough, PassthroughOptions } from '../shared/client-protocol.ts';
 import { PassthroughWriter } from '../shared/passthrough-writer.ts';
 import { errorEvent } from './client-errors.ts';
-import { COMMENT_FRAME, ERROR, PING_FRAME } from './client-format.ts';
+import { PING_FRAME } from './client-format.ts';
 
 export const messagesPassthrough: Passthrough = {
   protocol: 'messages',
@@ -32,8 +33,8 @@ export const messagesPassthrough: Passthrough = {
   streamWriter: (options) =>
     new PassthroughWriter(
       () => ({
-        heartbeat: (hasBegun) => (hasBegun ? PING_FRAME : COMMENT_FRAME),
-        failure: (failure) => `${ERROR}${errorEvent(failure, options.requestId)}\n\n`,
+        heartbeat: (hasBegun) => (hasBegun ? PING_FRAME : HEARTBEAT_FRAME),
+        failure: (failure) => frame('error', errorEvent(failure, options.requestId)),
         eventData: (name, data) => writeData(name, data, options),
       }),
       options.maxEventBytes,

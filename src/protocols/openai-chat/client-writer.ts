@@ -4,6 +4,7 @@ import { type ApiError, apiError, errorBody } from '../../canonical/error.ts';
 import { isObject, type JsonObject } from '../../shared/json.ts';
 import { failure, ok } from '../../shared/result.ts';
 import { FrameBuffer } from '../../stream/buffers.ts';
+import { DONE_FRAME, frame, frameHead, HEARTBEAT_FRAME } from '../../stream/sse-frame.ts';
 import type { StreamFailure, StreamWriter } from '../../stream/types.ts';
 import type { ClientProtocol } from '../shared/client-protocol.ts';
 import { ChatJsonWriter } from './json-writer.ts';
@@ -84,11 +85,7 @@ function completionClient(id: 'chat' | 'completions', ...checks: readonly Check[
 }
 
 /** The start of a frame: `data: `, one line of compact JSON, two LFs. */
-const DATA = 'data: ';
-/** The last frame of every stream that has begun. */
-const DONE_FRAME = 'data: [DONE]\n\n';
-/** The only comment that a client receives. */
-const HEARTBEAT_FRAME = ': heartbeat\n\n';
+const DATA = frameHead('');
 
 export class ChatWriter implements StreamWriter {
   readonly output: FrameBuffer;
@@ -109,8 +106,7 @@ export class ChatWriter implements StreamWriter {
 
   /** Writes the upstream's own JSON. An LF between its data lines is only white space, so it is removed. */
   vendor(json: string, name: string): void {
-    const event = name === '' ? '' : `event: ${name}\n`;
-    this.output.text(`${event}${DATA}${json.replaceAll('\n', '')}\n\n`);
+    this.output.text(frame(name, json.replaceAll('\n', '')));
   }
 
   end(failure: StreamFailure | null): void {
@@ -125,7 +121,7 @@ export class ChatWriter implements StreamWriter {
   restart(): void {}
 
   textFrame(chunk: Chunk): string {
-    return `${DATA}${JSON.stringify(chunk)}\n\n`;
+    return frame('', JSON.stringify(chunk));
   }
 
   splice(literals: readonly Uint8Array[], source: Uint8Array, from: number, to: number): void {
@@ -138,5 +134,5 @@ const STREAM_ERROR_TYPES = ['timeout_error', 'stream_idle_timeout'];
 
 function errorFrame(error: ApiError, form: 'data' | 'event'): string {
   const framed = STREAM_ERROR_TYPES.includes(error.type) ? error : { ...error, type: 'server_error' };
-  return `${form === 'event' ? 'event: error\n' : ''}${DATA}${errorBody(framed)}\n\n`;
+  return frame(form === 'event' ? 'error' : '', errorBody(framed));
 }

@@ -2,6 +2,7 @@
 import type { ChatChunk, Chunk } from '../../canonical/chunk.ts';
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import { FrameBuffer } from '../../stream/buffers.ts';
+import { DONE_FRAME, frame, HEARTBEAT_FRAME } from '../../stream/sse-frame.ts';
 import type { StreamFailure, StreamWriter } from '../../stream/types.ts';
 import type { WriterOptions } from '../shared/client-protocol.ts';
 import { streamErrorOf } from './client-errors.ts';
@@ -15,18 +16,13 @@ import type { ResponsesSession } from './session.ts';
  */
 export const MAX_REPEATED_TEXT_CHARS = 2 * 1024 * 1024;
 
-/** A comment, because clients fail on events that they do not know. */
-export const HEARTBEAT_FRAME = ': heartbeat\n\n';
-/** Open Responses requires it. OpenAI does not send it, and clients stop at it or before. */
-export const DONE_FRAME = 'data: [DONE]\n\n';
-
 /**
  * An event's frame.
  * @param type the full type, with `response.`
  * @param members the JSON members between the type and the number, without braces
  */
 export function eventFrame(type: string, members: string, number: number): string {
-  return `event: ${type}\ndata: {"type":"${type}",${members}${BEFORE_NUMBER}${number}}\n\n`;
+  return frame(type, `{"type":"${type}",${members}${BEFORE_NUMBER}${number}}`);
 }
 
 export class ResponsesWriter implements StreamWriter {
@@ -64,10 +60,12 @@ export class ResponsesWriter implements StreamWriter {
       this.#event('error', `"error":${JSON.stringify(error)}`);
       this.#event('response.failed', `"response":${response.failed(error)}`);
     }
+    // Open Responses requires it. OpenAI does not send it, and clients stop at it or before.
     this.output.text(DONE_FRAME);
   }
 
   heartbeat(): void {
+    // A comment, because clients fail on events that they do not know.
     this.output.text(HEARTBEAT_FRAME);
   }
 

@@ -4,6 +4,7 @@ import { ReasoningDetails } from '../../canonical/reasoning-details.ts';
 import { parseJson } from '../../shared/json.ts';
 import { JsonProgress } from '../../shared/json-progress.ts';
 import { ByteBuffer } from '../../stream/buffers.ts';
+import { frameHead } from '../../stream/sse-frame.ts';
 import { encodeReasoningStates, type ReasoningState } from '../shared/reasoning-state.ts';
 import { CustomToolInput } from './custom-tool-input.ts';
 import type { ToolOrigin } from './session.ts';
@@ -71,7 +72,7 @@ export const BEFORE_NUMBER = ',"sequence_number":';
 
 /** An event's frame up to its members. */
 function eventHead(type: string): string {
-  return `event: response.${type}\ndata: {"type":"response.${type}",`;
+  return `${frameHead(`response.${type}`)}{"type":"response.${type}",`;
 }
 
 export interface ItemPlace {

@@ -12,12 +12,13 @@ import {
   readText,
 } from '../../shared/json.ts';
 import { JsonProgress } from '../../shared/json-progress.ts';
+import { DONE_FRAME, HEARTBEAT_FRAME, isEventName } from '../../stream/sse-frame.ts';
 import type { StreamFailure } from '../../stream/types.ts';
 import type { Passthrough, PassthroughOptions, PassthroughTarget } from '../shared/client-protocol.ts';
 import { type PassthroughFormat, PassthroughWriter } from '../shared/passthrough-writer.ts';
 import { streamErrorOf } from './client-errors.ts';
 import { ENCRYPTED } from './client-request.ts';
-import { DONE_FRAME, eventFrame, HEARTBEAT_FRAME } from './client-writer.ts';
+import { eventFrame } from './client-writer.ts';
 import { passedItemId, restoreItems } from './item-ids.ts';
 import { isOwnReasoningId } from './items.ts';
 import { ResponseObject, responseIdOf } from './response-object.ts';
@@ -198,7 +199,8 @@ const TERMINAL: readonly unknown[] = ['response.completed', 'response.incomplete
 
 /** Readers of a kept response find its events by their types, and its state in the event that ends it. */
 function canKeep({ type, response }: JsonObject): boolean {
-  return readText(type) !== undefined && (isObject(response) || !TERMINAL.includes(type));
+  const isNamed = isEventName(readText(type) ?? '');
+  return isNamed && (isObject(response) || !TERMINAL.includes(type));
 }
 
 /** DeepSeek sends reasoning in `content_part` events with parts of these types (recorded 2026-08: deepseek--responses-*). */

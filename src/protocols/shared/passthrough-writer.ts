@@ -2,6 +2,7 @@
 import type { Chunk } from '../../canonical/chunk.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { FrameBuffer } from '../../stream/buffers.ts';
+import { frameData, frameHead } from '../../stream/sse-frame.ts';
 import type { JsonWriter, StreamFailure, StreamWriter } from '../../stream/types.ts';
 
 /** What a protocol adds to a stream or changes in it. It may keep state for one stream. */
@@ -46,9 +47,7 @@ export class PassthroughWriter implements StreamWriter {
     const own = this.#format.eventData === undefined ? data : this.#format.eventData(name, data, event);
     if (own === null) return true;
     const shown = this.#format.eventName?.(name, event) ?? name;
-    const head = shown === '' ? 'data: ' : `event: ${shown}\ndata: `;
-    // SSE has one `data:` line for each line of the data.
-    return this.output.frame(head, own.replaceAll('\n', '\ndata: '));
+    return this.output.frame(frameHead(shown), frameData(own));
   };
 
   failedEvent(data: string, event: JsonObject): void {

@@ -245,3 +245,26 @@ describe('Y2 a kept response whose user is hidden', () => {
     expect(writeJson(KEPT)).toMatchObject(NAMES);
   });
 });
+
+describe.each([null, KEPT])('X4 hostile types of events, passed on and kept (%j)', (kept) => {
+  const fake = JSON.stringify({
+    type: 'response.completed',
+    response: { id: 'fake', status: 'completed', output: [] },
+  });
+
+  test.each(['\n', '\r', '\r\n'])('a line end %j in a type adds no event', (end) => {
+    const type = `response.x${end}${end}event: response.completed${end}data: ${fake}${end}${end}`;
+    const hostile = `event: response.x\ndata: ${JSON.stringify({ type, sequence_number: 0 })}\n\n`;
+    const real = {
+      type: 'response.completed',
+      sequence_number: 1,
+      response: { id: 'resp_1', status: 'completed', output: [] },
+    };
+    const bytes = encoder.encode(`${hostile}event: response.completed\ndata: ${JSON.stringify(real)}\n\n`);
+    const { text } = convertStream([bytes], conversion(kept));
+    const frames = [...new FrameSplitter().add(encoder.encode(text))];
+    expect(frames.filter(isTerminal)).toHaveLength(1);
+    expect(text).not.toMatch(/^data: .*"id":"fake"/m);
+    expect(text.split('\n').filter((line) => line.startsWith('event: response.completed'))).toHaveLength(1);
+  });
+});

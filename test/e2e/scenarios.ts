@@ -1,9 +1,9 @@
 /** Hand-written upstream responses (scenarios), selected by the model's name. */
 import type { RecordedRequest, Replay } from '../../tools/simulator/server.ts';
 
-export interface Scenario extends Omit<Replay, 'chunks' | 'then'> {
+export interface Scenario extends Omit<Replay, 'chunks' | 'ends'> {
   readonly chunks: readonly string[];
-  readonly ending?: NonNullable<Replay['then']>;
+  readonly ending?: NonNullable<Replay['ends']>;
 }
 
 /** Turns off all three timers; a test sets the ones that it needs. */
@@ -31,7 +31,6 @@ export function replayOf(scenarios: Readonly<Record<string, Scenario>>) {
     const scenario = Object.hasOwn(scenarios, model) ? scenarios[model] : undefined;
     if (scenario === undefined) return undefined;
     const { chunks, ending = 'end', ...rest } = scenario;
-    const ends = new Map([['then', ending]]);
-    return { ...rest, ...Object.fromEntries(ends), chunks: bytesOf(chunks) };
+    return { ...rest, ends: ending, chunks: bytesOf(chunks) };
   };
 }

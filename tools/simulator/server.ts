@@ -20,9 +20,9 @@ export interface SimulatorOptions {
 export interface Replay {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly chunks: readonly Uint8Array[];
+  readonly chunks: readonly Uint8Array[] | AsyncIterable<Uint8Array>;
   readonly gapMs?: number;
-  readonly then?: 'end' | 'reset' | 'hang';
+  readonly ends?: 'end' | 'reset' | 'hang';
 }
 
 /** `disconnected`: the client closed the connection before the response was complete. `aborted`: the simulator did. */
@@ -176,10 +176,10 @@ function replayed(replay: Replay): Reply {
   return { head, steps: replaySteps(replay) };
 }
 
-function* replaySteps(replay: Replay): Generator<Step> {
-  for (const chunk of replay.chunks) {
+async function* replaySteps(replay: Replay): AsyncGenerator<Step> {
+  for await (const chunk of replay.chunks) {
     yield { write: chunk, paced: false };
     yield { wait: replay.gapMs ?? 0 };
   }
-  yield { stop: replay.then ?? 'end' };
+  yield { stop: replay.ends ?? 'end' };
 }

@@ -37,10 +37,10 @@ const ask = (body: object) =>
 
 async function replayed<Value>(
   chunks: readonly Uint8Array[],
-  then: Replay['then'],
+  ends: Replay['ends'],
   use: () => Promise<Value>,
 ) {
-  replay = () => ({ chunks, ...(then && { then }) });
+  replay = () => ({ chunks, ...(ends && { ends }) });
   try {
     return await use();
   } finally {

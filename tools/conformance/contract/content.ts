@@ -74,7 +74,7 @@ export function* eventsOf(text: string): Generator<SseEvent> {
       name = '';
       data = [];
     }
-    const [, field, value] = /^([^:]*):? ?(.*)$/.exec(line) ?? [];
+    const [, field, value] = /^([^:]*):? ?(.*)$/s.exec(line) ?? [];
     if (field === 'data') data.push(value ?? '');
     if (field === 'event') name = value ?? '';
   }

@@ -1,0 +1,197 @@
+/** Reasoning: its field, its blocks, its border to the text. */
+import type { Case } from '../case.ts';
+import * as chat from '../wire/chat.ts';
+import * as gemini from '../wire/gemini.ts';
+import * as messages from '../wire/messages.ts';
+import * as responses from '../wire/responses.ts';
+import {
+  CHAT,
+  CHAT_MESSAGES,
+  CHAT_RESPONSES,
+  GEMINI_CHAT,
+  GEMINI_MESSAGES,
+  MESSAGES,
+  MESSAGES_CHAT,
+  RESPONSES_CHAT,
+  TEXT,
+  THOUGHT,
+} from './shared.ts';
+
+const BOTH = { text: TEXT, reasoning: THOUGHT } as const;
+const LOST = 'The client shows no reasoning, though its tokens are billed.';
+
+export const reasoning: readonly Case[] = [
+  {
+    ...CHAT,
+    id: 'reasoning/reasoning-content',
+    title: 'Reasoning as reasoning_content',
+    suffers: LOST,
+    thread: 'caozhiyuan/copilot-api#230',
+    serve: chat.stream([...chat.thoughts(THOUGHT), ...chat.words(TEXT)]),
+    expect: BOTH,
+  },
+  {
+    ...CHAT,
+    id: 'reasoning/reasoning',
+    title: 'Reasoning as `reasoning`, as vLLM and OpenRouter send it',
+    suffers: LOST,
+    thread: 'NousResearch/hermes-agent#118490',
+    serve: chat.stream([...chat.thoughts(THOUGHT, 'reasoning'), ...chat.words(TEXT)]),
+    expect: BOTH,
+  },
+  {
+    ...CHAT,
+    id: 'reasoning/both-names',
+    title: 'Each piece under both names',
+    suffers: 'Each word of the reasoning is there twice.',
+    thread: null,
+    serve: chat.stream([
+      ...THOUGHT.split(/(?= )/).map((piece) => chat.delta({ reasoning: piece, reasoning_content: piece })),
+      ...chat.words(TEXT),
+    ]),
+    expect: BOTH,
+  },
+  {
+    ...CHAT,
+    id: 'reasoning/typed-parts',
+    title: "Content as typed parts `thinking` and `text`, as Mistral's models send it",
+    suffers: 'The client joins "[object Object]" into its text.',
+    thread: null,
+    serve: chat.stream([
+      ...THOUGHT.split(/(?= )/).map((piece) =>
+        chat.delta({ content: [{ type: 'thinking', thinking: [{ type: 'text', text: piece }] }] }),
+      ),
+      chat.delta({ content: [{ type: 'text', text: 'one' }] }),
+      ...chat.words(TEXT.slice(3)),
+    ]),
+    expect: { ...BOTH, followsProtocol: true },
+  },
+  {
+    ...CHAT,
+    id: 'reasoning/one-chunk',
+    title: 'The last reasoning and the first word in one chunk',
+    suffers: 'One of the two is lost.',
+    thread: null,
+    serve: chat.stream([
+      ...chat.thoughts('first consider then'),
+      chat.delta({ reasoning_content: ' decide', content: 'one' }),
+      ...chat.words(TEXT.slice(3)),
+    ]),
+    expect: BOTH,
+  },
+  {
+    ...CHAT,
+    id: 'reasoning/between',
+    title: 'Text, reasoning, text',
+    suffers: 'Later reasoning is lost or becomes text.',
+    thread: null,
+    serve: chat.stream([
+      ...chat.words('one two three four'),
+      ...chat.thoughts(THOUGHT),
+      ...chat.words(' five six seven eight'),
+    ]),
+    expect: BOTH,
+  },
+  {
+    ...MESSAGES_CHAT,
+    id: 'reasoning/messages',
+    title: 'Messages to chat: a thinking block, then text',
+    suffers: 'The thinking is lost, or is shown as the answer.',
+    thread: 'NousResearch/hermes-agent#42008',
+    serve: messages.stream([...messages.thinking(0, THOUGHT), ...messages.text(1, TEXT)]),
+    expect: BOTH,
+  },
+  {
+    ...MESSAGES_CHAT,
+    id: 'reasoning/messages-two-blocks',
+    title: 'Messages to chat: two thinking blocks with a text between',
+    suffers: 'The second block is lost, or both are joined with one signature.',
+    thread: 'BerriAI/litellm#13834',
+    serve: messages.stream([
+      ...messages.thinking(0, 'first consider'),
+      ...messages.text(1, 'one two three four'),
+      ...messages.thinking(2, ' then decide', 'b3RoZXI='),
+      ...messages.text(3, ' five six seven eight'),
+    ]),
+    expect: BOTH,
+  },
+  {
+    ...MESSAGES_CHAT,
+    id: 'reasoning/messages-signature-only',
+    title: 'Messages to chat: a thinking block with a signature and no text, and a redacted one',
+    suffers: 'The stream fails, or the encrypted data is shown as text.',
+    thread: 'BerriAI/litellm#41361',
+    serve: messages.stream([
+      ...messages.thinking(0, ''),
+      ...messages.block(1, { type: 'redacted_thinking', data: 'ZW5jcnlwdGVk' }),
+      ...messages.text(2, TEXT),
+    ]),
+    expect: { text: TEXT, reasoning: '', finish: 'stop' },
+  },
+  {
+    ...GEMINI_CHAT,
+    id: 'reasoning/gemini',
+    title: 'Gemini to chat: parts with `thought: true`',
+    suffers: 'The thoughts are shown as the answer.',
+    thread: 'decolua/9router#1752',
+    serve: [...gemini.thoughts(THOUGHT), ...gemini.words(TEXT), gemini.finish('STOP')],
+    expect: BOTH,
+  },
+  {
+    ...RESPONSES_CHAT,
+    id: 'reasoning/responses',
+    title: 'Responses to chat: a summary of the reasoning',
+    suffers: LOST,
+    thread: null,
+    serve: responses.stream([responses.reasoning(0, THOUGHT), responses.message(1, TEXT)]),
+    expect: BOTH,
+  },
+  {
+    ...CHAT_MESSAGES,
+    id: 'reasoning/to-messages',
+    title: 'Chat to a Messages client: reasoning, then text',
+    suffers: 'A thinking delta in a text block: "Content block is not a thinking block".',
+    thread: 'BerriAI/litellm#33224',
+    serve: chat.stream([...chat.thoughts(THOUGHT), ...chat.words(TEXT)]),
+    expect: { ...BOTH, followsProtocol: true },
+  },
+  {
+    ...CHAT_MESSAGES,
+    id: 'reasoning/to-messages-empty-deltas',
+    title: 'Chat to a Messages client: each text delta has an empty reasoning_content beside it',
+    suffers: 'Each word opens and closes an empty thinking block.',
+    thread: 'farion1231/cc-switch#6578',
+    serve: chat.stream([
+      ...chat.thoughts(THOUGHT),
+      ...TEXT.split(/(?= )/).map((content) => chat.delta({ content, reasoning_content: '' })),
+    ]),
+    expect: { ...BOTH, followsProtocol: true, hasFewBlocks: 2 },
+  },
+  {
+    ...CHAT_RESPONSES,
+    id: 'reasoning/to-responses',
+    title: 'Chat to a Responses client: reasoning, then text',
+    suffers: 'Deltas have a wrong index, and the text is shown as reasoning.',
+    thread: null,
+    serve: chat.stream([...chat.thoughts(THOUGHT), ...chat.words(TEXT)]),
+    expect: { ...BOTH, followsProtocol: true },
+  },
+  {
+    ...GEMINI_MESSAGES,
+    id: 'reasoning/gemini-to-messages',
+    title: 'Gemini to a Messages client: thoughts, then text',
+    suffers: 'The thoughts are shown as the answer.',
+    thread: 'decolua/9router#1752',
+    serve: [...gemini.thoughts(THOUGHT), ...gemini.words(TEXT), gemini.finish('STOP')],
+    expect: { ...BOTH, followsProtocol: true },
+  },
+  {
+    ...MESSAGES,
+    id: 'reasoning/messages-to-messages',
+    title: 'Messages to a Messages client: a signed thinking block, then text',
+    suffers: 'The signature is lost, and the next turn of a tool loop is refused.',
+    thread: 'router-for-me/CLIProxyAPI#1078',
+    serve: messages.stream([...messages.thinking(0, THOUGHT), ...messages.text(1, TEXT)]),
+    expect: { ...BOTH, followsProtocol: true, contains: 'c2lnbmF0dXJl' },
+  },
+];

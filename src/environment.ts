@@ -4,6 +4,7 @@ import {
   type Before,
   type Deployment,
   type ListedFeatures,
+  type OpenGateway,
   readDeployment,
   readFeatures,
 } from './feature.ts';
@@ -20,7 +21,7 @@ import { log } from './http/log.ts';
 import { errorResponse } from './http/respond.ts';
 import { unusedSettings } from './settings/feature-settings.ts';
 import { optionProblems, withOptions } from './settings/options.ts';
-import type { SettingProblem } from './settings/reader.ts';
+import type { SecretBinding, Secrets, SettingProblem } from './settings/reader.ts';
 import { missingSettings, misspeltSettings } from './settings/settings.ts';
 import type { JsonObject } from './shared/json.ts';
 import type { Tracing } from './tracing/spans.ts';
@@ -65,12 +66,31 @@ export function createHandlers<Env, const Features extends readonly Feature[]>(
     return new Environment({ env: bindings, options: settings, hooks, features, tracing });
   }
 
+  async function openGateway(env: Env): Promise<Gateway> {
+    const environment = environmentOf(env);
+    if (!environment.isReady) await environment.load();
+    return environment.gateway;
+  }
+
+  const gateway: OpenGateway<Env> = {
+    newContext: (env) => environmentOf(env).gateway.newContext,
+    ready: (env) => {
+      const environment = environmentOf(env);
+      return environment.isReady ? null : environment.load();
+    },
+  };
   return {
     fetch: async (request, env, ctx) => {
       if (!isObject(env) || !isObject(ctx)) return missingArguments();
       let environment: Environment;
       try {
         environment = environmentOf(env);
+        if (!environment.isReady) {
+          const loading = environment.load();
+          // Other requests wait for the secrets, even if this one's client disconnects.
+          ctx.waitUntil(loading);
+          await loading;
+        }
       } catch (error) {
         return internalFailure(error);
       }
@@ -86,11 +106,9 @@ export function createHandlers<Env, const Features extends readonly Feature[]>(
         return internalFailure(error);
       }
     },
-    queue: async ({ messages }, env) => environmentOf(env).gateway.queue(messages),
-    scheduled: async (_, env) => environmentOf(env).gateway.scheduled(),
-    objects: decodeObjects(
-      features.features.map(({ objects }) => objects?.((env: Env) => environmentOf(env).gateway.newContext)),
-    ),
+    queue: async ({ messages }, env) => (await openGateway(env)).queue(messages),
+    scheduled: async (_, env) => (await openGateway(env)).scheduled(),
+    objects: decodeObjects(features.features.map(({ objects }) => objects?.(gateway))),
   };
 }
 
@@ -128,6 +146,16 @@ interface Bindings {
   readonly [name: string]: unknown;
 }
 
+/** What was read of an environment. */
+interface ReadEnvironment {
+  readonly deployment: Deployment;
+  readonly problems: readonly SettingProblem[];
+  /** Variables that have no effect. */
+  readonly unused: readonly (SettingProblem & { readonly event: string })[];
+  readonly unread: ReadonlyMap<string, SecretBinding>;
+  readonly before: Before | null;
+}
+
 interface EnvironmentOptions {
   readonly env: object;
   /** Settings that override the environment's. */
@@ -139,39 +167,75 @@ interface EnvironmentOptions {
 
 /** One environment, read once: its settings and what is wrong with them, and its gateway. */
 export class Environment {
-  /** Handles the requests that are not for Weir; null where Weir handles all requests. */
-  readonly before: Before | null;
+  readonly #options: EnvironmentOptions;
   readonly #bindings: Bindings;
-  readonly #deployment: Deployment;
-  readonly #problems: readonly SettingProblem[];
-  /** Variables that have no effect. */
-  readonly #unused: readonly (SettingProblem & { readonly event: string })[];
-  readonly #hooks: Hooks;
-  readonly #tracing: Tracing | null;
+  /** The settings of the environment and the options, which override it. */
+  readonly #settings: JsonObject;
+  /** The values of its secrets that were read. */
+  #secrets: Secrets = new Map();
+  #read: ReadEnvironment;
+  /** A request reads the secrets, and others wait for it. The claim expires, in case that request ends before it has read them. */
+  #claimedUntil = 0;
   #gateway: Gateway | undefined;
 
-  constructor({ env, options, hooks, features, tracing }: EnvironmentOptions) {
-    this.#bindings = decodeBindings(env);
-    this.#hooks = hooks;
-    this.#tracing = tracing;
-    const settings = withOptions(this.#bindings, options);
-    const { names, problems, deployment } = readDeployment(settings, features.features);
-    this.#deployment = deployment;
+  constructor(options: EnvironmentOptions) {
+    this.#options = options;
+    this.#bindings = decodeBindings(options.env);
+    this.#settings = withOptions(this.#bindings, options.options);
+    this.#read = this.#readSettings();
+  }
+
+  /** Handles the requests that are not for Weir; null where Weir handles all requests. */
+  get before(): Before | null {
+    return this.#read.before;
+  }
+
+  /** Whether all secrets are read. Until then there is no gateway. */
+  get isReady(): boolean {
+    return this.#read.unread.size === 0;
+  }
+
+  #readSettings(): ReadEnvironment {
+    const { options, features } = this.#options;
+    const settings = this.#settings;
+    const { names, problems, unread, deployment } = readDeployment(
+      settings,
+      features.features,
+      this.#secrets,
+    );
     const listed: ReadonlySet<string> = new Set(features.features.map(({ name }) => name));
-    this.#unused = [
-      ...misspeltSettings(this.#bindings, settings, names).map((hint) => ({
-        event: 'setting_unknown',
-        ...hint,
-      })),
-      ...unusedSettings(this.#bindings, listed).map((hint) => ({ event: 'setting_unused', ...hint })),
-    ];
-    this.#problems = [
-      ...features.problems,
-      ...optionProblems(options, { names: problems.length === 0 ? names : null, listed }),
-      ...problems,
-      ...(this.#bindings.WEIR_KV === undefined ? [NO_STORE] : []),
-    ];
-    this.before = createBefore(deployment, { fetch: callFetch, log });
+    return {
+      deployment,
+      unread,
+      unused: [
+        ...misspeltSettings(this.#bindings, settings, names).map((hint) => ({
+          event: 'setting_unknown',
+          ...hint,
+        })),
+        ...unusedSettings(this.#bindings, listed).map((hint) => ({ event: 'setting_unused', ...hint })),
+      ],
+      problems: [
+        ...features.problems,
+        ...optionProblems(options, { names: problems.length === 0 ? names : null, listed }),
+        ...problems,
+        ...(this.#bindings.WEIR_KV === undefined ? [NO_STORE] : []),
+      ],
+      before: createBefore(deployment, { fetch: callFetch, log }),
+    };
+  }
+
+  /** Reads the secrets of Secrets Store, once. In Workers, a request must not wait for a promise of another request. */
+  async load(): Promise<void> {
+    while (!this.isReady) {
+      if (Date.now() < this.#claimedUntil) {
+        await new Promise<void>((resolve) => void setTimeout(resolve, POLL_MS));
+        continue;
+      }
+      this.#claimedUntil = Date.now() + 2 * MAX_SECRET_MS;
+      this.#secrets = new Map([...this.#secrets, ...(await readSecrets(this.#read.unread))]);
+      this.#read = this.#readSettings();
+      this.report();
+    }
   }
 
   /** Whether another environment object has the same names and values as this one. */
@@ -189,14 +253,16 @@ export class Environment {
     return this.#gateway;
   }
 
-  /** Logs settings that are invalid, missing, probably misspelt, or without effect. */
+  /** Logs settings that are invalid, missing, probably misspelt, or without effect, as soon as all are read. */
   report(): void {
-    for (const hint of this.#unused) log({ ...hint });
-    if (this.#problems.length > 0) return log({ event: 'misconfigured', problems: this.#problems });
-    const { settings, features } = this.#deployment;
+    if (!this.isReady) return;
+    const { unused, problems, deployment } = this.#read;
+    for (const hint of unused) log({ ...hint });
+    if (problems.length > 0) return log({ event: 'misconfigured', problems });
+    const { settings, features } = deployment;
     for (const hint of missingSettings(settings, hasAdmins(features))) {
       // A host Worker with onRequest identifies its callers itself, and needs no admin token to make gateway keys.
-      const isNeeded = hint.setting !== 'ADMIN_TOKEN' || this.#hooks.onRequest === null;
+      const isNeeded = hint.setting !== 'ADMIN_TOKEN' || this.#options.hooks.onRequest === null;
       if (isNeeded) log({ event: 'setting_missing', ...hint });
     }
   }
@@ -205,19 +271,46 @@ export class Environment {
     const { WEIR_KV: store, LIMITER } = this.#bindings;
     const clock = { now: () => Date.now(), startTimer };
     const random = () => crypto.randomUUID();
-    if (store === undefined || this.#problems.length > 0)
-      return misconfiguredGateway(this.#problems, { clock, random });
+    const { problems, deployment } = this.#read;
+    if (!this.isReady) throw new Error('The secrets are not read yet');
+    if (store === undefined || problems.length > 0) return misconfiguredGateway(problems, { clock, random });
     const ports: GatewayPorts = {
       store,
       limiter: LIMITER ?? null,
       fetch: callFetch,
       clock,
       random,
-      tracing: this.#tracing,
+      tracing: this.#options.tracing,
       log,
     };
-    return createGateway(this.#deployment, ports, this.#hooks);
+    return createGateway(deployment, ports, this.#options.hooks);
   }
+}
+
+/** How long a secret may take. */
+const MAX_SECRET_MS = 5000;
+/** How often a waiting request checks whether the secrets are read. */
+const POLL_MS = 10;
+
+/** Reads secrets at the same time. One that cannot be read is logged, and has the value null. */
+async function readSecrets(unread: ReadonlyMap<string, SecretBinding>): Promise<Secrets> {
+  const read = [...unread].map(async ([setting, binding]): Promise<[string, string | null]> => {
+    const late = Promise.withResolvers<never>();
+    const cancelTimer = startTimer(MAX_SECRET_MS, () =>
+      late.reject(new Error(`No answer within ${MAX_SECRET_MS} ms`)),
+    );
+    try {
+      const text: unknown = await Promise.race([binding.get(), late.promise]);
+      if (typeof text !== 'string' || text.trim() === '') throw new Error('It has no text');
+      return [setting, text];
+    } catch (error) {
+      log({ event: 'secret_unreadable', setting, reason: String(error) });
+      return [setting, null];
+    } finally {
+      cancelTimer();
+    }
+  });
+  return new Map(await Promise.all(read));
 }
 
 const NO_STORE: SettingProblem = { setting: 'WEIR_KV', message: 'must be bound to a KV namespace' };

@@ -7,7 +7,7 @@ import type { Ledger } from './metering/ledger.ts';
 import type { RecordSink, RecordWriter } from './metering/record-writer.ts';
 import type { Route } from './routes.ts';
 import { type FeatureName, isFeatureName, unenforcedSettings } from './settings/feature-settings.ts';
-import { type SettingProblem, SettingsReader } from './settings/reader.ts';
+import { type SecretBinding, type Secrets, type SettingProblem, SettingsReader } from './settings/reader.ts';
 import { readSettings, type Settings } from './settings/settings.ts';
 import { isObject, type JsonObject } from './shared/json.ts';
 import type { Result } from './shared/result.ts';
@@ -21,7 +21,7 @@ export interface FeatureModule<Name extends FeatureName = FeatureName> extends F
    */
   configure(reader: SettingsReader, settings: Settings): ConfiguredFeature;
   /** The classes of its Durable Objects, by the name under which a Worker exports them. */
-  objects?<Env>(open: OpenContext<Env>): Readonly<Record<string, unknown>>;
+  objects?<Env>(gateway: OpenGateway<Env>): Readonly<Record<string, unknown>>;
 }
 
 /** A feature with the settings of one environment. */
@@ -79,8 +79,12 @@ export type NewContext = (
   waitUntil: (work: Promise<unknown>) => void,
 ) => CompletionContext;
 
-/** The contexts of the gateway of an environment. */
-export type OpenContext<Env> = (env: Env) => NewContext;
+/** The gateway of an environment, as a Durable Object uses it. */
+export interface OpenGateway<Env> {
+  readonly newContext: (env: Env) => NewContext;
+  /** Resolves when the environment's secrets are read; null: they are. */
+  readonly ready: (env: Env) => Promise<void> | null;
+}
 
 /** The settings of one environment: those of the core, and the features with theirs. */
 export interface Deployment {
@@ -94,17 +98,23 @@ export type DeploymentResult = {
   /** Invalid where there are problems. */
   readonly deployment: Deployment;
   readonly problems: readonly SettingProblem[];
+  /** The secrets that must be read before the settings are complete. */
+  readonly unread: ReadonlyMap<string, SecretBinding>;
 };
 
 /** Reads the settings of the core and of the listed features. A restriction that only another feature enforces is a problem. */
-export function readDeployment(env: JsonObject, listed: readonly FeatureModule[]): DeploymentResult {
-  const reader = new SettingsReader(env);
+export function readDeployment(
+  env: JsonObject,
+  listed: readonly FeatureModule[],
+  secrets?: Secrets,
+): DeploymentResult {
+  const reader = new SettingsReader(env, secrets);
   const settings = readSettings(reader);
   const features = listed.map((feature) => feature.configure(reader, settings));
   for (const { setting, message } of unenforcedSettings(env, new Set(listed.map(({ name }) => name))))
     reader.invalid(setting, message);
-  const { names, problems } = reader;
-  return { names, problems, deployment: { settings, features } };
+  const { names, problems, unread } = reader;
+  return { names, problems, unread, deployment: { settings, features } };
 }
 
 export interface ListedFeatures {

@@ -1,14 +1,24 @@
-/** The Worker's handlers when a host uses them wrongly: a response that says so, and no exception. */
+/** A Worker's environment: its settings, secrets and bindings; what a host does wrongly gets a response that says so. */
+import { timingSafeEqual } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createHandlers, Environment } from '../src/environment.ts';
 import { isRequestId } from '../src/metering/time.ts';
 import type { WeirOptions } from '../src/types.ts';
+import { MemoryStore } from './metering/records.ts';
 import { ALL_FEATURES } from './settings/read-settings.ts';
 
 /** The package's `weir()`, without the runtime's tracing, which Node does not have. */
 function weir(options: WeirOptions<unknown> = {}) {
   return createHandlers({ features: ALL_FEATURES, ...options }, null);
 }
+
+// workerd has these; Node has them elsewhere, or only in later versions.
+Object.assign(crypto.subtle, { timingSafeEqual });
+Object.assign(Uint8Array.prototype, {
+  toHex(this: Uint8Array) {
+    return Buffer.from(this).toString('hex');
+  },
+});
 
 type Call = (...args: readonly unknown[]) => Promise<Response>;
 
@@ -121,6 +131,213 @@ describe('W2 weir().fetch', () => {
     expect(status).toBe(500);
     expect(text).toContain('"code":"internal_error"');
     expect(logged.join()).toMatch(/internal_error.*BigInt/);
+  });
+});
+
+/** A secret of Secrets Store, and how often it was read. */
+class Secret {
+  reads = 0;
+  readonly #read: () => Promise<unknown>;
+
+  constructor(read: () => Promise<unknown>) {
+    this.#read = read;
+  }
+
+  get(): Promise<unknown> {
+    this.reads++;
+    return this.#read();
+  }
+}
+
+const failing = () => new Secret(() => Promise.reject(new Error('Secret not found')));
+const withText = (text: unknown) => new Secret(async () => text);
+
+describe('W5 secrets of Secrets Store', () => {
+  const UPSTREAM = 'https://upstream.example';
+  const called: { url: string; authorization: string | null }[] = [];
+
+  beforeEach(() => {
+    called.length = 0;
+    vi.spyOn(globalThis, 'fetch').mockImplementation(async (input, init) => {
+      called.push({ url: String(input), authorization: new Headers(init?.headers).get('authorization') });
+      const choice = { index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' };
+      return Response.json({ id: 'a', object: 'chat.completion', created: 1, model: 'm', choices: [choice] });
+    });
+  });
+
+  const envOf = (own: object) => ({ WEIR_KV: new MemoryStore().asStore, AUTH: 'open', RETRIES: '0', ...own });
+
+  function chat(fetch: unknown, model: string, env: object) {
+    const body = JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }] });
+    return call(
+      fetch,
+      new Request('https://weir.example/v1/chat/completions', { method: 'POST', body }),
+      env,
+      ctx,
+    );
+  }
+
+  test('are read once for each environment, at the first request, also by concurrent requests', async () => {
+    const secret = withText(' sk-of-the-store ');
+    const env = envOf({ OPENAI_API_KEY: secret });
+    const { fetch } = createHandlers({}, null, env);
+    expect(secret.reads).toBe(0);
+    const responses = await Promise.all([1, 2, 3].map(() => chat(fetch, 'openai/gpt-4o-mini', env)));
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200]);
+    await chat(fetch, 'openai/gpt-4o-mini', env);
+    expect(secret.reads).toBe(1);
+    expect(new Set(called.map(({ authorization }) => authorization))).toEqual(
+      new Set(['Bearer sk-of-the-store']),
+    );
+  });
+
+  test.each([
+    ['fails', failing],
+    [
+      'throws',
+      () =>
+        new Secret(() => {
+          throw new Error('no');
+        }),
+    ],
+    ['is empty', () => withText(' ')],
+    ['is no text', () => withText(7)],
+  ])('one that %s: its provider is not called, and the others serve', async (_, secret) => {
+    const bad = secret();
+    const env = envOf({
+      OPENAI_API_KEY: 'k',
+      DEEPSEEK_API_KEY: bad,
+      PROVIDERS: { acme: { base_url: UPSTREAM, api_key: 'ACME_KEY' } },
+      ACME_KEY: withText('acme-key'),
+    });
+    const { fetch } = createHandlers({}, null);
+    const refused = await chat(fetch, 'deepseek/deepseek-chat', env);
+    expect([refused.status, refused.text]).toEqual([404, expect.stringContaining('DEEPSEEK_API_KEY')]);
+    for (const model of ['openai/gpt-4o-mini', 'acme/m'])
+      expect((await chat(fetch, model, env)).status).toBe(200);
+    expect(called.map(({ authorization }) => authorization)).toEqual(['Bearer k', 'Bearer acme-key']);
+    expect(bad.reads).toBe(1);
+  });
+
+  test('one that fails, of an entry, a header, the default provider and an alias: only that target is skipped', async () => {
+    const env = envOf({
+      OPENAI_API_KEY: 'k',
+      MISTRAL_API_KEY: failing(),
+      DEFAULT_PROVIDER: 'mistral',
+      ALIASES: { fast: ['mistral/a', 'azure/b', 'acme/c', 'openai/gpt-4o-mini'] },
+      PROVIDERS: {
+        acme: { base_url: UPSTREAM, api_key: 'ACME_KEY' },
+        azure: { base_url: UPSTREAM, headers: { 'api-key': '$AZURE_KEY' } },
+      },
+      ACME_KEY: failing(),
+      AZURE_KEY: failing(),
+    });
+    const { fetch } = createHandlers({}, null);
+    expect((await chat(fetch, 'fast', env)).status).toBe(200);
+    expect(called).toEqual([expect.objectContaining({ authorization: 'Bearer k' })]);
+    for (const model of ['mistral-small-latest', 'acme/c', 'azure/b'])
+      expect((await chat(fetch, model, env)).status).toBe(404);
+    expect(called).toHaveLength(1);
+    const unreadable = logged.filter((line) => line.includes('secret_unreadable'));
+    expect(unreadable).toHaveLength(3);
+  });
+
+  test('ADMIN_TOKEN and USER_HASH_KEY: one that fails opens nothing', async () => {
+    const features = ALL_FEATURES;
+    const open = (own: object) => createHandlers({ features }, null).fetch(asked, envOf(own), ctx);
+    const asked = new Request('https://weir.example/admin/keys', { headers: { authorization: 'Bearer t' } });
+    expect((await open({ ADMIN_TOKEN: withText('t') })).status).toBe(200);
+    expect((await open({ ADMIN_TOKEN: failing() })).status).toBe(403);
+    const hashed = await open({ ADMIN_TOKEN: 't', USERS: 'hash', USER_HASH_KEY: failing() });
+    expect([hashed.status, await hashed.text()]).toEqual([500, expect.stringContaining('USER_HASH_KEY')]);
+    const known = { ADMIN_TOKEN: 't', USERS: 'hash', USER_HASH_KEY: withText('a secret of users') };
+    expect((await open(known)).status).toBe(200);
+  });
+
+  test('ADMIN_TOKEN that fails: no request with a credential is passed on to the site, others are', async () => {
+    const env = envOf({ ADMIN_TOKEN: failing(), BASE_PATH: '/ai', ORIGIN: UPSTREAM });
+    const { fetch } = createHandlers({ features: ALL_FEATURES }, null);
+    const page = (headers: Record<string, string>) =>
+      call(fetch, new Request('https://weir.example/shop', { headers }), env, ctx);
+    expect((await page({ authorization: 'Bearer the-admin-token' })).status).toBe(404);
+    expect(called).toEqual([]);
+    expect((await page({})).status).toBe(200);
+    expect(called).toHaveLength(1);
+  });
+
+  test('one that never answers counts as missing after 5 s', async () => {
+    vi.useFakeTimers();
+    try {
+      const env = envOf({ OPENAI_API_KEY: 'k', DEEPSEEK_API_KEY: new Secret(() => new Promise(() => {})) });
+      const response = chat(createHandlers({}, null).fetch, 'deepseek/a', env);
+      await vi.advanceTimersByTimeAsync(5000);
+      expect((await response).status).toBe(404);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  test('any other binding in the place of a secret, and a secret in the place of another setting, are invalid', async () => {
+    const { fetch } = createHandlers({}, null);
+    for (const own of [{ OPENAI_API_KEY: {} }, { RETRIES: withText('2') }, { AUTH: withText('open') }]) {
+      const { status, text } = await call(fetch, request, envOf(own), ctx);
+      expect([status, text]).toEqual([500, expect.stringContaining('must be text')]);
+    }
+  });
+});
+
+describe('W5 an entry of PROVIDERS with a service binding', () => {
+  test('its base_url is called through the binding, for completions and models, and never over the network', async () => {
+    const network = vi.spyOn(globalThis, 'fetch').mockRejectedValue(new Error('not this way'));
+    const seen: string[] = [];
+    const VPC_LLM = {
+      async fetch(input: RequestInfo, init?: RequestInit) {
+        seen.push(
+          `${init?.method ?? 'GET'} ${input} ${this === VPC_LLM} ${new Headers(init?.headers).get('authorization')}`,
+        );
+        if (init?.method !== 'POST') return Response.json({ data: [{ id: 'llama' }] });
+        const choice = { index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' };
+        return Response.json({
+          id: 'a',
+          choices: [choice],
+          usage: { prompt_tokens: 1, completion_tokens: 1 },
+        });
+      },
+    };
+    const env = {
+      WEIR_KV: new MemoryStore().asStore,
+      AUTH: 'open',
+      VPC_LLM,
+      LOCAL_KEY: 'k',
+    };
+    const providers = {
+      local: { base_url: 'http://llm.internal:8000/v1', binding: 'VPC_LLM', api_key: 'LOCAL_KEY' },
+    };
+    const { fetch } = createHandlers({ providers }, null);
+    const body = JSON.stringify({ model: 'local/llama', messages: [{ role: 'user', content: 'Hello' }] });
+    const chat = new Request('https://weir.example/v1/chat/completions', { method: 'POST', body });
+    expect((await call(fetch, chat, env, ctx)).status).toBe(200);
+    expect((await call(fetch, request, env, ctx)).text).toContain('"id":"local/llama"');
+    expect(seen).toEqual([
+      'POST http://llm.internal:8000/v1/chat/completions true Bearer k',
+      'GET http://llm.internal:8000/v1/models true Bearer k',
+    ]);
+    expect(network).not.toHaveBeenCalled();
+  });
+
+  test.each<[what: string, binding: unknown, message: RegExp]>([
+    ['a name that is not bound', 'VPC_OTHER', /binding names no service binding of this Worker: VPC_OTHER/],
+    ['a binding of another kind', 'WEIR_KV', /binding names no service binding of this Worker: WEIR_KV/],
+    ['a URL', 'https://a.example', /binding must be the name of a service binding/],
+    ['no text', 7, /binding must be the name of a service binding/],
+  ])('%s is an invalid setting', async (_, binding, message) => {
+    const env = {
+      WEIR_KV: new MemoryStore().asStore,
+      PROVIDERS: { local: { base_url: 'http://llm.internal/v1', binding } },
+    };
+    const { status, text } = await call(createHandlers({}, null).fetch, request, env, ctx);
+    expect(status).toBe(500);
+    expect(text).toMatch(message);
   });
 });
 

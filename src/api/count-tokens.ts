@@ -107,7 +107,7 @@ async function countUpstream(
     return null;
   };
   try {
-    const called = await callUpstream(ports.fetch, {
+    const called = await callUpstream(target.fetch ?? ports.fetch, {
       upstream,
       url: apiUrl(target, counter.path(model)),
       body: JSON.stringify(counter.request(body, model)),

@@ -100,7 +100,8 @@ export class ModelLists {
     const fail = (reason: string, details = reason) =>
       failure({ reason, cause: causeOf(url, secret, details) });
     try {
-      const response = await this.#ports.fetch(url, {
+      const send = configured.fetch ?? this.#ports.fetch;
+      const response = await send(url, {
         headers: { accept: 'application/json', ...apiHeaders(provider, secret, headers) },
         redirect: 'manual',
         signal: AbortSignal.timeout(MODEL_LIST_TIMEOUT_MS),

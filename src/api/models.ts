@@ -99,8 +99,8 @@ async function findModels(request: Request, context: RequestContext): Promise<Re
   if (identified.kind === 'error') return identified;
   const caller = identified.value;
   // With AUTH=passthrough the caller's key is the default provider's, and no other provider may receive it.
-  const providers = [...settings.providers.values()].filter(
-    ({ provider }) => caller.credential === null || provider.id === settings.defaultProvider,
+  const providers = [...settings.providers.values()].filter(({ provider, unreadableSecret }) =>
+    caller.credential === null ? unreadableSecret === null : provider.id === settings.defaultProvider,
   );
   const failures: string[] = [];
   const lists = await Promise.all(

@@ -42,7 +42,7 @@ function readUsersAndTags(
   auth: AuthMode,
 ): Omit<AttributionSettings, 'access' | 'ownerKey'> {
   const users = reader.choice('USERS', ['plain', 'hash', 'off']);
-  const userHashKey = reader.text('USER_HASH_KEY') ?? null;
+  const userHashKey = reader.secret('USER_HASH_KEY') ?? null;
   // With AUTH=access, the ids of callers are hashes of their names.
   const isKeyNeeded = users === 'hash' || (users === 'off' && auth === 'access');
   if (isKeyNeeded && (userHashKey ?? '').length < MIN_HASH_KEY_CHARS) {

@@ -232,7 +232,7 @@ export class AttemptRunner {
     const { facts, url, json } = written.value;
     const { target, passthrough } = facts;
     const { fetch, clock } = prepared.context.ports;
-    return callUpstream(fetch, {
+    return callUpstream(target.fetch ?? fetch, {
       upstream,
       url,
       body: json,

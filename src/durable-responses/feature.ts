@@ -1,5 +1,5 @@
 /** The feature `durable-responses`: Responses that are kept, each in its Durable Object. */
-import type { FeatureModule, OpenContext } from '../feature.ts';
+import type { FeatureModule, OpenGateway } from '../feature.ts';
 import { log } from '../http/log.ts';
 import { responses } from '../protocols/openai-responses/client.ts';
 import type { Feature } from '../types.ts';
@@ -22,13 +22,15 @@ export function durableResponses(): Feature<'durableResponses'> {
       reader.invalid('WEIR_RESPONSES', message);
       return {};
     },
-    objects: <Env>(open: OpenContext<Env>) => {
+    objects: <Env>(gateway: OpenGateway<Env>) => {
       const exchangeOf = (env: Env) => {
-        const newContext = open(env);
         const ports = { now: () => Date.now(), log };
-        return createExchange((request, waitUntil) => newContext(request, responses, waitUntil), ports);
+        return createExchange(
+          (request, waitUntil) => gateway.newContext(env)(request, responses, waitUntil),
+          ports,
+        );
       };
-      return { ResponseObject: responseObjectClass(exchangeOf) };
+      return { ResponseObject: responseObjectClass(exchangeOf, gateway.ready) };
     },
   };
   return feature;

@@ -22,13 +22,21 @@ type ResponseObjectClass<Env> = new (
   env: Env,
 ) => DurableObject<Env> & ResponseStub;
 
-/** @param exchangeOf the exchange of the gateway with this environment */
-export function responseObjectClass<Env>(exchangeOf: (env: Env) => Exchange): ResponseObjectClass<Env> {
+/**
+ * @param exchangeOf the exchange of the gateway with this environment
+ * @param ready resolves when that gateway can run requests; null: it can
+ */
+export function responseObjectClass<Env>(
+  exchangeOf: (env: Env) => Exchange,
+  ready: (env: Env) => Promise<void> | null,
+): ResponseObjectClass<Env> {
   return class ResponseObject extends DurableObject<Env> implements ResponseStub {
     readonly #response: DurableResponse;
 
     constructor(context: DurableObjectState, env: Env) {
       super(context, env);
+      const reading = ready(env);
+      if (reading !== null) void context.blockConcurrencyWhile(() => reading);
       const { storage } = context;
       this.#response = new DurableResponse({
         sql: storage.sql,

@@ -1,4 +1,5 @@
 /** Passes requests that are not for Weir to the site's own server, once, unchanged, and never with a credential of Weir's. */
+import { callerToken } from '../auth/caller.ts';
 import { containsOwnCredential, decodeAsciiPercent } from '../auth/own-credentials.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { BeforePorts } from '../feature.ts';
@@ -18,6 +19,8 @@ export interface Mount {
   readonly basePath: string;
   /** A request with it is never passed on. */
   readonly adminToken: string | null;
+  /** There is one, and it could not be read: no request with a credential is passed on. */
+  readonly isAdminTokenUnknown: boolean;
 }
 
 export class OriginProxy {
@@ -47,7 +50,8 @@ export class OriginProxy {
   }
 
   #isForWeir(request: Request): boolean {
-    const { basePath, adminToken } = this.#mount;
+    const { basePath, adminToken, isAdminTokenUnknown } = this.#mount;
+    if (isAdminTokenUnknown && callerToken(request.headers) !== null) return true;
     const { pathname } = new URL(normalizedUrl(request) ?? request.url);
     // A mistyped path of the API must not send a provider key and a prompt to the site.
     const bases = basePath === '' ? API_ROOTS : [basePath];

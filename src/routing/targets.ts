@@ -24,7 +24,12 @@ export interface Target extends ConfiguredProvider {
 /** A target that is skipped. The reason has the form of an error code. */
 export interface SkippedTarget {
   readonly target: Pick<Target, 'provider' | 'model' | 'address'>;
-  readonly reason: 'model_not_allowed' | 'unsupported_route' | 'other_provider' | 'circuit_open';
+  readonly reason:
+    | 'model_not_allowed'
+    | 'model_not_found'
+    | 'unsupported_route'
+    | 'other_provider'
+    | 'circuit_open';
 }
 
 export interface FoundTargets {
@@ -167,7 +172,7 @@ function selectUsable(
   const skipped: SkippedTarget[] = [];
   const errors: ApiError[] = [];
   for (const target of candidates) {
-    const { endpoint, provider, aliasTarget } = target;
+    const { endpoint, provider, aliasTarget, unreadableSecret } = target;
     const forbidden = addressesOf(target, { ...body, ...aliasTarget.set }).find(
       (address) => !mayUse(address),
     );
@@ -177,6 +182,10 @@ function selectUsable(
     } else if (endpoint === undefined) {
       skipped.push({ target, reason: 'unsupported_route' });
       errors.push(apiError('unsupported_route', `${provider.name} has no ${route} endpoint`));
+    } else if (unreadableSecret !== null && !callerPays) {
+      skipped.push({ target, reason: 'model_not_found' });
+      const message = `The provider ${provider.id} cannot be called now: its secret ${unreadableSecret} could not be read`;
+      errors.push(apiError('model_not_found', message, 'model'));
     } else if (callerPays && targets.some((other) => other.provider !== provider)) {
       skipped.push({ target, reason: 'other_provider' });
     } else {

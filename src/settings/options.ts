@@ -27,6 +27,8 @@ export interface AliasStep {
 export interface ProviderEntry {
   /** The URL of its API, without `/chat/completions`: `https://api.groq.com/openai/v1`. */
   readonly base_url: string;
+  /** The name of a service binding through which it is called: Workers VPC, or another Worker. Default: over the network. */
+  readonly binding?: string | undefined;
   /** The name of the secret with its key, in the environment or in the option `secrets`. */
   readonly api_key?: string | undefined;
   /** The provider whose rules for requests apply. Default: the provider with its host, or `tolerant`. */

@@ -31,6 +31,10 @@ export interface ConfiguredProvider {
   readonly headers: Readonly<Record<string, string>>;
   /** Query parameters of every URL, such as Azure's `api-version`. */
   readonly query: Readonly<Record<string, string>>;
+  /** The secret without which it cannot be called, and that Secrets Store did not return; null: none. */
+  readonly unreadableSecret: string | null;
+  /** Sends its requests through a service binding; null: over the network. */
+  readonly fetch: ((input: Request | string, init?: RequestInit) => Promise<Response>) | null;
   /** The provider ids under which its prices are looked up, in order: its own, then that of the built-in provider with its host. */
   readonly priceIds: readonly string[];
 }
@@ -44,7 +48,7 @@ const HEADER_VALUE = /^[\x20-\x7e]*$/;
 /** The fields of an entry that change how its chat requests are translated. */
 const RULE_FIELDS = ['rename', 'drop', 'roles', 'effort', 'reasoning'] as const;
 const ENTRY_FIELDS: readonly string[] = [
-  ...['base_url', 'api_key', 'like', 'stream_usage', 'responses', 'api', 'headers', 'query'],
+  ...['base_url', 'api_key', 'like', 'stream_usage', 'responses', 'api', 'headers', 'query', 'binding'],
   ...RULE_FIELDS,
 ];
 
@@ -55,10 +59,12 @@ export function readProviders(
 ): ReadonlyMap<string, ConfiguredProvider> {
   const configured = new Map<string, ConfiguredProvider>();
   for (const provider of PROVIDERS) {
-    const apiKey = firstText(reader, provider.apiKeySettings);
-    const url = firstText(reader, provider.baseUrlSettings);
+    const apiKey = firstSet(provider.apiKeySettings, (setting) => reader.secret(setting));
+    const url = firstSet(provider.baseUrlSettings, (setting) => reader.text(setting));
     const hasUrl = url !== undefined || provider.defaultBaseUrl !== null;
-    if (apiKey === undefined && (auth !== 'passthrough' || !hasUrl)) continue;
+    const unreadable = provider.apiKeySettings.find((setting) => reader.isUnreadable(setting));
+    const isEnabled = apiKey !== undefined || unreadable !== undefined || auth === 'passthrough';
+    if (!isEnabled || (apiKey === undefined && !hasUrl)) continue;
     const setting = url?.setting ?? provider.baseUrlSettings[0];
     if (!hasUrl) {
       reader.invalid(setting, `must be set, because ${apiKey?.setting} is`);
@@ -74,6 +80,8 @@ export function readProviders(
       urlSetting: url?.setting ?? null,
       headers: {},
       query: {},
+      unreadableSecret: apiKey === undefined && auth !== 'passthrough' ? (unreadable ?? null) : null,
+      fetch: null,
       priceIds: [provider.id],
     });
   }
@@ -85,17 +93,19 @@ export function readProviders(
 }
 
 /** The first setting that is set. All are read, so that the reader knows all of their names. */
-function firstText(
-  reader: SettingsReader,
+function firstSet(
   settings: readonly string[],
+  read: (setting: string) => string | undefined,
 ): { readonly setting: string; readonly text: string } | undefined {
-  const given = settings.map((setting) => ({ setting, text: reader.text(setting) }));
+  const given = settings.map((setting) => ({ setting, text: read(setting) }));
   for (const { setting, text } of given) if (text !== undefined) return { setting, text };
   return undefined;
 }
 
 /** Reads the fields of one entry of `PROVIDERS`. Messages name the entry and never contain a value, which may be a secret. */
 class EntryReader {
+  /** A secret of the entry that Secrets Store did not return. */
+  unreadableSecret: string | null = null;
   readonly #reader: SettingsReader;
   readonly #id: string;
 
@@ -117,11 +127,26 @@ class EntryReader {
   /** The value of a secret; `""` if the entry names none. */
   secret(field: string, name: string | undefined): string | undefined {
     if (name === undefined) return '';
-    const text = this.#reader.text(name);
+    const text = this.#reader.secret(name);
     if (text !== undefined) return text;
+    if (this.#reader.isUnreadable(name)) {
+      this.unreadableSecret ??= name;
+      return '';
+    }
     // An operator may have put the secret itself in place of its name. Only a name of words is safe to print.
     const printed = WORDS_NAME.test(name) ? `: ${name}` : '';
     return this.invalid(`${field} names a secret that is not set${printed}`);
+  }
+
+  /** Calls through the service binding with this name; null if the entry names none. */
+  binding(name: unknown): ConfiguredProvider['fetch'] | undefined {
+    if (name === undefined) return null;
+    const text = readText(name);
+    if (text === undefined || !SECRET_NAME.test(text))
+      return this.invalid('binding must be the name of a service binding, such as VPC_LLM');
+    const binding = this.#reader.binding(text);
+    if (isFetcher(binding)) return (input, init) => binding.fetch(input, init);
+    return this.invalid(`binding names no service binding of this Worker: ${text}`);
   }
 
   /** An object of strings. The value `$NAME` stands for the secret NAME. */
@@ -140,6 +165,10 @@ class EntryReader {
     }
     return texts;
   }
+}
+
+function isFetcher(binding: object | undefined): binding is Pick<Fetcher, 'fetch'> {
+  return binding !== undefined && 'fetch' in binding && typeof binding.fetch === 'function';
 }
 
 function readEntry(reader: EntryReader, id: string, entry: unknown): ConfiguredProvider | undefined {
@@ -164,11 +193,12 @@ function readEntry(reader: EntryReader, id: string, entry: unknown): ConfiguredP
   const profile = readProfile(reader, entry, baseUrl);
   const headers = reader.texts('headers', entry.headers);
   const query = reader.texts('query', entry.query);
+  const fetch = reader.binding(entry.binding);
   if (headers !== undefined && !Object.entries(headers).every(isHeader)) {
     return reader.invalid('headers must have names and values that HTTP allows');
   }
   if (baseUrl === undefined || apiKey === undefined || profile === undefined) return undefined;
-  if (headers === undefined || query === undefined) return undefined;
+  if (headers === undefined || query === undefined || fetch === undefined) return undefined;
   return {
     provider: configuredProvider(id, profile, secretName ?? 'PROVIDERS'),
     baseUrl,
@@ -177,6 +207,8 @@ function readEntry(reader: EntryReader, id: string, entry: unknown): ConfiguredP
     urlSetting: `base_url of ${id} in PROVIDERS`,
     headers,
     query,
+    unreadableSecret: reader.unreadableSecret,
+    fetch,
     priceIds: [id, ...hostIds(baseUrl)],
   };
 }

@@ -12,14 +12,29 @@ export interface SettingProblem {
 /** A day. Timers accept at most 24 days, and no response takes a day. */
 const MAX_SECONDS = 86_400;
 
+/** A secret of Secrets Store, as its binding has it. https://developers.cloudflare.com/secrets-store/integrations/workers/ (2026-11-22) */
+export interface SecretBinding {
+  get(): Promise<string>;
+}
+
+/** The values of secrets of Secrets Store, by the names of their bindings; null: it could not be read. */
+export type Secrets = ReadonlyMap<string, string | null>;
+
+/** Stands for a secret that is not read yet. Every setting accepts it. */
+const UNREAD = 'a-secret-that-is-not-read-yet';
+
 export class SettingsReader {
   readonly problems: SettingProblem[] = [];
   /** Every name that was read, whether it is set or not. */
   readonly names = new Set<string>();
+  /** The bindings of secrets whose values are not known. The settings are complete when these are read. */
+  readonly unread = new Map<string, SecretBinding>();
   readonly #env: JsonObject;
+  readonly #secrets: Secrets;
 
-  constructor(env: JsonObject) {
+  constructor(env: JsonObject, secrets: Secrets = new Map()) {
     this.#env = env;
+    this.#secrets = secrets;
   }
 
   /** The text of a variable without surrounding spaces; undefined if it is not set or empty. */
@@ -28,6 +43,21 @@ export class SettingsReader {
     if (value === undefined || typeof value === 'string') return readText(value?.trim());
     this.invalid(name, 'must be text');
     return undefined;
+  }
+
+  /** The text of a secret, which may be a binding of Secrets Store. One that could not be read counts as not set. */
+  secret(name: string): string | undefined {
+    const value = this.#valueOf(name);
+    if (!isSecretBinding(value)) return this.text(name);
+    const text = this.#secrets.get(name);
+    if (text !== undefined) return readText(text?.trim());
+    this.unread.set(name, value);
+    return UNREAD;
+  }
+
+  /** Whether the secret is a binding of Secrets Store that could not be read. */
+  isUnreadable(name: string): boolean {
+    return this.#secrets.get(name) === null;
   }
 
   /** A binding, which has no type at run time; undefined where none has this name. */
@@ -98,6 +128,10 @@ export class SettingsReader {
     if (this.problems.some((known) => known.setting === setting && known.message === message)) return;
     this.problems.push({ setting, message });
   }
+}
+
+function isSecretBinding(value: unknown): value is SecretBinding {
+  return isObject(value) && typeof value.get === 'function';
 }
 
 /** @param value the variable: JSON text or an object; `parsed`: its JSON value */

@@ -61,7 +61,7 @@ export function readSettings(reader: SettingsReader): Settings {
   const defaultProvider = readDefaultProvider(reader, providers);
   return {
     basePath: readBasePath(reader),
-    adminToken: reader.text('ADMIN_TOKEN') ?? null,
+    adminToken: reader.secret('ADMIN_TOKEN') ?? null,
     auth,
     providers,
     defaultProvider,

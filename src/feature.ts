@@ -1,7 +1,7 @@
 /** Features: what a deployment can leave out. The gateway takes a list of them, and reads their settings together with its own. */
 import type { AccessUser } from './auth/caller.ts';
 import type { ApiError } from './canonical/error.ts';
-import type { Admit, Attribute, CompletionContext } from './completion/admission.ts';
+import type { Admit, AdmitEarly, Attribute, CompletionContext } from './completion/admission.ts';
 import type { ErrorClient, FactNames, KeyObjects, Ports, RequestContext } from './http/context.ts';
 import type { Ledger } from './metering/ledger.ts';
 import type { RecordSink, RecordWriter } from './metering/record-writer.ts';
@@ -44,6 +44,7 @@ export interface FeatureParts {
   readonly verifyAccess?: VerifyAccess | null;
   /** Enforces the limits of keys. */
   readonly admit?: Admit;
+  readonly admitEarly?: AdmitEarly;
   readonly keyObjects?: KeyObjects;
   /** Wraps the writer of records, to settle what was reserved. */
   readonly settle?: (

@@ -88,6 +88,7 @@ export function createGateway(
     attribute: started.attribute ?? attributeNothing,
     factNames: started.factNames ?? PLAIN_NAMES,
     admit: started.admit ?? refuseLimited,
+    admitEarly: started.admitEarly ?? refuseLimited,
     enforces: { limits: started.admit !== undefined, users: started.attribute !== undefined },
     hasAccessAdmins: hasAdmins(features),
     knownCallers: new KnownCallers(store),

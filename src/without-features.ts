@@ -1,7 +1,7 @@
 /** What the gateway does where a feature is not listed: it works without, and refuses what only the feature enforces. */
 import { limitField } from './auth/key-limits.ts';
 import { apiError } from './canonical/error.ts';
-import type { Admit, Attribute } from './completion/admission.ts';
+import type { Admit, AdmitEarly, Attribute } from './completion/admission.ts';
 import type { FactNames } from './http/context.ts';
 import { KeysInKv } from './http/keys-in-kv.ts';
 import { userRequired } from './http/request.ts';
@@ -20,7 +20,7 @@ export const KEYS_WITHOUT_LEDGER = new KeysInKv((fields) => {
 });
 
 /** `identifyCaller` has refused the keys that this is for. */
-export const refuseLimited: Admit = async () =>
+export const refuseLimited: Admit & AdmitEarly = async () =>
   failure({ error: apiError('misconfigured', LEDGER_MISSING), headers: {} });
 
 export const attributeNothing: Attribute = async ({ caller }) =>

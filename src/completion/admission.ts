@@ -14,6 +14,7 @@ import type { ReplayableRequest, TargetRequest } from './replayable-request.ts';
 export interface CompletionContext extends RequestContext {
   readonly attribute: Attribute;
   readonly admit: Admit;
+  readonly admitEarly: AdmitEarly;
   readonly tracing: RequestTracing;
   /**
    * Called before each attempt is sent upstream. The feature `durable-responses` stores the record that is to be written if the isolate
@@ -45,6 +46,22 @@ interface Attributed {
 
 /** Checks a request of a key with limits against them, and reserves what it may use. */
 export type Admit = (request: AdmissionRequest) => Promise<Result<Admitted, Refusal>>;
+
+/** Checks a request of a key with limits before it is read to its end, and reserves what is known of it. {@link Admit} extends that. */
+export type AdmitEarly = (request: EarlyAdmissionRequest) => Promise<Result<EarlyAdmission, Refusal>>;
+
+export interface EarlyAdmissionRequest
+  extends Pick<AdmissionRequest, 'context' | 'keyId' | 'limits' | 'user'> {
+  /** Null: no model runs. */
+  readonly targets: readonly Target[] | null;
+  /** The client's own output limit, or null. */
+  readonly outputTokens: number | null;
+}
+
+export interface EarlyAdmission {
+  /** Releases the reservation of a request that is not sent upstream. */
+  readonly release: () => void;
+}
 
 export interface AdmissionRequest {
   readonly context: RequestContext;

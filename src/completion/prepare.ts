@@ -208,7 +208,11 @@ async function prepare(
  * @param affinity of {@link CompletionContext.attribute}
  */
 export function targetsOf(
-  { clientBody, canonicalBody, requestedModels }: CompletionRequest,
+  {
+    clientBody,
+    canonicalBody,
+    requestedModels,
+  }: Pick<CompletionRequest, 'clientBody' | 'canonicalBody' | 'requestedModels'>,
   affinity: string | null,
   { route, context, caller }: Pick<RequestScope, 'route' | 'context' | 'caller'>,
 ) {

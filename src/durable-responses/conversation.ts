@@ -4,6 +4,7 @@ import { inputItemId, responseOfItem } from '../protocols/openai-responses/item-
 import type { KeptState } from '../protocols/openai-responses/session.ts';
 import { isObject, type JsonObject, omit, parseJsonExactly, readArray, readText } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
+import { SMALL_BYTES } from '../stream/memory.ts';
 import type { Conversation, ResponseNamespace } from './response-calls.ts';
 
 /** Earlier responses of one conversation. */
@@ -44,36 +45,42 @@ interface Scope {
   readonly hidesUser: boolean;
 }
 
-/** Reads what the request continues. An object that can't be reached is an exception. */
-export async function continueConversation(
-  body: JsonObject,
-  scope: Scope,
-): Promise<Result<Continued, ApiError>> {
-  const reader = new ConversationReader(scope);
-  const previousId = readText(body.previous_response_id);
-  const chain = previousId === undefined ? ok([]) : await reader.chain(previousId);
-  if (chain.kind === 'error') return chain;
-  const earlier = await reader.items(chain.value);
-  if (earlier.kind === 'error') return earlier;
-  const own = await reader.own(body.input);
-  if (own.kind === 'error') return own;
-  const kept = {
-    previousId: previousId ?? null,
+/** Whether the request continues a response or refers to items. */
+export function continuesState(body: JsonObject): boolean {
+  return readText(body.previous_response_id) !== undefined || readArray(body.input).some(isReference);
+}
+
+/** What a request without earlier items is, in the form of one that continues something. */
+export function ownConversation(body: JsonObject, hidesUser: boolean, ownBytes: number): Continued {
+  const own = itemsOf(body.input);
+  return {
+    body: { ...omit(body, 'previous_response_id', 'background'), store: false },
+    kept: keptState(body, hidesUser),
+    input: JSON.stringify(own),
+    chain: [],
+    earlierChars: 0,
+    chars: ownBytes,
+  };
+}
+
+function keptState(body: JsonObject, hidesUser: boolean): KeptState {
+  return {
+    previousId: readText(body.previous_response_id) ?? null,
     isStored: body.store !== false,
     isBackground: body.background === true,
-    hidesUser: scope.hidesUser,
+    hidesUser,
   };
-  const isWhole = earlier.value.items.length === 0 && !Array.isArray(body.input);
-  const items = isWhole ? {} : { input: [...earlier.value.items, ...own.value] };
-  const stateless = omit(body, 'previous_response_id', 'background');
-  return ok({
-    body: { ...stateless, ...items, store: false },
-    kept,
-    input: JSON.stringify(own.value),
-    chain: chain.value,
-    earlierChars: earlier.value.chars,
-    chars: reader.chars,
-  });
+}
+
+function itemsOf(input: unknown): readonly unknown[] {
+  return readArray(typeof input === 'string' ? [{ type: 'message', role: 'user', content: input }] : input);
+}
+
+interface Chain {
+  /** The ids of the responses, oldest first. */
+  readonly ids: readonly string[];
+  /** The size of their items, in UTF-16 units of JSON. */
+  readonly chars: number;
 }
 
 interface EarlierItems {
@@ -82,10 +89,14 @@ interface EarlierItems {
   readonly chars: number;
 }
 
-class ConversationReader {
+/**
+ * Reads what a request continues, in three steps: how long and how large the chain is, how large the items are that it refers to, and then
+ * all of them. Between the steps, the caller leases the memory and checks the limits. An object that can't be reached is an exception.
+ */
+export class ConversationReader {
   readonly #scope: Scope;
-  /** By the id of the response. */
-  readonly #read = new Map<string, Conversation | null>();
+  /** The previous response, if it is so small that it came with its size. */
+  #previous: { readonly id: string; readonly conversation: Conversation } | null = null;
   #chars: number;
 
   constructor(scope: Scope) {
@@ -93,14 +104,9 @@ class ConversationReader {
     this.#chars = scope.ownBytes;
   }
 
-  /** The size of the body with all items that were read, in UTF-16 units of JSON. */
-  get chars(): number {
-    return this.#chars;
-  }
-
-  /** The ids of the responses up to this one, oldest first. */
-  async chain(previousId: string): Promise<Result<readonly string[], ApiError>> {
-    const previous = await this.#conversation(previousId);
+  /** Asks for the responses up to this one, oldest first, and the size of their items. */
+  async chain(previousId: string): Promise<Result<Chain, ApiError>> {
+    const previous = await this.#conversation(previousId, SMALL_BYTES);
     if (previous === null) return failure(previousNotFound(previousId));
     if (this.#scope.ownBytes + previous.chars > this.#scope.maxChars)
       return failure(tooLong(this.#scope.maxChars));
@@ -108,18 +114,52 @@ class ConversationReader {
       const message = `Previous response with id '${previousId}' is still in progress: wait until it has ended`;
       return failure(apiError('invalid_request', message, 'previous_response_id'));
     }
-    const chain = [...previous.chain, previousId];
-    if (chain.length <= MAX_LINKS) return ok(chain);
-    const message = `The conversation has more than ${MAX_LINKS} responses: send its items in input`;
-    return failure(apiError('invalid_request', message, 'previous_response_id'));
+    const ids = [...previous.chain, previousId];
+    if (ids.length > MAX_LINKS) {
+      const message = `The conversation has more than ${MAX_LINKS} responses: send its items in input`;
+      return failure(apiError('invalid_request', message, 'previous_response_id'));
+    }
+    if (previous.chars <= SMALL_BYTES) this.#previous = { id: previousId, conversation: previous };
+    return ok({ ids, chars: previous.chars });
+  }
+
+  /** Asks for the size of the items that the request refers to, in UTF-16 units of JSON. */
+  async referredChars(input: unknown): Promise<Result<number, ApiError>> {
+    const { objects, owner, maxChars } = this.#scope;
+    let chars = 0;
+    const found = await this.#eachResponse(referencesOf(input), async (id, wanted) => {
+      const sizes = (await objects.getByName(id).itemChars(owner, wanted)) ?? [];
+      for (const [, size] of sizes) chars += size;
+      return sizes.map(([item]) => item);
+    });
+    if (found.kind === 'error') return found;
+    return this.#scope.ownBytes + chars > maxChars ? failure(tooLong(maxChars)) : ok(chars);
+  }
+
+  /** Reads everything. */
+  async read(body: JsonObject, chain: readonly string[]): Promise<Result<Continued, ApiError>> {
+    const earlier = await this.#earlier(chain);
+    if (earlier.kind === 'error') return earlier;
+    const own = await this.#own(body.input);
+    if (own.kind === 'error') return own;
+    const isWhole = earlier.value.items.length === 0 && !Array.isArray(body.input);
+    const items = isWhole ? {} : { input: [...earlier.value.items, ...own.value] };
+    return ok({
+      body: { ...omit(body, 'previous_response_id', 'background'), ...items, store: false },
+      kept: keptState(body, this.#scope.hidesUser),
+      input: JSON.stringify(own.value),
+      chain,
+      earlierChars: earlier.value.chars,
+      chars: this.#chars,
+    });
   }
 
   /** The items of these responses, and their size. */
-  async items(chain: readonly string[]): Promise<Result<EarlierItems, ApiError>> {
+  async #earlier(chain: readonly string[]): Promise<Result<EarlierItems, ApiError>> {
     const items: unknown[] = [];
     for (let from = 0; from < chain.length; from += CHAIN_BATCH) {
       const ids = chain.slice(from, from + CHAIN_BATCH);
-      const conversations = await Promise.all(ids.map((id) => this.#conversation(id)));
+      const conversations = await Promise.all(ids.map((id) => this.#conversation(id, this.#scope.maxChars)));
       for (const [index, conversation] of conversations.entries()) {
         if (conversation === null) return failure(previousNotFound(ids[index] ?? ''));
         this.#chars += conversation.input.length + conversation.output.length;
@@ -131,12 +171,9 @@ class ConversationReader {
   }
 
   /** The request's own items, and in place of each reference its item. */
-  async own(input: unknown): Promise<Result<readonly unknown[], ApiError>> {
-    const given = readArray(
-      typeof input === 'string' ? [{ type: 'message', role: 'user', content: input }] : input,
-    );
-    const references = given.filter(isReference).map(({ id }) => readText(id) ?? '');
-    const found = await this.#items([...new Set(references)]);
+  async #own(input: unknown): Promise<Result<readonly unknown[], ApiError>> {
+    const given = itemsOf(input);
+    const found = await this.#items(referencesOf(input));
     if (found.kind === 'error') return found;
     const items: unknown[] = [];
     for (const item of given) {
@@ -150,40 +187,60 @@ class ConversationReader {
 
   /** The stored items with these ids, as JSON. */
   async #items(ids: readonly string[]): Promise<Result<ReadonlyMap<string, string>, ApiError>> {
-    const byResponse = Map.groupBy(ids, (id) => responseOfItem(id) ?? '');
-    if (byResponse.size > MAX_LINKS) {
+    const { objects, owner, maxChars } = this.#scope;
+    const items = new Map<string, string>();
+    let isTooLong = false;
+    const found = await this.#eachResponse(ids, async (id, wanted) => {
+      const read = (await objects.getByName(id).items(owner, wanted, maxChars)) ?? [];
+      for (const [item, json] of read) {
+        isTooLong ||= json === null;
+        items.set(item, json ?? '');
+      }
+      return read.map(([item]) => item);
+    });
+    if (isTooLong) return failure(tooLong(maxChars));
+    return found.kind === 'ok' ? ok(items) : found;
+  }
+
+  /**
+   * Calls the response of each item, some at once.
+   * @param call returns the ids that the response has
+   */
+  async #eachResponse(
+    ids: readonly string[],
+    call: (responseId: string, ids: readonly string[]) => Promise<readonly string[]>,
+  ): Promise<Result<null, ApiError>> {
+    const byResponse = [...Map.groupBy(ids, (id) => responseOfItem(id) ?? '')];
+    if (byResponse.length > MAX_LINKS) {
       const message = `The items that input refers to belong to more than ${MAX_LINKS} responses: send the items themselves`;
       return failure(apiError('invalid_request', message, 'input'));
     }
-    const { objects, owner, maxChars } = this.#scope;
-    const responses = [...byResponse];
-    let chars = this.#chars;
-    const found = new Map<string, string>();
-    for (let from = 0; from < responses.length; from += ITEM_BATCH) {
-      const batch = responses.slice(from, from + ITEM_BATCH);
-      const items = await Promise.all(
-        batch.map(([id, wanted]) =>
-          id === '' ? null : objects.getByName(id).items(owner, wanted, maxChars),
-        ),
-      );
-      for (const [id, json] of items.flatMap((list) => list ?? [])) {
-        chars += json?.length ?? 0;
-        if (json === null || chars > maxChars) return failure(tooLong(maxChars));
-        found.set(id, json);
-      }
+    const found = new Set<string>();
+    for (let from = 0; from < byResponse.length; from += ITEM_BATCH) {
+      const batch = byResponse.slice(from, from + ITEM_BATCH);
+      const lists = await Promise.all(batch.map(([id, wanted]) => (id === '' ? [] : call(id, wanted))));
+      for (const id of lists.flat()) found.add(id);
     }
     const missing = ids.find((id) => !found.has(id));
-    return missing === undefined ? ok(found) : failure(itemNotFound(missing));
+    return missing === undefined ? ok(null) : failure(itemNotFound(missing));
   }
 
-  async #conversation(id: string): Promise<Conversation | null> {
-    const known = this.#read.get(id);
-    if (known !== undefined) return known;
-    const { objects, owner, maxChars } = this.#scope;
-    const conversation = isResponseId(id) ? await objects.getByName(id).conversation(owner, maxChars) : null;
-    this.#read.set(id, conversation);
-    return conversation;
+  async #conversation(id: string, maxChars: number): Promise<Conversation | null> {
+    if (this.#previous?.id === id) return this.#previous.conversation;
+    const { objects, owner } = this.#scope;
+    return isResponseId(id) ? await objects.getByName(id).conversation(owner, maxChars) : null;
   }
+}
+
+/** The ids of the items to which an input refers, each once. */
+function referencesOf(input: unknown): readonly string[] {
+  return [
+    ...new Set(
+      itemsOf(input)
+        .filter(isReference)
+        .map(({ id }) => readText(id) ?? ''),
+    ),
+  ];
 }
 
 /** The items of a response that have these ids, as JSON. */

@@ -32,6 +32,7 @@ import type {
   FoundItem,
   Started,
   StartRequest,
+  StoredInput,
   StoredResponse,
 } from './response-calls.ts';
 import { type ResponseRow, ResponseTables, type Sql, type UnreadableRow } from './tables.ts';
@@ -232,11 +233,19 @@ export class DurableResponse {
     await alarm;
   }
 
-  read(owner: string): StoredResponse | null {
+  read(owner: string, maxChars = Number.POSITIVE_INFINITY): StoredResponse | null {
     const state = this.#owned(owner);
     if (state === null) return null;
-    const { row, events } = state;
-    return { response: this.#response(state), isOver: events.isOver, isBackground: row.isBackground };
+    const response = this.#response(state);
+    const { length: chars } = response;
+    return { response: chars > maxChars ? null : response, chars, isOver: state.events.isOver };
+  }
+
+  input(owner: string, maxChars: number): StoredInput | null {
+    if (this.#owned(owner) === null) return null;
+    const input = this.#tables.input();
+    const { length: chars } = input;
+    return { input: chars > maxChars ? null : input, chars };
   }
 
   /** The events after a number, stored and future; null: there is no such response; `busy`: it has as many readers as it may have. */
@@ -267,7 +276,7 @@ export class DurableResponse {
       await this.#end(run, 'incomplete', { status: 'cancelled' });
     }
     await run?.ended.promise;
-    return { kind: 'cancelled', response: this.#response(state) };
+    return { kind: 'cancelled' };
   }
 
   /** @param owner null: the admin, who deletes only what is unreadable */
@@ -309,12 +318,20 @@ export class DurableResponse {
   }
 
   items(owner: string, ids: readonly string[], maxChars: number): readonly FoundItem[] | null {
-    const state = this.#owned(owner);
-    const [first = ''] = ids;
-    if (state === null) return null;
-    const found = findItems(this.#items(state), responseOfItem(first) ?? '', ids);
+    const found = this.#found(owner, ids);
+    if (found === null) return null;
     const chars = found.reduce((sum, [, json]) => sum + json.length, 0);
     return chars > maxChars ? found.map(([id]) => [id, null]) : found;
+  }
+
+  itemChars(owner: string, ids: readonly string[]): readonly (readonly [id: string, chars: number])[] | null {
+    return this.#found(owner, ids)?.map(([id, json]) => [id, json.length] as const) ?? null;
+  }
+
+  #found(owner: string, ids: readonly string[]) {
+    const state = this.#owned(owner);
+    const [first = ''] = ids;
+    return state === null ? null : findItems(this.#items(state), responseOfItem(first) ?? '', ids);
   }
 
   /** JSON lists. */

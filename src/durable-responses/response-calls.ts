@@ -17,8 +17,16 @@ export interface ResponseStub {
   start(request: StartRequest): Promise<Started>;
   /** Stores a response that a client has received. */
   put(response: FinishedResponse): Promise<void>;
-  /** The current response. */
-  read(owner: string): Promise<StoredResponse | null>;
+  /**
+   * The current response.
+   * @param maxChars a larger one is returned without its JSON
+   */
+  read(owner: string, maxChars: number): Promise<StoredResponse | null>;
+  /**
+   * The own input items.
+   * @param maxChars larger ones are returned without their JSON
+   */
+  input(owner: string, maxChars: number): Promise<StoredInput | null>;
   /** Ends a background run. Further calls change nothing. */
   cancel(owner: string): Promise<Cancelled>;
   /**
@@ -42,6 +50,11 @@ export interface ResponseStub {
    * @param maxChars if the items are larger together, they are returned without JSON
    */
   items(owner: string, ids: readonly string[], maxChars: number): Promise<readonly FoundItem[] | null>;
+  /** The sizes of the items with these ids that it has, in UTF-16 units of JSON; null: there is no such response. */
+  itemChars(
+    owner: string,
+    ids: readonly string[],
+  ): Promise<readonly (readonly [id: string, chars: number])[] | null>;
   /**
    * GET with the headers {@link OWNER_HEADER} and {@link AFTER_HEADER}: the events above that number. 404: there is no such response;
    * 429: it has as many readers as it may have.
@@ -57,7 +70,9 @@ export function repeatedCalls(objects: ResponseNamespace): ResponseNamespace {
       return {
         start: (request) => newStub().start(request),
         put: (response) => callTwice(newStub, (stub) => stub.put(response)),
-        read: (owner) => callTwice(newStub, (stub) => stub.read(owner)),
+        read: (owner, maxChars) => callTwice(newStub, (stub) => stub.read(owner, maxChars)),
+        input: (owner, maxChars) => callTwice(newStub, (stub) => stub.input(owner, maxChars)),
+        itemChars: (owner, ids) => callTwice(newStub, (stub) => stub.itemChars(owner, ids)),
         cancel: (owner) => callTwice(newStub, (stub) => stub.cancel(owner)),
         remove: (owner) => callTwice(newStub, (stub) => stub.remove(owner)),
         unreadable: (owner) => callTwice(newStub, (stub) => stub.unreadable(owner)),
@@ -123,16 +138,23 @@ export interface FinishedResponse extends Keeping {
 }
 
 export interface StoredResponse {
-  /** The response object: JSON text. */
-  readonly response: string;
+  /** The response object: JSON text; null: it is larger than was asked for. */
+  readonly response: string | null;
+  /** Its size, in UTF-16 units. */
+  readonly chars: number;
   readonly isOver: boolean;
-  readonly isBackground: boolean;
 }
 
-export type Cancelled =
-  | { readonly kind: 'cancelled'; readonly response: string }
-  | { readonly kind: 'foreground' }
-  | { readonly kind: 'none' };
+export interface StoredInput {
+  /** A JSON list; null: it is larger than was asked for. */
+  readonly input: string | null;
+  /** Its size, in UTF-16 units. */
+  readonly chars: number;
+}
+
+export interface Cancelled {
+  readonly kind: 'cancelled' | 'foreground' | 'none';
+}
 
 /** @param json null: the items that were found are too large together */
 export type FoundItem = readonly [id: string, json: string | null];

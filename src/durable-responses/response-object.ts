@@ -13,6 +13,7 @@ import {
   type ResponseStub,
   type Started,
   type StartRequest,
+  type StoredInput,
   type StoredResponse,
 } from './response-calls.ts';
 
@@ -67,8 +68,19 @@ export function responseObjectClass<Env>(
       return this.#response.put(response);
     }
 
-    async read(owner: string): Promise<StoredResponse | null> {
-      return this.#response.read(owner);
+    async read(owner: string, maxChars: number): Promise<StoredResponse | null> {
+      return this.#response.read(owner, maxChars);
+    }
+
+    async input(owner: string, maxChars: number): Promise<StoredInput | null> {
+      return this.#response.input(owner, maxChars);
+    }
+
+    async itemChars(
+      owner: string,
+      ids: readonly string[],
+    ): Promise<readonly (readonly [id: string, chars: number])[] | null> {
+      return this.#response.itemChars(owner, ids);
     }
 
     async cancel(owner: string): Promise<Cancelled> {

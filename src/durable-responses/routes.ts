@@ -3,7 +3,8 @@ import { handleCountTokens } from '../api/count-tokens.ts';
 import type { Caller } from '../auth/caller.ts';
 import { sha256 } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
-import type { CompletionContext } from '../completion/admission.ts';
+import type { CompletionContext, EarlyAdmission, Refusal } from '../completion/admission.ts';
+import { admitEarly } from '../completion/early-admission.ts';
 import { handleCompletion } from '../completion/handler.ts';
 import type { ClientRoute } from '../completion/request.ts';
 import { identifyAdmin, identifyCaller, type RequestBody, readRequestBody } from '../http/request.ts';
@@ -14,18 +15,21 @@ import { responseIdOf } from '../protocols/openai-responses/response-object.ts';
 import type { ResponsesSession } from '../protocols/openai-responses/session.ts';
 import { isPresent } from '../protocols/shared/validate-types.ts';
 import type { Route } from '../routes.ts';
-import { type JsonObject, readArray, readText } from '../shared/json.ts';
+import { type JsonObject, readText } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { trimEnd } from '../shared/trim.ts';
+import type { LeaseMemory } from '../stream/memory.ts';
 import {
   type Continued,
-  continueConversation,
-  isReference,
+  ConversationReader,
+  continuesState,
   isResponseId,
+  ownConversation,
   pageOfItems,
 } from './conversation.ts';
 import { MAX_READERS } from './event-log.ts';
 import { EventRoom, storeForeground } from './foreground.ts';
+import { leasedResponse, RequestMemory, readLeased } from './request-memory.ts';
 import {
   AFTER_HEADER,
   type Keeping,
@@ -34,7 +38,6 @@ import {
   type ResponseNamespace,
   type ResponseStub,
   repeatedCalls,
-  type StoredResponse,
 } from './response-calls.ts';
 import type { DurableSettings } from './settings.ts';
 
@@ -80,8 +83,8 @@ export function durableRoutes(
   ];
 }
 
-function refuse(context: CompletionContext, error: ApiError): Response {
-  return clientError(responses, context, error);
+function refuse(context: CompletionContext, error: ApiError, headers: Refusal['headers'] = {}): Response {
+  return clientError(responses, context, error, headers);
 }
 
 interface Kept {
@@ -95,9 +98,9 @@ async function createResponse(
   context: CompletionContext,
   { objects, room, settings }: Kept,
 ): Promise<Response> {
-  const read = await readContinued(request, context, objects);
-  if (read.kind === 'error') return refuse(context, read.error);
-  const { caller, owner, body, continued } = read.value;
+  const read = await readContinued(request, context, { objects, isCounted: false });
+  if (read.kind === 'error') return refuse(context, read.error.error, read.error.headers);
+  const { caller, owner, body, continued, release } = read.value;
   const identified = identifiedContext(context, caller);
   if (continued === null) return handleCompletion(request, STATELESS, identified, { body });
   const { input, chain, earlierChars, kept } = continued;
@@ -114,11 +117,12 @@ async function createResponse(
   if (kept.isBackground) {
     const json = encoder.encode(JSON.stringify(continued.body));
     body.lease.release();
-    return runInBackground(request, context, { objects, caller, keeping, continued, json });
+    return runInBackground(request, context, { objects, caller, keeping, continued, json, release });
   }
   const given = { body: { ...body, body: continued.body, bytes: continued.chars } };
   const route = { route: 'chat', client: responsesClient(kept) } as const;
   const response = await handleCompletion(request, route, identified, given);
+  if (!context.known.isSentOn) release();
   if (!kept.isStored || !response.ok) return response;
   const object = objects.getByName(responseIdOf(context.requestId));
   const isStreamed = body.body.stream === true;
@@ -137,14 +141,18 @@ async function countInputTokens(
   context: CompletionContext,
   objects: ResponseNamespace,
 ): Promise<Response> {
-  const read = await readContinued(request, context, objects);
-  if (read.kind === 'error') return refuse(context, read.error);
-  const { caller, body, continued } = read.value;
+  const read = await readContinued(request, context, { objects, isCounted: true });
+  if (read.kind === 'error') return refuse(context, read.error.error, read.error.headers);
+  const { caller, body, continued, release } = read.value;
   const given = {
     body: continued === null ? body : { ...body, body: continued.body, bytes: continued.chars },
   };
   const view = (input_tokens: number) => ({ object: 'response.input_tokens', input_tokens });
-  return handleCountTokens(request, STATELESS, identifiedContext(context, caller), view, given);
+  try {
+    return await handleCountTokens(request, STATELESS, identifiedContext(context, caller), view, given);
+  } finally {
+    release();
+  }
 }
 
 /** The context of a request that has passed the limiter and whose caller is known. */
@@ -155,58 +163,94 @@ function identifiedContext(context: CompletionContext, caller: Caller): Completi
 interface ReadRequest {
   readonly caller: Caller;
   readonly owner: string;
-  /** As the client sent it. */
+  /** As the client sent it. Its lease holds what it continues, too. */
   readonly body: RequestBody;
   /** Null for a request that is neither kept nor continues anything. */
   readonly continued: Continued | null;
+  /** Releases what the limits of the key reserved early, for a request that is not sent upstream. */
+  readonly release: () => void;
 }
 
 /** Reads a request and everything that it continues. */
 async function readContinued(
   request: Request,
   context: CompletionContext,
-  objects: ResponseNamespace,
-): Promise<Result<ReadRequest, ApiError>> {
+  { objects, isCounted }: { readonly objects: ResponseNamespace; readonly isCounted: boolean },
+): Promise<Result<ReadRequest, Refusal>> {
   const identified = await identifyCaller(request, context);
-  if (identified.kind === 'error') return identified;
+  if (identified.kind === 'error') return refused(identified.error);
   const caller = identified.value;
   const owner = await ownerOf(caller, context);
   const { maxRequestBytes } = context.settings;
   const read = await readRequestBody(request, maxRequestBytes, context);
-  if (read.kind === 'error') return read;
-  const { body, lease } = read.value;
-  const known = { caller, owner, body: read.value };
+  if (read.kind === 'error') return refused(read.error);
+  const { body, bytes } = read.value;
+  const known = { caller, owner, body: read.value, release: () => {} };
   const isKept = body.store !== false || body.background === true;
-  if (!isKept && !continuesState(body)) return ok({ ...known, continued: null });
-  let continued: Result<Continued, ApiError>;
-  try {
-    const scope = {
-      objects,
-      owner,
-      ownBytes: read.value.bytes,
-      maxChars: maxRequestBytes,
-      hidesUser: context.factNames.hidesUsers,
-    };
-    continued = isPresent(body.conversation)
-      ? failure(CONVERSATION)
-      : await withinDeadline(continueConversation(body, scope), context);
-  } catch (error) {
-    continued = failure(unreachable(context, error));
+  const hidesUser = context.factNames.hidesUsers;
+  const hasConversation = isPresent(body.conversation) && (isKept || continuesState(body));
+  if (!hasConversation && !continuesState(body))
+    return ok({ ...known, continued: isKept ? ownConversation(body, hidesUser, bytes) : null });
+  const memory = new RequestMemory(read.value, context.leaseMemory);
+  let early: EarlyAdmission | null = null;
+  const steps = {
+    memory,
+    admit: async () => {
+      const admitted = await admitEarly(request, context, caller, { body, isCounted });
+      if (admitted.kind === 'error') return admitted;
+      early = admitted.value;
+      // The deadline has passed meanwhile.
+      if (memory.isReleased) early.release();
+      return admitted;
+    },
+  };
+  const release = () => early?.release();
+  const scope = { objects, owner, ownBytes: bytes, maxChars: maxRequestBytes, hidesUser };
+  const result = await withinDeadline(
+    hasConversation
+      ? Promise.resolve(refused(CONVERSATION))
+      : readInOrder(body, new ConversationReader(scope), steps),
+    context,
+  ).catch((error: unknown) => refused(unreachable(context, error)));
+  if (result.kind === 'ok') {
+    const whole = { ...read.value, lease: memory.lease };
+    return ok({ ...known, body: whole, continued: result.value, release });
   }
-  lease.release();
-  if (continued.kind === 'error') return continued;
-  const { chars } = continued.value;
-  const whole = await context.leaseMemory(Math.max(chars, read.value.bytes));
-  if (whole === null) return failure(NO_MEMORY);
-  whole.markReceived();
-  await whole.startWork();
-  return ok({ ...known, body: { ...read.value, lease: whole }, continued: continued.value });
+  release();
+  memory.release();
+  return result;
 }
 
+interface Steps {
+  readonly memory: RequestMemory;
+  readonly admit: () => Promise<Result<EarlyAdmission, Refusal>>;
+}
+
+/** First the size, then memory and limits, and only then the items: a refused request takes no memory and causes no reads. */
+async function readInOrder(
+  body: JsonObject,
+  reader: ConversationReader,
+  { memory, admit }: Steps,
+): Promise<Result<Continued, Refusal>> {
+  const previousId = readText(body.previous_response_id);
+  const chain = previousId === undefined ? ok(NO_CHAIN) : await reader.chain(previousId);
+  if (chain.kind === 'error') return refused(chain.error);
+  if (!(await memory.add(chain.value.chars))) return refused(NO_MEMORY);
+  const admitted = await admit();
+  if (admitted.kind === 'error') return admitted;
+  const referred = await reader.referredChars(body.input);
+  if (referred.kind === 'error') return refused(referred.error);
+  if (!(await memory.add(referred.value))) return refused(NO_MEMORY);
+  await memory.lease.startWork();
+  const continued = await reader.read(body, chain.value.ids);
+  return continued.kind === 'ok' ? continued : refused(continued.error);
+}
+
+const NO_CHAIN = { ids: [], chars: 0 };
 const NO_MEMORY = apiError('overloaded', 'Too many large conversations are being read at once: try again');
 
-function continuesState(body: JsonObject): boolean {
-  return readText(body.previous_response_id) !== undefined || readArray(body.input).some(isReference);
+function refused(error: ApiError): Result<never, Refusal> {
+  return failure({ error, headers: {} });
 }
 
 /**
@@ -257,18 +301,22 @@ interface Background {
   readonly continued: Continued;
   /** The body for the provider: JSON in UTF-8. */
   readonly json: Uint8Array;
+  readonly release: () => void;
 }
 
 async function runInBackground(
   { headers }: Request,
   context: CompletionContext,
-  { objects, caller, keeping, continued, json }: Background,
+  { objects, caller, keeping, continued, json, release }: Background,
 ): Promise<Response> {
   const { requestId, arrivedAt } = context;
   const object = objects.getByName(responseIdOf(requestId));
   const { body, kept } = continued;
   const bytes = json.length + keeping.input.length;
-  if (bytes > MAX_CALL_BYTES) return refuse(context, tooLargeToKeep(bytes));
+  if (bytes > MAX_CALL_BYTES) {
+    release();
+    return refuse(context, tooLargeToKeep(bytes));
+  }
   try {
     const started = await object.start({
       ...keeping,
@@ -280,6 +328,7 @@ async function runInBackground(
       kept,
     });
     if (started.kind === 'refused') {
+      release();
       const { status, body } = started;
       return new Response(body, { status, headers: started.headers.map(([name, value]) => [name, value]) });
     }
@@ -287,6 +336,7 @@ async function runInBackground(
     if (body.stream === true) return await eventStream(object, keeping.owner, -1);
     return new Response(started.response, { headers: { 'content-type': JSON_TYPE, ...POLL } });
   } catch (error) {
+    // It may have started, and then its record settles what is reserved.
     return refuse(context, unreachable(context, error));
   }
 }
@@ -327,7 +377,9 @@ async function handleStored(
     const { searchParams: query } = new URL(request.url);
     // The admin owns no response, and deletes only what nobody can read.
     const call =
-      owner === null ? handleUnreadable(request.method, object, id) : route({ object, owner, id, query });
+      owner === null
+        ? handleUnreadable(request.method, object, id)
+        : route({ object, owner, id, query, leaseMemory: context.leaseMemory });
     const result = await withinDeadline(call, context);
     return result instanceof Response ? result : refuse(context, result);
   } catch (error) {
@@ -349,21 +401,24 @@ interface Action {
   readonly owner: string;
   readonly id: string;
   readonly query: URLSearchParams;
+  readonly leaseMemory: LeaseMemory;
 }
 
 const ACTIONS: Readonly<Record<string, (action: Action) => Promise<Response | ApiError>>> = {
   'GET ': (action) => (action.query.get('stream') === 'true' ? resume(action) : retrieve(action)),
-  'GET input_items': async ({ object, owner, id, query }) => {
-    const conversation = await object.conversation(owner, Number.POSITIVE_INFINITY);
-    if (conversation === null) return missing({ object, owner, id });
-    const page = pageOfItems(conversation.input, id, query);
-    return page.kind === 'ok' ? jsonResponse(page.value) : page.error;
+  'GET input_items': async ({ object, owner, id, query, leaseMemory }) => {
+    const read = await readLeased((maxChars) => object.input(owner, maxChars), 'input', leaseMemory);
+    if (read === null) return missing({ object, owner, id });
+    if (read === 'no memory') return NO_MEMORY;
+    const page = pageOfItems(read.json, id, query);
+    if (page.kind === 'ok') return leasedResponse(JSON.stringify(page.value), {}, read.lease);
+    read.lease.release();
+    return page.error;
   },
-  'POST cancel': async ({ object, owner, id }) => {
-    const cancelled = await object.cancel(owner);
-    if (cancelled.kind === 'none') return missing({ object, owner, id });
-    if (cancelled.kind === 'foreground') return NOT_BACKGROUND;
-    return new Response(cancelled.response, { headers: { 'content-type': JSON_TYPE } });
+  'POST cancel': async (action) => {
+    const { kind } = await action.object.cancel(action.owner);
+    if (kind === 'none') return missing(action);
+    return kind === 'foreground' ? NOT_BACKGROUND : retrieve(action);
   },
   'DELETE ': async ({ object, owner, id }) => ((await object.remove(owner)) ? deleted(id) : notFound(id)),
 };
@@ -388,11 +443,11 @@ async function missing({
 
 const NOT_BACKGROUND = apiError('invalid_request', 'Cannot cancel a synchronous response.', 'response_id');
 
-async function retrieve({ object, owner, id }: Action): Promise<Response | ApiError> {
-  const stored: StoredResponse | null = await object.read(owner);
-  if (stored === null) return missing({ object, owner, id });
-  const headers = { 'content-type': JSON_TYPE, ...(stored.isOver ? {} : POLL) };
-  return new Response(stored.response, { headers });
+async function retrieve({ object, owner, id, leaseMemory }: Action): Promise<Response | ApiError> {
+  const read = await readLeased((maxChars) => object.read(owner, maxChars), 'response', leaseMemory);
+  if (read === null) return missing({ object, owner, id });
+  if (read === 'no memory') return NO_MEMORY;
+  return leasedResponse(read.json, read.stored.isOver ? {} : POLL, read.lease);
 }
 
 async function resume({ object, owner, id, query }: Action): Promise<Response | ApiError> {

@@ -1,8 +1,17 @@
 /** Admits requests of keys with limits: reserves their upper bound in the key's ledger object, and settles what they used. */
 
-import { OTHER_USERS } from '../auth/key-limits.ts';
+import { OTHER_USERS, readLimits } from '../auth/key-limits.ts';
 import { type ApiError, apiError, type ErrorCode } from '../canonical/error.ts';
-import type { Admission, AdmissionRequest, Admit, Admitted, Refusal } from '../completion/admission.ts';
+import type {
+  Admission,
+  AdmissionRequest,
+  Admit,
+  AdmitEarly,
+  Admitted,
+  EarlyAdmission,
+  EarlyAdmissionRequest,
+  Refusal,
+} from '../completion/admission.ts';
 import type { KeyCallContext, RequestContext } from '../http/context.ts';
 import { fastestOutputSpeed } from '../metering/pricing/output-speeds.ts';
 import type { PriceTable } from '../metering/pricing/price.ts';
@@ -21,6 +30,7 @@ import {
   costOfAttempt,
   type Unreported,
 } from '../metering/request-meter.ts';
+import type { JsonObject } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { userObject } from './ledger-calls.ts';
 import type { LedgerClient } from './ledger-client.ts';
@@ -70,6 +80,68 @@ export function createAdmit(ledger: LimitLedger): Admit {
   return (request) => admit(ledger, request);
 }
 
+export function createAdmitEarly(ledger: LimitLedger): AdmitEarly {
+  return (request) => admitEarly(ledger, request);
+}
+
+/**
+ * Counts the request against the rates, and reserves its output from the budget. The rest of the upper bound follows with the same id, as
+ * that of a further attempt does.
+ */
+async function admitEarly(
+  ledger: LimitLedger,
+  early: EarlyAdmissionRequest,
+): Promise<Result<EarlyAdmission, Refusal>> {
+  const { context, limits, targets, outputTokens } = early;
+  const longestMs = longestOf(context);
+  const now = context.ports.clock.now();
+  // A lower bound of the price: the whole request may name a tier or a cache with a higher one.
+  const models = (targets ?? []).map(({ priceIds, model }) => ({ priceIds, model, hasDefaultCache: true }));
+  const price =
+    targets === null
+      ? { currency: unitOf(limits), prompt: 0, output: 0 }
+      : highestPrice(await context.prices.load(), models, now, now + longestMs);
+  const request: ReserveRequest = {
+    id: context.requestId,
+    promptTokens: 0,
+    estimatedPromptTokens: 0,
+    outputTokens: targets === null ? 0 : outputTokens,
+    choices: targets === null ? 0 : 1,
+    price,
+    expiresAfterMs: longestMs + RESERVATION_GRACE_MS,
+    limits,
+  };
+  const call = reserveFor(ledger, early, request);
+  // Even if the client disconnects, the result is needed: what is reserved must be released.
+  context.waitUntil(call);
+  const { objectName, reserved } = await call;
+  const releaseEarly = () => release({ ledger, context, objectName });
+  if (reserved.kind === 'error') {
+    const { error } = reserved;
+    if (isUnreadable(error)) return failure({ error, headers: { 'x-should-retry': 'false' } });
+    // A call that failed may have reserved nevertheless.
+    if (ledger.settings.budgetFail === 'open') return ok({ release: releaseEarly });
+    releaseEarly();
+    return failure({ error, headers: {} });
+  }
+  const refusal = refusalOf(reserved.value);
+  if (refusal !== null) return failure(refusal);
+  if (reserved.value.kind !== 'reserved') return failure({ error: KEY_REVOKED, headers: {} });
+  return ok({ release: releaseEarly });
+}
+
+/** The unit of the key's budget, in which a request that uses nothing has a price. */
+function unitOf(limits: JsonObject): string {
+  const read = readLimits(limits);
+  if (read.kind === 'invalid') return '';
+  const { budget, perUser } = read.limits;
+  return (budget ?? perUser?.budget)?.unit ?? '';
+}
+
+function longestOf({ settings: { timers } }: RequestContext): number {
+  return timers.deadlineMs === 0 ? LONGEST_REQUEST_MS : timers.deadlineMs;
+}
+
 async function admit(
   ledger: LimitLedger,
   admissionRequest: AdmissionRequest,
@@ -80,8 +152,7 @@ async function admit(
   replayable.endWork();
   if (found.kind === 'error') return failure({ error: found.error, headers: {} });
   const { models, ...upperBound } = found.value;
-  const { timers } = context.settings;
-  const longestMs = timers.deadlineMs === 0 ? LONGEST_REQUEST_MS : timers.deadlineMs;
+  const longestMs = longestOf(context);
   const now = context.ports.clock.now();
   const price = highestPrice(await context.prices.load(), models, now, now + longestMs);
   const tokensPerSecond = fastestOutputSpeed(models);
@@ -146,7 +217,7 @@ interface ReserveResult {
 /** Reserves in the object of the key, or in that of its user, which reserves in the key's. */
 async function reserveFor(
   ledger: LimitLedger,
-  { context, keyId, user }: AdmissionRequest,
+  { context, keyId, user }: Pick<AdmissionRequest, 'context' | 'keyId' | 'user'>,
   request: ReserveRequest,
 ): Promise<ReserveResult> {
   if (user === null) {

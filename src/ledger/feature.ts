@@ -4,7 +4,7 @@ import type { Ports } from '../http/context.ts';
 import { KvLedger } from '../metering/kv-ledger.ts';
 import type { SettingsReader } from '../settings/reader.ts';
 import type { Feature } from '../types.ts';
-import { createAdmit, settlingRecords } from './admission.ts';
+import { createAdmit, createAdmitEarly, settlingRecords } from './admission.ts';
 import { DeadLetters } from './dead-letters.ts';
 import type { LedgerNamespace } from './ledger-calls.ts';
 import { LedgerClient } from './ledger-client.ts';
@@ -59,6 +59,7 @@ function start(settings: LedgerSettings, { ledgers, queue }: Bindings, { store, 
   const stores = isObject ? [deadLetters.ledger, deadLetters] : [ledger];
   return {
     admit: createAdmit(limitLedger),
+    admitEarly: createAdmitEarly(limitLedger),
     keyObjects: client,
     settle: (records, context) => settlingRecords(records, limitLedger, context),
     ledger,

@@ -41,7 +41,9 @@ export class MemoryResponses implements ResponseNamespace {
           return object.put(structuredClone(response));
         });
       },
-      read: (owner) => call('read', () => object.read(owner)),
+      read: (owner, maxChars) => call('read', () => object.read(owner, maxChars)),
+      input: (owner, maxChars) => call('input', () => object.input(owner, maxChars)),
+      itemChars: (owner, ids) => call('itemChars', () => object.itemChars(owner, ids)),
       cancel: (owner) => call('cancel', () => object.cancel(owner)),
       remove: (owner) => call('remove', () => object.remove(owner)),
       unreadable: (owner) => call('unreadable', () => object.unreadable(owner)),

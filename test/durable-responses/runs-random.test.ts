@@ -282,7 +282,9 @@ class LiveObject {
     return {
       start: call((response, request) => response.start(request)),
       put: call((response, finished) => response.put(finished)),
-      read: call((response, owner) => response.read(owner)),
+      read: call((response, owner, maxChars) => response.read(owner, maxChars)),
+      input: call((response, owner, maxChars) => response.input(owner, maxChars)),
+      itemChars: call((response, owner, ids) => response.itemChars(owner, ids)),
       cancel: call((response, owner) => response.cancel(owner)),
       remove: call((response, owner) => response.remove(owner)),
       unreadable: call((response, owner) => response.unreadable(owner)),

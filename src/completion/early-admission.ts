@@ -1,0 +1,43 @@
+/** Admits a request of a key with limits before what it continues is read: a refused one causes no reads. */
+import { type Caller, hasUserLimits, isLimited } from '../auth/caller.ts';
+import { readRequestedModels } from '../routing/targets.ts';
+import { type JsonObject, readCount } from '../shared/json.ts';
+import { failure, ok, type Result } from '../shared/result.ts';
+import type { CompletionContext, EarlyAdmission, Refusal } from './admission.ts';
+import { targetsOf } from './prepare.ts';
+
+/** The admission of a request of a key without limits. */
+const UNLIMITED: EarlyAdmission = { release: () => {} };
+
+/**
+ * Reserves what is known of a request: that it runs, and its output. The admission of the whole request extends the reservation.
+ * @param body as the client sent it
+ * @param isCounted its tokens are counted, and no model runs
+ */
+export async function admitEarly(
+  { headers }: Request,
+  context: CompletionContext,
+  caller: Caller,
+  { body, isCounted }: { readonly body: JsonObject; readonly isCounted: boolean },
+): Promise<Result<EarlyAdmission, Refusal>> {
+  if (!isLimited(caller)) return ok(UNLIMITED);
+  const attributed = await context.attribute({ headers, body, caller });
+  // A key that requires a user does so for its records, and counting has none.
+  if (attributed.kind === 'error' && !isCounted) return failure({ error: attributed.error, headers: {} });
+  const named = readRequestedModels(body, 'chat');
+  if (named.kind === 'error') return failure({ error: named.error, headers: {} });
+  const request = { clientBody: body, canonicalBody: body, requestedModels: named.value };
+  const found = targetsOf(request, null, { route: 'chat', context, caller });
+  // Counting needs no target.
+  const isRefused = found.kind === 'error' && !(isCounted && found.error.code !== 'model_not_allowed');
+  if (isRefused) return failure({ error: found.error, headers: {} });
+  const user = attributed.kind === 'ok' ? attributed.value.attribution.user : null;
+  return context.admitEarly({
+    context,
+    keyId: caller.keyId,
+    limits: caller.key?.limits ?? {},
+    user: hasUserLimits(caller) ? { name: user } : null,
+    targets: isCounted || found.kind === 'error' ? null : found.value.targets,
+    outputTokens: readCount(body.max_output_tokens) ?? null,
+  });
+}

@@ -262,7 +262,7 @@ export function findItems(
 }
 
 /** An item without a type and a role is also a reference. */
-export function isReference(item: unknown): item is JsonObject {
+function isReference(item: unknown): item is JsonObject {
   if (!isObject(item)) return false;
   return item.type === 'item_reference' || (item.type == null && item.role === undefined);
 }

@@ -35,6 +35,7 @@ const NEWEST: ClaudeFamily = {
   takesDisplay: true,
   // https://platform.claude.com/docs/en/build-with-claude/effort
   efforts: ['low', 'medium', 'high', 'xhigh', 'max'],
+  refusesEffort: false,
   // 400 "`temperature` is deprecated for this model", the same for `top_p` and `top_k`: earendil-works/pi#7961, 2026-08-11; M.
   sampling: 'none',
   takesSchemas: true,
@@ -71,12 +72,19 @@ const OPUS_4_6: ClaudeFamily = {
 };
 const SONNET_4_6: ClaudeFamily = { ...OPUS_4_6, models: ['claude-sonnet-4-6*'], maxTokens: 64_000 };
 
-/** T: only a budget. Opus 4.5 has efforts as well, which are unnecessary with a budget. */
-const CLAUDE_4_5: ClaudeFamily = {
+/** T: only a budget. It has efforts as well, which are unnecessary with a budget. */
+const OPUS_4_5: ClaudeFamily = {
   ...SONNET_4_6,
-  models: ['claude-opus-4-5*', 'claude-sonnet-4-5*', 'claude-haiku-4-5*'],
+  models: ['claude-opus-4-5*'],
   thinking: ['enabled'],
   efforts: [],
+};
+
+/** 400 "This model does not support the effort parameter.": anthropics/claude-code#30795, 2026-03-04. */
+const CLAUDE_4_5: ClaudeFamily = {
+  ...OPUS_4_5,
+  models: ['claude-sonnet-4-5*', 'claude-haiku-4-5*'],
+  refusesEffort: true,
 };
 
 /** V: 32K output tokens. Only Opus 4.1 accepts schemas, and it is the first that refuses `top_p` together with `temperature`. */
@@ -109,6 +117,7 @@ const OTHERS: ClaudeFamily = {
   models: ['*'],
   checked: '2026-11-23',
   maxTokens: 32_000,
+  refusesEffort: false,
   noThinking: 'absent',
   takesDisplay: false,
   cachesPrefixes: false,
@@ -129,6 +138,7 @@ const KIMI_CODE: ClaudeFamily = {
   ...OTHERS,
   models: ['kimi-k2.7*', 'kimi-k2-thinking*', 'kimi-for-coding*'],
   noThinking: 'never',
+  refusesEffort: true,
 };
 
 /** K3 and newer. Adaptive thinking with every effort, probed: NousResearch/hermes-agent#67228, 2026-07-19. Always reasons: moonshot.ts. */
@@ -156,6 +166,7 @@ export const CLAUDE_FAMILIES: ClaudeFamilies = [
   OPUS_4_7,
   OPUS_4_6,
   SONNET_4_6,
+  OPUS_4_5,
   CLAUDE_4_5,
   OPUS_4_1,
   OPUS_4,

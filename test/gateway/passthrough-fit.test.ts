@@ -108,6 +108,14 @@ describe('Q14 Messages to a server that speaks Messages', () => {
     });
   });
 
+  test('an effort where the model has none is dropped and reported', async () => {
+    const fields = { max_tokens: 9, output_config: { effort: 'high' } };
+    const sent = await send('/v1/messages', 'anthropic/claude-haiku-4-5', fields);
+    expect(sent.dropped).toBe('output_config.effort');
+    expect(sent.body).not.toHaveProperty('output_config');
+    expect(await send('/v1/messages', 'anthropic/claude-opus-4-5', fields)).toMatchObject({ body: fields });
+  });
+
   test('Q5 refused sampling is dropped and reported; with UNSUPPORTED=refuse it is an error', async () => {
     const fields = { max_tokens: 9, temperature: 0.5, top_k: 5 };
     const sent = await send('/v1/messages', 'anthropic/claude-opus-5-5', fields);

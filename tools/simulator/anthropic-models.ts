@@ -41,6 +41,9 @@ export const CLAUDE_MODELS: Readonly<Record<string, ClaudeModel>> = {
   'claude-haiku-4-5': OLD,
   'claude-sonnet-5': NEW,
   'claude-opus-5-5': { ...NEW, thinking: ['adaptive'], takesForcedTools: false, binds: true },
+  // Other providers' models at their Messages endpoints: farion1231/cc-switch#6737 (2026-08-23), MoonshotAI/Kimi-K2#141 (2026-06-22).
+  'glm-5.3': { ...OLD, thinking: ['adaptive', 'enabled'], thinksUnasked: true },
+  'kimi-k2.7-code': { ...OLD, thinking: ['enabled'], thinksUnasked: true },
 };
 
 /** Whether the model thinks for this request, and whether the thinking is shown. */

@@ -8,8 +8,8 @@ import type { Call, Refusal } from './scene.ts';
 import { mismatches, roles, type Shape, type Step, types } from './schema.ts';
 import { toolNamesIn } from './tool-calls.ts';
 
-/** Models that reason, accept an effort and accept earlier thoughts; the first reasons on request only. */
-const REASONING = ['mistral-small-latest', 'magistral-medium-latest'];
+/** Models that accept earlier thoughts; the first two reason on request only. */
+const REASONING = ['mistral-small-latest', 'mistral-medium-latest', 'magistral-medium-latest'];
 
 const SAMPLING = ['max_tokens', 'stream', 'stop', 'random_seed', 'metadata', 'prompt_cache_key'];
 const MODEL = ['model', 'temperature', 'top_p'];
@@ -220,7 +220,9 @@ function modelProblem(body: JsonObject, model: string): Refusal | undefined {
   const refuse = (message: string) => coded(400, message, 'invalid_request_invalid_args', '3051');
   // R mistral--refused-logprobs, 2026-08.
   if (body.logprobs === true || body.top_logprobs) return refuse('Logprobs are not enabled for this model');
-  if (REASONING.includes(model)) return undefined;
+  // withceleste/celeste-python#311, 2026-07-15.
+  if (REASONING.includes(model) && !(model.startsWith('magistral') && body.reasoning_effort))
+    return undefined;
   // tontinton/maki#396; models.dev#1986.
   if (body.reasoning_effort) return refuse('Reasoning prompt mode is not enabled for this model');
   const parts = objectsOf(body.messages).flatMap((message) => objectsOf(message.content));
@@ -229,8 +231,8 @@ function modelProblem(body: JsonObject, model: string): Refusal | undefined {
   return thinking ? refuse('Reasoning input is not enabled for this model') : undefined;
 }
 
-/** mistral-small-latest reasons with `high`, magistral models unless `none`. */
+/** Small and Medium reason with `high`, Magistral always. */
 export function reasons(call: Call): boolean {
   const { reasoning_effort } = call.body;
-  return call.model.startsWith('magistral') ? reasoning_effort !== 'none' : reasoning_effort === 'high';
+  return call.model.startsWith('magistral') || reasoning_effort === 'high';
 }

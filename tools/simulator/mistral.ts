@@ -2,7 +2,7 @@
  * Simulates Mistral and Codestral, as documented and observed: `p` padding, a tool call in one chunk, without an index
  * and with an id of nine characters, typed thinking content, unrequested usage on the last chunk, strict bodies.
  *
- * Tokens (completion): mistral-small-latest 12 (7 more if `reasoning_effort` is high), magistral-medium-latest 15 (reasoning is not counted separately),
+ * Tokens (completion): mistral-small-latest 12 (7 more if `reasoning_effort` is high), mistral-medium-latest 5 (5 more), magistral-medium-latest 15 (reasoning is not counted separately),
  * open-mistral-7b 8 (finish `model_length`), codestral-latest 11 in chat and 7 in FIM, any agent 7.
  */
 import { embeddingsObject, MISTRAL_FORM } from './embeddings.ts';
@@ -25,6 +25,11 @@ const ANSWERS: Readonly<Record<string, readonly Piece[]>> = {
   'mistral-small-latest': [
     ...wordsOf('reasoning', 'One barge, one lock, and no hurry.'),
     ...wordsOf('text', 'The weir sets the flow – each barge waits for its turn.'),
+  ],
+  // Medium 3.5: BerriAI/litellm#30979, 2026-06-16.
+  'mistral-medium-latest': [
+    ...wordsOf('reasoning', 'A lock holds one boat.'),
+    ...wordsOf('text', 'So the second one waits.'),
   ],
   'magistral-medium-latest': [
     ...wordsOf('reasoning', 'Two locks, ten minutes each, one boat…'),

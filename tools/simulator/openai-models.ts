@@ -69,7 +69,18 @@ export const MODELS: Readonly<Record<string, Model>> = {
     chatEfforts: UP_TO_XHIGH,
     efforts: [...UP_TO_XHIGH, 'max'],
   }),
-  // No real model: one that is released tomorrow.
+  // No real models: they are released tomorrow, as the newest of their kinds.
+  'gpt-7-sol': newer('gpt-7-sol', 'Seven gates, and one keeper.', {
+    toolsOnChat: [],
+    chatEfforts: UP_TO_XHIGH,
+    efforts: [...UP_TO_XHIGH, 'max'],
+  }),
+  o5: newer('o5', 'It thinks, then it flows.', {
+    toolsOnChat: [],
+    chatEfforts: ['low', 'medium', 'high'],
+    efforts: ['low', 'medium', 'high'],
+  }),
+  // A name that no table knows.
   'gpt-9-test': newer('gpt-9-test', 'The river already knew.', {
     toolsOnChat: null,
     chatEfforts: UP_TO_XHIGH,

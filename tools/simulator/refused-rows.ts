@@ -151,12 +151,33 @@ export const GEMINI: readonly Row[] = [
   ['gemini-compatible', 'gemini-1', {}, 404, '"status":"NOT_FOUND"'],
 ];
 
+const ALWAYS = 'cannot be disabled; please use low, high, or max';
+export const MOONSHOT_AND_ZAI: readonly Row[] = [
+  ['moonshot', 'kimi-k3', OFF, 400, 'invalid thinking'],
+  ['moonshot', 'kimi-k3', { reasoning_effort: 'medium' }, 400, 'invalid reasoning_effort'],
+  ['moonshot', 'kimi-k3', NAMED, 400, "tool_choice 'specified' is incompatible with thinking enabled"],
+  ['moonshot', 'kimi-k2.7-code', OFF, 400, 'only type=enabled is allowed for this model'],
+  ['moonshot', 'kimi-k2.7-code', FORCED, 400, "tool_choice 'required' is incompatible"],
+  ['moonshot', 'kimi-k2.6', { ...OFF, reasoning_effort: 'low' }, 400, "cannot specify both 'thinking'"],
+  ['moonshot', 'kimi-k2.6', { temperature: 0.3 }, 400, 'invalid temperature: only 1 is allowed'],
+  ['moonshot', 'kimi-k2.6', step({}), 400, 'reasoning_content is missing in assistant tool call message'],
+  ['moonshot', 'kimi-1', {}, 404, 'Permission denied'],
+  ['zai', 'glm-5.3', OFF, 400, ALWAYS],
+  ['zai', 'glm-5.3', { reasoning_effort: 'none' }, 400, ALWAYS],
+  ['zai', 'glm-5.3', { reasoning_effort: 'medium' }, 400, ALWAYS],
+  ['zai', 'glm-5.2', FORCED, 400, 'Tool choice must be auto'],
+  ['zai', 'glm-5.2', saying('developer', 'x'), 400, 'Incorrect role information'],
+  ['zai', 'glm-1', {}, 400, 'Unknown Model'],
+];
+
 export const XAI: readonly Row[] = [
   ['xai', 'grok-4.3', { presence_penalty: 0 }, 400, 'Argument not supported: presence_penalty'],
   ['xai', 'grok-4.20', { frequency_penalty: 0 }, 400, 'Argument not supported: frequency_penalty'],
   ['xai', 'grok-4.3', { metadata: {} }, 400, 'Argument not supported: metadata'],
   ['xai', 'grok-4.6', { stop: ['x'] }, 400, 'Argument not supported: stop'],
   ['xai', 'grok-4.6', { reasoning_effort: 'none' }, 400, 'Argument not supported: reasoning_effort'],
+  ['xai', 'grok-4.5', { reasoning_effort: 'xhigh' }, 400, 'Argument not supported: reasoning_effort'],
+  ['xai', 'grok-4.7', { reasoning_effort: 'max' }, 400, 'Argument not supported: reasoning_effort'],
   ['xai', 'grok-4.20', { reasoning_effort: 'low' }, 400, 'Argument not supported: reasoning_effort'],
   ['xai', 'grok-4.3', { web_search_options: {} }, 410, 'Live search is deprecated'],
   ['xai', 'grok-4.3', { messages: [] }, 400, 'Empty messages'],

@@ -15,6 +15,7 @@ import {
   IMAGE,
   LIST,
   LLAMA,
+  MOONSHOT_AND_ZAI,
   MUST_RETURN,
   NAMED,
   NO_FORCE,
@@ -231,6 +232,7 @@ describe.each([
   ['OpenRouter', OPENROUTER],
   ['Gemini', GEMINI],
   ['xAI', XAI],
+  ['Moonshot and Z.ai', MOONSHOT_AND_ZAI],
 ])('%s rejects', (_, rows) => {
   test.each(rows)('%s %s with %j: %d %s', async (at, model, more, status, fragment) => {
     const { status: given, text } = await answerTo(at, model, more);

@@ -8,12 +8,14 @@ import { gemini } from './gemini.ts';
 import { geminiCompatible } from './gemini-compatible.ts';
 import { groq } from './groq.ts';
 import { codestral, mistral } from './mistral.ts';
+import { moonshot } from './moonshot.ts';
 import { openai } from './openai.ts';
 import { openrouter } from './openrouter.ts';
 import { opentoken } from './opentoken.ts';
 import type { Operation, PathWords, Scene } from './scene.ts';
 import { xai } from './xai.ts';
 import { xerotier } from './xerotier.ts';
+import { zai } from './zai.ts';
 
 /** The built-in providers, and the lenient compatible one. */
 const ownScenes: readonly Scene[] = [
@@ -28,7 +30,15 @@ const ownScenes: readonly Scene[] = [
 ];
 
 /** Providers that a gateway configures by an entry of `PROVIDERS` with the profile of the same name. */
-export const compatibleScenes: readonly Scene[] = [groq, cerebras, openrouter, geminiCompatible, xai];
+export const compatibleScenes: readonly Scene[] = [
+  groq, //
+  cerebras,
+  openrouter,
+  geminiCompatible,
+  xai,
+  moonshot,
+  zai,
+];
 
 export const allScenes: readonly Scene[] = [...ownScenes, ...compatibleScenes];
 
@@ -51,6 +61,8 @@ export const basePaths = {
   'gemini-compatible': '/gemini-compatible/v1',
   gemini: '/gemini',
   xai: '/xai/v1',
+  moonshot: '/moonshot/v1',
+  zai: '/zai/v1',
 } as const;
 
 export function findScene(

@@ -23,6 +23,8 @@ export const paths = {
   openrouter: `${basePaths.openrouter}/chat/completions`,
   'gemini-compatible': `${basePaths['gemini-compatible']}/chat/completions`,
   xai: `${basePaths.xai}/chat/completions`,
+  moonshot: `${basePaths.moonshot}/chat/completions`,
+  zai: `${basePaths.zai}/chat/completions`,
 };
 export const WEATHER = {
   type: 'function',

@@ -2,7 +2,8 @@
  * xAI as it is today (2026-11-21): unknown fields are ignored, known ones that a model does not have are refused, a bad key is 400,
  * reasoning is `reasoning_content` in both directions. `L` below are live notes of 2026-09-12.
  *
- * Tokens (completion): grok-4.3 8, and 7 of reasoning that come on top of them in the total; grok-4.6 9 and 6; grok-4.20 7.
+ * Tokens (completion): grok-4.3 8, and 7 of reasoning that come on top of them in the total; grok-4.5 5 and 3; grok-4.6 9 and 6; grok-4.7
+ * 6 and 4; grok-4.20 7.
  */
 import { compact, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
 import { chatOf, ENCRYPTED, type ResponsesOptions, responsesObject, responsesStream } from './responses.ts';
@@ -39,7 +40,25 @@ const MODELS: Readonly<Record<string, Model>> = {
       ...wordsOf('reasoning', 'They mean the small weir, surely.'),
       ...wordsOf('text', 'A step in the river that counts every drop.'),
     ],
-    efforts: ['minimal', 'low', 'medium', 'high', 'xhigh'],
+    efforts: ['low', 'medium', 'high', 'xhigh'],
+    stops: false,
+  },
+  // Reasoning cannot be off: docs.x.ai/developers/model-capabilities/text/reasoning, by anomalyco/models.dev#3110 (2026-07-08).
+  'grok-4.5': {
+    answer: [
+      ...wordsOf('reasoning', 'Always some thought.'),
+      ...wordsOf('text', 'Never quite still, the water.'),
+    ],
+    efforts: ['low', 'medium', 'high'],
+    stops: false,
+  },
+  // farion1231/cc-switch#7584, 2026-09-22, from the same page.
+  'grok-4.7': {
+    answer: [
+      ...wordsOf('reasoning', 'Weigh it once more.'),
+      ...wordsOf('text', 'It carries what the river brings.'),
+    ],
+    efforts: ['low', 'medium', 'high', 'xhigh'],
     stops: false,
   },
   'grok-4.20': {

@@ -18,6 +18,8 @@ export interface ClaudeFamily {
   readonly takesDisplay: boolean;
   /** The values of `output_config.effort`, the lowest first. */
   readonly efforts: readonly string[];
+  /** `output_config.effort` is refused. False without `efforts`: the models take a budget, or nothing is known. */
+  readonly refusesEffort: boolean;
   /** Supported sampling: all of `temperature`, `top_p` and `top_k`; `one`: not both of the first two; or `none`. */
   readonly sampling: 'all' | 'one' | 'none';
   /** `output_config.format` and strict tools are supported. */

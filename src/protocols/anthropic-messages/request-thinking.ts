@@ -134,7 +134,15 @@ export function fitToFamily(body: JsonObject, family: ClaudeFamily, report: Tran
   const fitted: JsonObject = { ...body, ...fitThinking(body, family, report) };
   const refused = SAMPLING.filter((field) => refusesSampling(field, fitted, family));
   for (const field of refused) if (body[field] !== 1) report.drop(field);
-  return omit(fitted, ...refused, ...(fitted.thinking === undefined ? ['thinking'] : []));
+  const kept = omit(fitted, ...refused, ...(fitted.thinking === undefined ? ['thinking'] : []));
+  return family.refusesEffort ? withoutEffort(kept, report) : kept;
+}
+
+function withoutEffort(body: JsonObject, report: TranslationReport): JsonObject {
+  const { effort, ...config } = objectOf(body.output_config);
+  if (effort === undefined) return body;
+  report.drop('output_config.effort');
+  return Object.keys(config).length === 0 ? omit(body, 'output_config') : { ...body, output_config: config };
 }
 
 function fitThinking(body: JsonObject, family: ClaudeFamily, report: TranslationReport): JsonObject {

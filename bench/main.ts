@@ -38,9 +38,9 @@ async function bundles(notes: string[]): Promise<ReadonlyMap<Row, Bundle>> {
   showProgress('installing the packages that Weir is compared with');
   const missing = await installPeers();
   if (missing !== null) notes.push(missing);
-  const asked = [BASELINE, ...values.rows.split(',')];
+  const requested = [BASELINE, ...values.rows.split(',')];
   const built = new Map<Row, Bundle>();
-  for (const row of ROWS.filter(({ name }) => asked.includes(name))) {
+  for (const row of ROWS.filter(({ name }) => requested.includes(name))) {
     showProgress(`bundling ${row.name}`);
     try {
       const made = await bundle(row);

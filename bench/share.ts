@@ -103,6 +103,6 @@ export function fastShare(name: string, shape: Shape): number {
   const frames = Array.from({ length: EVENTS }, (_, at) => shape.frame(word(random), random, at));
   const bytes = new TextEncoder().encode(shape.start + frames.join('') + shape.end);
   const [provider = name] = name.split(' ');
-  const asked = { provider, route: 'chat', model: 'm', usageChunk: false, ...shape.conversion } as const;
-  return convertStream([...cut(bytes, READ_BYTES)], asked).copiedEvents / EVENTS;
+  const requested = { provider, route: 'chat', model: 'm', usageChunk: false, ...shape.conversion } as const;
+  return convertStream([...cut(bytes, READ_BYTES)], requested).copiedEvents / EVENTS;
 }

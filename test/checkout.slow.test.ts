@@ -42,11 +42,11 @@ test.each([
 ])(
   'npm run %s sends no telemetry and no request to Cloudflare',
   async (script, args, line) => {
-    const asked: string[] = [];
+    const requested: string[] = [];
     // All its requests go through this proxy, which rejects them.
     const proxy = createServer((_, response) => response.writeHead(502).end());
     proxy.on('connect', ({ url = '' }, socket) => {
-      asked.push(url);
+      requested.push(url);
       socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n');
     });
     proxy.listen(0, '127.0.0.1');
@@ -69,7 +69,7 @@ test.each([
     await exited;
     proxy.close();
     await rm(home, { recursive: true, maxRetries: 5 });
-    expect(asked.filter((host) => host.includes('cloudflare'))).toEqual([]);
+    expect(requested.filter((host) => host.includes('cloudflare'))).toEqual([]);
   },
   60_000,
 );

@@ -34,17 +34,17 @@ test('W3 .dev.vars.example names every secret, without values', () => {
 });
 
 test('W3 the deploy button prompts only for secrets that every deployment needs', () => {
-  const asked = [...example.matchAll(/^([A-Z][A-Z0-9_]*)=/gm)].map(([, name]) => name);
-  expect(asked).toEqual(['ADMIN_TOKEN']);
+  const requested = [...example.matchAll(/^([A-Z][A-Z0-9_]*)=/gm)].map(([, name]) => name);
+  expect(requested).toEqual(['ADMIN_TOKEN']);
 });
 
 test('W3 package.json describes every secret and every binding in wrangler.toml', () => {
   const stores = objectsOf(config.kv_namespaces).map(({ binding }) => textOf(binding));
   const objects = objectsOf(objectOf(config.durable_objects).bindings).map(({ name }) => textOf(name));
-  const lacking = secrets()
+  const missing = secrets()
     .filter((name) => !Object.hasOwn(descriptions, name))
     .map((name) => `package.json lacks a description: cloudflare.bindings.${name}`);
-  expect(lacking, lacking.join('\n')).toEqual([]);
+  expect(missing, missing.join('\n')).toEqual([]);
   expect(Object.keys(descriptions).sort()).toEqual([...secrets(), ...stores, ...objects].sort());
   for (const described of Object.values(descriptions))
     expect(textOf(objectOf(described).description)).toMatch(/\.$/);

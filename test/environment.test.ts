@@ -109,8 +109,8 @@ describe('W2 weir().fetch', () => {
   });
 
   test('I1 misconfigured: the response has a request id, which an error in the form of Messages repeats', async () => {
-    const asked = new Request('https://weir.example/v1/messages', { method: 'POST', body: '{}' });
-    const response = await weir().fetch(asked, {}, ctx);
+    const requested = new Request('https://weir.example/v1/messages', { method: 'POST', body: '{}' });
+    const response = await weir().fetch(requested, {}, ctx);
     const id = response.headers.get('x-request-id') ?? '';
     expect(isRequestId(id)).toBe(true);
     expect(['x-weir-request-id', 'request-id'].map((name) => response.headers.get(name))).toEqual([id, id]);

@@ -116,14 +116,14 @@ describe('W2 without the feature that enforces it, a key is refused and no provi
   ])('%s', async (_, limits, listed, entry) => {
     const { full, host } = new Pair(listed);
     const token = await full.key(limits);
-    const asked = { headers: { 'x-weir-user': 'ada' } };
-    if (!('per_user' in limits)) expect((await full.ask(token, {}, asked)).status).toBe(200);
+    const requested = { headers: { 'x-weir-user': 'ada' } };
+    if (!('per_user' in limits)) expect((await full.ask(token, {}, requested)).status).toBe(200);
     const input = { model: 'openai/gpt-4o-mini', input: 'Hello' };
     for (const response of [
-      await host.ask(token, {}, asked),
+      await host.ask(token, {}, requested),
       await host.ask(token, { user: 'ada', stream: true }),
-      await host.post('/v1/responses', token, input, asked),
-      await host.post('/v1/embeddings', token, input, asked),
+      await host.post('/v1/responses', token, input, requested),
+      await host.post('/v1/embeddings', token, input, requested),
       await host.fetch('/v1/models', token),
       await host.fetch('/v1/key', token),
     ]) {

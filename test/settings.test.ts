@@ -155,8 +155,8 @@ describe('readSettings, PROVIDERS', () => {
     expect(
       Object.values(endpoints).map(({ request }) => request.kind === 'chat' && request.rules.streamUsage),
     ).toEqual(['always', 'always', 'always', 'always']);
-    const asked = valid({ PROVIDERS: { p: { ...entry, stream_usage: true } } }).providers.get('p');
-    expect(openaiRules(asked?.provider)?.streamUsage).toBe('on_request');
+    const requested = valid({ PROVIDERS: { p: { ...entry, stream_usage: true } } }).providers.get('p');
+    expect(openaiRules(requested?.provider)?.streamUsage).toBe('on_request');
   });
 
   test.each([

@@ -40,8 +40,8 @@ export async function runBulk(job: BulkJob): Promise<JobResult> {
 
 export function requestBody(target: Target, model: string, stream: boolean): string {
   const messages = [{ role: 'user', content: 'What is a weir?' }];
-  const asked = target.treatment === 'responses' ? { input: messages } : { messages };
-  return JSON.stringify({ model: target.modelPrefix + model, stream, ...asked });
+  const requested = target.treatment === 'responses' ? { input: messages } : { messages };
+  return JSON.stringify({ model: target.modelPrefix + model, stream, ...requested });
 }
 
 function check(

@@ -9,13 +9,13 @@ const bodies = new Map<string, { readonly text: string; readonly wire: Buffer }>
 /** @returns its port */
 export function startUpstream(): Promise<number> {
   return serve(({ path, body, socket }) => {
-    const asked: { readonly model?: string; readonly stream?: boolean } = JSON.parse(body);
+    const requested: { readonly model?: string; readonly stream?: boolean } = JSON.parse(body);
     // Gemini's requests have it in their path.
-    const model = asked.model ?? /\/models\/(.+):/.exec(path)?.[1] ?? '';
+    const model = requested.model ?? /\/models\/(.+):/.exec(path)?.[1] ?? '';
     const [kind = '', ...rest] = model.split('.');
     if (kind === 'bulk') socket.write(bulkBody(model).wire);
     else if (kind === 'paced') playPaced(socket, model, Number(rest[0]), rest[2] ?? '');
-    else if (asked.stream === true) socket.write(STREAM_HEAD + chunkOf(oneFrameText()) + LAST_CHUNK);
+    else if (requested.stream === true) socket.write(STREAM_HEAD + chunkOf(oneFrameText()) + LAST_CHUNK);
     else socket.write(wholeResponse(200, 'application/json', wholeAnswer()));
   });
 }

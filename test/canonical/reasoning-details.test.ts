@@ -34,7 +34,7 @@ describe('ReasoningStripper', () => {
     ['a text with its signature', [text('a', { signature: 's' })], []],
     ['a text and behind it its signature', [text('a'), text('', { signature: 's' })], []],
     [
-      'a text, and the signature of another that was not told',
+      'a text, and the signature of another that was not reported',
       [text('a'), { type: 'reasoning.text', index: 1, signature: 's' }],
       [{ type: 'reasoning.text', index: 1, signature: 's' }],
     ],

@@ -10,14 +10,14 @@ const CUTS = [Number.POSITIVE_INFINITY, 1, 2, 3, 7, 64];
 
 test('every provider of the registry has fixtures, and every fixture folder a provider', () => {
   const ids = [...PROVIDERS.map((provider) => provider.id), COMPATIBLE];
-  const lacking = ids.filter((id) => !fixtureProviders.includes(id));
-  const strange = fixtureProviders.filter((id) => !ids.includes(id));
+  const missing = ids.filter((id) => !fixtureProviders.includes(id));
+  const unknown = fixtureProviders.filter((id) => !ids.includes(id));
   const problems = [
-    ...lacking.map(
+    ...missing.map(
       (id) =>
         `${id} has no fixture: add test/fixtures/${id}/<case>/ with upstream.sse, expected.sse and case.json`,
     ),
-    ...strange.map(
+    ...unknown.map(
       (id) => `test/fixtures/${id}/ has no provider: add it to src/providers/index.ts, or rename the folder`,
     ),
   ];

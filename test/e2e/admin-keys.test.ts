@@ -31,14 +31,14 @@ function revoke(id: string, headers: Record<string, string> = ADMIN): Promise<Re
 describe('a key', () => {
   test('K2: is returned when it is created, with the requested fields, and never again', async () => {
     const before = Date.now();
-    const asked = { name: 'team a', models: ['deepseek/*'], expires_at: '2999-01-01T00:00:00.000Z' };
-    const { key, id, created_at, ...rest } = await create(asked);
+    const requested = { name: 'team a', models: ['deepseek/*'], expires_at: '2999-01-01T00:00:00.000Z' };
+    const { key, id, created_at, ...rest } = await create(requested);
     expect(key).toMatch(/^weir_[\w-]{40,}$/);
     expect(id).toMatch(/^\w{8,}$/);
     expect(Date.parse(textOf(created_at))).toBeGreaterThanOrEqual(before);
-    expect(rest).toEqual(asked);
+    expect(rest).toEqual(requested);
     const listed = await list();
-    expect(listed.find((entry) => entry.id === id)).toEqual({ id, created_at, ...asked });
+    expect(listed.find((entry) => entry.id === id)).toEqual({ id, created_at, ...requested });
     expect(JSON.stringify(listed)).not.toContain(textOf(key).slice('weir_'.length));
   });
 

@@ -393,12 +393,12 @@ describe('REASONING=strip', () => {
           const prompt = { messages: [{ role: 'user', content: 'Hi' }], input: 'Hi', max_tokens: 8192 };
           const thinking = { type: 'enabled', budget_tokens: 2048 };
           const { messages, input, max_tokens } = prompt;
-          const asked = {
+          const requested = {
             '/v1/chat/completions': { messages, reasoning_effort: 'high' },
             '/v1/messages': { messages, max_tokens, thinking },
             '/v1/responses': { input, reasoning: { effort: 'high', summary: 'auto' } },
           }[path];
-          const response = await gateway.post(path, { model, stream, ...asked });
+          const response = await gateway.post(path, { model, stream, ...requested });
           const text = await response.text();
           expect(response.status).toBe(200);
           expect(text).not.toMatch(

@@ -40,9 +40,9 @@ function ask(model: string, headers: Record<string, string>): Promise<Response> 
 
 /** The error of a request that must not reach any upstream. */
 async function refused(model: string, headers: Record<string, string>) {
-  const asked = gateway.simulator.requests.length;
+  const requestCount = gateway.simulator.requests.length;
   const { status, error } = await errorOf(await ask(model, headers));
-  expect(gateway.simulator.requests).toHaveLength(asked);
+  expect(gateway.simulator.requests).toHaveLength(requestCount);
   return [status, error.type, error.code];
 }
 
@@ -176,7 +176,7 @@ describe('a key with globs of models', () => {
   ])(
     'K3: gets 403 for a forbidden model in %s, which a router such as OpenRouter would serve',
     async (_, more) => {
-      const asked = gateway.simulator.requests.length;
+      const requestCount = gateway.simulator.requests.length;
       // The body of the last one would be passed through unchanged.
       for (const [path, body] of [
         [CHAT, chat('openai/gpt-4o-mini', more)],
@@ -186,12 +186,12 @@ describe('a key with globs of models', () => {
         const { status, error } = await errorOf(await gateway.post(path, body, { headers }));
         expect([status, error.type]).toEqual([403, 'permission_error']);
       }
-      expect(gateway.simulator.requests).toHaveLength(asked);
+      expect(gateway.simulator.requests).toHaveLength(requestCount);
     },
   );
 
   test('R3: a forbidden model in models is skipped, reported, and not sent upstream', async () => {
-    const asked = gateway.simulator.requests.length;
+    const requestCount = gateway.simulator.requests.length;
     for (const more of [
       { models: ['openai/gpt-4o-mini', 'o4-mini'], route: 'fallback' },
       { models: ['o4-mini'] },
@@ -202,7 +202,7 @@ describe('a key with globs of models', () => {
         /^openai\/o4-mini model_not_allowed, openai\/gpt-4o-mini 200 \d+ms$/,
       );
     }
-    for (const { body } of gateway.simulator.requests.slice(asked)) {
+    for (const { body } of gateway.simulator.requests.slice(requestCount)) {
       expect(body).toMatchObject({ model: 'gpt-4o-mini' });
       expect(body).not.toHaveProperty('models');
     }
@@ -257,10 +257,10 @@ describe('AUTH=passthrough', () => {
   test("H2: for its list of models the caller's credential is sent only to the default provider", async () => {
     const at = gateway.simulator.requests.length;
     await (await gateway.fetch('/v1/models', { headers: bearer(OWN) })).text();
-    const asked = gateway.simulator.requests
+    const requested = gateway.simulator.requests
       .slice(at)
       .map(({ path, headers }) => [path, headers.authorization]);
-    expect(asked).toEqual([['/deepseek/models', `Bearer ${OWN}`]]);
+    expect(requested).toEqual([['/deepseek/models', `Bearer ${OWN}`]]);
   });
 
   test('M5: a caller sees only the usage of its own credential', async () => {

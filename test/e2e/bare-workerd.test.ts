@@ -6,8 +6,8 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Bundle, bundle } from '../../bench/build.ts';
-import { peakBytes, resetPeak, residentBytes } from '../hostile/rig/process.ts';
-import { startWorkerd, type Workerd } from '../hostile/rig/workerd.ts';
+import { peakBytes, resetPeak, residentBytes } from '../hostile/harness/process.ts';
+import { startWorkerd, type Workerd } from '../hostile/harness/workerd.ts';
 import { ADMIN_TOKEN } from './gateway.ts';
 import { type Origin, startOrigin } from './origin-server.ts';
 

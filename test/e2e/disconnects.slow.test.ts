@@ -32,22 +32,26 @@ function setUp(options: GatewayOptions): void {
   afterAll(() => gateway[Symbol.asyncDispose]());
 }
 
-interface Asked {
+interface Exchange {
   readonly answer: Promise<Response>;
   readonly upstream: RecordedRequest;
   readonly disconnect: () => void;
 }
 
 /** Sends a request; resolves when it has reached the upstream. */
-async function ask(body: JsonObject, path = CHAT): Promise<Asked> {
-  const asked = gateway.simulator.requests.length;
+async function ask(body: JsonObject, path = CHAT): Promise<Exchange> {
+  const requestCount = gateway.simulator.requests.length;
   const client = new AbortController();
   // The development server compresses JSON, and a compressor holds small pieces back.
   const headers = { 'accept-encoding': 'identity' };
   const answer = gateway.post(path, body, { signal: client.signal, headers });
   // A client that disconnects before the head gets no response.
   answer.catch(() => undefined);
-  return { answer, upstream: await gateway.simulator.request(asked), disconnect: () => client.abort() };
+  return {
+    answer,
+    upstream: await gateway.simulator.request(requestCount),
+    disconnect: () => client.abort(),
+  };
 }
 
 /** Reads a stream the given number of times. */

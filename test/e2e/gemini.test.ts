@@ -114,8 +114,8 @@ describe('streams like the recorded ones', () => {
       { text: '', finish: '', error: { code: 'OTHER' } },
       { status: 'failed', prompt_tokens: 1, completion_tokens: 0, estimated: false },
     ],
-  ])('A3 A4 A5 %s', async (play, answer, record) => {
-    const { record: written, ...given } = await complete(`plays:${play}`, true);
+  ])('A3 A4 A5 %s', async (behavior, answer, record) => {
+    const { record: written, ...given } = await complete(`plays:${behavior}`, true);
     expect(given).toMatchObject(answer);
     expect(written).toMatchObject(record);
   });

@@ -61,9 +61,9 @@ function setUp(vars: Vars): void {
 
 /** Sends a request and waits only for the response head; also returns the upstream request. */
 async function ask(body: JsonObject, init?: RequestInit) {
-  const asked = gateway.simulator.requests.length;
+  const requestCount = gateway.simulator.requests.length;
   const response = await gateway.post(CHAT, body, init);
-  return { response, upstream: await gateway.simulator.request(asked) };
+  return { response, upstream: await gateway.simulator.request(requestCount) };
 }
 
 /** Reads one chunk of an open stream, then cancels it. */

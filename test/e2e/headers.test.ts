@@ -145,19 +145,20 @@ describe('what the upstream receives', () => {
   test("H2: a request for its list of models has the deployment's credential, and no header of the client", async () => {
     const at = gateway.simulator.requests.length;
     await (await gateway.fetch('/v1/models', { headers: CLIENT_HEADERS })).text();
-    const asked = gateway.simulator.requests.slice(at);
-    expect(asked.length).toBeGreaterThanOrEqual(7);
-    for (const { headers } of asked) expect(JSON.stringify(headers)).not.toMatch(/of-the-client|203\.0\.113/);
+    const received = gateway.simulator.requests.slice(at);
+    expect(received.length).toBeGreaterThanOrEqual(7);
+    for (const { headers } of received)
+      expect(JSON.stringify(headers)).not.toMatch(/of-the-client|203\.0\.113/);
   });
 });
 
 describe('CORS_ORIGINS', () => {
   async function preflight(origin: string): Promise<Response> {
-    const asked = 'authorization, content-type, x-stainless-lang';
+    const requested = 'authorization, content-type, x-stainless-lang';
     const headers = {
       origin,
       'access-control-request-method': 'POST',
-      'access-control-request-headers': asked,
+      'access-control-request-headers': requested,
     };
     return gateway.fetch(CHAT, { method: 'OPTIONS', headers });
   }

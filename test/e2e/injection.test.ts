@@ -63,10 +63,10 @@ const SCENARIOS: Readonly<Record<string, Omit<Replay, 'chunks'> & { readonly bod
 function replay({ body }: RecordedRequest): Replay | undefined {
   const model = String(body?.model);
   if (model === SIMULATED) return undefined;
-  const play = (Object.hasOwn(SCENARIOS, model) ? SCENARIOS[model] : undefined) ?? {
+  const behavior = (Object.hasOwn(SCENARIOS, model) ? SCENARIOS[model] : undefined) ?? {
     body: event({}) + FINISH,
   };
-  const { body: text, ...head } = play;
+  const { body: text, ...head } = behavior;
   return { ...head, chunks: [Buffer.from(text)] };
 }
 
@@ -97,13 +97,13 @@ describe("H1 a model's name", () => {
     'openai/\u007f',
     '\r\nx-injected: yes',
   ])('with a control character, %j: 400 without an upstream request', async (model) => {
-    const asked = gateway.simulator.requests.length;
+    const requestCount = gateway.simulator.requests.length;
     for (const body of [chat(model), streamedChat(model)]) {
       const response = await gateway.post(CHAT, body);
       expectOwnHeaders(response);
       expect(await errorOf(response)).toMatchObject({ status: 400, error: { param: 'model' } });
     }
-    expect(gateway.simulator.requests).toHaveLength(asked);
+    expect(gateway.simulator.requests).toHaveLength(requestCount);
   });
 
   test.each([
@@ -117,12 +117,12 @@ describe("H1 a model's name", () => {
   ])(
     '%j: printable ASCII in its header, unchanged for the upstream, and as whole characters in the record',
     async (model, header) => {
-      const asked = gateway.simulator.requests.length;
+      const requestCount = gateway.simulator.requests.length;
       const response = await gateway.post(CHAT, streamedChat(`openai/${model}`));
       await response.text();
       expectOwnHeaders(response);
       expect(response.headers.get('x-weir-model')).toBe(header);
-      expect((await gateway.simulator.request(asked)).body?.model).toBe(model);
+      expect((await gateway.simulator.request(requestCount)).body?.model).toBe(model);
       const { request_id } = await gateway.record(response);
       const [entry] = (await gateway.entries('usage/')).filter(({ name }) => name.endsWith(request_id));
       // No store keeps half of a surrogate pair.
@@ -228,7 +228,7 @@ describe('B3 names full of control characters', () => {
 
 describe('H1 H2 what a client sends', () => {
   test("its own x-weir-request-id does not replace Weir's, and other headers are dropped", async () => {
-    const asked = gateway.simulator.requests.length;
+    const requestCount = gateway.simulator.requests.length;
     const headers = {
       'x-weir-request-id': 'mine',
       'x-client-request-id': 'ab,"c"; d',
@@ -240,7 +240,7 @@ describe('H1 H2 what a client sends', () => {
     const response = await gateway.post(CHAT, chat(`openai/${SIMULATED}`), { headers });
     await response.text();
     expectOwnHeaders(response);
-    const upstream = await gateway.simulator.request(asked);
+    const upstream = await gateway.simulator.request(requestCount);
     const sent = JSON.stringify(upstream.headers);
     expect(sent).not.toMatch(/"mine"|session=client|192\.0\.2\.1|x-injected/);
     expect(upstream.headers['x-client-request-id']).toBe('ab,"c"; d');

@@ -53,8 +53,8 @@ describe('dropped and changed fields', () => {
     const response = await post(chat('deepseek/deepseek-flash', { tools: TOOLS, tool_choice: 'required' }));
     expect(response.status).toBe(200);
     expect(response.headers.get('x-weir-changed')).toBe('thinking');
-    const asked = { tools: TOOLS, tool_choice: 'required', thinking: { type: 'enabled' } };
-    const refused = await errorOf(await post(chat('deepseek/deepseek-flash', asked)));
+    const requested = { tools: TOOLS, tool_choice: 'required', thinking: { type: 'enabled' } };
+    const refused = await errorOf(await post(chat('deepseek/deepseek-flash', requested)));
     expect(refused).toMatchObject({
       status: 400,
       error: { message: 'DeepSeek: Thinking mode does not support this tool_choice' },
@@ -134,9 +134,9 @@ describe('Q12 alternative paths of clients', () => {
   test('GET /v1/models: the list of a provider, or its failure, is cached', async () => {
     await gateway.set({ CORS_ORIGINS: PAGE });
     await (await gateway.fetch('/v1/models')).text();
-    const asked = gateway.simulator.requests.length;
+    const requestCount = gateway.simulator.requests.length;
     await (await gateway.fetch('/v1/models')).text();
-    expect(gateway.simulator.requests).toHaveLength(asked);
+    expect(gateway.simulator.requests).toHaveLength(requestCount);
   });
 
   test('another path: a 404 that names the path and the routes', async () => {
@@ -261,9 +261,9 @@ describe('AUTH=passthrough', () => {
   afterAll(() => gateway.set({ CORS_ORIGINS: PAGE }));
 
   test('K1 the admin token as a provider key: 401, and no upstream is called', async () => {
-    const asked = gateway.simulator.requests.length;
+    const requestCount = gateway.simulator.requests.length;
     const response = await post(chat('openai/gpt-4o-mini'), { authorization: `Bearer ${ADMIN_TOKEN}` });
     expect(response.status).toBe(401);
-    expect(gateway.simulator.requests).toHaveLength(asked);
+    expect(gateway.simulator.requests).toHaveLength(requestCount);
   });
 });

@@ -37,9 +37,9 @@ afterAll(() => gateway[Symbol.asyncDispose]());
 
 /** The error of a request, and proof that no upstream was called. */
 async function refused(path: string, init: RequestInit) {
-  const asked = gateway.simulator.requests.length;
+  const requestCount = gateway.simulator.requests.length;
   const answer = await errorOf(await gateway.fetch(path, { method: 'POST', ...init }));
-  expect(gateway.simulator.requests).toHaveLength(asked);
+  expect(gateway.simulator.requests).toHaveLength(requestCount);
   return answer;
 }
 
@@ -234,8 +234,8 @@ describe('GET /v1/models', () => {
     const unavailable = gateway.logs().filter((line) => line.includes('"models_unavailable"'));
     expect(unavailable.map((line) => decodeObject(line)?.provider).sort()).toEqual(['keyless', 'opentoken']);
     for (const credential of Object.values(CREDENTIALS)) expect(text).not.toContain(credential);
-    const asked = gateway.simulator.requests.slice(at);
-    const credentials = asked.map(({ path, headers }) => [path, headers.authorization]);
+    const received = gateway.simulator.requests.slice(at);
+    const credentials = received.map(({ path, headers }) => [path, headers.authorization]);
     expect(credentials).toContainEqual(['/mistral/v1/models', `Bearer ${CREDENTIALS.MISTRAL_API_KEY}`]);
     expect(credentials).toContainEqual(['/openai/v1/models', `Bearer ${CREDENTIALS.OPENAI_API_KEY}`]);
   });

@@ -122,7 +122,7 @@ const ALIASES = Object.fromEntries(
   }),
 );
 
-interface Asked {
+interface Exchange {
   readonly response: Response;
   readonly text: string;
   readonly upstreams: readonly RecordedRequest[];
@@ -135,7 +135,7 @@ export interface Routing {
   readonly vars: Vars;
   /** How often each model still fails before it works. */
   readonly failing: Map<string, number>;
-  readonly ask: (body: JsonObject, init?: RequestInit) => Promise<Asked>;
+  readonly ask: (body: JsonObject, init?: RequestInit) => Promise<Exchange>;
   /** The complete record of a response, from the API. */
   readonly recordOf: (response: Response) => Promise<JsonObject>;
 }

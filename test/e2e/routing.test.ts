@@ -103,8 +103,8 @@ describe('R9 T4 a client that disconnects', () => {
       const before = routing().gateway.simulator.requests.length;
       const client = new AbortController();
       const body = streamedChat('openai/503', { models: [`openai/${name}`, GOOD] });
-      const asked = routing().gateway.post(CHAT, body, { signal: client.signal });
-      asked.catch(() => {});
+      const pending = routing().gateway.post(CHAT, body, { signal: client.signal });
+      pending.catch(() => {});
       const upstream = await routing().gateway.simulator.request(before + 1);
       client.abort();
       expect(await upstream.closed).toBe('disconnected');
@@ -122,11 +122,11 @@ describe('R9 T4 a client that disconnects', () => {
 
 test('R7 a target that fails five consecutive times is skipped by the next requests', async () => {
   await routing().gateway.set({ ...routing().vars, ALIASES: JSON.stringify({ both: ['openai/503', GOOD] }) });
-  const told: (string | null)[] = [];
+  const reported: (string | null)[] = [];
   for (let i = 0; i < 7; i++)
-    told.push((await routing().ask(chat('both'))).response.headers.get('x-weir-attempts'));
-  expect(told.slice(0, 5).every((text) => text?.startsWith('openai/503 503 '))).toBe(true);
-  for (const text of told.slice(5))
+    reported.push((await routing().ask(chat('both'))).response.headers.get('x-weir-attempts'));
+  expect(reported.slice(0, 5).every((text) => text?.startsWith('openai/503 503 '))).toBe(true);
+  for (const text of reported.slice(5))
     expect(text).toMatch(/^openai\/503 circuit_open, mistral\/\S+ 200 \d+ms$/);
 });
 
@@ -256,7 +256,7 @@ test('R5 R9 M1 200 at once, while one of three targets comes and goes: every cli
     ALIASES: JSON.stringify(aliases),
   });
   routing().failing.set('flapping', COUNT);
-  const asked = Array.from({ length: COUNT }, (_, i) => {
+  const requested = Array.from({ length: COUNT }, (_, i) => {
     const stream = i % 3 !== 0;
     return routing()
       .gateway.post(CHAT, chat(`way${i % ways.length}`, { stream }))
@@ -264,7 +264,7 @@ test('R5 R9 M1 200 at once, while one of three targets comes and goes: every cli
         return { response, text: await response.text() };
       });
   });
-  const before = (await Promise.all(asked)).map(({ response, text }) => {
+  const before = (await Promise.all(requested)).map(({ response, text }) => {
     const { finishes } = answerOf(text.replaceAll(': heartbeat\n\n', ''));
     const named = new Set(text.match(/"model":"[^"]+"/g));
     return [response.status, finishes, named.size, text.includes('"error"')];
@@ -273,7 +273,7 @@ test('R5 R9 M1 200 at once, while one of three targets comes and goes: every cli
     new Set([JSON.stringify([200, ['stop'], 1, false])]),
   );
   const records = await Promise.all(
-    (await Promise.all(asked)).map(({ response }) => routing().gateway.record(response)),
+    (await Promise.all(requested)).map(({ response }) => routing().gateway.record(response)),
   );
   expect(new Set(records.map(({ request_id }) => request_id)).size).toBe(COUNT);
   expect(records.every(({ status }) => status === 'finished')).toBe(true);

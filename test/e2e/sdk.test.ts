@@ -71,7 +71,7 @@ describe('chat.completions.create', () => {
   });
 
   test('T4: a stream that is aborted cancels the upstream, and its record is cancelled', async () => {
-    const asked = gateway.simulator.requests.length;
+    const requestCount = gateway.simulator.requests.length;
     const abort = new AbortController();
     const { data: stream, response } = await client.chat.completions
       .create({ model: 'deepseek/deepseek-chat:flood', messages, stream: true }, { signal: abort.signal })
@@ -79,7 +79,7 @@ describe('chat.completions.create', () => {
     for await (const chunk of stream) {
       if (chunk.choices[0]?.delta.content) abort.abort();
     }
-    const upstream = await gateway.simulator.request(asked);
+    const upstream = await gateway.simulator.request(requestCount);
     expect(await upstream.closed).toBe('disconnected');
     expect(await gateway.record(response)).toMatchObject({ status: 'cancelled', estimated: true });
   });
@@ -144,15 +144,15 @@ describe('completions.create', () => {
     ['deepseek/deepseek-chat', '    if n < 2:\n        return n\n    previous = fib(n - 1)'],
     ['codestral/codestral-latest', '    total = sum(values)\n    return total / len(values)'],
   ])('C10: %s: the same legacy completion, streaming and non-streaming', async (model, answer) => {
-    const asked = { model, prompt: 'def f(n):', suffix: 'return x' };
-    const stream = await client.completions.create({ ...asked, stream: true });
+    const requested = { model, prompt: 'def f(n):', suffix: 'return x' };
+    const stream = await client.completions.create({ ...requested, stream: true });
     let text = '';
     for await (const chunk of stream) {
       expect(chunk.object).toBe('text_completion');
       text += chunk.choices[0]?.text ?? '';
     }
     expect(text).toBe(answer);
-    const plain = await client.completions.create(asked);
+    const plain = await client.completions.create(requested);
     expect(plain.choices).toMatchObject([{ index: 0, text: answer, finish_reason: 'stop' }]);
   });
 });
@@ -247,8 +247,8 @@ describe('embeddings.create', () => {
     const expected = input.map((text, index) => [index, vectorOf(text, size)]);
     // Exactly what the provider has: the SDK returns the vectors as 64-bit numbers.
     expect(vectorsOf(await client.embeddings.create({ model, input }))).toEqual(expected);
-    const asked = { model, input, encoding_format: 'float' } as const;
-    expect(vectorsOf(await client.embeddings.create(asked))).toEqual(expected);
+    const requested = { model, input, encoding_format: 'float' } as const;
+    expect(vectorsOf(await client.embeddings.create(requested))).toEqual(expected);
   });
 
   test.each([[[1, 2, 3]], [[[1, 2], [3]]]])('J1: tokens %j at OpenAI', async (input) => {
@@ -260,8 +260,8 @@ describe('embeddings.create', () => {
   });
 
   test('J1: tokens at Gemini are a BadRequestError that names the field', async () => {
-    const asked = client.embeddings.create({ model: 'gemini/gemini-embedding-001', input: [1, 2] });
-    await expect(asked).rejects.toMatchObject({ status: 400, param: 'input' });
+    const requested = client.embeddings.create({ model: 'gemini/gemini-embedding-001', input: [1, 2] });
+    await expect(requested).rejects.toMatchObject({ status: 400, param: 'input' });
   });
 
   // Without an encoding the SDK requests base64 and decodes it.

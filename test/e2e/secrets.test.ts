@@ -91,14 +91,14 @@ describe('E4 K1', () => {
       expect(await ask(chat(MODELS[0] ?? ''), key)).toBe(401);
     for (const path of ['/admin/keys', '/admin/nothing', '/v1/nothing'])
       await ask({}, `Bearer ${clientKey}`, path);
-    const asked = gateway.simulator.requests.length;
-    await gateway.records(asked);
+    const requestCount = gateway.simulator.requests.length;
+    await gateway.records(requestCount);
     expect(answers.length).toBeGreaterThan(200);
-    expect(gateway.logs().length).toBeGreaterThanOrEqual(asked);
+    expect(gateway.logs().length).toBeGreaterThanOrEqual(requestCount);
     expect(findSecrets(answers)).toEqual([]);
     expect(findSecrets(gateway.logs().map(withoutAddress))).toEqual([]);
     const entries = await gateway.entries('');
-    expect(entries.length).toBeGreaterThanOrEqual(asked);
+    expect(entries.length).toBeGreaterThanOrEqual(requestCount);
     expect(findSecrets(entries.map((entry) => withoutAddress(JSON.stringify(entry))))).toEqual([]);
   }, 120_000);
 

@@ -75,9 +75,9 @@ async function untilStopped(upstreams: readonly RecordedRequest[], stoppedMs = S
 
 describe.each(PROTOCOL_CLIENTS)('T5 a client of $name', (protocol) => {
   test('T1 T2 that stops reading: the upstream stops, waits longer than any timeout, and continues when the client does, without a gap', async () => {
-    const asked = gateway.simulator.requests.length;
+    const requestCount = gateway.simulator.requests.length;
     const { response, readBytes, text, disconnect } = await open(protocol);
-    const upstream = await gateway.simulator.request(asked);
+    const upstream = await gateway.simulator.request(requestCount);
     const held = await untilStopped([upstream], IDLE_SECONDS * 1000 + STOPPED_MS);
     expect(held).toBeLessThan(MAX_HELD_BYTES);
     // The client causes this pause, not the upstream, so it doesn't trigger the idle timeout.
@@ -102,9 +102,9 @@ describe.each(PROTOCOL_CLIENTS)('T5 a client of $name', (protocol) => {
     const workerd = workerdIds();
     expect(workerd.length).toBeGreaterThan(0);
     const before = residentBytes(workerd);
-    const asked = gateway.simulator.requests.length;
+    const requestCount = gateway.simulator.requests.length;
     const readers = await Promise.all(Array.from({ length: SLOW_READERS }, () => open(protocol)));
-    const upstreams = gateway.simulator.requests.slice(asked);
+    const upstreams = gateway.simulator.requests.slice(requestCount);
     expect(upstreams).toHaveLength(SLOW_READERS);
     const held = await untilStopped(upstreams);
     expect(held).toBeLessThan(SLOW_READERS * MAX_HELD_BYTES);

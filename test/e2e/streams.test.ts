@@ -107,9 +107,9 @@ describe('an upstream that fails midway', () => {
   });
 
   test.each(['endless-line', 'endless-event'])('B1: %s: the upstream is cancelled', async (fault) => {
-    const asked = gateway.simulator.requests.length;
+    const requestCount = gateway.simulator.requests.length;
     await streamed(`openai/gpt-4o-mini:${fault}`);
-    expect(await (await gateway.simulator.request(asked)).closed).toBe('disconnected');
+    expect(await (await gateway.simulator.request(requestCount)).closed).toBe('disconnected');
   });
 });
 
@@ -183,9 +183,9 @@ describe('each event at once', () => {
   test('F4 H3: the client has each event before the upstream sends the next one, also one sent in two halves', async () => {
     await using upstream = await startUpstream();
     await gateway.set({ OPENAI_BASE_URL: upstream.url, HEARTBEAT_SECONDS: '0' });
-    const asked = upstream.asked();
+    const requested = upstream.asked();
     const posted = gateway.post(CHAT, streamedChat('openai/by-hand'));
-    const sender = await asked;
+    const sender = await requested;
     const words = ['one ', 'two ', 'three ', 'Zürich ', '🌊'];
     let response: Response | undefined;
     let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;

@@ -48,10 +48,10 @@ function setUp(vars: Vars): void {
 
 /** Sends a request and reads the response to its end; also returns the request that reached the upstream. */
 async function ask(body: JsonObject) {
-  const asked = gateway.simulator.requests.length;
+  const requestCount = gateway.simulator.requests.length;
   const response = await gateway.post(CHAT, body);
   const text = await response.clone().text();
-  return { response, text, upstream: await gateway.simulator.request(asked) };
+  return { response, text, upstream: await gateway.simulator.request(requestCount) };
 }
 
 function frame(error: JsonObject): string {
@@ -197,7 +197,7 @@ describe('T3: a deadline of 1 s', () => {
   });
 
   test('bodies that stall, many at once: 408, and no upstream is called', async () => {
-    const asked = gateway.simulator.requests.length;
+    const requestCount = gateway.simulator.requests.length;
     const stalled = Array.from({ length: 20 }, async (_, at) => {
       const start = (body: ReadableStreamDefaultController) => body.enqueue(Buffer.from('{"model":"openai/'));
       // Node requires `duplex` for a streamed body; the Workers types lack it.
@@ -211,7 +211,7 @@ describe('T3: a deadline of 1 s', () => {
       code: 'request_timeout',
     };
     for (const answer of await Promise.all(stalled)) expect(answer).toEqual({ status: 408, error });
-    expect(gateway.simulator.requests).toHaveLength(asked);
+    expect(gateway.simulator.requests).toHaveLength(requestCount);
     expect(gateway.logs().join()).not.toContain('internal_error');
   });
 

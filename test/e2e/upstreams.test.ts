@@ -18,12 +18,12 @@ afterAll(() => gateway[Symbol.asyncDispose]());
 
 /** Sends a request; returns the upstream request and the response's text. */
 async function send(path: string, body: JsonObject): Promise<RecordedRequest & { readonly answer: string }> {
-  const asked = gateway.simulator.requests.length;
+  const requestCount = gateway.simulator.requests.length;
   const response = await gateway.post(path, body);
   const answer = await response.text();
   expect(response.status, answer).toBe(200);
-  expect(gateway.simulator.requests).toHaveLength(asked + 1);
-  return { ...(await gateway.simulator.request(asked)), answer };
+  expect(gateway.simulator.requests).toHaveLength(requestCount + 1);
+  return { ...(await gateway.simulator.request(requestCount)), answer };
 }
 
 async function sent(path: string, body: JsonObject): Promise<JsonObject | undefined> {
@@ -166,8 +166,8 @@ describe('Mistral', () => {
 
   test('an agent is requested at its own path, by its id and without a model', async () => {
     for (const agent_id of ['mistral/ag:1', 'ag:1']) {
-      const asked = { agent_id, messages: MESSAGES, stream: true, stream_options: USAGE, seed: 7 };
-      const request = await send('/v1/agents/completions', { ...asked, model: 'left/out' });
+      const requested = { agent_id, messages: MESSAGES, stream: true, stream_options: USAGE, seed: 7 };
+      const request = await send('/v1/agents/completions', { ...requested, model: 'left/out' });
       expect(request.path).toBe('/mistral/v1/agents/completions');
       expect(request.body).toEqual({ agent_id: 'ag:1', messages: MESSAGES, stream: true, random_seed: 7 });
       expect(contentOf(request.answer)).toBe('Looking that up in the lock register.');
@@ -246,11 +246,11 @@ describe('fill-in-the-middle', () => {
 });
 
 test("PROVIDERS: a provider without a secret gets no credential, not even the client's", async () => {
-  const asked = gateway.simulator.requests.length;
+  const requestCount = gateway.simulator.requests.length;
   const headers = { authorization: 'Bearer sim-of-the-client' };
   const response = await gateway.post(CHAT, chat('keyless/openai/gpt-oss-20b'), { headers });
   await response.text();
-  const request = await gateway.simulator.request(asked);
+  const request = await gateway.simulator.request(requestCount);
   expect(request.path).toBe('/compatible/v1/chat/completions');
   expect(request.headers).not.toHaveProperty('authorization');
 });

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { serve } from '../../bench/load/serve.ts';
 import { decodeObject, textOf } from '../../tools/simulator/json.ts';
-import { type Answer, play } from '../hostile/rig/answer.ts';
-import { judge } from '../hostile/rig/judge.ts';
-import { type RawResponse, sendRequest } from '../hostile/rig/request.ts';
+import { type Answer, sendAnswer } from '../hostile/harness/answer.ts';
+import { judge } from '../hostile/harness/judge.ts';
+import { type RawResponse, sendRequest } from '../hostile/harness/request.ts';
 import { makeAnswer } from './answers.ts';
 import type { FuzzReport, Start } from './messages.ts';
 import { randomOf } from './random.ts';
@@ -31,7 +31,7 @@ const AFTER_THE_LAST_FINISH: readonly RegExp[] = [
 ];
 
 let seed = 0;
-const asked = new Map<string, number>();
+const requested = new Map<string, number>();
 /** Whether the upstream request was for a stream, by the case's number. The response depends on it. */
 const streamed = new Map<number, boolean>();
 const ends = new Map<string, number>();
@@ -52,10 +52,10 @@ function startUpstream(): Promise<number> {
     const number = Number(/f(\d+)/.exec(model)?.[1] ?? 0);
     const isStreamed = request.stream === true;
     if (model !== '') {
-      asked.set(model, (asked.get(model) ?? 0) + 1);
+      requested.set(model, (requested.get(model) ?? 0) + 1);
       streamed.set(number, isStreamed);
     }
-    play(socket, answerOf(number, isStreamed)).catch(() => socket.destroy());
+    sendAnswer(socket, answerOf(number, isStreamed)).catch(() => socket.destroy());
   });
 }
 
@@ -127,7 +127,7 @@ async function run(start: Start): Promise<void> {
   }
   if (start.only === null) await Promise.all(Array.from({ length: CLIENTS }, oneByOne));
   else await runCase(start.only);
-  report({ kind: 'done', requests: next - 1, asked: [...asked], ends: Object.fromEntries(ends) });
+  report({ kind: 'done', requests: next - 1, asked: [...requested], ends: Object.fromEntries(ends) });
 }
 
 function report(message: FuzzReport): void {

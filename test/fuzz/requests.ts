@@ -2,7 +2,7 @@
 
 import type { Expectation } from '../../tools/conformance/contract/check.ts';
 import { decodeObject, isObject, type JsonObject } from '../../tools/simulator/json.ts';
-import type { RawRequest } from '../hostile/rig/request.ts';
+import type { RawRequest } from '../hostile/harness/request.ts';
 import {
   anyJson,
   anyString,

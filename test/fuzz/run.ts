@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { boundName } from '../../src/metering/record.ts';
 import { textOf } from '../../tools/simulator/json.ts';
-import { bundleWeir } from '../hostile/rig/bundle.ts';
-import { type Kv, startKv } from '../hostile/rig/kv.ts';
-import { type Gap, startPacedUpstream, startPacer } from '../hostile/rig/pacer.ts';
-import { peakBytes, ranMs, resetPeak, residentBytes } from '../hostile/rig/process.ts';
-import { startWorkerd, type Workerd } from '../hostile/rig/workerd.ts';
+import { bundleWeir } from '../hostile/harness/bundle.ts';
+import { type Kv, startKv } from '../hostile/harness/kv.ts';
+import { type Gap, startPacedUpstream, startPacer } from '../hostile/harness/pacer.ts';
+import { peakBytes, ranMs, resetPeak, residentBytes } from '../hostile/harness/process.ts';
+import { startWorkerd, type Workerd } from '../hostile/harness/workerd.ts';
 import type { FuzzReport, Start } from './messages.ts';
 
 export interface FuzzOptions {
@@ -127,13 +127,13 @@ function hostileRecords(kv: Kv) {
 /** M1: one record for each request that reached the upstream; others only for requests that did not reach it. */
 async function recordFaults(kv: Kv, asked: ReadonlyMap<string, number>): Promise<string[]> {
   const counts = () => Map.groupBy(hostileRecords(kv), (record) => textOf(record.model));
-  const lacking = () => {
+  const missing = () => {
     const written = counts();
     return [...asked].filter(([model, count]) => (written.get(model)?.length ?? 0) < count);
   };
   const until = performance.now() + RECORD_LIMIT_MS;
-  while (lacking().length > 0 && performance.now() < until) await setTimeout(100);
-  const faults = lacking().map(
+  while (missing().length > 0 && performance.now() < until) await setTimeout(100);
+  const faults = missing().map(
     ([model, count]) => `M1: ${model} was requested ${count} times, with fewer records`,
   );
   for (const [model, records] of counts()) {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { NO_HOOKS } from '../../src/http/hooks.ts';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { LimitedGateway } from './limited-gateway.ts';
-import { RoutedGateway, read, refuse, says } from './upstreams.ts';
+import { answerWith, RoutedGateway, read, refuse } from './upstreams.ts';
 
 const ADMIN = 'admin';
 const HASHED = { USERS: 'hash', USER_HASH_KEY: 'a secret of users' };
@@ -197,11 +197,11 @@ describe('Y7 two weighted targets', () => {
     ['user', (id: string) => ({ init: {}, fields: { user: id } })],
     ['the opening', (id: string) => ({ init: {}, fields: { messages: [{ role: 'user', content: id }] } })],
   ])('each session stays on one target over ten turns, known by %s', async (_, sent) => {
-    const gateway = new RoutedGateway({ first: [says('Hi')], second: [says('Hi')] }, { ALIASES });
+    const gateway = new RoutedGateway({ first: [answerWith('Hi')], second: [answerWith('Hi')] }, { ALIASES });
     const targets = new Set<string>();
     for (let session = 0; session < 10; session++) {
       const { init, fields } = sent(`session ${session}`);
-      gateway.asked.length = 0;
+      gateway.requests.length = 0;
       for (let turn = 0; turn < 10; turn++) await read(await gateway.ask({ model: 'both', ...fields }, init));
       expect(new Set(gateway.models).size).toBe(1);
       targets.add(String(gateway.models[0]));
@@ -211,12 +211,15 @@ describe('Y7 two weighted targets', () => {
 
   test('a session moves when its target fails, and returns when it is back', async () => {
     let down = '';
-    const play = (model: string) => (isStreamed: boolean) => {
+    const behavior = (model: string) => (isStreamed: boolean) => {
       if (model === down) return refuse(503);
-      const answer = says('Hi');
+      const answer = answerWith('Hi');
       return typeof answer === 'function' ? answer(isStreamed) : answer;
     };
-    const gateway = new RoutedGateway({ first: [play('first')], second: [play('second')] }, { ALIASES });
+    const gateway = new RoutedGateway(
+      { first: [behavior('first')], second: [behavior('second')] },
+      { ALIASES },
+    );
     const init = headers({ 'x-session-id': 'one' });
     const turn = async () => {
       await read(await gateway.ask({ model: 'both' }, init));
@@ -244,8 +247,8 @@ describe('O6 a known session gives the key of the prompt cache', () => {
       await read(
         await gateway.ask({ model: 'openai/gpt-6.1-terra', tools: TOOLS, ...fields }, headers(sent)),
       );
-    expect(gateway.asked).toHaveLength(requests.length);
-    return gateway.asked.map(({ body }) => body.prompt_cache_key);
+    expect(gateway.requests).toHaveLength(requests.length);
+    return gateway.requests.map(({ body }) => body.prompt_cache_key);
   }
 
   test('of Responses: one for each session, 32 digits of a hash', async () => {

@@ -12,7 +12,7 @@ import {
 } from '../../tools/simulator/json.ts';
 
 /** How one request is answered. Shares are from 0 to 1 of what there may be. */
-export interface Play {
+export interface Behavior {
   readonly kind: 'answer' | 'refuse' | 'error' | 'empty' | 'cut' | 'hang';
   /** Of the output's limit. */
   readonly outputShare: number;
@@ -74,7 +74,7 @@ const encoder = new TextEncoder();
 export class BillingProvider {
   readonly bills: Bill[] = [];
   /** What the next requests meet, in order. */
-  plays: Play[] = [];
+  behaviors: Behavior[] = [];
   asked = 0;
 
   get nano(): number {
@@ -89,14 +89,14 @@ export class BillingProvider {
     this.asked++;
     const url = new URL(String(input));
     const body = decodeObject(String(init?.body)) ?? {};
-    const play = this.plays.shift() ?? DEFAULT_PLAY;
+    const behavior = this.behaviors.shift() ?? DEFAULT_PLAY;
     const model = /models\/([^:]+):/.exec(url.pathname)?.[1] ?? textOf(body.model);
     const rates = RATES[model];
     if (rates === undefined) return Response.json({ error: { message: 'No such model' } }, { status: 404 });
-    if (play.kind === 'refuse') return Response.json({ error: { message: 'busy' } }, { status: 503 });
+    if (behavior.kind === 'refuse') return Response.json({ error: { message: 'busy' } }, { status: 503 });
     if (!isTaken(url, model, body))
       return Response.json({ error: { message: 'Unknown field' } }, { status: 400 });
-    const use = useOf(body, play, rates);
+    const use = useOf(body, behavior, rates);
     const api = url.pathname.endsWith('/messages')
       ? MESSAGES
       : url.pathname.endsWith('/responses')
@@ -107,9 +107,9 @@ export class BillingProvider {
             ? CHAT
             : TEXT;
     const signal = init?.signal ?? null;
-    const told = play.usage === 'none' ? null : use;
-    if (play.kind === 'error') {
-      const error = api.error(told);
+    const reported = behavior.usage === 'none' ? null : use;
+    if (behavior.kind === 'error') {
+      const error = api.error(reported);
       // An error is billed where it says what was used.
       if (error.usage !== undefined) this.#bill(model, body, use, rates);
       return Response.json(error);
@@ -117,15 +117,15 @@ export class BillingProvider {
     // What is answered is billed, also where the reader leaves.
     this.#bill(model, body, use, rates);
     const left = () => this.#bill(model, body, { ...use, prompt: 0, output: use.rest }, rates);
-    if (play.kind === 'hang') {
+    if (behavior.kind === 'hang') {
       left();
       return hang(signal);
     }
     const isStream = body.stream === true || url.pathname.includes('stream');
-    if (play.kind === 'empty') return Response.json(api.empty(told));
-    if (!isStream) return Response.json(api.whole(use, told));
-    const events = api.events(use, told, play.usage === 'running');
-    if (play.kind !== 'cut') return streamOf(events, signal, left);
+    if (behavior.kind === 'empty') return Response.json(api.empty(reported));
+    if (!isStream) return Response.json(api.whole(use, reported));
+    const events = api.events(use, reported, behavior.usage === 'running');
+    if (behavior.kind !== 'cut') return streamOf(events, signal, left);
     left();
     return streamOf(events.slice(0, 1), signal, () => {});
   };
@@ -176,7 +176,7 @@ function isTaken({ hostname, pathname }: URL, model: string, body: JsonObject): 
   return isKnown && ![...FOREIGN, 'n', 'max_output_tokens', 'prediction'].some(has) && !has('service_tier');
 }
 
-const DEFAULT_PLAY: Play = {
+const DEFAULT_PLAY: Behavior = {
   kind: 'answer',
   outputShare: 1,
   hiddenShare: 0,
@@ -198,15 +198,15 @@ interface Use {
   readonly hidden: number;
 }
 
-function useOf(body: JsonObject, play: Play, rates: Rates): Use {
-  const text = promptBytes(body) * play.density;
+function useOf(body: JsonObject, behavior: Behavior, rates: Rates): Use {
+  const text = promptBytes(body) * behavior.density;
   const media = mediaIn(body);
-  const unseen = media.unseen ? play.unseenShare * CONTEXT : 0;
+  const unseen = media.unseen ? behavior.unseenShare * CONTEXT : 0;
   const prompt = Math.floor(
-    Math.min(CONTEXT, text + 100 + media.images * play.unseenShare * rates.image + unseen),
+    Math.min(CONTEXT, text + 100 + media.images * behavior.unseenShare * rates.image + unseen),
   );
-  const all = Math.max(1, Math.floor(limitOf(body) * play.outputShare));
-  const hidden = rates.reasons ? Math.floor(all * play.hiddenShare) : 0;
+  const all = Math.max(1, Math.floor(limitOf(body) * behavior.outputShare));
+  const hidden = rates.reasons ? Math.floor(all * behavior.hiddenShare) : 0;
   const shown = '!'.repeat(Math.max(1, Math.min(MAX_SHOWN_CHARS, all - hidden)));
   const answers = answersOf(body);
   // A model without hidden thoughts writes all that it bills: no more than is shown here.
@@ -313,18 +313,18 @@ function promptsOf({ prompt }: JsonObject): number {
 
 /** One way in which answers are written. */
 interface Api {
-  error(told: Use | null): JsonObject;
+  error(reported: Use | null): JsonObject;
   /** Whole, and without a word. */
-  empty(told: Use | null): JsonObject;
-  whole(use: Use, told: Use | null): JsonObject;
-  events(use: Use, told: Use | null, isRunning: boolean): string[];
+  empty(reported: Use | null): JsonObject;
+  whole(use: Use, reported: Use | null): JsonObject;
+  events(use: Use, reported: Use | null, isRunning: boolean): string[];
 }
 
 const OVERLOADED = { message: 'overloaded', type: 'server_error', code: 'server_error' };
 
-function chatUsage(told: Use | null): JsonObject {
-  if (told === null) return {};
-  const { prompt, output } = told;
+function chatUsage(reported: Use | null): JsonObject {
+  if (reported === null) return {};
+  const { prompt, output } = reported;
   return { usage: { prompt_tokens: prompt, completion_tokens: output, total_tokens: prompt + output } };
 }
 
@@ -339,18 +339,22 @@ function named(value: JsonObject): string {
 function chatApi(choice: (text: string | null, finish: string | null, isDelta: boolean) => JsonObject): Api {
   const head = { id: 'up', object: 'chat.completion', created: 1, model: 'm' };
   return {
-    error: (told) => ({ error: OVERLOADED, ...chatUsage(told) }),
-    empty: (told) => ({ ...head, choices: [], ...chatUsage(told) }),
-    whole: ({ text }, told) => ({ ...head, choices: [choice(text, 'stop', false)], ...chatUsage(told) }),
-    events: ({ text }, told, isRunning) => [
+    error: (reported) => ({ error: OVERLOADED, ...chatUsage(reported) }),
+    empty: (reported) => ({ ...head, choices: [], ...chatUsage(reported) }),
+    whole: ({ text }, reported) => ({
+      ...head,
+      choices: [choice(text, 'stop', false)],
+      ...chatUsage(reported),
+    }),
+    events: ({ text }, reported, isRunning) => [
       data({ ...head, choices: [choice(null, null, true)] }),
       data({
         ...head,
         choices: [choice(text, null, true)],
-        ...(isRunning && told !== null ? chatUsage({ ...told, output: 1 }) : {}),
+        ...(isRunning && reported !== null ? chatUsage({ ...reported, output: 1 }) : {}),
       }),
       data({ ...head, choices: [choice(null, 'stop', true)] }),
-      ...(told === null ? [] : [data({ ...head, choices: [], ...chatUsage(told) })]),
+      ...(reported === null ? [] : [data({ ...head, choices: [], ...chatUsage(reported) })]),
       'data: [DONE]\n\n',
     ],
   };
@@ -375,16 +379,16 @@ function claudeUsage({ prompt, output, cache, speed, place }: Use): JsonObject {
   };
 }
 
-/** Of a message the usage is always told at its end; with its beginning that of the prompt. */
+/** A message always reports its usage at its end, and that of the prompt at its beginning. */
 const MESSAGES: Api = {
   error: () => ({ type: 'error', error: { type: 'overloaded_error', message: 'overloaded' } }),
-  empty: (told) => ({
+  empty: (reported) => ({
     id: 'msg_1',
     type: 'message',
     role: 'assistant',
     content: [],
     stop_reason: 'end_turn',
-    ...(told && { usage: claudeUsage(told) }),
+    ...(reported && { usage: claudeUsage(reported) }),
   }),
   whole: (use) => ({
     id: 'msg_1',
@@ -414,13 +418,13 @@ const MESSAGES: Api = {
   ],
 };
 
-function responsesUsage(told: Use | null): JsonObject {
-  if (told === null) return {};
-  const { prompt, output } = told;
+function responsesUsage(reported: Use | null): JsonObject {
+  if (reported === null) return {};
+  const { prompt, output } = reported;
   return { usage: { input_tokens: prompt, output_tokens: output, total_tokens: prompt + output } };
 }
 
-function response(use: Use, told: Use | null, status: string): JsonObject {
+function response(use: Use, reported: Use | null, status: string): JsonObject {
   const content = [{ type: 'output_text', text: use.text, annotations: [] }];
   const output = status === 'completed' ? [{ id: 'msg_1', type: 'message', role: 'assistant', content }] : [];
   return {
@@ -430,37 +434,37 @@ function response(use: Use, told: Use | null, status: string): JsonObject {
     model: 'm',
     status,
     output,
-    ...responsesUsage(told),
+    ...responsesUsage(reported),
   };
 }
 
 const RESPONSES: Api = {
-  error: (told) => ({
+  error: (reported) => ({
     id: 'resp_1',
     object: 'response',
     status: 'failed',
     error: OVERLOADED,
     output: [],
-    ...responsesUsage(told),
+    ...responsesUsage(reported),
   }),
-  empty: (told) => ({
+  empty: (reported) => ({
     id: 'resp_1',
     object: 'response',
     status: 'completed',
     output: [],
-    ...responsesUsage(told),
+    ...responsesUsage(reported),
   }),
-  whole: (use, told) => response(use, told, 'completed'),
-  events: (use, told) => [
+  whole: (use, reported) => response(use, reported, 'completed'),
+  events: (use, reported) => [
     named({ type: 'response.created', response: response(use, null, 'in_progress') }),
     named({ type: 'response.output_text.delta', output_index: 0, delta: use.text }),
-    named({ type: 'response.completed', response: response(use, told, 'completed') }),
+    named({ type: 'response.completed', response: response(use, reported, 'completed') }),
   ],
 };
 
-function geminiUsage(told: Use | null): JsonObject {
-  if (told === null) return {};
-  const { prompt, output, hidden } = told;
+function geminiUsage(reported: Use | null): JsonObject {
+  if (reported === null) return {};
+  const { prompt, output, hidden } = reported;
   const thoughts = Math.min(hidden, output);
   return {
     usageMetadata: {
@@ -483,11 +487,11 @@ function candidate(text: string, finishReason?: string): JsonObject {
 
 const GEMINI: Api = {
   error: () => ({ error: { code: 503, status: 'UNAVAILABLE', message: 'overloaded' } }),
-  empty: (told) => ({ responseId: 'r', candidates: [], ...geminiUsage(told) }),
-  whole: ({ text }, told) => ({ ...candidate(text, 'STOP'), ...geminiUsage(told) }),
-  events: (use, told) => [
-    data({ ...candidate(use.text.slice(0, 1)), ...geminiUsage(told && { ...told, output: 1 }) }),
-    data({ ...candidate(use.text.slice(1), 'STOP'), ...geminiUsage(told) }),
+  empty: (reported) => ({ responseId: 'r', candidates: [], ...geminiUsage(reported) }),
+  whole: ({ text }, reported) => ({ ...candidate(text, 'STOP'), ...geminiUsage(reported) }),
+  events: (use, reported) => [
+    data({ ...candidate(use.text.slice(0, 1)), ...geminiUsage(reported && { ...reported, output: 1 }) }),
+    data({ ...candidate(use.text.slice(1), 'STOP'), ...geminiUsage(reported) }),
   ],
 };
 

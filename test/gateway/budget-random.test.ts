@@ -9,7 +9,7 @@ import type { Clock } from '../../src/stream/timers.ts';
 import type { JsonObject } from '../../tools/simulator/json.ts';
 import { seeded } from '../random.ts';
 import { repeatable, runsOf, SEED, useOrderedDigests } from '../random-run.ts';
-import { BillingProvider, OWN_PRICES, type Play } from './billing-provider.ts';
+import { type Behavior, BillingProvider, OWN_PRICES } from './billing-provider.ts';
 import { LimitedGateway } from './limited-gateway.ts';
 import './upstreams.ts';
 
@@ -86,7 +86,7 @@ const CHAT_MODELS = [
   'router/qwen/qwen-max:online',
 ] as const;
 
-interface Asked {
+interface UpstreamRequest {
   readonly path: string;
   readonly body: JsonObject;
 }
@@ -145,7 +145,7 @@ function media(dice: Dice): JsonObject[] {
   ];
 }
 
-function chat(dice: Dice): Asked {
+function chat(dice: Dice): UpstreamRequest {
   const content = [{ type: 'text', text: 'Hello '.repeat(1 + dice.upTo(60)) }, ...media(dice)];
   const models = dice.is(0.3) ? { models: [dice.pick(...CHAT_MODELS), dice.pick(...CHAT_MODELS)] } : {};
   const kept = dice.is(0.1)
@@ -179,7 +179,7 @@ function chat(dice: Dice): Asked {
   };
 }
 
-function messages(dice: Dice): Asked {
+function messages(dice: Dice): UpstreamRequest {
   const source = dice.pick<JsonObject | null>(
     null,
     { type: 'base64', media_type: 'image/png', data: 'AAAA' },
@@ -209,7 +209,7 @@ function messages(dice: Dice): Asked {
   };
 }
 
-function responses(dice: Dice): Asked {
+function responses(dice: Dice): UpstreamRequest {
   const part = dice.pick<JsonObject | null>(
     null,
     { type: 'input_image', image_url: 'data:image/png;base64,AAAA' },
@@ -240,7 +240,7 @@ function responses(dice: Dice): Asked {
   };
 }
 
-function completions(dice: Dice): Asked {
+function completions(dice: Dice): UpstreamRequest {
   return {
     path: '/v1/completions',
     body: {
@@ -252,7 +252,7 @@ function completions(dice: Dice): Asked {
   };
 }
 
-function playOf(dice: Dice): Play {
+function behaviorOf(dice: Dice): Behavior {
   return {
     kind: dice.pick('answer', 'answer', 'answer', 'answer', 'refuse', 'error', 'empty', 'cut', 'hang'),
     outputShare: dice.is(0.4) ? 1 : dice.share,
@@ -340,7 +340,7 @@ async function run(seed: number): Promise<{ readonly share: number }> {
     ...(dice.is(0.3) && { max_output_tokens: 500 }),
   });
   for (let sent = 0; sent < REQUESTS; sent += AT_ONCE) {
-    provider.plays = Array.from({ length: AT_ONCE * 4 }, () => playOf(dice));
+    provider.behaviors = Array.from({ length: AT_ONCE * 4 }, () => behaviorOf(dice));
     await Promise.all(Array.from({ length: AT_ONCE }, () => ask(gateway, token, dice)));
     if (dice.is(0.5)) await gateway.idle();
   }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { MAX_PROMPT_TOKENS } from '../../src/ledger/limits/usage-upper-bound.ts';
 import { decodeObject, type JsonObject, numberOf, objectOf } from '../../tools/simulator/json.ts';
 import { LimitedGateway } from './limited-gateway.ts';
-import { event, json, type Play, ROLE, refuse, sse } from './upstreams.ts';
+import { type Behavior, event, json, ROLE, refuse, sse } from './upstreams.ts';
 
 const ENV = {
   ANTHROPIC_API_KEY: 'k',
@@ -28,23 +28,24 @@ class Played {
   readonly gateway: LimitedGateway;
   /** The bodies that were sent upstream. */
   readonly sent: JsonObject[] = [];
-  readonly #plays: Play[];
+  readonly #behaviors: Behavior[];
 
-  constructor(plays: readonly Play[], env: JsonObject = {}) {
-    this.#plays = [...plays];
+  constructor(behaviors: readonly Behavior[], env: JsonObject = {}) {
+    this.#behaviors = [...behaviors];
     this.gateway = new LimitedGateway({ ...ENV, ...env }, { fetch: async (_, init) => this.#answer(init) });
   }
 
   async #answer(init: RequestInit | undefined): Promise<Response> {
     this.sent.push(decodeObject(String(init?.body)) ?? {});
-    const play = (this.#plays.length > 1 ? this.#plays.shift() : this.#plays[0]) ?? refuse(404);
-    if (play.kind === 'refuse') return new Response(play.body, { status: play.status });
-    if (play.kind !== 'answer') {
+    const behavior =
+      (this.#behaviors.length > 1 ? this.#behaviors.shift() : this.#behaviors[0]) ?? refuse(404);
+    if (behavior.kind === 'refuse') return new Response(behavior.body, { status: behavior.status });
+    if (behavior.kind !== 'answer') {
       return new Promise((_, reject) =>
         init?.signal?.addEventListener('abort', () => reject(new Error('gone'))),
       );
     }
-    const { pieces, type, ending } = play;
+    const { pieces, type, ending } = behavior;
     const left = [...pieces];
     const body = new ReadableStream({
       type: 'bytes',
@@ -95,8 +96,8 @@ class Played {
 }
 
 /** How much a request reserves from a budget of 10^9 tokens. */
-async function reservedBy(body: JsonObject, path?: string, plays: readonly Play[] = [json(WHOLE)]) {
-  const played = new Played(plays);
+async function reservedBy(body: JsonObject, path?: string, behaviors: readonly Behavior[] = [json(WHOLE)]) {
+  const played = new Played(behaviors);
   const token = await played.gateway.key({ budget: { tokens: 1e9 } });
   const { headers } = await played.ask(token, body, path);
   const left = Number.parseInt(headers.get('x-weir-budget-remaining') ?? '', 10);
@@ -105,7 +106,7 @@ async function reservedBy(body: JsonObject, path?: string, plays: readonly Play[
 
 describe('G3 unreported usage', () => {
   test('a stream with hidden reasoning whose client disconnected: charged as reserved, and GET /v1/key shows it', async () => {
-    const played = new Played([{ ...sse(ROLE, SIX_WORDS), ending: 'hang' } as Play]);
+    const played = new Played([{ ...sse(ROLE, SIX_WORDS), ending: 'hang' } as Behavior]);
     const token = await played.gateway.key({ budget: { tokens: 1e6 } });
     await played.leave(token, { model: 'openai/gpt-5', max_tokens: 60_000 });
     const { spent, unreported, estimated, reserved } = await played.budget(token);
@@ -121,16 +122,16 @@ describe('G3 unreported usage', () => {
     const token = await played.gateway.key({ budget: { tokens: 1e6 } });
     const client = new AbortController();
     const body = { model: 'openai/gpt-5', messages: HI, max_tokens: 60_000 };
-    const asked = played.gateway.post('/v1/chat/completions', token, body, { signal: client.signal });
+    const pending = played.gateway.post('/v1/chat/completions', token, body, { signal: client.signal });
     while (played.sent.length === 0) await new Promise(setImmediate);
     client.abort();
-    await asked.catch(() => undefined);
+    await pending.catch(() => undefined);
     await played.gateway.idle();
     expect(numberOf((await played.budget(token)).spent)).toBeGreaterThan(60_000);
   });
 
   test('clients that disconnect repeatedly: the budget admits only as many as it has room for', async () => {
-    const played = new Played([{ ...sse(ROLE, SIX_WORDS), ending: 'hang' } as Play]);
+    const played = new Played([{ ...sse(ROLE, SIX_WORDS), ending: 'hang' } as Behavior]);
     const token = await played.gateway.key({ budget: { USD: 1 } });
     // Each has $0.60 of output at $10 per million.
     const statuses = [];
@@ -177,7 +178,7 @@ describe('G3 unreported usage', () => {
   test('usage that arrived before the client disconnected: charged as reported', async () => {
     const usage = { prompt_tokens: 7, completion_tokens: 5, total_tokens: 12 };
     const end = event({}, 'stop', { usage });
-    const played = new Played([{ ...sse(ROLE, SIX_WORDS, end), ending: 'hang' } as Play]);
+    const played = new Played([{ ...sse(ROLE, SIX_WORDS, end), ending: 'hang' } as Behavior]);
     const token = await played.gateway.key({ budget: { tokens: 1e6 } });
     await played.leave(token, { model: 'plain/m', max_tokens: 60_000 }, undefined, '"stop"');
     expect(await played.budget(token)).toMatchObject({ spent: 12, unreported: 0 });
@@ -186,7 +187,7 @@ describe('G3 unreported usage', () => {
   test('a stream that reports usage in several events: the prompt is charged as reported, the output as reserved', async () => {
     const usage = { prompt_tokens: 7, completion_tokens: 1, total_tokens: 8 };
     const running = event({ content: 'One two three four five six' }, null, { usage });
-    const played = new Played([{ ...sse(ROLE, running), ending: 'hang' } as Play]);
+    const played = new Played([{ ...sse(ROLE, running), ending: 'hang' } as Behavior]);
     const token = await played.gateway.key({ budget: { tokens: 1e6 } });
     await played.leave(token, { model: 'plain/m', max_tokens: 60_000 });
     expect(await played.budget(token)).toMatchObject({ spent: 60_007 });
@@ -207,7 +208,7 @@ describe('G3 unreported usage', () => {
   });
 
   test('tpm counts the tokens of the record', async () => {
-    const played = new Played([{ ...sse(ROLE, SIX_WORDS), ending: 'hang' } as Play]);
+    const played = new Played([{ ...sse(ROLE, SIX_WORDS), ending: 'hang' } as Behavior]);
     const token = await played.gateway.key({ budget: { tokens: 1e9 }, tpm: 100_000 });
     await played.leave(token, { model: 'openai/gpt-5', max_tokens: 90_000 });
     const response = await played.gateway.fetch('/v1/key', token);
@@ -496,12 +497,12 @@ describe('G3 each further attempt that a provider bills needs its own reservatio
   const usage = { prompt_tokens: 100, completion_tokens: 3900, total_tokens: 4000 };
   const failed = json({ error: { message: 'overloaded', code: 'server_error' }, usage });
   const models = ['b', 'c', 'd', 'e', 'f', 'g', 'h'].map((name) => `plain/${name}`);
-  const asked = { model: 'plain/a', models, max_tokens: 4000 };
+  const requested = { model: 'plain/a', models, max_tokens: 4000 };
 
   test('eight targets that fail with usage: only as many are called as the budget has room for', async () => {
     const played = new Played([failed]);
     const token = await played.gateway.key({ budget: { tokens: 12_000 } });
-    const { status, error } = await played.ask(token, asked);
+    const { status, error } = await played.ask(token, requested);
     // Each reserves 4,000 of output and about 1,200 of prompt: the third would need room for three.
     expect(played.sent).toHaveLength(2);
     expect([status, error.code]).toEqual([429, 'budget_exceeded']);
@@ -512,7 +513,7 @@ describe('G3 each further attempt that a provider bills needs its own reservatio
   test('all are called where there is room, and no rate counts them', async () => {
     const played = new Played([failed]);
     const token = await played.gateway.key({ budget: { tokens: 1e6 }, rpm: 1, max_concurrent: 1 });
-    expect((await played.ask(token, asked)).error.code).not.toBe('budget_exceeded');
+    expect((await played.ask(token, requested)).error.code).not.toBe('budget_exceeded');
     expect(played.sent).toHaveLength(8);
     expect(await played.budget(token)).toMatchObject({ spent: 32_000, reserved: 0 });
   });
@@ -520,7 +521,7 @@ describe('G3 each further attempt that a provider bills needs its own reservatio
   test('attempts that are not billed need none', async () => {
     const played = new Played([refuse(503)]);
     const token = await played.gateway.key({ budget: { tokens: 6000 } });
-    await played.ask(token, asked);
+    await played.ask(token, requested);
     expect(played.sent).toHaveLength(8);
     expect(played.gateway.calls.filter((call) => call === 'reserve')).toHaveLength(1);
     expect(await played.budget(token)).toMatchObject({ spent: 0, reserved: 0 });

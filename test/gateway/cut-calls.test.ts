@@ -1,7 +1,7 @@
 /** Tool calls whose arguments are cut, as the official SDKs see them: whatever finish word follows, no such call is complete (C8). */
 import { describe, expect, test } from 'vitest';
 import { CLIENTS, type Outcome, see, type UpstreamName } from './sdk-clients.ts';
-import { DONE, event, json, type Play, sse } from './upstreams.ts';
+import { type Behavior, DONE, event, json, sse } from './upstreams.ts';
 
 const CUT = '{"content":"abc';
 
@@ -80,7 +80,7 @@ const ended = (type: string, fields: object = {}, args = CUT) =>
 const PIECES = ['{"con', 'tent":"a', 'bc'];
 const INCOMPLETE = { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } };
 
-function chatObject(args: string, fields: object): Play {
+function chatObject(args: string, fields: object): Behavior {
   const tool_calls = [{ id: 'call_1', type: 'function', function: { name: 'write', arguments: args } }];
   const message = { role: 'assistant', content: null, tool_calls };
   return json({
@@ -91,7 +91,7 @@ function chatObject(args: string, fields: object): Play {
   });
 }
 
-type Case = readonly [name: string, upstream: UpstreamName, play: Play];
+type Case = readonly [name: string, upstream: UpstreamName, behavior: Behavior];
 
 const vertex = (parts: object[], finishReason?: string) =>
   `data: ${JSON.stringify({ responseId: 'r', candidates: [{ content: { parts }, index: 0, finishReason }] })}\n\n`;
@@ -192,41 +192,47 @@ const LIMITS: readonly Case[] = [
   ['an object that is incomplete', 'responses', json(response(CUT, INCOMPLETE))],
 ];
 
-const WHOLE: readonly (readonly [name: string, upstream: UpstreamName, play: Play, json: string])[] = [
-  ['no arguments', 'chat', sse(...callEvents([]), event({}, 'tool_calls'), DONE), '{}'],
-  ['no arguments', 'messages', sse(...claudeEvents(['']), ...claudeEnd('tool_use')), '{}'],
-  ['no arguments', 'responses', sse(...itemEvents([]), ended('completed', {}, '')), '{}'],
-  ['{}', 'chat', sse(...callEvents(['{}']), event({}, 'tool_calls'), DONE), '{}'],
+const WHOLE: readonly (readonly [name: string, upstream: UpstreamName, behavior: Behavior, json: string])[] =
   [
-    'a placeholder',
-    'chat',
-    sse(...callEvents(['{}', '{"p"', ':1}']), event({}, 'tool_calls'), DONE),
-    '{"p":1}',
-  ],
-  [
-    'the placeholder null',
-    'chat',
-    sse(...callEvents(['null', '{"p":1}']), event({}, 'tool_calls'), DONE),
-    '{"p":1}',
-  ],
-  [
-    'a placeholder beside the name',
-    'chat',
-    sse(
-      event({
-        role: 'assistant',
-        tool_calls: [
-          { index: 0, id: 'call_1', type: 'function', function: { name: 'write', arguments: {} } },
-        ],
-      }),
-      event({ tool_calls: [{ index: 0, function: { arguments: '{"p":1}' } }] }, 'tool_calls'),
-      DONE,
-    ),
-    '{"p":1}',
-  ],
-  ['all of them', 'responses', sse(...itemEvents(['{"p":1}']), ended('completed', {}, '{"p":1}')), '{"p":1}'],
-  ['all of them', 'messages', sse(...claudeEvents(['{"p"', ':1}']), ...claudeEnd('tool_use')), '{"p":1}'],
-];
+    ['no arguments', 'chat', sse(...callEvents([]), event({}, 'tool_calls'), DONE), '{}'],
+    ['no arguments', 'messages', sse(...claudeEvents(['']), ...claudeEnd('tool_use')), '{}'],
+    ['no arguments', 'responses', sse(...itemEvents([]), ended('completed', {}, '')), '{}'],
+    ['{}', 'chat', sse(...callEvents(['{}']), event({}, 'tool_calls'), DONE), '{}'],
+    [
+      'a placeholder',
+      'chat',
+      sse(...callEvents(['{}', '{"p"', ':1}']), event({}, 'tool_calls'), DONE),
+      '{"p":1}',
+    ],
+    [
+      'the placeholder null',
+      'chat',
+      sse(...callEvents(['null', '{"p":1}']), event({}, 'tool_calls'), DONE),
+      '{"p":1}',
+    ],
+    [
+      'a placeholder beside the name',
+      'chat',
+      sse(
+        event({
+          role: 'assistant',
+          tool_calls: [
+            { index: 0, id: 'call_1', type: 'function', function: { name: 'write', arguments: {} } },
+          ],
+        }),
+        event({ tool_calls: [{ index: 0, function: { arguments: '{"p":1}' } }] }, 'tool_calls'),
+        DONE,
+      ),
+      '{"p":1}',
+    ],
+    [
+      'all of them',
+      'responses',
+      sse(...itemEvents(['{"p":1}']), ended('completed', {}, '{"p":1}')),
+      '{"p":1}',
+    ],
+    ['all of them', 'messages', sse(...claudeEvents(['{"p"', ':1}']), ...claudeEnd('tool_use')), '{"p":1}'],
+  ];
 
 const clients = Object.keys(CLIENTS);
 
@@ -238,22 +244,22 @@ const FINISHES: Readonly<Record<string, string>> = {
 };
 
 describe.each(clients)('the client of %s', (client) => {
-  test.each(FALSE_FINISHES)('C8 E2 a cut call with %s (%s): an error', async (_, upstream, play) => {
-    const outcome: Outcome = await see(client, upstream, play);
+  test.each(FALSE_FINISHES)('C8 E2 a cut call with %s (%s): an error', async (_, upstream, behavior) => {
+    const outcome: Outcome = await see(client, upstream, behavior);
     expect(outcome).toEqual({ error: expect.stringMatching(/ended|in_progress|queued|upstream_truncated/) });
   });
 
   test.each(LIMITS)(
     'C8 a cut call with %s (%s): the client’s word for its limit',
-    async (_, upstream, play) => {
-      const outcome = await see(client, upstream, play);
+    async (_, upstream, behavior) => {
+      const outcome = await see(client, upstream, behavior);
       const [protocol = ''] = client.split(',');
       expect(outcome).toMatchObject({ finish: FINISHES[protocol] });
     },
   );
 
-  test.each(WHOLE)('C7 C8 a complete call with %s (%s): complete', async (_, upstream, play, json) => {
-    const outcome = await see(client, upstream, play);
+  test.each(WHOLE)('C7 C8 a complete call with %s (%s): complete', async (_, upstream, behavior, json) => {
+    const outcome = await see(client, upstream, behavior);
     const [protocol = ''] = client.split(',');
     // Passthrough and chat leave absent arguments as they are.
     const isLeft = json === '{}' && protocol !== 'Messages';
@@ -265,8 +271,8 @@ describe.each(clients)('the client of %s', (client) => {
 const MALFORMED = ['{"a":1,}', "{'a':1}", '{"a":[1}', '*** Begin', '{a:1', '{"a":1}}'];
 
 test.each(MALFORMED)('C8 arguments that are malformed in another way stay as they are: %s', async (text) => {
-  const play = sse(...callEvents([text]), event({}, 'tool_calls'), DONE);
+  const behavior = sse(...callEvents([text]), event({}, 'tool_calls'), DONE);
   for (const client of ['chat', 'chat, streamed', 'Responses', 'Responses, streamed']) {
-    expect(await see(client, 'chat', play)).toMatchObject({ calls: [['write', text]] });
+    expect(await see(client, 'chat', behavior)).toMatchObject({ calls: [['write', text]] });
   }
 });

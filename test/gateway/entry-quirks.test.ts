@@ -1,7 +1,7 @@
-/** An entry of PROVIDERS that names its server's quirks as data: what goes up, and what the client is told (Q1, Q5, Q9). */
+/** An entry of PROVIDERS that names its server's quirks as data: what goes up, and what the client gets reported (Q1, Q5, Q9). */
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../tools/simulator/json.ts';
-import { RoutedGateway, read, says } from './upstreams.ts';
+import { answerWith, RoutedGateway, read } from './upstreams.ts';
 
 const ACME = {
   base_url: 'https://acme/v1',
@@ -13,13 +13,13 @@ const ACME = {
 };
 
 async function ask(fields: JsonObject, entry: JsonObject = ACME, headers: Record<string, string> = {}) {
-  const routed = new RoutedGateway({ a: [says('Hi')] }, { PROVIDERS: { acme: entry } });
+  const routed = new RoutedGateway({ a: [answerWith('Hi')] }, { PROVIDERS: { acme: entry } });
   const got = await read(await routed.ask({ model: 'acme/a', ...fields }, { headers }));
-  return { ...got, body: routed.asked[0]?.body, dropped: got.headers.get('x-weir-dropped') };
+  return { ...got, body: routed.requests[0]?.body, dropped: got.headers.get('x-weir-dropped') };
 }
 
 describe('an entry with quirks', () => {
-  test('rename: the server gets its own names, and the client is told nothing', async () => {
+  test('rename: the server gets its own names, and nothing is reported to the client', async () => {
     const { text, body, dropped } = await ask({ max_completion_tokens: 64, seed: 7 });
     expect(text).toBe('Hi');
     expect(body).toMatchObject({ max_tokens: 64, random_seed: 7 });
@@ -38,7 +38,7 @@ describe('an entry with quirks', () => {
 
   test('drop, where UNSUPPORTED is refuse: 400 that names the field', async () => {
     const routed = new RoutedGateway(
-      { a: [says('Hi')] },
+      { a: [answerWith('Hi')] },
       { PROVIDERS: { acme: ACME }, UNSUPPORTED: 'refuse' },
     );
     const { status, error } = await read(await routed.ask({ model: 'acme/a', logit_bias: { 5: 1 } }));

@@ -92,19 +92,19 @@ describe('W2 K1 the key id of a host’s caller in records and ledgers', () => {
       sent.push(new Headers(init?.headers).get('idempotency-key'));
       return Response.json({}, { status: 400 });
     });
-    const asked: readonly [id: string, key: string][] = [
+    const requested: readonly [id: string, key: string][] = [
       ['a', 'b-c'],
       ['a-b', 'c'],
       ['a', '-b-c'],
       ['a","b', 'c'],
       ['a', 'b-c'],
     ];
-    for (const [id, key] of asked) {
+    for (const [id, key] of requested) {
       const body = JSON.stringify({ model: 'openai/gpt-5', messages: [{ role: 'user', content: 'a' }] });
       const headers = { 'idempotency-key': key };
       await gateway.fetch('/v1/chat/completions', `host:${id}`, { method: 'POST', body, headers });
     }
-    expect(new Set(sent).size).toBe(asked.length - 1);
+    expect(new Set(sent).size).toBe(requested.length - 1);
     expect(sent[0]).toBe(sent.at(-1));
   });
 });

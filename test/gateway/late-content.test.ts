@@ -1,7 +1,7 @@
 /** Content that a Responses server sends only at the end of a part, an item or the response, as the official SDKs see it (O7). */
 import { describe, expect, test } from 'vitest';
 import { see } from './sdk-clients.ts';
-import { json, type Play, sse } from './upstreams.ts';
+import { type Behavior, json, sse } from './upstreams.ts';
 
 const TEXT = 'Low water at nöon, 🌊 and "high" water\nat six.';
 const THOUGHTS = 'The moon pulls; so the tide follows it.';
@@ -46,7 +46,7 @@ const RESPONSE = {
 };
 
 /** @param sent how much of each text comes in deltas */
-function stream(forms: ReadonlySet<Form>, sent = 1): Play {
+function stream(forms: ReadonlySet<Form>, sent = 1): Behavior {
   const begin = (text: string) => text.slice(0, Math.round(text.length * sent));
   const only = (form: Form, ...frames: string[]) => (forms.has(form) ? frames : []);
   const [thoughts, text, call] = [0, 1, 2].map((output_index) => ({ output_index }));
@@ -120,7 +120,7 @@ describe.each(clients)('the client of %s', (client) => {
 const ALL = new Set(FORMS);
 const only = (...items: object[]) => ({ ...RESPONSE, output: items });
 
-function withResponse(response: object, ...frames: string[]): Play {
+function withResponse(response: object, ...frames: string[]): Behavior {
   return sse(
     frame('created', { response: { ...RESPONSE, status: 'in_progress', output: [] } }),
     ...frames,
@@ -132,7 +132,7 @@ const REFUSAL = { ...MESSAGE, content: [{ type: 'refusal', refusal: 'I will not.
 const at = { output_index: 0, item_id: 'msg_1', content_index: 0 };
 
 describe('O7 other forms', () => {
-  test.each<[name: string, play: Play]>([
+  test.each<[name: string, behavior: Behavior]>([
     ['refusal.done', withResponse(only(), frame('refusal.done', { ...at, refusal: 'I will not.' }))],
     [
       'content_part.done',
@@ -140,8 +140,8 @@ describe('O7 other forms', () => {
     ],
     ['output_item.done', withResponse(only(), frame('output_item.done', { output_index: 0, item: REFUSAL }))],
     ['the response', withResponse(only(REFUSAL))],
-  ])('a refusal only in %s: it is one', async (_, play) => {
-    expect(await see('chat, streamed', 'responses', play)).toMatchObject({
+  ])('a refusal only in %s: it is one', async (_, behavior) => {
+    expect(await see('chat, streamed', 'responses', behavior)).toMatchObject({
       refusal: 'I will not.',
       text: '',
     });
@@ -169,8 +169,8 @@ describe('O7 other forms', () => {
 
   test('a server that has one index for all items: nothing twice', async () => {
     const { pieces: frames } = stream(ALL) as { pieces: readonly string[] };
-    const play = sse(...frames.map((one) => one.replace(/"output_index":\d/, '"output_index":0')));
-    for (const client of clients) expect(await see(client, 'responses', play)).toMatchObject(WHOLE);
+    const behavior = sse(...frames.map((one) => one.replace(/"output_index":\d/, '"output_index":0')));
+    for (const client of clients) expect(await see(client, 'responses', behavior)).toMatchObject(WHOLE);
   });
 
   test('a server without indexes, or whose response has the items in another order: nothing twice', async () => {
@@ -180,8 +180,8 @@ describe('O7 other forms', () => {
       ...frames.slice(0, -1),
       frame('completed', { response: only(CALL, MESSAGE, REASONING) }),
     );
-    for (const play of [bare, other]) {
-      for (const client of clients) expect(await see(client, 'responses', play)).toMatchObject(WHOLE);
+    for (const behavior of [bare, other]) {
+      for (const client of clients) expect(await see(client, 'responses', behavior)).toMatchObject(WHOLE);
     }
   });
 
@@ -189,36 +189,39 @@ describe('O7 other forms', () => {
     const deltas = pieces(THOUGHTS).map((delta) =>
       frame('reasoning_text.delta', { output_index: 0, content_index: 0, delta }),
     );
-    const play = withResponse(
+    const behavior = withResponse(
       only(REASONING, MESSAGE),
       ...deltas,
       frame('output_item.done', { output_index: 0, item: REASONING }),
     );
-    expect(await see('chat, streamed', 'responses', play)).toMatchObject({ text: TEXT, reasoning: THOUGHTS });
+    expect(await see('chat, streamed', 'responses', behavior)).toMatchObject({
+      text: TEXT,
+      reasoning: THOUGHTS,
+    });
   });
 
   test('the deltas are a placeholder of the arguments: the arguments of the item', async () => {
     const args = { output_index: 0, item_id: 'fc_1' };
-    const play = withResponse(
+    const behavior = withResponse(
       only(CALL),
       frame('output_item.added', { output_index: 0, item: { ...CALL, arguments: '' } }),
       frame('function_call_arguments.delta', { ...args, delta: '{}' }),
       frame('output_item.done', { output_index: 0, item: CALL }),
     );
     for (const client of clients)
-      expect(await see(client, 'responses', play)).toMatchObject({ calls: [['gauge', JSON_TEXT]] });
+      expect(await see(client, 'responses', behavior)).toMatchObject({ calls: [['gauge', JSON_TEXT]] });
   });
 
   test('deltas of arguments that the item contradicts: a cut call stays cut', async () => {
     const args = { output_index: 0, item_id: 'fc_1' };
-    const play = withResponse(
+    const behavior = withResponse(
       only(CALL),
       frame('output_item.added', { output_index: 0, item: { ...CALL, arguments: '' } }),
       frame('function_call_arguments.delta', { ...args, delta: '{"other":' }),
       frame('output_item.done', { output_index: 0, item: CALL }),
     );
     for (const client of clients)
-      expect(await see(client, 'responses', play)).toMatchObject({
+      expect(await see(client, 'responses', behavior)).toMatchObject({
         error: expect.stringContaining('tool call'),
       });
   });
@@ -232,8 +235,8 @@ describe('O7 other forms', () => {
       const done = frame('output_item.done', { output_index: 0, item });
       const inputDone = frame('custom_tool_call_input.done', { output_index: 0, item_id: 'ctc_1', input });
       const frames = form === 'output_item.done' ? [done] : form === 'the response' ? [] : [added, inputDone];
-      const play = withResponse(only(...(form === 'the response' ? [item] : [])), ...frames);
-      expect(await see('chat, streamed', 'responses', play)).toMatchObject({
+      const behavior = withResponse(only(...(form === 'the response' ? [item] : [])), ...frames);
+      expect(await see('chat, streamed', 'responses', behavior)).toMatchObject({
         calls: [['patch', JSON.stringify({ input })]],
       });
     },
@@ -260,12 +263,12 @@ describe('A3 a server that speaks Messages', () => {
   const message = { id: 'm', type: 'message', role: 'assistant', model: 'm', content, usage };
 
   test('content only in message_start: all of it', async () => {
-    const play = sse(
+    const behavior = sse(
       named({ type: 'message_start', message } as never),
       named({ type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage } as never),
       named({ type: 'message_stop' }),
     );
-    expect(await see('chat, streamed', 'messages', play)).toMatchObject({
+    expect(await see('chat, streamed', 'messages', behavior)).toMatchObject({
       text: TEXT,
       calls: [['gauge', JSON_TEXT]],
     });
@@ -273,7 +276,7 @@ describe('A3 a server that speaks Messages', () => {
 
   test('a tool’s input as text: its JSON', async () => {
     const block = { type: 'tool_use', id: 'toolu_1', name: 'gauge', input: JSON_TEXT };
-    const play = json({ ...message, content: [block], stop_reason: 'tool_use' });
-    expect(await see('chat', 'messages', play)).toMatchObject({ calls: [['gauge', JSON_TEXT]] });
+    const behavior = json({ ...message, content: [block], stop_reason: 'tool_use' });
+    expect(await see('chat', 'messages', behavior)).toMatchObject({ calls: [['gauge', JSON_TEXT]] });
   });
 });

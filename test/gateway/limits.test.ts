@@ -286,8 +286,8 @@ describe.each(['fails', 'lost', 'hangs'] as const)('G6 the ledger object %s', (t
     const gateway = new LimitedGateway();
     const token = await gateway.key({ budget: { tokens: 1e6 } });
     gateway.trouble = trouble;
-    const asked = gateway.ask(token);
-    const response = await asked;
+    const pending = gateway.ask(token);
+    const response = await pending;
     expect([response.status, (await errorOf(response)).code]).toEqual([503, 'ledger_unreachable']);
     gateway.trouble = 'none';
     await gateway.idle();

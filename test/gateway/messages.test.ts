@@ -4,13 +4,13 @@ import { checkMessages } from '../../tools/conformance/contract/check-messages.t
 import { decodeObject, objectOf, textOf } from '../../tools/simulator/json.ts';
 import { readMessage } from '../contract/reference-message.ts';
 import {
+  answerWith,
+  type Behavior,
   DONE,
   event,
-  type Play,
   ROLE,
   RoutedGateway,
   refuse,
-  says,
   settle,
   sse,
   USAGE,
@@ -19,7 +19,7 @@ import {
 const PATH = '/v1/messages';
 const ALIASES = { ALIASES: JSON.stringify({ both: ['openai/a', 'mistral/b'] }) };
 
-function cut(...pieces: string[]): Play {
+function cut(...pieces: string[]): Behavior {
   return { kind: 'answer', type: 'text/event-stream', pieces, ending: 'cut' };
 }
 
@@ -41,7 +41,7 @@ async function errorOf(response: Response): Promise<[number, string]> {
 }
 
 describe('I1 errors before the head', () => {
-  test.each<[what: string, play: Play, status: number, type: string]>([
+  test.each<[what: string, behavior: Behavior, status: number, type: string]>([
     ['an overloaded upstream', refuse(503), 529, 'overloaded_error'],
     ['an overloaded Anthropic', refuse(529), 529, 'overloaded_error'],
     ['a limit', refuse(429, {}, { 'retry-after': '7' }), 429, 'rate_limit_error'],
@@ -56,10 +56,10 @@ describe('I1 errors before the head', () => {
       529,
       'overloaded_error',
     ],
-  ])('%s, streamed and not', async (_, play, status, type) => {
-    const gateway = new RoutedGateway({ a: [play] });
+  ])('%s, streamed and not', async (_, behavior, status, type) => {
+    const gateway = new RoutedGateway({ a: [behavior] });
     expect(await errorOf(await ask(gateway))).toEqual([status, type]);
-    if (play.kind !== 'answer')
+    if (behavior.kind !== 'answer')
       expect(await errorOf(await ask(gateway, { stream: false }))).toEqual([status, type]);
   });
 
@@ -91,7 +91,7 @@ describe('I3 failures after the head', () => {
   });
 
   test('T2 no events: timeout_error', async () => {
-    const silent: Play = {
+    const silent: Behavior = {
       kind: 'answer',
       type: 'text/event-stream',
       pieces: [event({ content: 'Hal' })],
@@ -108,7 +108,7 @@ describe('I3 failures after the head', () => {
 
 describe('R5 I3 fallback', () => {
   test('the first target fails after its role: one message, from the second target', async () => {
-    const gateway = new RoutedGateway({ a: [cut(ROLE)], b: [says('Hello')] }, ALIASES);
+    const gateway = new RoutedGateway({ a: [cut(ROLE)], b: [answerWith('Hello')] }, ALIASES);
     const text = await streamOf(await ask(gateway, { model: 'both' }));
     expect(gateway.models).toEqual(['a', 'b']);
     expect(readMessage(text)).toMatchObject({ text: 'Hello', stop: 'end_turn', error: null });
@@ -116,9 +116,9 @@ describe('R5 I3 fallback', () => {
   });
 
   test('T1 a heartbeat while the first target’s output is buffered: a comment, because no message has begun', async () => {
-    const held: Play = { kind: 'answer', type: 'text/event-stream', pieces: [ROLE], ending: 'hang' };
+    const held: Behavior = { kind: 'answer', type: 'text/event-stream', pieces: [ROLE], ending: 'hang' };
     const gateway = new RoutedGateway(
-      { a: [held], b: [says('Hello')] },
+      { a: [held], b: [answerWith('Hello')] },
       {
         ALIASES: JSON.stringify({ both: [{ model: 'openai/a', timeout_seconds: 20 }, 'mistral/b'] }),
         HEARTBEAT_SECONDS: '15',
@@ -135,7 +135,7 @@ describe('R5 I3 fallback', () => {
   });
 
   test('T1 a heartbeat after the message’s start: a ping', async () => {
-    const silent: Play = {
+    const silent: Behavior = {
       kind: 'answer',
       type: 'text/event-stream',
       pieces: [event({ content: 'Hal' })],
@@ -163,12 +163,12 @@ describe('M1 records', () => {
     await ask(gateway, {}, { signal: client.signal });
     client.abort();
     await settle();
-    expect(gateway.asked[0]?.isCancelled).toBe(true);
+    expect(gateway.requests[0]?.isCancelled).toBe(true);
     expect(gateway.records).toMatchObject([{ status: 'cancelled', client: 'messages', route: 'chat' }]);
   });
 
   test('Q5 dropped fields of the request are named', async () => {
-    const gateway = new RoutedGateway({ a: [says('Hello')] });
+    const gateway = new RoutedGateway({ a: [answerWith('Hello')] });
     const response = await ask(gateway, { container: 'c', stream: false });
     expect(response.headers.get('x-weir-dropped')).toBe('container');
     expect(await response.json()).toMatchObject({
@@ -180,7 +180,7 @@ describe('M1 records', () => {
   test('U4 usage is always requested from the upstream', async () => {
     const gateway = new RoutedGateway({ a: [sse(ROLE, event({ content: 'x' }), event({}, 'stop'), DONE)] });
     await (await ask(gateway)).text();
-    expect(gateway.asked[0]?.body.stream_options).toEqual({ include_usage: true });
+    expect(gateway.requests[0]?.body.stream_options).toEqual({ include_usage: true });
   });
 
   test('V2 vendor events: none, even if the deployment passes them', async () => {
@@ -199,10 +199,10 @@ describe('I2 Q1 an effort for a model without reasoning, which Claude Code and C
     ['/v1/responses', { input: 'Hi', reasoning: { effort: 'high' } }, undefined],
     ['/v1/chat/completions', { reasoning_effort: 'high' }, 'high'],
   ])('%s: dropped if the upstream speaks another protocol', async (path, body, sent) => {
-    const gateway = new RoutedGateway({ b: [says('Hi')] });
+    const gateway = new RoutedGateway({ b: [answerWith('Hi')] });
     const response = await gateway.ask({ model: 'mistral/b', ...body }, {}, path);
     expect(response.status).toBe(200);
-    expect(gateway.asked[0]?.body.reasoning_effort).toBe(sent);
+    expect(gateway.requests[0]?.body.reasoning_effort).toBe(sent);
   });
 });
 
@@ -233,9 +233,9 @@ describe('I2 a history with Anthropic’s blocks at a provider that speaks Chat 
   ])(
     '%s: no thinking that it would refuse, and marks for its cache where it has them: %s',
     async (model, hasCache) => {
-      const gateway = new RoutedGateway({ a: [says('Hi')] }, { PROVIDERS });
+      const gateway = new RoutedGateway({ a: [answerWith('Hi')] }, { PROVIDERS });
       expect((await ask(gateway, { model, stream: false, ...HISTORY })).status).toBe(200);
-      const sent = JSON.stringify(gateway.asked[0]?.body);
+      const sent = JSON.stringify(gateway.requests[0]?.body);
       expect(sent).not.toContain('of-anthropic');
       if (!hasCache) expect(sent).not.toContain('Ask the gauge');
       expect(sent.includes('cache_control')).toBe(hasCache);
@@ -246,11 +246,11 @@ describe('I2 a history with Anthropic’s blocks at a provider that speaks Chat 
 
 describe('I3 I4 a complete response whose upstream fails afterwards: it ends as complete', () => {
   const WHOLE = [ROLE, event({ content: 'Hi' }), event({}, 'stop', { usage: USAGE })];
-  test.each<[what: string, play: Play]>([
+  test.each<[what: string, behavior: Behavior]>([
     ['ends without [DONE]', sse(...WHOLE)],
     ['breaks the connection in the place of [DONE]', cut(...WHOLE)],
-  ])('that %s', async (_, play) => {
-    const gateway = new RoutedGateway({ b: [play] });
+  ])('that %s', async (_, behavior) => {
+    const gateway = new RoutedGateway({ b: [behavior] });
     const message = await streamOf(await ask(gateway, { model: 'mistral/b' }));
     expect(readMessage(message)).toMatchObject({ stop: 'end_turn', error: null });
     const body = { model: 'mistral/b', input: 'Hi', stream: true };

@@ -34,9 +34,9 @@ interface Sent {
 
 async function send(path: string, address: string, fields: JsonObject, headers = {}): Promise<Sent> {
   const model = address.slice(address.indexOf('/') + 1);
-  const play = path === '/v1/messages' ? json(MESSAGE) : json(RESPONSE);
+  const behavior = path === '/v1/messages' ? json(MESSAGE) : json(RESPONSE);
   const gateway = new RoutedGateway(
-    { [model]: [play] },
+    { [model]: [behavior] },
     {
       ANTHROPIC_API_KEY: 'key-of-anthropic',
       ANTHROPIC_BASE_URL: 'https://anthropic',
@@ -48,7 +48,7 @@ async function send(path: string, address: string, fields: JsonObject, headers =
   await response.text();
   return {
     status: response.status,
-    body: gateway.asked[0]?.body,
+    body: gateway.requests[0]?.body,
     changed: response.headers.get('x-weir-changed'),
     dropped: response.headers.get('x-weir-dropped'),
   };
@@ -86,8 +86,8 @@ describe('Q14 Messages to a server that speaks Messages', () => {
       body: { thinking: { type: 'adaptive', display: 'summarized' }, output_config: { effort: 'high' } },
       changed: 'thinking',
     });
-    const asked = { max_tokens: 40_000, thinking: { type: 'adaptive' } };
-    const budgeted = await send('/v1/messages', 'anthropic/claude-haiku-4-5', asked);
+    const requested = { max_tokens: 40_000, thinking: { type: 'adaptive' } };
+    const budgeted = await send('/v1/messages', 'anthropic/claude-haiku-4-5', requested);
     expect(budgeted).toMatchObject({ body: { thinking: { type: 'enabled', budget_tokens: 8192 } } });
     expect(await send('/v1/messages', 'anthropic/claude-opus-4-6', budget)).toMatchObject({
       body: budget,

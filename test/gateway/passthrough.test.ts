@@ -4,7 +4,7 @@ import { checkMessages } from '../../tools/conformance/contract/check-messages.t
 import { checkResponses } from '../../tools/conformance/contract/check-responses.ts';
 import type { JsonObject } from '../../tools/simulator/json.ts';
 import { readMessage } from '../contract/reference-message.ts';
-import { json, type Play, RoutedGateway, sse } from './upstreams.ts';
+import { type Behavior, json, RoutedGateway, sse } from './upstreams.ts';
 
 const ENV = {
   ANTHROPIC_API_KEY: 'key-of-anthropic',
@@ -39,8 +39,8 @@ const RESPONSE = {
   usage: { input_tokens: 5, output_tokens: 3, total_tokens: 8 },
 };
 
-async function ask(path: string, model: string, plays: Record<string, readonly Play[]>) {
-  const gateway = new RoutedGateway(plays, ENV);
+async function ask(path: string, model: string, behaviors: Record<string, readonly Behavior[]>) {
+  const gateway = new RoutedGateway(behaviors, ENV);
   const body: JsonObject = path === '/v1/messages' ? { max_tokens: 9 } : { input: 'Hi' };
   const response = await gateway.ask({ ...body, model, stream: true }, {}, path);
   const { status } = response;
@@ -84,8 +84,8 @@ describe('N1 a stream was asked for, and the upstream sends one object', () => {
       { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 1 } },
       { type: 'message_stop', of: 'the upstream' },
     ].map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
-    const plays = { a: [json(failed)], b: [sse(...events)] };
-    const { status, text, gateway } = await ask('/v1/messages', 'both', plays);
+    const behaviors = { a: [json(failed)], b: [sse(...events)] };
+    const { status, text, gateway } = await ask('/v1/messages', 'both', behaviors);
     expect([status, text]).toEqual([200, events.join('')]);
     expect(gateway.models).toEqual(['a', 'b']);
   });
@@ -93,8 +93,8 @@ describe('N1 a stream was asked for, and the upstream sends one object', () => {
 
 test('N1 Q11 a whole message with an integer beyond 2^53 in a call: its digits as they were, for a chat as well', async () => {
   const text = JSON.stringify(MESSAGE).replace('"pier"', '1234567890123456789');
-  const play: Play = { kind: 'answer', type: 'application/json', pieces: [text] };
-  const gateway = new RoutedGateway({ a: [play] }, ENV);
+  const behavior: Behavior = { kind: 'answer', type: 'application/json', pieces: [text] };
+  const gateway = new RoutedGateway({ a: [behavior] }, ENV);
   const body = { model: 'anthropic/a', max_tokens: 9 };
   const message = await (await gateway.ask(body, {}, '/v1/messages')).text();
   expect(message).toContain('"input":{"at":1234567890123456789}');

@@ -5,21 +5,21 @@ import { maxWrittenBytes, ReplayableRequest } from '../../src/completion/replaya
 import { ApiMemory } from '../../src/routing/api-choice.ts';
 import type { Lease } from '../../src/stream/memory.ts';
 import { settingsWith, targetsOf } from '../routing/targets.ts';
-import { event, type Play, ROLE, RoutedGateway, settle, sse } from './upstreams.ts';
+import { type Behavior, event, ROLE, RoutedGateway, settle, sse } from './upstreams.ts';
 
 const BODY = { model: 'x', models: ['y'], messages: [{ role: 'user', content: 'Hi' }], max_tokens: 7 };
 
 /** A request, and the calls of its lease. */
 function hold(body: object = BODY, maxBytes = 10_000) {
-  const told: string[] = [];
-  const tell = (word: string) => async () => void told.push(word);
+  const reported: string[] = [];
+  const tell = (word: string) => async () => void reported.push(word);
   const lease: Lease = {
     revoked: new Promise(() => {}),
-    markReceived: () => void told.push('arrived'),
+    markReceived: () => void reported.push('arrived'),
     startWork: tell('begin'),
     pause: async () => {},
-    endWork: () => void told.push('end'),
-    release: () => void told.push('release'),
+    endWork: () => void reported.push('end'),
+    release: () => void reported.push('release'),
   };
   return {
     held: new ReplayableRequest({
@@ -38,7 +38,7 @@ function hold(body: object = BODY, maxBytes = 10_000) {
       apis: new ApiMemory(),
       now: () => 0,
     }),
-    told,
+    reported,
   };
 }
 
@@ -49,7 +49,7 @@ const [OPENAI, MISTRAL = targetsOf(['mistral/b'])[0]] = targetsOf(['all'], { set
 
 describe('R10 ReplayableRequest', () => {
   test('writes the request for each target, in a turn of its own', async () => {
-    const { held, told } = hold();
+    const { held, reported } = hold();
     const first = await held.writeFor(OPENAI);
     held.endWork();
     const second = await held.rewriteFor(MISTRAL);
@@ -69,7 +69,7 @@ describe('R10 ReplayableRequest', () => {
       n: 2,
     });
     expect(second).toMatchObject({ value: { facts: { choices: 2 } } });
-    expect(told).toEqual(['end', 'begin']);
+    expect(reported).toEqual(['end', 'begin']);
   });
 
   test('G2 the key’s output limit is in every body, and reported if it changes something', async () => {
@@ -108,46 +108,46 @@ describe('R10 ReplayableRequest', () => {
   });
 
   test('released: nothing stays in memory, and nothing can be written', async () => {
-    const { held, told } = hold();
+    const { held, reported } = hold();
     held.release();
     held.release();
-    expect(told).toEqual(['release']);
+    expect(reported).toEqual(['release']);
     expect(await held.writeFor(OPENAI)).toMatchObject({ kind: 'error' });
   });
 
   test('released while its last body is sent: its memory counts until it was sent', async () => {
-    const { held, told } = hold();
+    const { held, reported } = hold();
     const sent = Promise.withResolvers<void>();
     held.release(sent.promise);
     expect(await held.writeFor(OPENAI)).toMatchObject({ kind: 'error' });
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
     sent.resolve();
     await settle();
-    expect(told).toEqual(['release']);
+    expect(reported).toEqual(['release']);
   });
 
   test('released while it waits for its turn: the turn ends', async () => {
-    const { held, told } = hold();
+    const { held, reported } = hold();
     const written = held.rewriteFor(OPENAI);
     held.release();
     expect(await written).toMatchObject({ kind: 'error' });
-    expect(told).toEqual(['begin', 'release', 'end']);
+    expect(reported).toEqual(['begin', 'release', 'end']);
   });
 });
 
 describe('R10 B3 a large request', () => {
   const LARGE = { messages: [{ role: 'user', content: 'x'.repeat(9 * 1024 * 1024) }], stream: true };
-  const HANGING: Play = { ...sse(ROLE), ending: 'hang' } as Play;
+  const HANGING: Behavior = { ...sse(ROLE), ending: 'hang' } as Behavior;
 
   /** Two take all the memory; a third waits until one of them is released. */
   async function askThree(gateway: RoutedGateway, model: string) {
     const first = new AbortController();
-    const asked = [
+    const requested = [
       gateway.ask({ model, ...LARGE }, { signal: first.signal }),
       gateway.ask({ model, ...LARGE }),
       gateway.ask({ model, ...LARGE }),
     ];
-    for (const one of asked) one.catch(() => {});
+    for (const one of requested) one.catch(() => {});
     // Between the work on one large body and the next there is a pause.
     for (let i = 0; i < 20; i++) {
       await settle();
@@ -159,22 +159,22 @@ describe('R10 B3 a large request', () => {
   test('is kept until its output begins, if another attempt may follow', async () => {
     const gateway = new RoutedGateway({ first: [HANGING] }, { RETRIES: '1', IDLE_TIMEOUT_SECONDS: '0' });
     const first = await askThree(gateway, 'openai/first');
-    expect(gateway.asked).toHaveLength(2);
+    expect(gateway.requests).toHaveLength(2);
     first.abort();
     for (let i = 0; i < 20; i++) {
       await settle();
       gateway.clock.advance(10);
     }
-    expect(gateway.asked).toHaveLength(3);
+    expect(gateway.requests).toHaveLength(3);
   });
 
   test('is released if no attempt may follow, and after its output began', async () => {
     const one = new RoutedGateway({ first: [HANGING] }, { RETRIES: '0', IDLE_TIMEOUT_SECONDS: '0' });
     await askThree(one, 'openai/first');
-    expect(one.asked).toHaveLength(3);
-    const begun: Play = { ...sse(ROLE, event({ content: 'Hello' })), ending: 'hang' } as Play;
+    expect(one.requests).toHaveLength(3);
+    const begun: Behavior = { ...sse(ROLE, event({ content: 'Hello' })), ending: 'hang' } as Behavior;
     const served = new RoutedGateway({ first: [begun] }, { RETRIES: '1', IDLE_TIMEOUT_SECONDS: '0' });
     await askThree(served, 'openai/first');
-    expect(served.asked).toHaveLength(3);
+    expect(served.requests).toHaveLength(3);
   });
 });

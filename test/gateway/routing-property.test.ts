@@ -4,12 +4,11 @@ import { expect, test } from 'vitest';
 import type { UsageRecord } from '../../src/metering/record.ts';
 import { FakeTracing } from './fake-tracing.ts';
 import {
-  type Asked,
+  type Behavior,
   DONE,
   event,
   type Got,
   json,
-  type Play,
   ROLE,
   RoutedGateway,
   read,
@@ -17,13 +16,14 @@ import {
   settle,
   sse,
   TIMER_MS,
+  type UpstreamRequest,
 } from './upstreams.ts';
 
 /** What one request gets. `begins`: it has output, after which no other target may be tried. */
 interface Meeting {
   readonly name: string;
   readonly begins: boolean;
-  readonly play: (text: string, isStreamed: boolean) => Play;
+  readonly behavior: (text: string, isStreamed: boolean) => Behavior;
 }
 
 const EVENTS = 'text/event-stream';
@@ -33,7 +33,7 @@ const ERROR = 'data: {"error":{"message":"no","code":"busy"}}\n\n';
 const begun = (name: string, ending: 'cut' | 'hang' | 'end', ...more: string[]): Meeting => ({
   name,
   begins: true,
-  play: (text) => ({
+  behavior: (text) => ({
     kind: 'answer',
     type: EVENTS,
     pieces: [ROLE, event({ content: text }), ...more],
@@ -41,13 +41,17 @@ const begun = (name: string, ending: 'cut' | 'hang' | 'end', ...more: string[]):
   }),
 });
 
-const early = (name: string, play: Play): Meeting => ({ name, begins: false, play: () => play });
+const early = (name: string, behavior: Behavior): Meeting => ({
+  name,
+  begins: false,
+  behavior: () => behavior,
+});
 
 const MEETINGS: readonly Meeting[] = [
   {
     name: 'answers',
     begins: true,
-    play: (text, isStreamed) =>
+    behavior: (text, isStreamed) =>
       isStreamed
         ? sse(ROLE, event({ content: text }), event({}, 'stop'), DONE)
         : json({
@@ -57,7 +61,7 @@ const MEETINGS: readonly Meeting[] = [
   {
     name: 'has no text',
     begins: true,
-    play: (_, isStreamed) =>
+    behavior: (_, isStreamed) =>
       isStreamed
         ? sse(ROLE, event({}, 'stop'), DONE)
         : json({
@@ -70,16 +74,16 @@ const MEETINGS: readonly Meeting[] = [
   {
     name: 'has output and fails in one read',
     begins: true,
-    play: (text) => sse(ROLE + event({ content: text }) + ERROR),
+    behavior: (text) => sse(ROLE + event({ content: text }) + ERROR),
   },
   early('unreachable', { kind: 'unreachable' }),
   early('hangs', { kind: 'hang' }),
   ...[400, 401, 404, 408, 429, 500, 503].map((status) => early(String(status), refuse(status))),
   early('busy', refuse(429, {}, { 'retry-after': '2' })),
   early('long', refuse(429, {}, { 'retry-after': '60' })),
-  early('error event', { ...sse(ERROR), ending: 'hang' } as Play),
-  early('role, then cut', { ...sse(ROLE), ending: 'cut' } as Play),
-  early('role, then silence', { ...sse(ROLE), ending: 'hang' } as Play),
+  early('error event', { ...sse(ERROR), ending: 'hang' } as Behavior),
+  early('role, then cut', { ...sse(ROLE), ending: 'cut' } as Behavior),
+  early('role, then silence', { ...sse(ROLE), ending: 'hang' } as Behavior),
   early('empty', sse()),
   early('page', { kind: 'answer', type: 'text/html', pieces: ['<html></html>'] }),
 ];
@@ -113,13 +117,13 @@ const DEADLINE_MS = 60_000;
 async function drive(run: Run) {
   /** What each request got, in their order. */
   const met: { readonly meeting: Meeting; readonly text: string }[] = [];
-  const plays = Object.fromEntries(
+  const behaviors = Object.fromEntries(
     run.meetings.map((meetings, i) => [
       `m${i}`,
       meetings.map((meeting) => (isStreamed: boolean) => {
         const text = `<${met.length}:m${i}>`;
         met.push({ meeting, text });
-        return meeting.play(text, isStreamed);
+        return meeting.behavior(text, isStreamed);
       }),
     ]),
   );
@@ -135,7 +139,7 @@ async function drive(run: Run) {
     HEARTBEAT_SECONDS: run.hasHeartbeats ? '0.5' : '0',
     ALIASES: { all: steps },
   };
-  const gateway = new RoutedGateway(plays, env, { tracing });
+  const gateway = new RoutedGateway(behaviors, env, { tracing });
   const leaving = new AbortController();
   const began = gateway.clock.now();
   let got: Got | null = null;
@@ -156,7 +160,7 @@ async function drive(run: Run) {
     if (run.leavesAfter !== null && askedAtLeave === null && gateway.clock.now() - began >= run.leavesAfter) {
       leaving.abort();
       await settle();
-      askedAtLeave = gateway.asked.length;
+      askedAtLeave = gateway.requests.length;
     }
     if (!isDone) gateway.clock.advance(run.stepMs);
   }
@@ -165,8 +169,8 @@ async function drive(run: Run) {
   return { gateway, tracing, met, got: got as Got | null, isDone, askedAtLeave };
 }
 
-function isLeftBehind({ isCancelled, isOver }: Asked, meeting: Meeting): boolean {
-  const hasBody = meeting.play('', true).kind !== 'refuse' && meeting.name !== 'unreachable';
+function isLeftBehind({ isCancelled, isOver }: UpstreamRequest, meeting: Meeting): boolean {
+  const hasBody = meeting.behavior('', true).kind !== 'refuse' && meeting.name !== 'unreachable';
   return hasBody && !isCancelled && !isOver;
 }
 
@@ -179,8 +183,8 @@ function checkAnswer(
   expect(ids.length).toBeLessThanOrEqual(1);
   if (error === null) {
     const isEmpty = served?.meeting.name === 'has no text';
-    const told = [text, served?.meeting.name, finishes];
-    expect(told).toEqual(isEmpty ? ['', 'has no text', ['stop']] : [served?.text, 'answers', ['stop']]);
+    const reported = [text, served?.meeting.name, finishes];
+    expect(reported).toEqual(isEmpty ? ['', 'has no text', ['stop']] : [served?.text, 'answers', ['stop']]);
   } else {
     expect(finishes).toEqual([]);
     expect(['', served?.meeting.begins ? served.text : '']).toContain(text);
@@ -192,19 +196,19 @@ test('R5 R9 M1 W4 exactly one complete response, no attempt after output or afte
   await fc.assert(
     fc.asyncProperty(runs, async (run) => {
       const { gateway, tracing, met, got, isDone, askedAtLeave } = await drive(run);
-      const { asked, records, clock } = gateway;
-      attempts += asked.length;
+      const { requests, records, clock } = gateway;
+      attempts += requests.length;
       expect(isDone).toBe(true);
-      expect(asked.length).toBeLessThanOrEqual(run.meetings.length * (1 + run.retries));
+      expect(requests.length).toBeLessThanOrEqual(run.meetings.length * (1 + run.retries));
       if (askedAtLeave === null) {
         expect(got).not.toBeNull();
         if (got !== null) checkAnswer(got, met);
       } else {
-        expect(asked).toHaveLength(askedAtLeave);
+        expect(requests).toHaveLength(askedAtLeave);
       }
       const firstOutput = met.findIndex(({ meeting }) => meeting.begins);
       if (firstOutput >= 0) expect(met).toHaveLength(firstOutput + 1);
-      for (const [i, one] of asked.entries()) {
+      for (const [i, one] of requests.entries()) {
         const { meeting } = met[i] ?? {};
         expect([meeting?.name, meeting !== undefined && isLeftBehind(one, meeting)]).toEqual([
           meeting?.name,
@@ -213,13 +217,13 @@ test('R5 R9 M1 W4 exactly one complete response, no attempt after output or afte
       }
       expect(records).toHaveLength(1);
       const [record] = records as [UsageRecord];
-      expect(record.attempts.filter(({ ms }) => ms !== null)).toHaveLength(asked.length);
+      expect(record.attempts.filter(({ ms }) => ms !== null)).toHaveLength(requests.length);
       const wasServed = got !== null && got.error === null && got.finishes.length === 1;
       if (askedAtLeave === null) expect(record.status === 'finished').toBe(wasServed);
       // No timer waits: one that is left is not set again.
       clock.advance(TIMER_MS);
       expect(clock.running).toBe(0);
-      expect(tracing.spans.map(({ ends }) => ends)).toEqual(Array(asked.length + 1).fill(1));
+      expect(tracing.spans.map(({ ends }) => ends)).toEqual(Array(requests.length + 1).fill(1));
     }),
     { numRuns: 300 },
   );

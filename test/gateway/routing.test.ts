@@ -2,15 +2,15 @@
 import { describe, expect, test } from 'vitest';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import {
+  answerWith,
+  type Behavior,
   DONE,
   event,
   json,
-  type Play,
   ROLE,
   RoutedGateway,
   read,
   refuse,
-  says,
   settle,
   sse,
   TIMER_MS,
@@ -18,19 +18,19 @@ import {
 } from './upstreams.ts';
 
 const BOTH = { model: 'deepseek/first', models: ['mistral/second'] };
-const HANG: Play = { kind: 'hang' };
+const HANG: Behavior = { kind: 'hang' };
 const WAYS = [
   ['streamed', true],
   ['whole', false],
 ] as const;
 
 /** A response that sends this and then nothing. */
-function hanging(type: string, piece: string): Play {
+function hanging(type: string, piece: string): Behavior {
   return { kind: 'answer', type, pieces: [piece], ending: 'hang' };
 }
 
 /** A stream that continues after its first text in the given way. */
-function begun(ending: 'cut' | 'hang' | 'end', ...more: string[]): Play {
+function begun(ending: 'cut' | 'hang' | 'end', ...more: string[]): Behavior {
   return {
     kind: 'answer',
     type: 'text/event-stream',
@@ -45,10 +45,10 @@ describe('R1 R10 the upstream’s request', () => {
     ['an empty list', [], 1],
     ['a second model', ['mistral/second'], 2],
   ])('models and route are never sent upstream: %s', async (_, models, requests) => {
-    const gateway = new RoutedGateway({ first: [refuse(503)], second: [says('Hello')] });
+    const gateway = new RoutedGateway({ first: [refuse(503)], second: [answerWith('Hello')] });
     await read(await gateway.ask({ model: 'deepseek/first', models, route: 'fallback' }));
-    expect(gateway.asked).toHaveLength(requests);
-    for (const { body } of gateway.asked) {
+    expect(gateway.requests).toHaveLength(requests);
+    for (const { body } of gateway.requests) {
       expect(body).not.toHaveProperty('models');
       expect(body).not.toHaveProperty('route');
     }
@@ -60,17 +60,17 @@ describe('R1 R10 the upstream’s request', () => {
       { model: 'mistral/second', set: { seed: 7 } },
     ];
     const gateway = new RoutedGateway(
-      { first: [refuse(500)], second: [says('Hello')] },
+      { first: [refuse(500)], second: [answerWith('Hello')] },
       { ALIASES: { both: steps } },
     );
     const got = await read(await gateway.ask({ model: 'both', max_tokens: 5, user: 'u', seed: 1 }));
     expect(got.text).toBe('Hello');
     const messages = [{ role: 'user', content: 'Hello' }];
-    expect(gateway.asked.map(({ body }) => body)).toEqual([
+    expect(gateway.requests.map(({ body }) => body)).toEqual([
       { model: 'first', max_completion_tokens: 5, seed: 1, temperature: 0.5, messages },
       { model: 'second', max_tokens: 5, random_seed: 7, messages },
     ]);
-    expect(gateway.asked.map(({ headers }) => headers.get('authorization'))).toEqual([
+    expect(gateway.requests.map(({ headers }) => headers.get('authorization'))).toEqual([
       'Bearer key-of-openai',
       'Bearer key-of-mistral',
     ]);
@@ -79,7 +79,7 @@ describe('R1 R10 the upstream’s request', () => {
   });
 
   test('models without model is accepted, and a value that is no list is refused', async () => {
-    const gateway = new RoutedGateway({ second: [says('Hello')] });
+    const gateway = new RoutedGateway({ second: [answerWith('Hello')] });
     expect((await read(await gateway.ask({ models: ['mistral/second'] }))).text).toBe('Hello');
     const refused = await read(await gateway.ask({ model: 'mistral/second', models: 'mistral/third' }));
     expect([refused.status, refused.error?.param]).toEqual([400, 'models']);
@@ -90,25 +90,25 @@ describe('R2 aliases', () => {
   describe.each(WAYS)(
     "%s: a target that sends no output within its alias's timeout is cancelled",
     (_, stream) => {
-      test.each<[name: string, play: Play]>([
+      test.each<[name: string, behavior: Behavior]>([
         ['no response', HANG],
         ['comments', hanging('text/event-stream', ': queued\n\n')],
         ['half an object', hanging('application/json', '{')],
-      ])('%s', async (_name, play) => {
+      ])('%s', async (_name, behavior) => {
         const gateway = new RoutedGateway(
-          { first: [play], second: [says('Hello')] },
+          { first: [behavior], second: [answerWith('Hello')] },
           { ALIASES: { both: [{ model: 'deepseek/first', timeout_seconds: 2 }, 'mistral/second'] } },
         );
-        const asked = gateway.ask({ model: 'both', stream });
+        const pending = gateway.ask({ model: 'both', stream });
         await settle();
         gateway.clock.advance(1999);
         await settle();
         expect(gateway.models).toEqual(['first']);
         gateway.clock.advance(1);
-        const got = await read(await asked);
+        const got = await read(await pending);
         expect(got).toMatchObject({ text: 'Hello', models: ['mistral/second'] });
         expect(got.headers.get('x-weir-attempts')).toMatch(/^deepseek\/first timeout 2000ms, /);
-        expect(gateway.asked[0]?.isCancelled).toBe(true);
+        expect(gateway.requests[0]?.isCancelled).toBe(true);
         await gateway.gateway.idle();
         // The provider may have read the prompt.
         expect(gateway.records[0]).toMatchObject({ status: 'finished', estimated: true });
@@ -120,17 +120,17 @@ describe('R2 aliases', () => {
   test.each(WAYS)('%s: output within the timeout ends the timeout', async (_, stream) => {
     const slow = { kind: 'answer', type: 'text/event-stream', ending: 'hang' } as const;
     const gateway = new RoutedGateway(
-      { first: [{ ...slow, pieces: [event({ content: 'Hello' })] }], second: [says('no')] },
+      { first: [{ ...slow, pieces: [event({ content: 'Hello' })] }], second: [answerWith('no')] },
       { ALIASES: { both: [{ model: 'deepseek/first', timeout_seconds: 2 }, 'mistral/second'] } },
     );
-    const asked = gateway.ask({ model: 'both', stream });
+    const pending = gateway.ask({ model: 'both', stream });
     await settle();
     gateway.clock.advance(10_000);
     await settle();
     expect(gateway.models).toEqual(['first']);
-    expect(gateway.asked[0]?.isCancelled).toBe(false);
+    expect(gateway.requests[0]?.isCancelled).toBe(false);
     gateway.clock.advance(1_000_000);
-    await read(await asked);
+    await read(await pending);
   });
 
   test.each(WAYS)('%s: the last target has its timeout, too', async (_, stream) => {
@@ -138,10 +138,10 @@ describe('R2 aliases', () => {
       { first: [HANG] },
       { RETRIES: '2', ALIASES: { one: { model: 'deepseek/first', timeout_seconds: 2 } } },
     );
-    const asked = gateway.ask({ model: 'one', stream });
+    const pending = gateway.ask({ model: 'one', stream });
     await settle();
     gateway.clock.advance(2000);
-    const got = await read(await asked);
+    const got = await read(await pending);
     expect([got.status, got.error?.code]).toEqual([504, 'timeout']);
     expect(got.error?.message).toBe('DeepSeek sent no output within 2 seconds');
     expect(gateway.models).toEqual(['first']);
@@ -155,19 +155,19 @@ describe('R2 aliases', () => {
       ? sse(ROLE, event({}, 'content_filter', { usage: USAGE }), DONE)
       : json({ choices: [{ index: 0, message: {}, finish_reason: 'content_filter' }], usage: USAGE });
     const { total_tokens } = USAGE;
-    const gatewayWith = (play: Play, on: string[]) =>
+    const gatewayWith = (behavior: Behavior, on: string[]) =>
       new RoutedGateway(
-        { first: [play], second: [says('Hello')] },
+        { first: [behavior], second: [answerWith('Hello')] },
         { ALIASES: { both: [{ model: 'openai/first', on }, 'mistral/second'] } },
       );
 
-    test.each<[name: string, play: Play, on: string, tokens: number]>([
+    test.each<[name: string, behavior: Behavior, on: string, tokens: number]>([
       ['a prompt that is too long', tooLong, 'context_length', total_tokens],
       // The filtered attempt has read the prompt, too.
       ['a filtered output', filtered, 'content_filter', 2 * total_tokens],
       ['a filtered prompt', refuse(400, { code: 'content_filter' }), 'content_filter', total_tokens],
-    ])('%s moves on to the next target where it is listed', async (_name, play, on, tokens) => {
-      const gateway = gatewayWith(play, [on]);
+    ])('%s moves on to the next target where it is listed', async (_name, behavior, on, tokens) => {
+      const gateway = gatewayWith(behavior, [on]);
       const got = await read(await gateway.ask({ model: 'both', stream }));
       expect(got).toMatchObject({ text: 'Hello', finishes: ['stop'] });
       expect(gateway.models).toEqual(['first', 'second']);
@@ -175,11 +175,11 @@ describe('R2 aliases', () => {
       expect(gateway.records[0]?.total_tokens).toBe(tokens);
     });
 
-    test.each<[name: string, play: Play, on: string[], finishes: string[], tokens: number]>([
+    test.each<[name: string, behavior: Behavior, on: string[], finishes: string[], tokens: number]>([
       ['a prompt that is too long', tooLong, [], [], 0],
       ['a filtered output', filtered, ['context_length'], ['content_filter'], total_tokens],
-    ])('%s is the response where it is not listed', async (_name, play, on, finishes, tokens) => {
-      const gateway = gatewayWith(play, on);
+    ])('%s is the response where it is not listed', async (_name, behavior, on, finishes, tokens) => {
+      const gateway = gatewayWith(behavior, on);
       const got = await read(await gateway.ask({ model: 'both', stream }));
       expect(got).toMatchObject({ text: '', finishes });
       expect(gateway.models).toEqual(['first']);
@@ -204,11 +204,11 @@ describe('R2 aliases', () => {
       { model: 'mistral/second', weight: 1 },
     ];
     const gateway = new RoutedGateway(
-      { first: [says('a')], second: [says('b')] },
+      { first: [answerWith('a')], second: [answerWith('b')] },
       { ALIASES: { both: steps } },
     );
     for (const field of ['prompt_cache_key', 'user']) {
-      const before = gateway.asked.length;
+      const before = gateway.requests.length;
       for (let i = 0; i < 40; i++) await gateway.ask({ model: 'both', [field]: `chat ${i % 20}` });
       const models = gateway.models.slice(before);
       expect(models.slice(0, 20)).toEqual(models.slice(20));
@@ -226,8 +226,8 @@ describe('R3 keys with globs', () => {
   };
 
   test('a target that the key may not use is skipped and reported; if none is left: 403', async () => {
-    const plays = { first: [says('no')], second: [says('Hello')] };
-    const gateway = new RoutedGateway(plays, {
+    const behaviors = { first: [answerWith('no')], second: [answerWith('Hello')] };
+    const gateway = new RoutedGateway(behaviors, {
       AUTH: 'keys',
       ALIASES: { both: ['deepseek/first', 'mistral/second'] },
     });
@@ -252,15 +252,15 @@ describe('R3 keys with globs', () => {
 });
 
 describe('R5 after output no other target is tried', () => {
-  test.each<[name: string, play: Play, code: string]>([
+  test.each<[name: string, behavior: Behavior, code: string]>([
     ['a cut', begun('cut'), 'upstream_truncated'],
     ['an end', begun('end'), 'upstream_truncated'],
     ['an error', begun('hang', 'data: {"error":{"message":"no","code":"busy"}}\n\n'), 'busy'],
     ['no JSON', begun('hang', 'data: oops\n\n'), 'upstream_invalid'],
     ['silence', begun('hang'), 'stream_idle_timeout'],
-  ])('%s', async (_name, play, code) => {
+  ])('%s', async (_name, behavior, code) => {
     const gateway = new RoutedGateway(
-      { first: [play], second: [says('no')] },
+      { first: [behavior], second: [answerWith('no')] },
       {
         RETRIES: '3',
         ALIASES: { both: [{ model: 'deepseek/first', timeout_seconds: 5 }, 'mistral/second'] },
@@ -278,14 +278,14 @@ describe('R5 after output no other target is tried', () => {
   });
 
   test('a stream that is truncated, for a client that requested one object', async () => {
-    const gateway = new RoutedGateway({ first: [begun('cut')], second: [says('no')] });
+    const gateway = new RoutedGateway({ first: [begun('cut')], second: [answerWith('no')] });
     const got = await read(await gateway.ask(BOTH));
     expect([got.status, got.error?.code]).toEqual([502, 'upstream_truncated']);
     expect(gateway.models).toEqual(['first']);
   });
 
   test('chunks before the output are sent with it: one role, and no chunk of another attempt', async () => {
-    const gateway = new RoutedGateway({ first: [sse(ROLE, ROLE)], second: [says('Hello')] });
+    const gateway = new RoutedGateway({ first: [sse(ROLE, ROLE)], second: [answerWith('Hello')] });
     const response = await gateway.ask({ ...BOTH, stream: true });
     const text = await response.text();
     expect(text.match(/"role":"assistant"/g)).toHaveLength(1);
@@ -297,13 +297,13 @@ describe('R6 retry rounds', () => {
   const HALF = () => '80000000-0000-4000-8000-000000000000';
 
   test.each(WAYS)('%s: one busy target is retried once, by default', async (_, stream) => {
-    const plays = { first: [refuse(503), says('Hello')] };
-    const gateway = new RoutedGateway(plays, { RETRIES: '' }, { random: HALF });
-    const asked = gateway.ask({ model: 'deepseek/first', stream });
+    const behaviors = { first: [refuse(503), answerWith('Hello')] };
+    const gateway = new RoutedGateway(behaviors, { RETRIES: '' }, { random: HALF });
+    const pending = gateway.ask({ model: 'deepseek/first', stream });
     await settle();
     expect(gateway.models).toEqual(['first']);
     gateway.clock.advance(250);
-    const got = await read(await asked);
+    const got = await read(await pending);
     expect(got.text).toBe('Hello');
     expect(got.headers.get('x-weir-attempts')).toBe('deepseek/first 503 0ms, deepseek/first 200 0ms');
     expect(got.headers.get('x-weir-provider')).toBe('deepseek');
@@ -314,17 +314,17 @@ describe('R6 retry rounds', () => {
     async (_, stream) => {
       const busy = (wait: string) => refuse(429, {}, { 'retry-after': wait });
       const gateway = new RoutedGateway(
-        { first: [busy('4'), says('Hello')], second: [busy('6'), says('no')] },
+        { first: [busy('4'), answerWith('Hello')], second: [busy('6'), answerWith('no')] },
         { RETRIES: '1' },
         { random: HALF },
       );
-      const asked = gateway.ask({ ...BOTH, stream });
+      const pending = gateway.ask({ ...BOTH, stream });
       await settle();
       gateway.clock.advance(3999);
       await settle();
       expect(gateway.models).toEqual(['first', 'second']);
       gateway.clock.advance(1);
-      expect((await read(await asked)).text).toBe('Hello');
+      expect((await read(await pending)).text).toBe('Hello');
       expect(gateway.models).toEqual(['first', 'second', 'first']);
     },
   );
@@ -333,17 +333,17 @@ describe('R6 retry rounds', () => {
     const wait = { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '3.2s' };
     const google = { base_url: 'https://google', api_key: 'GOOGLE_KEY', like: 'gemini' };
     const gateway = new RoutedGateway(
-      { first: [refuse(429, { details: [wait] }), says('Hello')] },
+      { first: [refuse(429, { details: [wait] }), answerWith('Hello')] },
       { PROVIDERS: { google }, GOOGLE_KEY: 'k', RETRIES: '1' },
       { random: HALF },
     );
-    const asked = gateway.ask({ model: 'google/first', stream });
+    const pending = gateway.ask({ model: 'google/first', stream });
     await settle();
     gateway.clock.advance(3999);
     await settle();
     expect(gateway.models).toEqual(['first']);
     gateway.clock.advance(1);
-    expect((await read(await asked)).text).toBe('Hello');
+    expect((await read(await pending)).text).toBe('Hello');
   });
 
   test.each(WAYS)('%s: no target is retried if no failure is recoverable', async (_, stream) => {
@@ -355,12 +355,12 @@ describe('R6 retry rounds', () => {
 
   test('a failure that is not recoverable is not retried, and the error lists every attempt', async () => {
     const gateway = new RoutedGateway({ first: [refuse(401)], second: [refuse(500)] }, { RETRIES: '2' });
-    const asked = gateway.ask({ ...BOTH, stream: true });
+    const pending = gateway.ask({ ...BOTH, stream: true });
     for (let i = 0; i < 3; i++) {
       await settle();
       gateway.clock.advance(500);
     }
-    const got = await read(await asked);
+    const got = await read(await pending);
     expect(gateway.models).toEqual(['first', 'second', 'second', 'second']);
     expect(got.error?.message).toBe(
       'Mistral: no (tried 4 times: deepseek/first 401, mistral/second 500, mistral/second 500, mistral/second 500)',
@@ -373,13 +373,13 @@ describe('R6 retry rounds', () => {
   test.each(WAYS)('%s: T3 all attempts end before the deadline', async (_, stream) => {
     const busy = refuse(429, {}, { 'retry-after': '4' });
     const gateway = new RoutedGateway({ first: [busy] }, { RETRIES: '5', DEADLINE_SECONDS: '10' });
-    const asked = gateway.ask({ model: 'deepseek/first', stream });
+    const pending = gateway.ask({ model: 'deepseek/first', stream });
     for (const ms of [4000, 4000]) {
       await settle();
       gateway.clock.advance(ms);
     }
     // The next wait would end after the deadline: the last error is sent at once.
-    const got = await read(await asked);
+    const got = await read(await pending);
     expect([got.status, gateway.models.length]).toEqual([429, 3]);
     const hung = new RoutedGateway({ first: [busy, HANG] }, { RETRIES: '5', DEADLINE_SECONDS: '10' });
     const late = hung.ask({ model: 'deepseek/first', stream });
@@ -389,7 +389,7 @@ describe('R6 retry rounds', () => {
     hung.clock.advance(6000);
     const end = await read(await late);
     expect([end.status, end.error?.code]).toEqual([504, 'timeout']);
-    expect(hung.asked.at(-1)?.isCancelled).toBe(true);
+    expect(hung.requests.at(-1)?.isCancelled).toBe(true);
     await hung.gateway.idle();
     expect(hung.records).toMatchObject([
       { status: 'timed_out', attempts: [{ status: 429 }, { error_code: 'timeout' }] },
@@ -401,14 +401,14 @@ describe('R6 retry rounds', () => {
     async (_, stream) => {
       const gateway = new RoutedGateway({ first: [refuse(503)] }, { RETRIES: '5' }, { random: HALF });
       const leaving = new AbortController();
-      const asked = gateway.ask({ model: 'deepseek/first', stream }, { signal: leaving.signal });
+      const pending = gateway.ask({ model: 'deepseek/first', stream }, { signal: leaving.signal });
       await settle();
       leaving.abort();
       await settle();
       // No timer waits: one that is left is not set again.
       gateway.clock.advance(TIMER_MS);
       expect(gateway.clock.running).toBe(0);
-      await asked.catch(() => {});
+      await pending.catch(() => {});
       await gateway.gateway.idle();
       expect(gateway.models).toEqual(['first']);
       expect(gateway.records).toMatchObject([{ status: 'cancelled' }]);
@@ -422,13 +422,13 @@ describe('R7 circuits', () => {
     (await read(await gateway.ask({ model: 'both' }))).headers.get('x-weir-attempts');
 
   test('five consecutive failures open the circuit for 10 s; then one request probes the target', async () => {
-    const failing = [...Array(6).fill(refuse(503)), says('first')];
-    const gateway = new RoutedGateway({ first: failing, second: [says('second')] }, { ALIASES });
+    const failing = [...Array(6).fill(refuse(503)), answerWith('first')];
+    const gateway = new RoutedGateway({ first: failing, second: [answerWith('second')] }, { ALIASES });
     for (let i = 0; i < 5; i++) expect(await served(gateway)).toMatch(/^deepseek\/first 503/);
     expect(await served(gateway)).toBe('deepseek/first circuit_open, mistral/second 200 0ms');
     gateway.clock.advance(10_000);
     const several = await Promise.all([served(gateway), served(gateway), served(gateway)]);
-    expect(several.filter((told) => told?.startsWith('deepseek/first 503'))).toHaveLength(1);
+    expect(several.filter((reported) => reported?.startsWith('deepseek/first 503'))).toHaveLength(1);
     expect(await served(gateway)).toMatch(/circuit_open/);
     gateway.clock.advance(10_000);
     expect(await served(gateway)).toBeNull();
@@ -437,8 +437,8 @@ describe('R7 circuits', () => {
   });
 
   test("a probe that ends with the caller's mistake has no result: the next request probes the target", async () => {
-    const failing = [...Array(5).fill(refuse(503)), refuse(400), refuse(503), says('first')];
-    const gateway = new RoutedGateway({ first: failing, second: [says('second')] }, { ALIASES });
+    const failing = [...Array(5).fill(refuse(503)), refuse(400), refuse(503), answerWith('first')];
+    const gateway = new RoutedGateway({ first: failing, second: [answerWith('second')] }, { ALIASES });
     for (let i = 0; i < 5; i++) await served(gateway);
     gateway.clock.advance(10_000);
     expect((await gateway.ask({ model: 'both' })).status).toBe(400);
@@ -447,7 +447,7 @@ describe('R7 circuits', () => {
   });
 
   test("a refusal of the deployment's key opens the circuit for a minute, for this route only", async () => {
-    const gateway = new RoutedGateway({ first: [refuse(401)], second: [says('second')] }, { ALIASES });
+    const gateway = new RoutedGateway({ first: [refuse(401)], second: [answerWith('second')] }, { ALIASES });
     expect(await served(gateway)).toMatch(/^deepseek\/first 401/);
     expect(await served(gateway)).toMatch(/circuit_open/);
     gateway.clock.advance(59_999);
@@ -465,7 +465,7 @@ describe('R7 circuits', () => {
   });
 
   test('failures of one caller do not open the circuit for other callers', async () => {
-    const ofOne: readonly Play[] = [
+    const ofOne: readonly Behavior[] = [
       ...Array(6).fill(refuse(429)),
       ...Array(6).fill(refuse(500)),
       refuse(404, { message: 'No such File object: file-1' }),
@@ -473,7 +473,7 @@ describe('R7 circuits', () => {
     ];
     // The circuit opens for this caller meanwhile.
     const gateway = new RoutedGateway(
-      { first: [...ofOne, says('first')], second: [says('second')] },
+      { first: [...ofOne, answerWith('first')], second: [answerWith('second')] },
       { ALIASES, AUTH: 'keys', ADMIN_TOKEN: 'admin' },
     );
     const [one, other] = [await gateway.gateway.key(), await gateway.gateway.key()];
@@ -487,7 +487,7 @@ describe('R7 circuits', () => {
       met.push(await ask(one));
       if (met.at(-1)?.includes('circuit_open')) gateway.clock.advance(10_000);
     }
-    expect(met.filter((told) => told?.includes('circuit_open'))).not.toEqual([]);
+    expect(met.filter((reported) => reported?.includes('circuit_open'))).not.toEqual([]);
     expect(await ask(other)).toBeNull();
   });
 
@@ -495,7 +495,10 @@ describe('R7 circuits', () => {
     ['a 400', refuse(400)],
     ['a 403 for what the prompt says', refuse(403, { message: 'Your input was flagged' })],
   ])("the caller's own mistakes never count: %s", async (_name, mistake) => {
-    const gateway = new RoutedGateway({ first: [...Array(9).fill(mistake), says('first')] }, { ALIASES });
+    const gateway = new RoutedGateway(
+      { first: [...Array(9).fill(mistake), answerWith('first')] },
+      { ALIASES },
+    );
     for (let i = 0; i < 9; i++) await gateway.ask({ model: 'both' });
     expect(await served(gateway)).toBeNull();
   });
@@ -503,7 +506,7 @@ describe('R7 circuits', () => {
 
 describe('R8 reports of attempts', () => {
   test('one attempt: no header, and one entry in the record', async () => {
-    const gateway = new RoutedGateway({ first: [says('Hello')] }, { RETRIES: '1' });
+    const gateway = new RoutedGateway({ first: [answerWith('Hello')] }, { RETRIES: '1' });
     const got = await read(await gateway.ask(BOTH));
     expect(got.headers.has('x-weir-attempts')).toBe(false);
     await gateway.gateway.idle();
@@ -514,7 +517,7 @@ describe('R8 reports of attempts', () => {
 
   test('only the headers of the upstream that served the request are passed on', async () => {
     const first = refuse(429, {}, { 'retry-after': '7', 'x-ratelimit-remaining-requests': '0' });
-    const gateway = new RoutedGateway({ first: [first], second: [says('Hello')] });
+    const gateway = new RoutedGateway({ first: [first], second: [answerWith('Hello')] });
     const got = await read(await gateway.ask({ ...BOTH, stream: true }));
     expect([got.headers.get('retry-after'), got.headers.get('x-ratelimit-remaining-requests')]).toEqual([
       null,
@@ -525,7 +528,7 @@ describe('R8 reports of attempts', () => {
   });
 
   test('the attempts are in the record that the caller can look up', async () => {
-    const gateway = new RoutedGateway({ first: [refuse(503)], second: [says('Hello')] });
+    const gateway = new RoutedGateway({ first: [refuse(503)], second: [answerWith('Hello')] });
     const response = await gateway.ask(BOTH);
     await response.text();
     await gateway.gateway.idle();
@@ -543,23 +546,27 @@ describe('R8 reports of attempts', () => {
 });
 
 describe.each(WAYS)('R4 %s: a refusal whose body does not end', (_, stream) => {
-  const cutOff = (status: number, ending: 'cut' | 'hang'): Play => {
+  const cutOff = (status: number, ending: 'cut' | 'hang'): Behavior => {
     return { kind: 'refuse', status, body: '{"error":{"message":"no"', ending };
   };
 
   test('that hangs: the next target is tried after 5 s, and the upstream is cancelled', async () => {
-    const gateway = new RoutedGateway({ first: [cutOff(503, 'hang')], second: [says('Hello')] });
-    const asked = gateway.ask({ ...BOTH, stream });
+    const gateway = new RoutedGateway({ first: [cutOff(503, 'hang')], second: [answerWith('Hello')] });
+    const pending = gateway.ask({ ...BOTH, stream });
     await settle();
     expect(gateway.models).toEqual(['first']);
     gateway.clock.advance(5000);
-    expect(await read(await asked)).toMatchObject({ status: 200, text: 'Hello' });
-    expect(gateway.asked[0]?.isCancelled).toBe(true);
+    expect(await read(await pending)).toMatchObject({ status: 200, text: 'Hello' });
+    expect(gateway.requests[0]?.isCancelled).toBe(true);
   });
 
   test('whose connection breaks: its status decides, as with the complete body', async () => {
-    const plays = { first: [cutOff(503, 'cut')], second: [cutOff(400, 'cut')], third: [says('Hello')] };
-    const gateway = new RoutedGateway(plays);
+    const behaviors = {
+      first: [cutOff(503, 'cut')],
+      second: [cutOff(400, 'cut')],
+      third: [answerWith('Hello')],
+    };
+    const gateway = new RoutedGateway(behaviors);
     const got = await read(await gateway.ask({ ...BOTH, models: [...BOTH.models, 'openai/third'], stream }));
     expect(got.status).toBe(400);
     expect(gateway.models).toEqual(['first', 'second']);
@@ -567,35 +574,38 @@ describe.each(WAYS)('R4 %s: a refusal whose body does not end', (_, stream) => {
 });
 
 describe('R9 an attempt that is given up is cancelled at once', () => {
-  test.each<[name: string, play: Play]>([
+  test.each<[name: string, behavior: Behavior]>([
     [
       'an error event of a stream that goes on',
-      { ...sse('data: {"error":"no"}\n\n'), ending: 'hang' } as Play,
+      { ...sse('data: {"error":"no"}\n\n'), ending: 'hang' } as Behavior,
     ],
-    ['a line that is no JSON', { ...sse('data: oops\n\n'), ending: 'hang' } as Play],
-    ['silence', { ...sse(ROLE), ending: 'hang' } as Play],
-  ])('%s', async (_name, play) => {
-    const gateway = new RoutedGateway({ first: [play], second: [{ ...sse(ROLE), ending: 'hang' } as Play] });
-    const asked = gateway.ask({ ...BOTH, stream: true });
+    ['a line that is no JSON', { ...sse('data: oops\n\n'), ending: 'hang' } as Behavior],
+    ['silence', { ...sse(ROLE), ending: 'hang' } as Behavior],
+  ])('%s', async (_name, behavior) => {
+    const gateway = new RoutedGateway({
+      first: [behavior],
+      second: [{ ...sse(ROLE), ending: 'hang' } as Behavior],
+    });
+    const pending = gateway.ask({ ...BOTH, stream: true });
     await settle();
     gateway.clock.advance(120_000);
     await settle();
     expect(gateway.models).toEqual(['first', 'second']);
-    expect(gateway.asked.map(({ isCancelled }) => isCancelled)).toEqual([true, false]);
+    expect(gateway.requests.map(({ isCancelled }) => isCancelled)).toEqual([true, false]);
     gateway.clock.advance(1_000_000);
-    await read(await asked);
-    expect(gateway.asked.map(({ isCancelled }) => isCancelled)).toEqual([true, true]);
+    await read(await pending);
+    expect(gateway.requests.map(({ isCancelled }) => isCancelled)).toEqual([true, true]);
   });
 
   test.each(WAYS)('%s: T4 a client that disconnects cancels the current attempt', async (_, stream) => {
     const gateway = new RoutedGateway({ first: [refuse(503)], second: [HANG] }, { RETRIES: '3' });
     const leaving = new AbortController();
-    const asked = gateway.ask({ ...BOTH, stream }, { signal: leaving.signal });
+    const pending = gateway.ask({ ...BOTH, stream }, { signal: leaving.signal });
     await settle();
     leaving.abort();
     await settle();
-    expect(gateway.asked.at(-1)?.isCancelled).toBe(true);
-    await asked.catch(() => {});
+    expect(gateway.requests.at(-1)?.isCancelled).toBe(true);
+    await pending.catch(() => {});
     await gateway.gateway.idle();
     expect(gateway.models).toEqual(['first', 'second']);
     expect(gateway.records).toMatchObject([
@@ -608,7 +618,7 @@ describe('R11 aliases are reported', () => {
   const ALIASES = { fast: 'mistral/second', 'claude-*': 'deepseek/first', both: BOTH.models };
 
   test('in x-weir-alias only: chunks name the address that served the request', async () => {
-    const gateway = new RoutedGateway({ first: [says('a')], second: [says('b')] }, { ALIASES });
+    const gateway = new RoutedGateway({ first: [answerWith('a')], second: [answerWith('b')] }, { ALIASES });
     for (const [model, served] of [
       ['fast', 'mistral/second'],
       ['claude-opus-9', 'deepseek/first'],
@@ -641,18 +651,18 @@ describe('R11 aliases are reported', () => {
 
 describe('R12 every route', () => {
   const textChoice = { index: 0, text: 'Hello', finish_reason: 'stop' };
-  const text = (isStreamed: boolean): Play =>
+  const text = (isStreamed: boolean): Behavior =>
     isStreamed
       ? sse(`data: ${JSON.stringify({ choices: [textChoice] })}\n\n`, DONE)
       : json({ choices: [textChoice] });
 
   describe.each(WAYS)('%s: falls back', (_, stream) => {
     test.each([
-      ['/v1/chat/completions', {}, says('Hello')],
+      ['/v1/chat/completions', {}, answerWith('Hello')],
       ['/v1/completions', { prompt: 'a' }, text],
       ['/v1/fim/completions', { prompt: 'a', suffix: 'b' }, text],
       ['/beta/completions', { prompt: 'a' }, text],
-      ['/openai/deployments/openai%2Ffirst/chat/completions', {}, says('Hello')],
+      ['/openai/deployments/openai%2Ffirst/chat/completions', {}, answerWith('Hello')],
     ])('%s', async (path, fields, answer) => {
       const gateway = new RoutedGateway({ first: [refuse(503)], second: [answer] });
       const models = ['deepseek/second'];
@@ -665,13 +675,13 @@ describe('R12 every route', () => {
   });
 
   test('an agent is one target, which is retried', async () => {
-    const gateway = new RoutedGateway({ ag: [refuse(503), says('Hello')] }, { RETRIES: '1' });
+    const gateway = new RoutedGateway({ ag: [refuse(503), answerWith('Hello')] }, { RETRIES: '1' });
     const fields = { agent_id: 'ag', models: ['deepseek/first'] };
-    const asked = gateway.ask(fields, {}, '/v1/agents/completions');
+    const pending = gateway.ask(fields, {}, '/v1/agents/completions');
     await settle();
     gateway.clock.advance(250);
-    expect((await read(await asked)).text).toBe('Hello');
-    expect(gateway.asked.map(({ provider, body }) => [provider, body.agent_id, body.models])).toEqual([
+    expect((await read(await pending)).text).toBe('Hello');
+    expect(gateway.requests.map(({ provider, body }) => [provider, body.agent_id, body.models])).toEqual([
       ['mistral', 'ag', undefined],
       ['mistral', 'ag', undefined],
     ]);
@@ -687,7 +697,7 @@ describe('R8 G2 budgets', () => {
 
   test('one reservation for the most expensive target and the longest output, and one settlement of the sum', async () => {
     const gateway = new RoutedGateway(
-      { first: [refuse(503)], second: [says('Hello')] },
+      { first: [refuse(503)], second: [answerWith('Hello')] },
       { AUTH: 'keys', PRICES },
     );
     const token = await gateway.gateway.key({ budget: { USD: 5 } });
@@ -702,7 +712,7 @@ describe('R8 G2 budgets', () => {
 
   test("each target gets the key's output limit under the provider's name for it", async () => {
     const gateway = new RoutedGateway(
-      { first: [refuse(503)], second: [says('Hello')] },
+      { first: [refuse(503)], second: [answerWith('Hello')] },
       {
         AUTH: 'keys',
         ALIASES: { both: ['openai/first', { model: 'mistral/second', set: { max_tokens: 9 } }] },
@@ -710,7 +720,7 @@ describe('R8 G2 budgets', () => {
     );
     const token = await gateway.gateway.key({ max_output_tokens: 50, rpm: 5 });
     const got = await read(await gateway.gateway.ask(token, { model: 'both' }));
-    expect(gateway.asked.map(({ body }) => [body.max_completion_tokens, body.max_tokens])).toEqual([
+    expect(gateway.requests.map(({ body }) => [body.max_completion_tokens, body.max_tokens])).toEqual([
       [50, undefined],
       [undefined, 9],
     ]);
@@ -723,7 +733,7 @@ describe('R8 G2 budgets', () => {
       usage: USAGE,
     });
     const gateway = new RoutedGateway(
-      { first: [filtered], second: [says('Hello')] },
+      { first: [filtered], second: [answerWith('Hello')] },
       {
         AUTH: 'keys',
         ALIASES: { both: [{ model: 'openai/first', on: ['content_filter'] }, 'mistral/second'] },
@@ -737,13 +747,13 @@ describe('R8 G2 budgets', () => {
   });
 
   test('a budget in money refuses a request with a target whose price is unknown', async () => {
-    const gateway = new RoutedGateway({ first: [says('Hello')] }, { AUTH: 'keys', PRICES });
+    const gateway = new RoutedGateway({ first: [answerWith('Hello')] }, { AUTH: 'keys', PRICES });
     const token = await gateway.gateway.key({ budget: { USD: 5 } });
     const refused = await read(
       await gateway.gateway.ask(token, { model: 'deepseek/first', models: ['openai/unpriced'] }),
     );
     expect([refused.status, refused.error?.code]).toEqual([403, 'model_not_allowed']);
-    expect(gateway.asked).toEqual([]);
+    expect(gateway.requests).toEqual([]);
   });
 });
 

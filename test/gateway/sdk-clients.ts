@@ -1,7 +1,7 @@
 /** What the official SDKs make of an upstream's answer, through the whole gateway: in each client protocol, streamed and not. */
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
-import { type Play, RoutedGateway } from './upstreams.ts';
+import { type Behavior, RoutedGateway } from './upstreams.ts';
 
 /** One entry for each provider protocol. The model is `m`. */
 const ENV = {
@@ -126,14 +126,14 @@ export const CLIENTS: Readonly<Record<string, Read>> = {
 };
 
 /**
- * @param play what the upstream answers, streamed or not as it likes
+ * @param behavior what the upstream answers, streamed or not as it likes
  * @returns what the client's SDK makes of it
  */
-export async function see(client: string, upstream: UpstreamName, play: Play): Promise<Outcome> {
+export async function see(client: string, upstream: UpstreamName, behavior: Behavior): Promise<Outcome> {
   const read = CLIENTS[client];
   if (read === undefined) throw new Error(`There is no client ${client}`);
   // Gemini has the model in its path.
-  const gateway = new RoutedGateway({ m: [play], '': [play] }, ENV);
+  const gateway = new RoutedGateway({ m: [behavior], '': [behavior] }, ENV);
   const fetch: Fetch = (url, init) => {
     const { pathname } = new URL(url instanceof Request ? url.url : url);
     return gateway.gateway.fetch(pathname, '', { ...init, signal: null });

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../tools/simulator/json.ts';
 import { viewOf } from './sdk-views.ts';
-import { DONE, event, json, type Play, ROLE, RoutedGateway, type Script, sse } from './upstreams.ts';
+import { type Behavior, DONE, event, json, ROLE, RoutedGateway, type Script, sse } from './upstreams.ts';
 
 const ENV = {
   ANTHROPIC_API_KEY: 'key-of-anthropic',
@@ -50,7 +50,7 @@ function message(stop_reason: string, text = 'So far'): Script {
 function counting(usage: JsonObject): Script {
   const choice = { index: 0, message: { role: 'assistant', content: 'Hello' }, finish_reason: 'stop' };
   const chunk = `data: ${JSON.stringify({ id: 'up', choices: [], usage })}\n\n`;
-  return (isStreamed): Play =>
+  return (isStreamed): Behavior =>
     isStreamed
       ? sse(ROLE, event({ content: 'Hello' }), event({}, 'stop'), chunk, DONE)
       : json({ id: 'up', choices: [choice], usage });
@@ -166,6 +166,6 @@ test.each(['mistral/a', 'openai/a', 'anthropic/a'])(
     const response = await gateway.ask({ model, search_parameters: { mode: 'off' } });
     expect(response.status).toBe(200);
     expect(response.headers.get('x-weir-dropped') ?? '').not.toContain('search');
-    expect(gateway.asked[0]?.body).not.toHaveProperty('search_parameters');
+    expect(gateway.requests[0]?.body).not.toHaveProperty('search_parameters');
   },
 );

@@ -3,17 +3,17 @@ import { describe, expect, test } from 'vitest';
 import { decodeObject, type JsonObject, objectOf, objectsOf } from '../../tools/simulator/json.ts';
 import { LimitedGateway } from './limited-gateway.ts';
 import {
-  type Asked,
+  type Behavior,
   DONE,
   event,
   json,
-  type Play,
   ROLE,
   RoutedGateway,
   read,
   refuse,
   settle,
   sse,
+  type UpstreamRequest,
 } from './upstreams.ts';
 
 const TOOLS = [{ type: 'function', function: { name: 'look', parameters: { type: 'object' } } }];
@@ -55,7 +55,7 @@ const USAGE = { input_tokens: 7, output_tokens: 3, total_tokens: 10 };
 function responds(text: string) {
   const item = { type: 'message', role: 'assistant', content: [{ type: 'output_text', text }] };
   const response = { id: 'resp_1', model: 'm', status: 'completed', output: [item], usage: USAGE };
-  return (isStreamed: boolean): Play => {
+  return (isStreamed: boolean): Behavior => {
     if (!isStreamed) return json(response);
     const { output: _, ...state } = response;
     return sse(
@@ -72,7 +72,7 @@ function frame(event: JsonObject): string {
 }
 
 function chats(text: string) {
-  return (isStreamed: boolean): Play =>
+  return (isStreamed: boolean): Behavior =>
     isStreamed
       ? sse(ROLE, event({ content: text }), event({}, 'stop'), DONE)
       : json({
@@ -81,11 +81,11 @@ function chats(text: string) {
 }
 
 /** The API of each request that was sent. */
-function apisOf({ asked }: RoutedGateway): string[] {
-  return asked.map(apiOf);
+function apisOf({ requests }: RoutedGateway): string[] {
+  return requests.map(apiOf);
 }
 
-function apiOf({ body }: Asked): 'chat' | 'responses' {
+function apiOf({ body }: UpstreamRequest): 'chat' | 'responses' {
   return body.input === undefined ? 'chat' : 'responses';
 }
 
@@ -162,7 +162,7 @@ describe.each([true, false])('streamed: %s', (stream) => {
     const response = await read(await ask(gateway));
     expect(response.status).toBe(400);
     expect(response.error).toMatchObject({ code: 'bad_schema' });
-    expect(gateway.asked).toHaveLength(2);
+    expect(gateway.requests).toHaveLength(2);
   });
 
   test('O2 the circuit stays closed, however often it happens', async () => {
@@ -202,12 +202,12 @@ describe.each([true, false])('streamed: %s', (stream) => {
     );
     expect(response).toMatchObject({ status: 200, text: 'Hi' });
     expect(response.headers.get('x-weir-changed')).toBe('reasoning');
-    const [first, second] = gateway.asked.map(({ body }) => objectsOf(body.input).map(({ type }) => type));
+    const [first, second] = gateway.requests.map(({ body }) => objectsOf(body.input).map(({ type }) => type));
     expect(first).toEqual(['message', 'reasoning', 'function_call', 'function_call_output']);
     expect(second).toEqual(['message', 'function_call', 'function_call_output']);
     // Reasoning of a later conversation goes up again.
     await read(await ask(gateway, { model: 'openai/gpt-6.1-terra', tools: TOOLS, messages: STEP }));
-    expect(objectsOf(gateway.asked[2]?.body.input)[1]).toMatchObject({ type: 'reasoning' });
+    expect(objectsOf(gateway.requests[2]?.body.input)[1]).toMatchObject({ type: 'reasoning' });
   });
 
   test('O5 a second refusal of the same kind ends the request', async () => {
@@ -216,7 +216,7 @@ describe.each([true, false])('streamed: %s', (stream) => {
       await ask(gateway, { model: 'openai/gpt-6.1-terra', tools: TOOLS, messages: STEP }),
     );
     expect(response.status).toBe(400);
-    expect(gateway.asked).toHaveLength(2);
+    expect(gateway.requests).toHaveLength(2);
   });
 
   test('O4 summaries that the organisation may not have: once more without, and remembered', async () => {
@@ -226,19 +226,19 @@ describe.each([true, false])('streamed: %s', (stream) => {
         200,
       );
     }
-    const summaries = gateway.asked.map(({ body }) => objectOf(body.reasoning).summary);
+    const summaries = gateway.requests.map(({ body }) => objectOf(body.reasoning).summary);
     expect(summaries).toEqual(['auto', undefined, undefined]);
   });
 
   test('O2 callers with credentials of their own: a refusal to one says nothing about the next', async () => {
-    const plays = [SUMMARY_REFUSED, responds('a'), responds('b')];
-    const gateway = new RoutedGateway({ 'gpt-6.1-terra': plays }, { AUTH: 'passthrough' });
+    const behaviors = [SUMMARY_REFUSED, responds('a'), responds('b')];
+    const gateway = new RoutedGateway({ 'gpt-6.1-terra': behaviors }, { AUTH: 'passthrough' });
     for (let i = 0; i < 2; i++) {
       expect((await read(await ask(gateway, { model: 'openai/gpt-6.1-terra', tools: TOOLS }))).status).toBe(
         200,
       );
     }
-    const summaries = gateway.asked.map(({ body }) => objectOf(body.reasoning).summary);
+    const summaries = gateway.requests.map(({ body }) => objectOf(body.reasoning).summary);
     expect(summaries).toEqual(['auto', undefined, 'auto']);
   });
 
@@ -263,10 +263,10 @@ describe.each([true, false])('streamed: %s', (stream) => {
     const fields = { model: 'openai/gpt-6.1-terra', tools: TOOLS };
     const refused = await read(await ask(gateway, { ...fields, n: 2 }));
     expect(refused.error).toMatchObject({ code: 'unsupported_parameter', param: 'n' });
-    expect(gateway.asked).toHaveLength(0);
+    expect(gateway.requests).toHaveLength(0);
     const dropped = await read(await ask(gateway, { ...fields, temperature: 0.2 }));
     expect(dropped.headers.get('x-weir-dropped')).toBe('temperature');
-    expect(gateway.asked[0]?.body).not.toHaveProperty('temperature');
+    expect(gateway.requests[0]?.body).not.toHaveProperty('temperature');
   });
 });
 
@@ -295,9 +295,9 @@ test('O3 a Responses client at such a model keeps its passthrough, and its refus
   const post = (model: string) =>
     gateway.gateway.post('/v1/responses', 'x', { model, input, a_new_field: 1 });
   expect((await post('openai/gpt-6.1-terra')).headers.get('x-weir-api')).toBeNull();
-  expect(gateway.asked[0]?.body).toMatchObject({ input, a_new_field: 1 });
+  expect(gateway.requests[0]?.body).toMatchObject({ input, a_new_field: 1 });
   expect((await post('openai/m')).status).toBe(400);
-  expect(gateway.asked).toHaveLength(2);
+  expect(gateway.requests).toHaveLength(2);
 });
 
 test('O10 the upstream answers a streamed request with a JSON object: the client gets a stream', async () => {
@@ -361,16 +361,17 @@ describe('O5 input_transformations', () => {
 });
 
 describe('O3 budgets and limits', () => {
-  /** The plays of one model in a gateway with keys. */
-  function gatewayWith(...plays: readonly Play[]) {
-    const left = [...plays];
+  /** A gateway with keys, whose upstream behaves so for one model. */
+  function gatewayWith(...behaviors: readonly Behavior[]) {
+    const left = [...behaviors];
     return new LimitedGateway(
       { RETRIES: '0' },
       {
         fetch: async () => {
-          const play = left.shift() ?? refuse(500);
-          if (play.kind === 'refuse') return new Response(play.body ?? '', { status: play.status });
-          return new Response(play.kind === 'answer' ? play.pieces.join('') : '', {
+          const behavior = left.shift() ?? refuse(500);
+          if (behavior.kind === 'refuse')
+            return new Response(behavior.body ?? '', { status: behavior.status });
+          return new Response(behavior.kind === 'answer' ? behavior.pieces.join('') : '', {
             headers: { 'content-type': 'application/json' },
           });
         },
@@ -396,7 +397,7 @@ describe('O3 budgets and limits', () => {
     const token = await gateway.gateway.key({ max_output_tokens: 20 });
     const response = await gateway.gateway.post('/v1/chat/completions', token, body);
     expect(response.headers.get('x-weir-changed')).toBe('max_output_tokens');
-    expect(gateway.asked[1]?.body).toMatchObject({ max_output_tokens: 20 });
+    expect(gateway.requests[1]?.body).toMatchObject({ max_output_tokens: 20 });
   });
 });
 
@@ -410,20 +411,20 @@ describe('O3 the memory of a large request', () => {
 
   test('is kept until the only target answers, and released once it accepts', async () => {
     const created = frame({ type: 'response.created', response: { id: 'resp_1', status: 'in_progress' } });
-    const accepted = { ...sse(created), ending: 'hang' } as Play;
+    const accepted = { ...sse(created), ending: 'hang' } as Behavior;
     const env = { RETRIES: '0', IDLE_TIMEOUT_SECONDS: '0' };
-    for (const [play, served] of [
+    for (const [behavior, served] of [
       [accepted, 3],
       [{ kind: 'hang' } as const, 2],
     ] as const) {
-      const gateway = new RoutedGateway({ 'gpt-6.1-terra': [play] }, env);
+      const gateway = new RoutedGateway({ 'gpt-6.1-terra': [behavior] }, env);
       // Two of them take all the memory.
       for (let i = 0; i < 3; i++) gateway.ask(LARGE).catch(() => {});
       for (let i = 0; i < 30; i++) {
         await settle();
         await gateway.clock.advance(10);
       }
-      expect(gateway.asked).toHaveLength(served);
+      expect(gateway.requests).toHaveLength(served);
     }
   });
 });

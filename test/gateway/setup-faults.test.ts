@@ -2,12 +2,12 @@
 import { describe, expect, test } from 'vitest';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { LimitedGateway } from './limited-gateway.ts';
-import { type Play, RoutedGateway, read, refuse, says, settle } from './upstreams.ts';
+import { answerWith, type Behavior, RoutedGateway, read, refuse, settle } from './upstreams.ts';
 
 const ASKED = { model: 'deepseek/a' };
 
-async function failed(play: Play, env: JsonObject = {}) {
-  const routed = new RoutedGateway({ a: [play] }, env);
+async function failed(behavior: Behavior, env: JsonObject = {}) {
+  const routed = new RoutedGateway({ a: [behavior] }, env);
   const { status, error } = await read(await routed.ask(ASKED));
   await settle();
   const [record] = routed.records;
@@ -255,7 +255,7 @@ describe('an empty list of models says why', () => {
 });
 
 test('a complete response has no cause in its record', async () => {
-  const routed = new RoutedGateway({ a: [says('Hi')] });
+  const routed = new RoutedGateway({ a: [answerWith('Hi')] });
   await read(await routed.ask(ASKED));
   await settle();
   expect(JSON.stringify(routed.records)).not.toContain('"cause"');

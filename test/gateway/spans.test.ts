@@ -2,7 +2,18 @@
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../tools/simulator/json.ts';
 import { type FakeSpan, FakeTracing } from './fake-tracing.ts';
-import { DONE, event, type Play, ROLE, RoutedGateway, read, refuse, says, settle, sse } from './upstreams.ts';
+import {
+  answerWith,
+  type Behavior,
+  DONE,
+  event,
+  ROLE,
+  RoutedGateway,
+  read,
+  refuse,
+  settle,
+  sse,
+} from './upstreams.ts';
 
 const BOTH = { model: 'deepseek/first', models: ['mistral/second'] };
 const WAYS = [
@@ -11,11 +22,11 @@ const WAYS = [
 ] as const;
 
 function traced(
-  plays: ConstructorParameters<typeof RoutedGateway>[0],
+  behaviors: ConstructorParameters<typeof RoutedGateway>[0],
   env: JsonObject = {},
   tracing = new FakeTracing(),
 ) {
-  return { tracing, gateway: new RoutedGateway(plays, env, { tracing }) };
+  return { tracing, gateway: new RoutedGateway(behaviors, env, { tracing }) };
 }
 
 function expectEnded({ spans, ended }: FakeTracing, count: number): void {
@@ -27,7 +38,7 @@ function expectEnded({ spans, ended }: FakeTracing, count: number): void {
 
 describe.each(WAYS)('W4 %s', (_, stream) => {
   test('one span for the request and one below it for each attempt, with the conventions’ names', async () => {
-    const { tracing, gateway } = traced({ first: [refuse(503)], second: [says('Hello')] });
+    const { tracing, gateway } = traced({ first: [refuse(503)], second: [answerWith('Hello')] });
     await read(await gateway.ask({ ...BOTH, stream }));
     await gateway.gateway.idle();
     const [request, ...attempts] = tracing.spans;
@@ -77,7 +88,7 @@ describe.each(WAYS)('W4 %s', (_, stream) => {
   });
 
   test('Y4 the request’s span names its user, session, app and tags, if they are known', async () => {
-    const { tracing, gateway } = traced({ first: [says('Hello')] });
+    const { tracing, gateway } = traced({ first: [answerWith('Hello')] });
     const headers = { 'x-session-id': 's1', 'x-weir-app': 'search', 'x-weir-tags': 'team=a,env=b' };
     await read(await gateway.ask({ model: 'deepseek/first', user: 'ada', stream }, { headers }));
     const [request, attempt] = tracing.spans.map(({ attributes }) => attributes);
@@ -92,9 +103,9 @@ describe.each(WAYS)('W4 %s', (_, stream) => {
   });
 
   test('the runtime’s span of a fetch is a child of the attempt’s span', async () => {
-    const { tracing, gateway } = traced({ first: [refuse(503)], second: [says('Hello')] });
+    const { tracing, gateway } = traced({ first: [refuse(503)], second: [answerWith('Hello')] });
     const callers: (FakeSpan | null)[] = [];
-    gateway.onAsk = () => callers.push(tracing.active);
+    gateway.onRequest = () => callers.push(tracing.active);
     await read(await gateway.ask({ ...BOTH, stream }));
     expect(callers).toEqual(tracing.spans.slice(1));
   });
@@ -102,8 +113,8 @@ describe.each(WAYS)('W4 %s', (_, stream) => {
   test('all attempts fail: each span has its error, and the request’s span the last one', async () => {
     const { tracing, gateway } = traced({ first: [{ kind: 'unreachable' }], second: [refuse(429)] });
     await read(await gateway.ask({ ...BOTH, stream }));
-    const told = tracing.spans.map(({ error, attributes }) => [error, attributes['error.type']]);
-    expect(told).toEqual([
+    const reported = tracing.spans.map(({ error, attributes }) => [error, attributes['error.type']]);
+    expect(reported).toEqual([
       ['rate_limited', 'rate_limited'],
       ['upstream_unreachable', 'upstream_unreachable'],
       ['rate_limited', 'rate_limited'],
@@ -114,16 +125,16 @@ describe.each(WAYS)('W4 %s', (_, stream) => {
 
   test('T3 the deadline ends both', async () => {
     const { tracing, gateway } = traced({ first: [{ kind: 'hang' }] }, { DEADLINE_SECONDS: '10' });
-    const asked = gateway.ask({ model: 'deepseek/first', stream });
+    const pending = gateway.ask({ model: 'deepseek/first', stream });
     await settle();
     expect(tracing.spans.map(({ ends }) => ends)).toEqual([0, 0]);
     gateway.clock.advance(10_000);
-    await read(await asked);
+    await read(await pending);
     expect(tracing.spans[0]).toMatchObject({ error: 'timeout', attributes: { 'weir.status': 'timed_out' } });
     expectEnded(tracing, 2);
   });
 
-  test.each<[string, Play]>([
+  test.each<[string, Behavior]>([
     ['before any output', { kind: 'hang' }],
     [
       'after output',
@@ -134,8 +145,8 @@ describe.each(WAYS)('W4 %s', (_, stream) => {
         ending: 'hang',
       },
     ],
-  ])('T4 a client that disconnects %s ends both, without an error', async (_when, play) => {
-    const { tracing, gateway } = traced({ first: [play] });
+  ])('T4 a client that disconnects %s ends both, without an error', async (_when, behavior) => {
+    const { tracing, gateway } = traced({ first: [behavior] });
     const leaving = new AbortController();
     gateway.ask({ model: 'deepseek/first', stream }, { signal: leaving.signal }).catch(() => {});
     await settle();
@@ -147,7 +158,7 @@ describe.each(WAYS)('W4 %s', (_, stream) => {
   });
 
   test('a span that is not recorded gets no attributes and has no children', async () => {
-    const { tracing, gateway } = traced({ first: [says('Hello')] }, {}, new FakeTracing(false));
+    const { tracing, gateway } = traced({ first: [answerWith('Hello')] }, {}, new FakeTracing(false));
     const got = await read(await gateway.ask({ model: 'deepseek/first', stream }));
     expect(got.text).toBe('Hello');
     expect(tracing.spans.map(({ attributes, ends }) => [attributes, ends])).toEqual([[{}, 0]]);
@@ -162,7 +173,7 @@ test('W4 each route has its operation; cached and reasoning tokens are attribute
     prompt_tokens_details: { cached_tokens: 4 },
     completion_tokens_details: { reasoning_tokens: 2 },
   };
-  const { tracing, gateway } = traced({ 'gpt-4o-mini': [says('Hello', usage)] });
+  const { tracing, gateway } = traced({ 'gpt-4o-mini': [answerWith('Hello', usage)] });
   await read(await gateway.ask({ model: 'openai/gpt-4o-mini' }));
   await read(await gateway.ask({ model: 'openai/gpt-4o-mini', prompt: 'a' }, {}, '/v1/completions'));
   await read(await gateway.ask({ model: 'mistral/m', prompt: 'a' }, {}, '/v1/fim/completions'));

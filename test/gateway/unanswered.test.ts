@@ -159,8 +159,8 @@ describe('G3 charged for the prompt, and for the output that the time allows', (
         }),
     ]);
     const token = await gateway.key({ budget: { tokens: 1e9 } });
-    const asked = gateway.ask(token, { model: FAST, max_tokens: MAX_TOKENS }, { signal: client.signal });
-    await asked.catch(() => undefined);
+    const pending = gateway.ask(token, { model: FAST, max_tokens: MAX_TOKENS }, { signal: client.signal });
+    await pending.catch(() => undefined);
     await gateway.idle();
     expect(numberOf((await budgetOf(gateway, token)).spent)).toBe((await promptCharge) + MAX_TOKENS);
   });

@@ -14,7 +14,7 @@ class CopyingStream extends TransformStream<Uint8Array, Uint8Array> {
 Object.assign(globalThis, { IdentityTransformStream: CopyingStream, FixedLengthStream: CopyingStream });
 
 /** What an upstream does with one request. */
-export type Play =
+export type Behavior =
   | {
       readonly kind: 'refuse';
       readonly status: number;
@@ -33,8 +33,8 @@ export type Play =
   | { readonly kind: 'unreachable' }
   | { readonly kind: 'hang' };
 
-/** What was asked, and how it ended. */
-export interface Asked {
+/** A request that an upstream received, and how it ended. */
+export interface UpstreamRequest {
   readonly model: string;
   readonly provider: string;
   readonly body: JsonObject;
@@ -58,8 +58,8 @@ export const TIMER_MS = 10_000;
 
 export const USAGE = { prompt_tokens: 5, completion_tokens: 3, total_tokens: 8 };
 
-/** A whole answer, streamed or not as it is asked. */
-export function says(text: string, usage: object = USAGE): Script {
+/** A complete response, streamed if the client requests it. */
+export function answerWith(text: string, usage: object = USAGE): Script {
   return (isStreamed) =>
     isStreamed
       ? sse(ROLE, event({ content: text }), event({}, 'stop', { usage }), DONE)
@@ -69,22 +69,22 @@ export function says(text: string, usage: object = USAGE): Script {
         });
 }
 
-export function sse(...pieces: string[]): Play {
+export function sse(...pieces: string[]): Behavior {
   return { kind: 'answer', type: EVENTS, pieces };
 }
 
-export function json(answer: object): Play {
+export function json(answer: object): Behavior {
   return { kind: 'answer', type: 'application/json', pieces: [JSON.stringify(answer)] };
 }
 
-export function refuse(status: number, error: object = {}, headers: Record<string, string> = {}): Play {
+export function refuse(status: number, error: object = {}, headers: Record<string, string> = {}): Behavior {
   return { kind: 'refuse', status, headers, body: JSON.stringify({ error: { message: 'no', ...error } }) };
 }
 
-/** A play, or one that depends on how it is asked. */
-export type Script = Play | ((isStreamed: boolean) => Play);
+/** A behavior, or one that depends on whether the client requests a stream. */
+export type Script = Behavior | ((isStreamed: boolean) => Behavior);
 
-type Plays = Readonly<Record<string, readonly Script[]>>;
+type Behaviors = Readonly<Record<string, readonly Script[]>>;
 
 const ENV = {
   AUTH: 'open',
@@ -101,31 +101,31 @@ const ENV = {
 
 export class RoutedGateway {
   readonly clock = new FakeClock();
-  readonly asked: Asked[] = [];
+  readonly requests: UpstreamRequest[] = [];
   readonly gateway: LimitedGateway;
   /** Called within each request to an upstream. */
-  onAsk = () => {};
-  readonly #plays: Map<string, Script[]>;
+  onRequest = () => {};
+  readonly #behaviors: Map<string, Script[]>;
 
   /**
-   * @param plays by model: what each request to it meets, the last one again and again
+   * @param behaviors by model: of the upstream, for each request in order; the last one repeats
    * @param own `random`: what `crypto.randomUUID` would say
    */
   constructor(
-    plays: Plays,
+    behaviors: Behaviors,
     env: JsonObject = {},
     own: Partial<Pick<GatewayPorts, 'random' | 'tracing'>> = {},
   ) {
-    this.#plays = new Map(Object.entries(plays).map(([model, list]) => [model, [...list]]));
+    this.#behaviors = new Map(Object.entries(behaviors).map(([model, list]) => [model, [...list]]));
     this.gateway = new LimitedGateway(
       { ...ENV, ...env },
       { fetch: (url, init) => this.#answer(String(url), init), clock: this.clock, ...own },
     );
   }
 
-  /** The models that were asked, in order. */
+  /** The requested models, in order. */
   get models(): string[] {
-    return this.asked.map(({ model }) => model);
+    return this.requests.map(({ model }) => model);
   }
 
   /** The records, as they were logged. */
@@ -141,7 +141,7 @@ export class RoutedGateway {
   async #answer(url: string, init: RequestInit | undefined): Promise<Response> {
     const body = decodeObject(String(init?.body)) ?? {};
     const model = textOf(body.model ?? body.agent_id);
-    const asked: Asked = {
+    const requested: UpstreamRequest = {
       model,
       provider: new URL(url).hostname,
       body,
@@ -149,33 +149,33 @@ export class RoutedGateway {
       isCancelled: false,
       isOver: false,
     };
-    this.asked.push(asked);
-    this.onAsk();
+    this.requests.push(requested);
+    this.onRequest();
     const { signal } = init ?? {};
-    const plays = this.#plays.get(model) ?? [];
-    const next = (plays.length > 1 ? plays.shift() : plays[0]) ?? refuse(404);
-    const play = typeof next === 'function' ? next(body.stream === true) : next;
+    const behaviors = this.#behaviors.get(model) ?? [];
+    const next = (behaviors.length > 1 ? behaviors.shift() : behaviors[0]) ?? refuse(404);
+    const behavior = typeof next === 'function' ? next(body.stream === true) : next;
     const aborted = new Promise<never>((_, reject) => {
       signal?.addEventListener('abort', () => {
-        if (!asked.isOver) asked.isCancelled = true;
+        if (!requested.isOver) requested.isCancelled = true;
         reject(new Error('The request was aborted'));
       });
     });
     aborted.catch(() => {});
-    if (play.kind === 'unreachable') throw new Error('connect ECONNREFUSED 10.0.0.1:443');
-    if (play.kind === 'hang') return aborted;
-    if (play.kind === 'refuse') {
-      const { status, headers = {}, body = '', ending } = play;
-      const cutOff = ending && bodyOf({ pieces: [body], ending }, asked, aborted);
+    if (behavior.kind === 'unreachable') throw new Error('connect ECONNREFUSED 10.0.0.1:443');
+    if (behavior.kind === 'hang') return aborted;
+    if (behavior.kind === 'refuse') {
+      const { status, headers = {}, body = '', ending } = behavior;
+      const cutOff = ending && bodyOf({ pieces: [body], ending }, requested, aborted);
       return new Response(cutOff ?? body, { status, headers });
     }
-    return new Response(bodyOf(play, asked, aborted), { headers: { 'content-type': play.type } });
+    return new Response(bodyOf(behavior, requested, aborted), { headers: { 'content-type': behavior.type } });
   }
 }
 
 function bodyOf(
-  { pieces, ending = 'end' }: Pick<Extract<Play, { kind: 'answer' }>, 'pieces' | 'ending'>,
-  asked: Asked,
+  { pieces, ending = 'end' }: Pick<Extract<Behavior, { kind: 'answer' }>, 'pieces' | 'ending'>,
+  asked: UpstreamRequest,
   aborted: Promise<never>,
 ): ReadableStream<Uint8Array> {
   const left = [...pieces];

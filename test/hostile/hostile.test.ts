@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { COSTLY } from './attacks/requests.ts';
-import type { Shot } from './rig/messages.ts';
-import { type Attack, Rig } from './rig/rig.ts';
+import { type Attack, Harness } from './harness/harness.ts';
+import type { HostileRequest } from './harness/messages.ts';
 
 /** MiB above idle, for one request and for twenty concurrent ones. */
 const ONE_MIB = 64;
@@ -18,22 +18,22 @@ const MAX_GAP_MS = 250;
 
 const SIX = ['DEEPSEEK', 'MISTRAL', 'CODESTRAL', 'OPENTOKEN', 'XEROTIER', 'OPENAI'];
 
-let rig: Rig;
+let harness: Harness;
 beforeAll(async () => {
-  rig = await Rig.open();
+  harness = await Harness.open();
 });
-afterAll(() => rig.close());
+afterAll(() => harness.close());
 
 const CLOCKS = { HEARTBEAT_SECONDS: '5', IDLE_TIMEOUT_SECONDS: '10', DEADLINE_SECONDS: '30' };
 
 /** Runs an attack and checks what applies to all attacks: memory, the contract, the other stream, and the records. */
 async function attack(
   name: string,
-  shots: readonly Shot[],
+  hostileRequests: readonly HostileRequest[],
   vars: Readonly<Record<string, string>> = {},
   maxMib = ONE_MIB,
 ): Promise<Attack> {
-  const run = await rig.attack(name, shots, { ...CLOCKS, ...vars });
+  const run = await harness.attack(name, hostileRequests, { ...CLOCKS, ...vars });
   expect.soft(run.outcomes.flatMap(({ faults }) => faults).slice(0, 5)).toEqual([]);
   expect.soft(run.rssMib, 'MiB above idle').toBeLessThanOrEqual(maxMib);
   expect.soft(run.gap.ranMs, "another stream's gap").toBeLessThanOrEqual(MAX_GAP_MS);
@@ -61,7 +61,7 @@ describe('a request whose body is', () => {
   ])('B2 B4 10 MiB of %s: 400 and no upstream request', async (name, body) => {
     const run = await attack(`request: ${name}`, [{ body, stream: true }]);
     expect(run.outcomes).toMatchObject([{ status: 400, code: 'invalid_json' }]);
-    expect([run.asked, run.records]).toEqual([0, []]);
+    expect([run.requestCount, run.records]).toEqual([0, []]);
   });
 
   test('B4 10 MiB of escaped quotes in a string without an end: 400', async () => {
@@ -81,22 +81,27 @@ describe('a request whose body is', () => {
   });
 
   test('B2 B3 10 MiB of text with one wide character, which doubles the string’s memory: served', async () => {
-    const shots: Shot[] = [{ body: 'flat-wide', stream: true }];
-    const run = await attack('request: 10 MiB of one wide text', shots, {}, WIDE_MIB);
+    const hostileRequests: HostileRequest[] = [{ body: 'flat-wide', stream: true }];
+    const run = await attack('request: 10 MiB of one wide text', hostileRequests, {}, WIDE_MIB);
     expectRecord(run, 'finished');
   });
 
   test('T3 slower than the deadline: 408 and no upstream request', async () => {
-    const shot: Shot = { answer: 'ok', stream: true, send: 'slow' };
-    const run = await attack('request: a slow body', [shot], { DEADLINE_SECONDS: '1' });
+    const hostileRequest: HostileRequest = { answer: 'ok', stream: true, send: 'slow' };
+    const run = await attack('request: a slow body', [hostileRequest], { DEADLINE_SECONDS: '1' });
     expect(run.outcomes).toMatchObject([{ status: 408, code: 'request_timeout' }]);
     expect(run.outcomes[0]?.ms).toBeLessThan(2500);
-    expect([run.asked, run.records]).toEqual([0, []]);
+    expect([run.requestCount, run.records]).toEqual([0, []]);
   });
 
   test('T3 500 stalled bodies at once: each gets 408', async () => {
-    const shot: Shot = { body: 'many-messages', stream: true, send: 'stalled', times: 500 };
-    const small: Shot = { answer: 'ok', stream: true, send: 'stalled', times: 500 };
+    const hostileRequest: HostileRequest = {
+      body: 'many-messages',
+      stream: true,
+      send: 'stalled',
+      times: 500,
+    };
+    const small: HostileRequest = { answer: 'ok', stream: true, send: 'stalled', times: 500 };
     const vars = { DEADLINE_SECONDS: '1' };
     const run = await attack('request: 500 stalled bodies', [small], vars);
     expect(run.outcomes.filter(({ status, code }) => status !== 408 || code !== 'request_timeout')).toEqual(
@@ -104,7 +109,7 @@ describe('a request whose body is', () => {
     );
     const large = await attack(
       'request: 20 stalled bodies of 1 MB',
-      [{ ...shot, times: TWENTY }],
+      [{ ...hostileRequest, times: TWENTY }],
       vars,
       TWENTY_MIB,
     );
@@ -118,10 +123,10 @@ describe('a request within all limits, with', () => {
 
   test.each(costly)('B2 B4 M1 %s: the work is in proportion to its size', async (body, { protocol }) => {
     const path = `/v1/${protocol === 'chat' ? 'chat/completions' : protocol}`;
-    const shots: Shot[] = [{ body, path, stream: true }];
-    const run = await attack(`request: ${body}`, shots, {}, WIDE_MIB);
+    const hostileRequests: HostileRequest[] = [{ body, path, stream: true }];
+    const run = await attack(`request: ${body}`, hostileRequests, {}, WIDE_MIB);
     expect(run.outcomes).toMatchObject([{ status: 400 }]);
-    expect(run.asked).toBe(1);
+    expect(run.requestCount).toBe(1);
   });
 });
 
@@ -188,7 +193,7 @@ describe('a response', () => {
   });
 
   test('B3 model lists of eight providers that decompress to 100 MB: skipped', async () => {
-    const base = `${rig.upstreamUrl}/v1`;
+    const base = `${harness.upstreamUrl}/v1`;
     const vars = Object.fromEntries(
       SIX.flatMap((name) => [
         [`${name}_API_KEY`, 'k'],
@@ -201,8 +206,8 @@ describe('a response', () => {
       vars,
     );
     expect(run.outcomes).toMatchObject([{ status: 200 }]);
-    // The rig configures Claude and Gemini.
-    expect([run.asked, run.records]).toEqual([8, []]);
+    // The harness configures Claude and Gemini.
+    expect([run.requestCount, run.records]).toEqual([8, []]);
   });
 });
 
@@ -255,21 +260,21 @@ describe('F2 a complete response whose connection ends uncleanly', () => {
 });
 
 describe(`B3 B4 M1 ${TWENTY} at once of`, () => {
-  const cases: readonly [name: string, shot: Shot][] = [
+  const cases: readonly [name: string, hostileRequest: HostileRequest][] = [
     ['10 MiB of lists in lists', { body: 'nested-lists', stream: true }],
     ['events of 1 MiB of logprobs', { answer: 'logprobs-below', stream: true }],
     ['events whose logprobs fit', { answer: 'logprobs-fitting', stream: true }],
     ['non-streaming responses of 30 MB', { answer: 'logprobs-30', stream: false }],
   ];
 
-  test.each(cases)('%s: within the limits, and one record each', async (name, shot) => {
-    const shots = [{ ...shot, times: TWENTY }];
-    await attack(`${TWENTY} x ${name}`, shots, { DEADLINE_SECONDS: '6' }, TWENTY_MIB);
+  test.each(cases)('%s: within the limits, and one record each', async (name, hostileRequest) => {
+    const hostileRequests = [{ ...hostileRequest, times: TWENTY }];
+    await attack(`${TWENTY} x ${name}`, hostileRequests, { DEADLINE_SECONDS: '6' }, TWENTY_MIB);
   });
 
   test('the worst of each kind: within the limits, and one record each', async () => {
-    const kinds: readonly Shot[] = [
-      ...cases.map(([, shot]) => shot),
+    const kinds: readonly HostileRequest[] = [
+      ...cases.map(([, hostileRequest]) => hostileRequest),
       { body: 'flat-text', stream: true },
       { answer: 'text-8', stream: false },
       { answer: 'all-calls', stream: true, more: '{"n":128}' },
@@ -277,7 +282,15 @@ describe(`B3 B4 M1 ${TWENTY} at once of`, () => {
       { answer: 'line-feeds', stream: true },
       { answer: 'comments', stream: true },
     ];
-    const shots = kinds.map((shot) => ({ ...shot, times: TWENTY / kinds.length }));
-    await attack(`${TWENTY} x the worst of each kind`, shots, { DEADLINE_SECONDS: '4' }, TWENTY_MIB);
+    const hostileRequests = kinds.map((hostileRequest) => ({
+      ...hostileRequest,
+      times: TWENTY / kinds.length,
+    }));
+    await attack(
+      `${TWENTY} x the worst of each kind`,
+      hostileRequests,
+      { DEADLINE_SECONDS: '4' },
+      TWENTY_MIB,
+    );
   });
 });

@@ -66,9 +66,9 @@ describe('consumeRecords', () => {
 
   test('L6 a message that is not a record: logged completely, and not retried', async () => {
     const logged: unknown[] = [];
-    const strange = [null, 'text', {}, { request_id: 'x', key_id: 'a' }].map(message);
-    await consumeRecords(strange, { sinks: [new Sink()], log: (entry) => logged.push(entry) });
-    expect(strange.map(({ ends }) => ends.join())).toEqual(['ack', 'ack', 'ack', 'ack']);
+    const invalid = [null, 'text', {}, { request_id: 'x', key_id: 'a' }].map(message);
+    await consumeRecords(invalid, { sinks: [new Sink()], log: (entry) => logged.push(entry) });
+    expect(invalid.map(({ ends }) => ends.join())).toEqual(['ack', 'ack', 'ack', 'ack']);
     expect(logged).toHaveLength(4);
   });
 });

@@ -156,24 +156,24 @@ describe.each(['hono.ts', 'itty.ts', 'itty-auto.ts'])('W2 mounted below /ai in %
   test('onRecord receives the record of each request, and the record in KV is the same', async () => {
     const response = await gateway.post(CHAT, streamedChat('openai/gpt-4o-mini'), as('ada'));
     await response.text();
-    const told = await hostRecord(response);
-    expect(told).toMatchObject({
+    const reported = await hostRecord(response);
+    expect(reported).toMatchObject({
       key_id: 'host_ada',
       model: 'gpt-4o-mini',
       status: 'finished',
       total_tokens: 15,
     });
-    expect(told).toMatchObject({ ...(await gateway.record(response)) });
+    expect(reported).toMatchObject({ ...(await gateway.record(response)) });
     const usage = await jsonOf(await gateway.fetch('/ai/v1/usage/records', as('ada')));
     expect(JSON.stringify(usage)).toContain(response.headers.get('x-request-id'));
   });
 
   test('a client that disconnects: the upstream is cancelled, and onRecord is called', async () => {
     const client = new AbortController();
-    const asked = gateway.simulator.requests.length;
+    const requestCount = gateway.simulator.requests.length;
     const body = streamedChat('openai/words-for-ever');
     const response = await gateway.post(CHAT, body, { ...as('leaver'), signal: client.signal });
-    const upstream = await gateway.simulator.request(asked);
+    const upstream = await gateway.simulator.request(requestCount);
     await response.body?.getReader().read();
     client.abort();
     expect(await upstream.closed).toBe('disconnected');
@@ -244,14 +244,14 @@ describe.each(['hono.ts', 'itty.ts', 'itty-auto.ts'])('W2 mounted below /ai in %
     });
 
     test('a returned Response is sent, even with immutable headers', async () => {
-      const asked = gateway.simulator.requests.length;
+      const requestCount = gateway.simulator.requests.length;
       const headers = { 'x-user': 'blocked', origin: 'https://app.example.com' };
       const response = await gateway.post(CHAT, streamedChat('fast'), { headers });
       expect(response.status).toBe(302);
       expect(response.headers.get('location')).toBe('https://app.example.com/sign-in');
       expect(response.headers.get('access-control-allow-origin')).toBe('https://app.example.com');
       expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
-      expect(gateway.simulator.requests).toHaveLength(asked);
+      expect(gateway.simulator.requests).toHaveLength(requestCount);
     });
 
     test('it may read a clone of the body and reject the request', async () => {
@@ -264,7 +264,7 @@ describe.each(['hono.ts', 'itty.ts', 'itty-auto.ts'])('W2 mounted below /ai in %
     test.each(['broken', 'reader'])(
       'if it fails (%s), the request is rejected with 500, and the log has the reason',
       async (user) => {
-        const asked = gateway.simulator.requests.length;
+        const requestCount = gateway.simulator.requests.length;
         const response = await gateway.post(CHAT, streamedChat('fast'), as(user));
         const id = response.headers.get('x-request-id');
         expect(await errorOf(response)).toMatchObject({ status: 500, error: { code: 'internal_error' } });
@@ -275,7 +275,7 @@ describe.each(['hono.ts', 'itty.ts', 'itty-auto.ts'])('W2 mounted below /ai in %
               line.event === 'hook_failed' && line.request_id === id && reason.test(textOf(line.reason)),
           ),
         );
-        expect(gateway.simulator.requests).toHaveLength(asked);
+        expect(gateway.simulator.requests).toHaveLength(requestCount);
         await expectHostIsUp();
       },
     );

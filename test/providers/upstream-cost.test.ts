@@ -17,7 +17,7 @@ function costOf(id: string, events: readonly JsonObject[], route: Route = 'chat'
   return accumulator.upstreamCost;
 }
 
-function told(usage: JsonObject): JsonObject {
+function reported(usage: JsonObject): JsonObject {
   return { choices: [], usage: { prompt_tokens: 1, completion_tokens: 1, ...usage } };
 }
 
@@ -55,17 +55,17 @@ describe('the cost that an upstream reports', () => {
     ['1e308 ticks', 'xai', { cost_in_usd_ticks: 1e308 }, null],
     ['more than a million dollars', 'openrouter', { cost: 1_000_000.01 }, null],
   ])('P3 %s', (_, provider, usage, nano) => {
-    expect(costOf(provider, [told(usage)])).toBe(nano);
+    expect(costOf(provider, [reported(usage)])).toBe(nano);
   });
 
   test('P3 on every chunk, without one at the end: the highest counts', () => {
-    expect(costOf('xai', [told({ cost_in_usd_ticks: 10 }), told({ cost_in_usd_ticks: 30 }), told({})])).toBe(
-      3,
-    );
+    expect(
+      costOf('xai', [reported({ cost_in_usd_ticks: 10 }), reported({ cost_in_usd_ticks: 30 }), reported({})]),
+    ).toBe(3);
   });
 
   test('P3 in text completions, and inside a choice', () => {
-    expect(costOf('openrouter', [told({ cost: 1e-9 })], 'completions')).toBe(1);
+    expect(costOf('openrouter', [reported({ cost: 1e-9 })], 'completions')).toBe(1);
     const inChoice = { choices: [{ index: 0, delta: {}, usage: { cost: 2e-9 } }] };
     expect(costOf('openrouter', [inChoice])).toBe(2);
   });

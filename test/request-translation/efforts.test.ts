@@ -205,15 +205,15 @@ describe('Moonshot while the model thinks', () => {
 
   test('Q2 kimi-k2.6, in a tool loop: `keep` is set, so that the reasoning of earlier steps is used', () => {
     const messages = [{ role: 'assistant', content: '', reasoning_content: 'why', tool_calls: [call('a')] }];
-    const asked = (more: JsonObject) => rewrite('moonshot', { model: 'kimi-k2.6', messages, ...more });
+    const requested = (more: JsonObject) => rewrite('moonshot', { model: 'kimi-k2.6', messages, ...more });
     const kept = { thinking: { type: 'enabled', keep: 'all' } };
-    expect(asked({})).toMatchObject({ body: kept, changed: [] });
-    expect(asked({ reasoning_effort: 'high' })).toMatchObject({ body: kept });
-    expect(asked(DISABLED)).toMatchObject({ body: DISABLED });
-    expect(asked({ thinking: { type: 'enabled', keep: 'none' } })).toMatchObject({
+    expect(requested({})).toMatchObject({ body: kept, changed: [] });
+    expect(requested({ reasoning_effort: 'high' })).toMatchObject({ body: kept });
+    expect(requested(DISABLED)).toMatchObject({ body: DISABLED });
+    expect(requested({ thinking: { type: 'enabled', keep: 'none' } })).toMatchObject({
       body: { thinking: { keep: 'none' } },
     });
-    expect(asked({ messages: [{ role: 'user', content: 'Hi' }] })).not.toHaveProperty('body.thinking');
+    expect(requested({ messages: [{ role: 'user', content: 'Hi' }] })).not.toHaveProperty('body.thinking');
     expect(rewrite('moonshot', { model: 'kimi-k3', messages })).not.toHaveProperty('body.thinking');
   });
 });

@@ -68,22 +68,22 @@ describe('A7 signatures', () => {
   test('A7 Claude at OpenRouter, after a step without its signed reasoning: reasoning is turned off, and reported', () => {
     const model = 'anthropic/claude-haiku-4.5';
     const result = { role: 'tool', tool_call_id: 'aaaaaaaaa', content: '1' };
-    const asked = (message: JsonObject, more: JsonObject = {}) =>
+    const requested = (message: JsonObject, more: JsonObject = {}) =>
       rewrite('openrouter', {
         model,
         reasoning_effort: 'high',
         messages: [{ ...CALLING, ...message }, result],
         ...more,
       });
-    expect(asked({ reasoning_content: 'y' })).toMatchObject({ changed: ['reasoning'] });
-    expect(asked({ reasoning_content: 'y' })).not.toHaveProperty('body.reasoning_effort');
-    expect(asked({}, { reasoning: { effort: 'high' } })).not.toHaveProperty('body.reasoning');
-    expect(asked({ reasoning_details: DETAILS })).toMatchObject({
+    expect(requested({ reasoning_content: 'y' })).toMatchObject({ changed: ['reasoning'] });
+    expect(requested({ reasoning_content: 'y' })).not.toHaveProperty('body.reasoning_effort');
+    expect(requested({}, { reasoning: { effort: 'high' } })).not.toHaveProperty('body.reasoning');
+    expect(requested({ reasoning_details: DETAILS })).toMatchObject({
       changed: [],
       body: { reasoning_effort: 'high' },
     });
-    expect(asked({}, { model: 'anthropic/claude-sonnet-5' })).toMatchObject({ changed: [] });
-    expect(asked({}, { messages: [CALLING, result, CALLING] })).toMatchObject({ changed: [] });
+    expect(requested({}, { model: 'anthropic/claude-sonnet-5' })).toMatchObject({ changed: [] });
+    expect(requested({}, { messages: [CALLING, result, CALLING] })).toMatchObject({ changed: [] });
   });
 
   test('A7 Gemini: a signature is sent back; the first call of a message without one gets the documented placeholder', () => {

@@ -43,19 +43,19 @@ const rows: Row[] = [...tables.values()].flatMap(({ id, endpoints: { chat } }) =
 describe('a row of a table', () => {
   test.each(rows)('%s, %s: a provider with this table accepts what is sent', (id, field, rules) => {
     const rule = rules.fields[field];
-    const asked = bodyWith(field);
-    const rewritten = rewrite(id, asked);
+    const requested = bodyWith(field);
+    const rewritten = rewrite(id, requested);
     if (rewritten.kind === 'error') return expect(rewritten.error.code).toBe('unsupported_parameter');
     const { body, dropped } = rewritten;
     if (rule?.kind === 'renamed') {
-      expect(tableRefusal(rules, asked), `the row ${field} renames nothing`).toContain(field);
-      expect(body[rule.to], `${field} has to arrive as ${rule.to}`).toEqual(asked[field]);
+      expect(tableRefusal(rules, requested), `the row ${field} renames nothing`).toContain(field);
+      expect(body[rule.to], `${field} has to arrive as ${rule.to}`).toEqual(requested[field]);
     }
     const isAboutAnswer = !isAboutRequest(field) && !isSampling(field);
     // A field that changes the output is sent, and the client gets the provider's own error (Q6).
     if (rule?.kind === 'refused' && isAboutAnswer) return;
     expect(tableRefusal(rules, body), `${id} would refuse what the row ${field} makes`).toBeUndefined();
-    if (rule?.kind === 'refused' && tableRefusal(rules, asked) !== undefined)
+    if (rule?.kind === 'refused' && tableRefusal(rules, requested) !== undefined)
       expect(dropped).toContain(field);
   });
 

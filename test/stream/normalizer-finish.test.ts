@@ -18,7 +18,7 @@ describe('Normalizer.read, the finish', () => {
   });
 
   test.each(['length', 'tool_calls'] as const)(
-    'C8 a word that means %s here: so it is told, and the record keeps the word',
+    'C8 a word that means %s here: so it is reported, and the record keeps the word',
     (finishMeaning) => {
       const { normalizer, accumulator } = bench();
       const chunk = normalizer.read(part([choice({ content: 'a', finishWord: 'OTHER', finishMeaning })]));

@@ -27,17 +27,17 @@ const ERROR = 'data: {"error":{"message":"no","type":"rate_limit_error"}}\n\n';
 const DOWN = apiError('upstream_unreachable', 'OpenAI could not be reached');
 
 /** Attempt callbacks that record their calls and return a given end. */
-function turnOf(end: (failure: StreamFailure | null) => EmptyEnd, isReplaceable = true) {
-  const told: unknown[] = [];
+function attemptOf(end: (failure: StreamFailure | null) => EmptyEnd, isReplaceable = true) {
+  const reported: unknown[] = [];
   const turn: AttemptCallbacks = {
     isReplaceable,
-    onOutput: () => void told.push('output'),
+    onOutput: () => void reported.push('output'),
     onEmptyEnd: (failure) => {
-      told.push(failure === null ? 'whole' : failure.error.code);
+      reported.push(failure === null ? 'whole' : failure.error.code);
       return end(failure);
     },
   };
-  return { turn, told };
+  return { turn, reported };
 }
 
 const replaced = (): EmptyEnd => ({ kind: 'replaced' });
@@ -76,28 +76,32 @@ describe('R5 an attempt that ends before its output', () => {
   test.each(EARLY_ENDS)(
     '%s: nothing of it is sent, and the next one is whole',
     async (_name, texts, code) => {
-      const first = turnOf(replaced);
+      const first = attemptOf(replaced);
       const tested = start(first.turn, bodyOf(...texts));
       await settle();
-      expect([first.told, tested.written, tested.heads]).toEqual([[code], [], []]);
-      const second = turnOf(over, false);
+      expect([first.reported, tested.written, tested.heads]).toEqual([[code], [], []]);
+      const second = attemptOf(over, false);
       void next(tested, second.turn).pump(bodyOf(ROLE.replace('held', 'next'), HELLO, STOP, DONE));
       const got = await readAll(tested.readable);
       expect(got.match(/"id":"\w+"/g)).toEqual(Array(3).fill('"id":"next"'));
       expect(got).toContain('"model":"openai/second"');
       expect(got.match(/"role":"assistant"/g)).toHaveLength(1);
       expect(got.endsWith(DONE)).toBe(true);
-      expect([first.told, second.told, tested.ends]).toEqual([[code], ['output'], [{ kind: 'finished' }]]);
+      expect([first.reported, second.reported, tested.ends]).toEqual([
+        [code],
+        ['output'],
+        [{ kind: 'finished' }],
+      ]);
     },
   );
 
   test.each(EARLY_ENDS)(
     '%s, none left: the error is the head, and no byte is sent',
     async (_name, texts, code) => {
-      const { turn, told } = turnOf(over);
+      const { turn, reported } = attemptOf(over);
       const { heads, written, ends } = start(turn, bodyOf(...texts));
       await settle();
-      expect([told, written]).toEqual([[code], []]);
+      expect([reported, written]).toEqual([[code], []]);
       expect(heads).toMatchObject([{ error: { code } }]);
       expect(ends).toMatchObject([{ kind: 'failed', isOpen: false }]);
     },
@@ -107,14 +111,14 @@ describe('R5 an attempt that ends before its output', () => {
     '%s, after a heartbeat: it commits the 200 but not the answer, and the next one follows it',
     async (_name, texts) => {
       const { body, feed, close } = fedBody();
-      const tested = start(turnOf(replaced).turn, body, { heartbeatMs: 100 });
+      const tested = start(attemptOf(replaced).turn, body, { heartbeatMs: 100 });
       tested.clock.advance(100);
       await settle();
       expect(tested.heads).toEqual([null]);
       for (const text of texts) feed(text);
       close();
       await settle();
-      void next(tested, turnOf(over, false).turn).pump(bodyOf(HELLO, STOP, DONE));
+      void next(tested, attemptOf(over, false).turn).pump(bodyOf(HELLO, STOP, DONE));
       const got = await readAll(tested.readable);
       expect(got.startsWith(': heartbeat\n\ndata: {"id":')).toBe(true);
       expect(got).not.toContain('"held"');
@@ -124,11 +128,11 @@ describe('R5 an attempt that ends before its output', () => {
 
   test('after a heartbeat the last error is a frame', async () => {
     const { body, feed } = fedBody();
-    const tested = start(turnOf(replaced).turn, body, { heartbeatMs: 100 });
+    const tested = start(attemptOf(replaced).turn, body, { heartbeatMs: 100 });
     tested.clock.advance(100);
     feed(ERROR);
     await settle();
-    const last = next(tested, turnOf(over, false).turn);
+    const last = next(tested, attemptOf(over, false).turn);
     last.fail(DOWN);
     expect(await readAll(tested.readable)).toMatch(
       /^: heartbeat\n\ndata: \{"error":\{.*"upstream_unreachable"\}\}\n\ndata: \[DONE\]\n\n$/,
@@ -138,26 +142,26 @@ describe('R5 an attempt that ends before its output', () => {
 
   test('the stream ends with the error that the callback returns', async () => {
     const failure = { error: { ...DOWN, message: 'two were tried' }, upstreamError: null };
-    const tested = start(turnOf(() => ({ kind: 'over', failure })).turn, bodyOf(ERROR));
+    const tested = start(attemptOf(() => ({ kind: 'over', failure })).turn, bodyOf(ERROR));
     await settle();
     expect(tested.heads).toEqual([failure]);
   });
 
   test('its upstream is cancelled, and later bytes of it are ignored', async () => {
     const { body, feed, counts } = fedBody();
-    const first = turnOf(replaced);
+    const first = attemptOf(replaced);
     const tested = start(first.turn, body);
     feed(ROLE);
     await settle();
     tested.answer.fail(DOWN);
     await settle();
     expect(counts.cancels).toBe(1);
-    const answer = next(tested, turnOf(over, false).turn);
+    const answer = next(tested, attemptOf(over, false).turn);
     tested.answer.fail(DOWN);
     await tested.answer.sendResponse({ choices: [{ message: { content: 'late' }, finish_reason: 'stop' }] });
     void answer.pump(bodyOf(HELLO, STOP, DONE));
     expect(await readAll(tested.readable)).not.toContain('late');
-    expect(first.told).toEqual(['upstream_unreachable']);
+    expect(first.reported).toEqual(['upstream_unreachable']);
   });
 });
 
@@ -175,19 +179,19 @@ describe('R5 output', () => {
     '%s: what was held goes with it in one write, and nothing takes its place',
     async (...row) => {
       const { body, feed } = fedBody();
-      const { turn, told } = turnOf(replaced);
+      const { turn, reported } = attemptOf(replaced);
       const tested = start(turn, body);
       feed(ROLE);
       await settle();
-      expect([told, tested.written]).toEqual([[], []]);
+      expect([reported, tested.written]).toEqual([[], []]);
       feed(`data: {"choices":[{"index":0,"delta":${row[1]}}]}\n\n`);
       await settle();
-      expect(told).toEqual(['output']);
+      expect(reported).toEqual(['output']);
       expect(tested.written).toHaveLength(1);
       feed(ERROR);
       const got = await readAll(tested.readable);
       expect(got).toMatch(/"role":"assistant".*\n\n.*Hello.*\n\ndata: \{"error".*\n\ndata: \[DONE\]\n\n$/);
-      expect(told).toEqual(['output']);
+      expect(reported).toEqual(['output']);
     },
   );
 
@@ -201,14 +205,14 @@ describe('R5 output', () => {
     ['a vendor event that is stripped', 'data: {"type":"x_research.step"}\n\n'],
     ['a comment', ': waiting\n\n'],
   ])('%s is none', async (_name, text) => {
-    const { turn, told } = turnOf(replaced);
+    const { turn, reported } = attemptOf(replaced);
     const tested = start(turn, fedBodyWith(text));
     await settle();
-    expect([told, tested.written]).toEqual([[], []]);
+    expect([reported, tested.written]).toEqual([[], []]);
   });
 
   test('a vendor event that passes is output', async () => {
-    const { turn, told } = turnOf(replaced);
+    const { turn, reported } = attemptOf(replaced);
     const options = optionsOf(CHAT, new UsageAccumulator(() => 0, 0));
     const feed = start(turn).stream.begin(
       { ...options, policies: { ...options.policies, vendorEvents: ['*'] } },
@@ -216,20 +220,20 @@ describe('R5 output', () => {
     );
     void feed.pump(fedBodyWith('data: {"type":"x_research.step"}\n\n'));
     await settle();
-    expect(told).toEqual(['output']);
+    expect(reported).toEqual(['output']);
   });
 
   test('text and an error in one read: the text is sent, and the error is a frame', async () => {
-    const { turn, told } = turnOf(replaced);
+    const { turn, reported } = attemptOf(replaced);
     const tested = start(turn, bodyOf(ROLE + HELLO + ERROR));
     const got = await readAll(tested.readable);
     expect(got).toContain('Hello');
     expect(got).toContain('"error"');
-    expect(told).toEqual(['output']);
+    expect(reported).toEqual(['output']);
   });
 
   test('more than 64 KiB before any output: it is sent, and no other attempt follows', async () => {
-    const { turn, told } = turnOf(replaced);
+    const { turn, reported } = attemptOf(replaced);
     const logprobs = Array.from({ length: 4000 }, () => ({
       token: '',
       logprob: 0,
@@ -239,26 +243,26 @@ describe('R5 output', () => {
     const chunk = { choices: [{ index: 0, delta: {}, logprobs: { content: logprobs } }] };
     const tested = start(turn, fedBodyWith(`data: ${JSON.stringify(chunk)}\n\n`));
     await settle();
-    expect(told).toEqual(['output']);
+    expect(reported).toEqual(['output']);
     expect(tested.written[0]).toBeGreaterThan(MAX_HELD_OUTPUT_BYTES);
   });
 
   test('a complete output without text: the callback decides whether it is accepted', async () => {
     const empty = [ROLE, STOP, DONE];
-    const stands = turnOf(over);
+    const stands = attemptOf(over);
     expect(await readAll(start(stands.turn, bodyOf(...empty)).readable)).toMatch(
       /"role":"assistant".*\n\n.*"finish_reason":"stop".*\n\ndata: \[DONE\]\n\n$/,
     );
-    expect(stands.told).toEqual(['whole']);
-    const falls = start(turnOf(replaced).turn, bodyOf(...empty));
+    expect(stands.reported).toEqual(['whole']);
+    const falls = start(attemptOf(replaced).turn, bodyOf(...empty));
     await settle();
-    void next(falls, turnOf(over, false).turn).pump(bodyOf(HELLO, STOP, DONE));
+    void next(falls, attemptOf(over, false).turn).pump(bodyOf(HELLO, STOP, DONE));
     expect((await readAll(falls.readable)).match(/finish_reason":"stop"/g)).toHaveLength(1);
   });
 
   test('F4 an attempt that cannot be replaced: nothing is held', async () => {
     const { body, feed } = fedBody();
-    const { turn } = turnOf(over, false);
+    const { turn } = attemptOf(over, false);
     const tested = start(turn, body);
     feed(ROLE);
     await settle();
@@ -268,16 +272,16 @@ describe('R5 output', () => {
 
 describe('R5 R6 time', () => {
   test('T2 the idle timeout ends one attempt, and the next attempt has a new one', async () => {
-    const first = turnOf(replaced);
+    const first = attemptOf(replaced);
     const tested = start(first.turn, fedBodyWith(ROLE), { idleTimeoutMs: 1000, heartbeatMs: 0 });
     await settle();
     tested.clock.advance(1000);
     await settle();
-    expect(first.told).toEqual(['stream_idle_timeout']);
+    expect(first.reported).toEqual(['stream_idle_timeout']);
     // The idle timeout pauses between attempts.
     tested.clock.advance(5000);
     const { body, feed } = fedBody();
-    void next(tested, turnOf(over, false).turn).pump(body);
+    void next(tested, attemptOf(over, false).turn).pump(body);
     tested.clock.advance(999);
     feed(HELLO);
     await settle();
@@ -288,19 +292,19 @@ describe('R5 R6 time', () => {
   });
 
   test('T2 the next attempt has the same idle timeout', async () => {
-    const tested = start(turnOf(replaced).turn, bodyOf(ERROR), { idleTimeoutMs: 1000 });
+    const tested = start(attemptOf(replaced).turn, bodyOf(ERROR), { idleTimeoutMs: 1000 });
     await settle();
-    const last = turnOf(over, false);
+    const last = attemptOf(over, false);
     void next(tested, last.turn).pump(fedBodyWith(': queued\n\n'));
     await settle();
     tested.clock.advance(1000);
     await settle();
-    expect(last.told).toEqual(['stream_idle_timeout']);
+    expect(last.reported).toEqual(['stream_idle_timeout']);
     expect(tested.ends).toMatchObject([{ kind: 'timed_out' }]);
   });
 
   test('T2 the last attempt: the stream ends as timed out', async () => {
-    const tested = start(turnOf(over).turn, fedBodyWith(ROLE), { idleTimeoutMs: 1000 });
+    const tested = start(attemptOf(over).turn, fedBodyWith(ROLE), { idleTimeoutMs: 1000 });
     await settle();
     tested.clock.advance(1000);
     await settle();
@@ -311,7 +315,7 @@ describe('R5 R6 time', () => {
   test.each(['under way', 'given up'])(
     'T3 the deadline ends the stream with one attempt %s',
     async (state) => {
-      const { turn, told } = turnOf(replaced);
+      const { turn, reported } = attemptOf(replaced);
       const { body, feed, counts } = fedBody();
       const tested = start(turn, body, { deadlineMs: 1000 });
       feed(state === 'given up' ? ERROR : ROLE);
@@ -321,7 +325,7 @@ describe('R5 R6 time', () => {
       expect(tested.heads).toMatchObject([{ error: { code: 'timeout' } }]);
       expect(tested.ends).toMatchObject([{ kind: 'timed_out', isOpen: false }]);
       expect(counts.cancels).toBe(1);
-      expect(told).toEqual(state === 'given up' ? ['rate_limit_error'] : []);
+      expect(reported).toEqual(state === 'given up' ? ['rate_limit_error'] : []);
       expect(tested.clock.running).toBe(0);
       // An attempt that begins after the end is ignored.
       const late = fedBody();
@@ -332,7 +336,7 @@ describe('R5 R6 time', () => {
   );
 
   test('T4 a client that disconnects between attempts ends the stream', async () => {
-    const tested = start(turnOf(replaced).turn, bodyOf(ERROR), { heartbeatMs: 100 });
+    const tested = start(attemptOf(replaced).turn, bodyOf(ERROR), { heartbeatMs: 100 });
     await settle();
     await tested.readable.cancel();
     await settle();
@@ -341,7 +345,7 @@ describe('R5 R6 time', () => {
   });
 
   test('T1 heartbeats continue between attempts', async () => {
-    const tested = start(turnOf(replaced).turn, bodyOf(ERROR), { heartbeatMs: 100, idleTimeoutMs: 50 });
+    const tested = start(attemptOf(replaced).turn, bodyOf(ERROR), { heartbeatMs: 100, idleTimeoutMs: 50 });
     await settle();
     tested.clock.advance(100);
     await settle();

@@ -95,9 +95,9 @@ describe('CanonicalStream, a slow client', () => {
   });
 
   test('T5 an upstream that fills a read: the next reads have the larger size, and stay there', async () => {
-    const { asked, body } = notingBody(['an event', 'an event', 'full', 'an event', 'full', 'an event']);
+    const { requested, body } = notingBody(['an event', 'an event', 'full', 'an event', 'full', 'an event']);
     const got = await readAll(run(body).readable);
-    expect(asked).toEqual([4096, 4096, 4096, 16_384, 16_384, 16_384]);
+    expect(requested).toEqual([4096, 4096, 4096, 16_384, 16_384, 16_384]);
     expect(got.match(/Hello/g)).toHaveLength(6);
   });
 

@@ -76,19 +76,19 @@ export function bodyOf(...texts: string[]): ReadableStream<Uint8Array> {
 
 /** A body that returns an event for each read, some padded with a comment, and records the size of each read's buffer. */
 export function notingBody(reads: readonly ('an event' | 'full')[]) {
-  const asked: number[] = [];
+  const requested: number[] = [];
   const body = new ReadableStream({
     type: 'bytes',
     pull(controller) {
       const into = controller.byobRequest?.view;
-      const read = reads[asked.length];
+      const read = reads[requested.length];
       if (read === undefined || !(into instanceof Uint8Array)) return close(controller);
-      asked.push(into.length);
+      requested.push(into.length);
       const text = read === 'full' ? HELLO.padStart(into.length - 2, ':').replace('data', '\n\ndata') : HELLO;
       controller.byobRequest?.respond(encoder.encodeInto(text, into).written);
     },
   });
-  return { asked, body };
+  return { requested, body };
 }
 
 /** Closes a byte stream; a pending read with its own buffer only ends on a response of zero bytes. */

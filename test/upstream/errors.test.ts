@@ -150,7 +150,7 @@ describe('classifyRefusal, the credential and the balance', () => {
       'Gemini API free tier is not available in your country. Please enable billing on your project in Google AI Studio.',
     ],
   ])(
-    'E1 Google’s %i for an empty balance: the deployment’s; the caller’s own is told as it is',
+    'E1 Google’s %i for an empty balance: the deployment’s; the caller’s own is passed on',
     (status, message) => {
       const body = { error: { code: status, message, status: 'FAILED_PRECONDITION' } };
       expect(refuse(status, body, false, geminiNative.refusals)).toMatchObject({
@@ -287,7 +287,7 @@ describe('classifyRefusal, forms of the body', () => {
 });
 
 describe('readRetryDelay', () => {
-  const told = (retryDelay: unknown, type = 'type.googleapis.com/google.rpc.RetryInfo') => ({
+  const reported = (retryDelay: unknown, type = 'type.googleapis.com/google.rpc.RetryInfo') => ({
     error: {
       code: 429,
       status: 'RESOURCE_EXHAUSTED',
@@ -299,14 +299,14 @@ describe('readRetryDelay', () => {
   });
 
   test.each<[name: string, body: unknown, expected: number | undefined]>([
-    ['whole seconds', told('17s'), 17],
-    ['a part of a second: up', told('45.837906927s'), 46],
-    ['no wait', told('0s'), 0],
-    ['in the list of one of the compatible endpoint', [told('17s')], 17],
-    ['another unit', told('17m'), undefined],
-    ['a number', told(17), undefined],
-    ['more than any wait', told('9999999s'), undefined],
-    ['another detail', told('17s', 'type.googleapis.com/google.rpc.ErrorInfo'), undefined],
+    ['whole seconds', reported('17s'), 17],
+    ['a part of a second: up', reported('45.837906927s'), 46],
+    ['no wait', reported('0s'), 0],
+    ['in the list of one of the compatible endpoint', [reported('17s')], 17],
+    ['another unit', reported('17m'), undefined],
+    ['a number', reported(17), undefined],
+    ['more than any wait', reported('9999999s'), undefined],
+    ['another detail', reported('17s', 'type.googleapis.com/google.rpc.ErrorInfo'), undefined],
     ['no detail', { error: { code: 429 } }, undefined],
     ['no JSON', 'busy', undefined],
   ])('R6 Google: %s', (_, body, expected) => {

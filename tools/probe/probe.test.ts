@@ -111,15 +111,15 @@ describe('a verdict', () => {
 });
 
 test('a rejected key stops the probe and is not in its output', async () => {
-  let asked = 0;
+  let requestCount = 0;
   const { target } = await serve((_, response) => {
-    asked += 1;
-    if (asked === 1) return send(response, 200, { choices: [] });
+    requestCount += 1;
+    if (requestCount === 1) return send(response, 200, { choices: [] });
     send(response, 401, { error: { message: `Incorrect API key provided: ${KEY}` } });
   });
   const bodies = [body('text'), body('field/a', { a: 1 }), body('field/b', { b: 1 })];
   const found = await run(target, ...bodies);
-  expect(asked).toBe(2);
+  expect(requestCount).toBe(2);
   expect(found.results.map(({ name }) => name)).toEqual(['text']);
   expect(found.stopped).toMatch(
     /^compatible rejected the key, or its balance is exhausted: 401 Incorrect API key/,
@@ -137,16 +137,17 @@ test('a rejected plain request stops the probe: no other result would mean anyth
 });
 
 test('a 429 is retried once, after the wait that the provider requests', async () => {
-  let asked = 0;
+  let requestCount = 0;
   const { target } = await serve((given, response) => {
-    asked += 1;
-    if (asked === 1) return send(response, 429, { error: { message: 'Slow down' } }, { 'retry-after': '1' });
+    requestCount += 1;
+    if (requestCount === 1)
+      return send(response, 429, { error: { message: 'Slow down' } }, { 'retry-after': '1' });
     refusing()(given, response);
   });
   const before = performance.now();
   expect(await resultOf(target, body('text'))).toMatchObject({ verdict: 'taken' });
   expect(performance.now() - before).toBeGreaterThan(900);
-  expect(asked).toBe(2);
+  expect(requestCount).toBe(2);
 });
 
 test('a 429 with a longer wait is not retried', async () => {

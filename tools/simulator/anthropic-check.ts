@@ -258,22 +258,22 @@ function openCallProblem(
 }
 
 function thoughtProblem(
-  asked: SignedRequest,
+  request: SignedRequest,
   turns: readonly JsonObject[],
   model: ClaudeModel,
 ): string | undefined {
   if (turns.at(-1)?.role === 'assistant' && !model.takesPrefill) {
     return 'This model does not support assistant message prefill. The conversation must end with a user message.';
   }
-  if (thoughtsOf(asked.body, model) === 'none') return undefined;
-  const changed = changedThinking(asked);
+  if (thoughtsOf(request.body, model) === 'none') return undefined;
+  const changed = changedThinking(request);
   if (changed !== undefined) return `${changed}: Invalid \`signature\` in \`thinking\` block`;
   const last = turns.findLastIndex(({ role }) => role === 'assistant');
   const [first] = blocksOf(turns[last]?.content);
   const isStep = blocksOf(turns[last]?.content).some(({ type }) => type === 'tool_use');
   const isThought = first?.type === 'thinking' || first?.type === 'redacted_thinking';
   // Adaptive thinking requires no thinking block: thinking-tool-workflows, 2026-11-22.
-  return objectOf(asked.body.thinking).type === 'enabled' && isStep && !isThought
+  return objectOf(request.body.thinking).type === 'enabled' && isStep && !isThought
     ? `messages.${last}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${textOf(first?.type)}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block (preceeding the lastmost set of \`tool_use\` and \`tool_result\` blocks).`
     : undefined;
 }

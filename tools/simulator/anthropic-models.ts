@@ -86,17 +86,17 @@ function withoutMarks(value: Json | undefined): Json {
  * The path of the first changed thinking block, such as `messages.1.content.0`; undefined if none was changed. Blocks of another model are
  * dropped without an error: https://platform.claude.com/docs/build-with-claude/preserved-thinking (2026-11-22).
  */
-export function changedThinking(asked: SignedRequest): string | undefined {
-  for (const [turn, message] of objectsOf(asked.body.messages).entries()) {
+export function changedThinking(request: SignedRequest): string | undefined {
+  for (const [turn, message] of objectsOf(request.body.messages).entries()) {
     for (const [at, block] of blocksOf(message.content).entries()) {
       const isRedacted = block.type === 'redacted_thinking';
       if (block.type !== 'thinking' && !isRedacted) continue;
       const token = textOf(isRedacted ? block.data : block.signature);
       const maker = token.slice(0, token.indexOf('.'));
       // Signatures are valid on every platform: build-with-claude/extended-thinking, 2026-11-22.
-      if (maker !== asked.model && (maker in CLAUDE_MODELS || maker === 'openrouter')) continue;
+      if (maker !== request.model && (maker in CLAUDE_MODELS || maker === 'openrouter')) continue;
       const text = isRedacted ? 'redacted' : textOf(block.thinking);
-      if (token !== signatureOf(asked, text, turn)) return `messages.${turn}.content.${at}`;
+      if (token !== signatureOf(request, text, turn)) return `messages.${turn}.content.${at}`;
     }
   }
   return undefined;

@@ -147,8 +147,8 @@ function* stream(call: Call): Generator<WireEvent> {
   for (const [index, toolCall] of tool_calls.entries()) {
     yield write('piece', { delta: { tool_calls: [{ ...toolCall, index }] } });
   }
-  const asked = objectOf(call.body.stream_options).include_usage === true;
-  const usage = asked ? { usage: usageOf(call, script), time_info: { total_time: 0.184 } } : {};
+  const wantsUsage = objectOf(call.body.stream_options).include_usage === true;
+  const usage = wantsUsage ? { usage: usageOf(call, script), time_info: { total_time: 0.184 } } : {};
   yield write('finish', { delta: {}, finish_reason: script.finish }, usage);
   yield DONE;
 }

@@ -142,10 +142,10 @@ function thinkingProblem(call: Call, messages: readonly JsonObject[]): string | 
   if (objectsOf(call.body.tools).length === 0) return undefined;
   // experientiallabs/experiential#887 and #890, 2026-09-10: "" is accepted, the text is not checked.
   const turn = messages.slice(messages.findLastIndex((message) => message.role === 'user') + 1);
-  const lacking = turn.some(
+  const missing = turn.some(
     (message) => message.role === 'assistant' && typeof message.reasoning_content !== 'string',
   );
-  return lacking ? 'The `reasoning_content` in the thinking mode must be passed back to the API.' : undefined;
+  return missing ? 'The `reasoning_content` in the thinking mode must be passed back to the API.' : undefined;
 }
 
 function isForced(choice: Json | undefined): boolean {

@@ -135,17 +135,17 @@ function killGroup({ pid }: ChildProcess): void {
 }
 
 /**
- * @param asked the requested port; undefined: `usual` if it is free, otherwise any free port
+ * @param requested the requested port; undefined: `usual` if it is free, otherwise any free port
  * @returns null if the requested port is in use
  */
-export async function choosePort(asked: number | undefined, usual: number): Promise<number | null> {
-  const port = await freePort(asked ?? usual);
-  return port !== null || asked !== undefined ? port : freePort(0);
+export async function choosePort(requested: number | undefined, usual: number): Promise<number | null> {
+  const port = await freePort(requested ?? usual);
+  return port !== null || requested !== undefined ? port : freePort(0);
 }
 
 /** @returns null if the port is in use */
-async function freePort(asked: number): Promise<number | null> {
-  const server = createServer().listen(asked, '127.0.0.1');
+async function freePort(requested: number): Promise<number | null> {
+  const server = createServer().listen(requested, '127.0.0.1');
   const isListening = await once(server, 'listening').then(
     () => true,
     () => false,

@@ -68,13 +68,13 @@ try {
   const isUsual = port === USUAL_PORT || options.port !== undefined;
   const why = isUsual ? '' : `   (the default port ${USUAL_PORT} is in use)`;
   print(styled('note', `gateway   ${gateway.url}${why}`));
-  const asked: GatewayAccess = { url: gateway.url, key: await fillDemo(gateway.url, ADMIN_TOKEN) };
-  const failures = await run(asked);
+  const access: GatewayAccess = { url: gateway.url, key: await fillDemo(gateway.url, ADMIN_TOKEN) };
+  const failures = await run(access);
   for (const line of failures) print(styled('error', line));
   if (failures.length > 0) print(await gateway.log());
   if (once) await stop();
   else {
-    invite(asked);
+    invite(access);
     void gateway.lost().then(endLost);
   }
   process.exitCode = failures.length > 0 ? 1 : 0;

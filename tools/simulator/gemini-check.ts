@@ -161,7 +161,7 @@ function namesOf(content: JsonObject | undefined, key: 'functionCall' | 'functio
  * ("Thought signature is not valid": decolua/9router#301, 2026-03-13).
  */
 function signatureProblem(contents: readonly JsonObject[], model: string): string | undefined {
-  const asked = contents.findLastIndex(
+  const lastPrompt = contents.findLastIndex(
     ({ role, parts }) =>
       role === 'user' && objectsOf(parts).some((part) => part.functionResponse === undefined),
   );
@@ -170,7 +170,7 @@ function signatureProblem(contents: readonly JsonObject[], model: string): strin
     const [first] = calls;
     if (
       model.startsWith('gemini-3') &&
-      at > asked &&
+      at > lastPrompt &&
       first !== undefined &&
       first.thoughtSignature === undefined
     ) {

@@ -162,8 +162,8 @@ function* stream(call: Call): Generator<WireEvent> {
     yield write('piece', { delta: { role: 'assistant', tool_calls: [toolCall] } });
   }
   const finish = script.finish === 'tool_calls' ? 'stop' : script.finish;
-  const asked = objectOf(call.body.stream_options).include_usage === true;
-  const extra = asked ? { usage: usage(call, script) } : {};
+  const wantsUsage = objectOf(call.body.stream_options).include_usage === true;
+  const extra = wantsUsage ? { usage: usage(call, script) } : {};
   yield write('finish', { delta: { role: 'assistant' }, finish_reason: finish }, extra);
   yield DONE;
 }

@@ -12,8 +12,8 @@ function legacyBase(call: Call, choices: Json): JsonObject {
 
 export function* legacyStream(call: Call): Generator<WireEvent> {
   const scripts = scriptsOf(call);
-  const asked = objectOf(call.body.stream_options).include_usage === true;
-  const usageNull = asked ? { usage: null } : {};
+  const wantsUsage = objectOf(call.body.stream_options).include_usage === true;
+  const usageNull = wantsUsage ? { usage: null } : {};
   for (const [index, script] of scripts.entries()) {
     for (const piece of script.pieces) {
       const text = isWords(piece) ? piece.text : '';
@@ -23,7 +23,7 @@ export function* legacyStream(call: Call): Generator<WireEvent> {
     const choices = [{ text: '', index, logprobs: null, finish_reason: script.finish }];
     yield event('finish', compact({ ...legacyBase(call, choices), ...usageNull }));
   }
-  if (asked) yield event('usage', compact({ ...legacyBase(call, []), usage: usage(call, scripts) }));
+  if (wantsUsage) yield event('usage', compact({ ...legacyBase(call, []), usage: usage(call, scripts) }));
 }
 
 export function legacyObject(call: Call): JsonObject {

@@ -9,7 +9,7 @@ import { basePaths, findScene } from './scenes.ts';
 const ROOT = join(import.meta.dirname, '..', '..');
 
 test('the simulator has a scene for every provider of the registry', () => {
-  const lacking = PROVIDERS.flatMap(({ id, apiKeySettings }) => {
+  const missing = PROVIDERS.flatMap(({ id, apiKeySettings }) => {
     const path = Object.entries(basePaths).find(([name]) => name === id)?.[1];
     if (path === undefined) return `${id} has no path: add it to basePaths in tools/simulator/scenes.ts`;
     const isPlayed = ['/chat/completions', '/v1/messages', '/v1beta/models', '/fim/completions'].some(
@@ -28,7 +28,7 @@ test('the simulator has a scene for every provider of the registry', () => {
       ...(hasKey ? [] : [`${id} has no key: add ${apiKeySettings[0]} to CREDENTIALS in test/e2e/gateway.ts`]),
     ];
   });
-  expect(lacking, lacking.join('\n')).toEqual([]);
+  expect(missing, missing.join('\n')).toEqual([]);
 });
 
 /** The places that the script writes to. */

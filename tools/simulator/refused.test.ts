@@ -42,8 +42,8 @@ afterAll(() => simulator.close());
 
 /** Sends a basic body with the fields of the row. Rows with `agent_id` or `prompt` have all required fields. */
 async function answerTo(at: At, model: string, more: JsonObject): Promise<{ status: number; text: string }> {
-  const asked: JsonObject = 'prompt' in more ? { model } : 'agent_id' in more ? {} : chatBody(model);
-  const response = await sendRequest(simulator, { path: paths[at], body: { ...asked, ...more } });
+  const requested: JsonObject = 'prompt' in more ? { model } : 'agent_id' in more ? {} : chatBody(model);
+  const response = await sendRequest(simulator, { path: paths[at], body: { ...requested, ...more } });
   return { status: response.status, text: await response.text() };
 }
 

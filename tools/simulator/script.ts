@@ -68,7 +68,7 @@ export interface ScriptOptions {
 /** The script for one choice: the reasoning and tool calls if the conversation requires calls, otherwise `answer`. */
 export function scriptFor(call: Call, answer: readonly Piece[], options: ScriptOptions = {}): Script {
   const { finish = 'stop', limits = ['max_tokens', 'max_completion_tokens'] } = options;
-  const turn = turnOf(call.body);
+  const turn = readTurn(call.body);
   const calls = turn.calls.flatMap((one, index) => callPieces(one, index, turn.taken * 10 + index));
   const thought = answer.filter((piece) => piece.kind === 'reasoning');
   const said = inFormat(call.body, answer);
@@ -158,16 +158,18 @@ interface Turn {
   readonly steps: number | undefined;
 }
 
-function turnOf(body: JsonObject): Turn {
+function readTurn(body: JsonObject): Turn {
   const messages = objectsOf(body.messages);
   const taken = messages.filter(callsTools).length;
   const tools = offeredTools(body);
-  const told = requestedCalls(
+  const reported = requestedCalls(
     textOfAll(messages.filter(({ role }) => role !== 'assistant' && role !== 'tool')),
   );
-  if (told.length > 0) {
-    const calls = told.slice(taken, taken + 1).filter(({ name }) => tools.some((tool) => tool.name === name));
-    return { calls, taken, steps: told.length };
+  if (reported.length > 0) {
+    const calls = reported
+      .slice(taken, taken + 1)
+      .filter(({ name }) => tools.some((tool) => tool.name === name));
+    return { calls, taken, steps: reported.length };
   }
   const steps = stepsOf(messages);
   if (steps === undefined) {
@@ -207,10 +209,10 @@ function requestedCalls(text: string): PlannedCall[] {
   for (let end = start; start >= 0; ) {
     end = text.indexOf(']', end + 1);
     if (end < 0) break;
-    const told = decodeObject(
+    const reported = decodeObject(
       `{"${CALLS_PREFIX.replace(':', '":')}${text.slice(start + CALLS_PREFIX.length, end + 1)}}`,
     );
-    const calls = objectsOf(told?.calls);
+    const calls = objectsOf(reported?.calls);
     if (calls.length > 0) {
       return calls.map((one) => ({ name: textOf(one.name), arguments: JSON.stringify(one.arguments) }));
     }

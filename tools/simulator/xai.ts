@@ -103,7 +103,7 @@ function responsesOf(call: Call): ResponsesOptions {
 function checkResponses(call: Call): Refusal | undefined {
   const { body } = call;
   const effort = objectOf(body.reasoning).effort;
-  const asked = {
+  const request = {
     ...call,
     body: { ...body, messages: [{}], ...(effort === undefined ? {} : { reasoning_effort: effort }) },
   };
@@ -113,7 +113,7 @@ function checkResponses(call: Call): Refusal | undefined {
   // Stored index, three reports of 2026-06 to 2026-09 without a thread's name.
   const words =
     'Could not decrypt the provided encrypted_content. Ensure the value is the unmodified encrypted_content from a previous response.';
-  return check(asked) ?? (altered ? refusal(400, words, 'invalid-argument') : undefined);
+  return check(request) ?? (altered ? refusal(400, words, 'invalid-argument') : undefined);
 }
 
 function refusal(status: number, error: string, code = 'Client specified an invalid argument'): Refusal {

@@ -80,11 +80,11 @@ function check(call: Call): Refusal | undefined {
 
 /** Vendor events come between the role and the text. */
 function vendorEvents(call: Call): readonly JsonObject[] {
-  const asked = objectsOf(call.body.messages)
+  const prompt = objectsOf(call.body.messages)
     .map((message) => textOf(message.content))
     .join(' ');
-  if (call.model.endsWith('-deep-think') || /deep think/i.test(asked)) return DEEP_THINK;
-  return call.model.endsWith('-research') || /research/i.test(asked) ? RESEARCH : [];
+  if (call.model.endsWith('-deep-think') || /deep think/i.test(prompt)) return DEEP_THINK;
+  return call.model.endsWith('-research') || /research/i.test(prompt) ? RESEARCH : [];
 }
 
 function scriptOf(call: Call): Script {

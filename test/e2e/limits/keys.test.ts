@@ -54,8 +54,11 @@ describe('G8 POST /admin/keys', () => {
     [{ max_concurrent: '5' }, 'max_concurrent'],
     [{ budgets: { USD: 5 } }, 'budgets'],
   ])('refuses %j', async (limits, param) => {
-    const asked = await limited.gateway.post('/admin/keys', { name: 'a', ...limits }, { headers: ADMIN });
-    expect(await errorOf(asked)).toMatchObject({ status: 400, error: { code: 'invalid_request', param } });
+    const requested = await limited.gateway.post('/admin/keys', { name: 'a', ...limits }, { headers: ADMIN });
+    expect(await errorOf(requested)).toMatchObject({
+      status: 400,
+      error: { code: 'invalid_request', param },
+    });
   });
 
   test('rejects integers that JSON cannot represent', async () => {

@@ -143,12 +143,12 @@ test('J1 a client that disconnects within its embeddings: upstream aborted, reco
   limited.usage = null;
   const key = await limited.create({ budget: { tokens: 1e6 }, max_concurrent: 1 });
   const client = new AbortController();
-  const asked = limited.gateway.simulator.requests.length;
+  const requestCount = limited.gateway.simulator.requests.length;
   const response = await embed(key, { model: 'openai/text-embedding-3-large' }, { signal: client.signal });
   await response.body?.getReader().read();
   expect((await embed(key)).status).toBe(429);
   client.abort();
-  expect(await (await limited.gateway.simulator.request(asked)).closed).toBe('disconnected');
+  expect(await (await limited.gateway.simulator.request(requestCount)).closed).toBe('disconnected');
   expect(await limited.settled(key)).toMatchObject({ concurrent: { running: 0 } });
   const headers = { authorization: `Bearer ${key.token}` };
   const list = await jsonOf(await limited.gateway.fetch('/v1/usage/records', { headers }));

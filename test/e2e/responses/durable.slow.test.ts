@@ -293,9 +293,9 @@ describe('X3', () => {
   ] as const)(
     'cancelled %s: the upstream call is aborted, and pollers and readers see it, also the second time',
     async (_, model, events) => {
-      const asked = limited.gateway.simulator.requests.length;
+      const requestCount = limited.gateway.simulator.requests.length;
       const id = await start(model);
-      const upstream = await limited.gateway.simulator.request(asked);
+      const upstream = await limited.gateway.simulator.request(requestCount);
       const followed = await send(`/${id}?stream=true`);
       const { text: head, reader } = await readSome(followed, events);
       expect(['queued', 'in_progress']).toContain((await read(id)).status);
@@ -318,9 +318,9 @@ describe('X3', () => {
   );
 
   test('deleted in a run: the upstream call is aborted, and nothing is left to read, cancel or delete', async () => {
-    const asked = limited.gateway.simulator.requests.length;
+    const requestCount = limited.gateway.simulator.requests.length;
     const id = await start('long');
-    const upstream = await limited.gateway.simulator.request(asked);
+    const upstream = await limited.gateway.simulator.request(requestCount);
     expect((await send(`/${id}`, { method: 'DELETE' })).status).toBe(200);
     expect(await upstream.closed).toBe('disconnected');
     const gone = [`/${id}`, `/${id}?stream=true`, `/${id}/input_items`].map((path) => send(path));

@@ -158,9 +158,9 @@ describe('records', () => {
     const done = await client.responses.create({ model: MODEL, input: 'Hello there', background: true });
     await poll(done.id);
     const input = 'Hello '.repeat(50);
-    const asked = gateway.simulator.requests.length;
+    const requestCount = gateway.simulator.requests.length;
     const left = await client.responses.create({ model: MODEL, input, background: true });
-    const upstream = await gateway.simulator.request(asked);
+    const upstream = await gateway.simulator.request(requestCount);
     await client.responses.cancel(left.id);
     await upstream.closed;
     const records = await gateway.records(before + 2);

@@ -216,10 +216,10 @@ describe('N1 the request', () => {
       access_programs: [1, 2],
       store: true,
     };
-    const asked = gateway.simulator.requests.length;
+    const requestCount = gateway.simulator.requests.length;
     const response = await gateway.post('/v1/responses', body);
     expect(response.status).toBe(200);
-    const request = await gateway.simulator.request(asked);
+    const request = await gateway.simulator.request(requestCount);
     expect(request.path).toBe('/openai/v1/responses');
     expect(request.headers.authorization).toBe('Bearer sim-openai-15e6d3');
     expect(request.body).toEqual({ ...body, model: 'gpt-4o-mini', input: [body.input[0], body.input[3]] });
@@ -233,20 +233,20 @@ describe('N1 the request', () => {
   });
 
   test('Codex’s client_metadata, which OpenAI refuses, is dropped and named', async () => {
-    const asked = gateway.simulator.requests.length;
+    const requestCount = gateway.simulator.requests.length;
     const response = await ask({ client_metadata: { 'x-codex-installation-id': 'installation-1' } });
     expect(response.status).toBe(200);
     expect(response.headers.get('x-weir-dropped')).toBe('client_metadata');
-    expect((await gateway.simulator.request(asked)).text).not.toContain('client_metadata');
+    expect((await gateway.simulator.request(requestCount)).text).not.toContain('client_metadata');
     expect(await wholeRecord(gateway, response)).toMatchObject({ dropped: ['client_metadata'] });
   });
 
   test('a provider in PROVIDERS has the passthrough if its entry says so', async () => {
-    const asked = gateway.simulator.requests.length;
+    const requestCount = gateway.simulator.requests.length;
     await (await ask({ model: 'azure/gpt-4o-mini' })).text();
     await (await ask({ model: 'chat/gpt-4o-mini' })).text();
-    expect((await gateway.simulator.request(asked)).path).toBe('/openai/v1/responses');
-    expect((await gateway.simulator.request(asked + 1)).path).toBe('/openai/v1/chat/completions');
+    expect((await gateway.simulator.request(requestCount)).path).toBe('/openai/v1/responses');
+    expect((await gateway.simulator.request(requestCount + 1)).path).toBe('/openai/v1/chat/completions');
   });
 });
 

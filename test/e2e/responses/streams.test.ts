@@ -56,14 +56,14 @@ describe.each([
   });
 
   test('T4 M1 a client that disconnects: the upstream is cancelled, and the record is too', async () => {
-    const asked = gateway.simulator.requests.length;
+    const requestCount = gateway.simulator.requests.length;
     const abort = new AbortController();
     const response = await ask(`${model}:stall-mid`, {}, { signal: abort.signal });
     const reader = response.body?.getReader();
     await reader?.read();
     abort.abort();
     await expect(reader?.read()).rejects.toThrow();
-    expect(await (await gateway.simulator.request(asked)).closed).toBe('disconnected');
+    expect(await (await gateway.simulator.request(requestCount)).closed).toBe('disconnected');
     expect(await gateway.record(response)).toMatchObject({ status: 'cancelled', client: 'responses' });
   });
 
@@ -89,13 +89,13 @@ test('T5 a client of the passthrough that stops reading: the upstream stops', as
   };
   const event = encoder.encode(`event: ${delta.type}\ndata: ${JSON.stringify(delta)}\n\n`);
   const chunks = Array.from({ length: FLOOD_BYTES / event.length }, () => event);
-  const asked = gateway.simulator.requests.length;
+  const requestCount = gateway.simulator.requests.length;
   const abort = new AbortController();
   replay = () => ({ chunks });
   const response = await ask(PASSTHROUGH_MODEL, {}, { signal: abort.signal });
   replay = undefined;
   await response.body?.getReader().read();
-  const upstream = await gateway.simulator.request(asked);
+  const upstream = await gateway.simulator.request(requestCount);
   let sent = -1;
   // After this many equal samples it has stopped. Sockets buffer some bytes.
   for (let equal = 0; equal < 5; equal = upstream.bytesSent === sent ? equal + 1 : 0) {

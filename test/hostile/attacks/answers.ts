@@ -1,6 +1,6 @@
 /** The hostile upstream's responses, by model name. */
-import type { Answer } from '../rig/answer.ts';
-import { gzipOf, repeated } from '../rig/bytes.ts';
+import type { Answer } from '../harness/answer.ts';
+import { gzipOf, repeated } from '../harness/bytes.ts';
 import {
   DONE,
   delta,

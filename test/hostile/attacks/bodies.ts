@@ -1,5 +1,5 @@
 /** The hostile clients' request bodies, by name. */
-import { repeated } from '../rig/bytes.ts';
+import { repeated } from '../harness/bytes.ts';
 import { MIB } from './frames.ts';
 import { COSTLY } from './requests.ts';
 

@@ -1,6 +1,6 @@
 /** Building blocks of hostile responses: heads, events and non-streaming responses of OpenAI's API. */
 import { dataEvent } from '../../../bench/streams.ts';
-import type { Answer } from '../rig/answer.ts';
+import type { Answer } from '../harness/answer.ts';
 
 const JSON_HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n';
 export const SSE_HEAD = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n';

@@ -112,7 +112,7 @@ describe('I2 readRequest, fields', () => {
     },
   );
 
-  const says = (role: string, content: unknown) => ({ messages: [USER, { role, content }] });
+  const messagesWith = (role: string, content: unknown) => ({ messages: [USER, { role, content }] });
   const tool = { type: 'tool_use', id: 'toolu_1', name: 'f' };
 
   test.each<[path: string, body: JsonObject]>([
@@ -123,14 +123,14 @@ describe('I2 readRequest, fields', () => {
     ['stop_sequences', { stop_sequences: 'stop' }],
     ['thinking', { thinking: 'adaptive' }],
     ['output_config', { output_config: 'high' }],
-    ['messages.1.content', says('user', { type: 'text', text: 'A' })],
-    ['messages.1.content', says('user', ['A'])],
-    ['messages.1.content', says('assistant', 5)],
-    ['messages.1.content.0.text', says('user', [{ type: 'text', text: ['A'] }])],
-    ['messages.1.content.0.thinking', says('assistant', [{ type: 'thinking', thinking: {} }])],
+    ['messages.1.content', messagesWith('user', { type: 'text', text: 'A' })],
+    ['messages.1.content', messagesWith('user', ['A'])],
+    ['messages.1.content', messagesWith('assistant', 5)],
+    ['messages.1.content.0.text', messagesWith('user', [{ type: 'text', text: ['A'] }])],
+    ['messages.1.content.0.thinking', messagesWith('assistant', [{ type: 'thinking', thinking: {} }])],
     [
       'messages.1.content.0.content',
-      says('user', [{ type: 'tool_result', tool_use_id: 't', content: { a: 1 } }]),
+      messagesWith('user', [{ type: 'tool_result', tool_use_id: 't', content: { a: 1 } }]),
     ],
   ])('%s of a wrong type can’t be translated: the error names its path', (path, body) => {
     expect(translationError(body)).toMatchObject({ status: 400, code: 'invalid_request', param: path });

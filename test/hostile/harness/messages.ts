@@ -2,7 +2,7 @@
 import type { RawResponse } from './request.ts';
 
 /** Requests of one kind, all sent at once. */
-export interface Shot {
+export interface HostileRequest {
   /** The upstream's response: the model's name of the provider `openai`. */
   readonly answer?: string;
   /** A request body that replaces the default one. */
@@ -20,7 +20,7 @@ export interface Shot {
 export const WARM_REQUESTS = 40;
 
 export type Command =
-  | { readonly kind: 'prepare'; readonly shots: readonly Shot[]; readonly port: number }
+  | { readonly kind: 'prepare'; readonly hostileRequests: readonly HostileRequest[]; readonly port: number }
   | { readonly kind: 'fire' }
   | { readonly kind: 'warm'; readonly port: number };
 
@@ -30,7 +30,7 @@ export interface Outcome {
   readonly requestId: string;
   /** The gateway accepted the request for an upstream call, so it must have a record (M1). */
   readonly isSentOn: boolean;
-  readonly shot: string;
+  readonly hostileRequest: string;
   readonly status: number;
   readonly end: RawResponse['end'];
   readonly ms: number;
@@ -52,7 +52,7 @@ export type Report =
       readonly kind: 'fired';
       readonly outcomes: readonly Outcome[];
       /** The number of upstream requests. */
-      readonly asked: number;
+      readonly requestCount: number;
       /** Bytes of the answers' bodies that the upstream had to send, once each. */
       readonly bytesUp: number;
     };

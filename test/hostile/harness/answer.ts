@@ -25,7 +25,7 @@ const BEFORE_CUT_MS = 50;
 const MISSING_BYTES = 100;
 
 /** Resolves when everything was written, or the connection is closed. */
-export async function play(socket: Socket, answer: Answer): Promise<void> {
+export async function sendAnswer(socket: Socket, answer: Answer): Promise<void> {
   const { framing, ending, pauseMs } = answer;
   if (framing !== 'raw') await write(socket, `${answer.head}${lengthHeader(answer)}\r\n`);
   for (const piece of answer.pieces) {

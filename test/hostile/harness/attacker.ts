@@ -4,9 +4,9 @@ import { decodeObject, textOf } from '../../../tools/simulator/json.ts';
 import { chat } from '../../e2e/client.ts';
 import { ANSWERS } from '../attacks/answers.ts';
 import { BODIES } from '../attacks/bodies.ts';
-import { type Answer, play } from './answer.ts';
+import { type Answer, sendAnswer } from './answer.ts';
 import { judge } from './judge.ts';
-import { type Command, type Outcome, type Report, type Shot, WARM_REQUESTS } from './messages.ts';
+import { type Command, type HostileRequest, type Outcome, type Report, WARM_REQUESTS } from './messages.ts';
 import { type RawRequest, sendRequest } from './request.ts';
 
 const LIMIT_MS = 45_000;
@@ -21,9 +21,9 @@ const CHAT = '/v1/chat/completions';
 const MODEL_IN_PATH = /\/models\/([^:]+):/;
 
 const answers = new Map<string, Answer>();
-let asked = 0;
+let requestCount = 0;
 let bytesUp = 0;
-let loaded: { readonly port: number; readonly asks: readonly (readonly [Shot, RawRequest])[] } = {
+let loaded: { readonly port: number; readonly asks: readonly (readonly [HostileRequest, RawRequest])[] } = {
   port: 0,
   asks: [],
 };
@@ -40,25 +40,25 @@ function answerOf(name: string): Answer {
 
 function startUpstream(): Promise<number> {
   return serve(({ path, body, socket }) => {
-    asked++;
+    requestCount++;
     const named = MODEL_IN_PATH.exec(path)?.[1] ?? textOf(decodeObject(body)?.model);
     const name = /\/models(?:\?|$)/.test(path) ? 'models' : named;
     const answer = answerOf(name);
     for (const piece of answer.pieces) bytesUp += piece.length;
-    void play(socket, answer);
+    void sendAnswer(socket, answer);
   });
 }
 
-function askOf(shot: Shot): RawRequest {
-  const { stream, more = '{}', path = CHAT, send = 'whole' } = shot;
-  if (path !== CHAT && shot.body === undefined) {
+function askOf(hostileRequest: HostileRequest): RawRequest {
+  const { stream, more = '{}', path = CHAT, send = 'whole' } = hostileRequest;
+  if (path !== CHAT && hostileRequest.body === undefined) {
     return { head: `GET ${path} HTTP/1.1\r\nHost: weir\r\n\r\n`, body: [], pauseMs: 0, limitMs: LIMIT_MS };
   }
   const members = { stream, ...decodeObject(more) };
   const body =
-    shot.body === undefined
-      ? [Buffer.from(JSON.stringify(chat(`openai/${shot.answer}`, members)))]
-      : (BODIES[shot.body]?.() ?? []);
+    hostileRequest.body === undefined
+      ? [Buffer.from(JSON.stringify(chat(`openai/${hostileRequest.answer}`, members)))]
+      : (BODIES[hostileRequest.body]?.() ?? []);
   const length = body.reduce((sum, piece) => sum + piece.length, 0);
   const head = `POST ${path} HTTP/1.1\r\nHost: weir\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
   if (send === 'whole') return { head, body, pauseMs: 0, limitMs: LIMIT_MS };
@@ -71,12 +71,15 @@ function askOf(shot: Shot): RawRequest {
   return { head, body: pieces, pauseMs: SLOW_MS, limitMs: LIMIT_MS };
 }
 
-function prepare(shots: readonly Shot[], port: number): void {
+function prepare(hostileRequests: readonly HostileRequest[], port: number): void {
   answers.clear();
-  const asks = shots.flatMap((shot) => {
-    if (shot.answer !== undefined) answerOf(shot.answer);
-    const made = askOf(shot);
-    return Array.from({ length: shot.times ?? 1 }, (): [Shot, RawRequest] => [shot, made]);
+  const asks = hostileRequests.flatMap((hostileRequest) => {
+    if (hostileRequest.answer !== undefined) answerOf(hostileRequest.answer);
+    const made = askOf(hostileRequest);
+    return Array.from({ length: hostileRequest.times ?? 1 }, (): [HostileRequest, RawRequest] => [
+      hostileRequest,
+      made,
+    ]);
   });
   answerOf('ok');
   loaded = { port, asks };
@@ -84,14 +87,14 @@ function prepare(shots: readonly Shot[], port: number): void {
 
 /** Sends all requests at once. Responses are judged at the end, so that judging takes no CPU time from the gateway. */
 async function fire(): Promise<Report> {
-  asked = 0;
+  requestCount = 0;
   bytesUp = 0;
   const { port, asks } = loaded;
   const answered = await Promise.all(
-    asks.map(async ([shot, made]) => ({ shot, answer: await sendRequest(port, made) })),
+    asks.map(async ([hostileRequest, made]) => ({ hostileRequest, answer: await sendRequest(port, made) })),
   );
   let checkedBytes = 0;
-  const outcomes = answered.map(({ shot, answer }): Outcome => {
+  const outcomes = answered.map(({ hostileRequest, answer }): Outcome => {
     const { status, end, ms, bytes, kept, headers } = answer;
     const requestId = headers.get('x-weir-request-id') ?? '';
     const isSentOn = headers.has('x-weir-provider');
@@ -104,12 +107,12 @@ async function fire(): Promise<Report> {
       vendorEvents: 'strip',
       errorFrames: 'data',
     });
-    const name = shot.answer ?? shot.body ?? shot.path ?? '';
+    const name = hostileRequest.answer ?? hostileRequest.body ?? hostileRequest.path ?? '';
     const start = kept.subarray(0, START_BYTES).toString();
     return {
       requestId,
       isSentOn,
-      shot: name,
+      hostileRequest: name,
       status,
       end,
       ms,
@@ -119,7 +122,7 @@ async function fire(): Promise<Report> {
       start,
     };
   });
-  return { kind: 'fired', outcomes, asked, bytesUp };
+  return { kind: 'fired', outcomes, requestCount, bytesUp };
 }
 
 async function warm(port: number): Promise<void> {
@@ -130,7 +133,7 @@ async function warm(port: number): Promise<void> {
 
 async function run(command: Command): Promise<Report> {
   if (command.kind === 'fire') return fire();
-  if (command.kind === 'prepare') prepare(command.shots, command.port);
+  if (command.kind === 'prepare') prepare(command.hostileRequests, command.port);
   else await warm(command.port);
   return { kind: 'prepared' };
 }

@@ -7,7 +7,7 @@ import type { Bundle } from '../../../bench/build.ts';
 import type { JsonObject } from '../../../tools/simulator/json.ts';
 import { bundleWeir } from './bundle.ts';
 import { type Kv, startKv } from './kv.ts';
-import { type Command, type Outcome, type Report, type Shot, WARM_REQUESTS } from './messages.ts';
+import { type Command, type HostileRequest, type Outcome, type Report, WARM_REQUESTS } from './messages.ts';
 import { type Gap, startPacedUpstream, startPacer } from './pacer.ts';
 import { peakBytes, ranMs, resetPeak, residentBytes } from './process.ts';
 import { startWorkerd } from './workerd.ts';
@@ -19,7 +19,7 @@ const MIB = 1024 * 1024;
 export interface Attack {
   readonly outcomes: readonly Outcome[];
   /** The number of upstream requests. */
-  readonly asked: number;
+  readonly requestCount: number;
   readonly bytesUp: number;
   /** The written usage records. */
   readonly records: readonly JsonObject[];
@@ -35,7 +35,7 @@ export interface Attack {
 
 type Fired = Extract<Report, { kind: 'fired' }>;
 
-export class Rig {
+export class Harness {
   readonly #bundle: Bundle;
   readonly #kv: Kv;
   readonly #pacedPort: number;
@@ -58,7 +58,7 @@ export class Rig {
     this.#upstreamPort = upstreamPort;
   }
 
-  static async open(): Promise<Rig> {
+  static async open(): Promise<Harness> {
     const attacker = fork(join(import.meta.dirname, 'attacker.ts'), {
       serialization: 'advanced',
     });
@@ -70,7 +70,7 @@ export class Rig {
     ]);
     const report: Report = started;
     if (report.kind !== 'started') throw new Error('The attacker did not start');
-    return new Rig(bundle, kv, pacedPort, attacker, report.upstreamPort);
+    return new Harness(bundle, kv, pacedPort, attacker, report.upstreamPort);
   }
 
   /** The hostile upstream's address. */
@@ -85,22 +85,25 @@ export class Rig {
   /** Runs an attack and prints its figures. */
   async attack(
     name: string,
-    shots: readonly Shot[],
+    hostileRequests: readonly HostileRequest[],
     vars: Readonly<Record<string, string>> = {},
   ): Promise<Attack> {
-    const attack = await this.#run(shots, vars);
+    const attack = await this.#run(hostileRequests, vars);
     print(name, attack);
     return attack;
   }
 
-  async #run(shots: readonly Shot[], vars: Readonly<Record<string, string>>): Promise<Attack> {
+  async #run(
+    hostileRequests: readonly HostileRequest[],
+    vars: Readonly<Record<string, string>>,
+  ): Promise<Attack> {
     const workerd = await startWorkerd({
       bundle: this.#bundle,
       kvPort: this.#kv.port,
       vars: this.#vars(vars),
     });
     try {
-      await this.#send({ kind: 'prepare', shots, port: workerd.port });
+      await this.#send({ kind: 'prepare', hostileRequests, port: workerd.port });
       const recordsAtStart = this.#kv.records.length;
       await this.#send({ kind: 'warm', port: workerd.port });
       await this.#records(recordsAtStart, WARM_REQUESTS, 0);
@@ -110,14 +113,14 @@ export class Rig {
       const idle = residentBytes(workerd.pid);
       resetPeak(workerd.pid);
       pacer.takeGap();
-      const { outcomes, asked, bytesUp } = await this.#fire();
+      const { outcomes, requestCount, bytesUp } = await this.#fire();
       const gap = pacer.takeGap();
       await pacer.stop();
       const expected = workerd.isAlive() ? outcomes.filter(({ isSentOn }) => isSentOn).length : 0;
       const records = await this.#records(recordsBefore, expected, SETTLE_MS);
       return {
         outcomes,
-        asked,
+        requestCount,
         bytesUp,
         records,
         gap,

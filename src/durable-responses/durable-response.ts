@@ -52,6 +52,8 @@ const RECORD_MS = 5000;
  * is then below the number of the event that ends an interrupted response.
  */
 export const LEAP = 10_000;
+/** How long a run that failed without output is kept: long enough to be read, and no storage that nothing was paid for. */
+const FAILED_MS = 10 * 60_000;
 /** When a row that is unreadable, and whose response may run in other code, is looked at again. */
 const LOOK_AGAIN_MS = 86_400_000;
 /** How long a response without a readable expiry and without an alarm is kept from now on: as long as OpenAI keeps one. */
@@ -111,6 +113,8 @@ export class DurableResponse {
   /** Resolves when the record of the run is written; null: there is none to write. */
   #recordWritten: PromiseWithResolvers<void> | null = null;
   #cancelFlush: (() => void) | null = null;
+  /** The size of the conversation up to its end, once it is known. */
+  #conversationChars: number | null = null;
 
   /**
    * Ends a run that an earlier instance of the object has left unfinished, and writes a record that it has not written. Sets the alarm
@@ -311,10 +315,15 @@ export class DurableResponse {
     const state = this.#owned(owner);
     if (state === null) return null;
     const { chain, earlierChars } = state.row;
+    const { isOver } = state.events;
+    const hidden = { chain, input: '[]', output: '[]', isOver };
+    // Many requests may ask for the size alone, so it is not computed from the items each time.
+    if (this.#conversationChars !== null && this.#conversationChars > maxChars)
+      return { ...hidden, chars: this.#conversationChars };
     const items = this.#items(state);
     const chars = earlierChars + items.input.length + items.output.length;
-    const shown = chars > maxChars ? { input: '[]', output: '[]' } : items;
-    return { chain, chars, ...shown, isOver: state.events.isOver };
+    if (isOver) this.#conversationChars = chars;
+    return chars > maxChars ? { ...hidden, chars } : { chain, chars, ...items, isOver };
   }
 
   items(owner: string, ids: readonly string[], maxChars: number): readonly FoundItem[] | null {
@@ -453,7 +462,9 @@ export class DurableResponse {
     this.#store(() => {
       appendEnd(state);
       const record = JSON.stringify(run.record ?? run.interrupted);
-      this.#tables.change({ endedAt: this.#ports.now(), record });
+      const { keptMs } = state.row;
+      const kept = hasOnlyFailed(state.events) ? Math.min(keptMs, FAILED_MS) : keptMs;
+      this.#tables.change({ endedAt: this.#ports.now(), keptMs: kept, record });
     });
     this.#run = null;
     run.ended.resolve();
@@ -486,7 +497,7 @@ export class DurableResponse {
     if (state === null) return;
     this.#store(() => this.#tables.change({ record: '' }));
     const { now, setAlarm, waitUntil } = this.#ports;
-    waitUntil(setAlarm(now() + state.row.keptMs));
+    waitUntil(setAlarm(this.#nextAlarm(now()) ?? now()));
   }
 
   /** Ends this instance if the storage fails, because what it holds would no longer be what is stored. */
@@ -562,6 +573,21 @@ function finishedItems(events: EventLog): readonly JsonObject[] {
   }
   return items;
 }
+
+/** Whether a run failed before the model wrote anything, as one that every provider refuses. */
+function hasOnlyFailed(events: EventLog): boolean {
+  const types: string[] = [];
+  for (let block = events.after(-1); block !== null; block = events.after(block.last)) {
+    for (const { type } of new FrameSplitter().add(block.bytes)) {
+      if (!BEFORE_OUTPUT.includes(type)) return false;
+      types.push(type);
+    }
+  }
+  return types.at(-1) === 'failed';
+}
+
+/** The events of a response without output. */
+const BEFORE_OUTPUT = ['queued', 'created', 'in_progress', 'error', 'failed'];
 
 function responseJson(frame: Uint8Array): string {
   return JSON.stringify(readFrame(frame).response);

@@ -90,7 +90,7 @@ export class ResponseTables implements BlockStore {
   }
 
   /** Changes facts of the response. */
-  change(fields: Partial<Pick<ResponseRow, 'endedAt' | 'record'>>): void {
+  change(fields: Partial<Pick<ResponseRow, 'endedAt' | 'keptMs' | 'record'>>): void {
     if (this.#row === null) return;
     const row = { ...this.#row, ...fields };
     this.#sql.exec('UPDATE response SET value = ? WHERE at = ?', encodeRow(row), FACTS);

@@ -463,6 +463,42 @@ describe('alarms', () => {
   });
 });
 
+describe('X2 a run that failed', () => {
+  const TEN_MINUTES = 10 * 60_000;
+
+  test.each<[how: string, send: (fixture: Fixture) => Promise<void>]>([
+    ['before its first event', async (fixture) => fixture.closeUpstream('failed')],
+    [
+      'with an error of its provider',
+      async (fixture) => {
+        await fixture.send('created', IN_PROGRESS);
+        await fixture.send('failed', { response: { status: 'failed', output: [] } });
+        await fixture.closeUpstream('failed');
+      },
+    ],
+  ])('%s is kept for ten minutes', async (_, send) => {
+    const fixture = new Fixture();
+    await fixture.start();
+    await send(fixture);
+    expect(fixture.response.status).toBe('failed');
+    expect(fixture.storage.alarm).toBe(fixture.now + TEN_MINUTES);
+    fixture.now += TEN_MINUTES;
+    expect(fixture.object.read(OWNER)).toBeNull();
+    await fixture.object.alarm();
+    expect(fixture.storage.tables).toBe(0);
+  });
+
+  test('after output is kept as others', async () => {
+    const fixture = new Fixture();
+    await fixture.start();
+    await fixture.send('created', IN_PROGRESS);
+    await fixture.send('output_text.delta', { delta: 'Hi' });
+    await fixture.send('failed', { response: { status: 'failed', output: [] } });
+    await fixture.closeUpstream('failed');
+    expect(fixture.storage.alarm).toBe(fixture.now + DAY_MS);
+  });
+});
+
 describe('X2 expiry does not depend on one alarm', () => {
   const FINISHED = {
     owner: OWNER,

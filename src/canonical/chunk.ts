@@ -30,6 +30,8 @@ export interface Delta {
   role?: 'assistant';
   content?: string;
   reasoning_content?: string;
+  /** The same text, for clients of providers with this name. */
+  reasoning?: string;
   refusal?: string;
   tool_calls?: readonly ToolCallDelta[];
   /** Reasoning that the upstream wants back, signed or encrypted, in OpenRouter's form. */
@@ -59,6 +61,8 @@ export interface ChatChunk {
   readonly system_fingerprint?: string | undefined;
   readonly choices: readonly ChatChoice[];
   readonly usage?: Usage;
+  /** The same usage, for clients of Groq. */
+  readonly x_groq?: { readonly usage: Usage };
 }
 
 export interface TextChunk {

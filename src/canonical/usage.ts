@@ -56,6 +56,8 @@ export interface Usage {
   };
   /** US dollars. Only if the request has `usage.include`. */
   readonly cost?: number;
+  /** `cached_tokens`, for clients of DeepSeek. */
+  readonly prompt_cache_hit_tokens?: number;
 }
 
 /**

@@ -22,6 +22,7 @@ import {
   type Target,
 } from '../routing/targets.ts';
 import { isObject, type JsonObject } from '../shared/json.ts';
+import { MAX_NAME_CHARS } from '../shared/limits.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import type { Admission, CompletionContext, Refusal } from './admission.ts';
 import { maxWrittenBytes, ReplayableRequest, type TargetRequest } from './replayable-request.ts';
@@ -55,8 +56,8 @@ export interface PreparedCompletion {
   readonly isBase64: boolean;
   /** The client requested a usage chunk (`stream_options.include_usage`). */
   readonly wantsUsage: boolean;
-  /** The client can read a chunk without choices that it did not request. */
-  readonly takesLateUsage: boolean;
+  /** The names by which the client's software calls itself. */
+  readonly userAgent: string;
   /** The client requested the cost as a field of the usage. */
   readonly wantsCost: boolean;
   /** Estimated. */
@@ -194,7 +195,7 @@ async function prepare(
       isStreamed: route !== 'embeddings' && canonicalBody.stream === true,
       isBase64: canonicalBody.encoding_format === 'base64',
       wantsUsage: wantsUsage(canonicalBody),
-      takesLateUsage: !STRICT_READERS.test(headers.get('user-agent') ?? ''),
+      userAgent: (headers.get('user-agent') ?? '').slice(0, MAX_NAME_CHARS),
       wantsCost: requestsCost(canonicalBody),
       promptTokens,
       callerPays,
@@ -313,9 +314,6 @@ function startSchedule(
   };
   return new RetrySchedule(options, ports.clock.now());
 }
-
-/** Clients that read `choices[0]` of every chunk, by their `user-agent`: @ai-sdk/mistral 3 and 4 (run on 2026-11-21). */
-const STRICT_READERS = /\bai-sdk\/mistral\b/;
 
 function wantsUsage(body: JsonObject): boolean {
   const { stream_options } = body;

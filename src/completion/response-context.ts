@@ -3,10 +3,10 @@ import { headerValue } from '../http/respond.ts';
 import { costOfRequest } from '../metering/pricing/cost.ts';
 import type { RequestEnd, RequestMeter } from '../metering/request-meter.ts';
 import type { PassthroughOptions, WriterOptions } from '../protocols/shared/client-protocol.ts';
-import { ROUTE_SHAPES } from '../providers/provider.ts';
+import { type OwnNameRow, ROUTE_SHAPES } from '../providers/provider.ts';
 import { wholeAmount } from '../shared/money.ts';
 import type { EventReaderOptions } from '../stream/event-reader.ts';
-import type { ChunkContext, ProtocolQuirks } from '../stream/types.ts';
+import type { ChunkContext, OwnName, ProtocolQuirks } from '../stream/types.ts';
 import { pickResponseHeaders } from '../upstream/fetch.ts';
 import { type Attempt, type AttemptRunner, attemptsHeader } from './attempt-runner.ts';
 import type { PreparedCompletion } from './prepare.ts';
@@ -39,6 +39,7 @@ export function eventReaderOptions(prepared: PreparedCompletion, attempt: Attemp
       reasoning: policies.reasoning,
       usageAt: usageAt(prepared, provider.quirks),
       choices,
+      ownNames: ownNames(prepared, provider.ownNames),
       ...(toolNames === undefined ? {} : { toolNames }),
       now: () => Math.floor(clock.now() / 1000),
       random,
@@ -50,12 +51,25 @@ export function eventReaderOptions(prepared: PreparedCompletion, attempt: Attemp
 
 /** A non-streaming response always has the usage. In a stream, the client and the policy decide. */
 function usageAt(
-  { policies, isStreamed, wantsUsage, takesLateUsage }: PreparedCompletion,
+  { policies, isStreamed, wantsUsage, userAgent }: PreparedCompletion,
   { reportsUsageUnasked = false }: ProtocolQuirks = {},
 ): ChunkContext['usageAt'] {
   if (!isStreamed || wantsUsage || policies.usageChunk === 'always') return 'end';
   if (policies.usageChunk !== 'finish') return 'nowhere';
-  return reportsUsageUnasked && takesLateUsage ? 'finish_or_end' : 'finish';
+  return reportsUsageUnasked && !STRICT_READERS.test(userAgent) ? 'finish_or_end' : 'finish';
+}
+
+/** Clients that read `choices[0]` of every chunk, by their `user-agent`: @ai-sdk/mistral 3 and 4 (run on 2026-11-21). */
+const STRICT_READERS = /\bai-sdk\/mistral\b/;
+
+/** The names that this client reads. */
+function ownNames(
+  { client, userAgent }: PreparedCompletion,
+  rows: readonly OwnNameRow[] = [],
+): readonly OwnName[] {
+  if (client.id !== 'chat') return [];
+  const read = rows.filter(({ readers }) => readers.some((reader) => userAgent.includes(reader)));
+  return read.map(({ name }) => name);
 }
 
 /** Null if the cost is unknown or in another currency, because the field has no currency. */

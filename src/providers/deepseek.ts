@@ -143,6 +143,8 @@ export const deepseek: Provider<'DEEPSEEK_API_KEY' | 'DEEPSEEK_BASE_URL'> = {
   modelFacts: MODEL_FACTS,
   // Recorded: deepseek--responses-*, 2026-08.
   passthrough: RESPONSES_PASSTHROUGH,
+  // @ai-sdk/deepseek 2 (run on 2026-11-23). Not every request of the AI SDK names its package for the provider.
+  ownNames: [{ name: 'usage.prompt_cache_hit_tokens', readers: ['ai-sdk/'] }],
   quirks: { searchesOf },
   // `reasoning_content` is the complete chain of thought: D guides/thinking_mode.
   visibleOutputModels: ['*'],

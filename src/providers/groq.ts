@@ -58,8 +58,18 @@ const CHAT: RequestRules = {
   streamUsage: 'on_request',
 };
 
+/**
+ * @ai-sdk/groq 4, and groq-sdk, which @langchain/groq 1.3 uses (run on 2026-11-23). Not every request of the AI SDK names its package
+ * for the provider.
+ */
+const READERS = ['ai-sdk/', 'Groq/'];
+
 export const groq: Profile = {
   ...compatibleProfile('groq', ['api.groq.com'], CHAT),
+  ownNames: [
+    { name: 'x_groq.usage', readers: READERS },
+    { name: 'delta.reasoning', readers: READERS },
+  ],
   // Compound systems search and run code themselves: https://console.groq.com/docs/compound (from memory, 2026-11-22).
   searchingModels: ['groq/compound*', 'compound-*'],
   // badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.

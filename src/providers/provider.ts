@@ -5,7 +5,7 @@ import type { ConvertedEmbeddings, EmbeddingsOptions } from '../protocols/gemini
 import type { TranslationReport } from '../request-translation/dropped-fields.ts';
 import type { RequestForm } from '../request-translation/translate.ts';
 import type { JsonObject } from '../shared/json.ts';
-import type { PassthroughProtocol, ProtocolQuirks, UpstreamProtocol } from '../stream/types.ts';
+import type { OwnName, PassthroughProtocol, ProtocolQuirks, UpstreamProtocol } from '../stream/types.ts';
 import type { RefusalRules } from './refusals.ts';
 
 /**
@@ -52,6 +52,8 @@ export interface Profile {
   readonly responses?: ResponsesApi;
   /** The client protocols besides Chat Completions that the API has itself. Their requests and events pass through unchanged. */
   readonly passthrough?: { readonly [P in PassthroughProtocol]?: PassthroughEndpoint };
+  /** Names of the API that some of its clients read in place of the canonical ones. These clients get both. */
+  readonly ownNames?: readonly OwnNameRow[];
   /** Differences in responses. Absent: none. */
   readonly quirks?: ProtocolQuirks;
   /** The headers with a credential; absent: `authorization: Bearer <secret>`. */
@@ -81,6 +83,13 @@ export interface Profile {
   readonly billsFallbacks?: true;
   /** The tokens that a vendor event (`x_*`) reports, or null. Absent: no event reports any. */
   readonly vendorTokens?: (type: string, event: JsonObject) => VendorTokens | null;
+}
+
+/** One of the API's own names, and the clients that read it. All other clients get the canonical names alone. */
+export interface OwnNameRow {
+  readonly name: OwnName;
+  /** How the clients call themselves in `user-agent`. */
+  readonly readers: readonly string[];
 }
 
 /** The endpoints that a client can call: chat, legacy completions, fill-in-the-middle, Mistral's agents, and embeddings. */

@@ -15,11 +15,11 @@ import { type ChoicePart, type ChunkPart, EMPTY_CHOICE } from '../canonical/part
 import { ReasoningStripper } from '../canonical/reasoning-details.ts';
 import { toolCallId } from '../canonical/tool-call-id.ts';
 import { brokenToolCall, cutToolCall, failedFinish } from '../canonical/upstream-error.ts';
-import type { CountedUsage } from '../canonical/usage.ts';
+import type { CountedUsage, Usage } from '../canonical/usage.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { MAX_TOOL_CALLS } from '../shared/limits.ts';
 import { type ToolCallCount, ToolCallRepair } from './tool-calls.ts';
-import type { ChunkContext } from './types.ts';
+import type { ChunkContext, OwnName } from './types.ts';
 
 interface ChoiceState {
   readonly toolCalls: ToolCallRepair;
@@ -139,7 +139,7 @@ export class Normalizer {
     if (usageAt !== 'end' && !isLate) return null;
     const { usage, estimated } = this.#countUsage();
     if (isLate && estimated) return null;
-    return shape === 'chat' ? { ...this.#chatChunk([]), usage } : { ...this.#textChunk([]), usage };
+    return this.#withUsage(shape === 'chat' ? this.#chatChunk([]) : this.#textChunk([]), usage);
   }
 
   /** Calls `#write`. Adds usage to the chunk of the last finish if it belongs there and was reported by then (U2). */
@@ -152,14 +152,29 @@ export class Normalizer {
     const { usage, estimated } = this.#countUsage();
     if (estimated) return chunk;
     this.#hasSentUsage = true;
-    return { ...chunk, usage };
+    return this.#withUsage(chunk, usage);
+  }
+
+  #withUsage(chunk: Chunk, usage: Usage): Chunk {
+    const isChat = chunk.object === 'chat.completion.chunk';
+    return isChat && this.#names('x_groq.usage')
+      ? { ...chunk, usage, x_groq: { usage } }
+      : { ...chunk, usage };
+  }
+
+  /** Whether the client gets the provider's own name, too. */
+  #names(name: OwnName): boolean {
+    return this.#context.ownNames?.includes(name) === true;
   }
 
   /** The meter's usage, with the cost if the request has `usage.include`. */
   #countUsage(): CountedUsage {
     const counted = this.#context.meter.countUsage();
     const cost = this.#context.cost?.() ?? null;
-    return cost === null ? counted : { ...counted, usage: { ...counted.usage, cost } };
+    const usage = cost === null ? counted.usage : { ...counted.usage, cost };
+    const cached = usage.prompt_tokens_details?.cached_tokens;
+    if (cached === undefined || !this.#names('usage.prompt_cache_hit_tokens')) return { ...counted, usage };
+    return { ...counted, usage: { ...usage, prompt_cache_hit_tokens: cached } };
   }
 
   #setLabels({ serviceTier, systemFingerprint }: ChunkPart): void {
@@ -254,6 +269,7 @@ export class Normalizer {
     if (isFirst) delta.role = 'assistant';
     if (part.content !== '' || (isFirst && part.hasContent)) delta.content = part.content;
     if (reasoning !== '') delta.reasoning_content = reasoning;
+    if (reasoning !== '' && this.#names('delta.reasoning')) delta.reasoning = reasoning;
     if (part.refusal !== '') delta.refusal = part.refusal;
     if (toolCalls.length > 0) delta.tool_calls = toolCalls;
     if (details.length > 0) delta.reasoning_details = details;

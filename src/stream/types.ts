@@ -49,6 +49,12 @@ export interface ProtocolQuirks {
   readonly countsReasoningApart?: boolean;
 }
 
+/**
+ * A provider's own name for something that a chunk has under its canonical name, too: `delta.reasoning` for `reasoning_content`,
+ * `x_groq.usage` for `usage`, `usage.prompt_cache_hit_tokens` for `prompt_tokens_details.cached_tokens`.
+ */
+export type OwnName = 'delta.reasoning' | 'x_groq.usage' | 'usage.prompt_cache_hit_tokens';
+
 /** What chunks are made from besides the upstream's events. Time and randomness come in as functions. */
 export interface ChunkContext {
   readonly shape: Shape;
@@ -65,6 +71,8 @@ export interface ChunkContext {
   readonly usageAt: 'end' | 'finish' | 'finish_or_end' | 'nowhere';
   /** The cost so far in US dollars, or null if it is unknown. Absent if the request did not ask for a cost. */
   readonly cost?: () => number | null;
+  /** The provider's own names that its clients read. Absent: only the canonical ones are written. */
+  readonly ownNames?: readonly OwnName[];
   /** The number of requested choices. */
   readonly choices: number;
   /** The client's tool names by the names that the upstream knows. Absent: they are the same. */

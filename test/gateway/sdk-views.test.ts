@@ -1,7 +1,9 @@
 /** What users of the official SDKs see where a provider's response is unusual, in every client protocol, streamed and not. */
+import { createDeepSeek } from '@ai-sdk/deepseek';
+import { generateText, streamText } from 'ai';
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../tools/simulator/json.ts';
-import { viewOf } from './sdk-views.ts';
+import { fetchOf, viewOf } from './sdk-views.ts';
 import { type Behavior, DONE, event, json, ROLE, RoutedGateway, type Script, sse } from './upstreams.ts';
 
 const ENV = {
@@ -169,3 +171,80 @@ test.each(['mistral/a', 'openai/a', 'anthropic/a'])(
     expect(gateway.requests[0]?.body).not.toHaveProperty('search_parameters');
   },
 );
+
+describe('a provider’s own names, which its clients read', () => {
+  const usage = {
+    prompt_tokens: 9,
+    completion_tokens: 3,
+    total_tokens: 12,
+    prompt_tokens_details: { cached_tokens: 4 },
+  };
+  const think = { reasoning: 'Hm' };
+  const thinking: Script = (isStreamed) =>
+    isStreamed
+      ? sse(
+          ROLE,
+          event(think),
+          event(think),
+          event(think),
+          event({ content: 'Hello' }),
+          event({}, 'stop', { usage }),
+          DONE,
+        )
+      : json({
+          choices: [
+            { message: { role: 'assistant', content: 'Hello', reasoning: 'HmHmHm' }, finish_reason: 'stop' },
+          ],
+          usage,
+        });
+  const PROVIDERS = JSON.stringify({ fast: { like: 'groq', base_url: 'https://fast' } });
+  const answer = async (model: string, stream: boolean, agent = 'ai-sdk/groq/4.0.1') => {
+    const gateway = new RoutedGateway({ a: [thinking] }, { ...ENV, PROVIDERS });
+    return (await gateway.ask({ model, stream }, { headers: { 'user-agent': `ai/7 ${agent}` } })).text();
+  };
+  const deltas = (text: string, name: string) =>
+    [...text.matchAll(new RegExp(`"${name}":"(\\w*)"`, 'g'))].map(([, value]) => value).join('');
+
+  test('Groq: x_groq.usage and delta.reasoning in a stream, message.reasoning without one', async () => {
+    const text = await answer('fast/a', true);
+    for (const name of ['reasoning_content', 'reasoning']) expect(deltas(text, name)).toBe('HmHmHm');
+    const finish = text.split('\n\n').find((frame) => frame.includes('"finish_reason":"stop"')) ?? '';
+    const chunk = JSON.parse(finish.slice('data: '.length));
+    expect(chunk.usage).toMatchObject({ prompt_tokens: 9, completion_tokens: 3 });
+    expect(chunk.x_groq).toEqual({ usage: chunk.usage });
+    const { choices } = JSON.parse(await answer('fast/a', false));
+    expect(choices[0].message).toMatchObject({ reasoning_content: 'HmHmHm', reasoning: 'HmHmHm' });
+  });
+
+  test.each([true, false])(
+    'DeepSeek: cached tokens by the AI SDK’s own package, streamed: %j',
+    async (isStreamed) => {
+      const gateway = new RoutedGateway({ a: [thinking] }, ENV);
+      const provider = createDeepSeek({ apiKey: 'x', baseURL: 'http://weir/v1', fetch: fetchOf(gateway) });
+      const options = { model: provider('deepseek/a'), prompt: 'Hello', maxRetries: 0 };
+      const { inputTokens, cachedInputTokens } = isStreamed
+        ? await streamText(options).totalUsage
+        : (await generateText(options)).usage;
+      expect([inputTokens, cachedInputTokens]).toEqual([9, 4]);
+    },
+  );
+
+  test.each([true, false])(
+    'other providers and other clients: only the canonical names, streamed: %j',
+    async (isStreamed) => {
+      const text = await answer('mistral/a', isStreamed);
+      expect(text).not.toMatch(/x_groq|prompt_cache_hit_tokens|"reasoning"/);
+      expect(await answer('fast/a', isStreamed)).not.toContain('prompt_cache_hit_tokens');
+      expect(await answer('fast/a', isStreamed, 'OpenAI/JS 7.55.0')).not.toMatch(/x_groq|"reasoning"/);
+    },
+  );
+
+  test.each([true, false])('clients of other protocols: no such name, streamed: %j', async (stream) => {
+    for (const path of ['/v1/messages', '/v1/responses']) {
+      const gateway = new RoutedGateway({ a: [thinking] }, { ...ENV, PROVIDERS });
+      const body = { model: 'fast/a', max_tokens: 9, input: 'Hi', stream };
+      const headers = { 'user-agent': 'ai-sdk/groq/4.0.1' };
+      expect(await (await gateway.ask(body, { headers }, path)).text()).not.toContain('x_groq');
+    }
+  });
+});

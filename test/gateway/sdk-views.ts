@@ -34,7 +34,7 @@ export function viewOf(
 const MESSAGES = [{ role: 'user' as const, content: 'Hello' }];
 
 /** The transport of an SDK. */
-function fetchOf({ gateway }: RoutedGateway): typeof fetch {
+export function fetchOf({ gateway }: RoutedGateway): typeof fetch {
   return async (input, init) => {
     const { pathname } = new URL(String(input));
     return gateway.fetch(pathname, 'x', init as RequestInit);

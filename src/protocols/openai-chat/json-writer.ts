@@ -25,6 +25,8 @@ interface ToolCall {
 interface ChatState {
   content: string;
   reasoning: string;
+  /** The message has its reasoning also as `reasoning`. */
+  hasOwnName: boolean;
   refusal: string;
   readonly toolCalls: Map<number, ToolCall>;
   readonly reasoningDetails: ReasoningDetails;
@@ -111,6 +113,7 @@ export class ChatJsonWriter implements JsonWriter {
     this.#chat.set(index, state);
     state.content += delta.content ?? '';
     state.reasoning += delta.reasoning_content ?? '';
+    state.hasOwnName ||= delta.reasoning !== undefined;
     state.refusal += delta.refusal ?? '';
     for (const fragment of delta.tool_calls ?? []) addToolCall(state.toolCalls, fragment);
     if (delta.reasoning_details !== undefined) state.reasoningDetails.add(delta.reasoning_details);
@@ -131,6 +134,7 @@ function emptyChat(): ChatState {
   return {
     content: '',
     reasoning: '',
+    hasOwnName: false,
     refusal: '',
     toolCalls: new Map(),
     reasoningDetails: new ReasoningDetails(),
@@ -148,6 +152,7 @@ function message(state: ChatState) {
     role: 'assistant',
     content: state.content === '' && hasOther ? null : state.content,
     ...(state.reasoning === '' ? {} : { reasoning_content: state.reasoning }),
+    ...(state.hasOwnName ? { reasoning: state.reasoning } : {}),
     refusal: state.refusal === '' ? null : state.refusal,
     ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
     ...(details.length === 0 ? {} : { reasoning_details: details }),

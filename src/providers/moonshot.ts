@@ -11,7 +11,7 @@ import { isForcedTool } from '../request-translation/tools.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 import { hasItems, isObject, type JsonObject, objectOf, readArray, readText } from '../shared/json.ts';
 import { compatibleProfile } from './compatible.ts';
-import type { Profile } from './provider.ts';
+import type { ModelFactsRow, Profile } from './provider.ts';
 
 function isThinking({ thinking }: JsonObject): boolean {
   return !(isObject(thinking) && thinking.type === 'disabled');
@@ -137,8 +137,20 @@ const CHAT: RequestRules = {
   streamUsage: 'on_request',
 };
 
+const FACTS = {
+  supports: { tools: true, reasoning: true },
+  source: 'https://platform.kimi.ai/docs/api/models-overview; limits cited by @pydantic/genai-prices 0.1.8',
+  checked: '2026-11-23',
+} as const;
+
+const MODEL_FACTS: readonly ModelFactsRow[] = [
+  { ...FACTS, models: ['kimi-k3'], contextTokens: 1_048_576 },
+  { ...FACTS, models: ['kimi-k2.5', 'kimi-k2.6', 'kimi-k2.7-code*'], contextTokens: 262_144 },
+];
+
 export const moonshot: Profile = {
   ...compatibleProfile('moonshot', ['api.moonshot.ai', 'api.moonshot.cn'], CHAT),
+  modelFacts: MODEL_FACTS,
   refusals: {
     // badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
     context_length: /\bexceeded model token limit\b/i,

@@ -267,6 +267,13 @@ const MODEL_FACTS: readonly ModelFactsRow[] = [
     checked: '2026-11-22',
   },
   {
+    models: ['gpt-6.2-astra*', 'gpt-5.6*'],
+    supports: { tools: true, reasoning: true },
+    source:
+      'https://developers.openai.com/api/docs/models/gpt-6.2-astra, cited by BerriAI/litellm#52347; gpt-5.6: BerriAI/litellm#34569',
+    checked: '2026-11-23',
+  },
+  {
     models: ['gpt-6-luna*'],
     contextTokens: 1_050_000,
     maxOutputTokens: 128_000,

@@ -118,6 +118,13 @@ function costOf({ cost_in_usd_ticks }: JsonObject): number | undefined {
 
 const MODEL_FACTS: readonly ModelFactsRow[] = [
   {
+    models: ['grok-4.7', 'grok-4.7-latest', 'grok-4.6', 'grok-4.6-latest'],
+    supports: { tools: true, reasoning: true },
+    source:
+      'https://docs.x.ai/developers/model-capabilities/text/reasoning, cited by farion1231/cc-switch#7584 (2026-09-22) and chenyme/grok2api#901 (2026-08-13)',
+    checked: '2026-11-23',
+  },
+  {
     models: ['grok-4.5', 'grok-4.5-latest'],
     contextTokens: 500_000,
     supports: { tools: true, reasoning: true },

@@ -7,6 +7,7 @@ import {
 } from '../request-translation/rules.ts';
 import { isForcedTool } from '../request-translation/tools.ts';
 import { compatibleProfile } from './compatible.ts';
+import type { ModelFactsRow, Profile } from './provider.ts';
 
 /**
  * What each family knows, as of 2026-11-23, the newest last. `D` is https://docs.z.ai/guides/capabilities/thinking, as
@@ -54,4 +55,17 @@ const CHAT: RequestRules = {
   streamUsage: 'on_request',
 };
 
-export const zai = compatibleProfile('zai', ['api.z.ai', 'open.bigmodel.cn'], CHAT);
+const MODEL_FACTS: readonly ModelFactsRow[] = [
+  {
+    models: ['glm-5.3', 'glm-5.3-flash', 'glm-5.2'],
+    contextTokens: 1_000_000,
+    supports: { tools: true, reasoning: true },
+    source: 'https://docs.z.ai/guides/capabilities/thinking; limits cited by @pydantic/genai-prices 0.1.8',
+    checked: '2026-11-23',
+  },
+];
+
+export const zai: Profile = {
+  ...compatibleProfile('zai', ['api.z.ai', 'open.bigmodel.cn'], CHAT),
+  modelFacts: MODEL_FACTS,
+};

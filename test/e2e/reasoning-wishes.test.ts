@@ -109,3 +109,56 @@ describe.each(Object.entries(WISHES))('Q14 %s', (wish, fields) => {
     expect(failures).toEqual([]);
   });
 });
+
+/** What clients send beside their loop: a title, a summary, a check of a command. */
+const BESIDE: readonly (readonly [client: string, protocol: Protocol, fields: JsonObject])[] = [
+  // Claude Code from 2.1.166 on turns thinking off in each of them: NousResearch/hermes-agent#85890, farion1231/cc-switch#6737 (2026-08).
+  [
+    'Claude Code, a title',
+    'messages',
+    {
+      max_tokens: 32_000,
+      temperature: 1,
+      thinking: { type: 'disabled' },
+      system: [{ type: 'text', text: 'Write a title.', cache_control: { type: 'ephemeral' } }],
+      metadata: { user_id: 'user_1_account__session_2' },
+      stream: true,
+    },
+  ],
+  [
+    'Claude Code, a sub-agent',
+    'messages',
+    {
+      max_tokens: 32_000,
+      thinking: { type: 'disabled' },
+      tools: [{ name: 'Read', input_schema: { type: 'object', properties: { path: { type: 'string' } } } }],
+      stream: true,
+    },
+  ],
+  [
+    'Codex, a review',
+    'responses',
+    {
+      instructions: 'Review.',
+      reasoning: { effort: 'xhigh', summary: 'auto' },
+      include: ['reasoning.encrypted_content'],
+      store: false,
+      parallel_tool_calls: false,
+      stream: true,
+    },
+  ],
+  [
+    'opencode, a title',
+    'chat',
+    { reasoning_effort: 'minimal', temperature: 0.5, max_tokens: 32_000, stream: true },
+  ],
+];
+
+describe.each(BESIDE)('Q14 %s', (_, protocol, fields) => {
+  test.each(MODELS)('%s: is taken, and its stream ends well', async (model) => {
+    const response = await gateway.post(PATHS[protocol], { model, ...BODIES[protocol], ...fields });
+    const text = await response.text();
+    expect([response.status, response.ok ? '' : text]).toEqual([200, '']);
+    expect(text).toMatch(/message_stop|response\.completed|\[DONE\]/);
+  });
+});

@@ -200,10 +200,10 @@ describe.each(sources.map((source) => [source.path, source] as const))('src/%s',
     expect(source.text).toMatch(/^\/\*\*[^@]+?\*\/\n/);
   });
 
-  test('has no any, and no `as` outside a decode function', () => {
+  test('has no any, and no `as` that is not marked as the end of a decoding', () => {
     const lines = source.code.split('\n').filter((line) => !/^\s*(import|export) /.test(line));
     expect(lines.filter((line) => /\bany\b/.test(line))).toEqual([]);
-    expect(lines.filter((line) => /\bas (?!const\b)/.test(line) && !/decode/.test(line))).toEqual([]);
+    expect(lines.filter((line) => /\bas (?!const\b)/.test(line) && !/\/\/ decode$/.test(line))).toEqual([]);
   });
 
   test.runIf(PURE_LAYERS.includes(source.layer))('uses no network, store, clock, randomness or log', () => {

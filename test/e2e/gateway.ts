@@ -1,4 +1,5 @@
 /** Starts the gateway as it is deployed, in workerd and over HTTP, with a simulator as its upstream. */
+import { setMaxListeners } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import { dayPrefix } from '../../src/metering/kv-ledger.ts';
 import { decodeRecord, type RecordSummary } from '../../src/metering/record.ts';
@@ -162,6 +163,11 @@ class Log {
   /** The lines that are JSON objects. */
   readonly objects: JsonObject[] = [];
   readonly #arrivals = new EventTarget();
+
+  constructor() {
+    // One listener for each record that a test waits for.
+    setMaxListeners(0, this.#arrivals);
+  }
 
   add(line: string): void {
     this.lines.push(line);

@@ -31,8 +31,8 @@ import { RecordWriter } from './metering/record-writer.ts';
 import { NO_KEY, RefusalCounts } from './metering/refusals.ts';
 import { requestId } from './metering/time.ts';
 import { clientOfPath, type Route, Router } from './routes.ts';
-import { ApiMemory } from './routing/api-choice.ts';
 import { CircuitBreakers } from './routing/circuit-breaker.ts';
+import { LearnedRefusals } from './routing/learned-refusals.ts';
 import type { SettingProblem } from './settings/reader.ts';
 import { ok } from './shared/result.ts';
 import { Memory } from './stream/memory.ts';
@@ -93,7 +93,7 @@ export function createGateway(
     hasAccessAdmins: hasAdmins(features),
     knownCallers: new KnownCallers(store),
     circuits: new CircuitBreakers(),
-    apis: new ApiMemory(),
+    learned: new LearnedRefusals(),
     tracing: requestTracing(ports.tracing),
     prices: new PriceBook(settings.prices, { store, log, now: clock.now, startTimer: clock.startTimer }),
   };

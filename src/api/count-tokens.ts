@@ -92,7 +92,15 @@ async function countUpstream(
   const { settings, ports, leaseMemory } = context;
   const callerPays = caller.credential !== null;
   const { policies } = settings;
-  const scope = { route, context, callerPays, session: null, policies, unsupported: 'drop' } as const;
+  const scope = {
+    route,
+    context,
+    callerPays,
+    session: null,
+    policies,
+    unsupported: 'drop',
+    betas: [],
+  } as const;
   const written = await replayableRequest(request, scope).writeFor(target);
   if (written.kind === 'error') return null;
   const { body, facts } = written.value;

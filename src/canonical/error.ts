@@ -1,4 +1,5 @@
 /** The error codes of Weir with their HTTP statuses and types, and the JSON body of every error (E1). */
+import type { UpstreamRefusal } from './refusal.ts';
 
 interface ErrorKind {
   readonly status: number;
@@ -59,6 +60,8 @@ export interface ApiError {
   readonly message: string;
   readonly param: string | null;
   readonly retryAfterSeconds?: number;
+  /** The provider's refusal, if the error is one. No client gets it. */
+  readonly refusal?: UpstreamRefusal;
 }
 
 /** An error as an upstream reported it, in any form. Absent members are undefined. */

@@ -4,6 +4,7 @@ import {
   isObject,
   type JsonObject,
   objectOf,
+  parseJson,
   readArray,
   readText,
   writeJson,
@@ -55,6 +56,42 @@ export function readUpstreamError(body: JsonObject): UpstreamError {
   };
 }
 
+/** Errors that hosts put into one another, as text of JSON: at most this many. */
+const MAX_NESTED_ERRORS = 4;
+
+/** The part of a body that is read. */
+const MAX_REFUSAL_BODY_CHARS = 64 * 1024;
+
+/**
+ * Reads the body of a refusal with the error of the provider that refused, however many hosts passed it on: JSON in a text (Mistral, Vertex
+ * AI), in `metadata.raw` (OpenRouter), behind a prefix, or a list of problems (zod, FastAPI).
+ */
+export function readUpstreamRefusal(text: string, depth = 0): UpstreamError {
+  const start = text.slice(0, MAX_REFUSAL_BODY_CHARS).trim();
+  const own: UpstreamError = {
+    message: readText(start),
+    type: undefined,
+    code: undefined,
+    param: undefined,
+    status: undefined,
+  };
+  if (depth === MAX_NESTED_ERRORS) return own;
+  const value = unwrapErrorList(parseJson(start));
+  if (typeof value === 'string') return readUpstreamRefusal(value, depth + 1);
+  if (Array.isArray(value)) return { ...own, message: readDetail(value) ?? own.message };
+  if (!isObject(value)) {
+    const brace = start.indexOf('{"');
+    const inner = brace > 0 ? parseJson(start.slice(brace)) : undefined;
+    return isObject(inner) ? readUpstreamRefusal(start.slice(brace), depth + 1) : own;
+  }
+  const error = isObject(value.error) ? value.error : value;
+  const outer = readUpstreamError(value);
+  const raw = readText(objectOf(error.metadata).raw) ?? readText(error.message);
+  if (raw === undefined || !/[{[]/.test(raw)) return raw === undefined ? outer : { ...outer, message: raw };
+  const { message = raw, code = outer.code, param = outer.param } = readUpstreamRefusal(raw, depth + 1);
+  return { ...outer, message, code, param };
+}
+
 /** Mistral nests its errors: `"message":{"detail":[…]}`, or the list itself. */
 function readMessage(message: unknown): string | undefined {
   if (isObject(message)) return readDetail(message.detail) ?? readText(message.message) ?? writeJson(message);
@@ -72,16 +109,16 @@ function readInner(error: JsonObject): { readonly message?: string } {
   return { message: message === undefined ? outer : `${outer} (${message})` };
 }
 
-/** FastAPI's `detail`: a text, or a list of problems with their locations. */
+/** FastAPI's `detail`: a text, or a list of problems with their locations; zod's have other names. */
 function readDetail(detail: unknown): string | undefined {
   const lines = readArray(detail)
     .filter(isObject)
     .map((item) => {
-      const steps = readArray(item.loc).filter(
+      const steps = readArray(item.loc ?? item.path).filter(
         (step) => typeof step === 'string' || typeof step === 'number',
       );
       const place = steps.join('.');
-      const what = readText(item.msg) ?? 'invalid';
+      const what = readText(item.msg) ?? readText(item.message) ?? 'invalid';
       return place === '' ? what : `${place}: ${what}`;
     });
   return readText(detail) ?? readText(lines.join('; '));

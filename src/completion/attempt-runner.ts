@@ -1,10 +1,13 @@
 /** Runs a request's attempts one at a time until a target produces output. Response code sees only the current attempt. */
 import { mayUse } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
+import type { UpstreamRefusal } from '../canonical/refusal.ts';
+import { sanitize } from '../canonical/upstream-error.ts';
 import { pricedModels } from '../metering/pricing/cost.ts';
 import type { Attempt as RecordedAttempt } from '../metering/record.ts';
 import type { AttemptEnd, AttemptFacts, AttemptMeter, RequestMeter } from '../metering/request-meter.ts';
-import { secondTry } from '../routing/api-choice.ts';
+import { secondTry } from '../providers/api-refusals.ts';
+import { namesOf, tableLine } from '../request-translation/mend.ts';
 import { judge, readRetryAfter, TIMED_OUT } from '../routing/failures.ts';
 import type { RetrySchedule, ScheduledTarget } from '../routing/retry-schedule.ts';
 import type { SkippedTarget, Target } from '../routing/targets.ts';
@@ -15,7 +18,19 @@ import type { UpstreamErrorContext } from '../upstream/errors.ts';
 import { apiHeaders, callUpstream, type UpstreamResult } from '../upstream/fetch.ts';
 import type { RequestSpan } from './admission.ts';
 import type { PreparedCompletion } from './prepare.ts';
-import type { ReplayableRequest, TargetFacts, TargetRequest } from './replayable-request.ts';
+import {
+  type ReplayableRequest,
+  scopeOf,
+  type TargetFacts,
+  type TargetRequest,
+} from './replayable-request.ts';
+
+/** Requests that are changed as a refusal asks, over all targets of one request. */
+const MAX_MENDED_ROUNDS = 3;
+
+/** A body above this is kept until there is output or until a refusal would have come. */
+const LARGE_BODY_BYTES = 1024 * 1024;
+const LARGE_BODY_KEPT_MS = 2000;
 
 export interface AttemptRunnerOptions {
   readonly prepared: PreparedCompletion;
@@ -34,8 +49,10 @@ export class AttemptRunner {
   #current: Attempt;
   /** The next target, if the current attempt failed and another one follows. */
   #next: ScheduledTarget | null = null;
-  /** Refusals after which a target was tried again through its other API. */
+  /** The first refusal of each target that was tried again with a changed request. */
   readonly #refusals = new Map<Target, ApiError>();
+  #mendedRounds = 0;
+  #hasSwitchedApi = false;
   #isServed = false;
   #isStopped = false;
   #wake = () => {};
@@ -66,6 +83,7 @@ export class AttemptRunner {
     attempt.stopTimeout();
     this.#isServed = true;
     this.#options.schedule.succeeded(attempt.facts.target);
+    this.#learn(attempt);
     this.#options.replayable.release();
   }
 
@@ -98,6 +116,7 @@ export class AttemptRunner {
     const { target } = attempt.facts;
     const isTimeout = isIdle || attempt.timeoutError !== null;
     if (!isTimeout && this.#tryAgain(attempt, ownError, now)) return null;
+    this.#forget(attempt, ownError);
     const error = this.#firstRefusal(attempt, ownError);
     this.#giveUp(attempt, { errorCode: ownError.code, isRefused: !isTimeout });
     const outcome = {
@@ -135,26 +154,67 @@ export class AttemptRunner {
 
   /**
    * The refusal asks for a change that Weir can make, such as another API: the same target is tried again at once. Its circuit learns
-   * nothing from this.
+   * nothing from this (L1).
    */
   #tryAgain(attempt: Attempt, error: ApiError, now: number): boolean {
     const { replayable } = this.#options;
     const { facts, isUnsent, isOverBudget } = attempt;
-    const change = secondTry(error, facts.api);
-    if (change === null || isUnsent || isOverBudget || !replayable.canTryAgain(facts, change)) return false;
-    replayable.tryAgain(facts.target, change);
-    if (change.kind === 'api') this.#refusals.set(facts.target, error);
+    if (error.refusal === undefined || isUnsent || isOverBudget || attempt.meter.accumulator.isMade)
+      return false;
+    const mending = replayable.readRefusal(facts, error.refusal);
+    if (mending === null) return false;
+    if (mending.kind === 'api') {
+      if (this.#hasSwitchedApi) return false;
+      this.#hasSwitchedApi = true;
+    } else if (this.#mendedRounds++ >= MAX_MENDED_ROUNDS) return false;
+    replayable.tryAgain(facts.target, mending);
+    if (!this.#refusals.has(facts.target)) this.#refusals.set(facts.target, error);
+    attempt.meter.cause ??= `refused: ${mending.kind === 'fields' ? mending.statements.map(({ words }) => words).join('; ') : mending.kind}`;
     this.#giveUp(attempt, { errorCode: error.code, isRefused: true });
     this.#next = { target: facts.target, at: now };
     return true;
   }
 
-  /** If the other API sends the request back, neither serves it. Then the refusal of the first one says more. */
+  /**
+   * The refusal for the client after a request was changed: the last one, if it is about something else, such as a prompt that is too
+   * long; otherwise the first, which is about what the client sent.
+   */
   #firstRefusal({ facts }: Attempt, error: ApiError): ApiError {
     const first = this.#refusals.get(facts.target);
-    if (first === undefined || secondTry(error, facts.api)?.kind !== 'api') return error;
-    this.#options.replayable.forgetApi(facts.target);
-    return first;
+    const { refusal } = error;
+    if (first === undefined || refusal === undefined) return error;
+    return namesChange(refusal, facts) ? first : error;
+  }
+
+  /** The target took the changed request. */
+  #learn({ facts }: Attempt): void {
+    const { prepared, replayable } = this.#options;
+    if (!this.#refusals.has(facts.target)) return;
+    const { context, callerPays } = prepared;
+    if (callerPays) return;
+    const { provider, model } = facts.target;
+    const learned = replayable.learn(facts, context.learned, context.ports.clock.now());
+    for (const { finding, conditions, words } of learned) {
+      context.ports.log({
+        event: 'provider_learned',
+        request_id: context.requestId,
+        provider: provider.id,
+        model,
+        finding,
+        conditions,
+        words: sanitize(words, { name: provider.name, secret: facts.target.apiKey }),
+        table: tableLine(finding, model),
+      });
+    }
+  }
+
+  /** A request that was changed as earlier refusals said was refused all the same. */
+  #forget({ facts }: Attempt, { refusal }: ApiError): void {
+    if (refusal === undefined || refusal.kind !== null || facts.mends.length === 0) return;
+    const words = wordsOf(refusal);
+    const findings = facts.mends.map(({ finding }) => finding);
+    const refused = findings.filter((finding) => namesOf(finding).some((name) => words.has(name)));
+    this.#options.prepared.context.learned.forget(scopeOf(facts), refused);
   }
 
   /** @returns whether there is another target */
@@ -213,9 +273,17 @@ export class AttemptRunner {
           });
     replayable.endWork();
     if (attempt.isReplaceable) return attempt;
-    if (!replayable.canTryAgain(facts)) replayable.release(attempt.response);
-    // Only a refusal is tried again.
-    else void attempt.response.then(({ kind }) => kind === 'ok' && replayable.release());
+    if (!replayable.canTryAgain) replayable.release(attempt.response);
+    else {
+      // Only a refusal is tried again.
+      void attempt.response.then(({ kind }) => kind === 'ok' && replayable.release());
+      const isLarge = written.kind === 'ok' && written.value.json.length > LARGE_BODY_BYTES;
+      if (isLarge) {
+        const { clock } = prepared.context.ports;
+        const cancelTimer = clock.startTimer(LARGE_BODY_KEPT_MS, () => replayable.release(attempt.response));
+        void attempt.response.then(cancelTimer);
+      }
+    }
     return attempt;
   }
 
@@ -239,6 +307,7 @@ export class AttemptRunner {
       isStreamed: prepared.isStreamed,
       clientHeaders,
       passedHeaders: (passthrough && prepared.client.passthrough?.requestHeaders) ?? [],
+      refusedBetas: written.value.refusedBetas,
       callerId: prepared.caller.keyId,
       apiHeaders: apiHeaders(target.provider, upstream.secret, target.headers),
       signal,
@@ -369,9 +438,20 @@ function withNearestModel(
 
 const FILTERED = 'content_filter';
 
+/** Whether a refusal of a changed request is about the change: it names what Weir set, or asks for the API that refused first. */
+function namesChange(refusal: UpstreamRefusal, { mends, api }: TargetFacts): boolean {
+  const words = wordsOf(refusal);
+  const names = mends.flatMap(({ finding }) => namesOf(finding));
+  return secondTry(refusal, api)?.kind === 'api' || names.some((name) => words.has(name));
+}
+
+function wordsOf({ message = '', field = '' }: UpstreamRefusal): ReadonlySet<string> {
+  return new Set(`${message} ${field}`.toLowerCase().match(/[a-z$][\w$]{0,127}/g) ?? []);
+}
+
 function unsentFacts(target: Target): TargetFacts {
   const { endpoint } = target;
-  const facts = { dropped: [], changed: [], choices: 1, showsAll: false, passthrough: null };
+  const facts = { mends: [], dropped: [], changed: [], choices: 1, showsAll: false, passthrough: null };
   return { ...facts, target, endpoint, api: 'chat' };
 }
 

@@ -7,11 +7,12 @@ import { identifyCaller } from '../http/request.ts';
 import { estimatePromptTokens } from '../metering/estimate.ts';
 import type { Attribution } from '../metering/record.ts';
 import type { BoundProtocol } from '../protocols/shared/client-protocol.ts';
+import { betasOf } from '../providers/field-refusals.ts';
 import type { Route } from '../providers/provider.ts';
 import type { Unsupported } from '../request-translation/rules.ts';
 import { requestsCost } from '../request-translation/translate.ts';
-import { ApiMemory } from '../routing/api-choice.ts';
 import { CIRCUIT_FAILURES } from '../routing/circuit-breaker.ts';
+import { LearnedRefusals } from '../routing/learned-refusals.ts';
 import { RetrySchedule } from '../routing/retry-schedule.ts';
 import {
   findAlias,
@@ -152,7 +153,8 @@ async function prepare(
     schedule.releaseProbe(firstTarget, ports.clock.now());
     return failure(refusal);
   };
-  const scope = { route, context, callerPays, session, policies, unsupported };
+  const betas = betasOf(headers.get('anthropic-beta'));
+  const scope = { route, context, callerPays, session, policies, unsupported, betas };
   const replayable = replayableRequest(request, scope);
   const written = await replayable.writeFor(firstTarget);
   if (written.kind === 'error') return refuse({ error: written.error, headers: {} });
@@ -238,14 +240,16 @@ interface TranslationScope {
   readonly session: string | null;
   readonly policies: Policies;
   readonly unsupported: Unsupported;
+  /** The entries of the client's header `anthropic-beta`. */
+  readonly betas: readonly string[];
 }
 
 /** The request as it can be written for any target. */
 export function replayableRequest(
   { canonicalBody, clientBody, clientBodyBytes, client, translationError, dropped, lease }: CompletionRequest,
-  { route, context, callerPays, session, policies, unsupported }: TranslationScope,
+  { route, context, callerPays, session, policies, unsupported, betas }: TranslationScope,
 ): ReplayableRequest {
-  const { settings, ports, apis } = context;
+  const { settings, ports, learned } = context;
   return new ReplayableRequest({
     canonicalBody,
     clientBody,
@@ -260,7 +264,9 @@ export function replayableRequest(
     hidesReasoning: policies.reasoning === 'strip',
     maxBytes: maxWrittenBytes(clientBodyBytes, settings.maxRequestBytes),
     // A caller's own credential may have other rights at the provider than those of other callers.
-    apis: callerPays ? new ApiMemory() : apis,
+    learned: callerPays ? new LearnedRefusals() : learned,
+    mends: settings.learn === 'on',
+    betas,
     now: ports.clock.now,
   });
 }

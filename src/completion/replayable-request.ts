@@ -1,16 +1,21 @@
 /** Keeps the client's request until no further target can be tried, and writes it as each target's provider expects it. */
 import { sha256 } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
+import type { UpstreamRefusal } from '../canonical/refusal.ts';
 import type { Passthrough } from '../protocols/shared/client-protocol.ts';
+import { type SecondTry, secondTry } from '../providers/api-refusals.ts';
+import { quotesFrom, readStatements, type Statement } from '../providers/field-refusals.ts';
 import type { ChatApi, Endpoint, PassthroughEndpoint, Provider, Route } from '../providers/provider.ts';
 import {
   MAX_REPORTED_NAMES,
   ReportedFields,
   TranslationReport,
 } from '../request-translation/dropped-fields.ts';
+import { type Finding, type MendOptions, mend } from '../request-translation/mend.ts';
 import {
   limitName,
   readOutputLimit,
+  readWrittenLimit,
   withOnlyLimit,
   withOutputLimit,
   withWrittenLimit,
@@ -24,7 +29,8 @@ import {
   withoutNulls,
   writeRequest,
 } from '../request-translation/translate.ts';
-import { type ApiMemory, chooseApi, type SecondTry } from '../routing/api-choice.ts';
+import { chooseApi } from '../routing/api-choice.ts';
+import type { LearnedRefusals, LearnedScope } from '../routing/learned-refusals.ts';
 import { passthroughUrl, type Target, targetUrl } from '../routing/targets.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 import { isObject, type JsonObject, omit, readArray, readCount, writeJson } from '../shared/json.ts';
@@ -48,7 +54,12 @@ export interface TargetFacts {
   /** The endpoint of a translated request, and its API. */
   readonly endpoint: Endpoint;
   readonly api: ChatApi;
+  /** What refusals said, in this request or in earlier ones, for which the request was changed. */
+  readonly mends: readonly Statement[];
 }
+
+/** What a refusal asks for, so that the same target is tried once more. */
+export type Mending = SecondTry | { readonly kind: 'fields'; readonly statements: readonly Statement[] };
 
 /** The request to one target. */
 export interface TargetRequest {
@@ -65,6 +76,8 @@ export interface TargetRequest {
   readonly prompts: number;
   /** Whether the model writes text. Embeddings have input tokens only. */
   readonly hasOutput: boolean;
+  /** Entries of `anthropic-beta` that are not sent. */
+  readonly refusedBetas: readonly string[];
   /** Whether the body contains the whole prompt. With passthrough, the provider may store, fetch or search for more of it (G2). */
   readonly hasWholePrompt: boolean;
 }
@@ -90,7 +103,11 @@ export interface ReplayableRequestOptions {
   readonly hidesReasoning: boolean;
   /** The bound on what is sent to a target. */
   readonly maxBytes: number;
-  readonly apis: ApiMemory;
+  readonly learned: LearnedRefusals;
+  /** A refusal may change the request (`LEARN`). */
+  readonly mends: boolean;
+  /** The client's header `anthropic-beta`. */
+  readonly betas: readonly string[];
   /** The current time in ms since the epoch. */
   readonly now: () => number;
 }
@@ -104,7 +121,9 @@ export class ReplayableRequest {
   /** The output limit of the caller's key. */
   #outputTokens: number | null = null;
   /** What refusals asked for, by target. */
-  readonly #secondTries = new Map<Target, readonly SecondTry[]>();
+  readonly #mendings = new Map<Target, readonly Mending[]>();
+  /** The last request that was written; null once released. */
+  #sent: { readonly body: JsonObject; readonly form: RequestForm } | null = null;
 
   constructor(options: ReplayableRequestOptions) {
     this.#held = options;
@@ -134,7 +153,8 @@ export class ReplayableRequest {
     const { api, endpoint } =
       passthrough === null ? this.#endpointFor(target, limitedBody, held) : chatEndpoint(target);
     const form = passthrough === null ? endpoint.request : passthroughForm(passthrough, isLimited);
-    const isWithoutReasoning = this.#triesOf(target).some(({ kind }) => kind === 'without_reasoning');
+    const asksFor = (kind: Mending['kind']) => this.#mendingsOf(target).some((one) => one.kind === kind);
+    const isWithoutReasoning = asksFor('without_reasoning');
     const sentBody = isWithoutReasoning ? withoutReasoningDetails(limitedBody) : limitedBody;
     const rewritten = writeRequest(form, sentBody, {
       model,
@@ -146,13 +166,18 @@ export class ReplayableRequest {
         ? { promptCacheKey: await promptCacheKey(session) }
         : {}),
       hidesReasoning:
-        hidesReasoning || (api === 'responses' && held.apis.refusesSummary(provider.id, model, held.now())),
+        hidesReasoning ||
+        asksFor('without_summary') ||
+        (api === 'responses' && held.learned.apis.refusesSummary(provider.id, model, held.now())),
       // Chat Completions is the canonical form and has no passthrough.
       isFromOtherProtocol: held.passthrough !== null,
     });
     if (rewritten.kind === 'error') return rewritten;
     const { changed, toolNames } = rewritten.value;
-    const { body, dropped } = this.#limitWritten(form, rewritten.value);
+    const limited = this.#limitWritten(form, rewritten.value);
+    const mended = this.#mended(limited.body, form, { target, api, passthrough }, held);
+    const { body } = mended;
+    const dropped = [...limited.dropped, ...mended.dropped];
     await lease.pause();
     const written = writeBody(body, held.maxBytes, provider.name);
     if (written.kind === 'error') return written;
@@ -164,6 +189,7 @@ export class ReplayableRequest {
       dropped: isTranslated ? joinNames(held.dropped, dropped) : dropped,
       changed: [
         ...changed,
+        ...mended.changed,
         ...(isLimited ? [limitName(form)] : []),
         ...(isWithoutReasoning && !changed.includes('reasoning') ? ['reasoning'] : []),
       ],
@@ -173,7 +199,9 @@ export class ReplayableRequest {
       passthrough: passthrough?.endpoint ?? null,
       endpoint,
       api,
+      mends: mended.statements,
     };
+    this.#sent = { body, form };
     return ok({
       facts,
       url: isTranslated
@@ -185,6 +213,7 @@ export class ReplayableRequest {
       chatBody: form.kind === 'native' ? limitedBody : body,
       prompts,
       hasOutput: route !== 'embeddings',
+      refusedBetas: mended.betas,
       hasWholePrompt: isTranslated || hasWholePrompt(passthrough.passthrough, held),
     });
   }
@@ -198,44 +227,111 @@ export class ReplayableRequest {
     return this.writeFor(target);
   }
 
+  /** Whether a refusal of this request may change it, so that the same target is tried again. */
+  get canTryAgain(): boolean {
+    return this.#held?.mends === true;
+  }
+
   /**
-   * Whether a refusal of this request can change it, so that the same target is tried again. Each kind of change is made once.
-   * @param change null: any change
+   * Reads from a refusal which change of the request it asks for, if it is one that Weir makes (L1 to L3).
+   * @returns null: the refusal goes to the client
    */
-  canTryAgain({ target, passthrough }: TargetFacts, change: SecondTry | null = null): boolean {
-    const isTranslatedChat = this.#held?.route === 'chat' && passthrough === null;
-    if (!isTranslatedChat || target.provider.responses === undefined) return false;
-    return change === null || !this.#triesOf(target).some(({ kind }) => kind === change.kind);
-  }
-
-  /** Changes the request to this target as a refusal asks. Later requests of this isolate begin with the change. */
-  tryAgain(target: Target, change: SecondTry): void {
+  readRefusal(facts: TargetFacts, refusal: UpstreamRefusal): Mending | null {
     const held = this.#held;
-    if (held === null) return;
-    this.#secondTries.set(target, [...this.#triesOf(target), change]);
-    held.apis.note(target.provider.id, target.model, change, held.now());
+    const sent = this.#sent;
+    if (held === null || sent === null || !held.mends) return null;
+    const { target, api, passthrough } = facts;
+    const tried = this.#mendingsOf(target);
+    const canSwitch =
+      held.route === 'chat' && passthrough === null && target.provider.responses !== undefined;
+    const second = canSwitch ? secondTry(refusal, api) : null;
+    if (second !== null) return tried.some(({ kind }) => kind === second.kind) ? null : second;
+    if (!MENDED_STATUSES.has(refusal.status) || refusal.kind !== null) return null;
+    const { messages, system, input, contents, tools, instructions, prompt } = sent.body;
+    const statements = readStatements(
+      { message: refusal.message ?? '', field: refusal.field },
+      {
+        body: sent.body,
+        betas: passthrough === null ? [] : held.betas,
+        isQuoted: quotesFrom({ messages, system, input, contents, tools, instructions, prompt }),
+      },
+    );
+    const options = mendOptions(sent.form, held);
+    const made = statements.filter(
+      ({ finding }) =>
+        (finding.kind === 'beta' && held.unsupported !== 'refuse') ||
+        mendWithin(finding, sent.body, sent.form, options) !== null,
+    );
+    return made.length === 0 ? null : { kind: 'fields', statements: made };
   }
 
-  /** The other API refused the request, too: later requests do not begin with it. */
-  forgetApi(target: Target): void {
-    for (const change of this.#triesOf(target)) {
-      this.#held?.apis.forget(target.provider.id, target.model, change);
+  /** Changes the request to this target as a refusal asks. */
+  tryAgain(target: Target, mending: Mending): void {
+    this.#mendings.set(target, [...this.#mendingsOf(target), mending]);
+  }
+
+  /**
+   * The target took the changed request: later requests begin with the change.
+   * @returns what is new
+   */
+  learn(
+    { target, api, passthrough }: TargetFacts,
+    learned: LearnedRefusals,
+    now: number,
+  ): readonly Statement[] {
+    const scope = scopeOf({ target, api, passthrough });
+    return this.#mendingsOf(target).flatMap((mending) => {
+      if (mending.kind !== 'fields') {
+        learned.apis.note(target.provider.id, target.model, mending, now);
+        return [];
+      }
+      return mending.statements.filter((statement) => learned.note(scope, statement, now));
+    });
+  }
+
+  #mendingsOf(target: Target): readonly Mending[] {
+    return this.#mendings.get(target) ?? [];
+  }
+
+  /** Applies what refusals said: of earlier requests where their conditions hold, and of this one. */
+  #mended(body: JsonObject, form: RequestForm, sent: SentTo, held: ReplayableRequestOptions): MendedBody {
+    const own = this.#mendingsOf(sent.target).flatMap((one) => (one.kind === 'fields' ? one.statements : []));
+    const known = held.mends ? held.learned.recall(scopeOf(sent), body, held.now()) : [];
+    if (own.length === 0 && known.length === 0) return { body, ...UNCHANGED };
+    const dropped: string[] = [];
+    const changed: string[] = [];
+    const statements: Statement[] = [];
+    const betas: string[] = [];
+    let mended = body;
+    const options = mendOptions(form, held);
+    for (const statement of [...known, ...own]) {
+      const { finding } = statement;
+      const isBeta = finding.kind === 'beta' && held.betas.includes(finding.name);
+      if (isBeta) {
+        betas.push(finding.name);
+        dropped.push('anthropic-beta');
+      }
+      const change = mendWithin(finding, mended, form, options);
+      if (change !== null) {
+        mended = change.body;
+        (change.isDropped ? dropped : changed).push(change.name);
+      }
+      if (isBeta || change !== null) statements.push(statement);
     }
-  }
-
-  #triesOf(target: Target): readonly SecondTry[] {
-    return this.#secondTries.get(target) ?? [];
+    return { body: mended, dropped, changed, statements, betas };
   }
 
   /** The API of the alias target, else of an earlier refusal, else of the provider's table. */
   #endpointFor(
     target: Target,
     body: JsonObject,
-    { route, apis, now }: ReplayableRequestOptions,
+    { route, learned, now }: ReplayableRequestOptions,
   ): Pick<TargetFacts, 'api' | 'endpoint'> {
     const { provider, model, aliasTarget } = target;
     if (route !== 'chat' || provider.responses === undefined) return chatEndpoint(target);
-    const api = chooseApi({ provider, model, body, forced: aliasTarget.api }, apis, now());
+    const switched = this.#mendingsOf(target).findLast((mending) => mending.kind === 'api');
+    const forced = switched?.api ?? aliasTarget.api;
+    const api = chooseApi({ provider, model, body, forced }, learned.apis, now());
     return api === 'responses' ? { api, endpoint: provider.responses.endpoint } : chatEndpoint(target);
   }
 
@@ -251,6 +347,7 @@ export class ReplayableRequest {
   release(sent?: Promise<unknown>): void {
     const lease = this.#held?.lease;
     this.#held = null;
+    this.#sent = null;
     if (sent === undefined) lease?.release();
     else void sent.then(lease?.release);
   }
@@ -269,6 +366,42 @@ export class ReplayableRequest {
     const limited = withWrittenLimit(form, body, this.#outputTokens);
     return { body: limited.body, dropped: [...dropped, ...limited.dropped] };
   }
+}
+
+/** Statuses with which a provider refuses a field (L1). */
+const MENDED_STATUSES: ReadonlySet<number> = new Set([400, 404, 405, 422, 501]);
+
+type SentTo = Pick<TargetFacts, 'target' | 'api'> & {
+  readonly passthrough: PassthroughEndpoint | { readonly endpoint: PassthroughEndpoint } | null;
+};
+
+interface MendedBody {
+  readonly body: JsonObject;
+  readonly dropped: readonly string[];
+  readonly changed: readonly string[];
+  readonly statements: readonly Statement[];
+  readonly betas: readonly string[];
+}
+
+const UNCHANGED = { dropped: [], changed: [], statements: [], betas: [] };
+
+export function scopeOf({ target, api, passthrough }: SentTo): LearnedScope {
+  const endpoint = passthrough !== null && 'endpoint' in passthrough ? passthrough.endpoint : passthrough;
+  return { providerId: target.provider.id, model: target.model, api: endpoint?.path ?? api };
+}
+
+function mendOptions(form: RequestForm, { unsupported }: ReplayableRequestOptions): MendOptions {
+  const hasThinkingSwitch = form.kind === 'chat' && form.rules.effort?.none === 'thinking_disabled';
+  return { unsupported, hasThinkingSwitch };
+}
+
+/** A change that would raise what the request can cost is not made. */
+function mendWithin(finding: Finding, body: JsonObject, form: RequestForm, options: MendOptions) {
+  const change = mend(finding, body, options);
+  if (change === null) return null;
+  const before = readWrittenLimit(form, body) ?? Number.POSITIVE_INFINITY;
+  const after = readWrittenLimit(form, change.body) ?? Number.POSITIVE_INFINITY;
+  return after <= before ? change : null;
 }
 
 /** OpenAI takes 64 characters: "maximum length 64", its refusal of a longer key. */

@@ -11,8 +11,8 @@ import type { Ledger } from '../metering/ledger.ts';
 import type { PriceBook } from '../metering/pricing/price-book.ts';
 import type { RecordWriter } from '../metering/record-writer.ts';
 import type { ClientProtocol } from '../protocols/shared/client-protocol.ts';
-import type { ApiMemory } from '../routing/api-choice.ts';
 import type { CircuitBreakers } from '../routing/circuit-breaker.ts';
+import type { LearnedRefusals } from '../routing/learned-refusals.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { Result } from '../shared/result.ts';
@@ -31,8 +31,8 @@ export interface RequestContext {
   readonly keyObjects: KeyObjects;
   readonly knownCallers: KnownCallers;
   readonly circuits: CircuitBreakers;
-  /** The APIs that refusals named for models. */
-  readonly apis: ApiMemory;
+  /** What refusals said about models. */
+  readonly learned: LearnedRefusals;
   readonly leaseMemory: LeaseMemory;
   readonly prices: PriceBook;
   /** The caller that the host Worker identified; null: `AUTH` decides. */

@@ -1,25 +1,7 @@
 /** Recognizes what a provider's refusal is about, by its code and message: that decides on fallbacks and on the error code (E1, R2, R4). */
+import { REFUSAL_KINDS, type RefusalKind } from '../canonical/refusal.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { MAX_ERROR_MESSAGE_CHARS } from '../shared/limits.ts';
-
-const REFUSAL_KINDS = [
-  /** The prompt is too long for the model. */
-  'context_length',
-  /** The provider's content filter stopped the prompt. */
-  'content_filter',
-  /** The request refers to something that the provider does not store, such as an earlier response. */
-  'missing_state',
-  /** The model does not exist. */
-  'missing_model',
-  'bad_credential',
-  /** The account has no money left. */
-  'empty_balance',
-  /** The account has too little money for this request. */
-  'exceeds_balance',
-  /** The provider does not serve the region from which it was called. */
-  'unsupported_region',
-] as const;
-export type RefusalKind = (typeof REFUSAL_KINDS)[number];
 
 /** Patterns of a provider. They are matched against `<code>: <message>` of its error. */
 export type RefusalPatterns = { readonly [K in RefusalKind]?: RegExp };

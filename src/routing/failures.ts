@@ -1,6 +1,5 @@
 /** Judges the failure of an attempt: whether another target is tried, whether a retry may succeed, and what the circuit breaker records. */
 import type { ApiError } from '../canonical/error.ts';
-import { refusalKind } from '../providers/refusals.ts';
 import type { Target } from './targets.ts';
 
 /** Why an attempt has no output. */
@@ -60,17 +59,14 @@ const REQUEST_STATUSES = [400, 413, 422];
  * @param target the target that failed
  * @param callerPays the credential is the caller's own (`AUTH=passthrough`), so refusals of it concern the caller only
  */
-export function judge(failure: Failure, { provider, aliasTarget }: Target, callerPays: boolean): Verdict {
+export function judge(failure: Failure, { aliasTarget }: Target, callerPays: boolean): Verdict {
   const { error } = failure;
   if (failure.isFinal) return MISTAKE;
   if (failure.isUnsent) return UNSUITABLE;
   if (failure.isTimeout) return TIMED_OUT;
   const byCode = VERDICT_BY_CODE.get(error.code);
   if (byCode !== undefined) return byCode;
-  const kind = refusalKind(
-    { code: error.code, message: withoutProviderName(error, provider) },
-    provider.refusals,
-  );
+  const kind = error.refusal?.kind ?? null;
   if (kind === 'missing_state' && error.status < 500) return MISTAKE;
   if (CREDENTIAL_STATUSES.includes(error.status)) {
     if (callerPays) return MISTAKE;
@@ -83,11 +79,6 @@ export function judge(failure: Failure, { provider, aliasTarget }: Target, calle
   }
   if (error.status === 429) return callerPays ? LIMITED : FAILED;
   return error.status >= 500 ? FAILED : MISTAKE;
-}
-
-/** The upstream's message without the provider's name, which Weir adds for clients. */
-function withoutProviderName({ message }: ApiError, { name }: Target['provider']): string {
-  return message.startsWith(`${name}: `) ? message.slice(`${name}: `.length) : message;
 }
 
 /** The wait that a response's headers state, in ms, or null: `retry-after-ms`, or `retry-after` in seconds or as a date. */

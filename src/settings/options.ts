@@ -123,6 +123,8 @@ export interface SettingOptions extends ProviderOptions {
   readonly usageChunk?: 'finish' | 'on_request' | 'always' | undefined;
   /** Fields that a provider does not support: `auto` (the default) drops those that do not change the output, `drop` drops all, `refuse` refuses the request. */
   readonly unsupported?: 'auto' | 'drop' | 'refuse' | undefined;
+  /** `LEARN`: whether a provider's refusal may change the request, which is then sent once more. Default: `on`. */
+  readonly learn?: 'on' | 'off' | undefined;
   /** `auto` (the default) marks a conversation for the prompt cache of providers that need a mark, if the client set none. `off` never does. */
   readonly promptCache?: 'auto' | 'off' | undefined;
   /** `event` adds the line `event: error` to error frames. Default: `data`. */
@@ -171,6 +173,7 @@ const NAMES: { readonly [Name in OwnName]-?: true } = {
   reasoning: true,
   usageChunk: true,
   unsupported: true,
+  learn: true,
   promptCache: true,
   errorFrames: true,
   heartbeatSeconds: true,

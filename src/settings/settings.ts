@@ -42,6 +42,8 @@ export interface Settings {
   readonly policies: Policies;
   /** What happens to fields that a provider does not support. */
   readonly unsupported: Unsupported;
+  /** Whether a refusal may change the request, which is then sent once more. */
+  readonly learn: 'on' | 'off';
   /** Whether a provider that caches only marked prompts gets a mark when the client set none. */
   readonly promptCache: PromptCache;
   /** Heartbeats and timeouts. */
@@ -70,6 +72,7 @@ export function readSettings(reader: SettingsReader): Settings {
     prices: readPrices(reader),
     policies: readPolicies(reader),
     unsupported: reader.choice('UNSUPPORTED', UNSUPPORTED),
+    learn: reader.choice('LEARN', ['on', 'off']),
     promptCache: reader.choice('PROMPT_CACHE', PROMPT_CACHE),
     timers: {
       heartbeatMs: reader.seconds('HEARTBEAT_SECONDS', 15),

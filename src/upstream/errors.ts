@@ -1,7 +1,14 @@
 /** Turns an upstream's refusal, with any status and any form of body, into the error that the client receives (E1). */
 import { type ApiError, apiError, type ErrorCode, type UpstreamError } from '../canonical/error.ts';
 import {
+  type UpstreamRefusal as ClassifiedRefusal,
+  MAX_REFUSAL_CHARS,
+  type RefusalKind,
+} from '../canonical/refusal.ts';
+import {
   readUpstreamError,
+  readUpstreamRefusal,
+  removeSecret,
   sanitize,
   sanitizeCode,
   type Upstream,
@@ -24,7 +31,7 @@ export interface UpstreamErrorContext extends Upstream {
   readonly urlSetting?: string | null;
 }
 
-export interface UpstreamRefusal {
+interface RefusedResponse {
   readonly status: number;
   /** The body's text, or its beginning. */
   readonly body: string;
@@ -102,11 +109,30 @@ const STATUS_BY_NAME: ReadonlyMap<string, number> = new Map(
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-export function classifyRefusal(refusal: UpstreamRefusal, upstream: UpstreamErrorContext): ApiError {
-  const { status } = refusal;
-  const { callerPays } = upstream;
-  const reported = readRefusal(refusal.body);
+/** The error for the client, with the classified refusal. */
+export function classifyRefusal(refused: RefusedResponse, upstream: UpstreamErrorContext): ApiError {
+  const { status, body } = refused;
+  const reported = readRefusal(body);
   const kind = kindOf(reported, upstream);
+  const own = readUpstreamRefusal(body);
+  const withoutSecret = (text: string) => removeSecret(text, upstream.secret).slice(0, MAX_REFUSAL_CHARS);
+  const refusal: ClassifiedRefusal = {
+    status,
+    kind,
+    code: withoutSecret(reported.code ?? own.code ?? ''),
+    field: own.param === undefined ? undefined : withoutSecret(own.param),
+    message: own.message === undefined ? undefined : withoutSecret(own.message),
+  };
+  return { ...clientError(status, reported, kind, upstream), refusal };
+}
+
+function clientError(
+  status: number,
+  reported: UpstreamError,
+  kind: RefusalKind | null,
+  upstream: UpstreamErrorContext,
+): ApiError {
+  const { callerPays } = upstream;
   const message =
     reported.message === undefined
       ? `${upstream.name} answered ${status}`

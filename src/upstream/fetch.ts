@@ -45,6 +45,8 @@ export interface UpstreamRequest {
   readonly clientHeaders: Headers;
   /** Names of further client headers to send with passthrough, such as `anthropic-beta`. They take precedence over `apiHeaders`. */
   readonly passedHeaders: readonly string[];
+  /** Entries of `anthropic-beta` that the provider has refused: they are not sent. Absent: none. */
+  readonly refusedBetas?: readonly string[];
   /** Part of the idempotency key, because all callers of a deployment share one credential. */
   readonly callerId: string;
   /** The headers of every request to this provider, with the credential. */
@@ -180,7 +182,7 @@ async function readStart(body: ReadableStream<Uint8Array> | null, clock: Clock):
 
 /** A plain object, because the runtime converts it in one step. */
 function requestHeaders(request: UpstreamRequest): Record<string, string> {
-  const { clientHeaders, passedHeaders, apiHeaders, isStreamed } = request;
+  const { clientHeaders, passedHeaders, apiHeaders, isStreamed, refusedBetas = [] } = request;
   const headers: Record<string, string> = {
     'content-type': 'application/json',
     accept: isStreamed ? 'text/event-stream' : 'application/json',
@@ -196,7 +198,16 @@ function requestHeaders(request: UpstreamRequest): Record<string, string> {
     const value = readHeader(clientHeaders, name, LONG_VALUE);
     if (value !== null) headers[name.toLowerCase()] = value;
   }
+  withoutBetas(headers, refusedBetas);
   return headers;
+}
+
+function withoutBetas(headers: Record<string, string>, refused: readonly string[]): void {
+  const betas = headers['anthropic-beta'];
+  if (refused.length === 0 || betas === undefined) return;
+  const kept = betas.split(',').filter((entry) => !refused.includes(entry.trim()));
+  if (kept.length === 0) delete headers['anthropic-beta'];
+  else headers['anthropic-beta'] = kept.join(',');
 }
 
 /** @param passed names of further headers to send to the client with passthrough */

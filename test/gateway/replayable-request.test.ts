@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { maxWrittenBytes, ReplayableRequest } from '../../src/completion/replayable-request.ts';
-import { ApiMemory } from '../../src/routing/api-choice.ts';
+import { LearnedRefusals } from '../../src/routing/learned-refusals.ts';
 import type { Lease } from '../../src/stream/memory.ts';
 import { settingsWith, targetsOf } from '../routing/targets.ts';
 import { type Behavior, event, ROLE, RoutedGateway, settle, sse } from './upstreams.ts';
@@ -35,7 +35,9 @@ function hold(body: object = BODY, maxBytes = 10_000) {
       session: null,
       hidesReasoning: false,
       maxBytes,
-      apis: new ApiMemory(),
+      learned: new LearnedRefusals(),
+      mends: true,
+      betas: [],
       now: () => 0,
     }),
     reported,

@@ -1,9 +1,9 @@
 /** Tests which API serves a chat request, and what a provider's refusal says about it. */
 import { describe, expect, test } from 'vitest';
-import { apiError } from '../../src/canonical/error.ts';
+import { secondTry } from '../../src/providers/api-refusals.ts';
 import { openai } from '../../src/providers/openai.ts';
 import { xai } from '../../src/providers/xai.ts';
-import { ApiMemory, type ApiRequest, chooseApi, secondTry } from '../../src/routing/api-choice.ts';
+import { ApiMemory, type ApiRequest, chooseApi } from '../../src/routing/api-choice.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 
 const TOOLS = [{ type: 'function', function: { name: 'look' } }];
@@ -78,7 +78,7 @@ describe('O1 the table of families', () => {
 });
 
 describe('O2 the provider’s own word', () => {
-  test.each<[on: 'chat' | 'responses', status: number, code: string, message: string, expected: unknown]>([
+  test.each<[on: 'chat' | 'responses', status: number, code: string, message: string | undefined, expected: unknown]>([
     [
       'chat',
       400,
@@ -137,7 +137,9 @@ describe('O2 the provider’s own word', () => {
       'Unknown URL /v1/responses',
       { kind: 'api', api: 'chat', scope: 'model' },
     ],
-    ['responses', 404, 'not_found', 'OpenAI answered 404', { kind: 'api', api: 'chat', scope: 'model' }],
+    ['responses', 404, '', undefined, { kind: 'api', api: 'chat', scope: 'model' }],
+    ['responses', 400, '', undefined, null],
+    ['chat', 404, '', undefined, null],
     ['responses', 404, 'not_found', 'File Not Found', { kind: 'api', api: 'chat', scope: 'model' }],
     [
       'responses',
@@ -179,8 +181,7 @@ describe('O2 the provider’s own word', () => {
     ['responses', 404, 'not_found', "Item with id 'rs_1' not found.", null],
     ['chat', 400, 'invalid_request', 'Invalid schema for function', null],
   ])('%s: %d %s %s', (on, status, code, message, expected) => {
-    const error = { ...apiError('invalid_request', message), status, code };
-    expect(secondTry(error, on)).toEqual(expected);
+    expect(secondTry({ status, code, message, kind: null, field: undefined }, on)).toEqual(expected);
   });
 
   test('what a refusal taught holds for an hour, for that model and that scope', () => {

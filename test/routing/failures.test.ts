@@ -149,7 +149,7 @@ describe('R4 judge', () => {
     ],
   ])('R4 N2 %s is the caller’s mistake: the circuit stays closed', (_name, model, error) => {
     const [target] = targetsOf([model]);
-    expect(verdict(refused(404, { error }), false, target)).toBe(MISTAKE);
+    expect(verdict(refused(404, { error }, false, target.provider), false, target)).toBe(MISTAKE);
   });
 
   test.each<[name: string, failure: Failure]>([
@@ -171,8 +171,12 @@ describe('R4 judge', () => {
     ['openai', 'No such model', 'model_not_found'],
   ])('a 400 of %s for an unknown model counts like a 404', (provider, message, code) => {
     const [target] = targetsOf([`${provider}/c`]);
-    expect(verdict(refused(400, { error: { message, code } }), false, target)).toBe(REFUSED);
-    expect(verdict(refused(400, { error: { message, code } }, true), true, target)).toBe(MISTAKE);
+    expect(verdict(refused(400, { error: { message, code } }, false, target.provider), false, target)).toBe(
+      REFUSED,
+    );
+    expect(verdict(refused(400, { error: { message, code } }, true, target.provider), true, target)).toBe(
+      MISTAKE,
+    );
   });
 });
 
@@ -199,7 +203,7 @@ describe('R2 judge, the alias’s `on`', () => {
   ])('%s with on %j: a %i with %j %s', (provider, on, status, error, expected) => {
     const settings = settingsWith({ ALIASES: { a: { model: `${provider}/m`, on } } });
     const [target] = targetsOf(['a'], { settings });
-    expect(verdict(refused(status, { error }), false, target)).toBe(expected);
+    expect(verdict(refused(status, { error }, false, target.provider), false, target)).toBe(expected);
   });
 });
 

@@ -17,6 +17,7 @@ type Named = Exclude<keyof SettingOptions, keyof ProviderOptions>;
 /** Each of these options with a value other than the default. */
 const ALL: { readonly [Name in Named]-?: NonNullable<SettingOptions[Name]> } = {
   auth: 'passthrough',
+  learn: 'off',
   adminToken: 'token',
   basePath: '/ai/',
   origin: 'pass',

@@ -10,7 +10,7 @@ import { responses } from '../../../src/protocols/openai-responses/client.ts';
 import type { ClientProtocol, ClientRequest } from '../../../src/protocols/shared/client-protocol.ts';
 import { PROFILES } from '../../../src/providers/index.ts';
 import type { Route } from '../../../src/providers/provider.ts';
-import { ApiMemory } from '../../../src/routing/api-choice.ts';
+import { LearnedRefusals } from '../../../src/routing/learned-refusals.ts';
 import type { Target } from '../../../src/routing/targets.ts';
 import { isObject, isWithinJsonBounds, type JsonObject, parseJsonExactly } from '../../../src/shared/json.ts';
 import { LARGE_BYTES, SMALL_LEASE } from '../../../src/stream/memory.ts';
@@ -160,7 +160,9 @@ export async function write(
     session: null,
     hidesReasoning: false,
     maxBytes: maxWrittenBytes(cameBytes, MAX_REQUEST_BYTES),
-    apis: new ApiMemory(),
+    learned: new LearnedRefusals(),
+    mends: true,
+    betas: [],
     now: () => 0,
   });
   const written = await held.writeFor(target);

@@ -1,0 +1,103 @@
+/** Refusals that ask for another API, or for a request without reasoning that the provider can't read (O5). */
+import type { UpstreamRefusal } from '../canonical/refusal.ts';
+import type { ChatApi } from './provider.ts';
+
+/** What a refusal says about the request that was sent. */
+export type SecondTry =
+  /** The model, or the model with function tools, is served by this API alone. */
+  | { readonly kind: 'api'; readonly api: ChatApi; readonly scope: 'model' | 'tools' }
+  /** The encrypted reasoning belongs to another organisation, or was altered. */
+  | { readonly kind: 'without_reasoning' }
+  /** The organisation or the model gets no summaries of reasoning. */
+  | { readonly kind: 'without_summary' };
+
+interface ApiRefusal {
+  readonly on: ChatApi;
+  readonly code?: RegExp;
+  readonly message?: RegExp;
+  readonly action: SecondTry;
+}
+
+const TO_RESPONSES: SecondTry = { kind: 'api', api: 'responses', scope: 'model' };
+const TOOLS_TO_RESPONSES: SecondTry = { kind: 'api', api: 'responses', scope: 'tools' };
+const TO_CHAT: SecondTry = { kind: 'api', api: 'chat', scope: 'model' };
+
+/** Refusals of 400, 404, 405 and 501 and what they ask for. A row without `code` holds for every code. Read 2026-11-22. */
+const REFUSALS: readonly ApiRefusal[] = [
+  // "Function tools with reasoning_effort are not supported for gpt-5.6-sol in /v1/chat/completions. To use function tools, use
+  // /v1/responses or set reasoning_effort to 'none'." `none` is itself refused by gpt-6-astra and gpt-6.1-sol, so Responses it is:
+  // pipecat-ai/pipecat#4043 (2026-03-16), joplin#16451 (2026-09-08); in Azure's, Bedrock's and Workers AI's envelopes, too.
+  {
+    on: 'chat',
+    message: /\bfunction tools with reasoning_effort are not supported\b[\s\S]{0,256}\/v1\/responses\b/i,
+    action: TOOLS_TO_RESPONSES,
+  },
+  // "This model is only supported in v1/responses and not in v1/chat/completions.": openai/codex#1306 (2025-06-11).
+  { on: 'chat', message: /\bonly supported in v1\/responses\b/i, action: TO_RESPONSES },
+  // "This is not a chat model and thus not supported in the v1/chat/completions endpoint.": chatwise#1256 (2026-02-26).
+  { on: 'chat', message: /\bnot a chat model\b[\s\S]{0,64}\bv1\/chat\/completions\b/i, action: TO_RESPONSES },
+  // Azure: "The chatCompletion operation does not work with the specified model, gpt-5.1-codex.": langchain-ai/langchain#35050 (2026-02-06).
+  {
+    on: 'chat',
+    message: /\bchatCompletion operation does not work with the specified model\b/i,
+    action: TO_RESPONSES,
+  },
+  // xAI: "Multi Agent requests are not allowed on chat completions": chatwise#1306 (2026-03-18).
+  { on: 'chat', message: /\bnot allowed on chat completions\b/i, action: TO_RESPONSES },
+  // GitHub Copilot uses one code for both directions: cc-switch#1681 (2026-03-25).
+  { on: 'chat', code: /^unsupported_api_for_model$/, action: TO_RESPONSES },
+  { on: 'responses', code: /^unsupported_api_for_model$/, action: TO_CHAT },
+  // "The requested model 'gpt-4o-search-preview' is not supported with the Responses API.": Laisky/one-api#88 (2025-06-22).
+  {
+    on: 'responses',
+    message: /\bmodel\b[\s\S]{0,256}\bnot supported (?:with|via) (?:the )?Responses API\b/i,
+    action: TO_CHAT,
+  },
+  {
+    on: 'responses',
+    message: /\bmodel\b[\s\S]{0,256}\bdoes not support (?:the )?Responses API\b/i,
+    action: TO_CHAT,
+  },
+  // Hosts without the route: "Unknown URL /v1/responses", "Unsupported endpoint /openai/responses", "The endpoint /v1/responses is not
+  // supported"; "Resource not found" (Azure), "File Not Found" (llama.cpp).
+  {
+    on: 'responses',
+    message: /\b(?:unknown url|unsupported endpoint|endpoint)\b[\s\S]{0,64}\/responses\b/i,
+    action: TO_CHAT,
+  },
+  { on: 'responses', message: /^(?:resource|file) not found\b/i, action: TO_CHAT },
+  // "The encrypted content gAAA...c90= could not be verified.": openai/codex#8119 (2025-12-16), pydantic/pydantic-ai#4608 (2026-03-09).
+  // xAI: "Could not decrypt the provided encrypted_content."
+  { on: 'responses', code: /^invalid_encrypted_content$/, action: { kind: 'without_reasoning' } },
+  {
+    on: 'responses',
+    message:
+      /\bencrypted content\b[\s\S]{0,256}\bcould not be verified\b|\bcould not decrypt the provided encrypted_content\b/i,
+    action: { kind: 'without_reasoning' },
+  },
+  // "Your organization must be verified to generate reasoning summaries."; "Unsupported parameter: 'reasoning.summary' is not supported
+  // with the 'gpt-5.3-codex-spark' model."
+  {
+    on: 'responses',
+    message: /\bmust be verified to generate reasoning summaries\b|'reasoning\.summary' is not supported\b/i,
+    action: { kind: 'without_summary' },
+  },
+];
+
+/** Refusals of these statuses may ask for a change (L1). */
+const STATUSES = [400, 404, 405, 422, 501];
+/** A host without the route may respond with one of these and no words. */
+const MISSING_ROUTE = [404, 405, 501];
+
+/** The change that a refusal by this API asks for, or null if there is none that Weir can make. */
+export function secondTry({ status, code, message }: UpstreamRefusal, on: ChatApi): SecondTry | null {
+  if (!STATUSES.includes(status)) return null;
+  if (message === undefined) return on === 'responses' && MISSING_ROUTE.includes(status) ? TO_CHAT : null;
+  const row = REFUSALS.find(
+    (refusal) =>
+      refusal.on === on &&
+      (refusal.code === undefined || refusal.code.test(code)) &&
+      (refusal.message === undefined || refusal.message.test(message)),
+  );
+  return row?.action ?? null;
+}

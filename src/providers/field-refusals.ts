@@ -1,0 +1,678 @@
+/**
+ * Reads from a provider's refusal which field of the request it is about, and what it says of it (L2). The table has phrases, because
+ * hosts repeat each other's: OpenAI's sentences come from Azure, Copilot and Groq, pydantic's from Mistral, Fireworks and vLLM.
+ */
+import { MAX_REFUSAL_CHARS } from '../canonical/refusal.ts';
+import {
+  asksForThinking,
+  type Condition,
+  classOf,
+  type Finding,
+  fieldsNamed,
+  fieldValue,
+  forcesTool,
+  isChangeable,
+  isLevel,
+  meets,
+  turnsThinkingOff,
+  VALIDATING_KEYWORDS,
+} from '../request-translation/mend.ts';
+import { isObject, type JsonObject } from '../shared/json.ts';
+
+/** What a refusal says of one field. */
+export interface Statement {
+  readonly finding: Finding;
+  /** What else must hold for the refusal, because it says so. */
+  readonly conditions: readonly Condition[];
+  /** The refusal's own words, without the caller's. */
+  readonly words: string;
+}
+
+export interface FieldRefusal {
+  readonly message: string;
+  /** The field that the provider names beside its message. */
+  readonly field: string | undefined;
+}
+
+export interface SentRequest {
+  /** As it was sent. */
+  readonly body: JsonObject;
+  readonly betas: readonly string[];
+  /** Whether a text occurs in what the caller wrote, so that the provider may have quoted it. */
+  readonly isQuoted: (text: string) => boolean;
+}
+
+/** A phrase of refusals, and where the names of the fields are. */
+interface Phrase {
+  readonly pattern: RegExp;
+  readonly names: 'before' | 'after';
+  /** The host does not know the field, and so no model takes it. */
+  readonly isUnknown: boolean;
+  /** A thread with the phrase, and its date. */
+  readonly source: string;
+}
+
+const PHRASES: readonly Phrase[] = [
+  {
+    pattern:
+      /\b(?:unsupported|unrecognized|unrecognised|unknown|unexpected|unpermitted|extra) (?:request )?(?:(?:keyword )?argument|parameter|param|field|property|key|name|attribute|option)(?:\(s\)|s)?(?![\w-])/gi,
+    names: 'after',
+    isUnknown: true,
+    source:
+      'appatalks/eva-agent#83, 2025-03-31; Azure/azure-rest-api-specs#29545, 2024-06-21; Laisky/one-api#60, 2025-04-20',
+  },
+  {
+    pattern:
+      /\b(?:is|are) (?:currently |also )?(?:not (?:yet |currently )?(?:supported|permitted|allowed|enabled|recognized|accepted|available|implemented|a (?:valid|supported|known|recognized) (?:field|parameter|argument|property|option))|unsupported|deprecated|unrecognized|no longer supported)\b/gi,
+    names: 'before',
+    isUnknown: false,
+    source:
+      'fanenr/chatbot#21, 2024-12-14; BerriAI/litellm#32273, 2026-07-06; OpenRouterTeam/openrouter-examples#71, 2026-03-23',
+  },
+  {
+    pattern:
+      /\b(?:does not|doesn't|do not|don't|cannot|can't) (?:currently |yet )?(?:support|accept|allow|recognize)\b/gi,
+    names: 'after',
+    isUnknown: false,
+    source:
+      'anthropics/claude-code#30795, 2026-03-04; Gitlawb/openclaude#1371, 2026-05-26; github/copilot-cli#3394, 2026-05-19',
+  },
+  {
+    pattern: /: extra inputs? (?:is|are) not permitted\b/gi,
+    names: 'before',
+    isUnknown: true,
+    source: 'Aider-AI/aider#4404, 2025-08-04; mistralai/platform-docs-public#7, 2024-01-24',
+  },
+  {
+    pattern: /\bextra inputs? (?:is|are) not permitted, field:/gi,
+    names: 'after',
+    isUnknown: true,
+    source: 'FlowiseAI/Flowise#2866, 2024-07-24',
+  },
+  {
+    pattern: /\b(?:extraneous|unrecognized) key\b/gi,
+    names: 'after',
+    isUnknown: true,
+    source: 'ogx-ai/ogx#1102, 2025-02-14',
+  },
+  {
+    pattern: /\badditional properties are not allowed\b/gi,
+    names: 'after',
+    isUnknown: true,
+    source: 'the Python package jsonschema, its message of additionalProperties',
+  },
+  {
+    pattern:
+      /\b(?:argument|parameter|field)s? (?:is |are )?not (?:supported|allowed|permitted|recognized)[^:.,\n]{0,40}:/gi,
+    names: 'after',
+    isUnknown: false,
+    source: 'yym68686/uni-api#105, 2025-04-24',
+  },
+];
+
+/** Sentences about reasoning that name no field by its name. */
+const EFFORT_REFUSED =
+  /\binvalid (?:value for )?(?:the )?reasoning[ _]effort\b|\breasoning[ _]effort\b[^.\n]{0,60}\bis invalid\b/i;
+const BUDGET_REFUSED = /\bthinking budget \(?\d+\)? is invalid\b|\bbudget 0 is invalid\b/i;
+const LEVEL_REFUSED = /\bthinking level\b[^.\n]{0,40}\bis not supported\b/i;
+const ENCRYPTED_REFUSED = /\bencrypted content is not supported\b/i;
+
+/**
+ * Thinking can't be off: "This model always engages in thinking and cannot be disabled; please use low, high, or max", Z.ai:
+ * sam-dumont/immich-video-memory-generator#919, 2026-09-14. "Reasoning is mandatory for this endpoint and cannot be disabled.", OpenRouter.
+ * "This model only works in thinking mode.", Gemini: snailyp/gemini-balance#206, 2025-07-14. "only type=enabled is allowed", Moonshot:
+ * anthropics/claude-code#69379, 2026-06-18.
+ */
+const THINKING_REQUIRED =
+  /\b(?:thinking|reasoning)\b[^.\n]{0,80}\b(?:cannot|can't|can not|must not|may not) be (?:disabled|turned off|switched off|off)\b|\balways (?:engages in thinking|thinks|reasons)\b|\bonly works in thinking mode\b|\b(?:thinking|reasoning) (?:is (?:mandatory|required|always (?:on|enabled))|must be enabled)\b|\b(?:only type=enabled|only 'enabled') is (?:allowed|supported)\b|\bdoes not support (?:disabling|turning off) (?:thinking|reasoning)\b/i;
+
+/**
+ * A forced tool while thinking: Moonshot (theopenco/llmgateway#2090, 2026-04-26); "Thinking may not be enabled when tool_choice forces tool
+ * use.", Anthropic; "The tool_choice parameter does not support being set to required or object in thinking mode", Alibaba;
+ * "Thinking mode does not support this tool_choice", DeepSeek.
+ */
+const FORCED_TOOL =
+  /\btool_choice\b[^.\n]{0,120}\b(?:in|with|while|when|during)\b[^.\n]{0,24}\b(?:thinking|reasoning)\b|\b(?:thinking|reasoning)\b[^.\n]{0,80}\b(?:cannot|can't|may not|must not|not|does not support)\b[^.\n]{0,60}\b(?:tool_choice|forced tool|forces tool)\b/i;
+
+/** "`temperature` and `top_p` cannot both be specified": cloud-apim/otoroshi-llm-extension#140, 2025-10-30; HKUDS/nanobot#3939, 2026-05-20. */
+const CONFLICT =
+  /\b(?:cannot|can't|must not|may not) (?:specify|set|use|have|provide|pass|be used|be set|be specified)?\s*(?:both|together|at the same time)\b|\bboth be (?:specified|set|used|provided)\b|\bmutually exclusive\b|\bonly (?:specify |set |use |provide )?one of\b|\bnot both\b|\bare incompatible\b/i;
+
+/** "Use 'max_completion_tokens' instead": griptape-ai/ComfyUI-Griptape#312, 2025-08-22; "has moved to 'reasoning.effort'": OpenHands/software-agent-sdk#755. */
+const RENAMED = /\buse ['"`]?([\w.]{1,64})['"`]? instead\b|\b(?:moved|renamed) to ['"`]([\w.]{1,64})['"`]/i;
+
+/** The accepted values follow. kaitranntt/ccs#344, 2026-01-16; microsoft/vscode#310940, 2026-04-17; earendil-works/pi#1745, 2026-08-06. */
+const VALUES =
+  /\b(?:(?:supported|valid|allowed|accepted|permitted|possible|available) (?:reasoning |effort |thinking )*(?:values?|levels?|options?|efforts?)|(?:must|should) be (?:one of|either|any of)|expected one of|input should be|please use|choose (?:one of|from)|only supports?)\b/gi;
+
+const NUMBER = String.raw`(-?\d{1,9}(?:[,_]\d{3}){0,3}(?:\.\d{1,9})?)`;
+
+/** Ranges: "[1, 8192]", mnfst/llm-gateway#1177, 2026-03-17; "from 1 (inclusive) to 8193 (exclusive)", Vertex AI. */
+const RANGES: readonly RegExp[] = [
+  new RegExp(
+    String.raw`\brange\b[^.\d\n[]{0,60}\[?\s{0,2}(-?\d{1,9}(?:\.\d{1,9})?)\s{0,2}(?:,|to|and|-|\.\.)\s{0,2}${NUMBER}(\s\(?exclusive)?`,
+    'i',
+  ),
+  new RegExp(String.raw`\bbetween ${NUMBER} and ${NUMBER}(\s\(?exclusive)?`, 'i'),
+  new RegExp(String.raw`\bfrom ${NUMBER}(?: \(inclusive\))? to ${NUMBER}(\s\(?exclusive)?`, 'i'),
+  new RegExp(String.raw`\bin \[${NUMBER}, ?${NUMBER}\](\s\(?exclusive)?`, 'i'),
+];
+
+/** The most: tailcallhq/forgecode#1185, 2025-07-22; anthropics/claude-code#24451, 2026-02-09. */
+const MAXIMA: readonly RegExp[] = [
+  new RegExp(String.raw`\d > ${NUMBER}, which is the max`, 'i'),
+  new RegExp(
+    String.raw`(?:less than or equal to|smaller than or equal to|<=|≤|at most|up to|(?:cannot|can't|must not|may not|should not) (?:exceed|be (?:greater|larger|more|higher) than)|no (?:more|greater|larger|higher) than|a maximum of|limit (?:is|of)|maximum(?: allowed)?(?: number of| value(?: of| for)?| output| completion)*(?: tokens)?(?: for [^.\n]{1,60})? (?:is|of):?|exceeds (?:the )?(?:model's )?(?:limit|maximum)(?: of)?)\s{0,2}['"\`]?${NUMBER}`,
+    'i',
+  ),
+];
+const BELOW = new RegExp(String.raw`\b(?:less|lower|smaller) than ${NUMBER}`, 'i');
+
+/** "Input should be greater than or equal to 1024": themaximalist/llm.js#30, 2026-08-19. */
+const MINIMUM = new RegExp(
+  String.raw`(?:greater than or equal to|>=|≥|at least|minimum(?: value)? (?:is|of))\s{0,2}['"\`]?${NUMBER}`,
+  'i',
+);
+
+/** "Only the default (1) value is supported": QwenLM/qwen-code#921, 2025-09-15; "only 1 is allowed": countbot-ai/CountBot#61, 2026-04-21. */
+const SINGLE = new RegExp(
+  String.raw`\bonly (?:the default )?(?:value )?\(?${NUMBER}\)?(?: value)? (?:is|are) (?:supported|allowed|accepted|valid|permitted)|\b(?:may|must|can|should) (?:only )?be (?:set to|equal to|exactly) ${NUMBER}|\bmust be ${NUMBER}(?![\d.]| (?:or|and|to))`,
+  'i',
+);
+
+/** Words for the output limit where a refusal does not name its field. */
+const LIMIT_WORDS =
+  /\bmax(?:imum)?[ _]?(?:output|completion|new)?[ _]?tokens\b|\b(?:output|completion) tokens\b/i;
+
+const BETA = /\bunexpected values?(?:\(s\))? ([^\n]{1,512}?) for the [`'"]?anthropic-beta/i;
+
+/** DeepSeek (losesky/ai-auto-trading#14, 2025-12-13); OpenAI: "'messages[0].role' does not support 'developer'". */
+const DEVELOPER_ROLE =
+  /\bunknown variant ['"`]?developer\b|['"`]developer['"`] is not (?:one of|a valid|supported|allowed)|\bdoes not support ['"`]developer\b|\b(?:invalid|unexpected|unknown|unsupported)(?: message)? role:? ['"`]?developer\b|\brole\b[^\n]{0,40}\b(?:input should be|must be one of|should be one of)\b/i;
+
+/** Words that show that a keyword is meant, and not a field: "For 'array' type, 'minItems' values other than 0 or 1 are not supported". */
+const SCHEMA_CONTEXT =
+  /schema|\btools?\b|function_declarations|\bparameters\b|\btype, |output_config\.format/i;
+const SCHEMA_REFUSED =
+  /\b(?:not (?:supported|permitted|allowed|valid)|unsupported|unknown name|cannot find field|unexpected|extraneous|unrecognized|must start with)\b/i;
+
+/** What the refusal says depends on something else of the request: "may only be set to 1 when thinking is enabled". */
+const CONDITIONS: readonly (readonly [Condition, RegExp])[] = [
+  [
+    'thinking',
+    /\b(?:when|while|with|if|in|during)\b[^.\n]{0,40}\b(?:thinking|reasoning)\b(?! (?:is )?(?:off|disabled))|\badaptive mode\b/i,
+  ],
+  ['thinking_off', /\b(?:thinking|reasoning) is (?:off|disabled|not enabled)\b/i],
+  ['tools', /\b(?:when|while|with|if|using)\b[^.\n]{0,40}\b(?:tools|function calling)\b/i],
+  ['forced_tool', /\bforced? tool\b|\bforces tool\b/i],
+  ['no_stream', /\bnon-streaming\b|\b(?:without|unless) stream/i],
+  ['stream', /\b(?:when|while|with|if|in) stream/i],
+];
+
+/**
+ * The statements of a refusal about fields that the request has and that may be changed. Empty: the refusal reaches the client.
+ * A field counts only where a phrase puts it, so text of the caller that the provider quotes does not count.
+ */
+export function readStatements(refusal: FieldRefusal, request: SentRequest): readonly Statement[] {
+  const text = withoutQuotations(refusal.message.slice(0, MAX_REFUSAL_CHARS));
+  const { body } = request;
+  const named = refusal.field === undefined ? [] : changeable(fieldsNamed(refusal.field, body));
+  const found = new Statements(text, request);
+  readThinking(text, request, found);
+  const renamed = RENAMED.exec(text);
+  const fields = readFields(text, request);
+  for (const { field, isUnknown, at, words } of fields) {
+    const to = renamed?.[1] ?? renamed?.[2];
+    if (to !== undefined && classOf(field) !== 'kept' && to !== field) {
+      found.add({ kind: 'renamed', field, to }, at, words);
+    }
+    found.add({ kind: 'unsupported', field, isUnknown }, at, words);
+  }
+  readValues(text, named, request, found);
+  readKeywords(text, found);
+  // A field that is named beside a message which says that it is not supported, and names none.
+  if (
+    found.isEmpty &&
+    fields.length === 0 &&
+    named.length > 0 &&
+    /\b(?:unsupported|unknown)_parameter\b|\bnot supported\b/i.test(text)
+  ) {
+    for (const field of named) found.add({ kind: 'unsupported', field, isUnknown: false }, 0, text);
+  }
+  return found.list;
+}
+
+/** Collects statements. The first of a field holds: what says more is read first. */
+class Statements {
+  readonly #found = new Map<string, Statement>();
+  readonly #text: string;
+  readonly #request: SentRequest;
+
+  constructor(text: string, request: SentRequest) {
+    this.#text = text;
+    this.#request = request;
+  }
+
+  get isEmpty(): boolean {
+    return this.#found.size === 0;
+  }
+
+  /** In the order in which they apply: what removes comes last, so that a value that was set is not removed. */
+  get list(): readonly Statement[] {
+    return [...this.#found.values()];
+  }
+
+  add(finding: Finding, at: number, words: string): void {
+    const key =
+      'field' in finding
+        ? finding.field
+        : finding.kind === 'schema'
+          ? `schema ${finding.keyword}`
+          : finding.kind;
+    const other = this.#found.get(key);
+    if (other !== undefined && rankOf(other.finding) <= rankOf(finding)) return;
+    if (this.#request.isQuoted(words)) return;
+    const sentence = sentenceAt(this.#text, at);
+    const conditions = CONDITIONS.filter(
+      ([condition, pattern]) =>
+        isOther(condition, finding) && pattern.test(sentence) && meets(condition, this.#request.body),
+    ).map(([condition]) => condition);
+    this.#found.set(key, { finding, conditions, words: words.slice(0, MAX_WORDS_CHARS) });
+  }
+}
+
+const MAX_WORDS_CHARS = 200;
+
+/** A finding about thinking has its condition in its meaning. */
+function isOther(condition: Condition, finding: Finding): boolean {
+  if (finding.kind === 'thinking_required') return condition !== 'thinking' && condition !== 'thinking_off';
+  if (finding.kind === 'forced_tool') return condition === 'stream' || condition === 'no_stream';
+  const isReasoning = 'field' in finding && ['effort', 'reasoning'].includes(classOf(finding.field));
+  return !(isReasoning && condition === 'thinking');
+}
+
+const RANKS: readonly Finding['kind'][] = [
+  'renamed',
+  'levels',
+  'range',
+  'conflict',
+  'refused_value',
+  'unsupported',
+];
+
+function rankOf({ kind }: Finding): number {
+  return RANKS.indexOf(kind);
+}
+
+/** The sentence around a place, within bounds. */
+function sentenceAt(text: string, at: number): string {
+  const start = Math.max(text.lastIndexOf('. ', at), text.lastIndexOf('\n', at), 0);
+  const stop = text.slice(at).search(/\.\s|\n/);
+  return text.slice(start, stop < 0 ? text.length : at + stop);
+}
+
+/** Quoted text with a space, which may be the caller's, and what a host repeats of the request. Names of fields have no spaces. */
+function withoutQuotations(text: string): string {
+  const end = text.search(/[,;{]\s?['"]?(?:input|value|input_value|got|received)['"]?\s?[:=]\s?(?=\S)/i);
+  const own = end < 0 ? text : text.slice(0, end);
+  return own
+    .replace(/"([^"\n]{1,2048})"/g, maskSpaced)
+    .replace(/`([^`\n]{1,2048})`/g, maskSpaced)
+    .replace(/(?<![\w])'([^'\n]{1,2048})'(?!\w)/g, maskSpaced);
+}
+
+function maskSpaced(quoted: string, inner: string): string {
+  return /\s/.test(inner) ? quoted.charAt(0) + quoted.charAt(0) : quoted;
+}
+
+interface NamedField {
+  readonly field: string;
+  readonly isUnknown: boolean;
+  readonly at: number;
+  readonly words: string;
+}
+
+function changeable(fields: readonly string[]): readonly string[] {
+  return fields.filter((field) => isChangeable(field) || classOf(field) === 'unknown');
+}
+
+function readFields(text: string, { body }: SentRequest): readonly NamedField[] {
+  return PHRASES.flatMap(({ pattern, names, isUnknown }) =>
+    [...text.matchAll(pattern)].flatMap((match) => {
+      const end = match.index + match[0].length;
+      const found = names === 'before' ? namesBefore(text, match.index) : namesAfter(text, end);
+      return found.flatMap(({ name, start, stop }) =>
+        changeable(fieldsNamed(name, body)).map((field) => ({
+          field,
+          isUnknown,
+          at: match.index,
+          words: text.slice(Math.min(start, match.index), Math.max(stop, end)),
+        })),
+      );
+    }),
+  );
+}
+
+interface Name {
+  readonly name: string;
+  readonly start: number;
+  readonly stop: number;
+}
+
+/** A list of names is searched in this many characters beside a phrase. */
+const MAX_LIST_CHARS = 300;
+
+const TOKEN = /['"`]?([A-Za-z$#][\w$.\-[\]/#]{0,127})['"`]?|[,[\](){}:=|]/g;
+
+/** Words between a phrase and the names. */
+const FILLERS = new Set([
+  ...[
+    'the',
+    'a',
+    'an',
+    'parameter',
+    'parameters',
+    'field',
+    'fields',
+    'argument',
+    'arguments',
+    'property',
+    'properties',
+  ],
+  ...[
+    'key',
+    'keys',
+    'option',
+    'options',
+    'name',
+    'names',
+    'supplied',
+    'provided',
+    'received',
+    'found',
+    'in',
+    'object',
+  ],
+  ...[
+    'request',
+    'for',
+    'this',
+    'model',
+    'following',
+    'keyword',
+    'use',
+    'of',
+    'setting',
+    'values',
+    'value',
+    'were',
+    'was',
+    's',
+  ],
+]);
+const JOINERS = new Set([',', 'and', 'or', '[', ']', '(', ')', '|']);
+
+function tokensOf(text: string, offset: number): readonly (Name & { readonly word: string })[] {
+  return [...text.matchAll(TOKEN)].map((match) => {
+    const start = offset + match.index;
+    const word = match[1] ?? match[0];
+    // A full stop ends the sentence and not the name.
+    const isOpen = word.includes('[');
+    const name = word.length > 1 ? word.replace(isOpen ? /[.:]$/ : /[.:\]]{1,2}$/, '') : word;
+    return { name, word: name.toLowerCase(), start, stop: start + match[0].length };
+  });
+}
+
+function namesAfter(text: string, end: number): readonly Name[] {
+  const names: Name[] = [];
+  let isJoined = true;
+  for (const token of tokensOf(text.slice(end, end + MAX_LIST_CHARS), end)) {
+    if (JOINERS.has(token.word) || token.word === ':' || token.word === '=') isJoined = true;
+    else if (names.length === 0 && FILLERS.has(token.word)) continue;
+    else if (!isJoined) break;
+    else {
+      names.push(token);
+      isJoined = false;
+    }
+  }
+  // "does not support user messages" is about messages.
+  return names;
+}
+
+function namesBefore(text: string, start: number): readonly Name[] {
+  const from = Math.max(0, start - MAX_LIST_CHARS);
+  const names: Name[] = [];
+  let isJoined = true;
+  for (const token of tokensOf(text.slice(from, start), from).toReversed()) {
+    if (JOINERS.has(token.word) || token.word === ':') isJoined = true;
+    else if (names.length === 0 && FILLERS.has(token.word)) continue;
+    else if (!isJoined) break;
+    else {
+      names.push(token);
+      isJoined = false;
+    }
+  }
+  return names;
+}
+
+function readThinking(text: string, { body }: SentRequest, found: Statements): void {
+  const required = THINKING_REQUIRED.exec(text);
+  if (required !== null && turnsThinkingOff(body)) {
+    const levels = [...text.matchAll(VALUES)].flatMap((match) =>
+      levelsAfter(text, match.index + match[0].length),
+    );
+    found.add({ kind: 'thinking_required', levels }, required.index, required[0]);
+  }
+  const forced = FORCED_TOOL.exec(text);
+  if (forced !== null && forcesTool(body)) found.add({ kind: 'forced_tool' }, forced.index, forced[0]);
+  const words: readonly (readonly [RegExp, string])[] = [
+    [EFFORT_REFUSED, 'reasoning_effort'],
+    [LEVEL_REFUSED, 'reasoning_effort'],
+    [BUDGET_REFUSED, 'thinking_budget'],
+  ];
+  for (const [pattern, field] of words) {
+    const match = pattern.exec(text);
+    const value = fieldValue(field, body);
+    if (match === null || value === undefined) continue;
+    found.add({ kind: 'refused_value', field, value: JSON.stringify(value) }, match.index, match[0]);
+  }
+  const encrypted = ENCRYPTED_REFUSED.exec(text);
+  if (encrypted !== null && fieldValue('include', body) !== undefined) {
+    found.add({ kind: 'unsupported', field: 'include', isUnknown: false }, encrypted.index, encrypted[0]);
+  }
+}
+
+function readValues(text: string, named: readonly string[], request: SentRequest, found: Statements): void {
+  const { body } = request;
+  const role = DEVELOPER_ROLE.exec(text);
+  if (role !== null && /\bsystem\b/i.test(text) === !/developer/i.test(role[0])) {
+    found.add({ kind: 'developer_role' }, role.index, role[0]);
+  } else if (role !== null && /developer/i.test(role[0])) {
+    found.add({ kind: 'developer_role' }, role.index, role[0]);
+  }
+  const betas = BETA.exec(text);
+  for (const name of betas?.[1]?.match(/[\w-]{1,128}/g) ?? []) {
+    if (request.betas.includes(name)) found.add({ kind: 'beta', name }, betas?.index ?? 0, name);
+  }
+  const conflict = CONFLICT.exec(text);
+  if (conflict !== null) readConflict(text, conflict, body, found);
+  for (const match of text.matchAll(VALUES)) {
+    const end = match.index + match[0].length;
+    const levels = levelsAfter(text, end);
+    const field = nearestField(text, match.index, named, body);
+    if (field === null) continue;
+    if (levels.some(isLevel)) {
+      // The values of a field such as `verbosity`, which is removed and not set.
+      found.add({ kind: 'levels', field, levels }, match.index, text.slice(match.index, end));
+    } else if (levels.length > 0 && classOf(field) === 'reasoning' && asksForThinking(body)) {
+      found.add({ kind: 'unsupported', field, isUnknown: false }, match.index, text.slice(match.index, end));
+    }
+  }
+  readNumbers(text, named, body, found);
+}
+
+/** Of two fields the one that says less is removed. */
+const WEAKER = [
+  'reasoning_effort',
+  'thinking_budget',
+  'top_k',
+  'top_p',
+  'temperature',
+  'max_tokens',
+  'reasoning',
+  'thinking',
+];
+
+function readConflict(text: string, match: RegExpExecArray, body: JsonObject, found: Statements): void {
+  const sentence = sentenceAt(text, match.index);
+  const fields = tokensOf(sentence, 0)
+    .flatMap(({ name }) => changeable(fieldsNamed(name, body)))
+    .filter((field, index, all) => all.indexOf(field) === index);
+  const weakest = fields.toSorted((a, b) => weakness(a) - weakness(b))[0];
+  const other = fields.find((field) => field !== weakest);
+  if (weakest === undefined || other === undefined) return;
+  found.add({ kind: 'conflict', field: weakest, with: other }, match.index, match[0]);
+}
+
+function weakness(field: string): number {
+  const at = WEAKER.indexOf(field);
+  return at < 0 ? WEAKER.length : at;
+}
+
+/** The values of a list such as `'minimal', 'low', 'medium', and 'high'`. */
+function levelsAfter(text: string, end: number): readonly string[] {
+  const levels: string[] = [];
+  let isJoined = true;
+  for (const { name, word } of tokensOf(text.slice(end, end + MAX_LIST_CHARS), end)) {
+    if (JOINERS.has(word) || word === ':') isJoined = true;
+    else if (levels.length === 0 && LEVEL_FILLERS.has(word)) continue;
+    else if (!isJoined || name.length > MAX_LEVEL_CHARS) break;
+    else {
+      levels.push(name);
+      isJoined = false;
+    }
+  }
+  return levels;
+}
+
+const MAX_LEVEL_CHARS = 32;
+const LEVEL_FILLERS = new Set([
+  'are',
+  'is',
+  'one',
+  'of',
+  'only',
+  'include',
+  'for',
+  'this',
+  'model',
+  'the',
+  'following',
+  'values',
+]);
+
+/** The field whose value a phrase is about: the one beside the message, or the nearest name before the phrase, or after it. */
+function nearestField(text: string, at: number, named: readonly string[], body: JsonObject): string | null {
+  const from = Math.max(0, at - MAX_LIST_CHARS);
+  const names = tokensOf(text.slice(from, at), from).toReversed();
+  const before = names.flatMap(({ name }) =>
+    changeable(fieldsNamed(name, body)).filter((field) => classOf(field) !== 'unknown'),
+  );
+  if (before[0] !== undefined) return before[0];
+  if (named[0] !== undefined) return named[0];
+  const sentence = sentenceAt(text, at);
+  if (LIMIT_WORDS.test(sentence) || LIMIT_WORDS.test(text.slice(from, at))) {
+    const limits = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'];
+    const limit = limits.find((field) => fieldValue(field, body) !== undefined);
+    if (limit !== undefined) return limit;
+  }
+  const after = tokensOf(text.slice(at, at + MAX_LIST_CHARS), at);
+  const fields = after.flatMap(({ name }) =>
+    changeable(fieldsNamed(name, body)).filter((field) => classOf(field) !== 'unknown'),
+  );
+  return fields[0] ?? null;
+}
+
+function readNumbers(text: string, named: readonly string[], body: JsonObject, found: Statements): void {
+  const add = (match: RegExpExecArray, min: number | null, max: number | null) => {
+    const field = nearestField(text, match.index, named, body);
+    const value = field === null ? undefined : fieldValue(field, body);
+    if (field === null || typeof value !== 'number') return;
+    const isBelow = min !== null && value < min;
+    const isAbove = max !== null && value > max;
+    if (isBelow || isAbove) found.add({ kind: 'range', field, min, max }, match.index, match[0]);
+  };
+  const single = SINGLE.exec(text);
+  if (single !== null) {
+    const value = numberOf(single[1] ?? single[2] ?? single[3]);
+    if (value !== null) add(single, value, value);
+  }
+  for (const pattern of RANGES) {
+    const range = pattern.exec(text);
+    const max = numberOf(range?.[2]);
+    if (range !== null && max !== null)
+      add(range, numberOf(range[1]), range[3] === undefined ? max : max - 1);
+  }
+  for (const pattern of MAXIMA) {
+    const most = pattern.exec(text);
+    if (most !== null && !isContext(text, most.index)) add(most, null, numberOf(most[1]));
+  }
+  const below = BELOW.exec(text);
+  const bound = numberOf(below?.[1]);
+  if (below !== null && bound !== null && Number.isInteger(bound)) add(below, null, bound - 1);
+  const least = MINIMUM.exec(text);
+  if (least !== null) add(least, numberOf(least[1]), null);
+}
+
+function numberOf(text: string | undefined): number | null {
+  const value = text === undefined ? Number.NaN : Number(text.replace(/[,_]/g, ''));
+  return Number.isFinite(value) ? value : null;
+}
+
+/** The window of a model is no limit of its output. */
+function isContext(text: string, at: number): boolean {
+  return /\bcontext (?:length|window|size)\b/i.test(text.slice(Math.max(0, at - 40), at + 40));
+}
+
+/** Names of keywords: in quotation marks, behind "properties", or at the start of a sentence about patterns (llama.cpp). */
+const KEYWORD =
+  /['"`]([$A-Za-z]{4,24})['"`]|\bproperties ([A-Za-z, ]{4,120}?) (?:is|are) not\b|: (Pattern) must (?:start|end)\b/g;
+
+function readKeywords(text: string, found: Statements): void {
+  if (!SCHEMA_CONTEXT.test(text) || !SCHEMA_REFUSED.test(text) || /\bis required\b/i.test(text)) return;
+  for (const match of text.matchAll(KEYWORD)) {
+    const names = (match[1] ?? match[2] ?? match[3] ?? '').split(/,\s?| and /);
+    for (const name of names.map((one) => (match[3] === undefined ? one.trim() : one.toLowerCase()))) {
+      if (!VALIDATING_KEYWORDS.has(name)) continue;
+      const others = /\bvalues other than (\d{1,9})(?: or (\d{1,9}))?/.exec(
+        text.slice(match.index, match.index + 80),
+      );
+      const allowed = [others?.[1], others?.[2]].flatMap((one) => (one === undefined ? [] : [Number(one)]));
+      found.add({ kind: 'schema', keyword: name, allowed }, match.index, match[0]);
+    }
+  }
+}
+
+/** The header's entries. */
+export function betasOf(header: string | null): readonly string[] {
+  return (header ?? '')
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '');
+}
+
+/** Whether the value is an object that a caller wrote, in which a refusal's words may be quoted. */
+export function quotesFrom(texts: JsonObject): (text: string) => boolean {
+  return (text) => text.length >= MIN_QUOTED_CHARS && occurs(text, texts, 0);
+}
+
+/** A shorter text occurs in any prompt. */
+const MIN_QUOTED_CHARS = 12;
+const MAX_TEXT_DEPTH = 32;
+
+function occurs(text: string, value: unknown, depth: number): boolean {
+  if (typeof value === 'string') return value.includes(text);
+  if (depth > MAX_TEXT_DEPTH) return false;
+  if (Array.isArray(value)) return value.some((element) => occurs(text, element, depth + 1));
+  return isObject(value) && Object.values(value).some((element) => occurs(text, element, depth + 1));
+}

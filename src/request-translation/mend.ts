@@ -1,0 +1,770 @@
+/** Changes a written request as a provider's refusal asks: a closed list of small changes, after which the output means the same (L3). */
+import { hasItems, isObject, type JsonObject, objectOf, omit, readArray, readText } from '../shared/json.ts';
+import type { Unsupported } from './rules.ts';
+
+/** What a refusal says about the request. Each applies only to a request that meets its condition, so it can be remembered as it is. */
+export type Finding =
+  /** The model does not take the field, or the host does not know it (`isUnknown`). */
+  | { readonly kind: 'unsupported'; readonly field: string; readonly isUnknown: boolean }
+  /** The field has another name. */
+  | { readonly kind: 'renamed'; readonly field: string; readonly to: string }
+  /** The values that an effort may have. */
+  | { readonly kind: 'levels'; readonly field: string; readonly levels: readonly string[] }
+  /** The range of a number; a single allowed value is a range of one. */
+  | {
+      readonly kind: 'range';
+      readonly field: string;
+      readonly min: number | null;
+      readonly max: number | null;
+    }
+  /** This value is refused, and the refusal names none that is accepted. `value` is its JSON text. */
+  | { readonly kind: 'refused_value'; readonly field: string; readonly value: string }
+  /** Only one of the fields may be there: the first is removed. */
+  | { readonly kind: 'conflict'; readonly field: string; readonly with: string }
+  /** Thinking can't be off. The levels may be empty. */
+  | { readonly kind: 'thinking_required'; readonly levels: readonly string[] }
+  /** A tool can't be forced while the model thinks. */
+  | { readonly kind: 'forced_tool' }
+  /** A keyword of JSON Schema that only validates. A value in `allowed` is accepted. */
+  | { readonly kind: 'schema'; readonly keyword: string; readonly allowed: readonly number[] }
+  /** The role `developer` is unknown. */
+  | { readonly kind: 'developer_role' }
+  /** An entry of the header `anthropic-beta`. */
+  | { readonly kind: 'beta'; readonly name: string };
+
+/** A body after one change. */
+export interface Mended {
+  readonly body: JsonObject;
+  /** The name for `x-weir-dropped` or `x-weir-changed`. */
+  readonly name: string;
+  readonly isDropped: boolean;
+}
+
+export interface MendOptions {
+  readonly unsupported: Unsupported;
+  /** Thinking is turned off by `thinking: {"type": "disabled"}`, and not by an effort. */
+  readonly hasThinkingSwitch: boolean;
+}
+
+type Path = readonly string[];
+
+/**
+ * What may happen to a field:
+ * - `removed`: without it the output means the same, or the provider's default applies;
+ * - `limit`: the output limit is renamed or lowered, and never removed;
+ * - `effort`, `reasoning`: set to a level, or removed;
+ * - `kept`: never changed, because it steers the output.
+ */
+type FieldClass = 'removed' | 'limit' | 'effort' | 'reasoning' | 'kept';
+
+interface Field {
+  readonly class: FieldClass;
+  /** Where the field is in a body of Chat Completions, Messages, Responses or Gemini. */
+  readonly paths: readonly Path[];
+  /** Whether this value may be removed; absent: any. */
+  readonly when?: (value: unknown, isUnknown: boolean) => boolean;
+}
+
+function camel(name: string): string {
+  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function sampling(name: string): readonly [string, Field] {
+  return [name, { class: 'removed', paths: [[name], ['generationConfig', camel(name)]] }];
+}
+
+function removed(name: string, ...paths: readonly Path[]): readonly [string, Field] {
+  return [name, { class: 'removed', paths: [[name], ...paths] }];
+}
+
+function reasoning(name: string, ...paths: readonly Path[]): readonly [string, Field] {
+  return [name, { class: 'reasoning', paths: [[name], ...paths] }];
+}
+
+const THINKING_CONFIG = ['generationConfig', 'thinkingConfig'] as const;
+
+const FIELDS: ReadonlyMap<string, Field> = new Map<string, Field>([
+  ...['temperature', 'top_p', 'top_k', 'min_p', 'seed', 'random_seed'].map(sampling),
+  ...['presence_penalty', 'frequency_penalty', 'repetition_penalty'].map(sampling),
+  ...['user', 'safety_identifier', 'metadata', 'stream_options'].map((name) => removed(name)),
+  ...['prompt_cache_key', 'prompt_cache_retention', 'prompt_cache_options'].map((name) => removed(name)),
+  removed('verbosity', ['text', 'verbosity']),
+  [
+    'parallel_tool_calls',
+    { class: 'removed', paths: [['parallel_tool_calls']], when: (value) => value === true },
+  ],
+  ['service_tier', { class: 'removed', paths: [['service_tier']], when: (value) => value === 'auto' }],
+  // Without `store: false` a provider that knows the field stores.
+  [
+    'store',
+    { class: 'removed', paths: [['store']], when: (value, isUnknown) => value !== false || isUnknown },
+  ],
+  ...['max_tokens', 'max_completion_tokens'].map((name): [string, Field] => [
+    name,
+    { class: 'limit', paths: [[name]] },
+  ]),
+  [
+    'max_output_tokens',
+    { class: 'limit', paths: [['max_output_tokens'], ['generationConfig', 'maxOutputTokens']] },
+  ],
+  [
+    'reasoning_effort',
+    {
+      class: 'effort',
+      paths: [
+        ['reasoning_effort'],
+        ['reasoning', 'effort'],
+        ['output_config', 'effort'],
+        [...THINKING_CONFIG, 'thinkingLevel'],
+      ],
+    },
+  ],
+  reasoning(
+    'thinking_budget',
+    ['thinking', 'budget_tokens'],
+    ['reasoning', 'max_tokens'],
+    [...THINKING_CONFIG, 'thinkingBudget'],
+  ),
+  reasoning('thinking', THINKING_CONFIG),
+  ...['reasoning', 'enable_thinking', 'include_reasoning', 'reasoning_format'].map((name) => reasoning(name)),
+  reasoning('reasoning_summary', ['reasoning', 'summary']),
+  [
+    'include',
+    {
+      class: 'removed',
+      paths: [['include']],
+      when: (value) => readArray(value).every((entry) => readText(entry)?.startsWith('reasoning.')),
+    },
+  ],
+  ...[
+    ...['model', 'messages', 'input', 'contents', 'instructions', 'system', 'systemInstruction', 'prompt'],
+    ...['suffix', 'tools', 'tool_choice', 'toolConfig', 'functions', 'function_call', 'response_format'],
+    ...[
+      'output_config',
+      'output_format',
+      'text',
+      'generationConfig',
+      'safetySettings',
+      'modalities',
+      'audio',
+    ],
+    ...['stop', 'stop_sequences', 'stopSequences', 'n', 'best_of', 'logprobs', 'top_logprobs', 'logit_bias'],
+    ...['context_management', 'prediction', 'web_search_options', 'stream', 'background', 'truncation'],
+    ...['previous_response_id', 'conversation', 'container', 'mcp_servers', 'models', 'agent_id'],
+  ].map((name): [string, Field] => [name, { class: 'kept', paths: [[name]] }]),
+]);
+
+/** Other names of fields in refusals, as {@link plain} writes them. */
+const ALIASES: Readonly<Record<string, readonly string[]>> = {
+  effort: ['reasoning_effort'],
+  thinkinglevel: ['reasoning_effort'],
+  budget: ['thinking_budget'],
+  budgettokens: ['thinking_budget'],
+  thinkingconfig: ['thinking'],
+  penalty: ['presence_penalty', 'frequency_penalty'],
+  strict: ['tools.strict'],
+  cachecontrol: ['cache_control'],
+};
+
+const BY_PLAIN_NAME: ReadonlyMap<string, string> = new Map(
+  [...FIELDS.keys()].map((name) => [plain(name), name]),
+);
+
+/** `presencePenalty` and `presence_penalty` are one name. */
+function plain(name: string): string {
+  return name.replace(/[_-]/g, '').toLowerCase();
+}
+
+/** Segments at the start of a path that are not keys of the body. */
+const PREFIXES = new Set(['body', 'request', 'parameter', 'parameters', 'params', '$', '#', '']);
+
+/** Lists whose elements are never changed, but for the places of {@link NESTED}. */
+const LISTS = new Set(['messages', 'tools', 'system', 'input', 'contents', 'instructions']);
+
+/** Keys of a mark of the prompt cache without which it is still a mark. */
+const MARK_KEYS = ['scope', 'ttl'];
+
+function markField(key: string): string {
+  return `cache_control.${key}`;
+}
+
+/** Keys within messages and tools that may be removed, each in all elements. */
+const NESTED = new Set(['cache_control', ...MARK_KEYS.map(markField), 'tools.strict', 'messages.reasoning']);
+
+/**
+ * The fields of the body that a refusal's name stands for, by Weir's names: a path such as `body.stream_options.include_usage`,
+ * `thinking.enabled.budget_tokens` or `tools.0.custom.cache_control`, or a name in another case. Empty: the request has no such field.
+ * @param name at most 128 characters
+ */
+export function fieldsNamed(name: string, body: JsonObject): readonly string[] {
+  const segments = name.split(/[.[\]/]+/).filter((segment) => segment !== '');
+  while (segments.length > 1 && PREFIXES.has(segments[0] ?? '')) segments.shift();
+  const [first = ''] = segments;
+  const last = segments.at(-1) ?? '';
+  if (segments.includes('cache_control')) {
+    return present([MARK_KEYS.includes(last) ? markField(last) : 'cache_control'], body);
+  }
+  if (segments.length > 1 && LISTS.has(first)) {
+    if (first === 'tools' && last === 'strict') return present(['tools.strict'], body);
+    const isReasoning = ['reasoning', 'reasoning_content', 'reasoning_details'].includes(last);
+    return first === 'messages' && isReasoning ? present(['messages.reasoning'], body) : [];
+  }
+  for (const candidate of [segments.join('_'), last, first]) {
+    const known = BY_PLAIN_NAME.get(plain(candidate));
+    const names = known === undefined ? (ALIASES[plain(candidate)] ?? []) : [known];
+    const found = present(names, body);
+    if (found.length > 0) return found;
+    // "does not support thinking" is about whichever field asks for it.
+    const isReasoning = known === 'thinking' || known === 'reasoning';
+    const [asked] = isReasoning ? present(THINKING_FIELDS, body) : [];
+    if (asked !== undefined) return [asked];
+  }
+  return Object.hasOwn(body, first) ? [first] : [];
+}
+
+function present(names: readonly string[], body: JsonObject): readonly string[] {
+  return names.filter((name) => (NESTED.has(name) ? hasNested(name, body) : pathOf(name, body) !== null));
+}
+
+/** Whether the field is one that Weir knows and may change. */
+export function isChangeable(field: string): boolean {
+  return NESTED.has(field) || (FIELDS.has(field) && classOf(field) !== 'kept');
+}
+
+export function classOf(field: string): FieldClass | 'unknown' {
+  return NESTED.has(field) ? 'removed' : (FIELDS.get(field)?.class ?? 'unknown');
+}
+
+/** The value of a field, wherever the body has it; undefined: it has none. */
+export function fieldValue(field: string, body: JsonObject): unknown {
+  const path = pathOf(field, body);
+  return path === null ? undefined : valueAt(body, path);
+}
+
+function pathOf(field: string, body: JsonObject): Path | null {
+  const paths = FIELDS.get(field)?.paths ?? [[field]];
+  return paths.find((path) => valueAt(body, path) !== undefined) ?? null;
+}
+
+function valueAt(body: JsonObject, path: Path): unknown {
+  return path.reduce<unknown>(
+    (value, key) => (isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined),
+    body,
+  );
+}
+
+/** The efforts from the lowest to the highest. `default` is a host's own amount. */
+const LEVELS = ['none', 'minimal', 'low', 'default', 'medium', 'high', 'xhigh', 'max'];
+
+export function isLevel(word: string): boolean {
+  return LEVELS.includes(word);
+}
+
+/** Applies a finding to a written body. Null: the body does not meet its condition, or the change is not on the list. */
+export function mend(finding: Finding, body: JsonObject, options: MendOptions): Mended | null {
+  const isLossless = finding.kind === 'renamed' || finding.kind === 'developer_role';
+  if (options.unsupported === 'refuse' && !isLossless) return null;
+  switch (finding.kind) {
+    case 'unsupported':
+      return removeUnsupported(finding.field, finding.isUnknown, body, options);
+    case 'renamed':
+      return rename(finding.field, finding.to, body);
+    case 'levels':
+      return setLevel(finding.field, finding.levels, body);
+    case 'range':
+      return setWithin(finding, body);
+    case 'refused_value': {
+      const value = fieldValue(finding.field, body);
+      return value !== undefined && JSON.stringify(value) === finding.value
+        ? removeUnsupported(finding.field, false, body, options)
+        : null;
+    }
+    case 'conflict':
+      return pathOf(finding.with, body) === null
+        ? null
+        : removeConflicting(finding.field, finding.with, body);
+    case 'thinking_required':
+      return requireThinking(finding.levels, body);
+    case 'forced_tool':
+      return forcesTool(body) && isThinkingAllowed(body) ? disableThinking(body, options) : null;
+    case 'schema':
+      return removeKeyword(finding.keyword, finding.allowed, body);
+    case 'developer_role':
+      return renameDeveloper(body);
+    // The header is not part of the body.
+    case 'beta':
+      return null;
+  }
+}
+
+function removeUnsupported(
+  field: string,
+  isUnknown: boolean,
+  body: JsonObject,
+  { unsupported }: MendOptions,
+): Mended | null {
+  if (NESTED.has(field)) return hasNested(field, body) ? dropped(withoutNested(field, body), field) : null;
+  const value = fieldValue(field, body);
+  if (value === undefined) return null;
+  switch (classOf(field)) {
+    case 'kept':
+      return null;
+    case 'limit':
+      return isUnknown ? renameLimit(field, body) : null;
+    case 'unknown':
+      return unsupported === 'drop' ? dropped(without(body, [field]), field) : null;
+    case 'effort':
+      return dropped(without(body, pathOf(field, body) ?? [field]), field);
+    case 'reasoning':
+      return field === 'thinking' || field === 'reasoning'
+        ? dropped(withoutThinking(body), field)
+        : dropped(without(body, pathOf(field, body) ?? [field]), field);
+    case 'removed': {
+      const { when = () => true } = FIELDS.get(field) ?? {};
+      return when(value, isUnknown) ? dropped(without(body, pathOf(field, body) ?? [field]), field) : null;
+    }
+  }
+}
+
+function dropped(body: JsonObject, name: string): Mended {
+  return { body, name, isDropped: true };
+}
+
+function changed(body: JsonObject, name: string): Mended {
+  return { body, name, isDropped: false };
+}
+
+/** A host that does not know one name of the output limit knows the other: the limit itself is never removed. */
+function renameLimit(field: string, body: JsonObject): Mended | null {
+  return rename(field, field === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens', body);
+}
+
+/** The pairs of names between which a field may move. */
+function rename(field: string, to: string, body: JsonObject): Mended | null {
+  const path = pathOf(field, body);
+  const target = to === 'reasoning.effort' ? ['reasoning', 'effort'] : [to];
+  const isPair =
+    classOf(field) === 'limit'
+      ? classOf(to) === 'limit'
+      : field === 'reasoning_effort' && ['reasoning_effort', 'reasoning.effort'].includes(to);
+  if (path === null || !isPair || path.join('.') === target.join('.')) return null;
+  const value = valueAt(body, path);
+  const other = valueAt(body, target);
+  const lowest = typeof other === 'number' && typeof value === 'number' ? Math.min(other, value) : value;
+  return changed(withValue(without(body, path), target, lowest), field);
+}
+
+function setLevel(field: string, levels: readonly string[], body: JsonObject): Mended | null {
+  const path = pathOf(field, body);
+  if (path === null) return null;
+  const value = valueAt(body, path);
+  // Gemini writes levels in capitals.
+  const asked = typeof value === 'string' ? value.toLowerCase() : value;
+  const known = levels.map((level) => level.toLowerCase());
+  if (typeof asked === 'string' && known.includes(asked)) return null;
+  if (classOf(field) !== 'effort') {
+    return classOf(field) === 'removed' ? dropped(without(body, path), field) : null;
+  }
+  const nearest = typeof asked === 'string' ? nearestLevel(asked, known) : null;
+  if (nearest === null) return dropped(without(body, path), field);
+  return changed(withValue(body, path, levels[known.indexOf(nearest)]), field);
+}
+
+/** The nearest level, the lower of two. A request to think never becomes one not to think, nor the reverse where it can be avoided. */
+function nearestLevel(asked: string, levels: readonly string[]): string | null {
+  const at = LEVELS.indexOf(asked);
+  const candidates = levels.filter((level) => isLevel(level) && (level !== 'none' || asked === 'none'));
+  if (at < 0 || candidates.length === 0) return null;
+  const distance = (level: string) => Math.abs(LEVELS.indexOf(level) - at);
+  return candidates
+    .toSorted((a, b) => distance(a) - distance(b) || LEVELS.indexOf(a) - LEVELS.indexOf(b))
+    .slice(0, 1)
+    .reduce<string | null>((_, level) => level, null);
+}
+
+function setWithin(
+  { field, min, max }: Extract<Finding, { kind: 'range' }>,
+  body: JsonObject,
+): Mended | null {
+  const path = pathOf(field, body);
+  const value = path === null ? undefined : valueAt(body, path);
+  if (path === null || typeof value !== 'number') return null;
+  const nearest = Math.min(Math.max(value, min ?? -Infinity), max ?? Infinity);
+  if (nearest === value) return null;
+  const fieldClass = classOf(field);
+  // A change never raises the output limit.
+  if (fieldClass === 'limit') {
+    return nearest < value && nearest >= 1 ? changed(withValue(body, path, nearest), field) : null;
+  }
+  if (field === 'thinking_budget') {
+    const limit = outputLimit(body);
+    if (limit !== null && nearest >= limit) return dropped(withoutThinking(body), 'thinking');
+  } else if (fieldClass !== 'removed') return null;
+  return changed(withValue(body, path, nearest), field);
+}
+
+function outputLimit(body: JsonObject): number | null {
+  const values = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'].map((name) =>
+    fieldValue(name, body),
+  );
+  return values.find((value) => typeof value === 'number') ?? null;
+}
+
+/** Of two limits the lower one stays. */
+function removeConflicting(field: string, other: string, body: JsonObject): Mended | null {
+  const path = pathOf(field, body);
+  if (path === null) return null;
+  if (classOf(field) === 'limit') return classOf(other) === 'limit' ? rename(field, other, body) : null;
+  if (!['removed', 'effort', 'reasoning'].includes(classOf(field))) return null;
+  return dropped(without(body, path), field);
+}
+
+/** Whether the request turns thinking off in words. */
+export function turnsThinkingOff(body: JsonObject): boolean {
+  return (
+    objectOf(body.thinking).type === 'disabled' ||
+    fieldValue('reasoning_effort', body) === 'none' ||
+    objectOf(body.reasoning).enabled === false ||
+    body.enable_thinking === false ||
+    fieldValue('thinking_budget', body) === 0
+  );
+}
+
+/** Whether the request asks for thinking. */
+export function asksForThinking(body: JsonObject): boolean {
+  const effort = fieldValue('reasoning_effort', body);
+  const { type } = objectOf(body.thinking);
+  return (
+    (effort !== undefined && effort !== 'none') ||
+    type === 'enabled' ||
+    type === 'adaptive' ||
+    body.enable_thinking === true ||
+    Number(fieldValue('thinking_budget', body) ?? 0) > 0
+  );
+}
+
+function requireThinking(levels: readonly string[], body: JsonObject): Mended | null {
+  if (!turnsThinkingOff(body)) return null;
+  const lowest = LEVELS.slice(1).find((level) => levels.includes(level));
+  const rest = withoutThinking(body);
+  if (lowest === undefined) return dropped(rest, 'thinking');
+  const effortPath =
+    pathOf('reasoning_effort', body) ??
+    (isMessages(body) ? ['output_config', 'effort'] : ['reasoning_effort']);
+  return changed(
+    withValue(rest, effortPath, lowest),
+    pathOf('thinking', body) === null ? 'reasoning_effort' : 'thinking',
+  );
+}
+
+/** Messages has its system text at the top level, and no other form has a `max_tokens` with such a `tool_choice` or `thinking`. */
+function isMessages(body: JsonObject): boolean {
+  return body.system !== undefined || isObject(body.output_config);
+}
+
+export function forcesTool({ tool_choice: choice }: JsonObject): boolean {
+  return choice === 'required' || (isObject(choice) && choice.type !== 'auto' && choice.type !== 'none');
+}
+
+function isThinkingAllowed(body: JsonObject): boolean {
+  return !turnsThinkingOff(body);
+}
+
+function disableThinking(body: JsonObject, { hasThinkingSwitch }: MendOptions): Mended | null {
+  const rest = withoutThinking(body);
+  if (hasThinkingSwitch || isObject(body.thinking)) {
+    return changed({ ...rest, thinking: { type: 'disabled' } }, 'thinking');
+  }
+  const path = pathOf('reasoning_effort', body);
+  return path === null ? null : changed(withValue(rest, path, 'none'), 'reasoning_effort');
+}
+
+const THINKING_FIELDS = ['thinking_budget', 'thinking', 'reasoning_effort', 'reasoning', 'enable_thinking'];
+
+function withoutThinking(body: JsonObject): JsonObject {
+  let rest = body;
+  for (const field of [...THINKING_FIELDS, 'include_reasoning', 'reasoning_format']) {
+    for (let path = pathOf(field, rest); path !== null; path = pathOf(field, rest))
+      rest = without(rest, path);
+  }
+  const include = readArray(rest.include).filter((entry) => !readText(entry)?.startsWith('reasoning.'));
+  if (rest.include === undefined || include.length === readArray(rest.include).length) return rest;
+  return include.length === 0 ? without(rest, ['include']) : { ...rest, include };
+}
+
+function renameDeveloper(body: JsonObject): Mended | null {
+  const field = Array.isArray(body.messages) ? 'messages' : 'input';
+  const isDeveloper = (message: unknown) => isObject(message) && message.role === 'developer';
+  const messages = readArray(body[field]);
+  if (!messages.some(isDeveloper)) return null;
+  const renamed = messages.map((message) =>
+    isObject(message) && message.role === 'developer' ? { ...message, role: 'system' } : message,
+  );
+  return changed({ ...body, [field]: renamed }, `${field}.role`);
+}
+
+/** The body without the value at a path, and without objects that are empty then. */
+function without(body: JsonObject, [first = '', ...rest]: Path): JsonObject {
+  if (!Object.hasOwn(body, first)) return body;
+  const entries = Object.entries(body).filter(([key]) => key !== first);
+  const value = body[first];
+  if (rest.length === 0 || !isObject(value)) return Object.fromEntries(entries);
+  const inner = without(value, rest);
+  if (Object.keys(inner).length === 0) return Object.fromEntries(entries);
+  return Object.fromEntries(Object.entries(body).map(([key, one]) => [key, key === first ? inner : one]));
+}
+
+function withValue(body: JsonObject, [first = '', ...rest]: Path, value: unknown): JsonObject {
+  return { ...body, [first]: rest.length === 0 ? value : withValue(objectOf(body[first]), rest, value) };
+}
+
+/** Whether an element of the messages, tools or system text has the key. */
+function hasNested(name: string, body: JsonObject): boolean {
+  return withoutNested(name, body) !== body;
+}
+
+function withoutNested(name: string, body: JsonObject): JsonObject {
+  switch (name) {
+    case 'cache_control':
+      return without(
+        mapFields(
+          body,
+          MARKED_LISTS,
+          mapMarks(() => undefined),
+        ),
+        ['cache_control'],
+      );
+    case 'tools.strict':
+      return mapFields(body, ['tools'], withoutStrict);
+    case 'messages.reasoning':
+      return mapFields(body, ['messages'], (message) =>
+        withoutKeys(message, ['reasoning', 'reasoning_content', 'reasoning_details']),
+      );
+    default: {
+      const key = MARK_KEYS.filter((one) => markField(one) === name);
+      return mapFields(
+        body,
+        MARKED_LISTS,
+        mapMarks((mark) => withoutKeys(mark, key)),
+      );
+    }
+  }
+}
+
+/** Maps the elements of lists. The same body if nothing changes. */
+function mapFields(
+  body: JsonObject,
+  fields: readonly string[],
+  map: (element: unknown) => unknown,
+): JsonObject {
+  let mapped = body;
+  for (const field of fields) {
+    const list = body[field];
+    if (!Array.isArray(list)) continue;
+    const elements: readonly unknown[] = list;
+    const next = elements.map(map);
+    if (next.some((element, index) => element !== elements[index])) mapped = { ...mapped, [field]: next };
+  }
+  return mapped;
+}
+
+function withoutKeys(value: unknown, keys: readonly string[]): unknown {
+  if (!isObject(value) || !keys.some((key) => Object.hasOwn(value, key))) return value;
+  return Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key)));
+}
+
+const MARKED_LISTS = ['messages', 'input', 'tools', 'system'];
+
+/** Maps the marks of the prompt cache on a message, a tool, a block, or a block within a tool's result. Undefined removes one. */
+function mapMarks(map: (mark: unknown) => unknown): (element: unknown) => unknown {
+  const mapElement = (element: unknown): unknown => {
+    if (!isObject(element)) return element;
+    const mark = element.cache_control === undefined ? undefined : map(element.cache_control);
+    const bare =
+      mark === element.cache_control
+        ? element
+        : { ...omit(element, 'cache_control'), ...(mark === undefined ? {} : { cache_control: mark }) };
+    if (!Array.isArray(bare.content)) return bare;
+    const content: readonly unknown[] = bare.content;
+    const next = content.map(mapElement);
+    return next.some((block, index) => block !== content[index]) ? { ...bare, content: next } : bare;
+  };
+  return mapElement;
+}
+
+function withoutStrict(tool: unknown): unknown {
+  const bare = withoutKeys(tool, ['strict']);
+  if (!isObject(bare) || !isObject(bare.function)) return bare;
+  const inner = withoutKeys(bare.function, ['strict']);
+  return inner === bare.function ? bare : { ...bare, function: inner };
+}
+
+/** Keywords of JSON Schema without which every valid value stays valid. */
+export const VALIDATING_KEYWORDS: ReadonlySet<string> = new Set([
+  ...['minLength', 'maxLength', 'pattern', 'format', 'minimum', 'maximum', 'minItems', 'maxItems'],
+  ...['uniqueItems', 'multipleOf', 'default', 'title', 'examples', '$schema', 'additionalProperties'],
+]);
+
+/** Where a body has schemas: of tools in each protocol's form, and of the output. `*` is every element of a list. */
+const SCHEMA_PATHS: readonly Path[] = [
+  ['tools', '*', 'function', 'parameters'],
+  ['tools', '*', 'parameters'],
+  ['tools', '*', 'input_schema'],
+  ['tools', '*', 'functionDeclarations', '*', 'parameters'],
+  ['tools', '*', 'functionDeclarations', '*', 'parametersJsonSchema'],
+  ['response_format', 'json_schema', 'schema'],
+  ['response_format', 'schema'],
+  ['text', 'format', 'schema'],
+  ['output_config', 'format', 'schema'],
+  ['output_format', 'schema'],
+  ['generationConfig', 'responseSchema'],
+  ['generationConfig', 'responseJsonSchema'],
+];
+
+function removeKeyword(keyword: string, allowed: readonly number[], body: JsonObject): Mended | null {
+  let rest = body;
+  for (const path of SCHEMA_PATHS) {
+    rest = objectOf(
+      mapAt(rest, path, (schema, isStrict) =>
+        keyword === 'additionalProperties' && isStrict ? schema : withoutKeyword(schema, keyword, allowed, 0),
+      ),
+    );
+  }
+  return rest === body ? null : dropped(rest, keyword);
+}
+
+/** Maps the value at a path. `isStrict`: an object on the way says `strict: true`. The same value if nothing changes. */
+function mapAt(
+  value: unknown,
+  [first, ...rest]: Path,
+  map: (value: unknown, isStrict: boolean) => unknown,
+  isStrict = false,
+): unknown {
+  if (first === undefined) return map(value, isStrict);
+  if (first === '*') {
+    if (!Array.isArray(value)) return value;
+    const elements: readonly unknown[] = value;
+    const next = elements.map((element) => mapAt(element, rest, map, isStrict));
+    return next.some((element, index) => element !== elements[index]) ? next : value;
+  }
+  if (!isObject(value) || !Object.hasOwn(value, first)) return value;
+  const next = mapAt(value[first], rest, map, isStrict || value.strict === true);
+  return next === value[first] ? value : { ...value, [first]: next };
+}
+
+/** Keywords whose value is a schema, a list of schemas, or an object of schemas. Below any other keyword are values of the caller. */
+const SUBSCHEMAS = new Set([
+  'items',
+  'additionalProperties',
+  'not',
+  'if',
+  'then',
+  'else',
+  'contains',
+  'propertyNames',
+]);
+const SCHEMA_LISTS = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems', 'items']);
+const SCHEMA_MAPS = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']);
+
+/** Schemas are searched to this depth. Requests are bounded, but a schema may be as deep as JSON. */
+const MAX_SCHEMA_DEPTH = 64;
+
+function withoutKeyword(
+  schema: unknown,
+  keyword: string,
+  allowed: readonly number[],
+  depth: number,
+): unknown {
+  if (!isObject(schema) || depth > MAX_SCHEMA_DEPTH) return schema;
+  const inner = (value: unknown) => withoutKeyword(value, keyword, allowed, depth + 1);
+  let isSame = true;
+  const entries: [string, unknown][] = [];
+  for (const [key, value] of Object.entries(schema)) {
+    const isAllowed = typeof value === 'number' && allowed.includes(value);
+    if (key === keyword && !isAllowed) {
+      isSame = false;
+      continue;
+    }
+    let next = value;
+    if (SCHEMA_LISTS.has(key) && Array.isArray(value)) next = mapList(value, inner);
+    else if (SCHEMA_MAPS.has(key) && isObject(value)) next = mapValues(value, inner);
+    else if (SUBSCHEMAS.has(key)) next = inner(value);
+    if (next !== value) isSame = false;
+    entries.push([key, next]);
+  }
+  return isSame ? schema : Object.fromEntries(entries);
+}
+
+function mapList(list: readonly unknown[], map: (value: unknown) => unknown): readonly unknown[] {
+  const next = list.map(map);
+  return next.some((value, index) => value !== list[index]) ? next : list;
+}
+
+function mapValues(object: JsonObject, map: (value: unknown) => unknown): JsonObject {
+  const entries = Object.entries(object).map(([key, value]) => [key, map(value)] as const);
+  return entries.some(([key, value]) => value !== object[key]) ? Object.fromEntries(entries) : object;
+}
+
+/** A part of the request on which a refusal depends besides its field. */
+export type Condition = 'thinking' | 'thinking_off' | 'tools' | 'forced_tool' | 'stream' | 'no_stream';
+
+export function meets(condition: Condition, body: JsonObject): boolean {
+  switch (condition) {
+    case 'thinking':
+      return asksForThinking(body);
+    case 'thinking_off':
+      return turnsThinkingOff(body);
+    case 'tools':
+      return hasItems(body.tools);
+    case 'forced_tool':
+      return forcesTool(body);
+    case 'stream':
+      return body.stream === true;
+    case 'no_stream':
+      return body.stream !== true;
+  }
+}
+
+/** The words by which a refusal would name what a finding changed, in lower case. */
+export function namesOf(finding: Finding): readonly string[] {
+  const fields = (field: string) =>
+    [field, ...field.split('.'), plain(field)].map((name) => name.toLowerCase());
+  switch (finding.kind) {
+    case 'renamed':
+      return [...fields(finding.field), ...fields(finding.to)];
+    case 'levels':
+    case 'thinking_required':
+    case 'forced_tool':
+      return ['effort', 'thinking', 'reasoning', 'reasoning_effort', 'output_config'];
+    case 'schema':
+      return [finding.keyword.toLowerCase()];
+    case 'developer_role':
+      return ['role', 'system', 'developer'];
+    case 'beta':
+      return [finding.name.toLowerCase()];
+    default:
+      return fields(finding.field);
+  }
+}
+
+/** The line that a provider's table would need for a finding; null: tables have no such rows. */
+export function tableLine(finding: Finding, model: string): string | null {
+  switch (finding.kind) {
+    case 'unsupported':
+      return `fields: { ${finding.field}: REFUSED }`;
+    case 'renamed':
+      return `fields: { ${finding.field}: renamed('${finding.to}') }`;
+    case 'levels':
+      return `effort: { levels: ${JSON.stringify(finding.levels)} } // ${model}`;
+    case 'thinking_required':
+      return `effort: no 'none', levels: ${JSON.stringify(finding.levels)} // ${model}`;
+    case 'forced_tool':
+      return `adjustments: [{ field: 'thinking', value: { type: 'disabled' }, when: (body) => isForcedTool(body.tool_choice) }]`;
+    case 'developer_role':
+      return `messages: { roles: { developer: 'system' } }`;
+    case 'schema':
+      return `schemas: without ${finding.keyword}`;
+    default:
+      return null;
+  }
+}

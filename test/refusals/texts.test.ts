@@ -1,0 +1,26 @@
+/** Reads real refusals, and changes the request that they refuse. */
+import { describe, expect, test } from 'vitest';
+import { readUpstreamRefusal } from '../../src/canonical/upstream-error.ts';
+import { quotesFrom, readStatements } from '../../src/providers/field-refusals.ts';
+import { mend } from '../../src/request-translation/mend.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
+import { REFUSAL_TEXTS } from '../../tools/simulator/refusal-texts.ts';
+
+const BASE = { model: 'unknown-1', messages: [{ role: 'user', content: 'Hello' }] };
+
+describe('L2: refusals', () => {
+  test.each(REFUSAL_TEXTS.map((row) => [row.name, row] as const))('%s', (_, { text, sent, mended }) => {
+    const body: JsonObject = { ...BASE, ...sent };
+    const { message = '', param } = readUpstreamRefusal(text);
+    const statements = readStatements(
+      { message, field: param },
+      { body, betas: [], isQuoted: quotesFrom({ messages: body.messages }) },
+    );
+    const options = { unsupported: 'auto', hasThinkingSwitch: false } as const;
+    let changed = body;
+    for (const { finding } of statements) changed = mend(finding, changed, options)?.body ?? changed;
+    expect(changed, JSON.stringify({ message, statements })).toEqual(
+      mended === null ? body : { ...BASE, ...mended },
+    );
+  });
+});

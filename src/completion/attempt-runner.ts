@@ -154,7 +154,7 @@ export class AttemptRunner {
 
   /**
    * The refusal asks for a change that Weir can make, such as another API: the same target is tried again at once. Its circuit learns
-   * nothing from this (L1).
+   * nothing from this (Z1).
    */
   #tryAgain(attempt: Attempt, error: ApiError, now: number): boolean {
     const { replayable } = this.#options;

@@ -233,7 +233,7 @@ export class ReplayableRequest {
   }
 
   /**
-   * Reads from a refusal which change of the request it asks for, if it is one that Weir makes (L1 to L3).
+   * Reads from a refusal which change of the request it asks for, if it is one that Weir makes (Z1 to Z3).
    * @returns null: the refusal goes to the client
    */
   readRefusal(facts: TargetFacts, refusal: UpstreamRefusal): Mending | null {
@@ -368,7 +368,7 @@ export class ReplayableRequest {
   }
 }
 
-/** Statuses with which a provider refuses a field (L1). */
+/** Statuses with which a provider refuses a field (Z1). */
 const MENDED_STATUSES: ReadonlySet<number> = new Set([400, 404, 405, 422, 501]);
 
 type SentTo = Pick<TargetFacts, 'target' | 'api'> & {

@@ -21,8 +21,8 @@ export interface Attempt {
   /** A chat request was sent through Responses; absent: it was not. */
   readonly api?: 'responses';
   /**
-   * The upstream address and the reason of a failure that a setting may have caused. Only the admin sees it, because the address
-   * may be internal.
+   * The upstream address and the reason of a failure that a setting may have caused, or the words of a refusal after which the request
+   * was changed. Only the admin sees it, because the address may be internal.
    */
   readonly cause?: string;
 }

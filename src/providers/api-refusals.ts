@@ -84,7 +84,7 @@ const REFUSALS: readonly ApiRefusal[] = [
   },
 ];
 
-/** Refusals of these statuses may ask for a change (L1). */
+/** Refusals of these statuses may ask for a change (Z1). */
 const STATUSES = [400, 404, 405, 422, 501];
 /** A host without the route may respond with one of these and no words. */
 const MISSING_ROUTE = [404, 405, 501];

@@ -1,5 +1,5 @@
 /**
- * Reads from a provider's refusal which field of the request it is about, and what it says of it (L2). The table has phrases, because
+ * Reads from a provider's refusal which field of the request it is about, and what it says of it (Z2). The table has phrases, because
  * hosts repeat each other's: OpenAI's sentences come from Azure, Copilot and Groq, pydantic's from Mistral, Fireworks and vLLM.
  */
 import { MAX_REFUSAL_CHARS } from '../canonical/refusal.ts';
@@ -145,40 +145,30 @@ const RENAMED = /\buse ['"`]?([\w.]{1,64})['"`]? instead\b|\b(?:moved|renamed) t
 const VALUES =
   /\b(?:(?:supported|valid|allowed|accepted|permitted|possible|available) (?:reasoning |effort |thinking )*(?:values?|levels?|options?|efforts?)|(?:must|should) be (?:one of|either|any of)|expected one of|input should be|please use|choose (?:one of|from)|only supports?)\b/gi;
 
-const NUMBER = String.raw`(-?\d{1,9}(?:[,_]\d{3}){0,3}(?:\.\d{1,9})?)`;
-
 /** Ranges: "[1, 8192]", mnfst/llm-gateway#1177, 2026-03-17; "from 1 (inclusive) to 8193 (exclusive)", Vertex AI. */
 const RANGES: readonly RegExp[] = [
-  new RegExp(
-    String.raw`\brange\b[^.\d\n[]{0,60}\[?\s{0,2}(-?\d{1,9}(?:\.\d{1,9})?)\s{0,2}(?:,|to|and|-|\.\.)\s{0,2}${NUMBER}(\s\(?exclusive)?`,
-    'i',
-  ),
-  new RegExp(String.raw`\bbetween ${NUMBER} and ${NUMBER}(\s\(?exclusive)?`, 'i'),
-  new RegExp(String.raw`\bfrom ${NUMBER}(?: \(inclusive\))? to ${NUMBER}(\s\(?exclusive)?`, 'i'),
-  new RegExp(String.raw`\bin \[${NUMBER}, ?${NUMBER}\](\s\(?exclusive)?`, 'i'),
+  /\brange\b[^.\d\n[]{0,60}\[?\s{0,2}(-?\d[\d_.]{0,20})\s{0,2}(?:,|to|and|-)\s{0,2}(-?\d[\d,_.]{0,20})(\s\(?exclusive)?/i,
+  /\bbetween (-?\d[\d,_.]{0,20}) and (-?\d[\d,_.]{0,20})(\s\(?exclusive)?/i,
+  /\bfrom (-?\d[\d,_.]{0,20})(?: \(inclusive\))? to (-?\d[\d,_.]{0,20})(\s\(?exclusive)?/i,
+  /\bin \[(-?\d[\d_.]{0,20}), ?(-?\d[\d,_.]{0,20})\](\s\(?exclusive)?/i,
 ];
 
 /** The most: tailcallhq/forgecode#1185, 2025-07-22; anthropics/claude-code#24451, 2026-02-09. */
 const MAXIMA: readonly RegExp[] = [
-  new RegExp(String.raw`\d > ${NUMBER}, which is the max`, 'i'),
-  new RegExp(
-    String.raw`(?:less than or equal to|smaller than or equal to|<=|≤|at most|up to|(?:cannot|can't|must not|may not|should not) (?:exceed|be (?:greater|larger|more|higher) than)|no (?:more|greater|larger|higher) than|a maximum of|limit (?:is|of)|maximum(?: allowed)?(?: number of| value(?: of| for)?| output| completion)*(?: tokens)?(?: for [^.\n]{1,60})? (?:is|of):?|exceeds (?:the )?(?:model's )?(?:limit|maximum)(?: of)?)\s{0,2}['"\`]?${NUMBER}`,
-    'i',
-  ),
+  /\d > (-?\d[\d,_.]{0,20}), which is the max/i,
+  /(?:less than or equal to|smaller than or equal to|<=|≤|at most|up to|(?:cannot|can't|must not|may not|should not) exceed|(?:cannot|can't|must not|may not|should not) be (?:greater|larger|more|higher) than|no (?:more|greater|larger|higher) than|a maximum of|limit (?:is|of))\s{0,2}['"`]?(-?\d[\d,_.]{0,20})/i,
+  /\bmaximum(?: allowed)?(?: number of| value(?: of| for)?)?(?: output| completion)?(?: tokens)?(?: for [^.\n]{1,60})? (?:is|of):?\s{0,2}['"`]?(-?\d[\d,_.]{0,20})/i,
+  /\bexceeds (?:the )?(?:model's )?(?:limit|maximum)(?: of)?\s{0,2}['"`]?(-?\d[\d,_.]{0,20})/i,
 ];
-const BELOW = new RegExp(String.raw`\b(?:less|lower|smaller) than ${NUMBER}`, 'i');
+const BELOW = /\b(?:less|lower|smaller) than (-?\d[\d,_.]{0,20})/i;
 
 /** "Input should be greater than or equal to 1024": themaximalist/llm.js#30, 2026-08-19. */
-const MINIMUM = new RegExp(
-  String.raw`(?:greater than or equal to|>=|≥|at least|minimum(?: value)? (?:is|of))\s{0,2}['"\`]?${NUMBER}`,
-  'i',
-);
+const MINIMUM =
+  /(?:greater than or equal to|>=|≥|at least|minimum(?: value)? (?:is|of))\s{0,2}['"`]?(-?\d[\d,_.]{0,20})/i;
 
 /** "Only the default (1) value is supported": QwenLM/qwen-code#921, 2025-09-15; "only 1 is allowed": countbot-ai/CountBot#61, 2026-04-21. */
-const SINGLE = new RegExp(
-  String.raw`\bonly (?:the default )?(?:value )?\(?${NUMBER}\)?(?: value)? (?:is|are) (?:supported|allowed|accepted|valid|permitted)|\b(?:may|must|can|should) (?:only )?be (?:set to|equal to|exactly) ${NUMBER}|\bmust be ${NUMBER}(?![\d.]| (?:or|and|to))`,
-  'i',
-);
+const SINGLE =
+  /\bonly (?:the default )?(?:value )?\(?(-?\d[\d,_.]{0,20})\)?(?: value)? (?:is|are) (?:supported|allowed|accepted|valid|permitted)|\b(?:may|must|can|should) (?:only )?be (?:set to|equal to|exactly) (-?\d[\d,_.]{0,20})|\bmust be (-?\d[\d,_.]{0,20})(?![\d.]| (?:or|and|to))/i;
 
 /** Words for the output limit where a refusal does not name its field. */
 const LIMIT_WORDS =
@@ -625,7 +615,7 @@ function readNumbers(text: string, named: readonly string[], body: JsonObject, f
 }
 
 function numberOf(text: string | undefined): number | null {
-  const value = text === undefined ? Number.NaN : Number(text.replace(/[,_]/g, ''));
+  const value = text === undefined ? Number.NaN : Number(text.replace(/[.,]$/, '').replace(/[,_]/g, ''));
   return Number.isFinite(value) ? value : null;
 }
 

@@ -1,4 +1,4 @@
-/** Changes a written request as a provider's refusal asks: a closed list of small changes, after which the output means the same (L3). */
+/** Changes a written request as a provider's refusal asks: a closed list of small changes, after which the output means the same (Z3). */
 import { hasItems, isObject, type JsonObject, objectOf, omit, readArray, readText } from '../shared/json.ts';
 import type { Unsupported } from './rules.ts';
 

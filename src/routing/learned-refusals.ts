@@ -1,4 +1,4 @@
-/** Remembers for an hour what refusals said about a model's requests, so that later ones are written accordingly (L4). */
+/** Remembers for an hour what refusals said about a model's requests, so that later ones are written accordingly (Z4). */
 import type { Statement } from '../providers/field-refusals.ts';
 import { type Finding, meets } from '../request-translation/mend.ts';
 import type { JsonObject } from '../shared/json.ts';

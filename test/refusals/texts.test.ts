@@ -8,7 +8,7 @@ import { REFUSAL_TEXTS } from '../../tools/simulator/refusal-texts.ts';
 
 const BASE = { model: 'unknown-1', messages: [{ role: 'user', content: 'Hello' }] };
 
-describe('L2: refusals', () => {
+describe('Z2 Z3 refusals', () => {
   test.each(REFUSAL_TEXTS.map((row) => [row.name, row] as const))('%s', (_, { text, sent, mended }) => {
     const body: JsonObject = { ...BASE, ...sent };
     const { message = '', param } = readUpstreamRefusal(text);

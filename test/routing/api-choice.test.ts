@@ -78,7 +78,9 @@ describe('O1 the table of families', () => {
 });
 
 describe('O2 the provider’s own word', () => {
-  test.each<[on: 'chat' | 'responses', status: number, code: string, message: string | undefined, expected: unknown]>([
+  test.each<
+    [on: 'chat' | 'responses', status: number, code: string, message: string | undefined, expected: unknown]
+  >([
     [
       'chat',
       400,

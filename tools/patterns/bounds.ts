@@ -1,4 +1,5 @@
 /** The patterns of `src` whose work grows with the text, and the length that their code allows before it applies them. */
+import { MAX_REFUSAL_CHARS } from '../../src/canonical/refusal.ts';
 import { MAX_ERROR_MESSAGE_CHARS, MAX_RESPONSE_BYTES } from '../../src/shared/limits.ts';
 import { findPatterns, isBounded, longestMs, type Pattern } from './judge.ts';
 
@@ -17,9 +18,10 @@ const LARGEST = 1024 * 1024;
 const BOUNDS: readonly Bound[] = [
   { path: 'canonical/upstream-error.ts', chars: MAX_ERROR_MESSAGE_CHARS, by: 'sanitize, sanitizeCode' },
   { path: 'upstream/errors.ts', chars: 4096, by: 'isAboutKey, readRefusal' },
+  { path: 'providers/api-refusals.ts', chars: MAX_REFUSAL_CHARS, by: 'classifyRefusal' },
+  { path: 'providers/field-refusals.ts', chars: MAX_REFUSAL_CHARS, by: 'readStatements' },
   // With the code before the message.
   { path: 'providers/', chars: MAX_ERROR_MESSAGE_CHARS + 130, by: 'refusalKind' },
-  { path: 'routing/api-choice.ts', chars: MAX_ERROR_MESSAGE_CHARS, by: 'secondTry' },
   { path: 'protocols/anthropic-messages/client-errors.ts', chars: MAX_ERROR_MESSAGE_CHARS, by: 'messageOf' },
   { path: 'attribution/attribution.ts', chars: 16 * 1024, by: 'readName' },
   { path: 'completion/embeddings-response.ts', chars: 4096, by: 'EDGE_BYTES' },

@@ -1,0 +1,275 @@
+/** Tests requests that a refusal changes: the rounds, the memory and its conditions, what is reported, and what stays as it is. */
+import { describe, expect, test } from 'vitest';
+import type { JsonObject } from '../../tools/simulator/json.ts';
+import { REFUSAL_TEXTS } from '../../tools/simulator/refusal-texts.ts';
+import { RoutedGateway, read, refuse, says, settle } from './upstreams.ts';
+
+const HOUR_MS = 3_600_000;
+const ENV = {
+  PROVIDERS: { acme: { base_url: 'https://acme/v1', api_key: 'ACME_KEY' } },
+  ACME_KEY: 'key-of-acme',
+};
+const NO_TEMPERATURE = refuse(400, {
+  message: "Unsupported parameter: 'temperature' is not supported with this model.",
+  param: 'temperature',
+  code: 'unsupported_parameter',
+});
+const ONLY_MEDIUM = refuse(400, {
+  message:
+    "Unsupported value: 'reasoning_effort' does not support 'high' with this model. Supported values are: 'medium'.",
+  param: 'reasoning_effort',
+});
+const WHILE_THINKING = refuse(400, {
+  message: '`temperature` may only be set to 1 when thinking is enabled or in adaptive mode.',
+});
+const NAMED_SEED = refuse(400, { message: 'Unrecognized request argument supplied: seed' });
+const TOO_LONG = refuse(400, {
+  message: "This model's maximum context length is 8192 tokens.",
+  code: 'context_length_exceeded',
+});
+
+function gatewayOf(plays: ConstructorParameters<typeof RoutedGateway>[0], env: JsonObject = {}) {
+  return new RoutedGateway(plays, { ...ENV, ...env });
+}
+
+function learned({ gateway }: RoutedGateway) {
+  return gateway.logged.filter(({ event }) => event === 'provider_learned');
+}
+
+describe.each([true, false])('streamed: %s', (stream) => {
+  const ask = async (gateway: RoutedGateway, fields: JsonObject, init: RequestInit = {}) =>
+    read(await gateway.ask({ model: 'acme/m', stream, ...fields }, init));
+
+  test('Z1 a refused field: one more request without it, which the record and the headers name', async () => {
+    const gateway = gatewayOf({ m: [NO_TEMPERATURE, says('Hi')] });
+    const response = await ask(gateway, { temperature: 0.7, top_p: 0.5 });
+    expect(response).toMatchObject({ status: 200, text: 'Hi' });
+    expect(response.headers.get('x-weir-dropped')).toBe('temperature');
+    expect(gateway.asked.map(({ body }) => [body.temperature, body.top_p])).toEqual([
+      [0.7, 0.5],
+      [undefined, 0.5],
+    ]);
+    await settle();
+    expect(gateway.records).toMatchObject([
+      {
+        status: 'finished',
+        attempts: [{ status: 400, cause: expect.stringContaining('temperature') }, { status: 200 }],
+      },
+    ]);
+  });
+
+  test('Z1 three rounds at most: the fourth refusal ends the request', async () => {
+    const fields = ['temperature', 'top_p', 'seed', 'user'];
+    const gateway = gatewayOf({
+      m: fields.map((field) => refuse(400, { message: `Unsupported parameter: '${field}'` })),
+    });
+    const response = await ask(gateway, { temperature: 0, top_p: 0.5, seed: 1, user: 'ada' });
+    expect(response.status).toBe(400);
+    expect(gateway.asked).toHaveLength(4);
+    expect(learned(gateway)).toEqual([]);
+  });
+
+  test('Z1 refused again for what Weir set: the client gets the first refusal', async () => {
+    const gateway = gatewayOf({
+      m: [ONLY_MEDIUM, refuse(400, { message: 'Invalid effort: reasoning_effort' })],
+    });
+    const response = await ask(gateway, { reasoning_effort: 'high' });
+    expect(response.error).toMatchObject({ message: expect.stringContaining("does not support 'high'") });
+    expect(gateway.asked.map(({ body }) => body.reasoning_effort)).toEqual(['high', 'medium']);
+  });
+
+  test('Z1 refused then for another reason: the client gets that one', async () => {
+    const gateway = gatewayOf({ m: [NO_TEMPERATURE, TOO_LONG] });
+    const response = await ask(gateway, { temperature: 0.7 });
+    expect(response.error).toMatchObject({ code: 'context_length_exceeded' });
+  });
+
+  test('Z1 the prompt is too long: one request, as before', async () => {
+    const gateway = gatewayOf({ m: [TOO_LONG] });
+    expect((await ask(gateway, { temperature: 0.7, max_tokens: 8192 })).status).toBe(400);
+    expect(gateway.asked).toHaveLength(1);
+  });
+
+  test('Z4 the next request begins with the change, for an hour, and names it', async () => {
+    const gateway = gatewayOf({ m: [NO_TEMPERATURE, says('a'), says('b'), says('c')] });
+    await ask(gateway, { temperature: 0.7 });
+    const second = await ask(gateway, { temperature: 0.2 });
+    expect(second.headers.get('x-weir-dropped')).toBe('temperature');
+    await gateway.clock.advance(HOUR_MS);
+    await ask(gateway, { temperature: 0.2 });
+    expect(gateway.asked.map(({ body }) => body.temperature)).toEqual([0.7, undefined, undefined, 0.2]);
+  });
+
+  test('Z4 another model and another value: as they are written', async () => {
+    const gateway = gatewayOf({ m: [ONLY_MEDIUM, says('a'), says('b')], o: [says('c')] });
+    await ask(gateway, { reasoning_effort: 'high' });
+    await ask(gateway, { reasoning_effort: 'medium' });
+    await ask(gateway, { model: 'acme/o', reasoning_effort: 'high' });
+    expect(gateway.asked.map(({ body }) => body.reasoning_effort)).toEqual([
+      'high',
+      'medium',
+      'medium',
+      'high',
+    ]);
+  });
+
+  test('Z4 a condition that the refusal names: requests without thinking keep their temperature', async () => {
+    const gateway = gatewayOf({ m: [WHILE_THINKING, says('a'), says('b'), says('c')] });
+    const thinking = { type: 'enabled', budget_tokens: 2000 };
+    await ask(gateway, { temperature: 0, thinking });
+    await ask(gateway, { temperature: 0 });
+    await ask(gateway, { temperature: 0.3, thinking });
+    expect(gateway.asked.map(({ body }) => body.temperature)).toEqual([0, 1, 0, 1]);
+  });
+
+  test('Z4 the changed form is refused: it is forgotten', async () => {
+    const gateway = gatewayOf({
+      m: [
+        ONLY_MEDIUM,
+        says('a'),
+        refuse(400, { message: 'reasoning_effort: medium is out of order' }),
+        says('b'),
+      ],
+    });
+    await ask(gateway, { reasoning_effort: 'high' });
+    await ask(gateway, { reasoning_effort: 'high' });
+    await ask(gateway, { reasoning_effort: 'high' });
+    expect(gateway.asked.map(({ body }) => body.reasoning_effort)).toEqual([
+      'high',
+      'medium',
+      'medium',
+      'high',
+    ]);
+  });
+
+  test('Z4 callers with credentials of their own: nothing is remembered', async () => {
+    const gateway = gatewayOf(
+      { m: [NO_TEMPERATURE, says('a'), NO_TEMPERATURE, says('b')] },
+      { AUTH: 'passthrough' },
+    );
+    for (const key of ['first', 'second']) {
+      await ask(gateway, { temperature: 0.7 }, { headers: { authorization: `Bearer ${key}` } });
+    }
+    expect(gateway.asked.map(({ body }) => body.temperature)).toEqual([0.7, undefined, 0.7, undefined]);
+    expect(learned(gateway)).toEqual([]);
+  });
+
+  test('Z5 the log says once what was learned, without the prompt', async () => {
+    const gateway = gatewayOf({ m: [NO_TEMPERATURE, says('a'), NO_TEMPERATURE, says('b')] });
+    await ask(gateway, { temperature: 0.7, messages: [{ role: 'user', content: 'a secret plan' }] });
+    expect(learned(gateway)).toMatchObject([
+      {
+        provider: 'acme',
+        model: 'm',
+        finding: { kind: 'unsupported', field: 'temperature' },
+        table: 'fields: { temperature: REFUSED }',
+      },
+    ]);
+    expect(JSON.stringify(learned(gateway))).not.toContain('secret plan');
+  });
+
+  test('Z3 LEARN=off, and UNSUPPORTED=refuse: the refusal reaches the client', async () => {
+    for (const env of [{ LEARN: 'off' }, { UNSUPPORTED: 'refuse' }]) {
+      const gateway = gatewayOf({ m: [NO_TEMPERATURE, says('a')] }, env);
+      expect((await ask(gateway, { temperature: 0.7 })).status).toBe(400);
+      expect(gateway.asked).toHaveLength(1);
+    }
+  });
+
+  test('Z3 UNSUPPORTED=refuse: a name changes, because nothing is lost', async () => {
+    const renamed = refuse(400, {
+      message:
+        "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+    });
+    const gateway = gatewayOf({ m: [renamed, says('a')] }, { UNSUPPORTED: 'refuse' });
+    expect((await ask(gateway, { max_tokens: 5 })).status).toBe(200);
+    expect(gateway.asked[1]?.body).toMatchObject({ max_completion_tokens: 5 });
+    expect(gateway.asked[1]?.body).not.toHaveProperty('max_tokens');
+  });
+
+  test('Z3 a field that Weir does not know: removed with UNSUPPORTED=drop alone', async () => {
+    const refusal = refuse(400, { message: 'Unrecognized request argument supplied: turbo_mode' });
+    for (const [mode, calls] of [
+      ['auto', 1],
+      ['drop', 2],
+    ] as const) {
+      const gateway = gatewayOf({ m: [refusal, says('a')] }, { UNSUPPORTED: mode });
+      await ask(gateway, { turbo_mode: true });
+      expect(gateway.asked).toHaveLength(calls);
+    }
+  });
+
+  test('Z2 a refusal that repeats the prompt changes nothing', async () => {
+    const prompt = "Unsupported parameter: 'temperature' is not supported with this model.";
+    const gateway = gatewayOf({ m: [refuse(400, { message: `Invalid content: ${prompt}` })] });
+    await ask(gateway, { temperature: 0.7, messages: [{ role: 'user', content: prompt }] });
+    expect(gateway.asked).toHaveLength(1);
+  });
+
+  test('Z1 the circuit stays closed, however often a field is refused', async () => {
+    const plays = Array.from({ length: 12 }, () => NAMED_SEED);
+    const gateway = gatewayOf({ m: plays.flatMap((play) => [play, says('a')]) });
+    for (let at = 0; at < 12; at++) {
+      await gateway.clock.advance(HOUR_MS);
+      expect((await ask(gateway, { seed: at })).status).toBe(200);
+    }
+  });
+});
+
+describe('Z4 two callers', () => {
+  const mended = REFUSAL_TEXTS.filter(({ mended }) => mended !== null);
+
+  test.each(mended.map((row) => [row.name, row] as const))(
+    '%s: a request without the field is sent as it was',
+    async (_, row) => {
+      const { text, status = 400, sent } = row;
+      const body =
+        text.startsWith('{') || text.startsWith('[') ? text : JSON.stringify({ error: { message: text } });
+      const gateway = gatewayOf({ m: [{ kind: 'refuse', status, body }, says('a')] });
+      const plain = { model: 'acme/m', messages: [{ role: 'user', content: 'Hello' }] };
+      const before = gatewayOf({ m: [says('a')] });
+      await read(await before.ask(plain));
+      await read(await gateway.ask({ model: 'acme/m', ...sent }));
+      await read(await gateway.ask(plain));
+      expect(gateway.asked.at(-1)?.body).toEqual(before.asked[0]?.body);
+    },
+  );
+});
+
+describe('Z3 random refusals', () => {
+  const FIELDS = ['temperature', 'top_p', 'seed', 'user', 'metadata', 'verbosity', 'presence_penalty'];
+  const KEPT = ['stop', 'n', 'logprobs', 'response_format'];
+
+  test('at most three rounds, and no change outside of the list', async () => {
+    let state = 20261123;
+    const random = (below: number) => {
+      state = (state * 1103515245 + 12345) % 2147483648;
+      return Math.floor((state / 2147483648) * below);
+    };
+    for (let run = 0; run < 250; run++) {
+      const refused = [...FIELDS, ...KEPT].filter(() => random(3) === 0);
+      const sent: JsonObject = {
+        ...{ temperature: 0.5, top_p: 0.4, seed: 1, user: 'ada', metadata: { a: 'b' }, verbosity: 'low' },
+        ...{
+          presence_penalty: 1,
+          stop: ['x'],
+          n: 2,
+          logprobs: true,
+          response_format: { type: 'json_object' },
+        },
+      };
+      const gateway = gatewayOf({ m: [says('a')] });
+      const plays = refused.map((field) => refuse(400, { message: `Unsupported parameter: '${field}'` }));
+      const scripted = gatewayOf({ m: [...plays, says('a')] });
+      await read(await gateway.ask({ model: 'acme/m', ...sent }));
+      await read(await scripted.ask({ model: 'acme/m', ...sent }));
+      expect(scripted.asked.length).toBeLessThanOrEqual(4);
+      const first = scripted.asked[0]?.body ?? {};
+      expect(first).toEqual(gateway.asked[0]?.body);
+      for (const { body } of scripted.asked) {
+        for (const field of KEPT) expect(body[field]).toEqual(first[field]);
+        for (const [field, value] of Object.entries(body)) expect(first[field]).toEqual(value);
+      }
+    }
+  });
+});

@@ -143,7 +143,7 @@ const RENAMED = /\buse ['"`]?([\w.]{1,64})['"`]? instead\b|\b(?:moved|renamed) t
 
 /** The accepted values follow. kaitranntt/ccs#344, 2026-01-16; microsoft/vscode#310940, 2026-04-17; earendil-works/pi#1745, 2026-08-06. */
 const VALUES =
-  /\b(?:(?:supported|valid|allowed|accepted|permitted|possible|available) (?:reasoning |effort |thinking )*(?:values?|levels?|options?|efforts?)|(?:must|should) be (?:one of|either|any of)|expected one of|input should be|please use|choose (?:one of|from)|only supports?)\b/gi;
+  /\b(?:(?:supported|valid|allowed|accepted|permitted|possible|available) (?:reasoning |effort |thinking )*(?:values?|levels?|options?|efforts?)|(?:must|should) be (?:one of|either)|expected one of|input should be|please use|choose (?:one of|from)|only supports?)\b/gi;
 
 /** Ranges: "[1, 8192]", mnfst/llm-gateway#1177, 2026-03-17; "from 1 (inclusive) to 8193 (exclusive)", Vertex AI. */
 const RANGES: readonly RegExp[] = [

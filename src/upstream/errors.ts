@@ -1,10 +1,6 @@
 /** Turns an upstream's refusal, with any status and any form of body, into the error that the client receives (E1). */
 import { type ApiError, apiError, type ErrorCode, type UpstreamError } from '../canonical/error.ts';
-import {
-  type UpstreamRefusal as ClassifiedRefusal,
-  MAX_REFUSAL_CHARS,
-  type RefusalKind,
-} from '../canonical/refusal.ts';
+import { MAX_REFUSAL_CHARS, type RefusalKind, type UpstreamRefusal } from '../canonical/refusal.ts';
 import {
   readUpstreamError,
   readUpstreamRefusal,
@@ -116,7 +112,7 @@ export function classifyRefusal(refused: RefusedResponse, upstream: UpstreamErro
   const kind = kindOf(reported, upstream);
   const own = readUpstreamRefusal(body);
   const withoutSecret = (text: string) => removeSecret(text, upstream.secret).slice(0, MAX_REFUSAL_CHARS);
-  const refusal: ClassifiedRefusal = {
+  const refusal: UpstreamRefusal = {
     status,
     kind,
     code: withoutSecret(reported.code ?? own.code ?? ''),

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../tools/simulator/json.ts';
 import { REFUSAL_TEXTS } from '../../tools/simulator/refusal-texts.ts';
-import { RoutedGateway, read, refuse, says, settle } from './upstreams.ts';
+import { answerWith, RoutedGateway, read, refuse, settle } from './upstreams.ts';
 
 const HOUR_MS = 3_600_000;
 const ENV = {
@@ -28,8 +28,8 @@ const TOO_LONG = refuse(400, {
   code: 'context_length_exceeded',
 });
 
-function gatewayOf(plays: ConstructorParameters<typeof RoutedGateway>[0], env: JsonObject = {}) {
-  return new RoutedGateway(plays, { ...ENV, ...env });
+function gatewayOf(behaviors: ConstructorParameters<typeof RoutedGateway>[0], env: JsonObject = {}) {
+  return new RoutedGateway(behaviors, { ...ENV, ...env });
 }
 
 function learned({ gateway }: RoutedGateway) {
@@ -41,11 +41,11 @@ describe.each([true, false])('streamed: %s', (stream) => {
     read(await gateway.ask({ model: 'acme/m', stream, ...fields }, init));
 
   test('Z1 a refused field: one more request without it, which the record and the headers name', async () => {
-    const gateway = gatewayOf({ m: [NO_TEMPERATURE, says('Hi')] });
+    const gateway = gatewayOf({ m: [NO_TEMPERATURE, answerWith('Hi')] });
     const response = await ask(gateway, { temperature: 0.7, top_p: 0.5 });
     expect(response).toMatchObject({ status: 200, text: 'Hi' });
     expect(response.headers.get('x-weir-dropped')).toBe('temperature');
-    expect(gateway.asked.map(({ body }) => [body.temperature, body.top_p])).toEqual([
+    expect(gateway.requests.map(({ body }) => [body.temperature, body.top_p])).toEqual([
       [0.7, 0.5],
       [undefined, 0.5],
     ]);
@@ -65,7 +65,7 @@ describe.each([true, false])('streamed: %s', (stream) => {
     });
     const response = await ask(gateway, { temperature: 0, top_p: 0.5, seed: 1, user: 'ada' });
     expect(response.status).toBe(400);
-    expect(gateway.asked).toHaveLength(4);
+    expect(gateway.requests).toHaveLength(4);
     expect(learned(gateway)).toEqual([]);
   });
 
@@ -75,7 +75,7 @@ describe.each([true, false])('streamed: %s', (stream) => {
     });
     const response = await ask(gateway, { reasoning_effort: 'high' });
     expect(response.error).toMatchObject({ message: expect.stringContaining("does not support 'high'") });
-    expect(gateway.asked.map(({ body }) => body.reasoning_effort)).toEqual(['high', 'medium']);
+    expect(gateway.requests.map(({ body }) => body.reasoning_effort)).toEqual(['high', 'medium']);
   });
 
   test('Z1 refused then for another reason: the client gets that one', async () => {
@@ -87,25 +87,25 @@ describe.each([true, false])('streamed: %s', (stream) => {
   test('Z1 the prompt is too long: one request, as before', async () => {
     const gateway = gatewayOf({ m: [TOO_LONG] });
     expect((await ask(gateway, { temperature: 0.7, max_tokens: 8192 })).status).toBe(400);
-    expect(gateway.asked).toHaveLength(1);
+    expect(gateway.requests).toHaveLength(1);
   });
 
   test('Z4 the next request begins with the change, for an hour, and names it', async () => {
-    const gateway = gatewayOf({ m: [NO_TEMPERATURE, says('a'), says('b'), says('c')] });
+    const gateway = gatewayOf({ m: [NO_TEMPERATURE, answerWith('a'), answerWith('b'), answerWith('c')] });
     await ask(gateway, { temperature: 0.7 });
     const second = await ask(gateway, { temperature: 0.2 });
     expect(second.headers.get('x-weir-dropped')).toBe('temperature');
     await gateway.clock.advance(HOUR_MS);
     await ask(gateway, { temperature: 0.2 });
-    expect(gateway.asked.map(({ body }) => body.temperature)).toEqual([0.7, undefined, undefined, 0.2]);
+    expect(gateway.requests.map(({ body }) => body.temperature)).toEqual([0.7, undefined, undefined, 0.2]);
   });
 
   test('Z4 another model and another value: as they are written', async () => {
-    const gateway = gatewayOf({ m: [ONLY_MEDIUM, says('a'), says('b')], o: [says('c')] });
+    const gateway = gatewayOf({ m: [ONLY_MEDIUM, answerWith('a'), answerWith('b')], o: [answerWith('c')] });
     await ask(gateway, { reasoning_effort: 'high' });
     await ask(gateway, { reasoning_effort: 'medium' });
     await ask(gateway, { model: 'acme/o', reasoning_effort: 'high' });
-    expect(gateway.asked.map(({ body }) => body.reasoning_effort)).toEqual([
+    expect(gateway.requests.map(({ body }) => body.reasoning_effort)).toEqual([
       'high',
       'medium',
       'medium',
@@ -114,27 +114,27 @@ describe.each([true, false])('streamed: %s', (stream) => {
   });
 
   test('Z4 a condition that the refusal names: requests without thinking keep their temperature', async () => {
-    const gateway = gatewayOf({ m: [WHILE_THINKING, says('a'), says('b'), says('c')] });
+    const gateway = gatewayOf({ m: [WHILE_THINKING, answerWith('a'), answerWith('b'), answerWith('c')] });
     const thinking = { type: 'enabled', budget_tokens: 2000 };
     await ask(gateway, { temperature: 0, thinking });
     await ask(gateway, { temperature: 0 });
     await ask(gateway, { temperature: 0.3, thinking });
-    expect(gateway.asked.map(({ body }) => body.temperature)).toEqual([0, 1, 0, 1]);
+    expect(gateway.requests.map(({ body }) => body.temperature)).toEqual([0, 1, 0, 1]);
   });
 
   test('Z4 the changed form is refused: it is forgotten', async () => {
     const gateway = gatewayOf({
       m: [
         ONLY_MEDIUM,
-        says('a'),
+        answerWith('a'),
         refuse(400, { message: 'reasoning_effort: medium is out of order' }),
-        says('b'),
+        answerWith('b'),
       ],
     });
     await ask(gateway, { reasoning_effort: 'high' });
     await ask(gateway, { reasoning_effort: 'high' });
     await ask(gateway, { reasoning_effort: 'high' });
-    expect(gateway.asked.map(({ body }) => body.reasoning_effort)).toEqual([
+    expect(gateway.requests.map(({ body }) => body.reasoning_effort)).toEqual([
       'high',
       'medium',
       'medium',
@@ -144,18 +144,18 @@ describe.each([true, false])('streamed: %s', (stream) => {
 
   test('Z4 callers with credentials of their own: nothing is remembered', async () => {
     const gateway = gatewayOf(
-      { m: [NO_TEMPERATURE, says('a'), NO_TEMPERATURE, says('b')] },
+      { m: [NO_TEMPERATURE, answerWith('a'), NO_TEMPERATURE, answerWith('b')] },
       { AUTH: 'passthrough' },
     );
     for (const key of ['first', 'second']) {
       await ask(gateway, { temperature: 0.7 }, { headers: { authorization: `Bearer ${key}` } });
     }
-    expect(gateway.asked.map(({ body }) => body.temperature)).toEqual([0.7, undefined, 0.7, undefined]);
+    expect(gateway.requests.map(({ body }) => body.temperature)).toEqual([0.7, undefined, 0.7, undefined]);
     expect(learned(gateway)).toEqual([]);
   });
 
   test('Z5 the log says once what was learned, without the prompt', async () => {
-    const gateway = gatewayOf({ m: [NO_TEMPERATURE, says('a'), NO_TEMPERATURE, says('b')] });
+    const gateway = gatewayOf({ m: [NO_TEMPERATURE, answerWith('a'), NO_TEMPERATURE, answerWith('b')] });
     await ask(gateway, { temperature: 0.7, messages: [{ role: 'user', content: 'a secret plan' }] });
     expect(learned(gateway)).toMatchObject([
       {
@@ -170,9 +170,9 @@ describe.each([true, false])('streamed: %s', (stream) => {
 
   test('Z3 LEARN=off, and UNSUPPORTED=refuse: the refusal reaches the client', async () => {
     for (const env of [{ LEARN: 'off' }, { UNSUPPORTED: 'refuse' }]) {
-      const gateway = gatewayOf({ m: [NO_TEMPERATURE, says('a')] }, env);
+      const gateway = gatewayOf({ m: [NO_TEMPERATURE, answerWith('a')] }, env);
       expect((await ask(gateway, { temperature: 0.7 })).status).toBe(400);
-      expect(gateway.asked).toHaveLength(1);
+      expect(gateway.requests).toHaveLength(1);
     }
   });
 
@@ -181,10 +181,10 @@ describe.each([true, false])('streamed: %s', (stream) => {
       message:
         "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
     });
-    const gateway = gatewayOf({ m: [renamed, says('a')] }, { UNSUPPORTED: 'refuse' });
+    const gateway = gatewayOf({ m: [renamed, answerWith('a')] }, { UNSUPPORTED: 'refuse' });
     expect((await ask(gateway, { max_tokens: 5 })).status).toBe(200);
-    expect(gateway.asked[1]?.body).toMatchObject({ max_completion_tokens: 5 });
-    expect(gateway.asked[1]?.body).not.toHaveProperty('max_tokens');
+    expect(gateway.requests[1]?.body).toMatchObject({ max_completion_tokens: 5 });
+    expect(gateway.requests[1]?.body).not.toHaveProperty('max_tokens');
   });
 
   test('Z3 a field that Weir does not know: removed with UNSUPPORTED=drop alone', async () => {
@@ -193,9 +193,9 @@ describe.each([true, false])('streamed: %s', (stream) => {
       ['auto', 1],
       ['drop', 2],
     ] as const) {
-      const gateway = gatewayOf({ m: [refusal, says('a')] }, { UNSUPPORTED: mode });
+      const gateway = gatewayOf({ m: [refusal, answerWith('a')] }, { UNSUPPORTED: mode });
       await ask(gateway, { turbo_mode: true });
-      expect(gateway.asked).toHaveLength(calls);
+      expect(gateway.requests).toHaveLength(calls);
     }
   });
 
@@ -203,12 +203,12 @@ describe.each([true, false])('streamed: %s', (stream) => {
     const prompt = "Unsupported parameter: 'temperature' is not supported with this model.";
     const gateway = gatewayOf({ m: [refuse(400, { message: `Invalid content: ${prompt}` })] });
     await ask(gateway, { temperature: 0.7, messages: [{ role: 'user', content: prompt }] });
-    expect(gateway.asked).toHaveLength(1);
+    expect(gateway.requests).toHaveLength(1);
   });
 
   test('Z1 the circuit stays closed, however often a field is refused', async () => {
-    const plays = Array.from({ length: 12 }, () => NAMED_SEED);
-    const gateway = gatewayOf({ m: plays.flatMap((play) => [play, says('a')]) });
+    const behaviors = Array.from({ length: 12 }, () => NAMED_SEED);
+    const gateway = gatewayOf({ m: behaviors.flatMap((one) => [one, answerWith('a')]) });
     for (let at = 0; at < 12; at++) {
       await gateway.clock.advance(HOUR_MS);
       expect((await ask(gateway, { seed: at })).status).toBe(200);
@@ -225,13 +225,13 @@ describe('Z4 two callers', () => {
       const { text, status = 400, sent } = row;
       const body =
         text.startsWith('{') || text.startsWith('[') ? text : JSON.stringify({ error: { message: text } });
-      const gateway = gatewayOf({ m: [{ kind: 'refuse', status, body }, says('a')] });
+      const gateway = gatewayOf({ m: [{ kind: 'refuse', status, body }, answerWith('a')] });
       const plain = { model: 'acme/m', messages: [{ role: 'user', content: 'Hello' }] };
-      const before = gatewayOf({ m: [says('a')] });
+      const before = gatewayOf({ m: [answerWith('a')] });
       await read(await before.ask(plain));
       await read(await gateway.ask({ model: 'acme/m', ...sent }));
       await read(await gateway.ask(plain));
-      expect(gateway.asked.at(-1)?.body).toEqual(before.asked[0]?.body);
+      expect(gateway.requests.at(-1)?.body).toEqual(before.requests[0]?.body);
     },
   );
 });
@@ -258,15 +258,15 @@ describe('Z3 random refusals', () => {
           response_format: { type: 'json_object' },
         },
       };
-      const gateway = gatewayOf({ m: [says('a')] });
-      const plays = refused.map((field) => refuse(400, { message: `Unsupported parameter: '${field}'` }));
-      const scripted = gatewayOf({ m: [...plays, says('a')] });
+      const gateway = gatewayOf({ m: [answerWith('a')] });
+      const behaviors = refused.map((field) => refuse(400, { message: `Unsupported parameter: '${field}'` }));
+      const scripted = gatewayOf({ m: [...behaviors, answerWith('a')] });
       await read(await gateway.ask({ model: 'acme/m', ...sent }));
       await read(await scripted.ask({ model: 'acme/m', ...sent }));
-      expect(scripted.asked.length).toBeLessThanOrEqual(4);
-      const first = scripted.asked[0]?.body ?? {};
-      expect(first).toEqual(gateway.asked[0]?.body);
-      for (const { body } of scripted.asked) {
+      expect(scripted.requests.length).toBeLessThanOrEqual(4);
+      const first = scripted.requests[0]?.body ?? {};
+      expect(first).toEqual(gateway.requests[0]?.body);
+      for (const { body } of scripted.requests) {
         for (const field of KEPT) expect(body[field]).toEqual(first[field]);
         for (const [field, value] of Object.entries(body)) expect(first[field]).toEqual(value);
       }

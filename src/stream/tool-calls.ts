@@ -38,6 +38,8 @@ export class ToolCallRepair {
   readonly #byId = new Map<string, ToolCall>();
   readonly #byUpstreamIndex = new Map<number, ToolCall>();
   readonly #indexes = new Set<number>();
+  /** The ids that the client has. */
+  readonly #sentIds = new Set<string>();
   readonly #held: ToolCall[] = [];
   #nextIndex = 0;
   #isEmpty = true;
@@ -101,7 +103,7 @@ export class ToolCallRepair {
     const { name = '' } = part;
     return {
       index: call.index,
-      id: call.id ?? this.#makeId(),
+      id: this.#idFor(call),
       type: 'function',
       function: { name: this.#names.get(name) ?? name, arguments: text },
       ...extraContent(call.extraContent),
@@ -139,7 +141,16 @@ export class ToolCallRepair {
     const sameIndex = this.#byUpstreamIndex.get(part.index);
     const differs = part.id !== undefined && sameIndex?.id !== undefined && part.id !== sameIndex.id;
     // Some upstreams send index 0 for every parallel call, with a name. Others send a new id with every fragment, without one.
-    return differs && part.name !== undefined ? undefined : sameIndex;
+    const isNext =
+      part.name !== undefined && (differs || (sameIndex !== undefined && beginsAnew(part, sameIndex)));
+    return isNext ? undefined : sameIndex;
+  }
+
+  /** Two calls with one id could not be told apart in the next request: the later one gets an id of its own. */
+  #idFor(call: ToolCall): string {
+    const id = call.id === undefined || this.#sentIds.has(call.id) ? this.#makeId() : call.id;
+    this.#sentIds.add(id);
+    return id;
   }
 
   /** For a fragment with neither index nor id: the last call, unless both have a name. */
@@ -180,6 +191,12 @@ export class ToolCallRepair {
     call.id = id;
     this.#byId.set(id, call);
   }
+}
+
+/** Ollama sends parallel calls under one index and without ids: other arguments begin where those of the call are complete. */
+function beginsAnew(part: ToolCallPart, { id, hasName, isHeld, progress }: ToolCall): boolean {
+  if (part.id !== undefined || id !== undefined || !hasName || isHeld) return false;
+  return progress.isComplete && part.arguments.trimStart().startsWith('{');
 }
 
 function extraContent(value: JsonObject | undefined): { readonly extra_content?: JsonObject } {

@@ -67,6 +67,43 @@ describe('ToolCallRepair.read, with an index from the upstream', () => {
     ]);
   });
 
+  test('C7 one index for every call, without ids: a name with further arguments starts a call where those before are complete', () => {
+    const fragments = [
+      { index: 0, name: 'f', arguments: '{"a":1}' },
+      { index: 0, name: 'g', arguments: '{"b"' },
+      { index: 0, name: 'g', arguments: ':2}' },
+      { index: 0, name: 'f', arguments: '{}' },
+    ];
+    expect(readAll(...fragments)).toEqual([
+      first(0, 'made1', 'f', '{"a":1}'),
+      first(1, 'made2', 'g', '{"b"'),
+      later(1, ':2}'),
+      first(2, 'made3', 'f', '{}'),
+    ]);
+  });
+
+  test('C7 a name that is repeated behind complete arguments without others: the same call', () => {
+    const fragments = [
+      { index: 0, name: 'f', arguments: '{"a":1}' },
+      { index: 0, name: 'f', arguments: '' },
+      { index: 0, name: 'f', arguments: '\n' },
+    ];
+    expect(readAll(...fragments)).toEqual([first(0, 'made1', 'f', '{"a":1}'), null, later(0, '\n')]);
+  });
+
+  test('C7 two calls with one id: the second gets an id of its own', () => {
+    const fragments = [
+      { index: 0, id: 'a', name: 'f', arguments: '{}' },
+      { index: 1, id: 'a', name: 'g', arguments: '{"b"' },
+      { index: 1, arguments: ':2}' },
+    ];
+    expect(readAll(...fragments)).toEqual([
+      first(0, 'a', 'f', '{}'),
+      first(1, 'made1', 'g', '{"b"'),
+      later(1, ':2}'),
+    ]);
+  });
+
   test('C7 one index for every call, with a new id and a name: separate calls', () => {
     const fragments = [
       { index: 0, id: 'a', name: 'f', arguments: '1' },

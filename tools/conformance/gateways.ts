@@ -184,7 +184,7 @@ function versionOf(directory: string): string {
 function revision(): string {
   const version = versionOf(ROOT);
   try {
-    return `${version} (${execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: ROOT }).toString().trim()})`;
+    return `${version} (${execFileSync('git', ['describe', '--always', '--dirty'], { cwd: ROOT }).toString().trim()})`;
   } catch {
     return version;
   }

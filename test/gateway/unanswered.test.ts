@@ -265,16 +265,18 @@ describe('R7 an outage that may be billed, for a key with limits', () => {
         void gateway.ask(token, { model: FAST, max_tokens: 10 }).finally(() => running--);
       }
       // Until each request waits for the upstream, or for a retry.
-      for (let turn = 0; turn < 100 && (turn < 5 || running !== startedAt.length - answered); turn++)
-        await new Promise(setImmediate);
+      for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+      const until = performance.now() + 100;
+      while (running !== startedAt.length - answered && performance.now() < until)
+        await new Promise((resolve) => setTimeout(resolve, 1));
     }
     const perMinute = Array.from(
       { length: minutes },
       (_, minute) => startedAt.filter((at) => Math.floor(at / 60_000) === minute).length,
     );
     // Until the first answer, nothing shows that there is an outage.
-    expect(perMinute.slice(2).every((count) => count <= 12)).toBe(true);
-    expect(perMinute.slice(2).every((count) => count > 0)).toBe(true);
+    expect(Math.max(...perMinute.slice(2)), String(perMinute)).toBeLessThanOrEqual(12);
+    expect(Math.min(...perMinute.slice(2)), String(perMinute)).toBeGreaterThan(0);
     expect(startedAt.length / minutes).toBeLessThanOrEqual(12);
   }, 60_000);
 });

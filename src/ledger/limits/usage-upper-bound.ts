@@ -12,6 +12,7 @@ import { addressesOf, type Target } from '../../routing/targets.ts';
 import { matchesAnyGlob } from '../../shared/glob.ts';
 import { isObject, type JsonObject, readArray, readCount, readText } from '../../shared/json.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
+import { mediaOf } from './prompt-shapes.ts';
 import type { HighestPrice } from './reservations.ts';
 
 interface UsageUpperBound {
@@ -104,20 +105,23 @@ function readChoices({ n, best_of }: JsonObject): number | undefined {
 
 /** The body of a passthrough is measured itself; a translated one by the chat, whose size is about the same. */
 function promptTokensOf(
-  { json, form, chatBody, facts, hasWholePrompt }: TargetRequest,
+  { json, form, chatBody, facts, hasOutput, hasWholePrompt }: TargetRequest,
   models: readonly string[],
 ): number {
   const { imageTokens, searchingModels = [] } = facts.target.provider;
   const canSearch = models.some((model) => matchesAnyGlob(searchingModels, model));
   if (!hasWholePrompt || canSearch) return MAX_PROMPT_TOKENS;
   const isRewritten = form.kind === 'native' && facts.passthrough === null;
-  return maxPromptTokens(chatBody, isRewritten ? JSON.stringify(chatBody) : json, imageTokens);
+  return maxPromptTokens(chatBody, isRewritten ? JSON.stringify(chatBody) : json, {
+    ...(imageTokens !== undefined && { imageTokens }),
+    addedTokens: hasOutput ? ADDED_TOKENS : 0,
+  });
 }
 
 /** The largest context window of a public model with known prices (xAI's grok-4-fast; checked 2026-11-22). */
 export const MAX_PROMPT_TOKENS = 2 * 1024 * 1024;
 
-/** Hidden system prompts, mostly for tools: Anthropic documents up to 735 tokens (2026-11-22). */
+/** Hidden system prompts, mostly for tools: Anthropic documents up to 735 tokens (2026-11-22). Embeddings have none. */
 const ADDED_TOKENS = 1024;
 
 /** Fields that chat templates write in another form: with indents, or with `\u` escapes. */
@@ -133,13 +137,15 @@ const READING_FIELDS = [
 /** Tools that the client runs. The provider runs all others, and what they read becomes part of the prompt. */
 const CLIENT_TOOLS = ['function', 'custom'];
 
-/** Parts whose own text contains all of their tokens. */
-const TEXT_PARTS = ['text', 'refusal', 'thinking', 'reasoning'];
-/** A part without a type that has only these fields is a text. */
-const TEXT_FIELDS = ['text', 'cache_control'];
-
 /** The default of Qwen's vision models, the highest among self-hosted models (model cards, 2026-11-22). */
 const MAX_IMAGE_TOKENS = 16_384;
+
+interface PromptBounds {
+  /** The most tokens of one image at this provider; absent: it is not known. */
+  readonly imageTokens?: number;
+  /** The most tokens that the provider adds. */
+  readonly addedTokens?: number;
+}
 
 const encoder = new TextEncoder();
 
@@ -147,22 +153,21 @@ const encoder = new TextEncoder();
  * The most tokens that a prompt can have with any tokenizer. All tokenizers in use fall back to bytes, so a token is at least one
  * byte of UTF-8. The body's JSON contains every text of the prompt, with more bytes around a message than a chat template adds
  * tokens. What templates rewrite counts twice, and an allowance covers what providers add. Content that the body does not show,
- * such as pages of a file or content at a URL, counts as the largest context window.
+ * such as pages of a file or content at a URL, counts as the largest context window, and so does every shape that is not known.
  * @param body as it is sent
  * @param json the body's JSON text
- * @param imageTokens the most tokens of one image at this provider, where it is known
  */
 export function maxPromptTokens(
   body: JsonObject,
   json: string,
-  imageTokens: number | undefined = MAX_IMAGE_TOKENS,
+  { imageTokens = MAX_IMAGE_TOKENS, addedTokens = ADDED_TOKENS }: PromptBounds = {},
 ): number {
   const prompts = Math.max(1, readArray(body.prompt).length, readArray(body.input).length);
   const media = mediaOf(body);
   if (media.isUnbounded || isReading(body)) return prompts * MAX_PROMPT_TOKENS;
   const rewritten = REWRITTEN_FIELDS.map((field) => body[field]).filter((value) => value !== undefined);
   const bytes = bytesOf(json) + bytesOf(JSON.stringify(rewritten)) - media.imageBytes;
-  const tokens = bytes + ADDED_TOKENS + media.images * imageTokens;
+  const tokens = bytes + addedTokens + media.images * imageTokens;
   return Math.min(tokens, prompts * MAX_PROMPT_TOKENS);
 }
 
@@ -188,51 +193,6 @@ function isClientTool(tool: unknown): boolean {
   const type =
     readText(tool.type) ?? (tool.function === undefined && tool.name === undefined ? '' : 'function');
   return CLIENT_TOOLS.includes(type);
-}
-
-interface Media {
-  readonly images: number;
-  /** The bytes of images inside the body: their tokens follow from their pixels instead. */
-  readonly imageBytes: number;
-  /** The body has a part whose size it does not show. */
-  readonly isUnbounded: boolean;
-}
-
-/**
- * Only an image inside the body has a bound. A URL may refer to anything, and documents and audio may have more tokens than bytes:
- * a PDF of 1,000 pages can have 10 KB, and Gemini bills 258 tokens for each page.
- */
-function mediaOf(body: JsonObject): Media {
-  let images = 0;
-  let imageBytes = 0;
-  let isUnbounded = false;
-  for (const message of readArray(body.messages)) {
-    if (!isObject(message)) continue;
-    // Refers to audio output that the provider stores.
-    if (isObject(message.audio)) isUnbounded = true;
-    for (const part of readArray(message.content)) {
-      if (!isObject(part) || isTextPart(part)) continue;
-      const bytes = part.type === 'image_url' ? inlineImageBytes(part.image_url) : null;
-      if (bytes === null) isUnbounded = true;
-      images++;
-      imageBytes += bytes ?? 0;
-    }
-  }
-  return { images, imageBytes, isUnbounded };
-}
-
-function isTextPart(part: JsonObject): boolean {
-  const type = readText(part.type);
-  if (type !== undefined) return TEXT_PARTS.includes(type);
-  return Object.keys(part).every((field) => TEXT_FIELDS.includes(field));
-}
-
-const IMAGE_DATA = /^data:image\//i;
-
-/** OpenAI's form is `{"url"}`, Mistral's also the URL alone. Null where the image is not inside the body. */
-function inlineImageBytes(image: unknown): number | null {
-  const url = readText(isObject(image) ? image.url : image) ?? '';
-  return IMAGE_DATA.test(url) ? url.length : null;
 }
 
 /** The search tools of OpenAI, Anthropic, DeepSeek and xAI (`web_search_20250305`, `web_search_preview`, …), and of Google. */

@@ -15,7 +15,7 @@ const STREAMS = fileURLToPath(new URL('../../../../shared/streams/', import.meta
 const note = existsSync(STREAMS) ? '' : ' (skipped: ../shared/streams is not here)';
 
 function bound(body: JsonObject, imageTokens?: number): number {
-  return maxPromptTokens(body, JSON.stringify(body), imageTokens);
+  return maxPromptTokens(body, JSON.stringify(body), imageTokens === undefined ? {} : { imageTokens });
 }
 
 function user(...content: JsonObject[]): JsonObject {
@@ -139,6 +139,131 @@ describe('G2 maxPromptTokens', () => {
     ],
   ])('of %s in the body, whose tokens its bytes do not bound: is the largest context window', (_, body) => {
     expect(bound(body)).toBe(MAX_PROMPT_TOKENS);
+  });
+
+  test.each([
+    ['an image in the input of embeddings', { input: [{ image: 'https://a.example/b.png' }] }],
+    ['an image in an unknown field', { images: ['https://a.example/b.png'], messages: [] }],
+    ['an address in an unknown field', { image: 'https://a.example/b.png', messages: [] }],
+    ['content that is an object', { messages: [{ role: 'user', content: { url: 'https://a.example' } }] }],
+    [
+      'content that is a list in a list',
+      { messages: [{ role: 'user', content: [[{ type: 'text', text: 'a' }]] }] },
+    ],
+    ["Ollama's images", { messages: [{ role: 'user', content: 'Hi', images: ['https://a.example/b.png'] }] }],
+    [
+      'an image beside the text of a part',
+      user({ type: 'text', text: 'a', image_url: { url: 'https://a.example/b' } }),
+    ],
+    [
+      'an image within thinking',
+      user({ type: 'thinking', thinking: [{ type: 'image_url', image_url: { url: 'x' } }] }),
+    ],
+    [
+      'a result of a tool with an image',
+      { messages: [{ role: 'tool', tool_call_id: 'c', content: [{ type: 'image', source: {} }] }] },
+    ],
+    ['messages that are no list', { messages: { role: 'user', content: 'Hi' } }],
+    ['a message that is no object', { messages: ['https://a.example/b.png'] }],
+  ])('of %s, a shape that is not known: is the largest context window', (_, body: JsonObject) => {
+    expect(bound(body)).toBe(MAX_PROMPT_TOKENS);
+  });
+
+  test('of every known shape: follows from its bytes', () => {
+    const body: JsonObject = {
+      model: 'm',
+      messages: [
+        {
+          role: 'system',
+          content: [{ type: 'text', text: 'Be brief', cache_control: { type: 'ephemeral' } }],
+        },
+        { role: 'user', name: 'ada', content: ['Hi', { text: 'there' }] },
+        {
+          role: 'assistant',
+          content: null,
+          prefix: true,
+          reasoning_content: 'Well',
+          reasoning_details: [
+            { type: 'reasoning.text', text: 'W', signature: 's', format: 'anthropic-claude-v1', index: 0 },
+          ],
+          thinking_blocks: [{ type: 'thinking', thinking: 'W', signature: 's' }],
+          tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{"image_url":1}' } }],
+        },
+        { role: 'tool', tool_call_id: 'c', content: '{"a":1}' },
+        {
+          role: 'assistant',
+          content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'W' }], signature: 's' }],
+        },
+      ],
+      tools: [
+        {
+          type: 'function',
+          function: { name: 'f', parameters: { properties: { image_url: { type: 'string' } } } },
+        },
+      ],
+      response_format: { type: 'json_object' },
+      stop: ['end'],
+      temperature: 0.5,
+      min_p: 0.1,
+      user: 'u',
+      metadata: { a: 'b' },
+      stream_options: { include_usage: true },
+    };
+    expect(bound(body)).toBeLessThan(4000);
+    expect(bound({ model: 'm', input: [[1, 2], [3]] })).toBeLessThan(2000);
+    expect(bound({ model: 'm', prompt: ['Once', 'upon'], suffix: 'end' })).toBeLessThan(2000);
+  });
+
+  test('of a random value in any place that has something of a media part: is the largest context window', () => {
+    const part = fc.constantFrom<JsonObject>(
+      { type: 'image_url', image_url: { url: 'https://a.example/b.png' } },
+      { type: 'input_image', image_url: 'https://a.example/b.png' },
+      { type: 'image', source: { type: 'url', url: 'https://a.example/b.png' } },
+      { inline_data: { mime_type: 'video/mp4', data: 'AAAA' } },
+      { file_data: { file_uri: 'gs://a' } },
+      { type: 'video_url', video_url: { url: 'https://a.example/b.mp4' } },
+      { image: 'https://a.example/b.png' },
+    );
+    const { wrapped } = fc.letrec((tie) => ({
+      wrapped: fc.oneof(
+        { depthSize: 'small', withCrossShrink: true },
+        part,
+        fc.tuple(tie('wrapped')).map((list) => list),
+        fc
+          .tuple(
+            fc.constantFrom('content', 'text', 'thinking', 'parts', 'x', 'image_url', 'refusal'),
+            tie('wrapped'),
+          )
+          .map(([name, inner]) => ({ [name]: inner })),
+      ),
+    }));
+    const place = fc.constantFrom<(value: never) => JsonObject>(
+      (value) => ({ messages: [{ role: 'user', content: value }] }),
+      (value) => ({ messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }, value] }] }),
+      (value) => ({ messages: [{ role: 'user', content: [{ type: 'text', text: value }] }] }),
+      (value) => ({ messages: [{ role: 'user', content: [{ type: 'thinking', thinking: value }] }] }),
+      (value) => ({ messages: [{ role: 'user', content: 'Hi', images: value }] }),
+      (value) => ({ messages: [{ role: 'assistant', content: 'Hi', tool_calls: [value] }] }),
+      (value) => ({ messages: [{ role: 'assistant', content: 'Hi', annotations: value }] }),
+      (value) => ({ messages: [value] }),
+      (value) => ({ messages: value }),
+      (value) => ({ input: [value] }),
+      (value) => ({ prompt: [value] }),
+      (value) => ({ messages: [], extra: value }),
+    );
+    fc.assert(
+      fc.property(wrapped, place, (value, put) => {
+        const body = put(value as never);
+        const isImage = JSON.stringify(body).includes('data:image/');
+        expect(bound(body)).toBeGreaterThanOrEqual(isImage ? 0 : MAX_PROMPT_TOKENS);
+      }),
+    );
+  });
+
+  test('an allowance for what is added is left out where nothing is', () => {
+    const body = { input: 'Hello' };
+    const json = JSON.stringify(body);
+    expect(maxPromptTokens(body, json) - maxPromptTokens(body, json, { addedTokens: 0 })).toBe(1024);
   });
 
   test('is at most one context window for each prompt', () => {

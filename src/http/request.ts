@@ -15,6 +15,7 @@ import { type ApiError, apiError, type ErrorCode } from '../canonical/error.ts';
 import { NO_KEY } from '../metering/refusals.ts';
 import { howToList } from '../settings/feature-settings.ts';
 import {
+  areWithinJsonBounds,
   isObject,
   isWithinJsonBounds,
   type JsonObject,
@@ -24,7 +25,7 @@ import {
 } from '../shared/json.ts';
 import { jsonFault } from '../shared/json-fault.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
-import type { Lease } from '../stream/memory.ts';
+import { type Lease, SMALL_BYTES } from '../stream/memory.ts';
 import { readBodyText, type TextRead } from '../stream/read-body.ts';
 import type { Ports, RequestContext } from './context.ts';
 
@@ -223,7 +224,7 @@ export async function readRequestBody(
   const read = await readInTime(request, maxBytes, context);
   if (read.kind !== 'text') return failure(apiError(...REFUSALS[read.kind](maxBytes, context)));
   const { text, bytes, lease } = read;
-  const isBounded = isWithinJsonBounds(text);
+  const isBounded = bytes > SMALL_BYTES || isWithinJsonBounds(text);
   await lease.pause();
   const body = isBounded ? parseJsonExactly(text) : undefined;
   if (isObject(body) && Object.keys(body).length <= MAX_BODY_FIELDS) {
@@ -248,12 +249,13 @@ function readInTime(
   { deadline, leaseMemory }: RequestContext,
 ): Promise<TextRead> {
   const watch = (onLate: () => void) => deadline.watch(onLate);
-  return readBodyText({ message: request, maxBytes, watch }, leaseMemory);
+  return readBodyText({ message: request, maxBytes, watch, isReadable: areWithinJsonBounds }, leaseMemory);
 }
 
 type Refusal = (maxBytes: number, context: RequestContext) => readonly [code: ErrorCode, message: string];
 
 const REFUSALS: Readonly<Record<Exclude<TextRead['kind'], 'text'>, Refusal>> = {
+  unreadable: () => ['invalid_json', TOO_NESTED],
   too_large: (maxBytes) => ['request_too_large', `The request's body is larger than ${maxBytes} bytes`],
   late: (_maxBytes, { settings }) => [
     'request_timeout',

@@ -152,6 +152,26 @@ export function isWithinJsonBounds(text: string): boolean {
   return countJsonValues(text) !== null;
 }
 
+/** As {@link isWithinJsonBounds}, for the bytes of a large body: one that is beyond the bounds need not become a text. */
+export function areWithinJsonBounds(bytes: Uint8Array): boolean {
+  let isInString = false;
+  let depth = 0;
+  let values = 1;
+  for (let i = 0; i < bytes.length; i++) {
+    const code = bytes[i];
+    if (code === QUOTE) isInString = !isInString;
+    else if (isInString) {
+      if (code === BACKSLASH) i++;
+    } else if (code === COMMA) values++;
+    else if (code === OPEN_LIST || code === OPEN_OBJECT) {
+      values++;
+      if (++depth > MAX_JSON_DEPTH) return false;
+    } else if (code === CLOSE_LIST || code === CLOSE_OBJECT) depth--;
+    if (values > MAX_JSON_VALUES) return false;
+  }
+  return true;
+}
+
 /** The number of values in the text, or null if it is nested too deep or has more than `maxValues`. */
 function countJsonValues(text: string, maxValues = MAX_JSON_VALUES): number | null {
   const strings = new StringEnds(text);

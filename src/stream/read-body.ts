@@ -14,6 +14,8 @@ interface BodyMessage {
 export interface TextSource {
   readonly message: BodyMessage;
   readonly maxBytes: number;
+  /** Checks a large body before it becomes a text, which takes memory again. Absent: any body is read. */
+  readonly isReadable?: (bytes: Uint8Array) => boolean;
   /** Registers a callback for the deadline. Absent: only the connection's end stops a slow body. */
   readonly watch?: (onLate: () => void) => void;
 }
@@ -30,6 +32,8 @@ export interface BodySource {
 export type TextRead =
   /** `bytes`: the body's length. The lease's turn of work has started. */
   | { readonly kind: 'text'; readonly text: string; readonly bytes: number; readonly lease: Lease }
+  /** `isReadable` refused it. */
+  | { readonly kind: 'unreadable' }
   | Exclude<BodyRead, { kind: 'body' }>;
 
 export type BodyRead =
@@ -49,12 +53,12 @@ export function announcedLength(headers: Pick<Headers, 'get' | 'has'>): number |
  * @returns the text and its lease, which the caller releases when nothing of the body is held
  */
 export function readBodyText(source: TextSource, leaseMemory: LeaseMemory): Promise<TextRead> {
-  const { message, maxBytes, watch } = source;
+  const { message, maxBytes, watch, isReadable } = source;
   const length = announcedLength(message.headers);
   // Nearly all bodies: the runtime reads them in one step, and at most `content-length` bytes.
   if (length !== null && length <= SMALL_BYTES && length <= maxBytes) return readSmall(source, length);
   const late = watch && new Promise<'late'>((resolve) => watch(() => resolve('late')));
-  return readLarge({ body: message.body, length, maxBytes, late }, leaseMemory);
+  return readLarge({ body: message.body, length, maxBytes, late }, leaseMemory, isReadable);
 }
 
 function readSmall({ message, watch }: TextSource, bytes: number): Promise<TextRead> {
@@ -67,12 +71,25 @@ function readSmall({ message, watch }: TextSource, bytes: number): Promise<TextR
   });
 }
 
-async function readLarge(source: BodySource, leaseMemory: LeaseMemory): Promise<TextRead> {
+async function readLarge(
+  source: BodySource,
+  leaseMemory: LeaseMemory,
+  isReadable: TextSource['isReadable'],
+): Promise<TextRead> {
   const read = await readBody(source, leaseMemory);
   if (read.kind !== 'body') return read;
   const { bytes, lease } = read;
   await lease.startWork();
   const { length } = bytes;
+  if (isReadable !== undefined && length > SMALL_BYTES) {
+    if (!isReadable(bytes)) {
+      // Frees the bytes at once, not at the engine's next collection.
+      bytes.buffer.transfer(0);
+      lease.release();
+      return { kind: 'unreadable' };
+    }
+    await lease.pause();
+  }
   return { kind: 'text', text: takeText(bytes), bytes: length, lease };
 }
 

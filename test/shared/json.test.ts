@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
+  areWithinJsonBounds,
   EmbeddedJson,
   isWithinJsonBounds,
   MAX_JSON_DEPTH,
@@ -78,6 +79,24 @@ function nested(levels: number, open: string, close: string, inner = '1'): strin
   const text = open.repeat(levels) + inner + close.repeat(levels);
   return [text, open.repeat(levels) + PADDING + close.repeat(levels)];
 }
+
+test('areWithinJsonBounds decides as isWithinJsonBounds, for the bytes of any JSON', () => {
+  const encoder = new TextEncoder();
+  const levels = (count: number) => '['.repeat(count) + ']'.repeat(count);
+  const texts = [
+    ...[1, MAX_JSON_DEPTH, MAX_JSON_DEPTH + 1, 5000].map(levels),
+    ...[MAX_JSON_VALUES - 1, MAX_JSON_VALUES].map((count) => `[${'0,'.repeat(count - 1)}0]`),
+    `{"a":"${'[{\\"'.repeat(10_000)}"}`,
+    `{"a":"\\\\","b":${levels(MAX_JSON_DEPTH)}}`,
+    `{"ü中😀":"${'[,'.repeat(MAX_JSON_VALUES)}"}`,
+  ];
+  for (const text of texts) expect(areWithinJsonBounds(encoder.encode(text))).toBe(isWithinJsonBounds(text));
+  fc.assert(
+    fc.property(fc.json({ maxDepth: 6 }), (text) => {
+      expect(areWithinJsonBounds(encoder.encode(text))).toBe(isWithinJsonBounds(text));
+    }),
+  );
+});
 
 describe('isWithinJsonBounds', () => {
   test.each([

@@ -58,7 +58,18 @@ const IMAGE_PART_FIELDS = ['type', 'image_url', 'detail', 'cache_control', 'prom
 const IMAGE_FIELDS = ['url', 'detail'];
 
 /** Names under which servers read media, in a value of any depth. */
-const MEDIA_NAME = /image|video|audio|file|document|media|attach|inline_?data|input_|source|uri/i;
+const MEDIA_NAMES = [
+  'image',
+  'video',
+  'audio',
+  'file',
+  'document',
+  'media',
+  'attach',
+  'inline',
+  'source',
+  'uri',
+];
 
 const NOTHING: Media = { images: 0, imageBytes: 0, isUnbounded: false };
 const UNBOUNDED: Media = { images: 0, imageBytes: 0, isUnbounded: true };
@@ -166,11 +177,14 @@ function hasMedia(value: unknown): boolean {
   if (Array.isArray(value)) return value.some(hasMedia);
   if (!isObject(value)) return false;
   return (
-    (typeof value.type === 'string' && MEDIA_NAME.test(value.type.slice(0, MAX_NAME_CHARS))) ||
-    Object.entries(value).some(
-      ([name, inner]) => MEDIA_NAME.test(name.slice(0, MAX_NAME_CHARS)) || hasMedia(inner),
-    )
+    (typeof value.type === 'string' && isMediaName(value.type)) ||
+    Object.entries(value).some(([name, inner]) => isMediaName(name) || hasMedia(inner))
   );
 }
 
 const MAX_NAME_CHARS = 64;
+
+function isMediaName(name: string): boolean {
+  const lower = name.slice(0, MAX_NAME_CHARS).toLowerCase();
+  return MEDIA_NAMES.some((word) => lower.includes(word));
+}

@@ -82,6 +82,9 @@ const SOON_MS = 1000;
 /** How long a charge for an expired reservation waits for a late settlement: the default of `RECORD_DAYS`. */
 const LATE_SETTLEMENT_MS = 35 * 24 * 60 * 60 * 1000;
 
+/** How long a settled request is remembered, so that a repeated call reserves nothing for it. Calls take at most 5 s. */
+const LATE_RESERVATION_MS = 10 * 60 * 1000;
+
 /** What a request may use, or what a further attempt of it may use in addition. */
 export interface UpperBound {
   /** 0 for a further attempt: it is part of a request that already runs, so no rate counts it. */
@@ -114,6 +117,13 @@ export function reserve(sql: Sql, request: ReserveRequest, now: number, held?: H
   // Only requests of keys with limits are reserved. So the limits are missing here, and nothing admits the request.
   if (limits === NO_LIMITS) throw new UnreadableRow('the object has no limits, and the request lists none');
   const before = readLimitStatus(sql, now, held, limits);
+  if (isSettled(sql, request.id)) {
+    return {
+      kind: 'reserved',
+      outputTokens: outputLimit(before.limits, request.outputTokens),
+      standing: before,
+    };
+  }
   const needed = readNeed(sql, request, before.limits);
   const { outputTokens, need } = needed;
   if (need === null) return { kind: 'reserved', outputTokens, standing: before };
@@ -121,6 +131,11 @@ export function reserve(sql: Sql, request: ReserveRequest, now: number, held?: H
   if (refusal !== null) return { kind: 'refused', refusal, standing: before };
   insertReservation(sql, request, needed, before, now);
   return { kind: 'reserved', outputTokens, standing: withReservation(before, need, now) };
+}
+
+/** A call that was repeated after a timeout may arrive after its request has ended: nothing would ever settle what it reserves. */
+function isSettled(sql: Sql, id: string): boolean {
+  return sql.exec('SELECT 1 AS one FROM unreserved WHERE id = ?', id).toArray().length > 0;
 }
 
 /** What a request needs beyond its reservation, if it has one. */
@@ -320,14 +335,17 @@ type ReservationRow = Amounts & { readonly second: number; readonly expected_tok
 /**
  * Charges what a request used, on the day of its reservation, and deletes the reservation. Replaces the charge if the reservation
  * has expired. A repeated call changes nothing.
+ * @param now in ms since the epoch
  * @returns false where there is no reservation, running or expired
  */
-export function settle(sql: Sql, id: string, charge: Charge): boolean {
+export function settle(sql: Sql, id: string, charge: Charge, now = Date.now()): boolean {
   const [reserved] = sql
     .exec<ReservationRow>('DELETE FROM reservations WHERE id = ? RETURNING *', id)
     .toArray();
   if (reserved !== undefined) {
     addCharge(sql, charge, reserved);
+    const insert = 'INSERT OR IGNORE INTO unreserved VALUES (?, ?)';
+    sql.exec(insert, id, now - LATE_SETTLEMENT_MS + LATE_RESERVATION_MS);
     const { recordedTokens = charge.tokens } = charge;
     correctWindow(sql, reserved.second, recordedTokens - reserved.expected_tokens);
     return true;

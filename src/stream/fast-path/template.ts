@@ -6,6 +6,7 @@ import type { Chunk, Delta } from '../../canonical/chunk.ts';
 import type { ChunkPart, TextCount } from '../../canonical/part.ts';
 import type { UsageReport } from '../../canonical/usage.ts';
 import { isObject, parseJson } from '../../shared/json.ts';
+import { trimEnd } from '../../shared/trim.ts';
 import { Literal } from './matcher.ts';
 
 /** Reads an event's JSON as the normal path does. */
@@ -161,7 +162,7 @@ function build(
   const isHole = ({ mark }: Unread) => read.usage === null || mark === PADDING_MARK;
   const holed = putMarks(marked, unread.filter(isHole));
   const numbers = findNumbers(holed, read, readPart);
-  const json = putMark(holed, numbers, NUMBER_MARK).replace(/ +\}$/, `${SPACES_MARK}}`);
+  const json = markSpaces(putMark(holed, numbers, NUMBER_MARK));
   const frameIn = `${head}data: ${json}${lineEnd}${lineEnd}`;
   const pieces = frameIn.split(new RegExp(`(${MARK}|${PADDING_MARK}|${SPACES_MARK}|${NUMBER_MARK})`));
   const marks = pieces.filter((_, i) => i % 2 === 1);
@@ -326,6 +327,12 @@ function isSame(one: UsageReport | null, other: UsageReport): boolean {
 /** The part without its usage, as text. */
 function withoutUsage(part: ChunkPart): string {
   return JSON.stringify({ ...part, usage: null });
+}
+
+/** Marks the spaces before the last brace. */
+function markSpaces(json: string): string {
+  if (!json.endsWith(' }')) return json;
+  return `${trimEnd(json.slice(0, -1), ' ')}${SPACES_MARK}}`;
 }
 
 // Places: where values are in the event's JSON, and the same JSON with marks in their place.

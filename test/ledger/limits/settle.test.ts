@@ -28,6 +28,18 @@ describe('G3 settle', () => {
     expect(sql.count('reservations')).toBe(0);
   });
 
+  test('a reservation that is repeated after the settlement reserves nothing, so that nothing expires and is charged', () => {
+    const sql = new MemorySql(HARD);
+    sql.reserve('a');
+    settle(sql, 'a', used(30), NOW);
+    expect(sql.reserve('a').kind).toBe('reserved');
+    expect(budget(sql)).toMatchObject({ spent: 30, reserved: 0 });
+    expect(expire(sql, OVER)).toEqual([]);
+    expect(budget(sql, OVER)).toMatchObject({ spent: 30, reserved: 0 });
+    // The id is not kept.
+    expect(sql.count('unreserved')).toBe(0);
+  });
+
   test('charges the actual usage also where it exceeds the reservation', () => {
     const sql = new MemorySql(HARD);
     sql.reserve('a');

@@ -53,6 +53,8 @@ export interface ChoicePart {
   readonly finishMeaning?: FinishMeaning | undefined;
   /** The count of the text that the update continues, if the reader compares it with a final form. It includes this update. */
   readonly sent?: TextCount;
+  /** The choice's output so far, which the server repeats with its finish. It counts if nothing came before. */
+  readonly whole?: ChoicePart;
   /** The finish word is announced: it is judged now, and takes effect with a later part. */
   readonly isAnnounced?: true;
   /** The upstream hints that the output reached its limit, whatever its finish word says. */
@@ -72,6 +74,12 @@ export const EMPTY_CHOICE: ChoicePart = {
   logprobs: null,
   finishWord: null,
 };
+
+/** Whether the update has text of content, reasoning, a refusal or a tool call. */
+export function hasText({ content, reasoning, refusal, toolCalls }: ChoicePart): boolean {
+  if (content !== '' || reasoning !== '' || refusal !== '') return true;
+  return toolCalls.some((call) => (call.name ?? '') !== '' || call.arguments !== '');
+}
 
 /** The contents of one event, or of one non-streaming response. */
 export interface ChunkPart {

@@ -7,7 +7,7 @@
  */
 import type { Chunk } from '../canonical/chunk.ts';
 import { type ApiError, apiError, type UpstreamError } from '../canonical/error.ts';
-import { type ChoicePart, type ChunkPart, EMPTY_PART, type VendorTokens } from '../canonical/part.ts';
+import { type ChunkPart, EMPTY_PART, hasText, type VendorTokens } from '../canonical/part.ts';
 import { type Policies, passesVendorEvent } from '../canonical/policies.ts';
 import { readUpstreamError, streamError, unwrapErrorList } from '../canonical/upstream-error.ts';
 import {
@@ -262,7 +262,7 @@ export class EventReader {
    * @param event the event as received, if the fast path may learn from it
    */
   #send(part: ChunkPart, chunk: Chunk | null, failure: StreamFailure | null, event: TextEvent | null): void {
-    this.#hasOutput ||= part.choices.some(hasText);
+    this.#hasOutput ||= part.choices.some((choice) => hasText(choice) || hasText(choice.whole ?? choice));
     if (chunk !== null && !this.#sink.chunk(chunk)) return this.#failOutputTooLarge();
     this.#fastPath?.keepTo(this.#normalizer.revision);
     if (event !== null && chunk !== null) this.#fastPath?.learn(event, part, chunk);
@@ -341,11 +341,6 @@ export class EventReader {
     this.#sse.stop();
     this.#sink.end(failure);
   }
-}
-
-function hasText({ content, reasoning, refusal, toolCalls }: ChoicePart): boolean {
-  if (content !== '' || reasoning !== '' || refusal !== '') return true;
-  return toolCalls.some((call) => (call.name ?? '') !== '' || call.arguments !== '');
 }
 
 /** A larger partial event is parsed instead of held for the fast path. */

@@ -11,7 +11,7 @@ import type {
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { type FinishMeaning, type FinishReason, finishMeaning } from '../canonical/finish-reason.ts';
 import { toChatLogprobs, toTextLogprobs } from '../canonical/logprobs.ts';
-import { type ChoicePart, type ChunkPart, EMPTY_CHOICE } from '../canonical/part.ts';
+import { type ChoicePart, type ChunkPart, EMPTY_CHOICE, hasText } from '../canonical/part.ts';
 import { ReasoningStripper } from '../canonical/reasoning-details.ts';
 import { toolCallId } from '../canonical/tool-call-id.ts';
 import { brokenToolCall, cutToolCall, failedFinish } from '../canonical/upstream-error.ts';
@@ -97,10 +97,11 @@ export class Normalizer {
     this.#created ??= part.created;
     this.#model ??= part.model;
     this.#setLabels(part);
-    this.#meter(part);
+    const choices = part.choices.map((choice) => this.#withOutput(choice));
+    this.#meter(part, choices);
     this.#isFailing = part.error !== null;
     this.#isHolding = false;
-    const chunk = this.#writeLast(part.choices);
+    const chunk = this.#writeLast(choices);
     if (!this.#isHolding || chunk?.object !== 'chat.completion.chunk') return chunk;
     this.#held = chunk;
     this.#revision++;
@@ -186,11 +187,18 @@ export class Normalizer {
     this.#revision++;
   }
 
+  /** The update, or the whole output where the choice has had none. */
+  #withOutput(choice: ChoicePart): ChoicePart {
+    const { whole } = choice;
+    if (whole === undefined || hasText(choice)) return choice;
+    return this.#choices.get(choice.index)?.hasOutput === true ? choice : whole;
+  }
+
   /** Meters the part before a policy removes any of it (C6). What follows a choice's finish does not count. */
-  #meter(part: ChunkPart): void {
+  #meter(part: ChunkPart, choices: readonly ChoicePart[]): void {
     const { meter } = this.#context;
     if (part.serviceTier !== undefined) meter.serviceTier(part.serviceTier);
-    for (const choice of part.choices) {
+    for (const choice of choices) {
       if (this.#choices.get(choice.index)?.isFinished) continue;
       meter.delta(choice);
       const { finishWord, isAnnounced } = choice;
@@ -221,6 +229,7 @@ export class Normalizer {
     const choices: Choice[] = [];
     for (const part of parts) {
       const state = this.#state(part.index);
+      state.hasOutput ||= hasText(part);
       const choice = state.isFinished ? null : write(part, state);
       if (choice !== null) choices.push(choice);
     }

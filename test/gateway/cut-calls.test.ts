@@ -205,6 +205,19 @@ const WHOLE: readonly (readonly [name: string, upstream: UpstreamName, behavior:
       '{"p":1}',
     ],
     [
+      'a placeholder',
+      'messages',
+      sse(...claudeEvents(['{}', '{"p"', ':1}']), ...claudeEnd('tool_use')),
+      '{"p":1}',
+    ],
+    ['a placeholder alone', 'messages', sse(...claudeEvents(['{}']), ...claudeEnd('tool_use')), '{}'],
+    [
+      'an empty object within them',
+      'messages',
+      sse(...claudeEvents(['{"p":', '{}', '}']), ...claudeEnd('tool_use')),
+      '{"p":{}}',
+    ],
+    [
       'the placeholder null',
       'chat',
       sse(...callEvents(['null', '{"p":1}']), event({}, 'tool_calls'), DONE),

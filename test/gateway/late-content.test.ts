@@ -1,6 +1,6 @@
 /** Content that a Responses server sends only at the end of a part, an item or the response, as the official SDKs see it (O7). */
 import { describe, expect, test } from 'vitest';
-import { see } from './sdk-clients.ts';
+import { CLIENTS, see } from './sdk-clients.ts';
 import { type Behavior, json, sse } from './upstreams.ts';
 
 const TEXT = 'Low water at nöon, 🌊 and "high" water\nat six.';
@@ -278,5 +278,50 @@ describe('A3 a server that speaks Messages', () => {
     const block = { type: 'tool_use', id: 'toolu_1', name: 'gauge', input: JSON_TEXT };
     const behavior = json({ ...message, content: [block], stop_reason: 'tool_use' });
     expect(await see('chat', 'messages', behavior)).toMatchObject({ calls: [['gauge', JSON_TEXT]] });
+  });
+});
+
+describe('C4 a chat server whose answer has message beside delta', () => {
+  const CALLS = [{ id: 'call_1', type: 'function', function: { name: 'gauge', arguments: JSON_TEXT } }];
+  const whole = (fields: object) =>
+    json({ id: 'up', object: 'chat.completion', model: 'm', choices: [{ index: 0, ...fields }] });
+  const said = { role: 'assistant', content: TEXT };
+  const called = { role: 'assistant', content: null, tool_calls: CALLS };
+  const empty = { role: 'assistant', content: '' };
+
+  test.each<[name: string, behavior: Behavior, seen: object]>([
+    ['the text in message', whole({ message: said, delta: empty, finish_reason: 'stop' }), { text: TEXT }],
+    ['the text in delta', whole({ message: empty, delta: said, finish_reason: 'stop' }), { text: TEXT }],
+    ['the text in both', whole({ message: said, delta: said, finish_reason: 'stop' }), { text: TEXT }],
+    [
+      'a call in message',
+      whole({ message: called, delta: {}, finish_reason: 'tool_calls' }),
+      { calls: WHOLE.calls },
+    ],
+    [
+      'the text in one, a call in the other',
+      whole({ message: said, delta: called, finish_reason: 'tool_calls' }),
+      { text: TEXT, calls: WHOLE.calls },
+    ],
+    [
+      'the text in the message of a stream’s only event',
+      sse(
+        `data: ${JSON.stringify({ id: 'up', choices: [{ index: 0, message: said, delta: {}, finish_reason: 'stop' }] })}\n\n`,
+      ),
+      { text: TEXT },
+    ],
+    [
+      'the text so far in each event of a stream',
+      sse(
+        ...['Low', 'Low tide'].map((content, at) => {
+          const delta = { content: content.slice(at * 3) };
+          return `data: ${JSON.stringify({ id: 'up', choices: [{ index: 0, message: { ...said, content }, delta, finish_reason: at ? 'stop' : null }] })}\n\n`;
+        }),
+      ),
+      { text: 'Low tide' },
+    ],
+  ])('%s: each client gets it, once', async (_, behavior, seen) => {
+    for (const client of Object.keys(CLIENTS))
+      expect(await see(client, 'chat', behavior)).toMatchObject(seen);
   });
 });

@@ -1,5 +1,6 @@
 /** Passthrough of Messages requests and events to providers that speak Messages. */
 
+import { mayBePlaceholder } from '../../canonical/part.ts';
 import { readProviderTag } from '../../canonical/reasoning-details.ts';
 import {
   isObject,
@@ -31,17 +32,33 @@ export const messagesPassthrough: Passthrough = {
   ),
   upstreamBody: withoutReasoningStates,
   streamWriter: (options) =>
-    new PassthroughWriter(
-      () => ({
+    new PassthroughWriter(() => {
+      const placeholders = new Placeholders();
+      return {
         heartbeat: (hasBegun) => (hasBegun ? PING_FRAME : HEARTBEAT_FRAME),
         failure: (failure) => frame('error', errorEvent(failure, options.requestId)),
-        eventData: (name, data) => writeData(name, data, options),
-      }),
-      options.maxEventBytes,
-    ),
+        eventData: (name, data, event) =>
+          placeholders.includes(event) ? null : writeData(name, data, options),
+      };
+    }, options.maxEventBytes),
   writeJson: (response, options) =>
     response.type === 'message' ? writeMessage(response, options) : response,
 };
+
+/** Finds placeholders before the arguments of a call. Without one and without arguments, the input is an empty object as well. */
+class Placeholders {
+  /** The block whose arguments have begun. */
+  #begun: unknown = null;
+
+  includes({ type, index, delta }: JsonObject): boolean {
+    if (type === 'content_block_start') this.#begun = null;
+    const piece = type === 'content_block_delta' ? readText(objectOf(delta).partial_json) : undefined;
+    if (piece === undefined || this.#begun === index) return false;
+    if (mayBePlaceholder(piece)) return true;
+    this.#begun = index;
+    return false;
+  }
+}
 
 /** Changes the model's name in `message_start`, and the block events that may have reasoning. Returns null to drop the event. */
 function writeData(name: string, data: string, options: PassthroughOptions): string | null {

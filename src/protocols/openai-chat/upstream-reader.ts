@@ -10,8 +10,10 @@ import { MAX_CHOICES } from '../../shared/limits.ts';
 import type { ProtocolQuirks, UpstreamProtocol } from '../../stream/types.ts';
 
 /** Chat: `choices[].delta`, or `choices[].message` in a non-streaming response. */
-export const openaiChat = stateless('chat', (event, quirks) =>
-  readEnvelope(event, quirks, (choice, index) => readChatChoice(choice, index, quirks)),
+export const openaiChat = stateless('chat', (event, quirks, isWhole) =>
+  readEnvelope(event, quirks, (choice, index) =>
+    isWhole ? readWholeChoice(choice, index, quirks) : readChatChoice(choice, index, quirks),
+  ),
 );
 
 /** Legacy completions (`text_completion`): `choices[].text`. DeepSeek's fill-in-the-middle uses them. */
@@ -22,14 +24,16 @@ export const openaiCompletions = stateless('completions', (event, quirks) =>
 /** A protocol whose reader keeps no state, and whose non-streaming responses have the form of its events. */
 function stateless(
   id: UpstreamProtocol['id'],
-  read: (event: JsonObject, quirks: ProtocolQuirks) => ChunkPart,
+  read: (event: JsonObject, quirks: ProtocolQuirks, isWhole: boolean) => ChunkPart,
 ): UpstreamProtocol {
   return {
     id,
     isFinishedByDone: true,
     open: (quirks) => {
-      const readOne = (event: JsonObject) => read(event, quirks);
-      return { event: readOne, response: readOne };
+      return {
+        event: (event) => read(event, quirks, false),
+        response: (response) => read(response, quirks, true),
+      };
     },
   };
 }
@@ -84,8 +88,43 @@ function readTextChoice(choice: JsonObject, index: number): ChoicePart {
   };
 }
 
+/**
+ * A choice of a stream. Some servers send `message` with the output so far beside every delta, so it is read only if there is no delta,
+ * or at the finish if nothing came before.
+ */
 function readChatChoice(choice: JsonObject, index: number, quirks: ProtocolQuirks): ChoicePart {
-  const delta = deltaOf(choice);
+  const { delta, message } = choice;
+  if (!isObject(delta)) return readMessage(choice, objectOf(message), index, quirks);
+  const part = readMessage(choice, delta, index, quirks);
+  if (part.finishWord === null || !isObject(message)) return part;
+  return { ...part, whole: readMessage(choice, message, index, quirks) };
+}
+
+/** A choice of a complete response. Perplexity sends an empty `delta` beside `message`: what says something counts. */
+function readWholeChoice(choice: JsonObject, index: number, quirks: ProtocolQuirks): ChoicePart {
+  const message = readMessage(choice, objectOf(choice.message), index, quirks);
+  const delta = readMessage(choice, objectOf(choice.delta), index, quirks);
+  const calls = message.toolCalls.length > 0 ? message : delta;
+  const details = message.reasoningDetails.length > 0 ? message : delta;
+  return {
+    ...message,
+    hasRole: message.hasRole || delta.hasRole,
+    hasContent: message.hasContent || delta.hasContent,
+    content: message.content || delta.content,
+    reasoning: message.reasoning || delta.reasoning,
+    refusal: message.refusal || delta.refusal,
+    toolCalls: calls.toolCalls,
+    reasoningDetails: details.reasoningDetails,
+  };
+}
+
+/** @param delta the choice's `delta` or `message` */
+function readMessage(
+  choice: JsonObject,
+  delta: JsonObject,
+  index: number,
+  quirks: ProtocolQuirks,
+): ChoicePart {
   const typed = Array.isArray(delta.content) ? readTypedContent(delta.content) : undefined;
   const content = typed?.text ?? (typeof delta.content === 'string' ? delta.content : '');
   return {
@@ -107,12 +146,6 @@ function readChatChoice(choice: JsonObject, index: number, quirks: ProtocolQuirk
 /** The provider's own word behind a finish word that the server translated, as OpenRouter sends it. */
 function limitHint({ native_finish_reason: word }: JsonObject): { readonly isLimited?: true } {
   return typeof word === 'string' && finishMeaning(word) === 'length' ? { isLimited: true } : {};
-}
-
-/** Some servers send `message` with the output so far beside every delta, so it is read only if there is no delta. */
-function deltaOf(choice: JsonObject): JsonObject {
-  if (isObject(choice.delta)) return choice.delta;
-  return objectOf(choice.message);
 }
 
 /** Typed content parts: `{"type":"text","text"}` and `{"type":"thinking","thinking":[…]}`. Other types have no text. */

@@ -24,7 +24,7 @@
 import type { Chunk } from '../../canonical/chunk.ts';
 import type { ChunkPart, StreamMeter } from '../../canonical/part.ts';
 import type { StreamWriter } from '../types.ts';
-import { decodedLength, findStringEnd, OPEN_ENDED, viewOf } from './matcher.ts';
+import { findStringEnd, lastSurplus, OPEN_ENDED, viewOf } from './matcher.ts';
 import {
   makeTemplate,
   type ReadPart,
@@ -76,6 +76,8 @@ export class TemplateFastPath {
   #readLength = 0;
   #textStart = 0;
   #textEnd = 0;
+  /** The text's length in UTF-16 units. */
+  #textUnits = 0;
   /** The numbers of the event being matched, and of the last one that matched. */
   #numbers: number[] = [];
   #counted: number[] = [];
@@ -120,7 +122,7 @@ export class TemplateFastPath {
       if (this.#passesEvents) this.#writer.splice(UNCHANGED, bytes, next, end);
       else this.#writer.splice(template.outLiterals, bytes, this.#textStart, this.#textEnd);
       this.#meter.rawText(bytes, this.#textStart, this.#textEnd);
-      if (template.sent !== null) template.sent.units += decodedLength(bytes, this.#textStart, this.#textEnd);
+      if (template.sent !== null) template.sent.units += this.#textUnits;
       if (template.counts !== null) {
         counting = template;
         [this.#numbers, this.#counted] = [this.#counted, this.#numbers];
@@ -225,6 +227,7 @@ export class TemplateFastPath {
       if (hole === 'text') {
         this.#textStart = next;
         this.#textEnd = end;
+        this.#textUnits = end - next - lastSurplus();
       }
       next = end;
     }

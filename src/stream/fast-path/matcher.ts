@@ -72,6 +72,13 @@ function flags(characters: string): Uint8Array {
   return table;
 }
 
+/** By how much the bytes of the last string that `findStringEnd` found exceed its length in UTF-16 units. */
+let surplus = 0;
+
+export function lastSurplus(): number {
+  return surplus;
+}
+
 /**
  * Finds the closing quote of a JSON string.
  * @param at the index after its opening quote
@@ -80,6 +87,7 @@ function flags(characters: string): Uint8Array {
  */
 export function findStringEnd(bytes: Uint8Array, at: number, end: number): number {
   let i = at;
+  surplus = 0;
   while (i < end) {
     const byte = bytes[i] ?? 0;
     if (IS_PLAIN[byte] === 1) {
@@ -90,26 +98,11 @@ export function findStringEnd(bytes: Uint8Array, at: number, end: number): numbe
     if (byte < 0x20) return INVALID;
     const length = byte === BACKSLASH ? escapeLength(bytes, i) : sequenceLength(bytes, i);
     if (length < 0) return length;
+    // Four bytes of UTF-8 are a surrogate pair. Escapes have two bytes or six.
+    surplus += length - (length === 4 ? 2 : 1);
     i += length;
   }
   return OPEN_ENDED;
-}
-
-/** The length in UTF-16 units of a JSON string that `findStringEnd` has checked. */
-export function decodedLength(bytes: Uint8Array, from: number, to: number): number {
-  let units = to - from;
-  for (let i = from; i < to; ) {
-    const byte = bytes[i] ?? 0;
-    if (IS_PLAIN[byte] === 1) {
-      i++;
-      continue;
-    }
-    const length = byte === BACKSLASH ? escapeLength(bytes, i) : sequenceLength(bytes, i);
-    // Four bytes of UTF-8 are a surrogate pair. Escapes have two bytes or six.
-    units -= length - (length === 4 ? 2 : 1);
-    i += Math.max(1, length);
-  }
-  return units;
 }
 
 function escapeLength(bytes: Uint8Array, at: number): number {

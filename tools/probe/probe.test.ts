@@ -190,23 +190,26 @@ test("unknown keys of a stream are reported once, and Weir's output keeps the co
 });
 
 test('the report counts the verdicts and names the rows to check', async () => {
-  const { target } = await serve(refusing('random_seed', 'metadata'));
+  const { target } = await serve(refusing('random_seed', 'metadata', 'top_k'));
   const bodies = [
     body('text'),
     body('field/store', { store: true }),
     body('field/seed', { seed: 7 }),
     body('field/metadata', { metadata: {} }),
+    body('field/top_k', { top_k: 3 }),
   ];
   const plan = planOf(target, bodies);
   const report = reportOf(target, plan, await probe(target, plan));
-  expect(countRequests(plan)).toBe(6);
-  expect(report.counts).toMatchObject({ taken: 1, stale: 1, broken: 1, refused: 1 });
+  expect(countRequests(plan)).toBe(7);
+  expect(report.counts).toMatchObject({ taken: 1, stale: 1, broken: 1, refused: 2 });
   expect(report.to_do).toEqual([
     expect.stringMatching(
       /^field\/store: Weir drops store, but the provider accepts it: is `fields.store` in /,
     ),
     expect.stringMatching(/^field\/seed: Weir breaks the request .*: fix `fields.seed` in /),
     expect.stringMatching(/^field\/metadata: refused: .* needs `fields.metadata: REFUSED`$/),
+    // Z5: what the gateway would learn from the refusal.
+    expect.stringMatching(/^field\/top_k: learned: .* needs `fields: { top_k: REFUSED }`$/),
   ]);
   expect(exitCodeOf(report)).toBe(1);
 });

@@ -1,7 +1,10 @@
 /** Prints the results of a probe: a table, totals, and what to check in Weir. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { readStatements } from '../../src/providers/field-refusals.ts';
 import { isAboutRequest } from '../../src/request-translation/dropped-fields.ts';
+import { tableLine } from '../../src/request-translation/mend.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
 import { table } from '../simulator/terminal.ts';
 import type { Planned, Target } from './plan.ts';
 import type { ProbeRun, Result } from './runner.ts';
@@ -27,7 +30,7 @@ export function reportOf(target: Target, plan: readonly Planned[], run: ProbeRun
   const { results, recordings, stopped } = run;
   const count = (verdict: Verdict) => results.filter((result) => result.verdict === verdict).length;
   const file = `src/providers/${fileOf(target.provider.id)}`;
-  const fields = new Map(plan.map(({ name, raw }) => [name, Object.keys(raw)]));
+  const bodies = new Map(plan.map(({ name, raw }) => [name, raw]));
   return {
     provider: target.provider.id,
     model: target.model,
@@ -43,7 +46,7 @@ export function reportOf(target: Target, plan: readonly Planned[], run: ProbeRun
     },
     results,
     recordings,
-    to_do: adviceOn(results, file, fields),
+    to_do: adviceOn(results, file, bodies, target.model),
     stopped,
   };
 }
@@ -61,28 +64,49 @@ function fileOf(id: string): string {
   return files.find((name) => defines.test(readFileSync(PROVIDERS_FOLDER + name, 'utf8'))) ?? '';
 }
 
+interface Advised {
+  readonly result: Result;
+  readonly file: string;
+  readonly body: JsonObject;
+  readonly model: string;
+}
+
 /** One line for each action, with the names of all bodies that need it. */
 function adviceOn(
   results: readonly Result[],
   file: string,
-  fields: ReadonlyMap<string, readonly string[]>,
+  bodies: ReadonlyMap<string, JsonObject>,
+  model: string,
 ): string[] {
   const named = new Map<string, string[]>();
   for (const result of results) {
-    for (const advice of advices(result, file, fields.get(result.name) ?? [])) {
+    for (const advice of advices({ result, file, model, body: bodies.get(result.name) ?? {} })) {
       named.set(advice, [...(named.get(advice) ?? []), result.name]);
     }
   }
   return [...named].map(([advice, names]) => `${names.join(', ')}: ${advice}`);
 }
 
-function* advices(result: Result, file: string, fields: readonly string[]): Generator<string> {
+/** What the gateway would learn from the refusal, as the line of the table. */
+function* learnedFrom(message: string, body: JsonObject, file: string, model: string): Generator<string> {
+  const isQuoted = () => false;
+  for (const { finding } of readStatements({ message, field: undefined }, { body, betas: [], isQuoted })) {
+    const line = tableLine(finding, model);
+    // The advice above names these.
+    const isNamed = finding.kind === 'unsupported' && isAboutRequest(finding.field);
+    if (line !== null && !isNamed) yield `learned: ${file} needs \`${line}\``;
+  }
+}
+
+function* advices({ result, file, body, model }: Advised): Generator<string> {
+  const fields = Object.keys(body);
   const { name, verdict, note, breaks, newKeys } = result;
   const rows = result.rows.map((row) => `\`${row}\``).join(', ');
   if (note === WITHOUT_EFFECT) {
     yield `${note}: if this is documented, mark it as \`ignored\` in \`fields\` of ${file}`;
   }
   if (verdict === 'refused') yield* adviceOnRefusal(name, file, fields);
+  if (verdict === 'refused') yield* learnedFrom(result.note, body, file, model);
   if (verdict === 'stale') yield `${note}, but the provider accepts it: is ${rows} in ${file} out of date?`;
   if (verdict === 'broken') yield `Weir breaks the request (${note}): fix ${rows} in ${file}`;
   if (verdict === 'unclear') yield `repeat the probe (${note})`;

@@ -115,6 +115,12 @@ export const examples: readonly Example[] = [
     expected: { finish: 'stop', promptTokens: 5, completionTokens: 14, parts: ['reasoning', 'text'] },
   },
   {
+    title: 'A model that no table knows refuses the temperature: Weir removes it and tries once more',
+    path: CHAT,
+    body: chat('unknown/refuses-temperature', 'Who knocks?', { temperature: 0.2 }),
+    expected: { finish: 'stop', promptTokens: 2, completionTokens: 8, parts: ['text'] },
+  },
+  {
     title: 'A configured provider like Groq: reasoning becomes reasoning_content, x_groq is dropped',
     path: CHAT,
     body: chat('compatible/openai/gpt-oss-20b', 'Shortest path?'),

@@ -15,6 +15,8 @@ export interface RefusalText {
   readonly sent: JsonObject;
   /** The fields that the second request has instead; null: the refusal reaches the client. */
   readonly mended: JsonObject | null;
+  /** The keyword of a schema that the text is about. Absent: it is about fields. */
+  readonly keyword?: string;
   /** A public thread, and its date. */
   readonly source: string;
 }
@@ -501,6 +503,7 @@ export const REFUSAL_TEXTS: readonly RefusalText[] = [
   },
   {
     name: 'number-keywords',
+    keyword: 'maximum',
     text: "output_config.format.schema: For 'number' type, properties maximum, minimum are not supported",
     sent: { output_config: { format: { type: 'json_schema', schema: schema({ minimum: 1, maximum: 2 }) } } },
     mended: { output_config: { format: { type: 'json_schema', schema: schema({}) } } },
@@ -508,6 +511,7 @@ export const REFUSAL_TEXTS: readonly RefusalText[] = [
   },
   {
     name: 'min-items',
+    keyword: 'minItems',
     text: "output_config.format.schema: For 'array' type, 'minItems' values other than 0 or 1 are not supported",
     sent: {
       output_config: {
@@ -526,6 +530,7 @@ export const REFUSAL_TEXTS: readonly RefusalText[] = [
   },
   {
     name: 'unknown-names',
+    keyword: '$schema',
     text: '{"error":{"code":400,"message":"Invalid JSON payload received. Unknown name \\"additionalProperties\\" at \'tools[0].function_declarations[0].parameters\': Cannot find field.\\nInvalid JSON payload received. Unknown name \\"$schema\\" at \'tools[0].function_declarations[0].parameters\': Cannot find field.","status":"INVALID_ARGUMENT"}}',
     sent: {
       tools: [
@@ -541,6 +546,7 @@ export const REFUSAL_TEXTS: readonly RefusalText[] = [
   },
   {
     name: 'multiple-of',
+    keyword: 'multipleOf',
     text: 'Invalid JSON payload received. Unknown name "multipleOf" at \'request.tools[0].function_declarations[25].parameters.properties[3].value.items\': Cannot find field.',
     sent: { tools: [tool(schema({ multipleOf: 2 }))] },
     mended: { tools: [tool(schema({}))] },
@@ -574,6 +580,7 @@ export const REFUSAL_TEXTS: readonly RefusalText[] = [
   },
   {
     name: 'pattern',
+    keyword: 'pattern',
     text: "400 Unable to generate parser for this template. JSON schema conversion failed: Pattern must start with '^' and end with '$'",
     sent: { tools: [tool({ type: 'object', properties: { pattern: { type: 'string', pattern: 'a' } } })] },
     mended: { tools: [tool({ type: 'object', properties: { pattern: { type: 'string' } } })] },

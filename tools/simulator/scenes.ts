@@ -13,6 +13,7 @@ import { openai } from './openai.ts';
 import { openrouter } from './openrouter.ts';
 import { opentoken } from './opentoken.ts';
 import type { Operation, PathWords, Scene } from './scene.ts';
+import { unknown } from './unknown.ts';
 import { xai } from './xai.ts';
 import { xerotier } from './xerotier.ts';
 import { zai } from './zai.ts';
@@ -38,6 +39,7 @@ export const compatibleScenes: readonly Scene[] = [
   xai,
   moonshot,
   zai,
+  unknown,
 ];
 
 export const allScenes: readonly Scene[] = [...ownScenes, ...compatibleScenes];
@@ -63,6 +65,7 @@ export const basePaths = {
   xai: '/xai/v1',
   moonshot: '/moonshot/v1',
   zai: '/zai/v1',
+  unknown: '/unknown/v1',
 } as const;
 
 export function findScene(

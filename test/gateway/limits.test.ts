@@ -215,11 +215,14 @@ describe('G2 a key with limits', () => {
     ['flex', 200],
     [null, 200],
   ])(
-    'G2 in money, with service_tier %j: %i, because premium tiers have no known price',
+    'G2 in money, with service_tier %j: %i, because the premium tier of this model has no known price',
     async (tier, status) => {
-      const gateway = new LimitedGateway();
+      const price = { provider: 'openai', models: ['one-tier'], currency: 'USD', input: 1, output: 1 };
+      const gateway = new LimitedGateway({
+        PRICES: JSON.stringify([{ ...price, since: '2026-01-01T00:00:00Z' }]),
+      });
       const key = await gateway.key({ budget: { USD: 5 } });
-      const answer = await gateway.ask(key, { model: 'openai/gpt-4o-mini', service_tier: tier });
+      const answer = await gateway.ask(key, { model: 'openai/one-tier', service_tier: tier });
       expect(await statusOf(answer)).toBe(status);
       const inTokens = await gateway.key({ budget: { tokens: 1_000_000 } });
       expect(await statusOf(await gateway.ask(inTokens, { service_tier: tier }))).toBe(200);

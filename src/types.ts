@@ -88,8 +88,8 @@ type ObjectsOf<Name extends FeatureName, Env> = ('ledger' extends Name
       }
     : unknown);
 
-/** The runtime creates its objects. */
-type DurableObjectClass<Env> = new (state: never, env: Env) => object;
+/** The class of a Durable Object. The runtime creates its objects. */
+export type DurableObjectClass<Env = unknown> = new (state: never, env: Env) => object;
 
 /** The handlers of a Worker. They do not use `this`. */
 export interface Handlers<Env = unknown> {

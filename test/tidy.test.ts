@@ -162,7 +162,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   ],
   'index.ts': ['dashboard', 'whole-worker.ts'],
   'worker-gateway.ts': ['dashboard', 'whole-worker.ts'],
-  'worker.ts': ['ledger', 'worker-gateway.ts'],
+  'worker.ts': ['ledger', 'types.ts', 'worker-gateway.ts'],
 };
 
 /** Further layers from which a layer may import types, which leave no trace in the build. */

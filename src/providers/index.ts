@@ -33,7 +33,12 @@ const KNOWN = [
 export const PROVIDERS: readonly Provider[] = KNOWN;
 
 /** The names of the settings with their keys and base URLs. */
-export type ProviderSetting = (typeof KNOWN)[number] extends Provider<infer Setting> ? Setting : never;
+export const PROVIDER_SETTINGS = KNOWN.flatMap(({ apiKeySettings, baseUrlSettings }) => [
+  ...apiKeySettings,
+  ...baseUrlSettings,
+]);
+
+export type ProviderSetting = (typeof PROVIDER_SETTINGS)[number];
 
 /** The profiles that an entry of `PROVIDERS` gets by its host or by `like`. */
 export const PROFILES: readonly Profile[] = [

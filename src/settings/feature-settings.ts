@@ -2,8 +2,15 @@
 import type { JsonObject } from '../shared/json.ts';
 import type { SettingProblem } from './reader.ts';
 
-/** `name` is that of the function which creates the feature. */
-export const FEATURE_SETTINGS = {
+/** The names of the functions that create features. */
+export type FeatureName = 'ledger' | 'attribution' | 'durableResponses' | 'dashboard' | 'origin';
+
+interface NamesOfFeature {
+  readonly settings: readonly string[];
+  readonly bindings: readonly string[];
+}
+
+export const FEATURE_SETTINGS: Readonly<Record<FeatureName, NamesOfFeature>> = {
   ledger: { settings: ['LEDGER', 'RECORD_DAYS', 'BUDGET_FAIL'], bindings: ['WEIR_LEDGER', 'USAGE_QUEUE'] },
   attribution: {
     settings: ['USERS', 'USER_HASH_KEY', 'TAGS', 'ACCESS_TEAM_DOMAIN', 'ACCESS_AUD', 'ACCESS_ADMINS'],
@@ -15,11 +22,7 @@ export const FEATURE_SETTINGS = {
   },
   dashboard: { settings: [], bindings: ['ASSETS'] },
   origin: { settings: ['ORIGIN', 'ORIGIN_HOSTS'], bindings: [] },
-} as const satisfies Readonly<
-  Record<string, { readonly settings: readonly string[]; readonly bindings: readonly string[] }>
->;
-
-export type FeatureName = keyof typeof FEATURE_SETTINGS;
+};
 
 const FEATURES = Object.entries(FEATURE_SETTINGS).map(([name, of]) => ({ name, ...of }));
 
@@ -35,7 +38,7 @@ export function howToList(name: string): string {
 
 /** The feature that has the setting; undefined for one of the core. */
 export function featureOf(setting: string): string | undefined {
-  return FEATURES.find(({ settings }) => settings.some((name) => name === setting))?.name;
+  return FEATURES.find(({ settings }) => settings.includes(setting))?.name;
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Settings as options of `weir()`: `basePath` is `BASE_PATH`. An option takes precedence over the variable of the environment. */
 
 import type { Price } from '../metering/pricing/price.ts';
-import { PROVIDERS, type ProviderSetting } from '../providers/index.ts';
+import { PROVIDER_SETTINGS, type ProviderSetting } from '../providers/index.ts';
 import { isObject, type JsonObject, objectOf } from '../shared/json.ts';
 import { didYouMean } from '../shared/nearest.ts';
 import { featureOf, howToList } from './feature-settings.ts';
@@ -185,9 +185,7 @@ const NAMES: { readonly [Name in OwnName]-?: true } = {
 
 const KNOWN_OPTIONS: ReadonlySet<string> = new Set([
   ...Object.keys(NAMES),
-  ...PROVIDERS.flatMap(({ apiKeySettings, baseUrlSettings }) =>
-    [...apiKeySettings, ...baseUrlSettings].map(optionName),
-  ),
+  ...PROVIDER_SETTINGS.map(optionName),
 ]);
 
 /** The environment with the options in it. An undefined option does not replace a variable. */

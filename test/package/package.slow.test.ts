@@ -1,14 +1,28 @@
 /** Tests the packed package in an empty project: its files, its types, and Weir mounted in other Workers (W2). */
-import { readFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import OpenAI from 'openai';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { makeKey } from '../../src/auth/keys.ts';
 import { type JsonObject, objectOf, textOf } from '../../tools/simulator/json.ts';
+import { basePaths } from '../../tools/simulator/scenes.ts';
+import { createSimulator, type Simulator } from '../../tools/simulator/server.ts';
 import { errorOf, jsonOf, streamedChat } from '../e2e/client.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway } from '../e2e/gateway.ts';
 import { CLOCKS_OFF, event, many, replayOf } from '../e2e/scenarios.ts';
+import { type Runtime, startWorkers } from '../e2e/workers.ts';
 import { makeProject, type Project } from './project.ts';
+
+// workerd has it; Node only in later versions.
+Object.assign(Uint8Array.prototype, {
+  toHex(this: Uint8Array) {
+    return Buffer.from(this).toString('hex');
+  },
+});
 
 let project: Project;
 beforeAll(async () => {
@@ -26,7 +40,7 @@ describe('W2 the packed files', () => {
 
   test('the dashboard’s page has the licence of Preact, whose code it contains', async () => {
     const page = await readFile(
-      join(project.directory, 'node_modules/weir-gateway/dist/dashboard/page/document.js'),
+      join(project.directory, 'node_modules/weir-gateway/dist/dashboard/built/document.js'),
       'utf8',
     );
     expect(page).toContain('Copyright (c) 2015-present Jason Miller');
@@ -41,6 +55,18 @@ describe('W2 the packed files', () => {
         imported.add(from ?? '');
     }
     expect([...imported].sort()).toEqual(['cloudflare:workers', 'itty-router']);
+  });
+
+  test('have one declaration file for each entry, and no install script', async () => {
+    const manifest = objectOf(
+      JSON.parse(await readFile(join(project.directory, 'node_modules/weir-gateway/package.json'), 'utf8')),
+    );
+    const entries = Object.values(objectOf(manifest.exports)).map((entry) => objectOf(entry).types);
+    const declared = project.packed.filter((path) => path.endsWith('.d.ts')).map((path) => `./${path}`);
+    expect(declared.sort()).toEqual(entries.filter((types) => types !== undefined).sort());
+    expect(declared).toHaveLength(7);
+    const scripts = Object.keys(objectOf(manifest.scripts));
+    expect(scripts.filter((name) => /^(pre|post)?(install|prepare|uninstall)$/.test(name))).toEqual([]);
   });
 
   test('need one dependency and no Node', async () => {
@@ -64,6 +90,55 @@ test('W2 esbuild bundles a host with --external:cloudflare:*, as the README says
   await expect(bundle([])).rejects.toThrow(/cloudflare:workers/);
 });
 
+/** The bindings of the classes. */
+const BINDINGS: Readonly<Record<string, string>> = {
+  LedgerObject: 'WEIR_LEDGER',
+  ResponseObject: 'WEIR_RESPONSES',
+};
+
+describe('W2 wrangler deploy --dry-run of a host', () => {
+  const sizes = new Map<string, number>();
+
+  test.each([
+    ['hono.ts', ['LedgerObject', 'ResponseObject']],
+    ['itty.ts', ['LedgerObject', 'ResponseObject']],
+    ['whole.ts', ['LedgerObject', 'ResponseObject']],
+    ['bare-hono.ts', []],
+    ['bare.ts', []],
+  ])('%s: is uploaded without a warning', async (host, classes) => {
+    const directory = join(project.directory, 'dry-run', host);
+    const config = {
+      name: 'host',
+      main: join(project.directory, 'src', host),
+      compatibility_date: '2026-10-30',
+      minify: true,
+      keep_names: false,
+      kv_namespaces: [{ binding: 'WEIR_KV', id: 'kv' }],
+      durable_objects: {
+        bindings: classes.map((class_name) => ({ name: BINDINGS[class_name] ?? '', class_name })),
+      },
+      migrations: classes.length === 0 ? [] : [{ tag: 'v1', new_sqlite_classes: classes }],
+    };
+    await mkdir(directory, { recursive: true });
+    await writeFile(join(directory, 'wrangler.json'), JSON.stringify(config));
+    const wrangler = join(import.meta.dirname, '..', '..', 'node_modules/wrangler/bin/wrangler.js');
+    const options = ['deploy', '--dry-run', '--no-autoconfig', '--outdir', directory];
+    const { stdout, stderr } = await promisify(execFile)(
+      process.execPath,
+      [wrangler, ...options, '--config', join(directory, 'wrangler.json')],
+      { env: { ...process.env, WRANGLER_SEND_METRICS: 'false', CLOUDFLARE_CF_FETCH_ENABLED: 'false' } },
+    );
+    expect(stdout).toContain('--dry-run: exiting now');
+    expect(`${stdout}${stderr}`).not.toMatch(/warning|▲/i);
+    const bundle = await readFile(join(directory, host.replace(/\.ts$/, '.js')));
+    sizes.set(host, gzipSync(bundle).length / 1024);
+  });
+
+  test('without features: at least 65 KiB gzip less than with all, of which the page is half', () => {
+    expect((sizes.get('whole.ts') ?? 0) - (sizes.get('bare.ts') ?? 0)).toBeGreaterThan(65);
+  });
+});
+
 /** The options that `npm create cloudflare` writes. */
 const CLOUDFLARE = {
   target: 'es2024',
@@ -82,7 +157,7 @@ const CLOUDFLARE = {
   skipLibCheck: true,
   allowImportingTsExtensions: true,
 };
-const HOSTS = ['hono.ts', 'itty.ts', 'itty-auto.ts', 'whole.ts', 'worker.ts'];
+const HOSTS = ['hono.ts', 'itty.ts', 'itty-auto.ts', 'whole.ts', 'worker.ts', 'bare.ts', 'bare-hono.ts'];
 
 describe('W2 types', () => {
   test.each<[what: string, options: JsonObject, files: readonly string[]]>([
@@ -90,9 +165,7 @@ describe('W2 types', () => {
     ['checked libraries', { skipLibCheck: false }, HOSTS],
     ["Node's resolution", { module: 'nodenext', moduleResolution: 'nodenext' }, HOSTS],
     ['exact optional properties', { exactOptionalPropertyTypes: true }, HOSTS],
-    ['no types of a runtime', { types: [], skipLibCheck: false }, ['untyped.ts']],
-    // The class of the ledger object extends Cloudflare's, whose types are referenced there.
-    ['no types of a runtime and unchecked libraries', { types: [] }, ['worker.ts']],
+    ['no types of a runtime', { types: [], skipLibCheck: false }, ['untyped.ts', 'worker.ts']],
     ["the DOM's types", { types: [], lib: ['es2024', 'dom', 'dom.iterable'] }, ['hono.ts', 'itty.ts']],
   ])('a host compiles with %s', async (_, options, files) => {
     expect(await project.check({ ...CLOUDFLARE, ...options }, files)).toBe('');
@@ -131,6 +204,12 @@ describe.each(['hono.ts', 'itty.ts', 'itty-auto.ts'])('W2 mounted below /ai in %
     });
     return objectOf(found?.record);
   }
+
+  test('the page is below /ai', async () => {
+    const page = await gateway.fetch('/ai/dashboard', as('ada'));
+    expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+    expect(await page.text()).toContain('<title>Weir</title>');
+  });
 
   test('the openai SDK streams through it, for a caller of the host', async () => {
     const client = new OpenAI({
@@ -306,6 +385,71 @@ describe.each(['hono.ts', 'itty.ts', 'itty-auto.ts'])('W2 mounted below /ai in %
       await expectHostIsUp();
     },
   );
+});
+
+describe.each(['bare.ts', 'bare-hono.ts'])('W2 a host without features, %s', (host) => {
+  let simulator: Simulator;
+  let runtime: Runtime;
+  const logged: string[] = [];
+
+  beforeAll(async () => {
+    simulator = await createSimulator({});
+    const vars = {
+      ADMIN_TOKEN,
+      OPENAI_API_KEY: 'sim-openai',
+      OPENAI_BASE_URL: simulator.url + basePaths.openai,
+      // The host's own.
+      ORIGIN: 'https://own.example',
+    };
+    const bindings = { WEIR_LEDGER: false, WEIR_RESPONSES: false } as const;
+    const main = join(project.directory, 'src', host);
+    runtime = await startWorkers({ workers: [{ main, vars, bindings }], onLog: (line) => logged.push(line) });
+  });
+  afterAll(async () => {
+    await runtime[Symbol.asyncDispose]();
+    await simulator.close();
+  });
+
+  const send = (path: string, token: string, body?: unknown) =>
+    fetch(runtime.url + path, {
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
+    });
+
+  test('makes gateway keys, streams, and records in KV', async () => {
+    const made = await jsonOf(await send('/ai/admin/keys', ADMIN_TOKEN, { name: 'a' }));
+    const response = await send(CHAT, textOf(made.key), streamedChat('openai/gpt-4o-mini'));
+    expect(await response.text()).toMatch(/data: \[DONE\]\n\n$/);
+    const store = await runtime.miniflare.getKVNamespace('WEIR_KV');
+    await vi.waitFor(async () => expect((await store.list({ prefix: 'usage/' })).keys).toHaveLength(1));
+    expect(logged.filter((line) => line.includes('misconfigured'))).toEqual([]);
+    expect(logged.filter((line) => line.includes('setting_unused'))).toHaveLength(1);
+  });
+
+  test('refuses a key with limits, which another Worker made in the same store', async () => {
+    const store = await runtime.miniflare.getKVNamespace('WEIR_KV');
+    const { key, token, digest } = await makeKey(
+      { name: 'limited', models: null, expires_at: null, limits: { rpm: 100 } },
+      new Date(),
+    );
+    await store.put(`key/${key.id}`, JSON.stringify({ ...key, digest }), { metadata: key });
+    const asked = simulator.requests.length;
+    const { status, error } = await errorOf(await send(CHAT, token, streamedChat('openai/gpt-4o-mini')));
+    expect([status, error.code]).toEqual([500, 'misconfigured']);
+    expect(error.message).toContain("from 'weir-gateway/ledger'");
+    expect(simulator.requests).toHaveLength(asked);
+  });
+
+  test('keeps no responses, and has no page', async () => {
+    const made = await jsonOf(await send('/ai/admin/keys', ADMIN_TOKEN, { name: 'b' }));
+    const token = textOf(made.key);
+    const request = { model: 'openai/gpt-4o-mini', input: 'Hello', background: true };
+    expect((await send('/ai/v1/responses', token, request)).status).toBe(400);
+    expect((await send(`/ai/v1/responses/resp_${'0'.repeat(32)}`, token)).status).toBe(404);
+    expect((await send('/ai/dashboard', token)).status).toBe(404);
+    const own = await send('/dashboard', token);
+    expect(own.status).toBe(host === 'bare-hono.ts' ? 200 : 404);
+  });
 });
 
 describe('W2 export default weir()', () => {

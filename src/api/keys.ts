@@ -34,6 +34,7 @@ import { isoDay } from '../metering/time.ts';
 import { PROVIDERS } from '../providers/index.ts';
 import { findAlias } from '../routing/targets.ts';
 import { providerOf } from '../settings/aliases.ts';
+import { configuredMaker } from '../settings/bare-models.ts';
 import { howToList } from '../settings/feature-settings.ts';
 import type { Settings } from '../settings/settings.ts';
 import { globsOverlap } from '../shared/glob.ts';
@@ -395,7 +396,11 @@ function globProblem(glob: string, { providers, aliases }: Settings): string | n
     return `${glob} is an alias, and a glob is compared with the addresses that it stands for: name ${addresses}`;
   }
   const id = providerOf(glob);
-  if (id === '') return `${glob} matches no model: write <provider>/<model>, or <provider>/*`;
+  if (id === '') {
+    const maker = configuredMaker(glob, providers);
+    const known = maker === null ? '<provider>/<model>, or <provider>/*' : `${maker}/${glob}`;
+    return `${glob} matches no model: write ${known}`;
+  }
   if (PROVIDERS.some((provider) => provider.id === id))
     return `${glob} matches no model: the provider ${id} is not set up in this deployment`;
   const known = [...providers.keys(), ...PROVIDERS.map((provider) => provider.id)];

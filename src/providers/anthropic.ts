@@ -218,6 +218,7 @@ export const anthropic: Provider<'ANTHROPIC_API_KEY' | 'ANTHROPIC_BASE_URL'> = {
   credential: (secret) => ({ 'x-api-key': secret }),
   headers: { 'anthropic-version': '2023-06-01' },
   models: { path: '/v1/models?limit=1000', read: readModels },
+  ownModels: ['claude-*'],
   tokenCounter: {
     path: () => '/v1/messages/count_tokens',
     request: (body) =>

@@ -141,6 +141,7 @@ export const deepseek: Provider<'DEEPSEEK_API_KEY' | 'DEEPSEEK_BASE_URL'> = {
   defaultBaseUrl: 'https://api.deepseek.com',
   endpoints: { chat, completions: fim, fim },
   modelFacts: MODEL_FACTS,
+  ownModels: ['deepseek-*'],
   // Recorded: deepseek--responses-*, 2026-08.
   passthrough: RESPONSES_PASSTHROUGH,
   // @ai-sdk/deepseek 2 (run on 2026-11-23). Not every request of the AI SDK names its package for the provider.

@@ -147,6 +147,11 @@ export const GEMINI_FAMILIES: readonly GeminiFamily[] = [
   { thinking: { kind: 'level', levels: ['low', 'medium', 'high'] }, sampling: false, ...GEMINI_3 },
 ];
 
+/** https://ai.google.dev/gemini-api/docs/models (2026-11-22). */
+const OWN_MODELS = ['gemini-*', 'gemma-*'];
+
+const EMBEDDING_MODELS = ['gemini-embedding-*', 'text-embedding-*', 'embedding-*'];
+
 /** The native API at any base URL, also for entries of `PROVIDERS`. */
 export const geminiNative: Profile = {
   id: 'gemini-native',
@@ -184,7 +189,8 @@ export const gemini: Provider<'GEMINI_API_KEY' | 'GEMINI_BASE_URL'> = {
   apiKeySettings: ['GEMINI_API_KEY'],
   baseUrlSettings: ['GEMINI_BASE_URL'],
   defaultBaseUrl: 'https://generativelanguage.googleapis.com',
-  embeddingModels: ['gemini-embedding-*', 'text-embedding-*', 'embedding-*'],
+  ownModels: OWN_MODELS,
+  embeddingModels: EMBEDDING_MODELS,
   // https://ai.google.dev/api/tokens (read 2026-11-22). Vertex AI takes the contents without `generateContentRequest`.
   tokenCounter: {
     path: (model) => `/v1beta/${modelPath(model)}:countTokens`,
@@ -280,5 +286,6 @@ const CHAT: RequestRules = {
 
 export const geminiCompatible: Profile = {
   ...compatibleProfile('gemini', ['generativelanguage.googleapis.com'], CHAT),
+  ownModels: OWN_MODELS,
   refusals: GOOGLE_REFUSALS,
 };

@@ -174,6 +174,11 @@ export const mistral: Provider<'MISTRAL_API_KEY' | 'MISTRAL_BASE_URL'> = {
   defaultBaseUrl: 'https://api.mistral.ai/v1',
   // It has no legacy completions. Fill-in-the-middle without a suffix is equivalent.
   endpoints: { chat, completions: fim, fim, agents, embeddings },
+  // https://docs.mistral.ai/getting-started/models (2026-11-22).
+  ownModels: [
+    ...['mistral-*', 'ministral-*', 'magistral-*', 'devstral-*', 'codestral-*', 'pixtral-*', 'voxtral-*'],
+    ...['open-mistral-*', 'open-mixtral-*', 'open-codestral-*', 'labs-devstral-*'],
+  ],
   embeddingModels: ['mistral-embed*', 'codestral-embed*'],
   quirks,
   // 400, code 1500: R refused-unknown-model, 2026-08.
@@ -195,4 +200,5 @@ export const codestral: Provider<
   baseUrlSettings: ['CODESTRAL_BASE_URL', 'MISTRAL_BASE_URL'],
   endpoints: { chat, completions: fim, fim },
   listedModels: ['codestral*'],
+  ownModels: ['codestral-*'],
 };

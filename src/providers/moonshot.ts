@@ -151,6 +151,7 @@ const MODEL_FACTS: readonly ModelFactsRow[] = [
 export const moonshot: Profile = {
   ...compatibleProfile('moonshot', ['api.moonshot.ai', 'api.moonshot.cn'], CHAT),
   modelFacts: MODEL_FACTS,
+  ownModels: ['kimi-*', 'moonshot-*'],
   refusals: {
     // badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
     context_length: /\bexceeded model token limit\b/i,

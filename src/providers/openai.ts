@@ -364,6 +364,18 @@ export const openai: Provider<'OPENAI_API_KEY' | 'OPENAI_BASE_URL'> = {
   baseUrlSettings: ['OPENAI_BASE_URL'],
   defaultBaseUrl: 'https://api.openai.com/v1',
   modelFacts: MODEL_FACTS,
+  // Its lists of models, and its fine-tuned ones: https://platform.openai.com/docs/models (2026-11-22).
+  ownModels: [
+    'gpt-*',
+    'chatgpt-*',
+    'codex-*',
+    'o1*',
+    'o3*',
+    'o4-*',
+    'text-embedding-3-*',
+    'text-embedding-ada-*',
+    'ft:gpt-*',
+  ],
   embeddingModels: ['text-embedding-*'],
   // Its newer text: badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
   refusals: { context_length: /\bexceeds the context window\b/i },

@@ -64,6 +64,8 @@ export interface Profile {
   readonly models?: ModelsEndpoint;
   /** What is known of models whose facts the API's list lacks. The first row that matches applies. */
   readonly modelFacts?: readonly ModelFactsRow[];
+  /** Globs of the names that its maker gives to its own models. A request may name these without `<provider>/`. Absent: none. */
+  readonly ownModels?: readonly string[];
   /** Globs of the models that embed and do not chat. */
   readonly embeddingModels?: readonly string[];
   /** Counts a prompt's tokens without charge. Absent: Weir estimates them. */

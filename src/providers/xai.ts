@@ -158,6 +158,7 @@ export const xai: Profile = {
     },
   },
   modelFacts: MODEL_FACTS,
+  ownModels: ['grok-*'],
   // Recorded in chat: 165 + 2 tokens, 129 of reasoning, 296 in all (xai--text, 2026-03). Its Responses API includes them in the output tokens.
   // The chunk after the finish of recorded streams that had not requested usage (2026-08).
   quirks: { costOf, countsReasoningApart: true, reportsUsageUnasked: true },

@@ -68,4 +68,5 @@ const MODEL_FACTS: readonly ModelFactsRow[] = [
 export const zai: Profile = {
   ...compatibleProfile('zai', ['api.z.ai', 'open.bigmodel.cn'], CHAT),
   modelFacts: MODEL_FACTS,
+  ownModels: ['glm-*'],
 };

@@ -2,7 +2,14 @@
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { PROVIDERS } from '../providers/index.ts';
 import type { Endpoint, PassthroughEndpoint, Route } from '../providers/provider.ts';
-import { type Alias, type AliasTarget, providerOf, targetWithoutAlias } from '../settings/aliases.ts';
+import {
+  type Alias,
+  type AliasTarget,
+  providerOf,
+  resolveStar,
+  targetWithoutAlias,
+} from '../settings/aliases.ts';
+import { configuredMaker, makersOf, providerOfBareName } from '../settings/bare-models.ts';
 import type { ConfiguredProvider, Settings } from '../settings/settings.ts';
 import { matchesGlob } from '../shared/glob.ts';
 import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
@@ -61,7 +68,7 @@ export function findTargets(request: TargetsRequest): Result<FoundTargets, ApiEr
   const candidates: Candidate[] = [];
   for (const name of names) {
     const alias = findAlias(settings.aliases, name, settings.providers);
-    const aliasTargets = alias === undefined ? [null] : orderTargets(alias.steps, stickyKey());
+    const aliasTargets = alias === undefined ? [null] : orderedSteps(alias, name, stickyKey());
     for (const aliasTarget of aliasTargets) {
       const found = findCandidate(name, aliasTarget, request);
       if (found.kind === 'error') return found;
@@ -69,6 +76,14 @@ export function findTargets(request: TargetsRequest): Result<FoundTargets, ApiEr
     }
   }
   return candidates.length > MAX_TARGETS ? tooMany(candidates.length) : selectUsable(candidates, request);
+}
+
+/** The steps in the order in which they are tried, with the addresses that they have for this name. */
+function orderedSteps(alias: Alias, name: string, key: string): readonly AliasTarget[] {
+  return orderTargets(alias.steps, key).map((step) => {
+    const address = resolveStar(step.address, alias.name, name);
+    return address === step.address ? step : { ...step, address };
+  });
 }
 
 /**
@@ -105,16 +120,12 @@ function findCandidate(
   const address = aliasTarget?.address ?? name;
   const prefix = providerOf(address);
   const isAddressed = settings.providers.has(prefix) || PROVIDERS.some((provider) => provider.id === prefix);
-  const id = isAddressed ? prefix : defaultProvider(settings, route);
+  const id = isAddressed ? prefix : defaultProvider(address, settings, route);
   if (id === null) {
     return notFound(unknownProvider(address, settings), param);
   }
   const configured = settings.providers.get(id);
-  if (configured === undefined) {
-    const [setting] = PROVIDERS.find((provider) => provider.id === id)?.apiKeySettings ?? [];
-    const cause = setting === undefined ? '' : `: its operator has not set ${setting}`;
-    return notFound(`The provider ${id} is not set up in this deployment${cause}`, param);
-  }
+  if (configured === undefined) return notFound(`The provider ${notSetUp(id)}`, param);
   const model = isAddressed ? address.slice(id.length + 1) : address;
   if (model === '') return notFound(`${name} names no model`, param);
   return ok({
@@ -126,6 +137,12 @@ function findCandidate(
   });
 }
 
+function notSetUp(id: string): string {
+  const [setting] = PROVIDERS.find((provider) => provider.id === id)?.apiKeySettings ?? [];
+  const cause = setting === undefined ? `has no ${id} in PROVIDERS` : `has not set ${setting}`;
+  return `${id} is not set up in this deployment: its operator ${cause}`;
+}
+
 /** The message for a name without a known provider. It suggests the nearest known name. */
 function unknownProvider(address: string, { providers, aliases }: Settings): string {
   const prefix = providerOf(address);
@@ -133,7 +150,13 @@ function unknownProvider(address: string, { providers, aliases }: Settings): str
   const known = `Providers here: ${ids.join(', ') || 'none yet'}`;
   if (prefix === '') {
     const names = aliases.filter((alias) => !isGlob(alias)).map(({ name }) => name);
-    const hint = didYouMean(address, names) || ': write <provider>/<model>';
+    const near = didYouMean(address, names);
+    const maker = configuredMaker(address, providers);
+    const [absent] = makersOf(address);
+    if (near === '' && maker === null && absent !== undefined)
+      return `${address} names no provider, and its maker ${notSetUp(absent.id)}. ${known}`;
+    const hint =
+      near || (maker === null ? ': write <provider>/<model>' : `: did you mean ${maker}/${address}?`);
     return `${address} names no provider${hint}${hint.endsWith('?') ? '' : '.'} ${known}`;
   }
   const hint = didYouMean(prefix, [...ids, ...PROVIDERS.map(({ id }) => id)]) || '.';
@@ -144,9 +167,10 @@ function notFound(message: string, param: string): Result<never, ApiError> {
   return failure(apiError('model_not_found', message, param));
 }
 
-/** On the agents route, the one configured provider with agents is the default. */
-function defaultProvider(settings: Settings, route: Route): string | null {
-  if (route !== 'agents') return settings.defaultProvider;
+/** The provider of a name without one. On the agents route, whose names are ids of agents, the one configured provider with agents is the default. */
+function defaultProvider(name: string, settings: Settings, route: Route): string | null {
+  if (route !== 'agents')
+    return name.includes('/') ? settings.defaultProvider : providerOfBareName(name, settings);
   const withAgents = [...settings.providers.values()].filter(
     ({ provider }) => provider.endpoints.agents !== undefined,
   );

@@ -5,6 +5,7 @@ import type { ChatApi } from '../providers/provider.ts';
 import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
 import { MAX_TARGETS } from '../shared/limits.ts';
 import { didYouMean } from '../shared/nearest.ts';
+import { type BareNameSettings, providerOfBareName } from './bare-models.ts';
 import type { ConfiguredProvider } from './providers.ts';
 import type { SettingsReader } from './reader.ts';
 
@@ -13,7 +14,7 @@ const REFUSALS = ['context_length', 'content_filter'] as const satisfies readonl
 
 /** One model of an alias. */
 export interface AliasTarget {
-  /** `<provider>/<model>`. */
+  /** `<provider>/<model>`. For an alias that is a glob, the model may contain one `*`: {@link resolveStar}. */
   readonly address: string;
   /** Its share of the requests that try it first. Default: 0. */
   readonly weight: number;
@@ -33,8 +34,6 @@ export interface Alias {
   readonly steps: readonly AliasTarget[];
 }
 
-type Providers = ReadonlyMap<string, ConfiguredProvider>;
-
 /** One object, so that targets without own fields are recognized as the same. */
 const NO_FIELDS: JsonObject = {};
 
@@ -48,17 +47,28 @@ export function providerOf(address: string): string {
   return address.slice(0, Math.max(0, address.indexOf('/')));
 }
 
-/** @param defaultProvider the provider of model names without `<provider>/`, or null */
-export function readAliases(
-  reader: SettingsReader,
-  providers: Providers,
-  defaultProvider: string | null,
-): readonly Alias[] {
+/**
+ * The address of a step for a requested name. The model `*` of `<provider>/*` stands for the whole name, a `*` elsewhere for what the one
+ * `*` of the alias matched.
+ */
+export function resolveStar(address: string, alias: string, name: string): string {
+  const [before, after] = address.split('*');
+  if (before === undefined || after === undefined) return address;
+  const [prefix = '', suffix = ''] = isWholeName(address) ? [] : alias.split('*');
+  return before + name.slice(prefix.length, name.length - suffix.length) + after;
+}
+
+/** Whether the model of an address is `*` alone. */
+function isWholeName(address: string): boolean {
+  return address === `${providerOf(address)}/*`;
+}
+
+export function readAliases(reader: SettingsReader, settings: AliasSettings): readonly Alias[] {
   const aliases: Alias[] = [];
   const entries = Object.entries(reader.object('ALIASES'));
   const names = entries.map(([name]) => name);
   for (const [name, value] of entries) {
-    const steps = new StepReader(reader, name, { names, providers, defaultProvider }).read(value);
+    const steps = new StepReader(reader, name, { names, ...settings }).read(value);
     if (steps !== null) aliases.push({ name, steps });
   }
   return aliases;
@@ -70,22 +80,27 @@ const STEP_FIELDS = ['model', 'weight', 'timeout_seconds', 'set', 'on', 'api'];
 const FIXED_FIELDS = ['model', 'models', 'route', 'agent_id', 'stream'];
 const MAX_STEP_SECONDS = 86_400;
 
-interface StepContext {
+interface AliasSettings extends BareNameSettings {
+  readonly providers: ReadonlyMap<string, ConfiguredProvider>;
+}
+
+interface StepContext extends AliasSettings {
   /** The names of all aliases. */
   readonly names: readonly string[];
-  readonly providers: Providers;
-  readonly defaultProvider: string | null;
 }
 
 /** Reads the steps of one alias. Messages name the alias and the step, and contain no value, which may be a secret. */
 class StepReader {
   readonly #reader: SettingsReader;
+  readonly #name: string;
+  /** The name for messages. */
   readonly #alias: string;
   readonly #context: StepContext;
   #position = '';
 
   constructor(reader: SettingsReader, alias: string, context: StepContext) {
     this.#reader = reader;
+    this.#name = alias;
     this.#alias = PRINTED_NAME.test(alias) ? alias : 'an alias';
     this.#context = context;
   }
@@ -156,16 +171,26 @@ class StepReader {
   }
 
   #addressOf(model: string): string | null {
-    const { names, providers, defaultProvider } = this.#context;
-    const isBare = !model.includes('/') && defaultProvider !== null;
-    if (isBare && names.includes(model)) return this.#invalid('must name a model, not another alias');
-    const address = isBare ? `${defaultProvider}/${model}` : model;
+    const { names, providers } = this.#context;
+    const id = model.includes('/') ? null : providerOfBareName(model, this.#context);
+    if (id !== null && names.includes(model)) return this.#invalid('must name a model, not another alias');
+    const address = id === null ? model : `${id}/${model}`;
     const provider = providerOf(address);
-    if (providers.has(provider) && address.length > provider.length + 1) return address;
+    if (providers.has(provider) && address.length > provider.length + 1) return this.#withStar(address);
     const ids = [...providers.keys()];
     const known = ids.join(', ') || 'none yet';
     const hint = didYouMean(provider, ids);
     return this.#invalid(`must be <provider>/<model> with a provider that is set up here: ${known}${hint}`);
+  }
+
+  /** The address, whose `*` must stand for something: a model named `*` does not exist. An alias without `*` has one name to put there. */
+  #withStar(address: string): string | null {
+    const [inAddress, inName] = [address, this.#name].map((text) => text.split('*').length - 1);
+    const isKnown = inAddress === 0 || isWholeName(address) || (inAddress === 1 && inName === 1);
+    if (isKnown) return inName === 0 ? resolveStar(address, this.#name, this.#name) : address;
+    return this.#invalid(
+      'a * in a model must be the whole model (<provider>/*), which passes the requested name on, or stand for what the one * of the alias matches, and occur once',
+    );
   }
 
   #invalid(message: string): null {

@@ -9,7 +9,7 @@ import type { SettingProblem } from './reader.ts';
 
 /** One model of an alias, and when to use it. */
 export interface AliasStep {
-  /** `<provider>/<model>`, or a model of `defaultProvider`. */
+  /** `<provider>/<model>`, or a bare name. `<provider>/*` passes the requested name on; elsewhere `*` stands for what the alias's one `*` matched. */
   readonly model: string;
   /** Its share of the requests that try it first. Default: 0. */
   readonly weight?: number | undefined;
@@ -83,6 +83,8 @@ export interface SettingOptions extends ProviderOptions {
   readonly secrets?: Readonly<Record<string, string | undefined>> | undefined;
   /** The provider of model names without `<provider>/`. Default: none. */
   readonly defaultProvider?: string | undefined;
+  /** Whether other names without `<provider>/` go to the model's maker. Default: `on`, and always `off` with `auth: 'passthrough'`. */
+  readonly bareModels?: 'on' | 'off' | undefined;
   /** Names for models, or for lists of models to try in order: `{ fast: 'mistral/mistral-small-latest' }`. */
   readonly aliases?:
     | Readonly<Record<string, string | AliasStep | readonly (string | AliasStep)[]>>
@@ -154,6 +156,7 @@ const NAMES: { readonly [Name in OwnName]-?: true } = {
   providers: true,
   secrets: true,
   defaultProvider: true,
+  bareModels: true,
   aliases: true,
   retries: true,
   ledger: true,

@@ -32,6 +32,8 @@ export interface Settings {
   readonly adminToken: string | null;
   readonly providers: ReadonlyMap<string, ConfiguredProvider>;
   readonly defaultProvider: string | null;
+  /** Whether a model name without `<provider>/` goes to the model's maker. */
+  readonly bareModels: boolean;
   /** In the order of the setting. */
   readonly aliases: readonly Alias[];
   /** Further rounds over the targets that may recover. */
@@ -61,13 +63,15 @@ export function readSettings(reader: SettingsReader): Settings {
   const auth = reader.choice('AUTH', ['keys', 'passthrough', 'open', 'access']);
   const providers = readProviders(reader, auth);
   const defaultProvider = readDefaultProvider(reader, providers);
+  const bareModels = readBareModels(reader, auth);
   return {
     basePath: readBasePath(reader),
     adminToken: reader.secret('ADMIN_TOKEN') ?? null,
     auth,
     providers,
     defaultProvider,
-    aliases: readAliases(reader, providers, defaultProvider),
+    bareModels,
+    aliases: readAliases(reader, { providers, defaultProvider, bareModels }),
     retries: readRetries(reader),
     prices: readPrices(reader),
     policies: readPolicies(reader),
@@ -103,6 +107,18 @@ function readDefaultProvider(
       `must name a provider whose key is set${didYouMean(id, providers.keys())}`,
     );
   return id;
+}
+
+/** Under `AUTH=passthrough` the key is the caller's, and a bare name could send it to another company than the caller's. */
+function readBareModels(reader: SettingsReader, auth: AuthMode): boolean {
+  const isPassthrough = auth === 'passthrough';
+  const choice = reader.choice('BARE_MODELS', isPassthrough ? ['off', 'on'] : ['on', 'off']);
+  if (isPassthrough && choice === 'on')
+    reader.invalid(
+      'BARE_MODELS',
+      'must be off with AUTH=passthrough, because a bare name could send a caller’s key to another company: callers write <provider>/<model>, or set DEFAULT_PROVIDER',
+    );
+  return choice === 'on' && !isPassthrough;
 }
 
 const DEFAULT_RETRIES = 1;

@@ -129,7 +129,12 @@ describe('unknown names', () => {
     ],
     ['azure/gpt-4o-mini', 'unknown provider "azure". Providers here: mistral, codestral, openai'],
     ['fsat', 'fsat names no provider: did you mean fast? Providers here: mistral'],
-    ['gpt-4o-mini', 'gpt-4o-mini names no provider: write <provider>/<model>. Providers here: mistral'],
+    ['llama-4', 'llama-4 names no provider: write <provider>/<model>. Providers here: mistral'],
+    [
+      'deepseek-chat',
+      'deepseek-chat names no provider, and its maker deepseek is not set up in this deployment: its operator has not set DEEPSEEK_API_KEY',
+    ],
+    ['grok-4.7', 'its maker xai is not set up in this deployment: its operator has no xai in PROVIDERS'],
     ['deepsek/a', 'unknown provider "deepsek": did you mean deepseek? Providers here: mistral'],
     [
       'deepseek/a',

@@ -25,6 +25,69 @@ const ALIASES = {
 };
 const settings = settingsWith({ ALIASES: JSON.stringify(ALIASES), DEFAULT_PROVIDER: 'openai' });
 
+describe('R1 bare names', () => {
+  const XAI = { base_url: 'http://127.0.0.1:9/v1', like: 'xai' };
+
+  test.each<[name: string, address: string]>([
+    ['claude-haiku-4-5', 'anthropic/claude-haiku-4-5'],
+    ['gpt-4o-mini', 'openai/gpt-4o-mini'],
+    ['o3', 'openai/o3'],
+    ['text-embedding-3-small', 'openai/text-embedding-3-small'],
+    ['gemini-2.5-flash', 'gemini/gemini-2.5-flash'],
+    ['mistral-small-latest', 'mistral/mistral-small-latest'],
+    ['codestral-latest', 'mistral/codestral-latest'],
+    ['deepseek-chat', 'deepseek/deepseek-chat'],
+  ])('%s goes to its maker: %s', (name, address) => {
+    expect(lead([name], { settings: settingsWith({ GEMINI_API_KEY: 'g' }) })).toEqual([address]);
+  });
+
+  test.each<[id: string, entry: object, found: readonly unknown[]]>([
+    ['xai', XAI, ['xai/grok-4.7']],
+    ['mine', { base_url: 'https://api.x.ai/v1' }, ['mine/grok-4.7']],
+    ['mine', XAI, [404, 'model_not_found']],
+  ])('an entry of PROVIDERS is the maker by its name or its host, not by `like`: %s', (id, entry, found) => {
+    const own = settingsWith({ PROVIDERS: { [id]: entry } });
+    expect(lead(['grok-4.7'], { settings: own })).toEqual(found);
+  });
+
+  test.each<[env: Record<string, unknown>, found: readonly unknown[]]>([
+    [{ ALIASES: { 'gpt-*': 'mistral/any' }, DEFAULT_PROVIDER: 'router' }, ['mistral/any']],
+    [{ DEFAULT_PROVIDER: 'router' }, ['router/gpt-5']],
+    [{ BARE_MODELS: 'off' }, [404, 'model_not_found']],
+    [{ AUTH: 'passthrough' }, [404, 'model_not_found']],
+    [{ OPENAI_API_KEY: '' }, [404, 'model_not_found']],
+  ])('%j: gpt-5 is resolved to %j', (env, found) => {
+    expect(lead(['gpt-5'], { settings: settingsWith(env) })).toEqual(found);
+  });
+
+  test('BARE_MODELS=on with AUTH=passthrough is an invalid setting', () => {
+    expect(() => settingsWith({ AUTH: 'passthrough', BARE_MODELS: 'on' })).toThrow('BARE_MODELS');
+  });
+
+  test('the globs of a key judge the address', () => {
+    const mayUse = (address: string) => address.startsWith('openai/');
+    expect(lead(['gpt-5', 'claude-opus-5'], { mayUse })).toEqual([
+      'openai/gpt-5',
+      'anthropic/claude-opus-5 model_not_allowed',
+    ]);
+  });
+
+  test('an id of an agent is no model, and goes to the one provider with agents', () => {
+    expect(lead(['gpt-5'], { route: 'agents' })).toEqual(['mistral/gpt-5']);
+  });
+
+  test.each([
+    [{ BARE_MODELS: 'off' }, 'gpt-5 names no provider: did you mean openai/gpt-5?'],
+    [
+      { OPENAI_API_KEY: '' },
+      'its maker openai is not set up in this deployment: its operator has not set OPENAI_API_KEY',
+    ],
+  ])('%j: the error says what to do', (env, message) => {
+    const found = find(['gpt-5'], { settings: settingsWith(env) });
+    expect(found).toMatchObject({ error: { message: expect.stringContaining(message) } });
+  });
+});
+
 describe('R1 R2 findTargets, names', () => {
   test.each<[names: string[], addresses: string[]]>([
     [['deepseek/deepseek-flash'], ['deepseek/deepseek-flash']],
@@ -65,8 +128,37 @@ describe('R1 R2 findTargets, names', () => {
     });
   });
 
+  test.each<[alias: string, step: string, name: string, address: string]>([
+    ['claude-*', 'anthropic/*', 'claude-haiku-4-5', 'anthropic/claude-haiku-4-5'],
+    ['gpt-4o', 'openai/*', 'gpt-4o', 'openai/gpt-4o'],
+    ['google/*', 'router/*', 'google/gemini-3-pro', 'router/google/gemini-3-pro'],
+    ['*-small*', 'router/*', 'x-small-2', 'router/x-small-2'],
+    ['fast-*', 'router/llama-*', 'fast-4', 'router/llama-4'],
+    ['*-eu', 'router/eu/*-latest', 'mistral-large-eu', 'router/eu/mistral-large-latest'],
+    ['a-*-b', 'gpt-*', 'a-4o-mini-b', 'openai/gpt-4o-mini'],
+  ])('alias %j, step %j: the name %j is resolved to %j', (alias, step, name, address) => {
+    const own = settingsWith({ ALIASES: { [alias]: [step, { model: step, weight: 1 }] } });
+    expect(lead([name], { settings: own })).toEqual([address]);
+  });
+
+  test('a name that contains a * itself is put into the step once', () => {
+    const own = settingsWith({ ALIASES: { 'fast-*': 'router/llama-*' } });
+    expect(lead(['fast-a*b'], { settings: own })).toEqual(['router/llama-a*b']);
+  });
+
+  test.each<[alias: string, step: string]>([
+    ['fast', 'router/llama-*'],
+    ['fast-*', 'router/*-llama-*'],
+    ['*-fast-*', 'router/llama-*'],
+    ['fast-*', 'router/**'],
+    ['fast-*', '*/llama'],
+    ['*', '*'],
+  ])('alias %j, step %j: a * that stands for nothing is an invalid setting', (alias, step) => {
+    expect(() => settingsWith({ ALIASES: { [alias]: step } })).toThrow('ALIASES');
+  });
+
   test.each<[names: string[], code: string]>([
-    [['gpt-5'], 'model_not_found'],
+    [['llama-4'], 'model_not_found'],
     [['codex/x'], 'model_not_found'],
     [['xerotier/x'], 'model_not_found'],
     [['openai/'], 'model_not_found'],

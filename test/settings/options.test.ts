@@ -26,6 +26,7 @@ const ALL: { readonly [Name in Named]-?: NonNullable<SettingOptions[Name]> } = {
   providers: { groq: { base_url: 'https://api.groq.com/openai/v1', api_key: 'GROQ_API_KEY' } },
   secrets: { GROQ_API_KEY: 'k' },
   defaultProvider: 'groq',
+  bareModels: 'off',
   aliases: { fast: ['groq/a', { model: 'groq/b', weight: 2 }] },
   retries: 0,
   ledger: 'object',

@@ -1,5 +1,6 @@
 /** Gateway keys: creates, finds, lists and revokes them in KV, which stores only the SHA-256 of their tokens (K1, K2). */
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../shared/json.ts';
+import { MAX_BULK_GET } from '../shared/limits.ts';
 
 /** How long an isolate caches a gateway key. KV's own cache has the same minimum. */
 export const KEY_TTL_MS = 30_000;
@@ -171,9 +172,6 @@ export async function listKeys(store: KeyStore): Promise<KeyList> {
   });
   return { keys, unreadable };
 }
-
-/** Values that KV returns for one call. */
-const MAX_BULK_GET = 100;
 
 /** What is stored under a prefix, by id. Metadata has all of a key; an entry that was copied without it is read itself. */
 async function list(store: KeyStore, prefix: string): Promise<ReadonlyMap<string, unknown>> {

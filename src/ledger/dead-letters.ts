@@ -1,6 +1,7 @@
 /** Keeps records in KV whose ledger cannot be reached, and replays them with the ledger's next records or in the daily run. */
 import { decodeUsageRecord, type UsageRecord } from '../metering/record.ts';
 import type { RecordSink } from '../metering/record-writer.ts';
+import { MAX_BULK_GET } from '../shared/limits.ts';
 
 /** Stranded records that one run replays. Each takes a KV call to delete it, and Workers Paid allows 10,000 subrequests. */
 const MAX_STRANDED_A_RUN = 4000;
@@ -13,8 +14,6 @@ const PREFIX = 'stranded/';
 const MAX_REMEMBERED = 1000;
 /** Remembered records that one `put` replays. */
 const MAX_REPLAYED = 100;
-/** KV returns at most this many values for one call. */
-const MAX_BULK_GET = 100;
 
 function keyOf({ key_id, request_id }: UsageRecord): string {
   return `${PREFIX}${key_id}/${request_id}`;

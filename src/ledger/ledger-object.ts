@@ -2,6 +2,7 @@
 import { DurableObject } from 'cloudflare:workers';
 import type { LimitStatus, Limits, LimitsResult } from '../auth/key-limits.ts';
 import type { KeyChange, KeyChangeResult, KeyStore } from '../auth/keys.ts';
+import { log } from '../http/log.ts';
 import type { RecordQuery, ReportQuery } from '../metering/ledger.ts';
 import type { Charge, ChargedRecord, UsageRecord } from '../metering/record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../metering/refusals.ts';
@@ -409,9 +410,4 @@ async function succeeds(call: Promise<void>, ms: number): Promise<boolean> {
   ]);
   clearTimeout(timer);
   return hasSucceeded;
-}
-
-function log(entry: Readonly<Record<string, unknown>>): void {
-  // biome-ignore lint/suspicious/noConsole: the log of a Durable Object is its console.
-  console.log(JSON.stringify(entry));
 }

@@ -1,7 +1,7 @@
 /** The ledger in KV (`LEDGER=kv`): each record is a separate, immutable entry, and queries read the entries' metadata. */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { isObject, readArray, readCount, readText } from '../shared/json.ts';
-import { REFUSALS_KEPT_DAYS } from '../shared/limits.ts';
+import { MAX_BULK_GET, REFUSALS_KEPT_DAYS } from '../shared/limits.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import {
   type Ledger,
@@ -20,7 +20,7 @@ import {
 } from './record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from './refusals.ts';
 import { factsOf, isTagGroup, matchesFilter, Report } from './report.ts';
-import { DAY_MS, daysBetween, firstIdAt, HOUR_MS, idTime, isoDay, isoTime } from './time.ts';
+import { DAY_MS, daysBetween, endOfIds, firstIdAt, HOUR_MS, idTime, isoDay, isoTime } from './time.ts';
 
 /** KV listings of 1,000 records each in one usage report: below the subrequest limit of Workers Free. */
 export const MAX_REPORT_LISTINGS = 900;
@@ -30,9 +30,6 @@ export const REPORT_LISTINGS_AT_ONCE = 6;
 
 /** The part of a KV namespace that the ledger uses. */
 export type LedgerStore = Pick<KVNamespace, 'get' | 'put' | 'list'>;
-
-/** KV returns at most this many values for one call. */
-const MAX_BULK_GET = 100;
 
 export class KvLedger implements Ledger {
   readonly #store: LedgerStore;
@@ -69,7 +66,7 @@ export class KvLedger implements Ledger {
     if (factsOf([], only).some(isTagGroup)) return failure(NO_TAGS);
     const newest = new NewestRecords(limit);
     const listings = new Listings(this.#store);
-    const days = daysBetween(idTime(fromId), endOf(beforeId)).reverse();
+    const days = daysBetween(idTime(fromId), endOfIds(beforeId)).reverse();
     /** The first id of the days that were read completely. */
     let readFrom: string | null = null;
     let at = 0;
@@ -197,12 +194,6 @@ export function dayPrefix(day: string, keyId: string | null): string {
 
 function dayPrefixes(days: readonly string[], keyId: string | null): string[] {
   return days.map((day) => dayPrefix(day, keyId));
-}
-
-/** The first ms that has no id before this one. */
-function endOf(beforeId: string): number {
-  const ms = idTime(beforeId);
-  return beforeId > firstIdAt(ms) ? ms + 1 : ms;
 }
 
 // Counts of refused requests: `refused/<day>/<batch id>-<n>`, with some rows in the metadata of each entry.

@@ -61,6 +61,12 @@ export function firstIdAt(ms: number): string {
   return requestId(ms, ZERO_UUID);
 }
 
+/** The first ms that has no id before this one. */
+export function endOfIds(beforeId: string): number {
+  const ms = idTime(beforeId);
+  return beforeId > firstIdAt(ms) ? ms + 1 : ms;
+}
+
 /** Whether the text is a valid bound between ids: an id, or a result of {@link firstIdAt}. */
 export function isPosition(text: string): boolean {
   return POSITION.test(text);

@@ -38,3 +38,6 @@ export const QUERIED_LEDGERS_AT_ONCE = 50;
 
 /** How long counts of refused requests are kept: longer than any report. */
 export const REFUSALS_KEPT_DAYS = 400;
+
+/** KV returns at most this many values for one call. */
+export const MAX_BULK_GET = 100;

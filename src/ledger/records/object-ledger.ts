@@ -4,7 +4,8 @@ import type { Ledger, ListedRecord, RecordPage, RecordQuery, ReportQuery } from 
 import type { UsageRecord } from '../../metering/record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../../metering/refusals.ts';
 import { factsOf, Report } from '../../metering/report.ts';
-import { DAY_MS, firstIdAt, idTime } from '../../metering/time.ts';
+import { DAY_MS, endOfIds, firstIdAt, idTime } from '../../metering/time.ts';
+import { callTwice } from '../../shared/durable-objects.ts';
 import { MAX_PART_RECORDS, MAX_QUERIED_LEDGERS, QUERIED_LEDGERS_AT_ONCE } from '../../shared/limits.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
 import { DIRECTORY, type LedgerNamespace, type LedgerStub } from '../ledger-calls.ts';
@@ -34,13 +35,8 @@ export class ObjectLedger implements Ledger {
     return this.#ports.ledgers.getByName(name);
   }
 
-  /** Reads from an object, with one retry: every deployment resets each object once. */
-  async #read<T>(name: string, read: (ledger: LedgerStub) => Promise<T>): Promise<T> {
-    try {
-      return await read(this.#ledger(name));
-    } catch {
-      return read(this.#ledger(name));
-    }
+  #read<T>(name: string, read: (ledger: LedgerStub) => Promise<T>): Promise<T> {
+    return callTwice(() => this.#ledger(name), read);
   }
 
   async put(records: readonly UsageRecord[]): Promise<void> {
@@ -145,8 +141,7 @@ function dayOf(id: string): number {
 
 /** The latest day that has ids before this one. */
 function lastDayBefore(id: string): number {
-  const day = dayOf(id);
-  return id > firstIdAt(day * DAY_MS) ? day : day - 1;
+  return Math.floor((endOfIds(id) - 1) / DAY_MS);
 }
 
 function reportOf(rows: readonly SumRow[], groups: ReportQuery['groups']): Result<Report, ApiError> {

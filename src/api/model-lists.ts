@@ -1,6 +1,12 @@
 /** Fetches the providers' lists of models and caches each for a minute, because fetching one counts against its rate limits. */
 
-import { CAPABILITIES, type ModelFacts, type ModelsEndpoint, type Provider } from '../providers/provider.ts';
+import {
+  CAPABILITIES,
+  type Capability,
+  type ListedModel,
+  type ModelFacts,
+  type Provider,
+} from '../providers/provider.ts';
 import { apiUrl } from '../routing/targets.ts';
 import type { ConfiguredProvider } from '../settings/settings.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
@@ -30,8 +36,11 @@ const MODEL_LIST_TTL_MS = 60_000;
 /** How long an isolate caches a failure to list models, so that not every caller repeats the call. */
 const MODEL_LIST_FAILURE_TTL_MS = 10_000;
 
-/** How long `/v1/models` waits for the providers' lists before it responds with those that are there. */
-const MODEL_LIST_TIMEOUT_MS = 5000;
+/**
+ * How long `/v1/models` waits for the providers' lists before it responds with those that are there. Claude Code waits 3 s for it:
+ * https://code.claude.com/docs/en/llm-gateway-protocol, by raine/claude-code-proxy#60 (2026-07-19).
+ */
+const MODEL_LIST_TIMEOUT_MS = 2500;
 
 /** A model in the form of OpenAI's list. The id is the model's address. */
 export interface Model {
@@ -44,6 +53,9 @@ export interface Model {
   readonly max_output_tokens?: number;
   readonly supports?: Readonly<Record<string, boolean>>;
 }
+
+/** What is known of what a model takes. */
+export type ModelLimits = Pick<Model, 'context_length' | 'max_output_tokens' | 'supports'>;
 
 interface ListFailure {
   /** For clients: it does not name the provider's URL. */
@@ -95,7 +107,7 @@ export class ModelLists {
 
   async #fetch(configured: ConfiguredProvider, secret: string, leaseMemory: LeaseMemory): Promise<ModelList> {
     const { provider, headers } = configured;
-    const { path } = provider.models ?? OPENAI_MODELS;
+    const path = provider.models?.path ?? '/models';
     const url = apiUrl(configured, path);
     const fail = (reason: string, details = reason) =>
       failure({ reason, cause: causeOf(url, secret, details) });
@@ -121,7 +133,7 @@ export class ModelLists {
 
 function readList(list: unknown, provider: Provider): Model[] | null {
   if (!isObject(list)) return null;
-  const models = (provider.models ?? OPENAI_MODELS).read(list);
+  const models = (provider.models?.read ?? readOpenaiList)(list);
   if (models === null) return null;
   return models
     .filter(({ id }) => isListed(provider, id))
@@ -134,16 +146,39 @@ function readList(list: unknown, provider: Provider): Model[] | null {
     }));
 }
 
+/** What is shipped about a model that its provider's list does not have, or whose list did not come. */
+export function shippedFacts(provider: Pick<Provider, 'modelFacts'>, model: string): ModelLimits {
+  return viewFacts({}, factsOf(provider, model));
+}
+
+/**
+ * What holds whichever of several models serves: the smallest limits, and what all of them support. What is unknown of one is unknown
+ * of all.
+ */
+export function commonFacts(models: readonly ModelLimits[]): ModelLimits {
+  const least = (field: 'context_length' | 'max_output_tokens') => {
+    const tokens = models.flatMap((model) => model[field] ?? []);
+    return tokens.length === 0 || tokens.length < models.length ? undefined : Math.min(...tokens);
+  };
+  const all = (name: Capability) => {
+    const flags = models.map(({ supports }) => supports?.[name]);
+    return flags.includes(false) ? false : flags.length === 0 || flags.includes(undefined) ? undefined : true;
+  };
+  const supports = Object.fromEntries(CAPABILITIES.map((name) => [name, all(name)]));
+  return viewFacts({
+    contextTokens: least('context_length'),
+    maxOutputTokens: least('max_output_tokens'),
+    supports,
+  });
+}
+
 /** The shipped facts of a model. */
 export function factsOf({ modelFacts = [] }: Pick<Provider, 'modelFacts'>, model: string) {
   return modelFacts.find(({ models }) => matchesAnyGlob(models, model));
 }
 
 /** Facts of the provider's list take precedence over shipped facts. */
-function viewFacts(
-  listed: ModelFacts,
-  shipped: ModelFacts = {},
-): Pick<Model, 'context_length' | 'max_output_tokens' | 'supports'> {
+function viewFacts(listed: ModelFacts, shipped: ModelFacts = {}): ModelLimits {
   const context = listed.contextTokens ?? shipped.contextTokens;
   const output = listed.maxOutputTokens ?? shipped.maxOutputTokens;
   const supports = CAPABILITIES.flatMap((name) => {
@@ -157,16 +192,14 @@ function viewFacts(
   };
 }
 
-const OPENAI_MODELS: ModelsEndpoint = {
-  path: '/models',
-  read: ({ data }) =>
-    readArray(data)
-      .filter(isObject)
-      .flatMap((model) => {
-        const id = readText(model.id);
-        return id === undefined ? [] : { id, created: readCount(model.created) ?? 0, ...readFacts(model) };
-      }),
-};
+function readOpenaiList({ data }: JsonObject): readonly ListedModel[] {
+  return readArray(data)
+    .filter(isObject)
+    .flatMap((model) => {
+      const id = readText(model.id);
+      return id === undefined ? [] : { id, created: readCount(model.created) ?? 0, ...readFacts(model) };
+    });
+}
 
 /**
  * Reads the names that compatible servers use for facts: OpenRouter (https://openrouter.ai/docs/models), Groq (`context_window`,
@@ -202,6 +235,8 @@ function readFacts(model: JsonObject): ModelFacts {
   };
 }
 
-function isListed({ listedModels }: Provider, id: string): boolean {
-  return listedModels === undefined || matchesAnyGlob(listedModels, id);
+/** A model that embeds is listed where the provider has embeddings here. */
+function isListed({ listedModels = ['*'], embeddingModels = [], endpoints }: Provider, id: string): boolean {
+  const isServed = endpoints.embeddings !== undefined || !matchesAnyGlob(embeddingModels, id);
+  return isServed && matchesAnyGlob(listedModels, id);
 }

@@ -1,4 +1,4 @@
-/** `GET /v1/models` and `/v1/models/<id>`: the aliases and models that the caller may use, in a form for OpenAI's and Anthropic's SDKs. */
+/** `GET /v1/models` and `/v1/models/<id>`: the aliases and models that the caller may use, in a form for the clients of OpenAI and Anthropic. */
 import { type Caller, mayUse, NO_CALLER_FACTS } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
@@ -8,13 +8,15 @@ import { findPrice } from '../metering/pricing/cost.ts';
 import type { Price } from '../metering/pricing/price.ts';
 import { isoTime } from '../metering/time.ts';
 import type { Provider } from '../providers/provider.ts';
-import { isGlob } from '../routing/targets.ts';
-import { providerOf } from '../settings/aliases.ts';
+import { findAlias, isGlob } from '../routing/targets.ts';
+import { type Alias, providerOf, resolveStar } from '../settings/aliases.ts';
+import { providerOfBareName } from '../settings/bare-models.ts';
+import type { Settings } from '../settings/settings.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 import { MAX_NAME_CHARS } from '../shared/limits.ts';
 import { didYouMean } from '../shared/nearest.ts';
 import { ok, type Result } from '../shared/result.ts';
-import { factsOf, type Model } from './model-lists.ts';
+import { commonFacts, factsOf, type Model, shippedFacts } from './model-lists.ts';
 
 export async function handleModels(request: Request, context: RequestContext): Promise<Response> {
   const found = await findModels(request, context);
@@ -32,11 +34,12 @@ export async function handleModels(request: Request, context: RequestContext): P
   });
 }
 
+/** A model by any name that a request may have: a listed one, an alias that is a glob, or a bare name. */
 export async function handleModel(request: Request, context: RequestContext, id: string): Promise<Response> {
   const found = await findModels(request, context);
   if (found.kind === 'error') return errorResponse(found.error);
   const { models } = found.value;
-  const model = models.find((known) => known.id === id);
+  const model = models.find((known) => known.id === id) ?? modelOfName(id, found.value, context);
   if (model !== undefined) return jsonResponse(viewModels([model], request, context)[0]);
   const ids = models.map((known) => known.id);
   const hint = didYouMean(id, ids);
@@ -44,23 +47,74 @@ export async function handleModel(request: Request, context: RequestContext, id:
   return errorResponse(apiError('model_not_found', message, 'model'));
 }
 
-/** Models have the fields of both APIs. Clients of each ignore those of the other. `?details=true` adds what some clients may not expect. */
-function viewModels(models: readonly Model[], request: Request, context: RequestContext) {
+function modelOfName(
+  name: string,
+  { models, caller }: FoundModels,
+  { settings }: RequestContext,
+): ShownModel | undefined {
+  const { aliases, providers } = settings;
+  const alias = findAlias(aliases, name, providers);
+  if (alias !== undefined) return aliasModel(name, stepAddresses(alias, name, caller), models, settings);
+  const id = name.includes('/') ? null : providerOfBareName(name, settings);
+  const model = models.find((known) => known.id === `${id}/${name}`);
+  return model && { ...model, id: name };
+}
+
+/** The addresses of the steps of an alias that the caller may use. */
+function stepAddresses({ name: alias, steps }: Alias, name: string, caller: Caller): readonly string[] {
+  const addresses = steps.map(({ address }) => resolveStar(address, alias, name));
+  return [...new Set(addresses)].filter((address) => mayUse(caller, address));
+}
+
+/** @returns undefined if the caller may use none of the addresses */
+function aliasModel(
+  name: string,
+  addresses: readonly string[],
+  listed: readonly Model[],
+  { providers }: Settings,
+): ShownModel | undefined {
+  if (addresses.length === 0) return undefined;
+  const facts = addresses.map((address) => {
+    const known = listed.find(({ id }) => id === address);
+    if (known !== undefined) return known;
+    const provider = providers.get(providerOf(address))?.provider ?? {};
+    return shippedFacts(provider, address.slice(providerOf(address).length + 1));
+  });
+  const [address] = addresses;
+  return {
+    ...{ id: name, object: 'model', created: 0, owned_by: 'weir', ...commonFacts(facts) },
+    address: addresses.length === 1 ? (address ?? null) : null,
+  };
+}
+
+/**
+ * Models have the fields of several clients' APIs. Each client ignores those of the others. `?details=true` adds what some clients may
+ * not expect.
+ */
+function viewModels(models: readonly ShownModel[], request: Request, context: RequestContext) {
   const hasDetails = new URL(request.url).searchParams.get('details') === 'true';
   if (hasDetails && context.prices.isStale) context.waitUntil(context.prices.load());
-  return models.map((model) => {
-    const { id, created } = model;
-    const view = { ...model, type: 'model', display_name: id, created_at: isoTime(created * 1000) };
-    return hasDetails ? { ...view, ...detailsOf(model, context) } : view;
+  return models.map(({ address, ...model }) => {
+    const { id, created, context_length, max_output_tokens } = model;
+    const view = {
+      ...model,
+      type: 'model',
+      display_name: id,
+      created_at: isoTime(created * 1000),
+      // Anthropic's names, which Claude Code reads: `ModelInfo` of @anthropic-ai/sdk 1.12.0 (2026-11-20).
+      ...(context_length !== undefined && { max_input_tokens: context_length }),
+      ...(max_output_tokens !== undefined && { max_tokens: max_output_tokens }),
+    };
+    return hasDetails && address !== null ? { ...view, ...detailsOf(address, context) } : view;
   });
 }
 
 /** The provider's APIs that serve the model, its current price, and the source of facts that the provider's list lacks. */
-function detailsOf({ id }: Model, { settings, prices, arrivedAt }: RequestContext) {
-  const configured = settings.providers.get(providerOf(id));
+function detailsOf(address: string, { settings, prices, arrivedAt }: RequestContext) {
+  const configured = settings.providers.get(providerOf(address));
   if (configured === undefined) return {};
   const { provider, priceIds } = configured;
-  const model = id.slice(provider.id.length + 1);
+  const model = address.slice(provider.id.length + 1);
   const price = findPrice(prices.table, priceIds, model, arrivedAt);
   const facts = factsOf(provider, model);
   return {
@@ -86,8 +140,15 @@ function viewPrice({ provider: _, models: __, ...price }: Price) {
   return price;
 }
 
+/** A model of the response. */
+interface ShownModel extends Model {
+  /** `<provider>/<model>`; null for an alias of several models. */
+  readonly address: string | null;
+}
+
 interface FoundModels {
-  readonly models: readonly Model[];
+  readonly caller: Caller;
+  readonly models: readonly ShownModel[];
   /** Why the list is empty; null if it is not. SDKs ignore the field. */
   readonly notice: string | null;
 }
@@ -115,17 +176,21 @@ async function findModels(request: Request, context: RequestContext): Promise<Re
       return [];
     }),
   );
-  const aliases = settings.aliases.filter(
-    (alias) => !isGlob(alias) && alias.steps.some(({ address }) => mayUse(caller, address)),
-  );
-  const models = [
-    ...aliases.map(({ name }): Model => ({ id: name, object: 'model', created: 0, owned_by: 'weir' })),
-    ...lists.flat().filter((model) => mayUse(caller, model.id)),
+  const listed = lists.flat();
+  const aliases = settings.aliases
+    .filter((alias) => !isGlob(alias))
+    .flatMap((alias) => {
+      const { name } = alias;
+      return aliasModel(name, stepAddresses(alias, name, caller), listed, settings) ?? [];
+    });
+  const models: readonly ShownModel[] = [
+    ...aliases,
+    ...listed.filter(({ id }) => mayUse(caller, id)).map((model) => ({ ...model, address: model.id })),
   ];
-  if (models.length > 0) return ok({ models, notice: null });
-  const notice = whyEmpty(providers.length, lists.flat().length, failures);
+  if (models.length > 0) return ok({ caller, models, notice: null });
+  const notice = whyEmpty(providers.length, listed.length, failures);
   ports.log({ event: 'models_empty', notice });
-  return ok({ models, notice });
+  return ok({ caller, models, notice });
 }
 
 function whyEmpty(providers: number, listed: number, failures: readonly string[]): string {

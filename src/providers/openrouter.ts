@@ -108,6 +108,9 @@ function costOf({ cost, is_byok, cost_details }: JsonObject): number | undefined
 
 export const openrouter: Profile = {
   ...compatibleProfile('openrouter', ['openrouter.ai'], CHAT),
+  // Models for embeddings are listed on request: https://openrouter.ai/docs/models (read 2026-11-23).
+  models: { path: '/models?output_modalities=text,embeddings' },
+  embeddingModels: ['*embed*', 'baai/bge-*', 'intfloat/*', 'sentence-transformers/*', 'thenlper/*'],
   // 87 of 87 recorded streams (rig, 2026-08), none of which had requested it. @openrouter/ai-sdk-provider 3.1 relies on it.
   quirks: { costOf, reportsUsageUnasked: true },
   refusals: {

@@ -173,8 +173,8 @@ interface TokenCounter {
 export interface ModelsEndpoint {
   /** The path and query after the base URL. */
   readonly path: string;
-  /** @returns null if the response is no list */
-  readonly read: (response: JsonObject) => readonly ListedModel[] | null;
+  /** @returns null if the response is no list. Absent: it has OpenAI's form. */
+  readonly read?: (response: JsonObject) => readonly ListedModel[] | null;
 }
 
 /** A model in a provider's list, with the facts that the list has. */
@@ -192,7 +192,7 @@ export interface ModelFacts {
 }
 
 export const CAPABILITIES = ['tools', 'reasoning', 'images', 'structured_output'] as const;
-type Capability = (typeof CAPABILITIES)[number];
+export type Capability = (typeof CAPABILITIES)[number];
 
 /** Facts of some models of one provider, with their source, as prices have it. */
 export interface ModelFactsRow extends ModelFacts {

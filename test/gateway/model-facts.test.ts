@@ -12,9 +12,19 @@ const OPENROUTER = {
 };
 
 /** The models that `GET /v1/models` lists where each host has one of these lists. */
-async function modelsOf(lists: Readonly<Record<string, object>>, query = '') {
-  const gateway = new LimitedGateway(
-    { ...ENV, ...OPENROUTER },
+async function modelsOf(
+  lists: Readonly<Record<string, object>>,
+  query = '',
+  env: Readonly<Record<string, unknown>> = {},
+) {
+  const response = await gatewayWith(lists, env).fetch(`/v1/models${query}`, 'x');
+  const data = objectsOf(decodeObject(await response.text())?.data);
+  return Object.fromEntries(data.map((model) => [model.id, model]));
+}
+
+function gatewayWith(lists: Readonly<Record<string, object>>, env: Readonly<Record<string, unknown>>) {
+  return new LimitedGateway(
+    { ...ENV, ...OPENROUTER, ...env },
     {
       fetch: async (url) => {
         const list = lists[new URL(String(url)).hostname];
@@ -22,9 +32,6 @@ async function modelsOf(lists: Readonly<Record<string, object>>, query = '') {
       },
     },
   );
-  const response = await gateway.fetch(`/v1/models${query}`, 'x');
-  const data = objectsOf(decodeObject(await response.text())?.data);
-  return Object.fromEntries(data.map((model) => [model.id, model]));
 }
 
 test.each<[string, string, object, string, JsonObject]>([
@@ -145,4 +152,73 @@ test('J5: every shipped fact, also of a profile, has a page and a day', () => {
     expect(source).toMatch(/^https:\/\//);
     expect(checked).toMatch(/^2026-\d{2}-\d{2}$/);
   }
+});
+
+const LISTS = {
+  'api.openai.com': { data: [{ id: 'gpt-4o-mini' }] },
+  'api.anthropic.com': {
+    data: [
+      { id: 'claude-opus-5', max_input_tokens: 1_000_000, max_tokens: 128_000 },
+      { id: 'claude-haiku-4-5', max_input_tokens: 200_000, max_tokens: 64_000 },
+    ],
+  },
+};
+const ALIASES = {
+  'claude-fast': 'openai/gpt-4o-mini',
+  'claude-safe': ['anthropic/claude-opus-5', 'openai/gpt-4o-mini'],
+  'claude-odd': ['anthropic/claude-opus-5', 'mistral/unknown'],
+  'claude-opus-5': 'anthropic/*',
+  'big-*': 'anthropic/claude-*',
+};
+const SMALL = { context_length: 128_000, max_output_tokens: 16_384 };
+
+test('J5: an entry has its limits under the names that Claude Code reads', async () => {
+  const models = await modelsOf(LISTS);
+  const limits = { max_input_tokens: 1_000_000, max_tokens: 128_000 };
+  expect(models['anthropic/claude-opus-5']).toMatchObject(limits);
+});
+
+test('J5: an alias has the facts that hold for each of its models', async () => {
+  const models = await modelsOf(LISTS, '', { ALIASES });
+  expect(models['claude-fast']).toMatchObject({
+    ...SMALL,
+    max_input_tokens: 128_000,
+    max_tokens: 16_384,
+    supports: { tools: true, reasoning: false, images: true, structured_output: true },
+  });
+  expect(models['claude-safe']).toMatchObject(SMALL);
+  expect(models['claude-opus-5']).toMatchObject({ context_length: 1_000_000 });
+  for (const field of ['context_length', 'max_output_tokens', 'max_input_tokens', 'max_tokens', 'supports'])
+    expect(models['claude-odd']).not.toHaveProperty(field);
+});
+
+test('J5: an alias has shipped facts where no list came', async () => {
+  expect((await modelsOf({}, '', { ALIASES }))['claude-fast']).toMatchObject(SMALL);
+});
+
+test('J5: ?details=true has the price of an alias of one model', async () => {
+  const models = await modelsOf(LISTS, '?details=true', { ALIASES });
+  expect(models['claude-fast']).toMatchObject({ pricing: { input: 0.15 }, apis: ['chat', 'responses'] });
+  expect(models['claude-safe']).not.toHaveProperty('pricing');
+});
+
+test.each([
+  ['gpt-4o-mini', { id: 'gpt-4o-mini', owned_by: 'openai', ...SMALL }],
+  ['big-haiku-4-5', { id: 'big-haiku-4-5', owned_by: 'weir', context_length: 200_000 }],
+  ['claude-fast', { id: 'claude-fast', ...SMALL }],
+])('J5: GET /v1/models/%s, a name that a request may have, has its facts', async (name, model) => {
+  const response = await gatewayWith(LISTS, { ALIASES }).fetch(`/v1/models/${name}`, 'x');
+  expect(response.status).toBe(200);
+  expect(await response.json()).toMatchObject(model);
+});
+
+test('J5: GET /v1/models/<name>: a name that no request may have is a 404', async () => {
+  const response = await gatewayWith(LISTS, { ALIASES }).fetch('/v1/models/gpt-none', 'x');
+  expect(response.status).toBe(404);
+});
+
+test('J5: models for embeddings are listed where they can be called', async () => {
+  const embedding = { data: [{ id: 'codestral-embed' }] };
+  const models = await modelsOf({ 'api.mistral.ai': embedding });
+  expect(Object.keys(models)).toEqual(['mistral/codestral-embed']);
 });

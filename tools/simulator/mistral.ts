@@ -59,6 +59,7 @@ function mistralScene(
       [`${base}/models`]: 'models',
     },
     models,
+    ...(id === 'mistral' && { embeddingModels: ['mistral-embed', 'codestral-embed'] }),
     comment: 'ping',
     streamError: {
       object: 'error',

@@ -24,6 +24,7 @@ export const openai: Scene = {
     '/openai/v1/models': 'models',
   },
   models: Object.keys(MODELS),
+  embeddingModels: ['text-embedding-3-small', 'text-embedding-3-large', 'text-embedding-ada-002'],
   comment: 'ping',
   streamError: { message: 'The server had an error', type: 'server_error', param: null, code: null },
   refusal: (status, message) => failure(status, message, null, status === 401 ? 'invalid_api_key' : null),

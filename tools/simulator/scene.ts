@@ -53,6 +53,8 @@ export interface Scene {
   /** Full paths, including the provider's base path. */
   readonly routes: Readonly<Record<string, Operation>>;
   readonly models: readonly string[];
+  /** Models in its list that embed and do not chat. */
+  readonly embeddingModels?: readonly string[];
   /** The comment that keeps a waiting connection open. */
   readonly comment: string;
   /** The provider's error within a stream. */
@@ -104,7 +106,7 @@ export function chatRoutes(id: string): Record<string, Operation> {
 }
 
 export function modelList(scene: Scene): string {
-  const data = scene.models.map((id) => ({
+  const data = [...scene.models, ...(scene.embeddingModels ?? [])].map((id) => ({
     id,
     object: 'model',
     created: CREATED_SECONDS,

@@ -102,9 +102,10 @@ describe('every scene', () => {
         const list = await fetch(simulator.url + path, {
           headers: { ...BESIDE_KEY, authorization: 'Bearer sim-x', 'x-api-key': 'sim-x' },
         });
-        expect(objectsOf(decodeObject(await list.text())?.data).map((model) => model.id)).toEqual(
-          scene.models,
-        );
+        expect(objectsOf(decodeObject(await list.text())?.data).map((model) => model.id)).toEqual([
+          ...scene.models,
+          ...(scene.embeddingModels ?? []),
+        ]);
       }
     },
   );

@@ -100,6 +100,7 @@ async function countUpstream(
     policies,
     unsupported: 'drop',
     betas: [],
+    passedHeaders: '',
   } as const;
   const written = await replayableRequest(request, scope).writeFor(target);
   if (written.kind === 'error') return null;

@@ -18,12 +18,7 @@ import type { UpstreamErrorContext } from '../upstream/errors.ts';
 import { apiHeaders, callUpstream, type UpstreamResult } from '../upstream/fetch.ts';
 import type { RequestSpan } from './admission.ts';
 import type { PreparedCompletion } from './prepare.ts';
-import {
-  type ReplayableRequest,
-  scopeOf,
-  type TargetFacts,
-  type TargetRequest,
-} from './replayable-request.ts';
+import type { ReplayableRequest, TargetFacts, TargetRequest } from './replayable-request.ts';
 
 /** Requests that are changed as a refusal asks, over all targets of one request. */
 const MAX_MENDED_ROUNDS = 3;
@@ -214,7 +209,7 @@ export class AttemptRunner {
     const words = wordsOf(refusal);
     const findings = facts.mends.map(({ finding }) => finding);
     const refused = findings.filter((finding) => namesOf(finding).some((name) => words.has(name)));
-    this.#options.prepared.context.learned.forget(scopeOf(facts), refused);
+    this.#options.prepared.context.learned.forget(facts.scope, refused);
   }
 
   /** @returns whether there is another target */
@@ -451,7 +446,16 @@ function wordsOf({ message = '', field = '' }: UpstreamRefusal): ReadonlySet<str
 
 function unsentFacts(target: Target): TargetFacts {
   const { endpoint } = target;
-  const facts = { mends: [], dropped: [], changed: [], choices: 1, showsAll: false, passthrough: null };
+  const scope = { providerId: target.provider.id, model: target.model, api: 'chat' };
+  const facts = {
+    scope,
+    mends: [],
+    dropped: [],
+    changed: [],
+    choices: 1,
+    showsAll: false,
+    passthrough: null,
+  };
   return { ...facts, target, endpoint, api: 'chat' };
 }
 

@@ -154,7 +154,9 @@ async function prepare(
     return failure(refusal);
   };
   const betas = betasOf(headers.get('anthropic-beta'));
-  const scope = { route, context, callerPays, session, policies, unsupported, betas };
+  const passed = client.passthrough?.requestHeaders ?? [];
+  const passedHeaders = passed.map((name) => headers.get(name) ?? '').join('\n');
+  const scope = { route, context, callerPays, session, policies, unsupported, betas, passedHeaders };
   const replayable = replayableRequest(request, scope);
   const written = await replayable.writeFor(firstTarget);
   if (written.kind === 'error') return refuse({ error: written.error, headers: {} });
@@ -242,12 +244,14 @@ interface TranslationScope {
   readonly unsupported: Unsupported;
   /** The entries of the client's header `anthropic-beta`. */
   readonly betas: readonly string[];
+  /** The client's headers that passthrough sends on. */
+  readonly passedHeaders: string;
 }
 
 /** The request as it can be written for any target. */
 export function replayableRequest(
   { canonicalBody, clientBody, clientBodyBytes, client, translationError, dropped, lease }: CompletionRequest,
-  { route, context, callerPays, session, policies, unsupported, betas }: TranslationScope,
+  { route, context, callerPays, session, policies, unsupported, betas, passedHeaders }: TranslationScope,
 ): ReplayableRequest {
   const { settings, ports, learned } = context;
   return new ReplayableRequest({
@@ -267,6 +271,7 @@ export function replayableRequest(
     learned: callerPays ? new LearnedRefusals() : learned,
     mends: settings.learn === 'on',
     betas,
+    passedHeaders,
     now: ports.clock.now,
   });
 }

@@ -54,6 +54,8 @@ export interface TargetFacts {
   /** The endpoint of a translated request, and its API. */
   readonly endpoint: Endpoint;
   readonly api: ChatApi;
+  /** To which later requests a refusal of this one applies. */
+  readonly scope: LearnedScope;
   /** What refusals said, in this request or in earlier ones, for which the request was changed. */
   readonly mends: readonly Statement[];
 }
@@ -106,8 +108,10 @@ export interface ReplayableRequestOptions {
   readonly learned: LearnedRefusals;
   /** A refusal may change the request (`LEARN`). */
   readonly mends: boolean;
-  /** The client's header `anthropic-beta`. */
+  /** The entries of the client's header `anthropic-beta`. */
   readonly betas: readonly string[];
+  /** The client's headers that passthrough sends on: a refusal may depend on them, such as on a version. */
+  readonly passedHeaders: string;
   /** The current time in ms since the epoch. */
   readonly now: () => number;
 }
@@ -175,7 +179,9 @@ export class ReplayableRequest {
     if (rewritten.kind === 'error') return rewritten;
     const { changed, toolNames } = rewritten.value;
     const limited = this.#limitWritten(form, rewritten.value);
-    const mended = this.#mended(limited.body, form, { target, api, passthrough }, held);
+    const way = passthrough === null ? api : `${passthrough.endpoint.path} ${held.passedHeaders}`;
+    const scope = { providerId: provider.id, model, api: way };
+    const mended = this.#mended(limited.body, form, target, scope, held);
     const { body } = mended;
     const dropped = [...limited.dropped, ...mended.dropped];
     await lease.pause();
@@ -199,6 +205,7 @@ export class ReplayableRequest {
       passthrough: passthrough?.endpoint ?? null,
       endpoint,
       api,
+      scope,
       mends: mended.statements,
     };
     this.#sent = { body, form };
@@ -274,12 +281,7 @@ export class ReplayableRequest {
    * The target took the changed request: later requests begin with the change.
    * @returns what is new
    */
-  learn(
-    { target, api, passthrough }: TargetFacts,
-    learned: LearnedRefusals,
-    now: number,
-  ): readonly Statement[] {
-    const scope = scopeOf({ target, api, passthrough });
+  learn({ target, scope }: TargetFacts, learned: LearnedRefusals, now: number): readonly Statement[] {
     return this.#mendingsOf(target).flatMap((mending) => {
       if (mending.kind !== 'fields') {
         learned.apis.note(target.provider.id, target.model, mending, now);
@@ -294,9 +296,15 @@ export class ReplayableRequest {
   }
 
   /** Applies what refusals said: of earlier requests where their conditions hold, and of this one. */
-  #mended(body: JsonObject, form: RequestForm, sent: SentTo, held: ReplayableRequestOptions): MendedBody {
-    const own = this.#mendingsOf(sent.target).flatMap((one) => (one.kind === 'fields' ? one.statements : []));
-    const known = held.mends ? held.learned.recall(scopeOf(sent), body, held.now()) : [];
+  #mended(
+    body: JsonObject,
+    form: RequestForm,
+    target: Target,
+    scope: LearnedScope,
+    held: ReplayableRequestOptions,
+  ): MendedBody {
+    const own = this.#mendingsOf(target).flatMap((one) => (one.kind === 'fields' ? one.statements : []));
+    const known = held.mends ? held.learned.recall(scope, body, held.now()) : [];
     if (own.length === 0 && known.length === 0) return { body, ...UNCHANGED };
     const dropped: string[] = [];
     const changed: string[] = [];
@@ -371,10 +379,6 @@ export class ReplayableRequest {
 /** Statuses with which a provider refuses a field (Z1). */
 const MENDED_STATUSES: ReadonlySet<number> = new Set([400, 404, 405, 422, 501]);
 
-type SentTo = Pick<TargetFacts, 'target' | 'api'> & {
-  readonly passthrough: PassthroughEndpoint | { readonly endpoint: PassthroughEndpoint } | null;
-};
-
 interface MendedBody {
   readonly body: JsonObject;
   readonly dropped: readonly string[];
@@ -384,11 +388,6 @@ interface MendedBody {
 }
 
 const UNCHANGED = { dropped: [], changed: [], statements: [], betas: [] };
-
-export function scopeOf({ target, api, passthrough }: SentTo): LearnedScope {
-  const endpoint = passthrough !== null && 'endpoint' in passthrough ? passthrough.endpoint : passthrough;
-  return { providerId: target.provider.id, model: target.model, api: endpoint?.path ?? api };
-}
 
 function mendOptions(form: RequestForm, { unsupported }: ReplayableRequestOptions): MendOptions {
   const hasThinkingSwitch = form.kind === 'chat' && form.rules.effort?.none === 'thinking_disabled';

@@ -19,7 +19,7 @@ interface Entry {
 export interface LearnedScope {
   readonly providerId: string;
   readonly model: string;
-  /** `chat`, `responses`, or the path of a passthrough. */
+  /** `chat`, `responses`, or the path of a passthrough with the client's headers that go with it, such as a version. */
   readonly api: string;
 }
 

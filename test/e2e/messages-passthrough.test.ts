@@ -194,12 +194,20 @@ describe('J4 @anthropic-ai/sdk 1.12.0, which sends the version 2026-10-21 and it
       'messages.1.content.0: document blocks are not permitted here',
     ],
   ])('N1 what that version refuses is refused in its own words: %s', async (_, more, message) => {
-    const error = await client.messages.create({ ...body, ...more }).catch((reason: unknown) => reason);
+    const headers = { 'x-weir-unsupported': 'refuse' };
+    const error = await client.messages
+      .create({ ...body, ...more }, { headers })
+      .catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(Anthropic.BadRequestError);
     expect(String(error)).toContain(message);
   });
 
-  test('N1 a client of the earlier version keeps its sampling', async () => {
+  test('Z4 N1 a refusal that this version caused: a client of the earlier version keeps its sampling', async () => {
+    const { response: learned } = await send(
+      { model: body.model, temperature: 0.5 },
+      { 'anthropic-version': '2026-10-21' },
+    );
+    expect([learned.status, learned.headers.get('x-weir-dropped')]).toEqual([200, 'temperature']);
     const { response, upstream } = await send(
       { model: body.model, temperature: 0.5 },
       { 'anthropic-version': '2023-06-01' },

@@ -113,9 +113,9 @@ describe('an upstream that responds', () => {
   });
 
   test('E1: a field that Mistral forbids is reported with its location', async () => {
-    const { status, error } = await refused(chat('mistral/mistral-small-latest', { min_p: 0.1 }));
+    const { status, error } = await refused(chat('mistral/mistral-small-latest', { turbo_mode: 1 }));
     expect(status).toBe(422);
-    expect(error.message).toBe('Mistral: body.min_p: Extra inputs are not permitted');
+    expect(error.message).toBe('Mistral: body.turbo_mode: Extra inputs are not permitted');
   });
 
   test("E1: a spent quota is an error of the deployment's account, with any status", async () => {

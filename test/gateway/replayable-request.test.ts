@@ -38,6 +38,7 @@ function hold(body: object = BODY, maxBytes = 10_000) {
       learned: new LearnedRefusals(),
       mends: true,
       betas: [],
+      passedHeaders: '',
       now: () => 0,
     }),
     reported,

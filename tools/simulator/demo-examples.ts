@@ -118,7 +118,7 @@ export const examples: readonly Example[] = [
     title: 'A model that no table knows refuses the temperature: Weir removes it and tries once more',
     path: CHAT,
     body: chat('unknown/refuses-temperature', 'Who knocks?', { temperature: 0.2 }),
-    expected: { finish: 'stop', promptTokens: 2, completionTokens: 8, parts: ['text'] },
+    expected: { finish: 'stop', promptTokens: 2, completionTokens: 7, parts: ['text'] },
   },
   {
     title: 'A configured provider like Groq: reasoning becomes reasoning_content, x_groq is dropped',

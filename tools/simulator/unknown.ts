@@ -2,7 +2,7 @@
  * Simulates a provider whose models no table names. A model's name says what it refuses, by the names of `refusal-texts.ts`:
  * `refuses-temperature`, or several in turn, `refuses-temperature+xhigh+pattern`. `plain` refuses nothing.
  *
- * Tokens (completion): plain 8.
+ * Tokens (completion): plain 7.
  */
 import { groqObject, groqStream } from './groq-form.ts';
 import { compact, type JsonObject, textOf } from './json.ts';

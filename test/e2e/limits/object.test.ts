@@ -120,8 +120,8 @@ test('J1 a burst of embeddings: each has a record with its facts, and the budget
 // Two of eight have room: 40 tokens against a rate, the upper bound against a budget.
 test.each([
   { tpm: 100 },
-  { budget: { tokens: 2900 } },
-  { budget: { USD: 2900 * 0.13e-6 } },
+  { budget: { tokens: 300 } },
+  { budget: { USD: 300 * 0.13e-6 } },
   { max_concurrent: 2 },
 ])(
   'J1 a burst of embeddings whose responses do not end, with %j: exactly as many as have room',

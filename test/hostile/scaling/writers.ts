@@ -163,6 +163,7 @@ export async function write(
     learned: new LearnedRefusals(),
     mends: true,
     betas: [],
+    passedHeaders: '',
     now: () => 0,
   });
   const written = await held.writeFor(target);

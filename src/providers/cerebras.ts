@@ -45,6 +45,8 @@ const CHAT: RequestRules = {
     system: STRICT_TEMPLATES,
     // `reasoning` is accepted, `reasoning_content` is 400: recorded in 2026-06; proxysoul/Empryo#209, 2026-09-19.
     reasoning: [{ form: 'reasoning' }],
+    // Tool messages hold texts alone: the types of @cerebras/cerebras_cloud_sdk 1.91.0, read 2026-11-23.
+    mediaInResults: [],
     closed: closedMessages({
       system: ['name'],
       user: ['name'],

@@ -71,6 +71,8 @@ const CHAT: RequestRules = {
     ],
     // "invalid type: sequence, expected a string": QwenLM/qwen-code#2320, Gitlawb/openclaude#806, 2026.
     joinsText: ['system', 'assistant', 'tool'],
+    // Images in tool messages are 400, those of a user are accepted: NousResearch/hermes-agent#109707, 2026-09-13.
+    mediaInResults: [],
     // 400 "missing field `content`": routatic/proxy#45, 2026; null is accepted beside tool calls: R.
     needsContent: true,
   },

@@ -126,6 +126,8 @@ const CHAT: RequestRules = {
     toolNames: /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/,
     // 400 "unsupported role ROLE_UNSPECIFIED": openclaw#21911, 2026-02-20.
     roles: { developer: 'system' },
+    // Moonshot's own CLI sends images in tool messages: MoonshotAI/kimi-cli, kosong/chat_provider/kimi.py, read 2026-11-23.
+    mediaInResults: ['image_url'],
     reasoning: [
       // 400 "thinking is enabled but reasoning_content is missing", for every message of models that preserve thinking
       // (MoonshotAI/kimi-cli#2498, 2026-07-14); `""` counts as missing, `" "` does not (theopenco/llmgateway#2093, 2026-04-26).

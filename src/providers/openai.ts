@@ -142,6 +142,9 @@ const CHAT: RequestRules = {
     // 400 "Invalid 'tools[0].function.name': string too long. Expected a string with maximum length 64":
     // ravitemer/mcphub.nvim#243, 2025-09-08; other characters: redhat-community-ai-tools/UnifAI#266, 2026-09-03.
     toolNames: OPENAI_TOOL_NAMES,
+    // "Image URLs are only allowed for messages with role 'user'": OpenHands/OpenHands#7700, 2025-04-22. Later models accept one without
+    // reading it: openai/openai-openapi#523, 2026-02-12.
+    mediaInResults: [],
     reasoning: [{ form: 'none' }],
     // 400 "Unknown parameter: 'messages[0].id'", "messages[1].tool_calls[0].index", "…content[0].cache_control" (2024-04 to
     // 2026-09-01). Names, annotations, refusals and audio are accepted: R.

@@ -74,6 +74,9 @@ const CHAT: RequestRules = {
     reasoning: [{ form: 'reasoning' }],
     takesDetails: true,
     takesExtraContent: true,
+    // The parts that @openrouter/ai-sdk-provider 2.10.0 sends in tool messages; the types of @openrouter/sdk 1.3.19 have them, too (both
+    // read 2026-11-23).
+    mediaInResults: ['image_url', 'file', 'input_audio', 'video_url'],
     // Its upstream refuses a step without one: LibreChat-AI/agents#37, 2026. The placeholder: RooCodeInc/Roo-Code#10640, 2026-01-12.
     missingSignature: {
       models: ['google/gemini-*', '~google/gemini-*'],

@@ -14,10 +14,13 @@ import {
 } from '../shared/json.ts';
 import { isFromResponse, type TranslationReport } from './dropped-fields.ts';
 import type { MessageRules, ReasoningForm, SignaturePlace, SystemRule } from './rules.ts';
+import { moveMediaBehindResults } from './tool-results.ts';
 
 interface MessageTarget {
   readonly model: string;
   readonly providerId: string;
+  /** The client used another protocol than Chat Completions. */
+  readonly isFromOtherProtocol: boolean;
 }
 
 export function rewriteMessages(
@@ -27,9 +30,23 @@ export function rewriteMessages(
   report: TranslationReport,
 ): readonly unknown[] {
   const rewriter = new MessageRewriter(body, target, rules, report);
-  const placed = placeSystemMessages(readArray(body.messages), target.model, rules.system);
+  const placed = placeSystemMessages(
+    placeMedia(readArray(body.messages), target, rules),
+    target.model,
+    rules.system,
+  );
   const messages = placed.map((message) => (isObject(message) ? rewriter.rewrite(message) : message));
   return rules.continuesPrefix ? withPrefix(messages) : messages;
+}
+
+/** A chat client knows its server: where nothing is known of it, its tool messages are sent as they came. */
+function placeMedia(
+  messages: readonly unknown[],
+  { isFromOtherProtocol }: MessageTarget,
+  { mediaInResults }: MessageRules,
+): readonly unknown[] {
+  if (mediaInResults === undefined && !isFromOtherProtocol) return messages;
+  return moveMediaBehindResults(messages, mediaInResults ?? []);
 }
 
 /** Marks a last message of the assistant as one to continue. A model cannot continue an empty message or one with tool calls. */

@@ -169,6 +169,11 @@ export interface MessageRules {
   readonly closed?: ClosedMessages;
   /** Roles whose content must be a string: a list of text parts is joined. */
   readonly joinsText?: readonly string[];
+  /**
+   * The types of parts, besides text, that a tool message may have. Others follow in a user message. Absent: not known, so the tool
+   * messages of a chat client are sent as they came, and a client of another protocol is served as with `[]`.
+   */
+  readonly mediaInResults?: readonly string[];
   /** An assistant message without `content` gets `""`. */
   readonly needsContent?: boolean;
   /** The tool names that the provider accepts. Another name is replaced by a short one, and restored in the response. Absent: all. */

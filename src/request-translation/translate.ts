@@ -116,7 +116,8 @@ export function translateRequest(
     body = { ...body, tools: rewriteTools(body.tools, rules.messages, report) };
   }
   if (Array.isArray(body.messages)) {
-    body = { ...body, messages: rewriteMessages(body, { model, providerId }, rules.messages, report) };
+    const target = { model, providerId, isFromOtherProtocol: isFromOtherProtocol === true };
+    body = { ...body, messages: rewriteMessages(body, target, rules.messages, report) };
   }
   body = withoutUnsignedReasoning(body, model, rules, report);
   if (rules.takesUsageInclude !== true && isUsageInclude(given.usage)) body = omit(body, 'usage');

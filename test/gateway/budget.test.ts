@@ -306,6 +306,25 @@ describe('G2 a prompt outside the body is reserved as the largest context window
     };
     expect((await reservedBy(body, '/v1/messages')).tokens).toBeLessThan(5000);
   });
+
+  test('an image in a tool result counts as one in a message: inside the body it has a bound, at an address none', async () => {
+    const reserved = async (source: JsonObject) => {
+      const content = [{ type: 'image', source }];
+      const messages = [
+        { role: 'user', content: 'Look' },
+        { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_1', name: 'look', input: {} }] },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content }] },
+      ];
+      const body = { model: 'openai/gpt-4o-mini', max_tokens: 9, messages };
+      return (await reservedBy(body, '/v1/messages')).tokens;
+    };
+    const inside = await reserved({ type: 'base64', media_type: 'image/png', data: 'A'.repeat(200_000) });
+    expect(inside).toBeGreaterThan(40_000);
+    expect(inside).toBeLessThan(60_000);
+    expect(await reserved({ type: 'url', url: 'https://a.example/b' })).toBeGreaterThanOrEqual(
+      MAX_PROMPT_TOKENS,
+    );
+  });
 });
 
 describe('G2 the output limit is applied last, and replaces every name for it', () => {

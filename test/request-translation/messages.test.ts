@@ -78,12 +78,8 @@ describe('Q1 roles and content', () => {
       { role: 'assistant', content: 'a\nb' },
       { role: 'user', content },
     ]);
-    const tool = {
-      role: 'tool',
-      tool_call_id: 't',
-      content: [{ type: 'image_url', image_url: { url: 'u' } }],
-    };
-    expect(sendMessages('deepseek', [tool])).toEqual([tool]);
+    const tool = { role: 'tool', tool_call_id: 't', content };
+    expect(sendMessages('deepseek', [tool])).toEqual([{ ...tool, content: 'a\nb' }]);
   });
 
   test.each<[message: JsonObject, content: unknown]>([

@@ -29,13 +29,14 @@ export function rewrite(
   unsupported: Unsupported = 'auto',
   route: Route = 'chat',
   promptCache: PromptCache = 'off',
+  isFromOtherProtocol = false,
 ): Rewritten {
   const provider = providerNamed(id);
   const endpoint = provider.endpoints[route];
   if (endpoint === undefined) throw new Error(`${id} has no ${route}`);
   const model = String(body.model ?? 'm');
   const { name, id: providerId } = provider;
-  const options = { model, provider: name, providerId, unsupported, promptCache };
+  const options = { model, provider: name, providerId, unsupported, promptCache, isFromOtherProtocol };
   const written = writeRequest(endpoint.request, body, options);
   return written.kind === 'error' ? written : { kind: 'body', ...written.value };
 }
@@ -54,6 +55,13 @@ export function sendMessages(
   more: JsonObject = {},
 ): readonly unknown[] {
   return readArray(send(id, { ...more, messages }).messages);
+}
+
+/** The body that is sent for a client of Messages or Responses. Throws if there is none. */
+export function sendFromOther(id: string, body: JsonObject): Extract<Rewritten, { readonly kind: 'body' }> {
+  const rewritten = rewrite(id, body, 'auto', 'chat', 'off', true);
+  if (rewritten.kind === 'error') throw new Error(rewritten.error.message);
+  return rewritten;
 }
 
 export const TOOL = {

@@ -53,6 +53,13 @@ const MESSAGES = roles(
     tool_calls: TOOL_CALLS,
   },
 );
+/** The types of @cerebras/cerebras_cloud_sdk 1.91.0 (2026-11) have texts alone in tool messages. */
+function resultProblem(messages: readonly JsonObject[]): string | undefined {
+  const at = messages.findIndex(
+    ({ role, content }) => role === 'tool' && objectsOf(content).some(({ type }) => type !== 'text'),
+  );
+  return at < 0 ? undefined : `messages.${at}.tool.content: only text is supported`;
+}
 const SHAPE: Shape = { keys: TOP, inner: { messages: MESSAGES, tools: TOOLS } };
 const EFFORTS = ['none', 'low', 'medium', 'high'];
 const TIERS = ['auto', 'default', 'flex', 'priority'];
@@ -99,6 +106,8 @@ function lineOf({ kind, tagged, value }: Mismatch): string {
 function problem(body: JsonObject, model: string): string | undefined {
   const { messages, max_tokens, max_completion_tokens, reasoning_effort, service_tier } = body;
   if (objectsOf(messages).length === 0) return 'messages: at least one message is required';
+  const result = resultProblem(objectsOf(messages));
+  if (result !== undefined) return result;
   // Only one of the two: reported 2026-06-30.
   if (max_tokens !== undefined && max_completion_tokens !== undefined) {
     return "'max_tokens' and 'max_completion_tokens' cannot both be set";

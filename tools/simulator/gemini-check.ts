@@ -141,6 +141,15 @@ function resultProblem(
   }
   const responses = parts.map((part) => objectOf(part.functionResponse));
   if (responses.some(({ name }) => name === '')) return 'function_response.name: Name cannot be empty.';
+  const media = responses.flatMap((one) => objectsOf(one.parts));
+  // `FunctionResponsePart` of the Gemini API has `inlineData` alone. The types are those of the guide to function calling.
+  const foreign = media.find(
+    ({ inlineData }) =>
+      !/^(?:image\/(?:png|jpeg|webp)|application\/pdf|text\/plain)$/.test(
+        textOf(objectOf(inlineData).mimeType),
+      ),
+  );
+  if (foreign !== undefined) return 'Unsupported media in function_response.parts.';
   // vercel/ai#14369, reproduced 2026-07-02.
   const [, referenced] = /"\$ref":"([^"]*)"/.exec(JSON.stringify(responses.map((one) => one.response))) ?? [];
   return referenced === undefined

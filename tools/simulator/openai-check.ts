@@ -114,7 +114,7 @@ function chatProblem(body: JsonObject, model: Model): Refusal | undefined {
       "Invalid value for 'parallel_tool_calls': 'parallel_tool_calls' is only allowed when 'tools' are specified.";
     return failure(400, message, 'parallel_tool_calls', null);
   }
-  const named = nameProblem(body);
+  const named = nameProblem(body) ?? imageProblem(body);
   if (named !== undefined) return named;
   if (isObject(body.web_search_options)) {
     // R openai--refused-web-search-options, 2025: on search models only.
@@ -134,6 +134,16 @@ function nameProblem(body: JsonObject): Refusal | undefined {
       const message = `Invalid '${at}': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.`;
       return failure(400, message, at, 'invalid_value');
     }
+  }
+  return undefined;
+}
+
+/** OpenHands/OpenHands#7700, 2025-04-22. */
+function imageProblem({ messages }: JsonObject): Refusal | undefined {
+  for (const [at, { role, content }] of objectsOf(messages).entries()) {
+    if (role === 'user' || !objectsOf(content).some(({ type }) => type === 'image_url')) continue;
+    const message = `Invalid 'messages[${at}]'. Image URLs are only allowed for messages with role 'user', but this message with role '${textOf(role)}' contains an image URL.`;
+    return failure(400, message, `messages[${at}]`, 'invalid_value');
   }
   return undefined;
 }

@@ -38,16 +38,17 @@ function inputProblem(body: JsonObject, refuse: Refuse): Refusal | undefined {
   const answered = new Set(
     items.map(({ type, call_id }) => (textOf(type).endsWith('_output') ? call_id : null)),
   );
-  for (const [index, { type, call_id, role, content }] of items.entries()) {
+  for (const [index, { type, call_id, role, content, output }] of items.entries()) {
     if ((type === 'function_call' || type === 'custom_tool_call') && !answered.has(call_id)) {
       const message = `No tool output found for ${type === 'function_call' ? 'function' : 'custom tool'} call ${textOf(call_id)}.`;
       return refuse(400, message, 'input', null);
     }
-    if (type !== 'message' && role === undefined) continue;
+    const isOutput = textOf(type).endsWith('_call_output');
+    if (type !== 'message' && role === undefined && !isOutput) continue;
     const known = role === 'assistant' ? OUTPUT_PARTS : INPUT_PARTS;
-    for (const [part, { type: kind }] of objectsOf(content).entries()) {
+    for (const [part, { type: kind }] of objectsOf(isOutput ? output : content).entries()) {
       if (known.includes(textOf(kind))) continue;
-      const at = `input[${index}].content[${part}]`;
+      const at = `input[${index}].${isOutput ? 'output' : 'content'}[${part}]`;
       const message = `Invalid value: '${textOf(kind)}'. Supported values are: ${listed(known)}.`;
       return refuse(400, message, at, 'invalid_value');
     }

@@ -71,6 +71,7 @@ export const GROQ: readonly Row[] = [
 
 export const OSS = 'gpt-oss-120b';
 export const CEREBRAS: readonly Row[] = [
+  ['cerebras', OSS, saying('tool', IMAGE), 400, 'messages.0.tool.content: only text is supported'],
   [
     'cerebras',
     OSS,

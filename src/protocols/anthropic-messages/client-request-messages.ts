@@ -1,6 +1,7 @@
 /** Translates the system and the messages of a Messages request into chat messages, with reasoning and its encoded states. */
 
 import { ReportedFields } from '../../request-translation/dropped-fields.ts';
+import { joinAdjacentTexts } from '../../request-translation/tool-results.ts';
 import { EmbeddedJson, isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
 import { decodeReasoningState, hasReasoningState, type ReasoningState } from '../shared/reasoning-state.ts';
 import { fromToolUseId } from './client-format.ts';
@@ -58,43 +59,55 @@ function readSystem(content: unknown, dropped: ReportedFields): readonly JsonObj
 function readUser({ content }: JsonObject, dropped: ReportedFields): readonly JsonObject[] {
   const blocks = blocksOf(content);
   const results = blocks.filter(isToolResult).map((block) => readResult(block, dropped));
-  const parts = [
-    ...results.flatMap(({ media }) => media),
-    ...readParts(
-      blocks.filter((block) => !isToolResult(block)),
-      dropped,
-    ),
-  ];
-  const tools = results.map(({ message }) => message);
-  return parts.length === 0 && tools.length > 0
-    ? tools
-    : [...tools, { role: 'user', content: contentOf(parts) }];
+  const parts = readParts(
+    blocks.filter((block) => !isToolResult(block)),
+    dropped,
+  );
+  return parts.length === 0 && results.length > 0
+    ? results
+    : [...results, { role: 'user', content: contentOf(parts) }];
 }
 
 function isToolResult({ type }: JsonObject): boolean {
   return type === 'tool_result';
 }
 
-interface ToolResult {
-  readonly message: JsonObject;
-  /** Parts that a tool message can't have, such as images. The next user message has them. */
-  readonly media: readonly JsonObject[];
-}
-
-function readResult(block: JsonObject, dropped: ReportedFields): ToolResult {
+function readResult(block: JsonObject, dropped: ReportedFields): JsonObject {
   const parts = readParts(blocksOf(block.content), dropped);
-  const texts = parts.filter(({ type }) => type === 'text');
-  const media = parts.filter(({ type }) => type !== 'text');
-  const joinedText = texts.map((part) => part.text).join('\n');
-  const text = joinedText === '' && media.length > 0 ? 'The result follows in the next message.' : joinedText;
-  const content = block.is_error === true && !/error/i.test(text.slice(0, 32)) ? `Error: ${text}` : text;
-  const { cache_control } = texts.find((part) => part.cache_control !== undefined) ?? block;
-  const message = {
+  const isText = parts.every(({ type }) => type === 'text');
+  return {
     role: 'tool',
     tool_call_id: fromToolUseId(readText(block.tool_use_id) ?? ''),
-    content: isObject(cache_control) ? [{ type: 'text', text: content, cache_control }] : content,
+    content: isText ? textResult(parts, block) : resultParts(parts, block),
   };
-  return { message, media };
+}
+
+function textResult(texts: readonly JsonObject[], block: JsonObject): unknown {
+  const joined = texts.map((part) => part.text).join('\n');
+  const text = lacksError(block, joined) ? `Error: ${joined}` : joined;
+  const { cache_control } = texts.find((part) => part.cache_control !== undefined) ?? block;
+  return isObject(cache_control) ? [{ type: 'text', text, cache_control }] : text;
+}
+
+/** A result with images or files: its parts in their order. */
+function resultParts(given: readonly JsonObject[], block: JsonObject): readonly JsonObject[] {
+  const parts = joinAdjacentTexts(given, '\n');
+  const at = parts.findIndex(({ type }) => type === 'text');
+  const first = readText(parts[at]?.text) ?? '';
+  if (lacksError(block, first)) {
+    if (at < 0) parts.unshift({ type: 'text', text: 'Error:' });
+    else parts[at] = { ...parts[at], text: `Error: ${first}` };
+  }
+  const last = parts.at(-1);
+  if (last !== undefined && !parts.some(({ cache_control }) => cache_control !== undefined)) {
+    parts[parts.length - 1] = withCacheControl(last, block);
+  }
+  return parts;
+}
+
+/** Chat has no flag for a failed result. */
+function lacksError({ is_error }: JsonObject, text: string): boolean {
+  return is_error === true && !/error/i.test(text.slice(0, 32));
 }
 
 /** The parts of an assistant message, collected from its blocks. */

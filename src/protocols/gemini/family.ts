@@ -29,7 +29,7 @@ export interface GeminiFamily {
   readonly needsSignatures: boolean;
   /** `temperature`, `top_p` and `top_k` have an effect. */
   readonly sampling: boolean;
-  /** Images belong inside a tool result, not beside it. */
+  /** Images and documents as data belong inside a tool result, not beside it. */
   readonly mediaInResults: boolean;
   /** OpenAI fields that the model answers with 400. */
   readonly refused: readonly string[];

@@ -9,6 +9,7 @@ import {
   reportUnreadKeys,
   splitLeadingSystem,
 } from '../../request-translation/native-messages.ts';
+import { MOVED_RESULT_NOTE } from '../../request-translation/tool-results.ts';
 import { argumentsObject, StepCalls } from '../../request-translation/tools.ts';
 import { decodePercent, encodeBase64 } from '../../shared/encoding.ts';
 import { EmbeddedJson, isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
@@ -167,18 +168,20 @@ class StepResults {
   /**
    * @param parts the result's content: texts and media
    * @param fallbackName the name if the result's call is missing
-   * @param mediaWithin whether media are part of the result, or parts beside it
+   * @param mediaWithin whether media that a result may have are part of it, or parts beside it
    */
   add(id: string, parts: readonly JsonObject[], fallbackName: string, mediaWithin: boolean): void {
     const media = parts.filter(({ text }) => text === undefined);
+    const within = mediaWithin ? media.filter(isResultMedia) : [];
+    const beside = media.filter((part) => !within.includes(part));
     const text = parts.flatMap((part) => (typeof part.text === 'string' ? [part.text] : [])).join('\n');
     const functionResponse = {
       ...(id === '' ? {} : { id }),
       name: this.#calls.matchResult(id) ?? fallbackName,
-      response: responseObject(text, this.#embedded),
-      ...(mediaWithin && media.length > 0 ? { parts: media } : {}),
+      response: responseObject(text === '' && beside.length > 0 ? MOVED_RESULT_NOTE : text, this.#embedded),
+      ...(within.length > 0 ? { parts: within } : {}),
     };
-    this.#results.push({ id, parts: [{ functionResponse }, ...(mediaWithin ? [] : media)] });
+    this.#results.push({ id, parts: [{ functionResponse }, ...beside] });
   }
 
   /** All results in one turn, in the order of their calls: Google counts them (google-gemini/gemini-cli#16543, 2026-01-13). */
@@ -189,6 +192,18 @@ class StepResults {
     // Media beside the results follow all of them.
     return [...results.flatMap((parts) => parts.slice(0, 1)), ...results.flatMap((parts) => parts.slice(1))];
   }
+}
+
+/**
+ * The media types of a result, from memory of Google's guide to function calling (2026-11-23). A URI is "not supported in Gemini API":
+ * `FunctionResponsePart` of google-genai-kotlin, read 2026-11-23.
+ */
+const RESULT_TYPES: readonly unknown[] = [
+  ...['image/png', 'image/jpeg', 'image/webp', 'application/pdf', 'text/plain'],
+];
+
+function isResultMedia({ inlineData }: JsonObject): boolean {
+  return isObject(inlineData) && RESULT_TYPES.includes(inlineData.mimeType);
 }
 
 /**

@@ -3,6 +3,7 @@
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import { ReportedFields } from '../../request-translation/dropped-fields.ts';
+import { joinAdjacentTexts } from '../../request-translation/tool-results.ts';
 import { EmbeddedJson, isObject, type JsonObject, readArray, readText } from '../../shared/json.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
 import { decodeReasoningStates } from '../shared/reasoning-state.ts';
@@ -53,8 +54,8 @@ interface Step {
 
 /** The results of all calls with one id. */
 interface Results {
-  /** The messages of each result. */
-  readonly all: (readonly JsonObject[])[];
+  /** The message of each result. */
+  readonly all: JsonObject[];
   /** How many results already follow their call. */
   taken: number;
 }
@@ -64,9 +65,6 @@ type Entry = Step | { readonly kind: 'message'; readonly message: JsonObject };
 const ROLES = ['user', 'system', 'developer'];
 
 const PARAGRAPH_BREAK = '\n\n';
-
-/** The text of a tool message whose result has no text. */
-const NO_TEXT_NOTE = '(The result is in the next message.)';
 
 class InputReader {
   readonly dropped = new ReportedFields();
@@ -110,23 +108,17 @@ class InputReader {
   messages(): readonly JsonObject[] {
     const messages = this.#entries.flatMap((entry) => {
       if (entry.kind === 'message') return [entry.message];
-      const results = entry.calls.flatMap(({ id }) => this.#takeResult(String(id)));
-      const isTool = ({ role }: JsonObject) => role === 'tool';
-      // Providers require all results directly after the calls: user messages with images follow the last result.
-      return [
-        ...stepMessage(entry),
-        ...results.filter(isTool),
-        ...results.filter((message) => !isTool(message)),
-      ];
+      return [...stepMessage(entry), ...entry.calls.flatMap(({ id }) => this.#takeResult(String(id)))];
     });
     // The provider rejects results without a call.
     const left = [...this.#results.values()].flatMap(({ all, taken }) => all.slice(taken));
-    return [...messages, ...left.flat()];
+    return [...messages, ...left];
   }
 
   #takeResult(id: string): readonly JsonObject[] {
     const results = this.#results.get(id);
-    return results?.all[results.taken++] ?? [];
+    const result = results?.all[results.taken++];
+    return result === undefined ? [] : [result];
   }
 
   #message({ role: given, content }: JsonObject): ApiError | null {
@@ -179,13 +171,11 @@ class InputReader {
     if (id === undefined) return invalidInput(`A ${typeName(item)} needs its call_id`);
     const parts = readContent(item.output, this.dropped);
     if (parts.kind === 'error') return parts.error;
-    const text = joinTexts(parts.value);
-    const others = parts.value.filter(({ type }) => type !== 'text');
-    const content = text === '' && others.length > 0 ? NO_TEXT_NOTE : text;
-    const shown = others.length === 0 ? [] : [{ role: 'user', content: others }];
+    const isText = parts.value.every(({ type }) => type === 'text');
+    const content = isText ? joinTexts(parts.value) : joinAdjacentTexts(parts.value, PARAGRAPH_BREAK);
     const results = this.#results.get(id) ?? { all: [], taken: 0 };
     this.#results.set(id, results);
-    results.all.push([{ role: 'tool', tool_call_id: id, content }, ...shown]);
+    results.all.push({ role: 'tool', tool_call_id: id, content });
     this.#step = null;
     return null;
   }

@@ -30,6 +30,7 @@ function translationError(body: JsonObject) {
 
 const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'aGk=' } };
 const IMAGE = { type: 'image_url', image_url: { url: 'data:image/png;base64,aGk=' } };
+const text = (value: string) => ({ type: 'text', text: value });
 const cache_control = { type: 'ephemeral' };
 
 describe('I2 readRequest, fields', () => {
@@ -188,16 +189,35 @@ describe('I2 readRequest, user messages', () => {
     ];
     expect(messagesOf({ role: 'user', content })).toEqual([
       { role: 'tool', tool_call_id: 'call_1', content: 'one' },
-      { role: 'tool', tool_call_id: 'toolu_2', content: 'Error: two' },
-      { role: 'user', content: [IMAGE, { type: 'text', text: 'and?' }] },
+      { role: 'tool', tool_call_id: 'toolu_2', content: [{ type: 'text', text: 'Error: two' }, IMAGE] },
+      { role: 'user', content: 'and?' },
     ]);
   });
 
-  test('the image of a tool result follows in a user message', () => {
-    const content = [{ type: 'tool_result', tool_use_id: 'toolu_1', content: [image] }];
-    expect(messagesOf({ role: 'user', content })).toEqual([
-      { role: 'tool', tool_call_id: 'toolu_1', content: 'The result follows in the next message.' },
-      { role: 'user', content: [IMAGE] },
+  const cache_control = { type: 'ephemeral' };
+
+  test.each<[what: string, block: JsonObject, content: unknown]>([
+    ['an image alone', { content: [image] }, [IMAGE]],
+    [
+      'an image between texts, in their order',
+      { content: [text('a'), text('b'), image, text(''), text('c')] },
+      [text('a\nb'), IMAGE, text('c')],
+    ],
+    ['an error without a text', { content: [image], is_error: true }, [text('Error:'), IMAGE]],
+    [
+      'the mark of the result',
+      { content: [text('a'), image], cache_control },
+      [text('a'), { ...IMAGE, cache_control }],
+    ],
+    [
+      'a mark of its own',
+      { content: [{ ...text('a'), cache_control }, text('b'), image], cache_control: { type: 'x' } },
+      [{ ...text('a\nb'), cache_control }, IMAGE],
+    ],
+  ])('the media of a tool result are parts of it: %s', (_, block, content) => {
+    const result = { type: 'tool_result', tool_use_id: 'toolu_1', ...block };
+    expect(messagesOf({ role: 'user', content: [result] })).toEqual([
+      { role: 'tool', tool_call_id: 'toolu_1', content },
     ]);
   });
 
@@ -210,9 +230,9 @@ describe('I2 readRequest, user messages', () => {
         USER,
       ),
     ).toEqual([
-      { role: 'tool', tool_call_id: 'toolu_1', content: 'The result follows in the next message.' },
+      { role: 'tool', tool_call_id: 'toolu_1', content: [IMAGE] },
       { role: 'tool', tool_call_id: 'toolu_2', content: 'two' },
-      { role: 'user', content: [IMAGE, { type: 'text', text: 'and?' }] },
+      { role: 'user', content: 'and?' },
       USER,
     ]);
   });

@@ -212,20 +212,25 @@ describe('I2 input', () => {
     ).toMatchObject([{}, { content: 'first' }, {}, { content: 'second' }]);
   });
 
-  test('an image in a result moves to the next user message, because tool messages only have texts', () => {
+  test('the images of a result are parts of it, in their order', () => {
     const image = { type: 'input_image', image_url: 'https://a.test/b.png' };
+    const IMAGE = { type: 'image_url', image_url: { url: 'https://a.test/b.png' } };
+    const text = (value: string) => ({ type: 'input_text', text: value });
     expect(
       messages([
         { type: 'function_call', call_id: 'a', name: 'see', arguments: '{}' },
         { type: 'function_call', call_id: 'b', name: 'see', arguments: '{}' },
         { type: 'function_call_output', call_id: 'a', output: [image] },
-        { type: 'function_call_output', call_id: 'b', output: 'nothing' },
+        { type: 'function_call_output', call_id: 'b', output: [text('x'), text('y'), image, text('z')] },
       ]),
-    ).toMatchObject([
-      { role: 'assistant' },
-      { role: 'tool', tool_call_id: 'a', content: '(The result is in the next message.)' },
-      { role: 'tool', tool_call_id: 'b' },
-      { role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://a.test/b.png' } }] },
+    ).toEqual([
+      expect.objectContaining({ role: 'assistant' }),
+      { role: 'tool', tool_call_id: 'a', content: [IMAGE] },
+      {
+        role: 'tool',
+        tool_call_id: 'b',
+        content: [{ type: 'text', text: 'x\n\ny' }, IMAGE, { type: 'text', text: 'z' }],
+      },
     ]);
   });
 

@@ -1,0 +1,90 @@
+/** Tool results with images and files: they stay in their tool message where the provider accepts them there, and follow it otherwise. */
+import { isObject, type JsonObject, omit, readArray, readText } from '../shared/json.ts';
+import { append } from './native-messages.ts';
+
+/** The parts of a tool message that are no text. Parts of other types are not moved: the provider decides about them. */
+const MEDIA_PARTS: readonly unknown[] = ['image_url', 'file', 'input_audio', 'video_url', 'document_url'];
+
+export function isMediaPart({ type }: JsonObject): boolean {
+  return MEDIA_PARTS.includes(type);
+}
+
+/** The parts in their order, with texts beside each other as one part. Empty texts are left out, because some providers refuse them. */
+export function joinAdjacentTexts(parts: readonly JsonObject[], separator: string): JsonObject[] {
+  const joined: JsonObject[] = [];
+  for (const part of parts) {
+    const text = part.type === 'text' ? readText(part.text) : undefined;
+    const last = joined.at(-1);
+    if (part.type === 'text' && text === undefined) continue;
+    if (text === undefined || last?.type !== 'text') joined.push(part);
+    // The first cache mark of the joined texts stays.
+    else joined[joined.length - 1] = { ...part, ...last, text: `${last.text}${separator}${text}` };
+  }
+  return joined;
+}
+
+/** The text of a tool message whose whole result is moved: providers refuse an empty one. */
+export const MOVED_RESULT_NOTE = 'The result follows in the next message.';
+
+/**
+ * Moves the media of tool messages into the user message behind them, or a new one. It follows all results of the step, because providers
+ * accept nothing between a step's calls and their last result.
+ * @param accepted the types of parts, besides text, that the provider accepts in a tool message
+ */
+export function moveMediaBehindResults(
+  messages: readonly unknown[],
+  accepted: readonly string[],
+): readonly unknown[] {
+  const written: unknown[] = [];
+  let media: JsonObject[] = [];
+  /** The length of `written` at the last tool message. */
+  let end = 0;
+  const flush = (next?: JsonObject): boolean => {
+    const parts = media;
+    media = [];
+    if (parts.length === 0) return false;
+    const isBehind = next?.role === 'user' && end === written.length;
+    if (isBehind) written.push({ ...next, content: [...parts, ...partsOf(next.content)] });
+    else written.splice(end, 0, { role: 'user', content: parts });
+    return isBehind;
+  };
+  for (const message of messages) {
+    if (isObject(message) && message.role === 'tool') {
+      const { result, moved } = splitResult(message, accepted);
+      written.push(result);
+      append(media, moved);
+      end = written.length;
+    } else if (isObject(message) && (message.role === 'system' || message.role === 'developer')) {
+      // It may stand between two results.
+      written.push(message);
+    } else if (!flush(isObject(message) ? message : undefined)) {
+      written.push(message);
+    }
+  }
+  flush();
+  return written;
+}
+
+function splitResult(
+  message: JsonObject,
+  accepted: readonly string[],
+): { readonly result: JsonObject; readonly moved: readonly JsonObject[] } {
+  const parts = readArray(message.content).filter(isObject);
+  const isMoved = (part: JsonObject) => isMediaPart(part) && !accepted.includes(String(part.type));
+  const moved = parts.filter(isMoved);
+  if (moved.length === 0) return { result: message, moved };
+  const kept = parts.filter((part) => !isMoved(part));
+  return { result: { ...message, content: contentOf(kept) }, moved };
+}
+
+/** Texts become one text, which all providers accept. A cache mark needs a part. */
+function contentOf(parts: readonly JsonObject[]): unknown {
+  const [first, ...others] = joinAdjacentTexts(parts, '\n');
+  if (first === undefined) return MOVED_RESULT_NOTE;
+  const isPlain = first.type === 'text' && Object.keys(omit(first, 'type', 'text')).length === 0;
+  return others.length === 0 && isPlain ? first.text : [first, ...others];
+}
+
+function partsOf(content: unknown): readonly unknown[] {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : readArray(content);
+}

@@ -18,7 +18,7 @@ import type { UpstreamErrorContext } from '../upstream/errors.ts';
 import { apiHeaders, callUpstream, type UpstreamResult } from '../upstream/fetch.ts';
 import type { RequestSpan } from './admission.ts';
 import type { PreparedCompletion } from './prepare.ts';
-import type { ReplayableRequest, TargetFacts, TargetRequest } from './replayable-request.ts';
+import type { Mending, ReplayableRequest, TargetFacts, TargetRequest } from './replayable-request.ts';
 
 /** Requests that are changed as a refusal asks, over all targets of one request. */
 const MAX_MENDED_ROUNDS = 3;
@@ -46,6 +46,8 @@ export class AttemptRunner {
   #next: ScheduledTarget | null = null;
   /** The first refusal of each target that was tried again with a changed request. */
   readonly #refusals = new Map<Target, ApiError>();
+  /** Attempts whose messages are kept, with these as a client may see them. */
+  readonly #messages: { readonly meter: AttemptMeter; readonly shown: string }[] = [];
   #mendedRounds = 0;
   #hasSwitchedApi = false;
   #isServed = false;
@@ -110,6 +112,7 @@ export class AttemptRunner {
     const now = prepared.context.ports.clock.now();
     const { target } = attempt.facts;
     const isTimeout = isIdle || attempt.timeoutError !== null;
+    this.#keepMessage(attempt, ownError);
     if (!isTimeout && this.#tryAgain(attempt, ownError, now)) return null;
     this.#forget(attempt, ownError);
     const error = this.#firstRefusal(attempt, ownError);
@@ -126,7 +129,17 @@ export class AttemptRunner {
     schedule.failed(target, outcome, verdict, now);
     if (verdict.triesNext && this.#scheduleNext()) return null;
     replayable.release();
+    for (const { meter: failed, shown } of this.#messages)
+      failed.isMessageShown = error.message.includes(shown);
     return withAttempts(withNearestModel(error, target, prepared), meter.attempts);
+  }
+
+  /** Keeps what the provider said in the attempt's record, while the request is there to compare it with. */
+  #keepMessage({ meter, upstream }: Attempt, { refusal }: ApiError): void {
+    if (refusal === undefined) return;
+    meter.message = this.#options.replayable.providerMessage(refusal.message ?? '', upstream);
+    if (meter.message === null) return;
+    this.#messages.push({ meter, shown: sanitize(refusal.message ?? '', upstream) });
   }
 
   /** The request's deadline has passed. A target without output has failed. */
@@ -164,10 +177,20 @@ export class AttemptRunner {
     } else if (this.#mendedRounds++ >= MAX_MENDED_ROUNDS) return false;
     replayable.tryAgain(facts.target, mending);
     if (!this.#refusals.has(facts.target)) this.#refusals.set(facts.target, error);
-    attempt.meter.cause ??= `refused: ${mending.kind === 'fields' ? mending.statements.map(({ words }) => words).join('; ') : mending.kind}`;
+    attempt.meter.cause ??= this.#causeOf(mending, attempt);
     this.#giveUp(attempt, { errorCode: error.code, isRefused: true });
     this.#next = { target: facts.target, at: now };
     return true;
+  }
+
+  /** For which words of the refusal the request is changed; only the names of the fields if no words are kept. */
+  #causeOf(mending: Mending, { upstream }: Attempt): string {
+    if (mending.kind !== 'fields') return `refused: ${mending.kind}`;
+    const whys = mending.statements.map(
+      ({ words, finding }) =>
+        this.#options.replayable.providerMessage(words, upstream) ?? namesOf(finding).join(', '),
+    );
+    return `refused: ${whys.join('; ')}`;
   }
 
   /**
@@ -268,9 +291,9 @@ export class AttemptRunner {
           });
     replayable.endWork();
     if (attempt.isReplaceable) return attempt;
-    if (!replayable.canTryAgain) replayable.release(attempt.response);
+    if (!replayable.readsRefusals) replayable.release(attempt.response);
     else {
-      // Only a refusal is tried again.
+      // Only a refusal is read.
       void attempt.response.then(({ kind }) => kind === 'ok' && replayable.release());
       const isLarge = written.kind === 'ok' && written.value.json.length > LARGE_BODY_BYTES;
       if (isLarge) {

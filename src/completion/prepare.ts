@@ -270,6 +270,8 @@ export function replayableRequest(
     // A caller's own credential may have other rights at the provider than those of other callers.
     learned: callerPays ? new LearnedRefusals() : learned,
     mends: settings.learn === 'on',
+    // A caller's own account and its refusals do not concern the deployment.
+    keepsMessages: settings.errorTexts === 'on' && !callerPays,
     betas,
     passedHeaders,
     now: ports.clock.now,

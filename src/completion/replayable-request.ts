@@ -2,6 +2,7 @@
 import { sha256 } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { UpstreamRefusal } from '../canonical/refusal.ts';
+import type { Upstream } from '../canonical/upstream-error.ts';
 import type { Passthrough } from '../protocols/shared/client-protocol.ts';
 import { type SecondTry, secondTry } from '../providers/api-refusals.ts';
 import { quotesFrom, readStatements, type Statement } from '../providers/field-refusals.ts';
@@ -36,6 +37,7 @@ import { matchesAnyGlob } from '../shared/glob.ts';
 import { isObject, type JsonObject, omit, readArray, readCount, writeJson } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { type Lease, SMALL_BYTES } from '../stream/memory.ts';
+import { providerMessage } from '../upstream/provider-message.ts';
 
 /** Facts about the request to one target. They live as long as the response, so they hold nothing of the prompt. */
 export interface TargetFacts {
@@ -108,6 +110,8 @@ export interface ReplayableRequestOptions {
   readonly learned: LearnedRefusals;
   /** A refusal may change the request (`LEARN`). */
   readonly mends: boolean;
+  /** Records keep what providers say about failures (`ERROR_TEXTS`). */
+  readonly keepsMessages: boolean;
   /** The entries of the client's header `anthropic-beta`. */
   readonly betas: readonly string[];
   /** The client's headers that passthrough sends on: a refusal may depend on them, such as on a version. */
@@ -234,9 +238,15 @@ export class ReplayableRequest {
     return this.writeFor(target);
   }
 
-  /** Whether a refusal of this request may change it, so that the same target is tried again. */
-  get canTryAgain(): boolean {
-    return this.#held?.mends === true;
+  /** Whether a refusal is compared with this request: it may change the request, and its message is kept without the prompt. */
+  get readsRefusals(): boolean {
+    return this.#held?.mends === true || this.#held?.keepsMessages === true;
+  }
+
+  /** What the provider said, as a record may keep it (E5); null: it said nothing, or nothing is kept. */
+  providerMessage(message: string, upstream: Upstream): string | null {
+    if (this.#held?.keepsMessages !== true || this.#sent === null) return null;
+    return providerMessage(message, this.#sent.body, upstream);
   }
 
   /**

@@ -25,6 +25,10 @@ export interface Attempt {
    * was changed. Only the admin sees it, because the address may be internal.
    */
   readonly cause?: string;
+  /** What the provider said about the failure: its first 300 characters, without the prompt. Absent: nothing is known. */
+  readonly message?: string;
+  /** The error that the client received has this message, so the client's key sees it in the record. */
+  readonly message_shown?: true;
 }
 
 /** Who made a request and for what, from the request, its key or its host. Names are bounded; a null fact is not known. */

@@ -260,6 +260,10 @@ export class AttemptMeter {
   showsNoWork = false;
   /** The upstream address and the reason of a failure that a setting may have caused. */
   cause: string | null = null;
+  /** What the provider said about the failure, without the prompt. */
+  message: string | null = null;
+  /** The client's error has this message. */
+  isMessageShown = false;
   readonly #now: () => number;
   readonly #startedAt: number;
   #end: (AttemptEnd & { readonly at: number }) | null = null;
@@ -292,7 +296,7 @@ export class AttemptMeter {
   get attempt(): Attempt {
     const { provider, model, api } = this.facts;
     const { errorCode = null, at = this.#now() } = this.#end ?? {};
-    const { status, cause } = this;
+    const { status, cause, message, isMessageShown } = this;
     const ms = at - this.#startedAt;
     return {
       provider,
@@ -301,6 +305,8 @@ export class AttemptMeter {
       error_code: errorCode,
       ms,
       ...(api !== undefined && { api }),
+      ...(message !== null && { message }),
+      ...(isMessageShown && { message_shown: true as const }),
       ...(cause !== null && { cause }),
     };
   }

@@ -127,6 +127,8 @@ export interface SettingOptions extends ProviderOptions {
   readonly unsupported?: 'auto' | 'drop' | 'refuse' | undefined;
   /** `LEARN`: whether a provider's refusal may change the request, which is then sent once more. Default: `on`. */
   readonly learn?: 'on' | 'off' | undefined;
+  /** `ERROR_TEXTS`: whether records and logs keep what providers say about failures, without the prompt. Default: `on`. */
+  readonly errorTexts?: 'on' | 'off' | undefined;
   /** `auto` (the default) marks a conversation for the prompt cache of providers that need a mark, if the client set none. `off` never does. */
   readonly promptCache?: 'auto' | 'off' | undefined;
   /** `event` adds the line `event: error` to error frames. Default: `data`. */
@@ -177,6 +179,7 @@ const NAMES: { readonly [Name in OwnName]-?: true } = {
   usageChunk: true,
   unsupported: true,
   learn: true,
+  errorTexts: true,
   promptCache: true,
   errorFrames: true,
   heartbeatSeconds: true,

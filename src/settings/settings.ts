@@ -46,6 +46,8 @@ export interface Settings {
   readonly unsupported: Unsupported;
   /** Whether a refusal may change the request, which is then sent once more. */
   readonly learn: 'on' | 'off';
+  /** Whether records and logs keep what providers say about failures. */
+  readonly errorTexts: 'on' | 'off';
   /** Whether a provider that caches only marked prompts gets a mark when the client set none. */
   readonly promptCache: PromptCache;
   /** Heartbeats and timeouts. */
@@ -77,6 +79,7 @@ export function readSettings(reader: SettingsReader): Settings {
     policies: readPolicies(reader),
     unsupported: reader.choice('UNSUPPORTED', UNSUPPORTED),
     learn: reader.choice('LEARN', ['on', 'off']),
+    errorTexts: reader.choice('ERROR_TEXTS', ['on', 'off']),
     promptCache: reader.choice('PROMPT_CACHE', PROMPT_CACHE),
     timers: {
       heartbeatMs: reader.seconds('HEARTBEAT_SECONDS', 15),

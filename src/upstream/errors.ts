@@ -110,7 +110,8 @@ export function classifyRefusal(refused: RefusedResponse, upstream: UpstreamErro
   const { status, body } = refused;
   const reported = readRefusal(body);
   const kind = kindOf(reported, upstream);
-  const own = readUpstreamRefusal(body);
+  // Of a page, the title is its message.
+  const own = isPage(body) ? reported : readUpstreamRefusal(body);
   const withoutSecret = (text: string) => removeSecret(text, upstream.secret).slice(0, MAX_REFUSAL_CHARS);
   const refusal: UpstreamRefusal = {
     status,
@@ -207,10 +208,13 @@ const TITLE = /<title[^<>]*>([^<]*)/i;
 function readRefusal(body: string): UpstreamError {
   const error = readObject(body);
   if (error !== null) return readUpstreamError(error);
-  const isPage = body.trimStart().startsWith('<');
-  const text = isPage ? (TITLE.exec(body.slice(0, MAX_PAGE_CHARS))?.[1] ?? '') : body;
+  const text = isPage(body) ? (TITLE.exec(body.slice(0, MAX_PAGE_CHARS))?.[1] ?? '') : body;
   const message = readText(text.trim());
   return { message, type: undefined, code: undefined, param: undefined, status: undefined };
+}
+
+function isPage(body: string): boolean {
+  return body.trimStart().startsWith('<');
 }
 
 /** The seconds to wait that the body of a refusal states; undefined: it states none. */

@@ -37,6 +37,7 @@ function hold(body: object = BODY, maxBytes = 10_000) {
       maxBytes,
       learned: new LearnedRefusals(),
       mends: true,
+      keepsMessages: true,
       betas: [],
       passedHeaders: '',
       now: () => 0,

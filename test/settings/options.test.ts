@@ -18,6 +18,7 @@ type Named = Exclude<keyof SettingOptions, keyof ProviderOptions>;
 const ALL: { readonly [Name in Named]-?: NonNullable<SettingOptions[Name]> } = {
   auth: 'passthrough',
   learn: 'off',
+  errorTexts: 'off',
   adminToken: 'token',
   basePath: '/ai/',
   origin: 'pass',

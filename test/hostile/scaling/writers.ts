@@ -162,6 +162,7 @@ export async function write(
     maxBytes: maxWrittenBytes(cameBytes, MAX_REQUEST_BYTES),
     learned: new LearnedRefusals(),
     mends: true,
+    keepsMessages: true,
     betas: [],
     passedHeaders: '',
     now: () => 0,

@@ -1,0 +1,95 @@
+/** What records and logs keep of a provider's message, and who sees it. */
+import { describe, expect, test } from 'vitest';
+import { viewRecord } from '../../src/api/record-view.ts';
+import type { JsonObject } from '../../tools/simulator/json.ts';
+import { answerWith, event, json, ROLE, RoutedGateway, read, refuse, settle, sse } from './upstreams.ts';
+
+const ENV = {
+  PROVIDERS: {
+    acme: { base_url: 'https://acme/v1', api_key: 'ACME_KEY' },
+    brook: { base_url: 'https://brook/v1', api_key: 'BROOK_KEY' },
+  },
+  ACME_KEY: 'key-of-acme',
+  BROOK_KEY: 'key-of-brook',
+  ALIASES: { two: ['acme/m', 'brook/n'] },
+};
+const QUOTING = refuse(400, { message: "Invalid value 'Hello' of messages: the key-of-acme may not use it" });
+const BUSY = refuse(503, { message: 'The cluster is warming up' });
+
+async function ask(
+  behaviors: ConstructorParameters<typeof RoutedGateway>[0],
+  fields: JsonObject,
+  env: JsonObject = {},
+  init: RequestInit = {},
+) {
+  const gateway = new RoutedGateway(behaviors, { ...ENV, ...env });
+  const response = await read(await gateway.ask({ model: 'acme/m', ...fields }, init));
+  await settle();
+  const [record] = gateway.records;
+  if (record === undefined) throw new Error('There is no record');
+  return { gateway, response, record };
+}
+
+describe.each([true, false])('E5 streamed: %s', (stream) => {
+  test('the record and the log have what the provider said, without the prompt and the credential', async () => {
+    const { response, record } = await ask({ m: [QUOTING] }, { stream });
+    expect(response.status).toBe(400);
+    expect(record.attempts).toMatchObject([
+      {
+        status: 400,
+        message: "Invalid value '…' of messages: the [redacted] may not use it",
+        message_shown: true,
+      },
+    ]);
+  });
+
+  test('an error in a response with success has one while another target may follow', async () => {
+    const error = { error: { message: 'The cluster is warming up', code: 503 } };
+    const first = stream ? sse(`data: ${JSON.stringify(error)}\n\n`) : json(error);
+    const { response, record } = await ask({ m: [first], n: [answerWith('Hi')] }, { model: 'two', stream });
+    expect(response.text).toBe('Hi');
+    expect(record.attempts[0]).toMatchObject({ message: 'The cluster is warming up' });
+  });
+
+  test('a key sees only what its own error had; the admin sees all', async () => {
+    const { record } = await ask({ m: [BUSY], n: [QUOTING] }, { model: 'two', stream });
+    const messages = (isAdmin: boolean) =>
+      viewRecord(record, isAdmin).attempts?.map(({ message = null }) => message);
+    expect(messages(true)).toEqual(['The cluster is warming up', expect.stringMatching(/^Invalid value/)]);
+    expect(messages(false)).toEqual([null, expect.stringMatching(/^Invalid value/)]);
+  });
+
+  test('a key does not see why the deployment was refused; the admin does', async () => {
+    const refused = refuse(401, { message: 'This account is suspended' });
+    const { record } = await ask({ m: [refused] }, { stream });
+    expect(viewRecord(record, true).attempts).toMatchObject([{ message: 'This account is suspended' }]);
+    expect(viewRecord(record, false).attempts?.[0]).not.toHaveProperty('message');
+  });
+
+  test.each([
+    ['ERROR_TEXTS=off', { ERROR_TEXTS: 'off' }],
+    ['AUTH=passthrough', { AUTH: 'passthrough' }],
+  ])('%s keeps none', async (_, env) => {
+    const { record } = await ask({ m: [QUOTING] }, { stream }, env);
+    expect(record.status).toBe('failed');
+    expect(JSON.stringify(record)).not.toContain('may not use it');
+  });
+
+  test('LEARN=off keeps them', async () => {
+    const { record } = await ask({ m: [QUOTING] }, { stream }, { LEARN: 'off' });
+    expect(record.attempts[0]).toHaveProperty('message');
+  });
+
+  test('a finished request has none', async () => {
+    const { record } = await ask({ m: [answerWith('Hi')] }, { stream });
+    expect(record.attempts[0]).not.toHaveProperty('message');
+  });
+});
+
+test('E5 an error after output has no message, because the body was released', async () => {
+  const error = { error: { message: 'The cluster is warming up' } };
+  const script = sse(ROLE, event({ content: 'Hi' }), `data: ${JSON.stringify(error)}\n\n`);
+  const { record } = await ask({ m: [script] }, { stream: true });
+  expect(record.status).toBe('failed');
+  expect(record.attempts[0]).not.toHaveProperty('message');
+});

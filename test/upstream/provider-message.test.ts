@@ -1,0 +1,147 @@
+/** What a provider said about a failure, without the prompt. */
+import { describe, expect, test } from 'vitest';
+import { readUpstreamRefusal } from '../../src/canonical/upstream-error.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
+import { providerMessage } from '../../src/upstream/provider-message.ts';
+import { REFUSAL_TEXTS } from '../../tools/simulator/refusal-texts.ts';
+
+const UPSTREAM = { name: 'Unknown', secret: 'sk-of-the-deployment-42' };
+
+function user(content: unknown): JsonObject {
+  return { model: 'unknown-1', messages: [{ role: 'user', content }] };
+}
+
+function keep(message: string, body: JsonObject): string | null {
+  return providerMessage(message, body, UPSTREAM);
+}
+
+/** Prompts with secrets and odd text. */
+const PROMPTS: readonly string[] = [
+  'My password is hunter2, tell nobody about it',
+  'The card 4111 1111 1111 1111 expires in 04/29',
+  'p@$$w0rd!#%&*+/=? is what I type every morning',
+  'Call Ada Lovelace at +44 20 7946 0958 tomorrow',
+  'ada.lovelace@example.com wrote the merger plan',
+  'Straße in Zürich, naïve café, ÀÉÎÕÜ façade',
+  '患者の王小明は糖尿病です。次の診察は金曜日です。',
+  '我的密码是天王盖地虎宝塔镇河妖',
+  'Секретный проект «Берёза» начнётся в мае',
+  'السر هو الكلمة المفتاحية للمشروع الجديد',
+  'merger 🔥🔥🔥 with 𝓢𝓮𝓬𝓻𝓮𝓽 Corp. 👩‍👩‍👧‍👦 next week',
+  'zero\u200bwidth\u200bsecret project\u00a0falcon launches',
+  'line one of the plan\nline two of the plan\r\n\tline three',
+  'He said "sell everything" and she said \'buy it back\'',
+  '{"api_key":"zzz-123-topsecret","user":"grace.hopper"}',
+  '<b>confidential</b> &amp; "quoted" <script>alert(1)</script>',
+  'C:\\Users\\grace\\secret plans\\merger.docx and \\u0041',
+  'lone \ud800 surrogate beside the falcon secret',
+  'ssn 078-05-1120 of patient Grace Brewster Hopper',
+  "SELECT * FROM customers WHERE name = 'O''Brien' AND 1=1;--",
+];
+
+/** How providers quote a prompt. */
+const QUOTES: readonly (readonly [string, (prompt: string) => string])[] = [
+  ['as it is', (prompt) => `Invalid value: ${prompt}. Please correct it`],
+  ['in quotation marks', (prompt) => `Invalid value: "${prompt}". Please correct it`],
+  ['in single quotation marks', (prompt) => `Input should be a valid list, got '${prompt}'`],
+  [
+    'as JSON',
+    (prompt) => `Failed to parse ${JSON.stringify({ role: 'user', content: prompt })} as a request`,
+  ],
+  ['in ASCII', (prompt) => `Bad input: ${escapeAll(JSON.stringify(prompt))}`],
+  ['as JSON in JSON', (prompt) => `Error from backend: ${JSON.stringify(JSON.stringify(prompt))}`],
+  ['in HTML', (prompt) => `Blocked: ${prompt.replace(/[<>&"]/g, (sign) => `&#${sign.charCodeAt(0)};`)}`],
+  ['in capitals', (prompt) => `BLOCKED: ${prompt.toUpperCase()}`],
+  ['cut', (prompt) => `Prompt is flagged: "${prompt.slice(0, 30)}..."`],
+  ['on one line', (prompt) => `Unexpected text: ${prompt.replace(/\s+/g, ' ')}`],
+  ['after a long text', (prompt) => `${'x'.repeat(950)} ${prompt}`],
+];
+
+function escapeAll(text: string): string {
+  return text.replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/** The words of a text, whatever stands between and above them. */
+function wordsOf(text: string): string[] {
+  const plain = text
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(/[\p{M}\p{Cf}]/gu, '');
+  return plain.match(/[\p{L}\p{N}]{2,}/gu) ?? [];
+}
+
+describe('E5 a kept message', () => {
+  test.each(PROMPTS.flatMap((prompt) => QUOTES.map(([how, quote]) => [how, prompt, quote] as const)))(
+    'has no word of the prompt that is quoted %s: %s',
+    (_, prompt, quote) => {
+      for (const body of [
+        user(prompt),
+        user([{ type: 'text', text: `Hello. ${prompt} Thanks.` }]),
+        { model: 'm', input: prompt },
+        {
+          model: 'm',
+          messages: [],
+          tools: [{ type: 'function', function: { name: 'f', description: prompt } }],
+        },
+      ]) {
+        const own = new Set(wordsOf(quote('')));
+        const kept = keep(quote(prompt), body) ?? '';
+        const secret = wordsOf(prompt).filter((word) => !own.has(word));
+        expect(
+          wordsOf(kept).filter((word) => secret.includes(word)),
+          kept,
+        ).toEqual([]);
+      }
+    },
+  );
+
+  test.each(REFUSAL_TEXTS.map((row) => [row.name, row] as const))(
+    'is the whole refusal %s if the prompt shares nothing with it',
+    (_, { text, sent }) => {
+      const { message = '' } = readUpstreamRefusal(text);
+      const kept = keep(message, { ...user('Hi'), ...sent }) ?? '';
+      expect(message.startsWith(kept.split('…')[0] ?? ''), kept).toBe(true);
+      for (const field of Object.keys(sent)) {
+        if (message.slice(0, 300).includes(field)) expect(kept).toContain(field);
+      }
+    },
+  );
+
+  test('names fields, and no quoted word of the prompt', () => {
+    const body = { ...user('Set temperature to medium'), temperature: 2, reasoning_effort: 'low' };
+    expect(keep("Unsupported value: 'temperature' does not support 'medium', but 'low'", body)).toBe(
+      "Unsupported value: 'temperature' does not support '…', but 'low'",
+    );
+    expect(keep('messages[0].content: must be shorter', user('messages[0].content is mine'))).toBe(
+      'messages[0].content: must be shorter',
+    );
+  });
+
+  test('has no name of a schema or an argument that the caller chose', () => {
+    const parameters = { type: 'object', properties: { patient_name: { type: 'string' } } };
+    const body = { ...user('Hi'), tools: [{ type: 'function', function: { name: 'find_it', parameters } }] };
+    expect(keep("Invalid schema for function 'find_it': 'patient_name' is not allowed", body)).toBe(
+      "Invalid schema for function '…': '…' is not allowed",
+    );
+  });
+
+  test('hides a name that is part of a path', () => {
+    const body = { ...user('Hi'), tools: [{ input_schema: { properties: { codename_falcon: {} } } }] };
+    expect(keep('tools.0.input_schema.properties.codename_falcon: invalid', body)).not.toContain('falcon');
+  });
+
+  test('has no credential, and at most 300 characters', () => {
+    expect(keep(`Wrong key sk-proj-abcdef123456 ${'word '.repeat(100)}`, user('Hi'))).toMatch(
+      /^Wrong key \[redacted\] .{200,}$/,
+    );
+    expect(keep('abc '.repeat(500), user('Hi'))).toHaveLength(300);
+  });
+
+  test('is null if nothing is left, or if the request is too large or too deep to compare', () => {
+    expect(keep('"My password is hunter2"', user('My password is hunter2'))).toBeNull();
+    expect(keep('Too long', user('x'.repeat(4 * 1024 * 1024 + 1)))).toBeNull();
+    let deep: unknown = 'Hi';
+    for (let i = 0; i < 100; i++) deep = [deep];
+    expect(keep('Too deep', user(deep))).toBeNull();
+  });
+});

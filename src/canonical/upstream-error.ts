@@ -80,6 +80,10 @@ export function readUpstreamRefusal(text: string, depth = 0): UpstreamError {
   if (typeof value === 'string') return readUpstreamRefusal(value, depth + 1);
   if (Array.isArray(value)) return { ...own, message: readDetail(value) ?? own.message };
   if (!isObject(value)) {
+    const problems = [...start.matchAll(PYTHON_PROBLEM)].map(
+      ([, loc = '', what = '']) => `${loc.replace(/['"\s]/g, '').replaceAll(',', '.')}: ${what}`,
+    );
+    if (problems.length > 0) return { ...own, message: problems.join('; ') };
     const brace = start.indexOf('{"');
     const inner = brace > 0 ? parseJson(start.slice(brace)) : undefined;
     return isObject(inner) ? readUpstreamRefusal(start.slice(brace), depth + 1) : own;
@@ -91,6 +95,9 @@ export function readUpstreamRefusal(text: string, depth = 0): UpstreamError {
   const { message = raw, code = outer.code, param = outer.param } = readUpstreamRefusal(raw, depth + 1);
   return { ...outer, message, code, param };
 }
+
+/** pydantic's problems as Python prints them, by vLLM. */
+const PYTHON_PROBLEM = /'loc': [([]([^)\]\n]{1,256})[)\]], 'msg': '([^'\n]{1,256})'/g;
 
 /** Mistral nests its errors: `"message":{"detail":[…]}`, or the list itself. */
 function readMessage(message: unknown): string | undefined {

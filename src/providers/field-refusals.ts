@@ -55,7 +55,7 @@ interface Phrase {
 const PHRASES: readonly Phrase[] = [
   {
     pattern:
-      /\b(?:unsupported|unrecognized|unrecognised|unknown|unexpected|unpermitted|extra) (?:request )?(?:(?:keyword )?argument|parameter|param|field|property|key|name|attribute|option)(?:\(s\)|s)?(?![\w-])/gi,
+      /\b(?:unsupported|unrecognized|unrecognised|unknown|unexpected|unpermitted|extra|invalid) (?:request )?(?:(?:keyword )?argument|parameter|param|field|property|key|name|attribute|option)(?:\(s\)|s)?(?![\w-])/gi,
     names: 'after',
     isUnknown: true,
     source:
@@ -76,6 +76,12 @@ const PHRASES: readonly Phrase[] = [
     isUnknown: false,
     source:
       'anthropics/claude-code#30795, 2026-03-04; Gitlawb/openclaude#1371, 2026-05-26; github/copilot-cli#3394, 2026-05-19',
+  },
+  {
+    pattern: /\bis only (?:allowed|supported|permitted|valid|available) (?:when|with|if|for)\b/gi,
+    names: 'before',
+    isUnknown: false,
+    source: 'OpenAI, its form of a field that needs another',
   },
   {
     pattern: /: extra inputs? (?:is|are) not permitted\b/gi,
@@ -112,7 +118,7 @@ const PHRASES: readonly Phrase[] = [
 
 /** Sentences about reasoning that name no field by its name. */
 const EFFORT_REFUSED =
-  /\binvalid (?:value for )?(?:the )?reasoning[ _]effort\b|\breasoning[ _]effort\b[^.\n]{0,60}\bis invalid\b/i;
+  /\binvalid (?:value for )?(?:the )?['"`]?reasoning[ _]effort\b|\binvalid value at ['"`][\w.]{0,80}thinking_level\b|\breasoning[ _]effort\b[^.\n]{0,60}\bis invalid\b/i;
 const BUDGET_REFUSED = /\bthinking budget \(?\d+\)? is invalid\b|\bbudget 0 is invalid\b/i;
 const LEVEL_REFUSED = /\bthinking level\b[^.\n]{0,40}\bis not supported\b/i;
 const ENCRYPTED_REFUSED = /\bencrypted content is not supported\b/i;
@@ -124,7 +130,7 @@ const ENCRYPTED_REFUSED = /\bencrypted content is not supported\b/i;
  * anthropics/claude-code#69379, 2026-06-18.
  */
 const THINKING_REQUIRED =
-  /\b(?:thinking|reasoning)\b[^.\n]{0,80}\b(?:cannot|can't|can not|must not|may not) be (?:disabled|turned off|switched off|off)\b|\balways (?:engages in thinking|thinks|reasons)\b|\bonly works in thinking mode\b|\b(?:thinking|reasoning) (?:is (?:mandatory|required|always (?:on|enabled))|must be enabled)\b|\b(?:only type=enabled|only 'enabled') is (?:allowed|supported)\b|\bdoes not support (?:disabling|turning off) (?:thinking|reasoning)\b/i;
+  /\b(?:thinking|reasoning)\b[^.\n]{0,80}\b(?:cannot|can't|can not|must not|may not) be (?:disabled|turned off|switched off|off)\b|\balways (?:engages in thinking|thinks|reasons)\b|\bonly works in thinking mode\b|\b(?:thinking|reasoning) (?:is (?:mandatory|required|always (?:on|enabled))|must be enabled)\b|\b(?:only type=enabled|only 'enabled') is (?:allowed|supported)\b|\bdoes not support (?:disabling|turning off) (?:thinking|reasoning)\b|\b(?:thinking|reasoning)\b[^.\n]{0,40}\b(?:disabled|none|off)['"`]? is not (?:supported|allowed)\b/i;
 
 /**
  * A forced tool while thinking: Moonshot (theopenco/llmgateway#2090, 2026-04-26); "Thinking may not be enabled when tool_choice forces tool
@@ -147,17 +153,17 @@ const VALUES =
 
 /** Ranges: "[1, 8192]", mnfst/llm-gateway#1177, 2026-03-17; "from 1 (inclusive) to 8193 (exclusive)", Vertex AI. */
 const RANGES: readonly RegExp[] = [
-  /\brange\b[^.\d\n[]{0,60}\[?\s{0,2}(-?\d[\d_.]{0,20})\s{0,2}(?:,|to|and|-)\s{0,2}(-?\d[\d,_.]{0,20})(\s\(?exclusive)?/i,
+  /\brange\b[^.\d\n[]{0,60}\[?\s{0,2}(-?\d{1,9}(?:\.\d{1,9})?)\s{0,2}(?:,|to|and|-|\.\.)\s{0,2}(-?\d[\d,_.]{0,20})(\s\(?exclusive)?/i,
   /\bbetween (-?\d[\d,_.]{0,20}) and (-?\d[\d,_.]{0,20})(\s\(?exclusive)?/i,
   /\bfrom (-?\d[\d,_.]{0,20})(?: \(inclusive\))? to (-?\d[\d,_.]{0,20})(\s\(?exclusive)?/i,
-  /\bin \[(-?\d[\d_.]{0,20}), ?(-?\d[\d,_.]{0,20})\](\s\(?exclusive)?/i,
+  /\bin \[(-?\d[\d_.]{0,20}), ?(-?\d[\d,_.]{0,20})[\])](\s\(?exclusive)?/i,
 ];
 
 /** The most: tailcallhq/forgecode#1185, 2025-07-22; anthropics/claude-code#24451, 2026-02-09. */
 const MAXIMA: readonly RegExp[] = [
   /\d > (-?\d[\d,_.]{0,20}), which is the max/i,
-  /(?:less than or equal to|smaller than or equal to|<=|≤|at most|up to|(?:cannot|can't|must not|may not|should not) exceed|(?:cannot|can't|must not|may not|should not) be (?:greater|larger|more|higher) than|no (?:more|greater|larger|higher) than|a maximum of|limit (?:is|of))\s{0,2}['"`]?(-?\d[\d,_.]{0,20})/i,
-  /\bmaximum(?: allowed)?(?: number of| value(?: of| for)?)?(?: output| completion)?(?: tokens)?(?: for [^.\n]{1,60})? (?:is|of):?\s{0,2}['"`]?(-?\d[\d,_.]{0,20})/i,
+  /(?:less than or equal to|smaller than or equal to|<=|≤|at most|up to|(?:cannot|can't|must not|may not|should not) exceed|(?:cannot|can't|must not|may not|should not) be (?:greater|larger|more|higher) than|(?:no|not) (?:more|greater|larger|higher) than|a maximum of|limit (?:is|of))\s{0,2}['"`]?(-?\d[\d,_.]{0,20})/i,
+  /\bmaximum(?: allowed)?(?: number of| value(?: of| for)?)?(?: output| completion)?(?: tokens)?(?: for [^.\n]{1,60})?(?: (?:is|of))?:?\s{0,2}['"`]?(-?\d[\d,_.]{0,20})/i,
   /\bexceeds (?:the )?(?:model's )?(?:limit|maximum)(?: of)?\s{0,2}['"`]?(-?\d[\d,_.]{0,20})/i,
 ];
 const BELOW = /\b(?:less|lower|smaller) than (-?\d[\d,_.]{0,20})/i;
@@ -178,13 +184,13 @@ const BETA = /\bunexpected values?(?:\(s\))? ([^\n]{1,512}?) for the [`'"]?anthr
 
 /** DeepSeek (losesky/ai-auto-trading#14, 2025-12-13); OpenAI: "'messages[0].role' does not support 'developer'". */
 const DEVELOPER_ROLE =
-  /\bunknown variant ['"`]?developer\b|['"`]developer['"`] is not (?:one of|a valid|supported|allowed)|\bdoes not support ['"`]developer\b|\b(?:invalid|unexpected|unknown|unsupported)(?: message)? role:? ['"`]?developer\b|\brole\b[^\n]{0,40}\b(?:input should be|must be one of|should be one of)\b/i;
+  /\bunknown variant ['"`]?developer\b|\binvalid value: ['"`]developer\b|\btag ['"`]developer\b|\brole ['"`]?developer['"`]? (?:is )?(?:not|unsupported|unknown|invalid)\b|['"`]developer['"`] is not (?:one of|a valid|supported|allowed)|\bdoes not support ['"`]developer\b|\b(?:invalid|unexpected|unknown|unsupported)(?: message)? role:? ['"`]?developer\b|\brole\b[^\n]{0,40}\b(?:input should be|must be one of|should be one of)\b/i;
 
 /** Words that show that a keyword is meant, and not a field: "For 'array' type, 'minItems' values other than 0 or 1 are not supported". */
 const SCHEMA_CONTEXT =
   /schema|\btools?\b|function_declarations|\bparameters\b|\btype, |output_config\.format/i;
 const SCHEMA_REFUSED =
-  /\b(?:not (?:supported|permitted|allowed|valid)|unsupported|unknown name|cannot find field|unexpected|extraneous|unrecognized|must start with)\b/i;
+  /\b(?:not (?:supported|permitted|allowed|valid|a valid)|only\b[^.\n]{0,80}\bsupported|unsupported|unknown name|cannot find field|unexpected|extraneous|unrecognized|must start with)\b/i;
 
 /** What the refusal says depends on something else of the request: "may only be set to 1 when thinking is enabled". */
 const CONDITIONS: readonly (readonly [Condition, RegExp])[] = [
@@ -195,7 +201,8 @@ const CONDITIONS: readonly (readonly [Condition, RegExp])[] = [
   ['thinking_off', /\b(?:thinking|reasoning) is (?:off|disabled|not enabled)\b/i],
   ['tools', /\b(?:when|while|with|if|using)\b[^.\n]{0,40}\b(?:tools|function calling)\b/i],
   ['forced_tool', /\bforced? tool\b|\bforces tool\b/i],
-  ['no_stream', /\bnon-streaming\b|\b(?:without|unless) stream/i],
+  ['no_stream', /\bnon-streaming\b|\b(?:without|unless) stream|\bonly\b[^.\n]{0,40}\bstream/i],
+  ['no_tools', /\bonly\b[^.\n]{0,40}\btools\b/i],
   ['stream', /\b(?:when|while|with|if|in) stream/i],
 ];
 
@@ -425,8 +432,12 @@ function namesAfter(text: string, end: number): readonly Name[] {
       isJoined = false;
     }
   }
-  // "does not support user messages" is about messages.
-  return names;
+  return names.filter(({ name, stop }) => !isAboutMessages(name, text.slice(stop, stop + 16)));
+}
+
+/** "does not support user messages" is about messages, and not about the field `user`. */
+function isAboutMessages(name: string, next: string): boolean {
+  return name === 'user' && /^ (?:message|role|prompt|input|content)/.test(next);
 }
 
 function namesBefore(text: string, start: number): readonly Name[] {
@@ -494,6 +505,13 @@ function readValues(text: string, named: readonly string[], request: SentRequest
     if (levels.some(isLevel)) {
       // The values of a field such as `verbosity`, which is removed and not set.
       found.add({ kind: 'levels', field, levels }, match.index, text.slice(match.index, end));
+    } else if (
+      levels.length > 0 &&
+      classOf(field) === 'removed' &&
+      typeof fieldValue(field, body) === 'string'
+    ) {
+      const value = JSON.stringify(fieldValue(field, body));
+      found.add({ kind: 'refused_value', field, value }, match.index, text.slice(match.index, end));
     } else if (levels.length > 0 && classOf(field) === 'reasoning' && asksForThinking(body)) {
       found.add({ kind: 'unsupported', field, isUnknown: false }, match.index, text.slice(match.index, end));
     }
@@ -621,18 +639,20 @@ function numberOf(text: string | undefined): number | null {
 
 /** The window of a model is no limit of its output. */
 function isContext(text: string, at: number): boolean {
+  if (/\binputs?['"`]? tokens \+|\bprompt contains\b|\bin the messages\b/i.test(text)) return true;
   return /\bcontext (?:length|window|size)\b/i.test(text.slice(Math.max(0, at - 40), at + 40));
 }
 
 /** Names of keywords: in quotation marks, behind "properties", or at the start of a sentence about patterns (llama.cpp). */
 const KEYWORD =
-  /['"`]([$A-Za-z]{4,24})['"`]|\bproperties ([A-Za-z, ]{4,120}?) (?:is|are) not\b|: (Pattern) must (?:start|end)\b/g;
+  /\b(minLength|maxLength|minItems|maxItems|uniqueItems|multipleOf|additionalProperties)\b|\.([$A-Za-z]{4,24}): (?:only|unsupported|not)\b|\bkey \[([$A-Za-z]{4,24})\]|is not a valid (format)\b|\b(?:unsupported|invalid|unknown) (format)\b|['"`]([$A-Za-z]{4,24})['"`]|\bproperties ([A-Za-z, ]{4,120}?) (?:is|are) not\b|: (Pattern) must (?:start|end)\b/g;
 
 function readKeywords(text: string, found: Statements): void {
   if (!SCHEMA_CONTEXT.test(text) || !SCHEMA_REFUSED.test(text) || /\bis required\b/i.test(text)) return;
   for (const match of text.matchAll(KEYWORD)) {
-    const names = (match[1] ?? match[2] ?? match[3] ?? '').split(/,\s?| and /);
-    for (const name of names.map((one) => (match[3] === undefined ? one.trim() : one.toLowerCase()))) {
+    const words = match.slice(1).find((group) => group !== undefined) ?? '';
+    for (const word of words.split(/,\s?| and /)) {
+      const name = word === 'Pattern' ? 'pattern' : word.trim();
       if (!VALIDATING_KEYWORDS.has(name)) continue;
       const others = /\bvalues other than (\d{1,9})(?: or (\d{1,9}))?/.exec(
         text.slice(match.index, match.index + 80),

@@ -219,8 +219,11 @@ export function fieldsNamed(name: string, body: JsonObject): readonly string[] {
     const [asked] = isReasoning ? present(THINKING_FIELDS, body) : [];
     if (asked !== undefined) return [asked];
   }
+  if (FOREIGN_REASONING.has(last)) return present(['messages.reasoning'], body);
   return Object.hasOwn(body, first) ? [first] : [];
 }
+
+const FOREIGN_REASONING = new Set(['reasoning_content', 'reasoning_details']);
 
 function present(names: readonly string[], body: JsonObject): readonly string[] {
   return names.filter((name) => (NESTED.has(name) ? hasNested(name, body) : pathOf(name, body) !== null));
@@ -706,7 +709,14 @@ function mapValues(object: JsonObject, map: (value: unknown) => unknown): JsonOb
 }
 
 /** A part of the request on which a refusal depends besides its field. */
-export type Condition = 'thinking' | 'thinking_off' | 'tools' | 'forced_tool' | 'stream' | 'no_stream';
+export type Condition =
+  | 'thinking'
+  | 'thinking_off'
+  | 'tools'
+  | 'no_tools'
+  | 'forced_tool'
+  | 'stream'
+  | 'no_stream';
 
 export function meets(condition: Condition, body: JsonObject): boolean {
   switch (condition) {
@@ -716,6 +726,8 @@ export function meets(condition: Condition, body: JsonObject): boolean {
       return turnsThinkingOff(body);
     case 'tools':
       return hasItems(body.tools);
+    case 'no_tools':
+      return !hasItems(body.tools);
     case 'forced_tool':
       return forcesTool(body);
     case 'stream':

@@ -2,7 +2,9 @@
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../tools/simulator/json.ts';
 import { REFUSAL_TEXTS } from '../../tools/simulator/refusal-texts.ts';
-import { answerWith, RoutedGateway, read, refuse, settle } from './upstreams.ts';
+import { FakeClock } from '../stream/fake-clock.ts';
+import { LimitedGateway } from './limited-gateway.ts';
+import { answerWith, json, RoutedGateway, read, refuse, settle } from './upstreams.ts';
 
 const HOUR_MS = 3_600_000;
 const ENV = {
@@ -246,7 +248,7 @@ describe('Z3 random refusals', () => {
       state = (state * 1103515245 + 12345) % 2147483648;
       return Math.floor((state / 2147483648) * below);
     };
-    for (let run = 0; run < 250; run++) {
+    for (let run = 0; run < 1000; run++) {
       const refused = [...FIELDS, ...KEPT].filter(() => random(3) === 0);
       const sent: JsonObject = {
         ...{ temperature: 0.5, top_p: 0.4, seed: 1, user: 'ada', metadata: { a: 'b' }, verbosity: 'low' },
@@ -271,5 +273,89 @@ describe('Z3 random refusals', () => {
         for (const [field, value] of Object.entries(body)) expect(first[field]).toEqual(value);
       }
     }
+  });
+});
+
+describe('Z1 Z3 passthrough', () => {
+  const send = (gateway: RoutedGateway, fields: JsonObject, headers: Record<string, string> = {}) =>
+    gateway.gateway.post(
+      '/v1/messages',
+      'x',
+      {
+        model: 'anthropic/claude-x',
+        max_tokens: 50,
+        messages: [{ role: 'user', content: 'Hello' }],
+        ...fields,
+      },
+      { headers: { 'anthropic-version': '2023-06-01', ...headers } },
+    );
+  const message = json({
+    ...{ id: 'msg_1', type: 'message', role: 'assistant', model: 'claude-x', stop_reason: 'end_turn' },
+    ...{ content: [{ type: 'text', text: 'Hi' }], usage: { input_tokens: 1, output_tokens: 1 } },
+  });
+  const env = { ANTHROPIC_API_KEY: 'key-of-anthropic', ANTHROPIC_BASE_URL: 'https://anthropic' };
+  const refusal = (message: string) =>
+    ({
+      kind: 'refuse',
+      status: 400,
+      body: JSON.stringify({ type: 'error', error: { type: 'invalid_request_error', message } }),
+    }) as const;
+
+  test('a field of Messages: sent once more without it, the rest unchanged', async () => {
+    const gateway = gatewayOf(
+      { 'claude-x': [refusal('metadata: Extra inputs are not permitted'), message] },
+      env,
+    );
+    const response = await send(gateway, { metadata: { user_id: 'a' }, stop_sequences: ['x'] });
+    expect([response.status, response.headers.get('x-weir-dropped')]).toEqual([200, 'metadata']);
+    const [first, second] = gateway.requests.map(({ body }) => body);
+    const { metadata, ...rest } = first ?? {};
+    expect([metadata, second]).toEqual([{ user_id: 'a' }, rest]);
+  });
+
+  test('one entry of anthropic-beta: the others stay, also in the next request', async () => {
+    const text =
+      'Unexpected value(s) `beta-b` for the `anthropic-beta` header. Please try again without the header.';
+    const gateway = gatewayOf({ 'claude-x': [refusal(text), message, message] }, env);
+    const betas = { 'anthropic-beta': 'beta-a,beta-b, beta-c' };
+    await send(gateway, {}, betas);
+    await send(gateway, {}, betas);
+    expect(gateway.requests.map(({ headers }) => headers.get('anthropic-beta'))).toEqual([
+      'beta-a,beta-b, beta-c',
+      'beta-a, beta-c',
+      'beta-a, beta-c',
+    ]);
+  });
+
+  test('what Messages never changes: the refusal reaches the client after one call', async () => {
+    const gateway = gatewayOf(
+      { 'claude-x': [refusal('context_management: Extra inputs are not permitted'), message] },
+      env,
+    );
+    expect((await send(gateway, { context_management: { edits: [] } })).status).toBe(400);
+    expect(gateway.requests).toHaveLength(1);
+  });
+});
+
+describe('Z1 a large body', () => {
+  test.each([
+    [1999, 200],
+    [2000, 400],
+  ])('a refusal after %i ms: %i', async (ms, status) => {
+    const clock = new FakeClock();
+    let calls = 0;
+    const fetch = async () => {
+      calls += 1;
+      if (calls > 1)
+        return Response.json({ choices: [{ index: 0, message: { content: 'Hi' }, finish_reason: 'stop' }] });
+      // After the call the gateway starts its timer.
+      await Promise.resolve();
+      await clock.advance(ms);
+      return Response.json({ error: { message: "Unsupported parameter: 'temperature'" } }, { status: 400 });
+    };
+    const gateway = new LimitedGateway({ AUTH: 'open', OPENAI_API_KEY: 'k', RETRIES: '0' }, { fetch, clock });
+    const messages = [{ role: 'user', content: 'x'.repeat(1024 * 1024) }];
+    const body = { model: 'openai/gpt-4o', temperature: 0.7, messages };
+    expect((await gateway.post('/v1/chat/completions', 'x', body)).status).toBe(status);
   });
 });

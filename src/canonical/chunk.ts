@@ -8,6 +8,14 @@ import type { Usage } from './usage.ts';
 /** The kind of chunk that a route sends: chat, or legacy text completions. */
 export type Shape = 'chat' | 'text';
 
+/** A custom tool's call as a chat client gets it. In `function` the input is the only argument. */
+export interface CustomCall {
+  /** Only in the first fragment. */
+  readonly name?: string;
+  /** A piece of free text. */
+  readonly input: string;
+}
+
 /**
  * Only the first fragment of a call has `id`, `type` and `function.name` (C7). `extra_content` holds a signature that the upstream wants
  * back with the call.
@@ -18,11 +26,13 @@ export type ToolCallDelta =
       readonly id: string;
       readonly type: 'function';
       readonly function: { readonly name: string; readonly arguments: string };
+      readonly custom?: CustomCall;
       readonly extra_content?: JsonObject;
     }
   | {
       readonly index: number;
       readonly function: { readonly arguments: string };
+      readonly custom?: CustomCall;
       readonly extra_content?: JsonObject;
     };
 

@@ -12,8 +12,10 @@ export interface ToolCallPart {
   readonly index: number | undefined;
   readonly id: string | undefined;
   readonly name: string | undefined;
-  /** A piece of JSON text. */
+  /** A piece of JSON text, or of a custom tool's input. */
   readonly arguments: string;
+  /** The call is of a custom tool, whose input is free text. */
+  readonly isCustom?: true;
   /** The arguments end with this piece. Absent: more may follow. */
   readonly isWhole?: true;
   /** What the upstream wants back with the call, such as Gemini's signature. */

@@ -28,6 +28,7 @@ export class JsonProgress {
   #word = '';
   #wordLength = 0;
   #isMalformed = false;
+  #lastUnit = 0;
 
   /** Whether there was a piece that is not empty. */
   get hasBegun(): boolean {
@@ -40,16 +41,23 @@ export class JsonProgress {
   }
 
   /**
-   * Whether the text so far is the beginning of an object, an array or a string, and not all of it. False for a text that no
-   * continuation would make JSON. Within a string every character is accepted, also a line end.
+   * Whether the text so far is the beginning of JSON, and not all of it. False for a text that no continuation would make JSON. Within a string every character is accepted, also a line end.
    */
   get isCut(): boolean {
-    return !this.#isMalformed && (this.#depth > 0 || this.#isInString);
+    if (this.#isMalformed) return false;
+    return this.#depth > 0 || this.#isInString || this.#isInWord;
+  }
+
+  /** Of a number only its last character is known: it does not end with a sign or a point. */
+  get #isInWord(): boolean {
+    if (this.#expected !== 'rest') return false;
+    return this.#word === '' ? NUMBER_SIGNS.includes(this.#lastUnit) : this.#wordLength < this.#word.length;
   }
 
   /** @returns the length of the part of the piece that belongs to the value */
   push(piece: string): number {
     this.#hasBegun ||= piece !== '';
+    if (piece !== '') this.#lastUnit = piece.charCodeAt(piece.length - 1);
     let i = 0;
     for (; i < piece.length && !this.#isComplete; i++) {
       const unit = piece.charCodeAt(i);

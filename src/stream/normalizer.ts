@@ -301,6 +301,9 @@ export class Normalizer {
       const fragment = state.toolCalls.read(call);
       if (fragment !== null) fragments.push(fragment);
     }
+    if (part.finishWord !== null && isComplete(meaningOf(part, part.finishWord))) {
+      fragments.push(...state.toolCalls.endInputs());
+    }
     // Nothing follows the finish, so nothing replaces a placeholder.
     if (part.finishWord !== null) state.toolCalls.release([]);
     this.#isHolding ||= state.toolCalls.isHolding;
@@ -332,7 +335,7 @@ export class Normalizer {
     const { upstream } = this.#context;
     if (meaning === 'failed') return failedFinish(upstream, word);
     if (meaning === 'length' || meaning === 'content_filter') return meaning;
-    if (isLimited && (toolCalls.isCut || toolCalls.isEmpty)) return 'length';
+    if (isLimited && (toolCalls.isCut || toolCalls.isEmpty || toolCalls.hasInputs)) return 'length';
     if (toolCalls.isCut) return cutToolCall(upstream);
     if (toolCalls.isBroken) return brokenToolCall(upstream);
     return toolCalls.isEmpty ? meaning : 'tool_calls';
@@ -371,6 +374,10 @@ export class Normalizer {
 
 function meaningOf(choice: ChoicePart, word: string): FinishMeaning {
   return choice.finishMeaning ?? finishMeaning(word);
+}
+
+function isComplete(meaning: FinishMeaning): boolean {
+  return meaning === 'stop' || meaning === 'tool_calls';
 }
 
 /** The choice without the arguments of these calls. An empty list if nothing is left. */

@@ -12,6 +12,8 @@ interface ToolCall {
   /** The upstream's id, or undefined until it sends one. */
   id: string | undefined;
   hasName: boolean;
+  /** Of a custom tool. Its free text becomes the only argument, which `endInputs` ends. */
+  isCustom: boolean;
   /** Its first fragment, with id, type and name, was sent. */
   isStarted: boolean;
   /** Received before the first fragment could be sent, and sent with it. */
@@ -22,6 +24,10 @@ interface ToolCall {
   /** A placeholder was dropped, because other arguments followed it. */
   hadPlaceholder: boolean;
 }
+
+/** The input of a custom tool as the only argument of a function. */
+const INPUT_START = '{"input":"';
+const INPUT_END = '"}';
 
 /** The number of tool calls of all choices of one output. */
 export interface ToolCallCount {
@@ -80,6 +86,8 @@ export class ToolCallRepair {
     const call = this.#find(part) ?? this.#start(part);
     if (call === undefined) return null;
     const { arguments: text } = part;
+    if (part.isCustom === true && !call.hasName) call.isCustom = true;
+    if (call.isCustom) return this.#readInput(part, call);
     if (!call.progress.hasBegun && part.isWhole !== true && mayBePlaceholder(text)) {
       call.isHeld = true;
       this.#held.push(call);
@@ -107,6 +115,44 @@ export class ToolCallRepair {
       type: 'function',
       function: { name: this.#names.get(name) ?? name, arguments: text },
       ...extraContent(call.extraContent),
+    };
+  }
+
+  /** Whether there is a call of a custom tool, of which nothing shows whether its input is complete. */
+  get hasInputs(): boolean {
+    return this.#calls.some(({ isCustom }) => isCustom);
+  }
+
+  /** At the finish: the fragments that end the arguments of custom tools' calls. */
+  endInputs(): readonly ToolCallDelta[] {
+    const open = this.#calls.filter(({ isCustom, isStarted, progress }) => {
+      return isCustom && isStarted && !progress.isComplete;
+    });
+    return open.map(({ index, progress }) => {
+      progress.push(INPUT_END);
+      return { index, function: { arguments: INPUT_END }, custom: { input: '' } };
+    });
+  }
+
+  #readInput(part: ToolCallPart, call: ToolCall): ToolCallDelta | null {
+    const { name, arguments: input } = part;
+    call.hasName ||= name !== undefined;
+    if (call.id === undefined && part.id !== undefined) this.#setId(call, part.id);
+    if (!call.isStarted && name === undefined) return null;
+    const text = (call.isStarted ? '' : INPUT_START) + JSON.stringify(input).slice(1, -1);
+    call.progress.push(text);
+    if (call.isStarted) {
+      return input === '' ? null : { index: call.index, function: { arguments: text }, custom: { input } };
+    }
+    call.isStarted = true;
+    this.#isEmpty = false;
+    const own = this.#names.get(name ?? '') ?? name ?? '';
+    return {
+      index: call.index,
+      id: this.#idFor(call),
+      type: 'function',
+      function: { name: own, arguments: text },
+      custom: { name: own, input },
     };
   }
 
@@ -173,6 +219,7 @@ export class ToolCallRepair {
       upstreamIndex: part.index,
       id: undefined,
       hasName: false,
+      isCustom: false,
       isStarted: false,
       extraContent: undefined,
       progress: new JsonProgress(),

@@ -95,6 +95,8 @@ type Case = readonly [name: string, upstream: UpstreamName, behavior: Behavior];
 
 const vertex = (parts: object[], finishReason?: string) =>
   `data: ${JSON.stringify({ responseId: 'r', candidates: [{ content: { parts }, index: 0, finishReason }] })}\n\n`;
+const geminiObject = (parts: object[], finishReason?: string) =>
+  json({ responseId: 'r', candidates: [{ content: { parts }, index: 0, finishReason }] });
 const OPEN_STRING = [
   vertex([{ functionCall: { name: 'write', willContinue: true } }]),
   vertex([
@@ -135,6 +137,13 @@ const FALSE_FINISHES: readonly Case[] = [
   ['[DONE] alone', 'messages', sse(...claudeEvents(PIECES), DONE)],
   ['finishReason STOP', 'gemini', sse(...OPEN_STRING, vertex([], 'STOP'))],
   ['[DONE] alone', 'gemini', sse(...OPEN_STRING, DONE)],
+  ['an object without a finish', 'gemini', geminiObject([{ text: 'Half of' }])],
+  ['an object without a finish', 'gemini', geminiObject([{ functionCall: { name: 'write', args: {} } }])],
+  [
+    'an object whose arguments are cut text',
+    'gemini',
+    geminiObject([{ functionCall: { name: 'write', args: CUT } }], 'STOP'),
+  ],
   ['response.completed', 'responses', sse(...itemEvents(PIECES), ended('completed'))],
   [
     'response.completed without output',
@@ -197,6 +206,12 @@ const WHOLE: readonly (readonly [name: string, upstream: UpstreamName, behavior:
     ['no arguments', 'chat', sse(...callEvents([]), event({}, 'tool_calls'), DONE), '{}'],
     ['no arguments', 'messages', sse(...claudeEvents(['']), ...claudeEnd('tool_use')), '{}'],
     ['no arguments', 'responses', sse(...itemEvents([]), ended('completed', {}, '')), '{}'],
+    [
+      'arguments as text',
+      'gemini',
+      geminiObject([{ functionCall: { name: 'write', args: '{"p":1}' } }], 'STOP'),
+      '{"p":1}',
+    ],
     ['{}', 'chat', sse(...callEvents(['{}']), event({}, 'tool_calls'), DONE), '{}'],
     [
       'a placeholder',
@@ -279,6 +294,96 @@ describe.each(clients)('the client of %s', (client) => {
     const empty = isLeft ? [json, ''] : [json];
     expect(outcome).toMatchObject({ calls: [['write', expect.toBeOneOf(empty)]] });
   });
+});
+
+const BEGINNINGS = [
+  '{"a":tr',
+  '{"a":-',
+  '{"a":"\\u00',
+  '{"a":"\\',
+  '{"a":1,',
+  '{"a"',
+  '[1,2',
+  '"a',
+  'tru',
+  '-',
+  '1.',
+  ' {',
+];
+
+test.each(BEGINNINGS)('C8 arguments that are only the beginning of JSON are cut: %s', async (text) => {
+  const behavior = sse(...callEvents([text]), event({}, 'tool_calls'), DONE);
+  for (const client of clients)
+    expect(await see(client, 'chat', behavior)).toEqual({ error: expect.stringContaining('tool call') });
+});
+
+const PARALLEL: readonly (readonly [name: string, upstream: UpstreamName, behavior: Behavior])[] = [
+  ...[
+    [CUT, '{"a":1}'],
+    ['{"a":1}', CUT],
+  ].map((texts, at): Case => {
+    const calls = texts.map((args, index) => {
+      return { index, id: `call_${index}`, type: 'function', function: { name: 'write', arguments: args } };
+    });
+    const events = calls.map((call) => event({ role: 'assistant', tool_calls: [call] }));
+    return [
+      `call ${at} of two`,
+      'chat',
+      sse(event({ content: 'Done.' }), ...events, event({}, 'stop'), DONE),
+    ];
+  }),
+  [
+    'a call of the legacy form',
+    'chat',
+    sse(event({ function_call: { name: 'write', arguments: CUT } }), event({}, 'function_call'), DONE),
+  ],
+];
+
+test.each(PARALLEL)('C8 %s is cut: no output is complete', async (_, upstream, behavior) => {
+  for (const client of clients)
+    expect(await see(client, upstream, behavior)).toEqual({ error: expect.stringContaining('tool call') });
+});
+
+test('C7 arguments of white space alone are an empty object for a client of Messages', async () => {
+  const behavior = sse(...callEvents([' ', '\n']), event({}, 'tool_calls'), DONE);
+  for (const client of ['Messages', 'Messages, streamed'])
+    expect(await see(client, 'chat', behavior)).toMatchObject({ calls: [['write', '{}']] });
+});
+
+const INPUT = '*** Begin {"Patch\n🌊';
+const custom = (input: string) => ({ id: 'call_1', type: 'custom', custom: { name: 'patch', input } });
+const inputEvents = [
+  event({ role: 'assistant', tool_calls: [{ index: 0, ...custom('') }] }),
+  ...[...INPUT.matchAll(/.{1,5}/gsu)].map(([input]) =>
+    event({ tool_calls: [{ index: 0, custom: { input } }] }),
+  ),
+];
+const customObject = json({
+  id: 'up',
+  choices: [
+    { index: 0, message: { content: null, tool_calls: [custom(INPUT)] }, finish_reason: 'tool_calls' },
+  ],
+});
+
+test.each<[name: string, behavior: Behavior]>([
+  ['in pieces', sse(...inputEvents, event({}, 'tool_calls'), DONE)],
+  ['in pieces, without a finish', sse(...inputEvents, DONE)],
+  ['whole', customObject],
+])('C7 C8 a custom tool’s free text, %s: each client gets it, and it is not judged', async (_, behavior) => {
+  for (const client of clients) {
+    const input = client.startsWith('chat') ? INPUT : JSON.stringify({ input: INPUT });
+    expect(await see(client, 'chat', behavior)).toMatchObject({ calls: [['patch', input]] });
+  }
+});
+
+test('C8 a custom tool’s free text with a hint at the limit: it is not complete', async () => {
+  const hint = { index: 0, delta: {}, finish_reason: 'tool_calls', native_finish_reason: 'MAX_TOKENS' };
+  const end = `data: ${JSON.stringify({ id: 'up', choices: [hint] })}\n\n`;
+  for (const client of clients) {
+    const [protocol = ''] = client.split(',');
+    const outcome = await see(client, 'chat', sse(...inputEvents, end, DONE));
+    expect(outcome).toMatchObject({ finish: FINISHES[protocol] });
+  }
 });
 
 const MALFORMED = ['{"a":1,}', "{'a':1}", '{"a":[1}', '*** Begin', '{a:1', '{"a":1}}'];

@@ -252,6 +252,82 @@ describe('O7 other forms', () => {
   });
 });
 
+describe('O7 content in the beginning of an item or a part', () => {
+  const part = MESSAGE.content[0];
+  const added = (item: object) => frame('output_item.added', { output_index: 0, item });
+  const deltas = (text: string) => pieces(text).map((delta) => frame('output_text.delta', { ...at, delta }));
+  const args = (text: string) =>
+    pieces(text).map((delta) =>
+      frame('function_call_arguments.delta', { output_index: 0, item_id: 'fc_1', delta }),
+    );
+  const begun = (text: string) => ({ ...MESSAGE, content: [{ type: 'output_text', text, annotations: [] }] });
+  const partAdded = (text: string) => frame('content_part.added', { ...at, part: { ...part, text } });
+  const half = TEXT.length >> 1;
+  const itemDone = frame('output_item.done', { output_index: 0, item: MESSAGE });
+
+  test.each<[name: string, frames: string[]]>([
+    ['the item, and nothing else', [added(MESSAGE)]],
+    ['the part, and nothing else', [added(begun('')), partAdded(TEXT)]],
+    ['both, and nothing else', [added(MESSAGE), partAdded(TEXT)]],
+    ['the item, repeated by deltas', [added(MESSAGE), ...deltas(TEXT)]],
+    ['the item, repeated by its end', [added(MESSAGE), itemDone]],
+    [
+      'the part, continued by deltas',
+      [partAdded(TEXT.slice(0, half)), ...deltas(TEXT.slice(half)), itemDone],
+    ],
+    [
+      'the item, whose end is empty',
+      [added(MESSAGE), frame('output_item.done', { output_index: 0, item: begun('') })],
+    ],
+  ])('the text in %s: all of it, once', async (_, frames) => {
+    for (const response of [only(), only(MESSAGE)])
+      for (const client of clients)
+        expect(await see(client, 'responses', withResponse(response, ...frames))).toMatchObject({
+          text: TEXT,
+        });
+  });
+
+  test('a text in the item at another index than in the response: once', async () => {
+    const behavior = withResponse(only(REASONING, MESSAGE), added(MESSAGE));
+    expect(await see('chat', 'responses', behavior)).toMatchObject({ text: TEXT });
+  });
+
+  test.each<[name: string, frames: string[]]>([
+    ['and nothing else', [added(CALL)]],
+    ['repeated by deltas', [added(CALL), ...args(JSON_TEXT)]],
+    [
+      'continued by deltas',
+      [added({ ...CALL, arguments: JSON_TEXT.slice(0, 9) }), ...args(JSON_TEXT.slice(9))],
+    ],
+    ['as a placeholder', [added({ ...CALL, arguments: '{}' }), ...args(JSON_TEXT)]],
+    [
+      'and an empty end',
+      [added(CALL), frame('output_item.done', { output_index: 0, item: { ...CALL, arguments: '' } })],
+    ],
+  ])('arguments in the item, %s: all of them, once', async (_, frames) => {
+    for (const client of clients)
+      expect(await see(client, 'responses', withResponse(only(), ...frames))).toMatchObject({
+        calls: WHOLE.calls,
+      });
+  });
+
+  test('arguments that are an object: their JSON', async () => {
+    const item = { ...CALL, arguments: JSON.parse(JSON_TEXT) };
+    for (const client of clients)
+      expect(await see(client, 'responses', json(only(item)))).toMatchObject({ calls: WHOLE.calls });
+  });
+
+  test('more than 1 MiB of text in the beginnings of parts, then their ends: all of it, once', async () => {
+    const text = 'abcdefghi\n'.repeat(40_000);
+    const events = [0, 1, 2].flatMap((content_index) => [
+      frame('content_part.added', { ...at, content_index, part: { ...part, text } }),
+      frame('content_part.done', { ...at, content_index, part: { ...part, text } }),
+    ]);
+    const outcome = await see('chat, streamed', 'responses', withResponse(only(), ...events));
+    expect(outcome).toMatchObject({ text: text.repeat(3) });
+  });
+});
+
 describe('A3 a server that speaks Messages', () => {
   const usage = { input_tokens: 1, output_tokens: 1 };
   const content = [

@@ -60,7 +60,9 @@ function ofChat({ choices: [choice] }: OpenAI.ChatCompletion): Seen {
     reasoning: message.reasoning_content ?? '',
     refusal: message.refusal ?? '',
     calls: (message.tool_calls ?? []).flatMap((call) =>
-      call.type === 'function' ? [[call.function.name, call.function.arguments] as const] : [],
+      call.type === 'function'
+        ? [[call.function.name, call.function.arguments] as const]
+        : [[call.custom.name, call.custom.input] as const],
     ),
     finish: choice?.finish_reason ?? '',
   };

@@ -44,6 +44,7 @@ export class MessageBlocks implements BlockWriter<Piece> {
   #open: OpenBlock['kind'] | null = null;
   #openCall: Call | null = null;
   #progress = new JsonProgress();
+  #hasArguments = false;
 
   /** @param maxWaitingChars the bound on what waits for an open call, in UTF-16 units */
   constructor(sink: BlockSink, maxWaitingChars: number) {
@@ -141,9 +142,13 @@ export class MessageBlocks implements BlockWriter<Piece> {
       this.#openBlock({ kind: 'call', id: call.id, name: call.name });
       this.#openCall = call;
       this.#progress = new JsonProgress();
+      this.#hasArguments = false;
     }
     const own = text.slice(0, this.#progress.push(text));
-    if (own !== '') this.#sink.text(own);
+    // Arguments of white space alone are an empty object, as absent ones are.
+    const shown = this.#hasArguments ? own : own.trimStart();
+    this.#hasArguments ||= shown !== '';
+    if (shown !== '') this.#sink.text(shown);
   }
 
   #openBlock(block: OpenBlock): void {

@@ -48,7 +48,7 @@ export class GeminiCalls {
     if (!isPiece) {
       const isEmpty = Object.keys(call).length === 0;
       const begun = {
-        ...this.#begin(part, call, JSON.stringify(objectOf(call.args))),
+        ...this.#begin(part, call, argumentsOf(call.args)),
         isWhole: true as const,
       };
       return isEmpty ? ended : [...ended, begun];
@@ -99,6 +99,11 @@ export class GeminiCalls {
           : { google: { thought_signature }, weir: { provider: this.#provider } },
     };
   }
+}
+
+/** Servers that translate may send the JSON as a text. */
+function argumentsOf(args: unknown): string {
+  return typeof args === 'string' ? args : JSON.stringify(objectOf(args));
 }
 
 function fragment(text: string): ToolCallPart {

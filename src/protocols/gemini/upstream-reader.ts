@@ -18,6 +18,15 @@ export const gemini: UpstreamProtocol = {
 /** Google's tiers that have another name at OpenAI. */
 const TIERS: ReadonlyMap<string, string> = new Map([['standard', 'default']]);
 
+/** "If empty, the model has not stopped generating tokens": https://ai.google.dev/api/generate-content#candidate (2026-11). */
+const UNFINISHED: UpstreamError = {
+  message: 'the answer ended without a finishReason',
+  type: undefined,
+  code: 'upstream_truncated',
+  param: undefined,
+  status: undefined,
+};
+
 /** The state of a candidate between events. */
 interface Candidate {
   /** The last finish word, or null. */
@@ -82,7 +91,8 @@ class GeminiReader implements ProtocolReader {
       const { finishWord, finishMeaning } = last;
       return { ...choice, toolCalls: [...choice.toolCalls, ...last.toolCalls], finishWord, finishMeaning };
     });
-    return { ...part, choices: [...choices, ...ends.values()] };
+    const error = part.error ?? (this.#isUnfinished ? UNFINISHED : null);
+    return { ...part, choices: [...choices, ...ends.values()], error };
   }
 
   /**
@@ -145,6 +155,10 @@ class GeminiReader implements ProtocolReader {
       logprobs: readGeminiLogprobs(candidate.logprobsResult),
       finishWord: null,
     };
+  }
+
+  get #isUnfinished(): boolean {
+    return this.#blockReason === null && [...this.#candidates.values()].some(({ finish }) => finish === null);
   }
 
   #brokenCall(): UpstreamError | null {

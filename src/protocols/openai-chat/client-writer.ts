@@ -84,6 +84,25 @@ function completionClient(id: 'chat' | 'completions', ...checks: readonly Check[
   };
 }
 
+/** Calls of custom tools in their own form, without the fragments that only end their arguments as JSON. */
+function withCustomCalls(chunk: Chunk): Chunk | object {
+  if (chunk.object !== 'chat.completion.chunk') return chunk;
+  if (!chunk.choices.some(({ delta }) => delta.tool_calls?.some(({ custom }) => custom !== undefined)))
+    return chunk;
+  const choices = chunk.choices.map((choice) => {
+    const { tool_calls = [], ...rest } = choice.delta;
+    const calls = tool_calls.flatMap((call): object[] => {
+      const { custom } = call;
+      if (custom === undefined) return [call];
+      const { index } = call;
+      if ('id' in call) return [{ index, id: call.id, type: 'custom', custom }];
+      return custom.input === '' ? [] : [{ index, custom }];
+    });
+    return { ...choice, delta: calls.length === 0 ? rest : { ...rest, tool_calls: calls } };
+  });
+  return { ...chunk, choices };
+}
+
 /** The start of a frame: `data: `, one line of compact JSON, two LFs. */
 const DATA = frameHead('');
 
@@ -101,7 +120,7 @@ export class ChatWriter implements StreamWriter {
 
   /** JSON.stringify keeps the order in which the chunk's keys were set, which is the canonical one. */
   chunk(chunk: Chunk): boolean {
-    return this.output.frame(DATA, JSON.stringify(chunk));
+    return this.output.frame(DATA, JSON.stringify(withCustomCalls(chunk)));
   }
 
   /** Writes the upstream's own JSON. An LF between its data lines is only white space, so it is removed. */

@@ -19,6 +19,8 @@ interface ToolCall {
   readonly id: string;
   readonly type: 'function';
   readonly function: { readonly name: string; arguments: string };
+  /** Of a custom tool: written instead of `function`. */
+  readonly custom?: { readonly name: string; input: string };
   extra_content?: JsonObject;
 }
 
@@ -145,7 +147,7 @@ function emptyChat(): ChatState {
 
 /** `content` is null if it is empty beside tool calls or a refusal. `refusal` is always present, the other keys only if not empty. */
 function message(state: ChatState) {
-  const toolCalls = byIndex(state.toolCalls).map(([, call]) => call);
+  const toolCalls = byIndex(state.toolCalls).map(([, call]) => ownForm(call));
   const details = state.reasoningDetails.list;
   const hasOther = toolCalls.length > 0 || state.refusal !== '';
   return {
@@ -163,12 +165,20 @@ function addToolCall(calls: Map<number, ToolCall>, fragment: ToolCallDelta): voi
   const known = calls.get(fragment.index);
   const call = known ?? openToolCall(calls, fragment);
   if (known !== undefined) known.function.arguments += fragment.function.arguments;
+  if (known?.custom !== undefined) known.custom.input += fragment.custom?.input ?? '';
   if (call !== undefined && fragment.extra_content !== undefined) call.extra_content = fragment.extra_content;
+}
+
+function ownForm({ id, custom, extra_content, ...call }: ToolCall): unknown {
+  const own = custom === undefined ? call : { type: 'custom', custom };
+  return { id, ...own, ...(extra_content === undefined ? {} : { extra_content }) };
 }
 
 function openToolCall(calls: Map<number, ToolCall>, fragment: ToolCallDelta): ToolCall | undefined {
   if (!('id' in fragment)) return undefined;
-  const call: ToolCall = { id: fragment.id, type: fragment.type, function: { ...fragment.function } };
+  const { id, type, function: fn, custom } = fragment;
+  const own = custom === undefined ? {} : { custom: { name: fn.name, input: custom.input } };
+  const call: ToolCall = { id, type, function: { ...fn }, ...own };
   calls.set(fragment.index, call);
   return call;
 }

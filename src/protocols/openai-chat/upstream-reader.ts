@@ -177,18 +177,20 @@ function readToolCalls(delta: JsonObject, quirks: ProtocolQuirks): ToolCallPart[
 
 function readToolCall(call: JsonObject, value: unknown, quirks: ProtocolQuirks): ToolCallPart {
   const id = readName(call.id);
-  const fn = objectOf(value);
+  const fn = objectOf(value, call.custom);
+  const isCustom = !isObject(value) && isObject(call.custom);
   return {
     index: readCount(call.index),
     id: id === quirks.absentToolCallId ? undefined : id,
     name: readName(fn.name),
-    arguments: readArguments(fn.arguments),
+    arguments: isCustom ? (readText(fn.input) ?? '') : readArguments(fn.arguments),
+    ...(isCustom ? { isCustom } : {}),
     extraContent: isObject(call.extra_content) ? call.extra_content : undefined,
   };
 }
 
 /** Arguments are JSON text; some servers send the object itself. */
-function readArguments(value: unknown): string {
+export function readArguments(value: unknown): string {
   if (typeof value === 'string') return value;
   return value === undefined || value === null ? '' : JSON.stringify(value);
 }

@@ -20,6 +20,8 @@ const MAX_FOLLOWED = 4096;
 /** A text of an item. An item may begin again at the same index, so `start` is what was sent before it began. */
 interface SentText extends TextCount {
   start: number;
+  /** What came with the beginning, and is not sent yet: deltas may repeat it, or continue it. */
+  announced: FinalText | null;
   readonly isFollowed: boolean;
 }
 
@@ -44,7 +46,7 @@ export class SentItem {
     const known = this.#texts.get(key) ?? this.#texts.get(kind);
     if (known !== undefined) return known;
     const isFollowed = this.#isFollowed();
-    const made = { units: 0, start: 0, isFollowed };
+    const made = { units: 0, start: 0, announced: null, isFollowed };
     this.#texts.set(isFollowed ? key : kind, made);
     return made;
   }
@@ -65,11 +67,33 @@ export class SentItem {
     for (const text of this.#texts.values()) text.start = text.units;
   }
 
+  /** A text that came with the beginning of its item or part. */
+  announce(text: FinalText): void {
+    const sent = this.count(text.kind, text.index);
+    if (sent.isFollowed && sent.units === sent.start) sent.announced = text;
+  }
+
+  /** The texts that were announced, and came in no other form. */
+  announced(): readonly FinalText[] {
+    return [...this.#texts.values()].flatMap(({ announced }) => {
+      return announced === null || this.isSentOtherwise(announced.kind) ? [] : [announced];
+    });
+  }
+
+  /** What precedes a delta: the announced text, unless the delta begins to repeat it. */
+  before(sent: SentText, delta: string): string {
+    const { announced } = sent;
+    if (announced === null || delta === '') return '';
+    sent.announced = null;
+    return announced.text.startsWith(delta) ? '' : announced.text;
+  }
+
   /** The rest of a text beyond what was sent, which counts as sent from now on. */
   rest({ kind, index, text }: Pick<FinalText, 'kind' | 'index' | 'text'>): string {
     const sent = this.count(kind, index);
     if (!sent.isFollowed) return '';
-    const rest = text.slice(sent.units - sent.start);
+    const rest = (text || (sent.announced?.text ?? '')).slice(sent.units - sent.start);
+    sent.announced = null;
     sent.units += rest.length;
     return rest;
   }
@@ -111,6 +135,11 @@ export class SentItems {
     const made = new SentItem(() => this.#isFollowed());
     this.#items.set(key, made);
     return made;
+  }
+
+  /** All items. */
+  get all(): Iterable<SentItem> {
+    return this.#items.values();
   }
 
   /** Whether a finished item with this id came before. */
@@ -163,6 +192,20 @@ export class SentArguments {
   #hash = 0;
   /** The text, while it may be a placeholder. */
   #start = '';
+  /** What came with the beginning of the call, and is not sent yet: deltas may repeat it, or continue it. */
+  #announced = '';
+
+  announce(text: string): void {
+    if (!mayBePlaceholder(text)) this.#announced = text;
+  }
+
+  /** What precedes a delta: the announced arguments, unless the delta begins to repeat them. */
+  before(delta: string): string {
+    const announced = this.#announced;
+    if (announced === '' || delta === '') return '';
+    this.#announced = '';
+    return announced.startsWith(delta) ? '' : announced;
+  }
 
   add(text: string): void {
     this.#hash = hashOf(text, text.length, this.#hash);
@@ -171,7 +214,9 @@ export class SentArguments {
   }
 
   /** The rest of the complete arguments, which counts as sent from now on. Empty if they are others than those that were sent. */
-  rest(final: string): string {
+  rest(text: string): string {
+    const final = text || this.#announced;
+    this.#announced = '';
     const isPlaceholder = this.length <= MAX_PLACEHOLDER_CHARS && mayBePlaceholder(this.#start);
     if (isPlaceholder && final.length > this.length && !final.startsWith(this.#start)) {
       // The normalizer drops the placeholder.

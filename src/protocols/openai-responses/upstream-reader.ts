@@ -22,7 +22,7 @@ import {
   readText,
 } from '../../shared/json.ts';
 import type { ProtocolQuirks, ProtocolReader, UpstreamProtocol } from '../../stream/types.ts';
-import { readCreated, readUsage } from '../openai-chat/upstream-reader.ts';
+import { readArguments, readCreated, readUsage } from '../openai-chat/upstream-reader.ts';
 import {
   type FinalText,
   itemKey,
@@ -62,6 +62,12 @@ const PARTS: ReadonlyMap<unknown, TextKind> = new Map([
   ['summary_text', 'summary'],
 ]);
 
+/** The events that begin a part. Some servers put its text here. */
+const PARTS_ADDED = ['response.content_part.added', 'response.reasoning_summary_part.added'];
+
+/** UTF-16 units of what the beginnings of items and parts have, which waits for deltas or a final form. More is sent at once. */
+const MAX_ANNOUNCED_CHARS = 1024 * 1024;
+
 const KINDS = ['text', 'refusal', 'summary', 'thoughts'] as const;
 
 /** The names of arguments in events. The input of a custom tool is one text. */
@@ -100,6 +106,7 @@ class ResponsesReader implements ProtocolReader {
   /** The number of final items so far, of the types that must not count twice. */
   #done: Record<string, number> = { ...NONE_DONE };
   #searches = 0;
+  #announcedChars = 0;
   /** Encrypted reasoning whose following item has not come yet. */
   #reasoning: readonly JsonObject[] = [];
 
@@ -120,7 +127,9 @@ class ResponsesReader implements ProtocolReader {
         return choicePart(...this.#itemDone(objectOf(event.item), key));
       return choicePart(this.#textDone(type, event, key));
     }
-    if (type === 'response.output_item.added') return choicePart(this.#announce(objectOf(event.item), key));
+    if (type === 'response.output_item.added')
+      return choicePart(...this.#announce(objectOf(event.item), key));
+    if (PARTS_ADDED.includes(type)) return choicePart(this.#announceText(partOf(event), key));
     if (type === 'error' || type === '') return { ...EMPTY_PART, error: findUpstreamError(event) };
     if (!isObject(event.response)) return null;
     if (!ENDINGS.includes(type)) return this.#state(event.response, null);
@@ -151,30 +160,60 @@ class ResponsesReader implements ProtocolReader {
     const kind = DELTAS.get(readText(event.type) ?? '') ?? 'text';
     const delta = readText(event.delta) ?? '';
     const key = itemKey(event);
-    const sent = this.#items.at(key).count(kind, partIndex(event));
-    if (counts) sent.units += delta.length;
+    const item = this.#items.at(key);
+    const sent = item.count(kind, partIndex(event));
+    const text = counts ? item.before(sent, delta) + delta : delta;
+    if (counts) sent.units += text.length;
     this.#hasIndexes ||= typeof key === 'number';
-    const choice = { ...EMPTY_CHOICE, [MEMBERS[kind]]: delta, logprobs: logprobsOf(event), sent };
+    const choice = { ...EMPTY_CHOICE, [MEMBERS[kind]]: text, logprobs: logprobsOf(event), sent };
     // Only what stands in every event of a text tells texts apart on the fast path.
-    return { ...EMPTY_PART, choices: [choice], ...(typeof key === 'number' ? {} : { isRemembered: true }) };
+    const isPlain = typeof key === 'number' && text.length === delta.length;
+    return { ...EMPTY_PART, choices: [choice], ...(isPlain ? {} : { isRemembered: true }) };
   }
 
   /** What the deltas of a text did not have. Some servers send none. */
   #textDone(type: string, event: JsonObject, key: unknown): Partial<ChoicePart> | null {
-    const kind = TEXTS_DONE.get(type) ?? PARTS.get(objectOf(event.part).type) ?? 'text';
-    const final = partText(isObject(event.part) ? event.part : event, partIndex(event), kind);
+    const kind = TEXTS_DONE.get(type);
+    const final = kind === undefined ? partOf(event) : partText(event, partIndex(event), kind);
     if (final === null) return null;
     const item = this.#items.at(key);
-    return item.isSentOtherwise(kind) ? null : rest(item, final);
+    return item.isSentOtherwise(final.kind) ? null : rest(item, final);
   }
 
   /** An item begins. Some servers use one index for several items. */
-  #announce(item: JsonObject, key: unknown): Partial<ChoicePart> | null {
+  #announce(item: JsonObject, key: unknown): (Partial<ChoicePart> | null)[] {
     const sent = this.#items.at(key);
     const id = readText(item.id);
-    if (sent.isOpen && id !== undefined && id === sent.id) return null;
+    if (sent.isOpen && id !== undefined && id === sent.id) return [];
     if (sent.isOpen) sent.restart();
-    return this.#open(item, key);
+    const head = this.#open(item, key);
+    return [
+      head,
+      ...textsOf(item).map((text) => this.#announceText(text, key)),
+      this.#announceCall(item, key),
+    ];
+  }
+
+  #announceText(text: FinalText | null, key: unknown): Partial<ChoicePart> | null {
+    if (text === null || text.text === '') return null;
+    const item = this.#items.at(key);
+    if (!this.#mayHold(text.text)) return rest(item, text);
+    item.announce(text);
+    return null;
+  }
+
+  #announceCall(item: JsonObject, key: unknown): Partial<ChoicePart> | null {
+    const call = this.#calls.get(key);
+    const text = call === undefined ? '' : inputOf(item, call);
+    if (call === undefined || text === '') return null;
+    if (!this.#mayHold(text)) return restOf(call, text);
+    call.sent.announce(text);
+    return null;
+  }
+
+  #mayHold(text: string): boolean {
+    this.#announcedChars += text.length;
+    return this.#announcedChars <= MAX_ANNOUNCED_CHARS;
   }
 
   #itemDone(item: JsonObject, key: unknown): (Partial<ChoicePart> | null)[] {
@@ -183,7 +222,8 @@ class ResponsesReader implements ProtocolReader {
     if (sent.isDone && (id === undefined || id === sent.id)) return [];
     if (item.type === 'reasoning' && id !== undefined && this.#items.isRepeated(id)) return [];
     if (sent.isDone) sent.restart();
-    return this.#complete(item, key, textsOf(item));
+    const missing = this.#complete(item, key, textsOf(item));
+    return [...missing, ...sent.announced().map((text) => rest(sent, text))];
   }
 
   /** Sends what the events of an item did not have. */
@@ -228,8 +268,9 @@ class ResponsesReader implements ProtocolReader {
 
   #arguments({ delta }: JsonObject, key: unknown): Partial<ChoicePart> | null {
     const call = this.#calls.get(key);
-    const text = readText(delta);
-    if (call === undefined || text === undefined) return null;
+    const piece = readText(delta);
+    if (call === undefined || piece === undefined) return null;
+    const text = call.sent.before(piece) + piece;
     call.sent.add(text);
     return { toolCalls: [fragment(call, call.isCustom ? insideJson(text) : text)] };
   }
@@ -237,9 +278,7 @@ class ResponsesReader implements ProtocolReader {
   /** What the deltas of a call did not have. Without a call, the item's end has it. */
   #argumentsDone({ arguments: json, input }: JsonObject, key: unknown): Partial<ChoicePart> | null {
     const call = this.#calls.get(key);
-    const text = call?.sent.rest(readText(json) ?? readText(input) ?? '') ?? '';
-    if (call === undefined || text === '') return null;
-    return { toolCalls: [fragment(call, call.isCustom ? insideJson(text) : text)] };
+    return call === undefined ? null : restOf(call, readText(json) ?? readText(input) ?? '');
   }
 
   /** The end of an item. A repetition has nothing new. */
@@ -261,8 +300,7 @@ class ResponsesReader implements ProtocolReader {
     const call = this.#callsById.get(readName(item.call_id) ?? '') ?? this.#calls.get(key);
     if (call === undefined || call.isClosed) return null;
     call.isClosed = true;
-    const final = readText(call.isCustom ? item.input : item.arguments) ?? '';
-    const text = call.sent.rest(final);
+    const text = call.sent.rest(inputOf(item, call));
     if (call.isCustom) return whole(call, `${insideJson(text)}"}`);
     const isAbsent = call.sent.length === 0 && item.status !== 'incomplete';
     return text === '' && !isAbsent ? null : whole(call, text || '{}');
@@ -277,7 +315,9 @@ class ResponsesReader implements ProtocolReader {
   /** The end of a response. Its output repeats the items: what no event had is sent from there. */
   #ending(response: JsonObject, finish: Finish | null): ChunkPart {
     const output = finish === null ? [] : readArray(response.output).filter(isObject);
-    const missing = choicePart(...this.#missing(output), ...this.#openInputs(finish))?.choices ?? [];
+    const announced = finish === null || output.length > 0 ? [] : this.#announced();
+    const missing =
+      choicePart(...this.#missing(output), ...announced, ...this.#openInputs(finish))?.choices ?? [];
     const state = this.#state(response, finish);
     return { ...state, choices: [...missing, ...state.choices] };
   }
@@ -310,6 +350,12 @@ class ResponsesReader implements ProtocolReader {
       if (isKnown) return [this.#close(item, key)];
       return this.#complete(item, key, own);
     });
+  }
+
+  /** What only the beginnings of items and parts had. */
+  *#announced(): Generator<Partial<ChoicePart> | null> {
+    for (const item of this.#items.all) for (const text of item.announced()) yield rest(item, text);
+    for (const call of this.#calls.values()) if (!call.isClosed) yield restOf(call, '');
   }
 
   #isClosed(item: JsonObject, key: unknown): boolean {
@@ -421,6 +467,22 @@ function unfinished({ status }: JsonObject): UpstreamError {
 function choicePart(...choices: readonly (Partial<ChoicePart> | null)[]): ChunkPart | null {
   const updates = choices.flatMap((choice) => (choice === null ? [] : [{ ...EMPTY_CHOICE, ...choice }]));
   return updates.length === 0 ? null : { ...EMPTY_PART, choices: updates };
+}
+
+/** The text of an event's part. */
+function partOf(event: JsonObject): FinalText | null {
+  const part = objectOf(event.part);
+  return partText(part, partIndex(event), PARTS.get(part.type) ?? 'text');
+}
+
+function inputOf(item: JsonObject, { isCustom }: Call): string {
+  return isCustom ? (readText(item.input) ?? '') : readArguments(item.arguments);
+}
+
+/** What was not sent of a call's complete arguments. */
+function restOf(call: Call, final: string): Partial<ChoicePart> | null {
+  const text = call.sent.rest(final);
+  return text === '' ? null : { toolCalls: [fragment(call, call.isCustom ? insideJson(text) : text)] };
 }
 
 function fragment({ index }: Call, args: string): ToolCallPart {

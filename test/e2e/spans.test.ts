@@ -4,12 +4,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { basePaths } from '../../tools/simulator/scenes.ts';
 import { createSimulator, type Simulator } from '../../tools/simulator/server.ts';
-import { bundleWeir } from '../hostile/harness/bundle.ts';
 import { startKv } from '../hostile/harness/kv.ts';
 import { startWorkerd, type Workerd } from '../hostile/harness/workerd.ts';
 import { streamedChat } from './client.ts';
 import { CREDENTIALS } from './gateway.ts';
 import { CLOCKS_OFF, event, replayOf, type Scenario } from './scenarios.ts';
+import { writeBundle } from './workers.ts';
 
 const GOOD = 'mistral/mistral-small-latest';
 const SCENARIOS: Readonly<Record<string, Scenario>> = {
@@ -31,7 +31,7 @@ let workerd: Workerd;
 
 beforeAll(async () => {
   simulator = await createSimulator({ replay: replayOf(SCENARIOS) });
-  const [bundle, kv] = await Promise.all([bundleWeir('spans'), startKv()]);
+  const [bundle, kv] = await Promise.all([writeBundle('spans'), startKv()]);
   const base = (provider: 'openai' | 'mistral') => simulator.url + basePaths[provider];
   const vars = {
     ...CLOCKS_OFF,

@@ -3,6 +3,7 @@
  * compatibility date, the flags and the bindings of wrangler.toml. Without wrangler, a start takes a third of a second.
  */
 import { existsSync, readFileSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { type BuildOptions, build } from 'esbuild';
 import { Log, LogLevel, Miniflare, type MiniflareOptions } from 'miniflare';
@@ -19,6 +20,11 @@ const ROOT = join(import.meta.dirname, '..', '..');
 const DEPLOYED = objectOf(parse(readFileSync(join(ROOT, 'wrangler.toml'), 'utf8')));
 /** The deployed Worker's source file. */
 const MAIN = join(ROOT, textOf(DEPLOYED.main));
+
+const COMPATIBILITY_DATE = textOf(DEPLOYED.compatibility_date);
+const COMPATIBILITY_FLAGS = Array.isArray(DEPLOYED.compatibility_flags)
+  ? DEPLOYED.compatibility_flags.map(textOf)
+  : [];
 
 /** The folder of the bundles that vitest's global setup has built; unset elsewhere, for example in `npm run soak`. */
 const BUNDLES = 'WEIR_BUNDLES';
@@ -55,6 +61,13 @@ export async function buildDeployed(directory: string): Promise<void> {
 /** The text of the deployed Worker's bundle. */
 export const deployedBundle = (): Promise<string> => bundleOf(MAIN);
 
+/** The paths of the files in the deployed Worker's bundle, from the repository on. */
+export async function deployedSources(): Promise<readonly string[]> {
+  await buildPage();
+  const { metafile } = await build({ ...BUNDLING, entryPoints: [MAIN], write: false, metafile: true });
+  return Object.keys(metafile.inputs);
+}
+
 const bundles = new Map<string, Promise<string>>();
 
 /** The bundle's text. @param main the absolute path of the Worker's source */
@@ -71,6 +84,28 @@ async function readBundle(main: string): Promise<string> {
   await buildPage();
   const { outputFiles } = await build({ ...BUNDLING, entryPoints: [main], write: false });
   return outputFiles?.[0]?.text ?? '';
+}
+
+/** A bundle in a file, and how workerd runs it. */
+export interface WorkerFile {
+  readonly directory: string;
+  /** A path in the directory. */
+  readonly file: string;
+  readonly compatibilityDate: string;
+  readonly compatibilityFlags: readonly string[];
+}
+
+/**
+ * Bundles a Worker for a workerd process.
+ * @param name of its folder, which is different for each test file; below the repository, where Git ignores it
+ * @param main the absolute path of the Worker's source. Default: the deployed Worker
+ */
+export async function writeBundle(name: string, main = MAIN): Promise<WorkerFile> {
+  const directory = join(ROOT, '.wrangler', 'workers', name);
+  const file = 'index.js';
+  await mkdir(directory, { recursive: true });
+  await writeFile(join(directory, file), await bundleOf(main));
+  return { directory, file, compatibilityDate: COMPATIBILITY_DATE, compatibilityFlags: COMPATIBILITY_FLAGS };
 }
 
 function bundlePath(directory: string, main: string): string {
@@ -119,10 +154,8 @@ async function configOf(options: WorkerOptions): Promise<WorkerConfig> {
   const contents = await bundleOf(resolve(import.meta.dirname, main));
   return {
     name,
-    compatibilityDate: textOf(DEPLOYED.compatibility_date),
-    compatibilityFlags: Array.isArray(DEPLOYED.compatibility_flags)
-      ? DEPLOYED.compatibility_flags.map(textOf)
-      : [],
+    compatibilityDate: COMPATIBILITY_DATE,
+    compatibilityFlags: COMPATIBILITY_FLAGS,
     assets: {
       directory: join(ROOT, textOf(assets.directory)),
       hasUserWorker: true,

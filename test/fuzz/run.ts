@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { boundName } from '../../src/metering/record.ts';
 import { textOf } from '../../tools/simulator/json.ts';
-import { bundleWeir } from '../hostile/harness/bundle.ts';
+import { writeBundle } from '../e2e/workers.ts';
 import { type Kv, startKv } from '../hostile/harness/kv.ts';
 import { type Gap, startPacedUpstream, startPacer } from '../hostile/harness/pacer.ts';
 import { peakBytes, ranMs, resetPeak, residentBytes } from '../hostile/harness/process.ts';
@@ -56,7 +56,7 @@ export async function runFuzz(options: FuzzOptions): Promise<FuzzResult> {
   const [[started]] = await Promise.all([once(fuzzer, 'message')]);
   const first: FuzzReport = started;
   const upstreamPort = first.kind === 'started' ? first.upstreamPort : 0;
-  const [kv, pacedPort, bundle] = await Promise.all([startKv(), startPacedUpstream(), bundleWeir('fuzz')]);
+  const [kv, pacedPort, bundle] = await Promise.all([startKv(), startPacedUpstream(), writeBundle('fuzz')]);
   const workerd = await startWorkerd({ bundle, kvPort: kv.port, vars: varsOf(upstreamPort, pacedPort) });
   try {
     const pacer = startPacer(workerd.port, () => ranMs(workerd.pid));

@@ -55,8 +55,11 @@ function isFast(pattern: Pattern, chars: number): boolean {
   return longestMs(pattern, chars, MAX_MS) <= MAX_MS;
 }
 
-/** One line for each pattern whose work is not bounded, and for each row of `BOUNDS` that none needs. */
-export function problemsOf(sources: readonly SourceText[], bounds = BOUNDS): readonly string[] {
+/**
+ * One line for each pattern whose work is not bounded, and for each row of `BOUNDS` that none needs.
+ * @param long the length of the text for patterns without a row
+ */
+export function problemsOf(sources: readonly SourceText[], bounds = BOUNDS, long = LONG): readonly string[] {
   const used = new Set<Bound>();
   const problems: string[] = [];
   for (const { path, text } of sources) {
@@ -67,8 +70,8 @@ export function problemsOf(sources: readonly SourceText[], bounds = BOUNDS): rea
       if (!isSafe && row !== undefined) used.add(row);
       if (!isSafe && row === undefined)
         problems.push(`${place}: its backtracks grow with the text. ${ADVICE}`);
-      else if (!isFast(pattern, row?.chars ?? LONG))
-        problems.push(`${place}: more than ${MAX_MS} ms for ${row?.chars ?? LONG} characters. ${ADVICE}`);
+      else if (!isFast(pattern, row?.chars ?? long))
+        problems.push(`${place}: more than ${MAX_MS} ms for ${row?.chars ?? long} characters. ${ADVICE}`);
     }
   }
   const unused = bounds.filter((bound) => !used.has(bound));

@@ -25,7 +25,7 @@ describe('B4 a pattern', () => {
 
   test('that takes quadratic time is measured as slow for a long text, and as fast for a short one', () => {
     const quadratic = pattern('^[\\w-]*[a-z_][\\w-]*$', 'i');
-    expect(longestMs(quadratic, 40_000, 100)).toBeGreaterThan(100);
+    expect(longestMs(quadratic, 8000, 5)).toBeGreaterThan(5);
     expect(longestMs(quadratic, 256)).toBeLessThan(25);
   });
 });
@@ -51,16 +51,17 @@ describe('problemsOf names', () => {
   });
 
   test('a pattern that is too slow for the length that its file allows', () => {
-    const bound = { path: 'protocols/', chars: 50_000, by: 'a test' };
+    const bound = { path: 'protocols/', chars: 20_000, by: 'a test' };
     expect(problemsOf(source('export const A = /a+$/;'), [bound])).toEqual([
-      expect.stringContaining('50000 characters'),
+      expect.stringContaining('20000 characters'),
     ]);
     expect(problemsOf(source('export const A = /a+$/;'), [{ ...bound, chars: 100 }])).toEqual([]);
   });
 
   test('a pattern whose lookahead reads the rest of the text at each character, which only the measurement finds', () => {
     expect(isBounded(pattern('(?=[\\w-]*\\d)[\\w-]{8,}'))).toBe(true);
-    expect(problemsOf(source('export const A = /(?=[\\w-]*\\d)[\\w-]{8,}/;'), [])).toHaveLength(1);
+    const sources = source('export const A = /(?=[\\w-]*\\d)[\\w-]{8,}/;');
+    expect(problemsOf(sources, [], 10_000)).toEqual([expect.stringContaining('10000 characters')]);
   });
 
   test('a row that no pattern needs', () => {

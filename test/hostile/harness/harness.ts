@@ -3,9 +3,8 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import type { Bundle } from '../../../bench/build.ts';
 import type { JsonObject } from '../../../tools/simulator/json.ts';
-import { bundleWeir } from './bundle.ts';
+import { type WorkerFile, writeBundle } from '../../e2e/workers.ts';
 import { type Kv, startKv } from './kv.ts';
 import { type Command, type HostileRequest, type Outcome, type Report, WARM_REQUESTS } from './messages.ts';
 import { type Gap, startPacedUpstream, startPacer } from './pacer.ts';
@@ -36,7 +35,7 @@ export interface Attack {
 type Fired = Extract<Report, { kind: 'fired' }>;
 
 export class Harness {
-  readonly #bundle: Bundle;
+  readonly #bundle: WorkerFile;
   readonly #kv: Kv;
   readonly #pacedPort: number;
   readonly #attacker: ChildProcess;
@@ -44,7 +43,7 @@ export class Harness {
   readonly #upstreamPort: number;
 
   private constructor(
-    bundle: Bundle,
+    bundle: WorkerFile,
     kv: Kv,
     pacedPort: number,
     attacker: ChildProcess,
@@ -63,7 +62,7 @@ export class Harness {
       serialization: 'advanced',
     });
     const [bundle, kv, pacedPort, [started]] = await Promise.all([
-      bundleWeir('hostile'),
+      writeBundle('hostile'),
       startKv(),
       startPacedUpstream(),
       once(attacker, 'message'),

@@ -6,13 +6,13 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
-import { type Bundle, ROOT } from '../../../bench/build.ts';
 import { decodeObject, type JsonObject, numberOf } from '../../../tools/simulator/json.ts';
+import type { WorkerFile } from '../../e2e/workers.ts';
 
 /** The workerd that wrangler runs. The package's default export is the path of the binary. */
-const WORKERD: { readonly default: string } = createRequire(join(ROOT, 'node_modules/wrangler/package.json'))(
-  'workerd',
-);
+const WORKERD: { readonly default: string } = createRequire(
+  createRequire(import.meta.url).resolve('wrangler/package.json'),
+)('workerd');
 /**
  * A Worker's isolate has 128 MB at Cloudflare. The second flag starts garbage collection at 16 MB instead of half the limit,
  * so that tests measure the memory that requests hold, without garbage before the first collection.
@@ -32,7 +32,7 @@ export interface Workerd {
 }
 
 export interface WorkerdOptions {
-  readonly bundle: Bundle;
+  readonly bundle: WorkerFile;
   readonly kvPort: number;
   readonly vars: Readonly<Record<string, string>>;
   /** The module of a tail Worker that receives the gateway's traces. */

@@ -266,7 +266,7 @@ export class ReplayableRequest {
     if (!MENDED_STATUSES.has(refusal.status) || refusal.kind !== null) return null;
     const { messages, system, input, contents, tools, instructions, prompt } = sent.body;
     const statements = readStatements(
-      { message: refusal.message ?? '', field: refusal.field },
+      { message: refusal.message ?? '', code: refusal.code, field: refusal.field },
       {
         body: sent.body,
         betas: passthrough === null ? [] : held.betas,

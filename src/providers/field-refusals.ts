@@ -30,6 +30,7 @@ export interface Statement {
 
 export interface FieldRefusal {
   readonly message: string;
+  readonly code: string;
   /** The field that the provider names beside its message. */
   readonly field: string | undefined;
 }
@@ -232,14 +233,17 @@ export function readStatements(refusal: FieldRefusal, request: SentRequest): rea
     found.isEmpty &&
     fields.length === 0 &&
     named.length > 0 &&
-    /\b(?:unsupported|unknown)_parameter\b|\bnot supported\b/i.test(text)
+    (UNSUPPORTED_CODES.has(refusal.code) || /\bnot supported\b/i.test(text))
   ) {
     for (const field of named) found.add({ kind: 'unsupported', field, isUnknown: false }, 0, text);
   }
   return found.list;
 }
 
-/** Collects statements. The first of a field holds: what says more is read first. */
+/** OpenAI's codes, which compatible hosts repeat. They say which field, with the field beside them, if the message does not. */
+const UNSUPPORTED_CODES = new Set(['unsupported_parameter', 'unknown_parameter']);
+
+/** Collects statements. Of two about one field the one that says more holds: a value rather than a removal. */
 class Statements {
   readonly #found = new Map<string, Statement>();
   readonly #text: string;
@@ -254,7 +258,7 @@ class Statements {
     return this.#found.size === 0;
   }
 
-  /** In the order in which they apply: what removes comes last, so that a value that was set is not removed. */
+  /** One of each field, in the order in which they were found. */
   get list(): readonly Statement[] {
     return [...this.#found.values()];
   }
@@ -486,9 +490,8 @@ function readThinking(text: string, { body }: SentRequest, found: Statements): v
 function readValues(text: string, named: readonly string[], request: SentRequest, found: Statements): void {
   const { body } = request;
   const role = DEVELOPER_ROLE.exec(text);
-  if (role !== null && /\bsystem\b/i.test(text) === !/developer/i.test(role[0])) {
-    found.add({ kind: 'developer_role' }, role.index, role[0]);
-  } else if (role !== null && /developer/i.test(role[0])) {
+  // A list of roles names no developer, but the role that takes its place.
+  if (role !== null && /developer|\bsystem\b/i.test(text)) {
     found.add({ kind: 'developer_role' }, role.index, role[0]);
   }
   const betas = BETA.exec(text);
@@ -663,7 +666,7 @@ function readKeywords(text: string, found: Statements): void {
   }
 }
 
-/** The header's entries. */
+/** The entries of a header `anthropic-beta`. */
 export function betasOf(header: string | null): readonly string[] {
   return (header ?? '')
     .split(',')
@@ -671,7 +674,7 @@ export function betasOf(header: string | null): readonly string[] {
     .filter((entry) => entry !== '');
 }
 
-/** Whether the value is an object that a caller wrote, in which a refusal's words may be quoted. */
+/** @param texts what the caller wrote: messages, tools, system text. A refusal that repeats a part of it says nothing of its own. */
 export function quotesFrom(texts: JsonObject): (text: string) => boolean {
   return (text) => text.length >= MIN_QUOTED_CHARS && occurs(text, texts, 0);
 }

@@ -11,9 +11,9 @@ const BASE = { model: 'unknown-1', messages: [{ role: 'user', content: 'Hello' }
 describe('Z2 Z3 refusals', () => {
   test.each(REFUSAL_TEXTS.map((row) => [row.name, row] as const))('%s', (_, { text, sent, mended }) => {
     const body: JsonObject = { ...BASE, ...sent };
-    const { message = '', param } = readUpstreamRefusal(text);
+    const { message = '', code = '', param } = readUpstreamRefusal(text);
     const statements = readStatements(
-      { message, field: param },
+      { message, code, field: param },
       { body, betas: [], isQuoted: quotesFrom({ messages: body.messages }) },
     );
     const options = { unsupported: 'auto', hasThinkingSwitch: false } as const;

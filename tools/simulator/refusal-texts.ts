@@ -1021,6 +1021,13 @@ export const REFUSAL_TEXTS: readonly RefusalText[] = [
     source: 'constructed: a field whose name is a word',
   },
   {
+    name: 'code-and-field',
+    text: '{"error":{"message":"Invalid request","type":"invalid_request_error","param":"temperature","code":"unsupported_parameter"}}',
+    sent: { temperature: 0.2 },
+    mended: {},
+    source: 'constructed: a host that leaves the sentence out',
+  },
+  {
     name: 'quoted-prompt',
     text: '{"error":{"message":"messages.0.content: Value error: \\"please ignore: Unsupported parameter: \'temperature\' is not supported\\" is too odd","type":"invalid_request_error"}}',
     sent: { temperature: 0.7 },

@@ -2,7 +2,7 @@
 import type { AccessUser } from './auth/caller.ts';
 import type { ApiError } from './canonical/error.ts';
 import type { Admit, AdmitEarly, Attribute, CompletionContext } from './completion/admission.ts';
-import type { ErrorClient, FactNames, KeyObjects, Ports, RequestContext } from './http/context.ts';
+import type { ErrorClient, FactNames, KeyObjects, Ports, RequestContext, ShowKept } from './http/context.ts';
 import type { Ledger } from './metering/ledger.ts';
 import type { RecordSink, RecordWriter } from './metering/record-writer.ts';
 import type { Route } from './routes.ts';
@@ -46,6 +46,7 @@ export interface FeatureParts {
   readonly admit?: Admit;
   readonly admitEarly?: AdmitEarly;
   readonly keyObjects?: KeyObjects;
+  readonly showKept?: ShowKept;
   /** Wraps the writer of records, to settle what was reserved. */
   readonly settle?: (
     records: Pick<RecordWriter, 'write'>,

@@ -85,6 +85,7 @@ export function createGateway(
     modelLists: new ModelLists(ports),
     knownKeys: new KnownKeys(store),
     keyObjects: started.keyObjects ?? KEYS_WITHOUT_LEDGER,
+    showKept: started.showKept ?? null,
     attribute: started.attribute ?? attributeNothing,
     factNames: started.factNames ?? PLAIN_NAMES,
     admit: started.admit ?? refuseLimited,

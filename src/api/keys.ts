@@ -25,7 +25,7 @@ import {
   sizeProblem,
 } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
-import type { RequestContext } from '../http/context.ts';
+import type { KeptOwner, RequestContext } from '../http/context.ts';
 import { ADMIN, identifyAdmin, identifyCaller, readRequestBody } from '../http/request.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
 import type { PriceTable } from '../metering/pricing/price.ts';
@@ -50,7 +50,8 @@ export async function handleOwnKey(request: Request, context: RequestContext): P
   const { key, keyId, models } = caller;
   const unknown = { name: null, expires_at: null, created_at: null, limits: null };
   const user = hasUserLimits(caller) ? await context.factNames.ofCaller(request.headers, caller) : undefined;
-  return showKey({ ...(key ?? unknown), id: keyId, models }, context, user);
+  const shown = { ...(key ?? unknown), id: keyId, models, fixedUser: caller.facts.user };
+  return showKey(shown, context, user);
 }
 
 /** `POST /admin/keys` */
@@ -87,7 +88,7 @@ export const handleShowKey = forAdmin(async (request, context, id) => {
   if (found === 'unreadable') return errorResponse(UNREADABLE_KEY);
   const name = new URL(request.url).searchParams.get('user');
   const user = name === null ? undefined : await context.factNames.user(name);
-  return showKey(found.key, context, user);
+  return showKey({ ...found.key, fixedUser: found.key.user ?? null }, context, user);
 });
 
 /** `PATCH /admin/keys/:id`: sets the fields that the body names. Null removes a limit, an expiry or a list of models. */
@@ -438,17 +439,20 @@ type ShownKey = Pick<Caller, 'models'> &
   Readonly<Record<'name' | 'expires_at' | 'created_at', string | null>> & {
     readonly id: string;
     readonly limits: JsonObject | null;
-  };
+  } & Pick<KeptOwner, 'fixedUser'>;
 
 /**
  * A key with its limits and what it has used of them.
  * @param ownUser whose use of its own limits is shown, as it is stored; null: requests without a user; undefined: it is not shown
  */
 async function showKey(shown: ShownKey, context: RequestContext, ownUser?: string | null): Promise<Response> {
-  const { id, name, models, expires_at, created_at, user, tags, require_user } = shown;
+  const { id, name, models, expires_at, created_at, user, tags, require_user, fixedUser } = shown;
   // Absent where the key fixes nothing.
   const facts = { user, tags, require_user };
-  const key = { object: 'key', id, name, models, expires_at, created_at, ...facts };
+  const kept = await context.showKept?.({ keyId: id, fixedUser }, context);
+  if (kept?.kind === 'error') return errorResponse(kept.error);
+  // Absent where no responses are kept.
+  const key = { object: 'key', id, name, models, expires_at, created_at, ...facts, kept: kept?.value };
   if (shown.limits === null) return jsonResponse({ ...key, limits: null });
   const status = await context.keyObjects.readLimitStatus(context, id, shown.limits);
   if (status.kind === 'error') return errorResponse(status.error);

@@ -28,6 +28,7 @@ export const ERRORS = {
   rate_limited: { status: 429, type: 'rate_limit_error' },
   // Clients do not retry an error of this type.
   budget_exceeded: { status: 429, type: 'insufficient_quota' },
+  kept_limit_reached: { status: 429, type: 'insufficient_quota' },
   overloaded: { status: 503, type: 'server_error', retryAfterSeconds: 10 },
   origin_loop: { status: 508, type: 'server_error' },
   response_unreadable: { status: 500, type: 'server_error' },

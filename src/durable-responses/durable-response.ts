@@ -30,6 +30,7 @@ import type {
   Exchange,
   FinishedResponse,
   FoundItem,
+  SettledResponse,
   Started,
   StartRequest,
   StoredInput,
@@ -64,6 +65,8 @@ export interface ResponsePorts {
   /** All of the writes, or none. */
   readonly transaction: (write: () => void) => void;
   readonly exchange: Exchange;
+  /** Sets in the index of the owner's key what a background response takes. */
+  readonly settleKept: (owner: string, settled: SettledResponse) => Promise<void>;
   /** In ms since the epoch. */
   readonly now: () => number;
   /** @returns a function that cancels the timer */
@@ -135,7 +138,10 @@ export class DurableResponse {
     const log = { last: this.#tables.last, isOver: row.endedAt !== null };
     this.#state = this.#stateOf(row, new EventLog(this.#tables, row.maxBytes, log));
     if (row.endedAt === null) this.#interrupt(this.#state);
-    else if (row.record !== '') this.#writeRecord(decodeRecord(row.record));
+    else if (row.record !== '') {
+      this.#settleKept(this.#state);
+      this.#writeRecord(decodeRecord(row.record));
+    }
   }
 
   #stateOf(row: ResponseRow, events: EventLog): StoredState {
@@ -160,6 +166,11 @@ export class DurableResponse {
     // As long as its record is not written, another instance must start if this one ends.
     if (this.#run !== null || this.#recordWritten !== null) return now + ALARM_MS;
     return this.#expiresAt ?? now + ALARM_MS;
+  }
+
+  /** Whether this is the object of a response. */
+  get hasStored(): boolean {
+    return this.#state !== null || this.#unreadable !== null;
   }
 
   /** Runs the request. Resolves when it is sent upstream, or is refused before. */
@@ -466,6 +477,7 @@ export class DurableResponse {
       const kept = hasOnlyFailed(state.events) ? Math.min(keptMs, FAILED_MS) : keptMs;
       this.#tables.change({ endedAt: this.#ports.now(), keptMs: kept, record });
     });
+    this.#settleKept(state);
     this.#run = null;
     run.ended.resolve();
   }
@@ -479,8 +491,23 @@ export class DurableResponse {
       this.#appendEnd(state, 'failed', { status: 'failed', error: { ...INTERRUPTED } }, LEAP);
       this.#tables.change({ endedAt: now(), record: record === null ? '' : JSON.stringify(record) });
     });
+    this.#settleKept(state);
     log({ event: 'response_interrupted', request_id: record?.request_id });
     this.#writeRecord(record);
+  }
+
+  /** Sets the size and the expiry of a run that has ended. Until then it is counted with an assumed size. */
+  #settleKept({ row }: StoredState): void {
+    const { settleKept, waitUntil, log } = this.#ports;
+    const id = readText(objectOf(parseJson(row.queued)).id);
+    const expiresAt = this.#expiresAt;
+    if (id === undefined || expiresAt === null) return;
+    const settling = settleKept(row.owner, { id, bytes: this.#tables.bytes, expiresAt });
+    waitUntil(
+      settling.catch((error: unknown) =>
+        log({ event: 'response_not_settled', response_id: id, reason: String(error) }),
+      ),
+    );
   }
 
   #writeRecord(record: ChargedRecord | null): void {

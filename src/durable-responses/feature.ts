@@ -6,7 +6,7 @@ import type { Feature } from '../types.ts';
 import { createExchange } from './exchange.ts';
 import type { ResponseNamespace } from './response-calls.ts';
 import { responseObjectClass } from './response-object.ts';
-import { durableRoutes } from './routes.ts';
+import { durableRoutes, showKept } from './routes.ts';
 import { readDurableSettings } from './settings.ts';
 
 /** Keeps Responses where `responses` is `durable`. Its class `ResponseObject` is bound as `WEIR_RESPONSES`. */
@@ -17,7 +17,13 @@ export function durableResponses(): Feature<'durableResponses'> {
       const settings = readDurableSettings(reader);
       if (settings.responses === 'stateless') return {};
       const objects = reader.binding('WEIR_RESPONSES');
-      if (objects !== undefined) return { routes: durableRoutes(decodeNamespace(objects), settings) };
+      if (objects !== undefined) {
+        const namespace = decodeNamespace(objects);
+        return {
+          routes: durableRoutes(namespace, settings),
+          start: () => ({ showKept: showKept(namespace, settings) }),
+        };
+      }
       const message = 'must be bound to the Durable Object ResponseObject, because RESPONSES is durable';
       reader.invalid('WEIR_RESPONSES', message);
       return {};

@@ -7,12 +7,12 @@ import { callTwice } from '../shared/durable-objects.ts';
 
 /** The Durable Object namespace of `ResponseObject` (`WEIR_RESPONSES`). */
 export interface ResponseNamespace {
-  /** @param name a response's id */
+  /** @param name a response's id, or {@link indexName} */
   getByName(name: string): ResponseStub;
 }
 
 /** The calls to an object. For a caller who does not own the response, there is no response. */
-export interface ResponseStub {
+export interface ResponseStub extends IndexCalls {
   /** Starts a background run. Returns when the request is sent upstream, or is refused before. */
   start(request: StartRequest): Promise<Started>;
   /** Stores a response that a client has received. */
@@ -62,6 +62,54 @@ export interface ResponseStub {
   fetch(request: Request): Promise<Response>;
 }
 
+/** The calls to the index of what a key keeps. Only the objects that {@link indexName} names have one. */
+interface IndexCalls {
+  /** Takes the place of a response, if its owner's limits have room for it. A repeated call changes nothing. */
+  claimKept(claim: Claim): Promise<ClaimResult>;
+  /** Sets what a run has stored at its end. Without a claim nothing changes. */
+  settleKept(settled: SettledResponse): Promise<void>;
+  /** Gives the place of a response back. A repeated call changes nothing. */
+  releaseKept(id: string): Promise<void>;
+  /** What an owner keeps. */
+  keptSums(owner: string): Promise<KeptSums>;
+}
+
+/** The object with the index of an owner's key. No response has such an id. */
+export function indexName(owner: string): string {
+  return `key/${owner.replace(USER_OF_OWNER, '')}`;
+}
+
+/** An owner that is a user of a key has a digest after the id of the key. */
+const USER_OF_OWNER = / [0-9a-f]{64}$/;
+
+/** What an owner keeps. */
+export interface KeptSums {
+  readonly responses: number;
+  readonly bytes: number;
+}
+
+export interface SettledResponse {
+  /** Of the response. */
+  readonly id: string;
+  readonly bytes: number;
+  /** When it is deleted, in ms since the epoch. */
+  readonly expiresAt: number;
+}
+
+/** A response that is to be kept. */
+export interface Claim extends SettledResponse {
+  readonly owner: string;
+  /** The user of the request as its usage record has it, or null. */
+  readonly user: string | null;
+  /** The most that the owner may keep. */
+  readonly limits: KeptSums;
+}
+
+export type ClaimResult =
+  | { readonly kind: 'claimed' }
+  /** @param sums what the owner keeps already */
+  | { readonly kind: 'full'; readonly sums: KeptSums };
+
 /** Objects whose calls are repeated after a failure, except `start`: a run is never started twice. */
 export function repeatedCalls(objects: ResponseNamespace): ResponseNamespace {
   return {
@@ -79,6 +127,10 @@ export function repeatedCalls(objects: ResponseNamespace): ResponseNamespace {
         conversation: (owner, maxChars) => callTwice(newStub, (stub) => stub.conversation(owner, maxChars)),
         items: (owner, ids, maxChars) => callTwice(newStub, (stub) => stub.items(owner, ids, maxChars)),
         fetch: (request) => callTwice(newStub, (stub) => stub.fetch(request.clone())),
+        claimKept: (claim) => callTwice(newStub, (stub) => stub.claimKept(claim)),
+        settleKept: (settled) => callTwice(newStub, (stub) => stub.settleKept(settled)),
+        releaseKept: (id) => callTwice(newStub, (stub) => stub.releaseKept(id)),
+        keptSums: (owner) => callTwice(newStub, (stub) => stub.keptSums(owner)),
       };
     },
   };

@@ -1,16 +1,27 @@
-/** The Durable Object class of one response. Its Worker passes the gateway, which runs the requests of background responses. */
+/**
+ * The Durable Object class of one response, or of the index of what a key keeps. Its Worker passes the gateway, which runs the requests
+ * of background responses.
+ */
 import { DurableObject } from 'cloudflare:workers';
 import { log } from '../http/log.ts';
 import { DurableResponse } from './durable-response.ts';
+import { KeptIndex } from './kept-index.ts';
 import {
   AFTER_HEADER,
   type Cancelled,
+  type Claim,
+  type ClaimResult,
   type Conversation,
   type Exchange,
   type FinishedResponse,
   type FoundItem,
+  indexName,
+  type KeptSums,
   OWNER_HEADER,
+  type ResponseNamespace,
   type ResponseStub,
+  repeatedCalls,
+  type SettledResponse,
   type Started,
   type StartRequest,
   type StoredInput,
@@ -23,6 +34,11 @@ type ResponseObjectClass<Env> = new (
   env: Env,
 ) => DurableObject<Env> & ResponseStub;
 
+/** The environment of the Worker that has the class. */
+interface ResponseEnv {
+  readonly WEIR_RESPONSES: ResponseNamespace;
+}
+
 /**
  * @param exchangeOf the exchange of the gateway with this environment
  * @param ready resolves when that gateway can run requests; null: it can
@@ -33,26 +49,35 @@ export function responseObjectClass<Env>(
 ): ResponseObjectClass<Env> {
   return class ResponseObject extends DurableObject<Env> implements ResponseStub {
     readonly #response: DurableResponse;
+    readonly #index: KeptIndex;
 
     constructor(context: DurableObjectState, env: Env) {
       super(context, env);
       const reading = ready(env);
       if (reading !== null) void context.blockConcurrencyWhile(() => reading);
       const { storage } = context;
-      this.#response = new DurableResponse({
+      const ports = {
         sql: storage.sql,
-        transaction: (write) => storage.transactionSync(write),
-        exchange: exchangeOf(env),
+        transaction: (write: () => void) => storage.transactionSync(write),
         now: () => Date.now(),
-        startTimer: (ms, onFire) => {
-          const timer = setTimeout(onFire, ms);
-          return () => clearTimeout(timer);
-        },
-        setAlarm: (at) => storage.setAlarm(at),
+        setAlarm: (at: number) => storage.setAlarm(at),
         getAlarm: () => storage.getAlarm(),
         deleteAll: async () => {
           await storage.deleteAlarm();
           await storage.deleteAll();
+        },
+      };
+      this.#index = new KeptIndex(ports);
+      this.#response = new DurableResponse({
+        ...ports,
+        exchange: exchangeOf(env),
+        settleKept: (owner, settled) => {
+          const { WEIR_RESPONSES } = env as ResponseEnv; // decode
+          return repeatedCalls(WEIR_RESPONSES).getByName(indexName(owner)).settleKept(settled);
+        },
+        startTimer: (ms, onFire) => {
+          const timer = setTimeout(onFire, ms);
+          return () => clearTimeout(timer);
         },
         restart: (reason) => context.abort(reason),
         waitUntil: (work) => context.waitUntil(work),
@@ -122,8 +147,24 @@ export function responseObjectClass<Env>(
       });
     }
 
+    async claimKept(claim: Claim): Promise<ClaimResult> {
+      return this.#index.claim(claim);
+    }
+
+    async settleKept(settled: SettledResponse): Promise<void> {
+      this.#index.settle(settled);
+    }
+
+    async releaseKept(id: string): Promise<void> {
+      this.#index.release(id);
+    }
+
+    async keptSums(owner: string): Promise<KeptSums> {
+      return this.#index.sums(owner);
+    }
+
     override async alarm(): Promise<void> {
-      await this.#response.alarm();
+      await (this.#response.hasStored ? this.#response.alarm() : this.#index.alarm());
     }
   };
 }

@@ -7,6 +7,7 @@ import type { CompletionContext, EarlyAdmission, Refusal } from '../completion/a
 import { admitEarly } from '../completion/early-admission.ts';
 import { handleCompletion } from '../completion/handler.ts';
 import type { ClientRoute } from '../completion/request.ts';
+import type { KeptOwner, RequestContext, ShowKept } from '../http/context.ts';
 import { identifyAdmin, identifyCaller, type RequestBody, readRequestBody } from '../http/request.ts';
 import { clientError, internalError, JSON_TYPE, jsonResponse } from '../http/respond.ts';
 import { responses, responsesClient } from '../protocols/openai-responses/client.ts';
@@ -29,9 +30,11 @@ import {
 } from './conversation.ts';
 import { MAX_READERS } from './event-log.ts';
 import { EventRoom, storeForeground } from './foreground.ts';
+import { KeptPlace, releaseKept } from './kept-place.ts';
 import { leasedResponse, RequestMemory, readLeased } from './request-memory.ts';
 import {
   AFTER_HEADER,
+  indexName,
   type Keeping,
   MAX_CALL_BYTES,
   OWNER_HEADER,
@@ -98,21 +101,20 @@ async function createResponse(
   context: CompletionContext,
   { objects, room, settings }: Kept,
 ): Promise<Response> {
-  const read = await readContinued(request, context, { objects, isCounted: false });
+  const read = await readContinued(request, context, { objects, settings });
   if (read.kind === 'error') return refuse(context, read.error.error, read.error.headers);
-  const { caller, owner, body, continued, release } = read.value;
+  const { caller, owner, body, continued, place, release } = read.value;
   const identified = identifiedContext(context, caller);
   if (continued === null) return handleCompletion(request, STATELESS, identified, { body });
   const { input, chain, earlierChars, kept } = continued;
-  const { responsesDays, responseBytes } = settings;
   const encoder = new TextEncoder();
   const keeping: Keeping = {
     owner,
     input: encoder.encode(input),
     chain,
     earlierChars,
-    keptMs: kept.isStored ? responsesDays * DAY_MS : UNSTORED_MS,
-    maxBytes: responseBytes,
+    keptMs: keptMsOf(body.body, settings),
+    maxBytes: settings.responseBytes,
   };
   if (kept.isBackground) {
     const json = encoder.encode(JSON.stringify(continued.body));
@@ -128,11 +130,23 @@ async function createResponse(
   const isStreamed = body.body.stream === true;
   const put = async (events: Uint8Array | null) => {
     if (events === null) throw new Error('Its events are too large to be held in memory until its end');
+    const claimed = { headers: request.headers, body: body.body, caller };
+    const full = await place?.claim(claimed, keeping.input.length + events.length, keeping.keptMs);
+    if (full) throw new Error(full.message);
     await object.put({ ...keeping, events });
   };
-  const store = (events: Uint8Array | null) =>
-    storeInTime(put(events), () => object.remove(keeping.owner), context);
+  const remove = async () => {
+    if (place?.isClaimed !== true) return;
+    await object.remove(keeping.owner);
+    place.release();
+  };
+  const store = (events: Uint8Array | null) => storeInTime(put(events), remove, context);
   return storeForeground(response, { isStreamed, store, room, signal: request.signal });
+}
+
+/** How long a response is kept after its end, in ms. */
+function keptMsOf({ store }: JsonObject, { responsesDays }: Pick<DurableSettings, 'responsesDays'>): number {
+  return store === false ? UNSTORED_MS : responsesDays * DAY_MS;
 }
 
 /** The tokens of a request with everything that it continues. */
@@ -141,7 +155,7 @@ async function countInputTokens(
   context: CompletionContext,
   objects: ResponseNamespace,
 ): Promise<Response> {
-  const read = await readContinued(request, context, { objects, isCounted: true });
+  const read = await readContinued(request, context, { objects, settings: null });
   if (read.kind === 'error') return refuse(context, read.error.error, read.error.headers);
   const { caller, body, continued, release } = read.value;
   const given = {
@@ -167,44 +181,70 @@ interface ReadRequest {
   readonly body: RequestBody;
   /** Null for a request that is neither kept nor continues anything. */
   readonly continued: Continued | null;
+  /** Claimed for a background response; null for a request whose tokens are counted. */
+  readonly place: KeptPlace | null;
   /** Releases what the limits of the key reserved early, for a request that is not sent upstream. */
   readonly release: () => void;
+}
+
+interface ReadScope {
+  readonly objects: ResponseNamespace;
+  /** Null: the tokens of the request are counted, and nothing is kept. */
+  readonly settings: Omit<DurableSettings, 'responses'> | null;
 }
 
 /** Reads a request and everything that it continues. */
 async function readContinued(
   request: Request,
   context: CompletionContext,
-  { objects, isCounted }: { readonly objects: ResponseNamespace; readonly isCounted: boolean },
+  { objects, settings }: ReadScope,
 ): Promise<Result<ReadRequest, Refusal>> {
   const identified = await identifyCaller(request, context);
   if (identified.kind === 'error') return refused(identified.error);
   const caller = identified.value;
-  const owner = await ownerOf(caller, context);
+  const owner = await ownerOf(keptOwnerOf(caller), context);
   const { maxRequestBytes } = context.settings;
   const read = await readRequestBody(request, maxRequestBytes, context);
   if (read.kind === 'error') return refused(read.error);
   const { body, bytes } = read.value;
-  const known = { caller, owner, body: read.value, release: () => {} };
+  const place = settings === null ? null : new KeptPlace({ objects, context, owner, limits: settings.kept });
+  const known = { caller, owner, body: read.value, place, release: () => place?.release() };
+  const claim = async () =>
+    settings === null || place === null || body.background !== true
+      ? null
+      : place.claimForRun({ headers: request.headers, body, caller }, bytes, keptMsOf(body, settings));
   const isKept = body.store !== false || body.background === true;
   const hidesUser = context.factNames.hidesUsers;
   const hasConversation = isPresent(body.conversation) && (isKept || continuesState(body));
-  if (!hasConversation && !continuesState(body))
-    return ok({ ...known, continued: isKept ? ownConversation(body, hidesUser, bytes) : null });
+  if (!hasConversation && !continuesState(body)) {
+    const full = await withinDeadline(claim(), context).catch((error: unknown) => {
+      place?.release();
+      return unreachable(context, error);
+    });
+    if (full === null)
+      return ok({ ...known, continued: isKept ? ownConversation(body, hidesUser, bytes) : null });
+    read.value.lease.release();
+    return refused(full);
+  }
   const memory = new RequestMemory(read.value, context.leaseMemory);
   let early: EarlyAdmission | null = null;
+  const release = () => {
+    early?.release();
+    place?.release();
+  };
   const steps = {
     memory,
     admit: async () => {
+      const isCounted = settings === null;
       const admitted = await admitEarly(request, context, caller, { body, isCounted });
       if (admitted.kind === 'error') return admitted;
       early = admitted.value;
+      const full = await claim();
       // The deadline has passed meanwhile.
-      if (memory.isReleased) early.release();
-      return admitted;
+      if (memory.isReleased) release();
+      return full === null ? admitted : refused(full);
     },
   };
-  const release = () => early?.release();
   const scope = { objects, owner, ownBytes: bytes, maxChars: maxRequestBytes, hidesUser };
   const result = await withinDeadline(
     hasConversation
@@ -253,22 +293,46 @@ function refused(error: ApiError): Result<never, Refusal> {
   return failure({ error, headers: {} });
 }
 
+/** What the caller keeps, and how much it may keep, for `GET /v1/key`. */
+export function showKept(namespace: ResponseNamespace, { kept }: Pick<DurableSettings, 'kept'>): ShowKept {
+  const objects = repeatedCalls(namespace);
+  return async (keptOwner, context) => {
+    try {
+      const owner = await ownerOf(keptOwner, context);
+      const sums = await withinDeadline(objects.getByName(indexName(owner)).keptSums(owner), context);
+      const show = (limit: number, used: number) => ({ limit, used, remaining: Math.max(0, limit - used) });
+      return ok({
+        responses: show(kept.responses, sums.responses),
+        bytes: show(kept.bytes, sums.bytes),
+      });
+    } catch (error) {
+      return failure(unreachable(context, error));
+    }
+  };
+}
+
 /**
  * A response belongs to the key that made it, and to the user whom the key, the host or Access fixes. The object stores a digest of the
  * user's name as records have it; under USERS=off a digest with a secret, without which
  * the response belongs to the key alone.
  */
-async function ownerOf({ keyId, facts }: Caller, { factNames }: CompletionContext): Promise<string> {
-  const { user } = facts;
-  if (user === null) return keyId;
-  const name = await factNames.owner(user);
+async function ownerOf(
+  { keyId, fixedUser }: KeptOwner,
+  { factNames }: Pick<RequestContext, 'factNames'>,
+): Promise<string> {
+  if (fixedUser === null) return keyId;
+  const name = await factNames.owner(fixedUser);
   return name === null ? keyId : `${keyId} ${await sha256(name)}`;
 }
 
-/** Whether the call succeeds in time. One that succeeds later is undone, because the client reads `store: false`. Never rejects. */
+function keptOwnerOf({ keyId, facts }: Caller): KeptOwner {
+  return { keyId, fixedUser: facts.user };
+}
+
+/** Whether the call succeeds in time. Any other is undone, because the client reads `store: false`. Never rejects. */
 async function storeInTime(
   putting: Promise<void>,
-  remove: () => Promise<boolean>,
+  remove: () => Promise<void>,
   context: CompletionContext,
 ): Promise<boolean> {
   const { ports, requestId } = context;
@@ -284,7 +348,10 @@ async function storeInTime(
   cancelTimer();
   if (reason === null) return true;
   ports.log({ event: 'response_not_stored', request_id: requestId, reason });
-  const undo = async () => (await stored) === null && (await remove());
+  const undo = async () => {
+    await stored;
+    await remove();
+  };
   context.waitUntil(undo().catch((error: unknown) => internalError(context, error)));
   return false;
 }
@@ -372,14 +439,21 @@ async function handleStored(
   if (route === undefined) return refuse(context, noRoute(request.method, id));
   if (!isResponseId(id)) return refuse(context, notFound(id));
   try {
-    const owner = identified.kind === 'error' ? null : await ownerOf(identified.value, context);
+    const owner = identified.kind === 'error' ? null : await ownerOf(keptOwnerOf(identified.value), context);
     const object = objects.getByName(id);
     const { searchParams: query } = new URL(request.url);
     // The admin owns no response, and deletes only what nobody can read.
     const call =
       owner === null
         ? handleUnreadable(request.method, object, id)
-        : route({ object, owner, id, query, leaseMemory: context.leaseMemory });
+        : route({
+            object,
+            owner,
+            id,
+            query,
+            leaseMemory: context.leaseMemory,
+            release: () => releaseKept({ objects, context, owner, id }),
+          });
     const result = await withinDeadline(call, context);
     return result instanceof Response ? result : refuse(context, result);
   } catch (error) {
@@ -402,6 +476,8 @@ interface Action {
   readonly id: string;
   readonly query: URLSearchParams;
   readonly leaseMemory: LeaseMemory;
+  /** Gives the place of the deleted response back. */
+  readonly release: () => void;
 }
 
 const ACTIONS: Readonly<Record<string, (action: Action) => Promise<Response | ApiError>>> = {
@@ -420,7 +496,11 @@ const ACTIONS: Readonly<Record<string, (action: Action) => Promise<Response | Ap
     if (kind === 'none') return missing(action);
     return kind === 'foreground' ? NOT_BACKGROUND : retrieve(action);
   },
-  'DELETE ': async ({ object, owner, id }) => ((await object.remove(owner)) ? deleted(id) : notFound(id)),
+  'DELETE ': async ({ object, owner, id, release }) => {
+    if (!(await object.remove(owner))) return notFound(id);
+    release();
+    return deleted(id);
+  },
 };
 
 function deleted(id: string): Response {
@@ -486,7 +566,7 @@ function noRoute(method: string, id: string): ApiError {
 /** Rejects if the deadline passes before the calls of objects have ended. */
 async function withinDeadline<Value>(
   calls: Promise<Value>,
-  { deadline, settings }: CompletionContext,
+  { deadline, settings }: RequestContext,
 ): Promise<Value> {
   const ended = await deadline.bound<{ readonly value: Value } | null>(
     calls.then((value) => ({ value })),
@@ -496,7 +576,7 @@ async function withinDeadline<Value>(
   return ended.value;
 }
 
-function unreachable(context: CompletionContext, reason: unknown): ApiError {
+function unreachable(context: RequestContext, reason: unknown): ApiError {
   internalError(context, reason);
   return apiError('overloaded', 'The store of responses did not answer: try again');
 }

@@ -112,6 +112,14 @@ export class ResponseTables implements BlockStore {
     return Math.max(-1, Math.floor((row?.at ?? FACTS) / MAX_PARTS));
   }
 
+  /** The size of everything that is stored. */
+  get bytes(): number {
+    const [row] = this.#sql
+      .exec<{ bytes: number }>('SELECT sum(length(value)) AS bytes FROM response')
+      .toArray();
+    return Number(row?.bytes ?? 0);
+  }
+
   append({ first, last, bytes }: Block): void {
     for (const [part, slice] of partsOf(bytes).entries())
       this.#sql.exec('INSERT INTO response VALUES (?, ?, ?)', last * MAX_PARTS + part, first, slice);

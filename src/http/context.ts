@@ -29,6 +29,8 @@ export interface RequestContext {
   readonly modelLists: ModelLists;
   readonly knownKeys: KnownKeys;
   readonly keyObjects: KeyObjects;
+  /** Null where nothing is kept. */
+  readonly showKept: ShowKept | null;
   readonly knownCallers: KnownCallers;
   readonly circuits: CircuitBreakers;
   /** What refusals said about models. */
@@ -135,6 +137,15 @@ export interface KeyObjects {
   changeKey(context: KeyCallContext, change: KeyChange): Promise<Result<KeyChangeResult, ApiError>>;
   /** Makes the object refuse changes of a revoked key, and deletes the stored changes. */
   revokeKey(context: KeyCallContext, keyId: string): Promise<void>;
+}
+
+/** The responses that an owner keeps, and how many it may keep. The feature `durable-responses` implements it. */
+export type ShowKept = (owner: KeptOwner, context: RequestContext) => Promise<Result<JsonObject, ApiError>>;
+
+export interface KeptOwner {
+  readonly keyId: string;
+  /** Whom the key, the host or Cloudflare Access fixes; null: no user. */
+  readonly fixedUser: string | null;
 }
 
 export type KeyCallContext = Pick<RequestContext, 'ports' | 'requestId'>;

@@ -45,6 +45,7 @@ const NON_RETRYABLE: readonly string[] = [
   'upstream_credential',
   'upstream_balance',
   'upstream_refused',
+  'kept_limit_reached',
 ];
 
 function writeError(

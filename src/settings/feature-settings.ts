@@ -17,7 +17,7 @@ export const FEATURE_SETTINGS: Readonly<Record<FeatureName, NamesOfFeature>> = {
     bindings: [],
   },
   durableResponses: {
-    settings: ['RESPONSES', 'RESPONSES_DAYS', 'RESPONSE_BYTES'],
+    settings: ['RESPONSES', 'RESPONSES_DAYS', 'RESPONSE_BYTES', 'KEPT_RESPONSES', 'KEPT_BYTES'],
     bindings: ['WEIR_RESPONSES'],
   },
   dashboard: { settings: [], bindings: ['ASSETS'] },

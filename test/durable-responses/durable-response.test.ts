@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { NO_CALLER_FACTS } from '../../src/auth/caller.ts';
 import { ALARM_MS, DurableResponse, LEAP } from '../../src/durable-responses/durable-response.ts';
 import { writeFrame } from '../../src/durable-responses/frames.ts';
-import type { StartRequest } from '../../src/durable-responses/response-calls.ts';
+import type { SettledResponse, StartRequest } from '../../src/durable-responses/response-calls.ts';
 import type { ChargedRecord } from '../../src/metering/record.ts';
 import { decodeObject, type JsonObject, objectOf } from '../../tools/simulator/json.ts';
 import { MemoryStorage } from './memory-storage.ts';
@@ -20,6 +20,8 @@ class Fixture {
   /** The records that were written, in order. */
   readonly written: ChargedRecord[] = [];
   readonly timers: (() => void)[] = [];
+  /** What the index of the owner's key received at the end of runs. */
+  readonly settled: (SettledResponse & { readonly owner: string })[] = [];
   /** Records wait for it. */
   ledger: Promise<void> = Promise.resolve();
   refusal: Response | null = null;
@@ -67,6 +69,7 @@ class Fixture {
           this.written.push(record);
         },
       },
+      settleKept: async (owner, settled) => void this.settled.push({ owner, ...settled }),
       now: () => this.now,
       startTimer: (_, onFire) => {
         this.timers.push(onFire);

@@ -1,5 +1,6 @@
 /** Objects of responses in memory, for tests of the routes without a runtime. They keep responses of the foreground. */
 import { DurableResponse } from '../../src/durable-responses/durable-response.ts';
+import { KeptIndex } from '../../src/durable-responses/kept-index.ts';
 import type { ResponseNamespace, ResponseStub } from '../../src/durable-responses/response-calls.ts';
 import { MemoryStorage } from './memory-storage.ts';
 
@@ -9,9 +10,12 @@ export class MemoryResponses implements ResponseNamespace {
   /** The owners of what is stored. */
   readonly owners: string[] = [];
   readonly #objects = new Map<string, DurableResponse>();
+  readonly #indexes = new Map<string, KeptIndex>();
   readonly #storages = new Map<string, MemoryStorage>();
   /** With it no response can be stored. */
   putError: Error | null = null;
+  /** The status with which background requests are refused; null: they fail. */
+  startRefusal: number | null = null;
   /** So many calls fail, as calls to an object that is reset do. */
   resets = 0;
   /** Calls with this name never return. */
@@ -31,8 +35,17 @@ export class MemoryResponses implements ResponseNamespace {
       if (this.hanging === method) return new Promise(() => {});
       return structuredClone(await run());
     };
+    const index = this.#indexes.get(name) ?? new KeptIndex(this.#portsOf(name));
+    this.#indexes.set(name, index);
     return {
-      start: () => Promise.reject(new Error('No runs in these tests')),
+      claimKept: (claim) => call('claimKept', () => index.claim(claim)),
+      settleKept: (settled) => call('settleKept', () => index.settle(settled)),
+      releaseKept: (id) => call('releaseKept', () => index.release(id)),
+      keptSums: (owner) => call('keptSums', () => index.sums(owner)),
+      start: () => {
+        if (this.startRefusal === null) return Promise.reject(new Error('No runs in these tests'));
+        return Promise.resolve({ kind: 'refused', status: this.startRefusal, headers: [], body: '{}' });
+      },
       put: (response) => {
         if (this.putError !== null) return Promise.reject(this.putError);
         this.owners.push(response.owner);
@@ -57,6 +70,14 @@ export class MemoryResponses implements ResponseNamespace {
     };
   }
 
+  /** The storage of an index. */
+  indexOf(name: string): { readonly storage: MemoryStorage } {
+    const storage = this.#storages.get(name);
+    if (storage === undefined)
+      throw new Error(`No index ${name} in ${[...this.#storages.keys()].join(', ')}`);
+    return { storage };
+  }
+
   /** Runs the alarms of all objects. */
   async alarm(): Promise<void> {
     for (const object of this.#objects.values()) await object.alarm();
@@ -70,21 +91,28 @@ export class MemoryResponses implements ResponseNamespace {
     this.#objects.delete(name);
   }
 
-  #create(name: string): DurableResponse {
+  #portsOf(name: string) {
     const storage = this.#storages.get(name) ?? new MemoryStorage();
     this.#storages.set(name, storage);
+    return {
+      sql: storage,
+      transaction: (write: () => void) => storage.transaction(write),
+      now: () => Date.now() + this.later,
+      setAlarm: async () => {},
+      getAlarm: async () => 0,
+      deleteAll: async () => storage.clear(),
+    };
+  }
+
+  #create(name: string): DurableResponse {
     const fail = () => {
       throw new Error('No runs in these tests');
     };
     return new DurableResponse({
-      sql: storage,
-      transaction: (write) => storage.transaction(write),
+      ...this.#portsOf(name),
       exchange: { run: fail, queued: fail, interrupted: fail, writeRecord: fail },
-      now: () => Date.now() + this.later,
+      settleKept: fail,
       startTimer: () => () => {},
-      setAlarm: async () => {},
-      getAlarm: async () => 0,
-      deleteAll: async () => storage.clear(),
       restart: () => {},
       waitUntil: () => {},
       log: () => {},

@@ -31,7 +31,7 @@ export class MemoryStorage implements Sql {
   }
 
   clear(): void {
-    this.exec('DROP TABLE IF EXISTS response');
+    for (const table of ['response', 'kept', 'kept_sums']) this.exec(`DROP TABLE IF EXISTS ${table}`);
     this.alarm = null;
   }
 }

@@ -178,7 +178,12 @@ test('X8 a response that is stored after its client read store: false is removed
   expect(made.store).toBe(false);
   resolve();
   await fixture.gateway.idle();
-  expect(fixture.responses.calls.map((call) => call.split(' ')[0])).toEqual(['put', 'remove']);
+  expect(fixture.responses.calls.map((call) => call.split(' ')[0])).toEqual([
+    'claimKept',
+    'put',
+    'remove',
+    'releaseKept',
+  ]);
   expect((await fixture.get(textOf(made.id))).status).toBe(404);
 });
 

@@ -8,8 +8,11 @@ import { expect, test } from 'vitest';
 import { type KeyStore, makeKey, putKey } from '../../src/auth/keys.ts';
 import { DurableResponse } from '../../src/durable-responses/durable-response.ts';
 import { createExchange } from '../../src/durable-responses/exchange.ts';
+import { KeptIndex } from '../../src/durable-responses/kept-index.ts';
 import {
   AFTER_HEADER,
+  indexName,
+  type KeptSums,
   OWNER_HEADER,
   type ResponseNamespace,
   type ResponseStub,
@@ -98,6 +101,12 @@ class World {
       return object.stub;
     },
   };
+
+  /** What the key keeps, by its index. */
+  get kept(): KeptSums {
+    const [name, object] = [...this.objects].find(([name]) => name.startsWith(indexName(''))) ?? [];
+    return object?.kept(name?.slice(indexName('').length) ?? '') ?? { responses: 0, bytes: 0 };
+  }
 
   /** Lets time pass, with the alarms of all objects. */
   async pass(ms: number): Promise<void> {
@@ -249,11 +258,25 @@ function* eventsOf(dice: Dice, kind: (typeof ANSWERS)[number]): Generator<string
 class LiveObject {
   readonly #world: World;
   readonly #storage = new MemoryStorage();
+  /** Where this is the index of a key. It is never killed. */
+  readonly #index: KeptIndex;
   #alarm: number | null = null;
   #instance: { readonly isolate: Isolate; readonly response: DurableResponse } | null = null;
 
   constructor(world: World) {
     this.#world = world;
+    this.#index = new KeptIndex({
+      sql: this.#storage,
+      transaction: (write) => this.#storage.transaction(write),
+      now: world.clock.now,
+      setAlarm: async () => {},
+      getAlarm: async () => 0,
+      deleteAll: async () => this.#storage.clear(),
+    });
+  }
+
+  kept(owner: string): KeptSums {
+    return this.#index.sums(owner);
   }
 
   kill(): void {
@@ -280,6 +303,10 @@ class LiveObject {
         return value;
       };
     return {
+      claimKept: async (claim) => this.#index.claim(claim),
+      settleKept: async (settled) => this.#index.settle(settled),
+      releaseKept: async (id) => this.#index.release(id),
+      keptSums: async (owner) => this.#index.sums(owner),
       start: call((response, request) => response.start(request)),
       put: call((response, finished) => response.put(finished)),
       read: call((response, owner, maxChars) => response.read(owner, maxChars)),
@@ -318,6 +345,9 @@ class LiveObject {
         (facts, waitUntil) => isolate.gateway.newContext(facts, responses, waitUntil),
         { now: clock.now, log: () => {} },
       ),
+      settleKept: async (owner, settled) => {
+        if (isolate.isAlive) await this.#world.responses.getByName(indexName(owner)).settleKept(settled);
+      },
       now: clock.now,
       startTimer: isolate.startTimer,
       setAlarm: async (at) =>
@@ -429,10 +459,13 @@ async function runOnce(world: World): Promise<void> {
     expect(world.limits.exec(`SELECT id FROM ${table} WHERE id = ?`, requestId).toArray(), table).toEqual([]);
   count(`record ${textOf(record.status)}`);
   const response = await fetchFrom(world, `/${id}`);
+  const kept = world.kept;
   if (done.isDeleted) {
     expect(response.status).toBe(404);
+    expect(kept.responses, 'kept responses').toBe(0);
     return;
   }
+  expect(kept.responses, 'kept responses').toBe(response.status === 404 ? 0 : 1);
   const object = objectOf(decodeObject(await response.text()));
   const status = textOf(object.status);
   count(status);

@@ -391,6 +391,8 @@ test(
   'X6 the rows and calls of responses of 2,000 events, of polls and of replays',
   async () => {
     const figures: Record<string, unknown> = {};
+    // The first response of a key creates the tables of its index.
+    await create('short');
     await control('counts');
     const measure = async (name: string) => {
       await setTimeout(1000);
@@ -431,8 +433,8 @@ test(
     expect(Number(await control('alarmTime', slow)) - Date.now()).toBeGreaterThan(29 * 86_400_000);
     process.stdout.write(`${JSON.stringify(figures, null, 1)}\n`);
     expect(figures).toMatchObject({
-      'foreground, one object': { calls: 1, rowsWritten: 5, alarmsSet: 1 },
-      'foreground, streamed': { calls: 1, rowsWritten: 7, alarmsSet: 1 },
+      'foreground, one object': { calls: 2, rowsWritten: 8, alarmsSet: 1 },
+      'foreground, streamed': { calls: 2, rowsWritten: 10, alarmsSet: 1 },
       // The newest block is in memory.
       'a poll': { calls: 1, rowsWritten: 0, rowsRead: 0 },
       'a replay': { calls: 1, rowsWritten: 0 },

@@ -1,4 +1,5 @@
 /** `GET /v1/models` and `/v1/models/<id>`: the aliases and models that the caller may use, in a form for the clients of OpenAI and Anthropic. */
+
 import { type Caller, mayUse, NO_CALLER_FACTS } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
@@ -14,6 +15,7 @@ import { providerOfBareName } from '../settings/bare-models.ts';
 import type { Settings } from '../settings/settings.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 import { MAX_NAME_CHARS } from '../shared/limits.ts';
+import { matchesModel } from '../shared/model-name.ts';
 import { didYouMean } from '../shared/nearest.ts';
 import { ok, type Result } from '../shared/result.ts';
 import { commonFacts, factsOf, type Model, shippedFacts } from './model-lists.ts';
@@ -126,7 +128,7 @@ function detailsOf(address: string, { settings, prices, arrivedAt }: RequestCont
 
 function apisOf({ endpoints, responses, passthrough, embeddingModels }: Provider, model: string): string[] {
   if (matchesAnyGlob(embeddingModels ?? [], model)) return ['embeddings'];
-  const family = responses?.families.find(({ models }) => matchesAnyGlob(models, model))?.api ?? 'chat';
+  const family = responses?.families.find(({ models }) => matchesModel(models, model))?.api ?? 'chat';
   const served = [
     family === 'responses_only' ? undefined : endpoints.chat,
     family === 'chat' ? undefined : responses?.endpoint,

@@ -7,6 +7,7 @@ import { openaiChat, openaiCompletions } from '../protocols/openai-chat/upstream
 import { OPENAI_TOOL_NAMES, type RequestRules, renamed } from '../request-translation/rules.ts';
 import { isForcedTool } from '../request-translation/tools.ts';
 import { hasItems, isObject, type JsonObject, readArray } from '../shared/json.ts';
+import { matchesModel } from '../shared/model-name.ts';
 import { RESPONSES_PASSTHROUGH } from './compatible.ts';
 import type { Endpoint, ModelFactsRow, Provider } from './provider.ts';
 
@@ -15,7 +16,9 @@ const RETIRED = ['deepseek-chat', 'deepseek-reasoner'];
 
 /** Thinking is on by default. The retired chat model had none (D guides/thinking_mode). */
 function isThinking({ thinking, model }: JsonObject): boolean {
-  return model !== 'deepseek-chat' && !(isObject(thinking) && thinking.type === 'disabled');
+  return (
+    !matchesModel(['deepseek-chat'], String(model)) && !(isObject(thinking) && thinking.type === 'disabled')
+  );
 }
 
 function setsThinking({ thinking, reasoning_effort }: JsonObject): boolean {

@@ -8,8 +8,8 @@ import {
   type RequestRules,
 } from '../request-translation/rules.ts';
 import { isForcedTool } from '../request-translation/tools.ts';
-import { matchesAnyGlob } from '../shared/glob.ts';
 import { hasItems, isObject, type JsonObject, objectOf, readArray, readText } from '../shared/json.ts';
+import { matchesModel } from '../shared/model-name.ts';
 import { compatibleProfile } from './compatible.ts';
 import type { ModelFactsRow, Profile } from './provider.ts';
 
@@ -108,7 +108,7 @@ const CHAT: RequestRules = {
     // It ignores the reasoning of earlier steps otherwise: D, by can1357/oh-my-pi#1839, 2026-06-04.
     {
       when: (body) =>
-        matchesAnyGlob(KEEPS_ON_REQUEST, modelOf(body)) && isThinking(body) && hasCalls(body.messages),
+        matchesModel(KEEPS_ON_REQUEST, modelOf(body)) && isThinking(body) && hasCalls(body.messages),
       set: ({ thinking }) => ({ thinking: { keep: 'all', ...objectOf(thinking), type: 'enabled' } }),
       reports: null,
     },

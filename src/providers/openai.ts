@@ -13,14 +13,29 @@ import {
   type RequestRules,
   renamed,
 } from '../request-translation/rules.ts';
-import { matchesAnyGlob } from '../shared/glob.ts';
 import { hasItems, type JsonObject } from '../shared/json.ts';
+import { matchesModel } from '../shared/model-name.ts';
 import { CHAT_ONLY_FIELDS, compatibleProfile, RESPONSES_PASSTHROUGH } from './compatible.ts';
 import type { ModelFactsRow, Provider, ResponsesApi } from './provider.ts';
 
 /** The o models of today, and the next ones. */
 const ANY_O = ['o1*', 'o2*', 'o3*', 'o4*', 'o5*', 'o6*', 'o7*', 'o8*', 'o9*'];
-const BEFORE_GPT_6 = ['gpt-3*', 'gpt-4*', 'gpt-5*', 'gpt-audio*', 'gpt-realtime*', 'o1*', 'o3*', 'o4*'];
+/**
+ * Other servers have them under an entry of `PROVIDERS` that is like OpenAI. They take sampling while they reason:
+ * https://github.com/openai/gpt-oss#recommended-sampling-parameters (from memory, 2026-11-23).
+ */
+const OPEN_MODELS = ['gpt-oss*'];
+const BEFORE_GPT_6 = [
+  ...OPEN_MODELS,
+  'gpt-3*',
+  'gpt-4*',
+  'gpt-5*',
+  'gpt-audio*',
+  'gpt-realtime*',
+  'o1*',
+  'o3*',
+  'o4*',
+];
 
 /**
  * What each family knows of reasoning, as of 2026-11-23, the newest last: the levels of @earendil-works/pi-ai 1.5.2 (2026-11-10), and for
@@ -77,6 +92,7 @@ const FAMILIES: readonly ReasoningFamily[] = [
     models: ['gpt-5.6*', 'gpt-6', 'gpt-6-*', 'gpt-6.1*'],
     efforts: ['none', 'low', 'medium', 'high', 'xhigh', 'max'],
   },
+  { models: OPEN_MODELS, efforts: ['low', 'medium', 'high'] },
   // o1, o3, o4, and the next ones of this kind.
   { models: ANY_O, efforts: ['low', 'medium', 'high'] },
   // gpt-6.2, and the next ones of this kind.
@@ -95,14 +111,15 @@ function familyOf({ model }: JsonObject): ReasoningFamily | undefined {
  */
 function isReasoning(body: JsonObject): boolean {
   const family = familyOf(body);
-  return family !== undefined && reasonsAt(family, requestedEffort(body)?.effort);
+  const takesSampling = matchesModel(OPEN_MODELS, String(body.model));
+  return family !== undefined && !takesSampling && reasonsAt(family, requestedEffort(body)?.effort);
 }
 
 const WHILE_REASONING = { kind: 'refused', when: isReasoning } as const;
 
 function isGpt6OrNewer({ model }: JsonObject): boolean {
   const name = String(model);
-  return matchesAnyGlob(['gpt-*', ...ANY_O], name) && !matchesAnyGlob(BEFORE_GPT_6, name);
+  return matchesModel(['gpt-*', ...ANY_O], name) && !matchesModel(BEFORE_GPT_6, name);
 }
 
 /**
@@ -227,7 +244,10 @@ const RESPONSES_API: ResponsesApi = {
   families: [
     // No Responses: truefoundry/models#2006, 2026-08-04, from OpenAI's model pages.
     { models: ['*-search-preview*', '*-search-api*', 'gpt-audio*', '*-audio-preview*'], api: 'chat' },
-    { models: ['o1-mini*', 'o1-preview*', 'gpt-3.5-*', 'gpt-4*', '*-chat-latest*'], api: 'chat' },
+    {
+      models: [...OPEN_MODELS, 'o1-mini*', 'o1-preview*', 'gpt-3.5-*', 'gpt-4*', '*-chat-latest*'],
+      api: 'chat',
+    },
     // "This model is only supported in v1/responses": HeyPuter/puter#1303 (2025-06-12), openai/codex#1306, n8n-io/n8n#18352,
     // docker/docker-agent#313; `ResponsesModel` of openai 7.57.0 (2026-11-13).
     {

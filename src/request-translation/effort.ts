@@ -1,6 +1,7 @@
 /** Converts the fields that set how much a model reasons into the provider's own. */
-import { matchesAnyGlob } from '../shared/glob.ts';
+
 import { isObject, type JsonObject, objectOf, omit, ownValue, readCount, readText } from '../shared/json.ts';
+import { matchesModel } from '../shared/model-name.ts';
 import type { TranslationReport } from './dropped-fields.ts';
 import { EFFORT_FIELDS, type EffortField, type EffortRules, type ReasoningFamily } from './rules.ts';
 
@@ -54,7 +55,7 @@ export function reasoningFamily(
   model: string,
 ): ReasoningFamily | undefined {
   const name = model.toLowerCase();
-  return families.find(({ models }) => models === undefined || matchesAnyGlob(models, name));
+  return families.find(({ models }) => models === undefined || matchesModel(models, name));
 }
 
 /** Whether a model of this family reasons for a request with this effort; undefined: the request has none. */

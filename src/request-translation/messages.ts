@@ -1,7 +1,6 @@
 /** Rewrites a conversation into what a provider accepts: roles, content, tool-call ids, system messages, reasoning and signatures. */
 import { isTextSignature, ReasoningDetails, readProviderTag } from '../canonical/reasoning-details.ts';
 import { toolCallId } from '../canonical/tool-call-id.ts';
-import { matchesAnyGlob } from '../shared/glob.ts';
 import {
   hasItems,
   isObject,
@@ -12,6 +11,7 @@ import {
   readArray,
   readText,
 } from '../shared/json.ts';
+import { matchesModel } from '../shared/model-name.ts';
 import { isFromResponse, type TranslationReport } from './dropped-fields.ts';
 import type { MessageRules, ReasoningForm, SignaturePlace, SystemRule } from './rules.ts';
 import { moveMediaBehindResults } from './tool-results.ts';
@@ -57,8 +57,8 @@ function withPrefix(messages: readonly unknown[]): readonly unknown[] {
   return [...messages.slice(0, -1), { prefix: true, ...last }];
 }
 
-function matchesModel(models: readonly string[] | undefined, model: string): boolean {
-  return models === undefined || matchesAnyGlob(models, model);
+function isFor(models: readonly string[] | undefined, model: string): boolean {
+  return models === undefined || matchesModel(models, model);
 }
 
 /** Rewrites one message at a time. */
@@ -73,11 +73,11 @@ class MessageRewriter {
   constructor(body: JsonObject, target: MessageTarget, rules: MessageRules, report: TranslationReport) {
     const { model, providerId } = target;
     const { reasoning, missingSignature } = rules;
-    const rule = reasoning.find(({ models, when }) => matchesModel(models, model) && (when?.(body) ?? true));
+    const rule = reasoning.find(({ models, when }) => isFor(models, model) && (when?.(body) ?? true));
     const needsSignature =
       missingSignature !== undefined &&
-      matchesAnyGlob(missingSignature.models, model) &&
-      !matchesAnyGlob(missingSignature.except, model);
+      matchesModel(missingSignature.models, model) &&
+      !matchesModel(missingSignature.except, model);
     this.#rules = rules;
     this.#report = report;
     this.#providerId = providerId;
@@ -215,7 +215,7 @@ function placeSystemMessages(
   model: string,
   rules: readonly SystemRule[] = [],
 ): readonly unknown[] {
-  const rule = rules.find(({ models }) => matchesModel(models, model));
+  const rule = rules.find(({ models }) => isFor(models, model));
   if (rule === undefined) return messages;
   const first = messages.findIndex((message) => !isSystem(message));
   // In a conversation of system messages alone, the last one becomes the user's.

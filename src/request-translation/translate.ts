@@ -1,6 +1,6 @@
 /** Translates a request in OpenAI's form into the body that a provider accepts, with the same meaning (Q1-Q8). */
+
 import { type ApiError, apiError } from '../canonical/error.ts';
-import { matchesAnyGlob } from '../shared/glob.ts';
 import {
   isObject,
   type JsonObject,
@@ -11,6 +11,7 @@ import {
   readArray,
 } from '../shared/json.ts';
 import { MAX_TOOL_NAMES_CHARS } from '../shared/limits.ts';
+import { matchesModel } from '../shared/model-name.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { isAboutRequest, isDefault, isSampling, TranslationReport } from './dropped-fields.ts';
 import { requestedEffort, rewriteEffort } from './effort.ts';
@@ -206,7 +207,7 @@ function withoutUnsignedReasoning(
   { messages: { signedSteps } }: RequestRules,
   report: TranslationReport,
 ): JsonObject {
-  if (signedSteps === undefined || !matchesAnyGlob(signedSteps, model)) return body;
+  if (signedSteps === undefined || !matchesModel(signedSteps, model)) return body;
   const effort = requestedEffort(body)?.effort ?? 'none';
   if (effort === 'none' || !followsUnsignedStep(readArray(body.messages))) return body;
   report.change('reasoning');

@@ -2,13 +2,14 @@
  * Chooses between chat and Responses for a chat request: by the deployment's settings, by the provider's earlier refusals, and by the
  * provider's table.
  */
+
 import { readProviderTag } from '../canonical/reasoning-details.ts';
 import type { SecondTry } from '../providers/api-refusals.ts';
 import type { ApiFamily, ChatApi, Provider, ResponsesApi } from '../providers/provider.ts';
 import { isDefault } from '../request-translation/dropped-fields.ts';
 import { requestedEffort } from '../request-translation/effort.ts';
-import { matchesAnyGlob } from '../shared/glob.ts';
 import { hasItems, isObject, type JsonObject, objectOf, readArray } from '../shared/json.ts';
+import { matchesModel } from '../shared/model-name.ts';
 
 /** For how long a refusal decides the API of later requests. */
 const MEMORY_MS = 60 * 60 * 1000;
@@ -86,7 +87,7 @@ export function chooseApi(
   const hasTools = hasItems(body.tools) || hasItems(body.functions);
   const remembered = memory.recall(provider.id, model, hasTools, now);
   if (remembered !== undefined) return remembered;
-  const family = responses.families.find(({ models }) => matchesAnyGlob(models, model));
+  const family = responses.families.find(({ models }) => matchesModel(models, model));
   if (family === undefined || family.api === 'chat') return 'chat';
   if (family.api === 'responses_only') return 'responses';
   return prefersResponses(body, provider.id, responses, family, hasTools) ? 'responses' : 'chat';

@@ -4,6 +4,7 @@ import { SHIPPED_PRICES } from '../../src/metering/pricing/price-book.ts';
 import { PROFILES, PROVIDERS } from '../../src/providers/index.ts';
 import { reasoningFamily } from '../../src/request-translation/effort.ts';
 import type { ReasoningFamily, RequestRules } from '../../src/request-translation/rules.ts';
+import { ApiMemory, chooseApi } from '../../src/routing/api-choice.ts';
 import { isObject, type JsonObject, objectOf } from '../../src/shared/json.ts';
 import { rewrite, TOOL } from './send.ts';
 
@@ -42,6 +43,13 @@ const WISHES: Readonly<Record<string, JsonObject>> = {
   'a forced tool': { tools: [TOOL], tool_choice: 'required', reasoning_effort: 'high' },
   sampling: { temperature: 0.3, top_p: 0.9 },
 };
+
+/** What is sent, and what is reported of it. */
+function rewriteBody(provider: string, body: JsonObject): JsonObject {
+  const rewritten = rewrite(provider, body);
+  if (rewritten.kind === 'error') return { error: rewritten.error.message };
+  return { ...rewritten.body, changed: rewritten.changed, dropped: rewritten.dropped };
+}
 
 /** What the family would refuse of a body. */
 function problemIn(
@@ -82,6 +90,44 @@ describe('Q14 every family that reasons', () => {
       }
     },
   );
+});
+
+describe('Q14 a model behind another gateway', () => {
+  const NATIVE = [
+    ['anthropic', 'claude-haiku-4-5'],
+    ['anthropic', 'claude-opus-5'],
+  ] as const;
+  const RETIRED = [['deepseek', 'deepseek-chat']] as const;
+  // Gemini's own API has the name in its path, so there is none with a prefix.
+  const models = [...rows.map(([id, model]) => [id, model] as const), ...NATIVE, ...RETIRED];
+
+  test.each(models)('%s, %s: prefixes change nothing of the request', (provider, model) => {
+    const messages = [{ role: 'user', content: 'Hi' }];
+    for (const [wish, fields] of Object.entries(WISHES)) {
+      const sent = (name: string) => {
+        const { model: _, ...rewritten } = rewriteBody(provider, { model: name, messages, ...fields });
+        return rewritten;
+      };
+      expect(sent(`vendor/${model}`), wish).toEqual(sent(model));
+      expect(sent(`gateway/vendor/${model}`), wish).toEqual(sent(model));
+    }
+  });
+
+  test('OpenAI: they change nothing of the API that is called', () => {
+    const openai = PROVIDERS.find(({ id }) => id === 'openai');
+    if (openai === undefined) throw new Error('There is no OpenAI');
+    const apiOf = (model: string) => {
+      const request = { provider: openai, model, body: { model, tools: [TOOL] }, forced: null };
+      return chooseApi(request, new ApiMemory(), 0);
+    };
+    for (const model of ['gpt-5.6-terra', 'gpt-4o', 'o3-pro', 'gpt-oss-120b', 'gpt-7']) {
+      expect(apiOf(`openai/${model}`), model).toBe(apiOf(model));
+    }
+    expect(['gpt-5.6-terra', 'gpt-4o'].map((model) => apiOf(`openai/${model}`))).toEqual([
+      'responses',
+      'chat',
+    ]);
+  });
 });
 
 describe('a model that appears in one table appears in all that need it', () => {

@@ -1,5 +1,5 @@
 /** The capabilities of a family of Claude models, as the table in the provider's file states them, and the lookup by model. */
-import { matchesAnyGlob } from '../../shared/glob.ts';
+import { matchesModel } from '../../shared/model-name.ts';
 
 export interface ClaudeFamily {
   /** Globs of the models. */
@@ -33,9 +33,8 @@ export interface ClaudeFamily {
 /** The newest family first. It also applies to models that no glob matches. */
 export type ClaudeFamilies = readonly [ClaudeFamily, ...ClaudeFamily[]];
 
-/** The first family that matches the model. Behind another gateway it has a prefix and dots: `anthropic/claude-sonnet-4.5`. */
+/** The first family that matches the model. Behind another gateway a Claude has dots: `anthropic/claude-sonnet-4.5`. */
 export function familyOf(families: ClaudeFamilies, model: string): ClaudeFamily {
-  const bare = model.slice(model.lastIndexOf('/') + 1);
-  const name = bare.startsWith('claude-') ? bare.replaceAll('.', '-') : bare;
-  return families.find(({ models }) => matchesAnyGlob(models, name)) ?? families[0];
+  const name = model.includes('claude-') ? model.replaceAll('.', '-') : model;
+  return families.find(({ models }) => matchesModel(models, name)) ?? families[0];
 }

@@ -1,5 +1,5 @@
 /** The capabilities of a family of Gemini models, as the table in the provider's file states them, and the lookup by model. */
-import { matchesAnyGlob } from '../../shared/glob.ts';
+import { matchesModel } from '../../shared/model-name.ts';
 
 /**
  * How a family's thinking is set.
@@ -37,8 +37,7 @@ export interface GeminiFamily {
 
 /** The first family that matches the model. The last of the table must match all. */
 export function familyOf(families: readonly GeminiFamily[], model: string): GeminiFamily {
-  const name = bareModel(model);
-  const found = families.find(({ models }) => models === undefined || matchesAnyGlob(models, name));
+  const found = families.find(({ models }) => models === undefined || matchesModel(models, model));
   if (found === undefined) throw new Error('The last family must match all models');
   return found;
 }

@@ -61,6 +61,8 @@ export interface ApiError {
   readonly message: string;
   readonly param: string | null;
   readonly retryAfterSeconds?: number;
+  /** Weir's code, if `code` is the upstream's own. */
+  readonly weirCode?: ErrorCode;
   /** The provider's refusal, if the error is one. No client gets it. */
   readonly refusal?: UpstreamRefusal;
 }

@@ -93,6 +93,7 @@ function startMeter(
     arrivedAt,
     promptTokens,
     attribution,
+    faultContext: { isAlias: prepared.alias !== null, callerPays: prepared.callerPays },
   };
   return new RequestMeter(facts, skipped.map(skippedAttempt), attemptFacts(first), {
     records: context.records,

@@ -127,7 +127,12 @@ function headError(failure: StreamFailure, { meter, runner }: ResponseContext): 
 /** An error in place of a response means that only the reported tokens were used. A timeout does not mean this. */
 function requestEnd(end: StreamEnd, { runner }: ResponseContext): RequestEnd {
   if (end.kind === 'finished' || end.kind === 'cancelled') return end;
-  if (end.isOpen) return { kind: end.kind, error: end.failure.error };
   const error = errorBeforeHead(end.failure, runner.current.upstream);
+  // The client has the frame's code; whose fault it is follows from the refusal.
+  if (end.isOpen) return { kind: end.kind, error: { ...end.failure.error, ...classOf(error) } };
   return { kind: end.kind === 'timed_out' ? 'timed_out' : 'refused', error };
+}
+
+function classOf({ refusal, weirCode }: ApiError): Pick<ApiError, 'refusal' | 'weirCode'> {
+  return { ...(refusal && { refusal }), ...(weirCode && { weirCode }) };
 }

@@ -1,5 +1,6 @@
 /** The usage record of one request, the charge that travels with it, and its compact form for KV metadata. */
-import { isObject, readCount, readText } from '../shared/json.ts';
+import { ERRORS_OF_PROVIDERS, FAULTS, type Fault } from '../canonical/fault.ts';
+import { isObject, type JsonObject, readCount, readText } from '../shared/json.ts';
 import { isoTime, isRequestId } from './time.ts';
 
 export const STATUSES = ['finished', 'failed', 'timed_out', 'cancelled'] as const;
@@ -70,6 +71,10 @@ export interface RecordSummary extends Omit<Attribution, 'tags'> {
   readonly status: (typeof STATUSES)[number];
   /** The code of the error that the client received, or null. */
   readonly error_code: string | null;
+  /** Weir's code of that error, where the client's is the provider's own; otherwise the same. Null if there was none. */
+  readonly error: string | null;
+  /** Whose fault the error is; null if there was none. */
+  readonly fault: Fault | null;
   /** The upstream's own finish reason, or null. */
   readonly finish_reason: string | null;
   readonly prompt_tokens: number;
@@ -156,8 +161,8 @@ const MAX_WORD_BYTES = 64;
 const MAX_CURRENCY_BYTES = 8;
 /** The bound of a user, a session, an app and the value of a tag. */
 export const MAX_FACT_BYTES = 64;
-/** What the texts of a record may take together in KV metadata. The other fields take at most 514 bytes. */
-const MAX_TEXT_BYTES = 510;
+/** What the texts of a record may take together in KV metadata. The other fields take at most 516 bytes. */
+const MAX_TEXT_BYTES = 508;
 /** Bounds of the model names for a record whose texts take more, tried in order. The last one fits every record. */
 const SHRUNK_NAME_BYTES = [128, 96, 64, 48, 40];
 /** Attempts, and names in `dropped` and in `changed`. */
@@ -259,6 +264,16 @@ export function boundName(text: string, maxBytes: number): string {
 
 const ESTIMATED_TOKENS = 1;
 const ESTIMATED_COST = 2;
+/** Three bits for the fault and four for the error above the flags: the place in its list plus 1, or 0 for none. */
+const FAULT_UNIT = 4;
+const FAULT_BITS = 7;
+const ERROR_UNIT = 32;
+
+/** Weir's code takes no room where the client's is the same. */
+function encodeFault({ fault, error, error_code }: RecordSummary): number {
+  const at = error === error_code ? -1 : ERRORS_OF_PROVIDERS.findIndex((code) => code === error);
+  return (fault === null ? 0 : FAULTS.indexOf(fault) + 1) * FAULT_UNIT + (at + 1) * ERROR_UNIT;
+}
 
 /** The compact form: short names, without nulls and without fields that follow from others. JSON omits the undefined ones. */
 export function encodeRecord(record: RecordSummary): Readonly<Record<string, string | number | undefined>> {
@@ -289,7 +304,10 @@ export function encodeRecord(record: RecordSummary): Readonly<Record<string, str
     ft: record.first_token_ms ?? undefined,
     ms: record.total_ms,
     b: record.bytes_out,
-    x: (record.estimated ? ESTIMATED_TOKENS : 0) + (record.cost_estimated ? ESTIMATED_COST : 0),
+    x:
+      (record.estimated ? ESTIMATED_TOKENS : 0) +
+      (record.cost_estimated ? ESTIMATED_COST : 0) +
+      encodeFault(record),
     c: record.cost_nanos ?? undefined,
     cu: record.currency ?? undefined,
     cs: COST_SOURCES.indexOf(record.cost_source),
@@ -347,6 +365,8 @@ export function decodeRecord(metadata: unknown): RecordSummary | null {
     client: CLIENTS[readCount(metadata.d) ?? -1] ?? usualClient(route),
     status,
     error_code: readText(metadata.e) ?? null,
+    error: ERRORS_OF_PROVIDERS[Math.floor(flags / ERROR_UNIT) - 1] ?? readText(metadata.e) ?? null,
+    fault: FAULTS[(Math.floor(flags / FAULT_UNIT) & FAULT_BITS) - 1] ?? null,
     finish_reason: readText(metadata.f) ?? null,
     prompt_tokens: readCount(metadata.pt) ?? 0,
     completion_tokens: readCount(metadata.ct) ?? 0,
@@ -372,6 +392,10 @@ export function decodeRecord(metadata: unknown): RecordSummary | null {
 export function decodeUsageRecord(value: unknown): UsageRecord | null {
   if (!isObject(value)) return null;
   const isRecord = isRequestId(readText(value.request_id) ?? '') && readText(value.key_id) !== undefined;
-  // Records of earlier versions have no attribution.
-  return isRecord ? ({ ...NO_ATTRIBUTION, ...value } as unknown as UsageRecord) : null; // decode
+  return isRecord ? (completeRecord(value) as unknown as UsageRecord) : null; // decode
+}
+
+/** Records of earlier versions have no attribution and no fault. */
+export function completeRecord(stored: JsonObject): JsonObject {
+  return { ...NO_ATTRIBUTION, error: stored.error_code ?? null, fault: null, ...stored };
 }

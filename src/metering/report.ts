@@ -11,7 +11,18 @@ export type TagGroup = `tag:${string}`;
 export type FactGroup = (typeof FACTS)[number] | TagGroup;
 
 /** The groups with a fixed name. */
-export const GROUPS = ['day', 'hour', 'provider', 'model', 'route', 'status', 'key', ...FACTS] as const;
+export const GROUPS = [
+  'day',
+  'hour',
+  'provider',
+  'model',
+  'route',
+  'status',
+  'fault',
+  'error',
+  'key',
+  ...FACTS,
+] as const;
 export type Group = (typeof GROUPS)[number] | TagGroup;
 
 export function isTagGroup(group: string): group is TagGroup {
@@ -30,7 +41,15 @@ export function tagOf(group: TagGroup): string {
 export const OTHER = '(other)';
 
 /** The groups by which a report can be filtered, with one value each. */
-export const FILTERS = ['provider', 'model', 'route', 'status', ...FACTS] as const satisfies readonly Group[];
+export const FILTERS = [
+  'provider',
+  'model',
+  'route',
+  'status',
+  'fault',
+  'error',
+  ...FACTS,
+] as const satisfies readonly Group[];
 export type ReportFilter = { readonly [F in (typeof FILTERS)[number] | TagGroup]?: string };
 
 /** The groups whose values a filter compares, with the values. */
@@ -92,6 +111,9 @@ const READ_GROUP: { readonly [G in (typeof GROUPS)[number]]: (record: ReportedRe
   model: (record) => `${record.provider}/${record.model}`,
   route: (record) => record.route,
   status: (record) => record.status,
+  // A request without an error has the value `''`.
+  fault: (record) => record.fault ?? '',
+  error: (record) => record.error ?? '',
   key: (record) => record.key_id,
   user: (record) => record.user ?? '',
   session: (record) => record.session ?? '',

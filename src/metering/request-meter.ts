@@ -1,5 +1,6 @@
 /** Meters one request over all of its attempts and writes its usage record exactly once, however the request ends. */
 import { type ApiError, apiError } from '../canonical/error.ts';
+import { type FaultContext, faultOf, weirCode } from '../canonical/fault.ts';
 import type { FinishMeaning } from '../canonical/finish-reason.ts';
 import type { ChoicePart, StreamMeter, VendorTokens } from '../canonical/part.ts';
 import {
@@ -37,6 +38,8 @@ export interface RequestFacts {
   /** Tokens of the prompt, estimated. */
   readonly promptTokens: number;
   readonly attribution: Attribution;
+  /** On which the fault of a failure depends. */
+  readonly faultContext: FaultContext;
 }
 
 /** How the request ended. `refused`: the upstream responded with an error instead of output, so only reported usage counts. */
@@ -120,7 +123,7 @@ export class RequestMeter {
 
   /** The record to write if the isolate ends before the request is settled. */
   get interruptedRecord(): ChargedRecord {
-    const record = this.#record({ kind: 'failed', error: INTERRUPTED }, INTERRUPTED.code);
+    const record = this.#record({ kind: 'failed', error: INTERRUPTED });
     return this.#ports.addCharge(record, this.#meters);
   }
 
@@ -135,7 +138,7 @@ export class RequestMeter {
     this.#isSettled = true;
     const errorCode = 'error' in end ? end.error.code : null;
     this.#current.end({ errorCode, isRefused: end.kind === 'refused', isComplete: end.kind === 'finished' });
-    const record = this.#record(end, errorCode);
+    const record = this.#record(end);
     this.#ports.log({ event: 'request', ...record });
     this.#logRemovedReasoning();
     const { records, startTimer, addCharge } = this.#ports;
@@ -164,8 +167,9 @@ export class RequestMeter {
     return attempt;
   }
 
-  #record(end: RequestEnd, error_code: string | null): UsageRecord {
-    const { requestId, keyId, asked, route, client, arrivedAt, attribution } = this.#facts;
+  #record(end: RequestEnd): UsageRecord {
+    const { requestId, keyId, asked, route, client, arrivedAt, attribution, faultContext } = this.#facts;
+    const error = 'error' in end ? end.error : null;
     const { accumulator, facts } = this.#current;
     const { provider, model, dropped } = facts;
     const isRemoved = accumulator.removalReasons.size > 0 && !facts.changed.includes('reasoning');
@@ -183,7 +187,9 @@ export class RequestMeter {
       route,
       client,
       status: end.kind === 'refused' ? 'failed' : end.kind,
-      error_code,
+      error_code: error?.code ?? null,
+      error: error && weirCode(error),
+      fault: error && faultOf(error, faultContext),
       finish_reason: accumulator.finishWord,
       ...sumAttempts(this.#meters, this.#ports.prices.table, now),
       first_token_ms: accumulator.firstTokenAt === null ? null : accumulator.firstTokenAt - arrivedAt,

@@ -159,10 +159,11 @@ function clientError(
   const rule = STATUSES.get(status) ?? { type: null, code: 'upstream_error' };
   if (rule.type !== null) {
     const isMissingModel = kind === 'missing_model';
-    const code = ownCode || (isMissingModel ? 'model_not_found' : rule.code);
+    const weirCode = isMissingModel ? 'model_not_found' : rule.code;
+    const code = ownCode || weirCode;
     const param = sanitize(reported.param ?? '', upstream) || null;
     const hint = !isMissingModel && isMissingPath(status, reported) ? checkHint(upstream.urlSetting) : '';
-    return { status, type: rule.type, code, message: message + hint, param };
+    return { status, type: rule.type, code, weirCode, message: message + hint, param };
   }
   if (REDIRECTS.has(status)) {
     return apiError(
@@ -171,7 +172,7 @@ function clientError(
     );
   }
   const error = apiError(rule.code, message);
-  return ownCode === '' ? error : { ...error, code: ownCode };
+  return ownCode === '' ? error : { ...error, code: ownCode, weirCode: rule.code };
 }
 
 /** The end of a message that names the setting to check; empty if no setting can be the cause. */

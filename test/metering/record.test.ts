@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { viewRecord } from '../../src/api/record-view.ts';
+import { ERRORS_OF_PROVIDERS, FAULTS } from '../../src/canonical/fault.ts';
 import {
   boundName,
   boundRecord,
@@ -34,6 +35,8 @@ function worst(text: string): UsageRecord {
     client: 'responses',
     status: 'cancelled',
     error_code: text,
+    error: ERRORS_OF_PROVIDERS.at(-1) ?? null,
+    fault: FAULTS.at(-1) ?? null,
     finish_reason: text,
     prompt_tokens: MAX,
     completion_tokens: MAX,
@@ -70,6 +73,8 @@ const anyRecord: fc.Arbitrary<RecordSummary> = fc
     client: fc.constantFrom('chat', 'completions', 'messages', 'responses'),
     status: fc.constantFrom('finished', 'failed', 'timed_out', 'cancelled'),
     error_code: fc.option(word),
+    fault: fc.option(fc.constantFrom(...FAULTS)),
+    ownCode: fc.option(fc.constantFrom(...ERRORS_OF_PROVIDERS)),
     finish_reason: fc.option(word),
     prompt_tokens: count,
     completion_tokens: count,
@@ -93,7 +98,11 @@ const anyRecord: fc.Arbitrary<RecordSummary> = fc
     price_since: fc.option(fc.constant('2026-09-10T00:00:00.000Z')),
     cost_estimated: fc.boolean(),
   })
-  .map((one) => ({ ...one, ended: isoTime(Date.parse(one.time) + one.total_ms) }));
+  .map(({ ownCode, ...one }) => ({
+    ...one,
+    error: ownCode ?? one.error_code,
+    ended: isoTime(Date.parse(one.time) + one.total_ms),
+  }));
 
 describe('encodeRecord and decodeRecord', () => {
   test('M2 M4 L1 any record: unchanged after a round trip through JSON', () => {

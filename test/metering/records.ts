@@ -23,6 +23,8 @@ export function record(fields: Partial<UsageRecord> = {}, n = 0): UsageRecord {
     client: 'chat',
     status: 'finished',
     error_code: null,
+    error: fields.error_code ?? null,
+    fault: null,
     finish_reason: 'stop',
     prompt_tokens: 10,
     completion_tokens: 5,

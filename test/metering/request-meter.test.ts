@@ -41,6 +41,7 @@ function bench(store = new MemoryStore(), rewritten: Partial<AttemptFacts> = {},
     arrivedAt: ARRIVED,
     promptTokens: 7,
     attribution: NO_ATTRIBUTION,
+    faultContext: { isAlias: false, callerPays: false },
   };
   const log = (entry: (typeof logged)[number]) => void logged.push(entry);
   const records = new RecordWriter([new KvLedger(store.asStore)], log);
@@ -92,6 +93,8 @@ describe('RequestMeter.settle', () => {
       client: 'messages',
       status: 'finished',
       error_code: null,
+      error: null,
+      fault: null,
       finish_reason: 'eos',
       prompt_tokens: 5,
       completion_tokens: 2,

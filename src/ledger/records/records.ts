@@ -2,7 +2,7 @@
 import { matchesQuery, type RecordQuery } from '../../metering/ledger.ts';
 import {
   type ChargedRecord,
-  NO_ATTRIBUTION,
+  completeRecord,
   type UsageRecord,
   withoutCharges,
 } from '../../metering/record.ts';
@@ -82,9 +82,9 @@ export function deleteRecords(sql: SqlStorage, before: number): number | null {
   return typeof row?.id === 'string' ? idTime(row.id) : null;
 }
 
-/** Only {@link insertRecords} writes these texts. Records of earlier versions have no attribution. */
+/** Only {@link insertRecords} writes these texts. */
 function decodeStored(text: unknown): UsageRecord {
-  return { ...NO_ATTRIBUTION, ...JSON.parse(String(text)) } as UsageRecord; // decode
+  return completeRecord(JSON.parse(String(text))) as unknown as UsageRecord; // decode
 }
 
 /** Numbers that a ledger object stores about itself, in the table `marks`. Each is 0 until it is set. */

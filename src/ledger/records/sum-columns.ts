@@ -3,7 +3,7 @@ import { type Amounts, COUNTS } from '../../metering/report.ts';
 import { SPEED_BUCKETS, type SpeedCount } from '../../metering/speeds.ts';
 
 /** The columns by which sums are grouped. A currency of `''` means that there is no price. */
-export const DIMENSIONS = ['provider', 'model', 'route', 'status', 'currency'] as const;
+export const DIMENSIONS = ['provider', 'model', 'route', 'status', 'fault', 'error', 'currency'] as const;
 
 const NANOS_PER_UNIT = 1_000_000_000;
 /** SQLite's integers have 64 bits but pass through JavaScript numbers, so an amount of money is stored in two columns. */
@@ -211,6 +211,7 @@ export function createSumTable(
 /** The expression that reads a current column from an earlier version's table. A column that is missing there is empty. */
 function columnFrom(name: string, present: readonly string[]): string {
   if (present.includes(name)) return name;
+  if (DIMENSIONS.some((dimension) => dimension === name)) return "''";
   if (name !== 'speeds') return '0';
   return present.includes('speed_0') ? FROM_STEP_COLUMNS : "''";
 }

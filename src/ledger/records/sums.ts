@@ -34,7 +34,7 @@ import {
   valuesOf,
 } from './sum-columns.ts';
 
-/** Groups of one key's day sums, by provider, model, route, status and currency. Callers choose the model names. */
+/** Groups of one key's day sums, by provider, model, route, status, fault, error and currency. Callers choose the model names. */
 export const MAX_DAY_GROUPS = 1000;
 
 const HOURS_PER_DAY = 24;
@@ -111,10 +111,10 @@ export function addToHours(
 
 function hourRow(record: RecordSummary): HourRow {
   const amounts = amountsOf(record);
-  const { provider, model, route, status } = record;
+  const { provider, model, route, status, fault, error } = record;
   return {
     hour: Math.floor(Date.parse(record.time) / HOUR_MS),
-    dimensions: [provider, model, route, status, amounts.currency ?? ''],
+    dimensions: [provider, model, route, status, fault ?? '', error ?? '', amounts.currency ?? ''],
     columns: toColumns(amounts),
   };
 }
@@ -314,6 +314,8 @@ const EXPRESSIONS: Readonly<Record<SummedGroup, string>> = {
   model: "provider || '/' || model",
   route: 'route',
   status: 'status',
+  fault: 'fault',
+  error: 'error',
   key: 'key',
 };
 

@@ -3,12 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type LedgerStub, userObject } from '../../../src/ledger/ledger-calls.ts';
 import { MAX_FACT_ROWS } from '../../../src/ledger/records/fact-sums.ts';
 import { ObjectLedger } from '../../../src/ledger/records/object-ledger.ts';
-import {
-  AMOUNTS,
-  type Columns,
-  DIMENSIONS,
-  MAX_SPEED_CHARS,
-} from '../../../src/ledger/records/sum-columns.ts';
+import { AMOUNTS, type Columns, MAX_SPEED_CHARS } from '../../../src/ledger/records/sum-columns.ts';
 import { MAX_DAY_GROUPS } from '../../../src/ledger/records/sums.ts';
 import type { Ledger, RecordQuery, ReportQuery } from '../../../src/metering/ledger.ts';
 import type { UsageRecord } from '../../../src/metering/record.ts';
@@ -294,7 +289,7 @@ describe('medians', () => {
     for (let day = 20; day < 20 + days; day++) {
       const rows = Array.from({ length: models }, (_, n) => ({
         day,
-        dimensions: ['p', `m${n}`, 'chat', 'finished', 'USD'],
+        dimensions: ['p', `m${n}`, 'chat', 'finished', '', '', 'USD'],
         columns: columnsOf({ requests: 1, total_tokens: 7 }, speeds),
       }));
       await ledgers.call(DIRECTORY, 'takeDays', 'long', rows);
@@ -311,7 +306,8 @@ describe('medians', () => {
 });
 
 describe('tables of an earlier version', () => {
-  const now = ['hour INTEGER', ...DIMENSIONS.map((name) => `${name} TEXT`)];
+  const dimensions = ['provider', 'model', 'route', 'status', 'currency'];
+  const now = ['hour INTEGER', ...dimensions.map((name) => `${name} TEXT`)];
   const counts = [
     'requests',
     'prompt_tokens',
@@ -322,7 +318,7 @@ describe('tables of an earlier version', () => {
   ];
   const money = ['cost_units', 'cost_nanos', 'estimated_cost_units', 'estimated_cost_nanos'];
   const steps = Array.from({ length: 44 }, (_, at) => `speed_${at}`);
-  const key = `PRIMARY KEY (hour, ${DIMENSIONS.join(', ')})`;
+  const key = `PRIMARY KEY (hour, ${dimensions.join(', ')})`;
   const hour = TODAY / HOUR - 30;
   const group = `${hour}, 'mistral', 'mistral-small-latest', 'chat', 'finished', ''`;
 
@@ -366,7 +362,7 @@ describe('the directory', () => {
     const key = newKey();
     const row = (requests: number) => ({
       day: 10,
-      dimensions: ['p', 'm', 'chat', 'finished', 'USD'],
+      dimensions: ['p', 'm', 'chat', 'finished', '', '', 'USD'],
       columns: columnsOf({ requests, total_tokens: requests * 10 }),
     });
     for (const requests of [2, 5, 5, 3]) await ledgers.call(DIRECTORY, 'takeDays', key, [row(requests)]);

@@ -7,7 +7,17 @@ export type UsageRecord = RecordView;
 export type Status = UsageRecord['status'];
 
 /** A grouping of the overview. */
-export type GroupName = 'provider' | 'model' | 'key' | 'status' | 'user' | 'session' | 'app' | TagGroup;
+export type GroupName =
+  | 'fault'
+  | 'error'
+  | 'provider'
+  | 'model'
+  | 'key'
+  | 'status'
+  | 'user'
+  | 'session'
+  | 'app'
+  | TagGroup;
 
 export interface Report {
   readonly data: readonly Row[];

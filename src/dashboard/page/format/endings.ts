@@ -31,7 +31,26 @@ const ERRORS: Readonly<Record<string, string>> = {
   upstream_refused: 'The provider refuses this request.',
   upstream_balance: 'The account at the provider has no balance left.',
   rate_limited: "The provider's rate limit refused it.",
+  invalid_request: 'The provider refuses the request.',
+  invalid_api_key: "The provider refuses the caller's key.",
+  model_not_allowed: 'The provider does not allow the model.',
+  not_found: 'The provider does not have what the request names.',
+  model_not_found: 'The provider does not have the model.',
+  request_too_large: 'The request is too large for the provider.',
+  content_filter: "The provider's content filter stopped the prompt.",
+  unsupported_parameter: 'The provider does not support a field of the request.',
+  budget_exceeded: "The key's budget has no room for another attempt.",
+  overloaded: 'The gateway was out of memory.',
+  internal_error: 'The gateway failed. Its log has the reason.',
+  interrupted: 'The gateway restarted during the request.',
+  ledger_unreachable: "The key's ledger could not be reached.",
+  ledger_unreadable: 'The ledger of the key cannot be read.',
 };
+
+/** The meaning of an error code of Weir's; undefined if it is not one of a failed request. */
+export function errorWords(code: string): string | undefined {
+  return ERRORS[code];
+}
 
 export interface Ending {
   readonly title: string;
@@ -58,7 +77,7 @@ export function endingOf(record: UsageRecord): Ending {
   const failed = first_token_ms === null ? 'Failed' : 'Truncated';
   return {
     title: `${status === 'timed_out' ? 'Timed out' : failed} ${after}`,
-    words: ERRORS[error_code ?? ''] ?? "The provider's own code says why.",
+    words: ERRORS[error_code ?? ''] ?? ERRORS[record.error ?? ''] ?? "The provider's own code says why.",
     code: error_code,
   };
 }

@@ -9,6 +9,8 @@ interface FiguresProps {
   readonly previous: Sums | null;
   /** Null: unknown. */
   readonly refused: number | null;
+  /** A failure is not the fault of its caller. */
+  readonly hasOutage: boolean;
   readonly currency: string;
   readonly metric: Metric;
   readonly params: Params;
@@ -47,7 +49,7 @@ function textOf({ name, format }: Metric, value: number | null, currency: string
   return name === 'spend' ? money(value, currency) : format(currency, value)(value);
 }
 
-export function Figures({ now, previous, refused, currency, metric, params }: FiguresProps) {
+export function Figures({ now, previous, refused, hasOutage, currency, metric, params }: FiguresProps) {
   return (
     <dl class="figures">
       {METRICS.map((own) => {
@@ -56,7 +58,10 @@ export function Figures({ now, previous, refused, currency, metric, params }: Fi
         const value = isRefused ? refused : now && headlineOf(own, now, currency);
         const note = isRefused ? 'before any provider was called' : now && NOTES[own.name]?.(now, currency);
         return (
-          <div key={own.name} class={`${isChosen ? 'chosen ' : ''}${own.isBad && value ? 'bad' : ''}`}>
+          <div
+            key={own.name}
+            class={`${isChosen ? 'chosen ' : ''}${own.isBad && value && (own.name !== 'failures' || hasOutage) ? 'bad' : ''}`}
+          >
             <dt>
               <a
                 href={linkTo('overview', params, { metric: own.name })}

@@ -15,6 +15,7 @@ import { currenciesOf, METRICS, rank } from './metrics.ts';
 import { OverTime } from './over-time.tsx';
 import { Refused } from './refused.tsx';
 import { GroupTable } from './table.tsx';
+import { Why } from './why.tsx';
 
 const GROUPS = ['model', 'provider', 'key', 'status', 'user', 'session', 'app'] as const;
 /** What a removed filter keeps. */
@@ -61,6 +62,12 @@ export function Overview({ params }: { params: Params }) {
     ),
     [api, query],
   );
+  const why = useLoad<Report>(
+    within(range, (signal) =>
+      api.get('/v1/usage', { ...spanOf(range), ...filters, group_by: 'fault,error' }, signal),
+    ),
+    [api, query],
+  );
   // A refused request has no provider, model or status.
   const { key = '', ...others } = filters;
   const refused = useLoad<Refusals>(
@@ -81,6 +88,7 @@ export function Overview({ params }: { params: Params }) {
     now.reload();
     previous.reload();
     refused.reload();
+    why.reload();
     setRefreshes(refreshes + 1);
   };
   const currencies = currenciesOf(now.value?.total);
@@ -141,6 +149,9 @@ export function Overview({ params }: { params: Params }) {
             now={shown?.total ?? null}
             previous={previous.value?.total ?? null}
             refused={refused.value?.total.refused_requests ?? null}
+            hasOutage={
+              why.value?.data.some((row) => row.failed_requests > 0 && row.fault !== 'caller') ?? false
+            }
             {...{ currency, metric, params }}
           />
           {shown !== null && shown.total.requests === 0 && !now.isLoading ? (
@@ -165,6 +176,7 @@ export function Overview({ params }: { params: Params }) {
           {filters.user && isAdmin && (
             <UserLimits user={filters.user} keys={keys.filter(({ id }) => !key || id === key)} />
           )}
+          <Why report={why.value} />
           <Refused refusals={refused.value ?? NO_REFUSALS} nameOf={isAdmin ? nameOf : null} />
           {shown !== null && (
             <p class="hint foot">As of {timeOfDay(shown.loadedAt)}. Records show up within a minute.</p>

@@ -77,7 +77,7 @@ function Record({ record, names, params }: RecordProps) {
           <bdi>{words}</bdi>
         </p>
         <p class="code">
-          <bdi>{code}</bdi>
+          <bdi>{[code, record.fault && `fault of the ${record.fault}`].filter(Boolean).join(', ')}</bdi>
         </p>
       </div>
       <TimeLine record={record} />
@@ -141,6 +141,11 @@ function Record({ record, names, params }: RecordProps) {
                   {attempt.ms === null ? 'not called' : (attempt.status ?? 'no response')}{' '}
                   <bdi>{attempt.error_code}</bdi>
                 </span>
+                {attempt.message !== undefined && (
+                  <span>
+                    <bdi>{attempt.message}</bdi>
+                  </span>
+                )}
                 {attempt.cause !== undefined && (
                   <span class="hint">
                     <bdi>{attempt.cause}</bdi>

@@ -1,0 +1,76 @@
+/** Whose fault an error is: for reports and alerts, so that a caller's mistake does not look like an outage (E6). */
+import { type ApiError, ERRORS, type ErrorCode } from './error.ts';
+
+/**
+ * `caller`: the request itself. `deployment`: this deployment's credentials, balance, aliases and settings. `provider`: limits, failures
+ * and broken responses of the provider. `gateway`: Weir, its memory and its ledger. The compact form of a record stores the index in this
+ * list, so the order must not change.
+ */
+export const FAULTS = ['caller', 'deployment', 'provider', 'gateway'] as const;
+export type Fault = (typeof FAULTS)[number];
+
+/** Weir's own codes by fault. All others that begin the caller's request are the caller's. */
+const FAULT_OF_CODE: Partial<Record<string, Fault>> = {
+  misconfigured: 'deployment',
+  upstream_credential: 'deployment',
+  upstream_balance: 'deployment',
+  upstream_refused: 'deployment',
+  overloaded: 'gateway',
+  internal_error: 'gateway',
+  interrupted: 'gateway',
+  response_unreadable: 'gateway',
+  ledger_unreadable: 'gateway',
+  ledger_unreachable: 'gateway',
+  access_unreachable: 'gateway',
+} satisfies Partial<Record<ErrorCode, Fault>>;
+
+const STATUS_OF_CODE: ReadonlyMap<string, number> = new Map(
+  Object.entries(ERRORS).map(([code, { status }]) => [code, status]),
+);
+
+/** Statuses of a provider that are not about the request, although they are 4xx. */
+const PROVIDER_STATUSES: ReadonlySet<number> = new Set([408, 429]);
+
+/** Statuses about a credential and what it may use. */
+const CREDENTIAL_STATUSES: ReadonlySet<number> = new Set([401, 402, 403]);
+
+export interface FaultContext {
+  /** The requested model is an alias, so the deployment named the target. */
+  readonly isAlias: boolean;
+  /** The credential is the caller's own (`AUTH=passthrough`). */
+  readonly callerPays: boolean;
+}
+
+/** @param error the error with which the request ended */
+export function faultOf(error: ApiError, { isAlias, callerPays }: FaultContext): Fault {
+  const { refusal, status, code } = error;
+  if (refusal === undefined) {
+    // A provider may use the same word as Weir, with another status.
+    const known = STATUS_OF_CODE.get(code) === status ? FAULT_OF_CODE[code] : undefined;
+    return known ?? (status >= 500 ? 'provider' : 'caller');
+  }
+  const { kind } = refusal;
+  if (kind === 'content_filter' && refusal.status < 500) return 'caller';
+  if (code === 'upstream_credential' || code === 'upstream_balance') return 'deployment';
+  if (kind === 'missing_model' && refusal.status < 500) return isAlias ? 'deployment' : 'caller';
+  if (CREDENTIAL_STATUSES.has(refusal.status)) return callerPays ? 'caller' : 'deployment';
+  if (kind === 'unsupported_region') return 'deployment';
+  if (PROVIDER_STATUSES.has(refusal.status)) return 'provider';
+  return refusal.status >= 400 && refusal.status < 500 ? 'caller' : 'provider';
+}
+
+/**
+ * Weir's codes for errors whose `error_code` may be the provider's own. The compact form of a record stores the index in this list, so the
+ * order must not change.
+ */
+export const ERRORS_OF_PROVIDERS = [
+  ...(['invalid_request', 'invalid_api_key', 'model_not_allowed', 'not_found', 'model_not_found'] as const),
+  ...(['request_too_large', 'rate_limited', 'upstream_overloaded', 'timeout', 'upstream_error'] as const),
+] as const satisfies readonly ErrorCode[];
+
+/** Weir's code of an error, also where the client's code is the provider's own: reports group by it. */
+export function weirCode({ code, weirCode: known, status }: ApiError): string {
+  if (known !== undefined) return known;
+  if (Object.hasOwn(ERRORS, code) || code === 'content_filter') return code;
+  return status >= 500 ? 'upstream_error' : 'invalid_request';
+}

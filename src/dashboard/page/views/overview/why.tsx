@@ -1,0 +1,54 @@
+/** Failed requests by whose fault they are and by code: an outage is marked, a mistake of a caller is not. */
+import type { Report, Row } from '../../api/types.ts';
+import { errorWords } from '../../format/endings.ts';
+import { count } from '../../format/numbers.ts';
+import { type Column, Table } from '../../parts/table.tsx';
+
+const PAGE = [20, 100] as const;
+
+const FAULTS: Readonly<Record<string, string>> = {
+  caller: 'the caller',
+  deployment: 'this deployment',
+  provider: 'the provider',
+  gateway: 'the gateway',
+};
+
+const COLUMNS: readonly Column<Row>[] = [
+  {
+    head: 'Fault of',
+    value: ({ fault = '' }) => FAULTS[fault] ?? 'unknown',
+    cell: ({ fault = '' }) => (
+      <span class={fault === 'caller' ? '' : 'failed'}>{FAULTS[fault] ?? 'unknown'}</span>
+    ),
+  },
+  {
+    head: 'Code',
+    value: ({ error = '' }) => error,
+    cell: ({ error = '' }) => <bdi class="code">{error}</bdi>,
+  },
+  { head: 'Reason', look: 'hint', value: ({ error = '' }) => errorWords(error) },
+  {
+    head: 'Failed',
+    look: 'num',
+    value: (row) => row.failed_requests,
+    cell: (row) => count(row.failed_requests),
+  },
+];
+
+export function Why({ report }: { report: Report | null }) {
+  const rows = report?.data.filter((row) => row.failed_requests > 0) ?? [];
+  if (rows.length === 0) return null;
+  return (
+    <>
+      <h2 class="foot">Why requests failed</h2>
+      <Table
+        label="Why requests failed"
+        columns={COLUMNS}
+        items={rows}
+        sortedBy="-Failed"
+        page={PAGE}
+        idOf={({ fault, error }) => `${fault} ${error}`}
+      />
+    </>
+  );
+}

@@ -47,6 +47,42 @@ async function ask(path: string, model: string, behaviors: Record<string, readon
   return { status, text: await response.text(), gateway };
 }
 
+describe('N2 U3 more tokens of the cache than the prompt has, in Responses', () => {
+  const usageOf = (input_tokens: number, input_tokens_details: JsonObject) => ({
+    ...{ input_tokens, input_tokens_details, output_tokens: 3, total_tokens: input_tokens + 3 },
+  });
+  const rows = [
+    ['cached alone', 7, { cached_tokens: 161 }, { cached_tokens: 7 }],
+    [
+      'both together',
+      9,
+      { cached_tokens: 6, cache_write_tokens: 5, x: 1 },
+      { cached_tokens: 6, cache_write_tokens: 3, x: 1 },
+    ],
+    ['neither', 9, { cached_tokens: 6, cache_write_tokens: 3 }, { cached_tokens: 6, cache_write_tokens: 3 }],
+  ] as const;
+
+  test.each(rows.flatMap((row) => [true, false].map((isStreamed) => [...row, isStreamed] as const)))(
+    '%s, %d of %j: the client gets %j, streamed: %s',
+    async (_, input, given, expected, isStreamed) => {
+      const response = { ...RESPONSE, usage: usageOf(input, given) };
+      const event = { type: 'response.completed', sequence_number: 0, response };
+      const upstream = isStreamed
+        ? sse(`event: response.completed\ndata: ${JSON.stringify(event)}\n\n`)
+        : json(response);
+      const gateway = new RoutedGateway({ a: [upstream] }, ENV);
+      const body = { model: 'openai/a', input: 'Hi', stream: isStreamed };
+      const text = await (await gateway.ask(body, {}, '/v1/responses')).text();
+      const data = isStreamed ? (/^data: (\{.*"response\.completed".*)$/m.exec(text)?.[1] ?? '{}') : text;
+      const { usage } = isStreamed ? JSON.parse(data).response : JSON.parse(data);
+      expect(usage).toEqual(usageOf(input, expected));
+      expect(gateway.records).toMatchObject([
+        { prompt_tokens: input, cached_tokens: expected.cached_tokens },
+      ]);
+    },
+  );
+});
+
 describe('N1 a stream was asked for, and the upstream sends one object', () => {
   test('a message: its blocks as events, its tokens counted', async () => {
     const { status, text, gateway } = await ask('/v1/messages', 'anthropic/a', { a: [json(MESSAGE)] });

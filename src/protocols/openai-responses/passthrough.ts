@@ -280,7 +280,8 @@ function keptId(id: string, { requestId, provider }: FormatOptions): string {
 function convertResponse(response: JsonObject, options: FormatOptions): JsonObject {
   const { provider, reasoning, kept } = options;
   const model = readText(response.model);
-  const named = model === undefined ? response : { ...response, model: `${provider}/${model}` };
+  const counted = withConsistentUsage(response);
+  const named = model === undefined ? counted : { ...counted, model: `${provider}/${model}` };
   const timed = hasOwnTime(named, kept) ? { ...named, created_at: kept?.createdAt } : named;
   const shown = kept?.hidesUser === true ? withoutUser(timed) : timed;
   const own = kept === null ? shown : { ...shown, ...keptMembers(options.requestId, kept) };
@@ -293,6 +294,27 @@ function convertResponse(response: JsonObject, options: FormatOptions): JsonObje
     return kept === null ? shown : withKeptId(shown, options);
   });
   return { ...own, output };
+}
+
+/**
+ * The response with at most as many tokens from and to the cache as its prompt has. Clients subtract the one from the other: Azure's Grok
+ * reported 161 of 7 (recorded 2026-08).
+ */
+function withConsistentUsage(response: JsonObject): JsonObject {
+  const { usage } = response;
+  const details = isObject(usage) ? usage.input_tokens_details : undefined;
+  if (!isObject(usage) || !isObject(details)) return response;
+  const prompt = readCount(usage.input_tokens);
+  const cached = readCount(details.cached_tokens) ?? 0;
+  const written = readCount(details.cache_write_tokens) ?? 0;
+  if (prompt === undefined || cached + written <= prompt) return response;
+  const read = Math.min(cached, prompt);
+  const input_tokens_details = {
+    ...details,
+    ...(cached > read ? { cached_tokens: read } : {}),
+    ...(written > prompt - read ? { cache_write_tokens: prompt - read } : {}),
+  };
+  return { ...response, usage: { ...usage, input_tokens_details } };
 }
 
 /** Whether an item is a call that its status calls complete, and whose arguments are only the beginning of JSON. */

@@ -54,6 +54,8 @@ export interface EarlyAdmissionRequest
   extends Pick<AdmissionRequest, 'context' | 'keyId' | 'limits' | 'user'> {
   /** Null: no model runs. */
   readonly targets: readonly Target[] | null;
+  /** The size of the texts of the prompt, in bytes of UTF-8. The bound of the whole prompt is not less. */
+  readonly textBytes: number;
   /** The client's own output limit, or null. */
   readonly outputTokens: number | null;
 }

@@ -6,19 +6,26 @@ import { failure, ok, type Result } from '../shared/result.ts';
 import type { CompletionContext, EarlyAdmission, Refusal } from './admission.ts';
 import { targetsOf } from './prepare.ts';
 
+interface EarlyRequest {
+  /** As the client sent it. */
+  readonly body: JsonObject;
+  /** The size of the texts of the whole prompt that every provider reads, in bytes of UTF-8. */
+  readonly textBytes: number;
+  /** Its tokens are counted, and no model runs. */
+  readonly isCounted: boolean;
+}
+
 /** The admission of a request of a key without limits. */
 const UNLIMITED: EarlyAdmission = { release: () => {} };
 
 /**
- * Reserves what is known of a request: that it runs, and its output. The admission of the whole request extends the reservation.
- * @param body as the client sent it
- * @param isCounted its tokens are counted, and no model runs
+ * Reserves what is known of a request: that it runs, the texts of its prompt, and its output. The admission of the whole request extends the reservation.
  */
 export async function admitEarly(
   { headers }: Request,
   context: CompletionContext,
   caller: Caller,
-  { body, isCounted }: { readonly body: JsonObject; readonly isCounted: boolean },
+  { body, textBytes, isCounted }: EarlyRequest,
 ): Promise<Result<EarlyAdmission, Refusal>> {
   if (!isLimited(caller)) return ok(UNLIMITED);
   const attributed = await context.attribute({ headers, body, caller });
@@ -38,6 +45,7 @@ export async function admitEarly(
     limits: caller.key?.limits ?? {},
     user: hasUserLimits(caller) ? { name: user } : null,
     targets: isCounted || found.kind === 'error' ? null : found.value.targets,
+    textBytes,
     outputTokens: readCount(body.max_output_tokens) ?? null,
   });
 }

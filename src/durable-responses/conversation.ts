@@ -32,6 +32,8 @@ export interface Continued {
   /** The size of their items, and of the body with all of its items, in UTF-16 units of JSON. */
   readonly earlierChars: number;
   readonly chars: number;
+  /** The size of the texts of the earlier items, in bytes of UTF-8. */
+  readonly earlierTextBytes: number;
 }
 
 interface Scope {
@@ -59,6 +61,7 @@ export function ownConversation(body: JsonObject, hidesUser: boolean, ownBytes: 
     input: JSON.stringify(own),
     chain: [],
     earlierChars: 0,
+    earlierTextBytes: 0,
     chars: ownBytes,
   };
 }
@@ -72,8 +75,34 @@ function keptState(body: JsonObject, hidesUser: boolean): KeptState {
   };
 }
 
-function itemsOf(input: unknown): readonly unknown[] {
+export function itemsOf(input: unknown): readonly unknown[] {
   return readArray(typeof input === 'string' ? [{ type: 'message', role: 'user', content: input }] : input);
+}
+
+const encoder = new TextEncoder();
+
+/**
+ * The size of the texts that every provider reads, in bytes of UTF-8: of messages, of calls and of their results. Reasoning, media and
+ * items of hosted tools are not counted, because some providers do not get them.
+ */
+export function textBytesOf(items: readonly unknown[]): number {
+  let bytes = 0;
+  const add = (text: unknown) => {
+    if (typeof text === 'string') bytes += encoder.encode(text).length;
+  };
+  for (const item of items.filter(isObject)) {
+    const type = readText(item.type) ?? 'message';
+    if (type === 'message') {
+      add(item.content);
+      for (const part of readArray(item.content).filter(isObject)) if (isTextPart(part)) add(part.text);
+    } else if (type === 'function_call') add(item.arguments);
+    else if (type === 'function_call_output') add(item.output);
+  }
+  return bytes;
+}
+
+function isTextPart({ type }: JsonObject): boolean {
+  return type === 'input_text' || type === 'output_text';
 }
 
 interface Chain {
@@ -81,6 +110,8 @@ interface Chain {
   readonly ids: readonly string[];
   /** The size of their items, in UTF-16 units of JSON. */
   readonly chars: number;
+  /** The size of their texts, in bytes of UTF-8. */
+  readonly textBytes: number;
 }
 
 interface EarlierItems {
@@ -120,7 +151,7 @@ export class ConversationReader {
       return failure(apiError('invalid_request', message, 'previous_response_id'));
     }
     if (previous.chars <= SMALL_BYTES) this.#previous = { id: previousId, conversation: previous };
-    return ok({ ids, chars: previous.chars });
+    return ok({ ids, chars: previous.chars, textBytes: previous.textBytes });
   }
 
   /** Asks for the size of the items that the request refers to, in UTF-16 units of JSON. */
@@ -137,7 +168,7 @@ export class ConversationReader {
   }
 
   /** Reads everything. */
-  async read(body: JsonObject, chain: readonly string[]): Promise<Result<Continued, ApiError>> {
+  async read(body: JsonObject, { ids: chain, textBytes }: Chain): Promise<Result<Continued, ApiError>> {
     const earlier = await this.#earlier(chain);
     if (earlier.kind === 'error') return earlier;
     const own = await this.#own(body.input);
@@ -150,6 +181,7 @@ export class ConversationReader {
       input: JSON.stringify(own.value),
       chain,
       earlierChars: earlier.value.chars,
+      earlierTextBytes: textBytes,
       chars: this.#chars,
     });
   }
@@ -267,7 +299,7 @@ function isReference(item: unknown): item is JsonObject {
   return item.type === 'item_reference' || (item.type == null && item.role === undefined);
 }
 
-function readList(json: string): readonly unknown[] {
+export function readList(json: string): readonly unknown[] {
   return readArray(parseJsonExactly(json));
 }
 

@@ -12,7 +12,7 @@ import {
   parseJsonExactly,
   readText,
 } from '../shared/json.ts';
-import { findItems } from './conversation.ts';
+import { findItems, readList, textBytesOf } from './conversation.ts';
 import { EventLog, LogReaders } from './event-log.ts';
 import {
   type Frame,
@@ -117,7 +117,7 @@ export class DurableResponse {
   #recordWritten: PromiseWithResolvers<void> | null = null;
   #cancelFlush: (() => void) | null = null;
   /** The size of the conversation up to its end, once it is known. */
-  #conversationChars: number | null = null;
+  #conversationSize: Pick<Conversation, 'chars' | 'textBytes'> | null = null;
 
   /**
    * Ends a run that an earlier instance of the object has left unfinished, and writes a record that it has not written. Sets the alarm
@@ -199,7 +199,7 @@ export class DurableResponse {
       const { status, headers } = early;
       return { kind: 'refused', status, headers: [...headers], body: await early.text() };
     }
-    const { owner, chain, earlierChars, keptMs, maxBytes, input, requestId } = request;
+    const { owner, chain, earlierChars, earlierTextBytes, keptMs, maxBytes, input, requestId } = request;
     const queued = exchange.queued(request, responseIdOf(requestId));
     const record = JSON.stringify(run.interrupted ?? null);
     const row = {
@@ -207,6 +207,7 @@ export class DurableResponse {
       isBackground: true,
       chain,
       earlierChars,
+      earlierTextBytes,
       keptMs,
       maxBytes,
       queued,
@@ -325,16 +326,18 @@ export class DurableResponse {
   conversation(owner: string, maxChars: number): Conversation | null {
     const state = this.#owned(owner);
     if (state === null) return null;
-    const { chain, earlierChars } = state.row;
+    const { chain, earlierChars, earlierTextBytes = 0 } = state.row;
     const { isOver } = state.events;
     const hidden = { chain, input: '[]', output: '[]', isOver };
     // Many requests may ask for the size alone, so it is not computed from the items each time.
-    if (this.#conversationChars !== null && this.#conversationChars > maxChars)
-      return { ...hidden, chars: this.#conversationChars };
+    const known = this.#conversationSize;
+    if (known !== null && known.chars > maxChars) return { ...hidden, ...known };
     const items = this.#items(state);
     const chars = earlierChars + items.input.length + items.output.length;
-    if (isOver) this.#conversationChars = chars;
-    return chars > maxChars ? { ...hidden, chars } : { chain, chars, ...items, isOver };
+    const textBytes = earlierTextBytes + textBytesOf([...readList(items.input), ...readList(items.output)]);
+    const size = { chars, textBytes };
+    if (isOver) this.#conversationSize = size;
+    return chars > maxChars ? { ...hidden, ...size } : { chain, ...size, ...items, isOver };
   }
 
   items(owner: string, ids: readonly string[], maxChars: number): readonly FoundItem[] | null {

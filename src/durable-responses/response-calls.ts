@@ -154,6 +154,8 @@ export interface Keeping {
   readonly chain: readonly string[];
   /** The size of their items, in UTF-16 units of JSON. */
   readonly earlierChars: number;
+  /** The size of their texts that every provider reads, in bytes of UTF-8. */
+  readonly earlierTextBytes: number;
   /** How long it is kept after its end, in ms. */
   readonly keptMs: number;
   /** The bound on its events (`RESPONSE_BYTES`). */
@@ -215,6 +217,8 @@ export interface Conversation {
   readonly chain: readonly string[];
   /** The size of all items up to the end of this response, in UTF-16 units of JSON. */
   readonly chars: number;
+  /** The size of their texts that every provider reads, in bytes of UTF-8. */
+  readonly textBytes: number;
   /** JSON lists. */
   readonly input: string;
   readonly output: string;

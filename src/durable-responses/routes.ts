@@ -25,8 +25,10 @@ import {
   ConversationReader,
   continuesState,
   isResponseId,
+  itemsOf,
   ownConversation,
   pageOfItems,
+  textBytesOf,
 } from './conversation.ts';
 import { MAX_READERS } from './event-log.ts';
 import { EventRoom, storeForeground } from './foreground.ts';
@@ -106,13 +108,14 @@ async function createResponse(
   const { caller, owner, body, continued, place, release } = read.value;
   const identified = identifiedContext(context, caller);
   if (continued === null) return handleCompletion(request, STATELESS, identified, { body });
-  const { input, chain, earlierChars, kept } = continued;
+  const { input, chain, earlierChars, earlierTextBytes, kept } = continued;
   const encoder = new TextEncoder();
   const keeping: Keeping = {
     owner,
     input: encoder.encode(input),
     chain,
     earlierChars,
+    earlierTextBytes,
     keptMs: keptMsOf(body.body, settings),
     maxBytes: settings.responseBytes,
   };
@@ -234,9 +237,10 @@ async function readContinued(
   };
   const steps = {
     memory,
-    admit: async () => {
+    admit: async (earlierTextBytes: number) => {
+      const textBytes = earlierTextBytes + textBytesOf(itemsOf(body.input));
       const isCounted = settings === null;
-      const admitted = await admitEarly(request, context, caller, { body, isCounted });
+      const admitted = await admitEarly(request, context, caller, { body, textBytes, isCounted });
       if (admitted.kind === 'error') return admitted;
       early = admitted.value;
       const full = await claim();
@@ -263,7 +267,8 @@ async function readContinued(
 
 interface Steps {
   readonly memory: RequestMemory;
-  readonly admit: () => Promise<Result<EarlyAdmission, Refusal>>;
+  /** @param textBytes of the chain */
+  readonly admit: (textBytes: number) => Promise<Result<EarlyAdmission, Refusal>>;
 }
 
 /** First the size, then memory and limits, and only then the items: a refused request takes no memory and causes no reads. */
@@ -276,17 +281,17 @@ async function readInOrder(
   const chain = previousId === undefined ? ok(NO_CHAIN) : await reader.chain(previousId);
   if (chain.kind === 'error') return refused(chain.error);
   if (!(await memory.add(chain.value.chars))) return refused(NO_MEMORY);
-  const admitted = await admit();
+  const admitted = await admit(chain.value.textBytes);
   if (admitted.kind === 'error') return admitted;
   const referred = await reader.referredChars(body.input);
   if (referred.kind === 'error') return refused(referred.error);
   if (!(await memory.add(referred.value))) return refused(NO_MEMORY);
   await memory.lease.startWork();
-  const continued = await reader.read(body, chain.value.ids);
+  const continued = await reader.read(body, chain.value);
   return continued.kind === 'ok' ? continued : refused(continued.error);
 }
 
-const NO_CHAIN = { ids: [], chars: 0 };
+const NO_CHAIN = { ids: [], chars: 0, textBytes: 0 };
 const NO_MEMORY = apiError('overloaded', 'Too many large conversations are being read at once: try again');
 
 function refused(error: ApiError): Result<never, Refusal> {

@@ -34,6 +34,8 @@ export interface ResponseRow {
   readonly chain: readonly string[];
   /** The size of the items of the chain, in UTF-16 units of JSON. */
   readonly earlierChars: number;
+  /** The size of its texts that every provider reads, in bytes of UTF-8. Absent in rows of an earlier version. */
+  readonly earlierTextBytes?: number;
   readonly keptMs: number;
   readonly maxBytes: number;
   /** The response object before its first event: JSON text; empty for a foreground response. */
@@ -151,11 +153,12 @@ const isText = (value: unknown) => typeof value === 'string';
 const isNumber = (value: unknown) => typeof value === 'number' && Number.isFinite(value);
 
 /** What each fact must be. A row that lacks one is unreadable: a default could open or keep what it must not. */
-const FACT_CHECKS: { readonly [Fact in keyof ResponseRow]: (value: unknown) => boolean } = {
+const FACT_CHECKS: { readonly [Fact in keyof ResponseRow]-?: (value: unknown) => boolean } = {
   owner: (value) => isText(value) && value !== '',
   isBackground: (value) => typeof value === 'boolean',
   chain: (value) => Array.isArray(value) && value.every(isText),
   earlierChars: isNumber,
+  earlierTextBytes: (value) => value === undefined || isNumber(value),
   keptMs: isNumber,
   maxBytes: isNumber,
   queued: isText,

@@ -85,14 +85,14 @@ export function createAdmitEarly(ledger: LimitLedger): AdmitEarly {
 }
 
 /**
- * Counts the request against the rates, and reserves its output from the budget. The rest of the upper bound follows with the same id, as
+ * Counts the request against the rates, and reserves the texts of its prompt and its output from the budget. The rest of the upper bound follows with the same id, as
  * that of a further attempt does.
  */
 async function admitEarly(
   ledger: LimitLedger,
   early: EarlyAdmissionRequest,
 ): Promise<Result<EarlyAdmission, Refusal>> {
-  const { context, limits, targets, outputTokens } = early;
+  const { context, limits, targets, textBytes, outputTokens } = early;
   const longestMs = longestOf(context);
   const now = context.ports.clock.now();
   // A lower bound of the price: the whole request may name a tier or a cache with a higher one.
@@ -103,7 +103,8 @@ async function admitEarly(
       : highestPrice(await context.prices.load(), models, now, now + longestMs);
   const request: ReserveRequest = {
     id: context.requestId,
-    promptTokens: 0,
+    // A token has at least one byte.
+    promptTokens: targets === null ? 0 : Math.min(textBytes, MAX_PROMPT_TOKENS),
     estimatedPromptTokens: 0,
     outputTokens: targets === null ? 0 : outputTokens,
     choices: targets === null ? 0 : 1,

@@ -7,6 +7,8 @@ const CHAT: Conversion = { provider: 'openai', route: 'chat', model: 'm', usageC
 /** The allowed growth for twice the input: linear work is twice, quadratic work four times. Below 3, because each event has linear work, too. */
 const MAX_GROWTH = 2.4;
 
+const MAX_RUNS = 4;
+
 const encoder = new TextEncoder();
 
 function event(choice: string, more = ''): string {
@@ -74,9 +76,14 @@ describe('convertStream, its work', () => {
         return counter.take();
       };
       await counter.take();
-      const once = await work(small);
-      expect(once).toBeGreaterThan(small);
-      expect(await work(small * 2)).toBeLessThan(once * MAX_GROWTH);
+      let growth = Number.POSITIVE_INFINITY;
+      // Timers of other tests and the engine's own changes of a function move the counts of a run. Quadratic work grows in each run.
+      for (let run = 0; run < MAX_RUNS && growth >= MAX_GROWTH; run++) {
+        const once = await work(small);
+        expect(once).toBeGreaterThan(small);
+        growth = Math.min(growth, (await work(small * 2)) / once);
+      }
+      expect(growth).toBeLessThan(MAX_GROWTH);
     },
   );
 

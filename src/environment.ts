@@ -202,6 +202,7 @@ export class Environment {
       settings,
       features.features,
       this.#secrets,
+      this.#bindings,
     );
     const listed: ReadonlySet<string> = new Set(features.features.map(({ name }) => name));
     return {
@@ -273,7 +274,8 @@ export class Environment {
     const random = () => crypto.randomUUID();
     const { problems, deployment } = this.#read;
     if (!this.isReady) throw new Error('The secrets are not read yet');
-    if (store === undefined || problems.length > 0) return misconfiguredGateway(problems, { clock, random });
+    if (store === undefined || problems.length > 0)
+      return misconfiguredGateway(problems, deployment, { clock, random });
     const ports: GatewayPorts = {
       store,
       limiter: LIMITER ?? null,

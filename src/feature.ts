@@ -3,12 +3,13 @@ import type { AccessUser } from './auth/caller.ts';
 import type { ApiError } from './canonical/error.ts';
 import type { Admit, AdmitEarly, Attribute, CompletionContext } from './completion/admission.ts';
 import type { ErrorClient, FactNames, KeyObjects, Ports, RequestContext, ShowKept } from './http/context.ts';
-import type { Ledger } from './metering/ledger.ts';
+import type { Ledger, LedgerStatus } from './metering/ledger.ts';
 import type { RecordSink, RecordWriter } from './metering/record-writer.ts';
 import type { Route } from './routes.ts';
 import { type FeatureName, isFeatureName, unenforcedSettings } from './settings/feature-settings.ts';
 import { type SecretBinding, type Secrets, type SettingProblem, SettingsReader } from './settings/reader.ts';
 import { readSettings, type Settings } from './settings/settings.ts';
+import { type Running, readVersion } from './settings/version.ts';
 import { isObject, type JsonObject } from './shared/json.ts';
 import type { Result } from './shared/result.ts';
 import type { Feature, WorkerMessage } from './types.ts';
@@ -32,6 +33,8 @@ export interface ConfiguredFeature {
   readonly before?: (ports: BeforePorts) => Before | null;
   /** The feature names admins besides the bearer of the admin token. */
   readonly hasAdmins?: boolean;
+  /** A site has all paths that Weir does not: new routes take none of them. */
+  readonly hasSite?: boolean;
   /** Creates what the gateway uses. Called once for each gateway. */
   readonly start?: (ports: Ports) => FeatureParts;
 }
@@ -56,6 +59,8 @@ export interface FeatureParts {
   readonly ledger?: Ledger;
   /** Where records are delivered, tried in order. Absent: the ledger. */
   readonly sinks?: readonly RecordSink[];
+  /** What is known of the store of records. Absent: nothing waits for it. */
+  readonly ledgerStatus?: () => Promise<LedgerStatus>;
   readonly queue?: (messages: readonly WorkerMessage[]) => Promise<void>;
   readonly scheduled?: () => Promise<void>;
 }
@@ -92,6 +97,7 @@ export interface OpenGateway<Env> {
 export interface Deployment {
   readonly settings: Settings;
   readonly features: readonly ConfiguredFeature[];
+  readonly running: Running;
 }
 
 export type DeploymentResult = {
@@ -104,11 +110,15 @@ export type DeploymentResult = {
   readonly unread: ReadonlyMap<string, SecretBinding>;
 };
 
-/** Reads the settings of the core and of the listed features. A restriction that only another feature enforces is a problem. */
+/**
+ * Reads the settings of the core and of the listed features. A restriction that only another feature enforces is a problem.
+ * @param variables the environment without the options
+ */
 export function readDeployment(
   env: JsonObject,
   listed: readonly FeatureModule[],
   secrets?: Secrets,
+  variables: JsonObject = env,
 ): DeploymentResult {
   const reader = new SettingsReader(env, secrets);
   const settings = readSettings(reader);
@@ -116,7 +126,12 @@ export function readDeployment(
   for (const { setting, message } of unenforcedSettings(env, new Set(listed.map(({ name }) => name))))
     reader.invalid(setting, message);
   const { names, problems, unread } = reader;
-  return { names, problems, unread, deployment: { settings, features } };
+  const running = {
+    ...readVersion(reader),
+    features: listed.map(({ name }) => name),
+    settings: reader.inForce(variables),
+  };
+  return { names, problems, unread, deployment: { settings, features, running } };
 }
 
 export interface ListedFeatures {

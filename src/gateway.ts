@@ -1,5 +1,6 @@
 /** Wires one deployment's gateway: creates its shared state, gives each request its context, and adds what the listed features bring. */
 import { ModelLists } from './api/model-lists.ts';
+import { healthResponse } from './api/status.ts';
 import { KnownKeys } from './auth/keys.ts';
 import { apiError } from './canonical/error.ts';
 import type { CompletionContext } from './completion/admission.ts';
@@ -16,14 +17,7 @@ import { Deadline, RequestClock } from './http/clock.ts';
 import type { Ports } from './http/context.ts';
 import { CONTINUE, type Hooks, NO_HOOKS, runOnRequestHook, withRecordHook } from './http/hooks.ts';
 import { hasCaller } from './http/request.ts';
-import {
-  addCors,
-  addRequestId,
-  clientError,
-  internalError,
-  jsonResponse,
-  logRefusal,
-} from './http/respond.ts';
+import { addCors, addRequestId, clientError, internalError, logRefusal } from './http/respond.ts';
 import { KnownCallers } from './metering/known-callers.ts';
 import { KvLedger } from './metering/kv-ledger.ts';
 import { PriceBook } from './metering/pricing/price-book.ts';
@@ -44,6 +38,7 @@ import {
   PLAIN_NAMES,
   refuseLimited,
   refuseMessages,
+  statusOfKv,
 } from './without-features.ts';
 
 export interface GatewayPorts extends Ports {
@@ -62,12 +57,12 @@ export interface Gateway {
 
 /** Creates the gateway of a deployment. */
 export function createGateway(
-  { settings, features }: Deployment,
+  { settings, features, running }: Deployment,
   ports: GatewayPorts,
   hooks: Hooks = NO_HOOKS,
 ): Gateway {
   const { store, random, log, clock } = ports;
-  const router = new Router(settings.basePath, routesOf(features));
+  const router = new Router(settings.basePath, routesOf(features), hasSite(features));
   const started: FeatureParts = Object.assign({}, ...features.map(({ start }) => start?.(ports)));
   const { ledger = new KvLedger(store), verifyAccess = null, settle } = started;
   const records = new RecordWriter(started.sinks ?? [ledger], log);
@@ -96,6 +91,9 @@ export function createGateway(
     circuits: new CircuitBreakers(),
     learned: new LearnedRefusals(),
     tracing: requestTracing(ports.tracing),
+    running,
+    ledgerStatus: started.ledgerStatus ?? statusOfKv,
+    delivered: records,
     prices: new PriceBook(settings.prices, { store, log, now: clock.now, startTimer: clock.startTimer }),
   };
 
@@ -147,6 +145,10 @@ export function hasAdmins(features: readonly ConfiguredFeature[]): boolean {
   return features.some((feature) => feature.hasAdmins === true);
 }
 
+function hasSite(features: readonly ConfiguredFeature[]): boolean {
+  return features.some((feature) => feature.hasSite === true);
+}
+
 function routesOf(features: readonly ConfiguredFeature[]): readonly Route[] {
   return features.flatMap(({ routes = [] }) => routes);
 }
@@ -184,6 +186,7 @@ const NO_ACCESS_USER = ok(null);
 /** The gateway of a deployment with invalid settings: every route but `/health` responds with an error that names them. */
 export function misconfiguredGateway(
   problems: readonly SettingProblem[],
+  { running }: Pick<Deployment, 'running'>,
   { clock, random }: Pick<Ports, 'clock' | 'random'>,
 ): Gateway {
   const [first] = problems;
@@ -194,7 +197,7 @@ export function misconfiguredGateway(
       const id = requestId(clock.now(), random());
       const client = clientOfPath(request);
       const response = new URL(request.url).pathname.endsWith('/health')
-        ? jsonResponse({ status: 'ok' })
+        ? healthResponse(running)
         : clientError(client, { requestId: id }, misconfigured);
       addRequestId(response, { client, requestId: id });
       return response;
@@ -216,7 +219,7 @@ export function createBefore(
   { settings, features }: Deployment,
   ports: Omit<BeforePorts, 'hasRoute'>,
 ): Before | null {
-  const router = new Router(settings.basePath, routesOf(features));
+  const router = new Router(settings.basePath, routesOf(features), hasSite(features));
   const hasRoute = (pathname: string) => router.hasRoute(pathname);
   for (const { before } of features) {
     const created = before?.({ ...ports, hasRoute }) ?? null;

@@ -13,6 +13,7 @@ import {
   handleShowLimits,
 } from './api/keys.ts';
 import { handleModel, handleModels } from './api/models.ts';
+import { handleStatus, healthResponse } from './api/status.ts';
 import { handleRefusals, handleUsage } from './api/usage.ts';
 import { handleFindRecord, handleListRecords } from './api/usage-records.ts';
 import { apiError } from './canonical/error.ts';
@@ -20,7 +21,7 @@ import type { CompletionContext } from './completion/admission.ts';
 import { handleCompletion } from './completion/handler.ts';
 import type { ClientRoute } from './completion/request.ts';
 import type { ErrorClient, RequestContext } from './http/context.ts';
-import { clientError, jsonResponse, preflight } from './http/respond.ts';
+import { clientError, preflight } from './http/respond.ts';
 import { messages } from './protocols/anthropic-messages/client.ts';
 import { chat, completions, embeddings, fim } from './protocols/openai-chat/client-writer.ts';
 import { responses } from './protocols/openai-responses/client.ts';
@@ -43,6 +44,8 @@ export interface Route {
   readonly path: string;
   /** What precedes the path; the first one is named in 404s. Default: `/v1`, or nothing. */
   readonly prefixes?: readonly string[];
+  /** The prefixes where a site has all other paths: a route that is added later must not take one of its pages. */
+  readonly prefixesBesideSite?: readonly string[];
   /** In the order of the header `Allow`. */
   readonly methods: { readonly [M in Method]?: Handler };
   /** A segment of the path, which is the name in the log of every route with that segment. */
@@ -145,7 +148,8 @@ const ROUTES: readonly Route[] = [
     methods: { GET: handleShowLimits, PUT: handleReplaceLimits, DELETE: handleRemoveLimits },
     isListed: false,
   },
-  { path: '/health', prefixes: ROOT, methods: { GET: () => jsonResponse({ status: 'ok' }) } },
+  { path: '/admin/status', prefixesBesideSite: ['/v1'], methods: { GET: handleStatus }, isListed: false },
+  { path: '/health', prefixes: ROOT, methods: { GET: (_, { running }) => healthResponse(running) } },
 ];
 
 function complete<Session>(clientRoute: ClientRoute<Session>): Handler {
@@ -186,12 +190,21 @@ export class Router {
   readonly #posts: ReadonlyMap<string, Handler>;
   #router: ReturnType<typeof createRouter> | undefined;
 
-  /** @param features the routes of features, which the core does not know; one with a core route's path replaces it */
-  constructor(basePath: string, features: readonly Route[]) {
+  /**
+   * @param features the routes of features, which the core does not know; one with a core route's path replaces it
+   * @param hasSite a site has all paths without a route
+   */
+  constructor(basePath: string, features: readonly Route[], hasSite = false) {
     this.#basePath = basePath;
     const replaced = new Map(features.map((route) => [route.path, route]));
     const own = ROUTES.map((route) => replaced.get(route.path) ?? route);
-    this.#routes = [...own, ...features.filter((route) => !own.includes(route))];
+    const all = [...own, ...features.filter((route) => !own.includes(route))];
+    const isBesideSite = hasSite && basePath === '';
+    this.#routes = all.map((route) =>
+      isBesideSite && route.prefixesBesideSite !== undefined
+        ? { ...route, prefixes: route.prefixesBesideSite }
+        : route,
+    );
     this.#posts = postHandlers(basePath, this.#routes);
   }
 

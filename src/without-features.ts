@@ -5,6 +5,7 @@ import type { Admit, AdmitEarly, Attribute } from './completion/admission.ts';
 import type { FactNames } from './http/context.ts';
 import { KeysInKv } from './http/keys-in-kv.ts';
 import { userRequired } from './http/request.ts';
+import type { LedgerStatus } from './metering/ledger.ts';
 import { NO_ATTRIBUTION } from './metering/record.ts';
 import { howToList } from './settings/feature-settings.ts';
 import { failure, ok } from './shared/result.ts';
@@ -40,4 +41,8 @@ export const PLAIN_NAMES: FactNames = {
 /** Rejects, so that the queue delivers the messages again. */
 export async function refuseMessages(): Promise<void> {
   throw new Error(`Records of a Queue need ledger(): ${howToList('ledger')}`);
+}
+
+export async function statusOfKv(): Promise<LedgerStatus> {
+  return { store: 'kv', has_queue: false, waiting_records: 0 };
 }

@@ -25,8 +25,9 @@ import {
   sizeProblem,
 } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
+import { forAdmin } from '../http/admin.ts';
 import type { KeptOwner, RequestContext } from '../http/context.ts';
-import { ADMIN, identifyAdmin, identifyCaller, readRequestBody } from '../http/request.ts';
+import { identifyCaller, readRequestBody } from '../http/request.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
 import type { PriceTable } from '../metering/pricing/price.ts';
 import { MAX_TAGS, TAG_NAME } from '../metering/record.ts';
@@ -168,38 +169,6 @@ export const handleRevokeKey = forAdmin(async (_request, context, id) => {
   await context.keyObjects.revokeKey(context, id);
   return jsonResponse({ id, deleted: true });
 });
-
-type AdminHandler = (request: Request, context: RequestContext, id: string) => Promise<Response>;
-
-/** A handler that refuses every request that is not an admin's. */
-function forAdmin(handle: AdminHandler) {
-  return async (
-    request: Request,
-    context: RequestContext,
-    { id = '' }: { readonly id?: string | undefined },
-  ): Promise<Response> => {
-    const refused = await adminRefusal(request, context);
-    if (refused !== null) return errorResponse(refused);
-    context.known.keyId = ADMIN;
-    return handle(request, context, id);
-  };
-}
-
-async function adminRefusal(request: Request, context: RequestContext): Promise<ApiError | null> {
-  const { settings, hasAccessAdmins } = context;
-  const { adminToken } = settings;
-  if (adminToken === null && !hasAccessAdmins) {
-    return apiError('admin_closed', 'The admin routes are closed: set the secret ADMIN_TOKEN to open them');
-  }
-  const admin = await identifyAdmin(request, context);
-  if (admin.kind === 'error') return admin.error;
-  if (admin.value) return null;
-  const orSignIn = hasAccessAdmins ? ', or sign in through Cloudflare Access as one of ACCESS_ADMINS' : '';
-  return apiError(
-    'invalid_api_key',
-    `Send the admin token as "Authorization: Bearer <ADMIN_TOKEN>"${orSignIn}`,
-  );
-}
 
 const KEY_ID = /^[0-9a-f]{16}$/;
 const NO_SUCH_KEY = apiError('not_found', 'There is no such key');

@@ -7,13 +7,14 @@ import type { KeyChange, KeyChangeResult, KeyStore, KnownKeys } from '../auth/ke
 import type { ApiError } from '../canonical/error.ts';
 import type { KnownCallers } from '../metering/known-callers.ts';
 import type { LedgerStore } from '../metering/kv-ledger.ts';
-import type { Ledger } from '../metering/ledger.ts';
+import type { Ledger, LedgerStatus } from '../metering/ledger.ts';
 import type { PriceBook } from '../metering/pricing/price-book.ts';
 import type { RecordWriter } from '../metering/record-writer.ts';
 import type { ClientProtocol } from '../protocols/shared/client-protocol.ts';
 import type { CircuitBreakers } from '../routing/circuit-breaker.ts';
 import type { LearnedRefusals } from '../routing/learned-refusals.ts';
 import type { Settings } from '../settings/settings.ts';
+import type { Running } from '../settings/version.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { Result } from '../shared/result.ts';
 import type { LeaseMemory } from '../stream/memory.ts';
@@ -48,6 +49,11 @@ export interface RequestContext {
   readonly enforces: Enforced;
   /** Users of Cloudflare Access may be admins. */
   readonly hasAccessAdmins: boolean;
+  /** What the deployment consists of. */
+  readonly running: Running;
+  readonly ledgerStatus: () => Promise<LedgerStatus>;
+  /** What this isolate delivered. */
+  readonly delivered: Pick<RecordWriter, 'last' | 'lost'>;
   readonly deadline: Deadline;
   readonly requestId: string;
   /** In ms since the epoch. */

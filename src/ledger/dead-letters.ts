@@ -81,6 +81,11 @@ export class DeadLetters implements RecordSink {
     return { settled, left };
   }
 
+  /** How many records wait, up to the 1,000 of one KV listing. */
+  async count(): Promise<number> {
+    return (await this.#store.list({ prefix: PREFIX })).keys.length;
+  }
+
   /** A failed deletion is harmless: the daily run settles the record again, without effect. */
   async #delete(records: readonly UsageRecord[]): Promise<void> {
     const names = records.map(keyOf);

@@ -64,6 +64,11 @@ function start(settings: LedgerSettings, { ledgers, queue }: Bindings, { store, 
     settle: (records, context) => settlingRecords(records, limitLedger, context),
     ledger,
     sinks: queue === null ? stores : [new QueueSink(queue), ...stores],
+    ledgerStatus: async () => ({
+      store: isObject ? 'object' : 'kv',
+      has_queue: queue !== null,
+      waiting_records: isObject ? await deadLetters.count() : 0,
+    }),
     queue: (messages) => consumeRecords(messages, { sinks: stores, log }),
     scheduled: async () => log({ event: 'stranded_brought_in', ...(await deadLetters.replay()) }),
   };

@@ -26,6 +26,15 @@ export interface Ledger extends RecordSink {
   refusals(query: RefusalQuery): Promise<Result<readonly RefusalRow[], ApiError>>;
 }
 
+/** Where records are, besides those that queries find. */
+export interface LedgerStatus {
+  readonly store: 'kv' | 'object';
+  /** Records pass through a Queue first. */
+  readonly has_queue: boolean;
+  /** Records that wait in KV because their ledger object could not be reached, up to 1,000. */
+  readonly waiting_records: number;
+}
+
 export interface ReportQuery {
   /** ms since the epoch; `toMs` is exclusive. */
   readonly fromMs: number;

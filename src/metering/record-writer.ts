@@ -26,15 +26,31 @@ interface Delivery {
   readonly failures: string[];
 }
 
+interface LastTaken {
+  readonly requestId: string;
+  readonly endedMs: number;
+}
+
 export class RecordWriter {
   readonly #sinks: readonly RecordSink[];
   readonly #log: (entry: Readonly<Record<string, unknown>>) => void;
   #lost = 0;
+  #last: LastTaken | null = null;
 
   /** @param sinks tried in order, until one takes the record */
   constructor(sinks: readonly RecordSink[], log: (entry: Readonly<Record<string, unknown>>) => void) {
     this.#sinks = sinks;
     this.#log = log;
+  }
+
+  /** Records that no sink took. */
+  get lost(): number {
+    return this.#lost;
+  }
+
+  /** The record with the latest arrival of those that a sink has taken; null: none was. */
+  get last(): LastTaken | null {
+    return this.#last;
   }
 
   /**
@@ -46,7 +62,12 @@ export class RecordWriter {
     let left = MAX_WRITE_MS;
     for (const sink of this.#sinks) {
       const ms = sink === this.#sinks.at(-1) ? left : Math.min(left, MAX_SINK_MS);
-      if (await putWithin(ms, sink, delivery)) return;
+      if (await putWithin(ms, sink, delivery)) {
+        const { request_id } = record;
+        if (request_id > (this.#last?.requestId ?? ''))
+          this.#last = { requestId: request_id, endedMs: Date.parse(record.ended) };
+        return;
+      }
       left -= ms;
     }
     this.#lost++;

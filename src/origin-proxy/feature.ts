@@ -15,6 +15,7 @@ export function origin(): Feature<'origin'> {
       const to = readOrigin(reader);
       const isAdminTokenUnknown = reader.isUnreadable('ADMIN_TOKEN');
       return {
+        hasSite: to.kind !== 'none',
         before: (ports) => {
           if (to.kind === 'none' || reader.problems.some(({ setting }) => NEEDED.includes(setting)))
             return null;

@@ -24,10 +24,22 @@ interface Circuit {
   readonly isBilled: boolean;
 }
 
+export interface OpenCircuit extends Pick<Circuit, 'failures' | 'caller'> {
+  readonly target: string;
+  readonly openUntil: number;
+}
+
 /** Stores only targets whose last attempt failed. All times are in ms since the epoch. */
 export class CircuitBreakers {
   /** The oldest failure comes first. */
   readonly #circuits = new Map<string, Circuit>();
+
+  /** The circuits that are open now. */
+  openCircuits(now: number): readonly OpenCircuit[] {
+    return [...this.#circuits].flatMap(([target, { failures, caller, openUntil }]) =>
+      openUntil !== null && now < openUntil ? { target, caller, failures, openUntil } : [],
+    );
+  }
 
   /** Whether the target is skipped for this caller's requests. */
   isOpen(target: string, caller: string, now: number): boolean {

@@ -9,6 +9,14 @@ export interface SettingProblem {
   readonly message: string;
 }
 
+/** A setting that is in force, without its value where that may be a secret. */
+export interface SettingInForce {
+  readonly setting: string;
+  /** Null: a secret, or a list or an object, which may contain one. Of a URL, the part without credentials and query. */
+  readonly value: string | null;
+  readonly source: 'default' | 'environment' | 'option' | 'secrets_store';
+}
+
 /** A day. Timers accept at most 24 days, and no response takes a day. */
 const MAX_SECONDS = 86_400;
 
@@ -29,6 +37,8 @@ export class SettingsReader {
   readonly names = new Set<string>();
   /** The bindings of secrets whose values are not known. The settings are complete when these are read. */
   readonly unread = new Map<string, SecretBinding>();
+  /** The values that may be shown, by setting. */
+  readonly #shown = new Map<string, string>();
   readonly #env: JsonObject;
   readonly #secrets: Secrets;
 
@@ -39,6 +49,12 @@ export class SettingsReader {
 
   /** The text of a variable without surrounding spaces; undefined if it is not set or empty. */
   text(name: string): string | undefined {
+    const text = this.#text(name);
+    if (text !== undefined) this.#shown.set(name, withoutCredentials(text));
+    return text;
+  }
+
+  #text(name: string): string | undefined {
     const value = this.#valueOf(name);
     if (value === undefined || typeof value === 'string') return readText(value?.trim());
     this.invalid(name, 'must be text');
@@ -48,7 +64,7 @@ export class SettingsReader {
   /** The text of a secret, which may be a binding of Secrets Store. One that could not be read counts as not set. */
   secret(name: string): string | undefined {
     const value = this.#valueOf(name);
-    if (!isSecretBinding(value)) return this.text(name);
+    if (!isSecretBinding(value)) return this.#text(name);
     const text = this.#secrets.get(name);
     if (text !== undefined) return readText(text?.trim());
     this.unread.set(name, value);
@@ -68,17 +84,14 @@ export class SettingsReader {
 
   /** One of these words. The first is the default. */
   choice<Word extends string>(name: string, words: readonly [Word, ...Word[]]): Word {
-    const text = this.text(name);
-    if (text === undefined) return words[0];
+    const text = this.#textOr(name, words[0]);
     const word = words.find((known) => known === text);
     if (word === undefined) this.invalid(name, `must be one of: ${words.join(', ')}`);
     return word ?? words[0];
   }
 
   bytes(name: string, byDefault: number): number {
-    const text = this.text(name);
-    if (text === undefined) return byDefault;
-    const bytes = Number(text);
+    const bytes = Number(this.#textOr(name, byDefault));
     if (Number.isSafeInteger(bytes) && bytes > 0) return bytes;
     this.invalid(name, 'must be a whole number of bytes, greater than 0');
     return byDefault;
@@ -86,7 +99,7 @@ export class SettingsReader {
 
   /** Seconds, with fractions, in ms. 0 turns the timer off. */
   seconds(name: string, byDefault: number): number {
-    const seconds = Number(this.text(name) ?? byDefault);
+    const seconds = Number(this.#textOr(name, byDefault));
     if (seconds >= 0 && seconds <= MAX_SECONDS) return seconds * 1000;
     this.invalid(name, `must be seconds from 0 (off) to ${MAX_SECONDS}`);
     return byDefault * 1000;
@@ -112,6 +125,29 @@ export class SettingsReader {
     return [];
   }
 
+  /** The text of a variable, or its default. */
+  #textOr(name: string, byDefault: string | number): string {
+    const text = this.#text(name) ?? String(byDefault);
+    this.#shown.set(name, text);
+    return text;
+  }
+
+  /**
+   * The settings that are set, and the defaults of those with a closed set of values.
+   * @param variables the environment without the options
+   */
+  inForce(variables: JsonObject): readonly SettingInForce[] {
+    return [...this.names].flatMap((setting) => {
+      const value = this.#env[setting];
+      const isSet = value !== undefined && value !== '';
+      const shown = this.#shown.get(setting) ?? null;
+      if (!isSet && shown === null) return [];
+      const given = value === variables[setting] ? 'environment' : 'option';
+      const source = !isSet ? 'default' : isSecretBinding(value) ? 'secrets_store' : given;
+      return { setting, value: shown, source };
+    });
+  }
+
   #valueOf(name: string): unknown {
     this.names.add(name);
     return this.#env[name];
@@ -128,6 +164,13 @@ export class SettingsReader {
     if (this.problems.some((known) => known.setting === setting && known.message === message)) return;
     this.problems.push({ setting, message });
   }
+}
+
+/** A URL without its user, password and query, where keys may be. */
+export function withoutCredentials(text: string): string {
+  if (!URL.canParse(text)) return text;
+  const { origin, pathname, username, password, search, hash } = new URL(text);
+  return username + password + search + hash === '' ? text : origin + pathname;
 }
 
 function isSecretBinding(value: unknown): value is SecretBinding {

@@ -57,6 +57,7 @@ describe.runIf(hasChromium).each(['kv', 'object'])('the page with LEDGER=%s', (s
       ['a session', `#/requests?range=30d&session=${DEMO_SESSION}`, '.line'],
       ['keys', '#/keys', '.meter'],
       ['live', '#/live', '.empty'],
+      ['health', '#/health', 'tbody tr'],
     ];
 
     test('D2 D9 the sign-in and every view: no console message, no violation, no overflow', async () => {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { get } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { VERSION } from '../../src/settings/version.ts';
 import { decodeObject, textOf } from '../../tools/simulator/json.ts';
 import { chat, errorOf, jsonOf, MESSAGES } from './client.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway } from './gateway.ts';
@@ -30,7 +31,13 @@ const EMBEDDINGS = { model: 'openai/text-embedding-3-small', input: 'Hello' };
 
 /** Asserts that every route responds below a path. */
 async function expectRoutes(base: string): Promise<void> {
-  expect(await jsonOf(await gateway.fetch(`${base}/health`))).toEqual({ status: 'ok' });
+  expect(await jsonOf(await gateway.fetch(`${base}/health`))).toMatchObject({
+    status: 'ok',
+    version: VERSION,
+  });
+  expect(await jsonOf(await gateway.fetch(`${base}/v1/admin/status`, ADMIN))).toMatchObject({
+    object: 'status',
+  });
   const keys = await gateway.fetch(`${base}/admin/keys`, ADMIN);
   expect(await jsonOf(keys)).toMatchObject({ object: 'list' });
   for (const prefix of [base, `${base}/v1`]) {

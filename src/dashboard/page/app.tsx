@@ -1,6 +1,6 @@
 /** The page's frame: the session, the navigation and the current view. */
 import { useEffect, useState } from 'preact/hooks';
-import { linkTo, type Params, pick, useRoute, VIEWS, type View } from './state/route.ts';
+import { ADMIN_VIEWS, linkTo, type Params, pick, useRoute, VIEWS, type View } from './state/route.ts';
 import {
   forgetToken,
   provideSession,
@@ -9,6 +9,7 @@ import {
   signIn,
   useSession,
 } from './state/session.ts';
+import { Health } from './views/health/health.tsx';
 import { Keys } from './views/keys/keys.tsx';
 import { OwnKey } from './views/keys/own-key.tsx';
 import { Live } from './views/live/live.tsx';
@@ -53,11 +54,14 @@ const LABELS: Readonly<Record<View, string>> = {
   requests: 'Requests',
   keys: 'Keys',
   live: 'Live',
+  health: 'Health',
 };
 
 function Frame() {
   const { isAdmin, key, signOut } = useSession();
-  const { view, params } = useRoute();
+  const { view: named, params } = useRoute();
+  const views = VIEWS.filter((name) => isAdmin || !ADMIN_VIEWS.includes(name));
+  const view = views.includes(named) ? named : 'overview';
   const labelOf = (name: View) => (name === 'keys' && !isAdmin ? 'Key' : LABELS[name]);
   const label = labelOf(view);
   useEffect(() => {
@@ -68,7 +72,7 @@ function Frame() {
       <header class="top">
         <span class="brand">Weir</span>
         <nav aria-label="Views">
-          {VIEWS.map((name) => (
+          {views.map((name) => (
             <a
               key={name}
               href={linkTo(name, pick(params, SHARED))}
@@ -104,6 +108,8 @@ function ViewOf({ view, params, isAdmin }: { view: View; params: Params; isAdmin
       return <Requests params={params} />;
     case 'keys':
       return isAdmin ? <Keys params={params} /> : <OwnKey />;
+    case 'health':
+      return <Health params={params} />;
     case 'live':
       return <Live params={params} />;
   }

@@ -123,6 +123,83 @@ export interface Keys extends List<Key> {
   readonly budget_units: readonly string[];
 }
 
+export interface Deployment {
+  readonly version: string;
+  readonly commit: string | null;
+  readonly version_id: string | null;
+  readonly uploaded_at: string | null;
+  readonly features: readonly string[];
+  readonly settings: readonly Setting[];
+  readonly providers: readonly ProviderStatus[];
+  readonly aliases: readonly AliasStatus[];
+  readonly errors: readonly ProviderError[];
+  readonly circuits: { readonly open: readonly OpenCircuit[] };
+  readonly ledger: LedgerState;
+}
+
+export interface Setting {
+  readonly setting: string;
+  readonly value: string | null;
+  readonly source: string;
+}
+
+export interface ProviderStatus {
+  readonly id: string;
+  readonly is_set_up: boolean;
+  readonly credential: string;
+  /** The setting of its key. */
+  readonly setting: string;
+  readonly base_url: string | null;
+  readonly last_hour: {
+    readonly calls: number;
+    readonly failed_calls: number;
+    readonly error_rate: number | null;
+    readonly retry_rate: number | null;
+    readonly median_first_token_ms: number | null;
+    readonly p95_first_token_ms: number | null;
+    readonly models: readonly string[];
+  };
+}
+
+export interface AliasStatus {
+  readonly name: string;
+  readonly targets: readonly {
+    readonly model: string;
+    readonly weight: number;
+    readonly price: { readonly currency: string; readonly input: number; readonly output: number } | null;
+  }[];
+}
+
+export interface ProviderError {
+  readonly provider: string;
+  readonly model: string;
+  readonly time: string;
+  readonly status: number | null;
+  readonly code: string;
+  readonly message: string | null;
+  readonly request_id: string;
+}
+
+export interface OpenCircuit {
+  readonly route: string;
+  readonly model: string;
+  /** Null: it is open for every key. */
+  readonly key_id: string | null;
+  readonly failures: number;
+  readonly open_until: string;
+}
+
+interface LedgerState {
+  readonly store: string | null;
+  readonly has_queue: boolean | null;
+  readonly waiting_records: number | null;
+  readonly newest_record: string | null;
+  readonly lag_ms: number | null;
+  readonly lost_by_this_isolate: number;
+  readonly sampled_records: number;
+  readonly problem: string | null;
+}
+
 export interface Model {
   readonly id: string;
 }

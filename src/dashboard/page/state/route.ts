@@ -1,7 +1,9 @@
 /** The current view and its parameters, in the fragment of the URL, so that a link can be shared. */
 import { useEffect, useState } from 'preact/hooks';
 
-export const VIEWS = ['overview', 'requests', 'keys', 'live'] as const;
+export const VIEWS = ['overview', 'requests', 'keys', 'live', 'health'] as const;
+/** Views of routes that only the admin may call. */
+export const ADMIN_VIEWS: readonly View[] = ['health'];
 export type View = (typeof VIEWS)[number];
 
 export type Params = Readonly<Record<string, string>>;

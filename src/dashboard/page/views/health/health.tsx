@@ -1,0 +1,229 @@
+/** The view of what runs: version, providers with their last errors, aliases, open circuits, the ledger, and the settings in force. */
+import type {
+  AliasStatus,
+  Deployment,
+  OpenCircuit,
+  ProviderError,
+  ProviderStatus,
+  Setting,
+} from '../../api/types.ts';
+import { count, milliseconds, money, NONE, share } from '../../format/numbers.ts';
+import { exactTime, moment, timeOfDay } from '../../format/times.ts';
+import { Refresh } from '../../parts/controls.tsx';
+import { Name } from '../../parts/name.tsx';
+import { ProblemBox } from '../../parts/problem.tsx';
+import { type Column, Facts, Table } from '../../parts/table.tsx';
+import { useLoad } from '../../state/load.ts';
+import { linkTo, type Params } from '../../state/route.ts';
+import { useKeyNames, useSession } from '../../state/session.ts';
+
+const PAGE = [50, 200] as const;
+
+export function Health({ params }: { params: Params }) {
+  const { api } = useSession();
+  const { value, problem, isLoading, reload } = useLoad<Deployment>(
+    (signal) => api.get('/v1/admin/status', {}, signal),
+    [api],
+  );
+  return (
+    <>
+      <div class="bar">
+        <Refresh view="health" params={params} onRefresh={reload} />
+      </div>
+      {problem !== null && <ProblemBox problem={problem} onRetry={reload} />}
+      {isLoading && value === null && <p class="hint">Loading …</p>}
+      {value !== null && <Shown of={value} />}
+    </>
+  );
+}
+
+function Shown({ of: deployment }: { of: Deployment }) {
+  const { nameOf } = useKeyNames();
+  const { aliases, circuits, errors, ledger, providers, settings } = deployment;
+  const setUp = providers.filter(({ is_set_up }) => is_set_up);
+  const others = providers.filter(({ is_set_up }) => !is_set_up);
+  return (
+    <>
+      <Facts
+        facts={[
+          ['Version', deployment.version],
+          deployment.commit !== null && ['Commit', <span class="code">{deployment.commit}</span>],
+          deployment.version_id !== null && [
+            'Worker version',
+            <span class="code">{deployment.version_id}</span>,
+          ],
+          deployment.uploaded_at !== null && ['Uploaded', exactTime(deployment.uploaded_at)],
+          ['Features', deployment.features.join(', ') || 'none'],
+        ]}
+      />
+      <h2>Providers</h2>
+      <p class="hint">
+        Rates and times of the newest {count(ledger.sampled_records, 'request')} of the last hour.
+      </p>
+      {ledger.problem !== null && (
+        <p class="problem" role="alert">
+          <bdi>{ledger.problem}</bdi>
+        </p>
+      )}
+      {setUp.length > 0 && (
+        <Table label="Providers" columns={providerColumns(errors)} items={setUp} idOf={({ id }) => id} />
+      )}
+      {others.length > 0 && (
+        <p class="hint">Not set up: {others.map(({ id, setting }) => `${id} (${setting})`).join(', ')}.</p>
+      )}
+      <h2>Open circuits</h2>
+      <p class="hint">
+        Of the isolate that answered. Each isolate has its own circuits, and the next request may reach
+        another one.
+      </p>
+      {circuits.open.length === 0 ? (
+        <p>None.</p>
+      ) : (
+        <Table
+          label="Open circuits"
+          columns={circuitColumns(nameOf)}
+          items={circuits.open}
+          idOf={({ route, model }) => `${route} ${model}`}
+          page={PAGE}
+        />
+      )}
+      <h2>Ledger</h2>
+      <Facts
+        facts={[
+          ['Store', `${ledger.store ?? 'no answer'}${ledger.has_queue ? ', through a Queue' : ''}`],
+          ['Newest record', ledger.newest_record === null ? NONE : exactTime(ledger.newest_record)],
+          ['Behind this isolate', ledger.lag_ms === null ? NONE : milliseconds(ledger.lag_ms)],
+          ['Records that wait', count(ledger.waiting_records)],
+          ['Lost by this isolate', count(ledger.lost_by_this_isolate)],
+        ]}
+      />
+      {aliases.length > 0 && (
+        <>
+          <h2>Aliases</h2>
+          <Table label="Aliases" columns={ALIASES} items={aliases} idOf={({ name }) => name} page={PAGE} />
+        </>
+      )}
+      <h2>Settings in force</h2>
+      <Table label="Settings" columns={SETTINGS} items={settings} idOf={({ setting }) => setting} />
+    </>
+  );
+}
+
+const CREDENTIALS: Readonly<Record<string, string>> = {
+  present: 'present',
+  absent: 'none',
+  unreadable: 'not readable in Secrets Store',
+  caller: "the caller's own",
+};
+
+function providerColumns(errors: readonly ProviderError[]): readonly Column<ProviderStatus>[] {
+  const errorOf = ({ id }: ProviderStatus) => errors.find(({ provider }) => provider === id);
+  const rate = (value: number | null) => (value === null ? NONE : share(value));
+  return [
+    {
+      head: 'Provider',
+      look: 'name',
+      value: ({ id }) => id,
+      cell: ({ id, base_url }) => <Name text={id} title={base_url ?? id} />,
+    },
+    { head: 'Credential', value: ({ credential }) => CREDENTIALS[credential] ?? credential },
+    { head: 'Calls', look: 'num', value: ({ last_hour }) => last_hour.calls },
+    {
+      head: 'Failed',
+      look: 'num',
+      value: ({ last_hour }) => last_hour.error_rate,
+      cell: ({ last_hour }) => rate(last_hour.error_rate),
+    },
+    {
+      head: 'Retried',
+      look: 'num',
+      value: ({ last_hour }) => last_hour.retry_rate,
+      cell: ({ last_hour }) => rate(last_hour.retry_rate),
+    },
+    {
+      head: 'First token',
+      look: 'num',
+      value: ({ last_hour }) => last_hour.median_first_token_ms,
+      cell: ({ last_hour }) => milliseconds(last_hour.median_first_token_ms),
+    },
+    {
+      head: 'p95',
+      look: 'num',
+      value: ({ last_hour }) => last_hour.p95_first_token_ms,
+      cell: ({ last_hour }) => milliseconds(last_hour.p95_first_token_ms),
+    },
+    { head: 'Models', look: 'name', value: ({ last_hour }) => last_hour.models.join(', ') || NONE },
+    {
+      head: 'Last error',
+      look: 'limits',
+      value: (provider) => errorOf(provider)?.time,
+      cell: (provider) => <LastError of={errorOf(provider)} />,
+    },
+  ];
+}
+
+function LastError({ of: error }: { of: ProviderError | undefined }) {
+  if (error === undefined) return <span class="hint">none in 24 h</span>;
+  const { code, message, provider, status, time } = error;
+  return (
+    <a href={linkTo('requests', { id: error.request_id })} title={`${provider}/${error.model}`}>
+      {moment(time)} <bdi class="code">{status === null ? code : `${status} ${code}`}</bdi>{' '}
+      {message !== null && <bdi>{message}</bdi>}
+    </a>
+  );
+}
+
+function circuitColumns(nameOf: (id: string) => string): readonly Column<OpenCircuit>[] {
+  return [
+    { head: 'Model', look: 'name', value: ({ model }) => model, cell: ({ model }) => <Name text={model} /> },
+    { head: 'Route', value: ({ route }) => route },
+    { head: 'For', look: 'name', value: ({ key_id }) => (key_id === null ? 'every key' : nameOf(key_id)) },
+    { head: 'Failures', look: 'num', value: ({ failures }) => failures },
+    {
+      head: 'Open until',
+      value: ({ open_until }) => open_until,
+      cell: ({ open_until }) => timeOfDay(Date.parse(open_until)),
+    },
+  ];
+}
+
+const ALIASES: readonly Column<AliasStatus>[] = [
+  { head: 'Alias', look: 'name', value: ({ name }) => name, cell: ({ name }) => <Name text={name} /> },
+  {
+    head: 'Targets, price of a million tokens',
+    look: 'limits',
+    value: ({ targets }) => targets.map(({ model }) => model).join(', '),
+    cell: ({ targets }) => (
+      <ul>
+        {targets.map(({ model, weight, price }) => (
+          <li key={model}>
+            <bdi>{model}</bdi>
+            {weight > 0 && ` (weight ${weight})`}{' '}
+            <span class="hint">
+              {price === null
+                ? 'no price is known'
+                : `${money(price.input, price.currency)} in, ${money(price.output, price.currency)} out`}
+            </span>
+          </li>
+        ))}
+      </ul>
+    ),
+  },
+];
+
+const SOURCES: Readonly<Record<string, string>> = { secrets_store: 'Secrets Store' };
+
+const SETTINGS: readonly Column<Setting>[] = [
+  {
+    head: 'Setting',
+    value: ({ setting }) => setting,
+    cell: ({ setting }) => <span class="code">{setting}</span>,
+  },
+  {
+    head: 'Value',
+    look: 'limits',
+    value: ({ value }) => value ?? 'set',
+    cell: ({ value }) => (value === null ? <span class="hint">set, not shown</span> : <bdi>{value}</bdi>),
+  },
+  { head: 'From', value: ({ source }) => SOURCES[source] ?? source },
+];

@@ -113,6 +113,10 @@ export interface SettingOptions extends ProviderOptions {
   readonly responsesDays?: number | undefined;
   /** The largest response that is kept: the bytes of its events. Default: 32 MiB. */
   readonly responseBytes?: number | undefined;
+  /** The most responses that are kept of one owner at a time, 1 to 10,000,000. Default: 100,000. */
+  readonly keptResponses?: number | undefined;
+  /** The most bytes of kept responses of one owner. Default: 10 GiB. */
+  readonly keptBytes?: number | undefined;
   /** Requests of a key with limits while its ledger object is unavailable: `closed` (the default) refuses them, `open` allows them. */
   readonly budgetFail?: 'closed' | 'open' | undefined;
   /** Your own prices, at most 5 KB. They take precedence over the built-in prices. */
@@ -172,6 +176,8 @@ const NAMES: { readonly [Name in OwnName]-?: true } = {
   responses: true,
   responsesDays: true,
   responseBytes: true,
+  keptResponses: true,
+  keptBytes: true,
   budgetFail: true,
   prices: true,
   vendorEvents: true,

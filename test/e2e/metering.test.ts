@@ -142,6 +142,8 @@ describe('one record', () => {
       client: 'chat',
       status: 'finished',
       error_code: null,
+      error: null,
+      fault: null,
       finish_reason: 'stop',
       prompt_tokens: 2,
       completion_tokens: 20,

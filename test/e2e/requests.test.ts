@@ -206,6 +206,13 @@ describe('a model', () => {
   });
 });
 
+/** Providers list them, or their files name them. */
+const EMBEDDING_MODELS = [
+  'gemini/gemini-embedding-001',
+  ...['mistral/mistral-embed', 'mistral/codestral-embed', 'openai/text-embedding-ada-002'],
+  ...['openai/text-embedding-3-small', 'openai/text-embedding-3-large'],
+];
+
 describe('GET /v1/models', () => {
   test('lists each provider’s models by address, and the aliases; a provider that is down is skipped and logged', async () => {
     const at = gateway.simulator.requests.length;
@@ -215,9 +222,7 @@ describe('GET /v1/models', () => {
     const reachable = [...allScenes, gemini].filter(({ id }) => !['opentoken', 'xerotier'].includes(id));
     const listed = reachable.flatMap(({ id, models }) => models.map((model) => `${id}/${model}`));
     const ids = data.map(({ id }) => textOf(id));
-    expect(ids.sort()).toEqual(
-      [...listed, 'gemini/gemini-embedding-001', 'fast', 'thinker', 'deepseek/own'].sort(),
-    );
+    expect(ids.sort()).toEqual([...listed, ...EMBEDDING_MODELS, 'fast', 'thinker', 'deepseek/own'].sort());
     const one = data.find(({ id }) => id === 'openai/o4-mini');
     expect(one).toEqual({
       id: 'openai/o4-mini',
@@ -228,7 +233,9 @@ describe('GET /v1/models', () => {
       display_name: 'openai/o4-mini',
       created_at: '2026-09-21T14:13:20.000Z',
       context_length: 200_000,
+      max_input_tokens: 200_000,
       max_output_tokens: 100_000,
+      max_tokens: 100_000,
       supports: { tools: true, reasoning: true, images: true, structured_output: true },
     });
     const unavailable = gateway.logs().filter((line) => line.includes('"models_unavailable"'));
@@ -244,7 +251,7 @@ describe('GET /v1/models', () => {
 describe('without DEFAULT_PROVIDER', () => {
   beforeAll(() => gateway.set({}));
 
-  test.each(['gpt-4o-mini', 'nowhere/gpt-4o-mini', 'google/gemini-3-flash'])(
+  test.each(['made-up-model', 'nowhere/gpt-4o-mini', 'google/gemini-3-flash'])(
     '%s gets 404 that names the configured providers',
     async (model) => {
       const { status, error } = await refused(CHAT, { body: JSON.stringify(chat(model)) });

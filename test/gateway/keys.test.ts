@@ -58,7 +58,7 @@ describe('K4 a new key', () => {
     [{ models: ['deepsek/*'] }, 'models', /no provider deepsek\. Did you mean deepseek\/\*\?/],
     [{ models: ['nowhere/x', 'openai/*'] }, 'models', /no provider nowhere\. Providers here: .*openai/],
     [{ models: ['mistral/*'] }, 'models', /the provider mistral is not set up/],
-    [{ models: ['gpt-4o'] }, 'models', /gpt-4o matches no model: write <provider>\/<model>/],
+    [{ models: ['gpt-4o'] }, 'models', /gpt-4o matches no model: write openai\/gpt-4o/],
     [
       { models: ['fast'] },
       'models',

@@ -41,6 +41,8 @@ const ALL: { readonly [Name in Named]-?: NonNullable<SettingOptions[Name]> } = {
   responses: 'durable',
   responsesDays: 7,
   responseBytes: 1_000_000,
+  keptResponses: 10,
+  keptBytes: 1_000_000,
   budgetFail: 'open',
   prices: [{ provider: 'groq', models: ['*'], since: '2026-11-01', currency: 'USD', input: 1, output: 2 }],
   vendorEvents: ['x_a.*', 'x_b.*'],

@@ -36,7 +36,7 @@ describe('classifyRefusal, errors of the caller', () => {
     [429, 'rate_limit_error', 'rate_limited'],
   ])('E1 %i: keeps its status, with type %s, and code %s where none was sent', (status, type, code) => {
     const error = { status, type, code, message: `Provider answered ${status}`, param: null };
-    const { refusal: _, ...shown } = refuse(status);
+    const { refusal: _, weirCode: __, ...shown } = refuse(status);
     expect(shown).toEqual(error);
   });
 
@@ -44,7 +44,7 @@ describe('classifyRefusal, errors of the caller', () => {
     const body = {
       error: { message: 'no', type: 'own', code: 'context_length_exceeded', param: 'messages' },
     };
-    const { refusal: _, ...shown } = refuse(400, body);
+    const { refusal: _, weirCode: __, ...shown } = refuse(400, body);
     expect(shown).toEqual({
       status: 400,
       type: 'invalid_request_error',

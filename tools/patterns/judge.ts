@@ -90,7 +90,7 @@ const COMMON = [...'a0A _-./:@"\'\\={[,\n\t'];
 const ENDS = ['', '!', '\u0000'];
 
 /**
- * The longest time in ms that the pattern takes for a text of this length, over repetitions of its own words and of common characters,
+ * The longest CPU time in ms that the pattern takes for a text of this length, over repetitions of its own words and of common characters,
  * with its beginning before them and an end that does not match.
  * @param enoughMs a longer time ends the measurement
  */
@@ -119,15 +119,32 @@ export function longestMs({ source, flags }: Pattern, chars: number, enoughMs = 
   return longest;
 }
 
-/** A slow run is repeated, and the shortest counts: the machine may be busy. */
+/** Quadratic work of about `REFERENCE_MS` on an idle machine. */
+const REFERENCE = { pattern: /a+!/, text: 'a'.repeat(7600) };
+const REFERENCE_MS = 25;
+const MAX_RUNS = 5;
+
+/**
+ * The machine may be busy or slow. So a run that seems slow is repeated: its CPU time is compared with that of the reference beside it, and the
+ * smallest ratio counts.
+ */
 function msOf(pattern: RegExp, text: string, enoughMs: number): number {
-  let shortest = Number.POSITIVE_INFINITY;
-  for (let run = 0; run < 5 && shortest > enoughMs; run++) {
-    const from = performance.now();
-    pattern.test(text);
-    shortest = Math.min(shortest, performance.now() - from);
+  const from = performance.now();
+  pattern.test(text);
+  let shortest = performance.now() - from;
+  for (let run = 0; run < MAX_RUNS && shortest > enoughMs; run++) {
+    const ratio = cpuMsOf(pattern, text) / cpuMsOf(REFERENCE.pattern, REFERENCE.text);
+    shortest = Math.min(shortest, ratio * REFERENCE_MS);
   }
   return shortest;
+}
+
+/** Without the time in which the thread waits for a processor. */
+function cpuMsOf(pattern: RegExp, text: string): number {
+  const from = process.threadCpuUsage();
+  pattern.test(text);
+  const { user, system } = process.threadCpuUsage(from);
+  return Math.max(1, user + system) / 1000;
 }
 
 /** The literal words of a pattern, without escapes. */

@@ -9,7 +9,7 @@ import type { Usage } from './usage.ts';
 export type Shape = 'chat' | 'text';
 
 /** A custom tool's call as a chat client gets it. In `function` the input is the only argument. */
-export interface CustomCall {
+interface CustomCall {
   /** Only in the first fragment. */
   readonly name?: string;
   /** A piece of free text. */

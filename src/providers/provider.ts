@@ -170,7 +170,7 @@ interface TokenCounter {
   readonly read: (response: JsonObject) => number | undefined;
 }
 
-export interface ModelsEndpoint {
+interface ModelsEndpoint {
   /** The path and query after the base URL. */
   readonly path: string;
   /** @returns null if the response is no list. Absent: it has OpenAI's form. */

@@ -5,7 +5,7 @@ import { append } from './native-messages.ts';
 /** The parts of a tool message that are no text. Parts of other types are not moved: the provider decides about them. */
 const MEDIA_PARTS: readonly unknown[] = ['image_url', 'file', 'input_audio', 'video_url', 'document_url'];
 
-export function isMediaPart({ type }: JsonObject): boolean {
+function isMediaPart({ type }: JsonObject): boolean {
   return MEDIA_PARTS.includes(type);
 }
 

@@ -40,5 +40,11 @@ export const claudeCode: Client = {
     trial('openai/gpt-6.1-terra'),
     trial('gemini/gemini-3-flash-preview'),
     trial('anthropic/claude-sonnet-5'),
+    // Their thinking cannot be off, which requests beside the loop ask for.
+    trial('zai/glm-5.3'),
+    trial('moonshot/kimi-k3'),
+    trial('moonshot/kimi-k2.7-code'),
+    trial('xai/grok-4.7'),
+    trial('mistral/mistral-medium-latest'),
   ],
 };

@@ -51,6 +51,9 @@ export const opencode: Client = {
   trials: [
     trial('chat', '@ai-sdk/openai-compatible', 'deepseek/deepseek-flash'),
     trial('chat', '@ai-sdk/openai-compatible', 'openai/gpt-6.1-terra'),
+    trial('chat', '@ai-sdk/openai-compatible', 'zai/glm-5.3'),
+    trial('chat', '@ai-sdk/openai-compatible', 'moonshot/kimi-k3'),
+    trial('messages', '@ai-sdk/anthropic', 'xai/grok-4.7'),
     trial('messages', '@ai-sdk/anthropic', 'anthropic/claude-sonnet-5'),
     trial('responses', '@ai-sdk/openai', 'openai/gpt-6.1-terra'),
   ],

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { exportsOf, Page, type Place, type Trial } from './client.ts';
 import { CLIENTS, deploymentAliases } from './clients.ts';
-import { run, watchNetwork } from './run.ts';
+import { refusedUpstream, run, watchNetwork } from './run.ts';
 import { FILE, HEAD, lineOf, linesIn, type Row, withRows } from './table.ts';
 
 const PLACE: Place = {
@@ -123,6 +123,17 @@ test('J6 a page without the words that a script replaces is reported', () => {
     'docs/clients/codex.md',
   );
   expect(() => page.block('toml', 'no such words')).toThrow('docs/clients/codex.md has no toml block');
+});
+
+test('J6 a trial passes with as many refusals by the provider as it expects, and no others', () => {
+  const refused = { status: 400, error_code: 'unsupported_parameter' };
+  const passed = { status: 200, error_code: null };
+  const records = [{ asked: 'a/b', attempts: [refused, refused, passed] }];
+  expect(refusedUpstream(records, { learned: 2 })).toEqual([]);
+  expect(refusedUpstream(records, { learned: 3 })).toEqual(['the provider refused 2 requests, expected 3']);
+  const named = 'a/b: the provider returned 400 unsupported_parameter';
+  expect(refusedUpstream(records, {})).toEqual([named, named]);
+  expect(refusedUpstream([{ asked: 'a/b', attempts: [passed] }], {})).toEqual([]);
 });
 
 describe('a program', () => {

@@ -1,6 +1,6 @@
 /** Claude Code over Messages: its Read, Edit and Bash tools. */
 import { join } from 'node:path';
-import { type Client, exportsOf, type Trial } from './client.ts';
+import { type Client, exportsOf, learning, type Trial } from './client.ts';
 
 const PACKAGE = '@anthropic-ai/claude-code';
 
@@ -46,5 +46,6 @@ export const claudeCode: Client = {
     trial('moonshot/kimi-k2.7-code'),
     trial('xai/grok-4.7'),
     trial('mistral/mistral-medium-latest'),
+    ...learning(['max-tokens', 'only-medium', 'pattern'], trial),
   ],
 };

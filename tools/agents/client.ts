@@ -30,6 +30,20 @@ export interface Trial {
   readonly launch: (place: Place, page: Page) => Launch;
   /** Codes with which Weir refuses a request of this client, which then goes on without the refused feature. */
   readonly refusals?: readonly string[];
+  /** How many requests the provider refuses before it accepts the one that the gateway made of them. Default: 0. */
+  readonly learned?: number;
+}
+
+/**
+ * Two sessions at a model that no table names, which refuses these fields one after the other: the gateway learns from the refusals of
+ * the first, so that the provider refuses nothing in the second. `fields` are names of `tools/simulator/refusal-texts.ts`.
+ */
+export function learning(fields: readonly string[], trial: (model: string) => Trial): readonly Trial[] {
+  const session = trial(`unknown/refuses-${fields.join('+')}`);
+  return [
+    { ...session, note: 'first session', learned: fields.length },
+    { ...session, note: 'second session' },
+  ];
 }
 
 export interface ToolCall {

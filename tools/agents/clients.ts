@@ -3,20 +3,27 @@ import { claudeCode } from './claude-code.ts';
 import { type Client, Page } from './client.ts';
 import { codex } from './codex.ts';
 import { copilotCli } from './copilot-cli.ts';
+import { kilo } from './kilo.ts';
 import { opencode } from './opencode.ts';
+import { pi } from './pi.ts';
 import { qwenCode } from './qwen-code.ts';
 import {
   aiSdkClient,
   anthropicSdkClient,
+  huggingFaceClient,
   langChainClient,
   openaiAgentsClient,
   openaiSdkClient,
+  openrouterSdkClient,
+  xsaiClient,
 } from './sdks.ts';
 
 export const CLIENTS: readonly Client[] = [
   claudeCode,
   codex,
   opencode,
+  kilo,
+  pi,
   copilotCli,
   qwenCode,
   openaiSdkClient,
@@ -24,6 +31,9 @@ export const CLIENTS: readonly Client[] = [
   aiSdkClient,
   langChainClient,
   openaiAgentsClient,
+  openrouterSdkClient,
+  xsaiClient,
+  huggingFaceClient,
 ];
 
 /** `ALIASES`, as the page of Codex has it. */

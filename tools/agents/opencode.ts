@@ -1,6 +1,14 @@
 /** opencode over its three packages: its read, edit and bash tools. */
 import { join } from 'node:path';
-import { type Client, exportsOf, PATCH, type Protocol, type ToolCall, type Trial } from './client.ts';
+import {
+  type Client,
+  exportsOf,
+  learning,
+  PATCH,
+  type Protocol,
+  type ToolCall,
+  type Trial,
+} from './client.ts';
 
 const PACKAGE = 'opencode-ai';
 
@@ -13,7 +21,8 @@ function edits(filePath: string, model: string): ToolCall[] {
   ];
 }
 
-function trial(protocol: Protocol, npm: string, model: string): Trial {
+/** @param small the model that writes the session's title */
+function trial(protocol: Protocol, npm: string, model: string, small = model): Trial {
   return {
     protocol,
     model,
@@ -27,6 +36,7 @@ function trial(protocol: Protocol, npm: string, model: string): Trial {
       const settings = page.replaced(page.block('json', '"provider"'), {
         'deepseek/deepseek-flash': model,
         '@ai-sdk/openai-compatible': npm,
+        'weir/mistral/mistral-small-latest': `weir/${small}`,
       });
       return {
         files: { [join(project, 'opencode.json')]: settings },
@@ -39,6 +49,23 @@ function trial(protocol: Protocol, npm: string, model: string): Trial {
         // An argument with spaces would be quoted.
         input: prompt,
       };
+    },
+  };
+}
+
+/** With sampling and an effort, which opencode sends if its settings have them. */
+function withSampling(model: string): Trial {
+  const plain = trial('chat', '@ai-sdk/openai-compatible', model, 'mistral/mistral-small-latest');
+  return {
+    ...plain,
+    launch: (place, page) => {
+      const { files = {}, ...launch } = plain.launch(place, page);
+      const words = '"reasoning": true, "tool_call": true';
+      const settings = Object.entries(files).map(([path, text]) => {
+        const options = '"temperature": true, "options": { "temperature": 0.7, "reasoningEffort": "high" }';
+        return [path, page.replaced(text, { [words]: `${words}, ${options}` })];
+      });
+      return { ...launch, files: Object.fromEntries(settings) };
     },
   };
 }
@@ -56,5 +83,6 @@ export const opencode: Client = {
     trial('messages', '@ai-sdk/anthropic', 'xai/grok-4.7'),
     trial('messages', '@ai-sdk/anthropic', 'anthropic/claude-sonnet-5'),
     trial('responses', '@ai-sdk/openai', 'openai/gpt-6.1-terra'),
+    ...learning(['temperature', 'only-medium', 'unknown-names'], withSampling),
   ],
 };

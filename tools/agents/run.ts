@@ -174,7 +174,7 @@ export async function runTrial(
     ...failed.map(
       ({ status, error_code, asked }) => `${textOf(asked)} ${textOf(status)} ${textOf(error_code)}`,
     ),
-    ...records.flatMap(failedAttempts),
+    ...refusedUpstream(records, trial),
     ...refusals(refused, trial),
     ...network.hosts().map((host) => `contacts ${host}`),
   ];
@@ -226,6 +226,16 @@ function linesOf(
     const isOfTrial = line.key_id === keyId || (index >= firstLine && line.key_id === NO_KEY);
     return line.event === event && isOfTrial ? [line] : [];
   });
+}
+
+/** The provider's refusals, if they are not as many as the trial expects. */
+export function refusedUpstream(
+  records: readonly JsonObject[],
+  { learned = 0 }: Pick<Trial, 'learned'>,
+): string[] {
+  const failed = records.flatMap(failedAttempts);
+  if (failed.length === learned) return [];
+  return learned === 0 ? failed : [`the provider refused ${failed.length} requests, expected ${learned}`];
 }
 
 function failedAttempts({ attempts, asked }: JsonObject): string[] {

@@ -1,5 +1,5 @@
 /** The SDKs: the programs of their pages. */
-import { type Client, launchProgram, type Protocol, readAndWrite, type Trial } from './client.ts';
+import { type Client, launchProgram, type Page, type Protocol, readAndWrite, type Trial } from './client.ts';
 
 type Words = Readonly<Record<string, string>>;
 
@@ -20,12 +20,19 @@ const AI_ANTHROPIC = {
   '@ai-sdk/openai-compatible': '@ai-sdk/anthropic',
   createOpenAICompatible: 'createAnthropic',
 };
+const AI_OPENROUTER = {
+  '@ai-sdk/openai-compatible': '@openrouter/ai-sdk-provider',
+  createOpenAICompatible: 'createOpenRouter',
+};
 const AI_OPENAI = { '@ai-sdk/openai-compatible': '@ai-sdk/openai', createOpenAICompatible: 'createOpenAI' };
 
 export const aiSdkClient: Client = {
   id: 'ai-sdk',
   title: 'AI SDK',
-  packages: ['ai', '@ai-sdk/openai-compatible', '@ai-sdk/anthropic', '@ai-sdk/openai', 'zod'],
+  packages: [
+    ...['ai', '@ai-sdk/openai-compatible', '@ai-sdk/anthropic', '@ai-sdk/openai'],
+    ...['@openrouter/ai-sdk-provider', 'zod'],
+  ],
   trials: [
     aiSdk('chat', 'deepseek/deepseek-flash', '@ai-sdk/openai-compatible', {}),
     aiSdk('chat', 'openai/gpt-6.1-terra', '@ai-sdk/openai-compatible', {}),
@@ -33,8 +40,15 @@ export const aiSdkClient: Client = {
     aiSdk('messages', 'mistral/mistral-small-latest', '@ai-sdk/anthropic', AI_ANTHROPIC),
     aiSdk('responses', 'gemini/gemini-3-flash-preview', '@ai-sdk/openai', AI_OPENAI),
     aiSdk('responses', 'deepseek/deepseek-flash', '@ai-sdk/openai', AI_OPENAI),
+    aiSdk('chat', 'openrouter/google/gemini-3-flash-preview', '@openrouter/ai-sdk-provider', AI_OPENROUTER),
+    aiSdk('chat', 'deepseek/deepseek-flash', '@openrouter/ai-sdk-provider', AI_OPENROUTER),
   ],
 };
+
+/** The page's first block, in which each constant is this model. */
+function langChainModels(page: Page, model: string): string {
+  return page.block('ts', 'new ChatOpenAI').replaceAll(/model: '[^']+'/g, `model: '${model}'`);
+}
 
 /** @param constant the model's name in the page's first block */
 function langChain(protocol: Protocol, constant: string, model: string, name: string): Trial {
@@ -44,10 +58,25 @@ function langChain(protocol: Protocol, constant: string, model: string, name: st
     versions: ['langchain', name],
     calls: readAndWrite,
     launch: (place, page) => {
-      const named = page.block('ts', 'new ChatOpenAI').replaceAll(/model: '[^']+'/g, `model: '${model}'`);
       const agent = page.replaced(page.block('ts', 'readFile'), { 'model: chat': `model: ${constant}` });
-      return launchProgram(`${named}\n${agent}`, place);
+      return launchProgram(`${langChainModels(page, model)}\n${agent}`, place);
     },
+  };
+}
+
+/** deepagents has tools of its own. */
+function deepAgents(model: string): Trial {
+  return {
+    ...langChain('chat', 'chat', model, '@langchain/openai'),
+    versions: ['deepagents', '@langchain/openai'],
+    calls: (file_path) => [
+      { name: 'read_file', arguments: { file_path } },
+      { name: 'edit_file', arguments: { file_path, old_string: '300 cm', new_string: '312 cm' } },
+      { name: 'edit_file', arguments: { file_path, old_string: 'calm', new_string: 'rising' } },
+      { name: 'read_file', arguments: { file_path } },
+    ],
+    launch: (place, page) =>
+      launchProgram(`${langChainModels(page, model)}\n${page.block('ts', 'createDeepAgent')}`, place),
   };
 }
 
@@ -56,7 +85,8 @@ export const langChainClient: Client = {
   title: 'LangChain',
   packages: [
     ...['langchain', '@langchain/core', '@langchain/openai', '@langchain/anthropic', '@langchain/deepseek'],
-    ...['@langchain/mistralai', 'zod'],
+    ...['@langchain/mistralai', '@langchain/xai', '@langchain/groq', '@langchain/openrouter', 'deepagents'],
+    'zod',
   ],
   trials: [
     langChain('chat', 'chat', 'deepseek/deepseek-flash', '@langchain/openai'),
@@ -65,6 +95,15 @@ export const langChainClient: Client = {
     langChain('messages', 'messages', 'deepseek/deepseek-flash', '@langchain/anthropic'),
     langChain('chat', 'deepseek', 'deepseek/deepseek-flash', '@langchain/deepseek'),
     langChain('chat', 'mistral', 'mistral/mistral-small-latest', '@langchain/mistralai'),
+    langChain('messages', 'messages', 'mistral/mistral-small-latest', '@langchain/anthropic'),
+    langChain('chat', 'xai', 'xai/grok-4.7', '@langchain/xai'),
+    langChain('chat', 'groq', 'groq/openai/gpt-oss-120b', '@langchain/groq'),
+    langChain('chat', 'groq', 'deepseek/deepseek-flash', '@langchain/groq'),
+    langChain('chat', 'openrouter', 'openrouter/google/gemini-3-flash-preview', '@langchain/openrouter'),
+    langChain('chat', 'openrouter', 'deepseek/deepseek-flash', '@langchain/openrouter'),
+    deepAgents('deepseek/deepseek-flash'),
+    deepAgents('openai/gpt-6.1-terra'),
+    deepAgents('gemini/gemini-3-flash-preview'),
   ],
 };
 
@@ -97,14 +136,15 @@ export const openaiAgentsClient: Client = {
   ],
 };
 
-function openaiSdk(model: string): Trial {
+/** @param words of the program, if the page has several */
+function program(name: string, model: string, protocol: Protocol = 'chat', words = 'readFile'): Trial {
   return {
-    protocol: 'chat',
+    protocol,
     model,
-    versions: ['openai'],
+    versions: [name],
     calls: readAndWrite,
     launch: (place, page) =>
-      launchProgram(page.replaced(page.block('ts', 'readFile'), { 'deepseek/deepseek-flash': model }), place),
+      launchProgram(page.replaced(page.block('ts', words), { 'deepseek/deepseek-flash': model }), place),
   };
 }
 
@@ -113,19 +153,14 @@ export const openaiSdkClient: Client = {
   title: 'OpenAI SDK',
   packages: ['openai', 'zod'],
   trials: [
-    openaiSdk('deepseek/deepseek-flash'),
-    openaiSdk('openai/gpt-6.1-terra'),
-    openaiSdk('gemini/gemini-3-flash-preview'),
+    program('openai', 'deepseek/deepseek-flash'),
+    program('openai', 'openai/gpt-6.1-terra'),
+    program('openai', 'gemini/gemini-3-flash-preview'),
   ],
 };
 
 function anthropicSdk(model: string, refusals: readonly string[] = []): Trial {
-  return {
-    ...openaiSdk(model),
-    protocol: 'messages',
-    versions: ['@anthropic-ai/sdk'],
-    refusals,
-  };
+  return { ...program('@anthropic-ai/sdk', model, 'messages'), refusals };
 }
 
 export const anthropicSdkClient: Client = {
@@ -136,5 +171,40 @@ export const anthropicSdkClient: Client = {
     anthropicSdk('deepseek/deepseek-flash', ['thread_unsupported_request']),
     anthropicSdk('openai/gpt-6.1-terra', ['thread_unsupported_request']),
     anthropicSdk('anthropic/claude-sonnet-5'),
+  ],
+};
+
+export const openrouterSdkClient: Client = {
+  id: 'openrouter-sdk',
+  title: 'OpenRouter SDK',
+  packages: ['@openrouter/sdk', '@openrouter/agent', 'zod'],
+  trials: [
+    program('@openrouter/sdk', 'deepseek/deepseek-flash'),
+    program('@openrouter/sdk', 'openai/gpt-6.1-terra'),
+    program('@openrouter/sdk', 'anthropic/claude-sonnet-5'),
+    program('@openrouter/agent', 'deepseek/deepseek-flash', 'responses', 'callModel'),
+    program('@openrouter/agent', 'gemini/gemini-3-flash-preview', 'responses', 'callModel'),
+  ],
+};
+
+export const xsaiClient: Client = {
+  id: 'xsai',
+  title: 'xsAI',
+  packages: ['@xsai/stream-text', '@xsai/tool', 'zod'],
+  trials: [
+    program('@xsai/stream-text', 'deepseek/deepseek-flash'),
+    program('@xsai/stream-text', 'openai/gpt-6.1-terra'),
+    program('@xsai/stream-text', 'gemini/gemini-3-flash-preview'),
+  ],
+};
+
+export const huggingFaceClient: Client = {
+  id: 'huggingface',
+  title: "Hugging Face's client",
+  packages: ['@huggingface/inference'],
+  trials: [
+    program('@huggingface/inference', 'deepseek/deepseek-flash'),
+    program('@huggingface/inference', 'mistral/mistral-small-latest'),
+    program('@huggingface/inference', 'anthropic/claude-sonnet-5'),
   ],
 };

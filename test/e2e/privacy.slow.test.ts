@@ -189,7 +189,7 @@ describe.each(CONFIGURATIONS)('Y2 USERS=%s', (users, settings) => {
     await stop();
     // The runtime's own traces are beside them.
     const files = ['kv', 'do'].flatMap((kind) =>
-      readdirSync(join(folder, 'v3', kind), { recursive: true, withFileTypes: true }).filter((file) =>
+      readdirSync(join(folder, kind), { recursive: true, withFileTypes: true }).filter((file) =>
         file.isFile(),
       ),
     );

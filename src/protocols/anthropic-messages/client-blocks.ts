@@ -146,9 +146,8 @@ export class MessageBlocks implements BlockWriter<Piece> {
     }
     const own = text.slice(0, this.#progress.push(text));
     // Arguments of white space alone are an empty object, as absent ones are.
-    const shown = this.#hasArguments ? own : own.trimStart();
-    this.#hasArguments ||= shown !== '';
-    if (shown !== '') this.#sink.text(shown);
+    this.#hasArguments ||= own.trim() !== '';
+    if (own !== '' && this.#hasArguments) this.#sink.text(own);
   }
 
   #openBlock(block: OpenBlock): void {

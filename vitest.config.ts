@@ -1,18 +1,17 @@
 /**
- * Two projects on Node. `process` runs files one after the other in the same process: the pure core, the gateway in memory, the tools.
- * `workerd` runs each file in a process of its own, and most of them start the gateway in workerd. `npm test` runs what a person waits
- * for. Files named `*.slow.test.ts` run with `--mode slow`: long randomised runs, matrices of faults and of clients, real waits, and
- * the dashboard in a browser.
+ * All files run in two processes, each of which runs its files one after the other and keeps what it has imported. `npm test` runs what
+ * a person waits for. Files named `*.slow.test.ts` run with `--mode slow`: long randomised runs, matrices of faults and of clients, real
+ * waits, and the dashboard in a browser.
  */
 import { join } from 'node:path';
 import { configDefaults, defineConfig } from 'vitest/config';
 
-/** Files that start processes. */
-const WORKERD = '{test/{e2e,dashboard,package,hostile}/**/*,test/*,tools/**/*,bench/*}';
-/** Files whose modules keep nothing that another file would notice. */
-const PURE = 'test/!(e2e|dashboard|package|hostile)/**/*';
-/** Counts executed blocks, which V8 does only for code that it compiles after the count has begun: no other file runs before it. */
-const COUNTED = 'test/stream/hostile-work.test.ts';
+const ALL = '{test,tools,bench}/**/*';
+/**
+ * These measure: executed blocks, which V8 counts only in code that it compiles after the count has begun, and the time of patterns, which
+ * it compiles further the more of them run. No other file runs before them in their process.
+ */
+const MEASURED = ['test/stream/hostile-work.test.ts', 'tools/patterns/patterns.test.ts'];
 /** These measure the memory and the turns of a workerd of their own, and want a machine to themselves. */
 const HOSTILE = 'test/hostile/**/*.test.ts';
 const SLOW = '**/*.slow.test.ts';
@@ -29,6 +28,7 @@ export default defineConfig(({ mode }) => {
     resolve: { alias: { 'cloudflare:workers': join(import.meta.dirname, 'test/cloudflare-workers.ts') } },
     test: {
       globalSetup: 'test/e2e/setup.ts',
+      setupFiles: ['test/fast-check-setup.ts'],
       reporters: [
         'default',
         './test/recordings-reporter.ts',
@@ -40,8 +40,8 @@ export default defineConfig(({ mode }) => {
         mode === 'hostile'
           ? [project('hostile', [HOSTILE], exclude)]
           : [
-              project('workerd', [`${WORKERD}.${ending}`, ...(mode === 'slow' ? [] : [COUNTED])], exclude),
-              project('process', [`${PURE}.${ending}`], [...exclude, COUNTED], { isolate: false }),
+              project('tests', [`${ALL}.${ending}`], [...exclude, ...MEASURED], { isolate: false }),
+              ...(mode === 'slow' ? [] : [project('measured', MEASURED, exclude)]),
             ],
     },
   };

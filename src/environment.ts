@@ -21,7 +21,7 @@ import { log } from './http/log.ts';
 import { errorResponse } from './http/respond.ts';
 import { unusedSettings } from './settings/feature-settings.ts';
 import { optionProblems, withOptions } from './settings/options.ts';
-import type { SecretBinding, Secrets, SettingProblem } from './settings/reader.ts';
+import type { SecretBinding, SecretValues, SettingProblem } from './settings/reader.ts';
 import { missingSettings, misspeltSettings } from './settings/settings.ts';
 import type { JsonObject } from './shared/json.ts';
 import type { Tracing } from './tracing/spans.ts';
@@ -172,7 +172,7 @@ export class Environment {
   /** The settings of the environment and the options, which override it. */
   readonly #settings: JsonObject;
   /** The values of its secrets that were read. */
-  #secrets: Secrets = new Map();
+  #secrets: SecretValues = new Map();
   #read: ReadEnvironment;
   /** A request reads the secrets, and others wait for it. The claim expires, in case that request ends before it has read them. */
   #claimedUntil = 0;
@@ -295,7 +295,7 @@ const MAX_SECRET_MS = 5000;
 const POLL_MS = 10;
 
 /** Reads secrets at the same time. One that cannot be read is logged, and has the value null. */
-async function readSecrets(unread: ReadonlyMap<string, SecretBinding>): Promise<Secrets> {
+async function readSecrets(unread: ReadonlyMap<string, SecretBinding>): Promise<SecretValues> {
   const read = [...unread].map(async ([setting, binding]): Promise<[string, string | null]> => {
     const late = Promise.withResolvers<never>();
     const cancelTimer = startTimer(MAX_SECRET_MS, () =>

@@ -1,13 +1,24 @@
 /** Features: what a deployment can leave out. The gateway takes a list of them, and reads their settings together with its own. */
 import type { AccessUser } from './auth/caller.ts';
 import type { ApiError } from './canonical/error.ts';
-import type { Admit, AdmitEarly, Attribute, CompletionContext } from './completion/admission.ts';
+import type {
+  Admit,
+  AdmitEarly,
+  Attribute,
+  CompareCache,
+  CompletionContext,
+} from './completion/admission.ts';
 import type { ErrorClient, FactNames, KeyObjects, Ports, RequestContext, ShowKept } from './http/context.ts';
 import type { Ledger, LedgerStatus } from './metering/ledger.ts';
 import type { RecordSink, RecordWriter } from './metering/record-writer.ts';
-import type { Route } from './routes.ts';
+import type { HttpRoute } from './routes.ts';
 import { type FeatureName, isFeatureName, unenforcedSettings } from './settings/feature-settings.ts';
-import { type SecretBinding, type Secrets, type SettingProblem, SettingsReader } from './settings/reader.ts';
+import {
+  type SecretBinding,
+  type SecretValues,
+  type SettingProblem,
+  SettingsReader,
+} from './settings/reader.ts';
 import { readSettings, type Settings } from './settings/settings.ts';
 import { type Running, readVersion } from './settings/version.ts';
 import { isObject, type JsonObject } from './shared/json.ts';
@@ -28,7 +39,7 @@ export interface FeatureModule<Name extends FeatureName = FeatureName> extends F
 /** A feature with the settings of one environment. */
 export interface ConfiguredFeature {
   /** A route with the path of one of the core's routes replaces it. */
-  readonly routes?: readonly Route[];
+  readonly routes?: readonly HttpRoute[];
   /** Creates what runs before the gateway, also while other settings are invalid. */
   readonly before?: (ports: BeforePorts) => Before | null;
   /** The feature names admins besides the bearer of the admin token. */
@@ -48,6 +59,7 @@ export interface FeatureParts {
   /** Enforces the limits of keys. */
   readonly admit?: Admit;
   readonly admitEarly?: AdmitEarly;
+  readonly compareCache?: CompareCache;
   readonly keyObjects?: KeyObjects;
   readonly showKept?: ShowKept;
   /** Wraps the writer of records, to settle what was reserved. */
@@ -117,7 +129,7 @@ export type DeploymentResult = {
 export function readDeployment(
   env: JsonObject,
   listed: readonly FeatureModule[],
-  secrets?: Secrets,
+  secrets?: SecretValues,
   variables: JsonObject = env,
 ): DeploymentResult {
   const reader = new SettingsReader(env, secrets);

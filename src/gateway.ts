@@ -24,7 +24,7 @@ import { PriceBook } from './metering/pricing/price-book.ts';
 import { RecordWriter } from './metering/record-writer.ts';
 import { NO_KEY, RefusalCounts } from './metering/refusals.ts';
 import { requestId } from './metering/time.ts';
-import { clientOfPath, type Route, Router } from './routes.ts';
+import { clientOfPath, type HttpRoute, Router } from './routes.ts';
 import { CircuitBreakers } from './routing/circuit-breaker.ts';
 import { LearnedRefusals } from './routing/learned-refusals.ts';
 import type { SettingProblem } from './settings/reader.ts';
@@ -85,6 +85,7 @@ export function createGateway(
     factNames: started.factNames ?? PLAIN_NAMES,
     admit: started.admit ?? refuseLimited,
     admitEarly: started.admitEarly ?? refuseLimited,
+    compareCache: started.compareCache ?? null,
     enforces: { limits: started.admit !== undefined, users: started.attribute !== undefined },
     hasAccessAdmins: hasAdmins(features),
     knownCallers: new KnownCallers(store),
@@ -113,7 +114,7 @@ export function createGateway(
       client,
       leaseMemory: (bytes) => memory.lease(bytes, waitUntil),
       deadline: new Deadline(requestClock, facts.arrivedAt, settings.timers.deadlineMs),
-      known: { keyId: NO_KEY, isSentOn: false },
+      known: { keyId: NO_KEY, actor: null, isSentOn: false },
       waitUntil,
     };
   }
@@ -149,7 +150,7 @@ function hasSite(features: readonly ConfiguredFeature[]): boolean {
   return features.some((feature) => feature.hasSite === true);
 }
 
-function routesOf(features: readonly ConfiguredFeature[]): readonly Route[] {
+function routesOf(features: readonly ConfiguredFeature[]): readonly HttpRoute[] {
   return features.flatMap(({ routes = [] }) => routes);
 }
 

@@ -1,5 +1,6 @@
 /** The table of routes, and the router made from it: methods, preflights, 404s, log names and error forms follow from the table. */
 import { type IRequest, IttyRouter } from 'itty-router';
+import { handleListAudit } from './api/audit.ts';
 import { handleCountTokens } from './api/count-tokens.ts';
 import {
   handleChangeKey,
@@ -9,6 +10,7 @@ import {
   handleRemoveLimits,
   handleReplaceLimits,
   handleRevokeKey,
+  handleRotateKey,
   handleShowKey,
   handleShowLimits,
 } from './api/keys.ts';
@@ -39,7 +41,7 @@ type Handler = (
   params: PathParams,
 ) => Response | Promise<Response>;
 
-export interface Route {
+export interface HttpRoute {
   /** Below the base path, in itty-router's syntax: `:name` is one segment, `:name+` one or more. */
   readonly path: string;
   /** What precedes the path; the first one is named in 404s. Default: `/v1`, or nothing. */
@@ -54,6 +56,8 @@ export interface Route {
   readonly client?: ErrorClient;
   /** False: 404s do not name the route. */
   readonly isListed?: false;
+  /** A browser that opens the base path is sent to this page, unless a site has that path. */
+  readonly isHome?: true;
 }
 
 const V1 = ['/v1', ''];
@@ -70,7 +74,7 @@ const MESSAGES = { route: 'chat', client: messages } as const;
 const RESPONSES = { route: 'chat', client: responses } as const;
 
 /** The routes of the core. Of the routes that match a path, the first one is used. */
-const ROUTES: readonly Route[] = [
+export const ROUTES: readonly HttpRoute[] = [
   { name: 'chat', path: '/chat/completions', prefixes: V1_OR_BETA, methods: { POST: complete(CHAT) } },
   // Azure's clients name the model in the path.
   {
@@ -143,11 +147,18 @@ const ROUTES: readonly Route[] = [
     isListed: false,
   },
   {
+    path: '/admin/keys/:id/rotate',
+    prefixesBesideSite: ['/v1'],
+    methods: { POST: handleRotateKey },
+    isListed: false,
+  },
+  {
     path: '/admin/keys/:id/limits',
     prefixes: ROOT,
     methods: { GET: handleShowLimits, PUT: handleReplaceLimits, DELETE: handleRemoveLimits },
     isListed: false,
   },
+  { path: '/admin/audit', prefixesBesideSite: ['/v1'], methods: { GET: handleListAudit }, isListed: false },
   { path: '/admin/status', prefixesBesideSite: ['/v1'], methods: { GET: handleStatus }, isListed: false },
   { path: '/health', prefixes: ROOT, methods: { GET: (_, { running }) => healthResponse(running) } },
 ];
@@ -185,7 +196,9 @@ function decodePath(text = ''): string {
 /** The routes below one base path. */
 export class Router {
   readonly #basePath: string;
-  readonly #routes: readonly Route[];
+  readonly #routes: readonly HttpRoute[];
+  /** The path of the page for browsers; null: there is none. */
+  readonly #home: string | null;
   /** The handlers of POST routes without parameters, by path: nearly every request is found here without a regular expression. */
   readonly #posts: ReadonlyMap<string, Handler>;
   #router: ReturnType<typeof createRouter> | undefined;
@@ -194,12 +207,14 @@ export class Router {
    * @param features the routes of features, which the core does not know; one with a core route's path replaces it
    * @param hasSite a site has all paths without a route
    */
-  constructor(basePath: string, features: readonly Route[], hasSite = false) {
+  constructor(basePath: string, features: readonly HttpRoute[], hasSite = false) {
     this.#basePath = basePath;
     const replaced = new Map(features.map((route) => [route.path, route]));
     const own = ROUTES.map((route) => replaced.get(route.path) ?? route);
     const all = [...own, ...features.filter((route) => !own.includes(route))];
     const isBesideSite = hasSite && basePath === '';
+    const home = isBesideSite ? undefined : all.find(({ isHome }) => isHome === true);
+    this.#home = home === undefined ? null : basePath + home.path;
     this.#routes = all.map((route) =>
       isBesideSite && route.prefixesBesideSite !== undefined
         ? { ...route, prefixes: route.prefixesBesideSite }
@@ -241,6 +256,8 @@ export class Router {
       return preflight(request, METHODS.join(', '), context.settings.corsOrigins);
     const { pathname } = new URL(request.url);
     const base = this.#basePath;
+    if (this.#home !== null && pathname.replace(/\/$/, '') === base && opensPage(request))
+      return new Response(null, { status: 302, headers: { location: this.#home } });
     // A router in front of Weir that strips the base path is a common cause.
     const where = pathname.startsWith(`${base}/`)
       ? 'here'
@@ -256,7 +273,12 @@ export class Router {
 
 const MAX_PATH_CHARS = 200;
 
-function postHandlers(basePath: string, routes: readonly Route[]): ReadonlyMap<string, Handler> {
+/** Whether a browser opens an address: no other client asks for HTML. */
+function opensPage({ method, headers }: Request): boolean {
+  return (method === 'GET' || method === 'HEAD') && (headers.get('accept') ?? '').includes('text/html');
+}
+
+function postHandlers(basePath: string, routes: readonly HttpRoute[]): ReadonlyMap<string, Handler> {
   const posts = new Map<string, Handler>();
   for (const { path, prefixes = V1, methods } of routes) {
     if (methods.POST === undefined || /[:(]/.test(path)) continue;
@@ -265,7 +287,7 @@ function postHandlers(basePath: string, routes: readonly Route[]): ReadonlyMap<s
   return posts;
 }
 
-function createRouter(basePath: string, routes: readonly Route[]) {
+function createRouter(basePath: string, routes: readonly HttpRoute[]) {
   const router = IttyRouter<IRequest, [CompletionContext], Response>({ base: basePath });
   for (const { path, prefixes = V1, methods } of routes) {
     const pattern = `(${prefixes.join('|')})${path}`;
@@ -299,7 +321,7 @@ function methodNotAllowed(request: Request, context: RequestContext, allowed: st
 /** The client protocol of a path, also of an unknown one: a segment such as `messages` decides. */
 export function clientOfPath({ url }: Request): ErrorClient {
   const segments = pathOf(url).split('/');
-  const isNamed = ({ name }: Route) => name !== undefined && segments.includes(name);
+  const isNamed = ({ name }: HttpRoute) => name !== undefined && segments.includes(name);
   return ROUTES.findLast((route) => route.client !== undefined && isNamed(route))?.client ?? chat;
 }
 

@@ -39,7 +39,8 @@ export interface WeirOptions<Env = unknown, Features extends readonly Feature[] 
     | undefined;
   /**
    * Called with the usage record of each request that was sent to a provider, after the request has ended. It runs in
-   * `waitUntil`. If it throws, the error is logged.
+   * `waitUntil`. If it throws, the error is logged. It is called at least once for a record: after a crash in the middle of a background
+   * response it may be called again with the same `request_id`.
    */
   readonly onRecord?: ((record: UsageRecord, facts: RequestFacts<Env>) => unknown) | undefined;
 }

@@ -4,7 +4,7 @@ import { tracing } from './tracing/runtime.ts';
 import type { Feature, Weir, WeirOptions } from './types.ts';
 
 export type { Price } from './metering/pricing/price.ts';
-export type { Attempt, UsageRecord } from './metering/record.ts';
+export type { RecordedAttempt, UsageRecord } from './metering/record.ts';
 export type { AliasStep, ProviderEntry, SettingOptions } from './settings/options.ts';
 export type {
   Feature,

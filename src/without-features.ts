@@ -27,7 +27,7 @@ export const refuseLimited: Admit & AdmitEarly = async () =>
 export const attributeNothing: Attribute = async ({ caller }) =>
   caller.facts.requiresUser
     ? failure(userRequired())
-    : ok({ attribution: NO_ATTRIBUTION, session: null, affinity: null });
+    : ok({ attribution: NO_ATTRIBUTION, session: null, affinity: null, hashPrompt: null });
 
 /** Records that were stored before may have names, as they were sent. */
 export const PLAIN_NAMES: FactNames = {
@@ -43,6 +43,7 @@ export async function refuseMessages(): Promise<void> {
   throw new Error(`Records of a Queue need ledger(): ${howToList('ledger')}`);
 }
 
+/** The status of the ledger in KV, which has no queue and no waiting records. */
 export async function statusOfKv(): Promise<LedgerStatus> {
   return { store: 'kv', has_queue: false, waiting_records: 0 };
 }

@@ -51,7 +51,7 @@ beforeAll(async () => {
   for await (const line of createInterface({ input: child.stdout })) {
     const shown = /export WEIR_URL=(\S+) WEIR_KEY=(\S+)/.exec(line);
     if (shown !== null) Object.assign(env, { WEIR_URL: shown[1], WEIR_KEY: shown[2] });
-    if (line.includes('runs until you press Ctrl-C')) break;
+    if (line.includes('ANTHROPIC_BASE_URL=')) break;
   }
   child.stdout.resume();
   expect(env.WEIR_KEY).toMatch(/^weir_/);
@@ -67,6 +67,21 @@ afterAll(async () => {
 const documents = await Promise.all(
   ['README.md', 'docs/getting-started.md'].map(async (path) => [path, await examplesOf(path)] as const),
 );
+
+/** The pages whose SDK this repository has. */
+const AGENTS = ['openai-sdk', 'anthropic-sdk', 'openai-agents'];
+
+describe('agents that edit a file', () => {
+  test.each(AGENTS)('docs/clients/%s.md: the agent corrects river.txt at the demo', async (page) => {
+    const examples = await examplesOf(`docs/clients/${page}.md`);
+    const agent = examples.find(({ language, code }) => language === 'ts' && code.includes('river.txt'));
+    const home = await mkdtemp(join(folder, 'agent-'));
+    await writeFile(join(home, 'agent.mts'), agent?.code ?? '');
+    await writeFile(join(home, 'river.txt'), 'The river is at 298 cm.\n');
+    await run(process.execPath, ['agent.mts'], { cwd: home, env, timeout: EXAMPLE_LIMIT_MS });
+    expect(await readFile(join(home, 'river.txt'), 'utf8')).toBe('the river is at 312 cm and rising.\n');
+  });
+});
 
 describe.each(documents)('%s', (path, examples) => {
   test.each(examples.map((example) => [example.line, example] as const))(

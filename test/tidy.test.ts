@@ -210,11 +210,13 @@ describe.each(sources.map((source) => [source.path, source] as const))('src/%s',
     expect(source.code.split('\n').filter((line) => IMPURE.test(line))).toEqual([]);
   });
 
-  test.runIf(source.layer !== 'providers' && !source.path.startsWith('metering/pricing/'))(
+  // OpenTelemetry names providers, too.
+  const listsNames = source.path.startsWith('metering/pricing/') || source.path === 'tracing/spans.ts';
+  test.runIf(source.layer !== 'providers' && !listsNames)(
     "names no provider: a provider's deviations and prices belong in its own file",
     () => {
       const named = PROVIDERS.filter(({ id, name }) =>
-        new RegExp(`['"\`](${id}|${name})['"\`]`).test(source.text),
+        new RegExp(`['"\`](${id}|${name})['"\`]|^ *${id}\\??:`, 'm').test(source.text),
       );
       expect(named.map(({ id }) => id)).toEqual([]);
     },
@@ -232,8 +234,40 @@ test('S1 only stream/sse-frame.ts writes the lines of events', () => {
   expect(writes.map(({ path }) => path)).toEqual([]);
 });
 
+/** Everything but the features and the files that list them. */
+const core = sources.filter(({ layer }) => ![...FEATURES, ...WIRING].includes(layer));
+
+/** What a file declares at its top level: `export ` or nothing, the kind, and the name. */
+const DECLARATION = /^(export )?(?:async )?(?:abstract )?(interface|type|class|function)\*? (\w+)/gm;
+
+test('one name, one thing: no two types of the core have the same name', () => {
+  const paths = new Map<string, string[]>();
+  for (const { path, text } of core) {
+    for (const [, , kind, name = ''] of text.matchAll(DECLARATION)) {
+      if (kind !== 'function') paths.set(name, [...(paths.get(name) ?? []), path]);
+    }
+  }
+  expect([...paths].filter(([, declared]) => declared.length > 1)).toEqual([]);
+});
+
+test('each exported function and class of the core has a docstring', () => {
+  const lacking = core.flatMap(({ path, text }) =>
+    [...text.matchAll(DECLARATION)]
+      .filter(([, isExported, kind]) => isExported && (kind === 'function' || kind === 'class'))
+      .filter(({ index }) => !/\*\/\n$/.test(text.slice(0, index)))
+      .map(([, , , name]) => `${path}: ${name}`),
+  );
+  expect(lacking).toEqual([]);
+});
+
+test('only stream/relay.ts knows whether a stream is over', () => {
+  const asking = sources
+    .filter(({ path }) => path.startsWith('stream/') && path !== 'stream/relay.ts')
+    .filter(({ text }) => /\bis(?:Over|Stopped|Ended|Cancelled)\b|'over'/.test(text));
+  expect(asking.map(({ path }) => path)).toEqual([]);
+});
+
 test('X9 the core imports no feature', () => {
-  const core = sources.filter(({ layer }) => ![...FEATURES, ...WIRING].includes(layer));
   const importsOf = ({ path, imports, typeImports }: Source) =>
     [...imports, ...typeImports].map((imported) => ({ path, imported }));
   const wrong = core

@@ -98,6 +98,11 @@ test(
         "fields: { max_completion_tokens: { kind: 'renamed', to: 'max_tokens' }, store: { kind: 'refused' } },",
       ),
     );
+    // The example of a quirk, as it is written, compiles and is read.
+    edit('src/providers/acme.ts', (text) => text.replace('//   quirks:', 'quirks:'));
+    edit('test/fixtures/acme/short-answer/upstream.sse', (text) =>
+      text.replace(/"usage":(\{[^}]*\})/, '"acme_meter":{"usage":$1}'),
+    );
     expect(failures()).toEqual([]);
   },
   LIMIT_MS,
@@ -106,7 +111,9 @@ test(
 test(
   'each check for a quirk without effect or a missing entry names the file to change',
   () => {
-    edit('src/providers/acme.ts', (text) => text.replace('store: {', 'max_tokens: {'));
+    edit('src/providers/acme.ts', (text) =>
+      text.replace("'max_tokens' }, store: {", "'max_tokens' }, max_tokens: {"),
+    );
     rmSync(join(clone, 'test/fixtures/acme'), { recursive: true });
     edit('.dev.vars.example', (text) => text.replace('# ACME_API_KEY=\n', ''));
     edit('tools/simulator/scenes.ts', (text) => text.replace("  acme: '/acme/v1',\n", ''));

@@ -82,7 +82,16 @@ import type { RequestRules } from '../request-translation/rules.ts';
 import type { Provider } from './provider.ts';
 
 export const CHAT: RequestRules = {
-  // TODO(${id}): a row for each field that it renames, rejects or ignores (src/request-translation/rules.ts), with source and date.
+  // TODO(${id}): a row for each field that it renames, refuses or ignores (src/request-translation/rules.ts), with source and date:
+  //
+  //   // "Use max_tokens": https://docs.${id}.example/chat, read 2026-11-23.
+  //   max_completion_tokens: { kind: 'renamed', to: 'max_tokens' },
+  //   // 400 "store is not permitted", measured 2026-11-23.
+  //   store: { kind: 'refused' },
+  //
+  // \`refused\` says that the API responds to the field with 4xx. A field about the request (\`store\`, \`user\`) or sampling is then not
+  // sent, and x-weir-dropped names it. A field that changes the output (\`parallel_tool_calls\`, \`response_format\`) is still sent, so
+  // that the client gets the provider's own refusal and no other output; UNSUPPORTED=drop leaves that out, too.
   fields: {},
   // TODO(${id}): in which form it accepts reasoning of earlier turns, and what it rejects in messages.
   messages: { reasoning: [{ form: 'reasoning_content' }] },
@@ -105,6 +114,9 @@ export const ${id}: Provider<'${NAME}_API_KEY' | '${NAME}_BASE_URL'> = {
       protocol: openaiChat,
     },
   },
+  // TODO(${id}): differences in its responses (ProtocolQuirks in src/stream/types.ts), for example usage in a field of its own. Or nothing.
+  //
+  //   quirks: { usageField: ['${id}_meter', 'usage'] },
 };
 `;
 }

@@ -1,8 +1,9 @@
 /** Counts the tokens of a prompt, for the token-counting routes of Messages and Responses: by the provider's own counter, or by an estimate. */
 import type { Caller } from '../auth/caller.ts';
 import type { ApiError } from '../canonical/error.ts';
-import type { CompletionContext } from '../completion/admission.ts';
+import type { CompletionContext, EarlyAdmission } from '../completion/admission.ts';
 import { upstreamErrorContext } from '../completion/attempt-runner.ts';
+import { admitEarly } from '../completion/early-admission.ts';
 import { replayableRequest, targetsOf } from '../completion/prepare.ts';
 import {
   type ClientRoute,
@@ -38,6 +39,7 @@ export async function handleCountTokens<Session>(
 ): Promise<Response> {
   const { client, route } = clientRoute;
   let lease = given.body?.lease;
+  let admission: EarlyAdmission | null = null;
   try {
     const identified = await identifyCaller(request, context);
     if (identified.kind === 'error') return clientError(client, context, identified.error);
@@ -47,13 +49,34 @@ export async function handleCountTokens<Session>(
     const scope = { route, headers: request.headers, caller: identified.value, context };
     const target = await findCountingTarget(read.value, scope);
     if (target.kind === 'error') return clientError(client, context, target.error);
-    const counted = await countUpstream(target.value, read.value, scope);
+    const counter = counterOf(target.value);
+    // An estimate reads nothing that others store.
+    if (counter !== null && given.isAdmitted !== true) {
+      const early = { body: read.value.clientBody, textBytes: 0, isCounted: true };
+      const admitted = await admitEarly(request, context, scope.caller, early);
+      if (admitted.kind === 'error')
+        return clientError(client, context, admitted.error.error, admitted.error.headers);
+      admission = admitted.value;
+    }
+    const counted = counter === null ? null : await countUpstream(counter, read.value, scope);
     const response = jsonResponse(view(counted ?? estimatePromptTokens(read.value.canonicalBody)));
     response.headers.set('x-weir-estimated', String(counted === null));
     return response;
   } finally {
+    admission?.release();
     lease?.release();
   }
+}
+
+interface Counter {
+  readonly target: Target;
+  readonly tokenCounter: NonNullable<Target['provider']['tokenCounter']>;
+}
+
+/** The counter of the target's provider; null: there is none. */
+function counterOf(target: Target | null): Counter | null {
+  const tokenCounter = target?.provider.tokenCounter;
+  return target === null || tokenCounter === undefined ? null : { target, tokenCounter };
 }
 
 interface CountScope {
@@ -81,14 +104,12 @@ async function findCountingTarget(
   return found.error.code === 'model_not_allowed' ? failure(found.error) : ok(null);
 }
 
-/** The count of the target's provider, or null where it has no counter or does not respond with a count in time, which is logged. */
+/** The count of the target's provider, or null where it does not respond with a count in time, which is logged. */
 async function countUpstream(
-  target: Target | null,
+  { target, tokenCounter: counter }: Counter,
   request: CompletionRequest,
   { route, headers, caller, context }: CountScope,
 ): Promise<number | null> {
-  const counter = target?.provider.tokenCounter;
-  if (target === null || counter === undefined) return null;
   const { settings, ports, leaseMemory } = context;
   const callerPays = caller.credential !== null;
   const { policies } = settings;

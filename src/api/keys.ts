@@ -2,6 +2,7 @@
 import { type Caller, hasUserLimits, UNREADABLE_KEY } from '../auth/caller.ts';
 import {
   type Budget,
+  hardCurrencies,
   LIMIT_FIELDS,
   type LimitStatus,
   limitsOfUser,
@@ -13,35 +14,47 @@ import {
   writeAmount,
   writeLimits,
 } from '../auth/key-limits.ts';
+import { showState } from '../auth/key-state.ts';
 import {
+  deleteSecrets,
   type GatewayKey,
   type KeyChange,
+  keyId,
   listKeys,
   makeKey,
+  makeToken,
   type NewKey,
   putKey,
+  putSecret,
   readKey,
   revokeKey,
+  secretsOf,
   sizeProblem,
+  writeKey,
 } from '../auth/keys.ts';
+import { deleteUsageToken, listUsageTokens, readUsageToken } from '../auth/usage-tokens.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { forAdmin } from '../http/admin.ts';
 import type { KeptOwner, RequestContext } from '../http/context.ts';
 import { identifyCaller, readRequestBody } from '../http/request.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
+import { hasPriceIn } from '../metering/pricing/highest-price.ts';
 import type { PriceTable } from '../metering/pricing/price.ts';
 import { MAX_TAGS, TAG_NAME } from '../metering/record.ts';
-import { isoDay } from '../metering/time.ts';
+import { HOUR_MS, isoTime } from '../metering/time.ts';
 import { PROVIDERS } from '../providers/index.ts';
 import { findAlias } from '../routing/targets.ts';
 import { providerOf } from '../settings/aliases.ts';
 import { configuredMaker } from '../settings/bare-models.ts';
 import { howToList } from '../settings/feature-settings.ts';
 import type { Settings } from '../settings/settings.ts';
-import { globsOverlap } from '../shared/glob.ts';
+import { globsOverlap, matchesAnyGlob } from '../shared/glob.ts';
 import { isObject, type JsonObject, objectOf, omit, parseJson, readArray, readText } from '../shared/json.ts';
-import { nearestName } from '../shared/nearest.ts';
+import { didYouMean, nearestName } from '../shared/nearest.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
+import { recordAct, recordRevocation } from './audit.ts';
+import { readExpiry } from './expiry.ts';
+import { makeUsageToken } from './usage-tokens.ts';
 
 /** `GET /v1/key` */
 export async function handleOwnKey(request: Request, context: RequestContext): Promise<Response> {
@@ -55,10 +68,11 @@ export async function handleOwnKey(request: Request, context: RequestContext): P
   return showKey(shown, context, user);
 }
 
-/** `POST /admin/keys` */
+/** `POST /admin/keys`: a key, or with `scope` a token that reads usage. */
 export const handleCreateKey = forAdmin(async (request, context) => {
   const body = await readBody(request, context);
   if (body.kind === 'error') return errorResponse(body.error);
+  if (body.value.scope !== undefined) return makeUsageToken(body.value, context);
   const read = await readNewKey(body.value, context);
   if (read.kind === 'error') return errorResponse(read.error);
   const { newKey, prices } = read.value;
@@ -69,17 +83,28 @@ export const handleCreateKey = forAdmin(async (request, context) => {
     if (set.kind === 'error') return errorResponse(set.error);
   }
   await putKey(context.ports.store, key, digest);
-  const { id, name, ...rest } = writeKey(key);
-  return jsonResponse({ id, name, key: token, ...rest, ...keyWarnings(key, context, prices) }, 201);
+  await recordAct(context, { action: 'key_created', keyId: key.id, before: null, after: key });
+  return jsonResponse(writeSecret(key, token, context, prices), 201);
 });
 
 /** `GET /admin/keys` */
 export const handleListKeys = forAdmin(async (_request, context) => {
-  const { keys, unreadable } = await listKeys(context.ports.store);
+  const { store } = context.ports;
+  const [{ keys, revoked, unreadable }, tokens] = await Promise.all([
+    listKeys(store),
+    listUsageTokens(store),
+  ]);
   const budget_units = budgetUnits(await context.prices.load());
   // Absent where every key can be read.
   const ids = unreadable.length === 0 ? {} : { unreadable };
-  return jsonResponse({ object: 'list', data: keys.map(writeKey), budget_units, ...ids });
+  return jsonResponse({
+    object: 'list',
+    data: keys.map((key) => writeKey(key, context.arrivedAt)),
+    tokens,
+    revoked,
+    budget_units,
+    ...ids,
+  });
 });
 
 /** `GET /admin/keys/:id`: the same response as the key's own `GET /v1/key`, with the use of the user that `?user=` names. */
@@ -114,14 +139,97 @@ async function changedKey(
   change: KeyChange,
   prices?: PriceTable,
 ): Promise<Response> {
+  const changed = await changeKey(context, id, change);
+  if (changed.kind === 'error') return errorResponse(changed.error);
+  const { key } = changed.value;
+  const table = prices ?? (await context.prices.load());
+  return jsonResponse({ ...writeKey(key, context.arrivedAt), ...keyWarnings(key, context, table) });
+}
+
+interface ChangedKey {
+  readonly before: GatewayKey;
+  readonly key: GatewayKey;
+}
+
+/** Changes a key and records the change. */
+async function changeKey(
+  context: RequestContext,
+  id: string,
+  change: KeyChange,
+): Promise<Result<ChangedKey, ApiError>> {
   const result = await context.keyObjects.changeKey(context, change);
   context.knownKeys.forget(id);
-  if (result.kind === 'error') return errorResponse(result.error);
+  if (result.kind === 'error') return result;
   const changed = result.value;
-  if (changed.kind === 'revoked') return errorResponse(NO_SUCH_KEY);
-  if (changed.kind === 'invalid') return errorResponse(invalid(changed.message, changed.param).error);
-  const table = prices ?? (await context.prices.load());
-  return jsonResponse({ ...writeKey(changed.key), ...keyWarnings(changed.key, context, table) });
+  if (changed.kind === 'revoked') return failure(NO_SUCH_KEY);
+  if (changed.kind === 'invalid') return invalid(changed.message, changed.param);
+  const { before = change.key, key } = changed;
+  // An object that is called a second time has made the change already. What KV had is then what was before.
+  const was = JSON.stringify(before) === JSON.stringify(key) ? change.key : before;
+  await recordAct(context, { action: 'key_changed', keyId: id, before: was, after: key });
+  return ok({ before: was, key });
+}
+
+const MAX_OVERLAP_HOURS = 720;
+const DEFAULT_OVERLAP_HOURS = 24;
+
+/** `POST /admin/keys/:id/rotate`: a new secret for the key. The one before stays valid for the overlap. */
+export const handleRotateKey = forAdmin(async (request, context, id) => {
+  const body = await readBody(request, context);
+  if (body.kind === 'error') return errorResponse(body.error);
+  const hours = readOverlap(body.value);
+  if (hours.kind === 'error') return errorResponse(hours.error);
+  const found = await findKey(context, id);
+  if (found === null) return errorResponse(NO_SUCH_KEY);
+  if (found === 'unreadable') return errorResponse(UNREADABLE_KEY);
+  const { store } = context.ports;
+  const { token, digest } = await makeToken();
+  const secret = keyId(digest);
+  const rotated_at = isoTime(context.arrivedAt);
+  const until = hours.value === 0 ? null : isoTime(context.arrivedAt + hours.value * HOUR_MS);
+  // Before the key names it, so that it is valid when the response arrives.
+  await putSecret(store, { id, digest, rotated_at });
+  const change = { key: found.key, fields: {}, limits: {}, rotation: { secret, rotated_at, until } };
+  const changed = await changeKey(context, id, change);
+  const isRotated = changed.kind === 'ok' && changed.value.key.secrets?.current === secret;
+  if (!isRotated) {
+    await deleteSecrets(store, id, [secret]);
+    return errorResponse(changed.kind === 'error' ? changed.error : NOT_ROTATED);
+  }
+  const { before, key } = changed.value;
+  const kept = secretsOf(key);
+  const ended = secretsOf(before).filter((one) => !kept.includes(one));
+  await deleteSecrets(store, id, ended);
+  return jsonResponse(writeSecret(key, token, context, await context.prices.load()));
+});
+
+const NOT_ROTATED = apiError(
+  'ledger_unreachable',
+  "This key's ledger object runs an earlier version of Weir, which cannot rotate keys: try again when the deployment has reached it",
+);
+
+function readOverlap({
+  overlap_hours = DEFAULT_OVERLAP_HOURS,
+  ...others
+}: JsonObject): Result<number, ApiError> {
+  const [other] = Object.keys(others);
+  if (other !== undefined) return unknownField(other, ['overlap_hours'], 'A rotation has');
+  const isValid =
+    typeof overlap_hours === 'number' && overlap_hours >= 0 && overlap_hours <= MAX_OVERLAP_HOURS;
+  return isValid
+    ? ok(overlap_hours)
+    : invalid(`overlap_hours must be a number from 0 to ${MAX_OVERLAP_HOURS}`, 'overlap_hours');
+}
+
+/** A key with its new secret, which no other response contains. */
+function writeSecret(
+  key: GatewayKey,
+  token: string,
+  context: RequestContext,
+  prices: PriceTable,
+): JsonObject {
+  const { id, name, ...rest } = writeKey(key, context.arrivedAt);
+  return { id, name, key: token, ...rest, ...keyWarnings(key, context, prices) };
 }
 
 /** `GET /admin/keys/:id/limits`: the limits as the key's object has stored them, also where it cannot read them. */
@@ -140,11 +248,7 @@ export const handleReplaceLimits = forAdmin(async (request, context, id) => {
   const body = await readBody(request, context);
   if (body.kind === 'error') return errorResponse(body.error);
   const other = Object.keys(body.value).find((field) => !LIMIT_FIELDS.some((known) => known === field));
-  if (other !== undefined)
-    return errorResponse(
-      invalid(`Limits are ${LIMIT_FIELDS.join(', ')}, and nothing else`, other.slice(0, MAX_NAME_CHARS))
-        .error,
-    );
+  if (other !== undefined) return errorResponse(unknownField(other, LIMIT_FIELDS, 'Limits have').error);
   const budget = budgetProblem(body.value, await context.prices.load());
   return budget === null ? replaceLimits(context, id, body.value) : errorResponse(budget);
 });
@@ -162,13 +266,24 @@ async function replaceLimits(context: RequestContext, id: string, limits: JsonOb
 
 /** `DELETE /admin/keys/:id` */
 export const handleRevokeKey = forAdmin(async (_request, context, id) => {
-  const revoked = KEY_ID.test(id) && (await revokeKey(context.ports.store, id));
+  const found = await findKey(context, id);
   context.knownKeys.forget(id);
-  if (!revoked) return errorResponse(NO_SUCH_KEY);
+  if (found === null) return revokeUsageToken(context, id);
+  const key = found === 'unreadable' ? null : found.key;
+  await revokeKey(context.ports.store, id, key === null ? [] : secretsOf(key));
   // The key is already revoked, even if its object can't be reached: the object refuses concurrent changes and cleans up.
-  await context.keyObjects.revokeKey(context, id);
+  await Promise.all([context.keyObjects.revokeKey(context, id), recordRevocation(context, id, key)]);
   return jsonResponse({ id, deleted: true });
 });
+
+async function revokeUsageToken(context: RequestContext, id: string): Promise<Response> {
+  const { store } = context.ports;
+  const token = KEY_ID.test(id) ? await readUsageToken(store, id) : null;
+  if (token === null) return errorResponse(NO_SUCH_KEY);
+  await deleteUsageToken(store, id);
+  await recordRevocation(context, id, token);
+  return jsonResponse({ id, deleted: true });
+}
 
 const KEY_ID = /^[0-9a-f]{16}$/;
 const NO_SUCH_KEY = apiError('not_found', 'There is no such key');
@@ -188,7 +303,7 @@ async function readBody(request: Request, context: RequestContext): Promise<Resu
 
 const MAX_NAME_CHARS = 100;
 /** The fields besides limits. */
-const OWN_FIELDS = ['name', 'models', 'expires_at', 'user', 'tags', 'require_user'];
+const OWN_FIELDS = ['name', 'models', 'expires_at', 'disabled', 'user', 'tags', 'require_user'];
 const KEY_FIELDS = [...OWN_FIELDS, ...LIMIT_FIELDS];
 
 /** Fields that need the users of requests. */
@@ -211,32 +326,43 @@ async function readNewKey(
 
 function readFields(body: JsonObject, nowMs: number): Result<NewKey, ApiError> {
   const unknown = Object.keys(body).find((field) => !KEY_FIELDS.includes(field));
-  if (unknown !== undefined)
-    return invalid(`A key has ${KEY_FIELDS.join(', ')}, and nothing else`, unknown.slice(0, MAX_NAME_CHARS));
+  if (unknown !== undefined) return unknownField(unknown, KEY_FIELDS, 'A key has');
   const name = readText(body.name);
   if (name === undefined || name.length > MAX_NAME_CHARS)
     return invalid(`name must be a text of at most ${MAX_NAME_CHARS} characters`, 'name');
   const models = readModels(body.models);
   if (models === undefined) return invalid('models must be a list of globs, as ["deepseek/*"]', 'models');
-  const expires_at = readExpiry(body.expires_at);
-  if (expires_at === undefined)
-    return invalid(
-      'expires_at must be a time, as "2027-01-01T00:00:00Z", or seconds since 1970',
-      'expires_at',
-    );
-  if (expires_at !== null && Date.parse(expires_at) <= nowMs)
-    return invalid('expires_at must be in the future', 'expires_at');
+  const expiry = readExpiry(body.expires_at, nowMs);
+  if (expiry.kind === 'error') return expiry;
+  const { disabled = null } = body;
+  if (disabled !== null && typeof disabled !== 'boolean')
+    return invalid('disabled must be true or false', 'disabled');
   const limits = readLimits(body);
   if (limits.kind === 'invalid') return invalid(limits.message, limits.param);
   const facts = readFacts(body);
   if (facts.kind === 'error') return facts;
-  const fields = { name, models, expires_at, limits: writeLimits(limits.limits), ...facts.value };
+  const own = {
+    name,
+    models,
+    expires_at: expiry.value,
+    disabled: disabled === true ? (true as const) : undefined,
+  };
+  const fields = { ...own, limits: writeLimits(limits.limits), ...facts.value };
   const tooLarge = sizeProblem(fields);
   return tooLarge === null ? ok(fields) : invalid(tooLarge, 'models');
 }
 
 function invalid(message: string, param: string) {
   return failure(apiError('invalid_request', message, param));
+}
+
+function unknownField(name: string, fields: readonly string[], what: string) {
+  const param = name.slice(0, MAX_NAME_CHARS);
+  const hint = didYouMean(name, fields);
+  return invalid(
+    `${what} no field ${JSON.stringify(param)}${hint}${hint === '' ? '.' : ''} The fields are ${fields.join(', ')}`,
+    param,
+  );
 }
 
 /** Reads what the key fixes about its requests. All three fields are set, so that a change can remove them. */
@@ -275,22 +401,6 @@ function readModels(value: unknown): readonly string[] | null | undefined {
   const globs = readArray(value).filter((glob) => typeof glob === 'string' && glob !== '');
   const isValid = globs.length > 0 && globs.length === readArray(value).length;
   return isValid ? globs.map(String) : undefined;
-}
-
-const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
-/** The year 2286. A larger number is a time in milliseconds by mistake. */
-const MAX_EXPIRY_SECONDS = 1e10;
-
-/** Reads an ISO 8601 time, or seconds since the epoch as in OpenAI's API. Null: never; undefined: invalid, such as February 30. */
-function readExpiry(value: unknown): string | null | undefined {
-  if (value === undefined || value === null) return null;
-  if (typeof value === 'number') {
-    return value >= 0 && value <= MAX_EXPIRY_SECONDS ? new Date(value * 1000).toISOString() : undefined;
-  }
-  const text = readText(value) ?? '';
-  const ms = ISO_TIME.test(text) ? Date.parse(text) : Number.NaN;
-  const day = text.slice(0, 10);
-  return Number.isNaN(ms) || isoDay(Date.parse(day)) !== day ? undefined : new Date(ms).toISOString();
 }
 
 /** The units that a budget may have: the currencies of the prices, those with the most prices first, and tokens. */
@@ -354,6 +464,7 @@ function keyWarnings(
         `No model that this key may use has a price in ${budget.unit}: a hard budget in it refuses every request`,
       );
   }
+  for (const message of unpricedSteps(models, limits, settings, table, arrivedAt)) warn('budget', message);
   return warnings.length === 0 ? {} : { warnings };
 }
 
@@ -382,6 +493,41 @@ function globProblem(glob: string, { providers, aliases }: Settings): string | n
   return `${glob} matches no model: there is no provider ${id}. ${hint}`;
 }
 
+/** Warnings of a key. */
+const MAX_STEP_WARNINGS = 10;
+
+/** The steps of aliases that a hard budget skips because they have no price in its currency. */
+function unpricedSteps(
+  models: readonly string[] | null,
+  limits: JsonObject | null,
+  { aliases, providers }: Settings,
+  table: PriceTable,
+  nowMs: number,
+): readonly string[] {
+  const isUnpriced = (address: string, currency: string) => {
+    const { priceIds = [] } = providers.get(providerOf(address)) ?? {};
+    const model = address.slice(providerOf(address).length + 1);
+    return priceIds.length > 0 && !hasPriceIn(table, currency, { priceIds, model }, nowMs);
+  };
+  const warnings = hardCurrencies(limits).flatMap((currency) =>
+    aliases.flatMap(({ name, steps }) => {
+      const used = steps.map(({ address }) => address).filter((address) => isUsable(address, models));
+      const unpriced = [...new Set(used)].filter((address) => isUnpriced(address, currency));
+      if (unpriced.length === 0) return [];
+      const effect = unpriced.length === new Set(used).size ? 'refuses it' : 'skips these steps of it';
+      return [
+        `The alias ${name}: ${unpriced.join(', ')} without a price in ${currency}, so this key ${effect}`,
+      ];
+    }),
+  );
+  return warnings.slice(0, MAX_STEP_WARNINGS);
+}
+
+/** Whether a key may use the address of an alias's step, which is not known before the request where it has a star. */
+function isUsable(address: string, models: readonly string[] | null): boolean {
+  return !address.includes('*') && (models === null || matchesAnyGlob(models, address));
+}
+
 function isPriced(
   models: readonly string[] | null,
   currency: string,
@@ -398,13 +544,8 @@ function isPriced(
   );
 }
 
-/** A key in a response: its limits stand beside its other fields, as in the request that set them. */
-function writeKey({ limits, ...key }: GatewayKey): Omit<GatewayKey, 'limits'> & JsonObject {
-  return { ...key, ...limits };
-}
-
 type ShownKey = Pick<Caller, 'models'> &
-  Pick<GatewayKey, 'user' | 'tags' | 'require_user'> &
+  Pick<GatewayKey, 'user' | 'tags' | 'require_user' | 'disabled' | 'secrets'> &
   Readonly<Record<'name' | 'expires_at' | 'created_at', string | null>> & {
     readonly id: string;
     readonly limits: JsonObject | null;
@@ -421,7 +562,11 @@ async function showKey(shown: ShownKey, context: RequestContext, ownUser?: strin
   const kept = await context.showKept?.({ keyId: id, fixedUser }, context);
   if (kept?.kind === 'error') return errorResponse(kept.error);
   // Absent where no responses are kept.
-  const key = { object: 'key', id, name, models, expires_at, created_at, ...facts, kept: kept?.value };
+  const state = showState(shown, context.arrivedAt);
+  const key = {
+    ...{ object: 'key', id, name, models, expires_at, created_at },
+    ...{ ...state, ...facts, kept: kept?.value },
+  };
   if (shown.limits === null) return jsonResponse({ ...key, limits: null });
   const status = await context.keyObjects.readLimitStatus(context, id, shown.limits);
   if (status.kind === 'error') return errorResponse(status.error);

@@ -3,7 +3,7 @@
 import { type Caller, mayUse, NO_CALLER_FACTS } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
-import { ADMIN, identifyAdmin, identifyCaller } from '../http/request.ts';
+import { ADMIN, identifyAdmin, identifyCaller, identifyUsageToken } from '../http/request.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
 import { findPrice } from '../metering/pricing/cost.ts';
 import type { Price } from '../metering/pricing/price.ts';
@@ -20,6 +20,7 @@ import { didYouMean } from '../shared/nearest.ts';
 import { ok, type Result } from '../shared/result.ts';
 import { commonFacts, factsOf, type Model, shippedFacts } from './model-lists.ts';
 
+/** `GET /v1/models`: the models that the caller may use, in the form of the client's protocol. Refuses a caller that is not identified. */
 export async function handleModels(request: Request, context: RequestContext): Promise<Response> {
   const found = await findModels(request, context);
   if (found.kind === 'error') return errorResponse(found.error);
@@ -206,11 +207,18 @@ function whyEmpty(providers: number, listed: number, failures: readonly string[]
 
 /** The caller, or the admin as a caller that may use every model. */
 async function identifyReader(request: Request, context: RequestContext): Promise<Result<Caller, ApiError>> {
-  const admin = context.settings.auth === 'open' ? ok(false) : await identifyAdmin(request, context);
+  const admin = context.settings.auth === 'open' ? ok(null) : await identifyAdmin(request, context);
   if (admin.kind === 'error') return admin;
   if (admin.value) {
     context.known.keyId = ADMIN;
-    return ok({ keyId: ADMIN, models: null, credential: null, key: null, facts: NO_CALLER_FACTS });
+    return ok(readerOf(ADMIN));
   }
-  return identifyCaller(request, context);
+  const token = await identifyUsageToken(request, context);
+  if (token.kind === 'error') return token;
+  return token.value === null ? identifyCaller(request, context) : ok(readerOf(token.value.id));
+}
+
+/** Reads the list of all models, and calls none. */
+function readerOf(keyId: string): Caller {
+  return { keyId, models: null, credential: null, key: null, facts: NO_CALLER_FACTS };
 }

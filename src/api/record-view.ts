@@ -1,15 +1,23 @@
 /** A usage record as responses show it. A separate file, because the dashboard's page imports it without the Worker's types. */
 
 import type { ListedRecord } from '../metering/ledger.ts';
-import { type Attempt, withinPrompt } from '../metering/record.ts';
+import { type CacheReport, type RecordedAttempt, withinPrompt } from '../metering/record.ts';
 import { wholeAmount } from '../shared/money.ts';
 
-export type RecordView = Omit<ListedRecord, 'cost_nanos'> & { readonly cost: number | null };
+export type RecordView = Omit<ListedRecord, 'cost_nanos' | 'cache' | 'prefix' | 'cache_saves'> & {
+  readonly cost: number | null;
+  readonly cache?: CacheView;
+};
+
+/** Why the prompt was not read from the cache. `lost_cost`: in units of the record's currency; null: unknown. */
+interface CacheView extends Omit<CacheReport, 'lost_nanos'> {
+  readonly lost_cost: number | null;
+}
 
 /** Writes the cost in units of its currency. Fields that a list does not have are absent. Only the admin sees upstream addresses and all messages. */
 export function viewRecord(record: ListedRecord, isAdmin: boolean): RecordView {
   const { cost_nanos, currency, cost_source, price_since, cost_estimated, ...rest } = withinPrompt(record);
-  const { attempts, dropped, changed, ...facts } = rest;
+  const { attempts, dropped, changed, cache, prefix: _prefix, cache_saves: _saves, ...facts } = rest;
   const cost = cost_nanos === null ? null : wholeAmount(cost_nanos);
   const money = { cost, currency, cost_source, price_since, cost_estimated };
   return {
@@ -18,10 +26,15 @@ export function viewRecord(record: ListedRecord, isAdmin: boolean): RecordView {
     ...(attempts && { attempts: isAdmin ? attempts : attempts.map(callersView) }),
     ...(dropped && { dropped }),
     ...(changed && { changed }),
+    ...(cache && { cache: viewCache(cache) }),
   };
 }
 
+function viewCache({ lost_nanos, ...cache }: CacheReport): CacheView {
+  return { ...cache, lost_cost: lost_nanos === undefined ? null : wholeAmount(lost_nanos) };
+}
+
 /** What the callers of the key know of an attempt: no address, and the provider's message only if their own error had it. */
-function callersView({ cause: _, message, ...attempt }: Attempt): Attempt {
+function callersView({ cause: _, message, ...attempt }: RecordedAttempt): RecordedAttempt {
   return message !== undefined && attempt.message_shown === true ? { ...attempt, message } : attempt;
 }

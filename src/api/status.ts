@@ -6,7 +6,7 @@ import { jsonResponse } from '../http/respond.ts';
 import type { ListedRecord } from '../metering/ledger.ts';
 import { findPrice } from '../metering/pricing/cost.ts';
 import type { PriceTable } from '../metering/pricing/price.ts';
-import type { Attempt } from '../metering/record.ts';
+import type { RecordedAttempt } from '../metering/record.ts';
 import { DAY_MS, firstIdAt, HOUR_MS, isoTime } from '../metering/time.ts';
 import { PROVIDERS } from '../providers/index.ts';
 import { providerOf } from '../settings/aliases.ts';
@@ -119,15 +119,18 @@ function lagOf({ delivered, arrivedAt }: RequestContext, records: readonly Liste
 }
 
 /** One call of a provider. */
-interface Call {
-  readonly attempt: Pick<Attempt, 'provider' | 'model' | 'status' | 'error_code' | 'cause'>;
+interface ProviderCall {
+  readonly attempt: Pick<
+    RecordedAttempt,
+    'provider' | 'model' | 'status' | 'error_code' | 'cause' | 'message'
+  >;
   readonly record: ListedRecord;
   /** It is the first call of its request, and others followed. */
   readonly isRetried: boolean;
 }
 
 /** The calls of a request. A record whose attempts the store does not have yet counts as one call. */
-function callsOf(record: ListedRecord): readonly Call[] {
+function callsOf(record: ListedRecord): readonly ProviderCall[] {
   const {
     provider,
     model,
@@ -138,7 +141,7 @@ function callsOf(record: ListedRecord): readonly Call[] {
   return called.map((attempt, at) => ({ attempt, record, isRetried: at === 0 && called.length > 1 }));
 }
 
-function lastHour(id: string, calls: readonly Call[], records: readonly ListedRecord[]) {
+function lastHour(id: string, calls: readonly ProviderCall[], records: readonly ListedRecord[]) {
   const own = calls.filter(({ attempt }) => attempt.provider === id);
   const failed = own.filter(
     ({ attempt: { error_code, status } }) => error_code !== null && !REQUEST_FAULTS.includes(status),
@@ -169,16 +172,16 @@ function percentile(sorted: readonly number[], share: number): number | null {
   return sorted[Math.ceil(sorted.length * share) - 1] ?? null;
 }
 
-/** The last error of each provider, the latest first. */
-function lastErrors(calls: readonly Call[]) {
+/** The last error of each provider, the latest first, with what the provider said; where it said nothing, with the cause. */
+function lastErrors(calls: readonly ProviderCall[]) {
   const failed = calls.filter(({ attempt }) => attempt.error_code !== null);
   failed.sort((a, b) => (a.record.request_id > b.record.request_id ? -1 : 1));
   const byProvider = Map.groupBy(failed, ({ attempt }) => attempt.provider);
   return [...byProvider.values()].flatMap(([call]) => {
     if (call === undefined) return [];
-    const { provider, model, status, error_code, cause = null } = call.attempt;
+    const { provider, model, status, error_code, message, cause } = call.attempt;
     const { request_id, time } = call.record;
-    return { provider, model, time, status, code: error_code, message: cause, request_id };
+    return { provider, model, time, status, code: error_code, message: message ?? cause ?? null, request_id };
   });
 }
 

@@ -1,8 +1,10 @@
 /** `GET /v1/usage/records` and `/v1/usage/records/:id`: usage records of the calling key, or of any key for the admin. */
+import type { TokenFilter } from '../auth/usage-tokens.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
-import type { RecordQuery } from '../metering/ledger.ts';
+import type { ListedRecord, RecordQuery } from '../metering/ledger.ts';
+import { matchesFilter } from '../metering/report.ts';
 import { firstIdAt, isPosition, isRequestId } from '../metering/time.ts';
 import { ok, type Result } from '../shared/result.ts';
 import { viewRecord } from './record-view.ts';
@@ -23,6 +25,7 @@ const MAX_SEARCH_CHARS = 200;
 /** Parameters that select records by a field of the same name. */
 const FILTERS = ['provider', 'route', 'client'] as const;
 
+/** `GET /v1/usage/records` and `GET /admin/usage/records`: one page of usage records, newest first. Refuses an invalid time span, filter or cursor. */
 export async function handleListRecords(request: Request, context: RequestContext): Promise<Response> {
   const params = new URL(request.url).searchParams;
   const scope = await readUsageScope(request, params, context);
@@ -46,19 +49,33 @@ export async function handleListRecords(request: Request, context: RequestContex
   });
 }
 
+/** One usage record by its request id. `not_found` also for a record that the caller may not read. */
 export async function handleFindRecord(
   request: Request,
   context: RequestContext,
   { id = '' }: { readonly id?: string | undefined },
 ): Promise<Response> {
-  const scope = await readUsageScope(request, new URL(request.url).searchParams, context);
+  const params = new URL(request.url).searchParams;
+  const scope = await readUsageScope(request, params, context);
   if (scope.kind === 'error') return errorResponse(scope.error);
-  const { isAdmin, keyId, hasRecords } = scope.value;
+  const { filter, isAdmin, keyId, hasRecords } = scope.value;
   const found = hasRecords && isRequestId(id) ? await context.ledger.find(id, keyId) : ok(null);
   if (found.kind === 'error') return errorResponse(found.error);
-  if (found.value === null)
+  if (found.value === null || (filter !== null && !(await isWithin(found.value, filter, context))))
     return errorResponse(apiError('not_found', 'There is no record of such a request'));
   return jsonResponse(viewRecord(found.value, isAdmin));
+}
+
+/** Whether a record is one that a token may read. Its key has been compared. */
+async function isWithin(
+  record: ListedRecord,
+  { key: _, ...filter }: TokenFilter,
+  context: RequestContext,
+): Promise<boolean> {
+  const facts = await readFactFilter(new URLSearchParams(filter), context);
+  if (facts.kind === 'error' || facts.value === null) return false;
+  const { provider } = filter;
+  return matchesFilter(record, { ...facts.value, ...(provider !== undefined && { provider }) });
 }
 
 function readRecordQuery(
@@ -70,9 +87,8 @@ function readRecordQuery(
   if (span.kind === 'error') return span;
   const statuses = readStatuses(params);
   if (statuses.kind === 'error') return statuses;
-  const limit = Number(params.get('limit') ?? DEFAULT_LIMIT);
-  if (!Number.isSafeInteger(limit) || limit < 1 || limit > MAX_LIST_RECORDS)
-    return invalid(`limit must be a whole number from 1 to ${MAX_LIST_RECORDS}`, 'limit');
+  const limit = readListLimit(params);
+  if (limit.kind === 'error') return limit;
   const cursor = params.get('cursor');
   if (cursor !== null && !isPosition(cursor))
     return invalid('cursor must be the next_cursor of the page before', 'cursor');
@@ -90,5 +106,13 @@ function readRecordQuery(
   const end = firstIdAt(span.value.toMs);
   const beforeId = cursor !== null && cursor < end ? cursor : end;
   const model = params.get('model');
-  return ok({ fromId, beforeId, keyId, model, statuses: statuses.value, limit, only });
+  return ok({ fromId, beforeId, keyId, model, statuses: statuses.value, limit: limit.value, only });
+}
+
+/** How many items a page of a list has. */
+export function readListLimit(params: URLSearchParams): Result<number, ApiError> {
+  const limit = Number(params.get('limit') ?? DEFAULT_LIMIT);
+  return Number.isSafeInteger(limit) && limit >= 1 && limit <= MAX_LIST_RECORDS
+    ? ok(limit)
+    : invalid(`limit must be a whole number from 1 to ${MAX_LIST_RECORDS}`, 'limit');
 }

@@ -1,11 +1,13 @@
 /** `GET /v1/usage` and `GET /v1/usage/refusals`: reports of metered usage and of refused requests, as JSON or CSV. */
+import type { TokenFilter } from '../auth/usage-tokens.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
-import { ADMIN, identifyAdmin, identifyCaller } from '../http/request.ts';
+import { ADMIN, identifyAdmin, identifyCaller, identifyUsageToken } from '../http/request.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
 import { MAX_TAGS, STATUSES, TAG_NAME } from '../metering/record.ts';
 import { REFUSAL_GROUPS, RefusalReport } from '../metering/refusals.ts';
 import {
+  CACHE_CAUSE,
   COUNTS,
   FACTS,
   type FactGroup,
@@ -61,7 +63,13 @@ export async function handleRefusals(request: Request, context: RequestContext):
   const params = new URL(request.url).searchParams;
   const scope = await readUsageScope(request, params, context);
   if (scope.kind === 'error') return errorResponse(scope.error);
-  const { keyId, hasRecords } = scope.value;
+  const { filter, keyId, hasRecords } = scope.value;
+  const [unknown] = Object.keys(filter ?? {}).filter((name) => name !== 'key');
+  if (unknown !== undefined)
+    return errorResponse(
+      invalid(`Refused requests are counted by key and code, and this token is bound to ${unknown}`, unknown)
+        .error,
+    );
   const query = readReportQuery(params, KNOWN_REFUSAL_GROUPS, 'code', scope.value, context.arrivedAt);
   if (query.kind === 'error') return errorResponse(query.error);
   const { groups, from, to, fromMs, toMs, format, days } = query.value;
@@ -102,15 +110,14 @@ export async function readFactFilter(
   params: URLSearchParams,
   { factNames }: Pick<RequestContext, 'factNames'>,
 ): Promise<Result<ReportFilter | null, ApiError>> {
-  const given: (readonly [FactGroup, string])[] = FACTS.flatMap((fact) => {
+  const given: (readonly [FactGroup, string])[] = NAMED_FACTS.flatMap((fact) => {
     const value = params.get(fact);
     return value === null ? [] : [[fact, value] as const];
   });
   for (const tag of params.getAll('tag')) {
-    const at = tag.indexOf(':');
-    const name = tag.slice(0, Math.max(at, 0));
+    const name = tagName(tag);
     if (!TAG_NAME.test(name)) return invalid('tag must be <name>:<value>, as tag=team:search', 'tag');
-    given.push([`tag:${name}`, tag.slice(at + 1)]);
+    given.push([`tag:${name}`, tag.slice(name.length + 1)]);
   }
   if (given.length > MAX_FACT_FILTERS)
     return invalid(`At most ${MAX_FACT_FILTERS} facts are compared`, 'tag');
@@ -124,7 +131,8 @@ export async function readFactFilter(
   return ok(Object.fromEntries(filter));
 }
 
-const MAX_FACT_FILTERS = FACTS.length + MAX_TAGS;
+const NAMED_FACTS = [...FACTS, CACHE_CAUSE] as const;
+const MAX_FACT_FILTERS = NAMED_FACTS.length + MAX_TAGS;
 
 const TOO_LARGE = apiError(
   'invalid_request',
@@ -140,21 +148,31 @@ const DERIVED = [
   'p5_tokens_per_second',
 ] as const;
 const MONEY = ['cost', 'estimated_cost'] as const;
+/** Only in a report in which something was lost. */
+const LOST = { count: 'lost_tokens', money: 'lost_cost' } as const;
 
 /** A line for each row, without the total. Money has a column for each currency in the rows. */
 function csvLines(rows: readonly Row[], groups: readonly Group[]): readonly (readonly string[])[] {
   const currencies = [...new Set(rows.flatMap((row) => Object.keys(row.cost)))].sort();
+  const hasLosses = rows.some((row) => row.lost_tokens !== undefined);
   const header = [
     ...groups,
     ...COUNTS,
     ...DERIVED,
     ...MONEY.flatMap((field) => currencies.map((currency) => `${field}_${currency}`)),
+    ...(hasLosses ? [LOST.count, ...currencies.map((currency) => `${LOST.money}_${currency}`)] : []),
   ];
   const lines = rows.map((row) => [
     ...groups.map((group) => row[group] ?? ''),
     ...COUNTS.map((count) => String(row[count])),
     ...DERIVED.map((figure) => String(row[figure] ?? '')),
     ...MONEY.flatMap((field) => currencies.map((currency) => decimalText(row[field][currency]))),
+    ...(hasLosses
+      ? [
+          String(row.lost_tokens ?? 0),
+          ...currencies.map((currency) => decimalText(row.lost_cost?.[currency])),
+        ]
+      : []),
   ]);
   return [header, ...lines];
 }
@@ -162,38 +180,77 @@ function csvLines(rows: readonly Row[], groups: readonly Group[]): readonly (rea
 /** Whose usage a request may read. */
 export interface UsageScope {
   readonly isAdmin: boolean;
-  /** One key's usage; null for all, which only the admin may read. */
+  /** Whether it may read the usage of several keys. */
+  readonly hasAllKeys: boolean;
+  /** What the request's token is bound to; its parameters have it, too. Null: nothing. */
+  readonly filter: TokenFilter | null;
+  /** One key's usage; null for all. */
   readonly keyId: string | null;
   /** False: there are no records of this caller, so the response is empty and no store is read. */
   readonly hasRecords: boolean;
 }
 
-/** The admin may select a key with `key`. Every other caller reads the usage of its own key. */
+/**
+ * The admin, and a token that reads usage, may select a key with `key`. Every other caller reads the usage of its own key.
+ * @param params what the token is bound to is added
+ */
 export async function readUsageScope(
   request: Request,
   params: URLSearchParams,
   context: RequestContext,
 ): Promise<Result<UsageScope, ApiError>> {
-  const key = params.get('key');
   const admin = await identifyAdmin(request, context);
   if (admin.kind === 'error') return admin;
   if (admin.value) {
     context.known.keyId = ADMIN;
-    if (key !== null && !KEY_ID.test(key)) return invalid('key must be the id of a key', 'key');
-    return ok({ isAdmin: true, keyId: key, hasRecords: true });
+    const selected = readKeyFilter(params);
+    return selected.kind === 'error' ? selected : ok({ ...ALL_KEYS, isAdmin: true, keyId: selected.value });
+  }
+  const token = await identifyUsageToken(request, context);
+  if (token.kind === 'error') return token;
+  if (token.value !== null) {
+    const { filter } = token.value;
+    const bound = bindParams(params, filter ?? {});
+    const selected = bound.kind === 'error' ? bound : readKeyFilter(params);
+    return selected.kind === 'error' ? selected : ok({ ...ALL_KEYS, filter, keyId: selected.value });
   }
   const identified = await identifyCaller(request, context);
   if (identified.kind === 'error') return identified;
-  if (key !== null) return invalid('key is for the admin token: you see the usage of your own key', 'key');
+  if (params.has('key'))
+    return invalid('key is for the admin token: you see the usage of your own key', 'key');
   const { keyId, credential } = identified.value;
   const hasRecords = credential === null || (await context.knownCallers.has(keyId));
-  return ok({ isAdmin: false, keyId, hasRecords });
+  return ok({ isAdmin: false, hasAllKeys: false, filter: null, keyId, hasRecords });
+}
+
+const ALL_KEYS = { isAdmin: false, hasAllKeys: true, filter: null, hasRecords: true } as const;
+
+/** Adds what a token is bound to. Another value of such a parameter is an error. */
+function bindParams(params: URLSearchParams, filter: TokenFilter): Result<null, ApiError> {
+  for (const [name, value] of Object.entries(filter)) {
+    const isOther = (other: string) =>
+      other !== value && (name !== 'tag' || tagName(other) === tagName(value));
+    if (params.getAll(name).some(isOther)) return invalid(`This token reads ${name}=${value} only`, name);
+    if (!params.getAll(name).includes(value)) params.append(name, value);
+  }
+  return ok(null);
+}
+
+/** The name in `<name>:<value>`; empty where there is none. */
+function tagName(tag: string): string {
+  return tag.slice(0, Math.max(tag.indexOf(':'), 0));
+}
+
+/** The key that the admin selects with `key`; null: all. */
+export function readKeyFilter(params: URLSearchParams): Result<string | null, ApiError> {
+  const key = params.get('key');
+  return key === null || KEY_ID.test(key) ? ok(key) : invalid('key must be the id of a key', 'key');
 }
 
 /** The key id of a gateway key, a host's caller or a hashed credential. */
 const KEY_ID = /^[\w-]{1,64}$/;
 
-interface ReportQuery<Group> extends TimeSpan {
+interface UsageQuery<Group> extends TimeSpan {
   readonly groups: readonly Group[];
   readonly format: 'json' | 'csv';
   /** The days of the time span, for the name of a CSV file. */
@@ -222,15 +279,15 @@ function readReportQuery<Group extends string>(
   params: URLSearchParams,
   known: KnownGroups<Group>,
   byDefault: Group,
-  { isAdmin }: UsageScope,
+  { hasAllKeys }: UsageScope,
   nowMs: number,
-): Result<ReportQuery<Group>, ApiError> {
+): Result<UsageQuery<Group>, ApiError> {
   const groups: Group[] = [];
   for (const word of (params.get('group_by') ?? byDefault).split(',')) {
     const group = known.find(word.trim());
     if (group === undefined) return invalid(`group_by takes ${known.names}`, 'group_by');
     if (groups.includes(group)) return invalid(`group_by names ${group} twice`, 'group_by');
-    if (group === 'key' && !isAdmin) return invalid('group_by=key is for the admin token', 'group_by');
+    if (group === 'key' && !hasAllKeys) return invalid('group_by=key is for the admin token', 'group_by');
     groups.push(group);
   }
   const span = readTimeSpan(params, nowMs);
@@ -296,6 +353,7 @@ export function readStatuses(params: URLSearchParams): Result<readonly string[] 
     : ok(statuses);
 }
 
+/** A refusal of a query: `invalid_request`, with the name of the parameter. */
 export function invalid(message: string, param: string) {
   return failure(apiError('invalid_request', message, param));
 }

@@ -1,8 +1,9 @@
 /** Reads who sent a request and for what: user, session, app and tags, from the caller's key, headers and body. */
 
 import { apiError } from '../canonical/error.ts';
-import type { Attribute } from '../completion/admission.ts';
+import type { Attribute, HashPrompt } from '../completion/admission.ts';
 import type { FactNames } from '../http/context.ts';
+import { encodePrefix, PromptHasher } from '../metering/prompt-hashes.ts';
 import {
   type Attribution,
   boundName,
@@ -56,13 +57,17 @@ const HASHED_DIGITS = 24;
 export function createAttribution({
   users,
   userHashKey,
-  ownerKey = null,
+  hashKey = null,
+  reportsCaches = true,
   tags,
 }: Omit<AttributionSettings, 'access'>): {
   readonly attribute: Attribute;
   readonly names: FactNames;
 } {
   const hash = userHasher(userHashKey);
+  const hasher = hashKey === null || !reportsCaches ? null : new PromptHasher(hashKey);
+  const hashPrompts: HashPrompt | null =
+    hasher && (async (prompt, clientBody) => encodePrefix(await hasher.prefix(prompt, clientBody)));
 
   async function storedUser(plain: string): Promise<string | null> {
     const name = readName(plain);
@@ -89,7 +94,8 @@ export function createAttribution({
         app: app === null ? null : await boundFact(app),
         tags: await boundTags(found),
       };
-      return ok({ attribution, session, affinity: session ?? requestUser });
+      const hashPrompt = attribution.session === null ? null : hashPrompts;
+      return ok({ attribution, session, affinity: session ?? requestUser, hashPrompt });
     },
     names: {
       hidesUsers: users !== 'plain',
@@ -99,7 +105,7 @@ export function createAttribution({
       },
       owner: async (plain) => {
         if (users !== 'off') return (await storedUser(plain)) ?? plain;
-        return ownerKey === null ? null : userHasher(ownerKey)(plain);
+        return hashKey === null ? null : userHasher(hashKey)(plain);
       },
       user: async (plain) => (users === 'hash' && HASHED_USER.test(plain) ? plain : await storedUser(plain)),
       fact: async (plain) => {

@@ -9,8 +9,10 @@ export interface AttributionSettings {
   readonly users: 'plain' | 'hash' | 'off';
   /** The secret under which names of users are hashed; null: it is not set. */
   readonly userHashKey: string | null;
-  /** The secret under which owners of kept responses are hashed with `USERS=off`; null: there is none. */
-  readonly ownerKey?: string | null;
+  /** The secret under which owners of kept responses are hashed with `USERS=off`, and prompts; null: there is none. */
+  readonly hashKey?: string | null;
+  /** Requests are compared with the earlier ones of their session, to explain breaks of the prompt cache. */
+  readonly reportsCaches?: boolean;
   /** Names of the entries of a request's `metadata` that become tags. */
   readonly tags: readonly string[];
   /** The team and the application of Cloudflare Access whose tokens name users; null: tokens are not read. */
@@ -32,7 +34,13 @@ export function readAttributionSettings(
   adminToken: string | null = null,
 ): AttributionSettings {
   const { userHashKey, ...others } = readUsersAndTags(reader, auth);
-  return { ...others, userHashKey, ownerKey: userHashKey ?? adminToken, access: readAccess(reader, auth) };
+  return {
+    ...others,
+    userHashKey,
+    hashKey: userHashKey ?? adminToken,
+    reportsCaches: reader.choice('CACHE_REPORT', ['on', 'off']) === 'on',
+    access: readAccess(reader, auth),
+  };
 }
 
 const MIN_HASH_KEY_CHARS = 16;
@@ -40,7 +48,7 @@ const MIN_HASH_KEY_CHARS = 16;
 function readUsersAndTags(
   reader: SettingsReader,
   auth: AuthMode,
-): Omit<AttributionSettings, 'access' | 'ownerKey'> {
+): Omit<AttributionSettings, 'access' | 'hashKey' | 'reportsCaches'> {
   const users = reader.choice('USERS', ['plain', 'hash', 'off']);
   const userHashKey = reader.secret('USER_HASH_KEY') ?? null;
   // With AUTH=access, the ids of callers are hashes of their names.

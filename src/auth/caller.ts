@@ -69,12 +69,15 @@ export async function identify(
     return ok({ keyId, models: null, key: null, credential: token, facts: NO_CALLER_FACTS });
   }
   const key = await keys.find(token, now);
-  if (key === null) return unauthorized('This key is unknown, revoked or expired');
+  if (key === null) return failure(UNKNOWN_KEY);
   if (key === 'unreadable') return failure(UNREADABLE_KEY);
   const { id, models, user, tags, require_user } = key;
   const facts = { user: user ?? null, tags: tags ?? {}, requiresUser: require_user === true };
   return ok({ keyId: id, models, key, credential: null, facts });
 }
+
+/** No key that is valid now has this text. */
+export const UNKNOWN_KEY = apiError('invalid_api_key', 'This key is unknown, revoked, disabled or expired');
 
 export const UNREADABLE_KEY = apiError(
   'ledger_unreadable',

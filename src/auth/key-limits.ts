@@ -80,6 +80,23 @@ const USER_LIMIT_FIELDS = ['budget', 'rpm', 'tpm', 'max_concurrent', 'max_users'
 const DEFAULT_MAX_USERS = 10_000;
 const MAX_USERS = 100_000;
 
+/** Whether the key, or each of its users, has a budget that reserves. @param limits as they are stored */
+export function hasHardBudget(limits: JsonObject): boolean {
+  return hardUnits(limits).length > 0;
+}
+
+/** The currencies of the budgets, of a key and of each of its users, that refuse what has no price. @param limits as they are stored */
+export function hardCurrencies(limits: JsonObject | null): readonly string[] {
+  return [...new Set(hardUnits(limits))].filter((unit) => unit !== TOKENS);
+}
+
+function hardUnits(limits: JsonObject | null): readonly BudgetUnit[] {
+  const read = readLimits(limits ?? {});
+  if (read.kind === 'invalid') return [];
+  const budgets = [read.limits.budget, read.limits.perUser?.budget ?? null];
+  return budgets.flatMap((budget) => (budget?.mode === 'hard' ? [budget.unit] : []));
+}
+
 /** What a key has used of its limits at one moment. Null where there is no limit. */
 export interface LimitStatus {
   readonly limits: Limits;

@@ -1,6 +1,16 @@
 /** Gateway keys: creates, finds, lists and revokes them in KV, which stores only the SHA-256 of their tokens (K1, K2). */
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../shared/json.ts';
-import { MAX_BULK_GET } from '../shared/limits.ts';
+import { AUDIT_KEPT_DAYS, MAX_BULK_GET } from '../shared/limits.ts';
+import {
+  decodeState,
+  encodeState,
+  endOfSecret,
+  type KeyState,
+  type Rotation,
+  rotate,
+  type Secrets,
+  showState,
+} from './key-state.ts';
 
 /** How long an isolate caches a gateway key. KV's own cache has the same minimum. */
 export const KEY_TTL_MS = 30_000;
@@ -8,13 +18,11 @@ export const KEY_TTL_MS = 30_000;
 /** Gateway keys that an isolate caches. */
 const MAX_KNOWN_KEYS = 1000;
 
-export interface GatewayKey {
+export interface GatewayKey extends KeyState {
   readonly id: string;
   readonly name: string;
   /** Globs over model addresses; null allows every model. */
   readonly models: readonly string[] | null;
-  /** ISO 8601, or null: never. */
-  readonly expires_at: string | null;
   readonly created_at: string;
   /** A copy of the limits in the key's ledger object, for listings. Null: no limits, so requests do not call the object. */
   readonly limits: JsonObject | null;
@@ -25,7 +33,7 @@ export interface GatewayKey {
   readonly require_user?: true | undefined;
 }
 
-export type NewKey = Omit<GatewayKey, 'id' | 'created_at'>;
+export type NewKey = Omit<GatewayKey, 'id' | 'created_at' | 'secrets'>;
 
 /** A change of an existing key. */
 export interface KeyChange {
@@ -36,10 +44,12 @@ export interface KeyChange {
   readonly limits: JsonObject;
   /** The limits are all that the key has from now on, and repair what cannot be read. */
   readonly replacesLimits?: boolean;
+  readonly rotation?: Rotation;
 }
 
 export type KeyChangeResult =
-  | { readonly kind: 'changed'; readonly key: GatewayKey }
+  /** `before` is absent from an object of an earlier version. */
+  | { readonly kind: 'changed'; readonly key: GatewayKey; readonly before?: GatewayKey }
   | { readonly kind: 'revoked' }
   | { readonly kind: 'invalid'; readonly message: string; readonly param: string };
 
@@ -53,11 +63,18 @@ export type KeyStore = Pick<KVNamespace, 'get' | 'put' | 'list' | 'delete'>;
 const PREFIX = 'key/';
 /** The key after its last change. Ignored if the key has no entry under {@link PREFIX}. */
 const CHANGE_PREFIX = 'key-change/';
-const TOKEN_PREFIX = 'weir_';
+/** A secret that a rotation made: its key and its digest. It is void without its key. */
+const SECRET_PREFIX = 'secret/';
+/** A revoked key, for listings. */
+const REVOKED_PREFIX = 'revoked-key/';
+const REVOKED_KEPT_SECONDS = AUDIT_KEPT_DAYS * 86_400;
+export const TOKEN_PREFIX = 'weir_';
 const TOKEN_RANDOM_BYTES = 32;
 /** KV pages, of 1,000 keys each, that one listing reads. */
 const MAX_LISTINGS = 10;
-/** KV metadata, from which keys are listed, has at most 1,024 bytes. A key's other fields take 150 of them, its limits up to 200. */
+/** KV metadata, from which keys are listed. */
+const MAX_METADATA_BYTES = 1024;
+/** A key's other fields take 150 of them, its limits up to 200. */
 const MAX_KEY_BYTES = 850;
 const MAX_LIMITED_KEY_BYTES = 650;
 /** The limits of users take up to 220 more. */
@@ -102,22 +119,97 @@ export interface NewGatewayKey {
 
 /** Creates a key. The token is returned only here. */
 export async function makeKey(fields: NewKey, now: Date): Promise<NewGatewayKey> {
-  const random = crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES));
-  const token = TOKEN_PREFIX + random.toHex();
-  const digest = await sha256(token);
+  const { token, digest } = await makeToken();
   return { key: { id: keyId(digest), ...fields, created_at: now.toISOString() }, token, digest };
+}
+
+/** 64 random hexadecimal digits. */
+export function randomSecret(): string {
+  return crypto.getRandomValues(new Uint8Array(TOKEN_RANDOM_BYTES)).toHex();
+}
+
+/** A random token and its SHA-256. */
+export async function makeToken(): Promise<{ readonly token: string; readonly digest: string }> {
+  const token = TOKEN_PREFIX + randomSecret();
+  return { token, digest: await sha256(token) };
 }
 
 /** Stores a new key. */
 export async function putKey(store: KeyStore, key: GatewayKey, digest: string): Promise<void> {
-  await store.put(PREFIX + key.id, JSON.stringify({ ...key, digest }), { metadata: key });
+  const stored = encodeKey(key);
+  await store.put(PREFIX + key.id, JSON.stringify({ ...stored, digest }), metadataOf(stored));
 }
 
 /** Stores a changed key. */
 export async function putChange(store: KeyStore, key: GatewayKey): Promise<void> {
-  await store.put(CHANGE_PREFIX + key.id, JSON.stringify(key), { metadata: key });
+  const stored = encodeKey(key);
+  await store.put(CHANGE_PREFIX + key.id, JSON.stringify(stored), metadataOf(stored));
 }
 
+/** The stored form of a key, which {@link decodeKey} reads. */
+export function encodeKey({ expires_at, disabled, secrets, ...key }: GatewayKey): JsonObject {
+  return { ...key, ...encodeState(key.id, { expires_at, disabled, secrets }) };
+}
+
+/** The metadata of an entry, where KV takes it. Listings read an entry without metadata itself. */
+export function metadataOf(stored: JsonObject): { readonly metadata?: JsonObject } {
+  const bytes = encoder.encode(JSON.stringify(stored)).length;
+  return bytes <= MAX_METADATA_BYTES ? { metadata: stored } : {};
+}
+
+/** The key after a change of it. Its limits are not changed here. */
+export function applyChange(key: GatewayKey, { fields, rotation }: KeyChange): GatewayKey {
+  const secrets = rotation === undefined ? key.secrets : rotate(key.id, key.secrets, rotation);
+  return { ...key, ...fields, ...(secrets && { secrets }) };
+}
+
+/** A key in a response: its limits stand beside its other fields, as in the request that set them. */
+export function writeKey({ limits, disabled, secrets, ...key }: GatewayKey, nowMs: number): WrittenKey {
+  return { ...key, ...limits, ...showState({ expires_at: key.expires_at, disabled, secrets }, nowMs) };
+}
+
+type WrittenKey = Pick<GatewayKey, 'id' | 'name'> & JsonObject;
+
+/** A secret that a rotation made. */
+interface RotatedSecret {
+  /** The id of its key. */
+  readonly id: string;
+  readonly digest: string;
+  readonly rotated_at: string;
+}
+
+/** Stores the secret of a rotation. It is valid once its key names it, or before KV returns the key as it is since the rotation. */
+export async function putSecret(store: KeyStore, secret: RotatedSecret): Promise<void> {
+  const { id, digest, rotated_at } = secret;
+  await store.put(SECRET_PREFIX + keyId(digest), JSON.stringify({ id, digest, rotated_at }));
+}
+
+/** Deletes secrets, except the one that the key was created with: it is in the key's own entry. */
+export async function deleteSecrets(store: KeyStore, id: string, secrets: readonly string[]): Promise<void> {
+  const rotated = secrets.filter((secret) => secret !== id);
+  await Promise.all(rotated.map((secret) => store.delete(SECRET_PREFIX + secret)));
+}
+
+/** The ids of the secrets of a key. */
+export function secretsOf({ id, secrets }: { readonly id: string; readonly secrets?: Secrets | undefined }) {
+  const { current = id, previous } = secrets ?? {};
+  return previous === undefined ? [current] : [current, previous.id];
+}
+
+async function readSecret(
+  store: Pick<KeyStore, 'get'>,
+  digest: string,
+  cacheTtl: number,
+): Promise<RotatedSecret | null> {
+  const stored = await store.get(SECRET_PREFIX + keyId(digest), { type: 'json', cacheTtl });
+  if (!isObject(stored)) return null;
+  const { id, digest: own, rotated_at } = stored;
+  if (typeof id !== 'string' || typeof own !== 'string' || typeof rotated_at !== 'string') return null;
+  // The name of the entry is only the start of the digest.
+  return sameDigest(own, digest) ? { id, digest, rotated_at } : null;
+}
+
+/** Deletes the change of a key, so that the key is again what it was when it was created. */
 export async function deleteChange(store: KeyStore, id: string): Promise<void> {
   await store.delete(CHANGE_PREFIX + id);
 }
@@ -156,25 +248,58 @@ export interface FoundKey {
   readonly digest: string;
 }
 
+/** A key that was revoked, and what it was called. */
+export interface RevokedKey {
+  readonly id: string;
+  readonly name: string;
+  readonly created_at: string;
+  readonly revoked_at: string;
+}
+
+/** Keeps a revoked key for listings. */
+export async function putRevokedKey(store: KeyStore, key: RevokedKey): Promise<void> {
+  const { id, name, created_at, revoked_at } = key;
+  const metadata = { id, name, created_at, revoked_at };
+  const options = { metadata, expirationTtl: REVOKED_KEPT_SECONDS };
+  await store.put(REVOKED_PREFIX + id, JSON.stringify(metadata), options);
+}
+
 interface KeyList {
   readonly keys: readonly GatewayKey[];
+  /** The latest first. */
+  readonly revoked: readonly RevokedKey[];
   /** The ids of keys whose entries cannot be read. They are refused. */
   readonly unreadable: readonly string[];
 }
 
+/** All keys with their changes and ends. Entries that cannot be read are named and not listed. */
 export async function listKeys(store: KeyStore): Promise<KeyList> {
-  const [created, changed] = await Promise.all([list(store, PREFIX), list(store, CHANGE_PREFIX)]);
+  const [created, changed, ended] = await Promise.all([
+    listEntries(store, PREFIX),
+    listEntries(store, CHANGE_PREFIX),
+    listEntries(store, REVOKED_PREFIX),
+  ]);
   const unreadable: string[] = [];
   const keys = [...created].flatMap(([id, stored]) => {
     const key = decodeKey(changed.get(id) ?? stored);
     if (key === null) unreadable.push(id);
     return key === null ? [] : [key];
   });
-  return { keys, unreadable };
+  // A key whose deletion KV does not list yet is still listed as valid.
+  const revoked = [...ended].flatMap(([id, stored]) => (created.has(id) ? [] : decodeRevoked(stored)));
+  return { keys, unreadable, revoked: revoked.sort((a, b) => (a.revoked_at > b.revoked_at ? -1 : 1)) };
+}
+
+function decodeRevoked(stored: unknown): RevokedKey[] {
+  if (!isObject(stored)) return [];
+  const { id, name = '', created_at = '', revoked_at } = stored;
+  return [id, name, created_at, revoked_at].every(isText)
+    ? [{ id: String(id), name: String(name), created_at: String(created_at), revoked_at: String(revoked_at) }]
+    : [];
 }
 
 /** What is stored under a prefix, by id. Metadata has all of a key; an entry that was copied without it is read itself. */
-async function list(store: KeyStore, prefix: string): Promise<ReadonlyMap<string, unknown>> {
+export async function listEntries(store: KeyStore, prefix: string): Promise<ReadonlyMap<string, unknown>> {
   const found = new Map<string, unknown>();
   let cursor: string | null = null;
   for (let listing = 0; listing < MAX_LISTINGS; listing++) {
@@ -204,12 +329,11 @@ async function list(store: KeyStore, prefix: string): Promise<ReadonlyMap<string
 
 /**
  * Revokes a key for good. The caller deletes the entry of its last change with {@link deleteChange}.
- * @returns false if there is no such key
+ * @param secrets of the key, as far as they are known: without the key they are void
  */
-export async function revokeKey(store: KeyStore, id: string): Promise<boolean> {
-  if ((await store.get(PREFIX + id)) === null) return false;
+export async function revokeKey(store: KeyStore, id: string, secrets: readonly string[]): Promise<void> {
   await store.delete(PREFIX + id);
-  return true;
+  await deleteSecrets(store, id, secrets);
 }
 
 const isText = (value: unknown) => typeof value === 'string';
@@ -217,7 +341,6 @@ const isText = (value: unknown) => typeof value === 'string';
 /** What restricts a key. Each may be absent or null, which restricts nothing; in any other form it would be left out. */
 const RESTRICTIONS: Readonly<Record<string, (value: unknown) => boolean>> = {
   models: (value) => Array.isArray(value) && value.every(isText),
-  expires_at: (value) => typeof value === 'string' && !Number.isNaN(Date.parse(value)),
   limits: isObject,
   user: isText,
   tags: (value) => isObject(value) && Object.values(value).every(isText),
@@ -231,12 +354,13 @@ export function decodeKey(stored: unknown): GatewayKey | null {
   const areReadable = Object.entries(RESTRICTIONS).every(
     ([field, isReadable]) => (stored[field] ?? null) === null || isReadable(stored[field]),
   );
-  if (id === undefined || !areReadable) return null;
+  const state = decodeState(stored);
+  if (id === undefined || !areReadable || state === undefined) return null;
   return {
     id,
     name: readText(stored.name) ?? '',
     models: Array.isArray(stored.models) ? readArray(stored.models).map(String) : null,
-    expires_at: readText(stored.expires_at) ?? null,
+    ...state,
     created_at: readText(stored.created_at) ?? '',
     limits: isObject(stored.limits) ? stored.limits : null,
     ...decodeFacts(stored),
@@ -258,18 +382,26 @@ function decodeFacts({
   };
 }
 
+interface KnownKey {
+  readonly key: GatewayKey;
+  /** When the secret ends, in ms since the epoch. */
+  readonly secretEnd: number;
+  /** When it is read again. */
+  readonly until: number;
+}
+
 /** Caches the gateway keys that this isolate has read, so that most requests do not wait for KV. */
 export class KnownKeys {
   readonly #store: Pick<KeyStore, 'get'>;
   /** By the digest of the token, in the order in which they were read. A digest cannot be chosen by a caller, unlike an id. */
-  readonly #known = new Map<string, { readonly key: GatewayKey; readonly until: number }>();
+  readonly #known = new Map<string, KnownKey>();
 
   constructor(store: Pick<KeyStore, 'get'>) {
     this.#store = store;
   }
 
   /**
-   * The key of a token; null if the token is unknown, revoked or expired; `unreadable` if what is stored of it is no key. A change in another isolate may take
+   * The key of a token; null if the token is unknown, revoked, disabled or expired; `unreadable` if what is stored of it is no key. A change in another isolate may take
    * {@link KEY_TTL_MS} to arrive here, and the same time again in KV's own cache. Unknown tokens are not cached.
    * @param now in ms since the epoch
    */
@@ -277,9 +409,11 @@ export class KnownKeys {
     if (!isToken(token)) return null;
     const digest = await sha256(token);
     const known = this.#known.get(digest);
-    const key = known !== undefined && now < known.until ? known.key : await this.#read(digest, now);
-    if (key === null || key === 'unreadable') return key;
-    return key.expires_at !== null && Date.parse(key.expires_at) <= now ? null : key;
+    const found = known !== undefined && now < known.until ? known : await this.#read(digest, now);
+    if (found === null || found === 'unreadable') return found;
+    const { key, secretEnd } = found;
+    const isExpired = key.expires_at !== null && Date.parse(key.expires_at) <= now;
+    return isExpired || key.disabled === true || secretEnd <= now ? null : key;
   }
 
   /** The id of the key with this token, expired or not, if this isolate has read it. It does not read KV. */
@@ -289,20 +423,28 @@ export class KnownKeys {
 
   /** Removes a key from the cache after this isolate revoked or changed it. */
   forget(id: string): void {
-    for (const digest of this.#known.keys()) if (keyId(digest) === id) this.#known.delete(digest);
+    for (const [digest, { key }] of this.#known) if (key.id === id) this.#known.delete(digest);
   }
 
-  async #read(digest: string, now: number): Promise<GatewayKey | 'unreadable' | null> {
+  async #read(digest: string, now: number): Promise<KnownKey | 'unreadable' | null> {
     this.#known.delete(digest);
-    const found = await readKey(this.#store, keyId(digest), KEY_TTL_MS / 1000);
-    if (found === 'unreadable') return found;
+    const secret = keyId(digest);
+    const cacheTtl = KEY_TTL_MS / 1000;
+    let found = await readKey(this.#store, secret, cacheTtl);
+    // A key with this id has this secret, or had it before it was rotated.
+    const rotated = found === null ? await readSecret(this.#store, digest, cacheTtl) : null;
+    if (rotated !== null) found = await readKey(this.#store, rotated.id, cacheTtl);
+    if (found === null || found === 'unreadable') return found;
     // The id is only the start of the digest.
-    if (found === null || !sameDigest(found.digest, digest)) return null;
+    if (rotated === null && !sameDigest(found.digest, digest)) return null;
     const { key } = found;
+    const secretEnd = endOfSecret(key, secret, rotated?.rotated_at ?? null);
+    if (secretEnd === null) return null;
     const [oldest] = this.#known.size >= MAX_KNOWN_KEYS ? this.#known.keys() : [];
     if (oldest !== undefined) this.#known.delete(oldest);
-    this.#known.set(digest, { key, until: now + KEY_TTL_MS });
-    return key;
+    const known = { key, secretEnd, until: now + KEY_TTL_MS };
+    this.#known.set(digest, known);
+    return known;
   }
 }
 

@@ -87,3 +87,21 @@ export function errorBody(error: ApiError): string {
   const { message, type, param, code } = error;
   return JSON.stringify({ error: { message, type, param, code } });
 }
+
+/**
+ * Why an output failed, besides what its failure says.
+ * - `unsent`, `over_budget`: the request was not sent, because it can't be written for the target or the key's budget has no room for it.
+ * - `no_response`: the upstream refused or could not be reached, or its response could not be opened.
+ * - `body`: what the upstream sent, or that it ended.
+ * - `slow`, `idle`, `deadline`: a timeout: of the alias (until the first output), of a silent upstream, of the request.
+ * - `stopped`: the gateway ended the request.
+ */
+export type FailureReason =
+  | 'unsent'
+  | 'over_budget'
+  | 'no_response'
+  | 'body'
+  | 'slow'
+  | 'idle'
+  | 'deadline'
+  | 'stopped';

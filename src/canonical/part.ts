@@ -101,6 +101,10 @@ export interface ChunkPart {
   readonly isRemembered?: true;
   /** The upstream marked the event as its last. */
   readonly ends?: true;
+  /** Events that the upstream left out. On the passthrough they precede this one. In its protocol, without numbers. */
+  readonly omitted?: readonly JsonObject[];
+  /** The event continues something that did not begin. On the passthrough it is left out: what it has comes with the whole. */
+  readonly isOrphan?: true;
 }
 
 /** A part with nothing in it. */

@@ -33,6 +33,7 @@ export function parseVendorEvents(text: string): readonly string[] | null {
   return isList ? words : null;
 }
 
+/** Whether the policies send a vendor event of this type on to the client. */
 export function passesVendorEvent(policies: Policies, type: string): boolean {
   return type.length <= MAX_NAME_CHARS && matchesAnyGlob(policies.vendorEvents, type);
 }

@@ -1,5 +1,6 @@
 /** `reasoning_details` in OpenRouter's form: which provider can read them, how a policy strips their texts, how their pieces join (A7). */
-import { type JsonObject, readCount } from '../shared/json.ts';
+import { hasItems, isObject, type JsonObject, readArray, readCount, readText } from '../shared/json.ts';
+import type { ReasoningBlock } from './conversation.ts';
 
 /**
  * Signatures and encrypted reasoning are readable only by the provider that made them, and are sent back to it alone. The tag names that
@@ -34,7 +35,7 @@ export function signaturePayload(index: unknown, isOfText: boolean): string {
   return `${String(index)}${isOfText ? TEXT_SUFFIX : ''}`;
 }
 
-export function isTextSignature({ payload }: ProviderTag): boolean {
+function isTextSignature({ payload }: ProviderTag): boolean {
   return payload.endsWith(TEXT_SUFFIX);
 }
 
@@ -128,4 +129,61 @@ export class ReasoningDetails {
 /** Whether the detail continues the known one. Encrypted details are always complete. */
 function isPiece(known: JsonObject, detail: JsonObject): boolean {
   return known.data === undefined && detail.data === undefined && !isText(known.signature);
+}
+
+/** The reasoning of a message: `reasoning_details`, whose pieces are joined. */
+export function readReasoningDetails(details: unknown): readonly ReasoningBlock[] {
+  if (!hasItems(details)) return [];
+  const joined = new ReasoningDetails();
+  joined.add(readArray(details).filter(isObject));
+  return joined.list.map((detail) => {
+    const isEncrypted = detail.type === 'reasoning.encrypted';
+    const isText = detail.type === 'reasoning.text';
+    const value = readText(isEncrypted ? detail.data : isText ? detail.signature : undefined);
+    const tag = readProviderTag(detail.id);
+    const origin = {
+      format: readText(detail.format) ?? null,
+      provider: tag?.provider ?? null,
+      id: tag?.payload ?? readText(detail.id) ?? '',
+    };
+    return {
+      kind: 'reasoning',
+      text: readText(detail.text) ?? '',
+      ...(value === undefined ? {} : { signature: { value, isEncrypted, ...origin } }),
+      detail,
+    };
+  });
+}
+
+/**
+ * The reasoning of a turn that goes back to a provider: the details with its tag, and those without a tag. Empty if a signature has lost
+ * its text: then no detail is sent.
+ * @param reasoning of the whole turn, from all fields that a client has for it
+ */
+export function reasoningOfProvider(
+  reasoning: readonly ReasoningBlock[],
+  providerId: string,
+): readonly ReasoningBlock[] {
+  const own = reasoning.filter(
+    ({ detail }) =>
+      detail !== undefined && (readProviderTag(detail.id)?.provider ?? providerId) === providerId,
+  );
+  const hasText = reasoning.some(({ detail, signature }) => detail === undefined && signature === undefined);
+  return hasLostText(own, hasText) ? [] : own;
+}
+
+/**
+ * Whether a client lost the text of a signed detail. The stream helper of OpenAI's SDK keeps only the last fragment of a field, which
+ * is the signature. A signature without a text is complete if the provider hid the text, but then the message has no reasoning text.
+ */
+function hasLostText(details: readonly ReasoningBlock[], hasText: boolean): boolean {
+  const texts = details.filter(({ detail }) => detail?.type === 'reasoning.text');
+  const withoutText = texts.filter(({ text, signature }) => signature !== undefined && text === '');
+  if (withoutText.some(({ detail }) => isTaggedAsText(detail?.id))) return true;
+  return withoutText.length > 0 && withoutText.length === texts.length && hasText;
+}
+
+function isTaggedAsText(id: unknown): boolean {
+  const tag = readProviderTag(id);
+  return tag !== null && isTextSignature(tag);
 }

@@ -156,13 +156,13 @@ function withinPrompt(
   };
 }
 
-type Sums = Pick<UsageReport, 'prompt' | 'completion' | 'total'>;
+type ReportedSums = Pick<UsageReport, 'prompt' | 'completion' | 'total'>;
 
 /**
  * The sums that were reported or follow from reported ones.
  * @param hasText there was text, so a reported zero is ignored
  */
-export function reportedSums(reported: UsageReport, hasText: boolean): Sums {
+export function reportedSums(reported: UsageReport, hasText: boolean): ReportedSums {
   const { prompt, completion, total } = hasText ? withoutZeros(reported) : reported;
   return {
     prompt: prompt ?? difference(total, completion),
@@ -172,7 +172,7 @@ export function reportedSums(reported: UsageReport, hasText: boolean): Sums {
 }
 
 /** For an output with text: drops sums of zero, and a total that includes only one of the two. */
-function withoutZeros({ prompt, completion, total }: UsageReport): Sums {
+function withoutZeros({ prompt, completion, total }: UsageReport): ReportedSums {
   const isPartial = !prompt || !completion;
   const isPart = isPartial && total === (prompt || completion);
   return {

@@ -2,7 +2,9 @@
 import type { Caller } from '../auth/caller.ts';
 import type { ApiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
-import type { Attempt, Attribution, ChargedRecord, UsageRecord } from '../metering/record.ts';
+import type { SentPrefix } from '../metering/cache-breaks.ts';
+import type { SentPrompt } from '../metering/prompt-hashes.ts';
+import type { Attribution, ChargedRecord, RecordedAttempt, UsageRecord } from '../metering/record.ts';
 import type { AddCharge, AttemptFacts } from '../metering/request-meter.ts';
 import type { Route } from '../providers/provider.ts';
 import type { Target } from '../routing/targets.ts';
@@ -16,6 +18,8 @@ export interface CompletionContext extends RequestContext {
   readonly admit: Admit;
   readonly admitEarly: AdmitEarly;
   readonly tracing: RequestTracing;
+  /** Null where sessions are not kept by what stores the records. */
+  readonly compareCache: CompareCache | null;
   /**
    * Called before each attempt is sent upstream. The feature `durable-responses` stores the record that is to be written if the isolate
    * ends before the request does.
@@ -40,9 +44,22 @@ interface Attributed {
   readonly attribution: Attribution;
   /** As the client sent it, never stored; null: it is not known. */
   readonly session: string | null;
+  /** Hashes prompts of the session, so that breaks of the prompt cache can be explained; null: none are hashed. */
+  readonly hashPrompt: HashPrompt | null;
   /** The session, or else the user whom the request itself names. Never stored; null: neither is known. */
   readonly affinity: string | null;
 }
+
+/** Compares a request with the earlier ones of its session. @returns the value of `x-weir-cache`; null: it is not known */
+export type CompareCache = (
+  context: Pick<RequestContext, 'ports' | 'requestId'>,
+  keyId: string,
+  session: string,
+  sent: SentPrefix,
+) => Promise<string | null>;
+
+/** @returns the text of the hashes */
+export type HashPrompt = (prompt: SentPrompt, clientBody: JsonObject) => Promise<string>;
 
 /** Checks a request of a key with limits against them, and reserves what it may use. */
 export type Admit = (request: AdmissionRequest) => Promise<Result<Admitted, Refusal>>;
@@ -79,6 +96,8 @@ export interface AdmissionRequest {
   readonly replayable: ReplayableRequest;
   /** Estimated. */
   readonly promptTokens: number;
+  /** The client's protocol. */
+  readonly client: UsageRecord['client'];
 }
 
 export interface Admitted {
@@ -123,7 +142,7 @@ export interface RequestSpan {
   /** Runs an attempt in a span below the request's. `run` gets the function that ends this span, or null if it is not recorded. */
   readonly inAttemptSpan: <Value>(
     attempt: AttemptFacts,
-    run: (end: ((attempt: Attempt) => void) | null) => Value,
+    run: (end: ((attempt: RecordedAttempt) => void) | null) => Value,
   ) => Value;
   /** @param served the facts of the last attempt */
   readonly end: (record: UsageRecord, served: AttemptFacts) => void;

@@ -1,24 +1,37 @@
-/** Runs a request's attempts one at a time until a target produces output. Response code sees only the current attempt. */
+/**
+ * Runs a request's attempts one at a time until one is final. `run` is the only loop over attempts: streamed, non-streaming and
+ * embeddings responses differ in the `Delivery` that they give it.
+ */
 import { mayUse } from '../auth/caller.ts';
-import { type ApiError, apiError } from '../canonical/error.ts';
+import { type ApiError, apiError, type FailureReason } from '../canonical/error.ts';
 import type { UpstreamRefusal } from '../canonical/refusal.ts';
 import { sanitize } from '../canonical/upstream-error.ts';
 import { pricedModels } from '../metering/pricing/cost.ts';
-import type { Attempt as RecordedAttempt } from '../metering/record.ts';
+import type { RecordedAttempt } from '../metering/record.ts';
 import type { AttemptEnd, AttemptFacts, AttemptMeter, RequestMeter } from '../metering/request-meter.ts';
+import { isoTime } from '../metering/time.ts';
 import { secondTry } from '../providers/api-refusals.ts';
 import { namesOf, tableLine } from '../request-translation/mend.ts';
-import { judge, readRetryAfter, TIMED_OUT } from '../routing/failures.ts';
+import type { OpenCircuit } from '../routing/circuit-breaker.ts';
+import { isTimeout, judge, readRetryAfter, TIMED_OUT } from '../routing/failures.ts';
 import type { RetrySchedule, ScheduledTarget } from '../routing/retry-schedule.ts';
 import type { SkippedTarget, Target } from '../routing/targets.ts';
 import { didYouMean } from '../shared/nearest.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
+import { Relay } from '../stream/relay.ts';
 import type { Clock } from '../stream/timers.ts';
-import type { UpstreamErrorContext } from '../upstream/errors.ts';
-import { apiHeaders, callUpstream, type UpstreamResult } from '../upstream/fetch.ts';
+import { type Failed, failedWith, type Outcome } from '../stream/types.ts';
+import { errorBeforeHead, type UpstreamErrorContext } from '../upstream/errors.ts';
+import { apiHeaders, callUpstream, type UpstreamFailure, type UpstreamResult } from '../upstream/fetch.ts';
 import type { RequestSpan } from './admission.ts';
 import type { PreparedCompletion } from './prepare.ts';
-import type { Mending, ReplayableRequest, TargetFacts, TargetRequest } from './replayable-request.ts';
+import {
+  type Mending,
+  type ReplayableRequest,
+  sentPrompt,
+  type TargetFacts,
+  type TargetRequest,
+} from './replayable-request.ts';
 
 /** Requests that are changed as a refusal asks, over all targets of one request. */
 const MAX_MENDED_ROUNDS = 3;
@@ -39,6 +52,39 @@ export interface AttemptRunnerOptions {
   readonly onAttempt: () => void;
 }
 
+/** What came of an attempt. Its outcome is not `MORE`. */
+export interface Delivered<Value> {
+  readonly outcome: Outcome;
+  /** No other attempt may follow. */
+  readonly hasOutput: boolean;
+  readonly value: Value | null;
+}
+
+/** How the output of an attempt reaches the client: as a stream, as one object, or as embeddings. */
+export interface Delivery<Value> {
+  /** Reads the attempt's response, up to its end or, for embeddings, until it is known to be good. */
+  deliver(attempt: Attempt): Promise<Delivered<Value>>;
+  /** Another attempt follows, so nothing of this one is sent. */
+  discard(value: Value | null): void;
+}
+
+interface LastFailure extends Failed {
+  /** The error of an HTTP response. `failure` is what a frame shows. */
+  readonly error: ApiError;
+}
+
+type Last = { readonly kind: 'done' } | LastFailure;
+
+/** What came of the last attempt, or that the request was stopped. */
+export type LastOutcome<Value> = Last & { readonly value: Value | null };
+
+/** The request has ended in another way: its deadline has passed, or its client has disconnected. */
+export function stopped(): LastFailure {
+  const error = apiError('timeout', 'The request is over');
+  return { ...failedWith(error, 'stopped'), error };
+}
+
+/** The attempts of one request: calls targets, decides what follows each outcome, and tells schedule and meter. */
 export class AttemptRunner {
   readonly #options: AttemptRunnerOptions;
   #current: Attempt;
@@ -70,16 +116,52 @@ export class AttemptRunner {
     return this.#isServed || !this.#current.isReplaceable || this.#options.prepared.targets.length === 1;
   }
 
-  /** Every attempt, from the current one on. Report the result of each by `succeeded`, `endedEmpty` or `failed`. */
-  async *attempts(): AsyncGenerator<Attempt, void, void> {
-    for (let next: Attempt | null = this.#current; next !== null; next = await this.#startNext()) yield next;
+  /**
+   * Delivers one attempt after the other, until one has output or none may follow. Rejects only if `delivery` throws.
+   * @returns the outcome of the last attempt
+   */
+  async run<Value>(delivery: Delivery<Value>): Promise<LastOutcome<Value>> {
+    for (let attempt: Attempt | null = this.#current; attempt !== null; attempt = await this.#startNext()) {
+      attempt.startTimeout();
+      const delivered = await delivery.deliver(attempt);
+      attempt.stopTimeout();
+      let last: Last | null = null;
+      try {
+        last = this.#decide(attempt, delivered);
+      } finally {
+        if (last === null) delivery.discard(delivered.value);
+      }
+      if (last !== null) return { ...last, value: delivered.value };
+    }
+    return { ...stopped(), value: null };
+  }
+
+  /** Null: another attempt follows. */
+  #decide(attempt: Attempt, { outcome, hasOutput }: Delivered<unknown>): Last | null {
+    if (outcome.kind === 'failed') return this.#decideFailed(attempt, outcome, hasOutput);
+    if (outcome.kind === 'cancelled') return stopped();
+    if (!hasOutput && this.#movesOn(attempt)) return null;
+    this.succeeded(attempt);
+    return { kind: 'done' };
+  }
+
+  #decideFailed(attempt: Attempt, outcome: Failed, hasOutput: boolean): LastFailure | null {
+    const { error, upstreamError } = outcome.failure;
+    const classified = errorBeforeHead(outcome.failure, attempt.upstream);
+    const last = hasOutput ? classified : this.#failed(attempt, classified, outcome.reason);
+    if (last === null) return null;
+    if (upstreamError === null) return { ...outcome, failure: { error: last, upstreamError }, error: last };
+    // An error frame has the upstream's own message; the classified one is for HTTP errors. After two refused APIs it is that of the first.
+    const message = last.message === classified.message ? error.message : last.message;
+    return { ...outcome, failure: { error: { ...error, message }, upstreamError }, error: last };
   }
 
   /** The attempt has output, or its response is complete. No other target is tried, whatever happens. */
   succeeded(attempt: Attempt): void {
+    if (this.#isServed) return;
     attempt.stopTimeout();
     this.#isServed = true;
-    this.#options.schedule.succeeded(attempt.facts.target);
+    this.#logClosed(attempt, this.#options.schedule.succeeded(attempt.facts.target));
     this.#learn(attempt);
     this.#options.replayable.release();
   }
@@ -89,49 +171,66 @@ export class AttemptRunner {
    * next target in this case.
    * @returns whether another attempt follows
    */
-  endedEmpty(attempt: Attempt): boolean {
+  #movesOn(attempt: Attempt): boolean {
     const { target } = attempt.facts;
     const isFiltered = attempt.meter.accumulator.finishMeaning === FILTERED;
-    if (isFiltered && target.aliasTarget.on.includes(FILTERED) && this.#scheduleNext()) {
-      this.#giveUp(attempt, { errorCode: FILTERED, isRefused: false, isComplete: true });
-      return true;
-    }
-    this.succeeded(attempt);
-    return false;
+    if (!isFiltered || !target.aliasTarget.on.includes(FILTERED) || !this.#scheduleNext()) return false;
+    this.#giveUp(attempt, { errorCode: FILTERED, isRefused: false, isComplete: true });
+    return true;
   }
 
   /**
    * The attempt failed without output.
-   * @param isIdle it ended by the idle timeout
    * @returns the error with which the request ends; null: another attempt follows
    */
-  failed(attempt: Attempt, ownError: ApiError, isIdle = false): ApiError | null {
+  #failed(attempt: Attempt, ownError: ApiError, reason: FailureReason): ApiError | null {
     const { prepared, schedule, replayable, meter } = this.#options;
     // The request has already ended in another way.
     if (this.#isStopped) return ownError;
     const now = prepared.context.ports.clock.now();
     const { target } = attempt.facts;
-    const isTimeout = isIdle || attempt.timeoutError !== null;
+    const { isMade } = attempt.meter.accumulator;
     this.#keepMessage(attempt, ownError);
-    if (!isTimeout && this.#tryAgain(attempt, ownError, now)) return null;
+    // Only a response is a refusal that asks for a change.
+    const isAnswered = reason === 'no_response' || reason === 'body';
+    if (isAnswered && !isMade && this.#tryAgain(attempt, ownError, now)) return null;
     this.#forget(attempt, ownError);
     const error = this.#firstRefusal(attempt, ownError);
-    this.#giveUp(attempt, { errorCode: ownError.code, isRefused: !isTimeout });
+    this.#giveUp(attempt, { errorCode: ownError.code, isRefused: !isTimeout(reason) });
     const outcome = {
       error,
-      isUnsent: attempt.isUnsent,
-      isTimeout,
-      isFinal: attempt.isOverBudget || attempt.meter.accumulator.isMade,
+      reason,
+      isMade,
       isBilled: attempt.meter.isBilled,
       retryAfterMs: readRetryAfter(attempt.headers, now),
     };
     const verdict = judge(outcome, target, prepared.callerPays);
-    schedule.failed(target, outcome, verdict, now);
+    this.#logOpened(attempt, schedule.failed(target, outcome, verdict, now));
     if (verdict.triesNext && this.#scheduleNext()) return null;
     replayable.release();
     for (const { meter: failed, shown } of this.#messages)
       failed.isMessageShown = error.message.includes(shown);
     return withAttempts(withNearestModel(error, target, prepared), meter.attempts);
+  }
+
+  /** Logs the circuit that a failure has opened, with what the provider said, and the cause. */
+  #logOpened({ facts, meter }: Attempt, opened: OpenCircuit | null): void {
+    if (opened === null) return;
+    const { ports, requestId } = this.#options.prepared.context;
+    const { status, error_code, message, cause } = meter.attempt;
+    ports.log({
+      ...{ event: 'circuit_opened', request_id: requestId, ...circuitOf(facts.target) },
+      // Null: for all callers.
+      ...{ key_id: opened.caller, failures: opened.failures, open_until: isoTime(opened.openUntil) },
+      ...{ status, error_code, message: message ?? null },
+      ...(cause !== undefined && { cause }),
+    });
+  }
+
+  #logClosed({ facts }: Attempt, isClosed: boolean): void {
+    if (!isClosed) return;
+    const { ports, requestId } = this.#options.prepared.context;
+    ports.log({ event: 'circuit_closed', request_id: requestId, ...circuitOf(facts.target) });
   }
 
   /** Keeps what the provider said in the attempt's record, while the request is there to compare it with. */
@@ -149,7 +248,19 @@ export class AttemptRunner {
     const { schedule, prepared } = this.#options;
     const { facts, meter } = this.#current;
     const failed = { retryAfterMs: null, isBilled: meter.isBilled };
-    schedule.failed(facts.target, failed, TIMED_OUT, prepared.context.ports.clock.now());
+    const now = prepared.context.ports.clock.now();
+    this.#logOpened(this.#current, schedule.failed(facts.target, failed, TIMED_OUT, now));
+  }
+
+  /** The client has disconnected. */
+  abandoned(): void {
+    if (this.#isServed) return;
+    this.#isServed = true;
+    const { schedule, prepared } = this.#options;
+    const { facts, meter } = this.#current;
+    const { status, ms } = meter.attempt;
+    if (status === null && ms !== null)
+      schedule.abandoned(facts.target, ms, prepared.context.ports.clock.now());
   }
 
   /** The request is over: cancels the current attempt and starts no other. */
@@ -166,9 +277,8 @@ export class AttemptRunner {
    */
   #tryAgain(attempt: Attempt, error: ApiError, now: number): boolean {
     const { replayable } = this.#options;
-    const { facts, isUnsent, isOverBudget } = attempt;
-    if (error.refusal === undefined || isUnsent || isOverBudget || attempt.meter.accumulator.isMade)
-      return false;
+    const { facts } = attempt;
+    if (error.refusal === undefined) return false;
     const mending = replayable.readRefusal(facts, error.refusal);
     if (mending === null) return false;
     if (mending.kind === 'api') {
@@ -258,7 +368,9 @@ export class AttemptRunner {
     const facts = written.kind === 'ok' ? written.value.facts : unsentFacts(next.target);
     meter.begin(attemptFacts(facts));
     onAttempt();
-    this.#current = this.#start(written, facts, budgetError !== null);
+    const reason = budgetError === null ? 'unsent' : 'over_budget';
+    const request = written.kind === 'ok' ? written : unsent(written.error, reason);
+    this.#current = this.#start(request, facts);
     return this.#current;
   }
 
@@ -267,20 +379,28 @@ export class AttemptRunner {
     attempt.cancel();
   }
 
-  #start(written: Result<TargetRequest, ApiError>, facts: TargetFacts, isOverBudget = false): Attempt {
+  /** @param request what is sent, or why nothing is */
+  #start(request: Result<TargetRequest, UpstreamFailure>, facts: TargetFacts): Attempt {
     const { prepared, meter, schedule, replayable, span } = this.#options;
     const upstream = upstreamErrorContext(prepared, facts.target);
     const { current } = meter;
+    const { settings, ports } = prepared.context;
+    const { clock } = ports;
     const start = () =>
       new Attempt({
         facts,
         upstream,
         meter: current,
         isReplaceable: schedule.hasMore,
-        clock: prepared.context.ports.clock,
-        isUnsent: written.kind === 'error',
-        isOverBudget,
-        call: (signal) => this.#call(written, upstream, signal),
+        clock,
+        maxEventBytes: settings.maxEventBytes,
+        onAnswer: schedule.startWaiting(facts.target, clock.now()),
+        call: (signal) => {
+          const response = this.#call(request, upstream, signal);
+          // After the request is on its way, so that it does not wait.
+          if (request.kind === 'ok') this.#hashPrompt(request.value, current);
+          return response;
+        },
       });
     const attempt =
       span === null
@@ -295,9 +415,8 @@ export class AttemptRunner {
     else {
       // Only a refusal is read.
       void attempt.response.then(({ kind }) => kind === 'ok' && replayable.release());
-      const isLarge = written.kind === 'ok' && written.value.json.length > LARGE_BODY_BYTES;
+      const isLarge = request.kind === 'ok' && request.value.json.length > LARGE_BODY_BYTES;
       if (isLarge) {
-        const { clock } = prepared.context.ports;
         const cancelTimer = clock.startTimer(LARGE_BODY_KEPT_MS, () => replayable.release(attempt.response));
         void attempt.response.then(cancelTimer);
       }
@@ -306,16 +425,13 @@ export class AttemptRunner {
   }
 
   async #call(
-    written: Result<TargetRequest, ApiError>,
+    request: Result<TargetRequest, UpstreamFailure>,
     upstream: UpstreamErrorContext,
     signal: AbortSignal,
   ): Promise<UpstreamResult> {
-    if (written.kind === 'error') {
-      const unsent = { headers: new Headers(), status: null, cause: null, showsNoWork: true };
-      return failure({ error: written.error, ...unsent });
-    }
+    if (request.kind === 'error') return request;
     const { prepared, clientHeaders } = this.#options;
-    const { facts, url, json } = written.value;
+    const { facts, url, json } = request.value;
     const { target, passthrough } = facts;
     const { fetch, clock } = prepared.context.ports;
     return callUpstream(target.fetch ?? fetch, {
@@ -325,12 +441,19 @@ export class AttemptRunner {
       isStreamed: prepared.isStreamed,
       clientHeaders,
       passedHeaders: (passthrough && prepared.client.passthrough?.requestHeaders) ?? [],
-      refusedBetas: written.value.refusedBetas,
+      refusedBetas: request.value.refusedBetas,
       callerId: prepared.caller.keyId,
       apiHeaders: apiHeaders(target.provider, upstream.secret, target.headers),
       signal,
       clock,
     });
+  }
+
+  #hashPrompt(request: TargetRequest, meter: AttemptMeter): void {
+    const { prepared, replayable } = this.#options;
+    const { clientBody } = replayable;
+    if (prepared.hashPrompt === null || clientBody === null) return;
+    meter.prefix = prepared.hashPrompt(sentPrompt(request), clientBody);
   }
 
   async #waitUntil(at: number): Promise<void> {
@@ -351,11 +474,10 @@ interface AttemptOptions {
   readonly meter: AttemptMeter;
   /** Another attempt may follow this one. */
   readonly isReplaceable: boolean;
-  /** The request can't be sent: `call` returns the error. */
-  readonly isUnsent: boolean;
-  /** The key's budget has no room for the attempt: no other one follows. */
-  readonly isOverBudget: boolean;
   readonly clock: Clock;
+  readonly maxEventBytes: number;
+  /** Called when the upstream has answered, or when the attempt has ended without an answer. Later calls have no effect. */
+  readonly onAnswer: (isAnswer: boolean, now: number) => void;
   /** Calls the upstream. Never rejects. */
   readonly call: (signal: AbortSignal) => Promise<UpstreamResult>;
 }
@@ -369,27 +491,26 @@ export class Attempt {
   readonly upstream: UpstreamErrorContext;
   readonly meter: AttemptMeter;
   readonly isReplaceable: boolean;
-  readonly isUnsent: boolean;
-  readonly isOverBudget: boolean;
+  /** Reads the response. A timeout ends it. */
+  readonly relay: Relay;
   /** Never rejects. */
   readonly response: Promise<UpstreamResult>;
-  /** Set when the timeout ended the attempt. */
-  timeoutError: ApiError | null = null;
   /** `response`, once it is there. */
   #result: UpstreamResult | null = null;
   readonly #clock: Clock;
+  readonly #onAnswer: AttemptOptions['onAnswer'];
   readonly #abort = new AbortController();
   #cancelTimer = () => {};
 
   constructor(options: AttemptOptions) {
-    const { facts, upstream, meter, isReplaceable, isUnsent, isOverBudget, clock, call } = options;
+    const { facts, upstream, meter, isReplaceable, clock, maxEventBytes, onAnswer, call } = options;
     this.facts = facts;
     this.upstream = upstream;
     this.meter = meter;
     this.isReplaceable = isReplaceable;
-    this.isUnsent = isUnsent;
-    this.isOverBudget = isOverBudget;
+    this.relay = new Relay({ upstream, clock, maxEventBytes });
     this.#clock = clock;
+    this.#onAnswer = onAnswer;
     this.response = call(this.#abort.signal).then((result) => {
       this.#result = result;
       meter.status = result.kind === 'ok' ? result.value.status : result.error.status;
@@ -397,8 +518,17 @@ export class Attempt {
         meter.cause = result.error.cause;
         meter.showsNoWork = result.error.showsNoWork;
       }
+      onAnswer(meter.status !== null && (result.kind === 'ok' || meter.showsNoWork), clock.now());
       return result;
     });
+  }
+
+  /** The response with its success status, or how the attempt ended before it. */
+  async head(): Promise<Result<Response, Outcome>> {
+    const called = await this.relay.until(this.response, cancelBody);
+    if (called === null) return failure(this.relay.outcome);
+    const { kind } = called;
+    return kind === 'ok' ? called : failure(failedWith(called.error.error, called.error.reason));
   }
 
   /** The headers of the upstream's response; empty until it is there. */
@@ -407,15 +537,13 @@ export class Attempt {
     return this.#result.kind === 'ok' ? this.#result.value.headers : this.#result.error.headers;
   }
 
-  /** Starts the timeout of the alias, if it sets one. It ends the attempt unless `stopTimeout` is called or there is output before. */
-  startTimeout(onTimeout: (error: ApiError) => void, hasOutput = () => false): void {
+  /** Starts the timeout of the alias, if it sets one. It ends the attempt unless `stopTimeout` is called before. */
+  startTimeout(): void {
     const { timeoutMs } = this.facts.target.aliasTarget;
     if (timeoutMs === null) return;
     this.#cancelTimer = this.#clock.startTimer(timeoutMs, () => {
-      if (hasOutput()) return;
       const message = `${this.upstream.name} sent no output within ${timeoutMs / 1000} seconds`;
-      this.timeoutError = apiError('timeout', message);
-      onTimeout(this.timeoutError);
+      this.relay.end(failedWith(apiError('timeout', message), 'slow'));
     });
   }
 
@@ -427,9 +555,16 @@ export class Attempt {
   cancel(): void {
     this.stopTimeout();
     this.#abort.abort(ABORT_REASON);
+    this.#onAnswer(false, this.#clock.now());
   }
 }
 
+/** The response came too late. */
+function cancelBody(called: UpstreamResult): void {
+  if (called.kind === 'ok') called.value.body?.cancel().catch(() => {});
+}
+
+/** What errors of a target's provider are classified with: its name and patterns, the credential to remove from texts, and who pays. */
 export function upstreamErrorContext(
   { caller, callerPays }: Pick<PreparedCompletion, 'caller' | 'callerPays'>,
   { provider, apiKey, keySetting, urlSetting }: Target,
@@ -465,6 +600,10 @@ function namesChange(refusal: UpstreamRefusal, { mends, api }: TargetFacts): boo
 
 function wordsOf({ message = '', field = '' }: UpstreamRefusal): ReadonlySet<string> {
   return new Set(`${message} ${field}`.toLowerCase().match(/[a-z$][\w$]{0,127}/g) ?? []);
+}
+
+function unsent(error: ApiError, reason: UpstreamFailure['reason']): Result<never, UpstreamFailure> {
+  return failure({ error, reason, headers: new Headers(), status: null, cause: null, showsNoWork: true });
 }
 
 function unsentFacts(target: Target): TargetFacts {
@@ -521,6 +660,11 @@ export function withAttempts(error: ApiError, attempts: readonly RecordedAttempt
 }
 
 /** The target with the upstream's HTTP status, or with the error's code if that came within a 200. */
+/** The target's parts in log events. */
+function circuitOf({ provider, model }: Target) {
+  return { provider: provider.id, model };
+}
+
 function summarize({ provider, model, status, error_code }: RecordedAttempt): string {
   const result = error_code === null || (status !== null && status !== 200) ? (status ?? 200) : error_code;
   return `${encodeName(`${provider}/${model}`)} ${result}`;

@@ -1,10 +1,10 @@
-/** Admits a request of a key with limits before what it continues is read: a refused one causes no reads. */
+/** Admits a request of a key with limits before what it continues, or the count of its tokens, is read: a refused one causes no reads. */
 import { type Caller, hasUserLimits, isLimited } from '../auth/caller.ts';
 import { readRequestedModels } from '../routing/targets.ts';
 import { type JsonObject, readCount } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import type { CompletionContext, EarlyAdmission, Refusal } from './admission.ts';
-import { targetsOf } from './prepare.ts';
+import { findUnpricedIn, targetsOf } from './prepare.ts';
 
 interface EarlyRequest {
   /** As the client sent it. */
@@ -34,7 +34,8 @@ export async function admitEarly(
   const named = readRequestedModels(body, 'chat');
   if (named.kind === 'error') return failure({ error: named.error, headers: {} });
   const request = { clientBody: body, canonicalBody: body, requestedModels: named.value };
-  const found = targetsOf(request, null, { route: 'chat', context, caller });
+  const unpricedIn = isCounted ? undefined : await findUnpricedIn(caller, context);
+  const found = targetsOf(request, null, { route: 'chat', context, caller }, unpricedIn);
   // Counting needs no target.
   const isRefused = found.kind === 'error' && !(isCounted && found.error.code !== 'model_not_allowed');
   if (isRefused) return failure({ error: found.error, headers: {} });

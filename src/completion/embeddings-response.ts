@@ -1,17 +1,18 @@
 /** Responds with embeddings: passes the provider's bytes on and reads only the usage in them, or converts a response in another form. */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { brokenConnection, deadlineExceeded, findUpstreamError } from '../canonical/upstream-error.ts';
-import { clientError, JSON_TYPE } from '../http/respond.ts';
+import { JSON_TYPE } from '../http/respond.ts';
 import type { Endpoint } from '../providers/provider.ts';
+import { disconnection } from '../shared/disconnection.ts';
 import { isObject, parseJson } from '../shared/json.ts';
 import { MAX_RESPONSE_BYTES } from '../shared/limits.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { readBodyText } from '../stream/read-body.ts';
-import { errorBeforeHead } from '../upstream/errors.ts';
+import { DONE, type Failed, failed, failedWith } from '../stream/types.ts';
 import { memoryExhausted, responseTooLarge } from '../upstream/fetch.ts';
-import type { Attempt } from './attempt-runner.ts';
+import type { Attempt, Delivered, Delivery } from './attempt-runner.ts';
 import { bodyOf } from './json-response.ts';
-import { type ResponseContext, responseHeaders } from './response-context.ts';
+import { type ResponseContext, responseHeaders, runToDeadline } from './response-context.ts';
 
 /** A response that can be sent. Exactly one of the two must be called. */
 interface OpenEmbeddings {
@@ -20,41 +21,50 @@ interface OpenEmbeddings {
   readonly discard: () => void;
 }
 
+/** Never rejects for what an upstream does. The request is settled with the last byte of the response. */
 export async function respondWithEmbeddings(response: ResponseContext): Promise<Response> {
-  const { prepared, runner, settle } = response;
-  const { deadline, settings } = prepared.context;
-  deadline.watch(() => runner.stop());
-  let error = apiError('timeout', 'The request is over');
-  for await (const attempt of runner.attempts()) {
-    attempt.startTimeout(() => attempt.cancel());
-    const opened = await openEmbeddings(attempt, response);
-    attempt.stopTimeout();
-    if (opened.kind === 'ok' && attempt.timeoutError === null) {
-      runner.succeeded(attempt);
-      const headers = { ...responseHeaders(response), 'content-type': JSON_TYPE };
-      return new Response(opened.value.send(), { headers });
-    }
-    if (opened.kind === 'ok') opened.value.discard();
-    const failed = attempt.timeoutError ?? (opened.kind === 'error' ? opened.error : error);
-    error = runner.failed(attempt, failed) ?? error;
-  }
-  if (deadline.isOver) {
-    error = deadlineExceeded(runner.current.upstream, settings.timers.deadlineMs);
-    settle({ kind: 'timed_out', error });
-  } else settle({ kind: 'refused', error });
-  return clientError(prepared.client, prepared.context, error, responseHeaders(response));
+  const opened = await runToDeadline(response, new EmbeddingsDelivery(response));
+  if (opened instanceof Response) return opened;
+  const headers = { ...responseHeaders(response), 'content-type': JSON_TYPE };
+  return new Response(opened.send(), { headers });
 }
 
-async function openEmbeddings(
+class EmbeddingsDelivery implements Delivery<OpenEmbeddings> {
+  readonly #response: ResponseContext;
+
+  constructor(response: ResponseContext) {
+    this.#response = response;
+  }
+
+  async deliver(attempt: Attempt): Promise<Delivered<OpenEmbeddings>> {
+    const { relay } = attempt;
+    const head = await attempt.head();
+    if (head.kind === 'error') return { outcome: head.error, hasOutput: false, value: null };
+    const opening = openEmbeddings(head.value, attempt, this.#response);
+    const opened = await relay.until(opening, (late) => late.kind === 'ok' && late.value.discard());
+    if (opened === null) return { outcome: relay.outcome, hasOutput: false, value: null };
+    if (opened.kind === 'error') return { outcome: opened.error, hasOutput: false, value: null };
+    return { outcome: DONE, hasOutput: true, value: opened.value };
+  }
+
+  discard(opened: OpenEmbeddings | null): void {
+    opened?.discard();
+  }
+}
+
+function openEmbeddings(
+  message: Response,
   attempt: Attempt,
   response: ResponseContext,
-): Promise<Result<OpenEmbeddings, ApiError>> {
-  const called = await attempt.response;
-  if (called.kind === 'error') return failure(called.error.error);
+): Promise<Result<OpenEmbeddings, Failed>> {
   const { convertEmbeddings } = attempt.facts.target.endpoint;
   return convertEmbeddings === undefined
-    ? passEmbeddings(called.value, attempt, response)
-    : convert(called.value, convertEmbeddings, attempt, response);
+    ? passEmbeddings(message, attempt, response)
+    : convert(message, convertEmbeddings, attempt, response);
+}
+
+function refuse(error: ApiError): Result<never, Failed> {
+  return failure(failedWith(error, 'no_response'));
 }
 
 async function convert(
@@ -62,11 +72,11 @@ async function convert(
   convertEmbeddings: NonNullable<Endpoint['convertEmbeddings']>,
   { upstream, facts, meter: attemptMeter }: Attempt,
   { prepared, meter, settle }: ResponseContext,
-): Promise<Result<OpenEmbeddings, ApiError>> {
+): Promise<Result<OpenEmbeddings, Failed>> {
   const read = await readBodyText({ message, maxBytes: MAX_RESPONSE_BYTES }, prepared.context.leaseMemory);
-  if (read.kind === 'too_large') return failure(responseTooLarge(upstream));
-  if (read.kind === 'memory_exhausted') return failure(memoryExhausted(upstream));
-  if (read.kind !== 'text') return failure(brokenConnection(upstream));
+  if (read.kind === 'too_large') return refuse(responseTooLarge(upstream));
+  if (read.kind === 'memory_exhausted') return refuse(memoryExhausted(upstream));
+  if (read.kind !== 'text') return refuse(brokenConnection(upstream));
   const { lease, text } = read;
   await lease.pause();
   const converted = convertEmbeddings(text, {
@@ -76,7 +86,7 @@ async function convert(
   });
   if (converted === null) {
     lease.release();
-    return failure(noEmbeddings(upstream.name));
+    return refuse(noEmbeddings(upstream.name));
   }
   attemptMeter.accumulator.usage({ prompt: converted.promptTokens, completion: 0 });
   return ok({
@@ -99,11 +109,11 @@ async function passEmbeddings(
   { body }: Response,
   attempt: Attempt,
   response: ResponseContext,
-): Promise<Result<OpenEmbeddings, ApiError>> {
+): Promise<Result<OpenEmbeddings, Failed>> {
   const { upstream } = attempt;
   const reader = body?.getReader();
   const start = reader === undefined ? null : await readStart(reader);
-  if (reader === undefined || start === null) return failure(brokenConnection(upstream));
+  if (reader === undefined || start === null) return refuse(brokenConnection(upstream));
   const discard = () => void reader.cancel().catch(() => {});
   const object = parseJson(start.text);
   const upstreamError = isObject(object) ? findUpstreamError(object) : null;
@@ -114,7 +124,7 @@ async function passEmbeddings(
     return ok({ send: () => meteredBody(start, reader, attempt, response), discard });
   }
   discard();
-  return failure(errorBeforeHead({ error: noEmbeddings(upstream.name), upstreamError }, upstream));
+  return failure(failed({ error: noEmbeddings(upstream.name), upstreamError }, 'no_response'));
 }
 
 /** How much of a response's start and end is read: for an error in a success, and for the usage. The vectors are between them. */
@@ -182,7 +192,7 @@ function meteredBody(
       const read = await reader.read().catch(() => null);
       if (read?.value !== undefined) return pass(read.value, controller);
       cancelTimer();
-      if (isLate) return controller.error(new Error(late.message));
+      if (isLate) return controller.error(disconnection(late.message));
       countUsage();
       if (read?.done === true && end.trimEnd().endsWith('}')) {
         settle({ kind: 'finished' });
@@ -190,7 +200,7 @@ function meteredBody(
       }
       const error = brokenConnection(upstream);
       settle({ kind: 'failed', error });
-      controller.error(new Error(error.message));
+      controller.error(disconnection(error.message));
     },
     cancel() {
       cancelTimer();

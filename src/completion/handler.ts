@@ -11,6 +11,10 @@ import type { TargetFacts } from './replayable-request.ts';
 import type { ClientRoute, Given } from './request.ts';
 import { respondWithStream } from './stream-response.ts';
 
+/**
+ * Handles a completion: the response of the last attempt, or the error of a request that is not sent, in the client's protocol.
+ * @param given what another feature has read of the request already
+ */
 export async function handleCompletion<Session>(
   request: Request,
   clientRoute: ClientRoute<Session>,
@@ -52,6 +56,7 @@ async function runCompletion(
   const settle = (end: RequestEnd) => {
     meter.settle(end);
     if (end.kind === 'timed_out') runner.expired();
+    if (end.kind === 'cancelled') runner.abandoned();
     // Cancels what the upstream may still send.
     if (end.kind !== 'finished') runner.stop();
   };

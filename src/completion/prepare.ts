@@ -1,17 +1,18 @@
 /** Prepares a completion request: identifies the caller, reads the body, finds the targets, translates the request for the first one, and checks the key's limits. */
 import { type Caller, hasUserLimits, isLimited, mayUse } from '../auth/caller.ts';
+import { hardCurrencies } from '../auth/key-limits.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { Policies } from '../canonical/policies.ts';
 import type { RequestContext } from '../http/context.ts';
 import { identifyCaller } from '../http/request.ts';
 import { estimatePromptTokens } from '../metering/estimate.ts';
+import { hasPriceIn } from '../metering/pricing/highest-price.ts';
 import type { Attribution } from '../metering/record.ts';
 import type { BoundProtocol } from '../protocols/shared/client-protocol.ts';
 import { betasOf } from '../providers/field-refusals.ts';
 import type { Route } from '../providers/provider.ts';
 import type { Unsupported } from '../request-translation/rules.ts';
 import { requestsCost } from '../request-translation/translate.ts';
-import { CIRCUIT_FAILURES } from '../routing/circuit-breaker.ts';
 import { LearnedRefusals } from '../routing/learned-refusals.ts';
 import { RetrySchedule } from '../routing/retry-schedule.ts';
 import {
@@ -21,12 +22,13 @@ import {
   type SkippedTarget,
   stickyKey,
   type Target,
+  type TargetsRequest,
 } from '../routing/targets.ts';
 import { isObject, type JsonObject } from '../shared/json.ts';
 import { MAX_NAME_CHARS } from '../shared/limits.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
-import type { Admission, CompletionContext, Refusal } from './admission.ts';
-import { maxWrittenBytes, ReplayableRequest, type TargetRequest } from './replayable-request.ts';
+import type { Admission, CompletionContext, HashPrompt, Refusal } from './admission.ts';
+import { maxWrittenBytes, ReplayableRequest, sentPrompt, type TargetRequest } from './replayable-request.ts';
 import {
   type ClientRoute,
   type CompletionRequest,
@@ -44,6 +46,10 @@ export interface PreparedCompletion {
   readonly client: BoundProtocol;
   readonly caller: Caller;
   readonly attribution: Attribution;
+  /** Null: the prompt is not hashed. */
+  readonly hashPrompt: HashPrompt | null;
+  /** How the request for the first target compares with the earlier ones of its session; null: it is not asked for, or not known. */
+  readonly cacheReport: string | null;
   /** The model or agent as the client named it: an alias, an address, or a bare name. */
   readonly requestedModel: string;
   /** The same, if it is an alias. */
@@ -79,6 +85,10 @@ export interface PreparedRequest {
   readonly schedule: RetrySchedule;
 }
 
+/**
+ * Does all that precedes the first call. A refused request holds no memory and no reservation.
+ * @returns the request for the first target, or the error and the headers of its response
+ */
 export async function prepareCompletion<Session>(
   request: Request,
   clientRoute: ClientRoute<Session>,
@@ -133,8 +143,9 @@ async function prepare(
   const callerPays = caller.credential !== null;
   const attributed = await context.attribute({ headers, body: clientBody, caller });
   if (attributed.kind === 'error') return refused(attributed.error);
-  const { attribution, session, affinity } = attributed.value;
-  const found = targetsOf(request, affinity, { route, context, caller });
+  const { attribution, session, affinity, hashPrompt } = attributed.value;
+  const unpricedIn = await findUnpricedIn(caller, context);
+  const found = targetsOf(request, affinity, { route, context, caller }, unpricedIn);
   if (found.kind === 'error') return refused(found.error);
   const { targets, skipped } = found.value;
   if (request.isPinned && targets.length > 1) {
@@ -171,9 +182,21 @@ async function prepare(
         first: written.value,
         replayable,
         promptTokens,
+        client: client.id,
       })
     : null;
   if (admitted?.kind === 'error') return refuse(admitted.error);
+  const hashesPrompt = route === 'chat' ? hashPrompt : null;
+  const firstRequest = admitted?.value.first ?? written.value;
+  const wantsReport = hashesPrompt !== null && headers.get(CACHE_REPORT) === '1';
+  const cacheReport = wantsReport
+    ? await compareWithSession(firstRequest, clientBody, hashesPrompt, {
+        context,
+        keyId: caller.keyId,
+        session: attribution.session,
+        asked: requestedModel,
+      })
+    : null;
   // After this point an abort event reports a disconnect.
   if (signal.aborted) {
     admitted?.value.admission.release();
@@ -181,7 +204,7 @@ async function prepare(
     return refuse({ error, headers: {} });
   }
   return ok({
-    firstRequest: admitted?.value.first ?? written.value,
+    firstRequest,
     replayable,
     schedule,
     prepared: {
@@ -190,6 +213,8 @@ async function prepare(
       client,
       caller,
       attribution,
+      hashPrompt: hashesPrompt,
+      cacheReport,
       requestedModel,
       alias:
         findAlias(settings.aliases, requestedModel, settings.providers) === undefined ? null : requestedModel,
@@ -208,9 +233,22 @@ async function prepare(
   });
 }
 
+/** Finds the models that a hard budget of the caller's key refuses because they have no price. */
+export async function findUnpricedIn(
+  { key }: Caller,
+  { prices, ports }: Pick<RequestContext, 'prices' | 'ports'>,
+): Promise<TargetsRequest['unpricedIn']> {
+  const currencies = hardCurrencies(key?.limits ?? null);
+  if (currencies.length === 0) return () => null;
+  const table = await prices.load();
+  const now = ports.clock.now();
+  return (model) => currencies.find((currency) => !hasPriceIn(table, currency, model, now)) ?? null;
+}
+
 /**
  * The targets of a request.
  * @param affinity of {@link CompletionContext.attribute}
+ * @param unpricedIn of {@link findUnpricedIn}; absent: nothing is charged
  */
 export function targetsOf(
   {
@@ -220,6 +258,7 @@ export function targetsOf(
   }: Pick<CompletionRequest, 'clientBody' | 'canonicalBody' | 'requestedModels'>,
   affinity: string | null,
   { route, context, caller }: Pick<RequestScope, 'route' | 'context' | 'caller'>,
+  unpricedIn: TargetsRequest['unpricedIn'] = () => null,
 ) {
   const { settings, ports } = context;
   return findTargets({
@@ -230,8 +269,33 @@ export function targetsOf(
     names: requestedModels,
     stickyKey: () => stickyKey(canonicalBody, affinity, ports.random),
     mayUse: (address) => mayUse(caller, address),
+    unpricedIn,
     callerPays: caller.credential !== null,
   });
+}
+
+/** With the value 1, the response has `x-weir-cache`. */
+const CACHE_REPORT = 'x-weir-cache-report';
+
+interface ComparedRequest {
+  readonly context: CompletionContext;
+  readonly keyId: string;
+  readonly session: string | null;
+  readonly asked: string;
+}
+
+async function compareWithSession(
+  request: TargetRequest,
+  clientBody: JsonObject,
+  hash: HashPrompt,
+  { context, keyId, session, asked }: ComparedRequest,
+): Promise<string | null> {
+  const { compareCache } = context;
+  if (compareCache === null || session === null) return null;
+  const prefix = await hash(sentPrompt(request), clientBody);
+  const { provider, model } = request.facts.target;
+  const sent = { prefix, provider: provider.id, model, asked, reason: null, at: context.arrivedAt };
+  return compareCache(context, keyId, session, sent);
 }
 
 interface TranslationScope {
@@ -291,7 +355,7 @@ function notPinned(name: string, translationError: ApiError | null): ApiError {
 /** Each attempt would use up the limits of the caller's key. */
 function unanswered({ address }: Target, waitMs: number): Refusal {
   const seconds = Math.ceil(waitMs / 1000);
-  const message = `${address} did not answer ${CIRCUIT_FAILURES} requests in a row, which its provider may bill: requests of keys with limits are sent again in ${seconds} s`;
+  const message = `${address} leaves requests unanswered, which its provider may bill: requests of keys with limits are sent again in ${seconds} s`;
   return {
     error: apiError('upstream_overloaded', message),
     headers: { 'retry-after': String(seconds) },

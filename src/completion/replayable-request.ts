@@ -3,6 +3,7 @@ import { sha256 } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { UpstreamRefusal } from '../canonical/refusal.ts';
 import type { Upstream } from '../canonical/upstream-error.ts';
+import type { SentPrompt } from '../metering/prompt-hashes.ts';
 import type { Passthrough } from '../protocols/shared/client-protocol.ts';
 import { type SecondTry, secondTry } from '../providers/api-refusals.ts';
 import { quotesFrom, readStatements, type Statement } from '../providers/field-refusals.ts';
@@ -123,6 +124,7 @@ export interface ReplayableRequestOptions {
 /** Fields that the gateway itself reads. Upstreams refuse them, or would route by them again. */
 const ROUTING_FIELDS = ['models', 'route'];
 
+/** One client's request, held as long as it may be sent again, and written for each target. It holds the request's memory until `release`. */
 export class ReplayableRequest {
   /** Null once released. */
   #held: ReplayableRequestOptions | null;
@@ -236,6 +238,11 @@ export class ReplayableRequest {
     // The request may have been released meanwhile.
     if (this.#held === null) lease?.endWork();
     return this.writeFor(target);
+  }
+
+  /** The body as the client sent it; null once released. */
+  get clientBody(): JsonObject | null {
+    return this.#held?.clientBody ?? null;
   }
 
   /** Whether a refusal is compared with this request: it may change the request, and its message is kept without the prompt. */
@@ -429,6 +436,13 @@ function withoutReasoningDetails(body: JsonObject): JsonObject {
     isObject(message) ? omit(message, 'reasoning_details') : message,
   );
   return { ...body, messages };
+}
+
+/** The target is told by what has a cache of its own: the provider's address and API. */
+export function sentPrompt({ body, facts }: TargetRequest): SentPrompt {
+  const { target, passthrough, api } = facts;
+  const way = passthrough === null ? api : passthrough.path;
+  return { body, target: JSON.stringify([target.provider.id, target.baseUrl, way]) };
 }
 
 interface OpenPassthrough {

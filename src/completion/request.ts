@@ -42,8 +42,14 @@ export interface Given {
   readonly model?: string;
   /** The body, if it has been read. The function that gets it releases its memory. */
   readonly body?: RequestBody;
+  /** The limits of the caller's key have admitted the request already. */
+  readonly isAdmitted?: boolean;
 }
 
+/**
+ * Reads and checks the body of a completion within its bounds, and turns it into the canonical form.
+ * @returns the request with the lease of its memory, or an error such as `request_too_large`, `invalid_json` or `invalid_request`
+ */
 export async function readCompletionRequest<Session>(
   request: Request,
   { route, client }: ClientRoute<Session>,

@@ -1,5 +1,6 @@
 /** What streamed and non-streaming responses share: the options of readers and writers, and the response's headers. */
-import { headerValue } from '../http/respond.ts';
+import { deadlineExceeded } from '../canonical/upstream-error.ts';
+import { clientError, headerValue } from '../http/respond.ts';
 import { costOfRequest } from '../metering/pricing/cost.ts';
 import type { RequestEnd, RequestMeter } from '../metering/request-meter.ts';
 import type { PassthroughOptions, WriterOptions } from '../protocols/shared/client-protocol.ts';
@@ -8,7 +9,13 @@ import { wholeAmount } from '../shared/money.ts';
 import type { EventReaderOptions } from '../stream/event-reader.ts';
 import type { ChunkContext, OwnName, ProtocolQuirks } from '../stream/types.ts';
 import { pickResponseHeaders } from '../upstream/fetch.ts';
-import { type Attempt, type AttemptRunner, attemptsHeader } from './attempt-runner.ts';
+import {
+  type Attempt,
+  type AttemptRunner,
+  attemptsHeader,
+  type Delivery,
+  stopped,
+} from './attempt-runner.ts';
 import type { PreparedCompletion } from './prepare.ts';
 
 export interface ResponseContext {
@@ -17,6 +24,31 @@ export interface ResponseContext {
   readonly runner: AttemptRunner;
   /** Writes the usage record and stops the runner. Only the first call counts. */
   readonly settle: (end: RequestEnd) => void;
+}
+
+/**
+ * Runs the attempts of a request whose response is not a stream, at most until its deadline.
+ * @returns what the last attempt delivered, or the response with the error, of which the request is settled
+ */
+export async function runToDeadline<Value>(
+  response: ResponseContext,
+  delivery: Delivery<Value>,
+): Promise<Value | Response> {
+  const { prepared, runner, settle } = response;
+  const { deadline, settings } = prepared.context;
+  deadline.watch(() => runner.stop());
+  const outcome = await runner.run(delivery);
+  deadline.stop();
+  if (outcome.kind === 'done' && outcome.value !== null) return outcome.value;
+  const { error, reason } = outcome.kind === 'failed' ? outcome : stopped();
+  const end = deadline.isOver
+    ? {
+        kind: 'timed_out' as const,
+        error: deadlineExceeded(runner.current.upstream, settings.timers.deadlineMs),
+      }
+    : { kind: reason === 'body' || reason === 'stopped' ? ('failed' as const) : ('refused' as const), error };
+  settle(end);
+  return clientError(prepared.client, prepared.context, end.error, responseHeaders(response));
 }
 
 /** How an attempt's response is read. */
@@ -84,6 +116,7 @@ function costInDollars({ context }: PreparedCompletion, { facts, meter }: Attemp
   return cost?.currency === 'USD' ? wholeAmount(cost.nano) : null;
 }
 
+/** What a client's writer needs of the request. */
 export function writerOptions({
   context,
   policies,
@@ -101,6 +134,7 @@ export function writerOptions({
   };
 }
 
+/** What a writer of passthrough needs of the request and of its attempt. */
 export function passthroughOptions(prepared: PreparedCompletion, { facts }: Attempt): PassthroughOptions {
   const { reasoning } = prepared.policies;
   return { ...writerOptions(prepared), provider: facts.target.provider.id, reasoning };
@@ -122,6 +156,7 @@ export function responseHeaders(
   // The limits of the caller's key replace those that the deployment has at the provider.
   Object.assign(headers, admission?.headers);
   if (alias !== null) headers['x-weir-alias'] = headerValue(alias);
+  if (prepared.cacheReport !== null) headers['x-weir-cache'] = prepared.cacheReport;
   if (!isDecided) return headers;
   headers['x-weir-provider'] = target.provider.id;
   headers['x-weir-model'] = headerValue(target.model);

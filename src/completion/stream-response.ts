@@ -1,12 +1,14 @@
 /** Responds with a stream. The headers are sent with the first output or heartbeat; an error before them is an HTTP error. */
-import { type ApiError, apiError } from '../canonical/error.ts';
+import type { ApiError } from '../canonical/error.ts';
 import { clientError, internalError } from '../http/respond.ts';
 import type { RequestEnd } from '../metering/request-meter.ts';
-import { type AttemptCallbacks, CanonicalStream, type EmptyEnd, type StreamEnd } from '../stream/pipeline.ts';
-import type { StreamFailure } from '../stream/types.ts';
+import { EventReader } from '../stream/event-reader.ts';
+import type { Lease } from '../stream/memory.ts';
+import { ClientStream, type StreamEnd } from '../stream/relay.ts';
+import type { Failed } from '../stream/types.ts';
 import { errorBeforeHead } from '../upstream/errors.ts';
-import { openResponse } from '../upstream/fetch.ts';
-import { type Attempt, withAttempts } from './attempt-runner.ts';
+import { type Attempt, type Delivered, type Delivery, withAttempts } from './attempt-runner.ts';
+import { readResponse } from './read-response.ts';
 import {
   eventReaderOptions,
   passthroughOptions,
@@ -17,12 +19,16 @@ import {
 
 const STREAM_TYPE = 'text/event-stream; charset=utf-8';
 
+/**
+ * Never rejects. The request is settled when the stream has ended.
+ * @returns the response, as soon as its status is known
+ */
 export async function respondWithStream(response: ResponseContext): Promise<Response> {
   const { prepared, meter, runner, settle } = response;
   const { context } = prepared;
   // The stream has its own deadline timer.
   context.deadline.stop();
-  const stream = new CanonicalStream({
+  const stream = new ClientStream({
     writer: prepared.client.streamWriter(writerOptions(prepared)),
     limits: context.settings.timers,
     clock: context.ports.clock,
@@ -33,7 +39,7 @@ export async function respondWithStream(response: ResponseContext): Promise<Resp
   });
   // The runtime waits for the meter, which settles after both have ended.
   void stream.ended.then((end) => settle(requestEnd(end, response)));
-  void pumpAttempts(stream, response);
+  void runAttempts(stream, response);
   const early = await stream.opened;
   if (early !== null) {
     return clientError(prepared.client, context, headError(early, response), responseHeaders(response));
@@ -44,93 +50,67 @@ export async function respondWithStream(response: ResponseContext): Promise<Resp
   return new Response(stream.readable, { headers });
 }
 
-/** Moves the output of one attempt after the other into the stream, until one is final. Never rejects. */
-async function pumpAttempts(stream: CanonicalStream, response: ResponseContext): Promise<void> {
+/** Never rejects. */
+async function runAttempts(stream: ClientStream, response: ResponseContext): Promise<void> {
   const { runner, prepared } = response;
   try {
-    for await (const attempt of runner.attempts()) await pumpAttempt(stream, attempt, response);
-    // Ends a stream whose client disconnected between two attempts.
-    stream.fail(apiError('timeout', 'The request is over'));
+    const outcome = await runner.run(new StreamDelivery(stream, response));
+    await stream.finish(outcome);
+    outcome.value?.release();
   } catch (error) {
-    stream.fail(internalError(prepared.context, error));
+    stream.fail(internalError(prepared.context, error), 'stopped');
   }
 }
 
-async function pumpAttempt(
-  stream: CanonicalStream,
-  attempt: Attempt,
-  response: ResponseContext,
-): Promise<void> {
-  const { prepared } = response;
-  const { isStreamed, context } = prepared;
-  const callbacks = attemptCallbacks(attempt, response);
-  const passthroughWriter =
-    attempt.facts.passthrough === null
-      ? undefined
-      : prepared.client.passthrough?.streamWriter(passthroughOptions(prepared, attempt));
-  let pump = stream.begin(eventReaderOptions(prepared, attempt), callbacks, passthroughWriter);
-  attempt.startTimeout((error) => pump.fail(error));
-  const result = await attempt.response;
-  if (result.kind === 'error') return pump.fail(result.error.error);
-  const opened = await openResponse(result.value, attempt.upstream, isStreamed, context.leaseMemory);
-  if (opened.kind === 'error') return pump.fail(opened.error);
-  const body = opened.value;
-  if (body.kind === 'events') return pump.pump(body.events);
-  // Passthrough writes events as they come, and a JSON object has none: the client's own writer writes them.
-  if (passthroughWriter !== undefined && !pump.isOver) {
-    pump = stream.begin(eventReaderOptions(prepared, attempt), callbacks);
-  }
-  const written = pump.sendResponse(body.object);
-  body.lease.endWork();
-  await written;
-  body.lease.release();
-}
+/** Its value is the memory of a JSON response. */
+class StreamDelivery implements Delivery<Lease> {
+  readonly #stream: ClientStream;
+  readonly #response: ResponseContext;
 
-function attemptCallbacks(attempt: Attempt, response: ResponseContext): AttemptCallbacks {
-  return {
-    isReplaceable: attempt.isReplaceable,
-    onOutput: () => response.runner.succeeded(attempt),
-    onEmptyEnd: (failure) => {
-      try {
-        return emptyEnd(failure, attempt, response);
-      } catch (error) {
-        const failed = internalError(response.prepared.context, error);
-        return { kind: 'over', failure: { error: failed, upstreamError: null } };
-      }
-    },
-  };
-}
-
-/** An attempt ended without output: another one follows, or this end is final. */
-function emptyEnd(failure: StreamFailure | null, attempt: Attempt, { runner }: ResponseContext): EmptyEnd {
-  if (failure === null) {
-    return runner.endedEmpty(attempt) ? { kind: 'replaced' } : { kind: 'over', failure };
+  constructor(stream: ClientStream, response: ResponseContext) {
+    this.#stream = stream;
+    this.#response = response;
   }
-  const { error, upstreamError } = failure;
-  const isIdle = upstreamError === null && error.code === 'stream_idle_timeout';
-  const classified = errorBeforeHead(failure, attempt.upstream);
-  const last = runner.failed(attempt, classified, isIdle);
-  if (last === null) return { kind: 'replaced' };
-  // After two refused APIs it is the error of the first.
-  if (upstreamError === null) return { kind: 'over', failure: { error: last, upstreamError } };
-  // An error frame has the upstream's own message. The classified message is for HTTP errors.
-  const message = last.message === classified.message ? error.message : last.message;
-  return { kind: 'over', failure: { error: { ...error, message }, upstreamError } };
+
+  async deliver(attempt: Attempt): Promise<Delivered<Lease>> {
+    const { prepared, runner } = this.#response;
+    const stream = this.#stream;
+    const { relay, isReplaceable, facts } = attempt;
+    const passthroughWriter =
+      facts.passthrough === null
+        ? undefined
+        : prepared.client.passthrough?.streamWriter(passthroughOptions(prepared, attempt));
+    stream.begin({ relay, isReplaceable, onOutput: () => runner.succeeded(attempt) }, passthroughWriter);
+    const read = await readResponse(attempt, prepared, stream, (kind) => {
+      const writer = kind === 'events' && passthroughWriter ? passthroughWriter : stream.useOwnWriter();
+      return new EventReader(eventReaderOptions(prepared, attempt), writer, writer);
+    });
+    read.value?.endWork();
+    return { ...read, hasOutput: relay.hasOutput || stream.isCommitted };
+  }
+
+  discard(lease: Lease | null): void {
+    lease?.release();
+    this.#stream.wait();
+  }
 }
 
 /** The HTTP error of a stream that failed before its headers. */
-function headError(failure: StreamFailure, { meter, runner }: ResponseContext): ApiError {
+function headError({ failure }: Failed, { meter, runner }: ResponseContext): ApiError {
   if (failure.upstreamError === null) return failure.error;
   return withAttempts(errorBeforeHead(failure, runner.current.upstream), meter.attempts);
 }
 
 /** An error in place of a response means that only the reported tokens were used. A timeout does not mean this. */
-function requestEnd(end: StreamEnd, { runner }: ResponseContext): RequestEnd {
-  if (end.kind === 'finished' || end.kind === 'cancelled') return end;
-  const error = errorBeforeHead(end.failure, runner.current.upstream);
+function requestEnd({ outcome, isOpen }: StreamEnd, { runner }: ResponseContext): RequestEnd {
+  if (outcome.kind === 'cancelled') return { kind: 'cancelled' };
+  if (outcome.kind !== 'failed') return { kind: 'finished' };
+  const { failure, reason } = outcome;
+  const error = errorBeforeHead(failure, runner.current.upstream);
+  const isTimedOut = reason === 'idle' || reason === 'deadline';
+  if (!isOpen) return { kind: isTimedOut ? 'timed_out' : 'refused', error };
   // The client has the frame's code; whose fault it is follows from the refusal.
-  if (end.isOpen) return { kind: end.kind, error: { ...end.failure.error, ...classOf(error) } };
-  return { kind: end.kind === 'timed_out' ? 'timed_out' : 'refused', error };
+  return { kind: isTimedOut ? 'timed_out' : 'failed', error: { ...failure.error, ...classOf(error) } };
 }
 
 function classOf({ refusal, weirCode }: ApiError): Pick<ApiError, 'refusal' | 'weirCode'> {

@@ -1,5 +1,5 @@
 /** `GET /dashboard`: the dashboard's page, one document without further files. It contains no data and needs no credential. */
-import type { Route } from '../routes.ts';
+import type { HttpRoute } from '../routes.ts';
 import { SCRIPT_HASH, STYLE_HASH } from './built/hashes.ts';
 
 /** Allows only the document's own script and style, and calls to this deployment. `require-trusted-types-for` blocks text as code. */
@@ -19,14 +19,14 @@ const POLICY = [
 /** The part of a request's context that is used. */
 interface DashboardContext {
   readonly settings: { readonly auth: string };
-  readonly accessUser: { readonly isAdmin: boolean } | null;
+  readonly accessUser: { readonly isAdmin: boolean; readonly name: string } | null;
 }
 
 /** @param readDocument reads the page */
-export function dashboardRoutes(readDocument: () => string | Promise<string>): readonly Route[] {
+export function dashboardRoutes(readDocument: () => string | Promise<string>): readonly HttpRoute[] {
   const handle = async (_request: Request, context: DashboardContext) =>
     pageResponse(markSignedIn(await readDocument(), context));
-  return [{ path: '/dashboard', prefixes: [''], methods: { GET: handle } }];
+  return [{ path: '/dashboard', prefixes: [''], methods: { GET: handle }, isHome: true }];
 }
 
 function pageResponse(document: string): Response {
@@ -42,9 +42,17 @@ function pageResponse(document: string): Response {
   });
 }
 
-/** Marks the document for a user of Cloudflare Access, whose calls need no token. The policy's hashes do not cover the mark. */
+/**
+ * Marks the document for a user of Cloudflare Access, whose calls need no token, with the user's name. The policy's hashes do not cover
+ * the mark.
+ */
 function markSignedIn(document: string, { settings, accessUser }: DashboardContext): string {
-  if (accessUser === null) return document;
-  if (accessUser.isAdmin) return document.replace('<html ', '<html data-signed-in="admin" ');
-  return settings.auth === 'access' ? document.replace('<html ', '<html data-signed-in="user" ') : document;
+  if (accessUser === null || (!accessUser.isAdmin && settings.auth !== 'access')) return document;
+  const role = accessUser.isAdmin ? 'admin' : 'user';
+  const mark = `data-signed-in="${role}" data-user="${escapeAttribute(accessUser.name)}"`;
+  return document.replace('<html ', () => `<html ${mark} `);
+}
+
+function escapeAttribute(text: string): string {
+  return text.replace(/[&"<>]/g, (char) => `&#${char.charCodeAt(0)};`);
 }

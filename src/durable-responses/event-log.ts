@@ -1,4 +1,5 @@
 /** The numbered events of one response: stored in blocks, with the newest block in memory, and read by any number of readers. */
+import { disconnection } from '../shared/disconnection.ts';
 import { DONE, type Frame, isTerminal, joinBytes, splitFrames } from './frames.ts';
 
 /** The bytes of a block. A row of SQLite in a Durable Object holds 2 MB (developers.cloudflare.com/durable-objects/platform/limits, 2026-11). */
@@ -210,7 +211,7 @@ export class LogReaders {
     const stalled = [...this.#readers].find(
       ({ readingSince }) => readingSince !== null && readingSince <= before,
     );
-    stalled?.fail(new Error('The reader was too slow, and others wait: resume with starting_after'));
+    stalled?.fail(disconnection('The reader was too slow, and others wait: resume with starting_after'));
     return stalled !== undefined;
   }
 }

@@ -1,6 +1,7 @@
 /** The memory of the isolate that requests for kept responses take: leased before the stored text is read, released when it is sent. */
 import type { RequestBody } from '../http/request.ts';
 import { JSON_TYPE } from '../http/respond.ts';
+import { disconnection } from '../shared/disconnection.ts';
 import { type Lease, type LeaseMemory, SMALL_BYTES, SMALL_LEASE } from '../stream/memory.ts';
 
 /** What a request holds: its own body, and what it continues. */
@@ -104,7 +105,7 @@ export function leasedResponse(
         void lease.revoked?.then(() => {
           if (rest === null) return;
           end();
-          controller.error(new Error('The client reads too slowly, and others need the memory'));
+          controller.error(disconnection('The client reads too slowly, and others need the memory'));
         });
       },
       pull: (controller) => {

@@ -15,7 +15,7 @@ import { CONVERSATION } from '../protocols/openai-responses/client-request.ts';
 import { responseIdOf } from '../protocols/openai-responses/response-object.ts';
 import type { ResponsesSession } from '../protocols/openai-responses/session.ts';
 import { isPresent } from '../protocols/shared/validate-types.ts';
-import type { Route } from '../routes.ts';
+import type { HttpRoute } from '../routes.ts';
 import { type JsonObject, readText } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { trimEnd } from '../shared/trim.ts';
@@ -60,7 +60,7 @@ const STATELESS: ClientRoute<ResponsesSession> = { route: 'chat', client: respon
 export function durableRoutes(
   namespace: ResponseNamespace,
   settings: Omit<DurableSettings, 'responses'>,
-): readonly Route[] {
+): readonly HttpRoute[] {
   const objects = repeatedCalls(namespace);
   const room = new EventRoom();
   const handle = (request: Request, context: CompletionContext, id = '') =>
@@ -163,6 +163,7 @@ async function countInputTokens(
   const { caller, body, continued, release } = read.value;
   const given = {
     body: continued === null ? body : { ...body, body: continued.body, bytes: continued.chars },
+    isAdmitted: continuesState(body.body),
   };
   const view = (input_tokens: number) => ({ object: 'response.input_tokens', input_tokens });
   try {
@@ -211,7 +212,7 @@ async function readContinued(
   if (read.kind === 'error') return refused(read.error);
   const { body, bytes } = read.value;
   const place = settings === null ? null : new KeptPlace({ objects, context, owner, limits: settings.kept });
-  const known = { caller, owner, body: read.value, place, release: () => place?.release() };
+  const known = { caller, owner, body: read.value, place };
   const claim = async () =>
     settings === null || place === null || body.background !== true
       ? null
@@ -219,15 +220,10 @@ async function readContinued(
   const isKept = body.store !== false || body.background === true;
   const hidesUser = context.factNames.hidesUsers;
   const hasConversation = isPresent(body.conversation) && (isKept || continuesState(body));
-  if (!hasConversation && !continuesState(body)) {
-    const full = await withinDeadline(claim(), context).catch((error: unknown) => {
-      place?.release();
-      return unreachable(context, error);
-    });
-    if (full === null)
-      return ok({ ...known, continued: isKept ? ownConversation(body, hidesUser, bytes) : null });
-    read.value.lease.release();
-    return refused(full);
+  const isRun = settings !== null && body.background === true;
+  if (!isRun && !hasConversation && !continuesState(body)) {
+    const continued = isKept ? ownConversation(body, hidesUser, bytes) : null;
+    return ok({ ...known, continued, release: () => place?.release() });
   }
   const memory = new RequestMemory(read.value, context.leaseMemory);
   let early: EarlyAdmission | null = null;
@@ -249,11 +245,20 @@ async function readContinued(
       return full === null ? admitted : refused(full);
     },
   };
+  // A background run stores its input, so that it is admitted before. Any other request is admitted when it is sent on.
+  const readOwn = async (): Promise<Result<Continued, Refusal>> => {
+    const admitted = await steps.admit(0);
+    if (admitted.kind === 'error') return admitted;
+    await memory.lease.startWork();
+    return ok(ownConversation(body, hidesUser, bytes));
+  };
   const scope = { objects, owner, ownBytes: bytes, maxChars: maxRequestBytes, hidesUser };
   const result = await withinDeadline(
     hasConversation
       ? Promise.resolve(refused(CONVERSATION))
-      : readInOrder(body, new ConversationReader(scope), steps),
+      : continuesState(body)
+        ? readInOrder(body, new ConversationReader(scope), steps)
+        : readOwn(),
     context,
   ).catch((error: unknown) => refused(unreachable(context, error)));
   if (result.kind === 'ok') {

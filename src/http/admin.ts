@@ -1,5 +1,6 @@
 /** Handlers of the admin routes: they refuse every request that is not an admin's. */
 import { type ApiError, apiError } from '../canonical/error.ts';
+import { failure, ok, type Result } from '../shared/result.ts';
 import type { RequestContext } from './context.ts';
 import { ADMIN, identifyAdmin } from './request.ts';
 import { errorResponse } from './respond.ts';
@@ -13,25 +14,26 @@ export function forAdmin(handle: AdminHandler) {
     context: RequestContext,
     { id = '' }: { readonly id?: string | undefined },
   ): Promise<Response> => {
-    const refused = await adminRefusal(request, context);
-    if (refused !== null) return errorResponse(refused);
+    const admin = await requireAdmin(request, context);
+    if (admin.kind === 'error') return errorResponse(admin.error);
     context.known.keyId = ADMIN;
+    context.known.actor = admin.value;
     return handle(request, context, id);
   };
 }
 
-async function adminRefusal(request: Request, context: RequestContext): Promise<ApiError | null> {
+/** The name of the admin, or the error to respond with. */
+async function requireAdmin(request: Request, context: RequestContext): Promise<Result<string, ApiError>> {
   const { settings, hasAccessAdmins } = context;
   const { adminToken } = settings;
   if (adminToken === null && !hasAccessAdmins) {
-    return apiError('admin_closed', 'The admin routes are closed: set the secret ADMIN_TOKEN to open them');
+    const message = 'The admin routes are closed: set the secret ADMIN_TOKEN to open them';
+    return failure(apiError('admin_closed', message));
   }
   const admin = await identifyAdmin(request, context);
-  if (admin.kind === 'error') return admin.error;
-  if (admin.value) return null;
+  if (admin.kind === 'error') return admin;
+  if (admin.value !== null) return ok(admin.value);
   const orSignIn = hasAccessAdmins ? ', or sign in through Cloudflare Access as one of ACCESS_ADMINS' : '';
-  return apiError(
-    'invalid_api_key',
-    `Send the admin token as "Authorization: Bearer <ADMIN_TOKEN>"${orSignIn}`,
-  );
+  const message = `Send the admin token as "Authorization: Bearer <ADMIN_TOKEN>"${orSignIn}`;
+  return failure(apiError('invalid_api_key', message));
 }

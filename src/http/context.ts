@@ -89,6 +89,8 @@ export type ErrorClient = Pick<ClientProtocol<unknown>, 'id' | 'errorResponse'>;
 interface KnownFacts {
   /** The caller's key id; `none` until the caller is identified. */
   keyId: string;
+  /** Who the admin is: `admin token`, or the name of a user of Cloudflare Access. Null until an admin is identified. */
+  actor: string | null;
   /** The request was sent to an upstream, so it has a usage record. */
   isSentOn: boolean;
 }

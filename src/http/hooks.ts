@@ -1,6 +1,7 @@
 /** Runs the host Worker's hooks: `onRequest` before a request is handled, and `onRecord` for each usage record. */
-import { type Caller, isAdmin, NO_CALLER_FACTS } from '../auth/caller.ts';
+import { type Caller, callerToken, isAdmin, NO_CALLER_FACTS } from '../auth/caller.ts';
 import { callerId } from '../auth/caller-ids.ts';
+import { isUsageToken } from '../auth/usage-tokens.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { type UsageRecord, withoutCharge } from '../metering/record.ts';
 import type { RecordWriter } from '../metering/record-writer.ts';
@@ -26,7 +27,7 @@ export const CONTINUE: HookResult = { kind: 'continue', caller: null };
 
 const LATE = Symbol('late');
 
-/** Runs `onRequest`, except for requests with the admin token. When the hook fails, the request is refused. */
+/** Runs `onRequest`, except for requests with the admin token, or a token that reads usage, which opens no other route. When the hook fails, the request is refused. */
 export async function runOnRequestHook(
   onRequest: NonNullable<Hooks['onRequest']>,
   request: Request,
@@ -34,6 +35,7 @@ export async function runOnRequestHook(
 ): Promise<HookResult> {
   const { settings, requestId, client } = context;
   if (await isAdmin(settings.adminToken, request.headers)) return CONTINUE;
+  if (isUsageToken(callerToken(request.headers) ?? '')) return CONTINUE;
   try {
     const running = (async () => onRequest(request, requestId))();
     const result: unknown = await context.deadline.bound(running, () => LATE);

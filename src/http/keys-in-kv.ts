@@ -1,10 +1,18 @@
 /** Changes gateway keys where no ledger object holds them: keys without limits, in KV alone. */
-import { deleteChange, type KeyChange, type KeyChangeResult, putChange, sizeProblem } from '../auth/keys.ts';
+import {
+  applyChange,
+  deleteChange,
+  type KeyChange,
+  type KeyChangeResult,
+  putChange,
+  sizeProblem,
+} from '../auth/keys.ts';
 import type { ApiError } from '../canonical/error.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import type { KeyCallContext, KeyObjects } from './context.ts';
 
+/** Keys and their changes in KV, for a deployment without ledger objects: keys with limits are refused. */
 export class KeysInKv implements KeyObjects {
   readonly #limitsError: (fields: JsonObject) => ApiError;
 
@@ -34,13 +42,13 @@ export class KeysInKv implements KeyObjects {
   }
 
   async changeKey(context: KeyCallContext, change: KeyChange): Promise<Result<KeyChangeResult, ApiError>> {
-    const { key, fields, limits, replacesLimits = false } = change;
+    const { key, limits, replacesLimits = false } = change;
     if (Object.keys(limits).length > 0) return failure(this.#limitsError(limits));
-    const changed = { ...key, ...fields, ...(replacesLimits && { limits: null }) };
+    const changed = { ...applyChange(key, change), ...(replacesLimits && { limits: null }) };
     const tooLarge = sizeProblem(changed);
     if (tooLarge !== null) return ok({ kind: 'invalid', message: tooLarge, param: 'models' });
     await putChange(context.ports.store, changed);
-    return ok({ kind: 'changed', key: changed });
+    return ok({ kind: 'changed', key: changed, before: key });
   }
 
   async revokeKey(context: KeyCallContext, keyId: string): Promise<void> {

@@ -7,13 +7,16 @@ import {
   identify,
   isAdmin,
   isLimited,
+  UNKNOWN_KEY,
   UNREADABLE_KEY,
 } from '../auth/caller.ts';
 import { callerId } from '../auth/caller-ids.ts';
-import { isToken } from '../auth/keys.ts';
+import { isToken, TOKEN_PREFIX } from '../auth/keys.ts';
+import { findUsageToken, isUsageToken, type UsageToken } from '../auth/usage-tokens.ts';
 import { type ApiError, apiError, type ErrorCode } from '../canonical/error.ts';
 import { NO_KEY } from '../metering/refusals.ts';
 import { howToList } from '../settings/feature-settings.ts';
+import { ownerOfKey } from '../settings/key-owners.ts';
 import {
   areWithinJsonBounds,
   isObject,
@@ -81,19 +84,23 @@ function withAccessUser(caller: Caller, { accessUser }: RequestContext): Caller 
     : { ...caller, facts: { ...facts, user: accessUser.name } };
 }
 
+/** Stands for the bearer of the admin token in the audit. Names in `ACCESS_ADMINS` have no space. */
+const TOKEN_ADMIN = 'admin token';
+
 /**
- * Whether the request is an admin's: it has the admin token, or no credential and a token of Cloudflare Access of one of `ACCESS_ADMINS`.
- * Fails if another site may have sent it.
+ * The admin who sent the request, or null: it has the admin token, or no credential and a token of Cloudflare Access of one of
+ * `ACCESS_ADMINS`. Fails if another site may have sent it.
+ * @returns `admin token`, or the name at Cloudflare Access
  */
 export async function identifyAdmin(
   request: Request,
   { settings, accessUser }: RequestContext,
-): Promise<Result<boolean, ApiError>> {
+): Promise<Result<string | null, ApiError>> {
   const { headers } = request;
-  if (await isAdmin(settings.adminToken, headers)) return ok(true);
-  if (accessUser?.isAdmin !== true || callerToken(headers) !== null) return ok(false);
+  if (await isAdmin(settings.adminToken, headers)) return ok(TOKEN_ADMIN);
+  if (accessUser?.isAdmin !== true || callerToken(headers) !== null) return ok(null);
   const problem = crossSiteProblem(request);
-  return problem === null ? ok(true) : failure(problem);
+  return problem === null ? ok(accessUser.name) : failure(problem);
 }
 
 /**
@@ -123,15 +130,60 @@ const CROSS_SITE = apiError(
   'With Cloudflare Access instead of a key, a request has a body of the type application/json or none, and comes from a page of this deployment or from no web page',
 );
 
+const READS_USAGE = apiError(
+  'invalid_api_key',
+  'This token reads usage, records, refusals and the list of models, and nothing else: send a key (weir_…)',
+);
+
+/**
+ * The token for usage that the request has; null: it has none. Fails if the token is unknown, revoked or expired, or if requests come
+ * too fast.
+ */
+export async function identifyUsageToken(
+  request: Request,
+  context: RequestContext,
+): Promise<Result<UsageToken | null, ApiError>> {
+  const token = callerToken(request.headers);
+  if (token === null || !isUsageToken(token)) return ok(null);
+  const { limiter, store } = context.ports;
+  if (limiter !== null && (await isOverLimit(request, limiter, context))) return failure(TOO_FAST);
+  const reading = findUsageToken(store, token, context.arrivedAt);
+  const found = await context.deadline.bound<UsageToken | null | 'late'>(reading, () => 'late');
+  if (found === 'late') return failure(storeTooSlow(context));
+  if (found === null)
+    return failure(apiError('invalid_api_key', 'This token is unknown, revoked or expired'));
+  context.known.keyId = found.id;
+  return ok(found);
+}
+
+const TOO_FAST: ApiError = {
+  ...apiError('rate_limited', 'Requests come too fast: wait, then send fewer'),
+  retryAfterSeconds: RETRY_AFTER_SECONDS,
+};
+
+/** The error for a token that is no valid gateway key. It says what the token looks like. */
+async function unknownKey(headers: Headers, adminToken: string | null): Promise<ApiError> {
+  const token = callerToken(headers) ?? '';
+  if (token.startsWith(TOKEN_PREFIX)) return UNKNOWN_KEY;
+  const isOfAdmin = await isAdmin(adminToken, headers);
+  const owner = ownerOfKey(token);
+  const looks =
+    owner === null
+      ? 'and this is none'
+      : `and this looks like a key of ${owner}, which the deployment has itself`;
+  const message = isOfAdmin
+    ? 'The admin token is no gateway key: it creates keys (POST /admin/keys) and reads usage, and calls no model'
+    : `Weir's keys begin with ${TOKEN_PREFIX}, ${looks}: send a gateway key`;
+  return apiError('invalid_api_key', message);
+}
+
 async function findCaller(request: Request, context: RequestContext): Promise<Result<Caller, ApiError>> {
   const { settings, knownKeys, accessUser, arrivedAt } = context;
   const { limiter } = context.ports;
   // Before KV is read, so that a flood of requests costs no KV reads.
-  if (limiter !== null && (await isOverLimit(request, limiter, context))) {
-    const error = apiError('rate_limited', 'Requests come too fast: wait, then send fewer');
-    return failure({ ...error, retryAfterSeconds: RETRY_AFTER_SECONDS });
-  }
+  if (limiter !== null && (await isOverLimit(request, limiter, context))) return failure(TOO_FAST);
   if (context.hostCaller !== null) return ok(context.hostCaller);
+  if (isUsageToken(callerToken(request.headers) ?? '')) return failure(READS_USAGE);
   const { auth, adminToken } = settings;
   if (auth === 'access' && accessUser !== null && !hasGatewayKey(request)) {
     const problem = crossSiteProblem(request);
@@ -141,6 +193,8 @@ async function findCaller(request: Request, context: RequestContext): Promise<Re
   const found = await context.deadline.bound<Result<Caller, ApiError>>(identified, () =>
     failure(storeTooSlow(context)),
   );
+  if (found.kind === 'error' && found.error === UNKNOWN_KEY)
+    return failure(await unknownKey(request.headers, adminToken));
   if (found.kind === 'error' && found.error === UNREADABLE_KEY) {
     const token = callerToken(request.headers) ?? '';
     const entry = { request_id: context.requestId, key_id: await callerId('key', token) };
@@ -252,9 +306,9 @@ function readInTime(
   return readBodyText({ message: request, maxBytes, watch, isReadable: areWithinJsonBounds }, leaseMemory);
 }
 
-type Refusal = (maxBytes: number, context: RequestContext) => readonly [code: ErrorCode, message: string];
+type BodyRefusal = (maxBytes: number, context: RequestContext) => readonly [code: ErrorCode, message: string];
 
-const REFUSALS: Readonly<Record<Exclude<TextRead['kind'], 'text'>, Refusal>> = {
+const REFUSALS: Readonly<Record<Exclude<TextRead['kind'], 'text'>, BodyRefusal>> = {
   unreadable: () => ['invalid_json', TOO_NESTED],
   too_large: (maxBytes) => ['request_too_large', `The request's body is larger than ${maxBytes} bytes`],
   late: (_maxBytes, { settings }) => [

@@ -8,6 +8,7 @@ import type { RequestContext } from './context.ts';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
+/** A response with this value as JSON. */
 export function jsonResponse(value: unknown, status = 200): Response {
   return new Response(JSON.stringify(value), { status, headers: { 'content-type': JSON_TYPE } });
 }
@@ -113,6 +114,7 @@ const EXPOSED_HEADERS = [
   'x-weir-attempts',
   'x-weir-dropped',
   'x-weir-changed',
+  'x-weir-cache',
   'x-weir-estimated',
   'x-weir-budget-remaining',
   'x-weir-limit',

@@ -1,6 +1,6 @@
 /** Admits requests of keys with limits: reserves their upper bound in the key's ledger object, and settles what they used. */
 
-import { OTHER_USERS, readLimits } from '../auth/key-limits.ts';
+import { hasHardBudget, OTHER_USERS, readLimits } from '../auth/key-limits.ts';
 import { type ApiError, apiError, type ErrorCode } from '../canonical/error.ts';
 import type {
   Admission,
@@ -13,8 +13,10 @@ import type {
   Refusal,
 } from '../completion/admission.ts';
 import type { KeyCallContext, RequestContext } from '../http/context.ts';
+import { type HighestPrice, highestPrice, type PricedModel } from '../metering/pricing/highest-price.ts';
 import { fastestOutputSpeed } from '../metering/pricing/output-speeds.ts';
 import type { PriceTable } from '../metering/pricing/price.ts';
+import type { PromptHasher } from '../metering/prompt-hashes.ts';
 import {
   type Charge,
   type ChargedRecord,
@@ -34,17 +36,16 @@ import type { JsonObject } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { userObject } from './ledger-calls.ts';
 import type { LedgerClient } from './ledger-client.ts';
-import { limitHeaders, overdraft, refusalResponse } from './limits/limit-responses.ts';
+import { limitHeaders, overdraft, refusalResponse, unifiedHeaders } from './limits/limit-responses.ts';
 import {
   clampAmount,
-  type HighestPrice,
   maxBilledSearches,
   maxCost,
   maxOutput,
   type Reservation,
   type ReserveRequest,
 } from './limits/reservations.ts';
-import { findUsageUpperBound, highestPrice, MAX_PROMPT_TOKENS } from './limits/usage-upper-bound.ts';
+import { findUsageUpperBound, MAX_PROMPT_TOKENS } from './limits/usage-upper-bound.ts';
 import type { UserReservation } from './limits/user-limits.ts';
 import type { LedgerSettings } from './settings.ts';
 
@@ -62,6 +63,8 @@ interface ReservedRequest {
   /** The object that reserved: the key's, or that of the user. */
   readonly objectName: string;
   readonly request: ReserveRequest;
+  /** The hash of each target's whole prompt, by the target's address. */
+  readonly hashes: ReadonlyMap<string, string>;
   /** The fastest output of one choice by any model that may serve the request; null: it is not known. */
   readonly tokensPerSecond: number | null;
   /** The output limit of one choice that is sent upstream; null: none. */
@@ -74,6 +77,8 @@ interface ReservedRequest {
 export interface LimitLedger {
   readonly client: LedgerClient;
   readonly settings: Pick<LedgerSettings, 'ledger' | 'budgetFail'>;
+  /** Null: no prompts are hashed. */
+  readonly hasher: Pick<PromptHasher, 'beginnings'> | null;
 }
 
 export function createAdmit(ledger: LimitLedger): Admit {
@@ -148,18 +153,22 @@ async function admit(
   admissionRequest: AdmissionRequest,
 ): Promise<Result<Admitted, Refusal>> {
   const { context, keyId, limits, targets, replayable, first, promptTokens } = admissionRequest;
-  const found = await findUsageUpperBound(targets, first, replayable);
+  const hasher = hasHardBudget(limits) ? ledger.hasher : null;
+  const found = await findUsageUpperBound(targets, first, replayable, hasher);
   // The reservation below may take long: other requests may use the isolate's memory turn meanwhile.
   replayable.endWork();
   if (found.kind === 'error') return failure({ error: found.error, headers: {} });
-  const { models, ...upperBound } = found.value;
+  const { models, hashes, prompts, ...upperBound } = found.value;
+  const hasBeginnings = prompts.some(({ beginnings }) => beginnings.length > 0);
   const longestMs = longestOf(context);
   const now = context.ports.clock.now();
-  const price = highestPrice(await context.prices.load(), models, now, now + longestMs);
+  const table = await context.prices.load();
+  const price = highestPrice(table, models, now, now + longestMs);
   const tokensPerSecond = fastestOutputSpeed(models);
   const request: ReserveRequest = {
     id: context.requestId,
     ...upperBound,
+    ...(hasBeginnings && { prompts }),
     estimatedPromptTokens: promptTokens,
     price,
     expiresAfterMs: longestMs + RESERVATION_GRACE_MS,
@@ -173,10 +182,15 @@ async function admit(
     return withoutReservation(ledger, admissionRequest, request, reserved.error, objectName, tokensPerSecond);
   }
   const reservation = reserved.value;
-  const refusal = refusalOf(reservation);
+  const unit = reservation.kind === 'refused' ? reservation.standing.limits.budget?.unit : undefined;
+  const isPriced = (model: PricedModel) =>
+    highestPrice(table, [model], now, now + longestMs)?.currency === unit;
+  const unpriced = models.filter((model) => !isPriced(model)).map(({ address }) => address);
+  const isMessages = admissionRequest.client === 'messages';
+  const refusal = refusalOf(reservation, unpriced, isMessages);
   if (refusal !== null) return failure(refusal);
   if (reservation.kind !== 'reserved') return failure({ error: KEY_REVOKED, headers: {} });
-  const { outputTokens, standing: status } = reservation;
+  const { outputTokens, standing: status, promptTokens: reservedPrompt } = reservation;
   const overdrawn = overdraft(status);
   if (overdrawn !== null) {
     context.ports.log({
@@ -191,7 +205,9 @@ async function admit(
     context,
     keyId,
     objectName,
-    request,
+    // A further attempt has the same prompt.
+    request: reservedPrompt === undefined ? request : withoutPrompts(request, reservedPrompt),
+    hashes,
     tokensPerSecond,
     outputTokens,
     unreservedDay: null,
@@ -203,12 +219,21 @@ async function admit(
     return failure({ error: limited.error, headers: {} });
   }
   return ok({
-    admission: admissionOf(reservedRequest, limitHeaders(status)),
+    admission: admissionOf(reservedRequest, {
+      ...limitHeaders(status),
+      ...(isMessages && unifiedHeaders(status)),
+    }),
     first: limited?.value ?? first,
   });
 }
 
-const KEY_REVOKED = apiError('invalid_api_key', 'This key is unknown, revoked or expired');
+function withoutPrompts({ prompts: _, ...request }: ReserveRequest, promptTokens: number): ReserveRequest {
+  return { ...request, promptTokens };
+}
+
+const NO_HASHES: ReadonlyMap<string, string> = new Map();
+
+const KEY_REVOKED = apiError('invalid_api_key', 'This key is unknown, revoked, disabled or expired');
 
 interface ReserveResult {
   readonly objectName: string;
@@ -234,11 +259,18 @@ async function reserveFor(
   return isShared ? reserve(userObject(keyId, OTHER_USERS)) : own;
 }
 
-/** Null where the reservation is not refused. */
-function refusalOf(reservation: Reservation | UserReservation): Refusal | null {
+/**
+ * Null where the reservation is not refused.
+ * @param models without a price in the unit of the budget
+ */
+function refusalOf(
+  reservation: Reservation | UserReservation,
+  models: readonly string[] = [],
+  isMessages = false,
+): Refusal | null {
   if (reservation.kind !== 'refused') return null;
   const by = 'by' in reservation ? reservation.by : 'key';
-  return refusalResponse(reservation.refusal, reservation.standing, by);
+  return refusalResponse(reservation.refusal, reservation.standing, by, models, isMessages);
 }
 
 /** `BUDGET_FAIL` decides. A call that failed may have reserved nevertheless. */
@@ -259,6 +291,7 @@ function withoutReservation(
   const unreservedDay = new Date(context.arrivedAt).toISOString().slice(0, 10);
   const { outputTokens } = request;
   const reserved: ReservedRequest = {
+    hashes: NO_HASHES,
     ledger,
     context,
     keyId,
@@ -311,8 +344,17 @@ function release({
 }
 
 function addCharge(reserved: ReservedRequest): AddCharge {
-  const { ledger, context, keyId, objectName, request, tokensPerSecond, outputTokens, unreservedDay } =
-    reserved;
+  const {
+    ledger,
+    context,
+    keyId,
+    objectName,
+    request,
+    hashes,
+    tokensPerSecond,
+    outputTokens,
+    unreservedDay,
+  } = reserved;
   const { prices } = context;
   const { promptTokens, price, choices, extraOutputTokens = 0 } = request;
   const output = maxOutput(request, outputTokens);
@@ -323,14 +365,30 @@ function addCharge(reserved: ReservedRequest): AddCharge {
       : Math.min(output, (Math.ceil((tokensPerSecond * ms) / 1000) + extraOutputTokens) * choices);
   const bound: AttemptBound = { promptTokens, outputTokens: output, maxOutputAfter, searches, price };
   return (record, attempts) => {
-    const charge = chargeOf(record, attempts, bound, prices.table);
+    const counted = countedPrompt(record, attempts, hashes);
+    const charge = {
+      ...chargeOf(record, attempts, bound, prices.table),
+      ...(counted !== null && { counted }),
+    };
     const unreserved = unreservedDay === null ? {} : { unreservedDay };
     if (objectName !== keyId)
       return { ...record, charge: { ...charge, ...unreserved, userObject: objectName } };
     if (ledger.settings.ledger === 'object')
-      return charge.unreported === undefined ? record : { ...record, charge };
+      return charge.unreported === undefined && counted === null ? record : { ...record, charge };
     return { ...record, charge: { ...charge, ...unreserved } };
   };
+}
+
+/** The prompt as its provider counted it. Null: it was not reported, or the request was changed after a refusal. */
+function countedPrompt(
+  { provider, model, cached_tokens: cached }: UsageRecord,
+  attempts: readonly AttemptMeter[],
+  hashes: ReadonlyMap<string, string>,
+): NonNullable<Charge['counted']> | null {
+  const hash = hashes.get(`${provider}/${model}`);
+  const prompt = attempts[0]?.accumulator.reported.prompt ?? null;
+  if (hash === undefined || attempts.length !== 1 || prompt === null || prompt === 0) return null;
+  return { hash, tokens: Math.max(prompt, cached ?? 0) };
 }
 
 /**

@@ -1,7 +1,9 @@
 /** The feature `ledger`: limits of keys, and usage records in Durable Objects or through a Queue. */
+import type { CompareCache } from '../completion/admission.ts';
 import type { FeatureModule, FeatureParts } from '../feature.ts';
 import type { Ports } from '../http/context.ts';
 import { KvLedger } from '../metering/kv-ledger.ts';
+import { PromptHasher } from '../metering/prompt-hashes.ts';
 import type { SettingsReader } from '../settings/reader.ts';
 import type { Feature } from '../types.ts';
 import { createAdmit, createAdmitEarly, settlingRecords } from './admission.ts';
@@ -50,7 +52,8 @@ function decodeBindings(reader: SettingsReader): Bindings {
 
 function start(settings: LedgerSettings, { ledgers, queue }: Bindings, { store, log }: Ports): FeatureParts {
   const client = new LedgerClient(ledgers);
-  const limitLedger = { client, settings };
+  const { hashSecret } = settings;
+  const limitLedger = { client, settings, hasher: hashSecret === null ? null : new PromptHasher(hashSecret) };
   const isObject = settings.ledger === 'object' && ledgers !== null;
   const ledger = isObject
     ? new ObjectLedger({ ledgers, recordDays: settings.recordDays, log })
@@ -61,6 +64,7 @@ function start(settings: LedgerSettings, { ledgers, queue }: Bindings, { store, 
     admit: createAdmit(limitLedger),
     admitEarly: createAdmitEarly(limitLedger),
     keyObjects: client,
+    ...(isObject && { compareCache: createCompareCache(client) }),
     settle: (records, context) => settlingRecords(records, limitLedger, context),
     ledger,
     sinks: queue === null ? stores : [new QueueSink(queue), ...stores],
@@ -71,5 +75,12 @@ function start(settings: LedgerSettings, { ledgers, queue }: Bindings, { store, 
     }),
     queue: (messages) => consumeRecords(messages, { sinks: stores, log }),
     scheduled: async () => log({ event: 'stranded_brought_in', ...(await deadLetters.replay()) }),
+  };
+}
+
+function createCompareCache(client: LedgerClient): CompareCache {
+  return async (context, keyId, session, sent) => {
+    const compared = await client.call(context, keyId, (object) => object.compareCache(session, sent));
+    return compared.kind === 'ok' ? compared.value : null;
   };
 }

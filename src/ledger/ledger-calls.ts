@@ -1,13 +1,15 @@
 /** The RPC methods of the ledger objects, as the gateway calls them through the binding `WEIR_LEDGER`. */
 import { type LimitStatus, type Limits, type LimitsResult, NO_USER } from '../auth/key-limits.ts';
 import type { KeyChange, KeyChangeResult } from '../auth/keys.ts';
+import type { SentPrefix } from '../metering/cache-breaks.ts';
 import type { RecordQuery, ReportQuery } from '../metering/ledger.ts';
 import type { Charge, ChargedRecord, UsageRecord } from '../metering/record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../metering/refusals.ts';
 import type { JsonObject } from '../shared/json.ts';
+import type { KeyLeases } from './limits/allowance.ts';
 import type { LimitsRow } from './limits/limit-tables.ts';
 import type { Reservation, ReserveRequest } from './limits/reservations.ts';
-import type { KeyLeases, UserReservation } from './limits/user-limits.ts';
+import type { UserReservation } from './limits/user-limits.ts';
 import type { ActiveDays } from './records/directory.ts';
 import type { LedgerPage } from './records/records.ts';
 import type { SumRow } from './records/sum-columns.ts';
@@ -33,6 +35,8 @@ interface RecordCalls {
   find(requestId: string): Promise<UsageRecord | null>;
   list(query: RecordQuery): Promise<LedgerPage>;
   report(query: ReportQuery): Promise<RowsResult>;
+  /** Compares a request that is not sent yet with the earlier ones of its session. */
+  compareCache(session: string, sent: SentPrefix): Promise<string>;
 }
 
 /** The directory's name among the objects: no key has this id. */

@@ -3,6 +3,7 @@ import { DurableObject } from 'cloudflare:workers';
 import type { LimitStatus, Limits, LimitsResult } from '../auth/key-limits.ts';
 import type { KeyChange, KeyChangeResult, KeyStore } from '../auth/keys.ts';
 import { log } from '../http/log.ts';
+import type { SentPrefix } from '../metering/cache-breaks.ts';
 import type { RecordQuery, ReportQuery } from '../metering/ledger.ts';
 import type { Charge, ChargedRecord, UsageRecord } from '../metering/record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../metering/refusals.ts';
@@ -15,6 +16,7 @@ import {
   readObjectName,
   userObject,
 } from './ledger-calls.ts';
+import type { LeaseAnswer, LeaseMessage, OpenAnswer } from './limits/allowance.ts';
 import {
   changeLimits,
   createLimitTables,
@@ -33,8 +35,9 @@ import {
   settleRecords,
   settleUnreserved,
 } from './limits/reservations.ts';
-import { type LeaseAnswer, type LeaseMessage, type OpenAnswer, UserLeases } from './limits/user-leases.ts';
+import { UserLeases } from './limits/user-leases.ts';
 import { UserLimits, type UserReservation } from './limits/user-limits.ts';
+import { compareRecords, compareSent, createCacheSessions } from './records/cache-sessions.ts';
 import {
   type ActiveDays,
   activeDays,
@@ -62,6 +65,7 @@ import {
   changedDays,
   createSums,
   type DayRow,
+  hasSentDay,
   keepDays,
   keyReport,
   MAX_MESSAGE_ROWS,
@@ -138,6 +142,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     }
     createRecords(this.#sql);
     createSums(this.#sql);
+    createCacheSessions(this.#sql);
     createLimitTables(this.#sql);
     // The job that calls another object is last.
     this.#jobs = [
@@ -172,21 +177,25 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
 
   async settle(records: readonly ChargedRecord[], recordDays?: number): Promise<readonly string[]> {
     const alarm = await this.#storage.getAlarm();
-    const forgotten = this.#storage.transactionSync(() => {
+    const { forgotten, isNew } = this.#storage.transactionSync(() => {
       const state = readState(this.#sql);
       const days = recordDays ?? state.record_days;
       if (days !== state.record_days) setState(this.#sql, 'record_days', days);
       const old = records.filter((record) => isForgotten(record, state));
-      const inserted = insertRecords(
-        this.#sql,
-        old.length === 0 ? records : records.filter((one) => !old.includes(one)),
-      );
+      const fresh = old.length === 0 ? records : records.filter((one) => !old.includes(one));
+      const inserted = insertRecords(this.#sql, compareRecords(this.#sql, fresh));
       addToHours(this.#sql, inserted, state);
       settleRecords(this.#sql, inserted);
-      return old.map((record) => record.request_id);
+      return {
+        forgotten: old.map((record) => record.request_id),
+        isNew: inserted.some(({ time }) => !hasSentDay(this.#sql, Math.floor(Date.parse(time) / DAY_MS))),
+      };
     });
     // Without an await after the transaction, so that there is never a record without an alarm.
-    const due = Date.now() + SEND_AFTER_MS;
+    const now = Date.now();
+    // The directory learns at once on which days a key has records, and then finds each of them. A directory that fails is not called more often.
+    const isUrgent = isNew && (alarm === null || alarm > now + RETRY_AFTER_MS);
+    const due = isUrgent ? now : now + SEND_AFTER_MS;
     if (alarm === null || alarm > due) await this.#storage.setAlarm(due);
     return forgotten;
   }
@@ -201,6 +210,10 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
 
   async report(query: ReportQuery): Promise<RowsResult> {
     return keyReport(this.#sql, query, this.#keyId);
+  }
+
+  async compareCache(session: string, sent: SentPrefix): Promise<string> {
+    return compareSent(this.#sql, session, sent);
   }
 
   async takeDays(keyId: string, rows: readonly DayRow[]): Promise<void> {

@@ -9,6 +9,8 @@ export interface LedgerSettings {
   readonly recordDays: number;
   /** Whether a key with limits is refused (`closed`) or allowed (`open`) while its ledger object is unavailable. */
   readonly budgetFail: 'closed' | 'open';
+  /** The secret under which prompts are hashed, to know what providers counted; null: there is none, and nothing is hashed. */
+  readonly hashSecret: string | null;
 }
 
 export function readLedgerSettings(reader: SettingsReader): LedgerSettings {
@@ -16,6 +18,7 @@ export function readLedgerSettings(reader: SettingsReader): LedgerSettings {
     ledger: reader.choice('LEDGER', ['kv', 'object']),
     recordDays: readDays(reader),
     budgetFail: reader.choice('BUDGET_FAIL', ['closed', 'open']),
+    hashSecret: reader.secret('USER_HASH_KEY') ?? reader.secret('ADMIN_TOKEN') ?? null,
   };
 }
 

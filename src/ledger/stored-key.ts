@@ -2,8 +2,10 @@
 import { NO_LIMITS, readLimits, writeLimits } from '../auth/key-limits.ts';
 import type { KeyChange, KeyChangeResult } from '../auth/keys.ts';
 import {
+  applyChange,
   decodeKey,
   deleteChange,
+  encodeKey,
   type GatewayKey,
   type KeyStore,
   putChange,
@@ -68,19 +70,21 @@ export class StoredKey implements KeyCalls {
     await this.#writeToKv(id);
   }
 
-  #change({ key, fields, limits, replacesLimits = false }: KeyChange): KeyChangeResult {
+  #change(change: KeyChange): KeyChangeResult {
+    const { key, limits, replacesLimits = false } = change;
     const { sql } = this.#ports;
     if (this.isSurelyRevoked) return { kind: 'revoked' };
     const stored = replacesLimits && !this.#isReadable ? undefined : this.#read();
     const before = replacesLimits ? NO_LIMITS : storedLimits(sql, key.limits);
     const read = readLimits(limits, before);
     if (read.kind === 'invalid') return read;
-    const changed = { ...(stored ?? key), ...fields, limits: writeLimits(read.limits) };
+    const current = stored ?? key;
+    const changed = { ...applyChange(current, change), limits: writeLimits(read.limits) };
     const tooLarge = sizeProblem(changed);
     if (tooLarge !== null) return { kind: 'invalid', message: tooLarge, param: 'models' };
     if (replacesLimits || Object.keys(limits).length > 0) storeLimits(sql, read.limits);
     this.#store(changed);
-    return { kind: 'changed', key: changed };
+    return { kind: 'changed', key: changed, before: current };
   }
 
   /**
@@ -107,7 +111,7 @@ export class StoredKey implements KeyCalls {
   }
 
   #store(key: GatewayKey | null): void {
-    const json = key === null ? null : JSON.stringify(key);
+    const json = key === null ? null : JSON.stringify(encodeKey(key));
     this.#ports.sql.exec(
       'INSERT INTO held_key VALUES (1, ?) ON CONFLICT DO UPDATE SET json = excluded.json',
       json,

@@ -12,6 +12,7 @@ const TTL_SECONDS = 400 * 24 * 60 * 60;
 /** Ids that an isolate remembers as written. */
 const MAX_REMEMBERED = 1000;
 
+/** Callers whose own credential a provider has accepted before (`AUTH=passthrough`), remembered in KV and in the isolate. */
 export class KnownCallers {
   readonly #store: CallerStore;
   readonly #written = new Set<string>();

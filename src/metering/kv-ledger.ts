@@ -3,6 +3,7 @@ import { type ApiError, apiError } from '../canonical/error.ts';
 import { isObject, readArray, readCount, readText } from '../shared/json.ts';
 import { MAX_BULK_GET, REFUSALS_KEPT_DAYS } from '../shared/limits.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
+import { compareSession } from './cache-breaks.ts';
 import {
   type Ledger,
   type ListedRecord,
@@ -19,7 +20,7 @@ import {
   type UsageRecord,
 } from './record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from './refusals.ts';
-import { factsOf, isTagGroup, matchesFilter, Report } from './report.ts';
+import { CACHE_CAUSE, factsOf, isTagGroup, matchesFilter, Report } from './report.ts';
 import { DAY_MS, daysBetween, endOfIds, firstIdAt, HOUR_MS, idTime, isoDay, isoTime } from './time.ts';
 
 /** KV listings of 1,000 records each in one usage report: below the subrequest limit of Workers Free. */
@@ -31,6 +32,7 @@ export const REPORT_LISTINGS_AT_ONCE = 6;
 /** The part of a KV namespace that the ledger uses. */
 export type LedgerStore = Pick<KVNamespace, 'get' | 'put' | 'list'>;
 
+/** The ledger in KV (`LEDGER=kv`): one entry for each record, with its numbers in the metadata, so that a report lists and reads no values. */
 export class KvLedger implements Ledger {
   readonly #store: LedgerStore;
 
@@ -48,7 +50,9 @@ export class KvLedger implements Ledger {
   }
 
   async report({ fromMs, toMs, keyId, groups, only = {} }: ReportQuery): Promise<Result<Report, ApiError>> {
-    if (factsOf(groups, only).some(isTagGroup)) return failure(NO_TAGS);
+    const facts = factsOf(groups, only);
+    if (facts.includes(CACHE_CAUSE)) return failure(NO_CAUSES);
+    if (facts.some(isTagGroup)) return failure(NO_TAGS);
     const report = new Report(groups);
     const listings = new Listings(this.#store);
     const isComplete = await listings.read(dayPrefixes(daysBetween(fromMs, toMs), keyId), ({ metadata }) => {
@@ -60,10 +64,49 @@ export class KvLedger implements Ledger {
     return isComplete ? ok(report) : failure(TOO_MANY_RECORDS);
   }
 
-  /** KV lists in ascending order only, so the latest records of a day are known when the whole day has been read. */
+  /** A list of one session explains the breaks of its prompt cache. */
   async list(query: RecordQuery): Promise<Result<RecordPage, ApiError>> {
+    const page = await this.#list(query);
+    const session = query.only?.session ?? '';
+    if (page.kind === 'error' || session === '') return page;
+    return ok({ ...page.value, records: await this.#withCaches(page.value.records, session, query) });
+  }
+
+  /** Compares records with those of their session, whatever else the query selects. A session that is too large to be read has no comparison. */
+  async #withCaches(
+    records: readonly ListedRecord[],
+    session: string,
+    { keyId }: RecordQuery,
+  ): Promise<readonly ListedRecord[]> {
+    const times = records.filter(({ prefix }) => prefix !== undefined).map(({ time }) => Date.parse(time));
+    if (times.length === 0) return records;
+    const whole = await this.#list({
+      fromId: firstIdAt(Math.min(...times) - COMPARED_MS),
+      beforeId: firstIdAt(Math.max(...times) + 1),
+      keyId,
+      model: null,
+      statuses: null,
+      only: { session },
+      limit: MAX_COMPARED_RECORDS,
+    });
+    if (whole.kind === 'error') return records;
+    const complete = whole.value.records.filter(isComplete);
+    // Two keys may use the same name of a session.
+    const reports = new Map(
+      [...Map.groupBy(complete, ({ key_id }) => key_id).values()].flatMap((own) => [...compareSession(own)]),
+    );
+    return records.map((record) => {
+      const cache = reports.get(record.request_id);
+      return cache === undefined ? record : { ...record, cache };
+    });
+  }
+
+  /** KV lists in ascending order only, so the latest records of a day are known when the whole day has been read. */
+  async #list(query: RecordQuery): Promise<Result<RecordPage, ApiError>> {
     const { fromId, beforeId, keyId, limit, only = {} } = query;
-    if (factsOf([], only).some(isTagGroup)) return failure(NO_TAGS);
+    const facts = factsOf([], only);
+    if (facts.includes(CACHE_CAUSE)) return failure(NO_CAUSES);
+    if (facts.some(isTagGroup)) return failure(NO_TAGS);
     const newest = new NewestRecords(limit);
     const listings = new Listings(this.#store);
     const days = daysBetween(idTime(fromId), endOfIds(beforeId)).reverse();
@@ -156,11 +199,28 @@ export class KvLedger implements Ledger {
   }
 }
 
+/** How long before the first record of a page the earlier requests of its session are read. */
+const COMPARED_MS = DAY_MS;
+/** Records of a session that are compared at once. */
+const MAX_COMPARED_RECORDS = 1000;
+
+/** Whether KV has returned the record's value. */
+function isComplete(record: ListedRecord): record is UsageRecord {
+  return record.attempts !== undefined;
+}
+
 /** A listing reads metadata, which has no room for tags. */
 const NO_TAGS = apiError(
   'invalid_request',
   'Reports and lists by tag need LEDGER=object: with LEDGER=kv, tags are in single records only',
   'tag',
+);
+
+/** Requests are compared when a session is read, so that no listing knows their causes. */
+const NO_CAUSES = apiError(
+  'invalid_request',
+  'Reports and lists by cache_cause need LEDGER=object: with LEDGER=kv, only lists of one session have it',
+  'cache_cause',
 );
 
 const TOO_MANY_RECORDS = apiError(
@@ -178,6 +238,7 @@ const ID_CHARS = 36;
 /** `2026-11-22`. */
 const DAY_CHARS = 10;
 
+/** The name of a record's KV entry, from which its day and its key can be listed. */
 export function recordKey({ request_id, key_id }: Pick<RecordSummary, 'request_id' | 'key_id'>): string {
   const time = isoTime(idTime(request_id));
   return `${dayPrefix(time.slice(0, DAY_CHARS), key_id)}${time.slice(DAY_CHARS + 1)}-${request_id}`;
@@ -217,7 +278,7 @@ function decodeRefusals(metadata: unknown): RefusalRow[] {
   });
 }
 
-interface Entry {
+interface KvEntry {
   readonly name: string;
   readonly metadata: unknown;
 }
@@ -235,7 +296,7 @@ class Listings {
    * Passes every entry below the prefixes to `onEntry`, in no particular order. Several prefixes are read concurrently.
    * @returns false if no calls are left: some entries were not read
    */
-  async read(prefixes: readonly string[], onEntry: (entry: Entry) => void): Promise<boolean> {
+  async read(prefixes: readonly string[], onEntry: (entry: KvEntry) => void): Promise<boolean> {
     const remaining = prefixes[Symbol.iterator]();
     const readRemaining = async (): Promise<boolean> => {
       for (const prefix of remaining) if (!(await this.#readPrefix(prefix, onEntry))) return false;
@@ -245,7 +306,7 @@ class Listings {
     return (await Promise.all(readers)).every(Boolean);
   }
 
-  async #readPrefix(prefix: string, onEntry: (entry: Entry) => void): Promise<boolean> {
+  async #readPrefix(prefix: string, onEntry: (entry: KvEntry) => void): Promise<boolean> {
     let cursor: string | null = null;
     do {
       if (this.#callsLeft-- <= 0) return false;

@@ -20,7 +20,7 @@ const MAX_WRITE_MS = 25_000;
 const MAX_SINK_MS = 10_000;
 
 /** The delivery of one record to the sinks. */
-interface Delivery {
+interface RecordDelivery {
   readonly record: UsageRecord;
   readonly startTimer: StartTimer;
   readonly failures: string[];
@@ -31,6 +31,7 @@ interface LastTaken {
   readonly endedMs: number;
 }
 
+/** Hands each usage record to the first sink that takes it, with retries. A record that none takes is logged whole. */
 export class RecordWriter {
   readonly #sinks: readonly RecordSink[];
   readonly #log: (entry: Readonly<Record<string, unknown>>) => void;
@@ -58,7 +59,7 @@ export class RecordWriter {
    * @param startTimer of the record's request, because a request cannot use another one's timers
    */
   async write(record: UsageRecord, startTimer: StartTimer): Promise<void> {
-    const delivery: Delivery = { record, startTimer, failures: [] };
+    const delivery: RecordDelivery = { record, startTimer, failures: [] };
     let left = MAX_WRITE_MS;
     for (const sink of this.#sinks) {
       const ms = sink === this.#sinks.at(-1) ? left : Math.min(left, MAX_SINK_MS);
@@ -82,7 +83,7 @@ export class RecordWriter {
 }
 
 /** Whether the sink takes the record within `ms`. */
-function putWithin(ms: number, sink: RecordSink, delivery: Delivery): Promise<boolean> {
+function putWithin(ms: number, sink: RecordSink, delivery: RecordDelivery): Promise<boolean> {
   return new Promise((resolve) => {
     let isOver = false;
     const cancelTimer = delivery.startTimer(ms, () => {
@@ -96,7 +97,11 @@ function putWithin(ms: number, sink: RecordSink, delivery: Delivery): Promise<bo
   });
 }
 
-async function putWithRetries(sink: RecordSink, delivery: Delivery, isOver: () => boolean): Promise<boolean> {
+async function putWithRetries(
+  sink: RecordSink,
+  delivery: RecordDelivery,
+  isOver: () => boolean,
+): Promise<boolean> {
   const { record, startTimer, failures } = delivery;
   for (const delay of [...RETRY_DELAYS_MS, null]) {
     if (isOver()) return false;

@@ -5,12 +5,12 @@ import { isoTime, isRequestId } from './time.ts';
 
 export const STATUSES = ['finished', 'failed', 'timed_out', 'cancelled'] as const;
 /** Client protocols. The compact form stores the index in this list, so the order must not change. */
-const CLIENTS = ['chat', 'completions', 'messages', 'responses'] as const;
+export const CLIENTS = ['chat', 'completions', 'messages', 'responses'] as const;
 /** The compact form stores the index in this list, too. */
-const COST_SOURCES = ['none', 'upstream', 'table'] as const;
+export const COST_SOURCES = ['none', 'upstream', 'table'] as const;
 
 /** One target that was tried or skipped, and the result. */
-export interface Attempt {
+export interface RecordedAttempt {
   readonly provider: string;
   readonly model: string;
   /** The HTTP status of the upstream's response; null if there was none. */
@@ -107,12 +107,55 @@ export interface UsageRecord extends RecordSummary {
   readonly cache_write_long_tokens?: number;
   /** Web searches that the provider ran and bills; absent: none. */
   readonly searches?: number;
+  /** The hashes of the prompt as it was sent (`prompt-hashes.ts`), at most 108 characters. Absent: none. */
+  readonly prefix?: string;
+  /** How much less a million tokens of the prompt cost where they are read from the cache, in 10^-9 of the currency. Absent: unknown. */
+  readonly cache_saves?: number;
+  /** Why the prompt was not read from the cache. Absent: not compared. */
+  readonly cache?: CacheReport;
   readonly tags: Tags;
   /** The targets that were tried or skipped, in order. */
-  readonly attempts: readonly Attempt[];
+  readonly attempts: readonly RecordedAttempt[];
   /** Names of request fields that were not sent to the provider, or were sent with another value. */
   readonly dropped?: readonly string[];
   readonly changed?: readonly string[];
+}
+
+/** In the order in which they are found, except that a request without an earlier one is `first`. */
+const CACHE_CAUSES = [
+  'first',
+  'model',
+  'target',
+  'settings',
+  'tools',
+  'system',
+  'history',
+  'expired',
+  'provider',
+  'none',
+  'unknown',
+] as const;
+type CacheCause = (typeof CACHE_CAUSES)[number];
+
+/** Why Weir chose another target than for the earlier request. */
+const TARGET_REASONS = ['fallback', 'circuit', 'weight'] as const;
+export type TargetReason = (typeof TARGET_REASONS)[number];
+
+/** The comparison of a request's beginning with an earlier one. */
+export interface PrefixChange {
+  readonly cause: CacheCause;
+  /** With `history`: the turn that changed, counted from the end of the earlier request; absent: it is before its last eight. */
+  readonly at?: number;
+  /** With `model` and `target`: why Weir chose the target. Absent: the client asked for it. */
+  readonly by?: TargetReason;
+}
+
+/** What a usage record says about the prompt cache. */
+export interface CacheReport extends PrefixChange {
+  /** What could have been read from the cache had nothing changed, less what was read. */
+  readonly lost_tokens: number;
+  /** In 10^-9 of the record's currency: these tokens at the difference of the prices of uncached and cached input. Absent: unknown. */
+  readonly lost_nanos?: number;
 }
 
 /** What a request is charged with against its key's limits. It differs from the record where the record holds estimates. */
@@ -125,6 +168,8 @@ export interface Charge {
   readonly unreported?: { readonly tokens: number; readonly nano: number };
   /** The record's tokens, which `tpm` counts; absent: the same as `tokens`. */
   readonly recordedTokens?: number;
+  /** The whole prompt under a keyed hash, with its tokens as the provider counted them; absent: not known. */
+  readonly counted?: { readonly hash: string; readonly tokens: number };
   /** The UTC day on which the request counts if it could not be reserved (`LEDGER=kv`); absent: it was reserved. */
   readonly unreservedDay?: string;
   /** The ledger object of the user that reserved the request, and reports the charge to its key's. Absent: the key's reserved it. */
@@ -140,6 +185,7 @@ export const NO_CHARGE: Charge = { tokens: 0, cost: null };
  */
 export type ChargedRecord = UsageRecord & { readonly charge?: Charge };
 
+/** What a record charges to limits: its tokens, and its cost in 10^-9 of its currency; null if the cost is unknown. */
 export function chargeOfRecord({ total_tokens, cost_nanos, currency }: UsageRecord): Charge {
   const cost = cost_nanos === null || currency === null ? null : { currency, nano: cost_nanos };
   return { tokens: total_tokens, cost };
@@ -150,6 +196,7 @@ export function withoutCharge({ charge: _, ...record }: ChargedRecord): UsageRec
   return record;
 }
 
+/** The records as they are stored, without what only limits need. */
 export function withoutCharges(records: readonly ChargedRecord[]): readonly UsageRecord[] {
   return records.every(({ charge }) => charge === undefined) ? records : records.map(withoutCharge);
 }

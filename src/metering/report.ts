@@ -1,14 +1,16 @@
 /** Groups and sums usage for `GET /v1/usage`, from single records or from partial sums. */
 import { MAX_REPORT_ROWS } from '../shared/limits.ts';
-import { type RecordSummary, type Tags, withinPrompt } from './record.ts';
+import { type CacheReport, type RecordSummary, type Tags, withinPrompt } from './record.ts';
 import { type Percentiles, percentilesOf, SPEED_BUCKETS, type SpeedCount, speedsOf } from './speeds.ts';
 
 /** Who made a request and for what. A request without the fact has the value `''`. */
 export const FACTS = ['user', 'session', 'app'] as const;
+/** Why a prompt was not read from the cache. Summed as a fact, and only where requests are compared when they are stored. */
+export const CACHE_CAUSE = 'cache_cause';
 const TAG_PREFIX = 'tag:';
 export type TagGroup = `tag:${string}`;
 /** A group whose values callers choose freely. */
-export type FactGroup = (typeof FACTS)[number] | TagGroup;
+export type FactGroup = (typeof FACTS)[number] | typeof CACHE_CAUSE | TagGroup;
 
 /** The groups with a fixed name. */
 export const GROUPS = [
@@ -22,17 +24,21 @@ export const GROUPS = [
   'error',
   'key',
   ...FACTS,
+  CACHE_CAUSE,
 ] as const;
 export type Group = (typeof GROUPS)[number] | TagGroup;
 
+/** Whether a report's group is a tag, such as `tag:team`. */
 export function isTagGroup(group: string): group is TagGroup {
   return group.startsWith(TAG_PREFIX);
 }
 
+/** Whether a report's group is a fact of records whose values are not bounded, such as a user or a tag. */
 export function isFactGroup(group: string): group is FactGroup {
-  return isTagGroup(group) || FACTS.some((fact) => fact === group);
+  return isTagGroup(group) || group === CACHE_CAUSE || FACTS.some((fact) => fact === group);
 }
 
+/** The name of the tag of such a group. */
 export function tagOf(group: TagGroup): string {
   return group.slice(TAG_PREFIX.length);
 }
@@ -49,6 +55,7 @@ export const FILTERS = [
   'fault',
   'error',
   ...FACTS,
+  CACHE_CAUSE,
 ] as const satisfies readonly Group[];
 export type ReportFilter = { readonly [F in (typeof FILTERS)[number] | TagGroup]?: string };
 
@@ -81,25 +88,31 @@ export const COUNTS = [
   'cancelled_requests',
   'cut_requests',
 ] as const;
-type Counts = Record<(typeof COUNTS)[number], number>;
+type RequestCounts = Record<(typeof COUNTS)[number], number>;
 
 /** Sums over some requests whose costs have one currency. */
-export interface Amounts extends Readonly<Counts> {
+export interface Amounts extends Readonly<RequestCounts> {
   /** Null if none of the requests has a known cost. */
   readonly currency: string | null;
   /** In 10^-9 of the currency. */
   readonly cost: bigint;
   /** The part of the cost that is computed from estimated tokens or is an upper bound. */
   readonly estimatedCost: bigint;
+  /** Of the prompts, what could have been read from caches that broke, and what it cost more. */
+  readonly lostTokens: number;
+  readonly lostCost: bigint;
   readonly speeds: readonly SpeedCount[];
 }
 
 /** The figures of a row in the response. */
-export interface Sums extends Readonly<Counts>, Percentiles {
+export interface Sums extends Readonly<RequestCounts>, Percentiles {
   /** The part of the prompt tokens that providers read from their caches, from 0 to 1 with 4 decimals; null without prompt tokens. */
   readonly cached_share: number | null;
   readonly cost: Readonly<Record<string, number>>;
   readonly estimated_cost: Readonly<Record<string, number>>;
+  /** Absent: nothing was lost, or it is not summed. */
+  readonly lost_tokens?: number;
+  readonly lost_cost?: Readonly<Record<string, number>>;
 }
 export type Row = Partial<Record<Group, string>> & Sums;
 
@@ -118,10 +131,11 @@ const READ_GROUP: { readonly [G in (typeof GROUPS)[number]]: (record: ReportedRe
   user: (record) => record.user ?? '',
   session: (record) => record.session ?? '',
   app: (record) => record.app ?? '',
+  cache_cause: (record) => record.cache?.cause ?? '',
 };
 
 /** A summary has no tags, so only complete records can be grouped by them. */
-type ReportedRecord = RecordSummary & { readonly tags?: Tags };
+type ReportedRecord = RecordSummary & { readonly tags?: Tags; readonly cache?: CacheReport };
 
 function groupValue(record: ReportedRecord, group: Group): string {
   if (!isTagGroup(group)) return READ_GROUP[group](record);
@@ -129,6 +143,7 @@ function groupValue(record: ReportedRecord, group: Group): string {
   return record.tags !== undefined && Object.hasOwn(record.tags, name) ? (record.tags[name] ?? '') : '';
 }
 
+/** Sums records by their groups, up to a bound of rows. Add all records, then read the rows. */
 export class Report {
   readonly #groups: readonly Group[];
   readonly #rows = new Map<string, { readonly values: readonly string[]; readonly sum: Sum }>();
@@ -207,9 +222,11 @@ export class Report {
 }
 
 class Sum {
-  readonly #counts: Counts = emptyCounts();
+  readonly #counts: RequestCounts = emptyCounts();
   readonly #cost = new MoneySums();
   readonly #estimatedCost = new MoneySums();
+  #lostTokens = 0;
+  readonly #lostCost = new MoneySums();
   #speeds: number[] | null = null;
 
   add(amounts: Amounts): void {
@@ -221,7 +238,9 @@ class Sum {
       this.#speeds ??= Array.from({ length: SPEED_BUCKETS }, () => 0);
       this.#speeds[bucket] = (this.#speeds[bucket] ?? 0) + count;
     }
+    this.#lostTokens = Math.min(this.#lostTokens + amounts.lostTokens, Number.MAX_SAFE_INTEGER);
     if (amounts.currency === null) return;
+    if (amounts.lostCost > 0n) this.#lostCost.add(amounts.currency, amounts.lostCost);
     this.#cost.add(amounts.currency, amounts.cost);
     if (amounts.estimatedCost > 0n) this.#estimatedCost.add(amounts.currency, amounts.estimatedCost);
   }
@@ -239,6 +258,8 @@ class Sum {
     }
     this.#cost.addAll(other.#cost);
     this.#estimatedCost.addAll(other.#estimatedCost);
+    this.#lostTokens = Math.min(this.#lostTokens + other.#lostTokens, Number.MAX_SAFE_INTEGER);
+    this.#lostCost.addAll(other.#lostCost);
   }
 
   /** Below 0 if this sum is smaller: by cost, without regard to currencies, then by tokens and requests. */
@@ -256,6 +277,7 @@ class Sum {
       ...percentilesOf(this.#speeds ?? []),
       cost: this.#cost.amounts,
       estimated_cost: this.#estimatedCost.amounts,
+      ...(this.#lostTokens > 0 && { lost_tokens: this.#lostTokens, lost_cost: this.#lostCost.amounts }),
     };
   }
 }
@@ -297,7 +319,7 @@ function toUnits(nanos: bigint): number {
   return Number(`${nanos / NANOS_PER_UNIT}.${fraction}`);
 }
 
-function emptyCounts(): Counts {
+function emptyCounts(): RequestCounts {
   return {
     requests: 0,
     prompt_tokens: 0,
@@ -334,7 +356,7 @@ export function isTruncated(record: RecordSummary): boolean {
 }
 
 /** The amounts of one request. */
-export function amountsOf(record: RecordSummary): Amounts {
+export function amountsOf(record: ReportedRecord): Amounts {
   const cost = BigInt(record.cost_nanos ?? 0);
   // A request without tokens has no cost, so it needs no price.
   const isUnpriced = record.cost_nanos === null && record.total_tokens > 0;
@@ -355,6 +377,8 @@ export function amountsOf(record: RecordSummary): Amounts {
     currency: record.cost_nanos === null ? null : record.currency,
     cost,
     estimatedCost: record.cost_estimated ? cost : 0n,
+    lostTokens: record.cache?.lost_tokens ?? 0,
+    lostCost: BigInt(record.cache?.lost_nanos ?? 0),
     speeds: speedsOf(record),
   };
 }

@@ -13,20 +13,20 @@ import {
   type UsageReport,
 } from '../canonical/usage.ts';
 import { TokenCount } from './estimate.ts';
-import { type Cost, costOfRequest } from './pricing/cost.ts';
+import { type Cost, cacheSaving, costOfRequest, findPrice } from './pricing/cost.ts';
 import type { PriceTable } from './pricing/price.ts';
 import type { PriceBook } from './pricing/price-book.ts';
 import {
-  type Attempt,
   type Attribution,
   boundRecord,
   type ChargedRecord,
+  type RecordedAttempt,
   type UsageRecord,
 } from './record.ts';
 import type { RecordWriter, StartTimer } from './record-writer.ts';
 import { isoTime } from './time.ts';
 
-export interface RequestFacts {
+export interface MeteredRequest {
   readonly requestId: string;
   readonly keyId: string;
   /** The requested model: an alias or an address. */
@@ -65,12 +65,13 @@ export interface MeterPorts {
 
 const INTERRUPTED = apiError('interrupted', 'The gateway restarted during the request');
 
+/** The meter of one request: begins and ends its attempts, and writes its record once, by `settle`. */
 export class RequestMeter {
-  readonly #facts: RequestFacts;
+  readonly #facts: MeteredRequest;
   readonly #ports: MeterPorts;
   readonly #settled = Promise.withResolvers<UsageRecord>();
-  /** In order; a plain `Attempt` is a skipped target. */
-  readonly #attempts: (AttemptMeter | Attempt)[] = [];
+  /** In order; a plain `RecordedAttempt` is a skipped target. */
+  readonly #attempts: (AttemptMeter | RecordedAttempt)[] = [];
   #current: AttemptMeter;
   #isSettled = false;
   #bytesOut = 0;
@@ -79,7 +80,12 @@ export class RequestMeter {
    * @param skipped targets that were skipped before the first attempt
    * @param first the first attempt, which begins now
    */
-  constructor(facts: RequestFacts, skipped: readonly Attempt[], first: AttemptFacts, ports: MeterPorts) {
+  constructor(
+    facts: MeteredRequest,
+    skipped: readonly RecordedAttempt[],
+    first: AttemptFacts,
+    ports: MeterPorts,
+  ) {
     this.#facts = facts;
     this.#ports = ports;
     this.#attempts.push(...skipped);
@@ -97,7 +103,7 @@ export class RequestMeter {
   }
 
   /** All attempts so far, as the record has them. */
-  get attempts(): readonly Attempt[] {
+  get attempts(): readonly RecordedAttempt[] {
     return this.#attempts.map((one) => (one instanceof AttemptMeter ? one.attempt : one));
   }
 
@@ -117,7 +123,7 @@ export class RequestMeter {
   }
 
   /** Adds a target that was skipped. */
-  skip(attempt: Attempt): void {
+  skip(attempt: RecordedAttempt): void {
     this.#attempts.push(attempt);
   }
 
@@ -143,7 +149,9 @@ export class RequestMeter {
     this.#logRemovedReasoning();
     const { records, startTimer, addCharge } = this.#ports;
     const charged = addCharge(record, this.#meters);
-    records.write(charged, startTimer).then(() => this.#settled.resolve(record));
+    this.#withPrefix(charged, (complete) =>
+      records.write(complete, startTimer).then(() => this.#settled.resolve(record)),
+    );
     this.#ports.onRecord(record, this.#current.facts);
   }
 
@@ -159,6 +167,19 @@ export class RequestMeter {
       model,
       reasons,
     });
+  }
+
+  /** Adds by what the request is compared with others of its session. The hashes are there long before the provider responds. */
+  #withPrefix(record: ChargedRecord, write: (record: ChargedRecord) => void): void {
+    const { prefix, facts } = this.#current;
+    if (prefix === null) return write(record);
+    const { prompt_tokens, service_tier } = this.#current.countUsage().usage;
+    const { priceIds, model } = facts;
+    const endMs = Date.parse(record.ended);
+    const price = findPrice(this.#ports.prices.table, priceIds, model, endMs, service_tier);
+    const saves = price === null ? null : cacheSaving(price, prompt_tokens, endMs);
+    const fields = saves === null ? {} : { cache_saves: saves };
+    void prefix.then((text) => write({ ...record, prefix: text, ...fields }));
   }
 
   #begin(facts: AttemptFacts): AttemptMeter {
@@ -270,10 +291,12 @@ export class AttemptMeter {
   message: string | null = null;
   /** The client's error has this message. */
   isMessageShown = false;
+  /** The hashes of the prompt as it was sent; null: it is not hashed. Never rejects. */
+  prefix: Promise<string> | null = null;
   readonly #now: () => number;
   readonly #startedAt: number;
   #end: (AttemptEnd & { readonly at: number }) | null = null;
-  #onEnd = (_attempt: Attempt) => {};
+  #onEnd = (_attempt: RecordedAttempt) => {};
 
   /**
    * @param now the current time in ms since the epoch
@@ -287,7 +310,7 @@ export class AttemptMeter {
   }
 
   /** Sets a callback that runs once, when the attempt ends. */
-  onEnd(callback: (attempt: Attempt) => void): void {
+  onEnd(callback: (attempt: RecordedAttempt) => void): void {
     this.#onEnd = callback;
   }
 
@@ -299,7 +322,7 @@ export class AttemptMeter {
   }
 
   /** The attempt as the record has it: at its end, or now if it is running. */
-  get attempt(): Attempt {
+  get attempt(): RecordedAttempt {
     const { provider, model, api } = this.facts;
     const { errorCode = null, at = this.#now() } = this.#end ?? {};
     const { status, cause, message, isMessageShown } = this;

@@ -72,6 +72,7 @@ export function isPosition(text: string): boolean {
   return POSITION.test(text);
 }
 
+/** Whether a text has the form of a request's id, a UUID of version 7. */
 export function isRequestId(text: string): boolean {
   return ID.test(text);
 }

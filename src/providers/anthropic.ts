@@ -194,6 +194,8 @@ const COUNTED_FIELDS = [
 export const anthropic: Provider<'ANTHROPIC_API_KEY' | 'ANTHROPIC_BASE_URL'> = {
   id: 'anthropic',
   name: 'Anthropic',
+  // https://platform.claude.com/docs/en/api/overview (from memory, 2026-11-23).
+  keyPrefixes: ['sk-ant-'],
   hosts: ['api.anthropic.com'],
   apiKeySettings: ['ANTHROPIC_API_KEY'],
   baseUrlSettings: ['ANTHROPIC_BASE_URL'],
@@ -247,6 +249,23 @@ export const anthropic: Provider<'ANTHROPIC_API_KEY' | 'ANTHROPIC_BASE_URL'> = {
   },
   // 3.75 megapixels from Opus 4.7 on, 750 pixels a token: https://platform.claude.com/docs/en/build-with-claude/vision (2026-11-22).
   imageTokens: 5120,
+  windows: [
+    {
+      models: ['claude-haiku-4-5*'],
+      tokens: 200_000,
+      source: 'https://platform.claude.com/docs/en/models',
+      checked: '2026-11-23',
+    },
+    {
+      models: [
+        ...['claude-opus-5-5*', 'claude-opus-5', 'claude-opus-5-20*', 'claude-opus-4-6*'],
+        ...['claude-fable-5-1*', 'claude-sonnet-5', 'claude-sonnet-5-20*'],
+      ],
+      tokens: 1_000_000,
+      source: 'https://platform.claude.com/docs/en/models and the page of each model',
+      checked: '2026-11-23',
+    },
+  ],
   // https://platform.claude.com/docs/en/build-with-claude/refusals-and-fallback#billing-and-rate-limits (2026-11-22).
   billsFallbacks: true,
 };

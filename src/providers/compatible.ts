@@ -162,8 +162,15 @@ export const TOLERANT: RequestRules = {
   streamUsage: 'on_request',
 };
 
+/** Where Groq's chunks have the usage, as its SDKs read it: groq-python of 2026-08-18, `x_groq.usage`. */
+export const GROQ_USAGE = ['x_groq', 'usage'];
+
 /** The profile of every host without its own profile. */
-export const tolerant = compatibleProfile('tolerant', [], TOLERANT);
+export const tolerant: Profile = {
+  ...compatibleProfile('tolerant', [], TOLERANT),
+  // A gateway before Groq may pass its events on.
+  quirks: { usageField: GROQ_USAGE },
+};
 
 /** The provider of an entry of `PROVIDERS`. Its id is also its name. */
 export function configuredProvider(id: string, profile: Profile, apiKeySetting: string): Provider {

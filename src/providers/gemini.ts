@@ -184,6 +184,8 @@ export const geminiNative: Profile = {
 
 export const gemini: Provider<'GEMINI_API_KEY' | 'GEMINI_BASE_URL'> = {
   ...geminiNative,
+  // https://ai.google.dev/gemini-api/docs/api-key (from memory, 2026-11-23).
+  keyPrefixes: ['AIza'],
   id: 'gemini',
   name: 'Gemini',
   apiKeySettings: ['GEMINI_API_KEY'],

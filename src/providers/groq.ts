@@ -3,7 +3,7 @@
  * 2026-08-18 (`S` below); the document is https://console.groq.com/docs/openai (`D`, read 2026-11-21).
  */
 import { OPENAI_TOOL_NAMES, REFUSED, type RequestRules } from '../request-translation/rules.ts';
-import { closedMessages, compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
+import { closedMessages, compatibleProfile, GROQ_USAGE, STRICT_TEMPLATES } from './compatible.ts';
 import type { Profile } from './provider.ts';
 
 const CLOSED = closedMessages({});
@@ -66,6 +66,9 @@ const READERS = ['ai-sdk/', 'Groq/'];
 
 export const groq: Profile = {
   ...compatibleProfile('groq', ['api.groq.com'], CHAT),
+  // https://console.groq.com/docs/quickstart (from memory, 2026-11-23).
+  keyPrefixes: ['gsk_'],
+  quirks: { usageField: GROQ_USAGE },
   ownNames: [
     { name: 'x_groq.usage', readers: READERS },
     { name: 'delta.reasoning', readers: READERS },

@@ -375,6 +375,8 @@ const MODEL_FACTS: readonly ModelFactsRow[] = [
 export const openai: Provider<'OPENAI_API_KEY' | 'OPENAI_BASE_URL'> = {
   ...compatibleProfile('openai', ['api.openai.com'], CHAT, COMPLETIONS),
   name: 'OpenAI',
+  // https://platform.openai.com/docs/api-reference/authentication (from memory, 2026-11-23).
+  keyPrefixes: ['sk-proj-', 'sk-svcacct-', 'sk-admin-'],
   responses: RESPONSES_API,
   passthrough: {
     responses: {

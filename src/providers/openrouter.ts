@@ -111,6 +111,8 @@ function costOf({ cost, is_byok, cost_details }: JsonObject): number | undefined
 
 export const openrouter: Profile = {
   ...compatibleProfile('openrouter', ['openrouter.ai'], CHAT),
+  // https://openrouter.ai/docs/api-reference/authentication (from memory, 2026-11-23).
+  keyPrefixes: ['sk-or-'],
   // Models for embeddings are listed on request: https://openrouter.ai/docs/models (read 2026-11-23).
   models: { path: '/models?output_modalities=text,embeddings' },
   embeddingModels: ['*embed*', 'baai/bge-*', 'intfloat/*', 'sentence-transformers/*', 'thenlper/*'],

@@ -8,6 +8,15 @@ import type { JsonObject } from '../shared/json.ts';
 import type { OwnName, PassthroughProtocol, ProtocolQuirks, UpstreamProtocol } from '../stream/types.ts';
 import type { RefusalRules } from './refusals.ts';
 
+interface ContextWindow {
+  /** Globs over the provider's names. */
+  readonly models: readonly string[];
+  readonly tokens: number;
+  readonly source: string;
+  /** When the source was read. */
+  readonly checked: string;
+}
+
 /**
  * A provider that Weir knows by name. `index.ts` lists all. It adds to a {@link Profile} the name and the settings of a deployment:
  *
@@ -66,6 +75,8 @@ export interface Profile {
   readonly modelFacts?: readonly ModelFactsRow[];
   /** Globs of the names that its maker gives to its own models. A request may name these without `<provider>/`. Absent: none. */
   readonly ownModels?: readonly string[];
+  /** How its keys begin, to recognize one that was sent to Weir. Absent: its keys cannot be told from others. */
+  readonly keyPrefixes?: readonly string[];
   /** Globs of the models that embed and do not chat. */
   readonly embeddingModels?: readonly string[];
   /** Counts a prompt's tokens without charge. Absent: Weir estimates them. */
@@ -74,6 +85,11 @@ export interface Profile {
   readonly refusals?: RefusalRules;
   /** The upper bound of the tokens of one image of any size; absent: 16,384. Budgets of keys depend on it. */
   readonly imageTokens?: number;
+  /**
+   * The largest context windows, with betas: a longer prompt is refused, so that none is billed. A model without a row may have the largest
+   * of all. Budgets of keys depend on it.
+   */
+  readonly windows?: readonly ContextWindow[];
   /** Globs of the models that search the web or read pages themselves. Their prompts have no upper bound. */
   readonly searchingModels?: readonly string[];
   /**

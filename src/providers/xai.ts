@@ -148,6 +148,8 @@ const MODEL_FACTS: readonly ModelFactsRow[] = [
 
 export const xai: Profile = {
   ...compatibleProfile('xai', ['api.x.ai'], CHAT),
+  // https://docs.x.ai/docs/tutorial (from memory, 2026-11-23).
+  keyPrefixes: ['xai-'],
   // Recorded: xai--responses-*, 2026-08.
   responses: RESPONSES_API,
   passthrough: {

@@ -172,6 +172,21 @@ export class ReportedFields {
   }
 }
 
+/** Reports the keys of a message that are not sent. Keys that a response carried and a client repeats are not reported. */
+export function reportUnreadKeys(
+  message: JsonObject,
+  read: readonly string[],
+  report: TranslationReport,
+): void {
+  for (const key of Object.keys(message)) {
+    // A message may have any number of keys.
+    if (report.hasMaxDropped) return;
+    const value = message[key];
+    const isIgnored = value === null || value === undefined || isFromResponse(key);
+    if (!isIgnored && !read.includes(key)) report.drop(`messages.${key}`);
+  }
+}
+
 /** The name as it is reported: truncated. */
 export function reportedField(name: string): string {
   return name.slice(0, MAX_REPORTED_NAME_CHARS);

@@ -234,6 +234,7 @@ export function isChangeable(field: string): boolean {
   return NESTED.has(field) || (FIELDS.has(field) && classOf(field) !== 'kept');
 }
 
+/** The class of a field in the list of changes; `unknown`: the field is not on it. */
 export function classOf(field: string): FieldClass | 'unknown' {
   return NESTED.has(field) ? 'removed' : (FIELDS.get(field)?.class ?? 'unknown');
 }
@@ -259,6 +260,7 @@ function valueAt(body: JsonObject, path: Path): unknown {
 /** The efforts from the lowest to the highest. `default` is a host's own amount. */
 const LEVELS = ['none', 'minimal', 'low', 'default', 'medium', 'high', 'xhigh', 'max'];
 
+/** Whether a word is a level of effort, such as `low`. */
 export function isLevel(word: string): boolean {
   return LEVELS.includes(word);
 }
@@ -465,6 +467,7 @@ function isMessages(body: JsonObject): boolean {
   return body.system !== undefined || isObject(body.output_config);
 }
 
+/** Whether the request forces the model to call a tool. */
 export function forcesTool({ tool_choice: choice }: JsonObject): boolean {
   return choice === 'required' || (isObject(choice) && choice.type !== 'auto' && choice.type !== 'none');
 }
@@ -718,6 +721,7 @@ export type Condition =
   | 'stream'
   | 'no_stream';
 
+/** Whether a written body meets the condition of a refusal. */
 export function meets(condition: Condition, body: JsonObject): boolean {
   switch (condition) {
     case 'thinking':

@@ -1,5 +1,9 @@
 /** Rewrites a conversation into what a provider accepts: roles, content, tool-call ids, system messages, reasoning and signatures. */
-import { isTextSignature, ReasoningDetails, readProviderTag } from '../canonical/reasoning-details.ts';
+import {
+  readProviderTag,
+  readReasoningDetails,
+  reasoningOfProvider,
+} from '../canonical/reasoning-details.ts';
 import { toolCallId } from '../canonical/tool-call-id.ts';
 import {
   hasItems,
@@ -23,6 +27,10 @@ interface MessageTarget {
   readonly isFromOtherProtocol: boolean;
 }
 
+/**
+ * Rewrites the messages of a chat request as the provider takes them: roles, content, late system messages.
+ * @param report gets what was changed or dropped
+ */
 export function rewriteMessages(
   body: JsonObject,
   target: MessageTarget,
@@ -232,7 +240,7 @@ function isSystem(message: unknown): message is JsonObject {
   return isObject(message) && (message.role === 'system' || message.role === 'developer');
 }
 
-interface Turn {
+interface OrderedMessage {
   readonly message: unknown;
   /** The message was a late system message. */
   readonly isLate: boolean;
@@ -270,9 +278,9 @@ function joinRun({ messages, base }: Run): JsonObject {
 }
 
 /** Moves late system messages between tool calls and their results behind the results: providers accept nothing in between. */
-function moveBehindResults(messages: readonly unknown[]): readonly Turn[] {
-  const turns: Turn[] = [];
-  const late: Turn[] = [];
+function moveBehindResults(messages: readonly unknown[]): readonly OrderedMessage[] {
+  const turns: OrderedMessage[] = [];
+  const late: OrderedMessage[] = [];
   for (const message of messages) {
     if (isSystem(message)) late.push({ message: { ...message, role: 'user' }, isLate: true });
     else {
@@ -288,11 +296,25 @@ function isUser(message: unknown): message is JsonObject {
   return isObject(message) && message.role === 'user';
 }
 
-/** The first message with the contents of all. */
+/**
+ * The first message with the contents of all. Texts become one text, also where a cache mark makes one of them a list: the mark moves on
+ * with the next request, and the text must stay the same.
+ */
 function joinMessages(messages: readonly JsonObject[]): JsonObject {
   const contents = messages.map(({ content }) => content);
-  const isText = contents.every((content) => typeof content === 'string');
-  return { ...messages[0], content: isText ? contents.join('\n\n') : contents.flatMap(partsOf) };
+  const parts = contents.flatMap(partsOf).filter(isObject);
+  const isText =
+    contents.every((content) => partsOf(content).length === 1) &&
+    parts.length === contents.length &&
+    parts.every(isTextPart);
+  if (!isText) return { ...messages[0], content: contents.flatMap(partsOf) };
+  const text = parts.map((part) => part.text).join('\n\n');
+  const isPlain = contents.every((content) => typeof content === 'string');
+  return { ...messages[0], content: isPlain ? text : [Object.assign({}, ...parts, { text })] };
+}
+
+function isTextPart({ type, text }: JsonObject): boolean {
+  return type === 'text' && typeof text === 'string';
 }
 
 function partsOf(content: unknown): readonly unknown[] {
@@ -369,42 +391,16 @@ function withoutThinkingParts(message: JsonObject): JsonObject {
 
 // Details of reasoning: signed or encrypted, so only the provider that made them can read them (A7)
 
-/**
- * The details of a message's reasoning that go back to a provider: those with its tag, and those without a tag. Fragments of one detail
- * are joined. Empty if a signature has lost its text: then no detail is sent.
- */
-export function detailsOfProvider(message: JsonObject, providerId: string): readonly JsonObject[] {
-  const details = new ReasoningDetails();
-  details.add(readArray(message.reasoning_details).filter(isObject));
-  const own = details.list.filter(({ id }) => (readProviderTag(id)?.provider ?? providerId) === providerId);
-  return hasLostText(own, message) ? [] : own;
-}
-
-/**
- * Whether a client lost the text of a signed detail. The stream helper of OpenAI's SDK keeps only the last fragment of a field, which
- * is the signature. A signature without a text is complete if the provider hid the text, but then the message has no reasoning text.
- */
-function hasLostText(details: readonly JsonObject[], message: JsonObject): boolean {
-  const texts = details.filter(({ type }) => type === 'reasoning.text');
-  const withoutText = texts.filter(
-    ({ text, signature }) => readText(signature) !== undefined && !readText(text),
-  );
-  if (withoutText.some(({ id }) => isTaggedAsText(id))) return true;
-  const hasText = readText(message.reasoning_content) ?? readText(message.reasoning);
-  return withoutText.length > 0 && withoutText.length === texts.length && hasText !== undefined;
-}
-
-function isTaggedAsText(id: unknown): boolean {
-  const tag = readProviderTag(id);
-  return tag !== null && isTextSignature(tag);
-}
-
 /** Drops the details of other providers and those that lost their text. A message without either is returned unchanged. */
 export function withDetailsOfProvider(message: JsonObject, providerId: string): JsonObject {
-  const details = readArray(message.reasoning_details).filter(isObject);
-  const isTagged = details.some(({ id }) => readProviderTag(id) !== null);
-  if (!isTagged && !hasLostText(details, message)) return message;
-  const own = detailsOfProvider(message, providerId).map(withoutTag);
+  const all = readReasoningDetails(message.reasoning_details);
+  const text = readText(message.reasoning_content) ?? readText(message.reasoning);
+  const texts = text === undefined ? [] : [{ kind: 'reasoning', text } as const];
+  const own = reasoningOfProvider([...texts, ...all], providerId).map(({ detail = {} }) =>
+    withoutTag(detail),
+  );
+  const isTagged = all.some(({ detail }) => readProviderTag(detail?.id) !== null);
+  if (!isTagged && own.length === all.length) return message;
   return own.length === 0 ? omit(message, 'reasoning_details') : { ...message, reasoning_details: own };
 }
 

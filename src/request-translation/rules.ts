@@ -39,7 +39,7 @@ export interface RequestRules {
 }
 
 /** Whether a rule applies to a request with this body. */
-type Condition = (body: JsonObject) => boolean;
+type RuleCondition = (body: JsonObject) => boolean;
 
 /**
  * What happens to one top-level field. A field without a row is sent unchanged.
@@ -61,12 +61,13 @@ type Condition = (body: JsonObject) => boolean;
  */
 export type FieldRule =
   | { readonly kind: 'renamed'; readonly to: string }
-  | { readonly kind: 'refused' | 'ignored'; readonly when?: Condition }
+  | { readonly kind: 'refused' | 'ignored'; readonly when?: RuleCondition }
   | { readonly kind: 'implied' }
   | { readonly kind: 'dropped' };
 
 export const REFUSED: FieldRule = { kind: 'refused' };
 
+/** A rule: the field is sent under another name. */
 export function renamed(to: string): FieldRule {
   return { kind: 'renamed', to };
 }
@@ -84,7 +85,7 @@ export function renamed(to: string): FieldRule {
  * ```
  */
 interface Adjustment {
-  readonly when: Condition;
+  readonly when: RuleCondition;
   /** The fields that replace those of the body. */
   readonly set: (body: JsonObject) => JsonObject;
   /** The name in `x-weir-changed`; null: the request means the same as before. */
@@ -206,10 +207,10 @@ export type ReasoningForm = (typeof REASONING_FORMS)[number];
 interface ReasoningRule {
   /** Globs of the models for which the rule applies; absent: all. */
   readonly models?: readonly string[];
-  readonly when?: Condition;
+  readonly when?: RuleCondition;
   readonly form: ReasoningForm;
   /** The provider requires the field on every assistant message: messages without reasoning get this text. */
-  readonly required?: { readonly text: string; readonly when: Condition };
+  readonly required?: { readonly text: string; readonly when: RuleCondition };
 }
 
 /** Where a signature is stored: on a tool call, or in the details of the message's reasoning. */

@@ -1,6 +1,10 @@
-/** Tool results with images and files: they stay in their tool message where the provider accepts them there, and follow it otherwise. */
+/**
+ * Tool results: which call one belongs to, and where its images and files go. They stay in their tool message where the provider accepts
+ * them there, and follow it otherwise.
+ */
+
+import { append } from '../shared/append.ts';
 import { isObject, type JsonObject, omit, readArray, readText } from '../shared/json.ts';
-import { append } from './native-messages.ts';
 
 /** The parts of a tool message that are no text. Parts of other types are not moved: the provider decides about them. */
 const MEDIA_PARTS: readonly unknown[] = ['image_url', 'file', 'input_audio', 'video_url', 'document_url'];
@@ -87,4 +91,38 @@ function contentOf(parts: readonly JsonObject[]): unknown {
 
 function partsOf(content: unknown): readonly unknown[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : readArray(content);
+}
+
+interface CallsWithId {
+  /** How many other ids came before. */
+  readonly position: number;
+  readonly names: string[];
+  results: number;
+}
+
+/** The tool calls of one step, for native APIs that match results by name or position. Several calls may share an id. */
+export class StepCalls {
+  readonly #calls = new Map<string, CallsWithId>();
+
+  /** Begins the next step: later results belong to its calls. */
+  begin(): void {
+    this.#calls.clear();
+  }
+
+  add(id: string, name: string): void {
+    const known = this.#calls.get(id);
+    if (known !== undefined) known.names.push(name);
+    else this.#calls.set(id, { position: this.#calls.size, names: [name], results: 0 });
+  }
+
+  /** The name of the call that a result belongs to. Results of calls with one id come in the order of the calls. */
+  matchResult(id: string): string | undefined {
+    const known = this.#calls.get(id);
+    return known?.names[Math.min(known.results++, known.names.length - 1)];
+  }
+
+  /** The position of an id among the calls; an unknown id comes last. */
+  positionOf(id: string): number {
+    return this.#calls.get(id)?.position ?? this.#calls.size;
+  }
 }

@@ -14,6 +14,7 @@ import type { MessageRules } from './rules.ts';
 
 const NO_PARAMETERS = { type: 'object', properties: {} };
 
+/** Rewrites the tools of a chat request as the provider takes them. What is not an object stays as it is. */
 export function rewriteTools(
   tools: readonly unknown[],
   rules: MessageRules,
@@ -234,40 +235,6 @@ function withName(object: JsonObject, rename: Rename): JsonObject {
 
 function mapObjects(items: readonly unknown[], map: (item: JsonObject) => JsonObject): readonly unknown[] {
   return items.map((item) => (isObject(item) ? map(item) : item));
-}
-
-interface CallsWithId {
-  /** How many other ids came before. */
-  readonly position: number;
-  readonly names: string[];
-  results: number;
-}
-
-/** The tool calls of one step, for native APIs that match results by name or position. Several calls may share an id. */
-export class StepCalls {
-  readonly #calls = new Map<string, CallsWithId>();
-
-  /** Begins the next step: later results belong to its calls. */
-  begin(): void {
-    this.#calls.clear();
-  }
-
-  add(id: string, name: string): void {
-    const known = this.#calls.get(id);
-    if (known !== undefined) known.names.push(name);
-    else this.#calls.set(id, { position: this.#calls.size, names: [name], results: 0 });
-  }
-
-  /** The name of the call that a result belongs to. Results of calls with one id come in the order of the calls. */
-  matchResult(id: string): string | undefined {
-    const known = this.#calls.get(id);
-    return known?.names[Math.min(known.results++, known.names.length - 1)];
-  }
-
-  /** The position of an id among the calls; an unknown id comes last. */
-  positionOf(id: string): number {
-    return this.#calls.get(id)?.position ?? this.#calls.size;
-  }
 }
 
 /**

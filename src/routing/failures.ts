@@ -1,16 +1,13 @@
 /** Judges the failure of an attempt: whether another target is tried, whether a retry may succeed, and what the circuit breaker records. */
-import type { ApiError } from '../canonical/error.ts';
+import type { ApiError, FailureReason } from '../canonical/error.ts';
 import type { Target } from './targets.ts';
 
 /** Why an attempt has no output. */
 export interface Failure {
   readonly error: ApiError;
-  /** The request was not sent, because its provider does not accept it. */
-  readonly isUnsent: boolean;
-  /** The attempt timed out. */
-  readonly isTimeout: boolean;
-  /** No further attempt is allowed: the upstream produced a response and bills it, or the key's budget has no room for another attempt. */
-  readonly isFinal: boolean;
+  readonly reason: FailureReason;
+  /** The upstream has made an output and bills it: no further attempt is allowed. */
+  readonly isMade: boolean;
   /** The upstream may bill the attempt. */
   readonly isBilled: boolean;
   /** How long the upstream wants clients to wait; null if it did not say. */
@@ -38,6 +35,11 @@ const LIMITED: Verdict = { triesNext: true, isRecoverable: true, circuitEffect: 
 /** Timed out. The target is not retried, because a retry would take as long again. */
 export const TIMED_OUT: Verdict = { triesNext: true, isRecoverable: false, circuitEffect: 'failure' };
 
+/** Whether a timeout of Weir's ended an attempt, after which the upstream may go on. */
+export function isTimeout(reason: FailureReason): boolean {
+  return reason === 'idle' || reason === 'slow';
+}
+
 /** Weir's own error codes that decide without any other condition. */
 const VERDICT_BY_CODE: ReadonlyMap<string, Verdict> = new Map([
   ['upstream_credential', REFUSED],
@@ -61,9 +63,9 @@ const REQUEST_STATUSES = [400, 413, 422];
  */
 export function judge(failure: Failure, { aliasTarget }: Target, callerPays: boolean): Verdict {
   const { error } = failure;
-  if (failure.isFinal) return MISTAKE;
-  if (failure.isUnsent) return UNSUITABLE;
-  if (failure.isTimeout) return TIMED_OUT;
+  if (failure.isMade || failure.reason === 'over_budget') return MISTAKE;
+  if (failure.reason === 'unsent') return UNSUITABLE;
+  if (isTimeout(failure.reason)) return TIMED_OUT;
   const byCode = VERDICT_BY_CODE.get(error.code);
   if (byCode !== undefined) return byCode;
   const kind = error.refusal?.kind ?? null;

@@ -10,7 +10,7 @@ const MEMORY_MS = 60 * 60 * 1000;
 /** Statements that an isolate remembers. The oldest is forgotten first. */
 const MAX_STATEMENTS = 1000;
 
-interface Entry {
+interface LearnedStatement {
   readonly statement: Statement;
   readonly until: number;
 }
@@ -26,13 +26,13 @@ export interface LearnedScope {
 /** The isolate has one. A caller with a credential of its own gets another, which is forgotten with the request. */
 export class LearnedRefusals {
   readonly apis = new ApiMemory();
-  readonly #entries = new Map<string, Map<string, Entry>>();
+  readonly #entries = new Map<string, Map<string, LearnedStatement>>();
   #size = 0;
 
   /** @returns whether the statement is new */
   note(scope: LearnedScope, statement: Statement, now: number): boolean {
     const key = keyOf(scope);
-    const entries = this.#entries.get(key) ?? new Map<string, Entry>();
+    const entries = this.#entries.get(key) ?? new Map<string, LearnedStatement>();
     const name = nameOf(statement.finding);
     const isNew = !entries.delete(name);
     if (isNew) this.#size += 1;

@@ -2,7 +2,7 @@
  * Schedules attempts: every target once without delay, then up to `RETRIES` rounds over the targets whose failure is recoverable, with
  * exponential backoff or the provider's `retry-after`.
  */
-import type { CircuitBreakers } from './circuit-breaker.ts';
+import { ANSWERED_MS, type CircuitBreakers, type OpenCircuit } from './circuit-breaker.ts';
 import type { Failure, Verdict } from './failures.ts';
 import type { SkippedTarget, Target } from './targets.ts';
 
@@ -30,14 +30,15 @@ export interface RetryScheduleOptions {
   /** The request's deadline; infinity if it has none. */
   readonly deadlineAt: number;
   /**
-   * The caller has limits, which each attempt that may be billed uses up: a target whose circuit is open after such attempts is not called,
-   * not even if there is no other one.
+   * The caller has limits, which each attempt that may be billed uses up: a target that leaves such attempts without an answer is not
+   * called, not even if there is no other one.
    */
   readonly sparesBudget: boolean;
   /** Returns a number in [0, 1). */
   readonly random: () => number;
 }
 
+/** The order and the times of one request's attempts. It asks the circuit breakers, and tells them each result. */
 export class RetrySchedule {
   readonly #options: RetryScheduleOptions;
   #queue: ScheduledTarget[];
@@ -77,12 +78,12 @@ export class RetrySchedule {
       if (at >= deadlineAt) return null;
       const isLastResort = this.#attempts === 0 && this.#queue.length === 0;
       const isOpen = this.#round === 0 && circuits.isOpen(circuitKey(target), caller, now);
-      if (this.#isSpared(target, now) || (isOpen && !this.#ignoresCircuits && !isLastResort)) {
+      if (this.#sparedMs(target, now) !== null || (isOpen && !this.#ignoresCircuits && !isLastResort)) {
         this.#skipped.push({ target, reason: 'circuit_open' });
         continue;
       }
       this.#attempts++;
-      this.#isProbe = circuits.startProbe(circuitKey(target), now);
+      this.#isProbe = circuits.startProbe(circuitKey(target), caller, now);
       return { target, at };
     }
     return null;
@@ -90,46 +91,58 @@ export class RetrySchedule {
 
   /** When the first target may be called again, in ms, if `sparesBudget` keeps every one from being called; null: one may be called. */
   sparedMs(now: number): number | null {
-    const { targets, sparesBudget } = this.#options;
-    if (!sparesBudget) return null;
-    const waits = targets.map((target) => this.#billedOpenMs(target, now) ?? 0);
-    const ms = Math.min(...waits);
+    const ms = Math.min(...this.#options.targets.map((target) => this.#sparedMs(target, now) ?? 0));
     return ms === 0 ? null : ms;
   }
 
-  #isSpared(target: Target, now: number): boolean {
-    return this.#options.sparesBudget && this.#billedOpenMs(target, now) !== null;
-  }
-
-  #billedOpenMs(target: Target, now: number): number | null {
-    const { circuits, circuitKey, caller } = this.#options;
-    return circuits.billedOpenMs(circuitKey(target), caller, now);
+  #sparedMs(target: Target, now: number): number | null {
+    const { circuits, circuitKey, caller, sparesBudget } = this.#options;
+    return sparesBudget ? circuits.sparedMs(circuitKey(target), caller, now) : null;
   }
 
   /** Frees the circuit's half-open probe if the target was not called, or if its result says nothing about its health. */
   releaseProbe(target: Target, now: number): void {
-    const { circuits, circuitKey } = this.#options;
-    if (this.#isProbe) circuits.releaseProbe(circuitKey(target), now);
+    const { circuits, circuitKey, caller } = this.#options;
+    if (this.#isProbe) circuits.releaseProbe(circuitKey(target), caller, now);
   }
 
-  /** Records the failure of the current attempt, and schedules a retry if the failure is recoverable. */
+  /** The target is called: {@link CircuitBreakers.startWaiting}. */
+  startWaiting(target: Target, now: number): (isAnswer: boolean, now: number) => void {
+    const { circuits, circuitKey } = this.#options;
+    return circuits.startWaiting(circuitKey(target), now);
+  }
+
+  /**
+   * Records the failure of the current attempt, and schedules a retry if the failure is recoverable.
+   * @returns the target's circuit if this failure has opened it
+   */
   failed(
     target: Target,
     { retryAfterMs, isBilled }: Pick<Failure, 'retryAfterMs' | 'isBilled'>,
     { isRecoverable, circuitEffect }: Verdict,
     now: number,
-  ): void {
+  ): OpenCircuit | null {
     const { circuits, circuitKey, caller } = this.#options;
     if (circuitEffect === 'nothing') this.releaseProbe(target, now);
-    circuits.failed(circuitKey(target), caller, circuitEffect, now, isBilled);
-    if (!isRecoverable || (retryAfterMs ?? 0) > MAX_RETRY_AFTER_MS) return;
-    this.#failed.push({ target, at: retryAfterMs === null ? null : now + retryAfterMs });
+    const opened = circuits.failed(circuitKey(target), caller, circuitEffect, now, isBilled);
+    if (isRecoverable && (retryAfterMs ?? 0) <= MAX_RETRY_AFTER_MS)
+      this.#failed.push({ target, at: retryAfterMs === null ? null : now + retryAfterMs });
+    return opened;
   }
 
-  /** The current attempt has output, or its response is complete. */
-  succeeded(target: Target): void {
-    const { circuits, circuitKey } = this.#options;
-    circuits.succeeded(circuitKey(target));
+  /**
+   * The current attempt has output, or its response is complete.
+   * @returns whether the target's circuit was open, and is closed now
+   */
+  succeeded(target: Target): boolean {
+    const { circuits, circuitKey, caller } = this.#options;
+    return circuits.succeeded(circuitKey(target), caller);
+  }
+
+  /** The client left before the target answered. */
+  abandoned(target: Target, waitedMs: number, now: number): void {
+    const { circuits, circuitKey, caller, sparesBudget } = this.#options;
+    if (sparesBudget && waitedMs >= ANSWERED_MS) circuits.abandoned(circuitKey(target), caller, now);
   }
 
   #shift(now: number): ScheduledTarget | undefined {

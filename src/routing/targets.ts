@@ -54,18 +54,20 @@ export interface TargetsRequest {
   readonly stickyKey: () => string;
   /** Whether the caller's key may use the model at an address. */
   readonly mayUse: (address: string) => boolean;
+  /** A currency in which the caller's key has a hard budget and the model of the target has no price; null: there is none. */
+  readonly unpricedIn: (target: Pick<Target, 'priceIds' | 'model'>) => string | null;
   /** The credential is the caller's own: only the first target's provider may receive it (R4). */
   readonly callerPays: boolean;
 }
 
 /**
- * Returns each target once, in the order to try them, and the targets that are skipped: those that the key's globs exclude, those
- * without an endpoint for the route, and those of another provider than the one whose credential the caller sent. A name that cannot
+ * Returns each target once, in the order to try them, and the targets that are skipped: those that the key's globs exclude or
+ * its budget cannot pay, those without an endpoint for the route, and those of another provider than the one whose credential the caller sent. A name that cannot
  * be resolved is an error.
  */
 export function findTargets(request: TargetsRequest): Result<FoundTargets, ApiError> {
   const { settings, names, stickyKey } = request;
-  const candidates: Candidate[] = [];
+  const candidates: TargetCandidate[] = [];
   for (const name of names) {
     const alias = findAlias(settings.aliases, name, settings.providers);
     const aliasTargets = alias === undefined ? [null] : orderedSteps(alias, name, stickyKey());
@@ -103,19 +105,20 @@ export function findAlias(
   );
 }
 
+/** Whether an alias stands for all names of a pattern. */
 export function isGlob({ name }: Alias): boolean {
   return name.includes('*');
 }
 
 /** A target whose provider may have no endpoint for the route. */
-type Candidate = Omit<Target, 'endpoint'> & { readonly endpoint: Endpoint | undefined };
+type TargetCandidate = Omit<Target, 'endpoint'> & { readonly endpoint: Endpoint | undefined };
 
 /** @param aliasTarget null: the name is no alias, but an address or a bare model name */
 function findCandidate(
   name: string,
   aliasTarget: AliasTarget | null,
   { settings, route }: TargetsRequest,
-): Result<Candidate, ApiError> {
+): Result<TargetCandidate, ApiError> {
   const param = route === 'agents' ? 'agent_id' : 'model';
   const address = aliasTarget?.address ?? name;
   const prefix = providerOf(address);
@@ -178,7 +181,7 @@ function defaultProvider(name: string, settings: Settings, route: Route): string
 }
 
 /** The same model with other fields is a different target. */
-function isSame(a: Candidate, b: Candidate): boolean {
+function isSame(a: TargetCandidate, b: TargetCandidate): boolean {
   const [one, other] = [a.aliasTarget, b.aliasTarget];
   return a.address === b.address && one.set === other.set && one.api === other.api;
 }
@@ -189,20 +192,23 @@ function tooMany(count: number): Result<never, ApiError> {
 }
 
 function selectUsable(
-  candidates: readonly Candidate[],
-  { route, body, mayUse, callerPays }: TargetsRequest,
+  candidates: readonly TargetCandidate[],
+  { route, body, mayUse, unpricedIn, callerPays }: TargetsRequest,
 ): Result<FoundTargets, ApiError> {
   const targets: Target[] = [];
   const skipped: SkippedTarget[] = [];
   const errors: ApiError[] = [];
   for (const target of candidates) {
     const { endpoint, provider, aliasTarget, unreadableSecret } = target;
-    const forbidden = addressesOf(target, { ...body, ...aliasTarget.set }).find(
-      (address) => !mayUse(address),
-    );
+    const addresses = addressesOf(target, { ...body, ...aliasTarget.set });
+    const forbidden = addresses.find((address) => !mayUse(address));
+    const unpriced = findUnpriced(target, addresses, unpricedIn);
     if (forbidden !== undefined) {
       skipped.push({ target, reason: 'model_not_allowed' });
       errors.push(apiError('model_not_allowed', `This key may not use ${forbidden}`));
+    } else if (unpriced !== null) {
+      skipped.push({ target, reason: 'model_not_allowed' });
+      errors.push(unpriced);
     } else if (endpoint === undefined) {
       skipped.push({ target, reason: 'unsupported_route' });
       errors.push(apiError('unsupported_route', `${provider.name} has no ${route} endpoint`));
@@ -219,6 +225,20 @@ function selectUsable(
   const [first, ...others] = targets;
   if (first !== undefined) return ok({ targets: [first, ...others], skipped });
   return failure(errors[0] ?? apiError('model_not_found', 'No model is named', 'model'));
+}
+
+function findUnpriced(
+  { provider, priceIds }: TargetCandidate,
+  addresses: readonly string[],
+  unpricedIn: TargetsRequest['unpricedIn'],
+): ApiError | null {
+  for (const address of addresses) {
+    const currency = unpricedIn({ priceIds, model: address.slice(provider.id.length + 1) });
+    if (currency === null) continue;
+    const message = `${address} has no price in ${currency}, and this key has a hard budget in ${currency}: its operator adds one to PRICES, of 0 for a server of its own`;
+    return apiError('model_not_allowed', message, 'model');
+  }
+  return null;
 }
 
 /** No model has a longer name. Names appear in headers and records, so their size is bounded. */
@@ -352,10 +372,12 @@ export function addressesOf(
   return [address, ...others];
 }
 
+/** The URL of a target's endpoint for this body. */
 export function targetUrl(target: Target, endpoint: Endpoint, body: JsonObject): string {
   return apiUrl(target, endpoint.path(body));
 }
 
+/** The URL of a target's endpoint for a request that passes through. */
 export function passthroughUrl(target: Target, { path }: PassthroughEndpoint): string {
   return apiUrl(target, path);
 }

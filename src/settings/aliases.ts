@@ -63,6 +63,7 @@ function isWholeName(address: string): boolean {
   return address === `${providerOf(address)}/*`;
 }
 
+/** Reads `ALIASES`. Invalid entries are reported to the reader and left out. */
 export function readAliases(reader: SettingsReader, settings: AliasSettings): readonly Alias[] {
   const aliases: Alias[] = [];
   const entries = Object.entries(reader.object('ALIASES'));

@@ -11,9 +11,15 @@ interface NamesOfFeature {
 }
 
 export const FEATURE_SETTINGS: Readonly<Record<FeatureName, NamesOfFeature>> = {
-  ledger: { settings: ['LEDGER', 'RECORD_DAYS', 'BUDGET_FAIL'], bindings: ['WEIR_LEDGER', 'USAGE_QUEUE'] },
+  ledger: {
+    settings: ['LEDGER', 'RECORD_DAYS', 'BUDGET_FAIL', 'USER_HASH_KEY'],
+    bindings: ['WEIR_LEDGER', 'USAGE_QUEUE'],
+  },
   attribution: {
-    settings: ['USERS', 'USER_HASH_KEY', 'TAGS', 'ACCESS_TEAM_DOMAIN', 'ACCESS_AUD', 'ACCESS_ADMINS'],
+    settings: [
+      ...['USERS', 'USER_HASH_KEY', 'TAGS', 'CACHE_REPORT'],
+      ...['ACCESS_TEAM_DOMAIN', 'ACCESS_AUD', 'ACCESS_ADMINS'],
+    ],
     bindings: [],
   },
   durableResponses: {
@@ -26,6 +32,7 @@ export const FEATURE_SETTINGS: Readonly<Record<FeatureName, NamesOfFeature>> = {
 
 const FEATURES = Object.entries(FEATURE_SETTINGS).map(([name, of]) => ({ name, ...of }));
 
+/** Whether a feature has this name. */
 export function isFeatureName(name: unknown): name is FeatureName {
   return typeof name === 'string' && Object.hasOwn(FEATURE_SETTINGS, name);
 }
@@ -46,11 +53,13 @@ export function featureOf(setting: string): string | undefined {
  * @param listed the names of the deployment's features
  */
 export function unusedSettings(env: JsonObject, listed: ReadonlySet<string>): readonly SettingProblem[] {
+  // Two features read the key of hashes.
+  const read = new Set(FEATURES.filter(({ name }) => listed.has(name)).flatMap(({ settings }) => settings));
   return FEATURES.filter(({ name }) => !listed.has(name) && name !== 'dashboard').flatMap(
     ({ name, settings, bindings }) => {
       const names: readonly string[] = [...settings, ...bindings];
       return names
-        .filter((setting) => isSet(env[setting]))
+        .filter((setting) => isSet(env[setting]) && !read.has(setting))
         .map((setting) => ({ setting, message: `has no effect without ${name}(): ${howToList(name)}` }));
     },
   );

@@ -99,6 +99,8 @@ export interface SettingOptions extends ProviderOptions {
   readonly userHashKey?: string | undefined;
   /** Names of the entries of a request's `metadata` that become tags, at most 8. */
   readonly tags?: string | readonly string[] | undefined;
+  /** `CACHE_REPORT`: whether requests are compared with the earlier ones of their session, to explain breaks of the prompt cache. Default: `on`. */
+  readonly cacheReport?: 'on' | 'off' | undefined;
   /** The domain of the team of Cloudflare Access whose tokens name users: `team.cloudflareaccess.com`. */
   readonly accessTeamDomain?: string | undefined;
   /** The audience tag of the application in Cloudflare Access. */
@@ -149,10 +151,10 @@ export interface SettingOptions extends ProviderOptions {
   readonly maxRequestBytes?: number | undefined;
 }
 
-type OwnName = Exclude<keyof SettingOptions, keyof ProviderOptions>;
+type DeploymentOption = Exclude<keyof SettingOptions, keyof ProviderOptions>;
 
 /** The names at run time. The type requires every name, so that none is forgotten. */
-const NAMES: { readonly [Name in OwnName]-?: true } = {
+const NAMES: { readonly [Name in DeploymentOption]-?: true } = {
   auth: true,
   adminToken: true,
   basePath: true,
@@ -169,6 +171,7 @@ const NAMES: { readonly [Name in OwnName]-?: true } = {
   users: true,
   userHashKey: true,
   tags: true,
+  cacheReport: true,
   accessTeamDomain: true,
   accessAud: true,
   accessAdmins: true,

@@ -26,11 +26,12 @@ export interface SecretBinding {
 }
 
 /** The values of secrets of Secrets Store, by the names of their bindings; null: it could not be read. */
-export type Secrets = ReadonlyMap<string, string | null>;
+export type SecretValues = ReadonlyMap<string, string | null>;
 
 /** Stands for a secret that is not read yet. Every setting accepts it. */
 const UNREAD = 'a-secret-that-is-not-read-yet';
 
+/** Reads settings by name, collects the problems of invalid ones, and notes each name, so that unknown variables can be reported. */
 export class SettingsReader {
   readonly problems: SettingProblem[] = [];
   /** Every name that was read, whether it is set or not. */
@@ -40,9 +41,9 @@ export class SettingsReader {
   /** The values that may be shown, by setting. */
   readonly #shown = new Map<string, string>();
   readonly #env: JsonObject;
-  readonly #secrets: Secrets;
+  readonly #secrets: SecretValues;
 
-  constructor(env: JsonObject, secrets: Secrets = new Map()) {
+  constructor(env: JsonObject, secrets: SecretValues = new Map()) {
     this.#env = env;
     this.#secrets = secrets;
   }

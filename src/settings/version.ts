@@ -4,7 +4,7 @@ import type { FeatureName } from './feature-settings.ts';
 import type { SettingInForce, SettingsReader } from './reader.ts';
 
 /** The `version` of package.json. */
-export const VERSION = '0.1.0';
+export const VERSION = '0.2.0';
 
 export interface RunningVersion {
   readonly version: string;

@@ -1,5 +1,6 @@
 /** Writes lines of CSV (RFC 4180) for spreadsheets, without a cell that a spreadsheet reads as a formula. */
 
+/** One line of CSV with its end, cells quoted where needed and never read as a formula by a spreadsheet. */
 export function csvLine(cells: readonly string[]): string {
   return `${cells.map(writeCell).join(',')}\r\n`;
 }

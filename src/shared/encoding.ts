@@ -6,10 +6,12 @@ const base64Decoder = new TextDecoder();
 /** An engine's stack holds no more arguments than some ten thousand. */
 const MAX_CODES_AT_ONCE = 8192;
 
+/** A text as base64 of its UTF-8 bytes. */
 export function encodeBase64(text: string): string {
   return encodeBase64Bytes(encoder.encode(text));
 }
 
+/** Bytes as base64. */
 export function encodeBase64Bytes(bytes: Uint8Array): string {
   let binary = '';
   for (let at = 0; at < bytes.length; at += MAX_CODES_AT_ONCE) {

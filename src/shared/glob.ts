@@ -27,6 +27,7 @@ export function matchesGlob(pattern: string, name: string): boolean {
   return p === pattern.length;
 }
 
+/** Whether a name matches one of the globs. */
 export function matchesAnyGlob(patterns: readonly string[], name: string): boolean {
   return patterns.some((pattern) => matchesGlob(pattern, name));
 }

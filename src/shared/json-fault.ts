@@ -28,7 +28,7 @@ export function kindOf(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
-type Expected = 'value' | 'value or ]' | 'key' | 'key or }' | ':' | ', or end';
+type ExpectedToken = 'value' | 'value or ]' | 'key' | 'key or }' | ':' | ', or end';
 
 const SPACE = /[ \t\n\r]*/y;
 const SCALAR = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
@@ -36,7 +36,7 @@ const SCALAR = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 /** The index of the first character that is not valid JSON, or the text's length if it ends too early. */
 function errorIndex(text: string): number {
   const closers: string[] = [];
-  let expected: Expected = 'value';
+  let expected: ExpectedToken = 'value';
   let at = 0;
   for (;;) {
     at = endOf(SPACE, text, at);

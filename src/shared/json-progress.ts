@@ -15,6 +15,7 @@ const MAX_LEVELS = 1024;
 /** What may come next outside of strings. `rest`: of a number, `true`, `false` or `null`. */
 type Expected = 'value' | 'value or ]' | 'key' | 'key or }' | ':' | ', or end' | 'rest';
 
+/** Follows JSON that comes in pieces, in linear time: whether it is valid so far, complete, and how it would have to go on. */
 export class JsonProgress {
   #hasBegun = false;
   #depth = 0;
@@ -29,6 +30,10 @@ export class JsonProgress {
   #wordLength = 0;
   #isMalformed = false;
   #lastUnit = 0;
+  /** The value that follows the first one, and then the last of those that follow. */
+  #next: JsonProgress | null = null;
+  /** Something that is no JSON follows the first value. */
+  #isFollowed = false;
 
   /** Whether there was a piece that is not empty. */
   get hasBegun(): boolean {
@@ -41,11 +46,17 @@ export class JsonProgress {
   }
 
   /**
-   * Whether the text so far is the beginning of JSON, and not all of it. False for a text that no continuation would make JSON. Within a string every character is accepted, also a line end.
+   * Whether the text so far is the beginning of JSON, and not all of it. False for a text that no continuation would make JSON. Within a
+   * string every character is accepted, also a line end.
    */
   get isCut(): boolean {
     if (this.#isMalformed) return false;
     return this.#depth > 0 || this.#isInString || this.#isInWord;
+  }
+
+  /** Whether the text ends within JSON: of its first value, or of a further object or array after complete ones. */
+  get endsCut(): boolean {
+    return this.isCut || (!this.#isFollowed && this.#next?.isCut === true);
   }
 
   /** Of a number only its last character is known: it does not end with a sign or a point. */
@@ -54,8 +65,28 @@ export class JsonProgress {
     return this.#word === '' ? NUMBER_SIGNS.includes(this.#lastUnit) : this.#wordLength < this.#word.length;
   }
 
-  /** @returns the length of the part of the piece that belongs to the value */
+  /** @returns the length of the part of the piece that belongs to the first value */
   push(piece: string): number {
+    const length = this.#read(piece);
+    if (length < piece.length) this.#readRest(piece.slice(length));
+    return length;
+  }
+
+  /** What follows the first value. */
+  #readRest(text: string): void {
+    let rest = text;
+    while (rest !== '' && !this.#isFollowed) {
+      if (this.#next === null || this.#next.isComplete) {
+        rest = rest.trimStart();
+        if (rest === '') return;
+        this.#isFollowed = !(rest.startsWith('{') || rest.startsWith('['));
+        this.#next = new JsonProgress();
+      }
+      rest = rest.slice(this.#next.#read(rest));
+    }
+  }
+
+  #read(piece: string): number {
     this.#hasBegun ||= piece !== '';
     if (piece !== '') this.#lastUnit = piece.charCodeAt(piece.length - 1);
     let i = 0;

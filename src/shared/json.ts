@@ -40,6 +40,7 @@ export function readText(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
+/** A boolean, or undefined. */
 export function readFlag(value: unknown): boolean | undefined {
   return typeof value === 'boolean' ? value : undefined;
 }

@@ -39,5 +39,8 @@ export const QUERIED_LEDGERS_AT_ONCE = 50;
 /** How long counts of refused requests are kept: longer than any report. */
 export const REFUSALS_KEPT_DAYS = 400;
 
+/** How long the audit, and the names of revoked keys, are kept. */
+export const AUDIT_KEPT_DAYS = 400;
+
 /** KV returns at most this many values for one call. */
 export const MAX_BULK_GET = 100;

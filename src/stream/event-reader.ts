@@ -1,9 +1,10 @@
 /**
- * Reads one upstream response, streamed or not, and sends its chunks and vendor events to a sink.
+ * Reads one upstream response, streamed or not, and writes its chunks and vendor events.
  *
- * The path of an event: `push` takes bytes. An event that fits a template of the fast path becomes a frame at once. Any other goes
- * through the `SseParser`, which calls `#readEvent` with its name and data. The provider protocol reads the parsed data into a part,
- * `#sendPart` normalizes the part into a chunk, and the sink writes the chunk. All of this is synchronous.
+ * The path of an event: `push` takes bytes. An event that fits a template of the fast path becomes a frame at once. Any other is
+ * completed by the `SseParser`, and `#readEvent` gets its name and data. The provider protocol reads the parsed data into a part,
+ * `#send` has the normalizer's chunk of the part and gives it to the writer. All of this is synchronous. Each step returns the outcome:
+ * `MORE`, or how the output ended, after which no other step may follow.
  */
 import type { Chunk } from '../canonical/chunk.ts';
 import { type ApiError, apiError, type UpstreamError } from '../canonical/error.ts';
@@ -24,14 +25,18 @@ import { TemplateFastPath } from './fast-path/fast-path.ts';
 import type { TextEvent } from './fast-path/template.ts';
 import { Normalizer } from './normalizer.ts';
 import { CR, indexOrEnd, LF, SseParser } from './sse-parser.ts';
-import type {
-  ChunkContext,
-  ChunkSink,
-  ProtocolQuirks,
-  ProtocolReader,
-  StreamFailure,
-  StreamWriter,
-  UpstreamProtocol,
+import {
+  type ChunkContext,
+  type ChunkWriter,
+  DONE,
+  failed,
+  MORE,
+  type Outcome,
+  type ProtocolQuirks,
+  type ProtocolReader,
+  type StreamFailure,
+  type StreamWriter,
+  type UpstreamProtocol,
 } from './types.ts';
 
 export interface EventReaderOptions {
@@ -44,36 +49,33 @@ export interface EventReaderOptions {
   readonly vendorTokens: (type: string, event: JsonObject) => VendorTokens | null;
 }
 
+/** The reader of one response, with all state of its output. Call `push` for each read and `end` once, or `readResponse` once. */
 export class EventReader {
   readonly #options: EventReaderOptions;
-  readonly #sink: ChunkSink;
+  readonly #writer: ChunkWriter;
   readonly #normalizer: Normalizer;
   readonly #protocol: ProtocolReader;
   readonly #sse: SseParser;
   readonly #fastPath: TemplateFastPath | null;
   /** The start of an event that matched a template up to the end of the last read. */
   readonly #partial = new ByteBuffer();
-  #isOver = false;
   #hasOutput = false;
   #hasVendorEvent = false;
   #bodyEnded = false;
   #events = 0;
 
-  /** @param writer the sink's writer, to which the fast path writes frames, or null for no fast path */
-  constructor(options: EventReaderOptions, sink: ChunkSink, writer: StreamWriter | null = null) {
+  /** @param frames the same writer, if the fast path may write frames to it; null for no fast path */
+  constructor(options: EventReaderOptions, writer: ChunkWriter, frames: StreamWriter | null = null) {
     this.#options = options;
-    this.#sink = sink;
+    this.#writer = writer;
     this.#normalizer = new Normalizer(options.context);
     this.#protocol = options.protocol.open(options.quirks, options.context.provider);
-    this.#sse = new SseParser(
-      { event: (name, data) => this.#readEvent(name, data), tooLarge: () => this.#failTooLarge() },
-      options.maxEventBytes,
-    );
+    this.#sse = new SseParser(options.maxEventBytes);
     this.#fastPath =
-      writer === null
+      frames === null
         ? null
         : new TemplateFastPath(
-            writer,
+            frames,
             options.context.meter,
             (json) => this.#readPart(json),
             options.maxEventBytes,
@@ -105,82 +107,102 @@ export class EventReader {
     return this.#hasOutput;
   }
 
-  /** Whether the sink received the end. Nothing is read after it. */
-  get isOver(): boolean {
-    return this.#isOver;
-  }
-
   /** Reads bytes of a stream. */
-  push(bytes: Uint8Array): void {
-    if (this.#fastPath === null) this.#sse.push(bytes);
-    else this.#pushFast(bytes, this.#fastPath);
+  push(bytes: Uint8Array): Outcome {
+    return this.#fastPath === null ? this.#parse(bytes) : this.#pushFast(bytes, this.#fastPath);
   }
 
-  /** Ends the stream: complete if every choice has its finish, else truncated (F2). */
-  end(): void {
+  /** The body is at its end: the output is complete if every choice has its finish, else truncated (F2). */
+  end(): Outcome {
     this.#bodyEnded = true;
-    if (this.#partial.length > 0) this.#sse.push(this.#partial.take());
+    const partial = this.#readPartial();
+    if (partial !== MORE) return partial;
     this.#sse.end();
-    this.#readEnd();
-    if (this.#isOver) return;
-    if (this.#normalizer.isFinished) this.#finish();
-    else this.#failTruncated();
+    const last = this.#readCompleted();
+    return last === MORE ? this.#finishOr(this.#truncated) : last;
   }
 
-  /** Ends the stream because the connection broke: complete if every choice has its finish, else failed. */
-  broken(error: ApiError): void {
+  /** The connection broke: the output is complete if every choice has its finish, else failed. */
+  broken(error: ApiError): Outcome {
     this.#bodyEnded = true;
-    if (this.#partial.length > 0) this.#sse.push(this.#partial.take());
-    this.#readEnd();
-    if (this.#isOver) return;
-    if (this.#normalizer.isFinished) this.#finish();
-    else this.fail(error);
+    const partial = this.#readPartial();
+    return partial === MORE ? this.#finishOr(error) : partial;
   }
 
-  /** Reads a non-streaming response. */
-  readResponse(response: JsonObject): void {
-    this.#sink.response?.(response);
+  /** Reads a non-streaming response. Never returns `MORE`. */
+  readResponse(response: JsonObject): Outcome {
+    this.#writer.response?.(response);
     const part = this.#protocol.response(response);
     const { error, usage, id } = part;
     if (error === null && id !== undefined) this.#options.context.meter.generated();
     // Nothing of a failed response is sent, as another attempt may replace it. Its usage counts.
-    this.#sendPart(error === null ? part : { ...EMPTY_PART, error, usage });
-    if (this.#isOver) return;
+    const outcome = this.#sendPart(error === null ? part : { ...EMPTY_PART, error, usage });
+    if (outcome !== MORE) return outcome;
     if (!this.#normalizer.isEmpty) return this.#finish();
-    this.fail(apiError('upstream_invalid', `${this.#name} answered without a choice`));
+    return this.#fail(apiError('upstream_invalid', `${this.#name} answered without a choice`));
   }
 
-  /** Ends the output with an error. */
-  fail(error: ApiError): void {
-    this.#end({ error, upstreamError: null });
+  /** Writes what waits for the next part: the output ends for a reason that is not in it, such as a timeout. */
+  releaseHeld(): void {
+    this.#release(null);
   }
 
   /** Copies only as much of the read as completes a partial event. The rest is read in place. */
-  #pushFast(read: Uint8Array, fastPath: TemplateFastPath): void {
+  #pushFast(read: Uint8Array, fastPath: TemplateFastPath): Outcome {
     let rest = read;
     while (this.#partial.length > 0 && rest.length > 0) {
       const lineEnd = findLineEnd(rest);
       // Includes the byte after the line end, because an event ends with a blank line.
       const length = Math.min(lineEnd + 2, rest.length);
       this.#partial.append(rest.subarray(0, length));
-      if (lineEnd === rest.length && this.#partial.length <= MAX_PARTIAL_BYTES) return;
+      if (lineEnd === rest.length && this.#partial.length <= MAX_PARTIAL_BYTES) return MORE;
       rest = rest.subarray(length);
-      this.#readFast(this.#partial.take(), fastPath);
+      const outcome = this.#readFast(this.#partial.take(), fastPath);
+      if (outcome !== MORE) return outcome;
     }
-    this.#readFast(rest, fastPath);
+    return this.#readFast(rest, fastPath);
   }
 
   /** Between events, copies all events that match a template. The next one is parsed, and so on. */
-  #readFast(bytes: Uint8Array, fastPath: TemplateFastPath): void {
-    for (let at = 0; at < bytes.length && !this.#isOver; ) {
+  #readFast(bytes: Uint8Array, fastPath: TemplateFastPath): Outcome {
+    for (let at = 0; at < bytes.length; ) {
       if (this.#sse.isBetweenEvents) {
         const run = fastPath.run(bytes, at);
         at = run.at;
         const isWorthHolding = run.isPartial && bytes.length - at <= MAX_PARTIAL_BYTES;
-        if (isWorthHolding) return this.#partial.append(bytes.subarray(at));
+        if (isWorthHolding) {
+          this.#partial.append(bytes.subarray(at));
+          return MORE;
+        }
       }
-      if (at < bytes.length) at = this.#sse.pushEvent(bytes, at);
+      if (at === bytes.length) return MORE;
+      at = this.#sse.next(bytes, at);
+      const outcome = this.#readCompleted();
+      if (outcome !== MORE) return outcome;
     }
+    return MORE;
+  }
+
+  /** Parses all events. */
+  #parse(bytes: Uint8Array): Outcome {
+    for (let at = 0; at < bytes.length; ) {
+      at = this.#sse.next(bytes, at);
+      const outcome = this.#readCompleted();
+      if (outcome !== MORE) return outcome;
+    }
+    return MORE;
+  }
+
+  /** Parses the start of an event that was held for the fast path. */
+  #readPartial(): Outcome {
+    return this.#partial.length === 0 ? MORE : this.#parse(this.#partial.take());
+  }
+
+  /** Reads the event that the parser has completed, if it has. */
+  #readCompleted(): Outcome {
+    const data = this.#sse.takeData();
+    if (data !== null) return this.#readEvent(this.#sse.name, data);
+    return this.#sse.isTooLarge ? this.#failTooLarge() : MORE;
   }
 
   #readPart(json: string): ChunkPart | null {
@@ -194,10 +216,10 @@ export class EventReader {
   }
 
   /** Reads one parsed server-sent event. */
-  #readEvent(name: string, data: string): void {
+  #readEvent(name: string, data: string): Outcome {
     const text = data.trim();
     // Some upstreams send empty events to keep a connection open.
-    if (text === '') return;
+    if (text === '') return MORE;
     this.#events++;
     if (text === '[DONE]') return this.#readDone();
     if (!isWithinJsonBounds(data)) return this.#failTooNested();
@@ -214,132 +236,147 @@ export class EventReader {
     const chunk = part === null ? null : this.#normalizer.read(part);
     const failure = part === null ? null : this.#failureOf(part);
     // The error frame replaces an event that fails: such an event claims a complete output, or may contain a credential (E4).
-    if (failure !== null) this.#sink.failedEvent?.(data, event);
-    else if (this.#sink.event?.(name, data, event) === false) return this.#failOutputTooLarge();
-    if (part !== null) this.#send(part, chunk, failure, { name, data, lineEnd: this.#sse.lineEnd });
+    if (failure !== null) this.#writer.failedEvent?.(data, event);
+    else if (this.#writer.event?.(name, data, event, part) === false) return this.#failOutputTooLarge();
+    if (part === null) return MORE;
+    return this.#send(part, chunk, failure, { name, data, lineEnd: this.#sse.lineEnd });
   }
 
-  #readDone(): void {
-    this.#readEnd();
-    if (this.#isOver) return;
+  #readDone(): Outcome {
+    const outcome = this.#readEnd();
+    if (outcome !== MORE) return outcome;
     const { isEmpty, isFinished } = this.#normalizer;
     const hasOutput = !isEmpty || this.#hasVendorEvent;
     // In passthrough the upstream's events must have the finish.
-    const mayLackFinish = this.#options.protocol.isFinishedByDone === true && this.#sink.event === undefined;
-    if (isFinished || (mayLackFinish && hasOutput)) this.#finish();
-    else this.#failTruncated();
+    const mayLackFinish =
+      this.#options.protocol.isFinishedByDone === true && this.#writer.event === undefined;
+    return isFinished || (mayLackFinish && hasOutput) ? this.#finish() : this.#fail(this.#truncated);
+  }
+
+  /** The body has ended: the output is complete if every choice has its finish, else it fails with the error. */
+  #finishOr(error: ApiError): Outcome {
+    const outcome = this.#readEnd();
+    if (outcome !== MORE) return outcome;
+    return this.#normalizer.isFinished ? this.#finish() : this.#fail(error);
   }
 
   /** Reads what the protocol knows only at the end. */
-  #readEnd(): void {
-    const part = this.#isOver ? null : (this.#protocol.end?.() ?? null);
-    if (part !== null) this.#sendPart(part);
+  #readEnd(): Outcome {
+    const part = this.#protocol.end?.() ?? null;
+    return part === null ? MORE : this.#sendPart(part);
   }
 
   /** Sends a part that no single event contains. */
-  #sendPart(part: ChunkPart): void {
+  #sendPart(part: ChunkPart): Outcome {
     this.#release(part);
     const chunk = this.#normalizer.read(part);
-    this.#send(part, chunk, this.#failureOf(part), null);
+    return this.#send(part, chunk, this.#failureOf(part), null);
   }
 
   /** Sends the chunk that waited for this part, or for the end. */
   #release(next: ChunkPart | null): void {
     const held = this.#normalizer.release(next);
-    if (held !== null) this.#sink.chunk(held);
+    if (held !== null) this.#writer.chunk(held);
   }
 
   /** Why the part that was read last fails the output, or null. */
   #failureOf(part: ChunkPart): StreamFailure | null {
     if (part.error !== null) return this.#upstreamFailure(part.error);
-    const { fault, isFinished } = this.#normalizer;
+    const { fault } = this.#normalizer;
     if (fault !== null) return { error: fault, upstreamError: null };
-    return part.ends === true && !isFinished ? { error: this.#truncated, upstreamError: null } : null;
+    const isCut = part.ends === true && !this.#normalizer.isFinished;
+    return isCut ? { error: this.#truncated, upstreamError: null } : null;
   }
 
   /**
    * Sends a part's chunk, and ends the output if the part does.
    * @param event the event as received, if the fast path may learn from it
    */
-  #send(part: ChunkPart, chunk: Chunk | null, failure: StreamFailure | null, event: TextEvent | null): void {
+  #send(
+    part: ChunkPart,
+    chunk: Chunk | null,
+    failure: StreamFailure | null,
+    event: TextEvent | null,
+  ): Outcome {
     this.#hasOutput ||= part.choices.some((choice) => hasText(choice) || hasText(choice.whole ?? choice));
-    if (chunk !== null && !this.#sink.chunk(chunk)) return this.#failOutputTooLarge();
+    if (chunk !== null && !this.#writer.chunk(chunk)) return this.#failOutputTooLarge();
     this.#fastPath?.keepTo(this.#normalizer.revision);
     if (event !== null && chunk !== null) this.#fastPath?.learn(event, part, chunk);
-    if (failure !== null) this.#end(failure);
-    else if (part.ends === true) this.#finish();
+    if (failure !== null) return this.#failWith(failure);
+    return part.ends === true ? this.#finish() : MORE;
   }
 
-  #readVendorEvent(type: string, eventName: string, event: JsonObject, json: string): void {
+  #readVendorEvent(type: string, eventName: string, event: JsonObject, json: string): Outcome {
     this.#hasVendorEvent = true;
     this.#release(null);
     this.#options.context.meter.vendor(this.#options.vendorTokens(type, event));
     // An event that only its SSE name marks as the vendor's could contain what a client takes for a chunk or an error.
     const isPlain = event.type === type || (event.choices === undefined && event.error === undefined);
-    if (!isPlain || !passesVendorEvent(this.#options.policies, type)) return;
+    if (!isPlain || !passesVendorEvent(this.#options.policies, type)) return MORE;
     this.#hasOutput = true;
     // A client would take an event with a name such as `error` or `message` for something else.
-    this.#sink.vendor(json, eventName.startsWith('x_') ? eventName : '');
+    this.#writer.vendor(json, eventName.startsWith('x_') ? eventName : '');
+    return MORE;
   }
 
   /** Data that is not a JSON object: an error's text, an error if the event should be a chunk, else skipped. */
-  #readNonObject(name: string, data: string): void {
-    if (name.startsWith('x_')) return this.#options.context.meter.vendor(null);
-    if (name === 'error') return this.#failWithUpstreamError({ ...EMPTY_ERROR, message: data });
-    if (name !== '' && name !== 'message') return;
-    // At the end of the body it is a truncated event: the output before it may be complete.
-    if (!this.#bodyEnded) {
-      this.fail(apiError('upstream_invalid', `${this.#name} sent a line that is not a JSON chunk`));
+  #readNonObject(name: string, data: string): Outcome {
+    if (name.startsWith('x_')) {
+      this.#options.context.meter.vendor(null);
+      return MORE;
     }
+    if (name === 'error') return this.#failWithUpstreamError({ ...EMPTY_ERROR, message: data });
+    // At the end of the body it is a truncated event: the output before it may be complete.
+    if ((name !== '' && name !== 'message') || this.#bodyEnded) return MORE;
+    return this.#fail(apiError('upstream_invalid', `${this.#name} sent a line that is not a JSON chunk`));
   }
 
-  #failWithUpstreamError(upstreamError: UpstreamError): void {
-    this.#end(this.#upstreamFailure(upstreamError));
+  #failWithUpstreamError(upstreamError: UpstreamError): Outcome {
+    return this.#failWith(this.#upstreamFailure(upstreamError));
   }
 
   #upstreamFailure(upstreamError: UpstreamError): StreamFailure {
     return { error: streamError(this.#options.context.upstream, upstreamError), upstreamError };
   }
 
-  #failTruncated(): void {
-    this.fail(this.#truncated);
-  }
-
   get #truncated(): ApiError {
     return apiError('upstream_truncated', `${this.#name} ended the stream before the answer was complete`);
   }
 
-  #failTooLarge(): void {
+  #failTooLarge(): Outcome {
     const bytes = this.#options.maxEventBytes;
-    this.fail(apiError('upstream_event_too_large', `${this.#name} sent an event larger than ${bytes} bytes`));
+    const message = `${this.#name} sent an event larger than ${bytes} bytes`;
+    return this.#fail(apiError('upstream_event_too_large', message));
   }
 
-  #failTooNested(): void {
+  #failTooNested(): Outcome {
     const message = `${this.#name} sent an event of more than ${MAX_JSON_DEPTH} levels or ${MAX_JSON_VALUES} values`;
-    this.fail(apiError('upstream_invalid', message));
+    return this.#fail(apiError('upstream_invalid', message));
   }
 
-  #failOutputTooLarge(): void {
-    this.fail(apiError('upstream_event_too_large', `${this.#name} sent an event whose output is too large`));
+  #failOutputTooLarge(): Outcome {
+    const message = `${this.#name} sent an event whose output is too large`;
+    return this.#fail(apiError('upstream_event_too_large', message));
   }
 
-  #finish(): void {
+  #finish(): Outcome {
     this.#release(null);
     const last = this.#normalizer.finishOpenChoices();
-    if (last !== null) this.#sink.chunk(last);
+    if (last !== null) this.#writer.chunk(last);
     // An open choice may end within a tool call.
-    if (this.#normalizer.fault !== null) return this.fail(this.#normalizer.fault);
+    if (this.#normalizer.fault !== null) return this.#fail(this.#normalizer.fault);
     const usage = this.#normalizer.usageChunk();
-    if (usage !== null) this.#sink.chunk(usage);
-    this.#end(null);
+    if (usage !== null) this.#writer.chunk(usage);
+    return DONE;
   }
 
-  #end(failure: StreamFailure | null): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+  #fail(error: ApiError): Outcome {
+    return this.#failWith({ error, upstreamError: null });
+  }
+
+  #failWith(failure: StreamFailure): Outcome {
     this.#release(null);
-    this.#sse.stop();
-    this.#sink.end(failure);
+    return failed(failure);
   }
 }
 

@@ -66,6 +66,7 @@ export const SMALL_LEASE: Lease = {
   release: NOTHING,
 };
 
+/** The memory of one isolate, in bytes. Leases are granted first come, first served. */
 export class Memory {
   readonly #clock: Clock;
   /** In order of arrival. */

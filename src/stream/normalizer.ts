@@ -43,7 +43,7 @@ interface Labels {
 }
 
 /** Equal on every chunk of one output. */
-interface Identity {
+interface OutputIdentity {
   readonly id: string;
   readonly created: number;
   readonly model: string;
@@ -53,7 +53,7 @@ interface Identity {
 export class Normalizer {
   readonly #context: ChunkContext;
   readonly #choices = new Map<number, ChoiceState>();
-  #identity: Identity | undefined;
+  #identity: OutputIdentity | undefined;
   #id: string | undefined;
   #created: number | undefined;
   #model: string | undefined;
@@ -97,7 +97,9 @@ export class Normalizer {
     this.#created ??= part.created;
     this.#model ??= part.model;
     this.#setLabels(part);
-    const choices = part.choices.map((choice) => this.#withOutput(choice));
+    const choices = part.choices.some(hasWhole)
+      ? part.choices.map((choice) => this.#withOutput(choice))
+      : part.choices;
     this.#meter(part, choices);
     this.#isFailing = part.error !== null;
     this.#isHolding = false;
@@ -302,7 +304,7 @@ export class Normalizer {
       if (fragment !== null) fragments.push(fragment);
     }
     if (part.finishWord !== null && isComplete(meaningOf(part, part.finishWord))) {
-      fragments.push(...state.toolCalls.endInputs());
+      fragments.push(...state.toolCalls.endArguments());
     }
     // Nothing follows the finish, so nothing replaces a placeholder.
     if (part.finishWord !== null) state.toolCalls.release([]);
@@ -361,7 +363,7 @@ export class Normalizer {
     return { id, object: 'text_completion', created, model, system_fingerprint, choices };
   }
 
-  #pin(): Identity {
+  #pin(): OutputIdentity {
     const { shape, provider, model, now, random } = this.#context;
     this.#identity ??= {
       id: this.#id ?? `${shape === 'chat' ? 'chatcmpl' : 'cmpl'}-${random()}`,
@@ -370,6 +372,10 @@ export class Normalizer {
     };
     return this.#identity;
   }
+}
+
+function hasWhole({ whole }: ChoicePart): boolean {
+  return whole !== undefined;
 }
 
 function meaningOf(choice: ChoicePart, word: string): FinishMeaning {

@@ -1,15 +1,8 @@
 /**
- * Parses server-sent events from bytes by the WHATWG specification, and reports each event synchronously with its last byte:
+ * Parses server-sent events from bytes by the WHATWG specification, and has each event as soon as its last byte is read:
  * https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream
  */
 import { ByteBuffer } from './buffers.ts';
-
-export interface SseSink {
-  /** An event with data: its name or `""`, and its data lines joined by LF. */
-  event(name: string, data: string): void;
-  /** An event or a line exceeds the bound. Nothing is read after it. */
-  tooLarge(): void;
-}
 
 export const LF = 10;
 export const CR = 13;
@@ -24,36 +17,46 @@ const EVENT = [101, 118, 101, 110, 116];
 /** Keeps a BOM: only one at the start of the stream is removed, and this decoder would remove one from every line. */
 const decoder = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true });
 
-/** A push parser for one stream: call `push` for every read and `end` once after the last. */
+/**
+ * A parser for one stream. Call `next` until a read is used up, and `end` once after the last read. After each call, `takeData`
+ * returns the event that it completed.
+ */
 export class SseParser {
-  readonly #sink: SseSink;
+  /** The name of the completed event, or `""`. */
+  name = '';
+  /** An event or a line exceeds the bound. Nothing is read after it. */
+  isTooLarge = false;
   readonly #maxEventBytes: number;
+  #data: string | null = null;
   /** The start of a line whose end was not read yet. */
   readonly #unfinished = new ByteBuffer();
   /** Bytes of the unfinished event's data lines. */
   #dataBytes = 0;
-  #data: string | undefined;
-  #name = '';
+  #dataLines: string | undefined;
+  #eventName = '';
   #isFirstLine = true;
   #isCrlf = false;
   /** The event is a JSON body without `data:`. */
   #isBare = false;
   /** The last read ended with CR: an LF at the start of the next read belongs to it. */
   #skipLf = false;
-  #isStopped = false;
   /** The read that is scanned, and the index of its next LF. */
   #scanned: Uint8Array | undefined;
   #nextLf = -1;
 
   /** @param maxEventBytes bounds what is held: the data of one event and the current line (B1) */
-  constructor(sink: SseSink, maxEventBytes: number) {
-    this.#sink = sink;
+  constructor(maxEventBytes: number) {
     this.#maxEventBytes = maxEventBytes;
   }
 
   /** Whether nothing of an event is held, so that the next byte begins one. */
   get isBetweenEvents(): boolean {
-    return this.#unfinished.length === 0 && this.#data === undefined && this.#name === '' && !this.#skipLf;
+    return (
+      this.#unfinished.length === 0 &&
+      this.#dataLines === undefined &&
+      this.#eventName === '' &&
+      !this.#skipLf
+    );
   }
 
   /** The end of the last line. */
@@ -66,26 +69,29 @@ export class SseParser {
     return this.#dataBytes + this.#unfinished.length;
   }
 
+  /** The data lines of the event that the last `next` or `end` completed, joined by LF; null if it completed none. */
+  takeData(): string | null {
+    const data = this.#data;
+    this.#data = null;
+    return data;
+  }
+
   /** Frees the memory that a large event took, if none is being read. */
   freeMemory(): void {
     this.#unfinished.free();
-  }
-
-  push(bytes: Uint8Array): void {
-    for (let at = 0; at < bytes.length; ) at = this.pushEvent(bytes, at);
   }
 
   /**
    * Reads from `at` to the end of the first event.
    * @returns the start of the next event, or the bytes' length
    */
-  pushEvent(bytes: Uint8Array, at: number): number {
+  next(bytes: Uint8Array, at: number): number {
     let start = at;
     if (this.#skipLf) {
       this.#skipLf = false;
       if (bytes[start] === LF) start++;
     }
-    while (start < bytes.length && !this.#isStopped) {
+    while (start < bytes.length && !this.isTooLarge) {
       start = this.#skipBlank(bytes, start);
       if (start === bytes.length) break;
       const end = this.#findLineEnd(bytes, start);
@@ -121,17 +127,8 @@ export class SseParser {
 
   /** Ends the stream. A last line and a last event without their ends still count (S2). */
   end(): void {
-    if (this.#unfinished.length > 0 && !this.#isStopped) this.#line(this.#unfinished.take());
-    if (!this.#isStopped) this.#dispatch();
-    this.stop();
-  }
-
-  /** Stops reading and frees what is held. What follows `[DONE]` does not count (S3). */
-  stop(): void {
-    this.#isStopped = true;
-    this.#unfinished.take();
-    this.#data = undefined;
-    this.#scanned = undefined;
+    if (this.#unfinished.length > 0) this.#line(this.#unfinished.take());
+    if (!this.isTooLarge) this.#complete();
   }
 
   /** The complete line, from its last piece. */
@@ -159,13 +156,13 @@ export class SseParser {
       if (startsWith(line, BOM)) return this.#line(line.subarray(BOM.length));
     }
     if (line.length === 0) {
-      this.#dispatch();
+      this.#complete();
       return true;
     }
     if (!this.#checkSize(line.length)) return false;
     if (this.#isBare || this.#beginsBare(line)) this.#bareLine(line);
     else if (startsWith(line, DATA)) this.#dataField(line);
-    else if (startsWith(line, EVENT)) this.#name = fieldValue(line, EVENT.length) ?? this.#name;
+    else if (startsWith(line, EVENT)) this.#eventName = fieldValue(line, EVENT.length) ?? this.#eventName;
     // Everything else is skipped: a comment, `id`, `retry` or an unknown field.
     return false;
   }
@@ -174,7 +171,7 @@ export class SseParser {
     const value = fieldValue(line, DATA.length);
     if (value === undefined) return;
     this.#dataBytes += line.length;
-    this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
+    this.#dataLines = this.#dataLines === undefined ? value : `${this.#dataLines}\n${value}`;
   }
 
   /**
@@ -183,31 +180,30 @@ export class SseParser {
    */
   #beginsBare(line: Uint8Array): boolean {
     this.#isBare =
-      this.#data === undefined && this.#name === '' && (line[0] === BRACE || line[0] === BRACKET);
+      this.#dataLines === undefined && this.#eventName === '' && (line[0] === BRACE || line[0] === BRACKET);
     return this.#isBare;
   }
 
   #bareLine(line: Uint8Array): void {
     const text = decoder.decode(line);
     this.#dataBytes += line.length;
-    this.#data = this.#data === undefined ? text : `${this.#data}\n${text}`;
+    this.#dataLines = this.#dataLines === undefined ? text : `${this.#dataLines}\n${text}`;
   }
 
   #checkSize(more: number): boolean {
     if (this.#dataBytes + this.#unfinished.length + more <= this.#maxEventBytes) return true;
-    this.stop();
-    this.#sink.tooLarge();
+    this.isTooLarge = true;
+    this.#unfinished.take();
     return false;
   }
 
-  #dispatch(): void {
-    const data = this.#data;
-    const name = this.#name;
-    this.#data = undefined;
+  #complete(): void {
+    this.#data = this.#dataLines ?? null;
+    this.name = this.#eventName;
+    this.#dataLines = undefined;
     this.#dataBytes = 0;
     this.#isBare = false;
-    this.#name = '';
-    if (data !== undefined) this.#sink.event(name, data);
+    this.#eventName = '';
   }
 }
 

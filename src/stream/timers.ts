@@ -15,35 +15,31 @@ export interface Clock {
   readonly startTimer: (ms: number, onFire: () => void) => () => void;
 }
 
-export interface TimerEvents {
-  /** Whether the client has not taken the last write. Nothing is read then, so the upstream is not idle. */
-  readonly isBlocked: () => boolean;
-  /** The client received nothing for `heartbeatMs`. */
-  readonly heartbeat: () => void;
-  /**
-   * The upstream sent nothing for too long (`idle`), or the request took too long (`deadline`). No timer runs after it until `wait` or
-   * `resume`.
-   */
-  readonly timeout: (kind: 'idle' | 'deadline') => void;
-}
+/**
+ * What is due. `heartbeat`: the client received nothing for `heartbeatMs`. `idle`: the upstream sent nothing for too long. `deadline`: the
+ * request took too long. After the last two no timer runs until `wait` or `resume`.
+ */
+export type Due = 'heartbeat' | 'idle' | 'deadline';
 
 /** Activity only stores a time. No timer is set or cancelled for a chunk: the one timer compares times when it fires. */
 export class StreamTimers {
   readonly #limits: TimerLimits;
   readonly #clock: Clock;
-  readonly #events: TimerEvents;
+  readonly #onDue: (due: Due) => void;
   readonly #startedAt: number;
   #lastWriteAt: number;
   #lastEventAt: number;
   #hasEvent = false;
   #isWaiting = false;
+  /** Writes that the client has not taken. Nothing is read meanwhile, so the upstream is not idle. */
+  #pendingWrites = 0;
   #cancelTimer: (() => void) | undefined;
 
   /** @param startedAt when the request arrived, in ms since the epoch */
-  constructor(limits: TimerLimits, clock: Clock, startedAt: number, events: TimerEvents) {
+  constructor(limits: TimerLimits, clock: Clock, startedAt: number, onDue: (due: Due) => void) {
     this.#limits = limits;
     this.#clock = clock;
-    this.#events = events;
+    this.#onDue = onDue;
     this.#startedAt = startedAt;
     this.#lastWriteAt = startedAt;
     this.#lastEventAt = startedAt;
@@ -53,6 +49,12 @@ export class StreamTimers {
   /** Bytes were written to the client. */
   wrote(): void {
     this.#lastWriteAt = this.#clock.now();
+    this.#pendingWrites++;
+  }
+
+  /** The client has taken a write, or never will. */
+  taken(): void {
+    this.#pendingWrites--;
   }
 
   /** Bytes were read from the upstream. Comments postpone the idle timeout only before the first data event (T2). */
@@ -67,8 +69,9 @@ export class StreamTimers {
     this.#rearm();
   }
 
-  /** Restarts the idle timeout for the next attempt. */
+  /** Restarts the idle timeout for the next attempt, if it was paused. */
   resume(): void {
+    if (!this.#isWaiting) return;
     this.#isWaiting = false;
     this.#hasEvent = false;
     this.#lastEventAt = this.#clock.now();
@@ -94,16 +97,16 @@ export class StreamTimers {
   #fire(): void {
     const now = this.#clock.now();
     this.#cancelTimer = undefined;
-    if (now >= this.#deadlineAt) return this.#events.timeout('deadline');
-    const isBlocked = this.#events.isBlocked();
+    if (now >= this.#deadlineAt) return this.#onDue('deadline');
+    const isBlocked = this.#pendingWrites > 0;
     if (now >= this.#idleAt) {
-      if (!isBlocked) return this.#events.timeout('idle');
+      if (!isBlocked) return this.#onDue('idle');
       this.#lastEventAt = now;
     }
     if (now >= this.#heartbeatAt) {
       this.#lastWriteAt = now;
       // A slow client gets no heartbeats: they would only queue up.
-      if (!isBlocked) this.#events.heartbeat();
+      if (!isBlocked) this.#onDue('heartbeat');
     }
     this.#arm();
   }

@@ -12,7 +12,7 @@ interface ToolCall {
   /** The upstream's id, or undefined until it sends one. */
   id: string | undefined;
   hasName: boolean;
-  /** Of a custom tool. Its free text becomes the only argument, which `endInputs` ends. */
+  /** Of a custom tool. Its free text becomes the only argument, which `endArguments` ends. */
   isCustom: boolean;
   /** Its first fragment, with id, type and name, was sent. */
   isStarted: boolean;
@@ -21,13 +21,16 @@ interface ToolCall {
   progress: JsonProgress;
   /** The last part has the first piece of the arguments, which may be a placeholder for those that follow. */
   isHeld: boolean;
-  /** A placeholder was dropped, because other arguments followed it. */
-  hadPlaceholder: boolean;
+  /** `dropped`: the arguments began with a placeholder, which was left out. `sent`: with what may have been one, and was sent. */
+  placeholder: 'none' | 'dropped' | 'sent';
+  /** Arguments followed a placeholder that was sent. */
+  isBroken: boolean;
 }
 
 /** The input of a custom tool as the only argument of a function. */
 const INPUT_START = '{"input":"';
 const INPUT_END = '"}';
+const NO_ARGUMENTS = '{}';
 
 /** The number of tool calls of all choices of one output. */
 export interface ToolCallCount {
@@ -71,14 +74,17 @@ export class ToolCallRepair {
     return this.#isOverBound;
   }
 
-  /** Whether the arguments of a call are only the beginning of JSON. Empty and otherwise malformed arguments are not. */
+  /** Whether the arguments of a call end within JSON. Empty and otherwise malformed arguments are not. */
   get isCut(): boolean {
-    return this.#calls.some(({ progress }) => progress.isCut);
+    return this.#calls.some(({ progress }) => progress.endsCut);
   }
 
-  /** Whether what followed a placeholder is no JSON. */
+  /** Whether a placeholder and what followed it do not form JSON. */
   get isBroken(): boolean {
-    return this.#calls.some(({ hadPlaceholder, progress }) => hadPlaceholder && !progress.isComplete);
+    return this.#calls.some(
+      ({ isBroken, placeholder, progress }) =>
+        isBroken || (placeholder === 'dropped' && !progress.isComplete),
+    );
   }
 
   /** Returns the canonical fragment, or null if the part has nothing to send. */
@@ -92,6 +98,7 @@ export class ToolCallRepair {
       call.isHeld = true;
       this.#held.push(call);
     }
+    call.isBroken ||= call.placeholder === 'sent' && text.trimStart().startsWith('{');
     call.progress.push(text);
     call.hasName ||= part.name !== undefined;
     if (call.id === undefined && part.id !== undefined) this.#setId(call, part.id);
@@ -123,14 +130,20 @@ export class ToolCallRepair {
     return this.#calls.some(({ isCustom }) => isCustom);
   }
 
-  /** At the finish: the fragments that end the arguments of custom tools' calls. */
-  endInputs(): readonly ToolCallDelta[] {
-    const open = this.#calls.filter(({ isCustom, isStarted, progress }) => {
-      return isCustom && isStarted && !progress.isComplete;
-    });
-    return open.map(({ index, progress }) => {
-      progress.push(INPUT_END);
-      return { index, function: { arguments: INPUT_END }, custom: { input: '' } };
+  /**
+   * At the finish: the fragments that end the arguments of custom tools' calls, and those of the calls of which nothing followed a
+   * dropped placeholder.
+   */
+  endArguments(): readonly ToolCallDelta[] {
+    return this.#calls.flatMap((call): readonly ToolCallDelta[] => {
+      const { index, isCustom, isStarted, placeholder, progress } = call;
+      if (isCustom && isStarted && !progress.isComplete) {
+        progress.push(INPUT_END);
+        return [{ index, function: { arguments: INPUT_END }, custom: { input: '' } }];
+      }
+      if (placeholder !== 'dropped' || progress.hasBegun) return [];
+      progress.push(NO_ARGUMENTS);
+      return [{ index, function: { arguments: NO_ARGUMENTS } }];
     });
   }
 
@@ -139,10 +152,11 @@ export class ToolCallRepair {
     call.hasName ||= name !== undefined;
     if (call.id === undefined && part.id !== undefined) this.#setId(call, part.id);
     if (!call.isStarted && name === undefined) return null;
-    const text = (call.isStarted ? '' : INPUT_START) + JSON.stringify(input).slice(1, -1);
+    const end = part.isWhole === true && !call.progress.isComplete ? INPUT_END : '';
+    const text = (call.isStarted ? '' : INPUT_START) + JSON.stringify(input).slice(1, -1) + end;
     call.progress.push(text);
     if (call.isStarted) {
-      return input === '' ? null : { index: call.index, function: { arguments: text }, custom: { input } };
+      return text === '' ? null : { index: call.index, function: { arguments: text }, custom: { input } };
     }
     call.isStarted = true;
     this.#isEmpty = false;
@@ -164,19 +178,19 @@ export class ToolCallRepair {
   /**
    * Decides on the placeholders of the last part.
    * @param next the fragments of the next part
-   * @returns the indexes of the calls whose placeholder is dropped, because other arguments follow
+   * @returns the indexes of the calls whose placeholder is dropped, because other arguments follow it, or one of the same part
    */
   release(next: readonly ToolCallPart[]): ReadonlySet<number> {
-    const dropped = new Set<number>();
-    for (const part of next) {
-      const call = this.#find(part);
-      if (call?.isHeld !== true || !part.arguments.trimStart().startsWith('{')) continue;
-      dropped.add(call.index);
-      call.hadPlaceholder = true;
-      call.progress = new JsonProgress();
+    const held = this.#held.splice(0);
+    const isReplaced = next.some((part) => {
+      return part.arguments.trimStart().startsWith('{') && this.#find(part)?.isHeld === true;
+    });
+    for (const call of held) {
+      call.isHeld = false;
+      call.placeholder = isReplaced ? 'dropped' : 'sent';
+      if (isReplaced) call.progress = new JsonProgress();
     }
-    for (const call of this.#held.splice(0)) call.isHeld = false;
-    return dropped;
+    return new Set(isReplaced ? held.map(({ index }) => index) : []);
   }
 
   /** The call that a fragment continues, or undefined if it starts a new one. */
@@ -224,7 +238,8 @@ export class ToolCallRepair {
       extraContent: undefined,
       progress: new JsonProgress(),
       isHeld: false,
-      hadPlaceholder: false,
+      placeholder: 'none',
+      isBroken: false,
     };
     this.#count.calls++;
     this.#calls.push(call);

@@ -1,6 +1,6 @@
 /** The interfaces of the stream: what it reads from (a provider protocol), what it writes to (a client protocol), and its context. */
 import type { Chunk, Shape } from '../canonical/chunk.ts';
-import type { ApiError, UpstreamError } from '../canonical/error.ts';
+import type { ApiError, FailureReason, UpstreamError } from '../canonical/error.ts';
 import type { ChunkPart, StreamMeter } from '../canonical/part.ts';
 import type { Upstream } from '../canonical/upstream-error.ts';
 import type { JsonObject } from '../shared/json.ts';
@@ -39,6 +39,8 @@ export interface ProtocolReader {
 export interface ProtocolQuirks {
   /** In a stream of chat it reports usage after the finish, also to clients that did not request it. */
   readonly reportsUsageUnasked?: boolean;
+  /** Where else chunks and responses have the usage: the path of a field such as `['x_groq', 'usage']`. Absent: at `usage` only. */
+  readonly usageField?: readonly string[];
   /** A placeholder that the provider sends as a tool call's id if it has none. */
   readonly absentToolCallId?: string;
   /** Reads the cost from the provider's usage object: an integer of 10^-9 US dollars. */
@@ -92,29 +94,61 @@ export interface StreamFailure {
   readonly upstreamError: UpstreamError | null;
 }
 
-/** Receives an output as it is read, and writes it in a client protocol. */
-export interface ChunkSink {
-  /** @returns false if the chunk exceeds what the sink accepts: the stream then fails */
+export interface Failed {
+  readonly kind: 'failed';
+  readonly failure: StreamFailure;
+  readonly reason: FailureReason;
+}
+
+/**
+ * What a step made of an output. `more`: it goes on. `done`: it is complete. `cancelled`: the request is over, so that nothing of the
+ * output counts any more.
+ */
+export type Outcome =
+  | { readonly kind: 'more' }
+  | { readonly kind: 'done' }
+  | { readonly kind: 'cancelled' }
+  | Failed;
+
+/** These are compared by identity; a step of an event makes no object. */
+export const MORE: Outcome = { kind: 'more' };
+export const DONE: Outcome = { kind: 'done' };
+export const CANCELLED: Outcome = { kind: 'cancelled' };
+
+/** An output that failed. */
+export function failed(failure: StreamFailure, reason: FailureReason = 'body'): Failed {
+  return { kind: 'failed', failure, reason };
+}
+
+/** A failure that no upstream reported. */
+export function failedWith(error: ApiError, reason: FailureReason = 'body'): Failed {
+  return failed({ error, upstreamError: null }, reason);
+}
+
+/** Writes an output in a client protocol, as it is read. */
+export interface ChunkWriter {
+  /** @returns false if the chunk exceeds what the writer accepts: the output then fails */
   chunk(chunk: Chunk): boolean;
   /** A vendor event that passes: its JSON as received, and its SSE event name or `""`. */
   vendor(json: string, name: string): void;
   /**
-   * Passthrough: receives each event as the upstream sent it, instead of chunks. Absent: the sink receives chunks.
+   * Passthrough: writes each event as the upstream sent it, instead of chunks. Absent: the writer takes chunks.
    * @param event the parsed data
-   * @returns false if it exceeds what the sink accepts
+   * @param part what the reader made of it, or null
+   * @returns false if it exceeds what the writer accepts
    */
-  readonly event?: (name: string, data: string, event: JsonObject) => boolean;
-  /** Passthrough: receives an event that fails the output. It is not passed on: the failure that follows replaces it. */
+  readonly event?: (name: string, data: string, event: JsonObject, part: ChunkPart | null) => boolean;
+  /** Passthrough: gets an event that fails the output. It is not passed on: the failure that follows replaces it. */
   failedEvent?(data: string, event: JsonObject): void;
   /** The same for a non-streaming response. */
   readonly response?: (response: JsonObject) => void;
-  /** Called once, last: null if the output is complete. */
-  end(failure: StreamFailure | null): void;
 }
 
 /** Writes the frames of one stream. All attempts of the stream use the same writer, except a passthrough attempt. */
-export interface StreamWriter extends ChunkSink {
+export interface StreamWriter extends ChunkWriter {
   readonly output: FrameBuffer;
+  /** Writes the last frames. Called once, last: null if the output is complete. */
+  end(failure: StreamFailure | null): void;
   /**
    * Writes a frame that keeps the connection open.
    * @param isHeld the output written so far was not sent
@@ -134,11 +168,9 @@ export interface StreamWriter extends ChunkSink {
 }
 
 /** Collects an output into one JSON object. */
-export interface JsonWriter extends ChunkSink {
+export interface JsonWriter extends ChunkWriter {
   /** An estimate of what is held, in UTF-16 units. */
   readonly heldChars: number;
-  /** After the end: why there is no object, or null. */
-  readonly failure: StreamFailure | null;
-  /** After the end: the object's JSON. Only if there was no failure. */
+  /** The object's JSON. Only of a complete output. */
   take(): string;
 }

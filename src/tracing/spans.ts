@@ -1,6 +1,6 @@
 /** OpenTelemetry spans: one for each request and one below it for each attempt, if the runtime supports tracing. */
 
-import type { Attempt, UsageRecord } from '../metering/record.ts';
+import type { RecordedAttempt, UsageRecord } from '../metering/record.ts';
 import type { AttemptFacts } from '../metering/request-meter.ts';
 import type { Route } from '../providers/provider.ts';
 import { wholeAmount } from '../shared/money.ts';
@@ -23,7 +23,7 @@ export interface Tracing {
   startActiveSpan<T>(name: string, callback: (span: Span) => T): T;
 }
 
-interface TracedRequest {
+interface SpannedRequest {
   readonly route: Route;
   /** The requested model or agent. */
   readonly requestedModel: string;
@@ -31,10 +31,10 @@ interface TracedRequest {
 }
 
 /** The request's span as the core sees it: `RequestSpan` of `http/context.ts`. */
-interface RequestSpan {
+interface RecordedSpan {
   readonly inAttemptSpan: <Value>(
     attempt: AttemptFacts,
-    run: (end: ((attempt: Attempt) => void) | null) => Value,
+    run: (end: ((attempt: RecordedAttempt) => void) | null) => Value,
   ) => Value;
   readonly end: (record: UsageRecord, served: AttemptFacts) => void;
 }
@@ -42,7 +42,7 @@ interface RequestSpan {
 /** Implements `RequestTracing` of `http/context.ts`. `run` gets null if no span is recorded. */
 export function requestTracing(tracing: Tracing | null) {
   return {
-    inRequestSpan: <Value>(request: TracedRequest, run: (span: RequestSpan | null) => Value): Value =>
+    inRequestSpan: <Value>(request: SpannedRequest, run: (span: RecordedSpan | null) => Value): Value =>
       inRequestSpan(tracing, request, (span) => {
         if (span === null) return run(null);
         return run({
@@ -59,7 +59,7 @@ export function requestTracing(tracing: Tracing | null) {
 /** @param run gets null if no span is recorded */
 function inRequestSpan<T>(
   tracing: Tracing | null,
-  { route, requestedModel, isStreamed }: TracedRequest,
+  { route, requestedModel, isStreamed }: SpannedRequest,
   run: (span: Span | null) => T,
 ): T {
   const operation = OPERATIONS[route];
@@ -120,7 +120,7 @@ function inAttemptSpan<T>(
   }));
 }
 
-function endAttemptSpan(span: Span, { status, error_code }: Attempt): void {
+function endAttemptSpan(span: Span, { status, error_code }: RecordedAttempt): void {
   span.setAttributes({
     'http.response.status_code': status ?? undefined,
     'error.type': error_code ?? undefined,

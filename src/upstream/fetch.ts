@@ -16,6 +16,7 @@ import {
   MAX_JSON_VALUES,
   parseJsonExactly,
 } from '../shared/json.ts';
+import { jsonFault } from '../shared/json-fault.ts';
 import { MAX_RESPONSE_BYTES } from '../shared/limits.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import type { Lease, LeaseMemory } from '../stream/memory.ts';
@@ -58,8 +59,9 @@ export interface UpstreamRequest {
 /** The response has a success status. */
 export type UpstreamResult = Result<Response, UpstreamFailure>;
 
-interface UpstreamFailure {
+export interface UpstreamFailure {
   readonly error: ApiError;
+  readonly reason: 'no_response' | 'unsent' | 'over_budget';
   readonly headers: Headers;
   /** The status of the upstream's refusal; null if there was no response. */
   readonly status: number | null;
@@ -111,6 +113,7 @@ export async function callUpstream(fetch: Fetch, request: UpstreamRequest): Prom
     const cause = SETTING_STATUSES.has(status) ? causeOf(request.url, upstream.secret, what) : null;
     return failure({
       error,
+      reason: 'no_response',
       headers: refusalHeaders,
       status,
       cause,
@@ -122,7 +125,8 @@ export async function callUpstream(fetch: Fetch, request: UpstreamRequest): Prom
     const cause = signal.aborted ? null : causeOf(request.url, upstream.secret, what);
     const error = apiError('upstream_unreachable', message);
     const isRefused = !signal.aborted && clock.now() - sentAt <= MAX_REFUSED_CONNECTION_MS;
-    return failure({ error, headers: new Headers(), status: null, cause, showsNoWork: isRefused });
+    const headers = new Headers();
+    return failure({ error, reason: 'no_response', headers, status: null, cause, showsNoWork: isRefused });
   }
 }
 
@@ -274,10 +278,11 @@ export async function openResponse(
   const isBounded = isWithinJsonBounds(text);
   await lease.pause();
   // A tool call's input may be a JSON object, in which an id must not be rounded.
-  const object = isBounded ? unwrapErrorList(parseJsonExactly(text)) : undefined;
+  const value = isBounded ? parseJsonExactly(text) : undefined;
+  const object = unwrapErrorList(value);
   if (isObject(object)) return ok({ kind: 'object', object, lease });
   lease.release();
-  return failure(isBounded ? notAnObject(upstream) : tooNested(upstream));
+  return failure(isBounded ? notAnObject(upstream, text, value) : tooNested(upstream));
 }
 
 function isEventStream(response: Response, isStreamRequested: boolean): boolean {
@@ -286,11 +291,13 @@ function isEventStream(response: Response, isStreamRequested: boolean): boolean 
   return isStreamRequested && !/json|html/i.test(type);
 }
 
+/** The response of an upstream exceeds {@link MAX_RESPONSE_BYTES}. */
 export function responseTooLarge(upstream: Upstream): ApiError {
   const message = `${upstream.name} sent a response larger than ${MAX_RESPONSE_BYTES} bytes`;
   return apiError('upstream_event_too_large', message);
 }
 
+/** There was no memory for a large response in time. */
 export function memoryExhausted(upstream: Upstream): ApiError {
   const message = `Too many large responses are being read at once, including one of ${upstream.name}: try again`;
   return apiError('overloaded', message);
@@ -301,6 +308,8 @@ function tooNested(upstream: Upstream): ApiError {
   return apiError('upstream_invalid', message);
 }
 
-function notAnObject(upstream: Upstream): ApiError {
-  return apiError('upstream_invalid', `${upstream.name} sent a response that is not a JSON object`);
+/** The message says whether the text ends too early, and has nothing of it. */
+function notAnObject(upstream: Upstream, text: string, value: unknown): ApiError {
+  const message = `${upstream.name} sent a response of ${text.length} characters that ${jsonFault(text, value)}`;
+  return apiError('upstream_invalid', message);
 }

@@ -10,7 +10,14 @@ import { PROVIDERS } from '../../src/providers/index.ts';
 import { type Provider, ROUTE_SHAPES, type Route } from '../../src/providers/provider.ts';
 import { isObject, parseJson } from '../../src/shared/json.ts';
 import { EventReader, type EventReaderOptions } from '../../src/stream/event-reader.ts';
-import type { ChunkContext, ChunkSink, StreamWriter, UpstreamProtocol } from '../../src/stream/types.ts';
+import {
+  type ChunkContext,
+  type ChunkWriter,
+  MORE,
+  type Outcome,
+  type StreamWriter,
+  type UpstreamProtocol,
+} from '../../src/stream/types.ts';
 
 /** The folder of fixtures for providers that the `PROVIDERS` setting names. */
 export const COMPATIBLE = 'compatible';
@@ -108,13 +115,17 @@ export function convertStream(reads: Iterable<Uint8Array>, conversion: Conversio
   const fastWriter = conversion.fastPath === false ? null : writer;
   const pieces: Uint8Array[] = [];
   const converted = convert(conversion, writer, fastWriter, (reader) => {
+    let outcome = MORE;
     for (const read of reads) {
-      reader.push(read);
+      outcome = reader.push(read);
+      if (outcome !== MORE) break;
       // Taken bytes may be sent later, so they must not change: they are read again at the end.
       pieces.push(writer.output.take());
     }
-    reader.end();
+    if (outcome === MORE) outcome = reader.end();
+    writer.end(outcome.kind === 'failed' ? outcome.failure : null);
     pieces.push(writer.output.take());
+    return outcome;
   });
   return { ...converted, text: pieces.map((piece) => STRICT.decode(piece)).join('') };
 }
@@ -123,39 +134,32 @@ export function convertStream(reads: Iterable<Uint8Array>, conversion: Conversio
 export function convertObject(upstream: Uint8Array, conversion: Conversion, toStream: boolean): Converted {
   const usageChunk = conversion.usageChunk || !toStream;
   const answer = parseJson(new TextDecoder().decode(upstream));
-  const feed = (reader: EventReader) => (isObject(answer) ? reader.readResponse(answer) : undefined);
+  const feed = (reader: EventReader) => (isObject(answer) ? reader.readResponse(answer) : MORE);
   if (!toStream) {
     const builder = new ChatJsonWriter();
     return { ...convert({ ...conversion, usageChunk }, builder, null, feed), text: builder.take() };
   }
   const writer = new ChatWriter('data', MAX_EVENT_BYTES);
-  return {
-    ...convert({ ...conversion, usageChunk }, writer, null, feed),
-    text: new TextDecoder().decode(writer.output.take()),
-  };
+  const converted = convert({ ...conversion, usageChunk }, writer, null, (reader) => {
+    const outcome = feed(reader);
+    writer.end(outcome.kind === 'failed' ? outcome.failure : null);
+    return outcome;
+  });
+  return { ...converted, text: new TextDecoder().decode(writer.output.take()) };
 }
 
 function convert(
   conversion: Conversion,
-  sink: ChunkSink,
+  writer: ChunkWriter,
   fastWriter: StreamWriter | null,
-  feed: (reader: EventReader) => void,
+  feed: (reader: EventReader) => Outcome,
 ): Omit<Converted, 'text'> {
   const accumulator = new UsageAccumulator(() => NOW_SECONDS * 1000, 0);
-  const ends: (ApiError | null)[] = [];
-  const counted: ChunkSink = {
-    chunk: (chunk) => sink.chunk(chunk),
-    vendor: (json, name) => sink.vendor(json, name),
-    ...(sink.event === undefined ? {} : { event: sink.event }),
-    end: (failure) => {
-      ends.push(failure?.error ?? null);
-      sink.end(failure);
-    },
-  };
-  const reader = new EventReader(optionsOf(conversion, accumulator), counted, fastWriter);
-  feed(reader);
-  if (ends.length !== 1) throw new Error(`The answer ended ${ends.length} times`);
-  return { error: ends[0] ?? null, accumulator, events: reader.events, copiedEvents: reader.copiedEvents };
+  const reader = new EventReader(optionsOf(conversion, accumulator), writer, fastWriter);
+  const outcome = feed(reader);
+  if (outcome === MORE) throw new Error('The answer did not end');
+  const error = outcome.kind === 'failed' ? outcome.failure.error : null;
+  return { error, accumulator, events: reader.events, copiedEvents: reader.copiedEvents };
 }
 
 /** The bytes in pieces of one size. */

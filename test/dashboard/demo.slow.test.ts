@@ -31,7 +31,8 @@ test('D8 the demo has a few hundred records of the last days with every status, 
   );
   const session = (await rowsBy('session')).find((row) => row.session === DEMO_SESSION);
   expect(session).toMatchObject({ requests: 20 });
-  expect(Number(session?.cached_share)).toBeGreaterThan(0.8);
+  // Two breaks of its prompt cache cost a part of it.
+  expect(Number(session?.cached_share)).toBeGreaterThan(0.7);
   const { data } = await jsonOf(await gateway.fetch('/admin/keys', { headers: ADMIN }));
   const names = new Map(objectsOf(data).map(({ id, name }) => [id, String(name)]));
   for (const row of objectsOf((await of('group_by=key')).data))

@@ -107,6 +107,10 @@ describe('X5 G2 a request that its key’s limits refuse', () => {
           { previous_response_id: made.last },
           { previous_response_id: made.last, store: false },
           { previous_response_id: made.last, background: true },
+          { background: true },
+          { background: true, store: false, stream: true },
+          { store: false },
+          {},
           { input: [{ type: 'item_reference', id: made.item }] },
           { previous_response_id: made.last, input: [{ type: 'item_reference', id: made.item }] },
         ]) {
@@ -116,6 +120,8 @@ describe('X5 G2 a request that its key’s limits refuse', () => {
           await made.gateway.idle();
           expect(made.calls.length).toBeLessThanOrEqual(2);
           expect(made.calls).not.toContain('upstream');
+          // Its input, which may be 30 MiB, is not sent to an object.
+          expect(made.calls).not.toContain('start');
           expect(made.calls.filter((call) => call === 'items' || call === 'itemChars')).toEqual([]);
         }
       }

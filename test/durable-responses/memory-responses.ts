@@ -43,6 +43,7 @@ export class MemoryResponses implements ResponseNamespace {
       releaseKept: (id) => call('releaseKept', () => index.release(id)),
       keptSums: (owner) => call('keptSums', () => index.sums(owner)),
       start: () => {
+        this.calls.push(`start ${name}`);
         if (this.startRefusal === null) return Promise.reject(new Error('No runs in these tests'));
         return Promise.resolve({ kind: 'refused', status: this.startRefusal, headers: [], body: '{}' });
       },

@@ -69,10 +69,12 @@ describe('a key', () => {
     expect(gateway.logs().join()).not.toContain(token.slice('weir_'.length));
   });
 
-  test('K2: that is revoked is absent from the list and from KV; a second time gets 404', async () => {
+  test('K2: that is revoked is listed as revoked alone, and its entry is gone; a second time gets 404', async () => {
     const id = textOf((await create({ name: 'brief' })).id);
     expect(await jsonOf(await revoke(id))).toMatchObject({ id, deleted: true });
     expect((await list()).map((entry) => entry.id)).not.toContain(id);
+    const { revoked } = await jsonOf(await gateway.fetch('/admin/keys', { headers: ADMIN }));
+    expect(objectsOf(revoked)).toContainEqual(expect.objectContaining({ id, name: 'brief' }));
     expect(JSON.stringify(await gateway.entries('key'))).not.toContain(id);
     expect((await errorOf(await revoke(id))).status).toBe(404);
   });

@@ -1,19 +1,18 @@
 /** One fixture of each provider through the deployed gateway over HTTP. `test/gateway/fixtures.test.ts` runs all of them in process. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { RecordedRequest, Replay } from '../../tools/simulator/server.ts';
 import { cut } from '../contract/convert.ts';
 import { expectFixture, fixtureRequest } from '../contract/fixture-request.ts';
 import { fixtureProviders, fixtures } from '../contract/fixtures.ts';
-import { type Gateway, startGateway } from './gateway.ts';
+import { type Gateway, sharedGateway } from './gateway.ts';
 
 const PIECE_BYTES = 7;
 
 let gateway: Gateway;
 
 beforeAll(async () => {
-  gateway = await startGateway({ replay });
+  gateway = await sharedGateway(replay);
 });
-afterAll(() => gateway[Symbol.asyncDispose]());
 
 /** The client's request id is forwarded to the upstream (H2). It names the fixture. */
 function replay({ headers }: RecordedRequest): Replay | undefined {

@@ -69,6 +69,23 @@ export const CREDENTIALS = {
 /** A record is written shortly after its log line. After this many listings it counts as lost. */
 const MAX_LISTINGS = 500;
 
+/** What the shared gateway's simulator answers in the file that runs. */
+let currentReplay: GatewayOptions['replay'];
+let shared: Promise<Gateway> | undefined;
+
+/**
+ * The gateway with the default variables that all files of a process share, one after the other. For a file that does not restart it and
+ * counts none of its entries; others start their own. It ends with the process.
+ *
+ * @param replay what its upstream answers in this file in place of the simulator's scenes
+ */
+export function sharedGateway(replay?: GatewayOptions['replay']): Promise<Gateway> {
+  currentReplay = replay;
+  shared ??= startGateway({ replay: (request) => currentReplay?.(request) });
+  return shared;
+}
+
+/** A gateway of the file's own: with variables or a pace of its own, restarted, or with counted entries. */
 export async function startGateway(options: GatewayOptions = {}): Promise<Gateway> {
   const { pace, replay } = options;
   const simulator = await createSimulator({ ...(pace && { pace }), ...(replay && { replay }) });

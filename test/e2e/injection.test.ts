@@ -1,9 +1,9 @@
 /** Tests that text of a client or an upstream never becomes a separate header, frame or log line (H1, H2, F1). */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { decodeObject } from '../../tools/simulator/json.ts';
 import type { RecordedRequest, Replay } from '../../tools/simulator/server.ts';
 import { chat, DONE, errorOf, framesOf, streamedChat } from './client.ts';
-import { type Gateway, startGateway } from './gateway.ts';
+import { type Gateway, sharedGateway } from './gateway.ts';
 
 const CHAT = '/v1/chat/completions';
 /** The only model here that a scene of the simulator serves. */
@@ -73,9 +73,8 @@ function replay({ body }: RecordedRequest): Replay | undefined {
 let gateway: Gateway;
 
 beforeAll(async () => {
-  gateway = await startGateway({ replay });
+  gateway = await sharedGateway(replay);
 });
-afterAll(() => gateway[Symbol.asyncDispose]());
 
 /** The headers of the contract and of the server. No others are allowed. */
 const HEADERS =

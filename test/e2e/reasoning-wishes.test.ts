@@ -1,13 +1,12 @@
 /** Tests, against a simulator that refuses what the providers refuse, that each reasoning model takes each wish in each client protocol (Q14). */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../tools/simulator/json.ts';
-import { type Gateway, startGateway } from './gateway.ts';
+import { type Gateway, sharedGateway } from './gateway.ts';
 
 let gateway: Gateway;
 beforeAll(async () => {
-  gateway = await startGateway();
+  gateway = await sharedGateway();
 });
-afterAll(() => gateway[Symbol.asyncDispose]());
 
 const MODELS = [
   'anthropic/claude-haiku-4-5',

@@ -1,7 +1,7 @@
 /** Sends requests of SDKs at models that refuse what they send, in workerd: each passes after its changes, and the second one at once. */
 import OpenAI from 'openai';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Gateway, startGateway } from './gateway.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { type Gateway, sharedGateway } from './gateway.ts';
 
 const TOOL = {
   type: 'function' as const,
@@ -14,9 +14,8 @@ const MODEL = 'unknown/refuses-temperature+xhigh+pattern';
 
 let gateway: Gateway;
 beforeAll(async () => {
-  gateway = await startGateway();
+  gateway = await sharedGateway();
 });
-afterAll(() => gateway[Symbol.asyncDispose]());
 
 describe('Z1 Z4 a model that no table knows', () => {
   test('three refusals one after the other: the request passes, and the next one is sent as it is accepted', async () => {

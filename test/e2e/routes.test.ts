@@ -90,6 +90,15 @@ describe('routes', () => {
     },
   );
 
+  test('a browser that opens / is sent to the dashboard; other clients get the list of routes', async () => {
+    const accept = 'text/html,application/xhtml+xml,*/*;q=0.8';
+    const opened = await gateway.fetch('/', { headers: { accept }, redirect: 'manual' });
+    expect([opened.status, opened.headers.get('location')]).toEqual([302, '/dashboard']);
+    expect((await gateway.fetch('/', { headers: { accept: '*/*' } })).status).toBe(404);
+    expect((await gateway.fetch('/nowhere', { headers: { accept } })).status).toBe(404);
+    expect((await gateway.fetch('/', { method: 'POST', headers: { accept } })).status).toBe(404);
+  });
+
   test('J2: the deployed Worker responds to a WebSocket handshake on /v1/responses with 426', async () => {
     const headers = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' };
     const handshake = get(`${gateway.url}/v1/responses`, {

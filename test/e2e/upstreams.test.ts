@@ -1,10 +1,10 @@
 /** Tests what each upstream receives for the same OpenAI request: path, credential and body (U4, H2). */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../tools/simulator/json.ts';
 import { basePaths } from '../../tools/simulator/scenes.ts';
 import type { RecordedRequest } from '../../tools/simulator/server.ts';
 import { chat, contentOf, framesOf, jsonOf, MESSAGES, streamedChat } from './client.ts';
-import { CREDENTIALS, type Gateway, startGateway } from './gateway.ts';
+import { CREDENTIALS, type Gateway, sharedGateway } from './gateway.ts';
 
 const CHAT = '/v1/chat/completions';
 const USAGE = { include_usage: true };
@@ -12,9 +12,8 @@ const USAGE = { include_usage: true };
 let gateway: Gateway;
 
 beforeAll(async () => {
-  gateway = await startGateway();
+  gateway = await sharedGateway();
 });
-afterAll(() => gateway[Symbol.asyncDispose]());
 
 /** Sends a request; returns the upstream request and the response's text. */
 async function send(path: string, body: JsonObject): Promise<RecordedRequest & { readonly answer: string }> {

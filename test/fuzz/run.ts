@@ -146,14 +146,11 @@ async function recordFaults(kv: Kv, asked: ReadonlyMap<string, number>): Promise
   return faults;
 }
 
-/** workerd logs it when embeddings, which pass as they are, are broken off because the provider broke off or the deadline passed. */
-const BROKEN_OFF = /remote\.jsg\.Error: .*(broke the connection|did not finish within)/;
-
 /** Expects a log without alarms and a gateway that still responds. */
 async function endFaults({ port, logged, otherLines, isAlive }: Workerd): Promise<string[]> {
   const alarms = logged.filter(({ event }) => event === 'internal_error' || event === 'record_lost');
   const faults = alarms.slice(0, 5).map((line) => `the log has ${JSON.stringify(line).slice(0, 400)}`);
-  const exceptions = otherLines.filter((line) => /uncaught|exception/i.test(line) && !BROKEN_OFF.test(line));
+  const exceptions = otherLines.filter((line) => /uncaught|exception/i.test(line));
   faults.push(...exceptions.slice(0, 5));
   if (!isAlive()) return [...faults, `workerd ended: ${otherLines.slice(-5).join(' ')}`];
   const health = await fetch(`http://127.0.0.1:${port}/health`, { signal: AbortSignal.timeout(5000) }).catch(

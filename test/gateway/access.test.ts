@@ -356,9 +356,15 @@ describe('Y3 ACCESS_ADMINS', () => {
       return /^<!doctype html><html ([^>]*)>/.exec(html)?.[1];
     };
     const plain = 'lang="en"';
-    expect(await markOf({}, ADA)).toBe(`data-signed-in="admin" ${plain}`);
+    expect(await markOf({}, ADA)).toBe(`data-signed-in="admin" data-user="ada@example.com" ${plain}`);
     expect(await markOf({}, EVE)).toBe(plain);
-    expect(await markOf({ AUTH: 'access' }, EVE)).toBe(`data-signed-in="user" ${plain}`);
+    expect(await markOf({ AUTH: 'access' }, EVE)).toBe(
+      `data-signed-in="user" data-user="eve@example.com" ${plain}`,
+    );
+    const odd = { ...EVE, email: '"><b>&@example.com' };
+    expect(await markOf({ AUTH: 'access' }, odd)).toContain(
+      'data-user="&#34;&#62;&#60;b&#62;&#38;@example.com"',
+    );
     expect(await markOf({ AUTH: 'access' }, null)).toBe(plain);
   });
 });

@@ -43,13 +43,19 @@ interface Rates {
   readonly output: number;
   readonly reasons: boolean;
   readonly image: number;
+  /** The documented context window in tokens: a longer prompt is refused. */
+  readonly window?: number;
 }
 
 const RATES: Readonly<Record<string, Rates>> = {
   'gpt-4o-mini': { prompt: 0.15, output: 0.6, reasons: false, image: 48_169 },
   'gpt-3.5-turbo-instruct': { prompt: 1.5, output: 2, reasons: false, image: 0 },
   'gpt-5': { prompt: 1.25, output: 10, reasons: true, image: 48_169 },
-  'claude-opus-5': { prompt: 5, write: 6.25, longWrite: 10, output: 25, reasons: true, image: 5120 },
+  // https://platform.claude.com/docs/en/models (2026-11-23)
+  'claude-opus-5': {
+    ...{ prompt: 5, write: 6.25, longWrite: 10, output: 25, reasons: true, image: 5120 },
+    window: 1_000_000,
+  },
   'claude-sonnet-4-5': { prompt: 3, write: 3.75, longWrite: 6, output: 15, reasons: true, image: 5120 },
   'gemini-2.5-flash': { prompt: 0.3, output: 2.5, reasons: true, image: 16_512 },
   llama: { prompt: 1, output: 2, reasons: false, image: 16_384 },
@@ -63,6 +69,7 @@ export const OWN_PRICES = [
   { provider: 'router', models: ['qwen/*'], since: '2026-01-01', currency: 'USD', input: 1.6, output: 6.4 },
 ];
 
+/** The context window where none is documented. */
 const CONTEXT = 1_900_000;
 /** Of an answer without a limit. */
 const MODEL_LIMIT = 60_000;
@@ -201,9 +208,10 @@ interface Use {
 function useOf(body: JsonObject, behavior: Behavior, rates: Rates): Use {
   const text = promptBytes(body) * behavior.density;
   const media = mediaIn(body);
-  const unseen = media.unseen ? behavior.unseenShare * CONTEXT : 0;
+  const { window = CONTEXT } = rates;
+  const unseen = media.unseen ? behavior.unseenShare * window : 0;
   const prompt = Math.floor(
-    Math.min(CONTEXT, text + 100 + media.images * behavior.unseenShare * rates.image + unseen),
+    Math.min(window, text + 100 + media.images * behavior.unseenShare * rates.image + unseen),
   );
   const all = Math.max(1, Math.floor(limitOf(body) * behavior.outputShare));
   const hidden = rates.reasons ? Math.floor(all * behavior.hiddenShare) : 0;

@@ -2,6 +2,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { decodeObject, type JsonObject } from '../../tools/simulator/json.ts';
+import { MemoryResponses } from '../durable-responses/memory-responses.ts';
 import { FakeClock } from '../stream/fake-clock.ts';
 import { LimitedGateway } from './limited-gateway.ts';
 import './upstreams.ts';
@@ -155,4 +156,85 @@ test("J3: a model that the key's globs exclude gets 403, and no provider is call
   expect([response.status, response.headers.get('x-weir-estimated')]).toEqual([403, null]);
   expect(decodeObject(await response.text())).toMatchObject({ error: { type: 'permission_error' } });
   expect(sent).toEqual([]);
+});
+
+describe('J3 G2 a key with limits', () => {
+  const COUNT = async () => Response.json({ input_tokens: 7 });
+  function limitedWith(counter: () => Promise<Response>, settings: JsonObject = {}) {
+    let counts = 0;
+    const gateway = new LimitedGateway(
+      { ...ENV, ...settings },
+      {
+        fetch: () => {
+          counts++;
+          return counter();
+        },
+      },
+    );
+    return { gateway, counts: () => counts };
+  }
+  const ROUTES: readonly [path: string, body: JsonObject, settings: JsonObject][] = [
+    [MESSAGES, CLAUDE, {}],
+    ['/v1/responses/input_tokens', { model: CLAUDE.model, input: 'Hello' }, {}],
+    ['/v1/responses/input_tokens', { model: CLAUDE.model, input: 'Hello' }, { RESPONSES: 'durable' }],
+  ];
+
+  test.each(ROUTES)(
+    '%s: each call of a counter is a request of its rates, and costs nothing',
+    async (path, body, settings) => {
+      const responses = new MemoryResponses();
+      const { gateway, counts } = limitedWith(COUNT, {
+        ...settings,
+        WEIR_RESPONSES: responses as never,
+      });
+      const token = await gateway.key({ rpm: 2, max_concurrent: 1, budget: { tokens: 50 } });
+      for (const status of [200, 200, 429]) {
+        await gateway.idle();
+        gateway.calls.length = 0;
+        const response = await gateway.post(path, token, body);
+        expect([response.status, await response.text()]).toEqual([status, expect.any(String)]);
+      }
+      await gateway.idle();
+      // Refused with one call, and none to the provider or to what is kept.
+      expect(gateway.calls.filter((call) => !call.startsWith('kv'))).toEqual(['reserve']);
+      expect(responses.calls).toEqual([]);
+      expect(counts()).toBe(2);
+      const shown = decodeObject(await (await gateway.fetch('/v1/key', token)).text());
+      expect(shown).toMatchObject({ budget: { spent: 0, reserved: 0 }, concurrent: { running: 0 } });
+    },
+  );
+
+  test('all at once: no more than max_concurrent counters are called', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const { gateway, counts } = limitedWith(
+      async () => {
+        await promise;
+        return COUNT();
+      },
+      { AUTH: 'keys' },
+    );
+    const token = await gateway.key({ max_concurrent: 3 });
+    let refused = 0;
+    const statuses = await Promise.all(
+      Array.from({ length: 20 }, async () => {
+        const { status } = await gateway.post(MESSAGES, token, CLAUDE);
+        if (status === 429 && ++refused === 17) resolve();
+        return status;
+      }),
+    );
+    expect(statuses.filter((status) => status === 200)).toHaveLength(3);
+    expect(counts()).toBe(3);
+    await gateway.idle();
+    expect(gateway.sql.count('reservations')).toBe(0);
+  });
+
+  test('an estimate calls nothing, and counts against nothing', async () => {
+    const { gateway } = limitedWith(COUNT);
+    const token = await gateway.key({ rpm: 1 });
+    for (let n = 0; n < 3; n++)
+      expect((await gateway.post(MESSAGES, token, { ...CLAUDE, model: 'openai/gpt-4o-mini' })).status).toBe(
+        200,
+      );
+    expect(gateway.calls).not.toContain('reserve');
+  });
 });

@@ -131,6 +131,17 @@ const FALSE_FINISHES: readonly Case[] = [
     'chat',
     sse(...callEvents(['{}', ...PIECES]), event({}, 'tool_calls'), DONE),
   ],
+  [
+    'a value before it',
+    'chat',
+    sse(...callEvents(['{"a":1}', '{"con', 'tent":']), event({}, 'tool_calls'), DONE),
+  ],
+  ['a value before it', 'messages', sse(...claudeEvents(['{"a":1}{"con']), ...claudeEnd('tool_use'))],
+  [
+    'a value before it',
+    'responses',
+    sse(...itemEvents(['{"a":1}\n', '[1,']), ended('completed', {}, '{"a":1}\n[1,')),
+  ],
   ['stop_reason tool_use', 'messages', sse(...claudeEvents(PIECES), ...claudeEnd('tool_use'))],
   ['stop_reason end_turn', 'messages', sse(...claudeEvents(PIECES), ...claudeEnd('end_turn'))],
   ['no stop_reason', 'messages', sse(...claudeEvents(PIECES), ...claudeEnd(null))],
@@ -227,6 +238,26 @@ const WHOLE: readonly (readonly [name: string, upstream: UpstreamName, behavior:
     ],
     ['a placeholder alone', 'messages', sse(...claudeEvents(['{}']), ...claudeEnd('tool_use')), '{}'],
     [
+      'a placeholder',
+      'responses',
+      sse(
+        ...itemEvents(['{}', '{"p"', ':1}']).slice(0, -2),
+        ...itemEvents(['{"p":1}']).slice(-2),
+        ended('completed', {}, '{"p":1}'),
+      ),
+      '{"p":1}',
+    ],
+    [
+      'a placeholder alone, then all of them',
+      'responses',
+      sse(
+        ...itemEvents(['{}']).slice(0, -2),
+        ...itemEvents(['{"p":1}']).slice(-2),
+        ended('completed', {}, '{"p":1}'),
+      ),
+      '{"p":1}',
+    ],
+    [
       'an empty object within them',
       'messages',
       sse(...claudeEvents(['{"p":', '{}', '}']), ...claudeEnd('tool_use')),
@@ -297,6 +328,9 @@ describe.each(clients)('the client of %s', (client) => {
 });
 
 const BEGINNINGS = [
+  '{"a":1}{"b":',
+  '{"a":1} [',
+  '{}{"a":[{}',
   '{"a":tr',
   '{"a":-',
   '{"a":"\\u00',
@@ -384,6 +418,159 @@ test('C8 a custom tool’s free text with a hint at the limit: it is not complet
     const outcome = await see(client, 'chat', sse(...inputEvents, end, DONE));
     expect(outcome).toMatchObject({ finish: FINISHES[protocol] });
   }
+});
+
+test('C7 C8 a custom tool’s free text from a Responses server: each client gets it as one', async () => {
+  const item = { id: 'ctc_1', type: 'custom_tool_call', call_id: 'call_1', name: 'patch' };
+  const at = { output_index: 0, item_id: 'ctc_1' };
+  const output = [{ ...item, input: INPUT, status: 'completed' }];
+  const frames = [
+    frame({
+      type: 'response.created',
+      response: { ...response(''), status: 'in_progress', output: [] },
+    } as never),
+    frame({ type: 'response.output_item.added', output_index: 0, item: { ...item, input: '' } } as never),
+    ...[...INPUT.matchAll(/.{1,5}/gsu)].map(([delta]) =>
+      frame({ type: 'response.custom_tool_call_input.delta', ...at, delta } as never),
+    ),
+    frame({ type: 'response.output_item.done', output_index: 0, item: output[0] } as never),
+    frame({ type: 'response.completed', response: response('', { output }) } as never),
+  ];
+  for (const behavior of [sse(...frames), json(response('', { output }))]) {
+    for (const client of clients.filter((name) => !name.startsWith('Responses'))) {
+      const input = client.startsWith('chat') ? INPUT : JSON.stringify({ input: INPUT });
+      expect(await see(client, 'responses', behavior)).toMatchObject({ calls: [['patch', input]] });
+    }
+  }
+});
+
+function heads(...args: string[]): string {
+  const tool_calls = args.map((json, index) => {
+    return { index, id: `call_${index}`, type: 'function', function: { name: 'write', arguments: json } };
+  });
+  return event({ role: 'assistant', tool_calls });
+}
+const more = (index: number, json: string) =>
+  event({ tool_calls: [{ index, function: { arguments: json } }] });
+
+test('C7 placeholders of parallel calls: each call has its own arguments, and one without has none', async () => {
+  const behavior = sse(
+    heads('{}', '{}', '{}'),
+    more(0, '{"p":1}'),
+    more(1, '{"p":2}'),
+    event({}, 'tool_calls'),
+    DONE,
+  );
+  for (const client of clients) {
+    const calls = ['{"p":1}', '{"p":2}', '{}'].map((args) => ['write', args]);
+    expect(await see(client, 'chat', behavior)).toMatchObject({ calls });
+  }
+});
+
+test('C7 arguments that follow a placeholder which was sent: an error, as they form no JSON', async () => {
+  const behavior = sse(
+    heads('{}'),
+    event({ content: 'So:' }),
+    more(0, '{"p":1}'),
+    event({}, 'tool_calls'),
+    DONE,
+  );
+  for (const client of clients)
+    expect(await see(client, 'chat', behavior)).toEqual({
+      error: expect.stringContaining('do not form JSON'),
+    });
+});
+
+test.each(['5', '-1.5e3', '[1,{"a":2}]', '"{\\"a\\":1}"', 'true', 'false', '[]'])(
+  'C7 arguments that are JSON and no object: a client of Messages gets them as a text, others as they came: %s',
+  async (text) => {
+    const behavior = sse(...callEvents([...text]), event({ content: 'So.' }), event({}, 'tool_calls'), DONE);
+    for (const client of clients) {
+      const own = client.startsWith('Messages') ? JSON.stringify({ INVALID_JSON: text }) : text;
+      expect(await see(client, 'chat', behavior)).toMatchObject({ text: 'So.', calls: [['write', own]] });
+    }
+  },
+);
+
+test.each([[[1, 'a']], [5], ['[2]']])(
+  'C7 an input of a Messages server that is no object, %j: it is not lost',
+  async (input) => {
+    const block = { type: 'tool_use', id: 'toolu_1', name: 'write', input };
+    const usage = { input_tokens: 1, output_tokens: 1 };
+    const behavior = message({ content: [block], stop_reason: 'tool_use', usage });
+    const args = typeof input === 'string' ? input : JSON.stringify(input);
+    for (const client of clients.filter((name) => !name.startsWith('Messages')))
+      expect(await see(client, 'messages', behavior)).toMatchObject({ calls: [['write', args]] });
+  },
+);
+
+test.each(['null', 'n'])(
+  'C7 the beginning of null, %s, and nothing else: never another call’s arguments',
+  async (text) => {
+    const behavior = sse(...callEvents([...text]), event({}, 'length'), DONE);
+    for (const client of ['Messages', 'Messages, streamed'])
+      expect(await see(client, 'chat', behavior)).toMatchObject({
+        calls: [['write', '{}']],
+        finish: 'max_tokens',
+      });
+  },
+);
+
+test.each(["{'a':1}", '*** Begin', '{"a":1,}'])(
+  'C8 malformed arguments, %s: a client of Messages gets them whole as a text, not an empty object',
+  async (text) => {
+    const calls = [['write', JSON.stringify({ INVALID_JSON: text })]];
+    expect(await see('Messages', 'chat', chatObject(text, { finish_reason: 'tool_calls' }))).toMatchObject({
+      calls,
+    });
+  },
+);
+
+const half = (choice: object, fields: object = {}) =>
+  json({ id: 'up', choices: [{ index: 0, message: { content: 'Half of' }, ...choice }], ...fields });
+const message = (fields: object) =>
+  json({
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model: 'm',
+    content: [{ type: 'text', text: 'Half of' }],
+    ...fields,
+  });
+
+describe('E2 C8 an object that says that its answer goes on', () => {
+  test.each<Case>([
+    ['finish_reason null', 'chat', half({ finish_reason: null })],
+    [
+      'finish_reason null, no output counted',
+      'chat',
+      half({ finish_reason: null }, { usage: { prompt_tokens: 5, completion_tokens: 0 } }),
+    ],
+    [
+      'stop_reason null',
+      'messages',
+      message({ stop_reason: null, usage: { input_tokens: 5, output_tokens: 1 } }),
+    ],
+  ])('%s (%s): truncated', async (_, upstream, behavior) => {
+    for (const client of clients)
+      expect(await see(client, upstream, behavior)).toEqual({
+        error: expect.stringMatching(/ended without|upstream_truncated/),
+      });
+  });
+
+  test.each<Case>([
+    ['no finish_reason', 'chat', half({})],
+    [
+      'finish_reason null, with its output counted',
+      'chat',
+      half({ finish_reason: null }, { usage: { prompt_tokens: 5, completion_tokens: 2 } }),
+    ],
+    ['no stop_reason', 'messages', message({ usage: { input_tokens: 5, output_tokens: 2 } })],
+  ])('%s (%s): complete', async (_, upstream, behavior) => {
+    for (const client of clients) {
+      expect(await see(client, upstream, behavior)).toMatchObject({ text: 'Half of' });
+    }
+  });
 });
 
 const MALFORMED = ['{"a":1,}', "{'a':1}", '{"a":[1}', '*** Begin', '{a:1', '{"a":1}}'];

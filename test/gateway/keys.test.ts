@@ -72,6 +72,22 @@ describe('K4 a new key', () => {
     expect(objectsOf(created.warnings)).toEqual([{ param, message: expect.stringMatching(message) }]);
   });
 
+  test.each([
+    [['openai/*'], ['openai/gpt-4o-mini', 'openai/mine'], /alias mixed: openai\/mine .* skips these steps/],
+    [null, ['openai/mine', 'deepseek/mine'], /openai\/mine, deepseek\/mine .* refuses it/],
+  ])(
+    'with a hard budget and an alias that has steps without a price, for the models %j: a warning names them',
+    async (models, steps, message) => {
+      const gateway = new LimitedGateway({ ALIASES: { mixed: steps, tokens: ['openai/gpt-4o-mini'] } });
+      const created = await create(gateway, { models, budget: { USD: 5 } });
+      expect(objectsOf(created.warnings)).toEqual([
+        { param: 'budget', message: expect.stringMatching(message) },
+      ]);
+      const inTokens = await create(gateway, { models, budget: { tokens: 5 } });
+      expect(inTokens.warnings).toBeUndefined();
+    },
+  );
+
   test('where AUTH takes no gateway keys: is created, with a warning', async () => {
     const { warnings } = await create(new LimitedGateway({ AUTH: 'open' }), {});
     expect(warnings).toEqual([{ param: null, message: expect.stringContaining('AUTH=open') }]);

@@ -237,7 +237,7 @@ describe('O7 other forms', () => {
       const frames = form === 'output_item.done' ? [done] : form === 'the response' ? [] : [added, inputDone];
       const behavior = withResponse(only(...(form === 'the response' ? [item] : [])), ...frames);
       expect(await see('chat, streamed', 'responses', behavior)).toMatchObject({
-        calls: [['patch', JSON.stringify({ input })]],
+        calls: [['patch', input]],
       });
     },
   );

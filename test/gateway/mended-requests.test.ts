@@ -2,6 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../tools/simulator/json.ts';
 import { REFUSAL_TEXTS } from '../../tools/simulator/refusal-texts.ts';
+import { seeded } from '../random.ts';
+import { repeatable, runsOf, SEED } from '../random-run.ts';
 import { FakeClock } from '../stream/fake-clock.ts';
 import { LimitedGateway } from './limited-gateway.ts';
 import { answerWith, json, RoutedGateway, read, refuse, settle } from './upstreams.ts';
@@ -242,14 +244,13 @@ describe('Z3 random refusals', () => {
   const FIELDS = ['temperature', 'top_p', 'seed', 'user', 'metadata', 'verbosity', 'presence_penalty'];
   const KEPT = ['stop', 'n', 'logprobs', 'response_format'];
 
-  test('at most three rounds, and no change outside of the list', async () => {
-    let state = 20261123;
-    const random = (below: number) => {
-      state = (state * 1103515245 + 12345) % 2147483648;
-      return Math.floor((state / 2147483648) * below);
-    };
-    for (let run = 0; run < 1000; run++) {
-      const refused = [...FIELDS, ...KEPT].filter(() => random(3) === 0);
+  const RUNS = runsOf(200);
+
+  test(`at most three rounds, and no change outside of the list (SEED=${SEED}, ${RUNS} runs)`, async () => {
+    for (let seed = SEED; seed < SEED + RUNS; seed++) await repeatable(seed, () => runOnce(seeded(seed)));
+
+    async function runOnce(random: () => number): Promise<void> {
+      const refused = [...FIELDS, ...KEPT].filter(() => random() < 1 / 3);
       const sent: JsonObject = {
         ...{ temperature: 0.5, top_p: 0.4, seed: 1, user: 'ada', metadata: { a: 'b' }, verbosity: 'low' },
         ...{

@@ -746,14 +746,55 @@ describe('R8 G2 budgets', () => {
     expect(spent).toEqual([{ tokens: 2 * USAGE.total_tokens }]);
   });
 
-  test('a budget in money refuses a request with a target whose price is unknown', async () => {
-    const gateway = new RoutedGateway({ first: [answerWith('Hello')] }, { AUTH: 'keys', PRICES });
+  test('a hard budget in money skips a step without a price, as one that the key may not use', async () => {
+    const ALIASES = { both: ['openai/unpriced', 'mistral/second'] };
+    const gateway = new RoutedGateway({ second: [answerWith('Hello')] }, { AUTH: 'keys', PRICES, ALIASES });
     const token = await gateway.gateway.key({ budget: { USD: 5 } });
-    const refused = await read(
-      await gateway.gateway.ask(token, { model: 'deepseek/first', models: ['openai/unpriced'] }),
-    );
+    const got = await read(await gateway.gateway.ask(token, { model: 'both' }));
+    expect(got.text).toBe('Hello');
+    expect(gateway.requests.map(({ body }) => body.model)).toEqual(['second']);
+    expect(got.headers.get('x-weir-attempts')).toContain('openai/unpriced model_not_allowed');
+  });
+
+  test('a budget in money refuses a request whose targets have no price, and names the model', async () => {
+    const ALIASES = { both: ['openai/unpriced', 'mistral/other'] };
+    const gateway = new RoutedGateway({}, { AUTH: 'keys', PRICES, ALIASES });
+    const token = await gateway.gateway.key({ budget: { USD: 5 } });
+    const refused = await read(await gateway.gateway.ask(token, { model: 'both' }));
     expect([refused.status, refused.error?.code]).toEqual([403, 'model_not_allowed']);
+    expect(refused.error?.message).toContain('openai/unpriced has no price in USD');
     expect(gateway.requests).toEqual([]);
+  });
+
+  test.each([{ budget: { USD: 5, mode: 'warn' } }, { budget: { tokens: 100_000 } }])(
+    'a budget that needs no price skips nothing: %j',
+    async (limits) => {
+      const ALIASES = { both: ['openai/unpriced', 'mistral/second'] };
+      const gateway = new RoutedGateway(
+        { unpriced: [answerWith('Hello')] },
+        { AUTH: 'keys', PRICES, ALIASES },
+      );
+      const token = await gateway.gateway.key(limits);
+      expect((await read(await gateway.gateway.ask(token, { model: 'both' }))).text).toBe('Hello');
+    },
+  );
+
+  test("a server of one's own with a price of 0 is used under a hard budget", async () => {
+    const own = { ...entry, provider: 'openai', models: ['*'], output: 0 };
+    const gateway = new RoutedGateway(
+      { mine: [answerWith('Hello')] },
+      { AUTH: 'keys', PRICES: JSON.stringify([own]) },
+    );
+    const token = await gateway.gateway.key({ budget: { USD: 0 } });
+    expect((await read(await gateway.gateway.ask(token, { model: 'openai/mine' }))).text).toBe('Hello');
+  });
+
+  test('a tier without a price is refused with the name of the model', async () => {
+    const gateway = new RoutedGateway({}, { AUTH: 'keys', PRICES });
+    const token = await gateway.gateway.key({ budget: { USD: 5 } });
+    const fields = { model: 'deepseek/first', service_tier: 'priority' };
+    const refused = await read(await gateway.gateway.ask(token, fields));
+    expect(refused.error?.message).toContain('deepseek/first with the service_tier');
   });
 });
 

@@ -127,6 +127,21 @@ export const CLIENTS: Readonly<Record<string, Read>> = {
   },
 };
 
+/** A `fetch` whose server is the gateway. @param behavior what the upstream answers, streamed or not as it likes */
+export function gatewayFetch(behavior: Behavior): Fetch {
+  // Gemini has the model in its path.
+  const gateway = new RoutedGateway({ m: [behavior], '': [behavior] }, ENV);
+  return (url, init) => {
+    const { pathname } = new URL(url instanceof Request ? url.url : url);
+    return gateway.gateway.fetch(pathname, '', { ...init, signal: null });
+  };
+}
+
+/** A named event of a provider. */
+export function frame(type: string, members: object): string {
+  return `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`;
+}
+
 /**
  * @param behavior what the upstream answers, streamed or not as it likes
  * @returns what the client's SDK makes of it
@@ -134,14 +149,8 @@ export const CLIENTS: Readonly<Record<string, Read>> = {
 export async function see(client: string, upstream: UpstreamName, behavior: Behavior): Promise<Outcome> {
   const read = CLIENTS[client];
   if (read === undefined) throw new Error(`There is no client ${client}`);
-  // Gemini has the model in its path.
-  const gateway = new RoutedGateway({ m: [behavior], '': [behavior] }, ENV);
-  const fetch: Fetch = (url, init) => {
-    const { pathname } = new URL(url instanceof Request ? url.url : url);
-    return gateway.gateway.fetch(pathname, '', { ...init, signal: null });
-  };
   try {
-    return await read(fetch, UPSTREAMS[upstream]);
+    return await read(gatewayFetch(behavior), UPSTREAMS[upstream]);
   } catch (error) {
     return { error: error instanceof Error ? error.message : String(error) };
   }

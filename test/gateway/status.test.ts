@@ -100,7 +100,7 @@ describe('GET /admin/status', () => {
     });
   });
 
-  test('after failures: the rates of the last hour, the last error, and the open circuit', async () => {
+  test('after failures: the rates of the last hour, the last error with the sentence of the provider, and the open circuit', async () => {
     let isDown = false;
     const gateway = new LimitedGateway(
       { RETRIES: '0' },
@@ -125,7 +125,9 @@ describe('GET /admin/status', () => {
       ...{ calls: 10, failed_calls: 5, error_rate: 0.5, retry_rate: 0, models: ['gpt-4o-mini'] },
     });
     expect(shown.errors).toEqual([
-      expect.objectContaining({ provider: 'openai', model: 'gpt-4o-mini', status: 503 }),
+      expect.objectContaining({
+        ...{ provider: 'openai', model: 'gpt-4o-mini', status: 503, message: 'Out of service' },
+      }),
     ]);
     const open = objectsOf(objectOf(shown.circuits).open);
     expect(open).toMatchObject([{ route: 'chat', model: 'openai/gpt-4o-mini', failures: 5 }]);

@@ -90,7 +90,8 @@ describe('a request whose body is', () => {
     const hostileRequest: HostileRequest = { answer: 'ok', stream: true, send: 'slow' };
     const run = await attack('request: a slow body', [hostileRequest], { DEADLINE_SECONDS: '1' });
     expect(run.outcomes).toMatchObject([{ status: 408, code: 'request_timeout' }]);
-    expect(run.outcomes[0]?.ms).toBeLessThan(2500);
+    // A busy machine delays the other stream as much.
+    expect(run.outcomes[0]?.ms).toBeLessThan(2500 + run.gap.waitedMs);
     expect([run.requestCount, run.records]).toEqual([0, []]);
   });
 
@@ -221,7 +222,7 @@ describe('B4 a compressed stream of 100 MB of', () => {
       });
       const [outcome] = run.outcomes;
       expect(['upstream_truncated', 'stream_idle_timeout', 'timeout']).toContain(outcome?.code);
-      expect(outcome?.ms).toBeLessThan(3000);
+      expect(outcome?.ms).toBeLessThan(3000 + run.gap.waitedMs);
       expectRecord(run, outcome?.code === 'upstream_truncated' ? 'failed' : 'timed_out', outcome?.code);
     },
   );

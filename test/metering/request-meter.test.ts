@@ -8,8 +8,8 @@ import { NO_ATTRIBUTION, type UsageRecord } from '../../src/metering/record.ts';
 import { RecordWriter } from '../../src/metering/record-writer.ts';
 import {
   type AttemptFacts,
+  type MeteredRequest,
   type RequestEnd,
-  type RequestFacts,
   RequestMeter,
 } from '../../src/metering/request-meter.ts';
 import { requestId } from '../../src/metering/time.ts';
@@ -32,7 +32,7 @@ const ID = requestId(ARRIVED, crypto.randomUUID());
 function bench(store = new MemoryStore(), rewritten: Partial<AttemptFacts> = {}, table: PriceTable = []) {
   let now = ARRIVED;
   const logged: Readonly<Record<string, unknown>>[] = [];
-  const facts: RequestFacts = {
+  const facts: MeteredRequest = {
     requestId: ID,
     keyId: 'k',
     asked: 'fast',

@@ -248,10 +248,22 @@ describe('Q1 late system messages, as Claude Code sends them', () => {
 
   test.each(LATE)('%s: several before a user message are joined with it, parts stay parts', (provider) => {
     const part = { type: 'text', text: 'B' };
-    const messages = [HI, said, system('A'), { role: 'developer', content: [part] }, user('C')];
-    expect(place(provider, messages).slice(2)).toEqual([
-      user([{ type: 'text', text: 'A' }, part, { type: 'text', text: 'C' }]),
+    const late = (parts: readonly JsonObject[]) => [
+      HI,
+      said,
+      system('A'),
+      { role: 'developer', content: parts },
+    ];
+    expect(place(provider, [...late([part, part]), user('C')]).slice(2)).toEqual([
+      user([{ type: 'text', text: 'A' }, part, part, { type: 'text', text: 'C' }]),
     ]);
+  });
+
+  test.each(LATE)('Q16 %s: a cache mark on one does not change the text that is joined', (provider) => {
+    const marked = [{ type: 'text', text: 'B', cache_control: { type: 'ephemeral' } }];
+    const [before] = place(provider, [user('A'), system(marked)]);
+    expect(place(provider, [user('A'), system('B')])).toEqual([user('A\n\nB')]);
+    expect([before]).toMatchObject([{ role: 'user', content: [{ type: 'text', text: 'A\n\nB' }] }]);
   });
 
   test.each(LATE)('%s: of system messages alone the last becomes the user’s', (provider) => {

@@ -132,6 +132,30 @@ test('A2 a history that begins with a tool call, which Gemini refuses (gemini-cl
   expect(sent('gemini', greeted).contents).toMatchObject([{ role: 'model' }, { role: 'user' }]);
 });
 
+describe('what clients send in another form than OpenAI takes reaches native providers', () => {
+  const messages = [
+    { content: ['Hi', { type: 'text', text: 'there' }] },
+    calling({ id: 'a', type: 'function', function: { name: 'f', arguments: { n: 1 } } }),
+    { role: 'tool', tool_call_id: 'a', content: { ok: true } },
+  ];
+
+  test('A2 at Anthropic: texts in a list, a missing role, arguments and a result that are values', () => {
+    expect(sent('anthropic', messages).messages).toMatchObject([
+      { role: 'user', content: [{ text: 'Hi' }, { text: 'there' }] },
+      { role: 'assistant', content: [{ type: 'tool_use', input: { n: 1 } }] },
+      { role: 'user', content: [{ type: 'tool_result', content: '{"ok":true}' }] },
+    ]);
+  });
+
+  test('A2 at Gemini: the same', () => {
+    expect(sent('gemini', messages).contents).toMatchObject([
+      { role: 'user', parts: [{ text: 'Hi' }, { text: 'there' }] },
+      { role: 'model', parts: [{ functionCall: { args: { n: 1 } } }] },
+      { role: 'user', parts: [{ functionResponse: { response: { ok: true } } }] },
+    ]);
+  });
+});
+
 test('A2 arguments that are null: an empty object', () => {
   const messages = [USER, calling(call('a', 'f', 'null')), result('a', 'A')];
   expect(JSON.stringify(sent('anthropic', messages))).toContain('"name":"f","input":{}');

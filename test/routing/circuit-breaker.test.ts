@@ -1,11 +1,13 @@
 /** Tests when a target's circuit opens, for whom, and for how long (R7). */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
+  ANSWERED_MS,
   CIRCUIT_FAILURES,
   CIRCUIT_OPEN_MS,
   CIRCUIT_REFUSED_MS,
   CircuitBreakers,
   MAX_CIRCUITS,
+  MAX_UNANSWERED_ATTEMPTS,
 } from '../../src/routing/circuit-breaker.ts';
 
 const NOW = 1_790_000_000_000;
@@ -31,7 +33,7 @@ test('R7 five consecutive failures open a target’s circuit for ten seconds', (
 test('R7 a success resets the count of failures', () => {
   const circuits = new CircuitBreakers();
   failTimes(circuits, CIRCUIT_FAILURES - 1);
-  circuits.succeeded('a');
+  circuits.succeeded('a', ANN);
   failTimes(circuits, CIRCUIT_FAILURES - 1);
   expect(circuits.isOpen('a', ANN, NOW)).toBe(false);
 });
@@ -40,10 +42,10 @@ test('R7 after the open time one request probes the target, and all others skip 
   const circuits = new CircuitBreakers();
   failTimes(circuits, CIRCUIT_FAILURES);
   const later = NOW + CIRCUIT_OPEN_MS;
-  expect(circuits.startProbe('a', later)).toBe(true);
+  expect(circuits.startProbe('a', ANN, later)).toBe(true);
   expect(circuits.isOpen('a', ANN, later)).toBe(true);
-  expect(circuits.startProbe('a', later)).toBe(false);
-  circuits.succeeded('a');
+  expect(circuits.startProbe('a', ANN, later)).toBe(false);
+  circuits.succeeded('a', ANN);
   expect(circuits.isOpen('a', ANN, later)).toBe(false);
 });
 
@@ -51,10 +53,10 @@ test('R7 a probe that is released without a call passes to the next request', ()
   const circuits = new CircuitBreakers();
   failTimes(circuits, CIRCUIT_FAILURES);
   const later = NOW + CIRCUIT_OPEN_MS;
-  circuits.startProbe('a', later);
-  circuits.releaseProbe('a', later + 1);
+  circuits.startProbe('a', ANN, later);
+  circuits.releaseProbe('a', ANN, later + 1);
   expect(circuits.isOpen('a', ANN, later + 1)).toBe(false);
-  expect(circuits.startProbe('a', later + 1)).toBe(true);
+  expect(circuits.startProbe('a', ANN, later + 1)).toBe(true);
 });
 
 test('R7 a probe that fails, or has no result, keeps the circuit open for the same time again', () => {
@@ -62,7 +64,7 @@ test('R7 a probe that fails, or has no result, keeps the circuit open for the sa
     const circuits = new CircuitBreakers();
     failTimes(circuits, CIRCUIT_FAILURES);
     const later = NOW + CIRCUIT_OPEN_MS;
-    circuits.startProbe('a', later);
+    circuits.startProbe('a', ANN, later);
     circuits.failed('a', ANN, ends, later);
     expect(circuits.isOpen('a', ANN, later + CIRCUIT_OPEN_MS - 1)).toBe(true);
     expect(circuits.isOpen('a', ANN, later + CIRCUIT_OPEN_MS)).toBe(false);
@@ -116,7 +118,7 @@ test('R7 five consecutive failures of several callers open it for all', () => {
 test("R7 another caller's success resets the count of the caller whose requests fail", () => {
   const circuits = new CircuitBreakers();
   failTimes(circuits, CIRCUIT_FAILURES);
-  circuits.succeeded('a');
+  circuits.succeeded('a', ANN);
   failTimes(circuits, 1, NOW, 'a', BOB);
   expect(circuits.isOpen('a', ANN, NOW)).toBe(false);
 });
@@ -127,4 +129,77 @@ test('R7 a refusal of the deployment opens it for all callers, also after failur
   circuits.failed('a', ANN, 'refusal', NOW);
   failTimes(circuits, 1);
   for (const caller of [ANN, BOB]) expect(circuits.isOpen('a', caller, NOW)).toBe(true);
+});
+
+describe('R7 attempts that wait for an answer, after one that ended without', () => {
+  const LATER = NOW + 60_000;
+
+  /** A target with this many attempts that wait since `NOW`, and one that failed after a minute. */
+  function silent(waiting: number, isBilled = true) {
+    const circuits = new CircuitBreakers();
+    const ends = Array.from({ length: waiting }, () => circuits.startWaiting('a', NOW));
+    circuits.failed('a', ANN, 'failure', LATER, isBilled);
+    return { circuits, ends };
+  }
+
+  test('as many as the bound: a further one is spared, whoever sends it', () => {
+    const { circuits } = silent(MAX_UNANSWERED_ATTEMPTS);
+    expect(circuits.sparedMs('a', ANN, LATER)).toBe(CIRCUIT_OPEN_MS);
+    expect(circuits.sparedMs('a', BOB, LATER)).toBe(CIRCUIT_OPEN_MS);
+    expect(circuits.sparedMs('b', ANN, LATER)).toBeNull();
+    expect(circuits.isOpen('a', ANN, LATER)).toBe(false);
+  });
+
+  test('fewer: the next one is called', () => {
+    const { circuits, ends } = silent(MAX_UNANSWERED_ATTEMPTS);
+    ends[0]?.(false, LATER);
+    ends[0]?.(false, LATER);
+    expect(circuits.sparedMs('a', ANN, LATER)).toBeNull();
+  });
+
+  test('the failure costs nothing: the next one is called', () => {
+    expect(silent(100, false).circuits.sparedMs('a', ANN, LATER)).toBeNull();
+  });
+
+  test('a busy target that answered one of them lately: the next one is called', () => {
+    const { circuits, ends } = silent(100);
+    ends[0]?.(true, LATER - ANSWERED_MS + 1);
+    expect(circuits.sparedMs('a', ANN, LATER)).toBeNull();
+    expect(circuits.sparedMs('a', ANN, LATER + 1)).toBe(CIRCUIT_OPEN_MS);
+    ends[1]?.(true, LATER + 1);
+    expect(circuits.sparedMs('a', ANN, LATER + 1)).toBeNull();
+  });
+
+  test('all of them began after the failure: the next one is called', () => {
+    const circuits = new CircuitBreakers();
+    circuits.failed('a', ANN, 'failure', NOW, true);
+    for (let i = 0; i < 100; i++) circuits.startWaiting('a', NOW + 1);
+    expect(circuits.sparedMs('a', ANN, LATER)).toBeNull();
+  });
+
+  test('none wait: nothing is stored of the target', () => {
+    const { circuits, ends } = silent(MAX_UNANSWERED_ATTEMPTS);
+    for (const end of ends) end(false, LATER);
+    for (let i = 1; i < MAX_UNANSWERED_ATTEMPTS; i++) circuits.startWaiting('a', NOW);
+    // A late end of an attempt that has ended changes nothing.
+    ends[0]?.(false, LATER);
+    circuits.startWaiting('a', NOW);
+    expect(circuits.sparedMs('a', ANN, LATER)).toBe(CIRCUIT_OPEN_MS);
+  });
+});
+
+describe('R7 requests that their caller abandons before an answer', () => {
+  test('five in a row spare the target for this caller, until it is answered', () => {
+    const circuits = new CircuitBreakers();
+    for (let i = 0; i < CIRCUIT_FAILURES; i++) circuits.abandoned('a', ANN, NOW);
+    expect(circuits.sparedMs('a', ANN, NOW)).toBe(CIRCUIT_OPEN_MS);
+    expect(circuits.sparedMs('a', BOB, NOW)).toBeNull();
+    expect(circuits.isOpen('a', ANN, NOW)).toBe(false);
+    expect(circuits.openCircuits(NOW)).toMatchObject([{ target: 'a', caller: ANN }]);
+    const later = NOW + CIRCUIT_OPEN_MS;
+    expect(circuits.startProbe('a', ANN, later)).toBe(true);
+    expect(circuits.sparedMs('a', ANN, later)).toBe(CIRCUIT_OPEN_MS);
+    circuits.succeeded('a', ANN);
+    expect(circuits.sparedMs('a', ANN, later)).toBeNull();
+  });
 });

@@ -1,13 +1,13 @@
 /** Tests the verdict on each failure of an attempt, with the deployment's credential and with the caller's own (R4). */
 import { describe, expect, test } from 'vitest';
-import { type ApiError, apiError } from '../../src/canonical/error.ts';
+import { type ApiError, apiError, type FailureReason } from '../../src/canonical/error.ts';
 import { type Failure, judge, readRetryAfter } from '../../src/routing/failures.ts';
 import { classifyRefusal, type UpstreamErrorContext } from '../../src/upstream/errors.ts';
 import { settingsWith, targetsOf } from './targets.ts';
 
 const UPSTREAM = { name: 'Provider', secret: 'secret', refusals: undefined };
 type Named = Pick<UpstreamErrorContext, 'name'> & Partial<Pick<UpstreamErrorContext, 'refusals'>>;
-const IN_TIME = { isUnsent: false, isTimeout: false, isFinal: false, isBilled: false, retryAfterMs: null };
+const IN_TIME = { reason: 'no_response', isMade: false, isBilled: false, retryAfterMs: null } as const;
 
 /** The failure of a refusal with this status and body. */
 function refused(
@@ -22,8 +22,8 @@ function refused(
   return { ...IN_TIME, error: classifyRefusal({ status, body: text }, refuser) };
 }
 
-function failed(error: ApiError, isTimeout = false): Failure {
-  return { ...IN_TIME, error, isTimeout };
+function failed(error: ApiError, reason: FailureReason = 'no_response'): Failure {
+  return { ...IN_TIME, error, reason };
 }
 
 const [PLAIN] = targetsOf(['openai/gpt-5']);
@@ -54,8 +54,8 @@ const MISTAKE = 'ends, nothing';
 describe('R4 judge', () => {
   test.each<[name: string, failure: Failure, verdict: string]>([
     ['no connection', failed(apiError('upstream_unreachable', 'x')), FAILED],
-    ['no output within the step’s time', failed(apiError('timeout', 'x'), true), LATE],
-    ['silence before any output', failed(apiError('stream_idle_timeout', 'x'), true), LATE],
+    ['no output within the step’s time', failed(apiError('timeout', 'x'), 'slow'), LATE],
+    ['silence before any output', failed(apiError('stream_idle_timeout', 'x'), 'idle'), LATE],
     ...[408, 409, 425, 500, 501, 502, 503, 504, 520, 522, 524, 529, 599].map(
       (status) => [`a ${status}`, refused(status), FAILED] as [string, Failure, string],
     ),
@@ -75,7 +75,7 @@ describe('R4 judge', () => {
     ],
     ['a fault of Weir’s own', failed(apiError('internal_error', 'x')), MISTAKE],
     ['a 3xx', refused(302), FAILED],
-    ['a request that was not sent', { ...refused(400), isUnsent: true }, 'moves on, nothing'],
+    ['a request that was not sent', { ...refused(400), reason: 'unsent' }, 'moves on, nothing'],
     ['a 400 that names a parameter', refused(400, { error: { code: 'unsupported_parameter' } }), MISTAKE],
   ])('%s: %s', (_name, failure, expected) => {
     expect(verdict(failure)).toBe(expected);

@@ -15,9 +15,8 @@ function failure(
 ): Failure {
   return {
     error: apiError(code, 'x'),
-    isUnsent: false,
-    isTimeout: false,
-    isFinal: false,
+    reason: 'no_response',
+    isMade: false,
     isBilled: false,
     retryAfterMs,
   };
@@ -186,8 +185,8 @@ describe('R7 RetrySchedule, circuits', () => {
     const circuits = withOut('openai/a', 'openai/b');
     const later = NOW + CIRCUIT_OPEN_MS;
     const mine = passesOver(NAMES.slice(0, 2), { circuits }, later);
-    circuits.startProbe('openai/a', later);
-    circuits.startProbe('openai/b', later);
+    circuits.startProbe('openai/a', 'ann', later);
+    circuits.startProbe('openai/b', 'ann', later);
     expect(mine.next(later)?.target.model).toBe('b');
     expect(mine.next(later)).toBeNull();
   });

@@ -25,6 +25,7 @@ export function find(names: readonly string[], fields: Partial<TargetsRequest> =
     body: {},
     stickyKey: () => '',
     mayUse: () => true,
+    unpricedIn: () => null,
     callerPays: false,
   } as const;
   return findTargets({ settings, names, ...byDefault, ...fields });

@@ -34,6 +34,7 @@ const ALL: { readonly [Name in Named]-?: NonNullable<SettingOptions[Name]> } = {
   users: 'hash',
   userHashKey: 'a secret of users',
   tags: ['team', 'env'],
+  cacheReport: 'off',
   accessTeamDomain: 'team.cloudflareaccess.com',
   accessAud: 'aud',
   accessAdmins: ['ada@example.com', '*@ops.example.com'],

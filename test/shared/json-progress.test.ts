@@ -71,3 +71,19 @@ test.each([
   expect(read(text).isCut).toBe(false);
   expect(read(text, 1).isCut).toBe(false);
 });
+
+test.each<[text: string, endsCut: boolean]>([
+  ['{"a":', true],
+  ['{"a":1}{"b":2', true],
+  ['{"a":1}{"b":2}', false],
+  ['{}\n[]  {"a":[', true],
+  ['{"a":1}}{"b":2', false],
+  ['{"a":1} x {"b":', false],
+  ['{"a":1}[/TOOL_CALL]', false],
+  ["{'a':1}{", true],
+  ['{}'.repeat(100_000), false],
+  [`${'{}'.repeat(100_000)}{`, true],
+])('%j ends within JSON: %s', (text, endsCut) => {
+  expect(read(text).endsCut).toBe(endsCut);
+  expect(read(text, 1).endsCut).toBe(endsCut);
+});

@@ -1,10 +1,9 @@
 /** Tests the event reader: the end of a stream, its errors and its vendor events. */
 import { describe, expect, test } from 'vitest';
-import { apiError } from '../../src/canonical/error.ts';
 import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
 import { UsageAccumulator } from '../../src/metering/request-meter.ts';
 import { EventReader } from '../../src/stream/event-reader.ts';
-import type { UpstreamProtocol } from '../../src/stream/types.ts';
+import { MORE, DONE as OUTPUT_DONE, type UpstreamProtocol } from '../../src/stream/types.ts';
 import {
   type Conversion,
   type Converted,
@@ -84,15 +83,12 @@ describe('EventReader, the end', () => {
     },
   );
 
-  test('F2 fail and end after the end: the sink is called once', () => {
-    const ends: unknown[] = [];
-    const sink = { chunk: () => true, vendor: () => {}, end: (failure: unknown) => void ends.push(failure) };
-    const reader = new EventReader(optionsOf(CHAT, new UsageAccumulator(() => 0, 0)), sink);
-    reader.push(encoder.encode(HELLO + STOP + DONE));
-    reader.fail(apiError('timeout', 'late'));
-    reader.end();
-    expect(ends).toEqual([null]);
-    expect(reader.isOver).toBe(true);
+  test('F2 an output that ends within a read: nothing after it is read', () => {
+    const contents: unknown[] = [];
+    const writer = { chunk: (chunk: unknown) => contents.push(chunk) > 0, vendor: () => {} };
+    const reader = new EventReader(optionsOf(CHAT, new UsageAccumulator(() => 0, 0)), writer);
+    expect(reader.push(encoder.encode(HELLO + STOP + DONE + HELLO))).toBe(OUTPUT_DONE);
+    expect(contents).toHaveLength(2);
   });
 
   test('U2 the usage chunk of a stream that failed: is not sent', () => {
@@ -293,7 +289,6 @@ describe('EventReader, a protocol reader with state', () => {
 
   function read(text: string): { contents: string[]; code: string | null } {
     const contents: string[] = [];
-    let code: string | null = null;
     const options = { ...optionsOf(CHAT, new UsageAccumulator(() => 0, 1)), protocol: LATE };
     const reader = new EventReader(options, {
       chunk: (chunk) => {
@@ -304,13 +299,10 @@ describe('EventReader, a protocol reader with state', () => {
         return true;
       },
       vendor: () => {},
-      end: (failure) => {
-        code = failure?.error.code ?? null;
-      },
     });
-    reader.push(encoder.encode(text));
-    reader.end();
-    return { contents, code };
+    const pushed = reader.push(encoder.encode(text));
+    const outcome = pushed === MORE ? reader.end() : pushed;
+    return { contents, code: outcome.kind === 'failed' ? outcome.failure.error.code : null };
   }
 
   const HI = 'event: text\ndata: {"say":"Hi"}\n\n';

@@ -1,4 +1,4 @@
-/** Test helper: runs bytes through the SSE parser and lists what its sink received. */
+/** Test helper: runs bytes through the SSE parser and lists its events. */
 import { SseParser } from '../../src/stream/sse-parser.ts';
 
 /** An event's name and data, or that the bound was exceeded. */
@@ -10,26 +10,34 @@ export function bytesOf(text: string): Uint8Array {
   return encoder.encode(text);
 }
 
-/** What the sink received during the reads, and at the end of the stream. */
+/** The events of the reads, and of the end of the stream. */
 export interface Reading {
   readonly received: Received[];
   readonly receivedAtEnd: Received[];
 }
 
 export function read(reads: Iterable<Uint8Array>, maxEventBytes = 1_000_000): Reading {
-  let received: Received[] = [];
-  const reader = new SseParser(
-    { event: (name, data) => received.push([name, data]), tooLarge: () => received.push('too large') },
-    maxEventBytes,
-  );
-  for (const bytes of reads) reader.push(bytes);
-  const before = received;
-  received = [];
-  reader.end();
-  return { received: before, receivedAtEnd: received };
+  const parser = new SseParser(maxEventBytes);
+  const received: Received[] = [];
+  for (const bytes of reads) {
+    for (let at = 0; at < bytes.length && !parser.isTooLarge; ) {
+      at = parser.next(bytes, at);
+      received.push(...completed(parser));
+    }
+  }
+  if (parser.isTooLarge) return { received, receivedAtEnd: [] };
+  parser.end();
+  return { received, receivedAtEnd: completed(parser) };
 }
 
-/** Everything the sink received, end included. */
+/** What the last step completed: an event, or nothing. */
+function completed(parser: SseParser): Received[] {
+  const data = parser.takeData();
+  if (data !== null) return [[parser.name, data]];
+  return parser.isTooLarge ? ['too large'] : [];
+}
+
+/** All events, those of the end included. */
 export function readAll(reads: Iterable<Uint8Array>, maxEventBytes?: number): Received[] {
   const { received, receivedAtEnd } = read(reads, maxEventBytes);
   return [...received, ...receivedAtEnd];

@@ -1,6 +1,5 @@
 /** Tests the SSE parser against the WHATWG specification, with one leniency and one bound. */
 import { describe, expect, test } from 'vitest';
-import { SseParser } from '../../src/stream/sse-parser.ts';
 import { cut } from '../contract/convert.ts';
 import { bytesOf, type Received, read, readAll, readText } from './sse-events.ts';
 
@@ -119,25 +118,6 @@ describe('SseParser, the end', () => {
 
   test('S2 a last line with only a name: no event', () => {
     expect(readText('data: a\n\nevent: error')).toEqual([['', 'a']]);
-  });
-
-  test('S3 stop, called by the sink during a read: nothing is reported after it, not even the end', () => {
-    const received: string[] = [];
-    const reader: SseParser = new SseParser(
-      {
-        event: (_, data) => {
-          received.push(data);
-          if (data === '[DONE]') reader.stop();
-        },
-        tooLarge: () => received.push('too large'),
-      },
-      1_000,
-    );
-    reader.push(bytesOf('data: a\n\ndata: [DONE]\n\ndata: b\n\ndata: c'));
-    reader.push(bytesOf('c\n\ndata: d\n\n'));
-    reader.push(bytesOf('e'.repeat(2_000)));
-    reader.end();
-    expect(received).toEqual(['a', '[DONE]']);
   });
 });
 

@@ -1,15 +1,14 @@
 /** Test helpers: upstream bodies that a test controls, and a canonical stream with its results. */
 
+import type { ApiError } from '../../src/canonical/error.ts';
 import { UsageAccumulator } from '../../src/metering/request-meter.ts';
 import { ChatWriter } from '../../src/protocols/openai-chat/client-writer.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
+import { EventReader, type EventReaderOptions } from '../../src/stream/event-reader.ts';
 import { Memory } from '../../src/stream/memory.ts';
-import {
-  type AttemptCallbacks,
-  CanonicalStream,
-  type StreamEnd,
-  type UpstreamPump,
-} from '../../src/stream/pipeline.ts';
+import { ClientStream, Relay, type StreamEnd } from '../../src/stream/relay.ts';
 import type { TimerLimits } from '../../src/stream/timers.ts';
+import { failedWith, type Outcome, type StreamWriter } from '../../src/stream/types.ts';
 import { type Conversion, optionsOf } from '../contract/convert.ts';
 import { FakeClock } from './fake-clock.ts';
 
@@ -97,10 +96,71 @@ function close(controller: ReadableByteStreamController | undefined): void {
   controller?.byobRequest?.respond(0);
 }
 
+/** What follows an attempt that ended without output: another attempt, or the end of the stream. */
+export type EmptyEnd = 'replaced' | Outcome;
+
+/** What the runner of attempts does with one attempt. */
+export interface Turn {
+  readonly isReplaceable: boolean;
+  readonly onOutput: () => void;
+  readonly onEmptyEnd: (outcome: Outcome) => EmptyEnd;
+}
+
+/** An attempt that no other replaces. */
+const ONLY: Turn = { isReplaceable: false, onOutput: () => {}, onEmptyEnd: (outcome) => outcome };
+
+/** One attempt of a stream, and what runs it. Its upstream responds when a test says so. */
+export class TestAttempt {
+  readonly relay: Relay;
+  readonly #stream: ClientStream;
+  readonly #options: EventReaderOptions;
+  readonly #writer: StreamWriter;
+  readonly #turn: Turn;
+  #isSettled = false;
+
+  constructor(stream: ClientStream, options: EventReaderOptions, turn: Turn, clock: FakeClock) {
+    const { context, maxEventBytes } = options;
+    this.#stream = stream;
+    this.#options = options;
+    this.#turn = turn;
+    this.relay = new Relay({ upstream: context.upstream, clock, maxEventBytes });
+    this.#writer = stream.useOwnWriter();
+    stream.begin({ ...turn, relay: this.relay });
+    // A timeout ends an attempt also before its upstream responds.
+    const never = new Promise<never>(() => {});
+    void this.relay.until(never, () => {}).then(() => this.#settle(this.relay.outcome));
+  }
+
+  async pump(body: ReadableStream<Uint8Array>): Promise<void> {
+    await this.#settle(await this.relay.readEvents(body, this.#reader, this.#stream));
+  }
+
+  async sendResponse(response: JsonObject): Promise<void> {
+    await this.#settle(this.relay.readObject(response, this.#reader));
+  }
+
+  fail(error: ApiError): void {
+    this.relay.end(failedWith(error, 'no_response'));
+  }
+
+  get #reader(): EventReader {
+    return new EventReader(this.#options, this.#writer, this.#writer);
+  }
+
+  async #settle(outcome: Outcome): Promise<void> {
+    if (this.#isSettled || outcome.kind === 'cancelled') return;
+    this.#isSettled = true;
+    const isFinal = this.relay.hasOutput || this.#stream.isCommitted;
+    const end = isFinal ? outcome : this.#turn.onEmptyEnd(outcome);
+    if (end === 'replaced') this.#stream.wait();
+    else await this.#stream.finish(end);
+  }
+}
+
 export interface Run {
-  readonly stream: CanonicalStream;
+  readonly stream: ClientStream;
   /** Its first attempt. */
-  readonly answer: UpstreamPump;
+  readonly answer: TestAttempt;
   readonly readable: ReadableStream<Uint8Array>;
   readonly clock: FakeClock;
   readonly accumulator: UsageAccumulator;
@@ -110,13 +170,6 @@ export interface Run {
   readonly heads: unknown[];
   readonly ends: StreamEnd[];
 }
-
-/** An attempt that no other replaces. */
-const ONLY: AttemptCallbacks = {
-  isReplaceable: false,
-  onOutput: () => {},
-  onEmptyEnd: (failure) => ({ kind: 'over', failure }),
-};
 
 /** A stream whose upstream responds with the body, or has not responded yet (no body). */
 export function run(
@@ -129,7 +182,7 @@ export function run(
   const accumulator = new UsageAccumulator(clock.now, 0);
   const written: number[] = [];
   const options = optionsOf(CHAT, accumulator);
-  const stream = new CanonicalStream({
+  const stream = new ClientStream({
     writer: new ChatWriter(options.policies.errorFrames, options.maxEventBytes),
     // Copies the bytes, as the runtime's pipe does: they may be overwritten after the write.
     pipe: new TransformStream({ transform: (bytes, controller) => controller.enqueue(bytes.slice()) }),
@@ -143,7 +196,7 @@ export function run(
   const heads: unknown[] = [];
   void stream.ended.then((end) => ends.push(end));
   void stream.opened.then((head) => heads.push(head));
-  const answer = stream.begin(options, turn);
+  const answer = new TestAttempt(stream, options, turn, clock);
   if (body !== undefined) void answer.pump(body);
   return { stream, answer, readable: stream.readable, clock, accumulator, written, heads, ends };
 }

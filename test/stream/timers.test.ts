@@ -36,15 +36,11 @@ class HandClock {
   }
 }
 
-function start(limits: Partial<TimerLimits> = {}, client = { isBlocked: false }) {
+function start(limits: Partial<TimerLimits> = {}) {
   const clock = new HandClock();
   const events: string[] = [];
   const record = (what: string) => events.push(`${what} at ${clock.time / 1000}`);
-  const timers: StreamTimers = new StreamTimers({ ...LIMITS, ...limits }, clock, 0, {
-    isBlocked: () => client.isBlocked,
-    heartbeat: () => record('heartbeat'),
-    timeout: (kind) => record(kind),
-  });
+  const timers: StreamTimers = new StreamTimers({ ...LIMITS, ...limits }, clock, 0, record);
   return { clock, events, timers };
 }
 
@@ -59,6 +55,7 @@ describe('T1: heartbeats', () => {
     const { clock, events, timers } = start();
     clock.advance(10_000);
     timers.wrote();
+    timers.taken();
     clock.advance(14_999);
     expect(events).toEqual([]);
     clock.advance(1);
@@ -75,11 +72,11 @@ describe('T1: heartbeats', () => {
   });
 
   test('T1 T5: a client that does not read gets none', () => {
-    const client = { isBlocked: true };
-    const { clock, events } = start({}, client);
+    const { clock, events, timers } = start();
+    timers.wrote();
     clock.advance(40_000);
     expect(events).toEqual([]);
-    client.isBlocked = false;
+    timers.taken();
     clock.advance(5_000);
     expect(events).toEqual(['heartbeat at 45']);
   });
@@ -117,11 +114,11 @@ describe('T2: the idle timeout', () => {
   });
 
   test('T2 T5: while the client does not read, the idle timeout does not count', () => {
-    const client = { isBlocked: true };
-    const { clock, events } = start(quiet, client);
+    const { clock, events, timers } = start(quiet);
+    timers.wrote();
     clock.advance(300_000);
     expect(events).toEqual([]);
-    client.isBlocked = false;
+    timers.taken();
     clock.advance(120_000);
     expect(events).toEqual(['idle at 360']);
   });

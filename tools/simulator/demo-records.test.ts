@@ -1,6 +1,7 @@
 /** Tests that the sample records are the same in every run: only their times depend on the clock (D8). */
 import { expect, test } from 'vitest';
-import { demoRecords } from './demo-records.ts';
+import { compareSession } from '../../src/metering/cache-breaks.ts';
+import { demoRecords, demoSession } from './demo-records.ts';
 
 const HOUR_MS = 3_600_000;
 const MONDAY = Date.parse('2026-11-23T00:17:00Z');
@@ -37,4 +38,11 @@ test('D8 demoRecords, at each hour of a week: covers most of fourteen days, none
     const latest = records.filter(({ time }) => Date.parse(time) > now - 24 * HOUR_MS);
     expect(new Set(latest.map(({ key_id }) => key_id)).size).toBe(KEYS.length);
   }
+});
+
+test('the session of the demo has two breaks of the prompt cache', () => {
+  const reports = [...compareSession(demoSession('0123456789abcdef', MONDAY)).values()];
+  const breaks = reports.filter(({ cause }) => cause !== 'none' && cause !== 'first');
+  expect(breaks).toMatchObject([{ cause: 'model', by: 'fallback' }, { cause: 'tools' }]);
+  expect(breaks.every(({ lost_tokens, lost_nanos = 0 }) => lost_tokens > 0 && lost_nanos > 0)).toBe(true);
 });

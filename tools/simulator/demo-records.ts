@@ -1,7 +1,8 @@
 /** Generates a few hundred sample records of the last two weeks, at the shipped prices, for the demo's dashboard (D8). */
 
-import { costOfRequest } from '../../src/metering/pricing/cost.ts';
+import { cacheSaving, costOfRequest, findPrice } from '../../src/metering/pricing/cost.ts';
 import { SHIPPED_PRICES } from '../../src/metering/pricing/price-book.ts';
+import { encodePrefix, MAX_ENDS } from '../../src/metering/prompt-hashes.ts';
 import { type Attribution, boundRecord, type UsageRecord } from '../../src/metering/record.ts';
 import { HOUR_MS, isoTime, requestId } from '../../src/metering/time.ts';
 import { seeded } from '../../test/random.ts';
@@ -190,12 +191,14 @@ function attributionOf(
 export const DEMO_SESSION = 'd5954b13-5cdf-48d4-863a-d52907ae1161';
 const SESSION_REQUESTS = 20;
 const SESSION_GAP_MS = 45_000;
+/** The request of the session from which on it has one tool more. */
+const TOOLS_AT = 14;
 /** The request of the session at which its first target is down. */
 const FALLBACK_AT = 11;
 
 /**
- * One session of a coding agent: its prompt grows with each request and is mostly cached. One request falls back to another target,
- * whose cache is cold, and the next returns to the first.
+ * One session of a coding agent: its prompt grows with each request and is mostly cached. The cache breaks twice: one request falls back to
+ * another target, whose cache is cold, and the next returns to the first; later a server of tools connects, and the tools change.
  */
 export function demoSession(keyId: string, now: number, seed = 27): UsageRecord[] {
   const random = seeded(seed);
@@ -207,7 +210,8 @@ export function demoSession(keyId: string, now: number, seed = 27): UsageRecord[
     const ms = begin + at * SESSION_GAP_MS + Math.floor(random() * 20_000);
     const prompt = 9000 + at * 2400 + Math.floor(random() * 800);
     const completion = 180 + Math.floor(random() * 700);
-    const cached = at === 0 || isFallback ? 0 : Math.floor((prompt - 2600) / 64) * 64;
+    const isCold = at === 0 || isFallback || at === TOOLS_AT;
+    const cached = isCold ? 0 : Math.floor((prompt - 2600) / 64) * 64;
     const total_ms = 700 + completion * 13;
     const usage = {
       prompt_tokens: prompt,
@@ -217,6 +221,7 @@ export function demoSession(keyId: string, now: number, seed = 27): UsageRecord[
     };
     const request = { priceIds: [provider], model, usage, upstreamCost: null, endMs: ms + total_ms };
     const cost = costOfRequest([SHIPPED_PRICES], request);
+    const price = findPrice([SHIPPED_PRICES], [provider], model, ms);
     const down = {
       provider: 'deepseek',
       model: 'deepseek-flash',
@@ -262,8 +267,23 @@ export function demoSession(keyId: string, now: number, seed = 27): UsageRecord[
       price_since: cost === null ? null : isoTime(Date.parse(cost.priceSince ?? '')),
       cost_estimated: false,
       attempts: isFallback ? [down, served] : [served],
+      prefix: encodePrefix({
+        ...{ keyId: 'de', system: SAME, settings: SAME, first: SAME, turns: at + 1 },
+        target: isFallback ? OTHER : SAME,
+        tools: at >= TOOLS_AT ? OTHER : SAME,
+        ends: Array.from({ length: Math.min(at + 1, MAX_ENDS) }, (_, i) => endOfTurn(at - i)).reverse(),
+      }),
+      cache_saves: price === null ? 0 : (cacheSaving(price, prompt, ms) ?? 0),
     });
   });
+}
+
+/** Hashes of the parts of a prompt, as they could be. */
+const SAME = 'a'.repeat(12);
+const OTHER = 'b'.repeat(12);
+
+function endOfTurn(turn: number): string {
+  return turn.toString(16).padStart(12, '0');
 }
 
 /** Posts records to a gateway that runs `filled-worker.ts`. */

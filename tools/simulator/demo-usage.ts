@@ -40,12 +40,24 @@ const COUNTS = [
 ] as const;
 
 export function usageTable({ rows, total }: Metered): string[] {
-  const counts = (row: JsonObject) => COUNTS.map(([, name]) => numberOf(row[name]) ?? 0);
+  const counts = (row: JsonObject) => [
+    ...COUNTS.map(([, name]) => numberOf(row[name]) ?? 0),
+    costText(objectOf(row.cost)),
+  ];
   const lines = rows.map((row) => [textOf(row.provider), textOf(row.model), ...counts(row)]);
   return table(
-    ['provider', 'model', ...COUNTS.map(([title]) => title)],
+    ['provider', 'model', ...COUNTS.map(([title]) => title), 'cost'],
     [...lines, ['total', '', ...counts(total)]],
   );
+}
+
+/** A cost in each currency, such as `$0.000123`; a dash where no price is known. */
+function costText(cost: JsonObject): string {
+  const amounts = Object.entries(cost).map(([currency, amount]) => {
+    const text = (numberOf(amount) ?? 0).toFixed(6);
+    return currency === 'USD' ? `$${text}` : `${text} ${currency}`;
+  });
+  return amounts.join(' + ') || '–';
 }
 
 /** The increase of each count: the record of one more request. */

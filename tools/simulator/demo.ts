@@ -197,14 +197,12 @@ function shortened(frame: string): string {
 }
 
 function invite({ url, key }: GatewayAccess): void {
-  const auth = `-H 'authorization: Bearer ${key}'`;
+  const auth = '-H "authorization: Bearer $WEIR_KEY"';
   const chat = (model: string, content: string) => {
     const body = JSON.stringify({ model, stream: true, messages: [{ role: 'user', content }] });
-    return `curl -sN ${url}/v1/chat/completions ${auth} -H 'content-type: application/json' -d '${body}'`;
+    return `curl -sN $WEIR_URL/v1/chat/completions ${auth} -H 'content-type: application/json' -d '${body}'`;
   };
-  print(`\n${styled('title', 'Use it from another terminal')}`);
-  for (const line of exportLines(url, key)) print(line);
-  print(`\n${styled('title', 'The gateway runs until you press Ctrl-C. Try:')}`);
+  print(`\n${styled('title', 'Try, in another terminal with the variables below:')}`);
   const vectors = JSON.stringify({
     model: 'openai/text-embedding-3-small',
     input: 'How high is the river?',
@@ -217,12 +215,16 @@ function invite({ url, key }: GatewayAccess): void {
     ['A rate-limited upstream', chat('mistral/mistral-small-latest:status-429', 'Hello')],
     [
       'Embeddings',
-      `curl -s ${url}/v1/embeddings ${auth} -H 'content-type: application/json' -d '${vectors}'`,
+      `curl -s $WEIR_URL/v1/embeddings ${auth} -H 'content-type: application/json' -d '${vectors}'`,
     ],
-    ['The models', `curl -s ${url}/v1/models ${auth}`],
-    ['Metered usage', `curl -s '${url}/v1/usage?group_by=provider,model' ${auth}`],
+    ['The models', `curl -s $WEIR_URL/v1/models ${auth}`],
+    ['Metered usage', `curl -s "$WEIR_URL/v1/usage?group_by=provider,model" ${auth}`],
   ] as const;
   for (const [title, command] of commands) print(`\n${styled('note', title)}\n${command}`);
   print(`\n${styled('title', 'Dashboard, with sample records of the last two weeks')}`);
   print(`${url}/dashboard   sign in with ${ADMIN_TOKEN}`);
+  print(
+    `\n${styled('title', 'Address and key, for another terminal. The gateway runs until you press Ctrl-C')}`,
+  );
+  for (const line of exportLines(url, key)) print(line);
 }

@@ -171,6 +171,15 @@ function readTurn(body: JsonObject): Turn {
       .filter(({ name }) => tools.some((tool) => tool.name === name));
     return { calls, taken, steps: reported.length };
   }
+  const correction = correctionOf(messages);
+  if (correction !== null) {
+    const tool = tools[taken];
+    return {
+      calls: tool === undefined ? [] : [correctingCall(tool, correction)],
+      taken,
+      steps: tools.length,
+    };
+  }
   const steps = stepsOf(messages);
   if (steps === undefined) {
     const answered = messages.at(-1)?.role === 'tool';
@@ -238,6 +247,28 @@ function callPieces(call: PlannedCall, index: number, number: number): Piece[] {
   const fragments = call.arguments.match(new RegExp(`.{1,${FRAGMENT_CHARACTERS}}`, 'gsu')) ?? [];
   const head: Piece = { kind: 'call', index, number, name: call.name };
   return [head, ...fragments.map((text): Piece => ({ kind: 'arguments', index, text }))];
+}
+
+/** A file that the user wants to have another text: the request of the agents in docs/clients. */
+interface Correction {
+  readonly file: string;
+  readonly text: string;
+}
+
+function correctionOf(messages: readonly JsonObject[]): Correction | null {
+  const asked = textOfAll(messages.filter(({ role }) => role === 'user'));
+  const [, file, text] = /\bCorrect ([\w./-]{1,64}): ([^\n]{1,200}\.)/.exec(asked) ?? [];
+  return file === undefined || text === undefined ? null : { file, text: `${text}\n` };
+}
+
+/** Calls a tool that reads or writes a file. */
+function correctingCall(tool: JsonObject, { file, text }: Correction): PlannedCall {
+  const { properties } = objectOf(tool.parameters);
+  const values = Object.entries(objectOf(properties)).map(([name, schema]) => {
+    const isText = /text|content/i.test(name);
+    return [name, isText ? text : /path|file/i.test(name) ? file : example(objectOf(schema))];
+  });
+  return { name: textOf(tool.name), arguments: JSON.stringify(Object.fromEntries(values)) };
 }
 
 function exampleCall(tool: JsonObject): PlannedCall {

@@ -1,6 +1,17 @@
 /** The page's frame: the session, the navigation and the current view. */
 import { useEffect, useState } from 'preact/hooks';
-import { ADMIN_VIEWS, linkTo, type Params, pick, useRoute, VIEWS, type View } from './state/route.ts';
+import { setZone, ZONE_CHANGE, zoneOf } from './format/zone.ts';
+import { useLoad } from './state/load.ts';
+import {
+  ADMIN_VIEWS,
+  KEY_VIEWS,
+  linkTo,
+  type Params,
+  pick,
+  useRoute,
+  VIEWS,
+  type View,
+} from './state/route.ts';
 import {
   forgetToken,
   provideSession,
@@ -9,6 +20,7 @@ import {
   signIn,
   useSession,
 } from './state/session.ts';
+import { Audit } from './views/audit/audit.tsx';
 import { Health } from './views/health/health.tsx';
 import { Keys } from './views/keys/keys.tsx';
 import { OwnKey } from './views/keys/own-key.tsx';
@@ -55,15 +67,25 @@ const LABELS: Readonly<Record<View, string>> = {
   keys: 'Keys',
   live: 'Live',
   health: 'Health',
+  audit: 'Audit',
 };
 
 function Frame() {
-  const { isAdmin, key, signOut } = useSession();
-  const { view: named, params } = useRoute();
-  const views = VIEWS.filter((name) => isAdmin || !ADMIN_VIEWS.includes(name));
-  const view = views.includes(named) ? named : 'overview';
+  const { isAdmin, key, name, signOut } = useSession();
+  const { view: named, params, unknown } = useRoute();
+  const [zone, setShownZone] = useState(zoneOf);
+  useEffect(() => {
+    const read = () => setShownZone(zoneOf());
+    addEventListener(ZONE_CHANGE, read);
+    return () => removeEventListener(ZONE_CHANGE, read);
+  }, []);
+  const isReader = !isAdmin && key === null;
+  const views = VIEWS.filter(
+    (name) => isAdmin || !(ADMIN_VIEWS.includes(name) || (isReader && KEY_VIEWS.includes(name))),
+  );
+  const view = named !== null && views.includes(named) ? named : null;
   const labelOf = (name: View) => (name === 'keys' && !isAdmin ? 'Key' : LABELS[name]);
-  const label = labelOf(view);
+  const label = view === null ? 'Unknown address' : labelOf(view);
   useEffect(() => {
     document.title = `${label} – Weir`;
   }, [label]);
@@ -72,18 +94,28 @@ function Frame() {
       <header class="top">
         <span class="brand">Weir</span>
         <nav aria-label="Views">
-          {views.map((name) => (
+          {views.map((one) => (
             <a
-              key={name}
-              href={linkTo(name, pick(params, SHARED))}
-              aria-current={name === view ? 'page' : undefined}
+              key={one}
+              href={linkTo(one, pick(params, SHARED))}
+              aria-current={one === view ? 'page' : undefined}
             >
-              {labelOf(name)}
+              {labelOf(one)}
             </a>
           ))}
         </nav>
         <span class="who">
-          <bdi>{isAdmin ? 'Admin' : (key?.name ?? key?.id ?? '')}</bdi>
+          <bdi>{name}</bdi>
+          <label class="inline">
+            <span class="sr">Times in</span>
+            <select
+              value={zoneOf()}
+              onChange={(event) => setZone(event.currentTarget.value === 'local' ? 'local' : 'UTC')}
+            >
+              <option value="UTC">UTC</option>
+              <option value="local">My time</option>
+            </select>
+          </label>
           <button type="button" class="quiet" onClick={signOut}>
             Sign out
           </button>
@@ -91,10 +123,40 @@ function Frame() {
       </header>
       <main>
         <h1 class="sr">{label}</h1>
-        <ViewOf view={view} params={params} isAdmin={isAdmin} />
+        {unknown.length > 0 && (
+          <p class="problem" role="status">
+            This page does not know <bdi>{unknown.join(', ')}</bdi> in its address.
+          </p>
+        )}
+        {view === null ? (
+          <UnknownView isOfAdmin={named !== null && ADMIN_VIEWS.includes(named)} />
+        ) : (
+          <ViewOf key={zone} view={view} params={params} isAdmin={isAdmin} />
+        )}
       </main>
+      <Foot />
     </>
   );
+}
+
+function UnknownView({ isOfAdmin }: { isOfAdmin: boolean }) {
+  return (
+    <div class="empty">
+      <strong>{isOfAdmin ? 'Only the admin has this view' : 'There is no such view'}</strong>
+      <p>
+        <bdi>{location.hash}</bdi>
+      </p>
+      <p>
+        <a href={linkTo('overview', {})}>Overview</a>
+      </p>
+    </div>
+  );
+}
+
+function Foot() {
+  const { api } = useSession();
+  const { value } = useLoad<{ readonly version?: string }>((signal) => api.get('/health', {}, signal), [api]);
+  return <footer class="hint page-foot">{value?.version && `Weir ${value.version}`}</footer>;
 }
 
 /** The parameters that a change of the view keeps. */
@@ -110,6 +172,8 @@ function ViewOf({ view, params, isAdmin }: { view: View; params: Params; isAdmin
       return isAdmin ? <Keys params={params} /> : <OwnKey />;
     case 'health':
       return <Health params={params} />;
+    case 'audit':
+      return <Audit params={params} />;
     case 'live':
       return <Live params={params} />;
   }

@@ -2,7 +2,7 @@
 import { formatAmount, type LimitStatus, type Limits, type RateStatus } from '../../auth/key-limits.ts';
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import type { Refusal } from '../../completion/admission.ts';
-import type { LimitRefusal } from './reservations.ts';
+import { type LimitRefusal, SOON_MS } from './allowance.ts';
 
 const BUDGET_HEADER = 'x-weir-budget-remaining';
 /** Whose limit refused the request: `key`, or `user` for the allowance of one of its users. */
@@ -37,6 +37,57 @@ function addRate(
   headers[`x-ratelimit-reset-${name}`] = formatDuration(resetMs);
 }
 
+/**
+ * The headers by which Claude Code warns of a used up budget, where it is signed in to a gateway: the section "Usage-limit headers" of the
+ * gateway's protocol in claude 2.1.330, and the code that reads them there (npm, 2026-11-23). `overage` is the claim without a window of its own.
+ */
+const UNIFIED = 'anthropic-ratelimit-unified';
+const WARNED_SHARES = [0.95, 0.75];
+/** Shown while requests still pass. */
+const MAX_SHARE = 0.99;
+
+/** How much of the budget is spent, in the headers that Claude Code reads. Without a budget there are none. */
+export function unifiedHeaders({ limits, budget: status }: LimitStatus): Readonly<Record<string, string>> {
+  if (limits.budget === null || status === null) return {};
+  const { amount } = limits.budget;
+  const used = amount === 0 ? MAX_SHARE : Math.min(MAX_SHARE, status.spent / amount);
+  const surpassed = WARNED_SHARES.find((share) => used >= share);
+  const word = surpassed === undefined ? 'allowed' : 'allowed_warning';
+  return {
+    [`${UNIFIED}-status`]: word,
+    [`${UNIFIED}-representative-claim`]: 'overage',
+    [`${UNIFIED}-overage-status`]: word,
+    [`${UNIFIED}-overage-utilization`]: String(Math.floor(used * 100) / 100),
+    ...(surpassed !== undefined && { [`${UNIFIED}-overage-surpassed-threshold`]: String(surpassed) }),
+    ...resetHeaders(status.resetsAt),
+  };
+}
+
+/** Of a refusal because the budget is spent. Others, which a retry helps, have none. */
+function unifiedRefusal(
+  refusal: LimitRefusal,
+  { limits, budget: status }: LimitStatus,
+): Record<string, string> {
+  const isSpent = refusal.kind === 'budget' && refusal.waitMs !== SOON_MS;
+  if (!isSpent || limits.budget === null || status === null || refusal.needed > limits.budget.amount)
+    return {};
+  const { per } = limits.budget;
+  return {
+    [`${UNIFIED}-status`]: 'rejected',
+    [`${UNIFIED}-overage-utilization`]: '1',
+    [`${UNIFIED}-overage-surpassed-threshold`]: '1',
+    [`${UNIFIED}-overage-disabled-reason`]: 'org_spend_cap_reached',
+    ...(per !== 'total' && { [`${UNIFIED}-overage-period`]: per === 'day' ? 'daily' : 'monthly' }),
+    ...resetHeaders(status.resetsAt),
+  };
+}
+
+function resetHeaders(resetsAt: number | null): Record<string, string> {
+  if (resetsAt === null) return {};
+  const seconds = String(Math.ceil(resetsAt / 1000));
+  return { [`${UNIFIED}-reset`]: seconds, [`${UNIFIED}-overage-reset`]: seconds };
+}
+
 /** In OpenAI's format: `1m1s`, `12.5s`, `820ms`. */
 export function formatDuration(ms: number): string {
   if (ms < 1000) return `${ms}ms`;
@@ -54,27 +105,39 @@ export function overdraft({ limits, budget }: LimitStatus): string | null {
 /** The official SDKs ignore a longer `retry-after` and retry at once. */
 const MAX_SDK_WAIT_MS = 60_000;
 
-/** @param by whose limit it is */
+/**
+ * @param by whose limit it is
+ * @param models without a price
+ * @param isMessages the client's protocol is Messages
+ */
 export function refusalResponse(
   refusal: LimitRefusal,
   status: LimitStatus,
   by: 'key' | 'user' = 'key',
+  models: readonly string[] = [],
+  isMessages = false,
 ): Refusal {
-  const headers: Record<string, string> = { ...limitHeaders(status), [LIMIT_HEADER]: by };
+  const unified = isMessages ? unifiedRefusal(refusal, status) : {};
+  const headers: Record<string, string> = { ...limitHeaders(status), ...unified, [LIMIT_HEADER]: by };
   const waitMs = refusal.kind === 'unpriced' ? null : refusal.waitMs;
   if (waitMs !== null) headers['retry-after'] = String(Math.ceil(waitMs / 1000));
   if (waitMs === null || waitMs > MAX_SDK_WAIT_MS) headers['x-should-retry'] = 'false';
   const owner = by === 'key' ? 'This key' : 'Each user of this key';
-  return { error: errorOf(refusal, status, owner), headers };
+  return { error: errorOf(refusal, status, owner, models), headers };
 }
 
-function errorOf(refusal: LimitRefusal, status: LimitStatus, owner: string): ApiError {
+function errorOf(
+  refusal: LimitRefusal,
+  status: LimitStatus,
+  owner: string,
+  models: readonly string[],
+): ApiError {
   const { limits } = status;
   switch (refusal.kind) {
     case 'budget':
       return apiError('budget_exceeded', budgetMessage(refusal.needed, status, owner));
     case 'unpriced':
-      return apiError('model_not_allowed', unpricedMessage(limits, owner), 'model');
+      return apiError('model_not_allowed', unpricedMessage(limits, owner, models), 'model');
     case 'rpm':
       return apiError(
         'rate_limited',
@@ -103,9 +166,10 @@ function budgetMessage(needed: number, { limits, budget: status }: LimitStatus, 
   return `${owner} has a budget of ${limit}: ${used}, and ${here}${hint}${reset}`;
 }
 
-function unpricedMessage({ budget }: Limits, owner: string): string {
+function unpricedMessage({ budget }: Limits, owner: string, models: readonly string[]): string {
   const unit = budget?.unit;
-  return `${owner} has a budget in ${unit}, and no price in ${unit} is known for this model, its service_tier or the searches that it may run: add one to PRICES`;
+  const named = models.length === 0 ? 'this model' : models.join(', ');
+  return `${owner} has a budget in ${unit}, and no price in ${unit} is known for ${named} with the service_tier and the searches of this request: add one to PRICES, of 0 for a server of your own`;
 }
 
 function tokensMessage(needed: number, { limits, tokens }: LimitStatus, owner: string): string {

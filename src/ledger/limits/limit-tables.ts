@@ -30,6 +30,7 @@ export interface Sql {
  * - `unreported`: the part of `spent` that was charged at its upper bound because no provider reported it.
  * - `expired`: reservations that were charged because nothing settled them in time. A late settlement replaces the charge.
  * - `unreserved`: ids of requests that were settled without a reservation, so that each counts once.
+ * - `counted`: what providers counted of prompts.
  * - `seconds`: requests and expected tokens of each of the last 61 seconds, in slots that are reused.
  */
 const TABLES = [
@@ -55,10 +56,16 @@ const TABLES = [
   `CREATE TABLE IF NOT EXISTS seconds (
     slot INTEGER PRIMARY KEY, second INTEGER NOT NULL, requests INTEGER NOT NULL, tokens INTEGER NOT NULL
   )`,
+  'CREATE TABLE IF NOT EXISTS counted (slot INTEGER PRIMARY KEY, hash TEXT NOT NULL, tokens INTEGER NOT NULL, at INTEGER NOT NULL)',
 ];
 
 export function createLimitTables(sql: Sql): void {
   for (const table of TABLES) sql.exec(table);
+}
+
+export function hasTable(sql: Sql, name: string): boolean {
+  const query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?";
+  return sql.exec(query, name).toArray().length > 0;
 }
 
 /** The version of the row of limits. Code of an earlier version must not leave out a limit that it does not know. */
@@ -225,7 +232,7 @@ export function sumOfPeriod(
 }
 
 /** The current second and the 60 before it: a request counts for 60 to 61 seconds. */
-const WINDOW_SECONDS = 61;
+export const WINDOW_SECONDS = 61;
 
 interface Second {
   readonly second: number;
@@ -281,12 +288,12 @@ export function secondOf(ms: number): number {
   return Math.floor(ms / 1000);
 }
 
-/** Counts requests in their second. */
+/** Counts requests in their second. Tokens below 0 are none. */
 export function addToWindow(sql: Sql, second: number, tokens: number, requests = 1): void {
   sql.exec(
-    `INSERT INTO seconds VALUES (?1, ?2, ?4, ?3) ON CONFLICT DO UPDATE SET
+    `INSERT INTO seconds VALUES (?1, ?2, ?4, max(0, ?3)) ON CONFLICT DO UPDATE SET
       requests = CASE WHEN second = ?2 THEN requests + ?4 ELSE ?4 END,
-      tokens = CASE WHEN second = ?2 THEN tokens + ?3 ELSE ?3 END,
+      tokens = max(0, CASE WHEN second = ?2 THEN tokens + ?3 ELSE ?3 END),
       second = ?2`,
     second % WINDOW_SECONDS,
     second,

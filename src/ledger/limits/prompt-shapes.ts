@@ -10,6 +10,8 @@ export interface Media {
   readonly imageBytes: number;
   /** The body has a part whose size it does not show. */
   readonly isUnbounded: boolean;
+  /** The body has a field that is not known: the provider may read the prompt more than once. */
+  readonly isUnknown: boolean;
 }
 
 /** Fields of a body besides its prompt that hold more than a number, and nothing but settings, names and schemas. */
@@ -17,7 +19,7 @@ const SETTINGS: ReadonlySet<string> = new Set([
   ...['model', 'models', 'stop', 'user', 'safety_identifier', 'service_tier', 'metadata', 'logit_bias'],
   ...['tools', 'tool_choice', 'functions', 'function_call', 'allowed_tools', 'parallel_tool_calls'],
   ...['response_format', 'stream_options', 'modalities', 'reasoning', 'reasoning_effort', 'verbosity'],
-  ...['thinking', 'output_config', 'speed', 'inference_geo', 'safety_settings', 'prediction', 'truncate'],
+  ...['thinking', 'output_config', 'speed', 'inference_geo', 'safety_settings', 'truncate'],
   ...[
     'prompt_cache_key',
     'prompt_cache_retention',
@@ -28,10 +30,56 @@ const SETTINGS: ReadonlySet<string> = new Set([
   // Alternatives that are bounded for themselves, and routing: https://openrouter.ai/docs/features/provider-routing (2026-11-23).
   ...['fallbacks', 'provider', 'route', 'transforms', 'usage', 'betas', 'context_length_exceeded_behavior'],
   // Of llama.cpp, vLLM and SGLang: grammars, schemas, samplers and arguments of the template.
-  ...['grammar', 'json_schema', 'samplers', 'chat_template_kwargs', 'structured_outputs', 'regex', 'ebnf'],
+  ...['grammar', 'json_schema', 'samplers', 'structured_outputs', 'structural_tag', 'regex', 'ebnf'],
   ...['guided_json', 'guided_regex', 'guided_choice', 'guided_grammar', 'bad_words', 'stop_token_ids'],
-  ...['reasoning_format', 'reasoning_split', 'prompt_mode', 'chat_template', 'input_type', 'task'],
+  ...['reasoning_format', 'reasoning_split', 'prompt_mode', 'input_type', 'task', 'output_dtype'],
+  ...['cache_salt', 'request_id', 'keep_alive', 'think', 'result_format'],
 ]);
+
+/**
+ * Numbers and flags that add nothing to a prompt. Any other may: `enable_search` of Qwen adds results, and `vl_high_resolution_images`
+ * tokens of images. Null and false turn a field off.
+ */
+const FLAGS: ReadonlySet<string> = new Set([
+  ...['max_tokens', 'max_completion_tokens', 'max_output_tokens', 'min_tokens', 'n', 'best_of', 'seed'],
+  ...['stream', 'store', 'echo', 'logprobs', 'top_logprobs', 'dimensions', 'output_dimension', 'random_seed'],
+  ...[
+    'temperature',
+    'top_p',
+    'top_k',
+    'min_p',
+    'top_a',
+    'typical_p',
+    'presence_penalty',
+    'frequency_penalty',
+  ],
+  ...[
+    'repetition_penalty',
+    'length_penalty',
+    'do_sample',
+    'safe_prompt',
+    'thinking_budget',
+    'enable_thinking',
+  ],
+  ...['include_reasoning', 'separate_reasoning', 'stream_reasoning', 'tool_stream', 'max_tool_calls'],
+  ...['disable_tool_validation', 'incremental_output', 'deferred', 'priority'],
+  // vLLM, SGLang and Fireworks.
+  ...['use_beam_search', 'early_stopping', 'ignore_eos', 'skip_special_tokens', 'add_special_tokens'],
+  ...['spaces_between_special_tokens', 'include_stop_str_in_output', 'truncate_prompt_tokens'],
+  ...['prompt_truncate_len', 'prompt_cache_max_len', 'prompt_logprobs', 'return_tokens_as_token_ids'],
+  ...['return_token_ids', 'return_hidden_states', 'add_generation_prompt', 'continue_final_message'],
+  ...['no_stop_trim', 'raw_output', 'perf_metrics_in_response', 'detokenize'],
+  // llama.cpp.
+  ...['dynatemp_range', 'dynatemp_exponent', 'xtc_probability', 'xtc_threshold', 'repeat_last_n'],
+  ...['repeat_penalty', 'dry_multiplier', 'dry_base', 'dry_allowed_length', 'dry_penalty_last_n', 'mirostat'],
+  ...['mirostat_tau', 'mirostat_eta', 'mirostat_target', 'mirostat_lr', 'n_predict', 'n_indent', 'n_keep'],
+  ...['n_probs', 'min_keep', 't_max_predict_ms', 'id_slot', 'cache_prompt', 'return_tokens'],
+  ...['post_sampling_probs', 'timings_per_token', 'parse_tool_calls', 'reasoning_in_content'],
+  ...['return_progress', 'thinking_forced_open'],
+]);
+
+/** What a template of a server may do with an object or a list in its arguments is not known. */
+const TEMPLATE_ARGUMENTS = 'chat_template_kwargs';
 
 /** Fields of a message besides its content. */
 const MESSAGE_TEXTS = [
@@ -57,7 +105,40 @@ const TEXT_PART_FIELDS = [
 const IMAGE_PART_FIELDS = ['type', 'image_url', 'detail', 'cache_control', 'prompt_cache_breakpoint'];
 const IMAGE_FIELDS = ['url', 'detail'];
 
-/** Names under which servers read media, in a value of any depth. */
+/** The members of calls, reasoning, citations and cache marks, at any depth. */
+const MEMBERS: ReadonlySet<string> = new Set([
+  ...['type', 'id', 'call_id', 'index', 'name', 'function', 'custom', 'description', 'parameters', 'strict'],
+  ...[
+    'text',
+    'summary',
+    'content',
+    'thinking',
+    'reasoning',
+    'data',
+    'signature',
+    'format',
+    'encrypted_content',
+  ],
+  ...[
+    'status',
+    'phase',
+    'refusal',
+    'closed',
+    'ttl',
+    'scope',
+    'mode',
+    'google',
+    'thought',
+    'thought_signature',
+  ],
+  ...['cache_control', 'prompt_cache_breakpoint', 'extra_content'],
+]);
+/** They are a text, whichever form they have. */
+const ARGUMENTS = ['arguments', 'input'];
+const CITATION = 'url_citation';
+const CITATION_MEMBERS = ['url', 'title', 'content', 'start_index', 'end_index', 'type'];
+
+/** Types of media, in a value of any depth. */
 const MEDIA_NAMES = [
   'image',
   'video',
@@ -71,31 +152,34 @@ const MEDIA_NAMES = [
   'uri',
 ];
 
-const NOTHING: Media = { images: 0, imageBytes: 0, isUnbounded: false };
-const UNBOUNDED: Media = { images: 0, imageBytes: 0, isUnbounded: true };
+const NOTHING: Media = { images: 0, imageBytes: 0, isUnbounded: false, isUnknown: false };
+const UNBOUNDED: Media = { ...NOTHING, isUnbounded: true };
+const UNKNOWN: Media = { ...UNBOUNDED, isUnknown: true };
 
 /** @param body as it is sent */
 export function mediaOf(body: JsonObject): Media {
+  const fields = Object.entries(body);
+  if (fields.some(([field, value]) => field !== 'messages' && !isKnownField(field, value))) return UNKNOWN;
+  const { messages } = body;
+  if (messages === undefined) return NOTHING;
+  if (!Array.isArray(messages)) return UNKNOWN;
   let images = 0;
   let imageBytes = 0;
-  for (const [field, value] of Object.entries(body)) {
-    if (field === 'messages') {
-      if (!Array.isArray(value)) return UNBOUNDED;
-      for (const message of value) {
-        const media = mediaOfMessage(message);
-        if (media.isUnbounded) return UNBOUNDED;
-        images += media.images;
-        imageBytes += media.imageBytes;
-      }
-    } else if (!isKnownField(field, value)) return UNBOUNDED;
+  for (const message of messages) {
+    const media = mediaOfMessage(message);
+    if (media.isUnbounded) return UNBOUNDED;
+    images += media.images;
+    imageBytes += media.imageBytes;
   }
-  return { images, imageBytes, isUnbounded: false };
+  return { ...NOTHING, images, imageBytes };
 }
 
 function isKnownField(field: string, value: unknown): boolean {
-  if (!isTextual(value))
-    return field === 'prompt' || field === 'input' ? isPrompt(value) : SETTINGS.has(field);
-  return typeof value !== 'string' || ['prompt', 'input', 'suffix'].includes(field) || SETTINGS.has(field);
+  if (value === null || value === undefined || value === false || SETTINGS.has(field)) return true;
+  if (field === 'prediction') return hasKnownMembers(value);
+  if (field === TEMPLATE_ARGUMENTS) return isObject(value) && Object.values(value).every(isTextual);
+  if (!isTextual(value)) return (field === 'prompt' || field === 'input') && isPrompt(value);
+  return typeof value === 'string' ? ['prompt', 'input', 'suffix'].includes(field) : FLAGS.has(field);
 }
 
 /** A list of texts, of tokens, or of lists of tokens. */
@@ -127,8 +211,9 @@ function mediaOfMessage(message: unknown): Media {
 
 function isKnownMember(field: string, value: unknown): boolean {
   if (MESSAGE_TEXTS.includes(field)) return isTextual(value);
-  if (MESSAGE_LISTS.includes(field)) return isTextual(value) || (Array.isArray(value) && !hasMedia(value));
-  return MESSAGE_OBJECTS.includes(field) && !hasMedia(value);
+  if (MESSAGE_LISTS.includes(field))
+    return isTextual(value) || (Array.isArray(value) && hasKnownMembers(value));
+  return MESSAGE_OBJECTS.includes(field) && hasKnownMembers(value);
 }
 
 function mediaOfParts(parts: readonly unknown[]): Media {
@@ -143,7 +228,7 @@ function mediaOfParts(parts: readonly unknown[]): Media {
     images++;
     imageBytes += bytes;
   }
-  return { images, imageBytes, isUnbounded: false };
+  return { ...NOTHING, images, imageBytes };
 }
 
 /** A part without a type that has only the fields of a text is one. */
@@ -154,7 +239,7 @@ function isTextPart(part: JsonObject): boolean {
     TEXT_PARTS.includes(type) &&
     Object.entries(part).every(
       ([field, value]) =>
-        TEXT_PART_FIELDS.includes(field) && (isTextual(value) || field !== 'text') && !hasMedia(value),
+        TEXT_PART_FIELDS.includes(field) && (isTextual(value) || field !== 'text') && hasKnownMembers(value),
     )
   );
 }
@@ -172,13 +257,22 @@ function inlineImageBytes(part: JsonObject): number | null {
   return isKnown && IMAGE_DATA.test(url) ? url.length : null;
 }
 
-/** Whether an object somewhere in the value may be media: by the names of its members, or by its type. */
-function hasMedia(value: unknown): boolean {
-  if (Array.isArray(value)) return value.some(hasMedia);
-  if (!isObject(value)) return false;
+/** Whether the objects in a value have known members only, and none has a type of media. */
+function hasKnownMembers(value: unknown): boolean {
+  if (Array.isArray(value)) return value.every(hasKnownMembers);
+  if (!isObject(value)) return true;
+  if (typeof value.type === 'string' && isMediaName(value.type)) return false;
+  return Object.entries(value).every(([name, inner]) => {
+    if (ARGUMENTS.includes(name)) return true;
+    if (name === CITATION) return isCitation(inner);
+    return MEMBERS.has(name) && hasKnownMembers(inner);
+  });
+}
+
+function isCitation(value: unknown): boolean {
   return (
-    (typeof value.type === 'string' && isMediaName(value.type)) ||
-    Object.entries(value).some(([name, inner]) => isMediaName(name) || hasMedia(inner))
+    isObject(value) &&
+    Object.entries(value).every(([name, inner]) => CITATION_MEMBERS.includes(name) && isTextual(inner))
   );
 }
 

@@ -7,8 +7,17 @@ import {
   NO_LIMITS,
   TOKENS,
 } from '../../auth/key-limits.ts';
+import type { HighestPrice } from '../../metering/pricing/highest-price.ts';
 import { type Charge, type ChargedRecord, chargeOfRecord } from '../../metering/record.ts';
 import type { JsonObject } from '../../shared/json.ts';
+import {
+  type Amounts,
+  type LimitRefusal,
+  type ReportedCharge,
+  SOON_MS,
+  type UpperBound,
+} from './allowance.ts';
+import { boundPrompts, keepCounted, type PromptBound } from './known-prompts.ts';
 import {
   addToWindow,
   correctWindow,
@@ -23,20 +32,13 @@ import {
   UnreadableRow,
 } from './limit-tables.ts';
 
-/** The highest prices that the request's tokens may have, as integers of 10^-12 of the currency per token. */
-export interface HighestPrice {
-  readonly currency: string;
-  readonly prompt: number;
-  readonly output: number;
-  /** Of one web search; absent: none is billed. */
-  readonly search?: number;
-}
-
 export interface ReserveRequest {
   /** The request's id. A repeated call with the same id and `attempts` reserves nothing more. */
   readonly id: string;
   /** The upper bound of the prompt. */
   readonly promptTokens: number;
+  /** The prompts that targets may be sent, by whose known beginnings the object finds a lower bound. Absent: there is none. */
+  readonly prompts?: readonly PromptBound[];
   /** What `tpm` counts until the actual prompt is known. */
   readonly estimatedPromptTokens: number;
   /** The client's own output limit of one choice, or null. */
@@ -57,16 +59,11 @@ export interface ReserveRequest {
   readonly limits?: JsonObject | null;
 }
 
-/** Why a request is refused. `waitMs`: when it would be admitted if no other request came; null: waiting does not help. */
-export type LimitRefusal =
-  | { readonly kind: 'budget'; readonly needed: number; readonly waitMs: number | null }
-  /** The budget is in money, and the price of the request is not known. */
-  | { readonly kind: 'unpriced' }
-  | { readonly kind: 'rpm' | 'tpm' | 'concurrency'; readonly needed: number; readonly waitMs: number | null };
-
 export type Reservation =
   | {
       readonly kind: 'reserved';
+      /** The upper bound of the prompt that was reserved; absent: the object is older than the Worker. */
+      readonly promptTokens?: number;
       /** The output limit of one choice that must be sent upstream; null: none. */
       readonly outputTokens: number | null;
       readonly standing: LimitStatus;
@@ -76,43 +73,20 @@ export type Reservation =
 /** The output of a request under a hard budget whose client sets no limit. */
 const DEFAULT_MAX_OUTPUT_TOKENS = 4096;
 
-/** A wait for running requests, whose end is not known. */
-const SOON_MS = 1000;
-
 /** How long a charge for an expired reservation waits for a late settlement: the default of `RECORD_DAYS`. */
 const LATE_SETTLEMENT_MS = 35 * 24 * 60 * 60 * 1000;
 
 /** How long a settled request is remembered, so that a repeated call reserves nothing for it. Calls take at most 5 s. */
 const LATE_RESERVATION_MS = 10 * 60 * 1000;
 
-/** What a request may use, or what a further attempt of it may use in addition. */
-export interface UpperBound {
-  /** 0 for a further attempt: it is part of a request that already runs, so no rate counts it. */
-  readonly requests: 0 | 1;
-  readonly tokens: number;
-  /** What `tpm` counts. */
-  readonly expectedTokens: number;
-  /** `''` where no price is known. */
-  readonly currency: string;
-  /** An integer of 10^-9 of the currency. */
-  readonly cost: number;
-}
-
-type Amounts = {
-  readonly day: string;
-  readonly tokens: number;
-  /** `''` where no price is known. */
-  readonly currency: string;
-  /** An integer of 10^-9 of the currency. */
-  readonly cost: number;
-};
-
 /**
  * @param now in ms since the epoch
  * @param held what the objects of the key's users hold
  * @throws UnreadableRow
  */
-export function reserve(sql: Sql, request: ReserveRequest, now: number, held?: Held): Reservation {
+export function reserve(sql: Sql, asked: ReserveRequest, now: number, held?: Held): Reservation {
+  const request = withKnownPrompt(sql, asked, now);
+  const { promptTokens } = request;
   const limits = storedLimits(sql, request.limits);
   // Only requests of keys with limits are reserved. So the limits are missing here, and nothing admits the request.
   if (limits === NO_LIMITS) throw new UnreadableRow('the object has no limits, and the request lists none');
@@ -120,17 +94,24 @@ export function reserve(sql: Sql, request: ReserveRequest, now: number, held?: H
   if (isSettled(sql, request.id)) {
     return {
       kind: 'reserved',
+      promptTokens,
       outputTokens: outputLimit(before.limits, request.outputTokens),
       standing: before,
     };
   }
   const needed = readNeed(sql, request, before.limits);
   const { outputTokens, need } = needed;
-  if (need === null) return { kind: 'reserved', outputTokens, standing: before };
+  if (need === null) return { kind: 'reserved', promptTokens, outputTokens, standing: before };
   const refusal = refuse(sql, before, need, now, held);
   if (refusal !== null) return { kind: 'refused', refusal, standing: before };
   insertReservation(sql, request, needed, before, now);
-  return { kind: 'reserved', outputTokens, standing: withReservation(before, need, now) };
+  return { kind: 'reserved', promptTokens, outputTokens, standing: withReservation(before, need, now) };
+}
+
+/** The request with the prompt's bound by what providers counted of its beginnings. @param now in ms since the epoch */
+export function withKnownPrompt(sql: Sql, request: ReserveRequest, now: number): ReserveRequest {
+  const { prompts } = request;
+  return prompts === undefined ? request : { ...request, promptTokens: boundPrompts(sql, prompts, now) };
 }
 
 /** A call that was repeated after a timeout may arrive after its request has ended: nothing would ever settle what it reserves. */
@@ -330,31 +311,39 @@ function refusedByRates(
   return null;
 }
 
+/** What a settlement corrects in the minute: the second of the request, null if its reservation had expired. */
+interface Settled {
+  readonly second: number | null;
+  readonly moreTokens: number;
+}
+
 type ReservationRow = Amounts & { readonly second: number; readonly expected_tokens: number };
 
 /**
  * Charges what a request used, on the day of its reservation, and deletes the reservation. Replaces the charge if the reservation
  * has expired. A repeated call changes nothing.
  * @param now in ms since the epoch
- * @returns false where there is no reservation, running or expired
+ * @returns null where there is no reservation, running or expired
  */
-export function settle(sql: Sql, id: string, charge: Charge, now = Date.now()): boolean {
+export function settle(sql: Sql, id: string, charge: Charge, now = Date.now()): Settled | null {
   const [reserved] = sql
     .exec<ReservationRow>('DELETE FROM reservations WHERE id = ? RETURNING *', id)
     .toArray();
   if (reserved !== undefined) {
     addCharge(sql, charge, reserved);
+    if (charge.counted !== undefined) keepCounted(sql, charge.counted, now);
     const insert = 'INSERT OR IGNORE INTO unreserved VALUES (?, ?)';
     sql.exec(insert, id, now - LATE_SETTLEMENT_MS + LATE_RESERVATION_MS);
     const { recordedTokens = charge.tokens } = charge;
-    correctWindow(sql, reserved.second, recordedTokens - reserved.expected_tokens);
-    return true;
+    const moreTokens = recordedTokens - reserved.expected_tokens;
+    correctWindow(sql, reserved.second, moreTokens);
+    return { second: reserved.second, moreTokens };
   }
   const [expired] = sql.exec<Amounts>('DELETE FROM expired WHERE id = ? RETURNING *', id).toArray();
-  if (expired === undefined) return false;
+  if (expired === undefined) return null;
   addTo(sql, 'spent', { ...expired, tokens: -expired.tokens, cost: -expired.cost });
   addCharge(sql, charge, expired);
-  return true;
+  return { second: null, moreTokens: 0 };
 }
 
 /** Settles requests by their newly stored records. Those without a reservation are charged as well. */
@@ -379,7 +368,7 @@ export function settleUnreserved(sql: Sql, id: string, charge: Charge, day: stri
 }
 
 function settleNew(sql: Sql, id: string, charge: Charge, day: string): void {
-  if (!settle(sql, id, charge)) addCharge(sql, charge, { day, tokens: 0, currency: '', cost: 0 });
+  if (settle(sql, id, charge) === null) addCharge(sql, charge, { day, tokens: 0, currency: '', cost: 0 });
 }
 
 /** @param reserved charged in place of an unknown cost of used tokens, so that a budget in money holds */
@@ -401,11 +390,6 @@ function addTo(sql: Sql, table: 'spent' | 'unreported', { day, currency, tokens,
       ON CONFLICT DO UPDATE SET tokens = tokens + excluded.tokens, cost = cost + excluded.cost`,
     ...[day, currency, tokens, cost],
   );
-}
-
-/** A sum of charges in the object of a user, which the object of its key also counts. Negative: less than reported before. */
-export interface ReportedCharge extends Amounts {
-  readonly kind: 'spent' | 'unreported' | 'expired';
 }
 
 /** Adds what the object of a user charged to the charges of its key. */

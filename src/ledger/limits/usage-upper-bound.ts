@@ -4,19 +4,24 @@
  */
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import type { ReplayableRequest, TargetRequest } from '../../completion/replayable-request.ts';
-import { costOfSearches, costUpperBound, findPrice } from '../../metering/pricing/cost.ts';
-import type { Price, PriceTable } from '../../metering/pricing/price.ts';
+import type { PricedModel } from '../../metering/pricing/highest-price.ts';
+import type { PromptHasher } from '../../metering/prompt-hashes.ts';
 import { limitName, readOutputLimit, readWrittenLimit } from '../../request-translation/output-limit.ts';
 import { withoutNulls } from '../../request-translation/translate.ts';
 import { addressesOf, type Target } from '../../routing/targets.ts';
+import { makersOf } from '../../settings/bare-models.ts';
 import { matchesAnyGlob } from '../../shared/glob.ts';
 import { isObject, type JsonObject, readArray, readCount, readText } from '../../shared/json.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
+import { MAX_HASHES, type PromptBound } from './known-prompts.ts';
 import { mediaOf } from './prompt-shapes.ts';
-import type { HighestPrice } from './reservations.ts';
 
 interface UsageUpperBound {
   readonly promptTokens: number;
+  /** The prompt of each target. */
+  readonly prompts: readonly PromptBound[];
+  /** The hash of each target's whole prompt, by the target's address. */
+  readonly hashes: ReadonlyMap<string, string>;
   readonly choices: number;
   /** The most web searches of one choice; null: nothing limits them. */
   readonly searches: number | null;
@@ -25,26 +30,35 @@ interface UsageUpperBound {
   /** Tokens that are billed as output in addition to those of each choice. */
   readonly extraOutputTokens: number;
   /** Each model that may serve the request. */
-  readonly models: readonly PricedModel[];
+  readonly models: readonly (PricedModel & { readonly address: string })[];
 }
 
 /**
  * The maximum over all targets, as any of them may serve the request.
+ * @param hasher null: no beginnings of prompts are known
  * @param first the request for the first target; those for the others are written here only to measure them
  */
 export async function findUsageUpperBound(
   targets: readonly Target[],
   first: TargetRequest,
   replayable: ReplayableRequest,
+  hasher: Pick<PromptHasher, 'beginnings'> | null = null,
 ): Promise<Result<UsageUpperBound, ApiError>> {
-  let highest = upperBoundOf(first);
+  const maxHashes = Math.floor(MAX_HASHES / targets.length);
+  const boundOf = async (request: TargetRequest) => {
+    const bound = upperBoundOf(request);
+    return bound.kind === 'error' || hasher === null
+      ? bound
+      : ok(await withBeginnings(request, bound.value, hasher, maxHashes));
+  };
+  let highest = await boundOf(first);
   for (const target of targets) {
     if (highest.kind === 'error') return highest;
     if (target === first.facts.target) continue;
     const written = await replayable.writeFor(target);
     // A target whose provider does not take the request is not called.
     if (written.kind === 'error') continue;
-    const next = upperBoundOf(written.value);
+    const next = await boundOf(written.value);
     highest = next.kind === 'error' ? next : ok(maximum(highest.value, next.value));
   }
   return highest;
@@ -54,6 +68,8 @@ function maximum(a: UsageUpperBound, b: UsageUpperBound): UsageUpperBound {
   const isLimited = a.outputTokens !== null && b.outputTokens !== null;
   return {
     promptTokens: Math.max(a.promptTokens, b.promptTokens),
+    prompts: [...a.prompts, ...b.prompts],
+    hashes: new Map([...a.hashes, ...b.hashes]),
     choices: Math.max(a.choices, b.choices),
     searches: a.searches === null || b.searches === null ? null : Math.max(a.searches, b.searches),
     outputTokens: isLimited ? Math.max(a.outputTokens, b.outputTokens) : null,
@@ -81,15 +97,76 @@ function upperBoundOf(request: TargetRequest): Result<UsageUpperBound, ApiError>
     searches: searches !== 0,
   };
   const times = provider.billsFallbacks === true ? models.length : 1;
+  const promptTokens = promptTokensOf(request, models) * times;
   return ok({
-    promptTokens: promptTokensOf(request, models) * times,
+    promptTokens,
+    prompts: [{ tokens: promptTokens, beginnings: [] }],
+    hashes: new Map(),
     choices: hasOutput ? prompts * choices * times : 0,
     searches,
     outputTokens,
     // Rejected predicted tokens are billed as output: https://platform.openai.com/docs/guides/predicted-outputs.
     extraOutputTokens: sent.prediction === undefined ? 0 : maxTokensOf(sent.prediction),
-    models: models.map((model) => ({ ...shared, model })),
+    models: models.map((model) => ({ ...shared, model, address: `${provider.id}/${model}` })),
   });
+}
+
+/** A prompt that may be shortened can grow by more than what follows. */
+const TRUNCATING_FIELDS = ['truncation', 'truncate', 'transforms', 'context_length_exceeded_behavior'];
+
+/** A smaller body is not hashed: its bytes are a bound that is good enough. */
+const MIN_HASHED_BYTES = 4096;
+
+/** Adds the beginnings of a prompt that its provider may have counted. */
+async function withBeginnings(
+  request: TargetRequest,
+  bound: UsageUpperBound,
+  hasher: Pick<PromptHasher, 'beginnings'>,
+  maxHashes: number,
+): Promise<UsageUpperBound> {
+  const { body, json, chatBody, url, facts, refusedBetas } = request;
+  const { promptTokens, models } = bound;
+  if (json.length < MIN_HASHED_BYTES || !isCountable(request, bound)) return bound;
+  const target = [facts.target.provider.id, facts.target.apiKey, url].join('\n');
+  const beginnings = await hasher.beginnings({ body, target }, [facts.scope.api, ...refusedBetas].join('\n'));
+  const whole = beginnings.at(-1);
+  const [model] = models;
+  if (whole === undefined || model === undefined) return bound;
+  const bytes = bytesOf(json);
+  // All images: those of the beginning count twice.
+  const imageTokens = mediaOf(chatBody).images * (facts.target.provider.imageTokens ?? MAX_IMAGE_TOKENS);
+  const known = beginnings.slice(-maxHashes).map(({ hash, bytes: ofBeginning }) => ({
+    hash,
+    moreTokens: Math.max(0, bytes - ofBeginning) + imageTokens + ADDED_TOKENS,
+  }));
+  return {
+    ...bound,
+    prompts: [{ tokens: promptTokens, beginnings: known }],
+    hashes: new Map([[model.address, whole.hash]]),
+  };
+}
+
+/**
+ * Whether the same prompt is counted the same the next time: by the one model that its maker has under this name, and with all of it in
+ * the body.
+ */
+function isCountable(
+  { facts, body, chatBody, prompts, hasOutput }: TargetRequest,
+  { promptTokens, models }: UsageUpperBound,
+): boolean {
+  const { provider, model } = facts.target;
+  const isMaker = makersOf(model).some(({ id }) => id === provider.id);
+  const isInBody = !mediaOf(chatBody).isUnbounded;
+  const isWhole = !TRUNCATING_FIELDS.some((field) => body[field] !== undefined);
+  return (
+    isMaker &&
+    isWhole &&
+    isInBody &&
+    models.length === 1 &&
+    prompts === 1 &&
+    hasOutput &&
+    promptTokens < MAX_PROMPT_TOKENS
+  );
 }
 
 function notWhole(param: string): ApiError {
@@ -108,13 +185,16 @@ function promptTokensOf(
   { json, form, chatBody, facts, hasOutput, hasWholePrompt }: TargetRequest,
   models: readonly string[],
 ): number {
-  const { imageTokens, searchingModels = [] } = facts.target.provider;
+  const { imageTokens, windows = [], searchingModels = [] } = facts.target.provider;
   const canSearch = models.some((model) => matchesAnyGlob(searchingModels, model));
   if (!hasWholePrompt || canSearch) return MAX_PROMPT_TOKENS;
+  const windowOf = (model: string) =>
+    windows.find((row) => matchesAnyGlob(row.models, model))?.tokens ?? MAX_PROMPT_TOKENS;
   const isRewritten = form.kind === 'native' && facts.passthrough === null;
   return maxPromptTokens(chatBody, isRewritten ? JSON.stringify(chatBody) : json, {
     ...(imageTokens !== undefined && { imageTokens }),
     addedTokens: hasOutput ? ADDED_TOKENS : 0,
+    window: Math.max(...models.map(windowOf)),
   });
 }
 
@@ -145,6 +225,8 @@ interface PromptBounds {
   readonly imageTokens?: number;
   /** The most tokens that the provider adds. */
   readonly addedTokens?: number;
+  /** The largest context window of any model that may serve the request; absent: that of all models. */
+  readonly window?: number;
 }
 
 const encoder = new TextEncoder();
@@ -160,15 +242,21 @@ const encoder = new TextEncoder();
 export function maxPromptTokens(
   body: JsonObject,
   json: string,
-  { imageTokens = MAX_IMAGE_TOKENS, addedTokens = ADDED_TOKENS }: PromptBounds = {},
+  {
+    imageTokens = MAX_IMAGE_TOKENS,
+    addedTokens = ADDED_TOKENS,
+    window = MAX_PROMPT_TOKENS,
+  }: PromptBounds = {},
 ): number {
   const prompts = Math.max(1, readArray(body.prompt).length, readArray(body.input).length);
   const media = mediaOf(body);
-  if (media.isUnbounded || isReading(body)) return prompts * MAX_PROMPT_TOKENS;
+  if (media.isUnknown || isReading(body)) return prompts * MAX_PROMPT_TOKENS;
+  // It is read once, and a longer prompt is refused.
+  if (media.isUnbounded) return prompts * window;
   const rewritten = REWRITTEN_FIELDS.map((field) => body[field]).filter((value) => value !== undefined);
   const bytes = bytesOf(json) + bytesOf(JSON.stringify(rewritten)) - media.imageBytes;
   const tokens = bytes + addedTokens + media.images * imageTokens;
-  return Math.min(tokens, prompts * MAX_PROMPT_TOKENS);
+  return Math.min(tokens, prompts * window);
 }
 
 function bytesOf(text: string): number {
@@ -251,60 +339,4 @@ function premiumTier(body: JsonObject): string | undefined {
     return listed.includes(tier) ? [] : [tier];
   });
   return tiers.length === 0 ? undefined : tiers.join('+');
-}
-
-/** A model that may serve the request. */
-export interface PricedModel {
-  /** The provider ids under which its price may be listed. */
-  readonly priceIds: readonly string[];
-  /** The model's name at its provider. */
-  readonly model: string;
-  /** The requested premium tier, if any. Only a price that names it counts. */
-  readonly tier?: string | undefined;
-  /** The request sets no cache lifetime, so cache writes have the default's price. */
-  readonly hasDefaultCache?: boolean;
-  /** Its provider may run web searches for the request. */
-  readonly searches?: boolean;
-}
-
-/**
- * The highest price of each kind of token over all models and end times.
- * @param models every model that may serve the request
- * @param fromMs the earliest end of the request, in ms since the epoch
- * @param toMs the latest end: a price that begins before it counts, too
- * @returns null where a price is not known, or prices are in different currencies
- */
-export function highestPrice(
-  table: PriceTable,
-  models: readonly PricedModel[],
-  fromMs: number,
-  toMs: number,
-): HighestPrice | null {
-  const prices: HighestPrice[] = [];
-  for (const { priceIds, model, tier, hasDefaultCache = false, searches = false } of models) {
-    for (const ms of [fromMs, toMs]) {
-      const price = findPrice(table, priceIds, model, ms, tier);
-      const isOfTier = tier === undefined || price?.service_tiers?.includes(tier) === true;
-      const rates = price === null || !isOfTier ? null : highestRates(price, !hasDefaultCache);
-      const search = price === null || !searches ? 0n : costOfSearches(1, price);
-      if (rates === null || search === null) return null;
-      prices.push({ ...rates, search: Number(search) });
-    }
-  }
-  const currency = prices[0]?.currency;
-  if (currency === undefined || prices.some((price) => price.currency !== currency)) return null;
-  const prompt = Math.max(...prices.map((price) => price.prompt));
-  const output = Math.max(...prices.map((price) => price.output));
-  const search = Math.max(...prices.map((price) => price.search ?? 0));
-  return { currency, prompt, output, ...(search === 0 ? {} : { search }) };
-}
-
-const MILLION = 1_000_000;
-
-/** The cost of a million tokens in 10^-9, divided by 1,000, is the cost of one token in 10^-12. */
-function highestRates(price: Price, mayCacheLonger: boolean): HighestPrice | null {
-  const prompt = costUpperBound(price, MILLION, 0, mayCacheLonger);
-  const output = costUpperBound(price, 0, MILLION);
-  if (prompt === null || output === null) return null;
-  return { currency: price.currency, prompt: Math.ceil(prompt / 1000), output: Math.ceil(output / 1000) };
 }

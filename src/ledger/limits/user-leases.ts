@@ -11,106 +11,30 @@ import {
 } from '../../auth/key-limits.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import {
+  type Allowance,
+  type Amounts,
+  type LeaseAnswer,
+  type LeaseMessage,
+  type OpenAnswer,
+  type RunningSum,
+  type SecondSum,
+  times,
+  type UpperBound,
+} from './allowance.ts';
+import {
   addToWindow,
   correctWindow,
   type Held,
+  hasTable,
   readLimitStatus,
   type Sql,
   secondOf,
   storedLimits,
   sumOfPeriod,
   UnreadableRow,
+  WINDOW_SECONDS,
 } from './limit-tables.ts';
-import {
-  addReported,
-  type LimitRefusal,
-  type ReportedCharge,
-  refuse,
-  type UpperBound,
-  withReservation,
-} from './reservations.ts';
-
-/**
- * A message from the object of a user to the object of its key. The object of the user sends its next message after the answer to this
- * one, or repeats this one with the same `seq` and `charges`. So the key counts each charge once, even if messages or answers are lost.
- */
-export interface LeaseMessage {
-  readonly user: string;
-  readonly seq: number;
-  /** What was charged since the last message. */
-  readonly charges: readonly ReportedCharge[];
-  /** The running requests. They replace everything that the user's object held before. */
-  readonly running: readonly RunningSum[];
-  /** The used part of the last surplus. Null: unknown, so all of it counts. */
-  readonly used: Rate | null;
-  readonly corrections: readonly WindowCorrection[];
-  readonly needs: readonly UpperBound[];
-  /** For how many further requests, each like the last need, allowance is leased in advance. */
-  readonly extra: number;
-  /** The user's object deletes itself after this message. */
-  readonly isLast: boolean;
-  /** The limits that KV lists for the key, for an object of a key that never had any. */
-  readonly limits?: JsonObject | null;
-}
-
-/** Running requests of one day and currency. */
-export interface RunningSum {
-  readonly day: string;
-  readonly currency: string;
-  readonly tokens: number;
-  readonly cost: number;
-  readonly running: number;
-}
-
-/** What `rpm` and `tpm` count. */
-export interface Rate {
-  readonly requests: number;
-  readonly tokens: number;
-}
-
-/** The difference between the actual tokens of a request and the expected ones, which the minute counted. */
-interface WindowCorrection {
-  readonly second: number;
-  readonly moreTokens: number;
-}
-
-/** Allowance for requests that have not arrived yet. */
-export interface Surplus {
-  readonly requests: number;
-  readonly tokens: number;
-  readonly expectedTokens: number;
-  readonly currency: string;
-  readonly cost: number;
-}
-
-/** The reason why a need is refused, or the second in which the key's minute counts it. */
-type Outcome = LimitRefusal | number;
-
-export type LeaseAnswer =
-  | {
-      readonly kind: 'leased';
-      readonly limits: Limits;
-      /** Of the key, with this lease. */
-      readonly standing: LimitStatus;
-      readonly outcomes: readonly Outcome[];
-      readonly surplus: Surplus | null;
-      /** So little is left that nothing is leased in advance, and each settlement is reported at once. */
-      readonly isExact: boolean;
-      /** The second in which the key's minute counts the used surplus. */
-      readonly second: number;
-    }
-  /** The message was applied before. `seq`: of the last message that was applied. */
-  | { readonly kind: 'repeated'; readonly seq: number }
-  /** The user was removed: its object deletes its data. */
-  | { readonly kind: 'unknown' }
-  /** `max_users` other users had requests on this day: this one uses the shared allowance. */
-  | { readonly kind: 'shared' }
-  /** The key is revoked. */
-  | { readonly kind: 'revoked' };
-
-export type OpenAnswer =
-  | { readonly kind: 'opened'; readonly limits: Limits; readonly seq: number }
-  | Extract<LeaseAnswer, { kind: 'shared' | 'revoked' }>;
+import { addReported, refuse, withReservation } from './reservations.ts';
 
 /** If the limits have room for fewer requests, nothing is leased in advance. */
 const EXACT_BELOW = 100;
@@ -119,8 +43,8 @@ const LEASED_PART = 100;
 
 /**
  * - `key_users`: the users that have an object, the last day on which they counted, and their last message.
- * - `held`: what their objects hold. `tokens`, `cost` and `running` are of running requests and of the surplus; `requests` and
- *   `rate_tokens` of the surplus alone, because the minute counts running requests in their second.
+ * - `held`: what their objects hold. `tokens`, `cost` and `running` are of running requests and of what was leased since the last
+ *   message; `requests` and `rate_tokens` of the latter alone, because the minute counts what a message has reported in its second.
  */
 const TABLES = [
   'CREATE TABLE IF NOT EXISTS key_users (user TEXT PRIMARY KEY, day TEXT NOT NULL, seq INTEGER NOT NULL) WITHOUT ROWID',
@@ -153,6 +77,8 @@ export class UserLeases {
   readonly #returning = new Map<string, Promise<void>>();
   /** Whether the tables exist. They are created with the first user that has limits. */
   #isUsed: boolean;
+  /** The users that may hold something in advance. */
+  readonly #ahead = new Set<string>();
   /** The number of users of a day, which is read from storage once. */
   #counted: { readonly day: string; readonly users: number } | null = null;
 
@@ -160,6 +86,9 @@ export class UserLeases {
     this.#ports = ports;
     this.#sql = ports.sql;
     this.#isUsed = hasTable(ports.sql, 'held');
+    if (!this.#isUsed) return;
+    const holders = this.#sql.exec<{ user: string }>('SELECT DISTINCT user FROM held WHERE requests > 0');
+    for (const { user } of holders.toArray()) this.#ahead.add(user);
   }
 
   /** What all users hold; undefined: the key never had users with limits. */
@@ -208,16 +137,14 @@ export class UserLeases {
     let answer = transaction(() => this.#exchange(message, now()));
     for (let round = 0; round < MAX_ROUNDS; round++) {
       if (answer.kind !== 'leased') return answer;
-      const { outcomes }: { outcomes: readonly Outcome[] } = answer;
-      const refused = needs.filter((_, i) => typeof outcomes[i] === 'object');
+      const { refusals }: { refusals: readonly unknown[] } = answer;
+      const refused = needs.filter((_, i) => refusals[i] !== null);
       if (refused.length === 0 || !(await this.returnLeases(user))) return answer;
       const again = transaction(() => this.#exchangeAgain({ ...message, needs: refused }, now()));
       if (again.kind !== 'leased') return again;
-      const later = [...again.outcomes];
-      const all = outcomes.map((outcome) =>
-        typeof outcome === 'number' ? outcome : (later.shift() ?? outcome),
-      );
-      answer = { ...answer, standing: again.standing, outcomes: all };
+      const later = [...again.refusals];
+      const all = answer.refusals.map((refusal) => (refusal === null ? null : (later.shift() ?? null)));
+      answer = { ...answer, standing: again.standing, refusals: all };
     }
     return answer;
   }
@@ -228,7 +155,7 @@ export class UserLeases {
    * @returns false if no user holds anything
    */
   async returnLeases(except: string | null = null): Promise<boolean> {
-    const users = this.#holders(except);
+    const users = [...this.#ahead].filter((user) => user !== except).slice(0, MAX_RETURNING);
     const calls = users.map((user) => {
       const running = this.#returning.get(user);
       if (running !== undefined) return running;
@@ -238,15 +165,6 @@ export class UserLeases {
     });
     await Promise.all(calls);
     return users.length > 0;
-  }
-
-  #holders(except: string | null): readonly string[] {
-    if (!this.#isUsed) return [];
-    const query = 'SELECT DISTINCT user FROM held WHERE requests > 0 AND user IS NOT ? LIMIT ?';
-    return this.#sql
-      .exec<{ user: string }>(query, except, MAX_RETURNING)
-      .toArray()
-      .map(({ user }) => user);
   }
 
   #exchange(message: LeaseMessage, now: number): LeaseAnswer {
@@ -284,6 +202,7 @@ export class UserLeases {
 
   /** Removes a user whose object is deleted. */
   remove(user: string): void {
+    this.#ahead.delete(user);
     this.#sql.exec('DELETE FROM held WHERE user = ?', user);
     this.#sql.exec('DELETE FROM key_users WHERE user = ?', user);
   }
@@ -307,17 +226,12 @@ export class UserLeases {
     return true;
   }
 
-  #apply({ user, charges, running, used, corrections }: LeaseMessage, now: number): void {
+  #apply({ user, charges, running, minute }: LeaseMessage, now: number): void {
     const before = this.#heldBy(user);
-    const { requests, tokens } = used ?? {
-      requests: sumOf(before.map((row) => row.requests)),
-      tokens: sumOf(before.map((row) => row.rate_tokens)),
-    };
     const { rpm, tpm } = storedLimits(this.#sql);
-    const hasRate = rpm !== null || tpm !== null;
-    if (hasRate && (requests > 0 || tokens > 0)) addToWindow(this.#sql, secondOf(now), tokens, requests);
-    for (const { second, moreTokens } of corrections) correctWindow(this.#sql, second, moreTokens);
+    if (rpm !== null || tpm !== null) this.#count(minute ?? [leasedBy(before, now)], now);
     for (const charge of charges) addReported(this.#sql, charge, now);
+    this.#ahead.delete(user);
     const after = running.map((sum) => ({ ...sum, requests: 0, rate_tokens: 0 }));
     for (const row of before) {
       if (after.some((kept) => isSameRow(kept, row))) continue;
@@ -331,6 +245,16 @@ export class UserLeases {
     for (const row of after) {
       const old = before.find((one) => isSameRow(one, row));
       if (old === undefined || !isEqualRow(old, row)) this.#hold(user, row);
+    }
+  }
+
+  /** Adds what a user reports to the minute. */
+  #count(seconds: readonly SecondSum[], now: number): void {
+    for (const { second: reported, requests, tokens } of seconds) {
+      const second = Math.min(reported, secondOf(now));
+      if (second <= secondOf(now) - WINDOW_SECONDS) continue;
+      if (requests > 0) addToWindow(this.#sql, second, tokens, requests);
+      else correctWindow(this.#sql, second, tokens);
     }
   }
 
@@ -353,14 +277,13 @@ export class UserLeases {
     let status = readLimitStatus(this.#sql, now, held);
     const { limits } = status;
     if (limits === NO_LIMITS && needs.length > 0) throw new UnreadableRow('the object has no limits');
-    const second = secondOf(now);
     const granted: UpperBound[] = [];
-    const outcomes = needs.map((need) => {
+    const refusals = needs.map((need) => {
       const refusal = refuse(this.#sql, status, need, now, held);
       if (refusal !== null) return refusal;
       granted.push(need);
       status = withReservation(status, need, now);
-      return second;
+      return null;
     });
     const last = granted.findLast(({ requests }) => requests === 1);
     const room = last === undefined ? 0 : roomFor(status, last);
@@ -368,33 +291,40 @@ export class UserLeases {
     // While a message waits for others, its own user holds nothing in advance: see `returnLeases`.
     const isScarce = room < EXACT_BELOW || granted.length < needs.length;
     const count = isScarce ? 0 : Math.min(extra, Math.floor(room / LEASED_PART));
-    const surplus = last === undefined || count === 0 ? null : multiply(last, count);
+    const surplus = last === undefined || count === 0 ? null : times(last, count);
     this.#holdGranted(user, granted, surplus, dayOf(now));
-    const started = granted.filter(({ requests }) => requests === 1);
-    if (started.length > 0 && (status.requests !== null || status.tokens !== null)) {
-      const tokens = sumOf(started.map(({ expectedTokens }) => expectedTokens));
-      addToWindow(this.#sql, second, tokens, started.length);
-    }
-    return { kind: 'leased', limits, standing: status, outcomes, surplus, isExact, second };
+    if (surplus !== null) this.#ahead.add(user);
+    return { kind: 'leased', limits, standing: status, refusals, surplus, isExact };
   }
 
-  #holdGranted(user: string, granted: readonly UpperBound[], surplus: Surplus | null, day: string): void {
+  #holdGranted(user: string, granted: readonly UpperBound[], surplus: Allowance | null, day: string): void {
     const before = this.#heldBy(user);
-    for (const currency of new Set(granted.map((need) => need.currency))) {
-      const own = granted.filter((need) => need.currency === currency);
-      const ahead = surplus?.currency === currency ? surplus : null;
+    const leased: readonly Allowance[] = surplus === null ? granted : [...granted, surplus];
+    for (const [currency, own] of Map.groupBy(leased, (one) => one.currency)) {
       const old = before.find((row) => isSameRow(row, { day, currency }));
+      const requests = sumOf(own.map((one) => one.requests));
       this.#hold(user, {
         day,
         currency,
-        tokens: (old?.tokens ?? 0) + sumOf(own.map(({ tokens }) => tokens)) + (ahead?.tokens ?? 0),
-        cost: (old?.cost ?? 0) + sumOf(own.map(({ cost }) => cost)) + (ahead?.cost ?? 0),
-        running: (old?.running ?? 0) + sumOf(own.map(({ requests }) => requests)) + (ahead?.requests ?? 0),
-        requests: (old?.requests ?? 0) + (ahead?.requests ?? 0),
-        rate_tokens: (old?.rate_tokens ?? 0) + (ahead?.expectedTokens ?? 0),
+        tokens: (old?.tokens ?? 0) + sumOf(own.map(({ tokens }) => tokens)),
+        cost: (old?.cost ?? 0) + sumOf(own.map(({ cost }) => cost)),
+        running: (old?.running ?? 0) + requests,
+        requests: (old?.requests ?? 0) + requests,
+        rate_tokens: (old?.rate_tokens ?? 0) + rateTokensOf(own),
       });
     }
   }
+}
+
+/** What `tpm` counts: a further attempt is part of a request that already runs. */
+function rateTokensOf(leased: readonly Allowance[]): number {
+  return sumOf(leased.map(({ expectedTokens }) => expectedTokens));
+}
+
+/** All that was leased since the last message, as if it were used now. */
+function leasedBy(rows: readonly HeldRow[], now: number): SecondSum {
+  const requests = sumOf(rows.map((row) => row.requests));
+  return { second: secondOf(now), requests, tokens: sumOf(rows.map((row) => row.rate_tokens)) };
 }
 
 /** For how many more such requests every limit has room. */
@@ -411,17 +341,7 @@ function roomFor({ limits, budget, requests, tokens, running }: LimitStatus, nee
   return Math.min(...rooms);
 }
 
-function multiply({ tokens, expectedTokens, currency, cost }: UpperBound, count: number): Surplus {
-  return {
-    requests: count,
-    tokens: tokens * count,
-    expectedTokens: expectedTokens * count,
-    currency,
-    cost: cost * count,
-  };
-}
-
-type RowKey = Pick<HeldRow, 'day' | 'currency'>;
+type RowKey = Pick<Amounts, 'day' | 'currency'>;
 
 function isSameRow(a: RowKey, b: RowKey): boolean {
   return a.day === b.day && a.currency === b.currency;
@@ -440,9 +360,4 @@ function isEqualRow(a: HeldRow, b: HeldRow): boolean {
 
 function sumOf(amounts: readonly number[]): number {
   return amounts.reduce((sum, amount) => sum + amount, 0);
-}
-
-export function hasTable(sql: Sql, name: string): boolean {
-  const query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?";
-  return sql.exec(query, name).toArray().length > 0;
 }

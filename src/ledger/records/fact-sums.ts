@@ -1,7 +1,7 @@
 /** A key's day sums by user, session, app and tag. They have a separate table, so that names of callers never displace models. */
 import type { ReportQuery } from '../../metering/ledger.ts';
 import type { UsageRecord } from '../../metering/record.ts';
-import { type Amounts, COUNTS, type FactGroup, OTHER } from '../../metering/report.ts';
+import { type Amounts, CACHE_CAUSE, COUNTS, type FactGroup, OTHER } from '../../metering/report.ts';
 import {
   AMOUNTS,
   addition,
@@ -90,7 +90,7 @@ function kindOf(fact: string): string {
   return fact.startsWith('tag:') ? 'tag' : fact;
 }
 
-function factsOfRecord({ user, session, app, tags }: UsageRecord): (readonly [FactGroup, string])[] {
+function factsOfRecord({ user, session, app, tags, cache }: UsageRecord): (readonly [FactGroup, string])[] {
   const facts: (readonly [FactGroup, string])[] = Object.entries(tags).map(([name, value]) => [
     `tag:${name}`,
     value,
@@ -98,6 +98,7 @@ function factsOfRecord({ user, session, app, tags }: UsageRecord): (readonly [Fa
   if (user !== null) facts.push(['user', user]);
   if (session !== null) facts.push(['session', session]);
   if (app !== null) facts.push(['app', app]);
+  if (cache !== undefined) facts.push([CACHE_CAUSE, cache.cause]);
   return facts;
 }
 
@@ -210,6 +211,8 @@ function combine(a: Amounts, b: Amounts, sign: 1 | -1): Amounts {
     ...counts,
     cost: money(a.cost, b.cost),
     estimatedCost: money(a.estimatedCost, b.estimatedCost),
+    lostTokens: bounded(a.lostTokens + sign * b.lostTokens),
+    lostCost: money(a.lostCost, b.lostCost),
     speeds: [...speeds].filter(([, count]) => count > 0).sort(([x], [y]) => x - y),
   };
 }

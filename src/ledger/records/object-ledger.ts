@@ -132,7 +132,7 @@ export class ObjectLedger implements Ledger {
 
 const TOO_MANY_KEYS = `More than ${MAX_QUERIED_LEDGERS} keys had requests on that day: name one with key=`;
 
-const TOO_MANY_LEDGERS = `A report over all keys by hour, for parts of days, or by user, session, app or tag reads at most ${MAX_QUERIED_LEDGERS} keys with requests on a day: choose whole days (UTC) without these, or one key with key=`;
+const TOO_MANY_LEDGERS = `A report over all keys by hour, for parts of days, or by user, session, app, tag or cache_cause reads at most ${MAX_QUERIED_LEDGERS} keys with requests on a day: choose whole days (UTC) without these, or one key with key=`;
 
 /** The day of an id, in days since the epoch. */
 function dayOf(id: string): number {
@@ -160,7 +160,7 @@ function refuseParts(
 ): Result<never, ApiError> {
   const isByFact = factsOf(groups, only).length > 0;
   const remedy = isByFact
-    ? 'query whole days (UTC), not by hour, and by one of user, session, app and tag'
+    ? 'query whole days (UTC), not by hour, and by one of user, session, app, tag and cache_cause'
     : 'from and to must be whole hours (UTC)';
   const message =
     reason === 'too_old'

@@ -7,10 +7,13 @@ export const DIMENSIONS = ['provider', 'model', 'route', 'status', 'fault', 'err
 
 const NANOS_PER_UNIT = 1_000_000_000;
 /** SQLite's integers have 64 bits but pass through JavaScript numbers, so an amount of money is stored in two columns. */
-const MONEY = ['cost', 'estimated_cost'] as const;
+const MONEY = ['cost', 'estimated_cost', 'lost_cost'] as const;
 const MONEY_COLUMNS = MONEY.flatMap((name) => [`${name}_units`, `${name}_nanos`]);
 
-const NUMBERS: readonly string[] = [...COUNTS, ...MONEY_COLUMNS];
+/** Integers that are not amounts of money. */
+const PLAIN = [...COUNTS, 'lost_tokens'] as const;
+
+const NUMBERS: readonly string[] = [...PLAIN, ...MONEY_COLUMNS];
 
 export const AMOUNTS: readonly string[] = [...NUMBERS, 'speeds'];
 
@@ -31,7 +34,13 @@ export interface SumRow {
 export function toColumns(amounts: Amounts): Columns {
   const counts = COUNTS.map((name) => amounts[name]);
   return {
-    numbers: [...counts, ...splitNanos(amounts.cost), ...splitNanos(amounts.estimatedCost)],
+    numbers: [
+      ...counts,
+      amounts.lostTokens,
+      ...splitNanos(amounts.cost),
+      ...splitNanos(amounts.estimatedCost),
+      ...splitNanos(amounts.lostCost),
+    ],
     speeds: writeSpeeds(amounts.speeds),
   };
 }
@@ -52,8 +61,10 @@ export function fromColumns(currency: string, { numbers, speeds }: Columns): Amo
     cancelled_requests: count('cancelled_requests'),
     cut_requests: count('cut_requests'),
     currency: currency === '' ? null : currency,
-    cost: joinNanos(numbers, COUNTS.length),
-    estimatedCost: joinNanos(numbers, COUNTS.length + 2),
+    lostTokens: numbers[COUNTS.length] ?? 0,
+    cost: joinNanos(numbers, PLAIN.length),
+    estimatedCost: joinNanos(numbers, PLAIN.length + 2),
+    lostCost: joinNanos(numbers, PLAIN.length + 4),
     speeds: readSpeeds(speeds),
   };
 }
@@ -109,7 +120,7 @@ const MAX = Number.MAX_SAFE_INTEGER;
 
 /** SQL assignments that add another row, whose columns `of` names, to the stored one. */
 export function addition(of: (column: string) => string): string {
-  const counts = COUNTS.map((name) => `${name} = MIN(${name} + ${of(name)}, ${MAX})`);
+  const counts = PLAIN.map((name) => `${name} = MIN(${name} + ${of(name)}, ${MAX})`);
   const money = MONEY.flatMap((name) => {
     const nanos = `(${name}_nanos + ${of(`${name}_nanos`)})`;
     const units = `${name}_units + ${of(`${name}_units`)} + ${nanos} / ${NANOS_PER_UNIT}`;
@@ -123,7 +134,7 @@ export function addition(of: (column: string) => string): string {
  * those of all rows together, and must stay within SQLite's limit of a value.
  */
 export const SUMS = [
-  ...COUNTS.map((name) => `CAST(MIN(TOTAL(${name}), ${MAX}) AS INTEGER)`),
+  ...PLAIN.map((name) => `CAST(MIN(TOTAL(${name}), ${MAX}) AS INTEGER)`),
   ...MONEY.flatMap((name) => {
     const nanos = `CAST(TOTAL(${name}_nanos) AS INTEGER)`;
     const units = `CAST(MIN(TOTAL(${name}_units), ${MAX - 1e9}) AS INTEGER)`;

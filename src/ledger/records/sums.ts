@@ -1,6 +1,6 @@
 /** A key's usage sums: hours, which each record updates, days, which are summed from hours, and reports over both. */
 import type { ReportQuery } from '../../metering/ledger.ts';
-import type { RecordSummary, UsageRecord } from '../../metering/record.ts';
+import type { UsageRecord } from '../../metering/record.ts';
 import {
   amountsOf,
   type FactGroup,
@@ -109,7 +109,7 @@ export function addToHours(
   if (firstDay < open_day) setState(sql, 'open_day', firstDay);
 }
 
-function hourRow(record: RecordSummary): HourRow {
+function hourRow(record: UsageRecord): HourRow {
   const amounts = amountsOf(record);
   const { provider, model, route, status, fault, error } = record;
   return {
@@ -193,6 +193,11 @@ export function changedDays(sql: SqlStorage, { open_day }: LedgerState, until = 
     dimensions: rest.slice(0, DIMENSIONS.length).map(String),
     columns: readSums(rest.slice(DIMENSIONS.length)),
   }));
+}
+
+/** Whether the directory has received sums of this day, since 1970. */
+export function hasSentDay(sql: SqlStorage, day: number): boolean {
+  return [...sql.exec('SELECT 1 FROM days WHERE day = ? LIMIT 1', day)].length > 0;
 }
 
 const KEEP = `INSERT INTO days ${rowsFrom(1)} ON CONFLICT DO UPDATE SET
@@ -371,7 +376,7 @@ function readGroupValue(group: Group, value: SqlStorageValue | undefined): strin
 }
 
 /** Sums single records by the groups of a report. */
-function sumRecords(records: Iterable<RecordSummary>, groups: readonly Group[]): SumRow[] {
+function sumRecords(records: Iterable<UsageRecord>, groups: readonly Group[]): SumRow[] {
   const rows = new Map<string, SumRow>();
   for (const record of records) {
     const amounts = amountsOf(record);

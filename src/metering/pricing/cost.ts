@@ -70,15 +70,15 @@ export function pricedModels(table: PriceTable, priceIds: readonly string[]): st
   return prices.flatMap(({ models }) => models.filter((model) => !model.includes('*')));
 }
 
-interface Candidate {
+interface DatedPrice {
   readonly price: Price;
   /** ms since the epoch. */
   readonly since: number;
 }
 
 interface Candidates {
-  readonly exact: readonly Candidate[];
-  readonly globbed: readonly Candidate[];
+  readonly exact: readonly DatedPrice[];
+  readonly globbed: readonly DatedPrice[];
 }
 
 /** A cache of the candidates by layer, then by provider and model. */
@@ -104,8 +104,8 @@ function candidatesIn(prices: readonly Price[], provider: string, model: string)
   return candidates;
 }
 
-function latest(candidates: readonly Candidate[], endMs: number, tier: string): Price | null {
-  let found: (Candidate & { readonly isOfTier: boolean }) | null = null;
+function latest(candidates: readonly DatedPrice[], endMs: number, tier: string): Price | null {
+  let found: (DatedPrice & { readonly isOfTier: boolean }) | null = null;
   for (const candidate of candidates) {
     const { since, price } = candidate;
     const tiers = price.service_tiers;
@@ -253,6 +253,18 @@ function priceTokens(
   }
   const nano = (pico + PICO_PER_NANO / 2n) / PICO_PER_NANO;
   return nano > MAX_COST_NANO ? null : Number(nano);
+}
+
+const NANOS_PER_UNIT = 1e9;
+
+/**
+ * How much less a million tokens of a prompt cost where they are read from the cache: an integer of 10^-9 of the price's currency; null
+ * if the price has no rate for either.
+ */
+export function cacheSaving(price: Price, promptTokens: number, endMs: number): number | null {
+  const { input, cached_input } = ratesInForce(price, promptTokens, endMs).rates;
+  if (input === undefined || cached_input === undefined) return null;
+  return Math.max(0, Math.round((input - cached_input) * NANOS_PER_UNIT));
 }
 
 interface RatesInForce {

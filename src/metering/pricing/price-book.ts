@@ -54,6 +54,7 @@ export interface PriceBookPorts {
 
 const KEY = 'config/prices';
 
+/** The prices of a deployment: built in, those in KV, and those of the settings, which take precedence. Read again when they are stale. */
 export class PriceBook {
   readonly #ports: PriceBookPorts;
   readonly #own: readonly Price[];

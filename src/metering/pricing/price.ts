@@ -1,5 +1,6 @@
 /** The form of a price, in the shipped tables, in the setting `PRICES` and in the KV key `config/prices`, and its parser. */
 import { isObject, type JsonObject, objectOf, readText } from '../../shared/json.ts';
+import { didYouMean } from '../../shared/nearest.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
 
 /** Prices in a deployment's own list. Every record searches it. */
@@ -138,6 +139,8 @@ export function parsePrices(value: unknown): Result<readonly Price[], string> {
   return ok(prices);
 }
 
+const FIELD_NAME = /^[a-z_]{1,32}$/i;
+
 /** Reads one object's fields and keeps the first problem. An invalid field is read as a placeholder, which is never used. */
 class FieldReader {
   problem: string | null = null;
@@ -155,8 +158,13 @@ class FieldReader {
   }
 
   allowOnly(fields: readonly string[]): void {
-    if (Object.keys(this.object).some((field) => !fields.includes(field)))
-      this.fail(`has an unknown field; the fields are ${fields.join(', ')}`);
+    const unknown = Object.keys(this.object).find((field) => !fields.includes(field));
+    if (unknown === undefined) return;
+    // A longer name may be a value in the wrong place.
+    const named = FIELD_NAME.test(unknown)
+      ? `has no field ${unknown}${didYouMean(unknown, fields)}`
+      : 'has an unknown field';
+    this.fail(`${named.replace(/\?$/, '')}; the fields are ${fields.join(', ')}`);
   }
 
   text(field: string, isValid: (text: string) => boolean, message: string): string {

@@ -22,29 +22,47 @@ export interface BlockSink {
   reasoningState(state: ReasoningState): void;
 }
 
-interface Call {
+interface MessageCall {
   readonly id: string;
   readonly name: string;
 }
 
-type Piece = BlockPiece &
+/** How the arguments of a call are written. `unknown`: too little has come to decide. */
+type InputForm = 'unknown' | 'passed' | 'wrapped';
+
+/**
+ * The input of a call must be an object. Another value of JSON is the text of its only member, with the name that Anthropic proposes:
+ * https://platform.claude.com/docs/en/agents-and-tools/tool-use/fine-grained-tool-streaming (2026-11).
+ */
+export const INVALID_JSON = 'INVALID_JSON';
+const INVALID_START = `{"${INVALID_JSON}":"`;
+const INVALID_END = '"}';
+/** White space before arguments that is kept, in UTF-16 units. */
+const MAX_LEADING_SPACE = 64;
+const NO_OBJECT = /^["[\d-]/;
+const WORDS = ['null', 'true', 'false'];
+
+type MessagePiece = BlockPiece &
   (
     | { readonly kind: 'text' | 'reasoning'; readonly call: null }
-    | { readonly kind: 'call'; readonly call: Call }
+    | { readonly kind: 'call'; readonly call: MessageCall }
     | { readonly kind: 'sign'; readonly call: null; readonly detail: JsonObject }
     | { readonly kind: 'state'; readonly call: null; readonly state: ReasoningState }
   );
 
-export class MessageBlocks implements BlockWriter<Piece> {
+/** Turns deltas into the content blocks of a message, one open block at a time. What belongs to a later block waits, up to a bound. */
+export class MessageBlocks implements BlockWriter<MessagePiece> {
   readonly #sink: BlockSink;
   readonly #maxWaitingChars: number;
-  readonly #sequencer = new BlockSequencer<Piece>(this);
+  readonly #sequencer = new BlockSequencer<MessagePiece>(this);
   /** By the index of their fragments. */
-  readonly #calls = new Map<number, Call>();
+  readonly #calls = new Map<number, MessageCall>();
   #open: OpenBlock['kind'] | null = null;
-  #openCall: Call | null = null;
+  #openCall: MessageCall | null = null;
   #progress = new JsonProgress();
-  #hasArguments = false;
+  #input: InputForm = 'unknown';
+  /** The arguments, while their form is unknown. */
+  #leading = '';
 
   /** @param maxWaitingChars the bound on what waits for an open call, in UTF-16 units */
   constructor(sink: BlockSink, maxWaitingChars: number) {
@@ -56,7 +74,7 @@ export class MessageBlocks implements BlockWriter<Piece> {
     return this.#open;
   }
 
-  get openCall(): Call | null {
+  get openCall(): MessageCall | null {
     return this.#openCall;
   }
 
@@ -80,13 +98,16 @@ export class MessageBlocks implements BlockWriter<Piece> {
     return this.#sequencer.waitingChars <= this.#maxWaitingChars;
   }
 
-  /** Writes what waits, and closes the open block. */
-  finish(): void {
+  /**
+   * Writes what waits, and closes the open block.
+   * @param isTruncated the output ends within the block
+   */
+  finish(isTruncated = false): void {
     this.#sequencer.finish();
-    this.#close();
+    this.#close(isTruncated);
   }
 
-  write(piece: Piece): void {
+  write(piece: MessagePiece): void {
     switch (piece.kind) {
       case 'call':
         return this.#writeCall(piece.call, piece.text);
@@ -136,18 +157,33 @@ export class MessageBlocks implements BlockWriter<Piece> {
     this.#sequencer.add({ kind: 'call', call, text: fragment.function.arguments });
   }
 
-  /** Text after the end of the arguments is dropped: Anthropic's SDK rejects the whole message for it. */
-  #writeCall(call: Call, text: string): void {
+  #writeCall(call: MessageCall, text: string): void {
     if (this.#openCall !== call) {
       this.#openBlock({ kind: 'call', id: call.id, name: call.name });
       this.#openCall = call;
       this.#progress = new JsonProgress();
-      this.#hasArguments = false;
+      this.#input = 'unknown';
+      this.#leading = '';
     }
+    // Text after the end of the arguments is dropped: Anthropic's SDK rejects the whole message for it.
     const own = text.slice(0, this.#progress.push(text));
-    // Arguments of white space alone are an empty object, as absent ones are.
-    this.#hasArguments ||= own.trim() !== '';
-    if (own !== '' && this.#hasArguments) this.#sink.text(own);
+    if (this.#input === 'passed') this.#writeInput(own);
+    else if (this.#input === 'wrapped') this.#writeInput(insideJson(text));
+    else this.#begin(this.#leading + own);
+  }
+
+  /** Arguments of white space alone, and null, are an empty object, as absent ones are. */
+  #begin(text: string): void {
+    const begun = text.trim();
+    // White space means nothing, and a text that grows would be read again and again.
+    this.#leading = begun === '' && text.length > MAX_LEADING_SPACE ? '' : text;
+    if (WORDS.some((word) => word.startsWith(begun))) return;
+    this.#input = NO_OBJECT.test(begun) ? 'wrapped' : 'passed';
+    this.#writeInput(this.#input === 'passed' ? text : INVALID_START + insideJson(text));
+  }
+
+  #writeInput(text: string): void {
+    if (text !== '') this.#sink.text(text);
   }
 
   #openBlock(block: OpenBlock): void {
@@ -156,12 +192,24 @@ export class MessageBlocks implements BlockWriter<Piece> {
     this.#sink.open(block);
   }
 
-  #close(): void {
+  #close(isTruncated = false): void {
     if (this.#open === null) return;
+    if (this.#openCall !== null && !isTruncated) this.#endInput();
     this.#open = null;
     this.#openCall = null;
     this.#sink.close();
   }
+
+  #endInput(): void {
+    const word = this.#input === 'unknown' ? this.#leading.trim() : '';
+    if (WORDS.includes(word) && word !== 'null') this.#writeInput(INVALID_START + word + INVALID_END);
+    else if (word !== 'null') this.#writeInput(word);
+    if (this.#input === 'wrapped') this.#writeInput(INVALID_END);
+  }
+}
+
+function insideJson(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
 }
 
 function textOf({ text, summary }: JsonObject): string {

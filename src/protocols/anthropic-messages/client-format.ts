@@ -17,6 +17,11 @@ export function stopReason(finish: FinishReason | null, hasCalls: boolean): Stop
   return hasCalls ? 'tool_use' : 'end_turn';
 }
 
+/** Whether the output ends before its end. */
+export function isTruncated(finish: FinishReason | null): boolean {
+  return finish === 'length' || finish === 'content_filter';
+}
+
 /**
  * `input_tokens` excludes tokens read from and written to a cache. Unknown values are null, as Anthropic's schema requires: generated
  * clients refuse an absent key (@anthropic-ai/sdk 1.12.0, 2026-11-22).
@@ -82,11 +87,13 @@ export function messageObject(
   };
 }
 
+/** A text block, as a message has it. */
 export function textBlock(text: string): JsonObject {
   // The schema also allows null, but @ai-sdk/anthropic 3.0.138 refuses it in a non-streaming response.
   return { type: 'text', text, citations: [] };
 }
 
+/** A thinking block with its signature; an empty one as a block begins. */
 export function thinkingBlock(thinking: string, signature: string): JsonObject {
   return { type: 'thinking', thinking, signature };
 }
@@ -130,6 +137,7 @@ function toToolUseId(id: string): string {
   return VALID_ID.test(id) ? PREFIX + id : ENCODED_PREFIX + encodeBase64Url(id);
 }
 
+/** The provider's id of a tool call, from the id that the client got for it. Other ids stay as they are. */
 export function fromToolUseId(id: string): string {
   if (id.startsWith(PREFIX)) return id.slice(PREFIX.length);
   return (id.startsWith(ENCODED_PREFIX) && decodeBase64Url(id.slice(ENCODED_PREFIX.length))) || id;
@@ -142,10 +150,15 @@ export const BLOCK_STOP = frameHead('content_block_stop');
 
 export const PING_FRAME = frame('ping', '{"type":"ping"}');
 
+/** The JSON of `message_start`. */
 export function messageStart(message: JsonObject): string {
   return JSON.stringify({ type: 'message_start', message });
 }
 
+/**
+ * The JSON of `content_block_start`.
+ * @param index the block's index in the message
+ */
 export function blockStart(index: number, content_block: JsonObject): string {
   return JSON.stringify({ type: 'content_block_start', index, content_block });
 }
@@ -158,11 +171,13 @@ const DELTAS = {
   call: ['input_json_delta', 'partial_json'],
 } as const;
 
+/** The JSON of `content_block_delta` with a text of this kind. Written by hand, because it is the event of each token. */
 export function blockDelta(index: number, kind: keyof typeof DELTAS, text: string): string {
   const [type, key] = DELTAS[kind];
   return `{"type":"content_block_delta","index":${index},"delta":{"type":"${type}","${key}":${JSON.stringify(text)}}}`;
 }
 
+/** The JSON of `content_block_stop`. */
 export function blockStop(index: number): string {
   return `{"type":"content_block_stop","index":${index}}`;
 }

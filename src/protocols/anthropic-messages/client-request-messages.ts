@@ -12,6 +12,10 @@ import { fromToolUseId } from './client-format.ts';
  */
 const BILLING_HEADER = 'x-anthropic-billing-header';
 
+/**
+ * Translates the system text and the turns of a Messages request into messages of Chat Completions.
+ * @param dropped gets the names of fields that have no counterpart
+ */
 export function readMessages(
   system: unknown,
   messages: readonly JsonObject[],

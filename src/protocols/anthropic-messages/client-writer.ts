@@ -20,6 +20,7 @@ import {
   callBlock,
   encodeSignature,
   initialUsage,
+  isTruncated,
   MESSAGE_START,
   messageEnd,
   messageObject,
@@ -32,11 +33,12 @@ import {
   thinkingBlock,
 } from './client-format.ts';
 
-type Options = Pick<WriterOptions, 'maxEventBytes' | 'requestId' | 'promptTokens' | 'model'>;
+type MessagesOptions = Pick<WriterOptions, 'maxEventBytes' | 'requestId' | 'promptTokens' | 'model'>;
 
+/** Writes one stream of Messages events. A chunk that the blocks cannot take makes `chunk` return false. */
 export class MessagesWriter implements StreamWriter, BlockSink {
   readonly output: FrameBuffer;
-  readonly #options: Options;
+  readonly #options: MessagesOptions;
   /** The canonical model, whose provider made the reasoning states; null before `message_start`. */
   #model: string | null = null;
   #blocks: MessageBlocks;
@@ -57,7 +59,7 @@ export class MessagesWriter implements StreamWriter, BlockSink {
   #fits = true;
   #revision = 0;
 
-  constructor(options: Options) {
+  constructor(options: MessagesOptions) {
     this.#options = options;
     this.output = new FrameBuffer(options.maxEventBytes);
     this.#blocks = new MessageBlocks(this, options.maxEventBytes);
@@ -76,7 +78,7 @@ export class MessagesWriter implements StreamWriter, BlockSink {
       this.#fits &&= this.#blocks.read(delta);
       if (finish_reason === null) continue;
       this.#finish = finish_reason;
-      this.#blocks.finish();
+      this.#blocks.finish(isTruncated(finish_reason));
     }
     return this.#fits;
   }
@@ -89,7 +91,7 @@ export class MessagesWriter implements StreamWriter, BlockSink {
       this.output.text(frame('error', errorEvent(failure, this.#options.requestId)));
       return;
     }
-    this.#blocks.finish();
+    this.#blocks.finish(isTruncated(this.#finish));
     const stop = stopReason(this.#finish, this.#blocks.hasCalls);
     this.output.text(messageEnd(stop, messageUsage(this.#usage)));
   }

@@ -4,13 +4,14 @@ import type { FinishReason } from '../../canonical/finish-reason.ts';
 import type { Usage } from '../../canonical/usage.ts';
 import { EmbeddedJson, type JsonObject } from '../../shared/json.ts';
 import { MAX_RESPONSE_BYTES } from '../../shared/limits.ts';
-import type { JsonWriter, StreamFailure } from '../../stream/types.ts';
+import type { JsonWriter } from '../../stream/types.ts';
 import type { WriterOptions } from '../shared/client-protocol.ts';
 import type { ReasoningState } from '../shared/reasoning-state.ts';
-import { type BlockSink, MessageBlocks, type OpenBlock } from './client-blocks.ts';
+import { type BlockSink, INVALID_JSON, MessageBlocks, type OpenBlock } from './client-blocks.ts';
 import {
   callBlock,
   encodeSignature,
+  isTruncated,
   messageObject,
   messageUsage,
   redactedThinkingBlock,
@@ -22,11 +23,11 @@ import {
 /** The estimated size of a block besides its text, in UTF-16 units. */
 const BLOCK_CHARS = 256;
 
-type Options = Pick<WriterOptions, 'requestId' | 'model'>;
+type MessageOptions = Pick<WriterOptions, 'requestId' | 'model'>;
 
+/** Collects the chunks of one output into a message. */
 export class MessagesJsonWriter implements JsonWriter, BlockSink {
-  failure: StreamFailure | null = null;
-  readonly #options: Options;
+  readonly #options: MessageOptions;
   readonly #blocks = new MessageBlocks(this, MAX_RESPONSE_BYTES);
   readonly #content: JsonObject[] = [];
   readonly #embedded = new EmbeddedJson();
@@ -39,7 +40,7 @@ export class MessagesJsonWriter implements JsonWriter, BlockSink {
   #usage: Usage | null = null;
   #chars = 0;
 
-  constructor(options: Options) {
+  constructor(options: MessageOptions) {
     this.#options = options;
   }
 
@@ -63,12 +64,8 @@ export class MessagesJsonWriter implements JsonWriter, BlockSink {
   /** A message has no vendor events. */
   vendor(): void {}
 
-  end(failure: StreamFailure | null): void {
-    this.failure = failure;
-  }
-
   take(): string {
-    this.#blocks.finish();
+    this.#blocks.finish(isTruncated(this.#finish));
     const stop = stopReason(this.#finish, this.#blocks.hasCalls);
     return JSON.stringify(messageObject(this.#options, this.#content, stop, messageUsage(this.#usage)));
   }
@@ -101,7 +98,11 @@ export class MessagesJsonWriter implements JsonWriter, BlockSink {
     if (block.kind === 'text') return textBlock(this.#text);
     if (block.kind === 'reasoning')
       return thinkingBlock(this.#text, this.#signature || encodeSignature(this.#model));
-    // The input must be an object: invalid or too large arguments become an empty one.
-    return callBlock(block, this.#embedded.object(this.#text) ?? {});
+    return callBlock(block, this.#embedded.object(this.#text) ?? this.#invalidInput());
+  }
+
+  /** Of arguments that are invalid or too large. Truncated ones are an empty object, which the stop reason explains. */
+  #invalidInput(): JsonObject {
+    return this.#text === '' || isTruncated(this.#finish) ? {} : { [INVALID_JSON]: this.#text };
   }
 }

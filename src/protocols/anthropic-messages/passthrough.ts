@@ -10,9 +10,12 @@ import {
   readArray,
   readText,
 } from '../../shared/json.ts';
+import { JsonProgress } from '../../shared/json-progress.ts';
+import { MAX_TOOL_CALLS } from '../../shared/limits.ts';
 import { frame, HEARTBEAT_FRAME } from '../../stream/sse-frame.ts';
+import type { StreamFailure } from '../../stream/types.ts';
 import type { Passthrough, PassthroughOptions } from '../shared/client-protocol.ts';
-import { PassthroughWriter } from '../shared/passthrough-writer.ts';
+import { type PassedEvent, type PassthroughFormat, PassthroughWriter } from '../shared/passthrough-writer.ts';
 import { errorEvent } from './client-errors.ts';
 import { PING_FRAME } from './client-format.ts';
 
@@ -31,33 +34,86 @@ export const messagesPassthrough: Passthrough = {
     ['limit', 'remaining', 'reset'].map((value) => `anthropic-ratelimit-${unit}-${value}`),
   ),
   upstreamBody: withoutReasoningStates,
-  streamWriter: (options) =>
-    new PassthroughWriter(() => {
-      const placeholders = new Placeholders();
-      return {
-        heartbeat: (hasBegun) => (hasBegun ? PING_FRAME : HEARTBEAT_FRAME),
-        failure: (failure) => frame('error', errorEvent(failure, options.requestId)),
-        eventData: (name, data, event) =>
-          placeholders.includes(event) ? null : writeData(name, data, options),
-      };
-    }, options.maxEventBytes),
+  streamWriter: (options) => new PassthroughWriter(() => new MessagesFormat(options), options.maxEventBytes),
   writeJson: (response, options) =>
     response.type === 'message' ? writeMessage(response, options) : response,
 };
 
-/** Finds placeholders before the arguments of a call. Without one and without arguments, the input is an empty object as well. */
-class Placeholders {
-  /** The block whose arguments have begun. */
-  #begun: unknown = null;
+/** The longest `content_block_stop` that is held as it came. Anthropic's has 40 characters. */
+const MAX_HELD_STOP_CHARS = 512;
 
-  includes({ type, index, delta }: JsonObject): boolean {
-    if (type === 'content_block_start') this.#begun = null;
-    const piece = type === 'content_block_delta' ? readText(objectOf(delta).partial_json) : undefined;
-    if (piece === undefined || this.#begun === index) return false;
-    if (mayBePlaceholder(piece)) return true;
-    this.#begun = index;
+/** What has come of the input of an open block. */
+interface OpenInput {
+  /** A call that the client runs, not one of the provider's own tools. */
+  readonly isCall: boolean;
+  readonly progress: JsonProgress;
+}
+
+/**
+ * Leaves out placeholders before the arguments of a call: without one and without arguments, the input is an empty object as well. Holds
+ * the `content_block_stop` of a call whose arguments are cut until the message's stop reason: Anthropic's SDK takes the stop for the
+ * call's end, and completes its JSON. A failure replaces the stop reason (N2), and what is held.
+ */
+class MessagesFormat implements PassthroughFormat {
+  readonly #options: PassthroughOptions;
+  /** By the index of their blocks. */
+  readonly #inputs = new Map<unknown, OpenInput>();
+  #held: PassedEvent[] = [];
+
+  constructor(options: PassthroughOptions) {
+    this.#options = options;
+  }
+
+  heartbeat(hasBegun: boolean): string {
+    return hasBegun ? PING_FRAME : HEARTBEAT_FRAME;
+  }
+
+  failure(failure: StreamFailure): string {
+    return frame('error', errorEvent(failure, this.#options.requestId));
+  }
+
+  events({ name, data }: PassedEvent, event: JsonObject): readonly PassedEvent[] {
+    if (event.type === 'content_block_start') this.#open(event);
+    if (event.type === 'content_block_delta' && this.#isPlaceholder(event)) return [];
+    const written = writeData(name, data, this.#options);
+    if (written === null) return [];
+    const passed = { name, data: written };
+    if (event.type === 'content_block_stop' && this.#isCut(event)) return this.#hold(passed, event);
+    return hasStopReason(event) ? [...this.#held.splice(0), passed] : [passed];
+  }
+
+  #open({ index, content_block }: JsonObject): void {
+    const { type } = objectOf(content_block);
+    const isFollowed = readText(type)?.endsWith('tool_use') === true && this.#inputs.size < MAX_TOOL_CALLS;
+    if (isFollowed) this.#inputs.set(index, { isCall: type === 'tool_use', progress: new JsonProgress() });
+    else this.#inputs.delete(index);
+  }
+
+  #isPlaceholder({ index, delta }: JsonObject): boolean {
+    const input = this.#inputs.get(index);
+    const piece = readText(objectOf(delta).partial_json);
+    if (input === undefined || piece === undefined) return false;
+    if (!input.progress.hasBegun && mayBePlaceholder(piece)) return true;
+    input.progress.push(piece);
     return false;
   }
+
+  /** Whether the block that ends is a call whose arguments are cut. */
+  #isCut({ index }: JsonObject): boolean {
+    const input = this.#inputs.get(index);
+    this.#inputs.delete(index);
+    return input?.isCall === true && input.progress.endsCut;
+  }
+
+  #hold({ name, data }: PassedEvent, { type, index }: JsonObject): readonly PassedEvent[] {
+    const isShort = data.length <= MAX_HELD_STOP_CHARS;
+    this.#held.push({ name, data: isShort ? data : JSON.stringify({ type, index }) });
+    return [];
+  }
+}
+
+function hasStopReason({ type, delta }: JsonObject): boolean {
+  return type === 'message_stop' || readText(objectOf(delta).stop_reason) !== undefined;
 }
 
 /** Changes the model's name in `message_start`, and the block events that may have reasoning. Returns null to drop the event. */

@@ -1,66 +1,68 @@
-/** Writes a chat conversation as Anthropic's `system` and `messages`: alternating turns, tool results first, signed thinking. */
+/** Writes a conversation as Anthropic's `system` and `messages`: alternating turns, tool results first, signed thinking. */
 
-import { toolCallId } from '../../canonical/tool-call-id.ts';
-import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
-import { detailsOfProvider } from '../../request-translation/messages.ts';
 import {
-  append,
-  isSystemMessage,
-  parseDataUrl,
-  reportUnreadKeys,
+  type Block,
+  type ReasoningBlock,
   splitLeadingSystem,
-} from '../../request-translation/native-messages.ts';
-import { argumentsObject, StepCalls } from '../../request-translation/tools.ts';
-import { decodeBase64, decodePercent } from '../../shared/encoding.ts';
-import { EmbeddedJson, isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
+  type ToolCallBlock,
+  type ToolResultBlock,
+  type Turn,
+} from '../../canonical/conversation.ts';
+import { dataAsText, MEDIA_PARTS, type Media, parseDataUrl } from '../../canonical/media.ts';
+import { reasoningOfProvider } from '../../canonical/reasoning-details.ts';
+import { toolCallId } from '../../canonical/tool-call-id.ts';
+import { reportUnreadKeys, type TranslationReport } from '../../request-translation/dropped-fields.ts';
+import { StepCalls } from '../../request-translation/tool-results.ts';
+import { argumentsObject } from '../../request-translation/tools.ts';
+import { append } from '../../shared/append.ts';
+import { EmbeddedJson, isObject, type JsonObject, readText } from '../../shared/json.ts';
 import type { ClaudeFamily } from './family.ts';
 
-export interface Conversation {
+export interface WrittenConversation {
   readonly system: readonly JsonObject[];
-  readonly messages: readonly Turn[];
+  readonly messages: readonly Message[];
 }
 
-export interface Turn {
+export interface Message {
   readonly role: 'user' | 'assistant' | 'system';
   readonly content: readonly JsonObject[];
 }
 
-export interface ConversationOptions {
+interface ConversationOptions {
   readonly family: ClaudeFamily;
   /** The id of the provider that receives the request: only its own thinking is sent. */
   readonly providerId: string;
   readonly report: TranslationReport;
 }
 
-export function writeConversation(messages: readonly unknown[], options: ConversationOptions): Conversation {
-  const { leading, rest } = splitLeadingSystem(messages);
-  const writer = new TurnWriter(options);
-  for (const message of rest) writer.add(message);
-  const turns = writer.turns();
-  const system = leading
-    .map((message) => messageBlocks(message, options.report))
-    .filter(({ length }) => length > 0);
+/** Writes turns as the `system` text and the alternating turns of a Messages request. */
+export function writeConversation(turns: readonly Turn[], options: ConversationOptions): WrittenConversation {
+  const [leading, rest] = splitLeadingSystem(turns);
+  const writer = new MessageWriter(options);
+  for (const turn of rest) writer.add(turn);
+  const messages = writer.messages();
+  const system = leading.map((turn) => writeContent(turn, options.report)).filter(({ length }) => length > 0);
   // 400 "messages: at least one message is required", where OpenAI answers a system message: langchain-ai/langchain#30764, 2025-04-14.
-  const prompt = turns.length === 0 ? system.pop() : undefined;
-  return { system: system.flat(), messages: prompt ? [{ role: 'user', content: prompt }] : turns };
+  const prompt = messages.length === 0 ? system.pop() : undefined;
+  return { system: system.flat(), messages: prompt ? [{ role: 'user', content: prompt }] : messages };
 }
 
-/** The keys of a message that are read. */
-const MESSAGE_KEYS = ['role', 'content', 'cache_control', 'tool_call_id', 'tool_calls'];
+/** The other keys of a turn that are read, or that have nothing to say. */
+const TURN_KEYS = ['role', 'content', 'cache_control', 'tool_call_id'];
 
 /** `^[a-zA-Z0-9_-]+$`: maximhq/bifrost#5097, 2026-07-10. */
 const TOOL_ID = /^[a-zA-Z0-9_-]{1,128}$/;
 
-interface WrittenTurn extends Turn {
+interface WrittenMessage extends Message {
   /** Tool results come first, wherever the client sent them: 400 "`tool_use` ids were found without `tool_result` blocks". */
   readonly results: JsonObject[];
   content: JsonObject[];
 }
 
-class TurnWriter {
+class MessageWriter {
   readonly #options: ConversationOptions;
-  readonly #turns: WrittenTurn[] = [];
-  /** The calls of the last turn, with the ids that are sent. Anthropic refuses ids that are not unique. */
+  readonly #messages: WrittenMessage[] = [];
+  /** The calls of the last step, with the ids that are sent. Anthropic refuses ids that are not unique. */
   readonly #calls = new StepCalls();
   readonly #usedIds = new Set<string>();
   readonly #embedded = new EmbeddedJson();
@@ -69,28 +71,27 @@ class TurnWriter {
     this.#options = options;
   }
 
-  add(message: JsonObject): void {
+  add(turn: Turn): void {
     const { report } = this.#options;
-    reportUnreadKeys(message, MESSAGE_KEYS, report);
-    if (message.role === 'assistant') return this.#push('assistant', this.#assistant(message));
-    if (message.role === 'tool') return this.#addResult(message);
-    const blocks = messageBlocks(message, report);
-    this.#push(isSystemMessage(message) ? this.#systemRole() : 'user', blocks);
+    reportUnreadKeys(turn.extra, TURN_KEYS, report);
+    if (turn.role === 'assistant') return this.#push('assistant', this.#assistant(turn));
+    for (const block of turn.blocks) if (block.kind === 'tool_result') this.#addResult(block);
+    this.#push(turn.role === 'user' ? 'user' : this.#systemRole(), writeContent(turn, report));
   }
 
-  turns(): readonly Turn[] {
-    const last = this.#turns.at(-1);
+  messages(): readonly Message[] {
+    const last = this.#messages.at(-1);
     // 400 "final assistant content cannot end with trailing whitespace".
     if (last?.role === 'assistant') last.content = last.content.map(trimLastText);
-    return this.#turns.map(({ role, results, content }) => ({ role, content: [...results, ...content] }));
+    return this.#messages.map(({ role, results, content }) => ({ role, content: [...results, ...content] }));
   }
 
   /**
    * A system turn must follow a user turn, and precede an assistant turn or the end. Otherwise the message becomes the user's.
    * https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages#limitations (2026-11-22)
    */
-  #systemRole(): Turn['role'] {
-    const last = this.#turns.at(-1)?.role;
+  #systemRole(): Message['role'] {
+    const last = this.#messages.at(-1)?.role;
     return this.#options.family.takesSystemTurns && (last === 'user' || last === 'system')
       ? 'system'
       : 'user';
@@ -98,43 +99,37 @@ class TurnWriter {
 
   /** A user message follows a system turn: the system turn's content becomes part of the user turn before it. */
   #joinSystemTurn(): void {
-    if (this.#turns.at(-1)?.role !== 'system') return;
-    const { content } = this.#turns.pop() ?? { content: [] };
-    const last = this.#turns.at(-1);
+    if (this.#messages.at(-1)?.role !== 'system') return;
+    const { content } = this.#messages.pop() ?? { content: [] };
+    const last = this.#messages.at(-1);
     if (last !== undefined) append(last.content, content);
   }
 
-  #push(role: Turn['role'], blocks: JsonObject[]): void {
+  #push(role: Message['role'], blocks: JsonObject[]): void {
     if (blocks.length === 0) return;
     if (role === 'user') this.#joinSystemTurn();
-    const last = this.#turns.at(-1);
+    const last = this.#messages.at(-1);
     if (last?.role === role) append(last.content, blocks);
-    else this.#turns.push({ role, results: [], content: blocks });
+    else this.#messages.push({ role, results: [], content: blocks });
   }
 
-  #assistant(message: JsonObject): JsonObject[] {
+  #assistant({ blocks, refusal = '', extra }: Turn): JsonObject[] {
     const { providerId, report } = this.#options;
-    const blocks = contentBlocks(message.content, report).filter(({ type }) => !isThinking(type));
-    const refusal = readText(message.refusal);
-    const content = blocks.length === 0 && refusal !== undefined ? textBlocks(refusal) : blocks;
-    const calls = readArray(message.tool_calls).filter(isObject);
-    if (this.#turns.at(-1)?.role !== 'assistant') this.#calls.begin();
-    const all = [
-      ...thinkingBlocks(message, providerId),
-      ...content,
-      ...calls.map((call) => this.#call(call)),
-    ];
+    const written = writeBlocks(blocks, report);
+    const content = written.length === 0 ? textBlocks(refusal) : written;
+    if (this.#messages.at(-1)?.role !== 'assistant') this.#calls.begin();
+    const calls = blocks.filter((block) => block.kind === 'tool_call').map((call) => this.#call(call));
+    const all = [...thinkingBlocks(blocks, providerId), ...content, ...calls];
     // A turn with only thinking would be refused.
-    return content.length + calls.length === 0 ? [] : withCacheControl(all, message.cache_control);
+    return content.length + calls.length === 0 ? [] : withCacheControl(all, extra.cache_control);
   }
 
-  #call(call: JsonObject): JsonObject {
-    const fn = objectOf(call.function, call.custom);
+  #call({ id, name, input }: ToolCallBlock): JsonObject {
     return {
       type: 'tool_use',
-      id: this.#uniqueId(readText(call.id) ?? ''),
-      name: fn.name,
-      input: argumentsObject(fn.arguments ?? fn.input, this.#embedded),
+      id: this.#uniqueId(id),
+      name,
+      input: argumentsObject(input, this.#embedded),
     };
   }
 
@@ -146,20 +141,24 @@ class TurnWriter {
     return unique;
   }
 
-  #addResult(message: JsonObject): void {
-    const callId = readText(message.tool_call_id) ?? '';
-    const { content } = message;
-    const blocks = typeof content === 'string' ? content : contentBlocks(content, this.#options.report);
+  #addResult({ id, content, extra = {} }: ToolResultBlock): void {
+    const { report } = this.#options;
+    reportUnreadKeys(extra, ['cache_control'], report);
+    const blocks = typeof content === 'string' ? content : writeBlocks(content, report);
+    const [first, ...others] = typeof blocks === 'string' ? [] : blocks;
+    // A text with a mark is a text, as it was and will be without one: the mark belongs to the result.
+    const text = first?.type === 'text' && others.length === 0 ? first : undefined;
+    const mark = isObject(extra.cache_control) ? extra.cache_control : text?.cache_control;
     const result: JsonObject = {
       type: 'tool_result',
-      tool_use_id: this.#calls.matchResult(callId) ?? validId(callId),
-      ...(blocks.length === 0 ? {} : { content: blocks }),
-      ...(isObject(message.cache_control) ? { cache_control: message.cache_control } : {}),
+      tool_use_id: this.#calls.matchResult(id) ?? validId(id),
+      ...(blocks.length === 0 ? {} : { content: text?.text ?? blocks }),
+      ...(mark === undefined ? {} : { cache_control: mark }),
     };
     this.#joinSystemTurn();
-    const last = this.#turns.at(-1);
+    const last = this.#messages.at(-1);
     if (last?.role === 'user') last.results.push(result);
-    else this.#turns.push({ role: 'user', results: [result], content: [] });
+    else this.#messages.push({ role: 'user', results: [result], content: [] });
   }
 }
 
@@ -172,46 +171,33 @@ function trimLastText(block: JsonObject, at: number, { length }: readonly JsonOb
   return text === undefined ? block : { ...block, text: text.trimEnd() };
 }
 
-function isThinking(type: unknown): boolean {
-  return type === 'thinking' || type === 'redacted_thinking';
-}
-
 /** OpenRouter's name for the form of Claude's reasoning details. Details with another format are from another provider. */
-const DETAIL_FORMATS = ['anthropic-claude-v1', undefined, null];
+const DETAIL_FORMATS: readonly unknown[] = ['anthropic-claude-v1', null];
 
-/** The thinking of an assistant message: of `reasoning_details`, LiteLLM's `thinking_blocks`, or the content, the first that is signed. */
-function thinkingBlocks(message: JsonObject, providerId: string): JsonObject[] {
-  const details = detailsOfProvider(message, providerId).filter(({ format }) =>
-    DETAIL_FORMATS.some((own) => own === format),
+/** The thinking of an assistant's turn: of its details, or of the client's other fields, the first that is signed. */
+function thinkingBlocks(blocks: readonly Block[], providerId: string): JsonObject[] {
+  const reasoning = blocks.filter((block) => block.kind === 'reasoning');
+  const details = reasoningOfProvider(reasoning, providerId).filter(({ signature }) =>
+    DETAIL_FORMATS.includes(signature?.format),
   );
-  const sources = [
-    details.flatMap(blockOfDetail),
-    readArray(message.thinking_blocks).filter(isObject).flatMap(signedBlock),
-    readArray(message.content).filter(isObject).flatMap(signedBlock),
-  ];
-  return sources.find((blocks) => blocks.length > 0) ?? [];
-}
-
-function blockOfDetail({ type, text, signature, data }: JsonObject): JsonObject[] {
-  if (type === 'reasoning.encrypted' && readText(data) !== undefined) {
-    return [{ type: 'redacted_thinking', data }];
-  }
-  return type === 'reasoning.text' ? thinkingBlock(text, signature) : [];
-}
-
-function signedBlock({ type, thinking, signature, data }: JsonObject): JsonObject[] {
-  if (type === 'redacted_thinking' && readText(data) !== undefined) return [{ type, data }];
-  return type === 'thinking' ? thinkingBlock(thinking, signature) : [];
+  const thinking = details.flatMap(thinkingBlock);
+  const others = reasoning.filter(({ detail }) => detail === undefined);
+  return thinking.length > 0 ? thinking : others.flatMap(thinkingBlock);
 }
 
 /** Unsigned thinking is refused. Hidden thinking has a signature and an empty text: BerriAI/litellm#41361, #38809. */
-function thinkingBlock(text: unknown, signature: unknown): JsonObject[] {
-  if (readText(signature) === undefined) return [];
-  return [{ type: 'thinking', thinking: readText(text) ?? '', signature }];
+function thinkingBlock({ text, signature }: ReasoningBlock): JsonObject[] {
+  if (signature === undefined) return [];
+  const { value, isEncrypted } = signature;
+  return [
+    isEncrypted
+      ? { type: 'redacted_thinking', data: value }
+      : { type: 'thinking', thinking: text, signature: value },
+  ];
 }
 
-function messageBlocks(message: JsonObject, report: TranslationReport): JsonObject[] {
-  return withCacheControl(contentBlocks(message.content, report), message.cache_control);
+function writeContent({ blocks, extra }: Turn, report: TranslationReport): JsonObject[] {
+  return withCacheControl(writeBlocks(blocks, report), extra.cache_control);
 }
 
 /** A cache mark of a part or message belongs to its last block. */
@@ -221,10 +207,28 @@ function withCacheControl(blocks: JsonObject[], cacheControl: unknown): JsonObje
   return [...blocks.slice(0, -1), { ...last, cache_control: cacheControl }];
 }
 
-/** The blocks of a content, which is a string or a list of parts. */
-function contentBlocks(content: unknown, report: TranslationReport): JsonObject[] {
-  if (typeof content === 'string') return textBlocks(content);
-  return readArray(content).flatMap((part) => (isObject(part) ? partBlocks(part, report) : []));
+/** Texts, media and unknown blocks. */
+function writeBlocks(blocks: readonly Block[], report: TranslationReport): JsonObject[] {
+  return blocks.flatMap((block) => {
+    const { cache_control, prompt_cache_breakpoint } =
+      (block.kind === 'unknown' ? block.raw : block.extra) ?? {};
+    // Not converted: of more than four marks OpenAI takes the last ones, where Anthropic refuses the request.
+    if (isObject(prompt_cache_breakpoint)) report.drop('messages.content.prompt_cache_breakpoint');
+    return withCacheControl(contentBlocks(block, report), cache_control);
+  });
+}
+
+function contentBlocks(block: Block, report: TranslationReport): JsonObject[] {
+  switch (block.kind) {
+    case 'text':
+      return textBlocks(block.text);
+    case 'media':
+      return mediaBlocks(block.media, report);
+    case 'unknown':
+      return unknownBlocks(block.raw, report);
+    default:
+      return [];
+  }
 }
 
 /**
@@ -235,34 +239,18 @@ function textBlocks(text: string): JsonObject[] {
   return text.trim() === '' ? [] : [{ type: 'text', text }];
 }
 
-function partBlocks(part: JsonObject, report: TranslationReport): JsonObject[] {
-  // Not converted: of more than four marks OpenAI takes the last ones, where Anthropic refuses the request.
-  if (isObject(part.prompt_cache_breakpoint)) report.drop('messages.content.prompt_cache_breakpoint');
-  return withCacheControl(typedBlocks(part, report), part.cache_control);
-}
+/** Parts of chat without their content. */
+const EMPTY_PARTS = ['text', 'refusal', 'image_url', 'document_url'];
 
 /** Parts for which Anthropic has no block. https://platform.claude.com/docs/en/api/messages (2026-11-22) */
 const UNSUPPORTED_PARTS = ['input_audio', 'audio', 'video_url'];
 
-function typedBlocks(part: JsonObject, report: TranslationReport): JsonObject[] {
-  switch (part.type) {
-    case 'text':
-    case undefined:
-      return textBlocks(readText(part.text) ?? '');
-    case 'refusal':
-      return textBlocks(readText(part.refusal) ?? '');
-    case 'image_url':
-      return sourceBlocks('image', readText(isObject(part.image_url) ? part.image_url.url : part.image_url));
-    case 'document_url':
-      return sourceBlocks('document', readText(part.document_url), readText(part.document_name));
-    case 'file':
-      return fileBlocks(objectOf(part.file), report);
-    default: {
-      const type = readText(part.type) ?? '';
-      // Other parts may be Anthropic's own blocks. They are sent unchanged, and Anthropic refuses unknown ones.
-      return UNSUPPORTED_PARTS.includes(type) ? refusePart(type, report) : [part];
-    }
-  }
+/** Parts of other types may be Anthropic's own blocks. They are sent unchanged, and Anthropic refuses unknown ones. */
+function unknownBlocks(raw: JsonObject, report: TranslationReport): JsonObject[] {
+  const type = readText(raw.type) ?? 'text';
+  if (EMPTY_PARTS.includes(type)) return [];
+  if (type === 'file') return refusePart('file.file_id', report);
+  return UNSUPPORTED_PARTS.includes(type) ? refusePart(type, report) : [raw];
 }
 
 function refusePart(type: string, report: TranslationReport): JsonObject[] {
@@ -270,36 +258,22 @@ function refusePart(type: string, report: TranslationReport): JsonObject[] {
   return [];
 }
 
-function fileBlocks(file: JsonObject, report: TranslationReport): JsonObject[] {
-  const data = readText(file.file_data) ?? readText(file.file_url);
+function mediaBlocks(media: Media, report: TranslationReport): JsonObject[] {
+  if (media.type === 'audio' || media.type === 'video') return refusePart(MEDIA_PARTS[media.type], report);
+  const { url, name } = media;
   // A `file_id` names a file stored at OpenAI.
-  if (data === undefined) return refusePart('file.file_id', report);
-  const isImage = /^data:image\//i.test(data);
-  return sourceBlocks(isImage ? 'image' : 'document', data, isImage ? undefined : readText(file.filename));
+  if (url === undefined) return refusePart('file.file_id', report);
+  const isImage = media.type === 'image' || (media.type === 'file' && /^data:image\//i.test(url));
+  const title = isImage || name === undefined ? {} : { title: name };
+  return [{ type: isImage ? 'image' : 'document', source: sourceOf(isImage, url), ...title }];
 }
 
-function sourceBlocks(type: 'image' | 'document', url: string | undefined, title?: string): JsonObject[] {
-  if (url === undefined) return [];
-  return [{ type, source: sourceOf(type, url), ...(title === undefined ? {} : { title }) }];
-}
-
-function sourceOf(type: 'image' | 'document', url: string): JsonObject {
+function sourceOf(isImage: boolean, url: string): JsonObject {
   const inline = parseDataUrl(url);
   if (inline === null) return { type: 'url', url };
-  const { mediaType, isBase64, data } = inline;
-  if (type === 'image') return { type: 'base64', media_type: imageType(mediaType), data };
-  if (!mediaType.startsWith('text/')) {
-    return { type: 'base64', media_type: mediaType || 'application/pdf', data };
-  }
-  return { type: 'text', media_type: 'text/plain', data: decodeText(data, isBase64) };
-}
-
-function imageType(mediaType: string): string {
-  const lower = mediaType.toLowerCase();
-  return lower === 'image/jpg' ? 'image/jpeg' : lower;
-}
-
-/** Text with an invalid encoding is sent as it is. */
-function decodeText(data: string, isBase64: boolean): string {
-  return (isBase64 ? decodeBase64(data) : decodePercent(data)) ?? data;
+  const { mediaType, data } = inline;
+  if (isImage) return { type: 'base64', media_type: mediaType.toLowerCase(), data };
+  return mediaType.startsWith('text/')
+    ? { type: 'text', media_type: 'text/plain', data: dataAsText(inline) }
+    : { type: 'base64', media_type: mediaType || 'application/pdf', data };
 }

@@ -6,6 +6,7 @@ import { isObject, type JsonObject, objectOf, omit, readArray, readText } from '
 import type { ClaudeFamily } from './family.ts';
 import { subschemas, writeSchema } from './request-schema.ts';
 
+/** The `tools` and `tool_choice` of a Messages request; empty if no tool is offered. */
 export function writeTools(body: JsonObject, family: ClaudeFamily, report: TranslationReport): JsonObject {
   const choice = objectOf(body.tool_choice);
   const allowed =
@@ -74,11 +75,11 @@ function writeToolChoice(choice: unknown): JsonObject | undefined {
  */
 const STRICT_LIMITS = { tools: 20, unions: 16, optional: 24 } as const;
 
-type Counts = { readonly [L in keyof typeof STRICT_LIMITS]: number };
+type StrictCounts = { readonly [L in keyof typeof STRICT_LIMITS]: number };
 
 /** Counts the strict schemas of one request. A tool beyond the limits is sent without `strict`. */
 class StrictSchemas {
-  #counts: Counts;
+  #counts: StrictCounts;
 
   /** @param format the schema of the response format, which counts too */
   constructor(format: JsonObject) {
@@ -102,7 +103,7 @@ class StrictSchemas {
   }
 }
 
-function countsOf(schema: JsonObject): Omit<Counts, 'tools'> {
+function countsOf(schema: JsonObject): Omit<StrictCounts, 'tools'> {
   const isUnion = Array.isArray(schema.anyOf) || readArray(schema.type).length > 1;
   const required = new Set(readArray(schema.required));
   const names = isObject(schema.properties) ? Object.keys(schema.properties) : [];

@@ -1,16 +1,14 @@
-/** Writes a chat request as a Messages request with the same meaning. https://platform.claude.com/docs/en/api/messages (2026-11-22) */
+/** Writes a request of Messages. https://platform.claude.com/docs/en/api/messages (2026-11-22) */
 
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import { TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { readOutputLimit, withOnlyLimit } from '../../request-translation/output-limit.ts';
 import { COMPETING_LIMITS, REFUSED, type RequestRules } from '../../request-translation/rules.ts';
-import { convertLegacyFunctions } from '../../request-translation/tools.ts';
 import {
   type RequestForm,
   type TranslatedRequest,
   translateRequest,
   type WriteOptions,
-  withoutNulls,
 } from '../../request-translation/translate.ts';
 import {
   isObject,
@@ -22,23 +20,16 @@ import {
   readText,
 } from '../../shared/json.ts';
 import { failure, ok } from '../../shared/result.ts';
+import { type NativeRequest, nativeForm } from '../shared/native-form.ts';
 import { type ClaudeFamilies, type ClaudeFamily, familyOf } from './family.ts';
-import { type Conversation, type Turn, writeConversation } from './request-messages.ts';
+import { type Message, type WrittenConversation, writeConversation } from './request-messages.ts';
 import { writeSchema } from './request-schema.ts';
 import { withHiddenThinking, writeSampling, writeThinking } from './request-thinking.ts';
 import { forcesCall, writeTools } from './request-tools.ts';
 
 /** Fields that this folder translates. The rules below apply to the others. */
 const TRANSLATED = [
-  ...[
-    'model',
-    'messages',
-    'tools',
-    'tool_choice',
-    'parallel_tool_calls',
-    'max_tokens',
-    'max_completion_tokens',
-  ],
+  ...['model', 'tools', 'tool_choice', 'parallel_tool_calls', 'max_tokens', 'max_completion_tokens'],
   ...['stop', 'temperature', 'top_p', 'top_k', 'reasoning_effort', 'reasoning', 'thinking', 'output_config'],
   ...['response_format', 'user', 'safety_identifier', 'metadata', 'service_tier', 'seed'],
 ];
@@ -68,27 +59,27 @@ const OTHER_FIELDS: RequestRules = {
 
 /** @param toolNames the names that the provider accepts for tools */
 export function claudeForm(families: ClaudeFamilies, toolNames: RegExp): RequestForm {
-  return {
-    kind: 'native',
-    toolNames,
-    write: (body, options) => writeMessages(body, options, familyOf(families, options.model)),
-    // 0 is no usable limit, so it counts as none.
-    outputLimit: (body) => readCount(body.max_tokens) || null,
-    // Anthropic refuses other names of the limit, but compatible servers may read them.
-    withLimit: (body, tokens) => withOnlyLimit(body, 'max_tokens', tokens, COMPETING_LIMITS),
-  };
+  return nativeForm(
+    {
+      toolNames,
+      // 0 is no usable limit, so it counts as none.
+      outputLimit: (body) => readCount(body.max_tokens) || null,
+      // Anthropic refuses other names of the limit, but compatible servers may read them.
+      withLimit: (body, tokens) => withOnlyLimit(body, 'max_tokens', tokens, COMPETING_LIMITS),
+    },
+    (request, options) => writeMessages(request, options, familyOf(families, options.model)),
+  );
 }
 
-function writeMessages(given: JsonObject, options: WriteOptions, family: ClaudeFamily): TranslatedRequest {
-  const body = convertLegacyFunctions(withoutNulls(given));
+function writeMessages(
+  { fields: body, turns }: NativeRequest,
+  options: WriteOptions,
+  family: ClaudeFamily,
+): TranslatedRequest {
   const rest = translateRequest(omit(body, ...TRANSLATED), OTHER_FIELDS, options);
   if (rest.kind === 'error') return rest;
   const report = new TranslationReport(options.provider, options.unsupported);
-  const conversation = writeConversation(readArray(body.messages), {
-    family,
-    providerId: options.providerId,
-    report,
-  });
+  const conversation = writeConversation(turns, { family, providerId: options.providerId, report });
   const limit = outputLimit(body, family, report);
   const tools = writeTools(body, family, report);
   const thinking = withoutRefusedThinking(
@@ -135,21 +126,21 @@ function outputLimit(body: JsonObject, { maxTokens }: ClaudeFamily, report: Tran
  */
 function withoutRefusedThinking(
   thinking: JsonObject,
-  turns: readonly Turn[],
+  messages: readonly Message[],
   tools: JsonObject,
   report: TranslationReport,
 ): JsonObject {
   const hasBudget = isObject(thinking.thinking) && thinking.thinking.type === 'enabled';
-  if (!hasBudget || !(forcesCall(tools) || isStepWithoutThinking(turns))) return thinking;
+  if (!hasBudget || !(forcesCall(tools) || isStepWithoutThinking(messages))) return thinking;
   report.change('thinking');
   return omit(thinking, 'thinking');
 }
 
 /** 400 "Expected `thinking` or `redacted_thinking`, but found `tool_use`": BerriAI/litellm#37953, anomalyco/opencode#3077. */
-function isStepWithoutThinking(turns: readonly Turn[]): boolean {
-  const results = turns.findLastIndex(({ content }) => content.some(({ type }) => type === 'tool_result'));
-  const step = turns[results - 1];
-  const isLast = turns.slice(results + 1).every(({ role }) => role !== 'assistant');
+function isStepWithoutThinking(messages: readonly Message[]): boolean {
+  const results = messages.findLastIndex(({ content }) => content.some(({ type }) => type === 'tool_result'));
+  const step = messages[results - 1];
+  const isLast = messages.slice(results + 1).every(({ role }) => role !== 'assistant');
   if (step?.role !== 'assistant' || !isLast) return false;
   return !['thinking', 'redacted_thinking'].includes(readText(step.content[0]?.type) ?? '');
 }
@@ -207,7 +198,7 @@ function opaque(user: string): string {
  */
 function withPromptCache(
   body: JsonObject,
-  { system, messages }: Conversation,
+  { system, messages }: WrittenConversation,
   family: ClaudeFamily,
 ): JsonObject {
   const hasTools = readArray(body.tools).length > 0;

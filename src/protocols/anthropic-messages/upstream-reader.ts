@@ -9,7 +9,7 @@ import {
   type ToolCallPart,
 } from '../../canonical/part.ts';
 import { signaturePayload, tagProvider } from '../../canonical/reasoning-details.ts';
-import { findUpstreamError } from '../../canonical/upstream-error.ts';
+import { findUpstreamError, unfinished } from '../../canonical/upstream-error.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText, writeJson } from '../../shared/json.ts';
 import { MAX_TOOL_CALLS } from '../../shared/limits.ts';
 import type { ProtocolReader, UpstreamProtocol } from '../../stream/types.ts';
@@ -76,13 +76,15 @@ class MessageReader implements ProtocolReader {
     const isMessage = response.type === 'message' || Array.isArray(response.content);
     const usage = this.#usage.latest(response.usage, this.#searchResults);
     const finished = { ...choice, hasRole: true, finishWord: readText(response.stop_reason) ?? 'end_turn' };
+    // Null means that the message goes on: "In non-streaming mode this value is always non-null", @anthropic-ai/sdk 1.12.0, `Message` (2026-11-20).
+    const isUnfinished = isMessage && response.stop_reason === null;
     return {
       ...EMPTY_PART,
       ...idAndModel(response),
       choices: isMessage ? [finished] : [],
       usage,
       serviceTier: this.#usage.serviceTier,
-      error: findUpstreamError(response),
+      error: findUpstreamError(response) ?? (isUnfinished ? unfinished('without a stop_reason') : null),
     };
   }
 
@@ -319,9 +321,10 @@ function providerTag(index: unknown, provider: string, isOfText: boolean): JsonO
   return { id, format: DETAIL_FORMAT, index };
 }
 
-/** A compatible server may send the JSON as a text. */
+/** A compatible server may send the JSON as a text, or a value that is no object. */
 function inputJson(input: unknown): string {
   if (typeof input === 'string') return input;
-  const isEmpty = !isObject(input) || Object.keys(input).length === 0;
+  const isEmpty =
+    input === undefined || input === null || (typeof input === 'object' && Object.keys(input).length === 0);
   return isEmpty ? '' : (writeJson(input) ?? '');
 }

@@ -1,54 +1,60 @@
-/** Writes a chat conversation as Gemini's `contents` and `systemInstruction`, with thought signatures on the parts they belong to. */
+/** Writes a conversation as Gemini's `contents` and `systemInstruction`, with thought signatures on the parts they belong to. */
 
-import { readProviderTag } from '../../canonical/reasoning-details.ts';
-import { reportedField, type TranslationReport } from '../../request-translation/dropped-fields.ts';
-import { PLACEHOLDER_SIGNATURE, providerOfExtra } from '../../request-translation/messages.ts';
 import {
-  append,
-  parseDataUrl,
-  reportUnreadKeys,
+  type Block,
+  resultBlocks,
   splitLeadingSystem,
-} from '../../request-translation/native-messages.ts';
-import { MOVED_RESULT_NOTE } from '../../request-translation/tool-results.ts';
-import { argumentsObject, StepCalls } from '../../request-translation/tools.ts';
-import { decodePercent, encodeBase64 } from '../../shared/encoding.ts';
-import { EmbeddedJson, isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
+  type ToolCallBlock,
+  type ToolResultBlock,
+  type Turn,
+} from '../../canonical/conversation.ts';
+import { dataAsBase64, MEDIA_PARTS, type Media, parseDataUrl } from '../../canonical/media.ts';
+import {
+  reportedField,
+  reportUnreadKeys,
+  type TranslationReport,
+} from '../../request-translation/dropped-fields.ts';
+import { PLACEHOLDER_SIGNATURE } from '../../request-translation/messages.ts';
+import { MOVED_RESULT_NOTE, StepCalls } from '../../request-translation/tool-results.ts';
+import { argumentsObject } from '../../request-translation/tools.ts';
+import { append } from '../../shared/append.ts';
+import { EmbeddedJson, isObject, type JsonObject, readText } from '../../shared/json.ts';
 import type { GeminiFamily } from './family.ts';
 
-interface Turn {
+interface Content {
   readonly role: 'user' | 'model';
   readonly parts: JsonObject[];
 }
 
-export interface Conversation {
-  readonly contents: readonly JsonObject[];
+export interface Contents {
+  readonly contents: readonly Content[];
   /** Undefined if no system message leads the conversation. */
   readonly systemInstruction: JsonObject | undefined;
 }
 
-const MESSAGE_KEYS = ['role', 'content', 'tool_calls', 'tool_call_id'];
-/** A tool message may name its tool; the name is also known from the call. */
-const TOOL_MESSAGE_KEYS = [...MESSAGE_KEYS, 'name'];
-
 /** @param providerId the id of the provider that receives the request: only its own signatures are sent */
 export function writeContents(
-  messages: readonly unknown[],
+  turns: readonly Turn[],
   family: GeminiFamily,
   providerId: string,
   report: TranslationReport,
-): Conversation {
-  const { leading, rest } = splitLeadingSystem(messages);
-  const system = leading.map(({ content }) => writeParts(content, report)).filter(({ length }) => length > 0);
-  const writer = new ContentWriter(family, providerId, report);
-  for (const message of [...leading, ...rest]) {
-    reportUnreadKeys(message, message.role === 'tool' ? TOOL_MESSAGE_KEYS : MESSAGE_KEYS, report);
+): Contents {
+  const [leading, rest] = splitLeadingSystem(turns);
+  const system = leading.map(({ blocks }) => writeParts(blocks, report)).filter(({ length }) => length > 0);
+  for (const { extra, blocks } of turns) {
+    reportUnreadKeys(extra, ['role', 'content', 'tool_call_id'], report);
+    for (const block of blocks) {
+      // A result may name its tool; the name is also known from the call.
+      if (block.kind === 'tool_result') reportUnreadKeys(block.extra ?? {}, ['name'], report);
+    }
   }
-  for (const message of rest) writer.add(message);
-  const turns = writer.take();
+  const writer = new ContentWriter(family, providerId, report);
+  for (const turn of rest) writer.add(turn);
+  const contents = writer.take();
   // 400 "contents is not specified", where OpenAI answers a system message (ikechan8370/chatgpt-plugin#733, 2024-12-22).
-  const prompt = turns.length === 0 ? system.pop() : undefined;
+  const prompt = contents.length === 0 ? system.pop() : undefined;
   return {
-    contents: prompt === undefined ? turns : [{ role: 'user', parts: prompt }],
+    contents: prompt === undefined ? contents : [{ role: 'user', parts: prompt }],
     systemInstruction: system.length === 0 ? undefined : { parts: system.flat() },
   };
 }
@@ -57,7 +63,7 @@ class ContentWriter {
   readonly #family: GeminiFamily;
   readonly #providerId: string;
   readonly #report: TranslationReport;
-  readonly #turns: Turn[] = [];
+  readonly #contents: Content[] = [];
   readonly #embedded = new EmbeddedJson();
   readonly #results = new StepResults(this.#embedded);
   /** The user's parts since the last model turn. They follow the tool results, even if the client sent them before. */
@@ -69,25 +75,27 @@ class ContentWriter {
     this.#report = report;
   }
 
-  add(message: JsonObject): void {
-    if (message.role === 'tool') return this.#addResult(message);
-    if (message.role === 'assistant') {
+  add({ role, blocks, refusal }: Turn): void {
+    if (role === 'assistant') {
       this.#endUserTurn();
-      return this.#push('model', this.#assistant(message));
+      return this.#push('model', this.#assistant(blocks, refusal));
     }
     // Gemini has no system turns: a later system message becomes the user's.
-    append(this.#userParts, writeParts(message.content, this.#report));
+    for (const block of blocks) {
+      if (block.kind === 'tool_result') this.#addResult(block);
+      else append(this.#userParts, writePart(block, this.#report));
+    }
   }
 
-  take(): readonly JsonObject[] {
+  take(): readonly Content[] {
     this.#endUserTurn();
-    const [first] = this.#turns;
+    const [first] = this.#contents;
     // 400 "Please ensure that function call turn comes immediately after a user turn", for a history whose beginning a client removed
     // (google-gemini/gemini-cli#11814, 2025-10-23; diegosouzapw/OmniRoute#13573, 2026-09-13).
     const startsWithCall =
       first?.role === 'model' && first.parts.some(({ functionCall }) => functionCall !== undefined);
-    const before = startsWithCall ? [{ role: 'user', parts: [{ text: ' ' }] }] : [];
-    return [...before, ...this.#turns.map(({ role, parts }) => ({ role, parts }))];
+    if (startsWithCall) this.#contents.unshift({ role: 'user', parts: [{ text: ' ' }] });
+    return this.#contents;
   }
 
   #endUserTurn(): void {
@@ -97,51 +105,43 @@ class ContentWriter {
   }
 
   /** Turns alternate: parts of the same role as the last turn are added to it. */
-  #push(role: Turn['role'], parts: readonly JsonObject[]): void {
+  #push(role: Content['role'], parts: readonly JsonObject[]): void {
     if (parts.length === 0) return;
-    const last = this.#turns.at(-1);
+    const last = this.#contents.at(-1);
     if (last?.role === role) append(last.parts, parts);
-    else this.#turns.push({ role, parts: [...parts] });
+    else this.#contents.push({ role, parts: [...parts] });
   }
 
-  #assistant(message: JsonObject): JsonObject[] {
-    const signatures = readSignatures(message, this.#providerId);
-    const content = writeParts(message.content, this.#report);
-    const refusal = content.length === 0 ? writeParts(message.refusal, this.#report) : [];
-    if (this.#turns.at(-1)?.role !== 'model') this.#results.begin();
-    const calls = readArray(message.tool_calls)
-      .filter(isObject)
-      .map((call) => this.#call(call, signatures.calls.get(readText(call.id) ?? '')));
+  #assistant(blocks: readonly Block[], refusal: string | undefined): JsonObject[] {
+    const signatures = readSignatures(blocks, this.#providerId);
+    const content = writeParts(blocks, this.#report);
+    if (this.#contents.at(-1)?.role !== 'model') this.#results.begin();
+    const calls = blocks
+      .filter((block) => block.kind === 'tool_call')
+      .map((call) => this.#call(call, signatures.calls.get(call.id)));
     return [
       ...signatures.thoughts.map((thoughtSignature) => ({ text: '', thought: true, thoughtSignature })),
-      ...withTextSignatures([...content, ...refusal], signatures.texts),
+      ...withTextSignatures(content.length === 0 ? textPart(refusal ?? '') : content, signatures.texts),
       ...(this.#family.needsSignatures ? withStandIn(calls) : calls),
     ];
   }
 
-  #call(call: JsonObject, thoughtSignature: string | undefined): JsonObject {
-    const called = objectOf(call.function, call.custom);
-    const id = readText(call.id);
-    const name = readText(called.name) ?? '';
-    this.#results.addCall(id ?? '', name);
+  #call({ id, name, input }: ToolCallBlock, thoughtSignature: string | undefined): JsonObject {
+    this.#results.addCall(id, name);
     return {
-      functionCall: {
-        ...(id === undefined ? {} : { id }),
-        name,
-        args: argumentsObject(called.arguments ?? called.input, this.#embedded),
-      },
+      functionCall: { ...(id === '' ? {} : { id }), name, args: argumentsObject(input, this.#embedded) },
       ...(thoughtSignature === undefined ? {} : { thoughtSignature }),
     };
   }
 
-  #addResult(message: JsonObject): void {
-    const id = readText(message.tool_call_id) ?? '';
-    const parts = writeParts(message.content, this.#report);
-    this.#results.add(id, parts, readText(message.name) ?? id, this.#family.mediaInResults);
+  #addResult(result: ToolResultBlock): void {
+    const parts = writeParts(resultBlocks(result), this.#report);
+    const name = readText(result.extra?.name) ?? result.id;
+    this.#results.add(result.id, parts, name, this.#family.mediaInResults);
   }
 }
 
-interface Result {
+interface CallResult {
   readonly id: string;
   /** The result, and media beside it. */
   readonly parts: readonly JsonObject[];
@@ -151,7 +151,7 @@ interface Result {
 class StepResults {
   readonly #calls = new StepCalls();
   readonly #embedded: EmbeddedJson;
-  #results: Result[] = [];
+  #results: CallResult[] = [];
 
   constructor(embedded: EmbeddedJson) {
     this.#embedded = embedded;
@@ -186,7 +186,7 @@ class StepResults {
 
   /** All results in one turn, in the order of their calls: Google counts them (google-gemini/gemini-cli#16543, 2026-01-13). */
   take(): JsonObject[] {
-    const place = ({ id }: Result) => this.#calls.positionOf(id);
+    const place = ({ id }: CallResult) => this.#calls.positionOf(id);
     const results = this.#results.toSorted((a, b) => place(a) - place(b)).map(({ parts }) => parts);
     this.#results = [];
     // Media beside the results follow all of them.
@@ -231,30 +231,27 @@ interface Signatures {
   readonly thoughts: readonly string[];
 }
 
-/** Reads the signatures of an assistant message that this provider made, and untagged ones in Google's form. */
-function readSignatures(message: JsonObject, providerId: string): Signatures {
+/** Reads the signatures of an assistant's turn that this provider made, and untagged ones in Google's form. */
+function readSignatures(blocks: readonly Block[], providerId: string): Signatures {
   const calls = new Map<string, string>();
   const texts: TextSignature[] = [];
   const thoughts: string[] = [];
-  const toolCalls = readArray(message.tool_calls).filter(isObject);
+  const toolCalls = blocks.filter((block) => block.kind === 'tool_call');
   const callIds = new Set(toolCalls.map(({ id }) => id));
-  for (const detail of readArray(message.reasoning_details).filter(isObject)) {
-    const signature = readText(detail.data) ?? readText(detail.signature);
-    const tag = readProviderTag(detail.id);
-    const isOwn = (tag?.provider ?? providerId) === providerId;
-    if (signature === undefined || detail.format !== SIGNATURE_FORMAT || !isOwn) continue;
-    const [kind = '', chars = ''] = tag?.payload.split('-') ?? [];
+  for (const block of blocks) {
+    const signature = block.kind === 'reasoning' ? block.signature : undefined;
+    if (signature?.format !== SIGNATURE_FORMAT || (signature.provider ?? providerId) !== providerId) continue;
+    const { value, isEncrypted, provider, id } = signature;
+    const [kind = '', chars = ''] = provider === null ? [] : id.split('-');
     // In OpenRouter's form the detail has the id of its call.
-    const isOfCall = detail.id !== undefined && callIds.has(detail.id);
-    if (isOfCall) calls.set(readText(detail.id) ?? '', signature);
-    else if (kind === 'thought' || detail.type === 'reasoning.text') thoughts.push(signature);
-    else texts.push({ signature, chars: Number.parseInt(chars, 10) || 0 });
+    if (provider === null && id !== '' && callIds.has(id)) calls.set(id, value);
+    else if (kind === 'thought' || !isEncrypted) thoughts.push(value);
+    else texts.push({ signature: value, chars: Number.parseInt(chars, 10) || 0 });
   }
-  for (const { id, extra_content: extra } of toolCalls) {
-    const google = isObject(extra) ? extra.google : undefined;
-    const signature = isObject(google) ? readText(google.thought_signature) : undefined;
-    const isOwn = (providerOfExtra(extra) ?? providerId) === providerId;
-    if (signature !== undefined && isOwn) calls.set(readText(id) ?? '', signature);
+  for (const { id, signature } of toolCalls) {
+    if (signature !== undefined && (signature.provider ?? providerId) === providerId) {
+      calls.set(id, signature.value);
+    }
   }
   return { calls, texts, thoughts };
 }
@@ -298,62 +295,47 @@ function withTextSignatures(
 /** Cache marks of Anthropic and of OpenAI: Gemini has none on parts. */
 const CACHE_MARKS = ['cache_control', 'prompt_cache_breakpoint'];
 
-/** Thinking parts are not sent back, only their signatures. */
-const THINKING_PARTS = ['thinking', 'redacted_thinking', 'reasoning'];
+/** Parts without a text, which are not sent. Thinking is not sent back, only its signatures. */
+const WITHOUT_TEXT = ['text', 'refusal', 'thinking', 'redacted_thinking', 'reasoning'];
 
 const MEDIA_HINT = 'send texts, and images, audio, videos and files as data or as a URI';
 
-/** The parts of a message's content, without empty texts. */
-function writeParts(content: unknown, report: TranslationReport): JsonObject[] {
-  if (typeof content === 'string') return textPart(content);
-  if (!Array.isArray(content)) return [];
-  return content.flatMap((part: unknown) => {
-    if (typeof part === 'string') return textPart(part);
-    return isObject(part) ? writePart(part, report) : [];
-  });
+/** The parts of a content, without empty texts. */
+function writeParts(blocks: readonly Block[], report: TranslationReport): JsonObject[] {
+  return blocks.flatMap((block) => writePart(block, report));
 }
 
-function textPart(text: unknown): JsonObject[] {
-  return readText(text) === undefined ? [] : [{ text }];
+function textPart(text: string): JsonObject[] {
+  return text === '' ? [] : [{ text }];
 }
 
-function writePart(part: JsonObject, report: TranslationReport): JsonObject[] {
-  const type = readText(part.type) ?? 'text';
+function writePart(block: Block, report: TranslationReport): JsonObject[] {
+  const marked = (block.kind === 'unknown' ? block.raw : block.extra) ?? {};
   for (const mark of CACHE_MARKS) {
-    if (part[mark] !== undefined && part[mark] !== null) report.drop(`messages.content.${mark}`);
+    if (marked[mark] !== undefined && marked[mark] !== null) report.drop(`messages.content.${mark}`);
   }
-  if (type === 'text') return textPart(part.text);
-  if (type === 'refusal') return textPart(part.refusal);
-  if (THINKING_PARTS.includes(type)) return [];
-  const media = readMedia(type, part);
-  if (media !== undefined) return [media];
-  // Without the part the output would differ, so dropping it needs the caller's consent.
+  switch (block.kind) {
+    case 'text':
+      return textPart(block.text);
+    case 'media': {
+      const part = mediaPart(block.media);
+      return part === undefined ? refusePart(MEDIA_PARTS[block.media.type], report) : [part];
+    }
+    case 'unknown': {
+      const type = readText(block.raw.type) ?? 'text';
+      return WITHOUT_TEXT.includes(type) ? [] : refusePart(type, report);
+    }
+    default:
+      return [];
+  }
+}
+
+/** Without the part the output would differ, so dropping it needs the caller's consent. */
+function refusePart(type: string, report: TranslationReport): JsonObject[] {
   const name = `messages.content.${type}`;
   if (report.mode === 'drop') report.dropAllowed(name);
   else report.fail('messages', `${reportedField(name)} is not supported: ${MEDIA_HINT}`);
   return [];
-}
-
-/** OpenAI's media parts, and OpenRouter's `video_url`. */
-function readMedia(type: string, part: JsonObject): JsonObject | undefined {
-  if (type === 'image_url' || type === 'video_url') {
-    const { [type]: value } = part;
-    return mediaPart(readText(isObject(value) ? value.url : value));
-  }
-  if (type === 'input_audio' && isObject(part.input_audio)) {
-    const { data, format } = part.input_audio;
-    return { inlineData: { mimeType: `audio/${readText(format) ?? 'wav'}`, data } };
-  }
-  if (type === 'file' && isObject(part.file)) {
-    const { file_data, file_id, filename } = part.file;
-    return mediaPart(readText(file_data) ?? uploadedFileUri(readText(file_id)), readText(filename));
-  }
-  return undefined;
-}
-
-/** The id of a file that was uploaded to Google is a URI. Ids of other providers are not. */
-function uploadedFileUri(id: string | undefined): string | undefined {
-  return id?.includes('://') ? id : undefined;
 }
 
 /** The media type is optional for a URI. It is set if the file name shows one that Gemini takes by URI (vercel/ai#16757, 2026-07-06). */
@@ -370,25 +352,18 @@ const TYPES: Readonly<Record<string, string>> = {
   wav: 'audio/wav',
 };
 
-function mediaPart(url: string | undefined, name = url): JsonObject | undefined {
-  if (url === undefined) return undefined;
-  const inline = parseDataUrl(url);
-  if (inline !== null) {
-    const { mediaType, isBase64, data } = inline;
-    return { inlineData: { mimeType: inlineType(mediaType), data: isBase64 ? data : toBase64(data) } };
+/** @returns undefined if the media is at another provider */
+function mediaPart(media: Media): JsonObject | undefined {
+  if (media.type === 'audio') {
+    return { inlineData: { mimeType: `audio/${media.format}`, data: media.data } };
   }
-  const extension = /\.(\w+)(?:[?#]|$)/.exec(name ?? '')?.[1]?.toLowerCase() ?? '';
+  // The id of a file that was uploaded to Google is a URI. Ids of other providers are not.
+  const uri = media.url ?? media.fileId ?? '';
+  const inline = parseDataUrl(uri);
+  if (inline !== null) {
+    return { inlineData: { mimeType: inline.mediaType || 'text/plain', data: dataAsBase64(inline) } };
+  }
+  const extension = /\.(\w+)(?:[?#]|$)/.exec(media.name ?? uri)?.[1]?.toLowerCase() ?? '';
   const typed = Object.hasOwn(TYPES, extension) ? { mimeType: TYPES[extension] } : {};
-  return url.includes('://') ? { fileData: { ...typed, fileUri: url } } : undefined;
-}
-
-/** Google answers "Unsupported MIME type: image/jpg" to a spelling that browsers and clients use. */
-function inlineType(mediaType: string): string {
-  return /^image\/jpg$/i.test(mediaType) ? 'image/jpeg' : mediaType || 'text/plain';
-}
-
-/** Inline data must be base64. Data with an invalid percent-encoding is sent as it is. */
-function toBase64(data: string): string {
-  const text = decodePercent(data);
-  return text === null ? data : encodeBase64(text);
+  return uri.includes('://') ? { fileData: { ...typed, fileUri: uri } } : undefined;
 }

@@ -1,9 +1,7 @@
-/** Writes a chat request as a `generateContent` request of Gemini with the same meaning. */
+/** Writes a `generateContent` request of Gemini. */
 
 import { isAboutRequest, isDefault, TranslationReport } from '../../request-translation/dropped-fields.ts';
-import { convertLegacyFunctions } from '../../request-translation/tools.ts';
-import type { RequestForm, WriteOptions } from '../../request-translation/translate.ts';
-import { type TranslatedRequest, withoutNulls } from '../../request-translation/translate.ts';
+import type { RequestForm, TranslatedRequest, WriteOptions } from '../../request-translation/translate.ts';
 import {
   isObject,
   type JsonObject,
@@ -11,11 +9,11 @@ import {
   objectOf,
   omit,
   ownValue,
-  readArray,
   readCount,
   readText,
 } from '../../shared/json.ts';
 import { failure, ok } from '../../shared/result.ts';
+import { type NativeRequest, nativeForm } from '../shared/native-form.ts';
 import { bareModel, familyOf, type GeminiFamily } from './family.ts';
 import { CONFIG_FIELDS, wantsMoreThanText, writeConfig } from './request-config.ts';
 import { writeContents } from './request-contents.ts';
@@ -23,16 +21,17 @@ import { writeToolChoice, writeTools } from './request-tools.ts';
 
 /** @param toolNames the names that the provider accepts for tools */
 export function geminiForm(families: readonly GeminiFamily[], toolNames: RegExp): RequestForm {
-  return {
-    kind: 'native',
-    toolNames,
-    write: (body, options) => writeGenerateContent(body, options, families),
-    outputLimit: ({ generationConfig }) => readCount(objectOf(generationConfig).maxOutputTokens) || null,
-    withLimit: (body, maxOutputTokens) => ({
-      body: { ...body, generationConfig: { ...objectOf(body.generationConfig), maxOutputTokens } },
-      dropped: [],
-    }),
-  };
+  return nativeForm(
+    {
+      toolNames,
+      outputLimit: ({ generationConfig }) => readCount(objectOf(generationConfig).maxOutputTokens) || null,
+      withLimit: (body, maxOutputTokens) => ({
+        body: { ...body, generationConfig: { ...objectOf(body.generationConfig), maxOutputTokens } },
+        dropped: [],
+      }),
+    },
+    (request, options) => writeGenerateContent(request, options, families),
+  );
 }
 
 /** The path below the base URL. A streamed request gets server-sent events instead of a growing JSON array. */
@@ -77,16 +76,16 @@ const NATIVE_NAMES: Readonly<Record<string, string>> = {
 const MODEL = /^(?:models\/|tunedModels\/)?[A-Za-z0-9][\w.:-]*$/;
 
 function writeGenerateContent(
-  given: JsonObject,
+  { fields, turns }: NativeRequest,
   { model, provider, providerId, unsupported }: WriteOptions,
   families: readonly GeminiFamily[],
 ): TranslatedRequest {
   const report = new TranslationReport(provider, unsupported);
-  const body = convertLegacyFunctions(withNativeNames(withoutNulls(given), report));
+  const body = withNativeNames(fields, report);
   const family = familyOf(families, model);
   if (!MODEL.test(model)) report.fail('model', `${provider} has no model of this name`);
   if (wantsMoreThanText(body)) report.refuse('modalities');
-  const { contents, systemInstruction } = writeContents(readArray(body.messages), family, providerId, report);
+  const { contents, systemInstruction } = writeContents(turns, family, providerId, report);
   const tools = writeTools(body, report);
   const nativeConfig = {
     ...inCamelCase(objectOf(body.generationConfig)),

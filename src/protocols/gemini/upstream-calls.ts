@@ -111,12 +111,12 @@ function fragment(text: string): ToolCallPart {
 }
 
 /** A key of an object, or an index of an array. */
-type Step = string | number;
+type PathStep = string | number;
 
 /** An object or an array whose end has not been written. */
 interface Container {
   /** Its key or index in the outer container. */
-  readonly step: Step | null;
+  readonly step: PathStep | null;
   /** The keys of an object, which can't be written twice; null for an array. */
   readonly keys: Set<string> | null;
   /** The number of members, which is the next index of an array. */
@@ -175,7 +175,7 @@ class PartialArguments {
   }
 
   /** The text before the value at a path; null if the path is not the next place, or was written before. */
-  #enter(steps: readonly Step[]): string | null {
+  #enter(steps: readonly PathStep[]): string | null {
     let shared = 1;
     while (shared < steps.length && this.#open[shared]?.step === steps[shared - 1]) shared++;
     let text = this.#closeTo(shared);
@@ -188,13 +188,13 @@ class PartialArguments {
     return text;
   }
 
-  #openContainer(steps: readonly Step[], at: number): string {
+  #openContainer(steps: readonly PathStep[], at: number): string {
     const isArray = typeof steps[at] === 'number';
     this.#open.push({ step: steps[at - 1] ?? null, keys: isArray ? null : new Set(), size: 0 });
     return isArray ? '[' : '{';
   }
 
-  #enterMember(step: Step | undefined): string | null {
+  #enterMember(step: PathStep | undefined): string | null {
     const container = this.#open.at(-1);
     if (container === undefined || step === undefined) return null;
     const comma = container.size++ === 0 ? '' : ',';
@@ -222,9 +222,9 @@ function literalOf({ numberValue, boolValue, nullValue }: JsonObject): string | 
 const STEP = /\.([^.[\]]+)|\[(\d{1,6})\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]/y;
 
 /** Null if the path is invalid, too deep, or does not start with a key of the arguments object. */
-function readPath(path: string): Step[] | null {
+function readPath(path: string): PathStep[] | null {
   if (!path.startsWith('$')) return null;
-  const steps: Step[] = [];
+  const steps: PathStep[] = [];
   STEP.lastIndex = 1;
   while (STEP.lastIndex < path.length) {
     const [match, name, index, single, double] = STEP.exec(path) ?? [];

@@ -3,7 +3,7 @@ import type { UpstreamError } from '../../canonical/error.ts';
 import { type Logprobs, readLogprobs } from '../../canonical/logprobs.ts';
 import { type ChoicePart, type ChunkPart, EMPTY_CHOICE, EMPTY_PART, readName } from '../../canonical/part.ts';
 import { tagProvider } from '../../canonical/reasoning-details.ts';
-import { findUpstreamError } from '../../canonical/upstream-error.ts';
+import { findUpstreamError, unfinished } from '../../canonical/upstream-error.ts';
 import type { UsageReport } from '../../canonical/usage.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
 import { MAX_CHOICES } from '../../shared/limits.ts';
@@ -19,13 +19,7 @@ export const gemini: UpstreamProtocol = {
 const TIERS: ReadonlyMap<string, string> = new Map([['standard', 'default']]);
 
 /** "If empty, the model has not stopped generating tokens": https://ai.google.dev/api/generate-content#candidate (2026-11). */
-const UNFINISHED: UpstreamError = {
-  message: 'the answer ended without a finishReason',
-  type: undefined,
-  code: 'upstream_truncated',
-  param: undefined,
-  status: undefined,
-};
+const UNFINISHED = unfinished('without a finishReason');
 
 /** The state of a candidate between events. */
 interface Candidate {

@@ -1,5 +1,5 @@
 /** OpenAI chat and text completions as client protocols: checks request bodies and writes canonical chunks as SSE frames. */
-import type { Chunk } from '../../canonical/chunk.ts';
+import type { ChatChoice, Chunk, ToolCallDelta } from '../../canonical/chunk.ts';
 import { type ApiError, apiError, errorBody } from '../../canonical/error.ts';
 import { isObject, type JsonObject } from '../../shared/json.ts';
 import { failure, ok } from '../../shared/result.ts';
@@ -84,11 +84,18 @@ function completionClient(id: 'chat' | 'completions', ...checks: readonly Check[
   };
 }
 
+function hasCustomCall({ delta }: ChatChoice): boolean {
+  return delta.tool_calls?.some(isCustom) === true;
+}
+
+function isCustom({ custom }: ToolCallDelta): boolean {
+  return custom !== undefined;
+}
+
 /** Calls of custom tools in their own form, without the fragments that only end their arguments as JSON. */
 function withCustomCalls(chunk: Chunk): Chunk | object {
   if (chunk.object !== 'chat.completion.chunk') return chunk;
-  if (!chunk.choices.some(({ delta }) => delta.tool_calls?.some(({ custom }) => custom !== undefined)))
-    return chunk;
+  if (!chunk.choices.some(hasCustomCall)) return chunk;
   const choices = chunk.choices.map((choice) => {
     const { tool_calls = [], ...rest } = choice.delta;
     const calls = tool_calls.flatMap((call): object[] => {
@@ -106,6 +113,7 @@ function withCustomCalls(chunk: Chunk): Chunk | object {
 /** The start of a frame: `data: `, one line of compact JSON, two LFs. */
 const DATA = frameHead('');
 
+/** Writes one stream of chat or text completion chunks, which are the canonical ones, and `[DONE]`. */
 export class ChatWriter implements StreamWriter {
   readonly output: FrameBuffer;
   /** Constant: a chunk's frame depends only on the chunk. */

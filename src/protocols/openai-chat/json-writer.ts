@@ -13,9 +13,9 @@ import { type ChatLogprobs, sizeOfLogprobs, type TextLogprobs } from '../../cano
 import { ReasoningDetails } from '../../canonical/reasoning-details.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { MAX_RESPONSE_BYTES } from '../../shared/limits.ts';
-import type { JsonWriter, StreamFailure } from '../../stream/types.ts';
+import type { JsonWriter } from '../../stream/types.ts';
 
-interface ToolCall {
+interface MessageToolCall {
   readonly id: string;
   readonly type: 'function';
   readonly function: { readonly name: string; arguments: string };
@@ -30,7 +30,7 @@ interface ChatState {
   /** The message has its reasoning also as `reasoning`. */
   hasOwnName: boolean;
   refusal: string;
-  readonly toolCalls: Map<number, ToolCall>;
+  readonly toolCalls: Map<number, MessageToolCall>;
   readonly reasoningDetails: ReasoningDetails;
   readonly logprobs: ChatLogprobs[];
   finish: FinishReason | null;
@@ -42,12 +42,12 @@ interface TextState {
   finish: FinishReason | null;
 }
 
+/** Collects the chunks of one output into a chat or text completion. */
 export class ChatJsonWriter implements JsonWriter {
   readonly #chat = new Map<number, ChatState>();
   readonly #text = new Map<number, TextState>();
   #last: Chunk | undefined;
   #chars = 0;
-  failure: StreamFailure | null = null;
 
   get heldChars(): number {
     return this.#chars;
@@ -64,10 +64,6 @@ export class ChatJsonWriter implements JsonWriter {
 
   /** A non-streaming response has no vendor events. */
   vendor(): void {}
-
-  end(failure: StreamFailure | null): void {
-    this.failure = failure;
-  }
 
   take(): string {
     return JSON.stringify(this.#completion());
@@ -161,7 +157,7 @@ function message(state: ChatState) {
   };
 }
 
-function addToolCall(calls: Map<number, ToolCall>, fragment: ToolCallDelta): void {
+function addToolCall(calls: Map<number, MessageToolCall>, fragment: ToolCallDelta): void {
   const known = calls.get(fragment.index);
   const call = known ?? openToolCall(calls, fragment);
   if (known !== undefined) known.function.arguments += fragment.function.arguments;
@@ -169,16 +165,19 @@ function addToolCall(calls: Map<number, ToolCall>, fragment: ToolCallDelta): voi
   if (call !== undefined && fragment.extra_content !== undefined) call.extra_content = fragment.extra_content;
 }
 
-function ownForm({ id, custom, extra_content, ...call }: ToolCall): unknown {
+function ownForm({ id, custom, extra_content, ...call }: MessageToolCall): unknown {
   const own = custom === undefined ? call : { type: 'custom', custom };
   return { id, ...own, ...(extra_content === undefined ? {} : { extra_content }) };
 }
 
-function openToolCall(calls: Map<number, ToolCall>, fragment: ToolCallDelta): ToolCall | undefined {
+function openToolCall(
+  calls: Map<number, MessageToolCall>,
+  fragment: ToolCallDelta,
+): MessageToolCall | undefined {
   if (!('id' in fragment)) return undefined;
   const { id, type, function: fn, custom } = fragment;
   const own = custom === undefined ? {} : { custom: { name: fn.name, input: custom.input } };
-  const call: ToolCall = { id, type, function: { ...fn }, ...own };
+  const call: MessageToolCall = { id, type, function: { ...fn }, ...own };
   calls.set(fragment.index, call);
   return call;
 }

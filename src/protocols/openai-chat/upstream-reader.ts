@@ -3,7 +3,7 @@
 import { finishMeaning } from '../../canonical/finish-reason.ts';
 import { readLogprobs } from '../../canonical/logprobs.ts';
 import { type ChoicePart, type ChunkPart, readName, type ToolCallPart } from '../../canonical/part.ts';
-import { findUpstreamError } from '../../canonical/upstream-error.ts';
+import { findUpstreamError, unfinished } from '../../canonical/upstream-error.ts';
 import { mergeUsage, type UsageReport } from '../../canonical/usage.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
 import { MAX_CHOICES } from '../../shared/limits.ts';
@@ -32,10 +32,23 @@ function stateless(
     open: (quirks) => {
       return {
         event: (event) => read(event, quirks, false),
-        response: (response) => read(response, quirks, true),
+        response: (response) => {
+          const part = read(response, quirks, true);
+          if (part.error !== null || !isUnfinished(response, part)) return part;
+          return { ...part, error: unfinished('without a finish_reason') };
+        },
       };
     },
   };
+}
+
+/**
+ * Whether a choice of a complete response says that it goes on, and no usage shows that it has ended: relays make such a response of the
+ * pieces of a truncated stream. A response without the field is taken as complete, as a stream without a finish that ends with `[DONE]`.
+ */
+function isUnfinished({ choices }: JsonObject, { usage }: ChunkPart): boolean {
+  const goesOn = readArray(choices).some((choice) => isObject(choice) && choice.finish_reason === null);
+  return goesOn && (usage?.completion ?? 0) === 0;
 }
 
 /** A timestamp above this (the year 5138 in seconds) is in milliseconds or finer. */
@@ -74,7 +87,7 @@ export function readCreated(created: unknown): number | undefined {
 }
 
 function readTextChoice(choice: JsonObject, index: number): ChoicePart {
-  return {
+  const part = {
     index,
     hasRole: false,
     hasContent: typeof choice.text === 'string',
@@ -86,6 +99,7 @@ function readTextChoice(choice: JsonObject, index: number): ChoicePart {
     logprobs: readLogprobs(choice.logprobs),
     finishWord: readText(choice.finish_reason) ?? null,
   };
+  return isLimited(choice) ? { ...part, isLimited: true } : part;
 }
 
 /**
@@ -127,7 +141,7 @@ function readMessage(
 ): ChoicePart {
   const typed = Array.isArray(delta.content) ? readTypedContent(delta.content) : undefined;
   const content = typed?.text ?? (typeof delta.content === 'string' ? delta.content : '');
-  return {
+  const part = {
     index,
     hasRole: readText(delta.role) !== undefined,
     hasContent: typed !== undefined || typeof delta.content === 'string',
@@ -139,13 +153,13 @@ function readMessage(
     reasoningDetails: readArray(delta.reasoning_details).filter(isObject),
     logprobs: readLogprobs(choice.logprobs),
     finishWord: readText(choice.finish_reason) ?? null,
-    ...limitHint(choice),
   };
+  return isLimited(choice) ? { ...part, isLimited: true } : part;
 }
 
-/** The provider's own word behind a finish word that the server translated, as OpenRouter sends it. */
-function limitHint({ native_finish_reason: word }: JsonObject): { readonly isLimited?: true } {
-  return typeof word === 'string' && finishMeaning(word) === 'length' ? { isLimited: true } : {};
+/** Whether the provider's own word behind a finish word that the server translated is that of its limit: OpenRouter sends both. */
+function isLimited({ native_finish_reason: word }: JsonObject): boolean {
+  return typeof word === 'string' && finishMeaning(word) === 'length';
 }
 
 /** Typed content parts: `{"type":"text","text"}` and `{"type":"thinking","thinking":[…]}`. Other types have no text. */
@@ -177,16 +191,16 @@ function readToolCalls(delta: JsonObject, quirks: ProtocolQuirks): ToolCallPart[
 
 function readToolCall(call: JsonObject, value: unknown, quirks: ProtocolQuirks): ToolCallPart {
   const id = readName(call.id);
-  const fn = objectOf(value, call.custom);
   const isCustom = !isObject(value) && isObject(call.custom);
-  return {
+  const fn = objectOf(isCustom ? call.custom : value);
+  const part = {
     index: readCount(call.index),
     id: id === quirks.absentToolCallId ? undefined : id,
     name: readName(fn.name),
     arguments: isCustom ? (readText(fn.input) ?? '') : readArguments(fn.arguments),
-    ...(isCustom ? { isCustom } : {}),
     extraContent: isObject(call.extra_content) ? call.extra_content : undefined,
   };
+  return isCustom ? { ...part, isCustom } : part;
 }
 
 /** Arguments are JSON text; some servers send the object itself. */
@@ -195,21 +209,26 @@ export function readArguments(value: unknown): string {
   return value === undefined || value === null ? '' : JSON.stringify(value);
 }
 
-/** Merges the usage at the top, in Groq's vendor field, and inside choices. */
+/** Merges the usage at the top, in the provider's own field, and inside choices. */
 function readAnyUsage(
   event: JsonObject,
   choices: readonly JsonObject[],
-  { costOf, countsReasoningApart = false }: ProtocolQuirks,
+  { costOf, countsReasoningApart = false, usageField }: ProtocolQuirks,
 ): UsageReport | null {
-  const vendor = isObject(event.x_groq) ? event.x_groq.usage : undefined;
+  const own = usageField === undefined ? undefined : valueAt(event, usageField);
   let merged: UsageReport | null = null;
-  for (const usage of [event.usage, vendor, ...choices.map((choice) => choice.usage)]) {
+  for (const usage of [event.usage, own, ...choices.map((choice) => choice.usage)]) {
     if (!isObject(usage)) continue;
     const counts = countsReasoningApart ? withReasoning(readUsage(usage)) : readUsage(usage);
     const report = costOf === undefined ? counts : { ...counts, cost: costOf(usage) };
     merged = merged === null ? report : mergeUsage(merged, report);
   }
   return merged;
+}
+
+/** The value of a field inside fields. */
+function valueAt(object: JsonObject, path: readonly string[]): unknown {
+  return path.reduce<unknown>((value, name) => (isObject(value) ? value[name] : undefined), object);
 }
 
 /**

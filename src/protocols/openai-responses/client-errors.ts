@@ -18,6 +18,7 @@ const CODES: Readonly<Record<string, string>> = {
   overloaded_error: OVERLOADED,
 };
 
+/** An error before the headers, as a client of Responses expects it: its status, and a body in OpenAI's form. */
 export function responsesError(error: ApiError): ErrorResponse {
   const { status } = error;
   const code = OVERLOADED_STATUSES.includes(status) ? OVERLOADED : (CODES[error.code] ?? error.code);
@@ -55,6 +56,7 @@ export interface StreamError {
   readonly param: string | null;
 }
 
+/** An error after the headers, with a code that clients of Responses know. */
 export function streamErrorOf({ error, upstreamError }: StreamFailure): StreamError {
   const { message, param, status } = error;
   const isOverload = OVERLOADED_STATUSES.includes(upstreamError?.status ?? status);

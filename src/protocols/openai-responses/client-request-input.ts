@@ -42,7 +42,7 @@ const ITEM_REFERENCE = apiError(
 );
 
 /** What the model produced in one step. */
-interface Step {
+interface ModelStep {
   readonly kind: 'step';
   readonly texts: string[];
   readonly reasoning: string[];
@@ -60,7 +60,7 @@ interface Results {
   taken: number;
 }
 
-type Entry = Step | { readonly kind: 'message'; readonly message: JsonObject };
+type InputEntry = ModelStep | { readonly kind: 'message'; readonly message: JsonObject };
 
 const ROLES = ['user', 'system', 'developer'];
 
@@ -70,11 +70,11 @@ class InputReader {
   readonly dropped = new ReportedFields();
   readonly tools: unknown[] = [];
   readonly #embedded = new EmbeddedJson();
-  readonly #entries: Entry[] = [];
+  readonly #entries: InputEntry[] = [];
   /** By their call's id, in order: some models use the same id in several steps. */
   readonly #results = new Map<string, Results>();
   /** The step that further items belong to. */
-  #step: Step | null = null;
+  #step: ModelStep | null = null;
 
   /** @returns why the item is invalid, or null */
   read(item: JsonObject): ApiError | null {
@@ -180,7 +180,7 @@ class InputReader {
     return null;
   }
 
-  #openStep(): Step {
+  #openStep(): ModelStep {
     if (this.#step !== null) return this.#step;
     this.#step = { kind: 'step', texts: [], reasoning: [], details: [], calls: [], extraContents: new Map() };
     this.#entries.push(this.#step);
@@ -189,7 +189,7 @@ class InputReader {
 }
 
 /** The step's message. None for a step with only reasoning, because no provider accepts that. */
-function stepMessage({ texts, reasoning, details, calls, extraContents }: Step): readonly JsonObject[] {
+function stepMessage({ texts, reasoning, details, calls, extraContents }: ModelStep): readonly JsonObject[] {
   if (texts.length === 0 && calls.length === 0) return [];
   const tool_calls = calls.map((call) => {
     const extra_content = extraContents.get(String(call.id));

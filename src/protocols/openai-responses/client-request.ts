@@ -41,9 +41,9 @@ function isBackground(value: unknown): boolean {
   return isPresent(value) && value !== false;
 }
 
-type Translation = Pick<ClientRequest<ResponsesSession>, 'body' | 'dropped' | 'session'>;
+type TranslatedBody = Pick<ClientRequest<ResponsesSession>, 'body' | 'dropped' | 'session'>;
 
-function translate(body: JsonObject, kept: KeptState | null): Result<Translation, ApiError> {
+function translate(body: JsonObject, kept: KeptState | null): Result<TranslatedBody, ApiError> {
   const stateful = findStateful(body, kept !== null);
   if (stateful !== null) return failure(stateful);
   const input = readInput(body.input);
@@ -111,7 +111,7 @@ const TOO_MANY_TOOLS = apiError(
 const NO_MESSAGE = apiError('invalid_request', 'input must have at least one message', 'input');
 
 /** Enough to select the targets and to count the tokens: all texts of the prompt are in one message. */
-function untranslated(body: JsonObject, kept: KeptState | null): Translation {
+function untranslated(body: JsonObject, kept: KeptState | null): TranslatedBody {
   const { model, models, route, stream, max_output_tokens, service_tier, input, instructions, tools } = body;
   const content = JSON.stringify([instructions, input, tools]);
   const chat = { model, models, route, stream, service_tier, max_completion_tokens: max_output_tokens };

@@ -25,6 +25,7 @@ export function eventFrame(type: string, members: string, number: number): strin
   return frame(type, `{"type":"${type}",${members}${BEFORE_NUMBER}${number}}`);
 }
 
+/** Writes one stream of Responses events. It keeps the output, which the last event repeats, up to {@link MAX_REPEATED_TEXT_CHARS}. */
 export class ResponsesWriter implements StreamWriter {
   readonly output: FrameBuffer;
   readonly #session: ResponsesSession;

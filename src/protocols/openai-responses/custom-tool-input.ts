@@ -11,6 +11,7 @@ const ESCAPES: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r
 /** A backslash, `u` and four digits. */
 const MAX_ESCAPE_CHARS = 6;
 
+/** Reads the free text of a custom tool's call from the pieces of its JSON arguments. */
 export class CustomToolInput {
   /** `unknown`: the arguments have another form, and are kept until their end. */
   #state: 'prefix' | 'text' | 'complete' | 'unknown' = 'prefix';

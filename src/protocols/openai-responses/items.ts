@@ -280,6 +280,7 @@ export class ReasoningItem implements OpenItem {
 /** The ids of `ReasoningItem`. Providers do not keep such an item, and reject requests that refer to it. */
 const OWN_REASONING_ID = /^rs_[0-9a-f]{32}_\d+$/;
 
+/** Whether Weir itself made this id of a reasoning item, so that no provider knows it. */
 export function isOwnReasoningId(id: unknown): boolean {
   return typeof id === 'string' && OWN_REASONING_ID.test(id);
 }

@@ -1,16 +1,16 @@
 /** Collects the canonical chunks of a non-streaming response into one response object. */
 import type { Chunk } from '../../canonical/chunk.ts';
 import { MAX_RESPONSE_BYTES } from '../../shared/limits.ts';
-import type { JsonWriter, StreamFailure } from '../../stream/types.ts';
+import type { JsonWriter } from '../../stream/types.ts';
 import type { WriterOptions } from '../shared/client-protocol.ts';
 import { ResponseObject } from './response-object.ts';
 import type { ResponsesSession } from './session.ts';
 
+/** Collects the chunks of one output into a response object. */
 export class ResponsesJsonWriter implements JsonWriter {
   readonly #session: ResponsesSession;
   readonly #options: WriterOptions;
   #response: ResponseObject | null = null;
-  failure: StreamFailure | null = null;
 
   constructor(session: ResponsesSession, options: WriterOptions) {
     this.#session = session;
@@ -31,10 +31,6 @@ export class ResponsesJsonWriter implements JsonWriter {
 
   /** The protocol has no vendor events. */
   vendor(): void {}
-
-  end(failure: StreamFailure | null): void {
-    this.failure = failure;
-  }
 
   take(): string {
     return this.#response?.ending.json ?? '';

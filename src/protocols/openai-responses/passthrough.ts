@@ -1,5 +1,6 @@
 /** Passthrough of Responses: which fields of a request matter to the gateway, and how a provider's events and responses change. */
 
+import { type ChunkPart, mayBePlaceholder } from '../../canonical/part.ts';
 import { readProviderTag } from '../../canonical/reasoning-details.ts';
 import {
   isObject,
@@ -15,7 +16,7 @@ import { JsonProgress } from '../../shared/json-progress.ts';
 import { DONE_FRAME, HEARTBEAT_FRAME, isEventName } from '../../stream/sse-frame.ts';
 import type { StreamFailure } from '../../stream/types.ts';
 import type { Passthrough, PassthroughOptions, PassthroughTarget } from '../shared/client-protocol.ts';
-import { type PassthroughFormat, PassthroughWriter } from '../shared/passthrough-writer.ts';
+import { type PassedEvent, type PassthroughFormat, PassthroughWriter } from '../shared/passthrough-writer.ts';
 import { streamErrorOf } from './client-errors.ts';
 import { ENCRYPTED } from './client-request.ts';
 import { eventFrame } from './client-writer.ts';
@@ -30,6 +31,7 @@ import {
   withoutUser,
   writeEcho,
 } from './session.ts';
+import { itemKey } from './upstream-items.ts';
 
 /** @param kept what the gateway keeps of the response; null: nothing, so that the provider's ids and state are used */
 export function responsesPassthrough(kept: KeptState | null): Passthrough {
@@ -85,48 +87,65 @@ class ResponsesFormat implements PassthroughFormat {
   readonly #options: FormatOptions;
   /** The number of the client's next event. */
   #nextNumber = 0;
-  /** How many events the client did not receive. */
-  #droppedEvents = 0;
+  /** By how much the client's numbers exceed the upstream's: the events that were added, less those that were left out. */
+  #shift = 0;
   /** The client's last event with the response, as JSON, for a failure. */
   #lastResponse = '{}';
+  readonly #placeholders = new Placeholders();
 
   constructor(options: FormatOptions) {
     this.#options = options;
   }
 
-  /** After a dropped event the numbers differ from the upstream's. In kept events the ids do. */
+  /** After an event that was added or left out the numbers differ from the upstream's. In kept events the ids do. */
   get canCopyEvents(): boolean {
-    return this.#droppedEvents === 0 && this.#options.kept === null;
-  }
-
-  /** The event log finds kept events by their names. */
-  eventName(name: string, { type }: JsonObject): string {
-    return this.#options.kept === null ? name : (readText(type) ?? name);
+    return this.#shift === 0 && this.#options.kept === null && !this.#placeholders.isHolding;
   }
 
   heartbeat(): string {
     return HEARTBEAT_FRAME;
   }
 
-  eventData(_: string, data: string, event: JsonObject): string | null {
-    if (this.#options.reasoning === 'strip' && isReasoningText(event)) {
-      this.#droppedEvents++;
-      return null;
+  /** A placeholder of a call's arguments waits for the next event: the deltas form the JSON of the final item. */
+  events(passed: PassedEvent, event: JsonObject, part: ChunkPart | null): readonly PassedEvent[] {
+    const { held, isDropped } = this.#placeholders.release(event);
+    if (isDropped) this.#shift--;
+    const written = held === null || isDropped ? [] : [...this.#write(held.passed, held.event)];
+    if (part?.isOrphan === true) this.#shift--;
+    else if (!this.#placeholders.hold(passed, event)) {
+      for (const omitted of part?.omitted ?? []) written.push(...this.#add(omitted));
+      written.push(...this.#write(passed, event));
     }
-    if (this.#options.kept !== null && !canKeep(event)) return null;
+    return written;
+  }
+
+  /** An event that the upstream left out. */
+  #add(event: JsonObject): readonly PassedEvent[] {
+    this.#shift++;
+    const numbered = { ...event, sequence_number: this.#nextNumber - this.#shift };
+    return this.#write({ name: readText(event.type) ?? '', data: JSON.stringify(numbered) }, numbered);
+  }
+
+  #write({ name, data }: PassedEvent, event: JsonObject): readonly PassedEvent[] {
+    if (this.#options.reasoning === 'strip' && isReasoningText(event)) {
+      this.#shift--;
+      return [];
+    }
+    if (this.#options.kept !== null && !canKeep(event)) return [];
     const { sequence_number, response } = event;
     const number = readCount(sequence_number);
     const expected = this.#nextNumber;
-    this.#nextNumber = (number === undefined ? expected : number - this.#droppedEvents) + 1;
+    this.#nextNumber = (number === undefined ? expected : number + this.#shift) + 1;
     const isKept = this.#options.kept !== null;
     // A reader's cursor counts the events one by one.
     if (isKept) this.#nextNumber = expected + 1;
     const written = isKept
       ? keptEvent(data, event, expected, this.#options)
-      : convertEvent(data, event, this.#droppedEvents, this.#options);
+      : convertEvent(data, event, this.#shift, this.#options);
     // A response that has ended can't fail any more.
     if (isObject(response) && !TERMINAL.includes(event.type)) this.#lastResponse = boundResponse(written);
-    return written;
+    // The event log finds kept events by their names.
+    return [{ name: isKept ? (readText(event.type) ?? name) : name, data: written }];
   }
 
   /** The fast path does not read the number, but the protocol counts events one by one. */
@@ -165,6 +184,51 @@ class ResponsesFormat implements PassthroughFormat {
 
   #frame(type: string, members: string): string {
     return eventFrame(type, members, this.#nextNumber++);
+  }
+}
+
+const ARGUMENTS_DELTA = 'response.function_call_arguments.delta';
+
+/** Calls whose arguments are followed. The first delta of a further one is no placeholder. */
+const MAX_FOLLOWED_CALLS = 1024;
+
+interface HeldEvent {
+  readonly passed: PassedEvent;
+  readonly event: JsonObject;
+}
+
+/** Finds the first deltas of calls' arguments that may be placeholders (C7), and holds each until the next event. */
+class Placeholders {
+  /** The calls whose arguments have begun. */
+  readonly #begun = new Set<unknown>();
+  #held: HeldEvent | null = null;
+
+  get isHolding(): boolean {
+    return this.#held !== null;
+  }
+
+  /** Holds an event that may be a placeholder. */
+  hold(passed: PassedEvent, event: JsonObject): boolean {
+    const delta = event.type === ARGUMENTS_DELTA ? readText(event.delta) : undefined;
+    const key = itemKey(event);
+    if (delta === undefined || this.#begun.has(key) || this.#begun.size >= MAX_FOLLOWED_CALLS) return false;
+    this.#begun.add(key);
+    if (mayBePlaceholder(delta)) this.#held = { passed, event };
+    return this.#held !== null;
+  }
+
+  /** The event that was held, and whether the next one shows that it is a placeholder: it has the arguments, or all of them. */
+  release(next: JsonObject): { readonly held: HeldEvent | null; readonly isDropped: boolean } {
+    const held = this.#held;
+    this.#held = null;
+    if (held === null || itemKey(next) !== itemKey(held.event)) return { held, isDropped: false };
+    const { delta, arguments: whole, item } = next;
+    const all = readText(whole) ?? readText(objectOf(item).arguments);
+    const isReplaced = next.type === ARGUMENTS_DELTA && readText(delta)?.trimStart().startsWith('{') === true;
+    const isDropped = isReplaced || (all !== undefined && !mayBePlaceholder(all));
+    // What follows may be one, too.
+    if (isDropped) this.#begun.delete(itemKey(held.event));
+    return { held, isDropped };
   }
 }
 
@@ -216,17 +280,12 @@ function isReasoningText({ type, part }: JsonObject): boolean {
 /**
  * The event's data with the gateway's name of the model, and without the reasoning that the policy strips.
  * @param data as it came
- * @param droppedEvents how many earlier events the client did not receive: its numbers have no gaps
+ * @param shift by how much the client's number exceeds the upstream's
  */
-function convertEvent(
-  data: string,
-  event: JsonObject,
-  droppedEvents: number,
-  options: FormatOptions,
-): string {
+function convertEvent(data: string, event: JsonObject, shift: number, options: FormatOptions): string {
   const isStripped = options.reasoning === 'strip' && objectOf(event.item).type === 'reasoning';
   const isCut = isCutCall(event.item);
-  if (!isObject(event.response) && !isStripped && !isCut && droppedEvents === 0) return data;
+  if (!isObject(event.response) && !isStripped && !isCut && shift === 0) return data;
   const exact = objectOf(parseJsonExactly(data));
   const { response, item } = exact;
   const number = readCount(exact.sequence_number);
@@ -235,7 +294,7 @@ function convertEvent(
     ...(isObject(response) ? { response: convertResponse(response, options) } : {}),
     ...(isStripped && isObject(item) ? { item: withoutReasoningText(item) } : {}),
     ...(isCut && isObject(item) ? { item: incomplete(item) } : {}),
-    ...(number === undefined ? {} : { sequence_number: number - droppedEvents }),
+    ...(number === undefined ? {} : { sequence_number: number + shift }),
   });
 }
 
@@ -323,7 +382,7 @@ function isCutCall(item: unknown): boolean {
   if (item.status !== undefined && item.status !== 'completed') return false;
   const progress = new JsonProgress();
   progress.push(item.arguments);
-  return progress.isCut;
+  return progress.endsCut;
 }
 
 /** Clients run calls as their items are done, before the response ends. */

@@ -1,15 +1,14 @@
 /**
- * Writes a chat request as a request of OpenAI's Responses. Field names: https://platform.openai.com/docs/api-reference/responses and the
+ * Writes a request of OpenAI's Responses. Field names: https://platform.openai.com/docs/api-reference/responses and the
  * types of openai 7.57.0 (2026-11-13).
  */
-import { readProviderTag } from '../../canonical/reasoning-details.ts';
+import type { Block, ToolCallBlock, ToolResultBlock, Turn } from '../../canonical/conversation.ts';
+import { MEDIA_PARTS, type Media } from '../../canonical/media.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
-import { isDefault, TranslationReport } from '../../request-translation/dropped-fields.ts';
+import { isDefault, reportUnreadKeys, TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { reasoningFamily, reasonsAt } from '../../request-translation/effort.ts';
-import { append, reportUnreadKeys } from '../../request-translation/native-messages.ts';
 import { readOutputLimit, withOnlyLimit } from '../../request-translation/output-limit.ts';
 import { COMPETING_LIMITS, type RequestRules } from '../../request-translation/rules.ts';
-import { convertLegacyFunctions } from '../../request-translation/tools.ts';
 import {
   type RequestForm,
   type TranslatedRequest,
@@ -17,6 +16,7 @@ import {
   type WriteOptions,
   withoutNulls,
 } from '../../request-translation/translate.ts';
+import { append } from '../../shared/append.ts';
 import {
   isObject,
   type JsonObject,
@@ -27,6 +27,7 @@ import {
   readText,
 } from '../../shared/json.ts';
 import { failure, ok } from '../../shared/result.ts';
+import { type NativeRequest, nativeForm } from '../shared/native-form.ts';
 import { REASONING_FORMAT } from './upstream-reader.ts';
 
 /** What a provider's models accept through Responses: data in the provider's file. */
@@ -70,33 +71,37 @@ const WRITTEN = [
 
 /** The form of an endpoint whose provider has these rules. */
 export function responsesForm(rules: ResponsesRules): RequestForm {
-  return {
-    kind: 'native',
-    toolNames: TOOL_NAMES,
-    write: (body, options) => writeResponses(body, options, rules),
-    // A limit of 0 does not bound a response that budget is reserved for.
-    outputLimit: (body) => readCount(body.max_output_tokens) || null,
-    withLimit: (body, tokens) => withOnlyLimit(body, 'max_output_tokens', tokens, [...COMPETING_LIMITS, 'n']),
-    limitName: 'max_output_tokens',
-    takesPromptCacheKey: rules.takesPromptCacheKey === true,
-  };
+  return nativeForm(
+    {
+      toolNames: TOOL_NAMES,
+      // A limit of 0 does not bound a response that budget is reserved for.
+      outputLimit: (body) => readCount(body.max_output_tokens) || null,
+      withLimit: (body, tokens) =>
+        withOnlyLimit(body, 'max_output_tokens', tokens, [...COMPETING_LIMITS, 'n']),
+      limitName: 'max_output_tokens',
+      takesPromptCacheKey: rules.takesPromptCacheKey === true,
+    },
+    (request, options) => writeResponses(request, options, rules),
+  );
 }
 
-function writeResponses(given: JsonObject, options: WriteOptions, rules: ResponsesRules): TranslatedRequest {
-  const legacyFree = convertLegacyFunctions(withoutNulls(given));
+function writeResponses(
+  { fields, turns }: NativeRequest,
+  options: WriteOptions,
+  rules: ResponsesRules,
+): TranslatedRequest {
   const report = new TranslationReport(options.provider, options.unsupported);
   for (const field of rules.absent) {
-    const value = legacyFree[field];
-    if (value !== undefined && !isDefault(field, value, legacyFree)) report.refuse(field);
+    const value = fields[field];
+    if (value !== undefined && !isDefault(field, value, fields)) report.refuse(field);
   }
-  const { messages, ...fields } = omit(legacyFree, ...rules.absent);
-  const translated = translateRequest(fields, rules.request, options);
+  const translated = translateRequest(omit(fields, ...rules.absent), rules.request, options);
   if (translated.kind === 'error') return translated;
   const { body } = translated.value;
   const { promptCache, promptCacheKey } = options;
   const hasSessionKey = promptCache === 'auto' && promptCacheKey !== undefined;
   const input = new InputWriter(options.providerId, report);
-  for (const message of readArray(messages)) if (isObject(message)) input.add(message);
+  for (const turn of turns) input.add(turn);
   const logprobs = writeLogprobs(body);
   const family = reasoningFamily(rules.request.effort?.families ?? [], options.model);
   const reasons = family !== undefined && family.reasons !== 'never';
@@ -155,65 +160,59 @@ class InputWriter {
     return this.#hasStepWithoutReasoning;
   }
 
-  add(message: JsonObject): void {
-    if (message.role === 'user') this.#hasStepWithoutReasoning = false;
-    switch (message.role) {
-      case 'assistant':
-        return this.#addStep(message);
-      case 'tool':
-        return this.#addResult(message);
-      case 'system':
-      case 'developer':
-        return this.#addMessage('developer', message);
-      default:
-        return this.#addMessage(message.role, message);
-    }
+  add(turn: Turn): void {
+    const { role, blocks, extra } = turn;
+    if (role === 'assistant') return this.#addStep(turn);
+    const results = blocks.filter((block) => block.kind === 'tool_result');
+    for (const result of results) this.#addResult(result);
+    if (results.length > 0 && results.length === blocks.length) return;
+    if (role === 'user') this.#hasStepWithoutReasoning = false;
+    reportUnreadKeys(extra, ['role', 'content'], this.#report);
+    // What is no role and no content is the provider's to refuse.
+    const { role: givenRole = role, content = this.#parts(blocks) } = extra;
+    this.items.push({ type: 'message', role: givenRole === 'system' ? 'developer' : givenRole, content });
   }
 
-  #addMessage(role: unknown, message: JsonObject): void {
-    reportUnreadKeys(message, ['role', 'content'], this.#report);
-    const { content } = message;
-    // What is no content is the provider's to refuse.
-    const parts = typeof content === 'string' || Array.isArray(content) ? this.#parts(content) : content;
-    this.items.push({ type: 'message', role, content: parts });
+  #parts(blocks: readonly Block[]): readonly JsonObject[] {
+    return blocks.flatMap((block) => {
+      const part = this.#part(block);
+      const { prompt_cache_breakpoint } = (block.kind === 'unknown' ? block.raw : block.extra) ?? {};
+      if (part === null) return [];
+      return [isObject(prompt_cache_breakpoint) ? { ...part, prompt_cache_breakpoint } : part];
+    });
   }
 
-  #parts(content: string | readonly unknown[]): readonly JsonObject[] {
-    if (typeof content === 'string') return [{ type: 'input_text', text: content }];
-    return content.flatMap((part) => (isObject(part) ? this.#part(part) : []));
-  }
-
-  #part(part: JsonObject): readonly JsonObject[] {
-    const mark = isObject(part.prompt_cache_breakpoint)
-      ? { prompt_cache_breakpoint: part.prompt_cache_breakpoint }
-      : {};
-    switch (part.type) {
+  /** @returns null for a block that is no content, or is refused */
+  #part(block: Block): JsonObject | null {
+    switch (block.kind) {
       case 'text':
-      case undefined:
-        return [{ type: 'input_text', text: part.text, ...mark }];
-      case 'image_url':
-        return [{ type: 'input_image', ...imageOf(part.image_url), ...mark }];
-      case 'file': {
-        const { file_data, file_id, filename } = objectOf(part.file);
-        const file = withoutUndefined({ file_data, file_id, filename });
-        return [{ type: 'input_file', ...file, ...mark }];
+        return { type: 'input_text', text: block.text };
+      case 'media':
+        return mediaPart(block.media) ?? this.#refusePart(MEDIA_PARTS[block.media.type]);
+      case 'unknown': {
+        const { type = 'text', text } = block.raw;
+        return type === 'text' ? { type: 'input_text', text } : this.#refusePart(readText(type) ?? 'type');
       }
       default:
-        this.#report.refuse(`messages.content.${readText(part.type) ?? 'type'}`);
-        return [];
+        return null;
     }
+  }
+
+  #refusePart(type: string): null {
+    this.#report.refuse(`messages.content.${type}`);
+    return null;
   }
 
   /** One step of the model: its text and its calls, each behind the reasoning that came directly before it. */
-  #addStep(message: JsonObject): void {
-    reportUnreadKeys(message, ['role', 'content'], this.#report);
-    const reasoning = this.#reasoningOf(message);
-    const texts = outputParts(message);
+  #addStep({ blocks, refusal, extra }: Turn): void {
+    reportUnreadKeys(extra, ['role', 'content'], this.#report);
+    const reasoning = this.#reasoningOf(blocks);
+    const texts = outputParts(blocks, refusal);
     if (texts.length > 0) {
       append(this.items, reasoning.get(0) ?? []);
       this.items.push({ type: 'message', role: 'assistant', content: texts });
     }
-    const calls = readArray(message.tool_calls).filter(isObject);
+    const calls = blocks.filter((block) => block.kind === 'tool_call');
     for (const [at, call] of calls.entries()) {
       append(this.items, reasoning.get(at + 1) ?? []);
       this.items.push(this.#call(call));
@@ -224,41 +223,51 @@ class InputWriter {
   }
 
   /** This provider's encrypted reasoning, by the index of the item that it precedes: 0 for the text, 1 for the first call. */
-  #reasoningOf(message: JsonObject): ReadonlyMap<number, readonly JsonObject[]> {
+  #reasoningOf(blocks: readonly Block[]): ReadonlyMap<number, readonly JsonObject[]> {
     const byPlace = new Map<number, JsonObject[]>();
-    for (const detail of readArray(message.reasoning_details).filter(isObject)) {
-      const place = readCount(detail.index);
-      const data = readText(detail.data);
-      const isOwn =
-        detail.format === REASONING_FORMAT && readProviderTag(detail.id)?.provider === this.#providerId;
-      if (!isOwn || place === undefined || data === undefined) continue;
+    for (const block of blocks) {
+      if (block.kind !== 'reasoning') continue;
+      const { signature, detail } = block;
+      const place = readCount(detail?.index);
+      const isOwn = signature?.format === REASONING_FORMAT && signature.provider === this.#providerId;
+      if (!isOwn || !signature.isEncrypted || place === undefined) continue;
       const items = byPlace.get(place) ?? [];
-      items.push({ type: 'reasoning', summary: [], encrypted_content: data });
+      items.push({ type: 'reasoning', summary: [], encrypted_content: signature.value });
       byPlace.set(place, items);
     }
     return byPlace;
   }
 
-  #call(call: JsonObject): JsonObject {
-    const call_id = callId(call.id);
-    const custom = objectOf(call.custom);
-    if (call.type === 'custom') {
-      this.#customCalls.add(call_id);
-      return { type: 'custom_tool_call', call_id, name: custom.name, input: custom.input ?? '' };
-    }
-    const { name, arguments: text } = objectOf(call.function);
-    return { type: 'function_call', call_id, name, arguments: text ?? '{}' };
+  #call({ id, name, input, isCustom }: ToolCallBlock): JsonObject {
+    const call_id = callId(id);
+    if (isCustom !== true) return { type: 'function_call', call_id, name, arguments: input };
+    this.#customCalls.add(call_id);
+    return { type: 'custom_tool_call', call_id, name, input };
   }
 
-  #addResult(message: JsonObject): void {
+  #addResult({ id, content, extra = {} }: ToolResultBlock): void {
     // A result is matched by its id alone, so the tool's name is not needed.
-    reportUnreadKeys(message, ['role', 'content', 'tool_call_id', 'name'], this.#report);
-    const { tool_call_id, content } = message;
-    const call_id = callId(tool_call_id);
+    reportUnreadKeys(extra, ['name'], this.#report);
+    const call_id = callId(id);
     const type = this.#customCalls.has(call_id) ? 'custom_tool_call_output' : 'function_call_output';
-    const output = Array.isArray(content) ? onlyText(this.#parts(content)) : (content ?? '');
+    const output = typeof content === 'string' ? content : onlyText(this.#parts(content));
     this.items.push({ type, call_id, output });
   }
+}
+
+/** @returns null for media that Responses has no part for */
+function mediaPart(media: Media): JsonObject | null {
+  if (media.type === 'audio' || media.type === 'video') return null;
+  const { type, url, fileId, name, detail = 'auto' } = media;
+  // The URL is a string in Responses, and `detail` is required by its types.
+  if (type === 'image') return { type: 'input_image', image_url: url, detail };
+  const isAddress = url?.includes('://') === true && !url.startsWith('data:');
+  return {
+    type: 'input_file',
+    ...(url === undefined ? {} : { [isAddress ? 'file_url' : 'file_data']: url }),
+    ...(fileId === undefined ? {} : { file_id: fileId }),
+    ...(name === undefined ? {} : { filename: name }),
+  };
 }
 
 /**
@@ -271,28 +280,19 @@ function onlyText(parts: readonly JsonObject[]): unknown {
   return isPlain ? text : parts;
 }
 
-/** An assistant's text and refusal, in their order. */
-function outputParts({ content, refusal }: JsonObject): readonly JsonObject[] {
-  const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : readArray(content);
-  const written = parts.filter(isObject).flatMap((part): JsonObject[] => {
-    if (part.type === 'refusal') return [{ type: 'refusal', refusal: part.refusal }];
-    const text = readText(part.text);
-    return part.type === 'text' && text !== undefined ? [{ type: 'output_text', text }] : [];
+/** An assistant's texts and refusals, in their order. */
+function outputParts(blocks: readonly Block[], refusal: string | undefined): readonly JsonObject[] {
+  const written = blocks.flatMap((block): JsonObject[] => {
+    if (block.kind !== 'text' || block.text === '') return [];
+    const { text } = block;
+    return [block.isRefusal === true ? { type: 'refusal', refusal: text } : { type: 'output_text', text }];
   });
-  const refused = readText(refusal);
-  return refused === undefined ? written : [...written, { type: 'refusal', refusal: refused }];
+  return refusal === undefined ? written : [...written, { type: 'refusal', refusal }];
 }
 
 /** A longer id, as other providers have them, becomes a hash: the same for a call and its result, in every request. */
-function callId(id: unknown): string {
-  const text = readText(id) ?? '';
-  return text.length <= MAX_CALL_ID_CHARS ? text : toolCallId(text);
-}
-
-/** The URL is a string in Responses, and `detail` is required by its types. */
-function imageOf(image: unknown): JsonObject {
-  const { url, detail = 'auto' } = isObject(image) ? image : { url: image };
-  return { image_url: url, detail };
+function callId(id: string): string {
+  return id.length <= MAX_CALL_ID_CHARS ? id : toolCallId(id);
 }
 
 function writeTools(body: JsonObject): JsonObject {
@@ -382,8 +382,4 @@ function writeOutputLimit(body: JsonObject, report: TranslationReport): JsonObje
 /** The number of alternatives to each token; null where the caller wants no log probabilities. */
 function writeLogprobs({ logprobs, top_logprobs }: JsonObject): unknown {
   return logprobs === true ? (top_logprobs ?? 0) : null;
-}
-
-function withoutUndefined(object: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined));
 }

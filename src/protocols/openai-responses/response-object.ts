@@ -24,6 +24,7 @@ interface ResponseObjectOptions {
   readonly events: EventSink | null;
 }
 
+/** The response object of one output: its items as they grow, and its JSON at the start, at the end and after a failure. */
 export class ResponseObject {
   readonly #options: ResponseObjectOptions;
   readonly #id: string;
@@ -149,15 +150,15 @@ const MAX_CALL_ID_CHARS = 64;
 const ENTRY_CHARS = 256;
 
 /** A part of a delta that belongs to one item. */
-type Piece = BlockPiece &
+type ItemPiece = BlockPiece &
   (
     | { readonly kind: 'reasoning' | 'refusal'; readonly call: null }
     | { readonly kind: 'text'; readonly call: null; readonly logprobs: ChatLogprobs | null }
-    | { readonly kind: 'call'; readonly call: Call }
+    | { readonly kind: 'call'; readonly call: ItemCall }
   );
 
 /** A tool call, with the id that the client receives. */
-interface Call {
+interface ItemCall {
   readonly id: string;
   readonly name: string;
 }
@@ -165,7 +166,7 @@ interface Call {
 type Open =
   | { readonly kind: 'reasoning'; readonly item: ReasoningItem }
   | { readonly kind: 'message'; readonly item: MessageItem }
-  | { readonly kind: 'call'; readonly call: Call; readonly item: CallItem };
+  | { readonly kind: 'call'; readonly call: ItemCall; readonly item: CallItem };
 
 interface OutputOptions {
   /** The common part of the items' ids. */
@@ -177,19 +178,19 @@ interface OutputOptions {
 }
 
 /** The output items, in the order in which they begin. */
-class OutputItems implements BlockWriter<Piece> {
+class OutputItems implements BlockWriter<ItemPiece> {
   readonly #options: OutputOptions;
-  readonly #sequencer = new BlockSequencer<Piece>(this);
+  readonly #sequencer = new BlockSequencer<ItemPiece>(this);
   /** The closed items, as JSON. */
   readonly #items: string[] = [];
   /** By the index of their fragments. */
-  readonly #calls = new Map<number, Call>();
+  readonly #calls = new Map<number, ItemCall>();
   readonly #callIds = new Set<string>();
   #open: Open | null = null;
   /** Reasoning states that the open item can't hold. */
   #states: ReasoningState[] = [];
   /** The kind of the last piece. A piece of another kind begins an item or a part. */
-  #lastKind: Piece['kind'] | null = null;
+  #lastKind: ItemPiece['kind'] | null = null;
   /** Whether the items that are open at the end are incomplete. */
   #isTruncated = false;
   /** The estimated size of the output so far, in UTF-16 units. */
@@ -211,7 +212,7 @@ class OutputItems implements BlockWriter<Piece> {
     return [...this.#items, ...(this.#open === null ? [] : [this.#open.item.snapshot()])].join(',');
   }
 
-  get openCall(): Call | null {
+  get openCall(): ItemCall | null {
     return this.#open?.kind === 'call' ? this.#open.call : null;
   }
 
@@ -235,7 +236,7 @@ class OutputItems implements BlockWriter<Piece> {
     if (this.openText !== before) this.revision++;
   }
 
-  write(piece: Piece): void {
+  write(piece: ItemPiece): void {
     if (!this.#isOpenFor(piece)) {
       this.#close();
       this.#flushStates();
@@ -249,7 +250,7 @@ class OutputItems implements BlockWriter<Piece> {
   }
 
   /** Many short pieces would take more memory than their text. */
-  canJoin(last: Piece, next: Piece): boolean {
+  canJoin(last: ItemPiece, next: ItemPiece): boolean {
     return (
       last.kind === next.kind &&
       [last, next].every((piece) => piece.kind !== 'text' || piece.logprobs === null)
@@ -266,7 +267,7 @@ class OutputItems implements BlockWriter<Piece> {
   }
 
   /** An id that is too long for clients or that another call has is replaced. */
-  #newCall(upstreamId: string, name: string): Call {
+  #newCall(upstreamId: string, name: string): ItemCall {
     const isValid = upstreamId.length <= MAX_CALL_ID_CHARS && !this.#callIds.has(upstreamId);
     const id = isValid ? upstreamId : toolCallId(`${upstreamId} ${this.#callIds.size}`);
     this.#callIds.add(id);
@@ -280,13 +281,13 @@ class OutputItems implements BlockWriter<Piece> {
     else this.#states.push(state);
   }
 
-  #add(piece: Piece): void {
+  #add(piece: ItemPiece): void {
     this.heldChars += piece.text.length + (piece.kind === this.#lastKind ? 0 : ENTRY_CHARS);
     this.#lastKind = piece.kind;
     this.#sequencer.add(piece);
   }
 
-  #isOpenFor(piece: Piece): boolean {
+  #isOpenFor(piece: ItemPiece): boolean {
     const open = this.#open;
     if (open === null) return false;
     if (open.kind === 'call') return piece.call === open.call;
@@ -294,7 +295,7 @@ class OutputItems implements BlockWriter<Piece> {
     return piece.kind === 'text' || piece.kind === 'refusal';
   }
 
-  #openItem({ kind, call }: Piece): Open {
+  #openItem({ kind, call }: ItemPiece): Open {
     const { session, events } = this.#options;
     if (kind === 'reasoning') return { kind, item: this.#openReasoning() };
     if (call === null) return { kind: 'message', item: new MessageItem(this.#place, events) };

@@ -18,12 +18,19 @@ export interface FinalText {
 const MAX_FOLLOWED = 4096;
 
 /** A text of an item. An item may begin again at the same index, so `start` is what was sent before it began. */
-interface SentText extends TextCount {
+export interface SentText extends TextCount {
   start: number;
   /** What came with the beginning, and is not sent yet: deltas may repeat it, or continue it. */
   announced: FinalText | null;
   readonly isFollowed: boolean;
+  /** A client on the passthrough has its part's beginning, the text itself in a beginning, its end, its part's end. */
+  isAdded: boolean;
+  isShown: boolean;
+  isTextDone: boolean;
+  isPartDone: boolean;
 }
+
+const NOT_PASSED = { isAdded: false, isShown: false, isTextDone: false, isPartDone: false };
 
 /** An item, as far as it was sent. */
 export class SentItem {
@@ -34,10 +41,20 @@ export class SentItem {
   /** Its final form was read. */
   isDone = false;
   id: string | undefined;
+  /** A client on the passthrough has its beginning, with this id. */
+  isAdded = false;
+  addedId: string | undefined;
+  /** On the passthrough nothing is added to its events. */
+  isPassedAsIs = false;
 
   /** @param isFollowed whether one text more is followed */
   constructor(isFollowed: () => boolean) {
     this.#isFollowed = isFollowed;
+  }
+
+  /** Whether anything of it came. */
+  get hasBegun(): boolean {
+    return this.isOpen || this.isAdded || this.isPassedAsIs;
   }
 
   /** The count of one of its texts. */
@@ -46,7 +63,7 @@ export class SentItem {
     const known = this.#texts.get(key) ?? this.#texts.get(kind);
     if (known !== undefined) return known;
     const isFollowed = this.#isFollowed();
-    const made = { units: 0, start: 0, announced: null, isFollowed };
+    const made = { units: 0, start: 0, announced: null, isFollowed, ...NOT_PASSED };
     this.#texts.set(isFollowed ? key : kind, made);
     return made;
   }
@@ -64,12 +81,13 @@ export class SentItem {
   restart(): void {
     this.isOpen = false;
     this.isDone = false;
-    for (const text of this.#texts.values()) text.start = text.units;
+    for (const text of this.#texts.values()) Object.assign(text, NOT_PASSED, { start: text.units });
   }
 
   /** A text that came with the beginning of its item or part. */
   announce(text: FinalText): void {
     const sent = this.count(text.kind, text.index);
+    sent.isShown = true;
     if (sent.isFollowed && sent.units === sent.start) sent.announced = text;
   }
 
@@ -115,15 +133,23 @@ export class SentItem {
 /** Some servers stream reasoning as one kind, and repeat it as the other. */
 const OTHER_REASONING: { readonly [K in TextKind]?: TextKind } = { summary: 'thoughts', thoughts: 'summary' };
 
+/** The length of all texts of a kind, in UTF-16 units. */
 export function lengthOf(texts: readonly FinalText[], kind: TextKind): number {
   return texts.reduce((sum, one) => sum + (one.kind === kind ? one.text.length : 0), 0);
+}
+
+/** All items that are not followed. */
+function othersOf(): SentItem {
+  const others = new SentItem(() => false);
+  others.isPassedAsIs = true;
+  return others;
 }
 
 /** The items of an output, by `output_index`: some servers change an item's id within the item. */
 export class SentItems {
   readonly #items = new Map<unknown, SentItem>();
   /** Counts what comes of the items that are not followed. */
-  readonly #others = new SentItem(() => false);
+  readonly #others = othersOf();
   readonly #ids = new Set<string>();
   #followed = 0;
 
@@ -189,6 +215,9 @@ export function partText(part: JsonObject, index: number, kind: TextKind): Final
 /** What was sent of a call's arguments. Only their length and a hash are kept. */
 export class SentArguments {
   length = 0;
+  /** A client on the passthrough has them in the item's beginning, or in their own last event. */
+  isShown = false;
+  isDone = false;
   #hash = 0;
   /** The text, while it may be a placeholder. */
   #start = '';
@@ -196,7 +225,9 @@ export class SentArguments {
   #announced = '';
 
   announce(text: string): void {
-    if (!mayBePlaceholder(text)) this.#announced = text;
+    if (mayBePlaceholder(text)) return;
+    this.isShown = true;
+    this.#announced = text;
   }
 
   /** What precedes a delta: the announced arguments, unless the delta begins to repeat them. */
@@ -208,18 +239,26 @@ export class SentArguments {
   }
 
   add(text: string): void {
+    if (this.#isPlaceholder && text.trimStart().startsWith('{')) {
+      // The normalizer drops the placeholder.
+      this.length = 0;
+      this.#hash = 0;
+      this.#start = '';
+    }
     this.#hash = hashOf(text, text.length, this.#hash);
     this.length += text.length;
     if (this.length <= MAX_PLACEHOLDER_CHARS) this.#start += text;
+  }
+
+  get #isPlaceholder(): boolean {
+    return this.length <= MAX_PLACEHOLDER_CHARS && mayBePlaceholder(this.#start);
   }
 
   /** The rest of the complete arguments, which counts as sent from now on. Empty if they are others than those that were sent. */
   rest(text: string): string {
     const final = text || this.#announced;
     this.#announced = '';
-    const isPlaceholder = this.length <= MAX_PLACEHOLDER_CHARS && mayBePlaceholder(this.#start);
-    if (isPlaceholder && final.length > this.length && !final.startsWith(this.#start)) {
-      // The normalizer drops the placeholder.
+    if (this.#isPlaceholder && final.length > this.length && !final.startsWith(this.#start)) {
       this.add(final);
       return final;
     }

@@ -11,7 +11,7 @@ import {
   type ToolCallPart,
 } from '../../canonical/part.ts';
 import { tagProvider } from '../../canonical/reasoning-details.ts';
-import { findUpstreamError, readUpstreamError } from '../../canonical/upstream-error.ts';
+import { findUpstreamError, readUpstreamError, unfinished } from '../../canonical/upstream-error.ts';
 import {
   isObject,
   type JsonObject,
@@ -23,6 +23,7 @@ import {
 } from '../../shared/json.ts';
 import type { ProtocolQuirks, ProtocolReader, UpstreamProtocol } from '../../stream/types.ts';
 import { readArguments, readCreated, readUsage } from '../openai-chat/upstream-reader.ts';
+import { OmittedEvents, type SentPlace } from './omitted-events.ts';
 import {
   type FinalText,
   itemKey,
@@ -81,7 +82,7 @@ const ENDINGS: readonly string[] = ['response.completed', 'response.incomplete',
 export const REASONING_FORMAT = 'openai-responses-v1';
 
 /** A call of a client's tool. Calls of the provider's own tools are skipped. */
-interface Call {
+interface ClientToolCall {
   /** The index among the calls. */
   readonly index: number;
   readonly isCustom: boolean;
@@ -99,14 +100,15 @@ class ResponsesReader implements ProtocolReader {
   /** Some servers send no `output_index`. */
   #hasIndexes = false;
   /** By the key of their item. */
-  #calls = new Map<unknown, Call>();
-  #callsById = new Map<string, Call>();
+  #calls = new Map<unknown, ClientToolCall>();
+  #callsById = new Map<string, ClientToolCall>();
   /** The number of calls so far: an index may have several, one after the other. */
   #callCount = 0;
   /** The number of final items so far, of the types that must not count twice. */
   #done: Record<string, number> = { ...NONE_DONE };
   #searches = 0;
   #announcedChars = 0;
+  readonly #omitted = new OmittedEvents();
   /** Encrypted reasoning whose following item has not come yet. */
   #reasoning: readonly JsonObject[] = [];
 
@@ -116,10 +118,18 @@ class ResponsesReader implements ProtocolReader {
   }
 
   event(event: JsonObject): ChunkPart | null {
+    const part = this.#read(event);
+    if (this.#omitted.count === 0) return part;
+    return { ...(part ?? EMPTY_PART), omitted: this.#omitted.take(), isRemembered: true };
+  }
+
+  #read(event: JsonObject): ChunkPart | null {
     const type = readText(event.type) ?? '';
     if (DELTAS.has(type)) return this.#delta(event, true);
     const key = itemKey(event);
     this.#hasIndexes ||= typeof key === 'number';
+    const isOfCall = CALL_DELTAS.includes(type) || CALLS_DONE.includes(type);
+    if (isOfCall && !this.#items.at(key).hasBegun) return { ...EMPTY_PART, isOrphan: true };
     if (CALL_DELTAS.includes(type)) return choicePart(this.#arguments(event, key));
     if (CALLS_DONE.includes(type)) return choicePart(this.#argumentsDone(event, key));
     if (type.endsWith('.done')) {
@@ -129,7 +139,7 @@ class ResponsesReader implements ProtocolReader {
     }
     if (type === 'response.output_item.added')
       return choicePart(...this.#announce(objectOf(event.item), key));
-    if (PARTS_ADDED.includes(type)) return choicePart(this.#announceText(partOf(event), key));
+    if (PARTS_ADDED.includes(type)) return choicePart(this.#partAdded(event, key));
     if (type === 'error' || type === '') return { ...EMPTY_PART, error: findUpstreamError(event) };
     if (!isObject(event.response)) return null;
     if (!ENDINGS.includes(type)) return this.#state(event.response, null);
@@ -153,7 +163,15 @@ class ResponsesReader implements ProtocolReader {
     this.#done = { ...NONE_DONE };
     const finish = finishOf(response, false);
     const part = this.#ending(response, finish);
-    return { ...part, error: part.error ?? (finish === null ? unfinished(response) : null) };
+    this.#omitted.take();
+    return {
+      ...part,
+      error:
+        part.error ??
+        (finish === null
+          ? unfinished(`while its response was ${readText(response.status) ?? 'without a status'}`)
+          : null),
+    };
   }
 
   #delta(event: JsonObject, counts: boolean): ChunkPart {
@@ -164,6 +182,8 @@ class ResponsesReader implements ProtocolReader {
     const sent = item.count(kind, partIndex(event));
     const text = counts ? item.before(sent, delta) + delta : delta;
     if (counts) sent.units += text.length;
+    // A server that sends deltas of what it did not announce is passed on as it is (N1).
+    if (counts) item.isPassedAsIs ||= !sent.isAdded;
     this.#hasIndexes ||= typeof key === 'number';
     const choice = { ...EMPTY_CHOICE, [MEMBERS[kind]]: text, logprobs: logprobsOf(event), sent };
     // Only what stands in every event of a text tells texts apart on the fast path.
@@ -177,7 +197,52 @@ class ResponsesReader implements ProtocolReader {
     const final = kind === undefined ? partOf(event) : partText(event, partIndex(event), kind);
     if (final === null) return null;
     const item = this.#items.at(key);
-    return item.isSentOtherwise(final.kind) ? null : rest(item, final);
+    if (item.isSentOtherwise(final.kind)) return null;
+    const missing = this.#rest(item, final, placeOf(item, key, event.item_id));
+    const sent = item.count(final.kind, final.index);
+    if (kind === undefined) sent.isPartDone = true;
+    else sent.isTextDone = true;
+    return missing;
+  }
+
+  /**
+   * What was not sent of a final text. Its logprobs count if nothing was.
+   * @param place null if no events can be added
+   */
+  #rest(item: SentItem, final: FinalText, place: SentPlace | null): Partial<ChoicePart> | null {
+    const sent = item.count(final.kind, final.index);
+    const isKnown = sent.isShown;
+    const text = item.rest(final);
+    if (place !== null && !this.#omitted.isFull && (text !== '' || final.text === '')) {
+      const part = { ...place, kind: final.kind, index: final.index };
+      this.#omitted.part(item, sent, part);
+      if (text !== '' && !isKnown) this.#omitted.delta(part, text);
+    }
+    if (text === '') return null;
+    const logprobs = text === final.text ? logprobsOf({ logprobs: final.logprobs }) : null;
+    return { [MEMBERS[final.kind]]: text, logprobs };
+  }
+
+  /** The same at the end of the text's item: the events that end the text are added, too. */
+  #restOfItem(item: SentItem, final: FinalText, place: SentPlace | null): Partial<ChoicePart> | null {
+    const before = this.#omitted.count;
+    const missing = this.#rest(item, final, place);
+    if (place !== null && this.#omitted.count > before) {
+      const sent = item.count(final.kind, final.index);
+      this.#omitted.textDone(sent, { ...place, kind: final.kind, index: final.index }, final.text);
+    }
+    return missing;
+  }
+
+  #partAdded(event: JsonObject, key: unknown): Partial<ChoicePart> | null {
+    const item = this.#items.at(key);
+    const { type } = objectOf(event.part);
+    const kind = type === 'refusal' ? 'refusal' : (PARTS.get(type) ?? 'text');
+    const place = placeOf(item, key, event.item_id);
+    const sent = item.count(kind, partIndex(event));
+    sent.isAdded = true;
+    if (place !== null) this.#omitted.part(item, sent, { ...place, kind, index: partIndex(event) });
+    return this.#announceText(partOf(event), key);
   }
 
   /** An item begins. Some servers use one index for several items. */
@@ -186,6 +251,9 @@ class ResponsesReader implements ProtocolReader {
     const id = readText(item.id);
     if (sent.isOpen && id !== undefined && id === sent.id) return [];
     if (sent.isOpen) sent.restart();
+    sent.isAdded = true;
+    sent.addedId = id;
+    for (const { kind, index } of textsOf(item)) sent.count(kind, index).isAdded = true;
     const head = this.#open(item, key);
     return [
       head,
@@ -197,7 +265,10 @@ class ResponsesReader implements ProtocolReader {
   #announceText(text: FinalText | null, key: unknown): Partial<ChoicePart> | null {
     if (text === null || text.text === '') return null;
     const item = this.#items.at(key);
-    if (!this.#mayHold(text.text)) return rest(item, text);
+    if (!this.#mayHold(text.text)) {
+      item.count(text.kind, text.index).isShown = true;
+      return this.#rest(item, text, null);
+    }
     item.announce(text);
     return null;
   }
@@ -206,7 +277,10 @@ class ResponsesReader implements ProtocolReader {
     const call = this.#calls.get(key);
     const text = call === undefined ? '' : inputOf(item, call);
     if (call === undefined || text === '') return null;
-    if (!this.#mayHold(text)) return restOf(call, text);
+    if (!this.#mayHold(text)) {
+      call.sent.isShown = true;
+      return restOf(call, text);
+    }
     call.sent.announce(text);
     return null;
   }
@@ -222,17 +296,24 @@ class ResponsesReader implements ProtocolReader {
     if (sent.isDone && (id === undefined || id === sent.id)) return [];
     if (item.type === 'reasoning' && id !== undefined && this.#items.isRepeated(id)) return [];
     if (sent.isDone) sent.restart();
-    const missing = this.#complete(item, key, textsOf(item));
-    return [...missing, ...sent.announced().map((text) => rest(sent, text))];
+    if (typeof key === 'number') this.#omitted.item(sent, key, item);
+    const place = placeOf(sent, key, item.id);
+    const missing = this.#complete(item, key, textsOf(item), place);
+    return [...missing, ...sent.announced().map((text) => this.#rest(sent, text, null))];
   }
 
   /** Sends what the events of an item did not have. */
-  #complete(item: JsonObject, key: unknown, texts: readonly FinalText[]): (Partial<ChoicePart> | null)[] {
+  #complete(
+    item: JsonObject,
+    key: unknown,
+    texts: readonly FinalText[],
+    place: SentPlace | null,
+  ): (Partial<ChoicePart> | null)[] {
     const sent = this.#items.at(key);
     return [
-      ...sent.missing(texts).map((text) => rest(sent, text)),
+      ...sent.missing(texts).map((text) => this.#restOfItem(sent, text, place)),
       sent.isOpen ? null : this.#open(item, key),
-      this.#close(item, key),
+      this.#close(item, key, place),
     ];
   }
 
@@ -249,8 +330,7 @@ class ResponsesReader implements ProtocolReader {
     const call = { index: this.#callCount++, isCustom, sent: new SentArguments(), isClosed: false };
     this.#calls.set(key, call);
     if (id !== undefined) this.#callsById.set(id, call);
-    // The input of a custom tool is one text. In the canonical form it is the only argument of a function.
-    const head = { ...fragment(call, isCustom ? '{"input":"' : ''), id, name: readName(item.name) };
+    const head = { ...fragment(call, ''), id, name: readName(item.name) };
     return { ...details, toolCalls: [head] };
   }
 
@@ -272,17 +352,28 @@ class ResponsesReader implements ProtocolReader {
     if (call === undefined || piece === undefined) return null;
     const text = call.sent.before(piece) + piece;
     call.sent.add(text);
-    return { toolCalls: [fragment(call, call.isCustom ? insideJson(text) : text)] };
+    return { toolCalls: [fragment(call, text)] };
   }
 
   /** What the deltas of a call did not have. Without a call, the item's end has it. */
   #argumentsDone({ arguments: json, input }: JsonObject, key: unknown): Partial<ChoicePart> | null {
     const call = this.#calls.get(key);
-    return call === undefined ? null : restOf(call, readText(json) ?? readText(input) ?? '');
+    if (call === undefined) return null;
+    const place = placeOf(this.#items.at(key), key, undefined);
+    const missing = this.#restOfCall(call, readText(json) ?? readText(input) ?? '', place);
+    call.sent.isDone = true;
+    return missing;
+  }
+
+  #restOfCall(call: ClientToolCall, final: string, place: SentPlace | null): Partial<ChoicePart> | null {
+    const text = call.sent.rest(final);
+    if (text === '') return null;
+    if (place !== null && !call.sent.isShown) this.#omitted.input(place, call.isCustom, text);
+    return { toolCalls: [fragment(call, text)] };
   }
 
   /** The end of an item. A repetition has nothing new. */
-  #close(item: JsonObject, key: unknown): Partial<ChoicePart> | null {
+  #close(item: JsonObject, key: unknown, place: SentPlace | null): Partial<ChoicePart> | null {
     const sent = this.#items.at(key);
     sent.isDone = true;
     sent.id = readText(item.id) ?? sent.id;
@@ -300,9 +391,14 @@ class ResponsesReader implements ProtocolReader {
     const call = this.#callsById.get(readName(item.call_id) ?? '') ?? this.#calls.get(key);
     if (call === undefined || call.isClosed) return null;
     call.isClosed = true;
-    const text = call.sent.rest(inputOf(item, call));
-    if (call.isCustom) return whole(call, `${insideJson(text)}"}`);
-    const isAbsent = call.sent.length === 0 && item.status !== 'incomplete';
+    const before = this.#omitted.count;
+    const { toolCalls: [rest] = [] } = this.#restOfCall(call, inputOf(item, call), place) ?? {};
+    const text = rest?.arguments ?? '';
+    if (place !== null && this.#omitted.count > before && !call.sent.isDone)
+      this.#omitted.inputDone(place, call.isCustom, inputOf(item, call));
+    const isCut = item.status === 'incomplete';
+    if (call.isCustom) return isCut ? { toolCalls: [fragment(call, text)] } : whole(call, text);
+    const isAbsent = call.sent.length === 0 && !isCut;
     return text === '' && !isAbsent ? null : whole(call, text || '{}');
   }
 
@@ -316,8 +412,7 @@ class ResponsesReader implements ProtocolReader {
   #ending(response: JsonObject, finish: Finish | null): ChunkPart {
     const output = finish === null ? [] : readArray(response.output).filter(isObject);
     const announced = finish === null || output.length > 0 ? [] : this.#announced();
-    const missing =
-      choicePart(...this.#missing(output), ...announced, ...this.#openInputs(finish))?.choices ?? [];
+    const missing = choicePart(...this.#missing(output), ...announced)?.choices ?? [];
     const state = this.#state(response, finish);
     return { ...state, choices: [...missing, ...state.choices] };
   }
@@ -337,6 +432,7 @@ class ResponsesReader implements ProtocolReader {
       Object.entries(this.#done).flatMap(([type, done]) => (done >= countOf(type) ? [type] : [])),
     );
     const hasAllCalls = countOf('function_call') + countOf('custom_tool_call') <= this.#callCount;
+    const isFirst = ![...this.#items.all].some(({ isAdded, isOpen }) => isAdded || isOpen);
     return output.flatMap((item, at) => {
       const key = this.#hasIndexes ? at : (readText(item.id) ?? at);
       const own = (texts[at] ?? []).filter(({ kind }) => kinds.includes(kind));
@@ -346,27 +442,48 @@ class ResponsesReader implements ProtocolReader {
       const isRead = isCall
         ? isKnown && this.#isClosed(item, key)
         : sent.isDone || isComplete.has(String(item.type));
-      if (isRead) return sent.missing(own).map((text) => rest(sent, text));
-      if (isKnown) return [this.#close(item, key)];
-      return this.#complete(item, key, own);
+      const place = this.#omitted.isFull ? null : this.#placeAtEnd(item, at, isFirst);
+      const before = this.#omitted.count;
+      if (place !== null && isFirst) this.#omitted.item(sent, place.outputIndex, item);
+      const missing = isRead
+        ? sent.missing(own).map((text) => this.#restOfItem(sent, text, place))
+        : isKnown
+          ? [this.#close(item, key, place)]
+          : this.#completeAtEnd(item, key, own, place);
+      if (place !== null && this.#omitted.count > before && !isRead) this.#omitted.itemDone(place, item);
+      return missing;
     });
+  }
+
+  /** Where an item of the complete output is, or null: another item is there, or the server sends no indexes. */
+  #placeAtEnd(item: JsonObject, at: number, isFirst: boolean): SentPlace | null {
+    if (!isFirst && !this.#hasIndexes) return null;
+    const sent = this.#items.at(isFirst && !this.#hasIndexes ? (readText(item.id) ?? at) : at);
+    const isOther = sent.isAdded && sent.addedId !== readText(item.id);
+    return isOther ? null : placeOf(sent, at, item.id);
+  }
+
+  /** An item that no event had. */
+  #completeAtEnd(
+    item: JsonObject,
+    key: unknown,
+    texts: readonly FinalText[],
+    place: SentPlace | null,
+  ): (Partial<ChoicePart> | null)[] {
+    const isCall = CALL_TYPES.includes(item.type);
+    if (place !== null && isCall) this.#omitted.item(this.#items.at(key), place.outputIndex, item);
+    return this.#complete(item, key, texts, place);
   }
 
   /** What only the beginnings of items and parts had. */
   *#announced(): Generator<Partial<ChoicePart> | null> {
-    for (const item of this.#items.all) for (const text of item.announced()) yield rest(item, text);
+    for (const item of this.#items.all)
+      for (const text of item.announced()) yield this.#rest(item, text, null);
     for (const call of this.#calls.values()) if (!call.isClosed) yield restOf(call, '');
   }
 
   #isClosed(item: JsonObject, key: unknown): boolean {
     return (this.#callsById.get(readName(item.call_id) ?? '') ?? this.#calls.get(key))?.isClosed !== false;
-  }
-
-  /** A complete response may lack the end of a custom tool's input. */
-  #openInputs(finish: Finish | null): (Partial<ChoicePart> | null)[] {
-    if (finish === null || finish.finishMeaning !== undefined) return [];
-    const open = [...this.#calls.values()].filter((call) => call.isCustom && !call.isClosed);
-    return open.map((call) => whole(call, '"}'));
   }
 
   /** `tool_usage` "counts billable searches": openai 7.57.0, `Response.ToolUsage` (2026-11-13). */
@@ -427,12 +544,14 @@ function failureOf(error: JsonObject): UpstreamError {
 /** Where an update has each kind of text. */
 const MEMBERS = { text: 'content', refusal: 'refusal', summary: 'reasoning', thoughts: 'reasoning' } as const;
 
-/** What was not sent of a final text. Its logprobs count if nothing was. */
-function rest(item: SentItem, final: FinalText): Partial<ChoicePart> | null {
-  const text = item.rest(final);
-  if (text === '') return null;
-  const logprobs = text === final.text ? logprobsOf({ logprobs: final.logprobs }) : null;
-  return { [MEMBERS[final.kind]]: text, logprobs };
+/**
+ * Where an item's events are, or null if none are added: the server sends no index, or no id that a client could know it by.
+ * @param id the item's id in the event, for an item that did not begin
+ */
+function placeOf(item: SentItem, key: unknown, id: unknown): SentPlace | null {
+  if (item.isPassedAsIs) return null;
+  const itemId = item.isAdded ? item.addedId : readText(id);
+  return typeof key === 'number' && itemId !== undefined ? { outputIndex: key, itemId } : null;
 }
 
 function partIndex({ content_index, summary_index }: JsonObject): number {
@@ -459,11 +578,6 @@ function finishOf({ status, incomplete_details }: JsonObject, saysIncomplete: bo
   return { finishWord: word, finishMeaning: isFiltered ? 'content_filter' : 'length' };
 }
 
-function unfinished({ status }: JsonObject): UpstreamError {
-  const message = `the answer ended while its response was ${readText(status) ?? 'without a status'}`;
-  return { message, type: undefined, code: 'upstream_truncated', param: undefined, status: undefined };
-}
-
 function choicePart(...choices: readonly (Partial<ChoicePart> | null)[]): ChunkPart | null {
   const updates = choices.flatMap((choice) => (choice === null ? [] : [{ ...EMPTY_CHOICE, ...choice }]));
   return updates.length === 0 ? null : { ...EMPTY_PART, choices: updates };
@@ -475,26 +589,22 @@ function partOf(event: JsonObject): FinalText | null {
   return partText(part, partIndex(event), PARTS.get(part.type) ?? 'text');
 }
 
-function inputOf(item: JsonObject, { isCustom }: Call): string {
+function inputOf(item: JsonObject, { isCustom }: ClientToolCall): string {
   return isCustom ? (readText(item.input) ?? '') : readArguments(item.arguments);
 }
 
 /** What was not sent of a call's complete arguments. */
-function restOf(call: Call, final: string): Partial<ChoicePart> | null {
+function restOf(call: ClientToolCall, final: string): Partial<ChoicePart> | null {
   const text = call.sent.rest(final);
-  return text === '' ? null : { toolCalls: [fragment(call, call.isCustom ? insideJson(text) : text)] };
+  return text === '' ? null : { toolCalls: [fragment(call, text)] };
 }
 
-function fragment({ index }: Call, args: string): ToolCallPart {
-  return { index, id: undefined, name: undefined, arguments: args, extraContent: undefined };
+function fragment({ index, isCustom }: ClientToolCall, args: string): ToolCallPart {
+  const head = { index, id: undefined, name: undefined, arguments: args, extraContent: undefined };
+  return isCustom ? { ...head, isCustom } : head;
 }
 
 /** The last piece of a call's arguments. */
-function whole(call: Call, args: string): Partial<ChoicePart> {
+function whole(call: ClientToolCall, args: string): Partial<ChoicePart> {
   return { toolCalls: [{ ...fragment(call, args), isWhole: true }] };
-}
-
-/** The text as the content of a JSON string. */
-function insideJson(text: string): string {
-  return JSON.stringify(text).slice(1, -1);
 }

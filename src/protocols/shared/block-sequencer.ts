@@ -21,18 +21,19 @@ export interface BlockWriter<Piece extends BlockPiece> {
   canJoin?(last: Piece, next: Piece): boolean;
 }
 
-interface Waiting<Piece> {
+interface WaitingPiece<Piece> {
   piece: Piece;
 }
 
 /** The estimated size of a waiting piece besides its text, in UTF-16 units. */
 const ENTRY_CHARS = 64;
 
+/** Puts the pieces of interleaved blocks in sequence: one block is open, and the pieces of others wait, up to a bound. */
 export class BlockSequencer<Piece extends BlockPiece> {
   readonly #writer: BlockWriter<Piece>;
-  readonly #waiting: Waiting<Piece>[] = [];
+  readonly #waiting: WaitingPiece<Piece>[] = [];
   /** Every call so far. A call that waits has its entry: a search for each fragment would be quadratic in the calls. */
-  readonly #calls = new Map<object, Waiting<Piece> | null>();
+  readonly #calls = new Map<object, WaitingPiece<Piece> | null>();
   #waitingChars = 0;
 
   constructor(writer: BlockWriter<Piece>) {
@@ -78,7 +79,7 @@ export class BlockSequencer<Piece extends BlockPiece> {
     this.#waitingChars += sizeOf(piece);
   }
 
-  #join(entry: Waiting<Piece>, { text }: Piece): void {
+  #join(entry: WaitingPiece<Piece>, { text }: Piece): void {
     entry.piece = { ...entry.piece, text: entry.piece.text + text };
     this.#waitingChars += text.length;
   }

@@ -1,9 +1,17 @@
 /** Writes an upstream's events and JSON responses as they came, for clients that speak the same protocol. */
 import type { Chunk } from '../../canonical/chunk.ts';
+import type { ChunkPart } from '../../canonical/part.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { FrameBuffer } from '../../stream/buffers.ts';
 import { frameData, frameHead } from '../../stream/sse-frame.ts';
 import type { JsonWriter, StreamFailure, StreamWriter } from '../../stream/types.ts';
+
+/** An event as its sender wrote it. */
+export interface PassedEvent {
+  /** `""` for none. */
+  readonly name: string;
+  readonly data: string;
+}
 
 /** What a protocol adds to a stream or changes in it. It may keep state for one stream. */
 export interface PassthroughFormat {
@@ -14,10 +22,8 @@ export interface PassthroughFormat {
   heartbeat(hasBegun: boolean): string;
   /** The frames that end a failed stream. */
   failure(failure: StreamFailure): string;
-  /** An event's data as the client receives it. Null: the client does not receive the event. Absent: data is unchanged. */
-  eventData?(name: string, data: string, event: JsonObject): string | null;
-  /** The name of an event as the client receives it. Absent: the upstream's. */
-  eventName?(name: string, event: JsonObject): string;
+  /** The events that the client receives when this one has come: none, this one, or several. Absent: this one, unchanged. */
+  events?(passed: PassedEvent, event: JsonObject, part: ChunkPart | null): readonly PassedEvent[];
   /** Called for an event that fails the output, which the failure replaces. */
   failedEvent?(data: string, event: JsonObject): void;
   /** Called for each event that the fast path copied. */
@@ -26,6 +32,7 @@ export interface PassthroughFormat {
   readonly canCopyEvents?: boolean;
 }
 
+/** Writes the events of one stream as the upstream sent them, changed as its format says. */
 export class PassthroughWriter implements StreamWriter {
   readonly output: FrameBuffer;
   readonly #createFormat: () => PassthroughFormat;
@@ -42,13 +49,15 @@ export class PassthroughWriter implements StreamWriter {
     return this.#canCopyEvents ? 0 : 1;
   }
 
-  readonly event = (name: string, data: string, event: JsonObject): boolean => {
+  readonly event = (name: string, data: string, event: JsonObject, part: ChunkPart | null): boolean => {
     this.#hasBegun = true;
-    const own = this.#format.eventData === undefined ? data : this.#format.eventData(name, data, event);
-    if (own === null) return true;
-    const shown = this.#format.eventName?.(name, event) ?? name;
-    return this.output.frame(frameHead(shown), frameData(own));
+    if (this.#format.events === undefined) return this.#write({ name, data });
+    return this.#format.events({ name, data }, event, part).every((passed) => this.#write(passed));
   };
+
+  #write({ name, data }: PassedEvent): boolean {
+    return this.output.frame(frameHead(name), frameData(data));
+  }
 
   failedEvent(data: string, event: JsonObject): void {
     this.#format.failedEvent?.(data, event);
@@ -106,10 +115,6 @@ export class PassthroughJsonWriter implements JsonWriter {
     return this.#collector.heldChars;
   }
 
-  get failure(): StreamFailure | null {
-    return this.#collector.failure;
-  }
-
   readonly response = (response: JsonObject): void => {
     this.#response = this.#convert(response);
   };
@@ -120,10 +125,6 @@ export class PassthroughJsonWriter implements JsonWriter {
 
   vendor(json: string, name: string): void {
     this.#collector.vendor(json, name);
-  }
-
-  end(failure: StreamFailure | null): void {
-    this.#collector.end(failure);
   }
 
   take(): string {

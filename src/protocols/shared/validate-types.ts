@@ -24,10 +24,12 @@ export function validateTypes(object: JsonObject, types: ValueTypes, prefix = ''
   return null;
 }
 
+/** Whether a field has a value: null counts as absent. */
 export function isPresent(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
 
+/** A check for {@link validateTypes}. */
 export function isString(value: unknown): boolean {
   return typeof value === 'string';
 }

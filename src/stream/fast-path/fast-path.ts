@@ -57,6 +57,7 @@ const NOTHING = new Uint8Array(0);
 /** Literals that add nothing to a copied event. */
 const UNCHANGED = [NOTHING, NOTHING];
 
+/** The fast path of one stream: at most {@link MAX_TEMPLATES} templates, dropped when anything changes that their frames depend on. */
 export class TemplateFastPath {
   readonly #writer: StreamWriter;
   readonly #meter: StreamMeter;

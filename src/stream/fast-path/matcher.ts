@@ -46,6 +46,7 @@ export class Literal {
   }
 }
 
+/** A view over the same bytes, for comparisons of several bytes at once. */
 export function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
@@ -75,6 +76,7 @@ function flags(characters: string): Uint8Array {
 /** By how much the bytes of the last string that `findStringEnd` found exceed its length in UTF-16 units. */
 let surplus = 0;
 
+/** By how much the bytes of the string that was found last exceed its UTF-16 units. */
 export function lastSurplus(): number {
   return surplus;
 }

@@ -38,6 +38,13 @@ export class BreakableLedger extends LedgerObject {
     return [...this.ctx.storage.sql.exec(query).raw()];
   }
 
+  /** Deletes the alarm, as the platform does after its last try, and ends the instance. */
+  async loseAlarm(): Promise<void> {
+    await this.ctx.storage.deleteAlarm();
+    await this.ctx.storage.sync();
+    this.ctx.abort('killed by the test');
+  }
+
   async alarmTime(): Promise<number | null> {
     return this.ctx.storage.getAlarm();
   }

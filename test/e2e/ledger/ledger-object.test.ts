@@ -6,6 +6,7 @@ import { ObjectLedger } from '../../../src/ledger/records/object-ledger.ts';
 import { AMOUNTS, type Columns, MAX_SPEED_CHARS } from '../../../src/ledger/records/sum-columns.ts';
 import { MAX_DAY_GROUPS } from '../../../src/ledger/records/sums.ts';
 import type { Ledger, RecordQuery, ReportQuery } from '../../../src/metering/ledger.ts';
+import { encodePrefix } from '../../../src/metering/prompt-hashes.ts';
 import type { UsageRecord } from '../../../src/metering/record.ts';
 import type { RefusalGroup } from '../../../src/metering/refusals.ts';
 import { type Group, matchesFilter, Report } from '../../../src/metering/report.ts';
@@ -161,6 +162,16 @@ describe('report', () => {
       });
     },
   );
+
+  test('the admin finds the first record of a key on a day at once, without its key', async () => {
+    const key = 'aa00000000000001';
+    const first = record({ key_id: key, time: new Date().toISOString() });
+    await ledger.put([first]);
+    // The object's own alarm tells the directory. Without it, this takes 30 s.
+    await expect
+      .poll(async () => await ledger.find(first.request_id, null), { timeout: 5_000, interval: 50 })
+      .toMatchObject({ kind: 'ok', value: { request_id: first.request_id } });
+  });
 
   test('L4 over all keys: whole days, from the directory, once each object has sent them', async () => {
     for (const key of [a, b, c]) await ledgers.call(key, 'fireAlarm');
@@ -388,14 +399,36 @@ describe('the directory', () => {
     expect(all.rows.find(({ key }) => key === key_id)).toMatchObject({ requests: records.length });
   });
 
-  test('L4 a record sets the alarm, within a minute', async () => {
+  test('L4 a further record sets the alarm, within a minute', async () => {
     const key = newKey();
     const before = Date.now();
-    await ledger.put([record({ key_id: key, time: new Date(TODAY).toISOString() })]);
-    const time = Number(await ledgers.call(key, 'alarmTime'));
+    const put = () => ledger.put([record({ key_id: key, time: new Date(TODAY).toISOString() })]);
+    // The first record of a day is sent at once. The alarm that is set then is for the end of the record's time.
+    await put();
+    const alarmTime = async () => Number(await ledgers.call(key, 'alarmTime'));
+    await expect.poll(alarmTime, { timeout: 5_000, interval: 20 }).toBeGreaterThan(before + DAY);
+    await put();
+    const time = await alarmTime();
     expect(time).toBeGreaterThan(before);
     expect(time).toBeLessThanOrEqual(Date.now() + 60_000);
   });
+});
+
+test('L4 an alarm whose tries all failed is set again by the next instance, within a day', async () => {
+  const withRecord = newKey();
+  const empty = newKey();
+  await ledger.put([record({ key_id: withRecord, time: new Date(TODAY).toISOString() })]);
+  const alarmOf = async (key: string) => Number(await ledgers.call(key, 'alarmTime'));
+  // The alarm of the first record of a day has run.
+  await expect.poll(() => alarmOf(withRecord)).toBeGreaterThan(Date.now() + DAY);
+  for (const key of [withRecord, empty]) {
+    await ledgers.call(key, 'loseAlarm').catch(() => undefined);
+    // Any call starts an instance.
+    await ledgers.call(key, 'count', 'records').catch(() => undefined);
+  }
+  await expect.poll(() => alarmOf(withRecord)).toBeGreaterThan(Date.now());
+  expect(await alarmOf(withRecord)).toBeLessThanOrEqual(Date.now() + DAY);
+  expect(await alarmOf(empty), 'without work there is none').toBe(0);
 });
 
 describe('records', () => {
@@ -489,6 +522,52 @@ describe('hostile names and amounts', () => {
     expect(answer.rows.find(({ model }) => model === 'mistral/(other)')).toMatchObject({ requests: 50 });
     expect(answer.rows.find(({ model }) => model === 'mistral/m7')).toMatchObject({ requests: 2 });
     expect(answer.total).toMatchObject({ requests: MAX_DAY_GROUPS + 51 });
+  });
+});
+
+describe('M10 causes of breaks of the prompt cache', () => {
+  const prefix = { keyId: 'aa', target: 'b'.repeat(12), system: 'c'.repeat(12), settings: 'd'.repeat(12) };
+  const step = (key_id: string, n: number, tools: string) => {
+    const ms = TODAY - DAY + n * 60_000;
+    const time = new Date(ms).toISOString();
+    const ends = Array.from({ length: n + 1 }, (_, i) => String(i).padStart(12, '0'));
+    const hashes = { ...prefix, first: 'e'.repeat(12), tools: tools.repeat(12), turns: n + 1, ends };
+    return record({
+      ...{ key_id, time, ended: time, session: 's', app: 'agent', prompt_tokens: 10_000 * (n + 1) },
+      ...{ cached_tokens: tools === '1' ? 10_000 * n : 100, cost_nanos: 1000, currency: 'USD' },
+      ...{ prefix: encodePrefix(hashes), cache_saves: 2_700_000_000 },
+    });
+  };
+
+  test('each record has its cause, and a report sums them with what was lost', async () => {
+    const key_id = newKey();
+    for (const one of [step(key_id, 0, '1'), step(key_id, 1, '1'), step(key_id, 2, '2')]) {
+      await ledger.put([one]);
+      // A record that arrives twice is compared and summed once.
+      await ledger.put([one]);
+    }
+    // So that the directory knows it.
+    await ledgers.call(key_id, 'fireAlarm');
+    const listed = await ledger.list({
+      ...{ fromId: firstIdAt(0), beforeId: firstIdAt(TODAY + DAY), keyId: key_id, limit: 10 },
+      ...{ model: null, statuses: null, only: { cache_cause: 'tools' } },
+    });
+    const cache = { cause: 'tools', lost_tokens: 19_900, lost_nanos: 53_730_000 };
+    expect(listed).toMatchObject({ kind: 'ok', value: { records: [{ cache }] } });
+    const lost = { lost_tokens: 19_900, lost_cost: { USD: 0.05373 } };
+    for (const keyId of [key_id, null]) {
+      const query = { fromMs: TODAY - DAY, toMs: TODAY, keyId, only: { app: 'agent' } };
+      expect(await reported({ ...query, groups: ['cache_cause'], only: {} })).toMatchObject({
+        rows: expect.arrayContaining([
+          expect.objectContaining({ cache_cause: 'tools', requests: 1, ...lost }),
+          expect.objectContaining({ cache_cause: 'none', requests: 1 }),
+          expect.objectContaining({ cache_cause: 'first', requests: 1 }),
+        ]),
+      });
+      expect(await reported({ ...query, groups: ['app'] })).toMatchObject({
+        rows: [{ app: 'agent', ...lost }],
+      });
+    }
   });
 });
 
@@ -591,7 +670,10 @@ describe('Y5 sums by user, session, app and tag', () => {
 
 test.each<[groups: readonly Group[], remedy: string]>([
   [['model'], 'from and to must be whole hours (UTC)'],
-  [['hour', 'user'], 'query whole days (UTC), not by hour, and by one of user, session, app and tag'],
+  [
+    ['hour', 'user'],
+    'query whole days (UTC), not by hour, and by one of user, session, app, tag and cache_cause',
+  ],
 ])(
   'Y5 a report by %j that reads too many single records is refused with what to change',
   async (groups, remedy) => {
@@ -665,6 +747,15 @@ describe('Y6 objects of users', () => {
       expect(await ledgers.call(user, 'alarmTime')).toBeNull();
       expect(await ledgers.call(user, 'reserveForUser', request('late'))).toEqual({ kind: 'revoked' });
     }
+  });
+
+  test('the lost alarm of a user’s object is set again by the next instance', async () => {
+    const user = userObject('lost-alarm', 'ada');
+    await ledgers.call('lost-alarm', 'changeLimits', { per_user: { rpm: 5 } });
+    await ledgers.call(user, 'reserveForUser', request('r'));
+    await ledgers.call(user, 'loseAlarm').catch(() => undefined);
+    await ledgers.call(user, 'count', 'reservations').catch(() => undefined);
+    await expect.poll(async () => Number(await ledgers.call(user, 'alarmTime'))).toBeGreaterThan(Date.now());
   });
 
   test('the object of a user that is killed at any step neither loses nor keeps allowance of its key', async () => {

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   formatAmount,
+  hardCurrencies,
   readAmount,
   readLimits,
   writeAmount,
@@ -92,4 +93,15 @@ test.each([
   [1_999_000, 'tokens', '1999000 tokens'],
 ])('formatAmount %d %s: %s', (amount, unit, text) => {
   expect(formatAmount(amount, unit)).toBe(text);
+});
+
+test.each([
+  [{ budget: { USD: 5 } }, ['USD']],
+  [{ budget: { tokens: 5 }, per_user: { budget: { EUR: 1 } } }, ['EUR']],
+  [{ budget: { USD: 5 }, per_user: { budget: { USD: 1 } } }, ['USD']],
+  [{ budget: { USD: 5, mode: 'warn' } }, []],
+  [{ rpm: 1 }, []],
+  [null, []],
+])('G2 the currencies in which %j needs prices: %j', (limits, expected) => {
+  expect(hardCurrencies(limits)).toEqual(expected);
 });

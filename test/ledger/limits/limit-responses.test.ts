@@ -1,6 +1,11 @@
 /** What responses report about limits: headers in OpenAI's form, and refusals. */
 import { describe, expect, test } from 'vitest';
-import { formatDuration, limitHeaders, refusalResponse } from '../../../src/ledger/limits/limit-responses.ts';
+import {
+  formatDuration,
+  limitHeaders,
+  refusalResponse,
+  unifiedHeaders,
+} from '../../../src/ledger/limits/limit-responses.ts';
 import { type ReserveRequest, settle } from '../../../src/ledger/limits/reservations.ts';
 import type { JsonObject } from '../../../tools/simulator/json.ts';
 import { MemorySql, NOW, used } from './memory-sql.ts';
@@ -111,4 +116,63 @@ test('Y6 a refusal says whether it is the limit of the key or of its user, witho
   const { error, headers } = refusalResponse(refused.refusal, refused.standing, 'user');
   expect(error.message).toBe('Each user of this key may send 1 request a minute');
   expect(headers['x-weir-limit']).toBe('user');
+});
+
+describe('G5 the headers by which Claude Code warns', () => {
+  const reset = String(Date.UTC(2026, 11, 1) / 1000);
+
+  test.each([
+    [0, 'allowed', '0', undefined],
+    [749, 'allowed', '0.74', undefined],
+    [750, 'allowed_warning', '0.75', '0.75'],
+    [949, 'allowed_warning', '0.94', '0.75'],
+    [950, 'allowed_warning', '0.95', '0.95'],
+    [2000, 'allowed_warning', '0.99', '0.95'],
+  ])('%d of 1000 tokens of a month are spent: %s, %s', (spent, word, share, surpassed) => {
+    const sql = new MemorySql({ budget: { tokens: 1000, per: 'month', mode: 'warn' } });
+    sql.reserve('a');
+    settle(sql, 'a', used(spent));
+    const headers = unifiedHeaders(sql.reserve('b').standing);
+    const name = 'anthropic-ratelimit-unified';
+    expect(headers).toEqual({
+      [`${name}-status`]: word,
+      [`${name}-representative-claim`]: 'overage',
+      [`${name}-overage-status`]: word,
+      [`${name}-overage-utilization`]: share,
+      ...(surpassed !== undefined && { [`${name}-overage-surpassed-threshold`]: surpassed }),
+      [`${name}-reset`]: reset,
+      [`${name}-overage-reset`]: reset,
+    });
+  });
+
+  test('a key without a budget has none', () => {
+    expect(unifiedHeaders(new MemorySql({ rpm: 5 }).reserve('a').standing)).toEqual({});
+  });
+
+  function refused(spent: number, isMessages: boolean) {
+    const sql = new MemorySql({ budget: { tokens: 150, per: 'month' } });
+    sql.reserve('a');
+    if (spent > 0) settle(sql, 'a', used(spent));
+    const answer = sql.reserve('b');
+    if (answer.kind === 'reserved') throw new Error('It was not refused');
+    return refusalResponse(answer.refusal, answer.standing, 'key', [], isMessages).headers;
+  }
+
+  test('a spent budget: rejected, without the claim for which Claude Code would replace the message', () => {
+    expect(refused(100, true)).toMatchObject({
+      'anthropic-ratelimit-unified-status': 'rejected',
+      'anthropic-ratelimit-unified-reset': reset,
+      'anthropic-ratelimit-unified-overage-reset': reset,
+      'anthropic-ratelimit-unified-overage-utilization': '1',
+      'anthropic-ratelimit-unified-overage-surpassed-threshold': '1',
+      'anthropic-ratelimit-unified-overage-period': 'monthly',
+      'anthropic-ratelimit-unified-overage-disabled-reason': 'org_spend_cap_reached',
+    });
+    expect(refused(100, true)).not.toHaveProperty('anthropic-ratelimit-unified-representative-claim');
+    expect(refused(100, false)).not.toHaveProperty('anthropic-ratelimit-unified-status');
+  });
+
+  test('a budget that only running requests use up is not spent', () => {
+    expect(refused(0, true)).not.toHaveProperty('anthropic-ratelimit-unified-status');
+  });
 });

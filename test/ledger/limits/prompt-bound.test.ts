@@ -163,6 +163,16 @@ describe('G2 maxPromptTokens', () => {
       'a result of a tool with an image',
       { messages: [{ role: 'tool', tool_call_id: 'c', content: [{ type: 'image', source: {} }] }] },
     ],
+    ['a flag that may add results of a search', { messages: [], enable_search: true }],
+    ['a number of an unknown field', { messages: [], context_chunks: 8 }],
+    ['a template of its own', { messages: [], chat_template: '{% for i in range(99999) %}x{% endfor %}' }],
+    ['documents for a template', { messages: [], chat_template_kwargs: { documents: [{ text: 'a' }] } }],
+    ['a prediction with an image', { messages: [], prediction: { content: [{ type: 'image_url' }] } }],
+    ['an address in a mark', user({ type: 'text', text: 'a', cache_control: { href: 'https://a.example' } })],
+    [
+      'an unknown member of a call',
+      { messages: [{ role: 'assistant', tool_calls: [{ id: 'c', blob: 'AAAA' }] }] },
+    ],
     ['messages that are no list', { messages: { role: 'user', content: 'Hi' } }],
     ['a message that is no object', { messages: ['https://a.example/b.png'] }],
   ])('of %s, a shape that is not known: is the largest context window', (_, body: JsonObject) => {
@@ -205,6 +215,9 @@ describe('G2 maxPromptTokens', () => {
       stop: ['end'],
       temperature: 0.5,
       min_p: 0.1,
+      enable_search: false,
+      chat_template_kwargs: { enable_thinking: false },
+      prediction: { type: 'content', content: [{ type: 'text', text: 'W' }] },
       user: 'u',
       metadata: { a: 'b' },
       stream_options: { include_usage: true },
@@ -223,6 +236,9 @@ describe('G2 maxPromptTokens', () => {
       { file_data: { file_uri: 'gs://a' } },
       { type: 'video_url', video_url: { url: 'https://a.example/b.mp4' } },
       { image: 'https://a.example/b.png' },
+      { href: 'https://a.example/b.png' },
+      { blob: 'AAAA' },
+      { of: [{ asset: 7 }] },
     );
     const { wrapped } = fc.letrec((tie) => ({
       wrapped: fc.oneof(
@@ -289,4 +305,27 @@ test.each<[what: string, body: JsonObject, searches: number | null]>([
   ['options of a chat', { web_search_options: {} }, null],
 ])('G2 searches that %s allows: %s', (_, body, searches) => {
   expect(maxSearches(body)).toBe(searches);
+});
+
+describe('G2 a model with a known context window', () => {
+  const WINDOW = 200_000;
+  const inWindow = (body: JsonObject) => maxPromptTokens(body, JSON.stringify(body), { window: WINDOW });
+  const pdf = { type: 'file', file: { file_data: 'data:application/pdf;base64,AAAA' } };
+
+  test('a file, whose pages the body does not show, is bounded by the window', () => {
+    expect(inWindow(user(pdf))).toBe(WINDOW);
+    expect(bound(user(pdf))).toBe(MAX_PROMPT_TOKENS);
+  });
+
+  test('a longer text is bounded by the window', () => {
+    expect(inWindow(user({ type: 'text', text: 'a'.repeat(2 * WINDOW) }))).toBe(WINDOW);
+  });
+
+  test.each<[string, JsonObject]>([
+    ['a tool of the provider', { tools: [{ type: 'web_search' }] }],
+    ['MCP servers', { mcp_servers: [] }],
+    ['an unknown field', { rounds: { most: 9 } }],
+  ])('%s: the provider may read several times, and the window is no bound', (_, fields) => {
+    expect(inWindow({ ...user(pdf), ...fields })).toBe(MAX_PROMPT_TOKENS);
+  });
 });

@@ -60,7 +60,7 @@ describe('G3 settle', () => {
 
   test('a request without a reservation: settleUnreserved charges it once on its day, settle does not', () => {
     const sql = new MemorySql({ budget: { tokens: 1000, per: 'day' } });
-    expect(settle(sql, 'unknown', used(30))).toBe(false);
+    expect(settle(sql, 'unknown', used(30))).toBeNull();
     expect(budget(sql)).toMatchObject({ spent: 0 });
     for (let i = 0; i < 3; i++) settleUnreserved(sql, 'open', used(30), '2026-11-20', NOW);
     expect(budget(sql)).toMatchObject({ spent: 0 });

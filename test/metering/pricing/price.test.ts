@@ -47,6 +47,11 @@ describe('parsePrices', () => {
   test.each<[what: string, change: Record<string, unknown>, problem: RegExp]>([
     ['an unknown field', { hunter2: 1 }, /^price 2: has an unknown field; the fields are provider, models, /],
     [
+      'a misspelt field',
+      { model: ['m'] },
+      /^price 2: has no field model: did you mean models; the fields are provider, models, /,
+    ],
+    [
       'searches without a number',
       { web_search: '10' },
       /web_search must be a number from 0 to 1000000, per thousand searches/,

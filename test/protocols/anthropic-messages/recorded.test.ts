@@ -4,6 +4,7 @@ import { DEFAULT_POLICIES } from '../../../src/canonical/policies.ts';
 import { UsageAccumulator } from '../../../src/metering/request-meter.ts';
 import { messages } from '../../../src/protocols/anthropic-messages/client.ts';
 import { EventReader } from '../../../src/stream/event-reader.ts';
+import { MORE } from '../../../src/stream/types.ts';
 import { checkMessages } from '../../../tools/conformance/contract/check-messages.ts';
 import {
   isObject,
@@ -24,9 +25,9 @@ const encoder = new TextEncoder();
 function build(bytes: Uint8Array, conversion: Conversion): JsonObject | null {
   const builder = messages.jsonWriter(null, WRITER_OPTIONS);
   const reader = new EventReader(optionsOf(conversion, new UsageAccumulator(() => 0, 0)), builder);
-  reader.push(bytes);
-  reader.end();
-  return builder.failure === null ? objectOf(parseJson(builder.take())) : null;
+  const pushed = reader.push(bytes);
+  const outcome = pushed === MORE ? reader.end() : pushed;
+  return outcome.kind === 'done' ? objectOf(parseJson(builder.take())) : null;
 }
 
 const WRITER_OPTIONS = {

@@ -334,6 +334,8 @@ describe('A2 conversations', () => {
       { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBE' } },
       { type: 'file', file: { file_id: 'https://generativelanguage.googleapis.com/v1beta/files/x' } },
       { type: 'video_url', video_url: { url: 'https://youtu.be/x' } },
+      { type: 'document_url', document_url: 'https://example.org/b.pdf', document_name: 'b' },
+      { type: 'file', file: { file_url: 'https://example.org/c.pdf' } },
     ];
     expect(contentsOf([{ role: 'user', content }])).toEqual([
       {
@@ -346,6 +348,8 @@ describe('A2 conversations', () => {
           { inlineData: { mimeType: 'application/pdf', data: 'JVBE' } },
           { fileData: { fileUri: 'https://generativelanguage.googleapis.com/v1beta/files/x' } },
           { fileData: { fileUri: 'https://youtu.be/x' } },
+          { fileData: { fileUri: 'https://example.org/b.pdf' } },
+          { fileData: { mimeType: 'application/pdf', fileUri: 'https://example.org/c.pdf' } },
         ],
       },
     ]);

@@ -19,7 +19,6 @@ const STOP: ChatChunk = {
 function build(...chunks: (ChatChunk | TextChunk)[]): string {
   const writer = new ChatJsonWriter();
   for (const one of chunks) writer.chunk(one);
-  writer.end(null);
   return writer.take();
 }
 

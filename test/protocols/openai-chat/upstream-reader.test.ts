@@ -44,6 +44,13 @@ describe('reasoning that a provider does not include in completion_tokens', () =
     expect([prompt_tokens, completion_tokens, total_tokens]).toEqual(sums);
   });
 
+  test('U5 usage in a field that the quirks name is read; the same field of another provider is not', () => {
+    const { usage, ...rest } = event(165, 2, 167, 0);
+    const chunk = { ...rest, x_groq: { usage } };
+    expect(usageOf('groq', [chunk]).total_tokens).toBe(167);
+    expect(usageOf('xai', [chunk]).total_tokens).toBe(0);
+  });
+
   test('U5 xAI sends the running total on every chunk: the last one counts', () => {
     const { completion_tokens } = usageOf('xai', [event(5, 0, 8, 3), event(5, 1, 12, 6), event(5, 4, 15, 6)]);
     expect(completion_tokens).toBe(10);

@@ -209,12 +209,18 @@ describe('O4 what a conversation becomes', () => {
         { type: 'image_url', image_url: { url: 'https://a/b.png', detail: 'low' } },
         { type: 'image_url', image_url: { url: 'data:image/png;base64,AA' } },
         { type: 'file', file: { file_data: 'data:x', filename: 'a.pdf' } },
+        { type: 'file', file: { file_url: 'https://a/c.pdf' } },
+        { type: 'document_url', document_url: 'https://a/d.pdf', document_name: 'd' },
+        { type: 'file', file: { file_id: 'file-1' } },
       ],
     });
     expect(item?.content).toEqual([
       { type: 'input_image', image_url: 'https://a/b.png', detail: 'low' },
       { type: 'input_image', image_url: 'data:image/png;base64,AA', detail: 'auto' },
       { type: 'input_file', file_data: 'data:x', filename: 'a.pdf' },
+      { type: 'input_file', file_url: 'https://a/c.pdf' },
+      { type: 'input_file', file_url: 'https://a/d.pdf', filename: 'd' },
+      { type: 'input_file', file_id: 'file-1' },
     ]);
   });
 

@@ -80,8 +80,29 @@ function withNamedModel(data: string): string {
   return JSON.stringify({ ...event, response: { ...event.response, model: `openai/${model}` } });
 }
 
+/** Its server sends arguments only in their last event, so that an event is added (O7). */
+const LATE = 'lmstudio--responses-tool-call.jsonl';
+const RESPONSES_RECORDINGS = readRecordings().filter(({ protocol }) => protocol === 'responses');
+
 describe.skipIf(recordingsNote !== '')(`N1 recorded Responses on the passthrough${recordingsNote}`, () => {
-  const responses = readRecordings().filter(({ protocol }) => protocol === 'responses');
+  const responses = RESPONSES_RECORDINGS.filter(({ name }) => name !== LATE);
+
+  test('O7 a recording with arguments only in their last event: one delta has them, and nothing else is added', () => {
+    const [recording] = RESPONSES_RECORDINGS.filter(({ name }) => name === LATE);
+    if (recording === undefined) return;
+    const read = (text: string) => [...eventsOf(text)].map(({ data }) => JSON.parse(data));
+    const received = read(convertStream([encoder.encode(framed(recording))], RESPONSES).text);
+    const sent = read(framed(recording)).map(({ type }) => type);
+    const at = sent.indexOf('response.function_call_arguments.done');
+    const type = 'response.function_call_arguments.delta';
+    expect(received.map((event) => event.type)).toEqual(sent.toSpliced(at, 0, type));
+    expect(received[at].delta).toBe(received[at + 1].arguments);
+    expect(received[at]).toMatchObject({
+      item_id: received[at + 1].item_id,
+      output_index: received[at + 1].output_index,
+    });
+    expect(received.map((event) => event.sequence_number)).toEqual(received.map((_, index) => index));
+  });
 
   test.each(responses.map((recording) => [recording.name, recording] as const))(
     '%s: only the model changes, on either path, however the stream is split; the fast path copies most texts',
@@ -104,7 +125,7 @@ describe.skipIf(recordingsNote !== '')(`N1 recorded Responses on the passthrough
 describe.skipIf(recordingsNote !== '')(
   `C6 recorded Responses on the passthrough, stripped${recordingsNote}`,
   () => {
-    const responses = readRecordings().filter(({ protocol }) => protocol === 'responses');
+    const responses = RESPONSES_RECORDINGS.filter(({ name }) => name !== LATE);
     const stripping: Conversion = {
       ...RESPONSES,
       policies: { ...DEFAULT_POLICIES, reasoning: 'strip' },
@@ -240,7 +261,7 @@ describe('N2 a stream on the passthrough', () => {
     const written = () => new TextDecoder().decode(writer.output.take());
     writer.heartbeat(false);
     expect(written()).toBe(': ping\n\n');
-    writer.event('a', '{}', {});
+    writer.event('a', '{}', {}, null);
     expect(written()).toBe('event: a\ndata: {}\n\n');
     writer.heartbeat(true);
     expect(written()).toBe(': ping\n\n');

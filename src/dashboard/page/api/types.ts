@@ -65,6 +65,10 @@ export interface Key extends Limits {
   readonly models: readonly string[] | null;
   readonly expires_at: string | null;
   readonly created_at: string;
+  /** Its requests are refused until it is enabled. */
+  readonly disabled?: boolean;
+  /** Until when the secret before the last rotation is valid; null: it has ended. Absent: the key was never rotated. */
+  readonly old_key_expires_at?: string | null;
   /** What the key fixes for all of its requests. */
   readonly user?: string;
   readonly tags?: Readonly<Record<string, string>>;
@@ -118,9 +122,47 @@ export interface List<Item> {
   readonly data: readonly Item[];
 }
 
+export interface RevokedKey {
+  readonly id: string;
+  readonly name: string;
+  readonly created_at: string;
+  readonly revoked_at: string;
+}
+
+/** A token that reads usage. */
+export interface UsageToken {
+  readonly id: string;
+  readonly name: string;
+  readonly filter: Readonly<Record<string, string>> | null;
+  readonly expires_at: string | null;
+  readonly created_at: string;
+}
+
+/** The response that creates it, the only one with the secret. */
+export interface NewUsageToken extends UsageToken {
+  readonly key: string;
+}
+
 export interface Keys extends List<Key> {
+  readonly tokens: readonly UsageToken[];
+  /** The latest first. */
+  readonly revoked: readonly RevokedKey[];
   /** The units in which a budget may be set. */
   readonly budget_units: readonly string[];
+}
+
+export interface AuditEntry {
+  readonly id: string;
+  readonly time: string;
+  readonly actor: string;
+  readonly action: string;
+  readonly key_id: string;
+  readonly before: Readonly<Record<string, unknown>> | null;
+  readonly after: Readonly<Record<string, unknown>> | null;
+}
+
+export interface AuditPage extends List<AuditEntry> {
+  readonly has_more: boolean;
 }
 
 export interface Deployment {
@@ -200,6 +242,22 @@ interface LedgerState {
   readonly problem: string | null;
 }
 
+/** Per million tokens. */
+interface PricingRates {
+  readonly input?: number;
+  readonly output?: number;
+  readonly cached_input?: number;
+  readonly cache_write?: number;
+}
+
+export interface Pricing extends PricingRates {
+  readonly currency: string;
+  /** The rates of longer prompts. */
+  readonly above?: PricingRates & { readonly prompt_tokens: number };
+}
+
 export interface Model {
   readonly id: string;
+  /** With `details`. */
+  readonly pricing?: Pricing;
 }

@@ -86,6 +86,7 @@ export function Stack(props: StackProps) {
         onBlur={() => setAt(null)}
       >
         <svg width={width} height={height} aria-hidden="true">
+          <Textures />
           {ticks.map((tick) => (
             <g key={tick}>
               <path class="grid" d={`M${left} ${Math.round(y(tick)) + 0.5}H${width}`} />
@@ -103,17 +104,19 @@ export function Stack(props: StackProps) {
                   if (isLines) return null;
                   const value = values[i] ?? 0;
                   below += value;
+                  if (value <= 0) return null;
+                  const box = {
+                    x: x(i) + gap / 2,
+                    width: slot - gap,
+                    y: y(below),
+                    height: Math.max(0.5, y(below - value) - y(below)),
+                  };
+                  const [, texture] = colour.split(' ');
                   return (
-                    value > 0 && (
-                      <rect
-                        key={s}
-                        class={colour}
-                        x={x(i) + gap / 2}
-                        width={slot - gap}
-                        y={y(below)}
-                        height={Math.max(0.5, y(below - value) - y(below))}
-                      />
-                    )
+                    <g key={s}>
+                      <rect class={colour} {...box} />
+                      {texture !== undefined && <rect class={`over-${texture}`} {...box} />}
+                    </g>
                   );
                 })}
                 {i % every === 0 && x(i) + LABEL_PX / 2 < width && (
@@ -164,6 +167,20 @@ export function Stack(props: StackProps) {
         ))}
       </figcaption>
     </figure>
+  );
+}
+
+/** What distinguishes series of the same colour. */
+function Textures() {
+  return (
+    <defs>
+      <pattern id="t1" width="6" height="6" patternUnits="userSpaceOnUse">
+        <path class="texture" d="M0 6L6 0" />
+      </pattern>
+      <pattern id="t2" width="6" height="6" patternUnits="userSpaceOnUse">
+        <path class="texture" d="M0 3H6" />
+      </pattern>
+    </defs>
   );
 }
 

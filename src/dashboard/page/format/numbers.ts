@@ -5,6 +5,7 @@ export const NONE = '–';
 const whole = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 });
 const compactly = new Intl.NumberFormat(undefined, { notation: 'compact', maximumSignificantDigits: 3 });
 const percents = new Intl.NumberFormat(undefined, { style: 'percent', maximumSignificantDigits: 2 });
+const two = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 2 });
 const one = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1, minimumFractionDigits: 1 });
 
 /** @param noun in the singular, such as `token` */
@@ -18,8 +19,24 @@ export function compact(value: number): string {
   return value < 10_000 ? whole.format(value) : compactly.format(value);
 }
 
+/** A smaller share is not told from none. */
+const LEAST_SHARE = 0.001;
+
 export function share(part: number): string {
-  return percents.format(part);
+  return part > 0 && part < LEAST_SHARE ? `< ${percents.format(LEAST_SHARE)}` : percents.format(part);
+}
+
+/** From this factor on, a change is a factor, not percents. */
+const MIN_FACTOR = 3;
+
+/** How much a value differs from the one before: percents or a factor; for shares, points. Null: too little to be seen. */
+export function change(now: number, before: number, isShare: boolean): string | null {
+  if (isShare) {
+    const points = Math.round(Math.abs(now - before) * 100);
+    return points === 0 ? null : count(points, 'point');
+  }
+  if (before === 0 || now === before) return null;
+  return now / before >= MIN_FACTOR ? `×${two.format(now / before)}` : share(Math.abs(now / before - 1));
 }
 
 export function milliseconds(ms: number | null): string {
@@ -38,25 +55,36 @@ export function bytes(size: number): string {
   return count(size, 'byte');
 }
 
-/**
- * Formats money with the number of decimals that the largest amount of a column needs, so that the column is aligned.
- * @param largest 0: no column
- * @param least the minimum number of decimals
- */
-export function moneyFormat(currency: string, largest: number, least?: number): (amount: number) => string {
-  const decimals = largest === 0 || largest >= 1 ? 2 : largest >= 0.01 ? 4 : 6;
-  const digits = { minimumFractionDigits: least ?? decimals, maximumFractionDigits: decimals };
-  const format = currencyFormat(currency, digits);
-  const smallest = 10 ** -decimals;
-  return (amount) => (amount > 0 && amount < smallest / 2 ? `< ${format(smallest)}` : format(amount));
-}
+/** A smaller amount is not told from none. */
+const LEAST_AMOUNT = 0.000001;
 
-/** A single amount, with the number of decimals that it needs. */
+/** An amount of money: two decimals from 1 on, and two significant digits below. */
 export function money(amount: number, currency: string): string {
-  return moneyFormat(currency, amount, 2)(amount);
+  const format = (value: number) => {
+    const size = Math.abs(value);
+    const decimals = size === 0 ? 0 : size >= 0.995 ? 2 : Math.max(2, 1 - Math.floor(Math.log10(size)));
+    return currencyFormat(currency, decimals)(value);
+  };
+  return amount > 0 && amount < LEAST_AMOUNT ? `< ${format(LEAST_AMOUNT)}` : format(amount);
 }
 
-function currencyFormat(currency: string, digits: Intl.NumberFormatOptions): (amount: number) => string {
+const formats = new Map<string, (amount: number) => string>();
+/** Providers report a few currencies, with up to eight decimals. */
+const MAX_FORMATS = 200;
+
+function currencyFormat(currency: string, decimals: number): (amount: number) => string {
+  const id = `${currency} ${decimals}`;
+  const known = formats.get(id);
+  if (known !== undefined) return known;
+  const made = newCurrencyFormat(currency, {
+    minimumFractionDigits: Math.min(2, decimals),
+    maximumFractionDigits: decimals,
+  });
+  if (formats.size < MAX_FORMATS) formats.set(id, made);
+  return made;
+}
+
+function newCurrencyFormat(currency: string, digits: Intl.NumberFormatOptions): (amount: number) => string {
   try {
     const format = new Intl.NumberFormat(undefined, { style: 'currency', currency, ...digits });
     return (amount) => format.format(amount);

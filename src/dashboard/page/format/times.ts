@@ -1,48 +1,56 @@
-/** Formats times in the browser's locale and time zone. Days of reports are in UTC. */
-
-const zoneParts = new Intl.DateTimeFormat(undefined, { timeZoneName: 'short' }).formatToParts(new Date());
-/** The name of the browser's time zone, such as `CET`. */
-export const ZONE = zoneParts.find(({ type }) => type === 'timeZoneName')?.value ?? 'local';
+/** Formats times in the browser's locale and in the page's time zone. */
+import { startOfDay, type Zone, zoneName, zoneOf } from './zone.ts';
 
 type Options = Intl.DateTimeFormatOptions;
-const written = (options: Options) => new Intl.DateTimeFormat(undefined, options);
 const HOURS: Options = { hour: '2-digit', minute: '2-digit' };
 const CLOCK: Options = { ...HOURS, second: '2-digit' };
 const DAYS: Options = { day: 'numeric', month: 'short' };
-const UTC: Options = { ...DAYS, timeZone: 'UTC' };
+
+const written = (options: Options): Readonly<Record<Zone, Intl.DateTimeFormat>> => ({
+  UTC: new Intl.DateTimeFormat(undefined, { ...options, timeZone: 'UTC' }),
+  local: new Intl.DateTimeFormat(undefined, options),
+});
 
 const clock = written(CLOCK);
 const hours = written(HOURS);
 const dayAndTime = written({ ...DAYS, ...CLOCK });
 const exactly = written({ dateStyle: 'medium', timeStyle: 'medium' });
-const days = written(UTC);
-const longDays = written({ ...UTC, weekday: 'short', year: 'numeric' });
+const days = written(DAYS);
+const longDays = written({ ...DAYS, weekday: 'short', year: 'numeric' });
 const dates = written({ dateStyle: 'medium' });
 
 export function timeOfDay(ms: number): string {
-  return clock.format(ms);
+  return clock[zoneOf()].format(ms);
 }
 
 /** For the list of requests: without the year and without the zone, which the column's head names. */
 export function moment(iso: string): string {
-  return dayAndTime.format(new Date(iso));
+  return dayAndTime[zoneOf()].format(new Date(iso));
 }
 
 export function exactTime(iso: string): string {
-  return `${exactly.format(new Date(iso))} ${ZONE}`;
+  return `${exactly[zoneOf()].format(new Date(iso))} ${zoneName(Date.parse(iso))}`;
 }
 
 export function date(iso: string): string {
-  return dates.format(new Date(iso));
+  return dates[zoneOf()].format(new Date(iso));
 }
 
-/** The label of a bar: a UTC day, or a local hour. */
+/** The label of a bar: a day, or an hour. */
 export function stepLabel(step: string): string {
-  return step.length === 10 ? days.format(new Date(step)) : hours.format(new Date(step));
+  return step.length === 10
+    ? days[zoneOf()].format(startOfDay(step))
+    : hours[zoneOf()].format(new Date(step));
 }
 
 /** The same with the date and the time zone. */
 export function stepTitle(step: string): string {
-  if (step.length === 10) return `${longDays.format(new Date(step))} UTC`;
-  return `${dayAndTime.format(new Date(step)).replace(/:00(?=\D*$)/, '')} ${ZONE}`;
+  if (step.length === 10)
+    return `${longDays[zoneOf()].format(startOfDay(step))} ${zoneName(startOfDay(step))}`;
+  return `${dayAndTime[zoneOf()].format(new Date(step)).replace(/:00(?=\D*$)/, '')} ${zoneName(Date.parse(step))}`;
+}
+
+/** A UTC day of a report. */
+export function utcDay(day: string): string {
+  return days.UTC.format(new Date(day));
 }

@@ -2,8 +2,9 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { stepTitle } from '../format/times.ts';
+import { dayOf, zoneName } from '../format/zone.ts';
 import { GROUP_LABELS, TEXT_FILTERS, valueLabel } from '../state/groups.ts';
-import { dayOf, daysOf, RANGES, type Range } from '../state/range.ts';
+import { daysOf, RANGES, type Range } from '../state/range.ts';
 import { goTo, linkTo, type Params, pick, type View } from '../state/route.ts';
 
 interface RangePickerProps {
@@ -17,7 +18,7 @@ export function RangePicker({ view, params, range }: RangePickerProps) {
   const field = (name: 'from' | 'to', label: string) => (
     <input
       type="date"
-      aria-label={`${label} day (UTC)`}
+      aria-label={`${label} day (${zoneName()})`}
       aria-invalid={range.problem !== null}
       max={dayOf(Date.now())}
       value={days[name]}
@@ -43,7 +44,7 @@ export function RangePicker({ view, params, range }: RangePickerProps) {
         {field('from', 'From')}
         <span aria-hidden="true">–</span>
         {field('to', 'To')}
-        <span class="hint">UTC</span>
+        <span class="hint">{zoneName()}</span>
       </span>
     </div>
   );

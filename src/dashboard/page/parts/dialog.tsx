@@ -8,9 +8,11 @@ interface DialogProps {
   readonly children: ComponentChildren;
   /** At the side and as high as the window, for long content. */
   readonly isTall?: boolean;
+  /** Neither Escape nor a cross closes it: its content has a button that does. */
+  readonly isKept?: boolean;
 }
 
-export function Dialog({ title, onClose, children, isTall = false }: DialogProps) {
+export function Dialog({ title, onClose, children, isTall = false, isKept = false }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const isRemoved = useRef(false);
   useEffect(() => {
@@ -26,13 +28,21 @@ export function Dialog({ title, onClose, children, isTall = false }: DialogProps
       ref={element}
       class={isTall ? 'tall' : ''}
       aria-labelledby="title"
-      onClose={() => isRemoved.current || onClose()}
+      onCancel={(event) => isKept && event.preventDefault()}
+      onClose={() => {
+        if (isRemoved.current) return;
+        // Browsers close a dialog on a second Escape, whatever becomes of the first.
+        if (isKept) element.current?.showModal();
+        else onClose();
+      }}
     >
       <header>
         <h2 id="title">{title}</h2>
-        <button type="button" class="quiet" aria-label="Close" onClick={() => element.current?.close()}>
-          ×
-        </button>
+        {!isKept && (
+          <button type="button" class="quiet" aria-label="Close" onClick={() => element.current?.close()}>
+            ×
+          </button>
+        )}
       </header>
       {children}
     </dialog>

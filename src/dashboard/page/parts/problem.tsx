@@ -1,5 +1,7 @@
 /** Describes a failed call: what happened, what it means and what to do. */
 import type { Problem } from '../api/fetch-api.ts';
+import { timeOfDay } from '../format/times.ts';
+import type { Loaded } from '../state/load.ts';
 import { useSession } from '../state/session.ts';
 
 interface Description {
@@ -28,6 +30,24 @@ export function describe(problem: Problem): Description {
   if (status === 400 && param === 'group_by')
     return { title: 'There are too many groups', words: `${message}.` };
   return { title: `The request failed (${code || status})`, words: message || 'No reason was given.' };
+}
+
+type Outcome = Pick<Loaded<unknown>, 'value' | 'loadedAt' | 'problem' | 'reload'>;
+
+/** Why a load failed: a box in place of its data, or a strip above the data of the call before, which stays on screen. */
+export function Trouble({ of: { value, loadedAt, problem, reload } }: { of: Outcome }) {
+  const { signOut } = useSession();
+  if (problem === null) return null;
+  if (value === null || loadedAt === null) return <ProblemBox problem={problem} onRetry={reload} />;
+  const isSignedOut = problem.kind === 'refused' && problem.status === 401;
+  return (
+    <p class="problem stale" role="status">
+      <strong>{describe(problem).title}.</strong> You see the data of {timeOfDay(loadedAt)}.{' '}
+      <button type="button" onClick={isSignedOut ? signOut : reload}>
+        {isSignedOut ? 'Sign out' : 'Try again'}
+      </button>
+    </p>
+  );
 }
 
 export function ProblemBox({ problem, onRetry }: { problem: Problem; onRetry?: () => void }) {

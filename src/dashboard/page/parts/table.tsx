@@ -13,6 +13,10 @@ export interface Column<Item> {
   readonly value?: (item: Item) => Value;
   /** Absent: the value. */
   readonly cell?: (item: Item) => ComponentChildren;
+  /** On a phone, a row is one line of these, and opens to the others. */
+  readonly isMain?: boolean;
+  /** What a main number counts, behind it on a phone, where the head is not above it. */
+  readonly unit?: string;
 }
 
 /** The head of a column, with `-` before it: largest first. */
@@ -49,6 +53,13 @@ export function Table<Item>(props: TableProps<Item>) {
       : items.filter((item) => searched(item).toLowerCase().includes(part));
   const [chosen, setChosen] = useState<readonly [before: Sort, sort: Sort]>(['', '']);
   const [more, setMore] = useState(0);
+  const [unfolded, setUnfolded] = useState<ReadonlySet<string>>(new Set());
+  const hasMain = columns.some(({ isMain }) => isMain);
+  const canUnfold = hasMain && onOpen === undefined;
+  const toggle = (id: string) =>
+    setUnfolded(
+      (before) => new Set(before.has(id) ? [...before].filter((one) => one !== id) : [...before, id]),
+    );
   // Another order of the view replaces the chosen one.
   const sort = chosen[1] !== '' && chosen[0] === sortedBy ? chosen[1] : sortedBy;
   const sorted = sortItems(found, columns, sort);
@@ -100,15 +111,31 @@ export function Table<Item>(props: TableProps<Item>) {
             </tr>
           </thead>
           <tbody>
-            {shown.map((item) => (
-              <tr key={idOf(item)} class={lookOf?.(item)} onClick={onOpen && (() => onOpen(item))}>
-                {columns.map(({ head, look, cell, value }) => (
-                  <td key={head} class={look} data-head={head}>
-                    {cell === undefined ? value?.(item) : cell(item)}
-                  </td>
-                ))}
-              </tr>
-            ))}
+            {shown.map((item) => {
+              const id = idOf(item);
+              const isUnfolded = unfolded.has(id);
+              const looks = [lookOf?.(item), hasMain && 'folds', isUnfolded && 'unfolded'];
+              return (
+                <tr key={id} class={looks.filter(Boolean).join(' ')} onClick={onOpen && (() => onOpen(item))}>
+                  {columns.map(({ head, look = '', cell, value, isMain, unit }, i) => (
+                    <td key={head} class={isMain ? `${look} main` : look} data-head={head} data-unit={unit}>
+                      {cell === undefined ? value?.(item) : cell(item)}
+                      {canUnfold && i === 0 && (
+                        <button
+                          type="button"
+                          class="narrow unfold quiet"
+                          aria-expanded={isUnfolded}
+                          aria-label={`All of ${value?.(item) ?? id}`}
+                          onClick={() => toggle(id)}
+                        >
+                          {isUnfolded ? '−' : '+'}
+                        </button>
+                      )}
+                    </td>
+                  ))}
+                </tr>
+              );
+            })}
           </tbody>
         </table>
       </section>

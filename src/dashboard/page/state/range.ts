@@ -1,5 +1,6 @@
 /** The time range of a view: the last hours or days, or chosen days. */
 import type { Problem } from '../api/fetch-api.ts';
+import { dayOf, startOfDay, zoneName, zoneOf } from '../format/zone.ts';
 import type { Params } from './route.ts';
 
 export const RANGES = [
@@ -36,17 +37,24 @@ export function readRange(params: Params, now = Date.now()): Range {
   if (from !== '' || to !== '') {
     const problem = rangeProblem(from, to, dayOf(now));
     if (problem !== null) return { name: null, fromMs: 0, toMs: 0, step: 'day', problem };
-    const fromMs = Date.parse(from);
-    const toMs = Date.parse(to) + DAY_MS;
-    return { name: null, fromMs, toMs, step: toMs - fromMs <= 2 * DAY_MS ? 'hour' : 'day', problem };
+    const fromMs = startOfDay(from);
+    const toMs = startOfDay(to, 1);
+    return {
+      name: null,
+      fromMs,
+      toMs,
+      step: from === to || startOfDay(from, 1) === startOfDay(to) ? 'hour' : 'day',
+      problem,
+    };
   }
   const { name } = RANGES.find((known) => known.name === params.range) ?? DEFAULT;
   if (name === '24h') {
     const toMs = Math.floor(now / HOUR_MS + 1) * HOUR_MS;
     return { name, fromMs: toMs - DAY_MS, toMs, step: 'hour', problem: null };
   }
-  const toMs = Math.floor(now / DAY_MS + 1) * DAY_MS;
-  return { name, fromMs: toMs - Number.parseInt(name, 10) * DAY_MS, toMs, step: 'day', problem: null };
+  const today = dayOf(now);
+  const fromMs = startOfDay(today, 1 - Number.parseInt(name, 10));
+  return { name, fromMs, toMs: startOfDay(today, 1), step: 'day', problem: null };
 }
 
 /** An hour as reports name them, which a click on a bar selects. */
@@ -64,7 +72,7 @@ function rangeProblem(from: string, to: string, today: string): Problem | null {
       ? 'Choose the first and the last day.'
       : from > to
         ? `It begins on ${from}, after its end on ${to}.`
-        : from > today && `It begins on ${from}, and today is ${today} (UTC).`;
+        : from > today && `It begins on ${from}, and today is ${today} (${zoneName()}).`;
   return message ? { kind: 'refused', status: 400, code: '', message, param: 'range' } : null;
 }
 
@@ -78,13 +86,34 @@ export function spanOf({ fromMs, toMs }: Range): { readonly from: string; readon
   return { from: iso(fromMs), to: iso(toMs) };
 }
 
-/** The hours or days of the range, as reports name them. */
+/** The hours of the range as reports name them, or its days in the page's zone. */
 export function stepsOf({ fromMs, toMs, step }: Range): string[] {
   const steps: string[] = [];
-  const ms = step === 'hour' ? HOUR_MS : DAY_MS;
-  for (let at = fromMs; at < toMs; at += ms)
-    steps.push(step === 'hour' ? `${new Date(at).toISOString().slice(0, 13)}:00Z` : iso(at));
+  if (step === 'hour') {
+    for (let at = fromMs; at < toMs; at += HOUR_MS)
+      steps.push(`${new Date(at).toISOString().slice(0, 13)}:00Z`);
+    return steps;
+  }
+  const first = dayOf(fromMs);
+  for (let at = fromMs, n = 1; at < toMs; at = startOfDay(first, n++)) steps.push(dayOf(at));
   return steps;
+}
+
+/** What a report is grouped by for the steps of the range: reports count UTC days, so the days of another zone are summed from hours. */
+export function reportStep({ step }: Range): Range['step'] {
+  return zoneOf() === 'UTC' ? step : 'hour';
+}
+
+/** The range of a chart of percentiles: by hours where its days are not those of reports. */
+export function lineRange(range: Range): Range {
+  return { ...range, step: reportStep(range) };
+}
+
+/** The step that a row of such a report belongs to. */
+export function stepOfRow({ fromMs, step }: Range, name: string): string {
+  if (zoneOf() === 'UTC' || step === 'hour') return name;
+  // An hour of a report may begin before the day of a zone like that of India.
+  return dayOf(Math.max(fromMs, Date.parse(name)));
 }
 
 /** A day if the time is the start of one, otherwise a minute. */
@@ -100,8 +129,4 @@ export function daysOf(params: Params, { name, fromMs, toMs }: Range): { from: s
   return name === null && !isHour(params.hour ?? '')
     ? { from: shown(from), to: shown(to) }
     : { from: dayOf(fromMs), to: dayOf(toMs - 1) };
-}
-
-export function dayOf(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 10);
 }

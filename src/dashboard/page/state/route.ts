@@ -1,22 +1,34 @@
 /** The current view and its parameters, in the fragment of the URL, so that a link can be shared. */
 import { useEffect, useState } from 'preact/hooks';
 
-export const VIEWS = ['overview', 'requests', 'keys', 'live', 'health'] as const;
+export const VIEWS = ['overview', 'requests', 'keys', 'live', 'health', 'audit'] as const;
 /** Views of routes that only the admin may call. */
-export const ADMIN_VIEWS: readonly View[] = ['health'];
+export const ADMIN_VIEWS: readonly View[] = ['health', 'audit'];
+/** Views of a key, or of the admin. A token that reads usage has none. */
+export const KEY_VIEWS: readonly View[] = ['keys', 'live'];
 export type View = (typeof VIEWS)[number];
 
 export type Params = Readonly<Record<string, string>>;
 
 export interface Route {
-  readonly view: View;
+  /** Null: there is no such view. */
+  readonly view: View | null;
   readonly params: Params;
+  /** Names of parameters that no view has. */
+  readonly unknown: readonly string[];
 }
+
+const PARAMS = new Set(
+  'range from to hour refresh by metric currency key model provider status user session app tag route client search truncated id a b'.split(
+    ' ',
+  ),
+);
 
 function readRoute(): Route {
   const [name, query] = location.hash.replace(/^#\/?/, '').split('?');
-  const view = VIEWS.find((known) => known === name) ?? 'overview';
-  return { view, params: Object.fromEntries(new URLSearchParams(query)) };
+  const view = name === '' ? 'overview' : (VIEWS.find((known) => known === name) ?? null);
+  const params: Params = Object.fromEntries(new URLSearchParams(query));
+  return { view, params, unknown: Object.keys(params).filter((param) => !PARAMS.has(param)) };
 }
 
 /** Undefined removes a parameter, and so does an empty value of most. */

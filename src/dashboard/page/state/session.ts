@@ -1,13 +1,15 @@
 /** The session: signing in, the stored token, and the names of keys. The token is kept in memory, and in sessionStorage on request. */
 import { Api } from '../api/fetch-api.ts';
-import type { Key, KeyStatus, List } from '../api/types.ts';
+import type { Key, KeyStatus, Keys } from '../api/types.ts';
 import { useLoad } from './load.ts';
 
 export interface Session {
   readonly api: Api;
   readonly isAdmin: boolean;
-  /** The key that is signed in, or the caller of AUTH=open; null for the admin. */
+  /** The key that is signed in, or the caller of AUTH=open; null for the admin, and for a token that reads usage. */
   readonly key: KeyStatus | null;
+  /** Who is signed in: the user of Access, `Admin`, or the name of the key. */
+  readonly name: string;
 }
 
 export type SignIn =
@@ -18,22 +20,39 @@ export type SignIn =
 /** The role of the user whom Cloudflare Access has signed in: `admin` or `user`. Calls then need no token. */
 const SIGNED_IN = document.documentElement.dataset.signedIn;
 
+/** The name of that user. */
+const USER = document.documentElement.dataset.user;
+
 const STORED = 'weir-token';
 const KEY_PREFIX = 'weir_';
+/** Tokens that read usage. */
+const READER_PREFIX = 'weir-usage_';
 
 /** Signs in as admin or key. A refusal does not reveal whether the deployment has an admin token. */
 export async function signIn(token: string): Promise<SignIn> {
   const api = new Api(token);
+  const user = token === '' ? USER : undefined;
   const asAdmin = async (): Promise<SignIn> => {
-    const keys = await api.get<List<Key>>('/admin/keys');
-    if (keys.kind === 'answer') return { kind: 'session', session: { api, isAdmin: true, key: null } };
+    const keys = await api.get<Keys>('/admin/keys');
+    if (keys.kind === 'answer')
+      return { kind: 'session', session: { api, isAdmin: true, key: null, name: user ?? 'Admin' } };
     return keys.problem.kind === 'offline' ? { kind: 'offline' } : { kind: 'refused' };
   };
   const asKey = async (): Promise<SignIn> => {
     const key = await api.get<KeyStatus>('/v1/key');
-    if (key.kind === 'answer') return { kind: 'session', session: { api, isAdmin: false, key: key.value } };
+    if (key.kind === 'answer') {
+      const name = user ?? (key.value.name || key.value.id);
+      return { kind: 'session', session: { api, isAdmin: false, key: key.value, name } };
+    }
     return key.problem.kind === 'offline' ? { kind: 'offline' } : { kind: 'refused' };
   };
+  const asReader = async (): Promise<SignIn> => {
+    const usage = await api.get('/v1/usage/records', { limit: '1' });
+    if (usage.kind === 'answer')
+      return { kind: 'session', session: { api, isAdmin: false, key: null, name: 'Read only' } };
+    return usage.problem.kind === 'offline' ? { kind: 'offline' } : { kind: 'refused' };
+  };
+  if (token.startsWith(READER_PREFIX)) return asReader();
   const attempts =
     token === ''
       ? [SIGNED_IN === 'admin' ? asAdmin : asKey]
@@ -77,23 +96,23 @@ export function useSession(): SignedInSession {
   return current;
 }
 
-/** Records and reports have ids of keys. Only the admin may list their names. */
+/** Records and reports have ids of keys, also of revoked ones. Only the admin may list their names. */
 export interface KeyNames {
   readonly keys: readonly Key[];
   /** The name of a key, or its id where the name is unknown. */
   readonly nameOf: (id: string) => string;
 }
 
-const NO_KEYS: List<Key> = { data: [] };
+const NO_KEYS: Keys = { data: [], tokens: [], revoked: [], budget_units: [] };
 
 export function useKeyNames(): KeyNames {
   const { api, isAdmin } = useSession();
   const { value } = useLoad(
     async (signal) =>
-      isAdmin ? api.get<List<Key>>('/admin/keys', {}, signal) : { kind: 'answer' as const, value: NO_KEYS },
+      isAdmin ? api.get<Keys>('/admin/keys', {}, signal) : { kind: 'answer' as const, value: NO_KEYS },
     [api],
   );
   const keys = value?.data ?? [];
-  const names = new Map(keys.map(({ id, name }) => [id, name]));
+  const names = new Map([...(value?.revoked ?? []), ...keys].map(({ id, name }) => [id, name]));
   return { keys, nameOf: (id) => names.get(id) || id };
 }

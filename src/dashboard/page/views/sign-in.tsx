@@ -1,5 +1,5 @@
 /** The sign-in form. It does not reveal which tokens the deployment has. */
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Session, signIn, storeToken } from '../state/session.ts';
 
 const REFUSALS = {
@@ -11,6 +11,8 @@ export function SignIn({ onSignedIn }: { onSignedIn: (session: Session) => void 
   const [token, setToken] = useState('');
   const [isKept, setKept] = useState(false);
   const [state, setState] = useState<'idle' | 'busy' | keyof typeof REFUSALS>('idle');
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => field.current?.focus(), []);
   const isRefused = state === 'refused' || state === 'offline';
 
   const submit = async (event: SubmitEvent) => {
@@ -31,6 +33,7 @@ export function SignIn({ onSignedIn }: { onSignedIn: (session: Session) => void 
         {/* Password managers need a user name beside the password. */}
         <input hidden autocomplete="username" value="weir" />
         <input
+          ref={field}
           id="token"
           type="password"
           autocomplete="current-password"

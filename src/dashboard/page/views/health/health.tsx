@@ -11,7 +11,7 @@ import { count, milliseconds, money, NONE, share } from '../../format/numbers.ts
 import { exactTime, moment, timeOfDay } from '../../format/times.ts';
 import { Refresh } from '../../parts/controls.tsx';
 import { Name } from '../../parts/name.tsx';
-import { ProblemBox } from '../../parts/problem.tsx';
+import { Trouble } from '../../parts/problem.tsx';
 import { type Column, Facts, Table } from '../../parts/table.tsx';
 import { useLoad } from '../../state/load.ts';
 import { linkTo, type Params } from '../../state/route.ts';
@@ -21,16 +21,14 @@ const PAGE = [50, 200] as const;
 
 export function Health({ params }: { params: Params }) {
   const { api } = useSession();
-  const { value, problem, isLoading, reload } = useLoad<Deployment>(
-    (signal) => api.get('/v1/admin/status', {}, signal),
-    [api],
-  );
+  const loaded = useLoad<Deployment>((signal) => api.get('/v1/admin/status', {}, signal), [api]);
+  const { value, isLoading, reload } = loaded;
   return (
     <>
       <div class="bar">
         <Refresh view="health" params={params} onRefresh={reload} />
       </div>
-      {problem !== null && <ProblemBox problem={problem} onRetry={reload} />}
+      <Trouble of={loaded} />
       {isLoading && value === null && <p class="hint">Loading …</p>}
       {value !== null && <Shown of={value} />}
     </>

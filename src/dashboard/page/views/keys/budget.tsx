@@ -25,7 +25,8 @@ function LoadedBudget({ of: key, reloads }: BudgetProps) {
   const { api } = useSession();
   const { value, problem } = useLoad<KeyStatus>(
     (signal) => api.get(`/admin/keys/${key.id}`, {}, signal),
-    [api, key.id, JSON.stringify(key.budget), reloads],
+    [api, key.id, JSON.stringify(key.budget)],
+    reloads,
   );
   if (problem !== null) return <span class="hint">unknown right now</span>;
   return <BudgetBar standing={value} of={key.budget} />;

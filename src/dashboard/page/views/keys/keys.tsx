@@ -1,27 +1,30 @@
-/** The view of all keys, their limits and budgets, with dialogs that create, change and revoke a key. */
+/** The view of all keys, their limits and budgets, with dialogs that create, change, disable, rotate and revoke a key. */
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { curlOf } from '../../api/fetch-api.ts';
-import type { Key, Keys as KeyList, NewKey, Report } from '../../api/types.ts';
-import { count, moneyFormat, NONE } from '../../format/numbers.ts';
-import { date, stepLabel } from '../../format/times.ts';
+import type { Key, Keys as KeyList, NewKey, Report, RevokedKey, UsageToken } from '../../api/types.ts';
+import { count, money, NONE } from '../../format/numbers.ts';
+import { date, exactTime, utcDay } from '../../format/times.ts';
+import { utcDayOf } from '../../format/zone.ts';
 import { CopyButton, Refresh } from '../../parts/controls.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Name } from '../../parts/name.tsx';
-import { describe, ProblemBox } from '../../parts/problem.tsx';
+import { describe, Trouble } from '../../parts/problem.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { useLoad } from '../../state/load.ts';
-import { dayOf } from '../../state/range.ts';
 import { linkTo, type Params } from '../../state/route.ts';
 import { useSession } from '../../state/session.ts';
-import { isOfLive } from '../live/live-key.ts';
+import { isOfLive, LIVE_NAME } from '../live/live-key.ts';
 import { Budget, limitsInWords } from './budget.tsx';
 import { KeyForm } from './key-form.tsx';
+import { TokenForm, UsageTokens } from './usage-tokens.tsx';
 
 type Open =
-  | { readonly kind: 'new' }
+  | { readonly kind: 'new' | 'new token' }
   | { readonly kind: 'made' | 'changed'; readonly key: NewKey }
   | { readonly kind: 'change'; readonly key: Key }
-  | { readonly kind: 'revoke'; readonly key: Key };
+  | { readonly kind: 'switch' | 'rotate'; readonly key: Key }
+  | { readonly kind: 'revoke'; readonly key: Pick<Key, 'id' | 'name'> };
 
 const PAGE = [50, 50] as const;
 const DAY_MS = 86_400_000;
@@ -32,13 +35,17 @@ export function Keys({ params }: { params: Params }) {
   const { api } = useSession();
   /** Incremented to load the keys and their budgets again. */
   const [reloads, setReloads] = useState(0);
-  const { value, problem, isLoading, reload } = useLoad<KeyList>(
-    (signal) => api.get('/admin/keys', {}, signal),
-    [api, reloads],
-  );
+  const loaded = useLoad<KeyList>((signal) => api.get('/admin/keys', {}, signal), [api], reloads);
+  const { value, problem, isLoading } = loaded;
   const [open, setOpen] = useState<Open | null>(null);
   /** Changes made here: KV is eventually consistent, so the next list may not have them yet. */
   const [done, setDone] = useState<ReadonlyMap<string, Key | null>>(new Map());
+  /** Created here. */
+  const [made, setTokens] = useState<readonly UsageToken[]>([]);
+  const listed = value?.tokens ?? [];
+  const tokens = [...made.filter(({ id }) => listed.every((one) => one.id !== id)), ...listed].filter(
+    ({ id }) => done.get(id) !== null,
+  );
   const used = useUse(reloads);
   const all = merge(value?.data ?? [], done);
   const [hasLive, setLive] = useState(false);
@@ -53,6 +60,9 @@ export function Keys({ params }: { params: Params }) {
         <button type="button" class="primary" onClick={() => setOpen({ kind: 'new' })}>
           Create key
         </button>
+        <button type="button" onClick={() => setOpen({ kind: 'new token' })}>
+          Create read-only token
+        </button>
         {keys.length > 0 && <span class="hint">{count(keys.length, 'key')}</span>}
         {liveKeys > 0 && (
           <label class="inline check">
@@ -62,7 +72,7 @@ export function Keys({ params }: { params: Params }) {
         )}
         <Refresh view="keys" params={params} onRefresh={() => setReloads(reloads + 1)} />
       </div>
-      {problem !== null && <ProblemBox problem={problem} onRetry={reload} />}
+      <Trouble of={loaded} />
       {isLoading && value === null && <p class="hint">Loading …</p>}
       {keys.length === 0 && !isLoading && problem === null && (
         <div class="empty">
@@ -80,9 +90,15 @@ export function Keys({ params }: { params: Params }) {
           searched={({ id, name, user = '', tags = {} }) =>
             [id, name, user, ...Object.values(tags)].join('\n')
           }
-          lookOf={(key) => (isExpired(key) ? 'over' : '')}
+          lookOf={(key) => (isExpired(key) || key.disabled ? 'over' : '')}
         />
       )}
+      <UsageTokens
+        tokens={tokens}
+        nameOf={(id) => all.find((key) => key.id === id)?.name || id}
+        onRevoke={(token) => setOpen({ kind: 'revoke', key: token })}
+      />
+      <RevokedKeys keys={(value?.revoked ?? []).filter(({ name }) => hasLive || name !== LIVE_NAME)} />
       {open?.kind === 'new' && (
         <KeyForm
           before={null}
@@ -92,6 +108,15 @@ export function Keys({ params }: { params: Params }) {
             const { key: _, warnings: __, ...listed } = made;
             note(made.id, listed);
             setOpen({ kind: 'made', key: made });
+          }}
+        />
+      )}
+      {open?.kind === 'new token' && (
+        <TokenForm
+          onClose={() => setOpen(null)}
+          onDone={(made) => {
+            setTokens((before) => [made, ...before]);
+            setOpen(null);
           }}
         />
       )}
@@ -113,6 +138,27 @@ export function Keys({ params }: { params: Params }) {
           }}
         />
       )}
+      {open?.kind === 'switch' && (
+        <Switch
+          of={open.key}
+          onClose={() => setOpen(null)}
+          onDone={(changed) => {
+            note(changed.id, changed);
+            setOpen(null);
+          }}
+        />
+      )}
+      {open?.kind === 'rotate' && (
+        <Rotate
+          of={open.key}
+          onClose={() => setOpen(null)}
+          onDone={(rotated) => {
+            const { key: _, warnings: __, ...listed } = rotated;
+            note(rotated.id, listed);
+            setOpen({ kind: 'made', key: rotated });
+          }}
+        />
+      )}
       {open?.kind === 'revoke' && (
         <Revoke
           of={open.key}
@@ -126,6 +172,47 @@ export function Keys({ params }: { params: Params }) {
     </>
   );
 }
+
+function RevokedKeys({ keys }: { keys: readonly RevokedKey[] }) {
+  if (keys.length === 0) return null;
+  return (
+    <details>
+      <summary>{count(keys.length, 'revoked key')}</summary>
+      <Table
+        label="Revoked keys"
+        columns={REVOKED}
+        items={keys}
+        page={PAGE}
+        idOf={({ id }) => id}
+        searched={({ id, name }) => `${id}\n${name}`}
+      />
+    </details>
+  );
+}
+
+const REVOKED: readonly Column<RevokedKey>[] = [
+  {
+    head: 'Name',
+    look: 'name',
+    value: ({ id, name }) => name || id,
+    cell: ({ id, name }) => (
+      <a href={linkTo('overview', { key: id })}>
+        <Name title={id} text={name || id} />
+      </a>
+    ),
+  },
+  { head: 'Created', value: ({ created_at }) => created_at, cell: ({ created_at }) => date(created_at) },
+  { head: 'Revoked', value: ({ revoked_at }) => revoked_at, cell: ({ revoked_at }) => date(revoked_at) },
+  {
+    head: 'Audit',
+    look: 'actions',
+    cell: ({ id, name }) => (
+      <a href={linkTo('audit', { key: id })} aria-label={`Audit of ${name || id}`}>
+        Audit
+      </a>
+    ),
+  },
+];
 
 /** The listed keys with the changes made here (null: revoked), latest first. */
 function merge(listed: readonly Key[], done: ReadonlyMap<string, Key | null>): Key[] {
@@ -150,13 +237,14 @@ function useUse(reloads: number): ReadonlyMap<string, KeyUse> | null {
     (signal) => {
       const now = Date.now();
       const query = {
-        from: dayOf(now - (USED_DAYS - 1) * DAY_MS),
-        to: dayOf(now + DAY_MS),
+        from: utcDayOf(now - (USED_DAYS - 1) * DAY_MS),
+        to: utcDayOf(now + DAY_MS),
         group_by: 'key,day',
       };
       return api.get('/v1/usage', query, signal);
     },
-    [api, reloads],
+    [api],
+    reloads,
   );
   if (value === null) return null;
   const used = new Map<string, KeyUse>();
@@ -193,9 +281,7 @@ function columnsOf(
   reloads: number,
 ): readonly Column<Key>[] {
   const spentOf = ({ id }: Key) => Object.entries(used?.get(id)?.cost ?? {});
-  // All amounts get the same number of decimals, so that the column is aligned.
-  const largest = Math.max(0, ...keys.flatMap((key) => spentOf(key).map(([, amount]) => amount)));
-  const button = (label: string, kind: 'change' | 'revoke', key: Key) => (
+  const button = (label: string, kind: 'change' | 'switch' | 'rotate' | 'revoke', key: Key) => (
     <button type="button" aria-label={`${label} ${key.name || key.id}`} onClick={() => onOpen({ kind, key })}>
       {label}
     </button>
@@ -217,7 +303,7 @@ function columnsOf(
       value: (key) => spentOf(key)[0]?.[1],
       cell: (key) =>
         spentOf(key)
-          .map(([currency, amount]) => moneyFormat(currency, largest)(amount))
+          .map(([currency, amount]) => money(amount, currency))
           .join(', ') || NONE,
     },
     {
@@ -225,7 +311,7 @@ function columnsOf(
       value: ({ id }) => used?.get(id)?.day,
       cell: ({ id }) => {
         const day = used?.get(id)?.day;
-        if (day !== undefined) return day === dayOf(Date.now()) ? 'today' : stepLabel(day);
+        if (day !== undefined) return day === utcDayOf(Date.now()) ? 'today' : utcDay(day);
         return <span class="hint">{used === null ? NONE : `not in ${USED_DAYS} d`}</span>;
       },
     },
@@ -242,8 +328,17 @@ function columnsOf(
     {
       head: 'Expires',
       value: ({ expires_at }) => expires_at,
-      cell: (key) =>
-        key.expires_at === null ? 'never' : (isExpired(key) ? 'expired ' : '') + date(key.expires_at),
+      cell: (key) => (
+        <>
+          {key.expires_at === null ? 'never' : (isExpired(key) ? 'expired ' : '') + date(key.expires_at)}
+          {key.disabled && <span class="badge">disabled</span>}
+          {key.old_key_expires_at && (
+            <span class="hint served" title={exactTime(key.old_key_expires_at)}>
+              old secret until {date(key.old_key_expires_at)}
+            </span>
+          )}
+        </>
+      ),
     },
     {
       head: 'Actions',
@@ -251,6 +346,8 @@ function columnsOf(
       cell: (key) => (
         <>
           {button('Change', 'change', key)}
+          {button(key.disabled ? 'Enable' : 'Disable', 'switch', key)}
+          {button('Rotate', 'rotate', key)}
           {button('Revoke', 'revoke', key)}
         </>
       ),
@@ -262,7 +359,7 @@ const EXAMPLE = { model: 'provider/model', messages: [{ role: 'user', content: '
 
 function CreatedKey({ made, onClose }: { made: NewKey; onClose: () => void }) {
   return (
-    <Dialog title="The new key" onClose={onClose}>
+    <Dialog title="The new key" onClose={onClose} isKept>
       <p>
         Copy it now: it is <strong>not shown again</strong>.
       </p>
@@ -273,6 +370,11 @@ function CreatedKey({ made, onClose }: { made: NewKey; onClose: () => void }) {
       </p>
       <Warnings of={made} />
       <p class="hint">It can take up to a minute until the key works everywhere.</p>
+      <footer>
+        <button type="button" onClick={onClose}>
+          I have copied it
+        </button>
+      </footer>
     </Dialog>
   );
 }
@@ -292,23 +394,28 @@ function Warnings({ of: { warnings = [] } }: { of: NewKey }) {
   );
 }
 
-function Revoke({ of: key, onClose, onDone }: { of: Key; onClose: () => void; onDone: () => void }) {
-  const { api } = useSession();
+interface ConfirmProps {
+  readonly title: string;
+  readonly of: Pick<Key, 'id' | 'name'>;
+  readonly action: string;
+  readonly isDangerous?: boolean;
+  readonly children: ComponentChildren;
+  readonly onClose: () => void;
+  /** @returns why it failed, or null */
+  readonly onConfirm: () => Promise<string | null>;
+}
+
+/** A dialog that asks before a key is changed. */
+function Confirm({ title, of: key, action, isDangerous, children, onClose, onConfirm }: ConfirmProps) {
   const [failure, setFailure] = useState<string | null>(null);
-  const revoke = async () => {
-    const answer = await api.send('DELETE', `/admin/keys/${key.id}`);
-    if (answer.kind === 'answer' || (answer.problem.kind === 'refused' && answer.problem.status === 404))
-      onDone();
-    else setFailure(describe(answer.problem).title);
-  };
   return (
-    <Dialog title="Revoke this key?" onClose={onClose}>
+    <Dialog title={title} onClose={onClose}>
       <p>
         <bdi>
           <strong>{key.name || key.id}</strong>
         </bdi>
       </p>
-      <p>Its requests are refused within a minute. This can't be undone. Its usage stays in the reports.</p>
+      {children}
       {failure !== null && (
         <p class="problem" role="alert">
           {failure}
@@ -318,10 +425,111 @@ function Revoke({ of: key, onClose, onDone }: { of: Key; onClose: () => void; on
         <button type="button" onClick={onClose}>
           Cancel
         </button>
-        <button type="button" class="danger" onClick={() => void revoke()}>
-          Revoke
+        <button
+          type="button"
+          class={isDangerous ? 'danger' : 'primary'}
+          onClick={() => void onConfirm().then(setFailure)}
+        >
+          {action}
         </button>
       </footer>
     </Dialog>
+  );
+}
+
+interface DoneProps<Result> {
+  readonly of: Key;
+  readonly onClose: () => void;
+  readonly onDone: (result: Result) => void;
+}
+
+function Switch({ of: key, onClose, onDone }: DoneProps<Key>) {
+  const { api } = useSession();
+  const set = async () => {
+    const answer = await api.send<NewKey>('PATCH', `/admin/keys/${key.id}`, { disabled: !key.disabled });
+    if (answer.kind === 'problem') return describe(answer.problem).title;
+    const { warnings: _, ...changed } = answer.value;
+    onDone(changed);
+    return null;
+  };
+  return (
+    <Confirm
+      title={key.disabled ? 'Enable this key?' : 'Disable this key?'}
+      action={key.disabled ? 'Enable' : 'Disable'}
+      of={key}
+      onClose={onClose}
+      onConfirm={set}
+    >
+      <p>
+        {key.disabled
+          ? 'Its requests are accepted again within a minute.'
+          : 'Its requests are refused within a minute, until it is enabled again. Requests that run are finished.'}
+      </p>
+    </Confirm>
+  );
+}
+
+const MAX_OVERLAP_HOURS = 720;
+
+function Rotate({ of: key, onClose, onDone }: DoneProps<NewKey>) {
+  const { api } = useSession();
+  const [hours, setHours] = useState('24');
+  const rotate = async () => {
+    const body = { overlap_hours: Number(hours) };
+    const answer = await api.send<NewKey>('POST', `/v1/admin/keys/${key.id}/rotate`, body);
+    if (answer.kind === 'problem') {
+      const { problem } = answer;
+      const isOfField = problem.kind === 'refused' && problem.status === 400;
+      return isOfField ? problem.message : describe(problem).title;
+    }
+    onDone(answer.value);
+    return null;
+  };
+  return (
+    <Confirm title="Make a new secret?" action="Rotate" of={key} onClose={onClose} onConfirm={rotate}>
+      <p>The key keeps its limits, its history and its id. The old secret stays valid for the overlap.</p>
+      <label>
+        Overlap in hours{' '}
+        <input
+          type="number"
+          min="0"
+          max={MAX_OVERLAP_HOURS}
+          value={hours}
+          onInput={({ currentTarget }) => setHours(currentTarget.value)}
+        />
+      </label>
+      <p class="hint">With 0 the old secret is refused within a minute.</p>
+      {key.old_key_expires_at && <p>An earlier rotation still overlaps. Its old secret ends now.</p>}
+    </Confirm>
+  );
+}
+
+interface RevokeProps {
+  readonly of: Pick<Key, 'id' | 'name'>;
+  readonly onClose: () => void;
+  readonly onDone: () => void;
+}
+
+function Revoke({ of: key, onClose, onDone }: RevokeProps) {
+  const { api } = useSession();
+  const revoke = async () => {
+    const answer = await api.send('DELETE', `/admin/keys/${key.id}`);
+    const isGone =
+      answer.kind === 'problem' && answer.problem.kind === 'refused' && answer.problem.status === 404;
+    if (answer.kind === 'problem' && !isGone) return describe(answer.problem).title;
+    onDone();
+    return null;
+  };
+  return (
+    <Confirm
+      title="Revoke this key?"
+      action="Revoke"
+      isDangerous
+      of={key}
+      onClose={onClose}
+      onConfirm={revoke}
+    >
+      <p>Its requests are refused within a minute. This can't be undone. Its usage stays in the reports.</p>
+    </Confirm>
   );
 }

@@ -2,7 +2,7 @@
 import type { KeyStatus } from '../../api/types.ts';
 import { count } from '../../format/numbers.ts';
 import { date } from '../../format/times.ts';
-import { ProblemBox } from '../../parts/problem.tsx';
+import { Trouble } from '../../parts/problem.tsx';
 import { Facts } from '../../parts/table.tsx';
 import { useLoad } from '../../state/load.ts';
 import { useSession } from '../../state/session.ts';
@@ -10,12 +10,13 @@ import { limitFacts } from './budget.tsx';
 
 export function OwnKey() {
   const { api } = useSession();
-  const { value, problem, reload } = useLoad<KeyStatus>((signal) => api.get('/v1/key', {}, signal), [api]);
-  if (problem !== null) return <ProblemBox problem={problem} onRetry={reload} />;
-  if (value === null) return <p class="hint">Loading …</p>;
+  const loaded = useLoad<KeyStatus>((signal) => api.get('/v1/key', {}, signal), [api]);
+  const { value, isLoading, reload } = loaded;
+  if (value === null) return isLoading ? <p class="hint">Loading …</p> : <Trouble of={loaded} />;
   const { limits, per_user } = value;
   return (
     <>
+      <Trouble of={loaded} />
       <Facts
         facts={[
           ['Name', <bdi>{value.name || value.id}</bdi>],

@@ -3,7 +3,8 @@ import { Api, type Problem } from '../../api/fetch-api.ts';
 import type { Key, KeyStatus, List, NewKey } from '../../api/types.ts';
 import type { Session } from '../../state/session.ts';
 
-const NAME = 'Live view of the dashboard';
+/** The name of the temporary keys. */
+export const LIVE_NAME = 'Live view of the dashboard';
 const LIFE_MS = 3_600_000;
 
 export type LiveApi =
@@ -25,7 +26,7 @@ export async function liveApi({ api, isAdmin }: Session, now = Date.now()): Prom
   if (known !== undefined && known.expiresAt > now + 60_000) return { kind: 'api', api: known.api };
   await revokeExpired(api, now);
   const expiresAt = now + LIFE_MS;
-  const body = { name: NAME, expires_at: new Date(expiresAt).toISOString() };
+  const body = { name: LIVE_NAME, expires_at: new Date(expiresAt).toISOString() };
   const answer = await api.send<NewKey>('POST', '/admin/keys', body);
   if (answer.kind === 'problem') return answer;
   const own = new Api(answer.value.key);
@@ -42,7 +43,7 @@ export async function liveApi({ api, isAdmin }: Session, now = Date.now()): Prom
 }
 
 export function isOfLive({ name, expires_at }: Key): boolean {
-  return name === NAME && expires_at !== null;
+  return name === LIVE_NAME && expires_at !== null;
 }
 
 /** Revokes the keys of earlier live views. Nothing else deletes them. */

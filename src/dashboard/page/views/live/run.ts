@@ -70,6 +70,8 @@ export class Run {
   usage: Usage | null = null;
   finish: string | null = null;
   requestId: string | null = null;
+  /** A provider was called: a request that is refused before has no record. */
+  hasRecord = false;
   problem: Problem | null = null;
   readonly #aborting = new AbortController();
   readonly #onChange: () => void;
@@ -99,6 +101,7 @@ export class Run {
         this.#aborting.signal,
       );
       this.requestId = response.headers.get('x-weir-request-id');
+      this.hasRecord = response.headers.has('x-weir-provider');
       if (!response.ok || response.body === null) {
         this.#fail(problemOf(response.status, await response.text()));
       } else {

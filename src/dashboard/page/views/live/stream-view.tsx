@@ -59,7 +59,7 @@ export function StreamView({ run, spanMs }: StreamViewProps) {
       <Strip frames={run.frames} spanMs={spanMs} firstAt={firstAt} />
       <Frames run={run} />
       <p class="hint foot">
-        {run.requestId !== null && !run.isRunning && (
+        {run.requestId !== null && run.hasRecord && !run.isRunning && (
           <a href={linkTo('requests', { id: run.requestId })}>Open its record</a>
         )}
       </p>

@@ -1,6 +1,6 @@
 /** The headline figures, compared with the previous range. Each selects the chart's metric. */
 import type { Sums } from '../../api/types.ts';
-import { compact, count, milliseconds, money, NONE, rate, share } from '../../format/numbers.ts';
+import { change, compact, count, milliseconds, money, NONE, rate, share } from '../../format/numbers.ts';
 import { linkTo, type Params } from '../../state/route.ts';
 import { cachedShare, METRICS, type Metric } from './metrics.ts';
 
@@ -24,10 +24,11 @@ const NOTES: Readonly<Record<string, Note>> = {
     cache_write_tokens > 0
       ? `of the prompts, ${share(cache_write_tokens / Math.max(1, prompt_tokens))} written to the cache`
       : 'of the prompts',
+  lost: ({ lost_tokens = 0 }) => (lost_tokens > 0 ? count(lost_tokens, 'token') : null),
   failures: ({ failed_requests, requests }) =>
     failed_requests > 0 ? `${share(failed_requests / Math.max(1, requests))} of the requests` : null,
-  'first-token': ({ p95_first_token_ms }) => `median, p95 ${milliseconds(p95_first_token_ms)}`,
-  speed: ({ p5_tokens_per_second }) => `median, p95 ${rate(p5_tokens_per_second)}`,
+  'first-token': ({ p95_first_token_ms }) => `median, slowest 5% ${milliseconds(p95_first_token_ms)}`,
+  speed: ({ p5_tokens_per_second }) => `median, slowest 5% ${rate(p5_tokens_per_second)}`,
 };
 
 function spendNote(sums: Sums, currency: string): string | null {
@@ -41,12 +42,14 @@ function spendNote(sums: Sums, currency: string): string | null {
 
 function headlineOf({ name, lines, valueOf: sumOf }: Metric, sums: Sums, currency: string): number | null {
   if (name === 'cached') return cachedShare(sums);
+  // Sums have nothing of it where no request was compared.
+  if (name === 'lost' && sums.lost_cost === undefined) return null;
   return lines?.[0] === undefined ? sumOf(sums, currency) : lines[0].valueOf(sums);
 }
 
-function textOf({ name, format }: Metric, value: number | null, currency: string): string {
+function textOf({ format }: Metric, value: number | null, currency: string): string {
   if (value === null) return NONE;
-  return name === 'spend' ? money(value, currency) : format(currency, value)(value);
+  return format(currency)(value);
 }
 
 export function Figures({ now, previous, refused, hasOutage, currency, metric, params }: FiguresProps) {
@@ -74,7 +77,13 @@ export function Figures({ now, previous, refused, hasOutage, currency, metric, p
               <span class="value">
                 {isRefused && value !== null ? compact(value) : textOf(own, value, currency)}
               </span>
-              {!isRefused && <Trend now={value} previous={previous && headlineOf(own, previous, currency)} />}
+              {!isRefused && (
+                <Trend
+                  now={value}
+                  previous={previous && headlineOf(own, previous, currency)}
+                  isShare={own.name === 'cached'}
+                />
+              )}
               {note && <span class="hint">{note}</span>}
             </dd>
           </div>
@@ -84,14 +93,21 @@ export function Figures({ now, previous, refused, hasOutage, currency, metric, p
   );
 }
 
-function Trend({ now, previous }: { now: number | null; previous: number | null }) {
-  if (!now || !previous || now === previous) return null;
-  const change = now / previous - 1;
+interface TrendProps {
+  readonly now: number | null;
+  readonly previous: number | null;
+  readonly isShare: boolean;
+}
+
+function Trend({ now, previous, isShare }: TrendProps) {
+  if (now === null || previous === null) return null;
+  const text = change(now, previous, isShare);
+  if (text === null) return null;
   return (
     <span class="hint trend">
-      <span aria-hidden="true">{change > 0 ? '▲' : '▼'} </span>
-      {share(Math.abs(change))}
-      <span class="sr">{change > 0 ? ' more than' : ' less than'} the range before</span>
+      <span aria-hidden="true">{now > previous ? '▲' : '▼'} </span>
+      {text}
+      <span class="sr">{now > previous ? ' more than' : ' less than'} in the range before</span>
     </span>
   );
 }

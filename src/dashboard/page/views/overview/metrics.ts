@@ -1,6 +1,7 @@
 /** The metrics of the overview, and the order and colours of its groups. */
 import type { GroupName, Row, Sums } from '../../api/types.ts';
-import { compact, milliseconds, moneyFormat, rate, share } from '../../format/numbers.ts';
+import { coloursOf } from '../../charts/colours.ts';
+import { compact, milliseconds, money, rate, share } from '../../format/numbers.ts';
 import { OTHER } from '../../state/groups.ts';
 
 /** A line of a metric whose values are not sums. Null: nothing was measured. */
@@ -14,7 +15,7 @@ export interface Metric {
   readonly label: string;
   /** The sum that the height of a bar shows; 0 where the metric has lines. */
   readonly valueOf: (sums: Sums, currency: string) => number;
-  readonly format: (currency: string, largest: number) => (value: number) => string;
+  readonly format: (currency: string) => (value: number) => string;
   /** The column of the table that the metric sorts by. */
   readonly column: string;
   /** Drawn instead of bars: averages and percentiles can't be stacked. */
@@ -40,7 +41,7 @@ export const METRICS: readonly [Metric, ...Metric[]] = [
     name: 'spend',
     label: 'Spend',
     valueOf: (sums, currency) => sums.cost[currency] ?? 0,
-    format: moneyFormat,
+    format: (currency) => (value) => money(value, currency),
     column: 'Cost',
   },
   {
@@ -64,6 +65,14 @@ export const METRICS: readonly [Metric, ...Metric[]] = [
     format: () => share,
     column: 'Cached',
     lines: [{ name: 'cached share of prompt tokens', valueOf: cachedShare }],
+  },
+  {
+    name: 'lost',
+    label: 'Lost to cache breaks',
+    valueOf: ({ lost_cost = {} }, currency) => lost_cost[currency] ?? 0,
+    format: (currency) => (value) => money(value, currency),
+    column: 'Cost',
+    isBad: true,
   },
   {
     name: 'failures',
@@ -99,7 +108,7 @@ export const METRICS: readonly [Metric, ...Metric[]] = [
     column: 'First token',
     lines: [
       { name: 'median', valueOf: ({ median_first_token_ms }) => median_first_token_ms },
-      { name: 'p95', valueOf: ({ p95_first_token_ms }) => p95_first_token_ms },
+      { name: 'slowest 5%', valueOf: ({ p95_first_token_ms }) => p95_first_token_ms },
     ],
   },
   {
@@ -110,7 +119,7 @@ export const METRICS: readonly [Metric, ...Metric[]] = [
     column: 'Tok/s',
     lines: [
       { name: 'median', valueOf: ({ median_tokens_per_second }) => median_tokens_per_second },
-      { name: 'p95 (95% are faster)', valueOf: ({ p5_tokens_per_second }) => p5_tokens_per_second },
+      { name: 'slowest 5%', valueOf: ({ p5_tokens_per_second }) => p5_tokens_per_second },
     ],
   },
   {
@@ -142,20 +151,18 @@ export interface Ranked {
 const MAX_COLOURS = 6;
 export const OTHER_COLOUR = 'other';
 
-/** The colour of a group by its rank. */
-export function colourAt(position: number): string {
-  return position < MAX_COLOURS ? `c${position}` : OTHER_COLOUR;
-}
-
-/** Sorts groups by the metric, largest first, so that the largest have their own colours. The colour of a status is fixed. */
+/** Sorts groups by the metric, largest first: the first ones have colours of their own. The colour of a status is fixed. */
 export function rank(rows: readonly Row[], by: GroupName, metric: Metric, currency: string): Ranked[] {
   const cost = (row: Row) => row.cost[currency] ?? 0;
   const value = (row: Row) => metric.valueOf(row, currency);
-  return [...rows]
+  const sorted = [...rows]
     .sort((a, b) => value(b) - value(a) || cost(b) - cost(a) || b.requests - a.requests)
-    .map((row, position) => {
-      const id = row[by] ?? '';
-      const own = id === OTHER ? OTHER_COLOUR : colourAt(position);
-      return { id, row, colour: by === 'status' ? `status-${id}` : own };
-    });
+    .map((row) => ({ id: row[by] ?? '', row }));
+  const named = sorted.slice(0, MAX_COLOURS).flatMap(({ id }) => (id === OTHER ? [] : [id]));
+  const colours = coloursOf(by === 'status' ? [] : named);
+  return sorted.map(({ id, row }) => ({
+    id,
+    row,
+    colour: by === 'status' ? `status-${id}` : (colours.get(id) ?? OTHER_COLOUR),
+  }));
 }

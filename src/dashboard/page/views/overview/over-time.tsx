@@ -5,7 +5,7 @@ import { type Series, Stack } from '../../charts/stack.tsx';
 import { ProblemBox } from '../../parts/problem.tsx';
 import { groupLabel, isFactGroup, OTHER, valueLabel } from '../../state/groups.ts';
 import { useLoad, within } from '../../state/load.ts';
-import { type Range, spanOf, stepsOf } from '../../state/range.ts';
+import { lineRange, type Range, reportStep, spanOf, stepOfRow, stepsOf } from '../../state/range.ts';
 import { goTo, type Params } from '../../state/route.ts';
 import { useSession } from '../../state/session.ts';
 import { type Metric, OTHER_COLOUR, type Ranked } from './metrics.ts';
@@ -50,9 +50,12 @@ export function OverTime({
   refreshes,
 }: OverTimeProps) {
   const { api } = useSession();
-  const steps = stepsOf(range);
   const { lines } = metric;
   const isLines = lines !== undefined;
+  // Percentiles of hours do not sum to one of a day.
+  const drawn = isLines ? lineRange(range) : range;
+  const steps = stepsOf(drawn);
+  const step = reportStep(drawn);
   const isRefused = metric.name === 'refused';
   // Identifies the chart, so that the data of another one is not drawn.
   const of = isLines ? 'lines' : isRefused ? 'refused' : `bars by ${by}`;
@@ -61,7 +64,7 @@ export function OverTime({
       const fetchReport = (group_by: string, limit = {}) =>
         api.get<Report>('/v1/usage', { ...spanOf(range), ...filters, ...limit, group_by }, signal);
       if (isRefused) {
-        const query = { ...spanOf(range), ...(filters.key && { key: filters.key }), group_by: range.step };
+        const query = { ...spanOf(range), ...(filters.key && { key: filters.key }), group_by: step };
         const answer = await api.get<Refusals>('/v1/usage/refusals', query, signal);
         return answer.kind === 'answer'
           ? {
@@ -72,18 +75,18 @@ export function OverTime({
       }
       const divided = isLines
         ? null
-        : await fetchReport(`${range.step},${by}`, isFactGroup(by) ? { limit: MAX_ROWS } : {});
+        : await fetchReport(`${step},${by}`, isFactGroup(by) ? { limit: MAX_ROWS } : {});
       // The API refuses a report with too many rows: the bars are then drawn without groups.
       const isTooLarge =
         divided !== null &&
         divided.kind === 'problem' &&
         divided.problem.kind === 'refused' &&
         divided.problem.param === 'group_by';
-      const answer = divided === null || isTooLarge ? await fetchReport(range.step) : divided;
+      const answer = divided === null || isTooLarge ? await fetchReport(step) : divided;
       if (answer.kind !== 'answer') return answer;
-      const data = answer.value.data.filter((row) => row[range.step] !== OTHER);
+      const data = answer.value.data.filter((row) => row[step] !== OTHER);
       const hasRest = data.length < answer.value.data.length;
-      const totals = hasRest ? await fetchReport(range.step) : null;
+      const totals = hasRest ? await fetchReport(step) : null;
       if (totals?.kind === 'problem') return totals;
       const isDivided = !isTooLarge && !isLines;
       return {
@@ -91,37 +94,37 @@ export function OverTime({
         value: { data, refusals: [], totals: totals?.value.data ?? null, isDivided, of },
       };
     }),
-    [api, JSON.stringify([spanOf(range), filters]), by, of, refreshes],
+    [api, JSON.stringify([spanOf(range), filters]), by, of, step],
+    refreshes,
   );
-  if (report.problem !== null) return <ProblemBox problem={report.problem} onRetry={report.reload} />;
+  // The strip above the figures tells of a refresh that failed.
+  if (report.problem !== null && report.value === null)
+    return <ProblemBox problem={report.problem} onRetry={report.reload} />;
   if (report.value?.of !== of) return <div class="chart waiting" />;
   const { data, refusals, totals, isDivided } = report.value;
+  const stepOf = (row: Steps) => stepOfRow(drawn, row[step] ?? '');
   const amountOf = (row: Row) => metric.valueOf(row, currency);
-  const byStep = new Map(data.map((row) => [row[range.step] ?? '', row]));
+  const byStep = new Map(data.map((row) => [row[step] ?? '', row]));
   const series: readonly Series[] =
     lines?.map(({ name, valueOf: measure }, i) => ({
       name,
       colour: `c${i}`,
-      values: steps.map((step) => {
-        const row = byStep.get(step);
+      values: steps.map((name) => {
+        const row = byStep.get(name);
         return row === undefined ? null : measure(row);
       }),
     })) ??
     (isDivided
-      ? divide({ data, totals }, steps, range.step, by, groups, amountOf, nameOf)
+      ? divide({ data, totals }, steps, stepOf, by, groups, amountOf, nameOf)
       : [
           {
             name: 'All',
             colour: metric.isBad ? 'status-failed' : 'c0',
             values: isRefused
-              ? valuesOf(refusals, steps, range.step, (row) => row.refused_requests)
-              : valuesOf(data, steps, range.step, amountOf),
+              ? valuesOf(refusals, steps, stepOf, (row) => row.refused_requests)
+              : valuesOf(data, steps, stepOf, amountOf),
           },
         ]);
-  const largest = Math.max(
-    0,
-    ...steps.map((_, i) => series.reduce((sum, { values }) => sum + (values[i] ?? 0), 0)),
-  );
   const openStep = (step: string) => {
     const { from, to, range: _, hour, by: __, metric: ___, currency: ____, ...kept } = params;
     const chosen = step.length === 10 ? { from: step, to: step } : { hour: step };
@@ -130,10 +133,10 @@ export function OverTime({
   return (
     <section class={report.isLoading ? 'loading' : ''}>
       <Stack
-        label={`${metric.label} by ${range.step}${isDivided ? ` and ${groupLabel(by).toLowerCase()}` : ''}`}
+        label={`${metric.label} by ${drawn.step}${isDivided ? ` and ${groupLabel(by).toLowerCase()}` : ''}`}
         steps={steps}
         series={series}
-        format={metric.format(currency, largest)}
+        format={metric.format(currency)}
         isLines={isLines}
         onOpen={openStep}
       />
@@ -145,15 +148,17 @@ export function OverTime({
 }
 
 type RowValue = (row: Row) => number;
+/** Those of a row that its report is grouped by. */
+type Steps = Partial<Record<Range['step'], string>>;
 
-function valuesOf<Item extends Partial<Record<Range['step'], string>>>(
+function valuesOf<Item extends Steps>(
   rows: readonly Item[],
   steps: readonly string[],
-  step: Range['step'],
+  stepOf: (row: Steps) => string,
   amountOf: (row: Item) => number,
 ): number[] {
   const sums = new Map<string, number>();
-  for (const row of rows) sums.set(row[step] ?? '', (sums.get(row[step] ?? '') ?? 0) + amountOf(row));
+  for (const row of rows) sums.set(stepOf(row), (sums.get(stepOf(row)) ?? 0) + amountOf(row));
   return steps.map((name) => sums.get(name) ?? 0);
 }
 
@@ -161,7 +166,7 @@ function valuesOf<Item extends Partial<Record<Range['step'], string>>>(
 function divide(
   { data: rows, totals }: Pick<Data, 'data' | 'totals'>,
   steps: readonly string[],
-  step: Range['step'],
+  stepOf: (row: Steps) => string,
   by: GroupName,
   groups: readonly Ranked[],
   amountOf: RowValue,
@@ -172,14 +177,14 @@ function divide(
   const series = own.map(({ id, colour }) => ({
     name: valueLabel(by, id, nameOf),
     colour,
-    values: valuesOf(byGroup.get(id) ?? [], steps, step, amountOf),
+    values: valuesOf(byGroup.get(id) ?? [], steps, stepOf, amountOf),
   }));
   const known = new Set(own.map(({ id }) => id));
   const rest = rows.filter((row) => !known.has(row[by] ?? ''));
   const values =
     totals === null
-      ? valuesOf(rest, steps, step, amountOf)
-      : valuesOf(totals, steps, step, amountOf).map((all, i) =>
+      ? valuesOf(rest, steps, stepOf, amountOf)
+      : valuesOf(totals, steps, stepOf, amountOf).map((all, i) =>
           Math.max(
             0,
             series.reduce((left, { values: own }) => left - (own[i] ?? 0), all),

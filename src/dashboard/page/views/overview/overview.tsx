@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { GroupName, RecordPage, Refusals, Report } from '../../api/types.ts';
 import { timeOfDay } from '../../format/times.ts';
 import { AddFilter, Chips, Folded, RangePicker, Refresh } from '../../parts/controls.tsx';
-import { ProblemBox } from '../../parts/problem.tsx';
+import { Trouble } from '../../parts/problem.tsx';
 import { FILTERS, GROUP_LABELS, isTagGroup, TAG } from '../../state/groups.ts';
 import { useLoad, within } from '../../state/load.ts';
 import { previousRange, type Range, readRange, spanOf } from '../../state/range.ts';
@@ -11,10 +11,12 @@ import { goTo, linkTo, type Params, pick } from '../../state/route.ts';
 import { useKeyNames, useSession } from '../../state/session.ts';
 import { UserLimits } from '../keys/user-limits.tsx';
 import { Figures } from './figures.tsx';
+import { Lost } from './lost.tsx';
 import { currenciesOf, METRICS, rank } from './metrics.ts';
 import { OverTime } from './over-time.tsx';
 import { Refused } from './refused.tsx';
 import { GroupTable } from './table.tsx';
+import { WhatIf } from './what-if.tsx';
 import { Why } from './why.tsx';
 
 const GROUPS = ['model', 'provider', 'key', 'status', 'user', 'session', 'app'] as const;
@@ -24,8 +26,6 @@ const KEPT = ['range', 'from', 'to', 'hour', 'by', 'metric', 'refresh'];
 /** The report on screen. It may still have the previous grouping while the next is loading. */
 interface Shown extends Report {
   readonly by: GroupName;
-  /** ms since the epoch. */
-  readonly loadedAt: number;
 }
 
 /** Refusals are not counted by the active filters. */
@@ -50,9 +50,7 @@ export function Overview({ params }: { params: Params }) {
         { ...spanOf(range), ...filters, group_by: by },
         signal,
       );
-      return answer.kind === 'answer'
-        ? { ...answer, value: { ...answer.value, loadedAt: Date.now(), by } }
-        : answer;
+      return answer.kind === 'answer' ? { ...answer, value: { ...answer.value, by } } : answer;
     }),
     [api, query, by],
   );
@@ -68,6 +66,18 @@ export function Overview({ params }: { params: Params }) {
     ),
     [api, query],
   );
+  const hasLosses = (now.value?.total.lost_tokens ?? 0) > 0;
+  const useLost = (group_by: 'cache_cause' | 'app') =>
+    useLoad<Pick<Report, 'data'>>(
+      within(range, async (signal) =>
+        hasLosses
+          ? api.get('/v1/usage', { ...spanOf(range), ...filters, group_by }, signal)
+          : { kind: 'answer', value: { data: [] } },
+      ),
+      [api, query, hasLosses],
+    );
+  const byCause = useLost('cache_cause');
+  const byApp = useLost('app');
   // A refused request has no provider, model or status.
   const { key = '', ...others } = filters;
   const refused = useLoad<Refusals>(
@@ -89,6 +99,8 @@ export function Overview({ params }: { params: Params }) {
     previous.reload();
     refused.reload();
     why.reload();
+    byCause.reload();
+    byApp.reload();
     setRefreshes(refreshes + 1);
   };
   const currencies = currenciesOf(now.value?.total);
@@ -141,9 +153,8 @@ export function Overview({ params }: { params: Params }) {
           nameOf={nameOf}
         />
       </div>
-      {now.problem !== null ? (
-        <ProblemBox problem={now.problem} onRetry={now.reload} />
-      ) : (
+      <Trouble of={{ ...now, reload: refresh }} />
+      {(now.problem === null || shown !== null) && (
         <div aria-busy={now.isLoading} class={`overview${now.isLoading ? ' loading' : ''}`}>
           <Figures
             now={shown?.total ?? null}
@@ -176,10 +187,12 @@ export function Overview({ params }: { params: Params }) {
           {filters.user && isAdmin && (
             <UserLimits user={filters.user} keys={keys.filter(({ id }) => !key || id === key)} />
           )}
+          <Lost byCause={byCause.value?.data ?? []} byApp={byApp.value?.data ?? []} currency={currency} />
+          {shown !== null && shown.total.requests > 0 && <WhatIf total={shown.total} currency={currency} />}
           <Why report={why.value} />
           <Refused refusals={refused.value ?? NO_REFUSALS} nameOf={isAdmin ? nameOf : null} />
-          {shown !== null && (
-            <p class="hint foot">As of {timeOfDay(shown.loadedAt)}. Records show up within a minute.</p>
+          {now.loadedAt !== null && (
+            <p class="hint foot">As of {timeOfDay(now.loadedAt)}. Records show up within a minute.</p>
           )}
         </div>
       )}

@@ -1,21 +1,54 @@
 /** Counts of requests that were refused before any provider was called, by reason and, for the admin, by key. */
+import type { ErrorCode } from '../../../../canonical/error.ts';
 import type { RefusalRow, Refusals } from '../../api/types.ts';
 import { count } from '../../format/numbers.ts';
 import { type Column, Table } from '../../parts/table.tsx';
 
 const PAGE = [50, 200] as const;
 
-/** The meaning of each error code. */
-const REASONS: Readonly<Record<string, string>> = {
-  invalid_api_key: 'no key, or a wrong, revoked or expired one',
+/** The meaning of each error code with which Weir refuses a request. */
+const REASONS: Readonly<Record<ErrorCode | 'previous_response_not_found', string>> = {
+  invalid_json: 'a body that is not JSON',
+  invalid_request: 'a mistake in the request',
+  unsupported_route: 'a route that the provider does not have',
+  unsupported_parameter: 'a field that the provider does not have',
+  user_required: 'no user, which the key requires',
+  previous_response_not_found: 'it continues a response that is not kept',
+  invalid_api_key: 'no key, or a wrong, revoked, disabled or expired one',
   model_not_allowed: 'a model that the key may not use',
+  cross_site: 'another site may have sent it',
+  admin_closed: 'no admin token is set up',
+  not_found: 'an unknown path or record',
   model_not_found: 'an unknown model',
-  not_found: 'an unknown path',
+  method_not_allowed: 'a method that the route does not have',
+  websocket_unsupported: 'a WebSocket',
+  request_timeout: 'its body did not arrive in time',
+  request_too_large: 'a body above MAX_REQUEST_BYTES',
   rate_limited: "the key's own rate limit",
   budget_exceeded: "the key's budget",
-  invalid_request: 'a mistake in the request',
-  request_too_large: 'a body above MAX_REQUEST_BYTES',
+  kept_limit_reached: 'its owner keeps as many responses as it may',
+  misconfigured: 'an invalid setting',
+  internal_error: 'a failure in Weir',
+  ledger_unreadable: "the key's limits cannot be read",
+  response_unreadable: 'a kept response cannot be read',
+  overloaded: 'no room for a large body',
+  access_unreachable: 'Cloudflare Access cannot be reached',
+  ledger_unreachable: "the key's ledger cannot be reached",
+  origin_loop: 'ORIGIN leads back to the Worker',
+  upstream_credential: "the provider refuses the deployment's key",
+  upstream_balance: "the provider refuses the deployment's balance",
+  upstream_refused: 'the provider refuses the request',
+  upstream_unreachable: 'no connection to the provider or the origin',
+  upstream_error: 'a failure of the provider',
+  upstream_invalid: 'an invalid response of the provider',
+  upstream_truncated: 'a response that was cut',
+  upstream_event_too_large: 'a response that is too large',
+  upstream_overloaded: 'an outage of the provider, whose attempts may be billed',
+  interrupted: 'a background run was interrupted',
+  timeout: 'it took too long',
+  stream_idle_timeout: 'the provider sent nothing for too long',
 };
+const REASONS_BY_CODE: ReadonlyMap<string, string> = new Map(Object.entries(REASONS));
 
 interface RefusedProps {
   readonly refusals: Refusals;
@@ -27,7 +60,7 @@ export function Refused({ refusals: { data }, nameOf }: RefusedProps) {
   if (data.length === 0) return null;
   const columns: readonly Column<RefusalRow>[] = [
     { head: 'Code', value: ({ code }) => code, cell: ({ code }) => <bdi class="code">{code}</bdi> },
-    { head: 'Reason', look: 'hint', value: ({ code = '' }: RefusalRow) => REASONS[code] },
+    { head: 'Reason', look: 'hint', value: ({ code = '' }: RefusalRow) => REASONS_BY_CODE.get(code) },
     ...(nameOf === null
       ? []
       : [

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import type { GroupName, Row, Sums } from '../../api/types.ts';
 import { statusWords } from '../../format/endings.ts';
-import { count, milliseconds, moneyFormat, NONE, rate, share } from '../../format/numbers.ts';
+import { count, milliseconds, money, NONE, rate, share } from '../../format/numbers.ts';
 import { Name } from '../../parts/name.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { filterOf, groupLabel, valueLabel } from '../../state/groups.ts';
@@ -22,10 +22,7 @@ interface GroupTableProps {
 const PAGE = [50, 200] as const;
 
 export function GroupTable({ params, by, metric, currency, groups, total, nameOf }: GroupTableProps) {
-  const cost = moneyFormat(
-    currency,
-    Math.max(0, ...groups.slice(0, PAGE[0]).map(({ row }) => row.cost[currency] ?? 0)),
-  );
+  const cost = (amount: number) => money(amount, currency);
   const all = metric.valueOf(total, currency);
   type Of = (row: Row) => number | null;
   const number = (head: string, of: Of, write: (value: number) => string = count): Column<Ranked> => ({
@@ -52,6 +49,7 @@ export function GroupTable({ params, by, metric, currency, groups, total, nameOf
     {
       head: groupLabel(by),
       look: 'name',
+      isMain: true,
       value: ({ id }) => labelOf(by, id, nameOf),
       cell: ({ id, colour }) => (
         <>
@@ -64,6 +62,7 @@ export function GroupTable({ params, by, metric, currency, groups, total, nameOf
     },
     {
       ...number('Cost', (row) => row.cost[currency] ?? null, cost),
+      isMain: true,
       cell: ({ row }) =>
         row.cost[currency] === undefined ? <Unpriced row={row} /> : cost(row.cost[currency]),
     },
@@ -76,7 +75,7 @@ export function GroupTable({ params, by, metric, currency, groups, total, nameOf
           ),
         ]
       : []),
-    linked('Requests', (row) => row.requests),
+    { ...linked('Requests', (row) => row.requests), isMain: true, unit: 'req.' },
     number('Tokens', (row) => row.total_tokens),
     number('Cached', cachedShare, share),
     linked('Failed', (row) => row.failed_requests, { status: FAILED }),

@@ -1,5 +1,6 @@
 /** The dialog of one request's record: how it ended, its timing, usage, cost and attempts. */
 import type { UsageRecord } from '../../api/types.ts';
+import { cacheAdvice, cacheTitle } from '../../format/caches.ts';
 import { endingOf } from '../../format/endings.ts';
 import { bytes, count, milliseconds, money, rate } from '../../format/numbers.ts';
 import { date, exactTime } from '../../format/times.ts';
@@ -60,7 +61,7 @@ interface RecordProps extends Pick<RecordDialogProps, 'names' | 'params'> {
 function Record({ record, names, params }: RecordProps) {
   const { title, words, code } = endingOf(record);
   const { asked, provider, model, key_id, attempts = [], dropped = [], changed = [] } = record;
-  const { user, session, app, tags = {} } = record;
+  const { user, session, app, tags = {}, cache } = record;
   const link = (name: string, value: string, text = value) => (
     <a href={linkTo('requests', pick(params, TIME), { [name]: value })}>
       <Name text={text} />
@@ -112,6 +113,7 @@ function Record({ record, names, params }: RecordProps) {
               [record.cache_write_tokens, 'written to the cache'],
             ),
           ],
+          cache !== undefined && ['Prompt cache', cacheFact(cache, record.currency)],
           [
             'Completion',
             tokensOf(record.completion_tokens, [record.reasoning_tokens, 'reasoning']) +
@@ -198,4 +200,11 @@ function costOf({ cost, currency, cost_source, price_since, cost_estimated }: Us
       ? 'reported by the provider'
       : `by the price table${price_since === null ? '' : `, price since ${date(price_since)}`}`;
   return `${money(cost, currency)}, ${source}${cost_estimated ? ' (estimated)' : ''}`;
+}
+
+function cacheFact(cache: NonNullable<UsageRecord['cache']>, currency: string | null): string {
+  const { lost_tokens, lost_cost } = cache;
+  const cost = lost_cost === null || currency === null ? '' : ` (${money(lost_cost, currency)})`;
+  const lost = lost_tokens === 0 ? '' : `, ${count(lost_tokens, 'token')} lost${cost}`;
+  return `${cacheTitle(cache)}${lost}. ${cacheAdvice(cache)}`.trimEnd();
 }

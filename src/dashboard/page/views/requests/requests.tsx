@@ -2,12 +2,14 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Problem } from '../../api/fetch-api.ts';
 import type { RecordPage, Refusals, UsageRecord } from '../../api/types.ts';
+import { cacheAdvice, cacheTitle, isBreak } from '../../format/caches.ts';
 import { STATUSES, statusWords } from '../../format/endings.ts';
-import { count, milliseconds, moneyFormat, NONE, share } from '../../format/numbers.ts';
-import { moment, ZONE } from '../../format/times.ts';
+import { count, milliseconds, money, NONE, share } from '../../format/numbers.ts';
+import { moment } from '../../format/times.ts';
+import { isoTime, zoneName } from '../../format/zone.ts';
 import { AddFilter, Chips, Folded, RangePicker, Refresh } from '../../parts/controls.tsx';
 import { Name } from '../../parts/name.tsx';
-import { ProblemBox } from '../../parts/problem.tsx';
+import { Trouble } from '../../parts/problem.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { TEXT_FILTERS } from '../../state/groups.ts';
 import { useLoad, within } from '../../state/load.ts';
@@ -35,7 +37,7 @@ function RefusedRequests({ params }: { params: Params }) {
   const names = useKeyNames();
   const { api, isAdmin } = useSession();
   const range = readRange(params);
-  const { value, problem, reload } = useLoad<Refusals>(
+  const loaded = useLoad<Refusals>(
     within(range, (signal) => {
       const key = params.key && isAdmin ? { key: params.key } : {};
       const group_by = isAdmin ? 'code,key' : 'code';
@@ -43,10 +45,11 @@ function RefusedRequests({ params }: { params: Params }) {
     }),
     [api, isAdmin, JSON.stringify([spanOf(range), params.key, range.problem])],
   );
+  const { value, reload } = loaded;
   return (
     <>
       <Filters params={params} names={names} records={[]} onRefresh={reload} />
-      {problem !== null && <ProblemBox problem={problem} onRetry={reload} />}
+      <Trouble of={loaded} />
       {value !== null && <Refused refusals={value} nameOf={isAdmin ? names.nameOf : null} />}
       {value?.data.length === 0 && (
         <div class="empty">
@@ -61,14 +64,14 @@ function RefusedRequests({ params }: { params: Params }) {
 function Records({ params }: { params: Params }) {
   const names = useKeyNames();
   const { isAdmin } = useSession();
-  const { records: loaded, problem, isLoading, hasMore, more, reload } = useRecords(params);
+  const { records: loaded, loadedAt, problem, isLoading, hasMore, more, reload, retry } = useRecords(params);
   const isSession = Boolean(params.session);
   // A session is read from its beginning.
   const records = isSession ? loaded.toReversed() : loaded;
   return (
     <>
       <Filters params={params} names={names} records={records} onRefresh={reload} />
-      {problem !== null && <ProblemBox problem={problem} onRetry={records.length === 0 ? reload : more} />}
+      <Trouble of={{ value: records.length > 0 || null, loadedAt, problem, reload: retry }} />
       {isSession && records.length > 0 && (
         <SessionCharts records={records} onOpen={(id) => goTo('requests', params, { id })} />
       )}
@@ -84,7 +87,9 @@ function Records({ params }: { params: Params }) {
       )}
       {records.length === 0 && !isLoading && problem === null && !hasMore && (
         <div class="empty">
-          <strong>No requests fit these filters in this range</strong>
+          <strong>
+            {hasFilters(params) ? 'No requests fit these filters in this range' : 'No requests in this range'}
+          </strong>
           <p>Records show up within a minute after a request has ended.</p>
         </div>
       )}
@@ -200,6 +205,10 @@ function Filters({ params, names, records, onRefresh }: FiltersProps) {
   );
 }
 
+function hasFilters(params: Params): boolean {
+  return Object.keys(pick(params, [...SENT, 'key', 'hour'])).length > 0;
+}
+
 /** The values of a filter that select a record. */
 function valuesOf({ asked, provider, user, session, app, tags = {} }: UsageRecord, name: string): string[] {
   if (name === 'tag') return Object.entries(tags).map(([tag, value]) => `${tag}:${value}`);
@@ -219,8 +228,6 @@ function columnsOf(
   isAdmin: boolean,
   records: readonly UsageRecord[],
 ): readonly Column<UsageRecord>[] {
-  // All amounts get the same number of decimals, so that the column is aligned.
-  const largest = Math.max(0, ...records.map(({ cost }) => cost ?? 0));
   const number = (
     head: string,
     value: (record: UsageRecord) => number | null,
@@ -256,8 +263,9 @@ function columnsOf(
   ];
   return [
     {
-      head: `Time (${ZONE})`,
-      value: ({ time }) => time,
+      head: `Time (${zoneName()})`,
+      isMain: true,
+      value: ({ time }) => isoTime(time),
       cell: ({ request_id, time }) => (
         <a href={linkTo('requests', params, { id: request_id })}>{moment(time)}</a>
       ),
@@ -265,6 +273,7 @@ function columnsOf(
     {
       head: 'Model',
       look: 'name',
+      isMain: true,
       value: ({ asked }) => asked,
       cell: (record) => (
         <>
@@ -276,7 +285,12 @@ function columnsOf(
     { head: 'Served by', look: 'csv', value: servedBy },
     ...(isAdmin ? [keyColumn] : []),
     ...facts.filter(({ look }) => look === 'csv' || colours === null),
-    { head: 'Status', value: ({ status }) => status, cell: (record) => <StatusWord record={record} /> },
+    {
+      head: 'Status',
+      isMain: true,
+      value: ({ status }) => status,
+      cell: (record) => <StatusWord record={record} />,
+    },
     number('Tokens in', ({ prompt_tokens }) => prompt_tokens),
     number('Cached', cachedOf, share),
     {
@@ -287,15 +301,18 @@ function columnsOf(
     number('Duration', ({ total_ms }) => total_ms, milliseconds),
     {
       ...number('Cost', ({ cost }) => cost),
-      cell: ({ cost, currency }) =>
-        cost === null || currency === null ? NONE : moneyFormat(currency, largest)(cost),
+      isMain: true,
+      cell: ({ cost, currency, total_tokens }) =>
+        cost === null || currency === null || (cost === 0 && total_tokens === 0)
+          ? NONE
+          : money(cost, currency),
     },
   ];
 }
 
 /** The requested model; who served it, where that differs; and the number of attempts, where there was more than one. */
 function Served({ of: record }: { of: UsageRecord }) {
-  const { asked, attempts = [] } = record;
+  const { asked, attempts = [], cache } = record;
   const served = servedBy(record);
   const called = attempts.filter(({ ms }) => ms !== null).length;
   return (
@@ -307,6 +324,11 @@ function Served({ of: record }: { of: UsageRecord }) {
         </span>
       )}
       {called > 1 && <span class="badge">{called} attempts</span>}
+      {cache !== undefined && isBreak(cache.cause) && (
+        <span class="badge" title={`${cacheTitle(cache)}. ${cacheAdvice(cache)}`}>
+          cache: {cache.cause}
+        </span>
+      )}
     </>
   );
 }
@@ -361,12 +383,23 @@ interface Loaded {
   /** What the records were loaded for. */
   readonly query: string;
   readonly records: readonly UsageRecord[];
+  /** When the last page arrived, in ms since the epoch. */
+  readonly loadedAt: number | null;
+  /** That of the next page. */
   readonly cursor: string | null;
-  readonly problem: Problem | null;
+  /** That of the page which could not be loaded, and why. */
+  readonly failed: { readonly cursor: string | null; readonly problem: Problem } | null;
   readonly isLoading: boolean;
 }
 
-const NOTHING: Loaded = { query: '', records: [], cursor: null, problem: null, isLoading: true };
+const NOTHING: Loaded = {
+  query: '',
+  records: [],
+  loadedAt: null,
+  cursor: null,
+  failed: null,
+  isLoading: true,
+};
 
 /** The filters that the API takes as they are. */
 const SENT = [...TEXT_FILTERS, 'route', 'client', 'search', 'truncated', 'status'];
@@ -388,19 +421,20 @@ function useRecords(params: Params) {
   };
   const wanted = JSON.stringify([query, range.problem]);
   const read = async (cursor: string | null, list: number) => {
-    setLoaded((before) => ({ ...before, query: wanted, isLoading: true, problem: null }));
+    setLoaded((before) => ({ ...before, query: wanted, isLoading: true }));
     const answer = await within(range, () =>
       api.get<RecordPage>('/v1/usage/records', { ...query, ...(cursor !== null && { cursor }) }),
     )();
     if (list !== current.current) return;
     setLoaded((before) =>
       answer.kind === 'problem'
-        ? { ...before, isLoading: false, problem: answer.problem }
+        ? { ...before, isLoading: false, failed: { cursor, problem: answer.problem } }
         : {
             query: wanted,
             records: [...(cursor === null ? [] : before.records), ...answer.value.data],
+            loadedAt: Date.now(),
             cursor: answer.value.next_cursor,
-            problem: null,
+            failed: null,
             isLoading: false,
           },
     );
@@ -417,13 +451,17 @@ function useRecords(params: Params) {
     void read(null, current.current);
   }, [reloads]);
   // Until the effect has run, the records are those of the earlier filters.
-  const { records, cursor, problem, isLoading } = loaded.query === wanted ? loaded : NOTHING;
+  const { records, loadedAt, cursor, failed, isLoading } = loaded.query === wanted ? loaded : NOTHING;
+  const more = () => void read(cursor, current.current);
+  const reload = () => setReloads((before) => before + 1);
   return {
     records,
-    problem,
+    loadedAt,
+    problem: failed?.problem ?? null,
     isLoading,
     hasMore: cursor !== null,
-    more: () => void read(cursor, current.current),
-    reload: () => setReloads((before) => before + 1),
+    more,
+    reload,
+    retry: failed?.cursor ? more : reload,
   };
 }

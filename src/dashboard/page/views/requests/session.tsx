@@ -1,10 +1,13 @@
 /** The charts of one session: the cost of each request in their order, by target, and the cached share of its prompt. */
 import type { UsageRecord } from '../../api/types.ts';
+import { coloursOf } from '../../charts/colours.ts';
 import { type Series, Stack } from '../../charts/stack.tsx';
+import { cacheAdvice, cacheTitle, isBreak } from '../../format/caches.ts';
 import { statusWords } from '../../format/endings.ts';
-import { compact, count, milliseconds, money, moneyFormat, NONE, share } from '../../format/numbers.ts';
-import { moment, ZONE } from '../../format/times.ts';
-import { colourAt } from '../overview/metrics.ts';
+import { compact, count, milliseconds, money, NONE, share } from '../../format/numbers.ts';
+import { moment } from '../../format/times.ts';
+import { zoneName } from '../../format/zone.ts';
+import { OTHER_COLOUR } from '../overview/metrics.ts';
 
 interface SessionProps {
   /** The earliest first. */
@@ -21,9 +24,14 @@ export function cachedOf({ cached_tokens, prompt_tokens }: UsageRecord): number 
   return prompt_tokens > 0 ? (cached_tokens ?? 0) / prompt_tokens : null;
 }
 
+/** Further targets of a session share a colour. */
+const MAX_TARGETS = 18;
+
 /** The colour of each target, in the order in which they served. */
 export function targetColours(records: readonly UsageRecord[]): ReadonlyMap<string, string> {
-  return new Map([...new Set(records.map(servedBy))].map((target, i) => [target, colourAt(i)]));
+  const targets = [...new Set(records.map(servedBy))];
+  const colours = coloursOf(targets.slice(0, MAX_TARGETS));
+  return new Map(targets.map((target) => [target, colours.get(target) ?? OTHER_COLOUR]));
 }
 
 export function SessionCharts({ records, onOpen }: SessionProps) {
@@ -37,7 +45,7 @@ export function SessionCharts({ records, onOpen }: SessionProps) {
     return record.currency === currency ? (record.cost ?? 0) : 0;
   };
   const largest = Math.max(...records.map(amountOf));
-  const format = currency === null ? compact : moneyFormat(currency, largest);
+  const format = currency === null ? compact : (amount: number) => money(amount, currency);
   const colours = targetColours(records);
   const targets: readonly Series[] = [...colours].map(([name, colour]) => ({
     name,
@@ -54,7 +62,7 @@ export function SessionCharts({ records, onOpen }: SessionProps) {
     labelOf: (id: string) => String(at(id) + 1),
     titleOf: (id: string) => {
       const { time = '', status = '' } = records[at(id)] ?? {};
-      return `${at(id) + 1}. ${moment(time)} ${ZONE}${status === 'finished' ? '' : `, ${statusWords(status)}`}`;
+      return `${at(id) + 1}. ${moment(time)} ${zoneName(Date.parse(time))}${status === 'finished' ? '' : `, ${statusWords(status)}`}`;
     },
     axisChars: format(largest).length,
   };
@@ -90,6 +98,32 @@ export function SessionCharts({ records, onOpen }: SessionProps) {
         isLines
         height={120}
       />
+      <Breaks records={records} onOpen={onOpen} />
+    </>
+  );
+}
+
+/** Where the prompt cache broke, why, and what to do about it. */
+function Breaks({ records, onOpen }: SessionProps) {
+  const breaks = records.flatMap((record, at) =>
+    record.cache !== undefined && isBreak(record.cache.cause) ? [{ ...record, cache: record.cache, at }] : [],
+  );
+  if (breaks.length === 0) return null;
+  return (
+    <>
+      <h2>Breaks of the prompt cache</h2>
+      <ul>
+        {breaks.map(({ request_id, at, cache, currency }) => (
+          <li key={request_id}>
+            <button type="button" class="link" onClick={() => onOpen(request_id)}>
+              Request {at + 1}
+            </button>
+            : {cacheTitle(cache)}. {count(cache.lost_tokens, 'token')} lost
+            {cache.lost_cost === null || currency === null ? '' : ` (${money(cache.lost_cost, currency)})`}.
+            <span class="hint"> {cacheAdvice(cache)}</span>
+          </li>
+        ))}
+      </ul>
     </>
   );
 }

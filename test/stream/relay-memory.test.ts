@@ -16,7 +16,7 @@ async function fullMemory() {
   return { clock, memory, other };
 }
 
-describe('CanonicalStream, a large event', () => {
+describe('ClientStream, a large event', () => {
   test('B3 while others hold the memory: waits, and continues completely when there is room', async () => {
     const { clock, memory, other } = await fullMemory();
     const { readable, ends } = run(bodyOf(HELLO + LARGE + STOP + DONE), {}, clock, memory);
@@ -25,7 +25,7 @@ describe('CanonicalStream, a large event', () => {
     expect(ends).toEqual([]);
     other?.release();
     expect(await got).toContain(`"content":"${LARGE_TEXT}"`);
-    expect(ends).toEqual([{ kind: 'finished' }]);
+    expect(ends).toMatchObject([{ outcome: { kind: 'done' } }]);
   });
 
   test('B3 E2 without room in time: earlier output, an error frame, and the end', async () => {
@@ -37,14 +37,14 @@ describe('CanonicalStream, a large event', () => {
     const text = await got;
     expect(text).toContain('Hello');
     expect(text.endsWith(`"code":"overloaded"}}\n\n${DONE}`)).toBe(true);
-    expect(ends).toMatchObject([{ kind: 'failed', isOpen: true }]);
+    expect(ends).toMatchObject([{ outcome: { kind: 'failed', reason: 'body' }, isOpen: true }]);
   });
 
   test('B3 small events: do not wait', async () => {
     const { clock, memory } = await fullMemory();
     const { readable, ends } = run(bodyOf(HELLO + STOP + DONE), {}, clock, memory);
     expect(await readAll(readable)).toContain('Hello');
-    expect(ends).toEqual([{ kind: 'finished' }]);
+    expect(ends).toMatchObject([{ outcome: { kind: 'done' } }]);
   });
 
   test.each([

@@ -2,9 +2,9 @@
 import { describe, expect, test } from 'vitest';
 import { apiError } from '../../src/canonical/error.ts';
 import { UsageAccumulator } from '../../src/metering/request-meter.ts';
-import { type AttemptCallbacks, type EmptyEnd, MAX_HELD_OUTPUT_BYTES } from '../../src/stream/pipeline.ts';
+import { MAX_HELD_OUTPUT_BYTES } from '../../src/stream/relay.ts';
 import type { TimerLimits } from '../../src/stream/timers.ts';
-import type { StreamFailure } from '../../src/stream/types.ts';
+import { failed, type Outcome } from '../../src/stream/types.ts';
 import { optionsOf } from '../contract/convert.ts';
 import { FakeClock } from './fake-clock.ts';
 import {
@@ -12,6 +12,7 @@ import {
   CHAT,
   DONE,
   decoder,
+  type EmptyEnd,
   encoder,
   fedBody,
   HELLO,
@@ -20,41 +21,44 @@ import {
   run,
   STOP,
   settle,
+  TestAttempt,
+  type Turn,
 } from './stream-bench.ts';
 
 const ROLE = 'data: {"id":"held","choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}\n\n';
 const ERROR = 'data: {"error":{"message":"no","type":"rate_limit_error"}}\n\n';
 const DOWN = apiError('upstream_unreachable', 'OpenAI could not be reached');
 
-/** Attempt callbacks that record their calls and return a given end. */
-function attemptOf(end: (failure: StreamFailure | null) => EmptyEnd, isReplaceable = true) {
+/** A turn that records what it is told, and returns a given end. */
+function attemptOf(end: (outcome: Outcome) => EmptyEnd, isReplaceable = true) {
   const reported: unknown[] = [];
-  const turn: AttemptCallbacks = {
+  const turn: Turn = {
     isReplaceable,
     onOutput: () => void reported.push('output'),
-    onEmptyEnd: (failure) => {
-      reported.push(failure === null ? 'whole' : failure.error.code);
-      return end(failure);
+    onEmptyEnd: (outcome) => {
+      reported.push(outcome.kind === 'failed' ? outcome.failure.error.code : outcome.kind);
+      return end(outcome);
     },
   };
   return { turn, reported };
 }
 
-const replaced = (): EmptyEnd => ({ kind: 'replaced' });
-const over = (failure: StreamFailure | null): EmptyEnd => ({ kind: 'over', failure });
+const replaced = (): EmptyEnd => 'replaced';
+const over = (outcome: Outcome): EmptyEnd => outcome;
 
 /** A stream whose first attempt may be replaced. */
-function start(
-  first: AttemptCallbacks,
-  body?: ReadableStream<Uint8Array>,
-  limits: Partial<TimerLimits> = {},
-) {
+function start(first: Turn, body?: ReadableStream<Uint8Array>, limits: Partial<TimerLimits> = {}) {
   const clock = new FakeClock();
   return run(body, limits, clock, undefined, first);
 }
 
-function next({ stream }: Run, turn: AttemptCallbacks, model = 'second') {
-  return stream.begin(optionsOf({ ...CHAT, model }, new UsageAccumulator(() => 0, 0)), turn);
+function next({ stream, clock }: Run, turn: Turn, model = 'second') {
+  return new TestAttempt(
+    stream,
+    optionsOf({ ...CHAT, model }, new UsageAccumulator(() => 0, 0)),
+    turn,
+    clock,
+  );
 }
 
 /** Every way in which an attempt ends before its output. */
@@ -90,7 +94,7 @@ describe('R5 an attempt that ends before its output', () => {
       expect([first.reported, second.reported, tested.ends]).toEqual([
         [code],
         ['output'],
-        [{ kind: 'finished' }],
+        [{ outcome: { kind: 'done' }, isOpen: true }],
       ]);
     },
   );
@@ -102,8 +106,8 @@ describe('R5 an attempt that ends before its output', () => {
       const { heads, written, ends } = start(turn, bodyOf(...texts));
       await settle();
       expect([reported, written]).toEqual([[code], []]);
-      expect(heads).toMatchObject([{ error: { code } }]);
-      expect(ends).toMatchObject([{ kind: 'failed', isOpen: false }]);
+      expect(heads).toMatchObject([{ failure: { error: { code } } }]);
+      expect(ends).toMatchObject([{ outcome: { kind: 'failed', reason: 'body' }, isOpen: false }]);
     },
   );
 
@@ -137,14 +141,14 @@ describe('R5 an attempt that ends before its output', () => {
     expect(await readAll(tested.readable)).toMatch(
       /^: heartbeat\n\ndata: \{"error":\{.*"upstream_unreachable"\}\}\n\ndata: \[DONE\]\n\n$/,
     );
-    expect(tested.ends).toMatchObject([{ kind: 'failed', isOpen: true }]);
+    expect(tested.ends).toMatchObject([{ outcome: { kind: 'failed', reason: 'no_response' }, isOpen: true }]);
   });
 
-  test('the stream ends with the error that the callback returns', async () => {
+  test('the stream ends with the outcome that the runner decides', async () => {
     const failure = { error: { ...DOWN, message: 'two were tried' }, upstreamError: null };
-    const tested = start(attemptOf(() => ({ kind: 'over', failure })).turn, bodyOf(ERROR));
+    const tested = start(attemptOf(() => failed(failure)).turn, bodyOf(ERROR));
     await settle();
-    expect(tested.heads).toEqual([failure]);
+    expect(tested.heads).toMatchObject([{ failure }]);
   });
 
   test('its upstream is cancelled, and later bytes of it are ignored', async () => {
@@ -214,10 +218,9 @@ describe('R5 output', () => {
   test('a vendor event that passes is output', async () => {
     const { turn, reported } = attemptOf(replaced);
     const options = optionsOf(CHAT, new UsageAccumulator(() => 0, 0));
-    const feed = start(turn).stream.begin(
-      { ...options, policies: { ...options.policies, vendorEvents: ['*'] } },
-      turn,
-    );
+    const { stream, clock } = start(turn);
+    const policies = { ...options.policies, vendorEvents: ['*'] };
+    const feed = new TestAttempt(stream, { ...options, policies }, turn, clock);
     void feed.pump(fedBodyWith('data: {"type":"x_research.step"}\n\n'));
     await settle();
     expect(reported).toEqual(['output']);
@@ -247,13 +250,13 @@ describe('R5 output', () => {
     expect(tested.written[0]).toBeGreaterThan(MAX_HELD_OUTPUT_BYTES);
   });
 
-  test('a complete output without text: the callback decides whether it is accepted', async () => {
+  test('a complete output without text: the runner decides whether it is accepted', async () => {
     const empty = [ROLE, STOP, DONE];
     const stands = attemptOf(over);
     expect(await readAll(start(stands.turn, bodyOf(...empty)).readable)).toMatch(
       /"role":"assistant".*\n\n.*"finish_reason":"stop".*\n\ndata: \[DONE\]\n\n$/,
     );
-    expect(stands.reported).toEqual(['whole']);
+    expect(stands.reported).toEqual(['done']);
     const falls = start(attemptOf(replaced).turn, bodyOf(...empty));
     await settle();
     void next(falls, attemptOf(over, false).turn).pump(bodyOf(HELLO, STOP, DONE));
@@ -288,7 +291,7 @@ describe('R5 R6 time', () => {
     tested.clock.advance(999);
     feed(STOP + DONE);
     expect(await readAll(tested.readable)).toContain('Hello');
-    expect(tested.ends).toEqual([{ kind: 'finished' }]);
+    expect(tested.ends).toMatchObject([{ outcome: { kind: 'done' } }]);
   });
 
   test('T2 the next attempt has the same idle timeout', async () => {
@@ -300,7 +303,7 @@ describe('R5 R6 time', () => {
     tested.clock.advance(1000);
     await settle();
     expect(last.reported).toEqual(['stream_idle_timeout']);
-    expect(tested.ends).toMatchObject([{ kind: 'timed_out' }]);
+    expect(tested.ends).toMatchObject([{ outcome: { reason: 'idle' } }]);
   });
 
   test('T2 the last attempt: the stream ends as timed out', async () => {
@@ -308,8 +311,8 @@ describe('R5 R6 time', () => {
     await settle();
     tested.clock.advance(1000);
     await settle();
-    expect(tested.heads).toMatchObject([{ error: { code: 'stream_idle_timeout' } }]);
-    expect(tested.ends).toMatchObject([{ kind: 'timed_out', isOpen: false }]);
+    expect(tested.heads).toMatchObject([{ failure: { error: { code: 'stream_idle_timeout' } } }]);
+    expect(tested.ends).toMatchObject([{ outcome: { reason: 'idle' }, isOpen: false }]);
   });
 
   test.each(['under way', 'given up'])(
@@ -322,8 +325,8 @@ describe('R5 R6 time', () => {
       await settle();
       tested.clock.advance(1000);
       await settle();
-      expect(tested.heads).toMatchObject([{ error: { code: 'timeout' } }]);
-      expect(tested.ends).toMatchObject([{ kind: 'timed_out', isOpen: false }]);
+      expect(tested.heads).toMatchObject([{ failure: { error: { code: 'timeout' } } }]);
+      expect(tested.ends).toMatchObject([{ outcome: { reason: 'deadline' }, isOpen: false }]);
       expect(counts.cancels).toBe(1);
       expect(reported).toEqual(state === 'given up' ? ['rate_limit_error'] : []);
       expect(tested.clock.running).toBe(0);
@@ -340,7 +343,7 @@ describe('R5 R6 time', () => {
     await settle();
     await tested.readable.cancel();
     await settle();
-    expect(tested.ends).toEqual([{ kind: 'cancelled' }]);
+    expect(tested.ends).toMatchObject([{ outcome: { kind: 'cancelled' } }]);
     expect(tested.clock.running).toBe(0);
   });
 

@@ -17,7 +17,7 @@ import {
   settle,
 } from './stream-bench.ts';
 
-describe('CanonicalStream, delivery', () => {
+describe('ClientStream, delivery', () => {
   test('F4 each event: readable before the next read is given', async () => {
     const { body, feed, close } = fedBody();
     const reader = run(body).readable.getReader();
@@ -49,7 +49,7 @@ describe('CanonicalStream, delivery', () => {
     const got = await readAll(readable);
     expect(got).toBe(convertStream([encoder.encode(text)], CHAT).text);
     expect(written.reduce((sum, bytes) => sum + bytes, 0)).toBe(encoder.encode(got).length);
-    expect(await stream.ended).toEqual({ kind: 'finished' });
+    expect(await stream.ended).toMatchObject({ outcome: { kind: 'done' } });
     expect(accumulator.finishWord).toBe('stop');
   });
 
@@ -58,7 +58,7 @@ describe('CanonicalStream, delivery', () => {
     const { readable, stream } = run(body);
     feed(HELLO + STOP + DONE);
     expect((await readAll(readable)).endsWith(DONE)).toBe(true);
-    expect(await stream.ended).toEqual({ kind: 'finished' });
+    expect(await stream.ended).toMatchObject({ outcome: { kind: 'done' } });
     await settle();
     expect(counts.cancels).toBe(1);
   });
@@ -68,11 +68,11 @@ describe('CanonicalStream, delivery', () => {
     answer.sendResponse({ choices: [{ message: { content: 'Hello' }, finish_reason: 'stop' }] });
     const got = await readAll(readable);
     expect(got).toMatch(/^data: \{.*"content":"Hello".*"finish_reason":"stop"\}\]\}\n\ndata: \[DONE\]\n\n$/);
-    expect(await stream.ended).toEqual({ kind: 'finished' });
+    expect(await stream.ended).toMatchObject({ outcome: { kind: 'done' } });
   });
 });
 
-describe('CanonicalStream, a slow client', () => {
+describe('ClientStream, a slow client', () => {
   test('T5 the client does not read: the upstream is read only a few times', async () => {
     const { counts, body } = endlessBody();
     const { written } = run(body);
@@ -116,7 +116,7 @@ describe('CanonicalStream, a slow client', () => {
   });
 });
 
-describe('CanonicalStream, a client that disconnects', () => {
+describe('ClientStream, a client that disconnects', () => {
   test('T4 cancel while the upstream is silent: ended once as cancelled, and the upstream is cancelled', async () => {
     const { body, feed, counts } = fedBody();
     const { readable, stream, ends } = run(body);
@@ -124,7 +124,7 @@ describe('CanonicalStream, a client that disconnects', () => {
     feed(HELLO);
     await reader.read();
     await reader.cancel('left');
-    expect(await stream.ended).toEqual({ kind: 'cancelled' });
+    expect(await stream.ended).toMatchObject({ outcome: { kind: 'cancelled' } });
     await settle();
     expect(ends).toHaveLength(1);
     expect(counts.cancels).toBe(1);
@@ -134,7 +134,7 @@ describe('CanonicalStream, a client that disconnects', () => {
     const { counts, body } = endlessBody();
     const { readable, stream } = run(body);
     await readable.cancel();
-    expect(await stream.ended).toEqual({ kind: 'cancelled' });
+    expect(await stream.ended).toMatchObject({ outcome: { kind: 'cancelled' } });
     await settle();
     expect(counts.cancels).toBe(1);
   });
@@ -146,7 +146,7 @@ describe('CanonicalStream, a client that disconnects', () => {
     void answer.pump(body);
     await settle();
     expect(counts.cancels).toBe(1);
-    expect(await stream.ended).toEqual({ kind: 'cancelled' });
+    expect(await stream.ended).toMatchObject({ outcome: { kind: 'cancelled' } });
   });
 
   test('T4 cancel: nothing more is written, metered or timed', async () => {
@@ -175,6 +175,6 @@ describe('CanonicalStream, a client that disconnects', () => {
     await stream.ended;
     await reader.cancel();
     await settle();
-    expect(ends).toEqual([{ kind: 'finished' }]);
+    expect(ends).toMatchObject([{ outcome: { kind: 'done' } }]);
   });
 });

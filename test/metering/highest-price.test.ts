@@ -1,10 +1,10 @@
 /** The highest price of a request's tokens, by which its upper bound is reserved. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { highestPrice, type PricedModel } from '../../../src/ledger/limits/usage-upper-bound.ts';
-import { costAtPrice } from '../../../src/metering/pricing/cost.ts';
-import type { Price } from '../../../src/metering/pricing/price.ts';
-import { NOW } from './memory-sql.ts';
+import { costAtPrice } from '../../src/metering/pricing/cost.ts';
+import { highestPrice, type PricedModel } from '../../src/metering/pricing/highest-price.ts';
+import type { Price } from '../../src/metering/pricing/price.ts';
+import { NOW } from '../ledger/limits/memory-sql.ts';
 
 const BASE: Price = {
   provider: 'p',

@@ -5,7 +5,7 @@ import { bodyOf, DONE, decoder, fedBody, HELLO, readAll, run, STOP, settle } fro
 
 const ERROR = 'data: {"error":{"message":"no","type":"rate_limit_error"}}\n\n';
 
-describe('CanonicalStream, the headers', () => {
+describe('ClientStream, the headers', () => {
   test('H3 the first output: opens the stream without an error', async () => {
     const { body, feed } = fedBody();
     const { heads } = run(body);
@@ -34,10 +34,12 @@ describe('CanonicalStream, the headers', () => {
   ])("H3 E1 %s before any output: no byte, and the upstream's error decides the status", async (_, text) => {
     const { stream, written, ends } = run(bodyOf(text));
     const head = await stream.opened;
-    expect(head).toMatchObject({ upstreamError: { message: 'no', type: 'rate_limit_error' } });
+    expect(head).toMatchObject({
+      failure: { upstreamError: { message: 'no', type: 'rate_limit_error' } },
+    });
     await settle();
     expect(written).toEqual([]);
-    expect(ends).toMatchObject([{ kind: 'failed', isOpen: false }]);
+    expect(ends).toMatchObject([{ outcome: { kind: 'failed', reason: 'body' }, isOpen: false }]);
   });
 
   test('H3 an error after a chunk in the same read: is not first, so both are sent', async () => {
@@ -52,21 +54,20 @@ describe('CanonicalStream, the headers', () => {
     const { stream, answer, written, ends } = run();
     answer.fail(apiError('upstream_unreachable', 'OpenAI could not be reached'));
     expect(await stream.opened).toMatchObject({
-      error: { code: 'upstream_unreachable' },
-      upstreamError: null,
+      failure: { error: { code: 'upstream_unreachable' }, upstreamError: null },
     });
     await settle();
     expect(written).toEqual([]);
-    expect(ends).toMatchObject([{ kind: 'failed', isOpen: false }]);
+    expect(ends).toMatchObject([{ outcome: { kind: 'failed', reason: 'no_response' }, isOpen: false }]);
   });
 });
 
-describe('CanonicalStream, timeouts', () => {
+describe('ClientStream, timeouts', () => {
   test.each([
-    ['T2', { idleTimeoutMs: 2_500 }, 'stream_idle_timeout', 'OpenAI sent nothing for 2.5 seconds'],
-    ['T3', { deadlineMs: 1_500 }, 'timeout', 'OpenAI did not finish within 1.5 seconds'],
+    ['T2', { idleTimeoutMs: 2_500 }, 'idle', 'stream_idle_timeout', 'OpenAI sent nothing for 2.5 seconds'],
+    ['T3', { deadlineMs: 1_500 }, 'deadline', 'timeout', 'OpenAI did not finish within 1.5 seconds'],
   ])('%s during a stream: its frame and [DONE], ended as timed out, upstream cancelled', async (...row) => {
-    const [, limits, code, message] = row;
+    const [, limits, reason, code, message] = row;
     const { body, feed, counts } = fedBody();
     const { readable, clock, stream } = run(body, limits);
     const got = readAll(readable);
@@ -79,8 +80,7 @@ describe('CanonicalStream, timeouts', () => {
       '',
     ]);
     expect(await stream.ended).toMatchObject({
-      kind: 'timed_out',
-      failure: { error: { code } },
+      outcome: { kind: 'failed', reason, failure: { error: { code } } },
       isOpen: true,
     });
     await settle();
@@ -91,8 +91,8 @@ describe('CanonicalStream, timeouts', () => {
     const { body, counts } = fedBody();
     const { stream, answer, clock } = run(undefined, { deadlineMs: 100 });
     clock.advance(100);
-    expect(await stream.opened).toMatchObject({ error: { code: 'timeout', status: 504 } });
-    expect(await stream.ended).toMatchObject({ kind: 'timed_out', isOpen: false });
+    expect(await stream.opened).toMatchObject({ failure: { error: { code: 'timeout', status: 504 } } });
+    expect(await stream.ended).toMatchObject({ outcome: { reason: 'deadline' }, isOpen: false });
     void answer.pump(body);
     await settle();
     expect(counts.cancels).toBe(1);
@@ -110,7 +110,7 @@ describe('CanonicalStream, timeouts', () => {
     expect(ends).toEqual([]);
     clock.advance(40);
     await settle();
-    expect(ends).toMatchObject([{ kind: 'timed_out' }]);
+    expect(ends).toMatchObject([{ outcome: { reason: 'idle' } }]);
   });
 
   test('T3 a finished stream: no timer is left', async () => {
@@ -120,7 +120,7 @@ describe('CanonicalStream, timeouts', () => {
   });
 });
 
-describe('CanonicalStream, an upstream that breaks', () => {
+describe('ClientStream, an upstream that breaks', () => {
   test.each([
     ['between events', HELLO],
     ['within an event', `${HELLO}data: {"choices":[{"ind`],
@@ -136,15 +136,19 @@ describe('CanonicalStream, an upstream that breaks', () => {
     expect(got.endsWith(`"code":"upstream_truncated"}}\n\n${DONE}`)).toBe(true);
     expect(got).not.toContain('10.0.0.1');
     await settle();
-    expect(ends).toMatchObject([{ kind: 'failed', failure: { error: { code: 'upstream_truncated' } } }]);
+    expect(ends).toMatchObject([
+      { outcome: { kind: 'failed', failure: { error: { code: 'upstream_truncated' } } } },
+    ]);
   });
 
   test('E1 the connection breaks before its first byte: the error is the response', async () => {
     const { body, fail } = fedBody();
     const { stream } = run(body);
     fail();
-    expect(await stream.opened).toMatchObject({ error: { code: 'upstream_truncated', status: 502 } });
-    expect(await stream.ended).toMatchObject({ kind: 'failed', isOpen: false });
+    expect(await stream.opened).toMatchObject({
+      failure: { error: { code: 'upstream_truncated', status: 502 } },
+    });
+    expect(await stream.ended).toMatchObject({ outcome: { kind: 'failed', reason: 'body' }, isOpen: false });
   });
 
   test('T5 the connection breaks while the client does not read: earlier output is sent, then the error', async () => {
@@ -161,8 +165,7 @@ describe('CanonicalStream, an upstream that breaks', () => {
     const { readable, stream } = run(bodyOf(HELLO));
     expect(await readAll(readable)).toContain('"code":"upstream_truncated"');
     expect(await stream.ended).toMatchObject({
-      kind: 'failed',
-      failure: { error: { code: 'upstream_truncated' } },
+      outcome: { kind: 'failed', failure: { error: { code: 'upstream_truncated' } } },
       isOpen: true,
     });
   });
@@ -175,7 +178,7 @@ describe('CanonicalStream, an upstream that breaks', () => {
     await settle();
     feed(ERROR + HELLO);
     expect((await all).match(/Hello/g)).toHaveLength(1);
-    expect(await stream.ended).toMatchObject({ kind: 'failed', isOpen: true });
+    expect(await stream.ended).toMatchObject({ outcome: { kind: 'failed', reason: 'body' }, isOpen: true });
     await settle();
     expect(counts.cancels).toBe(1);
   });
@@ -193,6 +196,6 @@ describe('CanonicalStream, an upstream that breaks', () => {
     const got = await readAll(readable);
     expect(got.match(/\[DONE\]/g)).toHaveLength(1);
     await settle();
-    expect(ends).toMatchObject([{ kind: got.includes('{"error":') ? 'failed' : 'finished' }]);
+    expect(ends).toMatchObject([{ outcome: { kind: got.includes('{"error":') ? 'failed' : 'done' } }]);
   });
 });

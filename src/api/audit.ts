@@ -1,0 +1,200 @@
+/**
+ * The audit: who created, changed or revoked which gateway key. Each entry is written once, to KV and to the log. `GET /admin/audit`
+ * lists them, the latest first.
+ */
+import { type GatewayKey, putRevokedKey, writeKey } from '../auth/keys.ts';
+import type { UsageToken } from '../auth/usage-tokens.ts';
+import type { ApiError } from '../canonical/error.ts';
+import { forAdmin } from '../http/admin.ts';
+import type { Ports, RequestContext } from '../http/context.ts';
+import { errorResponse, jsonResponse } from '../http/respond.ts';
+import { DAY_MS, idTime, isoTime, isRequestId } from '../metering/time.ts';
+import { isObject, type JsonObject, readText } from '../shared/json.ts';
+import { AUDIT_KEPT_DAYS, MAX_BULK_GET } from '../shared/limits.ts';
+import { ok, type Result } from '../shared/result.ts';
+import { invalid, readKeyFilter } from './usage.ts';
+import { readListLimit } from './usage-records.ts';
+
+const AUDIT_KEPT_SECONDS = (AUDIT_KEPT_DAYS * DAY_MS) / 1000;
+
+const PREFIX = 'audit/';
+/** KV lists names in ascending order only. The time counts down in the names, so that the latest entry comes first. */
+const LAST_MS = 0xffffffffffff;
+const TIME_DIGITS = 12;
+/** KV listings, of 1,000 names each, that one page reads: the 50,000 latest entries can be listed. */
+const MAX_LISTINGS = 50;
+
+type AuditAction = 'key_created' | 'key_changed' | 'key_revoked';
+
+interface AuditEntry {
+  /** The id of the request that made the change. */
+  readonly id: string;
+  readonly time: string;
+  /** `admin token`, or the name of a user of Cloudflare Access. */
+  readonly actor: string;
+  readonly action: AuditAction;
+  readonly key_id: string;
+  /** The fields that changed; null: there was no key. */
+  readonly before: JsonObject | null;
+  /** Null: there is no key any more. */
+  readonly after: JsonObject | null;
+}
+
+interface KeyAct {
+  readonly action: AuditAction;
+  readonly keyId: string;
+  readonly before: GatewayKey | UsageToken | null;
+  readonly after: GatewayKey | UsageToken | null;
+}
+
+/** Records a revocation, and keeps the key's name for listings. @param key null: it cannot be read */
+export async function recordRevocation(
+  context: RequestContext,
+  keyId: string,
+  key: GatewayKey | UsageToken | null,
+): Promise<void> {
+  const { name = '', created_at = '' } = key ?? {};
+  const revoked = { id: keyId, name, created_at, revoked_at: isoTime(context.arrivedAt) };
+  await Promise.all([
+    recordAct(context, { action: 'key_revoked', keyId, before: key, after: null }),
+    orLog(context, keyId, putRevokedKey(context.ports.store, revoked)),
+  ]);
+}
+
+/**
+ * Writes a change of a key to the log and to KV. It does not fail: the change is made already, and the log has all of it. A change
+ * without a difference has no entry.
+ */
+export async function recordAct(
+  context: RequestContext,
+  { action, keyId, before, after }: KeyAct,
+): Promise<void> {
+  const { ports, requestId, arrivedAt, factNames, known } = context;
+  const [was, is] = await Promise.all([before, after].map((key) => shownKey(key, arrivedAt, factNames)));
+  const changed = action === 'key_changed' ? changedFields(was ?? {}, is ?? {}) : [was, is];
+  if (changed === null) return;
+  const [from = null, to = null] = changed;
+  const entry: AuditEntry = {
+    ...{ id: requestId, time: isoTime(arrivedAt), actor: known.actor ?? '', action, key_id: keyId },
+    ...{ before: from, after: to },
+  };
+  const { id: request_id, time: _, action: event, ...logged } = entry;
+  ports.log({ event, request_id, ...logged });
+  const options = { metadata: { key_id: keyId }, expirationTtl: AUDIT_KEPT_SECONDS };
+  await orLog(context, keyId, ports.store.put(entryName(requestId), JSON.stringify(entry), options));
+}
+
+async function orLog(
+  { ports, requestId }: Pick<RequestContext, 'ports' | 'requestId'>,
+  keyId: string,
+  written: Promise<void>,
+): Promise<void> {
+  try {
+    await written;
+  } catch (error) {
+    const entry = { request_id: requestId, key_id: keyId, reason: String(error) };
+    ports.log({ event: 'audit_not_stored', ...entry });
+  }
+}
+
+/** A key as responses show it, with its user as records have it. */
+async function shownKey(
+  key: GatewayKey | UsageToken | null,
+  nowMs: number,
+  { user: storedUser }: RequestContext['factNames'],
+): Promise<JsonObject | null> {
+  if (key === null) return null;
+  if ('scope' in key) {
+    const { id: _, filter, ...token } = key;
+    const user = filter?.user === undefined ? undefined : await storedUser(filter.user);
+    return { ...token, filter: filter && { ...filter, ...(user !== undefined && { user }) } };
+  }
+  const { id: _, ...shown } = writeKey(key, nowMs);
+  return key.user === undefined ? shown : { ...shown, user: await storedUser(key.user) };
+}
+
+/** The fields that differ, before and after; null where none does. A field that one of them does not have is null. */
+function changedFields(before: JsonObject, after: JsonObject): readonly [JsonObject, JsonObject] | null {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(
+    (name) => JSON.stringify(before[name] ?? null) !== JSON.stringify(after[name] ?? null),
+  );
+  const pick = (from: JsonObject) => Object.fromEntries(names.map((name) => [name, from[name] ?? null]));
+  return names.length === 0 ? null : [pick(before), pick(after)];
+}
+
+function entryName(id: string): string {
+  const left = (LAST_MS - idTime(id)).toString(16).padStart(TIME_DIGITS, '0');
+  return `${PREFIX}${left}-${id}`;
+}
+
+/** The id in the name of an entry. */
+function entryId(name: string): string {
+  return name.slice(PREFIX.length + TIME_DIGITS + 1);
+}
+
+/** `GET /admin/audit` */
+export const handleListAudit = forAdmin(async (request, { ports }) => {
+  const query = readQuery(new URL(request.url).searchParams);
+  if (query.kind === 'error') return errorResponse(query.error);
+  const { names, hasMore } = await listNames(ports.store, query.value);
+  const last = names.at(-1);
+  return jsonResponse({
+    object: 'list',
+    data: await readEntries(ports.store, names),
+    has_more: hasMore,
+    next_cursor: hasMore && last !== undefined ? entryId(last) : null,
+  });
+});
+
+interface AuditQuery {
+  readonly keyId: string | null;
+  readonly limit: number;
+  /** The id of the last entry of the page before. */
+  readonly cursor: string | null;
+}
+
+function readQuery(params: URLSearchParams): Result<AuditQuery, ApiError> {
+  const limit = readListLimit(params);
+  if (limit.kind === 'error') return limit;
+  const cursor = params.get('cursor');
+  if (cursor !== null && !isRequestId(cursor))
+    return invalid('cursor must be the next_cursor of the page before', 'cursor');
+  const keyId = readKeyFilter(params);
+  if (keyId.kind === 'error') return keyId;
+  return ok({ keyId: keyId.value, limit: limit.value, cursor });
+}
+
+/** The names of a page of entries. */
+async function listNames(
+  store: Ports['store'],
+  { keyId, limit, cursor }: AuditQuery,
+): Promise<{ readonly names: readonly string[]; readonly hasMore: boolean }> {
+  const after = cursor === null ? PREFIX : entryName(cursor);
+  const names: string[] = [];
+  let next: string | null = null;
+  for (let listing = 0; listing < MAX_LISTINGS; listing++) {
+    const page: KVNamespaceListResult<unknown> = await store.list({ prefix: PREFIX, cursor: next });
+    for (const { name, metadata } of page.keys) {
+      if (name <= after || (keyId !== null && !(isObject(metadata) && metadata.key_id === keyId))) continue;
+      if (names.length === limit) return { names, hasMore: true };
+      names.push(name);
+    }
+    if (page.list_complete) break;
+    next = page.cursor;
+  }
+  return { names, hasMore: false };
+}
+
+/** The entries with these names, in their order, without those that expired meanwhile. */
+async function readEntries(store: Ports['store'], names: readonly string[]): Promise<readonly JsonObject[]> {
+  const entries: JsonObject[] = [];
+  for (let from = 0; from < names.length; from += MAX_BULK_GET) {
+    const some = names.slice(from, from + MAX_BULK_GET);
+    const values: ReadonlyMap<string, unknown> = await store.get(some, 'json');
+    for (const name of some) {
+      const value = values.get(name);
+      if (isObject(value) && readText(value.action) !== undefined) entries.push(value);
+    }
+  }
+  return entries;
+}

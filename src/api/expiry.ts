@@ -1,0 +1,35 @@
+/** Reads `expires_at` of a new or changed key or token. */
+import { type ApiError, apiError } from '../canonical/error.ts';
+import { isoDay } from '../metering/time.ts';
+import { readText } from '../shared/json.ts';
+import { failure, ok, type Result } from '../shared/result.ts';
+
+/** The expiry as an ISO 8601 time in the future, or null: never. */
+export function readExpiry(value: unknown, nowMs: number): Result<string | null, ApiError> {
+  const expiry = parseExpiry(value);
+  if (expiry === undefined)
+    return invalid('expires_at must be a time, as "2027-01-01T00:00:00Z", or seconds since 1970');
+  return expiry !== null && Date.parse(expiry) <= nowMs
+    ? invalid('expires_at must be in the future')
+    : ok(expiry);
+}
+
+function invalid(message: string) {
+  return failure(apiError('invalid_request', message, 'expires_at'));
+}
+
+const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
+/** The year 2286. A larger number is a time in milliseconds by mistake. */
+const MAX_EXPIRY_SECONDS = 1e10;
+
+/** Reads an ISO 8601 time, or seconds since the epoch as in OpenAI's API. Null: never; undefined: invalid, such as February 30. */
+function parseExpiry(value: unknown): string | null | undefined {
+  if (value === undefined || value === null) return null;
+  if (typeof value === 'number') {
+    return value >= 0 && value <= MAX_EXPIRY_SECONDS ? new Date(value * 1000).toISOString() : undefined;
+  }
+  const text = readText(value) ?? '';
+  const ms = ISO_TIME.test(text) ? Date.parse(text) : Number.NaN;
+  const day = text.slice(0, 10);
+  return Number.isNaN(ms) || isoDay(Date.parse(day)) !== day ? undefined : new Date(ms).toISOString();
+}

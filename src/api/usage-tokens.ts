@@ -1,0 +1,69 @@
+/** `POST /admin/keys` with `scope: "usage"`: creates a token that reads usage. */
+import { createUsageToken, TOKEN_FILTERS, type TokenFilter } from '../auth/usage-tokens.ts';
+import type { ApiError } from '../canonical/error.ts';
+import type { RequestContext } from '../http/context.ts';
+import { errorResponse, jsonResponse } from '../http/respond.ts';
+import { isoTime } from '../metering/time.ts';
+import { isObject, type JsonObject, readText } from '../shared/json.ts';
+import { ok, type Result } from '../shared/result.ts';
+import { recordAct } from './audit.ts';
+import { readExpiry } from './expiry.ts';
+import { invalid, readFactFilter, readKeyFilter } from './usage.ts';
+
+const FIELDS = ['name', 'scope', 'filter', 'expires_at'];
+const MAX_TEXT_CHARS = 100;
+
+/** Creates a token that reads usage only. The response is the only place that has the token itself. */
+export async function makeUsageToken(body: JsonObject, context: RequestContext): Promise<Response> {
+  const fields = await readFields(body, context);
+  if (fields.kind === 'error') return errorResponse(fields.error);
+  const created_at = isoTime(context.arrivedAt);
+  const { usageToken, token } = await createUsageToken(context.ports.store, fields.value, created_at);
+  const { id, name, ...rest } = usageToken;
+  await recordAct(context, { action: 'key_created', keyId: id, before: null, after: usageToken });
+  return jsonResponse({ id, name, key: token, ...rest }, 201);
+}
+
+interface Fields {
+  readonly name: string;
+  readonly filter: TokenFilter | null;
+  readonly expires_at: string | null;
+}
+
+async function readFields(body: JsonObject, context: RequestContext): Promise<Result<Fields, ApiError>> {
+  if (body.scope !== 'usage') return invalid('scope must be "usage", or absent for a key', 'scope');
+  const unknown = Object.keys(body).find((field) => !FIELDS.includes(field));
+  if (unknown !== undefined)
+    return invalid(
+      `A token that reads usage has ${FIELDS.join(', ')}, and nothing else`,
+      unknown.slice(0, MAX_TEXT_CHARS),
+    );
+  const name = readText(body.name);
+  if (name === undefined || name.length > MAX_TEXT_CHARS)
+    return invalid(`name must be a text of at most ${MAX_TEXT_CHARS} characters`, 'name');
+  const expiry = readExpiry(body.expires_at, context.arrivedAt);
+  if (expiry.kind === 'error') return expiry;
+  const filter = await readFilter(body.filter ?? null, context);
+  return filter.kind === 'error' ? filter : ok({ name, filter: filter.value, expires_at: expiry.value });
+}
+
+/** Each field is read as the parameter of that name, so that every request of the token can be answered. */
+async function readFilter(
+  value: unknown,
+  context: RequestContext,
+): Promise<Result<TokenFilter | null, ApiError>> {
+  if (value === null) return ok(null);
+  const form = `filter must be an object of texts, as {"tag": "team:search"}, with one or more of ${TOKEN_FILTERS.join(', ')}`;
+  if (!isObject(value) || Object.keys(value).length === 0) return invalid(form, 'filter');
+  const filter: { -readonly [Name in keyof TokenFilter]: TokenFilter[Name] } = {};
+  for (const [field, text] of Object.entries(value)) {
+    const name = TOKEN_FILTERS.find((known) => known === field);
+    const isName = typeof text === 'string' && text.trim() !== '' && text.length <= MAX_TEXT_CHARS;
+    if (name === undefined || !isName) return invalid(form, 'filter');
+    filter[name] = text;
+  }
+  const params = new URLSearchParams(filter);
+  const key = readKeyFilter(params);
+  const facts = key.kind === 'error' ? key : await readFactFilter(params, context);
+  return facts.kind === 'error' ? invalid(`filter: ${facts.error.message}`, 'filter') : ok(filter);
+}

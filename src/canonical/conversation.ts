@@ -1,0 +1,95 @@
+/**
+ * A conversation in no provider's form: the parsers of requests make it, and the writers of native providers read it. Turns and blocks
+ * have the borders that the client gave them. What has no place here travels along as it came.
+ */
+import type { JsonObject } from '../shared/json.ts';
+import type { Media } from './media.ts';
+
+export interface Turn {
+  readonly role: 'system' | 'developer' | 'user' | 'assistant';
+  /** Reasoning first, then content, then calls. */
+  readonly blocks: readonly Block[];
+  /** The text with which the model refused, beside its content. */
+  readonly refusal?: string;
+  /** The other fields of the client's message. Its role is here if it is none of the above: the turn then counts as the user's. */
+  readonly extra: JsonObject;
+}
+
+export type Block = TextBlock | MediaBlock | ReasoningBlock | ToolCallBlock | ToolResultBlock | UnknownBlock;
+
+interface BlockBase {
+  /** The other fields of the client's block, such as cache marks; absent: none. */
+  readonly extra?: JsonObject;
+}
+
+interface TextBlock extends BlockBase {
+  readonly kind: 'text';
+  readonly text: string;
+  /** The model refused with this text; absent: false. */
+  readonly isRefusal?: boolean;
+}
+
+interface MediaBlock extends BlockBase {
+  readonly kind: 'media';
+  readonly media: Media;
+}
+
+export interface ReasoningBlock extends BlockBase {
+  readonly kind: 'reasoning';
+  /** Empty where the provider hid it. */
+  readonly text: string;
+  readonly signature?: Signature;
+  /** The entry of `reasoning_details` that this was, with the pieces of a stream joined; absent: it came in another field. */
+  readonly detail?: JsonObject;
+}
+
+/** With what a provider recognizes its own reasoning. Only that provider can read it. */
+interface Signature {
+  /** The signature of the text, or the encrypted reasoning itself. */
+  readonly value: string;
+  readonly isEncrypted: boolean;
+  /** OpenRouter's name of the form; null: not known. */
+  readonly format: string | null;
+  /** The id of the provider that made it; null: Weir did not tag it. */
+  readonly provider: string | null;
+  /** What Weir noted in its tag, or the id that another gateway gave it. Empty: none. */
+  readonly id: string;
+}
+
+export interface ToolCallBlock extends BlockBase {
+  readonly kind: 'tool_call';
+  /** Empty: the client sent none. */
+  readonly id: string;
+  readonly name: string;
+  /** As the model wrote it: JSON, or the free text of a custom tool. */
+  readonly input: string;
+  /** A call of a custom tool; absent: of a function. */
+  readonly isCustom?: boolean;
+  readonly signature?: Pick<Signature, 'value' | 'provider'>;
+}
+
+export interface ToolResultBlock extends BlockBase {
+  readonly kind: 'tool_result';
+  /** The id of its call. */
+  readonly id: string;
+  /** A client sends a text, or blocks: providers get the same. */
+  readonly content: string | readonly Block[];
+}
+
+/** A part of a type or a shape that is not known. */
+interface UnknownBlock {
+  readonly kind: 'unknown';
+  readonly raw: JsonObject;
+}
+
+/** The blocks of a tool result. */
+export function resultBlocks({ content }: ToolResultBlock): readonly Block[] {
+  return typeof content === 'string' ? [{ kind: 'text', text: content }] : content;
+}
+
+/** The system turns at the start, for which native APIs have a field, and the turns behind them. */
+export function splitLeadingSystem(turns: readonly Turn[]): readonly [readonly Turn[], readonly Turn[]] {
+  const first = turns.findIndex(({ role }) => role !== 'system' && role !== 'developer');
+  const end = first < 0 ? turns.length : first;
+  return [turns.slice(0, end), turns.slice(end)];
+}

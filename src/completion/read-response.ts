@@ -1,0 +1,50 @@
+/** Opens the response of an attempt and reads it, as events or as one object, with the writer of a stream or of an object. */
+import type { ApiError } from '../canonical/error.ts';
+import type { Result } from '../shared/result.ts';
+import type { EventReader } from '../stream/event-reader.ts';
+import type { Lease } from '../stream/memory.ts';
+import type { RelayOutput } from '../stream/relay.ts';
+import { failedWith, type Outcome } from '../stream/types.ts';
+import { openResponse, type ResponseBody } from '../upstream/fetch.ts';
+import type { Attempt } from './attempt-runner.ts';
+import type { PreparedCompletion } from './prepare.ts';
+
+export interface ReadResponse {
+  /** Not `MORE`. */
+  readonly outcome: Outcome;
+  /** The memory of a JSON response, whose work goes on; null for events. */
+  readonly value: Lease | null;
+}
+
+/**
+ * Reads the response up to its end. Resolves early if a timeout or a disconnect ends the attempt.
+ * @param readerFor creates the reader, when the kind of the response is known
+ */
+export async function readResponse(
+  attempt: Attempt,
+  { isStreamed, context }: PreparedCompletion,
+  output: RelayOutput,
+  readerFor: (kind: ResponseBody['kind']) => EventReader,
+): Promise<ReadResponse> {
+  const { relay, upstream } = attempt;
+  const head = await attempt.head();
+  if (head.kind === 'error') return { outcome: head.error, value: null };
+  const opening = openResponse(head.value, upstream, isStreamed, context.leaseMemory);
+  const opened = await relay.until(opening, discard);
+  if (opened === null) return { outcome: relay.outcome, value: null };
+  if (opened.kind === 'error') {
+    return { outcome: failedWith(opened.error, 'no_response'), value: null };
+  }
+  const body = opened.value;
+  const reader = readerFor(body.kind);
+  return body.kind === 'events'
+    ? { outcome: await relay.readEvents(body.events, reader, output), value: null }
+    : { outcome: relay.readObject(body.object, reader), value: body.lease };
+}
+
+/** The attempt ended while the response was opened. */
+function discard(opened: Result<ResponseBody, ApiError>): void {
+  if (opened.kind === 'error') return;
+  if (opened.value.kind === 'object') opened.value.lease.release();
+  else opened.value.events.cancel().catch(() => {});
+}

@@ -1,0 +1,159 @@
+/** The tokens that read usage, with dialogs that create and revoke one. */
+import { useState } from 'preact/hooks';
+import type { NewUsageToken, UsageToken } from '../../api/types.ts';
+import { NONE } from '../../format/numbers.ts';
+import { date } from '../../format/times.ts';
+import { CopyButton } from '../../parts/controls.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
+import { Name } from '../../parts/name.tsx';
+import { describe } from '../../parts/problem.tsx';
+import { type Column, Table } from '../../parts/table.tsx';
+import { useSession } from '../../state/session.ts';
+
+interface UsageTokensProps {
+  readonly tokens: readonly UsageToken[];
+  readonly nameOf: (keyId: string) => string;
+  readonly onRevoke: (token: UsageToken) => void;
+}
+
+export function UsageTokens({ tokens, nameOf, onRevoke }: UsageTokensProps) {
+  if (tokens.length === 0) return null;
+  const filterOf = ({ filter }: UsageToken) =>
+    Object.entries(filter ?? {})
+      .map(([name, value]) => `${name} ${name === 'key' ? nameOf(value) : value}`)
+      .join(', ') || 'all usage';
+  const columns: readonly Column<UsageToken>[] = [
+    {
+      head: 'Name',
+      look: 'name',
+      value: ({ name }) => name,
+      cell: ({ id, name }) => <Name title={id} text={name} />,
+    },
+    {
+      head: 'Reads',
+      look: 'limits',
+      value: filterOf,
+      cell: (token) => <Name text={filterOf(token)} />,
+    },
+    { head: 'Created', value: ({ created_at }) => created_at, cell: ({ created_at }) => date(created_at) },
+    {
+      head: 'Expires',
+      value: ({ expires_at }) => expires_at,
+      cell: ({ expires_at }) => (expires_at === null ? 'never' : date(expires_at)),
+    },
+    {
+      head: 'Actions',
+      look: 'actions',
+      cell: (token) => (
+        <button type="button" aria-label={`Revoke ${token.name || NONE}`} onClick={() => onRevoke(token)}>
+          Revoke
+        </button>
+      ),
+    },
+  ];
+  return (
+    <>
+      <h2 class="foot">Tokens that only read usage</h2>
+      <Table label="Tokens" columns={columns} items={tokens} idOf={({ id }) => id} page={[50, 50]} />
+    </>
+  );
+}
+
+const FILTERS = ['user', 'app', 'session', 'tag', 'provider', 'key'] as const;
+
+interface TokenFormProps {
+  readonly onClose: () => void;
+  /** Called when the dialog that shows the token is closed. */
+  readonly onDone: (made: UsageToken) => void;
+}
+
+export function TokenForm({ onClose, onDone }: TokenFormProps) {
+  const { api } = useSession();
+  const [draft, setDraft] = useState({ name: '', by: '', value: '', expires: '' });
+  const [failure, setFailure] = useState<string | null>(null);
+  const [made, setMade] = useState<NewUsageToken | null>(null);
+  const field = (name: keyof typeof draft) => ({
+    value: draft[name],
+    onInput: (event: Event & { currentTarget: HTMLInputElement | HTMLSelectElement }) => {
+      const { value } = event.currentTarget;
+      setDraft((before) => ({ ...before, [name]: value }));
+    },
+  });
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    const { name, by, value, expires } = draft;
+    const answer = await api.send<NewUsageToken>('POST', '/admin/keys', {
+      ...{ name: name.trim(), scope: 'usage' },
+      filter: by === '' ? null : { [by]: value.trim() },
+      expires_at: expires === '' ? null : `${expires}T00:00:00Z`,
+    });
+    if (answer.kind === 'answer') return setMade(answer.value);
+    const { problem } = answer;
+    const isOfField = problem.kind === 'refused' && problem.status === 400;
+    setFailure(isOfField ? problem.message : describe(problem).title);
+  };
+  if (made !== null) {
+    const { key, ...listed } = made;
+    return (
+      <Dialog title="The new token" onClose={() => onDone(listed)}>
+        <p>
+          Copy it now: it is <strong>not shown again</strong>.
+        </p>
+        <p class="secret">
+          <output class="code">{key}</output>
+          <CopyButton text={key} what="the token" />
+        </p>
+        <p class="hint">It signs in to this page, and is the bearer token of GET /v1/usage.</p>
+      </Dialog>
+    );
+  }
+  return (
+    <Dialog title="Create token" onClose={onClose}>
+      <form onSubmit={submit}>
+        <p class="hint">
+          It reads usage, records, refusals and the list of models, with the ids of keys in place of their
+          names, and nothing else.
+        </p>
+        <label>
+          Name
+          <input {...field('name')} required maxLength={100} />
+        </label>
+        <label>
+          Reads
+          <select {...field('by')}>
+            <option value="">all usage</option>
+            {FILTERS.map((name) => (
+              <option key={name} value={name}>
+                the usage of one {name}
+              </option>
+            ))}
+          </select>
+        </label>
+        {draft.by !== '' && (
+          <label>
+            Its exact{' '}
+            {draft.by === 'tag' ? 'name and value, as team:search' : draft.by === 'key' ? 'id' : 'name'}
+            <input {...field('value')} required maxLength={100} spellcheck={false} />
+          </label>
+        )}
+        <label>
+          Expires <span class="hint">at the start of the day (UTC); empty for never</span>
+          <input type="date" {...field('expires')} />
+        </label>
+        {failure !== null && (
+          <p class="problem" role="alert">
+            <bdi>{failure}</bdi>
+          </p>
+        )}
+        <footer>
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class="primary">
+            Create
+          </button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}

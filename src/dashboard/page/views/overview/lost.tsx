@@ -1,0 +1,70 @@
+/** What breaks of the prompt cache cost: by cause, and by app. */
+import type { Row } from '../../api/types.ts';
+import { causeTitle, isBreak } from '../../format/caches.ts';
+import { count, money } from '../../format/numbers.ts';
+import { type Column, Table } from '../../parts/table.tsx';
+
+const PAGE = [10, 100] as const;
+
+interface LostProps {
+  readonly byCause: readonly Row[];
+  readonly byApp: readonly Row[];
+  readonly currency: string;
+}
+
+export function Lost({ byCause, byApp, currency }: LostProps) {
+  const lost = ({ lost_cost = {} }: Row) => lost_cost[currency] ?? 0;
+  const number = (
+    head: string,
+    value: (row: Row) => number,
+    write: (value: number) => string,
+  ): Column<Row> => ({
+    head,
+    look: 'num',
+    value,
+    cell: (row) => write(value(row)),
+  });
+  const amounts = [
+    number('Requests', ({ requests }) => requests, count),
+    number(
+      'Spend',
+      ({ cost }) => cost[currency] ?? 0,
+      (value) => money(value, currency),
+    ),
+    number('Tokens lost', ({ lost_tokens = 0 }) => lost_tokens, count),
+    number('Lost', lost, (value) => money(value, currency)),
+  ];
+  const causes = byCause.filter(({ cache_cause = '' }) => isBreak(cache_cause));
+  if (causes.length === 0) return null;
+  return (
+    <>
+      <h2 class="foot">Lost to cache breaks</h2>
+      <Table
+        label="Lost to cache breaks, by cause"
+        columns={[
+          {
+            head: 'Cause',
+            value: ({ cache_cause = '' }) => cache_cause,
+            cell: ({ cache_cause = '' }) => causeTitle(cache_cause),
+          },
+          ...amounts,
+        ]}
+        items={causes}
+        sortedBy="-Lost"
+        page={PAGE}
+        idOf={({ cache_cause = '' }) => cache_cause}
+      />
+      <Table
+        label="Lost to cache breaks, by app"
+        columns={[
+          { head: 'App', value: ({ app = '' }) => app, cell: ({ app = '' }) => <bdi>{app || 'none'}</bdi> },
+          ...amounts,
+        ]}
+        items={byApp.filter(({ lost_tokens = 0 }) => lost_tokens > 0)}
+        sortedBy="-Lost"
+        page={PAGE}
+        idOf={({ app = '' }) => app}
+      />
+    </>
+  );
+}

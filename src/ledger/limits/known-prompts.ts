@@ -1,0 +1,60 @@
+/** What providers have counted of prompts: a request that begins as an earlier one is bounded by that, and by the bytes that follow. */
+import type { Sql } from './limit-tables.ts';
+
+/** The prompt that a target may be sent. */
+export interface PromptBound {
+  /** Its most tokens where none of its beginnings is known. */
+  readonly tokens: number;
+  readonly beginnings: readonly {
+    /** 16 hexadecimal digits of a keyed hash. */
+    readonly hash: string;
+    /** The most tokens of what follows. */
+    readonly moreTokens: number;
+  }[];
+}
+
+/** A whole prompt, as its provider counted it. */
+export interface CountedPrompt {
+  readonly hash: string;
+  readonly tokens: number;
+}
+
+/** Hashes that travel with one reservation. */
+export const MAX_HASHES = 64;
+/** A provider may change how it counts. */
+const KNOWN_MS = 24 * 60 * 60 * 1000;
+
+/**
+ * Entries of one object. Each hash has one slot, so that an entry is one row written and none is searched for. Callers cannot choose
+ * hashes, so that the slots fill evenly: of 100 entries, the next 100 replace two or three.
+ */
+const SLOT_DIGITS = 3;
+
+/** The most tokens of any of the prompts. @param now in ms since the epoch */
+export function boundPrompts(sql: Sql, prompts: readonly PromptBound[], now: number): number {
+  const hashes = prompts.flatMap(({ beginnings }) => beginnings.map(({ hash }) => hash)).slice(0, MAX_HASHES);
+  const known = readCounted(sql, hashes, now);
+  const bounds = prompts.map(({ tokens, beginnings }) => {
+    const after = beginnings.flatMap(({ hash, moreTokens }) => {
+      const counted = known.get(hash);
+      return counted === undefined ? [] : [counted + moreTokens];
+    });
+    return Math.min(tokens, ...after);
+  });
+  return Math.max(...bounds);
+}
+
+function readCounted(sql: Sql, hashes: readonly string[], now: number): ReadonlyMap<string, number> {
+  if (hashes.length === 0) return new Map();
+  const query = `SELECT hash, tokens FROM counted WHERE slot IN (${hashes.map(() => '?').join(', ')}) AND at > ?`;
+  const rows = sql.exec<{ hash: string; tokens: number }>(query, ...hashes.map(slotOf), now - KNOWN_MS);
+  return new Map(rows.toArray().map(({ hash, tokens }) => [hash, tokens]));
+}
+
+export function keepCounted(sql: Sql, { hash, tokens }: CountedPrompt, now: number): void {
+  sql.exec('INSERT OR REPLACE INTO counted VALUES (?, ?, ?, ?)', slotOf(hash), hash, tokens, now);
+}
+
+function slotOf(hash: string): number {
+  return Number.parseInt(hash.slice(0, SLOT_DIGITS), 16);
+}

@@ -1,0 +1,264 @@
+/** Tests what makes the page one to keep open: refreshes that fail, addresses, colours of names, numbers, phones (D3, D7, D9). */
+import { readFile } from 'node:fs/promises';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ADMIN_TOKEN } from '../e2e/gateway.ts';
+import { overflows, violationsOf } from './axe.ts';
+import { hasChromium, type Look, launch, open, settle, signIn, type Watched } from './browser.ts';
+import { type Filled, startFilled } from './filled.ts';
+
+let browser: Browser;
+let filled: Filled;
+
+describe.runIf(hasChromium)('the page that stays open', () => {
+  beforeAll(async () => {
+    [browser, filled] = await Promise.all([launch(), startFilled({ vars: { LEDGER: 'object' } })]);
+  });
+  afterAll(async () => {
+    await browser.close();
+    await filled[Symbol.asyncDispose]();
+  });
+
+  async function signedIn(hash: string, look: Look = {}, token = ADMIN_TOKEN): Promise<Watched> {
+    const watched = await open(browser, filled.page + hash, look);
+    await signIn(watched.page, token);
+    await settle(watched.page);
+    return watched;
+  }
+  const rows = (page: Page) => page.locator('tbody tr').count();
+
+  test.each([
+    ['overview', '/v1/usage'],
+    ['requests', '/v1/usage/records'],
+    ['keys', '/admin/keys'],
+    ['health', '/admin/status'],
+  ])(
+    'D7 %s: a refresh that fails keeps what was shown, and says since when; the next one removes the strip',
+    async (view, path) => {
+      const { page, context, complaints } = await signedIn(`#/${view}?range=30d`);
+      await page.locator('tbody tr').first().waitFor();
+      const before = await rows(page);
+      await page.route(`**${path}**`, (route) => route.fulfill({ status: 500, body: 'down' }));
+      await page.getByRole('button', { name: 'Refresh' }).click();
+      const strip = page.locator('.stale').first();
+      await strip.getByText(/You see the data of \d\d:\d\d:\d\d/).waitFor();
+      expect(await rows(page)).toBe(before);
+      expect(await violationsOf(page)).toEqual([]);
+      await page.unroute(`**${path}**`);
+      await strip.getByRole('button', { name: 'Try again' }).click();
+      await strip.waitFor({ state: 'detached' });
+      expect(await rows(page)).toBe(before);
+      expect(complaints).toEqual([]);
+      await context.close();
+    },
+  );
+
+  test('D7 another range that cannot be loaded shows no data of the range before', async () => {
+    const { page, context } = await signedIn('#/overview?range=30d');
+    await page.locator('tbody tr').first().waitFor();
+    await page.route('**/v1/usage**', (route) => route.fulfill({ status: 500, body: 'down' }));
+    await page.getByRole('link', { name: '90 d', exact: true }).click();
+    await page.getByRole('alert').first().waitFor();
+    expect(await rows(page)).toBe(0);
+    await context.close();
+  });
+
+  test.each([
+    ['#/nonsense', 'There is no such view'],
+    ['#/requests/abc', 'There is no such view'],
+    ['#/overview?q=x', 'does not know q in its address'],
+  ])('D7 the address %s: the page says that it does not know it', async (hash, words) => {
+    const { page, context } = await signedIn(hash);
+    await page.getByText(words).waitFor();
+    expect(await violationsOf(page)).toEqual([]);
+    await context.close();
+  });
+
+  test('D7 a view of the admin: a key is told so, and its navigation has no such view', async () => {
+    const { page, context } = await signedIn('#/health', {}, filled.keys[0].token);
+    await page.getByText('Only the admin has this view').waitFor();
+    await context.close();
+  });
+
+  test('D3 a model has the same colour in each range and for each metric', async () => {
+    const { page, context } = await signedIn('#/overview?range=30d&metric=spend');
+    const colours = async () => {
+      await page.locator('tbody .swatch').first().waitFor();
+      const found = await page.evaluate<[string, string][]>(
+        "[...document.querySelectorAll('tbody tr')].map((row) => [row.querySelector('bdi')?.title ?? '', row.querySelector('.swatch')?.className ?? ''])",
+      );
+      return new Map(found.filter(([, look]) => !look.includes('other')));
+    };
+    const first = await colours();
+    expect(first.size).toBeGreaterThan(3);
+    expect(new Set(first.values()).size).toBe(first.size);
+    for (const query of ['range=24h', 'range=7d&metric=requests', 'range=90d&metric=tokens']) {
+      await page.goto(`${filled.page}#/overview?${query}`);
+      await settle(page);
+      for (const [name, colour] of await colours())
+        if (first.has(name)) expect(colour, `${query} ${name}`).toBe(first.get(name));
+    }
+    await context.close();
+  });
+
+  test('D3 amounts below 1 have two significant digits, shares below 0.1 % are “< 0.1%”', async () => {
+    const { page, context } = await signedIn('#/overview?range=30d', { locale: 'en-US' });
+    await page.locator('tbody tr').first().waitFor();
+    const cells = await page.locator('tbody').first().locator('td.num').allInnerTexts();
+    const small = cells.filter((text) => /^\$0\.\d/.test(text));
+    expect(small.length).toBeGreaterThan(2);
+    for (const text of small) expect(text).toMatch(/^\$0\.(?:\d\d|0+[1-9]\d?)$/);
+    for (const text of cells.filter((cell) => cell.endsWith('%') && !cell.startsWith('<')))
+      expect(Number.parseFloat(text) === 0 || Number.parseFloat(text) >= 0.1, text).toBe(true);
+    await context.close();
+  });
+
+  test.each([320, 360, 390])(
+    'D9 at %i pixels a model and a request are one line, which opens',
+    async (width) => {
+      const { page, context, complaints } = await signedIn('#/overview?range=7d', { width });
+      const row = page.locator('tbody tr').first();
+      await row.waitFor();
+      expect(await overflows(page)).toBe(false);
+      const closed = (await row.boundingBox())?.height ?? 0;
+      expect(closed).toBeLessThan(70);
+      await row.getByRole('button', { name: /^All of / }).click();
+      await row.locator('td[data-head="Cached"]').waitFor();
+      expect((await row.boundingBox())?.height ?? 0).toBeGreaterThan(closed + 100);
+      expect(await overflows(page)).toBe(false);
+      expect(await violationsOf(page)).toEqual([]);
+      await page.goto(`${filled.page}#/requests?range=7d`);
+      await row.waitFor();
+      expect((await row.boundingBox())?.height ?? 0).toBeLessThan(80);
+      await row.click();
+      await page.locator('dialog .facts').waitFor();
+      expect(await overflows(page)).toBe(false);
+      expect(complaints).toEqual([]);
+      await context.close();
+    },
+  );
+
+  test('D5 the only copy of a new key stays through Escape, twice', async () => {
+    const { page, context } = await signedIn('#/keys');
+    await page.getByRole('button', { name: 'Create key' }).click();
+    await page.getByLabel('Name').fill('kept open');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
+    const token = await page.locator('output').innerText();
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Escape');
+    expect(await page.locator('output').innerText()).toBe(token);
+    expect(await page.getByRole('dialog').isVisible()).toBe(true);
+    await page.getByRole('button', { name: 'I have copied it' }).click();
+    await page.locator('dialog').waitFor({ state: 'detached' });
+    await context.close();
+  });
+
+  test('D6 a request that is refused before a provider is called links to no record', async () => {
+    const { page, context } = await signedIn('#/live?a=nowhere/none', {}, filled.keys[0].token);
+    await page.getByLabel('Prompt').fill('Hello');
+    await page.getByRole('button', { name: 'Send' }).click();
+    await page.locator('.stream-view .problem').waitFor();
+    expect(await page.getByRole('link', { name: 'Open its record' }).count()).toBe(0);
+    await context.close();
+  });
+
+  test('D7 the switch to the reader’s time: fields, bars, tables and CSV obey it, also after a reload', async () => {
+    const { page, context, complaints } = await signedIn('#/overview?range=7d&metric=requests', {
+      timezone: 'America/Los_Angeles',
+    });
+    const day = (zone: string) =>
+      new Intl.DateTimeFormat('en-CA', { timeZone: zone, dateStyle: 'short' }).format(new Date());
+    expect(await page.getByLabel('To day (UTC)').inputValue()).toBe(day('UTC'));
+    const reports: URL[] = [];
+    page.on('request', (request) => {
+      const url = new URL(request.url());
+      if (url.pathname === '/v1/usage') reports.push(url);
+    });
+    await page.getByLabel('Times in').selectOption('My time');
+    await page.getByLabel(/^To day \((?:P[SD]T|GMT-[78])\)/).waitFor();
+    await settle(page);
+    expect(await page.getByLabel(/^To day/).inputValue()).toBe(day('America/Los_Angeles'));
+    const bars = reports.find(({ searchParams }) => searchParams.get('group_by') === 'hour,model');
+    expect(bars?.searchParams.get('from')).toMatch(/T0[78]:00Z$/);
+    // The bars have what the tile counts.
+    const total = Number((await page.locator('.figures .chosen .value').innerText()).replace(/\D/g, ''));
+    await page.locator('.plot').focus();
+    let sum = 0;
+    for (let bar = 0; bar < 7; bar++) {
+      await page.keyboard.press('ArrowRight');
+      const tip = await page.locator('.tip').innerText();
+      expect(tip).toMatch(/P[SD]T|GMT-[78]/);
+      sum += Number(/– ([\d,]+)/.exec(tip)?.[1]?.replace(',', '') ?? 0);
+    }
+    expect(sum).toBe(total);
+    expect(await page.locator('svg .bar').count()).toBe(7);
+    await page.goto(`${filled.page}#/requests?range=7d`);
+    await page.locator('tbody tr').first().waitFor();
+    expect(await page.locator('thead').innerText()).toMatch(/Time \((?:P[SD]T|GMT-[78])\)/);
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Requests as CSV' }).click();
+    expect(await readFile(await (await download).path(), 'utf8')).toMatch(/T\d\d:\d\d:\d\d\.\d{3}-0[78]:00/);
+    await page.reload();
+    await signIn(page, ADMIN_TOKEN);
+    expect(await page.getByLabel('Times in').inputValue()).toBe('local');
+    expect(await violationsOf(page)).toEqual([]);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  test('D3 what if: the same tokens at the prices of other models, with what is assumed', async () => {
+    const { page, context, complaints } = await signedIn('#/overview?range=30d', { locale: 'en-US' });
+    const total = {
+      requests: 10,
+      prompt_tokens: 4_000_000,
+      cached_tokens: 1_000_000,
+      completion_tokens: 500_000,
+    };
+    await page.route('**/v1/usage?*', async (route) => {
+      const report = await (await route.fetch()).json();
+      await route.fulfill({
+        json: { ...report, total: { ...report.total, ...total, cache_write_tokens: 0, cost: { USD: 9 } } },
+      });
+    });
+    const rates = { input: 2, cached_input: 0.5, output: 10 };
+    await page.route('**/v1/models?details=true', (route) =>
+      route.fulfill({
+        json: {
+          data: [
+            { id: 'a/plain', pricing: { currency: 'USD', ...rates } },
+            {
+              id: 'b/long',
+              pricing: { currency: 'USD', ...rates, above: { ...rates, input: 4, prompt_tokens: 200_000 } },
+            },
+            { id: 'c/euro', pricing: { currency: 'EUR', ...rates } },
+            { id: 'd/unknown', pricing: { currency: 'USD', input: 1 } },
+            { id: 'e/none' },
+          ],
+        },
+      }),
+    );
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await page.getByText('What if: the cost').click();
+    const table = page.getByRole('region', { name: 'What if' });
+    await table.waitFor();
+    // 3 M at $2, 1 M at $0.50 and 0.5 M at $10; the prompts have 400,000 tokens in the mean.
+    expect(await table.locator('tbody tr').allInnerTexts()).toEqual([
+      expect.stringMatching(/a\/plain\s+\$11\.50\s+▲ 28%/),
+      expect.stringMatching(/b\/long\s+\$17\.50\s+▲ 94%/),
+    ]);
+    await page.getByText('Assumed:').waitFor();
+    expect(await violationsOf(page)).toEqual([]);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  test('D2 the sign-in has the focus in its field; the page has an icon and its version', async () => {
+    const { page, context } = await open(browser, filled.page);
+    expect(await page.evaluate<string>('document.activeElement.id')).toBe('token');
+    expect(await page.locator('link[rel=icon]').getAttribute('href')).toContain('image/svg+xml');
+    await page.keyboard.type(ADMIN_TOKEN);
+    await page.keyboard.press('Enter');
+    await page.getByText(/^Weir \d+\.\d+\.\d+/).waitFor();
+    await context.close();
+  });
+});

@@ -1,0 +1,30 @@
+/** `docs/openapi.json` is what `npm run openapi` writes and describes every route; `docs/llms.txt` names every document. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { openApiText, routeProblems } from '../../tools/openapi/document.ts';
+
+const DOCS = join(import.meta.dirname, '..', '..', 'docs');
+
+test('every route of the core and of features has a description, and every description a route', () => {
+  expect(routeProblems()).toEqual([]);
+});
+
+test('docs/openapi.json is what the code says: otherwise run npm run openapi', () => {
+  expect(readFileSync(join(DOCS, 'openapi.json'), 'utf8')).toBe(openApiText());
+});
+
+test('docs/llms.txt links to every document, and to nothing that is not there', () => {
+  const text = readFileSync(join(DOCS, 'llms.txt'), 'utf8');
+  expect(text).toMatch(/^# Weir\n\n> /);
+  const linked = [...text.matchAll(/\]\(([^)#\s]+)\)/g)].map(([, file = '']) => file);
+  expect(linked.filter((file) => !existsSync(join(DOCS, file)))).toEqual([]);
+  const pages = readdirSync(DOCS, { recursive: true, encoding: 'utf8' }).filter((path) =>
+    path.endsWith('.md'),
+  );
+  // Decisions have an index of their own, and so has the contract.
+  const missing = pages.filter(
+    (path) => !linked.includes(path) && !/^(decisions|contract)\/(?!README)/.test(path),
+  );
+  expect(missing).toEqual([]);
+});

@@ -1,0 +1,246 @@
+/** The import of LiteLLM's configurations: what is written is valid for Weir and means the same; the rest is said. */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { readSettings } from '../../test/settings/read-settings.ts';
+import { readAnswers } from '../setup/answers.ts';
+import { decodeObject, objectOf, textOf } from '../simulator/json.ts';
+import { importLiteLlm } from './litellm.ts';
+
+/** Imports a configuration, and has Weir and the set-up read the result. */
+function imported(yaml: string) {
+  const { answers, notes } = importLiteLlm(objectOf(parse(yaml)));
+  const read = readAnswers(JSON.stringify(answers));
+  if (read.kind === 'error') throw new Error(read.error.join());
+  const { vars, secrets, providers, key } = read.value;
+  const keys = providers.flatMap(({ apiKeySettings }) => apiKeySettings);
+  const env = {
+    ...vars,
+    ...Object.fromEntries([...keys, ...secrets].map((name) => [name, 'sk-of-the-test'])),
+  };
+  const settings = readSettings(env);
+  expect(settings.kind === 'invalid' ? settings.problems : []).toEqual([]);
+  return {
+    aliases: decodeObject(vars.ALIASES ?? '{}'),
+    entries: decodeObject(vars.PROVIDERS ?? '{}'),
+    providers: providers.map(({ id }) => id),
+    vars,
+    secrets,
+    key,
+    notes: notes.join('\n'),
+  };
+}
+
+describe('model_list', () => {
+  test('deployments of built-in providers become aliases, bare names go to their maker', () => {
+    const { aliases, providers, notes } = imported(`
+model_list:
+  - model_name: quick
+    litellm_params: { model: gpt-4o-mini, api_key: os.environ/OPENAI_API_KEY }
+  - model_name: writer
+    litellm_params: { model: anthropic/claude-haiku-4-5, api_key: os.environ/ANTHROPIC_API_KEY, stream_timeout: 20 }
+  - model_name: mistral/mistral-small-latest
+    litellm_params: { model: mistral/mistral-small-latest }
+`);
+    expect(aliases).toEqual({
+      quick: 'openai/gpt-4o-mini',
+      writer: { model: 'anthropic/claude-haiku-4-5', timeout_seconds: 20 },
+    });
+    expect(providers).toEqual(['openai', 'anthropic', 'mistral']);
+    expect(notes).toBe('');
+  });
+
+  test('several deployments of a name share its requests by weight, rpm or tpm; a higher order comes after', () => {
+    const { aliases, entries, secrets } = imported(`
+model_list:
+  - model_name: chat
+    litellm_params: { model: azure/chat-eu, api_base: "https://eu.openai.azure.com/", api_key: os.environ/AZURE_EU, api_version: "2024-10-21", rpm: 30 }
+  - model_name: chat
+    litellm_params: { model: azure/chat-us, api_base: "https://us.openai.azure.com/", api_key: os.environ/AZURE_US, rpm: 10 }
+  - model_name: chat
+    litellm_params: { model: groq/llama-3.3-70b-versatile, order: 2 }
+`);
+    expect(aliases).toEqual({
+      chat: [
+        { model: 'azure/chat-eu', weight: 30 },
+        { model: 'azure-2/chat-us', weight: 10 },
+        'groq/llama-3.3-70b-versatile',
+      ],
+    });
+    expect(entries).toMatchObject({
+      azure: { base_url: 'https://eu.openai.azure.com/openai/v1', api_key: 'AZURE_EU', like: 'openai' },
+      'azure-2': { base_url: 'https://us.openai.azure.com/openai/v1', api_key: 'AZURE_US' },
+      groq: { base_url: 'https://api.groq.com/openai/v1', api_key: 'GROQ_API_KEY' },
+    });
+    expect(secrets).toEqual(['AZURE_EU', 'AZURE_US', 'GROQ_API_KEY']);
+  });
+
+  test('own servers and a second key of one provider are entries; a server without a key has none', () => {
+    const { aliases, entries } = imported(`
+model_list:
+  - model_name: small
+    litellm_params: { model: openai/qwen3-8b, api_base: "http://gpu.internal:8000/v1", api_key: none }
+  - model_name: local
+    litellm_params: { model: ollama/llama3.2, api_base: "http://127.0.0.1:11434/v1" }
+  - model_name: a
+    litellm_params: { model: openai/gpt-4o, api_key: os.environ/OPENAI_API_KEY }
+  - model_name: b
+    litellm_params: { model: openai/gpt-4o, api_key: os.environ/OPENAI_TEAM_B }
+`);
+    expect(aliases).toEqual({
+      small: 'gpu/qwen3-8b',
+      local: 'ollama/llama3.2',
+      a: 'openai/gpt-4o',
+      b: 'openai-2/gpt-4o',
+    });
+    expect(entries).toEqual({
+      gpu: { base_url: 'http://gpu.internal:8000/v1' },
+      ollama: { base_url: 'http://127.0.0.1:11434/v1', like: 'ollama' },
+      'openai-2': { base_url: 'https://api.openai.com/v1', api_key: 'OPENAI_TEAM_B' },
+    });
+  });
+
+  test('globs stay globs', () => {
+    const { aliases, notes } = imported(`
+model_list:
+  - model_name: "claude-*"
+    litellm_params: { model: "anthropic/claude-*" }
+  - model_name: "anthropic/*"
+    litellm_params: { model: "anthropic/*" }
+  - model_name: "*"
+    litellm_params: { model: "*" }
+`);
+    expect(aliases).toEqual({ 'claude-*': 'anthropic/claude-*' });
+    expect(notes).toContain('*: every model of every provider can be called by its address');
+  });
+
+  test('body fields are set, credentials are looked up, and keys in the file are never copied', () => {
+    const { aliases, vars, notes } = imported(`
+model_list:
+  - model_name: cold
+    litellm_params: { model: openai/gpt-4o, litellm_credential_name: team, temperature: 0.2 }
+  - model_name: leaked
+    litellm_params: { model: xai/grok-4.7, api_key: xai-literal-5f1e, mock_response: hi }
+credential_list:
+  - credential_name: team
+    credential_values: { api_key: os.environ/OPENAI_API_KEY }
+`);
+    expect(aliases).toMatchObject({ cold: { model: 'openai/gpt-4o', set: { temperature: 0.2 } } });
+    expect(JSON.stringify(vars)).not.toContain('xai-literal');
+    for (const said of [
+      'cold: temperature replaces',
+      'leaked: the configuration contains a key',
+      'XAI_API_KEY=…',
+      'leaked: mock_response has no counterpart',
+    ])
+      expect(notes).toContain(said);
+  });
+
+  test('a provider without a counterpart is said, and not written', () => {
+    const { aliases, notes } = imported(`
+model_list:
+  - model_name: titan
+    litellm_params: { model: bedrock/amazon.titan-text, aws_region_name: us-east-1 }
+  - model_name: ok
+    litellm_params: { model: deepseek/deepseek-chat }
+`);
+    expect(aliases).toEqual({ ok: 'deepseek/deepseek-chat' });
+    expect(notes).toContain('titan: bedrock/amazon.titan-text has no counterpart');
+  });
+});
+
+test('fallbacks become further steps, those for long prompts and content filters with `on`; group aliases are aliases', () => {
+  const { aliases, vars, notes } = imported(`
+model_list:
+  - { model_name: main, litellm_params: { model: openai/gpt-4o } }
+  - { model_name: spare, litellm_params: { model: anthropic/claude-haiku-4-5 } }
+  - { model_name: long, litellm_params: { model: gemini/gemini-2.5-flash } }
+router_settings:
+  fallbacks: [{ main: [spare, gone] }]
+  context_window_fallbacks: [{ main: [long] }]
+  model_group_alias: { gpt-4: main, old: { model: spare, hidden: true } }
+  num_retries: 9
+  timeout: 45
+  redis_host: redis.internal
+litellm_settings:
+  content_policy_fallbacks: [{ spare: [long] }]
+  default_fallbacks: [long]
+`);
+  const main = [
+    { model: 'openai/gpt-4o', on: ['context_length'] },
+    'anthropic/claude-haiku-4-5',
+    'gemini/gemini-2.5-flash',
+  ];
+  const spare = [{ model: 'anthropic/claude-haiku-4-5', on: ['content_filter'] }, 'gemini/gemini-2.5-flash'];
+  expect(aliases).toEqual({ main, spare, long: 'gemini/gemini-2.5-flash', 'gpt-4': main, old: spare });
+  expect(vars).toMatchObject({ RETRIES: '5', DEADLINE_SECONDS: '45' });
+  for (const said of [
+    'main: its fallback gone',
+    'num_retries is 5 at most',
+    'old: GET /v1/models lists it',
+    'redis_host is not needed',
+  ])
+    expect(notes).toContain(said);
+});
+
+test('budgets and limits of keys and users become those of the first key', () => {
+  const { key, notes } = imported(`
+model_list:
+  - { model_name: m, litellm_params: { model: openai/gpt-4o } }
+litellm_settings:
+  default_key_generate_params: { max_budget: 12.5, budget_duration: 30d, rpm_limit: 60, tpm_limit: 90000, max_parallel_requests: 4 }
+  max_internal_user_budget: 2
+  internal_user_budget_duration: 1d
+  max_budget: 500
+general_settings: { master_key: os.environ/LITELLM_MASTER_KEY, database_url: os.environ/DATABASE_URL }
+`);
+  expect(key).toEqual({
+    name: 'first',
+    budget: { USD: 12.5, per: 'month' },
+    rpm: 60,
+    tpm: 90_000,
+    max_concurrent: 4,
+    per_user: { budget: { USD: 2, per: 'day' } },
+  });
+  for (const said of [
+    'max_budget of the proxy has no counterpart',
+    'master_key is the secret ADMIN_TOKEN',
+    'database_url is not needed',
+  ])
+    expect(notes).toContain(said);
+});
+
+test('npm run import writes a file once, prints what differs, and names a file that is no configuration', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-import-'));
+  const run = (...args: string[]) => {
+    const tool = join(import.meta.dirname, '..', 'import.ts');
+    const { status, stdout, stderr } = spawnSync(process.execPath, [tool, ...args], {
+      cwd: folder,
+      encoding: 'utf8',
+    });
+    return { status, text: stdout + stderr };
+  };
+  try {
+    writeFileSync(
+      join(folder, 'config.yaml'),
+      'model_list: [{ model_name: q, litellm_params: { model: openai/gpt-4o } }]\nguardrails: []\n',
+    );
+    writeFileSync(join(folder, 'other.yaml'), 'services: {}\n');
+    const first = run('config.yaml');
+    expect(first).toMatchObject({ status: 0 });
+    expect(first.text).toContain('- guardrails has no counterpart');
+    const vars = objectOf(decodeObject(readFileSync(join(folder, 'setup.json'), 'utf8'))?.vars);
+    expect(textOf(vars.ALIASES)).toBe('{"q":"openai/gpt-4o"}');
+    expect(run('config.yaml')).toMatchObject({
+      status: 2,
+      text: expect.stringContaining('setup.json exists'),
+    });
+    expect(run('other.yaml')).toMatchObject({ status: 2, text: expect.stringContaining('no model_list') });
+    expect(run('missing.yaml')).toMatchObject({ status: 2 });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

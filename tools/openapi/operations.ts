@@ -1,0 +1,389 @@
+/**
+ * What `docs/openapi.json` says of each route. A method of a route in `src/routes.ts`, or of a feature, without an operation here fails
+ * `test/docs/openapi.test.ts`. After a change: npm run openapi.
+ */
+import { RETURNED_GROUPS, USAGE_FILTERS } from './parameters.ts';
+import {
+  anyObject,
+  count,
+  either,
+  flag,
+  listOf,
+  object,
+  oneOf,
+  optional,
+  orNull,
+  ref,
+  type Schema,
+  text,
+  time,
+} from './schemas.ts';
+
+export interface Operation {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** As a client calls it, without the base path. */
+  readonly path: string;
+  /** The path in the table of routes, where it has a pattern that stands for several paths. */
+  readonly route?: string;
+  readonly summary: string;
+  readonly tag: 'Completions' | 'Models' | 'Usage' | 'Keys' | 'Administration' | 'Responses' | 'Other';
+  /** Whose credential it needs. */
+  readonly auth: 'caller' | 'admin' | 'none';
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: Schema;
+  /** The status of success. Default: 200. */
+  readonly status?: number;
+  /** Null: no JSON. */
+  readonly returns: Schema | null;
+  /** It may also return a stream of server-sent events. */
+  readonly streams?: true;
+  /** CSV with `format=csv`. */
+  readonly csv?: true;
+  readonly errors?: 'Error' | 'AnthropicError';
+}
+
+/** Paths that are other spellings of a route, and the reason why they are not described. */
+export const OTHER_SPELLINGS: readonly string[] = [
+  // For Azure's clients.
+  '/openai/deployments/:model+/chat/completions',
+  '/openai/deployments/:model+/embeddings',
+  // Refused.
+  '/(fim|agents)/completions',
+  // For browsers.
+  '/',
+];
+
+/** A body of another API, of which Weir reads some fields and translates the rest. */
+const foreignBody = (required: readonly string[], source: string): Schema => ({
+  type: 'object',
+  required: [...required],
+  additionalProperties: true,
+  description: `The body of ${source}`,
+});
+const CHAT_BODY: Schema = {
+  ...foreignBody(['messages'], 'https://platform.openai.com/docs/api-reference/chat/create'),
+  properties: { model: text, models: listOf(text), messages: listOf(anyObject), stream: flag },
+};
+const PROMPT_BODY: Schema = {
+  ...foreignBody(
+    ['model', 'prompt'],
+    "https://platform.openai.com/docs/api-reference/completions/create, and Mistral's FIM",
+  ),
+  properties: { model: text, suffix: orNull(text), stream: flag },
+};
+const MESSAGES_BODY: Schema = {
+  ...foreignBody(['model', 'messages'], 'https://platform.claude.com/docs/en/api/messages'),
+  properties: { model: text, messages: listOf(anyObject), max_tokens: count, stream: flag },
+};
+const RESPONSES_BODY: Schema = {
+  ...foreignBody(['model'], 'https://platform.openai.com/docs/api-reference/responses/create'),
+  properties: { model: text, stream: flag, background: orNull(flag), store: orNull(flag) },
+};
+
+/** The response in another API's form: the fields that are always there. */
+const foreign = (properties: Readonly<Record<string, Schema>>): Schema => ({
+  type: 'object',
+  properties,
+  required: Object.keys(properties),
+});
+const usage = anyObject;
+const COMPLETION = (name: string) =>
+  foreign({
+    id: text,
+    object: { const: name },
+    created: count,
+    model: text,
+    choices: listOf(anyObject),
+    usage,
+  });
+const RESPONSE = foreign({
+  id: text,
+  object: { const: 'response' },
+  status: text,
+  model: text,
+  output: listOf(anyObject),
+});
+
+const list = (items: Schema) => ({ object: { const: 'list' }, data: listOf(items) });
+const paged = { has_more: flag, next_cursor: orNull(text) };
+const span = { from: text, to: text, group_by: listOf(text) };
+const SPAN = {
+  from: 'a day or a UTC time; default: the first of this month',
+  to: 'exclusive; default: the end of today',
+};
+
+export const OPERATIONS: readonly Operation[] = [
+  {
+    ...{ method: 'POST', path: '/v1/chat/completions', tag: 'Completions', auth: 'caller' },
+    summary: "OpenAI's Chat Completions, at every provider",
+    ...{ body: CHAT_BODY, returns: COMPLETION('chat.completion'), streams: true },
+  },
+  {
+    ...{ method: 'POST', path: '/v1/completions', tag: 'Completions', auth: 'caller' },
+    summary: "OpenAI's legacy completions; suffix makes it fill-in-the-middle",
+    ...{ body: PROMPT_BODY, returns: COMPLETION('text_completion'), streams: true },
+  },
+  {
+    ...{ method: 'POST', path: '/v1/fim/completions', tag: 'Completions', auth: 'caller' },
+    summary: "Mistral's fill-in-the-middle",
+    ...{ body: PROMPT_BODY, returns: COMPLETION('chat.completion'), streams: true },
+  },
+  {
+    ...{ method: 'POST', path: '/v1/agents/completions', tag: 'Completions', auth: 'caller' },
+    summary: "Mistral's agents",
+    body: foreignBody(['agent_id', 'messages'], 'https://docs.mistral.ai/api/endpoint/agents'),
+    ...{ returns: COMPLETION('chat.completion'), streams: true },
+  },
+  {
+    ...{ method: 'POST', path: '/v1/embeddings', tag: 'Completions', auth: 'caller' },
+    summary: "OpenAI's embeddings",
+    body: foreignBody(['model', 'input'], 'https://platform.openai.com/docs/api-reference/embeddings/create'),
+    returns: foreign({ ...list(anyObject), model: text, usage }),
+  },
+  {
+    ...{ method: 'POST', path: '/v1/messages', tag: 'Completions', auth: 'caller', errors: 'AnthropicError' },
+    summary: "Anthropic's Messages, at every provider",
+    ...{ body: MESSAGES_BODY, streams: true },
+    returns: foreign({
+      id: text,
+      type: { const: 'message' },
+      role: text,
+      model: text,
+      content: listOf(anyObject),
+      usage,
+    }),
+  },
+  {
+    ...{
+      method: 'POST',
+      path: '/v1/messages/count_tokens',
+      tag: 'Completions',
+      auth: 'caller',
+      errors: 'AnthropicError',
+    },
+    summary: 'Counts the tokens of a Messages body',
+    ...{ body: MESSAGES_BODY, returns: object({ input_tokens: count }) },
+  },
+  {
+    ...{ method: 'POST', path: '/v1/responses', tag: 'Responses', auth: 'caller' },
+    summary: "OpenAI's Responses, at every provider",
+    ...{ body: RESPONSES_BODY, returns: RESPONSE, streams: true },
+  },
+  {
+    ...{ method: 'POST', path: '/v1/responses/input_tokens', tag: 'Responses', auth: 'caller' },
+    summary: 'Counts the tokens of a Responses body',
+    ...{
+      body: RESPONSES_BODY,
+      returns: object({ object: { const: 'response.input_tokens' }, input_tokens: count }),
+    },
+  },
+  {
+    ...{
+      method: 'GET',
+      path: '/v1/responses/{id}',
+      route: '/responses/:id+',
+      tag: 'Responses',
+      auth: 'caller',
+    },
+    summary: 'A kept response, with RESPONSES=durable; 404 otherwise',
+    query: { stream: 'true: its events', starting_after: 'the number of the last event that the client has' },
+    ...{ returns: RESPONSE, streams: true },
+  },
+  {
+    ...{
+      method: 'GET',
+      path: '/v1/responses/{id}/input_items',
+      route: '/responses/:id+',
+      tag: 'Responses',
+      auth: 'caller',
+    },
+    summary: 'The input of a kept response',
+    query: { limit: '1 to 100', after: 'an id', order: 'asc or desc' },
+    returns: foreign(list(anyObject)),
+  },
+  {
+    ...{
+      method: 'POST',
+      path: '/v1/responses/{id}/cancel',
+      route: '/responses/:id+',
+      tag: 'Responses',
+      auth: 'caller',
+    },
+    summary: 'Cancels a background response',
+    returns: RESPONSE,
+  },
+  {
+    ...{
+      method: 'DELETE',
+      path: '/v1/responses/{id}',
+      route: '/responses/:id+',
+      tag: 'Responses',
+      auth: 'caller',
+    },
+    summary: 'Deletes a kept response',
+    returns: foreign({ id: text, deleted: { const: true } }),
+  },
+  {
+    ...{ method: 'GET', path: '/v1/models', tag: 'Models', auth: 'caller' },
+    summary: 'The models and aliases that the caller can use',
+    query: { details: 'true: prices, APIs and sources' },
+    returns: object({
+      ...list(ref('Model')),
+      ...{
+        has_more: { const: false },
+        first_id: orNull(text),
+        last_id: orNull(text),
+        notice: optional(text),
+      },
+    }),
+  },
+  {
+    ...{ method: 'GET', path: '/v1/models/{id}', route: '/models/:id+', tag: 'Models', auth: 'caller' },
+    summary: 'A model, by any name that a request may have',
+    ...{ query: { details: 'as in the list' }, returns: ref('Model') },
+  },
+  {
+    ...{ method: 'GET', path: '/v1/usage', tag: 'Usage', auth: 'caller', csv: true },
+    summary: 'A report of the usage of the calling key, or of all keys for the admin',
+    query: {
+      ...SPAN,
+      group_by: RETURNED_GROUPS,
+      limit: 'rows, 1 to 10,000',
+      format: 'json or csv',
+      ...USAGE_FILTERS,
+    },
+    returns: object({ ...list(ref('ReportRow')), ...span, total: ref('Sums') }),
+  },
+  {
+    ...{ method: 'GET', path: '/v1/usage/records', tag: 'Usage', auth: 'caller' },
+    summary: 'Usage records, the latest first',
+    query: {
+      ...SPAN,
+      limit: '1 to 1,000',
+      cursor: 'next_cursor of the page before',
+      search: 'part of an id or name',
+      ...USAGE_FILTERS,
+    },
+    returns: object({ ...list(ref('Record')), ...paged }),
+  },
+  {
+    ...{ method: 'GET', path: '/v1/usage/records/{id}', tag: 'Usage', auth: 'caller' },
+    summary: 'The record of a request, by x-weir-request-id',
+    returns: ref('Record'),
+  },
+  {
+    ...{ method: 'GET', path: '/v1/usage/refusals', tag: 'Usage', auth: 'caller', csv: true },
+    summary: 'Counts of requests that Weir refused',
+    query: { ...SPAN, group_by: 'code, hour, day, key', format: 'json or csv', key: 'for the admin' },
+    returns: object({
+      ...list({ type: 'object', properties: { refused_requests: count }, required: ['refused_requests'] }),
+      ...{ ...span, total: object({ refused_requests: count }) },
+    }),
+  },
+  {
+    ...{ method: 'GET', path: '/v1/key', tag: 'Keys', auth: 'caller' },
+    summary: "The caller's own key: limits, spent and left",
+    returns: ref('KeyStatus'),
+  },
+  {
+    ...{ method: 'GET', path: '/admin/keys', tag: 'Keys', auth: 'admin' },
+    summary: 'All keys, and the tokens that only read usage',
+    returns: object({
+      ...list(ref('Key')),
+      tokens: listOf(ref('UsageToken')),
+      revoked: listOf(object({ id: text, name: text, created_at: text, revoked_at: time })),
+      ...{ budget_units: listOf(text), unreadable: optional(listOf(text)) },
+    }),
+  },
+  {
+    ...{ method: 'POST', path: '/admin/keys', tag: 'Keys', auth: 'admin', status: 201 },
+    summary: 'Creates a key, or a token that only reads usage',
+    body: either([ref('NewKey'), ref('NewUsageToken')]),
+    returns: either([ref('CreatedKey'), ref('CreatedUsageToken')]),
+  },
+  {
+    ...{ method: 'GET', path: '/admin/keys/{id}', tag: 'Keys', auth: 'admin' },
+    summary: 'A key and what it has used of its limits',
+    ...{ query: { user: 'also the use of this user' }, returns: ref('KeyStatus') },
+  },
+  {
+    ...{ method: 'PATCH', path: '/admin/keys/{id}', tag: 'Keys', auth: 'admin' },
+    summary: 'Changes the fields that the body names; null removes a limit, an expiry or the list of models',
+    ...{ body: ref('KeyChange'), returns: ref('ChangedKey') },
+  },
+  {
+    ...{ method: 'DELETE', path: '/admin/keys/{id}', tag: 'Keys', auth: 'admin' },
+    summary: 'Revokes a key or a token permanently',
+    returns: object({ id: text, deleted: { const: true } }),
+  },
+  {
+    ...{ method: 'POST', path: '/v1/admin/keys/{id}/rotate', tag: 'Keys', auth: 'admin' },
+    summary: 'Gives a key a new secret; the old one stays valid for an overlap',
+    body: object({ overlap_hours: optional({ type: 'number', minimum: 0, maximum: 720 }) }),
+    returns: ref('CreatedKey'),
+  },
+  {
+    ...{ method: 'GET', path: '/admin/keys/{id}/limits', tag: 'Keys', auth: 'admin' },
+    summary: "The limits as the key's object has stored them",
+    returns: object({
+      object: { const: 'key.limits' },
+      id: text,
+      limits: orNull(anyObject),
+      row: orNull(text),
+      problem: orNull(text),
+    }),
+  },
+  {
+    ...{ method: 'PUT', path: '/admin/keys/{id}/limits', tag: 'Keys', auth: 'admin' },
+    summary: 'The key has these limits and no others',
+    ...{ body: ref('Limits'), returns: ref('ChangedKey') },
+  },
+  {
+    ...{ method: 'DELETE', path: '/admin/keys/{id}/limits', tag: 'Keys', auth: 'admin' },
+    summary: 'Removes all limits of a key',
+    returns: ref('ChangedKey'),
+  },
+  {
+    ...{ method: 'GET', path: '/v1/admin/audit', tag: 'Administration', auth: 'admin' },
+    summary: 'Who created, changed or revoked which key',
+    query: { key: 'the id of a key', limit: '1 to 1,000', cursor: 'next_cursor of the page before' },
+    returns: object({
+      ...list(
+        object({
+          ...{ id: text, time, actor: text, key_id: text },
+          action: oneOf(['key_created', 'key_changed', 'key_revoked']),
+          ...{ before: orNull(anyObject), after: orNull(anyObject) },
+        }),
+      ),
+      ...paged,
+    }),
+  },
+  {
+    ...{ method: 'GET', path: '/v1/admin/status', tag: 'Administration', auth: 'admin' },
+    summary: 'What runs, and how its providers do',
+    returns: object({
+      ...{ object: { const: 'status' }, time, version: text, commit: orNull(text), version_id: orNull(text) },
+      ...{
+        uploaded_at: orNull(time),
+        features: listOf(text),
+        settings: listOf(anyObject),
+        providers: listOf(anyObject),
+      },
+      ...{ aliases: listOf(anyObject), errors: listOf(anyObject), circuits: anyObject, ledger: anyObject },
+    }),
+  },
+  {
+    ...{ method: 'GET', path: '/health', tag: 'Other', auth: 'none' },
+    summary: 'Says that the Worker runs, and its version',
+    returns: object({
+      status: { const: 'ok' },
+      version: text,
+      commit: optional(text),
+      version_id: optional(text),
+    }),
+  },
+  {
+    ...{ method: 'GET', path: '/dashboard', tag: 'Other', auth: 'none' },
+    ...{ summary: 'The dashboard, a page', returns: null },
+  },
+];

@@ -1,0 +1,308 @@
+/** The schemas of `docs/openapi.json`. Those of Weir's own types fail to compile if a field of the type is missing. */
+import type { RecordView } from '../../src/api/record-view.ts';
+import type { GatewayKey } from '../../src/auth/keys.ts';
+import { TOKEN_FILTERS, type UsageToken } from '../../src/auth/usage-tokens.ts';
+import { ERRORS } from '../../src/canonical/error.ts';
+import { FAULTS } from '../../src/canonical/fault.ts';
+import { CLIENTS, COST_SOURCES, type RecordedAttempt, STATUSES } from '../../src/metering/record.ts';
+import { COUNTS, type Sums } from '../../src/metering/report.ts';
+import type { JsonObject } from '../simulator/json.ts';
+
+export type Schema = JsonObject;
+type Optional = readonly ['optional', Schema];
+
+export const text: Schema = { type: 'string' };
+export const count: Schema = { type: 'integer', minimum: 0 };
+const amount: Schema = { type: 'number' };
+export const flag: Schema = { type: 'boolean' };
+export const time: Schema = { type: 'string', description: 'ISO 8601, UTC' };
+export const anyObject: Schema = { type: 'object' };
+
+export function orNull(schema: Schema): Schema {
+  return { anyOf: [schema, { type: 'null' }] };
+}
+
+export function oneOf(values: readonly string[]): Schema {
+  return { enum: [...values] };
+}
+
+export function listOf(items: Schema): Schema {
+  return { type: 'array', items };
+}
+
+function mapOf(values: Schema): Schema {
+  return { type: 'object', additionalProperties: values };
+}
+
+export function optional(schema: Schema): Optional {
+  return ['optional', schema];
+}
+
+function described(schema: Schema, description: string): Schema {
+  return { ...schema, description };
+}
+
+export function ref(name: keyof typeof COMPONENTS): Schema {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+export function either(schemas: readonly Schema[]): Schema {
+  return { anyOf: [...schemas] };
+}
+
+/** An object with exactly these fields. */
+export function object(fields: Readonly<Record<string, Schema | Optional>>): Schema {
+  const entries = Object.entries(fields).map(([name, field]) =>
+    isOptional(field)
+      ? { name, schema: field[1], isRequired: false }
+      : { name, schema: field, isRequired: true },
+  );
+  return {
+    type: 'object',
+    properties: Object.fromEntries(entries.map(({ name, schema }) => [name, schema])),
+    required: entries.filter(({ isRequired }) => isRequired).map(({ name }) => name),
+    additionalProperties: false,
+  };
+}
+
+function isOptional(field: Schema | Optional): field is Optional {
+  return Array.isArray(field);
+}
+
+/** The fields of a type: each one must be there, and optional as in the type. */
+type FieldsOf<T> = { readonly [K in keyof T]-?: Record<never, never> extends Pick<T, K> ? Optional : Schema };
+
+function typed<T>(fields: FieldsOf<T>, more: Readonly<Record<string, Schema | Optional>> = {}): Schema {
+  return object({ ...(fields as Readonly<Record<string, Schema | Optional>>), ...more });
+}
+
+const counts = Object.fromEntries(COUNTS.map((name) => [name, count])) as Record<
+  (typeof COUNTS)[number],
+  Schema
+>;
+
+const attempt = typed<RecordedAttempt>({
+  provider: text,
+  model: text,
+  status: orNull(count),
+  error_code: orNull(text),
+  ms: orNull(described(count, 'null: the target was skipped')),
+  api: optional(oneOf(['responses'])),
+  cause: optional(described(text, 'for the admin')),
+  message: optional(described(text, 'what the provider said, without the prompt')),
+  message_shown: optional({ const: true }),
+});
+
+const record = typed<RecordView>({
+  request_id: text,
+  time,
+  ended: time,
+  key_id: text,
+  asked: described(text, 'the requested model: an alias or an address'),
+  provider: text,
+  model: text,
+  route: text,
+  client: oneOf(CLIENTS),
+  status: oneOf(STATUSES),
+  error_code: orNull(text),
+  error: orNull(described(text, "Weir's code")),
+  fault: orNull(oneOf(FAULTS)),
+  finish_reason: orNull(text),
+  prompt_tokens: count,
+  completion_tokens: count,
+  total_tokens: count,
+  cached_tokens: orNull(count),
+  cache_write_tokens: orNull(count),
+  cache_write_long_tokens: optional(count),
+  searches: optional(count),
+  reasoning_tokens: orNull(count),
+  vendor_events: count,
+  vendor_tokens: count,
+  first_token_ms: orNull(count),
+  total_ms: count,
+  bytes_out: count,
+  estimated: flag,
+  cost: orNull(described(amount, 'null: no price is known, which does not mean free')),
+  currency: orNull(text),
+  cost_source: oneOf(COST_SOURCES),
+  price_since: orNull(time),
+  cost_estimated: flag,
+  user: orNull(text),
+  session: orNull(text),
+  app: orNull(text),
+  tags: optional(mapOf(text)),
+  attempts: optional(listOf(attempt)),
+  dropped: optional(listOf(text)),
+  changed: optional(listOf(text)),
+  cache: optional(described(anyObject, 'why the prompt was not read from the cache: docs/prompt-caches.md')),
+});
+
+const sums: FieldsOf<Sums> = {
+  ...counts,
+  cached_share: orNull(amount),
+  median_first_token_ms: orNull(amount),
+  median_tokens_per_second: orNull(amount),
+  p95_first_token_ms: orNull(amount),
+  p5_tokens_per_second: orNull(amount),
+  cost: described(mapOf(amount), 'a sum for each currency'),
+  estimated_cost: mapOf(amount),
+  lost_tokens: optional(described(count, 'lost to breaks of the prompt cache')),
+  lost_cost: optional(mapOf(amount)),
+};
+
+const budget = object({
+  unit: text,
+  period: text,
+  limit: amount,
+  spent: amount,
+  reserved: amount,
+  remaining: amount,
+  estimated: amount,
+  unreported: amount,
+  resets_at: orNull(time),
+});
+const rate = object({ limit: count, remaining: count, resets_in_ms: count });
+const used = {
+  budget: optional(orNull(budget)),
+  requests: optional(orNull(rate)),
+  tokens: optional(orNull(rate)),
+  concurrent: optional(orNull(object({ limit: count, running: orNull(count) }))),
+};
+
+/** The fields of a key's limits, as requests set them and lists show them. */
+const limits = {
+  budget: optional(
+    orNull(described(anyObject, 'an amount by its unit, such as {"USD": 5, "per": "month", "mode": "hard"}')),
+  ),
+  rpm: optional(orNull(count)),
+  tpm: optional(orNull(count)),
+  max_concurrent: optional(orNull(count)),
+  max_output_tokens: optional(orNull(count)),
+  per_user: optional(orNull(described(anyObject, 'limits of each user of the key'))),
+};
+const facts = {
+  user: optional(orNull(text)),
+  tags: optional(orNull(mapOf(text))),
+  require_user: optional(flag),
+  disabled: optional(orNull(flag)),
+};
+
+/** Whether the key may be used, and by which secrets. */
+const state = {
+  disabled: optional(flag),
+  rotated_at: optional(time),
+  old_key_expires_at: optional(orNull(time)),
+};
+
+const key = typed<Omit<GatewayKey, 'limits' | 'disabled' | 'secrets'>>(
+  {
+    id: text,
+    name: text,
+    models: orNull(listOf(described(text, 'a glob over addresses'))),
+    expires_at: orNull(time),
+    created_at: time,
+    user: optional(text),
+    tags: optional(mapOf(text)),
+    require_user: optional(flag),
+  },
+  { ...state, ...limits },
+);
+const tokenFilter = object(Object.fromEntries(TOKEN_FILTERS.map((name) => [name, optional(text)])));
+const usageToken = typed<UsageToken>({
+  ...{ id: text, name: text, scope: { const: 'usage' } },
+  ...{ filter: orNull(tokenFilter), expires_at: orNull(time), created_at: time },
+});
+const warnings = optional(listOf(object({ param: orNull(text), message: text })));
+
+const error = object({ message: text, type: text, param: orNull(text), code: text });
+
+export const COMPONENTS = {
+  Error: described(
+    object({ error }),
+    `An error in OpenAI's form. Codes of Weir: ${Object.keys(ERRORS).join(', ')}`,
+  ),
+  AnthropicError: object({ type: { const: 'error' }, error: anyObject, request_id: optional(text) }),
+  Model: {
+    ...object({
+      id: text,
+      object: { const: 'model' },
+      created: count,
+      owned_by: text,
+      type: { const: 'model' },
+      display_name: text,
+      created_at: time,
+      context_length: optional(count),
+      max_output_tokens: optional(count),
+      max_input_tokens: optional(count),
+      max_tokens: optional(count),
+      supports: optional(mapOf(flag)),
+      apis: optional(listOf(text)),
+      pricing: optional(anyObject),
+      facts_source: optional(text),
+      facts_checked: optional(text),
+    }),
+    // Details may have more of a price list.
+    additionalProperties: true,
+  },
+  Record: record,
+  Sums: object(sums as Readonly<Record<string, Schema | Optional>>),
+  ReportRow: {
+    ...object(sums as Readonly<Record<string, Schema | Optional>>),
+    additionalProperties: { type: 'string', description: 'the values of group_by' },
+  },
+  NewKey: object({
+    name: text,
+    models: optional(orNull(listOf(text))),
+    expires_at: optional(orNull({ type: ['string', 'number'] })),
+    ...facts,
+    ...limits,
+  }),
+  KeyChange: object({
+    name: optional(text),
+    models: optional(orNull(listOf(text))),
+    expires_at: optional(orNull({ type: ['string', 'number'] })),
+    ...facts,
+    ...limits,
+  }),
+  Limits: object(limits),
+  Key: key,
+  ChangedKey: withFields(key, { warnings }),
+  CreatedKey: withFields(key, { key: described(text, 'the key itself, which is not shown again'), warnings }),
+  UsageToken: usageToken,
+  NewUsageToken: object({
+    ...{ name: text, scope: { const: 'usage' } },
+    ...{
+      filter: optional(orNull(tokenFilter)),
+      expires_at: optional(orNull({ type: ['string', 'number'] })),
+    },
+  }),
+  CreatedUsageToken: withFields(usageToken, {
+    key: described(text, 'the token itself, which is not shown again'),
+  }),
+  KeyStatus: object({
+    object: { const: 'key' },
+    id: text,
+    name: orNull(text),
+    models: orNull(listOf(text)),
+    expires_at: orNull(time),
+    created_at: orNull(time),
+    user: optional(text),
+    tags: optional(mapOf(text)),
+    require_user: optional(flag),
+    ...state,
+    kept: optional(anyObject),
+    limits: orNull(anyObject),
+    ...used,
+    per_user: optional(object({ user: orNull(text), ...used })),
+  }),
+} as const satisfies Readonly<Record<string, Schema>>;
+
+/** The schema of an object with further fields. */
+function withFields(base: Schema, fields: Readonly<Record<string, Schema | Optional>>): Schema {
+  const added = object(fields);
+  return {
+    ...base,
+    properties: { ...(base.properties as JsonObject), ...(added.properties as JsonObject) },
+    required: [...(base.required as string[]), ...(added.required as string[])],
+  };
+}

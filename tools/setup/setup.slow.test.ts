@@ -1,0 +1,151 @@
+/** The set-up as an operator runs it: the command, the real wrangler, a Cloudflare API in memory, and Weir in workerd. */
+import { spawn } from 'node:child_process';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { ADMIN_TOKEN, startGateway } from '../../test/e2e/gateway.ts';
+import { decodeObject, objectOf, objectsOf } from '../simulator/json.ts';
+import { type FakeCloudflare, startFakeCloudflare } from './fake-cloudflare.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const STAGING_KEY = 'sk-of-staging-41a7';
+const OPENAI_KEY = 'sk-of-openai-93c1';
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0)) await cleanup();
+});
+
+/** A clone: the same files, and a `wrangler.toml` of its own. */
+function makeClone(answers: object): string {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-setup-test-'));
+  cleanups.push(() => rmSync(folder, { recursive: true }));
+  for (const name of ['src', 'tools', 'node_modules', 'package.json', 'tsconfig.json'])
+    symlinkSync(join(ROOT, name), join(folder, name));
+  copyFileSync(join(ROOT, 'wrangler.toml'), join(folder, 'wrangler.toml'));
+  writeFileSync(join(folder, 'answers.json'), JSON.stringify(answers));
+  return folder;
+}
+
+interface Run {
+  readonly code: number | null;
+  readonly text: string;
+}
+
+function setUp(folder: string, cloudflare: FakeCloudflare, args: readonly string[], env = {}): Promise<Run> {
+  const child = spawn(
+    process.execPath,
+    [join(ROOT, 'tools', 'setup.ts'), '--answers', 'answers.json', ...args],
+    {
+      cwd: folder,
+      env: {
+        PATH: process.env.PATH,
+        HOME: folder,
+        CLOUDFLARE_API_BASE_URL: cloudflare.url,
+        CLOUDFLARE_API_TOKEN: 'token-of-the-test',
+        CLOUDFLARE_ACCOUNT_ID: 'a'.repeat(32),
+        OPENAI_API_KEY: OPENAI_KEY,
+        ...env,
+      },
+    },
+  );
+  let text = '';
+  child.stdout.on('data', (data: Buffer) => (text += data));
+  child.stderr.on('data', (data: Buffer) => (text += data));
+  return new Promise((resolve) => child.on('close', (code) => resolve({ code, text })));
+}
+
+const configOf = (folder: string) => readFileSync(join(folder, 'wrangler.toml'), 'utf8');
+
+test('the set-up of production and staging makes namespaces, bindings, secrets and one key; a second run changes nothing', {
+  timeout: 300_000,
+}, async () => {
+  const cloudflare = await startFakeCloudflare();
+  cleanups.push(() => cloudflare.close());
+  await using weir = await startGateway();
+  const folder = makeClone({
+    environments: ['production', 'staging'],
+    providers: ['openai'],
+    vars: { RETRIES: '2' },
+    key: { name: 'first', max_concurrent: 7 },
+    addresses: { production: weir.url, staging: weir.url },
+  });
+  const before = configOf(folder);
+  const env = { ADMIN_TOKEN, STAGING_ADMIN_TOKEN: ADMIN_TOKEN, STAGING_OPENAI_API_KEY: STAGING_KEY };
+
+  const dry = await setUp(folder, cloudflare, ['--dry-run'], env);
+  expect(dry).toMatchObject({ code: 0 });
+  expect(cloudflare.requests).toEqual([]);
+  expect(configOf(folder)).toBe(before);
+  for (const shown of [
+    'npx wrangler kv namespace create weir-weir-kv ',
+    'npx wrangler kv namespace create weir-staging-weir-kv ',
+    '+ id = "<the id of weir-weir-kv>"',
+    '+ [[env.staging.kv_namespaces]]',
+    'npx wrangler deploy --no-autoconfig',
+    '--env=staging',
+    'OPENAI_API_KEY: from the environment of this command',
+    `POST ${weir.url}/admin/keys {"name":"first","max_concurrent":7}`,
+  ])
+    expect(dry.text).toContain(shown);
+  expect(dry.text).not.toContain(OPENAI_KEY);
+  expect(dry.text).not.toContain(ADMIN_TOKEN);
+
+  const first = await setUp(folder, cloudflare, [], env);
+  expect(first.code, first.text).toBe(0);
+  expect([...cloudflare.namespaces.keys()]).toEqual(['weir-weir-kv', 'weir-staging-weir-kv']);
+  expect([...cloudflare.uploads.keys()]).toEqual(['weir', 'weir-staging']);
+  const bindings = (script: string) =>
+    objectsOf(cloudflare.uploads.get(script))
+      .map(({ type, name }) => `${String(type)} ${String(name)}`)
+      .sort();
+  expect(bindings('weir')).toContain('kv_namespace WEIR_KV');
+  expect(bindings('weir')).toContain('plain_text RETRIES');
+  expect(bindings('weir-staging')).toEqual(bindings('weir'));
+  const namespaceOf = (script: string) =>
+    objectsOf(cloudflare.uploads.get(script)).find(({ name }) => name === 'WEIR_KV')?.namespace_id;
+  expect(namespaceOf('weir')).toBe(cloudflare.namespaces.get('weir-weir-kv'));
+  expect(namespaceOf('weir-staging')).toBe(cloudflare.namespaces.get('weir-staging-weir-kv'));
+  expect(Object.fromEntries(cloudflare.secrets.get('weir') ?? [])).toEqual({
+    ADMIN_TOKEN,
+    OPENAI_API_KEY: OPENAI_KEY,
+  });
+  expect(cloudflare.secrets.get('weir-staging')?.get('OPENAI_API_KEY')).toBe(STAGING_KEY);
+  const key = /WEIR_KEY=(weir_\w+)/.exec(first.text)?.[1] ?? '';
+  const models = await weir.fetch('/v1/models', { headers: { authorization: `Bearer ${key}` } });
+  expect(models.status).toBe(200);
+  // The comments stay, and everything else that was there.
+  const written = configOf(folder);
+  for (const line of before.split('\n')) expect(written).toContain(line);
+
+  cloudflare.requests.length = 0;
+  const second = await setUp(folder, cloudflare, [], env);
+  expect(second.code, second.text).toBe(0);
+  expect(configOf(folder)).toBe(written);
+  expect(cloudflare.requests.filter((line) => /^(POST|PATCH) .*(namespaces|secrets)/.test(line))).toEqual([]);
+  expect(second.text).toContain('There is a key named first');
+  const listed = await weir.fetch('/admin/keys', { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } });
+  const keys = objectsOf(objectOf(decodeObject(await listed.text())).data);
+  expect(keys).toMatchObject([{ name: 'first', max_concurrent: 7 }]);
+});
+
+test("the set-up without an admin token makes one and shows it once; without a provider's key it says which is missing", {
+  timeout: 180_000,
+}, async () => {
+  const cloudflare = await startFakeCloudflare();
+  cleanups.push(() => cloudflare.close());
+  // The namespace of an earlier `npm run deploy`, which has keys and records.
+  cloudflare.namespaces.set('weir-weir-kv', '7'.repeat(32));
+  const folder = makeClone({
+    providers: ['openai', 'mistral'],
+  });
+  const run = await setUp(folder, cloudflare, []);
+  expect(run.code).toBe(1);
+  expect(run.text).toContain('MISTRAL_API_KEY is not set');
+  // The address that wrangler has deployed to.
+  expect(run.text).toContain('https://weir.acme.workers.dev\n');
+  expect(cloudflare.namespaces.size).toBe(1);
+  expect(configOf(folder)).toContain(`id = "${'7'.repeat(32)}"`);
+  expect(cloudflare.secrets.get('weir')).toBeUndefined();
+});

@@ -1,0 +1,402 @@
+/** The steps of the set-up. Each can be shown without running it, and run again without harm. */
+import { execFileSync, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { decodeObject, objectsOf, textOf } from '../simulator/json.ts';
+import { type Answers, secretOf } from './answers.ts';
+import { changeConfig, namespaceId, PRODUCTION, workerName } from './wrangler-config.ts';
+
+const CONFIG = 'wrangler.toml';
+const WRANGLER = join('node_modules', 'wrangler', 'bin', 'wrangler.js');
+/** A new address answers after some seconds, and so does a new secret. */
+const MAX_WAITS = 60;
+const WAIT_MS = 2000;
+const CALL_TIMEOUT_MS = 30_000;
+const COMMAND_TIMEOUT_MS = 300_000;
+
+export interface Step {
+  readonly title: string;
+  /** The commands, requests and lines of a file, as they are printed before the step runs. Secrets have their names only. */
+  readonly shown: readonly string[];
+  /** Throws an error with a message for the operator. */
+  run(): Promise<void>;
+}
+
+export interface Surroundings {
+  /** The folder with `wrangler.toml` and `node_modules`. */
+  readonly root: string;
+  /** Where secrets are looked up, and what wrangler gets. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly print: (line: string) => void;
+}
+
+export function planSteps(answers: Answers, surroundings: Surroundings): readonly Step[] {
+  return new Setup(answers, surroundings).steps();
+}
+
+class Setup {
+  readonly #answers: Answers;
+  readonly #root: string;
+  readonly #env: NodeJS.ProcessEnv;
+  readonly #print: (line: string) => void;
+  /** The ids of the KV namespaces, by environment. */
+  readonly #namespaces = new Map<string, string>();
+  readonly #addresses: Map<string, string>;
+  /** The admin token, where this run knows it. */
+  readonly #tokens = new Map<string, string>();
+
+  constructor(answers: Answers, { root, env, print }: Surroundings) {
+    this.#answers = answers;
+    this.#root = root;
+    this.#env = env;
+    this.#print = print;
+    this.#addresses = new Map(Object.entries(answers.addresses));
+  }
+
+  steps(): readonly Step[] {
+    return [
+      { title: 'Check the login', shown: [command(['whoami'])], run: () => this.#checkLogin() },
+      this.#namespaceStep(),
+      this.#configStep(),
+      ...this.#answers.environments.flatMap((environment) => [
+        this.#deployStep(environment),
+        this.#secretStep(environment),
+        this.#keyStep(environment),
+      ]),
+    ];
+  }
+
+  async #checkLogin(): Promise<void> {
+    const { code, stdout } = await this.#wrangler(['whoami']);
+    if (code !== 0 || /not authenticated/i.test(stdout))
+      throw new Error('wrangler is not logged in. Run: npx wrangler login');
+  }
+
+  #namespaceStep(): Step {
+    const text = this.#readConfig();
+    const shown: string[] = [];
+    for (const environment of this.#answers.environments) {
+      const id = namespaceId(text, environment);
+      if (id !== null) this.#namespaces.set(environment, id);
+      else
+        shown.push(
+          `${command(['kv', 'namespace', 'create', this.#title(environment)])}   # if there is none`,
+        );
+    }
+    if (shown.length === 0)
+      return { title: 'KV namespaces', shown: [`${CONFIG} names them already`], run: async () => undefined };
+    const run = () => this.#findNamespaces();
+    return { title: 'KV namespaces', shown: [command(['kv', 'namespace', 'list']), ...shown], run };
+  }
+
+  /** The title that `wrangler deploy` gives to a namespace without an id, so that the one of an earlier deployment is found. */
+  #title(environment: string): string {
+    return `${workerName(this.#answers.worker, environment)}-weir-kv`;
+  }
+
+  async #findNamespaces(): Promise<void> {
+    const present = await this.#namespaceList();
+    for (const environment of this.#answers.environments) {
+      if (this.#namespaces.has(environment)) continue;
+      const title = this.#title(environment);
+      const id = present.get(title) ?? (await this.#createNamespace(title));
+      this.#namespaces.set(environment, id);
+      this.#print(`  ${title}: ${id}`);
+    }
+  }
+
+  async #createNamespace(title: string): Promise<string> {
+    await this.#succeed(['kv', 'namespace', 'create', title]);
+    const id = (await this.#namespaceList()).get(title);
+    if (id === undefined)
+      throw new Error(
+        `The KV namespace ${title} was created, but is not in the list yet. Run the set-up again`,
+      );
+    return id;
+  }
+
+  async #namespaceList(): Promise<ReadonlyMap<string, string>> {
+    const stdout = await this.#succeed(['kv', 'namespace', 'list']);
+    return new Map(jsonList(stdout).map(({ title, id }) => [textOf(title), textOf(id)]));
+  }
+
+  #configStep(): Step {
+    const { environments } = this.#answers;
+    const shownIds = new Map(
+      environments.map((one) => [one, this.#namespaces.get(one) ?? `<the id of ${this.#title(one)}>`]),
+    );
+    const { text, notes } = this.#changed(shownIds);
+    const lines = addedLines(this.#readConfig(), text);
+    const shown = [
+      ...(lines.length === 0 ? ['has everything already'] : lines),
+      ...notes.map((note) => `# ${note}`),
+    ];
+    return {
+      title: `Write ${CONFIG}`,
+      shown,
+      run: async () => {
+        const changed = this.#changed(this.#namespaces).text;
+        if (changed !== this.#readConfig()) writeFileSync(join(this.#root, CONFIG), changed);
+      },
+    };
+  }
+
+  #changed(namespaces: ReadonlyMap<string, string>) {
+    const { worker, vars } = this.#answers;
+    return changeConfig(this.#readConfig(), { worker, vars, namespaces });
+  }
+
+  #readConfig(): string {
+    return readFileSync(join(this.#root, CONFIG), 'utf8');
+  }
+
+  #deployStep(environment: string): Step {
+    const args = ['deploy', '--no-autoconfig', ...this.#tag(), environmentFlag(environment)];
+    const run = async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'weir-setup-'));
+      const output = join(folder, 'output.ndjson');
+      try {
+        await this.#succeed(args, { WRANGLER_OUTPUT_FILE_PATH: output });
+        const address = deployedAddress(readFileSync(output, 'utf8'));
+        if (!this.#addresses.has(environment) && address !== undefined)
+          this.#addresses.set(environment, address + (this.#answers.vars.BASE_PATH ?? ''));
+      } finally {
+        rmSync(folder, { recursive: true, force: true });
+      }
+      this.#print(`  ${this.#addresses.get(environment) ?? 'no address: set addresses in the answers'}`);
+    };
+    return { title: `Deploy ${environment}`, shown: [command(args)], run };
+  }
+
+  /** As `npm run deploy` does; nothing outside of a clone. */
+  #tag(): readonly string[] {
+    try {
+      const options = {
+        cwd: this.#root,
+        stdio: ['ignore', 'pipe', 'ignore'] as const,
+        encoding: 'utf8' as const,
+      };
+      return [
+        '--tag',
+        execFileSync('git', ['rev-parse', '--short=12', 'HEAD'], {
+          ...options,
+          stdio: [...options.stdio],
+        }).trim(),
+      ];
+    } catch {
+      return [];
+    }
+  }
+
+  #secretStep(environment: string): Step {
+    const flag = environmentFlag(environment);
+    const sources = this.#secretNames().map((name) => {
+      const given = secretOf(this.#env, environment, name) !== null;
+      const source = given
+        ? 'from the environment of this command'
+        : name === 'ADMIN_TOKEN'
+          ? 'a new random text'
+          : 'not given: must be set already';
+      return `  ${name}: ${source}`;
+    });
+    return {
+      title: `Secrets of ${environment}`,
+      shown: [
+        command(['secret', 'list', flag]),
+        `${command(['secret', 'bulk', flag])}   # those that are not set, through standard input:`,
+        ...sources,
+      ],
+      run: () => this.#setSecrets(environment, flag),
+    };
+  }
+
+  #secretNames(): readonly string[] {
+    // Mistral's key serves Codestral, too.
+    const keys = this.#answers.providers.map(
+      ({ apiKeySettings: [own, ...others] }) =>
+        [own, ...others].find((name) => secretOf(this.#env, PRODUCTION, name) !== null) ?? own,
+    );
+    return [...new Set(['ADMIN_TOKEN', ...keys, ...this.#answers.secrets])];
+  }
+
+  async #setSecrets(environment: string, flag: string): Promise<void> {
+    const stdout = await this.#succeed(['secret', 'list', flag]);
+    const present = new Set(jsonList(stdout).map(({ name }) => textOf(name)));
+    const added: Record<string, string> = {};
+    for (const name of this.#secretNames()) {
+      const given = secretOf(this.#env, environment, name);
+      if (name === 'ADMIN_TOKEN' && given !== null) this.#tokens.set(environment, given);
+      if (present.has(name)) {
+        this.#print(`  ${name} is set and stays. To change it: npx wrangler secret put ${name} ${flag}`);
+      } else if (given !== null) {
+        added[name] = given;
+      } else if (name === 'ADMIN_TOKEN') {
+        added[name] = randomBytes(32).toString('hex');
+        this.#tokens.set(environment, added[name]);
+      } else {
+        throw new Error(
+          `${name} is not set. Run this again with ${name}=… in its environment, or: npx wrangler secret put ${name} ${flag}`,
+        );
+      }
+    }
+    if (Object.keys(added).length === 0) return;
+    await this.#succeed(['secret', 'bulk', flag], {}, JSON.stringify(added));
+    this.#print(`  set: ${Object.keys(added).join(', ')}`);
+    // Printed at once: a later step may fail, and nothing else can show it again.
+    if (added.ADMIN_TOKEN !== undefined && secretOf(this.#env, environment, 'ADMIN_TOKEN') === null)
+      this.#print(`  ADMIN_TOKEN of ${environment}, which is not shown again: ${added.ADMIN_TOKEN}`);
+  }
+
+  #keyStep(environment: string): Step {
+    const { key } = this.#answers;
+    const address = this.#addresses.get(environment) ?? `<the address of ${environment}>`;
+    return {
+      title: `A gateway key for ${environment}`,
+      shown: [
+        `GET ${address}/health`,
+        `GET ${address}/admin/keys`,
+        `POST ${address}/admin/keys ${JSON.stringify(key)}   # if there is none of this name`,
+      ],
+      run: () => this.#makeKey(environment),
+    };
+  }
+
+  async #makeKey(environment: string): Promise<void> {
+    const address = this.#addresses.get(environment)?.replace(/\/+$/, '');
+    if (address === undefined)
+      throw new Error(`The address of ${environment} is unknown: name it in addresses of the answers`);
+    const token = this.#tokens.get(environment);
+    if (token === undefined) {
+      this.#print(
+        '  No key is made: ADMIN_TOKEN is set on the Worker and not in the environment of this command.',
+      );
+      this.#print(`  Make one on ${address}/dashboard`);
+      return;
+    }
+    const authorization = `Bearer ${token}`;
+    await this.#answered(`${address}/health`, {});
+    const listed = await this.#answered(`${address}/admin/keys`, { authorization });
+    const { key: wanted } = this.#answers;
+    const { name } = wanted;
+    if (objectsOf(decodeObject(listed)?.data).some((key) => key.name === name)) {
+      this.#print(`  There is a key named ${name}. Its text was shown when it was made.`);
+      return;
+    }
+    const response = await fetch(`${address}/admin/keys`, {
+      method: 'POST',
+      headers: { authorization },
+      body: JSON.stringify(wanted),
+      signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
+    });
+    const text = await response.text();
+    const key = textOf(decodeObject(text)?.key);
+    if (response.status !== 201 || key === '')
+      throw new Error(`POST ${address}/admin/keys: ${response.status} ${text}`);
+    for (const line of pasteLines(address, key)) this.#print(line);
+  }
+
+  /** Waits until a deployment answers with 200: a new address and new secrets take some seconds. @returns the body */
+  async #answered(url: string, headers: Readonly<Record<string, string>>): Promise<string> {
+    let last = '';
+    for (let attempt = 0; attempt < MAX_WAITS; attempt++) {
+      if (attempt > 0) await setTimeout(WAIT_MS);
+      try {
+        const response = await fetch(url, { headers, signal: AbortSignal.timeout(CALL_TIMEOUT_MS) });
+        const text = await response.text();
+        if (response.status === 200) return text;
+        last = `${response.status} ${text.slice(0, 300)}`;
+      } catch (error) {
+        last = String(error);
+      }
+    }
+    throw new Error(`GET ${url}: ${last}`);
+  }
+
+  async #succeed(args: readonly string[], env: NodeJS.ProcessEnv = {}, input = ''): Promise<string> {
+    const { code, stdout, stderr } = await this.#wrangler(args, env, input);
+    if (code !== 0) throw new Error(`${command(args)} failed:\n${stdout}${stderr}`);
+    return stdout;
+  }
+
+  #wrangler(args: readonly string[], env: NodeJS.ProcessEnv = {}, input = '') {
+    const child = spawn(process.execPath, [join(this.#root, WRANGLER), ...args], {
+      cwd: this.#root,
+      env: { ...this.#env, WRANGLER_SEND_METRICS: 'false', ...env },
+      timeout: COMMAND_TIMEOUT_MS,
+    });
+    let stdout = '';
+    let stderr = '';
+    child.stdout.on('data', (data: Buffer) => (stdout += data));
+    child.stderr.on('data', (data: Buffer) => (stderr += data));
+    child.stdin.end(input);
+    return new Promise<{ code: number | null; stdout: string; stderr: string }>((resolve, reject) => {
+      child.on('error', reject);
+      child.on('close', (code) => resolve({ code, stdout, stderr }));
+    });
+  }
+}
+
+/** The address of the first host among the targets of `wrangler deploy`, of the file that it writes for programs. */
+function deployedAddress(ndjson: string): string | undefined {
+  const deployed = ndjson
+    .split('\n')
+    .map(decodeObject)
+    .find((line) => line?.type === 'deploy');
+  const targets = Array.isArray(deployed?.targets) ? deployed.targets.map(textOf) : [];
+  const host = targets.map((target) => target.replace(/^https:\/\//, '').split(' ')[0] ?? '').find(isHost);
+  return host === undefined ? undefined : `https://${host}`;
+}
+
+/** Not a route such as `example.com/llm/*`, a schedule or a queue. */
+function isHost(target: string): boolean {
+  return /^[a-z0-9-]+(?:\.[a-z0-9-]+)+$/.test(target);
+}
+
+/** The JSON list that wrangler prints, which may have a banner before it. */
+function jsonList(stdout: string) {
+  const start = stdout.indexOf('[');
+  try {
+    return objectsOf(JSON.parse(stdout.slice(start)));
+  } catch {
+    return [];
+  }
+}
+
+function environmentFlag(environment: string): string {
+  return environment === PRODUCTION ? '--env=' : `--env=${environment}`;
+}
+
+function command(args: readonly string[]): string {
+  return ['npx wrangler', ...args].join(' ');
+}
+
+/** The lines of the new text that the old one lacks. Lines are only added, or replaced by a line with another name. */
+function addedLines(before: string, after: string): readonly string[] {
+  const old = before.split('\n');
+  let at = 0;
+  return after.split('\n').flatMap((line) => {
+    const found = old.indexOf(line, at);
+    if (found >= 0) {
+      at = found + 1;
+      return [];
+    }
+    return line === '' ? [] : [`+ ${line}`];
+  });
+}
+
+function pasteLines(address: string, key: string): readonly string[] {
+  return [
+    '',
+    'Paste this into a shell, or the names and values into your clients:',
+    '',
+    `export WEIR_URL=${address} WEIR_KEY=${key}`,
+    `export OPENAI_BASE_URL=${address}/v1 OPENAI_API_KEY=$WEIR_KEY`,
+    `export ANTHROPIC_BASE_URL=${address} ANTHROPIC_AUTH_TOKEN=$WEIR_KEY`,
+    `curl -s $WEIR_URL/v1/models -H "authorization: Bearer $WEIR_KEY"`,
+    '',
+    `Dashboard: ${address}/dashboard, with ADMIN_TOKEN`,
+  ];
+}

@@ -1,0 +1,165 @@
+/**
+ * Changes of `wrangler.toml` by lines, so that comments and everything else stay. What is there already is not changed, so a second run
+ * changes nothing.
+ */
+import { parse, stringify, type TomlTable } from 'smol-toml';
+import { isObject, objectOf, objectsOf, textOf } from '../simulator/json.ts';
+
+/** `production` is the top level of the file; any other is `[env.<name>]`. */
+export const PRODUCTION = 'production';
+
+/** The binding of the KV namespace, which is the only one that needs an id. */
+const KV_BINDING = 'WEIR_KV';
+
+/**
+ * What wrangler takes from the top level for no environment, and staging can share as it is. Other such tables, for example `queues`,
+ * name something that two deployments must not share.
+ */
+const COPIED = ['durable_objects', 'version_metadata', 'ratelimits'] as const;
+const NOT_COPIED = [
+  ...['queues', 'services', 'r2_buckets', 'd1_databases', 'secrets_store_secrets', 'vpc_services'],
+  ...['hyperdrive', 'workflows', 'analytics_engine_datasets', 'tail_consumers', 'ai'],
+] as const;
+
+export interface ConfigChanges {
+  /** The Worker's name. */
+  readonly worker: string;
+  /** The environments, and the id of the KV namespace of each. */
+  readonly namespaces: ReadonlyMap<string, string>;
+  readonly vars: Readonly<Record<string, string>>;
+}
+
+export interface ChangedConfig {
+  readonly text: string;
+  /** What the operator has to know or do. */
+  readonly notes: readonly string[];
+}
+
+/** The name that wrangler gives to the Worker of an environment. */
+export function workerName(worker: string, environment: string): string {
+  return environment === PRODUCTION ? worker : `${worker}-${environment}`;
+}
+
+/** The id of an environment's KV namespace in the file; null: none. */
+export function namespaceId(text: string, environment: string): string | null {
+  const config = objectOf(parse(text));
+  const table = environment === PRODUCTION ? config : objectOf(objectOf(config.env)[environment]);
+  const namespace = objectsOf(table.kv_namespaces).find(({ binding }) => binding === KV_BINDING);
+  return textOf(namespace?.id) || null;
+}
+
+/** @returns the whole new text of the file, equal to the old one where nothing is missing */
+export function changeConfig(before: string, { worker, namespaces, vars }: ConfigChanges): ChangedConfig {
+  const notes: string[] = [];
+  let text = withName(before, worker);
+  for (const [environment, id] of namespaces) {
+    if (environment !== PRODUCTION) continue;
+    text = withId(text, '[[kv_namespaces]]', id);
+    text = withVars(text, '[vars]', vars, objectOf(objectOf(parse(text)).vars), notes);
+  }
+  for (const [environment, id] of namespaces) {
+    if (environment === PRODUCTION) continue;
+    const config = parse(text);
+    const own = objectOf(objectOf(config.env)[environment]);
+    const missing = missingTables(config, environment, own, id, notes);
+    if (Object.keys(missing).length > 0) text = append(text, environmentText(environment, own, missing));
+    text = withId(text, `[[env.${environment}.kv_namespaces]]`, id);
+    const after = objectOf(objectOf(objectOf(parse(text)).env)[environment]);
+    text = withVars(text, `[env.${environment}.vars]`, vars, objectOf(after.vars), notes);
+  }
+  return { text, notes };
+}
+
+/** The name stands before the first table. */
+function withName(text: string, worker: string): string {
+  const lines = text.split('\n');
+  const tables = lines.findIndex((line) => line.startsWith('['));
+  const at = lines.findIndex((line) => /^name\s*=/.test(line));
+  if (at < 0 || at > tables || textOf(objectOf(parse(text)).name) === worker) return text;
+  return lines.toSpliced(at, 1, `name = ${quoted(worker)}`).join('\n');
+}
+
+/** Puts the id of the KV namespace below the line with its binding, unless the table has an id. */
+function withId(text: string, head: string, id: string): string {
+  const lines = text.split('\n');
+  const start = lines.findIndex(
+    (line, at) =>
+      line.trim() === head && tableLines(lines, at).some((row) => row.includes(`"${KV_BINDING}"`)),
+  );
+  if (start < 0 || tableLines(lines, start).some((row) => /^\s*id\s*=/.test(row))) return text;
+  const binding = lines.findIndex((line, at) => at > start && line.includes(`"${KV_BINDING}"`));
+  return lines.toSpliced(binding + 1, 0, `id = ${quoted(id)}`).join('\n');
+}
+
+/** The lines of a table, up to the next one. */
+function tableLines(lines: readonly string[], start: number): readonly string[] {
+  const end = lines.findIndex((line, at) => at > start && line.trimStart().startsWith('['));
+  return lines.slice(start + 1, end < 0 ? lines.length : end);
+}
+
+/** Adds variables that are missing. One that is there with another value stays. */
+function withVars(
+  text: string,
+  head: string,
+  vars: ConfigChanges['vars'],
+  present: Readonly<Record<string, unknown>>,
+  notes: string[],
+): string {
+  const missing: string[] = [];
+  for (const [name, value] of Object.entries(vars)) {
+    if (!(name in present)) missing.push(`${name} = ${quoted(value)}`);
+    else if (present[name] !== value) notes.push(`${name} in ${head} has another value, which stays`);
+  }
+  if (missing.length === 0) return text;
+  const lines = text.split('\n');
+  const start = lines.findIndex((line) => line.trim() === head);
+  return start < 0
+    ? append(text, [head, ...missing].join('\n'))
+    : lines.toSpliced(start + 1, 0, ...missing).join('\n');
+}
+
+/** The tables of the top level that an environment needs and does not have. */
+function missingTables(
+  config: TomlTable,
+  environment: string,
+  own: Readonly<Record<string, unknown>>,
+  id: string,
+  notes: string[],
+): TomlTable {
+  const missing: TomlTable = {};
+  // Routes are inherited: without this line staging would take the requests of production.
+  const hasRoutes = config.routes !== undefined || config.route !== undefined;
+  if (hasRoutes && own.routes === undefined && own.route === undefined)
+    Object.assign(missing, { routes: [], workers_dev: true });
+  if (!objectsOf(own.kv_namespaces).some(({ binding }) => binding === KV_BINDING))
+    missing.kv_namespaces = [{ binding: KV_BINDING, id }];
+  for (const name of COPIED) {
+    const table = config[name];
+    if (table !== undefined && own[name] === undefined) missing[name] = table;
+  }
+  if (isObject(config.vars) && own.vars === undefined) missing.vars = config.vars;
+  for (const name of NOT_COPIED) {
+    if (config[name] !== undefined && own[name] === undefined)
+      notes.push(`[env.${environment}] has no ${name}: add one of its own if it needs it`);
+  }
+  return missing;
+}
+
+function environmentText(
+  environment: string,
+  own: Readonly<Record<string, unknown>>,
+  tables: TomlTable,
+): string {
+  const text = stringify({ env: { [environment]: tables } }).trim();
+  if (Object.keys(own).length > 0) return text;
+  return `# The environment ${environment}: npm run deploy -- --env ${environment}. It has bindings and variables of its own, because wrangler inherits none.\n${text}`;
+}
+
+function append(text: string, block: string): string {
+  return `${text.trimEnd()}\n\n${block}\n`;
+}
+
+/** A TOML string. JSON text stays readable in a literal one. */
+function quoted(value: string): string {
+  return value.includes('"') && !/['\n]/.test(value) ? `'${value}'` : JSON.stringify(value);
+}

@@ -1,0 +1,17 @@
+/** The site's configuration: `npm run docs` writes its pages and its sidebar first. A link that leads nowhere fails the build. */
+import { readFileSync } from 'node:fs';
+import { defineConfig } from 'vitepress';
+
+export default defineConfig({
+  title: 'Weir',
+  description: 'An LLM gateway on Cloudflare Workers',
+  srcDir: 'pages',
+  outDir: '../../dist/site',
+  cleanUrls: true,
+  lastUpdated: false,
+  themeConfig: {
+    sidebar: JSON.parse(readFileSync(new URL('../sidebar.json', import.meta.url), 'utf8')),
+    outline: [2, 3],
+    search: { provider: 'local', options: { detailedView: true } },
+  },
+});

@@ -289,7 +289,7 @@ function columnsOf(
       head: 'Status',
       isMain: true,
       value: ({ status }) => status,
-      cell: (record) => <StatusWord record={record} />,
+      cell: (record) => <Outcome of={record} />,
     },
     number('Tokens in', ({ prompt_tokens }) => prompt_tokens),
     number('Cached', cachedOf, share),
@@ -310,40 +310,39 @@ function columnsOf(
   ];
 }
 
-/** The requested model; who served it, where that differs; and the number of attempts, where there was more than one. */
+/** The requested model, and who served it, where that differs. */
 function Served({ of: record }: { of: UsageRecord }) {
-  const { asked, attempts = [], cache } = record;
+  const { asked } = record;
   const served = servedBy(record);
-  const called = attempts.filter(({ ms }) => ms !== null).length;
   return (
     <>
       <Name text={asked} title={`${asked} → ${served}`} />
       {served !== asked && (
         <span class="hint served">
+          {' '}
           → <Name text={served} />
-        </span>
-      )}
-      {called > 1 && <span class="badge">{called} attempts</span>}
-      {cache !== undefined && isBreak(cache.cause) && (
-        <span class="badge" title={`${cacheTitle(cache)}. ${cacheAdvice(cache)}`}>
-          cache: {cache.cause}
         </span>
       )}
     </>
   );
 }
 
-function StatusWord({ record: { status, error_code } }: { record: UsageRecord }) {
+/** How a request ended, the number of its attempts, where there was more than one, and a break of the prompt cache. */
+function Outcome({ of: { status, error_code, attempts = [], cache } }: { of: UsageRecord }) {
+  const called = attempts.filter(({ ms }) => ms !== null).length;
   return (
     <>
-      <span class={`status ${status}`}>{statusWords(status)}</span>
+      <span class={`status ${status}`}>{statusWords(status)}</span>{' '}
+      {called > 1 && <span class="badge">{called} attempts</span>}
+      {cache !== undefined && isBreak(cache.cause) && (
+        <span class="badge" title={`${cacheTitle(cache)}. ${cacheAdvice(cache)}`}>
+          cache: {cache.cause}
+        </span>
+      )}{' '}
       {error_code !== null && (
-        <>
-          {' '}
-          <span class="hint code wide">
-            <bdi>{error_code}</bdi>
-          </span>
-        </>
+        <span class="hint code">
+          <bdi>{error_code}</bdi>
+        </span>
       )}
     </>
   );

@@ -1,11 +1,10 @@
-/** Tests the documents: links and anchors resolve, every rule of the contract has a test, and every code names a rule. */
+/** Tests the documents: links and anchors resolve, every rule has a test, and every code names a rule. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { fixtures } from './contract/fixtures.ts';
 
 const ROOT = join(import.meta.dirname, '..');
-const CONTRACT = join(ROOT, 'docs', 'contract');
 
 const documents = [
   ...readdirSync(ROOT).filter((name) => name.endsWith('.md')),
@@ -19,9 +18,12 @@ function prose(text: string): string {
   return text.replace(/^( *)```[\s\S]*?^\1```/gm, '');
 }
 
-/** Anchors as GitHub makes them: lower case, punctuation removed, spaces as hyphens, a number added to repeats. */
+/** The end of a rule, which names its code: `<a id="k5">K5</a>`. */
+const RULE = /<a id="([a-z]\d{1,2})">([A-Z]\d{1,2})<\/a>/g;
+
+/** Anchors as GitHub makes them: lower case, punctuation removed, spaces as hyphens, a number added to repeats. And those of rules. */
 function anchorsOf(text: string): ReadonlySet<string> {
-  const anchors = new Set<string>();
+  const anchors = new Set([...text.matchAll(RULE)].map(([, anchor = '']) => anchor));
   for (const [, heading = ''] of prose(text).matchAll(/^#{1,6} (.+)$/gm)) {
     const plain = heading.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').toLowerCase();
     const base = plain.replace(/[^\p{L}\p{N}\s_-]/gu, '').replace(/ /g, '-');
@@ -102,13 +104,22 @@ describe('docs/architecture.md', () => {
   });
 });
 
-const rules = new Set(
-  readdirSync(CONTRACT).flatMap((page) =>
-    [...readFileSync(join(CONTRACT, page), 'utf8').matchAll(/^### ([A-Z]\d{1,2})$/gm)].map(
-      ([, rule = '']) => rule,
-    ),
-  ),
-);
+/** The codes of all rules, in the order of the documents. Some pages still have a code as its rule's heading. */
+const definitions = documents.flatMap(({ path, text }) => [
+  ...[...text.matchAll(RULE)].map(([, anchor = '', code = '']) => ({ path, anchor, code })),
+  ...[...text.matchAll(/^### ([A-Z]\d{1,2})$/gm)].map(([, code = '']) => ({
+    path,
+    anchor: code.toLowerCase(),
+    code,
+  })),
+]);
+const rules = new Set(definitions.map(({ code }) => code));
+
+test('each rule stands once, with its own anchor', () => {
+  const codes = definitions.map(({ code }) => code);
+  expect(codes.filter((code, i) => codes.indexOf(code) !== i)).toEqual([]);
+  expect(definitions.filter(({ anchor, code }) => anchor !== code.toLowerCase())).toEqual([]);
+});
 
 function filesBelow(folder: string, pattern: RegExp): { readonly path: string; readonly text: string }[] {
   return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
@@ -123,7 +134,7 @@ function testFiles(): { path: string; text: string }[] {
 /** The codes at the beginning of a title, which is the first argument of a call: `test('C4 T1: …`, `.each(rows)('C4 %s …`. */
 const CODES = /\(\s*['"`]((?:[A-Z]\d{1,2}(?: |, |: |-))+)/g;
 
-test('every code in a comment or a test title is a rule of docs/contract', () => {
+test('every code in a comment or a test title is a rule of the documents', () => {
   // In comments codes are in brackets, alone or in a list: (C4), (R1-R3), (A7, I7).
   const inComment = /\(([A-Z]\d{1,2}(?:(?:, |-| )[A-Z]\d{1,2})*)\)/g;
   const named = [
@@ -139,10 +150,10 @@ test('every code in a comment or a test title is a rule of docs/contract', () =>
   const unknown = named.flatMap(({ path, codes }) =>
     (codes.match(/[A-Z]\d{1,2}/g) ?? []).filter((code) => !rules.has(code)).map((code) => `${path}: ${code}`),
   );
-  expect(unknown, 'add the rule to docs/contract, or correct the code').toEqual([]);
+  expect(unknown, 'add the rule to the page of its subject, or correct the code').toEqual([]);
 });
 
-test('every rule of the contract is named in a test title', () => {
+test('every rule is named in a test title', () => {
   const titles = testFiles().flatMap(({ text }) => [...text.matchAll(CODES)].map(([, codes = '']) => codes));
   const named = new Set(titles.join(' ').match(/[A-Z]\d{1,2}/g));
   for (const fixture of fixtures) for (const rule of fixture.rules) named.add(rule);

@@ -15,7 +15,7 @@ export interface NewGatewayKey {
 export interface Filled extends AsyncDisposable {
   readonly gateway: Gateway;
   readonly page: string;
-  /** One key with a budget and limits, and two without. */
+  /** One key with limits and a budget, of which the samples use a part whatever the day of the month is, and two without. */
   readonly keys: readonly [web: NewGatewayKey, agents: NewGatewayKey, evals: NewGatewayKey];
 }
 
@@ -33,7 +33,7 @@ export async function startFilled(options: GatewayOptions = {}): Promise<Filled>
   const web = await makeKey(gateway, {
     name: 'web app',
     models: ['deepseek/*', 'mistral/*'],
-    budget: { USD: 0.2, per: 'month' },
+    budget: { USD: 0.2, per: 'total' },
     rpm: 60,
   });
   const agents = await makeKey(gateway, { name: 'agents', max_concurrent: 8 });

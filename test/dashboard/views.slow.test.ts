@@ -63,7 +63,9 @@ describe.runIf(hasChromium).each(['kv', 'object'] as const)('the page with LEDGE
       ['audit', '#/audit', 'tbody tr'],
     ];
 
-    test('D2 D9 the sign-in and every view: no console message, no violation, no overflow', async () => {
+    test('D2 D9 the sign-in and every view: no console message, no violation, no overflow', {
+      timeout: 90_000,
+    }, async () => {
       const { page, context, complaints } = await open(browser, filled.page, look);
       expect(await violationsOf(page)).toEqual([]);
       await signIn(page, ADMIN_TOKEN);

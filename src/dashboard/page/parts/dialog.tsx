@@ -1,4 +1,4 @@
-/** A modal dialog. The browser keeps the focus in it and closes it on Escape. */
+/** A modal dialog. The browser keeps the focus in it and closes it on Escape. And the end of a form in one. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 
@@ -46,5 +46,34 @@ export function Dialog({ title, onClose, children, isTall = false, isKept = fals
       </header>
       {children}
     </dialog>
+  );
+}
+
+interface FormEndProps {
+  /** Why the form was refused; null: it was not. */
+  readonly failure: string | null;
+  readonly action: string;
+  readonly isSending?: boolean;
+  readonly onClose: () => void;
+}
+
+/** The end of a form in a dialog: why it was refused, and its buttons. */
+export function FormEnd({ failure, action, isSending = false, onClose }: FormEndProps) {
+  return (
+    <>
+      {failure !== null && (
+        <p class="problem" role="alert">
+          <bdi>{failure}</bdi>
+        </p>
+      )}
+      <footer>
+        <button type="button" onClick={onClose}>
+          Cancel
+        </button>
+        <button type="submit" class="primary" disabled={isSending}>
+          {action}
+        </button>
+      </footer>
+    </>
   );
 }

@@ -32,47 +32,54 @@ export function describe(problem: Problem): Description {
   return { title: `The request failed (${code || status})`, words: message || 'No reason was given.' };
 }
 
+/** Why a call of a form failed: the message of its field, or what happened. */
+export function failureWords(problem: Problem): string {
+  const isOfField = problem.kind === 'refused' && problem.status === 400;
+  return isOfField ? problem.message : describe(problem).title;
+}
+
 type Outcome = Pick<Loaded<unknown>, 'value' | 'loadedAt' | 'problem' | 'reload'>;
 
 /** Why a load failed: a box in place of its data, or a strip above the data of the call before, which stays on screen. */
 export function Trouble({ of: { value, loadedAt, problem, reload } }: { of: Outcome }) {
-  const { signOut } = useSession();
   if (problem === null) return null;
   if (value === null || loadedAt === null) return <ProblemBox problem={problem} onRetry={reload} />;
-  const isSignedOut = problem.kind === 'refused' && problem.status === 401;
   return (
     <p class="problem stale" role="status">
       <strong>{describe(problem).title}.</strong> You see the data of {timeOfDay(loadedAt)}.{' '}
-      <button type="button" onClick={isSignedOut ? signOut : reload}>
-        {isSignedOut ? 'Sign out' : 'Try again'}
-      </button>
+      <WayOut of={problem} onRetry={reload} />
     </p>
   );
 }
 
-export function ProblemBox({ problem, onRetry }: { problem: Problem; onRetry?: () => void }) {
-  const { signOut } = useSession();
+interface ProblemBoxProps {
+  readonly problem: Problem;
+  readonly onRetry?: () => void;
+}
+
+export function ProblemBox({ problem, onRetry }: ProblemBoxProps) {
   const { title, words } = describe(problem);
-  const isSignedOut = problem.kind === 'refused' && problem.status === 401;
-  const isOfRange = problem.kind === 'refused' && problem.param === 'range';
   return (
     <div class="problem" role="alert">
       <strong>{title}</strong>
       <p>
         <bdi>{words}</bdi>
       </p>
-      {isSignedOut ? (
-        <button type="button" onClick={signOut}>
-          Sign out
-        </button>
-      ) : (
-        !isOfRange &&
-        onRetry && (
-          <button type="button" onClick={onRetry}>
-            Try again
-          </button>
-        )
-      )}
+      <WayOut of={problem} onRetry={onRetry} />
     </div>
+  );
+}
+
+/** The button for what helps: to sign out where the token has ended, or to try again, except in a range that cannot have data. */
+function WayOut({ of: problem, onRetry }: { of: Problem; onRetry: (() => void) | undefined }) {
+  const { signOut } = useSession();
+  const isSignedOut = problem.kind === 'refused' && problem.status === 401;
+  const isOfRange = problem.kind === 'refused' && problem.param === 'range';
+  const [label, act] = isSignedOut ? ['Sign out', signOut] : ['Try again', onRetry];
+  if (isOfRange || act === undefined) return null;
+  return (
+    <button type="button" onClick={act}>
+      {label}
+    </button>
   );
 }

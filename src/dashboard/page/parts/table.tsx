@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { csvLine } from '../../../shared/csv.ts';
+import { count, NONE } from '../format/numbers.ts';
 
 type Value = string | number | null | undefined;
 
@@ -17,6 +18,19 @@ export interface Column<Item> {
   readonly isMain?: boolean;
   /** What a main number counts, behind it on a phone, where the head is not above it. */
   readonly unit?: string;
+}
+
+/** A right-aligned column of numbers, with a dash where there is none. */
+export function numberColumn<Item>(
+  head: string,
+  value: (item: Item) => number | null,
+  write: (value: number) => string = count,
+): Column<Item> {
+  const cell = (item: Item) => {
+    const known = value(item);
+    return known === null ? NONE : write(known);
+  };
+  return { head, look: 'num', value, cell };
 }
 
 /** The head of a column, with `-` before it: largest first. */

@@ -12,7 +12,7 @@ import { exactTime, moment, timeOfDay } from '../../format/times.ts';
 import { Refresh } from '../../parts/controls.tsx';
 import { Name } from '../../parts/name.tsx';
 import { Trouble } from '../../parts/problem.tsx';
-import { type Column, Facts, Table } from '../../parts/table.tsx';
+import { type Column, Facts, numberColumn, Table } from '../../parts/table.tsx';
 import { useLoad } from '../../state/load.ts';
 import { linkTo, type Params } from '../../state/route.ts';
 import { useKeyNames, useSession } from '../../state/session.ts';
@@ -116,7 +116,6 @@ const CREDENTIALS: Readonly<Record<string, string>> = {
 
 function providerColumns(errors: readonly ProviderError[]): readonly Column<ProviderStatus>[] {
   const errorOf = ({ id }: ProviderStatus) => errors.find(({ provider }) => provider === id);
-  const rate = (value: number | null) => (value === null ? NONE : share(value));
   return [
     {
       head: 'Provider',
@@ -125,31 +124,11 @@ function providerColumns(errors: readonly ProviderError[]): readonly Column<Prov
       cell: ({ id, base_url }) => <Name text={id} title={base_url ?? id} />,
     },
     { head: 'Credential', value: ({ credential }) => CREDENTIALS[credential] ?? credential },
-    { head: 'Calls', look: 'num', value: ({ last_hour }) => last_hour.calls },
-    {
-      head: 'Failed',
-      look: 'num',
-      value: ({ last_hour }) => last_hour.error_rate,
-      cell: ({ last_hour }) => rate(last_hour.error_rate),
-    },
-    {
-      head: 'Retried',
-      look: 'num',
-      value: ({ last_hour }) => last_hour.retry_rate,
-      cell: ({ last_hour }) => rate(last_hour.retry_rate),
-    },
-    {
-      head: 'First token',
-      look: 'num',
-      value: ({ last_hour }) => last_hour.median_first_token_ms,
-      cell: ({ last_hour }) => milliseconds(last_hour.median_first_token_ms),
-    },
-    {
-      head: 'p95',
-      look: 'num',
-      value: ({ last_hour }) => last_hour.p95_first_token_ms,
-      cell: ({ last_hour }) => milliseconds(last_hour.p95_first_token_ms),
-    },
+    numberColumn('Calls', ({ last_hour }) => last_hour.calls),
+    numberColumn('Failed', ({ last_hour }) => last_hour.error_rate, share),
+    numberColumn('Retried', ({ last_hour }) => last_hour.retry_rate, share),
+    numberColumn('First token', ({ last_hour }) => last_hour.median_first_token_ms, milliseconds),
+    numberColumn('p95', ({ last_hour }) => last_hour.p95_first_token_ms, milliseconds),
     { head: 'Models', look: 'name', value: ({ last_hour }) => last_hour.models.join(', ') || NONE },
     {
       head: 'Last error',
@@ -176,7 +155,7 @@ function circuitColumns(nameOf: (id: string) => string): readonly Column<OpenCir
     { head: 'Model', look: 'name', value: ({ model }) => model, cell: ({ model }) => <Name text={model} /> },
     { head: 'Route', value: ({ route }) => route },
     { head: 'For', look: 'name', value: ({ key_id }) => (key_id === null ? 'every key' : nameOf(key_id)) },
-    { head: 'Failures', look: 'num', value: ({ failures }) => failures },
+    numberColumn('Failures', ({ failures }) => failures),
     {
       head: 'Open until',
       value: ({ open_until }) => open_until,

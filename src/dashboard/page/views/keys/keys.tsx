@@ -9,7 +9,7 @@ import { utcDayOf } from '../../format/zone.ts';
 import { CopyButton, Refresh } from '../../parts/controls.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Name } from '../../parts/name.tsx';
-import { describe, Trouble } from '../../parts/problem.tsx';
+import { describe, failureWords, Trouble } from '../../parts/problem.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { useLoad } from '../../state/load.ts';
 import { linkTo, type Params } from '../../state/route.ts';
@@ -190,17 +190,20 @@ function RevokedKeys({ keys }: { keys: readonly RevokedKey[] }) {
   );
 }
 
+/** The name of a key, which leads to its usage. */
+const NAME: Column<Pick<Key, 'id' | 'name'>> = {
+  head: 'Name',
+  look: 'name',
+  value: ({ id, name }) => name || id,
+  cell: ({ id, name }) => (
+    <a href={linkTo('overview', { key: id })}>
+      <Name title={id} text={name || id} />
+    </a>
+  ),
+};
+
 const REVOKED: readonly Column<RevokedKey>[] = [
-  {
-    head: 'Name',
-    look: 'name',
-    value: ({ id, name }) => name || id,
-    cell: ({ id, name }) => (
-      <a href={linkTo('overview', { key: id })}>
-        <Name title={id} text={name || id} />
-      </a>
-    ),
-  },
+  NAME,
   { head: 'Created', value: ({ created_at }) => created_at, cell: ({ created_at }) => date(created_at) },
   { head: 'Revoked', value: ({ revoked_at }) => revoked_at, cell: ({ revoked_at }) => date(revoked_at) },
   {
@@ -287,16 +290,7 @@ function columnsOf(
     </button>
   );
   return [
-    {
-      head: 'Name',
-      look: 'name',
-      value: ({ id, name }) => name || id,
-      cell: ({ id, name }) => (
-        <a href={linkTo('overview', { key: id })}>
-          <Name title={id} text={name || id} />
-        </a>
-      ),
-    },
+    NAME,
     {
       head: `Spent, ${USED_DAYS} d`,
       look: 'num',
@@ -477,11 +471,7 @@ function Rotate({ of: key, onClose, onDone }: DoneProps<NewKey>) {
   const rotate = async () => {
     const body = { overlap_hours: Number(hours) };
     const answer = await api.send<NewKey>('POST', `/v1/admin/keys/${key.id}/rotate`, body);
-    if (answer.kind === 'problem') {
-      const { problem } = answer;
-      const isOfField = problem.kind === 'refused' && problem.status === 400;
-      return isOfField ? problem.message : describe(problem).title;
-    }
+    if (answer.kind === 'problem') return failureWords(answer.problem);
     onDone(answer.value);
     return null;
   };

@@ -4,9 +4,9 @@ import type { NewUsageToken, UsageToken } from '../../api/types.ts';
 import { NONE } from '../../format/numbers.ts';
 import { date } from '../../format/times.ts';
 import { CopyButton } from '../../parts/controls.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
+import { Dialog, FormEnd } from '../../parts/dialog.tsx';
 import { Name } from '../../parts/name.tsx';
-import { describe } from '../../parts/problem.tsx';
+import { failureWords } from '../../parts/problem.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { useSession } from '../../state/session.ts';
 
@@ -88,9 +88,7 @@ export function TokenForm({ onClose, onDone }: TokenFormProps) {
       expires_at: expires === '' ? null : `${expires}T00:00:00Z`,
     });
     if (answer.kind === 'answer') return setMade(answer.value);
-    const { problem } = answer;
-    const isOfField = problem.kind === 'refused' && problem.status === 400;
-    setFailure(isOfField ? problem.message : describe(problem).title);
+    setFailure(failureWords(answer.problem));
   };
   if (made !== null) {
     const { key, ...listed } = made;
@@ -140,19 +138,7 @@ export function TokenForm({ onClose, onDone }: TokenFormProps) {
           Expires <span class="hint">at the start of the day (UTC); empty for never</span>
           <input type="date" {...field('expires')} />
         </label>
-        {failure !== null && (
-          <p class="problem" role="alert">
-            <bdi>{failure}</bdi>
-          </p>
-        )}
-        <footer>
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" class="primary">
-            Create
-          </button>
-        </footer>
+        <FormEnd failure={failure} action="Create" onClose={onClose} />
       </form>
     </Dialog>
   );

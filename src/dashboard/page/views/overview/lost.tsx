@@ -1,8 +1,8 @@
 /** What breaks of the prompt cache cost: by cause, and by app. */
 import type { Row } from '../../api/types.ts';
 import { causeTitle, isBreak } from '../../format/caches.ts';
-import { count, money } from '../../format/numbers.ts';
-import { type Column, Table } from '../../parts/table.tsx';
+import { money } from '../../format/numbers.ts';
+import { type Column, numberColumn, Table } from '../../parts/table.tsx';
 
 const PAGE = [10, 100] as const;
 
@@ -13,26 +13,12 @@ interface LostProps {
 }
 
 export function Lost({ byCause, byApp, currency }: LostProps) {
-  const lost = ({ lost_cost = {} }: Row) => lost_cost[currency] ?? 0;
-  const number = (
-    head: string,
-    value: (row: Row) => number,
-    write: (value: number) => string,
-  ): Column<Row> => ({
-    head,
-    look: 'num',
-    value,
-    cell: (row) => write(value(row)),
-  });
-  const amounts = [
-    number('Requests', ({ requests }) => requests, count),
-    number(
-      'Spend',
-      ({ cost }) => cost[currency] ?? 0,
-      (value) => money(value, currency),
-    ),
-    number('Tokens lost', ({ lost_tokens = 0 }) => lost_tokens, count),
-    number('Lost', lost, (value) => money(value, currency)),
+  const written = (amount: number) => money(amount, currency);
+  const amounts: readonly Column<Row>[] = [
+    numberColumn('Requests', ({ requests }) => requests),
+    numberColumn('Spend', ({ cost }) => cost[currency] ?? 0, written),
+    numberColumn('Tokens lost', ({ lost_tokens = 0 }) => lost_tokens),
+    numberColumn('Lost', ({ lost_cost = {} }) => lost_cost[currency] ?? 0, written),
   ];
   const causes = byCause.filter(({ cache_cause = '' }) => isBreak(cache_cause));
   if (causes.length === 0) return null;

@@ -1,8 +1,7 @@
 /** Counts of requests that were refused before any provider was called, by reason and, for the admin, by key. */
 import type { ErrorCode } from '../../../../canonical/error.ts';
 import type { RefusalRow, Refusals } from '../../api/types.ts';
-import { count } from '../../format/numbers.ts';
-import { type Column, Table } from '../../parts/table.tsx';
+import { type Column, numberColumn, Table } from '../../parts/table.tsx';
 
 const PAGE = [50, 200] as const;
 
@@ -71,12 +70,7 @@ export function Refused({ refusals: { data }, nameOf }: RefusedProps) {
             cell: keyCell(nameOf),
           },
         ]),
-    {
-      head: 'Refused',
-      look: 'num',
-      value: (row) => row.refused_requests,
-      cell: (row) => count(row.refused_requests),
-    },
+    numberColumn('Refused', (row) => row.refused_requests),
   ];
   return (
     <>

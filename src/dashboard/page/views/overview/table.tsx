@@ -4,7 +4,7 @@ import type { GroupName, Row, Sums } from '../../api/types.ts';
 import { statusWords } from '../../format/endings.ts';
 import { count, milliseconds, money, NONE, rate, share } from '../../format/numbers.ts';
 import { Name } from '../../parts/name.tsx';
-import { type Column, Table } from '../../parts/table.tsx';
+import { type Column, numberColumn, Table } from '../../parts/table.tsx';
 import { filterOf, groupLabel, valueLabel } from '../../state/groups.ts';
 import { linkTo, type Params } from '../../state/route.ts';
 import { cachedShare, FAILED, type Metric, type Ranked } from './metrics.ts';
@@ -24,20 +24,10 @@ const PAGE = [50, 200] as const;
 export function GroupTable({ params, by, metric, currency, groups, total, nameOf }: GroupTableProps) {
   const cost = (amount: number) => money(amount, currency);
   const all = metric.valueOf(total, currency);
-  type Of = (row: Row) => number | null;
-  const number = (head: string, of: Of, write: (value: number) => string = count): Column<Ranked> => ({
-    head,
-    look: 'num',
-    value: ({ row }) => of(row),
-    cell: ({ row }) => {
-      const value = of(row);
-      return value === null ? NONE : write(value);
-    },
-  });
+  const number = (head: string, of: (row: Row) => number | null, write?: (value: number) => string) =>
+    numberColumn<Ranked>(head, ({ row }) => of(row), write);
   const linked = (head: string, of: (row: Row) => number, filter: Params = {}): Column<Ranked> => ({
-    head,
-    look: 'num',
-    value: ({ row }) => of(row),
+    ...number(head, of),
     cell: ({ id, row }) => {
       const isBad = of(row) > 0 && (head === 'Failed' || head === 'Truncated');
       const link = <RequestsLink {...{ params, by, id, filter }} value={of(row)} />;

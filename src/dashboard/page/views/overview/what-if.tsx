@@ -4,7 +4,7 @@ import type { List, Model, Pricing, Sums } from '../../api/types.ts';
 import { change, money, NONE } from '../../format/numbers.ts';
 import { Name } from '../../parts/name.tsx';
 import { Trouble } from '../../parts/problem.tsx';
-import { type Column, Table } from '../../parts/table.tsx';
+import { type Column, numberColumn, Table } from '../../parts/table.tsx';
 import { useLoad } from '../../state/load.ts';
 import { useSession } from '../../state/session.ts';
 
@@ -73,16 +73,15 @@ function Alternatives({ total, currency }: WhatIfProps) {
       cell: ({ id }) => <Name text={id} />,
     },
     {
-      head: 'Cost',
-      look: 'num',
+      ...numberColumn<Alternative>(
+        'Cost',
+        ({ cost }) => cost,
+        (cost) => money(cost, currency),
+      ),
       isMain: true,
-      value: ({ cost }) => cost,
-      cell: ({ cost }) => money(cost, currency),
     },
     {
-      head: 'Difference',
-      look: 'num',
-      value: ({ cost }) => cost - paid,
+      ...numberColumn<Alternative>('Difference', ({ cost }) => cost - paid),
       cell: ({ cost }) => {
         const text = change(cost, paid, false);
         return text === null ? NONE : `${cost > paid ? '▲' : '▼'} ${text}`;

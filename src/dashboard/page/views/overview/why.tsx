@@ -1,8 +1,7 @@
 /** Failed requests by whose fault they are and by code: an outage is marked, a mistake of a caller is not. */
 import type { Report, Row } from '../../api/types.ts';
 import { errorWords } from '../../format/endings.ts';
-import { count } from '../../format/numbers.ts';
-import { type Column, Table } from '../../parts/table.tsx';
+import { type Column, numberColumn, Table } from '../../parts/table.tsx';
 
 const PAGE = [20, 100] as const;
 
@@ -27,12 +26,7 @@ const COLUMNS: readonly Column<Row>[] = [
     cell: ({ error = '' }) => <bdi class="code">{error}</bdi>,
   },
   { head: 'Reason', look: 'hint', value: ({ error = '' }) => errorWords(error) },
-  {
-    head: 'Failed',
-    look: 'num',
-    value: (row) => row.failed_requests,
-    cell: (row) => count(row.failed_requests),
-  },
+  numberColumn('Failed', (row) => row.failed_requests),
 ];
 
 export function Why({ report }: { report: Report | null }) {

@@ -10,7 +10,7 @@ import { isoTime, zoneName } from '../../format/zone.ts';
 import { AddFilter, Chips, Folded, RangePicker, Refresh } from '../../parts/controls.tsx';
 import { Name } from '../../parts/name.tsx';
 import { Trouble } from '../../parts/problem.tsx';
-import { type Column, Table } from '../../parts/table.tsx';
+import { type Column, numberColumn, Table } from '../../parts/table.tsx';
 import { TEXT_FILTERS } from '../../state/groups.ts';
 import { useLoad, within } from '../../state/load.ts';
 import { readRange, spanOf } from '../../state/range.ts';
@@ -228,19 +228,7 @@ function columnsOf(
   isAdmin: boolean,
   records: readonly UsageRecord[],
 ): readonly Column<UsageRecord>[] {
-  const number = (
-    head: string,
-    value: (record: UsageRecord) => number | null,
-    write: (value: number) => string = count,
-  ): Column<UsageRecord> => ({
-    head,
-    look: 'num',
-    value,
-    cell: (record) => {
-      const known = value(record);
-      return known === null ? NONE : write(known);
-    },
-  });
+  const number = numberColumn<UsageRecord>;
   const keyColumn: Column<UsageRecord> = {
     head: 'Key',
     look: 'name',

@@ -1,0 +1,98 @@
+/** The form of a key as texts, and what of it is sent. */
+import type { Key, Limits } from '../../api/types.ts';
+
+/** The texts of the form's fields by their names; empty for none. Limits of each user of the key have names that begin with {@link OF_USERS}. */
+export type Draft = Readonly<Record<string, string>>;
+
+export const OF_USERS = 'per_user.';
+
+/** The limits that are a count. */
+export const COUNTS = {
+  rpm: 'Requests a minute',
+  tpm: 'Tokens a minute',
+  max_concurrent: 'Requests at once',
+  max_output_tokens: 'Max output tokens',
+  max_users: 'Users with an allowance of their own',
+} as const;
+type Count = keyof typeof COUNTS;
+
+const RATES = ['rpm', 'tpm', 'max_concurrent'] as const;
+/** Those of a key, and those of each of its users. */
+export const COUNTS_OF: Readonly<Record<string, readonly Count[]>> = {
+  '': [...RATES, 'max_output_tokens'],
+  [OF_USERS]: [...RATES, 'max_users'],
+};
+
+/** The form of a key as it is; of a new one with null. */
+export function draftOf(key: Key | null, units: readonly string[]): Draft {
+  return {
+    name: key?.name ?? '',
+    models: key?.models?.join(', ') ?? '',
+    expires: key?.expires_at?.slice(0, 10) ?? '',
+    user: key?.user ?? '',
+    tags: Object.entries(key?.tags ?? {})
+      .map(([name, value]) => `${name}=${value}`)
+      .join(', '),
+    require_user: key?.require_user ? 'on' : '',
+    has_user_limits: key?.per_user ? 'on' : '',
+    ...limitsDraft('', key ?? {}, units),
+    ...limitsDraft(OF_USERS, key?.per_user ?? {}, units),
+  };
+}
+
+type OwnLimits = Limits & { readonly max_users?: number };
+
+function limitsDraft(prefix: string, limits: OwnLimits, [firstUnit = 'USD']: readonly string[]): Draft {
+  const { per = 'month', mode = 'hard', ...amounts } = limits.budget ?? {};
+  const [unit = firstUnit, amount = ''] = Object.entries(amounts)[0] ?? [];
+  const counts = COUNTS_OF[prefix]?.map((name) => [name, limits[name] ?? '']) ?? [];
+  const fields = Object.entries({ amount, unit, per, mode, ...Object.fromEntries(counts) });
+  return Object.fromEntries(fields.map(([name, value]) => [prefix + name, String(value)]));
+}
+
+export function globsOf(text: string): string[] {
+  return text.split(/[\s,]+/).filter((glob) => glob !== '');
+}
+
+/** The fields that are not empty, or in a change those that differ, as a request body. A field that was emptied is null. */
+export function changesOf(draft: Draft, before: Draft | null): Readonly<Record<string, unknown>> {
+  const was = before === null ? {} : bodyOf(before);
+  const isChanged = ([name, value]: [string, unknown]) =>
+    before === null ? value !== null : JSON.stringify(value) !== JSON.stringify(was[name]);
+  return Object.fromEntries(Object.entries(bodyOf(draft)).filter(isChanged));
+}
+
+/** All fields; null for an empty one. */
+function bodyOf(draft: Draft): Record<string, unknown> {
+  const { name = '', models = '', expires, user = '', tags = '', require_user, has_user_limits } = draft;
+  const globs = globsOf(models);
+  const ofUsers = Object.entries(limitsBody(draft, OF_USERS)).filter(([, value]) => value !== null);
+  const pairs = tags
+    .split(',')
+    .filter((tag) => tag.trim() !== '')
+    .map((tag) => {
+      // A value may contain =.
+      const [tagName = '', ...value] = tag.split('=');
+      return [tagName.trim(), value.join('=').trim()];
+    });
+  return {
+    name: name.trim(),
+    models: globs.length === 0 ? null : globs,
+    expires_at: expires === '' ? null : `${expires}T00:00:00Z`,
+    user: user.trim() || null,
+    tags: pairs.length === 0 ? null : Object.fromEntries(pairs),
+    require_user: require_user === '' ? null : true,
+    ...limitsBody(draft, ''),
+    per_user: ofUsers.length === 0 || !has_user_limits ? null : Object.fromEntries(ofUsers),
+  };
+}
+
+function limitsBody(draft: Draft, prefix: string): Record<string, unknown> {
+  const text = (name: string) => draft[prefix + name] ?? '';
+  const number = (name: string) => (text(name).trim() === '' ? null : Number(text(name)));
+  const budget = number('amount');
+  return {
+    budget: budget === null ? null : { [text('unit')]: budget, per: text('per'), mode: text('mode') },
+    ...Object.fromEntries(COUNTS_OF[prefix]?.map((name) => [name, number(name)]) ?? []),
+  };
+}

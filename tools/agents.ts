@@ -1,6 +1,6 @@
 /**
  * Runs the real clients of docs/clients against the simulated providers: npm run agents [-- <client> …] [--write]. Installs each from its
- * registry into a temporary folder and lets it edit a file. Exits with 1 if one fails. The table in docs/clients/README.md gets the
+ * registry into a temporary folder and lets it edit a file. Exits with 1 if one fails. The table in docs/clients/runs.md gets the
  * results if all pass; with --write also those that fail.
  */
 import { rmSync } from 'node:fs';

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openApiText, routeProblems } from '../../tools/openapi/document.ts';
+import { writtenLlmsText } from '../../tools/site/llms.ts';
 
 const DOCS = join(import.meta.dirname, '..', '..', 'docs');
 
@@ -14,6 +15,10 @@ test('docs/openapi.json is what the code says: otherwise run npm run openapi', (
   expect(readFileSync(join(DOCS, 'openapi.json'), 'utf8')).toBe(openApiText());
 });
 
+test('docs/llms.txt has the list of docs/README.md and the pages of clients: otherwise run npm run llms', () => {
+  expect(readFileSync(join(DOCS, 'llms.txt'), 'utf8')).toBe(writtenLlmsText());
+});
+
 test('docs/llms.txt links to every document, and to nothing that is not there', () => {
   const text = readFileSync(join(DOCS, 'llms.txt'), 'utf8');
   expect(text).toMatch(/^# Weir\n\n> /);
@@ -22,9 +27,9 @@ test('docs/llms.txt links to every document, and to nothing that is not there', 
   const pages = readdirSync(DOCS, { recursive: true, encoding: 'utf8' }).filter((path) =>
     path.endsWith('.md'),
   );
-  // Decisions have an index of their own, and so has the contract.
+  // Its list is README.md. Decisions have an index of their own, and so has the contract.
   const missing = pages.filter(
-    (path) => !linked.includes(path) && !/^(decisions|contract)\/(?!README)/.test(path),
+    (path) => !linked.includes(path) && !/^README|^(decisions|contract)\/(?!README)/.test(path),
   );
   expect(missing).toEqual([]);
 });

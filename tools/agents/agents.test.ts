@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { exportsOf, Page, type Place, type Trial } from './client.ts';
 import { CLIENTS, deploymentAliases } from './clients.ts';
 import { refusedUpstream, run, watchNetwork } from './run.ts';
-import { FILE, HEAD, lineOf, linesIn, type Row, withRows } from './table.ts';
+import { FILE, HEAD, linesIn, linesOf, type Row, withRows } from './table.ts';
 
 const PLACE: Place = {
   url: 'http://127.0.0.1:1',
@@ -39,7 +39,7 @@ describe('the scripts', () => {
 
   test('J6 each page of a client has a script', () => {
     const pages = readdirSync(join(FILE, '..')).map((name) => name.replace('.md', ''));
-    const ids = ['README', ...CLIENTS.map(({ id }) => id)];
+    const ids = ['README', 'runs', ...CLIENTS.map(({ id }) => id)];
     expect(pages.sort()).toEqual(ids.sort());
   });
 
@@ -53,26 +53,41 @@ describe('the scripts', () => {
 describe('the table', () => {
   const text = readFileSync(FILE, 'utf8');
 
-  test('J6 docs/clients/README.md has a row for each trial, with its tool steps, in order: run npm run agents', () => {
-    const [title, line, ...rows] = linesIn(text);
-    expect([title, line]).toEqual(HEAD);
-    const cells = rows.map((row) => row.split(' | ').map((cell) => cell.replace(/^\| | \|$/g, '')));
-    const expected = CLIENTS.flatMap((client) =>
-      client.trials.map((trial) => {
-        const row = { client, trial, versions: [], requests: 0, problems: [], date: '' };
-        const [name, , protocol, model, steps] = lineOf(row).replace('| ', '').split(' | ');
-        return [name, protocol, model, steps];
+  /** Client, protocol, model and tool steps of each run in a line, with its requests. */
+  const runsIn = (line: string) => {
+    const [client = '', , protocol = '', models = ''] = line
+      .split(' | ')
+      .map((cell) => cell.replace(/^\| /, ''));
+    return [...models.matchAll(/`([^`]+)` \((\d+), (\d+)\)/g)].map(
+      ([, model = '', steps = '', requests = '']) => ({
+        run: [client, protocol, model, steps],
+        steps: Number(steps),
+        requests: Number(requests),
       }),
     );
-    expect(cells.map(([name, , protocol, model, steps]) => [name, protocol, model, steps])).toEqual(expected);
+  };
+
+  test('J6 docs/clients/runs.md has each trial, with its tool steps, by client in order: run npm run agents', () => {
+    const [title, line, ...rows] = linesIn(text);
+    expect([title, line]).toEqual(HEAD);
+    const expected = CLIENTS.flatMap((client) =>
+      client.trials.flatMap((trial) =>
+        linesOf([{ client, trial, versions: [], requests: 0, problems: [], date: '' }]).flatMap(runsIn),
+      ),
+    );
+    const found = rows.flatMap(runsIn).map(({ run }) => run);
+    expect(found.toSorted()).toEqual(expected.map(({ run }) => run).toSorted());
+    const clients = found.map(([client]) => client);
+    expect(clients.filter((client, i) => client !== clients[i - 1])).toEqual([...new Set(clients)]);
+    expect([...new Set(clients)]).toEqual([...new Set(expected.map(({ run: [client] }) => client))]);
   });
 
-  test('J6 each row has versions, and more requests than tool steps', () => {
+  test('J6 each run has versions, a date, and more requests than tool steps', () => {
     for (const row of linesIn(text).slice(HEAD.length)) {
       expect(row).toMatch(/ \| \S+ \d+\.\d+\.\d+(?:, \S+ \d+\.\d+\.\d+)* \| /);
-      const [, steps, requests] =
-        / \| (\d+) \| (\d+) \| (?:edited|fails: .+) \| \d{4}-\d\d-\d\d \|$/.exec(row) ?? [];
-      expect(Number(requests)).toBeGreaterThan(Number(steps));
+      expect(row).toMatch(/ \| (?:edited|fails: .+) \| \d{4}-\d\d-\d\d \|$/);
+      expect(runsIn(row)).not.toEqual([]);
+      expect(runsIn(row).filter(({ steps, requests }) => requests <= steps)).toEqual([]);
     }
   });
 
@@ -100,11 +115,21 @@ describe('the table', () => {
     const second = withRows(first, [rowOf('two', { problems: ['exit 1', 'a|b'] }), rowOf('one')], ids);
     expect(linesIn(second)).toEqual([
       ...HEAD,
-      '| [one](one.md) | one 1.0.0 | Chat | `a/b` | 1 | 2 | edited | 2026-11-22 |',
-      '| [two](two.md) | two 1.0.0 | Chat | `a/b` | 1 | 2 | fails: exit 1; a\\|b | 2026-11-22 |',
-      '| [three](three.md) | three 1.0.0 | Chat | `a/b` | 1 | 2 | edited | 2026-11-22 |',
+      '| [one](one.md) | one 1.0.0 | Chat | `a/b` (1, 2) | edited | 2026-11-22 |',
+      '| [two](two.md) | two 1.0.0 | Chat | `a/b` (1, 2) | fails: exit 1; a\\|b | 2026-11-22 |',
+      '| [three](three.md) | three 1.0.0 | Chat | `a/b` (1, 2) | edited | 2026-11-22 |',
     ]);
     expect(second.split('<!--')[0]).toBe(text.split('<!--')[0]);
+  });
+
+  test('J6 runs that differ in their model only are one line', () => {
+    const other = { ...trial, model: 'c/d' };
+    expect(
+      linesOf([rowOf('one'), rowOf('one', { trial: other }), rowOf('one', { date: '2026-11-23' })]),
+    ).toEqual([
+      '| [one](one.md) | one 1.0.0 | Chat | `a/b` (1, 2), `c/d` (1, 2) | edited | 2026-11-22 |',
+      '| [one](one.md) | one 1.0.0 | Chat | `a/b` (1, 2) | edited | 2026-11-23 |',
+    ]);
   });
 
   test('J6 a document without the comments is not written', () => {

@@ -1,9 +1,9 @@
-/** The table of runs in docs/clients/README.md, between two comments. */
+/** The table of runs in docs/clients/runs.md, between two comments. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Client, Protocol, Trial } from './client.ts';
 
-export const FILE = join(import.meta.dirname, '..', '..', 'docs', 'clients', 'README.md');
+export const FILE = join(import.meta.dirname, '..', '..', 'docs', 'clients', 'runs.md');
 const START = '<!-- npm run agents writes this table -->';
 const END = '<!-- end of the table -->';
 
@@ -25,23 +25,28 @@ export interface Row {
 }
 
 export const HEAD = [
-  '| client | version | protocol | model | tool steps | requests | result | date |',
-  '| --- | --- | --- | --- | --- | --- | --- | --- |',
+  '| client | version | protocol | models (tool steps, requests) | result | date |',
+  '| --- | --- | --- | --- | --- | --- |',
 ];
 
-export function lineOf({ client, trial, versions, requests, problems, date }: Row): string {
-  const result = problems.length === 0 ? 'edited' : `fails: ${problems.join('; ').replaceAll('|', '\\|')}`;
-  const cells = [
-    `[${client.title}](${client.id}.md)`,
-    versions.join(', '),
-    [PROTOCOLS[trial.protocol], trial.note].filter((words) => words !== undefined).join(', '),
-    `\`${trial.model}\``,
-    trial.calls('').length,
-    requests,
-    result,
-    date,
-  ];
-  return `| ${cells.join(' | ')} |`;
+/** One line for the runs of a client that differ in their model only. */
+export function linesOf(rows: readonly Row[]): string[] {
+  const lines = new Map<
+    string,
+    { readonly before: string; readonly after: string; readonly models: string[] }
+  >();
+  for (const { client, trial, versions, requests, problems, date } of rows) {
+    const protocol = [PROTOCOLS[trial.protocol], trial.note]
+      .filter((words) => words !== undefined)
+      .join(', ');
+    const result = problems.length === 0 ? 'edited' : `fails: ${problems.join('; ').replaceAll('|', '\\|')}`;
+    const before = `| [${client.title}](${client.id}.md) | ${versions.join(', ')} | ${protocol} |`;
+    const after = `| ${result} | ${date} |`;
+    const line = lines.get(before + after) ?? { before, after, models: [] };
+    lines.set(before + after, line);
+    line.models.push(`\`${trial.model}\` (${trial.calls('').length}, ${requests})`);
+  }
+  return [...lines.values()].map(({ before, models, after }) => `${before} ${models.join(', ')} ${after}`);
 }
 
 /** The lines between the comments: the head and the rows. */
@@ -56,7 +61,7 @@ export function withRows(text: string, rows: readonly Row[], ids: readonly strin
   const [, after] = rest?.split(END) ?? [];
   if (before === undefined || after === undefined) throw new Error(`${FILE} has no place for the table`);
   const lines = ids.flatMap((id) => {
-    const ran = rows.filter(({ client }) => client.id === id).map(lineOf);
+    const ran = linesOf(rows.filter(({ client }) => client.id === id));
     return ran.length > 0 ? ran : linesIn(text).filter((line) => line.includes(`](${id}.md)`));
   });
   return `${before}${START}\n${[...HEAD, ...lines].join('\n')}\n${END}${after}`;

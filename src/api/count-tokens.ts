@@ -4,13 +4,9 @@ import type { ApiError } from '../canonical/error.ts';
 import type { CompletionContext, EarlyAdmission } from '../completion/admission.ts';
 import { upstreamErrorContext } from '../completion/attempt-runner.ts';
 import { admitEarly } from '../completion/early-admission.ts';
-import { replayableRequest, targetsOf } from '../completion/prepare.ts';
-import {
-  type ClientRoute,
-  type CompletionRequest,
-  type Given,
-  readCompletionRequest,
-} from '../completion/request.ts';
+import { targetsOf } from '../completion/prepare.ts';
+import { ReplayableRequest } from '../completion/replayable-request.ts';
+import { type ClientBody, type ClientRoute, type Given, readClientBody } from '../completion/request.ts';
 import { identifyCaller } from '../http/request.ts';
 import { clientError, jsonResponse } from '../http/respond.ts';
 import { estimatePromptTokens } from '../metering/estimate.ts';
@@ -43,7 +39,7 @@ export async function handleCountTokens<Session>(
   try {
     const identified = await identifyCaller(request, context);
     if (identified.kind === 'error') return clientError(client, context, identified.error);
-    const read = await readCompletionRequest(request, clientRoute, context, given);
+    const read = await readClientBody(request, clientRoute, context, given);
     if (read.kind === 'error') return clientError(client, context, read.error);
     lease = read.value.lease;
     const scope = { route, headers: request.headers, caller: identified.value, context };
@@ -92,14 +88,14 @@ interface CountScope {
  * @returns the error where the caller may not use the model
  */
 async function findCountingTarget(
-  request: CompletionRequest,
+  body: ClientBody,
   scope: CountScope,
 ): Promise<Result<Target | null, ApiError>> {
   const { headers, caller, context } = scope;
-  const attributed = await context.attribute({ headers, body: request.clientBody, caller });
+  const attributed = await context.attribute({ headers, body: body.clientBody, caller });
   // A key that requires a user does so for its records, and counting has none.
   const affinity = attributed.kind === 'ok' ? attributed.value.affinity : null;
-  const found = targetsOf(request, affinity, scope);
+  const found = targetsOf(body, affinity, scope);
   if (found.kind === 'ok') return ok(found.value.targets[0]);
   return found.error.code === 'model_not_allowed' ? failure(found.error) : ok(null);
 }
@@ -107,28 +103,26 @@ async function findCountingTarget(
 /** The count of the target's provider, or null where it does not respond with a count in time, which is logged. */
 async function countUpstream(
   { target, tokenCounter: counter }: Counter,
-  request: CompletionRequest,
+  clientBody: ClientBody,
   { route, headers, caller, context }: CountScope,
 ): Promise<number | null> {
   const { settings, ports, leaseMemory } = context;
   const callerPays = caller.credential !== null;
-  const { policies } = settings;
-  const scope = {
-    route,
+  const translated = new ReplayableRequest(clientBody, {
     context,
+    route,
+    headers: new Headers(),
     callerPays,
     session: null,
-    policies,
+    policies: settings.policies,
     unsupported: 'drop',
-    betas: [],
-    passedHeaders: '',
-  } as const;
-  const written = await replayableRequest(request, scope).writeFor(target);
+  });
+  const written = await translated.writeFor(target);
   if (written.kind === 'error') return null;
   const { body, facts } = written.value;
   const { provider, model } = target;
   const upstream = upstreamErrorContext({ caller, callerPays }, target);
-  request.lease.endWork();
+  clientBody.lease.endWork();
   const abort = new AbortController();
   const cancelTimer = ports.clock.startTimer(MAX_COUNT_MS, () => abort.abort('aborted'));
   const failed = (reason: string) => {
@@ -143,7 +137,7 @@ async function countUpstream(
       body: JSON.stringify(counter.request(body, model)),
       isStreamed: false,
       clientHeaders: headers,
-      passedHeaders: (facts.passthrough && request.client.passthrough?.requestHeaders) ?? [],
+      passedHeaders: (facts.passthrough && clientBody.client.passthrough?.requestHeaders) ?? [],
       callerId: caller.keyId,
       apiHeaders: apiHeaders(provider, upstream.secret, target.headers),
       signal: abort.signal,

@@ -34,7 +34,7 @@ const PROVIDER_STATUSES: ReadonlySet<number> = new Set([408, 429]);
 /** Statuses about a credential and what it may use. */
 const CREDENTIAL_STATUSES: ReadonlySet<number> = new Set([401, 402, 403]);
 
-export interface FaultContext {
+interface FaultContext {
   /** The requested model is an alias, so the deployment named the target. */
   readonly isAlias: boolean;
   /** The credential is the caller's own (`AUTH=passthrough`). */

@@ -8,7 +8,12 @@ import type { UpstreamRefusal } from '../canonical/refusal.ts';
 import { sanitize } from '../canonical/upstream-error.ts';
 import { pricedModels } from '../metering/pricing/cost.ts';
 import type { RecordedAttempt } from '../metering/record.ts';
-import type { AttemptEnd, AttemptFacts, AttemptMeter, RequestMeter } from '../metering/request-meter.ts';
+import {
+  type AttemptEnd,
+  type AttemptMeter,
+  type RequestEnd,
+  RequestMeter,
+} from '../metering/request-meter.ts';
 import { isoTime } from '../metering/time.ts';
 import { secondTry } from '../providers/api-refusals.ts';
 import { namesOf, tableLine } from '../request-translation/mend.ts';
@@ -23,8 +28,8 @@ import type { Clock } from '../stream/timers.ts';
 import { type Failed, failedWith, type Outcome } from '../stream/types.ts';
 import { errorBeforeHead, type UpstreamErrorContext } from '../upstream/errors.ts';
 import { apiHeaders, callUpstream, type UpstreamFailure, type UpstreamResult } from '../upstream/fetch.ts';
-import type { RequestSpan } from './admission.ts';
-import type { PreparedCompletion } from './prepare.ts';
+import type { Admission, RequestSpan } from './admission.ts';
+import type { CompletionRequest, PreparedRequest } from './prepare.ts';
 import {
   type Mending,
   type ReplayableRequest,
@@ -39,18 +44,6 @@ const MAX_MENDED_ROUNDS = 3;
 /** A body above this is kept until there is output or until a refusal would have come. */
 const LARGE_BODY_BYTES = 1024 * 1024;
 const LARGE_BODY_KEPT_MS = 2000;
-
-export interface AttemptRunnerOptions {
-  readonly prepared: PreparedCompletion;
-  readonly meter: RequestMeter;
-  readonly schedule: RetrySchedule;
-  readonly replayable: ReplayableRequest;
-  readonly clientHeaders: Headers;
-  /** Null: spans are not recorded. */
-  readonly span: RequestSpan | null;
-  /** Called when a further attempt begins. */
-  readonly onAttempt: () => void;
-}
 
 /** What came of an attempt. Its outcome is not `MORE`. */
 export interface Delivered<Value> {
@@ -84,9 +77,18 @@ export function stopped(): LastFailure {
   return { ...failedWith(error, 'stopped'), error };
 }
 
-/** The attempts of one request: calls targets, decides what follows each outcome, and tells schedule and meter. */
+/** The attempts of one request: calls targets, decides what follows each outcome, tells schedule and meter, and settles the request. */
 export class AttemptRunner {
-  readonly #options: AttemptRunnerOptions;
+  readonly request: CompletionRequest;
+  readonly meter: RequestMeter;
+  /** Null: the key has no limits. */
+  readonly admission: Admission | null;
+  /** The value of `x-weir-cache`, or null. */
+  readonly cacheReport: string | null;
+  readonly #schedule: RetrySchedule;
+  readonly #replayable: ReplayableRequest;
+  /** Null: spans are not recorded. */
+  readonly #span: RequestSpan | null;
   #current: Attempt;
   /** The next target, if the current attempt failed and another one follows. */
   #next: ScheduledTarget | null = null;
@@ -101,9 +103,22 @@ export class AttemptRunner {
   #wake = () => {};
 
   /** Calls the first target at once. */
-  constructor(options: AttemptRunnerOptions, firstRequest: TargetRequest) {
-    this.#options = options;
-    this.#current = this.#start(ok(firstRequest), firstRequest.facts);
+  constructor(
+    { request, first, replayable, schedule, admission, cacheReport }: PreparedRequest,
+    span: RequestSpan | null,
+  ) {
+    this.request = request;
+    this.admission = admission;
+    this.cacheReport = cacheReport;
+    this.#schedule = schedule;
+    this.#replayable = replayable;
+    this.#span = span;
+    const skipped = [...request.skipped, ...schedule.takeSkipped()].map(skippedAttempt);
+    this.meter = new RequestMeter(request, skipped, first.facts, {
+      addCharge: admission?.addCharge ?? ((record) => record),
+      onRecord: (record, served) => span?.end(record, served),
+    });
+    this.#current = this.#start(ok(first), first.facts);
   }
 
   /** The attempt that runs, or the last one. */
@@ -113,7 +128,7 @@ export class AttemptRunner {
 
   /** Whether the current attempt's response is final: it has output, or no other attempt can follow. */
   get isDecided(): boolean {
-    return this.#isServed || !this.#current.isReplaceable || this.#options.prepared.targets.length === 1;
+    return this.#isServed || !this.#current.isReplaceable || this.request.targets.length === 1;
   }
 
   /**
@@ -161,9 +176,9 @@ export class AttemptRunner {
     if (this.#isServed) return;
     attempt.stopTimeout();
     this.#isServed = true;
-    this.#logClosed(attempt, this.#options.schedule.succeeded(attempt.facts.target));
+    this.#logClosed(attempt, this.#schedule.succeeded(attempt.facts.target));
     this.#learn(attempt);
-    this.#options.replayable.release();
+    this.#replayable.release();
   }
 
   /**
@@ -184,10 +199,10 @@ export class AttemptRunner {
    * @returns the error with which the request ends; null: another attempt follows
    */
   #failed(attempt: Attempt, ownError: ApiError, reason: FailureReason): ApiError | null {
-    const { prepared, schedule, replayable, meter } = this.#options;
     // The request has already ended in another way.
     if (this.#isStopped) return ownError;
-    const now = prepared.context.ports.clock.now();
+    const { request, meter } = this;
+    const now = request.context.ports.clock.now();
     const { target } = attempt.facts;
     const { isMade } = attempt.meter.accumulator;
     this.#keepMessage(attempt, ownError);
@@ -204,19 +219,19 @@ export class AttemptRunner {
       isBilled: attempt.meter.isBilled,
       retryAfterMs: readRetryAfter(attempt.headers, now),
     };
-    const verdict = judge(outcome, target, prepared.callerPays);
-    this.#logOpened(attempt, schedule.failed(target, outcome, verdict, now));
+    const verdict = judge(outcome, target, request.callerPays);
+    this.#logOpened(attempt, this.#schedule.failed(target, outcome, verdict, now));
     if (verdict.triesNext && this.#scheduleNext()) return null;
-    replayable.release();
+    this.#replayable.release();
     for (const { meter: failed, shown } of this.#messages)
       failed.isMessageShown = error.message.includes(shown);
-    return withAttempts(withNearestModel(error, target, prepared), meter.attempts);
+    return withAttempts(withNearestModel(error, target, request), meter.attempts);
   }
 
   /** Logs the circuit that a failure has opened, with what the provider said, and the cause. */
   #logOpened({ facts, meter }: Attempt, opened: OpenCircuit | null): void {
     if (opened === null) return;
-    const { ports, requestId } = this.#options.prepared.context;
+    const { ports, requestId } = this.request.context;
     const { status, error_code, message, cause } = meter.attempt;
     ports.log({
       ...{ event: 'circuit_opened', request_id: requestId, ...circuitOf(facts.target) },
@@ -229,38 +244,45 @@ export class AttemptRunner {
 
   #logClosed({ facts }: Attempt, isClosed: boolean): void {
     if (!isClosed) return;
-    const { ports, requestId } = this.#options.prepared.context;
+    const { ports, requestId } = this.request.context;
     ports.log({ event: 'circuit_closed', request_id: requestId, ...circuitOf(facts.target) });
   }
 
   /** Keeps what the provider said in the attempt's record, while the request is there to compare it with. */
   #keepMessage({ meter, upstream }: Attempt, { refusal }: ApiError): void {
     if (refusal === undefined) return;
-    meter.message = this.#options.replayable.providerMessage(refusal.message ?? '', upstream);
+    meter.message = this.#replayable.providerMessage(refusal.message ?? '', upstream);
     if (meter.message === null) return;
     this.#messages.push({ meter, shown: sanitize(refusal.message ?? '', upstream) });
   }
 
+  /** Writes the usage record and ends the attempts. Only the first call counts. */
+  settle(end: RequestEnd): void {
+    this.meter.settle(end);
+    if (end.kind === 'timed_out') this.#expired();
+    if (end.kind === 'cancelled') this.#abandoned();
+    // Cancels what the upstream may still send.
+    if (end.kind !== 'finished') this.stop();
+  }
+
   /** The request's deadline has passed. A target without output has failed. */
-  expired(): void {
+  #expired(): void {
     if (this.#isServed) return;
     this.#isServed = true;
-    const { schedule, prepared } = this.#options;
     const { facts, meter } = this.#current;
     const failed = { retryAfterMs: null, isBilled: meter.isBilled };
-    const now = prepared.context.ports.clock.now();
-    this.#logOpened(this.#current, schedule.failed(facts.target, failed, TIMED_OUT, now));
+    const now = this.request.context.ports.clock.now();
+    this.#logOpened(this.#current, this.#schedule.failed(facts.target, failed, TIMED_OUT, now));
   }
 
   /** The client has disconnected. */
-  abandoned(): void {
+  #abandoned(): void {
     if (this.#isServed) return;
     this.#isServed = true;
-    const { schedule, prepared } = this.#options;
     const { facts, meter } = this.#current;
     const { status, ms } = meter.attempt;
     if (status === null && ms !== null)
-      schedule.abandoned(facts.target, ms, prepared.context.ports.clock.now());
+      this.#schedule.abandoned(facts.target, ms, this.request.context.ports.clock.now());
   }
 
   /** The request is over: cancels the current attempt and starts no other. */
@@ -268,7 +290,7 @@ export class AttemptRunner {
     this.#isStopped = true;
     this.#current.cancel();
     this.#wake();
-    this.#options.replayable.release();
+    this.#replayable.release();
   }
 
   /**
@@ -276,16 +298,15 @@ export class AttemptRunner {
    * nothing from this (Z1).
    */
   #tryAgain(attempt: Attempt, error: ApiError, now: number): boolean {
-    const { replayable } = this.#options;
     const { facts } = attempt;
     if (error.refusal === undefined) return false;
-    const mending = replayable.readRefusal(facts, error.refusal);
+    const mending = this.#replayable.readRefusal(facts, error.refusal);
     if (mending === null) return false;
     if (mending.kind === 'api') {
       if (this.#hasSwitchedApi) return false;
       this.#hasSwitchedApi = true;
     } else if (this.#mendedRounds++ >= MAX_MENDED_ROUNDS) return false;
-    replayable.tryAgain(facts.target, mending);
+    this.#replayable.tryAgain(facts.target, mending);
     if (!this.#refusals.has(facts.target)) this.#refusals.set(facts.target, error);
     attempt.meter.cause ??= this.#causeOf(mending, attempt);
     this.#giveUp(attempt, { errorCode: error.code, isRefused: true });
@@ -298,7 +319,7 @@ export class AttemptRunner {
     if (mending.kind !== 'fields') return `refused: ${mending.kind}`;
     const whys = mending.statements.map(
       ({ words, finding }) =>
-        this.#options.replayable.providerMessage(words, upstream) ?? namesOf(finding).join(', '),
+        this.#replayable.providerMessage(words, upstream) ?? namesOf(finding).join(', '),
     );
     return `refused: ${whys.join('; ')}`;
   }
@@ -316,13 +337,10 @@ export class AttemptRunner {
 
   /** The target took the changed request. */
   #learn({ facts }: Attempt): void {
-    const { prepared, replayable } = this.#options;
-    if (!this.#refusals.has(facts.target)) return;
-    const { context, callerPays } = prepared;
-    if (callerPays) return;
+    const { context, callerPays } = this.request;
+    if (!this.#refusals.has(facts.target) || callerPays) return;
     const { provider, model } = facts.target;
-    const learned = replayable.learn(facts, context.learned, context.ports.clock.now());
-    for (const { finding, conditions, words } of learned) {
+    for (const { finding, conditions, words } of this.#replayable.learn(facts)) {
       context.ports.log({
         event: 'provider_learned',
         request_id: context.requestId,
@@ -342,14 +360,13 @@ export class AttemptRunner {
     const words = wordsOf(refusal);
     const findings = facts.mends.map(({ finding }) => finding);
     const refused = findings.filter((finding) => namesOf(finding).some((name) => words.has(name)));
-    this.#options.prepared.context.learned.forget(facts.scope, refused);
+    this.#replayable.forget(facts, refused);
   }
 
   /** @returns whether there is another target */
   #scheduleNext(): boolean {
-    const { prepared, schedule, meter } = this.#options;
-    this.#next = schedule.next(prepared.context.ports.clock.now());
-    for (const skipped of schedule.takeSkipped()) meter.skip(skippedAttempt(skipped));
+    this.#next = this.#schedule.next(this.request.context.ports.clock.now());
+    for (const skipped of this.#schedule.takeSkipped()) this.meter.skip(skippedAttempt(skipped));
     return this.#next !== null;
   }
 
@@ -360,14 +377,13 @@ export class AttemptRunner {
     if (next === null || this.#isStopped) return null;
     await this.#waitUntil(next.at);
     if (this.#isStopped) return null;
-    const { replayable, meter, prepared, onAttempt } = this.#options;
-    const budgetError = (await prepared.admission?.reserveAgain(meter.billedAttempts)) ?? null;
+    const budgetError = (await this.admission?.reserveAgain(this.meter.billedAttempts)) ?? null;
     if (this.#isStopped) return null;
-    const written = budgetError === null ? await replayable.rewriteFor(next.target) : failure(budgetError);
+    const written =
+      budgetError === null ? await this.#replayable.rewriteFor(next.target) : failure(budgetError);
     if (this.#isStopped) return null;
     const facts = written.kind === 'ok' ? written.value.facts : unsentFacts(next.target);
-    meter.begin(attemptFacts(facts));
-    onAttempt();
+    this.meter.begin(facts);
     const reason = budgetError === null ? 'unsent' : 'over_budget';
     const request = written.kind === 'ok' ? written : unsent(written.error, reason);
     this.#current = this.#start(request, facts);
@@ -381,21 +397,15 @@ export class AttemptRunner {
 
   /** @param request what is sent, or why nothing is */
   #start(request: Result<TargetRequest, UpstreamFailure>, facts: TargetFacts): Attempt {
-    const { prepared, meter, schedule, replayable, span } = this.#options;
-    const upstream = upstreamErrorContext(prepared, facts.target);
-    const { current } = meter;
-    const { settings, ports } = prepared.context;
+    const { onSent, ports } = this.request.context;
     const { clock } = ports;
+    onSent?.(this.meter.interruptedRecord);
+    const { current } = this.meter;
     const start = () =>
-      new Attempt({
-        facts,
-        upstream,
-        meter: current,
-        isReplaceable: schedule.hasMore,
-        clock,
-        maxEventBytes: settings.maxEventBytes,
-        onAnswer: schedule.startWaiting(facts.target, clock.now()),
-        call: (signal) => {
+      new Attempt(this.request, facts, current, {
+        isReplaceable: this.#schedule.hasMore,
+        onAnswer: this.#schedule.startWaiting(facts.target, clock.now()),
+        call: (upstream, signal) => {
           const response = this.#call(request, upstream, signal);
           // After the request is on its way, so that it does not wait.
           if (request.kind === 'ok') this.#hashPrompt(request.value, current);
@@ -403,12 +413,13 @@ export class AttemptRunner {
         },
       });
     const attempt =
-      span === null
+      this.#span === null
         ? start()
-        : span.inAttemptSpan(current.facts, (end) => {
+        : this.#span.inAttemptSpan(current.facts, (end) => {
             if (end !== null) current.onEnd(end);
             return start();
           });
+    const replayable = this.#replayable;
     replayable.endWork();
     if (attempt.isReplaceable) return attempt;
     if (!replayable.readsRefusals) replayable.release(attempt.response);
@@ -425,24 +436,24 @@ export class AttemptRunner {
   }
 
   async #call(
-    request: Result<TargetRequest, UpstreamFailure>,
+    sent: Result<TargetRequest, UpstreamFailure>,
     upstream: UpstreamErrorContext,
     signal: AbortSignal,
   ): Promise<UpstreamResult> {
-    if (request.kind === 'error') return request;
-    const { prepared, clientHeaders } = this.#options;
-    const { facts, url, json } = request.value;
+    if (sent.kind === 'error') return sent;
+    const { context, isStreamed, headers, client, caller } = this.request;
+    const { facts, url, json, refusedBetas } = sent.value;
     const { target, passthrough } = facts;
-    const { fetch, clock } = prepared.context.ports;
+    const { fetch, clock } = context.ports;
     return callUpstream(target.fetch ?? fetch, {
       upstream,
       url,
       body: json,
-      isStreamed: prepared.isStreamed,
-      clientHeaders,
-      passedHeaders: (passthrough && prepared.client.passthrough?.requestHeaders) ?? [],
-      refusedBetas: request.value.refusedBetas,
-      callerId: prepared.caller.keyId,
+      isStreamed,
+      clientHeaders: headers,
+      passedHeaders: (passthrough && client.passthrough?.requestHeaders) ?? [],
+      refusedBetas,
+      callerId: caller.keyId,
       apiHeaders: apiHeaders(target.provider, upstream.secret, target.headers),
       signal,
       clock,
@@ -450,14 +461,14 @@ export class AttemptRunner {
   }
 
   #hashPrompt(request: TargetRequest, meter: AttemptMeter): void {
-    const { prepared, replayable } = this.#options;
-    const { clientBody } = replayable;
-    if (prepared.hashPrompt === null || clientBody === null) return;
-    meter.prefix = prepared.hashPrompt(sentPrompt(request), clientBody);
+    const { hashPrompt } = this.request;
+    const { clientBody } = this.#replayable;
+    if (hashPrompt === null || clientBody === null) return;
+    meter.prefix = hashPrompt(sentPrompt(request), clientBody);
   }
 
   async #waitUntil(at: number): Promise<void> {
-    const { clock } = this.#options.prepared.context.ports;
+    const { clock } = this.request.context.ports;
     const ms = at - clock.now();
     if (ms <= 0) return;
     const over = Promise.withResolvers<void>();
@@ -469,17 +480,12 @@ export class AttemptRunner {
 }
 
 interface AttemptOptions {
-  readonly facts: TargetFacts;
-  readonly upstream: UpstreamErrorContext;
-  readonly meter: AttemptMeter;
   /** Another attempt may follow this one. */
   readonly isReplaceable: boolean;
-  readonly clock: Clock;
-  readonly maxEventBytes: number;
   /** Called when the upstream has answered, or when the attempt has ended without an answer. Later calls have no effect. */
   readonly onAnswer: (isAnswer: boolean, now: number) => void;
   /** Calls the upstream. Never rejects. */
-  readonly call: (signal: AbortSignal) => Promise<UpstreamResult>;
+  readonly call: (upstream: UpstreamErrorContext, signal: AbortSignal) => Promise<UpstreamResult>;
 }
 
 /** Nothing reads the reason. Without one the runtime would create an exception and its stack for each request. */
@@ -502,16 +508,23 @@ export class Attempt {
   readonly #abort = new AbortController();
   #cancelTimer = () => {};
 
-  constructor(options: AttemptOptions) {
-    const { facts, upstream, meter, isReplaceable, clock, maxEventBytes, onAnswer, call } = options;
+  constructor(
+    request: CompletionRequest,
+    facts: TargetFacts,
+    meter: AttemptMeter,
+    { isReplaceable, onAnswer, call }: AttemptOptions,
+  ) {
+    const { settings, ports } = request.context;
+    const { clock } = ports;
+    const upstream = upstreamErrorContext(request, facts.target);
     this.facts = facts;
     this.upstream = upstream;
     this.meter = meter;
     this.isReplaceable = isReplaceable;
-    this.relay = new Relay({ upstream, clock, maxEventBytes });
+    this.relay = new Relay({ upstream, clock, maxEventBytes: settings.maxEventBytes });
     this.#clock = clock;
     this.#onAnswer = onAnswer;
-    this.response = call(this.#abort.signal).then((result) => {
+    this.response = call(upstream, this.#abort.signal).then((result) => {
       this.#result = result;
       meter.status = result.kind === 'ok' ? result.value.status : result.error.status;
       if (result.kind === 'error') {
@@ -566,7 +579,7 @@ function cancelBody(called: UpstreamResult): void {
 
 /** What errors of a target's provider are classified with: its name and patterns, the credential to remove from texts, and who pays. */
 export function upstreamErrorContext(
-  { caller, callerPays }: Pick<PreparedCompletion, 'caller' | 'callerPays'>,
+  { caller, callerPays }: Pick<CompletionRequest, 'caller' | 'callerPays'>,
   { provider, apiKey, keySetting, urlSetting }: Target,
 ): UpstreamErrorContext {
   const { name, refusals } = provider;
@@ -577,7 +590,7 @@ export function upstreamErrorContext(
 function withNearestModel(
   error: ApiError,
   target: Target,
-  { caller, callerPays, context }: PreparedCompletion,
+  { caller, callerPays, context }: CompletionRequest,
 ): ApiError {
   if (error.status !== 404) return error;
   const { priceIds, provider, model } = target;
@@ -621,20 +634,6 @@ function unsentFacts(target: Target): TargetFacts {
   return { ...facts, target, endpoint, api: 'chat' };
 }
 
-/** The facts for the usage record. */
-export function attemptFacts({
-  target,
-  dropped,
-  changed,
-  choices,
-  showsAll,
-  api,
-}: TargetFacts): AttemptFacts {
-  const { provider, model, priceIds } = target;
-  const facts = { provider: provider.id, model, priceIds, dropped, changed, choices, showsAll };
-  return api === 'responses' ? { ...facts, api } : facts;
-}
-
 /** A skipped target in the list of attempts. */
 export function skippedAttempt({ target, reason }: SkippedTarget): RecordedAttempt {
   const { provider, model } = target;
@@ -659,12 +658,12 @@ export function withAttempts(error: ApiError, attempts: readonly RecordedAttempt
   return { ...error, message: `${error.message} (tried ${times}: ${joinBounded(attempts.map(summarize))})` };
 }
 
-/** The target with the upstream's HTTP status, or with the error's code if that came within a 200. */
 /** The target's parts in log events. */
 function circuitOf({ provider, model }: Target) {
   return { provider: provider.id, model };
 }
 
+/** The target with the upstream's HTTP status, or with the error's code if that came within a 200. */
 function summarize({ provider, model, status, error_code }: RecordedAttempt): string {
   const result = error_code === null || (status !== null && status !== 200) ? (status ?? 200) : error_code;
   return `${encodeName(`${provider}/${model}`)} ${result}`;

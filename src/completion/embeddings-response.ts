@@ -10,9 +10,9 @@ import { failure, ok, type Result } from '../shared/result.ts';
 import { readBodyText } from '../stream/read-body.ts';
 import { DONE, type Failed, failed, failedWith } from '../stream/types.ts';
 import { memoryExhausted, responseTooLarge } from '../upstream/fetch.ts';
-import type { Attempt, Delivered, Delivery } from './attempt-runner.ts';
+import type { Attempt, AttemptRunner, Delivered, Delivery } from './attempt-runner.ts';
 import { bodyOf } from './json-response.ts';
-import { type ResponseContext, responseHeaders, runToDeadline } from './response-context.ts';
+import { responseHeaders, runToDeadline } from './response-context.ts';
 
 /** A response that can be sent. Exactly one of the two must be called. */
 interface OpenEmbeddings {
@@ -22,25 +22,25 @@ interface OpenEmbeddings {
 }
 
 /** Never rejects for what an upstream does. The request is settled with the last byte of the response. */
-export async function respondWithEmbeddings(response: ResponseContext): Promise<Response> {
-  const opened = await runToDeadline(response, new EmbeddingsDelivery(response));
+export async function respondWithEmbeddings(runner: AttemptRunner): Promise<Response> {
+  const opened = await runToDeadline(runner, new EmbeddingsDelivery(runner));
   if (opened instanceof Response) return opened;
-  const headers = { ...responseHeaders(response), 'content-type': JSON_TYPE };
+  const headers = { ...responseHeaders(runner), 'content-type': JSON_TYPE };
   return new Response(opened.send(), { headers });
 }
 
 class EmbeddingsDelivery implements Delivery<OpenEmbeddings> {
-  readonly #response: ResponseContext;
+  readonly #runner: AttemptRunner;
 
-  constructor(response: ResponseContext) {
-    this.#response = response;
+  constructor(runner: AttemptRunner) {
+    this.#runner = runner;
   }
 
   async deliver(attempt: Attempt): Promise<Delivered<OpenEmbeddings>> {
     const { relay } = attempt;
     const head = await attempt.head();
     if (head.kind === 'error') return { outcome: head.error, hasOutput: false, value: null };
-    const opening = openEmbeddings(head.value, attempt, this.#response);
+    const opening = openEmbeddings(head.value, attempt, this.#runner);
     const opened = await relay.until(opening, (late) => late.kind === 'ok' && late.value.discard());
     if (opened === null) return { outcome: relay.outcome, hasOutput: false, value: null };
     if (opened.kind === 'error') return { outcome: opened.error, hasOutput: false, value: null };
@@ -55,12 +55,12 @@ class EmbeddingsDelivery implements Delivery<OpenEmbeddings> {
 function openEmbeddings(
   message: Response,
   attempt: Attempt,
-  response: ResponseContext,
+  runner: AttemptRunner,
 ): Promise<Result<OpenEmbeddings, Failed>> {
   const { convertEmbeddings } = attempt.facts.target.endpoint;
   return convertEmbeddings === undefined
-    ? passEmbeddings(message, attempt, response)
-    : convert(message, convertEmbeddings, attempt, response);
+    ? passEmbeddings(message, attempt, runner)
+    : convert(message, convertEmbeddings, attempt, runner);
 }
 
 function refuse(error: ApiError): Result<never, Failed> {
@@ -71,9 +71,10 @@ async function convert(
   message: Response,
   convertEmbeddings: NonNullable<Endpoint['convertEmbeddings']>,
   { upstream, facts, meter: attemptMeter }: Attempt,
-  { prepared, meter, settle }: ResponseContext,
+  runner: AttemptRunner,
 ): Promise<Result<OpenEmbeddings, Failed>> {
-  const read = await readBodyText({ message, maxBytes: MAX_RESPONSE_BYTES }, prepared.context.leaseMemory);
+  const { context, isBase64, promptTokens } = runner.request;
+  const read = await readBodyText({ message, maxBytes: MAX_RESPONSE_BYTES }, context.leaseMemory);
   if (read.kind === 'too_large') return refuse(responseTooLarge(upstream));
   if (read.kind === 'memory_exhausted') return refuse(memoryExhausted(upstream));
   if (read.kind !== 'text') return refuse(brokenConnection(upstream));
@@ -81,8 +82,8 @@ async function convert(
   await lease.pause();
   const converted = convertEmbeddings(text, {
     model: facts.target.model,
-    isBase64: prepared.isBase64,
-    estimatedTokens: prepared.promptTokens,
+    isBase64,
+    estimatedTokens: promptTokens,
   });
   if (converted === null) {
     lease.release();
@@ -92,8 +93,8 @@ async function convert(
   return ok({
     send: () => {
       const bytes = new TextEncoder().encode(converted.json);
-      meter.wrote(bytes.length);
-      settle({ kind: 'finished' });
+      runner.meter.wrote(bytes.length);
+      runner.settle({ kind: 'finished' });
       return bodyOf(bytes, lease);
     },
     discard: lease.release,
@@ -108,7 +109,7 @@ function noEmbeddings(name: string): ApiError {
 async function passEmbeddings(
   { body }: Response,
   attempt: Attempt,
-  response: ResponseContext,
+  runner: AttemptRunner,
 ): Promise<Result<OpenEmbeddings, Failed>> {
   const { upstream } = attempt;
   const reader = body?.getReader();
@@ -121,7 +122,7 @@ async function passEmbeddings(
     ? isObject(object) && Array.isArray(object.data)
     : start.text.trimStart().startsWith('{');
   if (isList && upstreamError === null) {
-    return ok({ send: () => meteredBody(start, reader, attempt, response), discard });
+    return ok({ send: () => meteredBody(start, reader, attempt, runner), discard });
   }
   discard();
   return failure(failed({ error: noEmbeddings(upstream.name), upstreamError }, 'no_response'));
@@ -158,9 +159,9 @@ function meteredBody(
   start: ResponseStart,
   reader: ReadableStreamDefaultReader<Uint8Array>,
   attempt: Attempt,
-  { prepared, meter, settle }: ResponseContext,
+  runner: AttemptRunner,
 ): ReadableStream<Uint8Array> {
-  const { settings, ports, arrivedAt } = prepared.context;
+  const { settings, ports, arrivedAt } = runner.request.context;
   const { deadlineMs } = settings.timers;
   const { upstream } = attempt;
   const decoder = new TextDecoder();
@@ -168,7 +169,7 @@ function meteredBody(
   let isLate = false;
   const pass = (bytes: Uint8Array, controller: ReadableStreamDefaultController<Uint8Array>) => {
     end = (end + decoder.decode(bytes.subarray(-EDGE_BYTES))).slice(-EDGE_BYTES);
-    meter.wrote(bytes.length);
+    runner.meter.wrote(bytes.length);
     controller.enqueue(bytes);
   };
   const countUsage = () =>
@@ -177,7 +178,7 @@ function meteredBody(
   const onLate = () => {
     isLate = true;
     countUsage();
-    settle({ kind: 'timed_out', error: late });
+    runner.settle({ kind: 'timed_out', error: late });
     void reader.cancel().catch(() => {});
   };
   // The request's own deadline ends with its head. Without a bound, an upstream that sends nothing more, or a client that reads
@@ -195,16 +196,16 @@ function meteredBody(
       if (isLate) return controller.error(disconnection(late.message));
       countUsage();
       if (read?.done === true && end.trimEnd().endsWith('}')) {
-        settle({ kind: 'finished' });
+        runner.settle({ kind: 'finished' });
         return controller.close();
       }
       const error = brokenConnection(upstream);
-      settle({ kind: 'failed', error });
+      runner.settle({ kind: 'failed', error });
       controller.error(disconnection(error.message));
     },
     cancel() {
       cancelTimer();
-      settle({ kind: 'cancelled' });
+      runner.settle({ kind: 'cancelled' });
     },
   });
 }

@@ -8,13 +8,12 @@ import { type Lease, SMALL_BYTES, SMALL_LEASE } from '../stream/memory.ts';
 import type { RelayOutput } from '../stream/relay.ts';
 import { failedWith, type JsonWriter } from '../stream/types.ts';
 import { memoryExhausted, responseTooLarge } from '../upstream/fetch.ts';
-import type { Attempt, Delivered, Delivery } from './attempt-runner.ts';
-import type { PreparedCompletion } from './prepare.ts';
+import type { Attempt, AttemptRunner, Delivered, Delivery } from './attempt-runner.ts';
+import type { CompletionRequest } from './prepare.ts';
 import { readResponse } from './read-response.ts';
 import {
   eventReaderOptions,
   passthroughOptions,
-  type ResponseContext,
   responseHeaders,
   runToDeadline,
   writerOptions,
@@ -26,27 +25,26 @@ const MAX_COLLECTED_STREAM_BYTES = 64 * 1024 * 1024;
 const encoder = new TextEncoder();
 
 /** Never rejects for what an upstream does. The request is settled when its response is there. */
-export async function respondWithJson(response: ResponseContext): Promise<Response> {
-  const { prepared, meter, settle } = response;
-  const collected = await runToDeadline(response, new JsonDelivery(prepared));
+export async function respondWithJson(runner: AttemptRunner): Promise<Response> {
+  const collected = await runToDeadline(runner, new JsonDelivery(runner.request));
   if (collected instanceof Response) return collected;
-  const headers = responseHeaders(response);
+  const headers = responseHeaders(runner);
   const bytes = encoder.encode(collected.take());
-  meter.wrote(bytes.length);
-  settle({ kind: 'finished' });
+  runner.meter.wrote(bytes.length);
+  runner.settle({ kind: 'finished' });
   headers['content-type'] = JSON_TYPE;
   return new Response(bodyOf(bytes, collected.lease), { headers });
 }
 
 class JsonDelivery implements Delivery<Collector> {
-  readonly #prepared: PreparedCompletion;
+  readonly #request: CompletionRequest;
 
-  constructor(prepared: PreparedCompletion) {
-    this.#prepared = prepared;
+  constructor(request: CompletionRequest) {
+    this.#request = request;
   }
 
   async deliver(attempt: Attempt): Promise<Delivered<Collector>> {
-    const collector = new Collector(this.#prepared, attempt);
+    const collector = new Collector(this.#request, attempt);
     const outcome = await collector.collect();
     return { outcome, hasOutput: attempt.relay.hasOutput, value: collector };
   }
@@ -58,17 +56,17 @@ class JsonDelivery implements Delivery<Collector> {
 
 /** Collects an attempt's response into one object, in place of a client's stream. */
 class Collector implements RelayOutput {
-  readonly #prepared: PreparedCompletion;
+  readonly #request: CompletionRequest;
   readonly #attempt: Attempt;
   readonly #writer: JsonWriter;
   /** The memory of the object; null if it is small. */
   lease: Lease | null = null;
   #bytes = 0;
 
-  constructor(prepared: PreparedCompletion, attempt: Attempt) {
-    this.#prepared = prepared;
+  constructor(request: CompletionRequest, attempt: Attempt) {
+    this.#request = request;
     this.#attempt = attempt;
-    this.#writer = jsonWriter(prepared, attempt);
+    this.#writer = jsonWriter(request, attempt);
   }
 
   async collect() {
@@ -76,9 +74,9 @@ class Collector implements RelayOutput {
     try {
       const { outcome, value } = await readResponse(
         attempt,
-        this.#prepared,
+        this.#request,
         this,
-        () => new EventReader(eventReaderOptions(this.#prepared, attempt), this.#writer),
+        () => new EventReader(eventReaderOptions(this.#request, attempt), this.#writer),
       );
       this.lease ??= value;
       await value?.pause();
@@ -104,7 +102,7 @@ class Collector implements RelayOutput {
     const { relay, upstream } = this.#attempt;
     if (relay.hasOutput) this.#attempt.stopTimeout();
     if (this.#writer.heldChars <= SMALL_BYTES || this.lease !== null) return undefined;
-    return this.#prepared.context.leaseMemory(MAX_RESPONSE_BYTES).then((lease) => {
+    return this.#request.context.leaseMemory(MAX_RESPONSE_BYTES).then((lease) => {
       this.lease = lease;
       if (lease === null) relay.end(failedWith(memoryExhausted(upstream)));
       else lease.markReceived();
@@ -118,11 +116,11 @@ class Collector implements RelayOutput {
   }
 }
 
-function jsonWriter(prepared: PreparedCompletion, attempt: Attempt): JsonWriter {
-  const { client } = prepared;
-  const writer = client.jsonWriter(writerOptions(prepared));
+function jsonWriter(request: CompletionRequest, attempt: Attempt): JsonWriter {
+  const { client } = request;
+  const writer = client.jsonWriter(writerOptions(request));
   if (attempt.facts.passthrough === null) return writer;
-  const options = passthroughOptions(prepared, attempt);
+  const options = passthroughOptions(request, attempt);
   const write = (object: JsonObject) => client.passthrough?.writeJson(object, options) ?? object;
   return new PassthroughJsonWriter(writer, write);
 }

@@ -2,18 +2,14 @@
 import { type Caller, hasUserLimits, isLimited, mayUse } from '../auth/caller.ts';
 import { hardCurrencies } from '../auth/key-limits.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
-import type { Policies } from '../canonical/policies.ts';
 import type { RequestContext } from '../http/context.ts';
 import { identifyCaller } from '../http/request.ts';
 import { estimatePromptTokens } from '../metering/estimate.ts';
 import { hasPriceIn } from '../metering/pricing/highest-price.ts';
-import type { Attribution } from '../metering/record.ts';
+import type { MeteredRequest } from '../metering/request-meter.ts';
 import type { BoundProtocol } from '../protocols/shared/client-protocol.ts';
-import { betasOf } from '../providers/field-refusals.ts';
 import type { Route } from '../providers/provider.ts';
-import type { Unsupported } from '../request-translation/rules.ts';
 import { requestsCost } from '../request-translation/translate.ts';
-import { LearnedRefusals } from '../routing/learned-refusals.ts';
 import { RetrySchedule } from '../routing/retry-schedule.ts';
 import {
   findAlias,
@@ -25,64 +21,55 @@ import {
   type TargetsRequest,
 } from '../routing/targets.ts';
 import { isObject, type JsonObject } from '../shared/json.ts';
-import { MAX_NAME_CHARS } from '../shared/limits.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import type { Admission, CompletionContext, HashPrompt, Refusal } from './admission.ts';
-import { maxWrittenBytes, ReplayableRequest, sentPrompt, type TargetRequest } from './replayable-request.ts';
 import {
+  ReplayableRequest,
+  type ReplayedRequest,
+  sentPrompt,
+  type TargetRequest,
+} from './replayable-request.ts';
+import {
+  type ClientBody,
   type ClientRoute,
-  type CompletionRequest,
   type Given,
-  type RequestPolicies,
-  readCompletionRequest,
+  readClientBody,
   readRequestPolicies,
 } from './request.ts';
 
-/** The facts of a request that its response needs. It lives as long as the response streams, so it holds nothing of the prompt. */
-export interface PreparedCompletion {
-  readonly context: RequestContext;
+/** A completion as its client requested it. It lives as long as the response streams, so it holds nothing of the prompt. */
+export interface CompletionRequest extends ReplayedRequest, MeteredRequest {
+  readonly context: CompletionContext;
   readonly route: Route;
   /** Writes the response. */
   readonly client: BoundProtocol;
   readonly caller: Caller;
-  readonly attribution: Attribution;
   /** Null: the prompt is not hashed. */
   readonly hashPrompt: HashPrompt | null;
-  /** How the request for the first target compares with the earlier ones of its session; null: it is not asked for, or not known. */
-  readonly cacheReport: string | null;
-  /** The model or agent as the client named it: an alias, an address, or a bare name. */
-  readonly requestedModel: string;
-  /** The same, if it is an alias. */
-  readonly alias: string | null;
   /** In the order in which they are tried. */
   readonly targets: readonly [Target, ...Target[]];
   readonly skipped: readonly SkippedTarget[];
-  readonly policies: Policies;
   readonly isStreamed: boolean;
   /** The client requested embeddings as base64. */
   readonly isBase64: boolean;
   /** The client requested a usage chunk (`stream_options.include_usage`). */
   readonly wantsUsage: boolean;
-  /** The names by which the client's software calls itself. */
-  readonly userAgent: string;
   /** The client requested the cost as a field of the usage. */
   readonly wantsCost: boolean;
-  /** Estimated. */
-  readonly promptTokens: number;
-  /** The credential is the caller's own (`AUTH=passthrough`), so refusals of it concern the caller. */
-  readonly callerPays: boolean;
-  /** Null: the key has no limits. */
-  readonly admission: Admission | null;
 }
 
-/** A request that may be sent. Everything but `prepared` is released when no further attempt can follow. */
+/** A request that may be sent. */
 export interface PreparedRequest {
-  readonly prepared: PreparedCompletion;
-  /** The request for the first target. */
-  readonly firstRequest: TargetRequest;
-  /** Writes the requests for the other targets. */
+  readonly request: CompletionRequest;
+  /** What is sent to the first target. */
+  readonly first: TargetRequest;
+  /** Writes the requests for the other targets. It is released when no further attempt can follow. */
   readonly replayable: ReplayableRequest;
   readonly schedule: RetrySchedule;
+  /** Null: the key has no limits. */
+  readonly admission: Admission | null;
+  /** How `first` compares with the earlier requests of its session; null: it is not asked for, or not known. */
+  readonly cacheReport: string | null;
 }
 
 /**
@@ -90,29 +77,27 @@ export interface PreparedRequest {
  * @returns the request for the first target, or the error and the headers of its response
  */
 export async function prepareCompletion<Session>(
-  request: Request,
+  httpRequest: Request,
   clientRoute: ClientRoute<Session>,
   context: CompletionContext,
   given: Given,
 ): Promise<Result<PreparedRequest, Refusal>> {
+  const { headers, signal } = httpRequest;
+  const { route } = clientRoute;
   let lease = given.body?.lease;
   let result: Result<PreparedRequest, Refusal> | undefined;
   try {
-    const identified = await identifyCaller(request, context);
+    const identified = await identifyCaller(httpRequest, context);
     if (identified.kind === 'error') return refused(identified.error);
-    const requestPolicies = readRequestPolicies(request.headers, context.settings);
-    if (requestPolicies.kind === 'error') return refused(requestPolicies.error);
-    const read = await readCompletionRequest(request, clientRoute, context, given);
-    if (read.kind === 'error') return refused(read.error);
-    lease = read.value.lease;
-    result = await prepare(read.value, {
-      route: clientRoute.route,
-      context,
-      caller: identified.value,
-      requestPolicies: requestPolicies.value,
-      headers: request.headers,
-      signal: request.signal,
-    });
+    const policies = readRequestPolicies(headers, context.settings);
+    if (policies.kind === 'error') return refused(policies.error);
+    const body = await readClientBody(httpRequest, clientRoute, context, given);
+    if (body.kind === 'error') return refused(body.error);
+    lease = body.value.lease;
+    const sender = { context, route, headers, caller: identified.value, ...policies.value };
+    const request = await completionRequest(body.value, sender);
+    if (request.kind === 'error') return refused(request.error);
+    result = await prepare(request.value, body.value, signal);
     return result;
   } finally {
     if (result?.kind !== 'ok') lease?.release();
@@ -123,55 +108,65 @@ function refused(error: ApiError): Result<never, Refusal> {
   return failure({ error, headers: {} });
 }
 
-interface RequestScope {
-  readonly route: Route;
-  readonly context: CompletionContext;
-  readonly caller: Caller;
-  readonly requestPolicies: RequestPolicies;
-  readonly headers: Headers;
-  readonly signal: AbortSignal;
+/** Completes what is known of a request: who sent it and for what, its targets, and what its body asks of the response. */
+async function completionRequest(
+  body: ClientBody,
+  sender: Pick<CompletionRequest, 'context' | 'route' | 'headers' | 'caller' | 'policies' | 'unsupported'>,
+): Promise<Result<CompletionRequest, ApiError>> {
+  const { context, route, headers, caller, policies } = sender;
+  const { clientBody, canonicalBody, requestedModels, client } = body;
+  const { aliases, providers } = context.settings;
+  const attributed = await context.attribute({ headers, body: clientBody, caller });
+  if (attributed.kind === 'error') return attributed;
+  const { attribution, session, affinity, hashPrompt } = attributed.value;
+  const found = targetsOf(body, affinity, sender, await findUnpricedIn(caller, context));
+  if (found.kind === 'error') return found;
+  const { targets, skipped } = found.value;
+  const [requestedModel] = requestedModels;
+  if (body.isPinned && targets.length > 1) return failure(notPinned(requestedModel, body.translationError));
+  if (route === 'embeddings') {
+    const unlike = findUnlikeModels([...targets, ...skipped.map(({ target }) => target)]);
+    if (unlike !== null) return failure(unlike);
+  }
+  return ok({
+    ...sender,
+    policies: client.takesVendorEvents ? policies : { ...policies, vendorEvents: [] },
+    client,
+    callerPays: caller.credential !== null,
+    attribution,
+    session,
+    hashPrompt: route === 'chat' ? hashPrompt : null,
+    requestedModel,
+    alias: findAlias(aliases, requestedModel, providers) === undefined ? null : requestedModel,
+    targets,
+    skipped,
+    isStreamed: route !== 'embeddings' && canonicalBody.stream === true,
+    isBase64: canonicalBody.encoding_format === 'base64',
+    wantsUsage: wantsUsage(canonicalBody),
+    wantsCost: requestsCost(canonicalBody),
+    promptTokens: estimatePromptTokens(canonicalBody),
+  });
 }
 
 async function prepare(
   request: CompletionRequest,
-  { route, context, caller, requestPolicies, headers, signal }: RequestScope,
+  body: ClientBody,
+  signal: AbortSignal,
 ): Promise<Result<PreparedRequest, Refusal>> {
-  const { clientBody, canonicalBody, translationError, requestedModels, client } = request;
-  const [requestedModel] = requestedModels;
-  const { settings, ports } = context;
-  const { policies, unsupported } = requestPolicies;
-  const callerPays = caller.credential !== null;
-  const attributed = await context.attribute({ headers, body: clientBody, caller });
-  if (attributed.kind === 'error') return refused(attributed.error);
-  const { attribution, session, affinity, hashPrompt } = attributed.value;
-  const unpricedIn = await findUnpricedIn(caller, context);
-  const found = targetsOf(request, affinity, { route, context, caller }, unpricedIn);
-  if (found.kind === 'error') return refused(found.error);
-  const { targets, skipped } = found.value;
-  if (request.isPinned && targets.length > 1) {
-    return refused(notPinned(requestedModel, translationError));
-  }
-  if (route === 'embeddings') {
-    const unlike = findUnlikeModels([...targets, ...skipped.map(({ target }) => target)]);
-    if (unlike !== null) return refused(unlike);
-  }
-  const schedule = startSchedule(targets, route, caller, context);
-  const scheduled = schedule.next(ports.clock.now());
-  const waitMs = scheduled === null ? schedule.sparedMs(ports.clock.now()) : null;
+  const { context, caller, attribution, targets, promptTokens, client } = request;
+  const { clock } = context.ports;
+  const schedule = startSchedule(request);
+  const scheduled = schedule.next(clock.now());
+  const waitMs = scheduled === null ? schedule.sparedMs(clock.now()) : null;
   if (waitMs !== null) return failure(unanswered(targets[0], waitMs));
   const firstTarget = scheduled?.target ?? targets[0];
   const refuse = (refusal: Refusal) => {
-    schedule.releaseProbe(firstTarget, ports.clock.now());
+    schedule.releaseProbe(firstTarget, clock.now());
     return failure(refusal);
   };
-  const betas = betasOf(headers.get('anthropic-beta'));
-  const passed = client.passthrough?.requestHeaders ?? [];
-  const passedHeaders = passed.map((name) => headers.get(name) ?? '').join('\n');
-  const scope = { route, context, callerPays, session, policies, unsupported, betas, passedHeaders };
-  const replayable = replayableRequest(request, scope);
+  const replayable = new ReplayableRequest(body, request);
   const written = await replayable.writeFor(firstTarget);
   if (written.kind === 'error') return refuse({ error: written.error, headers: {} });
-  const promptTokens = estimatePromptTokens(canonicalBody);
   const admitted = isLimited(caller)
     ? await context.admit({
         context,
@@ -186,51 +181,16 @@ async function prepare(
       })
     : null;
   if (admitted?.kind === 'error') return refuse(admitted.error);
-  const hashesPrompt = route === 'chat' ? hashPrompt : null;
-  const firstRequest = admitted?.value.first ?? written.value;
-  const wantsReport = hashesPrompt !== null && headers.get(CACHE_REPORT) === '1';
-  const cacheReport = wantsReport
-    ? await compareWithSession(firstRequest, clientBody, hashesPrompt, {
-        context,
-        keyId: caller.keyId,
-        session: attribution.session,
-        asked: requestedModel,
-      })
-    : null;
+  const admission = admitted?.value.admission ?? null;
+  const first = admitted?.value.first ?? written.value;
+  const cacheReport = await compareWithSession(request, first, body.clientBody);
   // After this point an abort event reports a disconnect.
   if (signal.aborted) {
-    admitted?.value.admission.release();
+    admission?.release();
     const error = apiError('invalid_request', 'The client left before its request was sent on');
     return refuse({ error, headers: {} });
   }
-  return ok({
-    firstRequest,
-    replayable,
-    schedule,
-    prepared: {
-      context,
-      route,
-      client,
-      caller,
-      attribution,
-      hashPrompt: hashesPrompt,
-      cacheReport,
-      requestedModel,
-      alias:
-        findAlias(settings.aliases, requestedModel, settings.providers) === undefined ? null : requestedModel,
-      targets,
-      skipped: [...skipped, ...schedule.takeSkipped()],
-      policies: client.takesVendorEvents ? policies : { ...policies, vendorEvents: [] },
-      isStreamed: route !== 'embeddings' && canonicalBody.stream === true,
-      isBase64: canonicalBody.encoding_format === 'base64',
-      wantsUsage: wantsUsage(canonicalBody),
-      userAgent: (headers.get('user-agent') ?? '').slice(0, MAX_NAME_CHARS),
-      wantsCost: requestsCost(canonicalBody),
-      promptTokens,
-      callerPays,
-      admission: admitted?.value.admission ?? null,
-    },
-  });
+  return ok({ request, first, replayable, schedule, admission, cacheReport });
 }
 
 /** Finds the models that a hard budget of the caller's key refuses because they have no price. */
@@ -255,9 +215,9 @@ export function targetsOf(
     clientBody,
     canonicalBody,
     requestedModels,
-  }: Pick<CompletionRequest, 'clientBody' | 'canonicalBody' | 'requestedModels'>,
+  }: Pick<ClientBody, 'clientBody' | 'canonicalBody' | 'requestedModels'>,
   affinity: string | null,
-  { route, context, caller }: Pick<RequestScope, 'route' | 'context' | 'caller'>,
+  { route, context, caller }: Pick<CompletionRequest, 'route' | 'context' | 'caller'>,
   unpricedIn: TargetsRequest['unpricedIn'] = () => null,
 ) {
   const { settings, ports } = context;
@@ -277,69 +237,20 @@ export function targetsOf(
 /** With the value 1, the response has `x-weir-cache`. */
 const CACHE_REPORT = 'x-weir-cache-report';
 
-interface ComparedRequest {
-  readonly context: CompletionContext;
-  readonly keyId: string;
-  readonly session: string | null;
-  readonly asked: string;
-}
-
+/** The value of `x-weir-cache`; null: it is not asked for, or not known. */
 async function compareWithSession(
-  request: TargetRequest,
+  { context, headers, caller, attribution, hashPrompt, requestedModel: asked }: CompletionRequest,
+  first: TargetRequest,
   clientBody: JsonObject,
-  hash: HashPrompt,
-  { context, keyId, session, asked }: ComparedRequest,
 ): Promise<string | null> {
-  const { compareCache } = context;
-  if (compareCache === null || session === null) return null;
-  const prefix = await hash(sentPrompt(request), clientBody);
-  const { provider, model } = request.facts.target;
-  const sent = { prefix, provider: provider.id, model, asked, reason: null, at: context.arrivedAt };
-  return compareCache(context, keyId, session, sent);
-}
-
-interface TranslationScope {
-  readonly route: Route;
-  readonly context: RequestContext;
-  readonly callerPays: boolean;
-  /** The client's session; null: unknown. */
-  readonly session: string | null;
-  readonly policies: Policies;
-  readonly unsupported: Unsupported;
-  /** The entries of the client's header `anthropic-beta`. */
-  readonly betas: readonly string[];
-  /** The client's headers that passthrough sends on. */
-  readonly passedHeaders: string;
-}
-
-/** The request as it can be written for any target. */
-export function replayableRequest(
-  { canonicalBody, clientBody, clientBodyBytes, client, translationError, dropped, lease }: CompletionRequest,
-  { route, context, callerPays, session, policies, unsupported, betas, passedHeaders }: TranslationScope,
-): ReplayableRequest {
-  const { settings, ports, learned } = context;
-  return new ReplayableRequest({
-    canonicalBody,
-    clientBody,
-    passthrough: client.passthrough,
-    translationError,
-    dropped,
-    lease,
-    route,
-    unsupported,
-    promptCache: settings.promptCache,
-    session,
-    hidesReasoning: policies.reasoning === 'strip',
-    maxBytes: maxWrittenBytes(clientBodyBytes, settings.maxRequestBytes),
-    // A caller's own credential may have other rights at the provider than those of other callers.
-    learned: callerPays ? new LearnedRefusals() : learned,
-    mends: settings.learn === 'on',
-    // A caller's own account and its refusals do not concern the deployment.
-    keepsMessages: settings.errorTexts === 'on' && !callerPays,
-    betas,
-    passedHeaders,
-    now: ports.clock.now,
-  });
+  const { compareCache, arrivedAt } = context;
+  const { session } = attribution;
+  const isWanted = hashPrompt !== null && headers.get(CACHE_REPORT) === '1';
+  if (!isWanted || compareCache === null || session === null) return null;
+  const prefix = await hashPrompt(sentPrompt(first), clientBody);
+  const { provider, model } = first.facts.target;
+  const sent = { prefix, provider: provider.id, model, asked, reason: null, at: arrivedAt };
+  return compareCache(context, caller.keyId, session, sent);
 }
 
 /**
@@ -371,12 +282,8 @@ function findUnlikeModels(targets: readonly Pick<Target, 'model'>[]): ApiError |
   return apiError('invalid_request', message, 'model');
 }
 
-function startSchedule(
-  targets: readonly [Target, ...Target[]],
-  route: Route,
-  caller: Caller,
-  { settings, ports, circuits, arrivedAt }: RequestContext,
-): RetrySchedule {
+function startSchedule({ targets, route, caller, context }: CompletionRequest): RetrySchedule {
+  const { settings, ports, circuits, arrivedAt } = context;
   const { retries, timers } = settings;
   const options = {
     targets,

@@ -7,7 +7,7 @@ import type { RelayOutput } from '../stream/relay.ts';
 import { failedWith, type Outcome } from '../stream/types.ts';
 import { openResponse, type ResponseBody } from '../upstream/fetch.ts';
 import type { Attempt } from './attempt-runner.ts';
-import type { PreparedCompletion } from './prepare.ts';
+import type { CompletionRequest } from './prepare.ts';
 
 export interface ReadResponse {
   /** Not `MORE`. */
@@ -22,7 +22,7 @@ export interface ReadResponse {
  */
 export async function readResponse(
   attempt: Attempt,
-  { isStreamed, context }: PreparedCompletion,
+  { isStreamed, context }: CompletionRequest,
   output: RelayOutput,
   readerFor: (kind: ResponseBody['kind']) => EventReader,
 ): Promise<ReadResponse> {

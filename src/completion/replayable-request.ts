@@ -1,13 +1,16 @@
 /** Keeps the client's request until no further target can be tried, and writes it as each target's provider expects it. */
 import { sha256 } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
+import type { Policies } from '../canonical/policies.ts';
 import type { UpstreamRefusal } from '../canonical/refusal.ts';
 import type { Upstream } from '../canonical/upstream-error.ts';
+import type { RequestContext } from '../http/context.ts';
 import type { SentPrompt } from '../metering/prompt-hashes.ts';
+import type { AttemptFacts } from '../metering/request-meter.ts';
 import type { Passthrough } from '../protocols/shared/client-protocol.ts';
 import { type SecondTry, secondTry } from '../providers/api-refusals.ts';
-import { quotesFrom, readStatements, type Statement } from '../providers/field-refusals.ts';
-import type { ChatApi, Endpoint, PassthroughEndpoint, Provider, Route } from '../providers/provider.ts';
+import { betasOf, quotesFrom, readStatements, type Statement } from '../providers/field-refusals.ts';
+import type { Endpoint, PassthroughEndpoint, Provider, Route } from '../providers/provider.ts';
 import {
   MAX_REPORTED_NAMES,
   ReportedFields,
@@ -22,7 +25,7 @@ import {
   withOutputLimit,
   withWrittenLimit,
 } from '../request-translation/output-limit.ts';
-import { COMPETING_LIMITS, type PromptCache, type Unsupported } from '../request-translation/rules.ts';
+import { COMPETING_LIMITS, type Unsupported } from '../request-translation/rules.ts';
 import type { ToolNames } from '../request-translation/tools.ts';
 import {
   type LimitedBody,
@@ -32,31 +35,25 @@ import {
   writeRequest,
 } from '../request-translation/translate.ts';
 import { chooseApi } from '../routing/api-choice.ts';
-import type { LearnedRefusals, LearnedScope } from '../routing/learned-refusals.ts';
+import { LearnedRefusals, type LearnedScope } from '../routing/learned-refusals.ts';
 import { passthroughUrl, type Target, targetUrl } from '../routing/targets.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 import { isObject, type JsonObject, omit, readArray, readCount, writeJson } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
-import { type Lease, SMALL_BYTES } from '../stream/memory.ts';
+import { SMALL_BYTES } from '../stream/memory.ts';
+import type { Clock } from '../stream/timers.ts';
 import { providerMessage } from '../upstream/provider-message.ts';
+import type { ClientBody } from './request.ts';
 
 /** Facts about the request to one target. They live as long as the response, so they hold nothing of the prompt. */
-export interface TargetFacts {
+export interface TargetFacts extends AttemptFacts {
   readonly target: Target;
-  /** Names of the client's fields that the upstream's body lacks, or has with another value. */
-  readonly dropped: readonly string[];
-  readonly changed: readonly string[];
-  /** How many choices are requested. */
-  readonly choices: number;
   /** The client's names of tools, by the names sent upstream; absent: they are the same. */
   readonly toolNames?: ToolNames;
-  /** A complete response shows every token that is billed (G3). */
-  readonly showsAll: boolean;
   /** The endpoint that speaks the client's protocol; null: the request is translated. */
   readonly passthrough: PassthroughEndpoint | null;
-  /** The endpoint of a translated request, and its API. */
+  /** The endpoint of a translated request. */
   readonly endpoint: Endpoint;
-  readonly api: ChatApi;
   /** To which later requests a refusal of this one applies. */
   readonly scope: LearnedScope;
   /** What refusals said, in this request or in earlier ones, for which the request was changed. */
@@ -87,47 +84,37 @@ export interface TargetRequest {
   readonly hasWholePrompt: boolean;
 }
 
-export interface ReplayableRequestOptions {
-  readonly canonicalBody: JsonObject;
-  /** The body as the client sent it, and how it passes to providers that speak the client's protocol. */
-  readonly clientBody: JsonObject;
-  readonly passthrough: Passthrough | null;
-  /** Why the request can't be sent to any other provider, or null. */
-  readonly translationError: ApiError | null;
-  /** Names of the client's fields that the canonical body lacks. */
-  readonly dropped: readonly string[];
-  /** The memory of the body. The work on it has begun. */
-  readonly lease: Lease;
+/** A completion request, as far as the requests to its targets depend on it. */
+export interface ReplayedRequest {
+  readonly context: Pick<RequestContext, 'settings' | 'learned'> & {
+    readonly ports: { readonly clock: Pick<Clock, 'now'> };
+  };
   readonly route: Route;
+  /** The client's. */
+  readonly headers: Headers;
+  /** The credential is the caller's own (`AUTH=passthrough`), so refusals of it concern the caller. */
+  readonly callerPays: boolean;
+  /** As the client sent it, never stored; null: it is not known. Its hash is the key of prompt caches that take one. */
+  readonly session: string | null;
+  readonly policies: Policies;
   /** What happens to fields that a target does not accept. */
   readonly unsupported: Unsupported;
-  readonly promptCache: PromptCache;
-  /** The client's session, whose hash is the key of prompt caches that take one; null: it is not known. */
-  readonly session: string | null;
-  /** The client receives no reasoning. */
-  readonly hidesReasoning: boolean;
-  /** The bound on what is sent to a target. */
-  readonly maxBytes: number;
-  readonly learned: LearnedRefusals;
-  /** A refusal may change the request (`LEARN`). */
-  readonly mends: boolean;
-  /** Records keep what providers say about failures (`ERROR_TEXTS`). */
-  readonly keepsMessages: boolean;
-  /** The entries of the client's header `anthropic-beta`. */
-  readonly betas: readonly string[];
-  /** The client's headers that passthrough sends on: a refusal may depend on them, such as on a version. */
-  readonly passedHeaders: string;
-  /** The current time in ms since the epoch. */
-  readonly now: () => number;
 }
+
+/** The body and what depends on it. */
+type HeldBody = Omit<ClientBody, 'client' | 'isPinned' | 'requestedModels'> & {
+  readonly client: Pick<ClientBody['client'], 'passthrough'>;
+};
 
 /** Fields that the gateway itself reads. Upstreams refuse them, or would route by them again. */
 const ROUTING_FIELDS = ['models', 'route'];
 
 /** One client's request, held as long as it may be sent again, and written for each target. It holds the request's memory until `release`. */
 export class ReplayableRequest {
+  readonly #request: ReplayedRequest;
   /** Null once released. */
-  #held: ReplayableRequestOptions | null;
+  #held: HeldBody | null;
+  readonly #learned: LearnedRefusals;
   /** The output limit of the caller's key. */
   #outputTokens: number | null = null;
   /** What refusals asked for, by target. */
@@ -135,20 +122,25 @@ export class ReplayableRequest {
   /** The last request that was written; null once released. */
   #sent: { readonly body: JsonObject; readonly form: RequestForm } | null = null;
 
-  constructor(options: ReplayableRequestOptions) {
-    this.#held = options;
+  constructor(body: HeldBody, request: ReplayedRequest) {
+    this.#request = request;
+    this.#held = body;
+    // A caller's own credential may have other rights at the provider than those of other callers.
+    this.#learned = request.callerPays ? new LearnedRefusals() : request.context.learned;
   }
 
   /** Sets the output limit for the requests that are written from now on. */
   limitOutput(tokens: number | null): void {
-    this.#outputTokens = this.#held?.route === 'embeddings' ? null : tokens;
+    this.#outputTokens = this.#request.route === 'embeddings' ? null : tokens;
   }
 
   /** Writes the request for a target. Fails if its provider does not accept the request, or if the request was released. */
   async writeFor(target: Target): Promise<Result<TargetRequest, ApiError>> {
     const held = this.#held;
     if (held === null) return failure(apiError('internal_error', 'The request was released'));
-    const { lease, route, unsupported, promptCache, session, hidesReasoning, translationError } = held;
+    const { lease, translationError } = held;
+    const { context, route, headers, unsupported, session, policies } = this.#request;
+    const { settings } = context;
     const { provider, model, aliasTarget } = target;
     const name = route === 'agents' ? { agent_id: model } : { model };
     const targetBody: JsonObject = {
@@ -161,7 +153,7 @@ export class ReplayableRequest {
     const passthrough = passthroughTo(target, held);
     if (passthrough === null && translationError !== null) return failure(translationError);
     const { api, endpoint } =
-      passthrough === null ? this.#endpointFor(target, limitedBody, held) : chatEndpoint(target);
+      passthrough === null ? this.#endpointFor(target, limitedBody) : chatEndpoint(target);
     const form = passthrough === null ? endpoint.request : passthroughForm(passthrough, isLimited);
     const asksFor = (kind: Mending['kind']) => this.#mendingsOf(target).some((one) => one.kind === kind);
     const isWithoutReasoning = asksFor('without_reasoning');
@@ -171,27 +163,31 @@ export class ReplayableRequest {
       provider: provider.name,
       providerId: provider.id,
       unsupported,
-      promptCache,
+      promptCache: settings.promptCache,
       ...(session !== null && form.kind === 'native' && form.takesPromptCacheKey === true
         ? { promptCacheKey: await promptCacheKey(session) }
         : {}),
       hidesReasoning:
-        hidesReasoning ||
+        policies.reasoning === 'strip' ||
         asksFor('without_summary') ||
-        (api === 'responses' && held.learned.apis.refusesSummary(provider.id, model, held.now())),
+        (api === 'responses' && this.#learned.apis.refusesSummary(provider.id, model, this.#now)),
       // Chat Completions is the canonical form and has no passthrough.
-      isFromOtherProtocol: held.passthrough !== null,
+      isFromOtherProtocol: held.client.passthrough !== null,
     });
     if (rewritten.kind === 'error') return rewritten;
     const { changed, toolNames } = rewritten.value;
     const limited = this.#limitWritten(form, rewritten.value);
-    const way = passthrough === null ? api : `${passthrough.endpoint.path} ${held.passedHeaders}`;
+    const way = passthrough === null ? api : wayOf(passthrough, headers);
     const scope = { providerId: provider.id, model, api: way };
-    const mended = this.#mended(limited.body, form, target, scope, held);
+    const mended = this.#mended(limited.body, form, target, scope);
     const { body } = mended;
     const dropped = [...limited.dropped, ...mended.dropped];
     await lease.pause();
-    const written = writeBody(body, held.maxBytes, provider.name);
+    const written = writeBody(
+      body,
+      maxWrittenBytes(held.clientBodyBytes, settings.maxRequestBytes),
+      provider.name,
+    );
     if (written.kind === 'error') return written;
     await lease.pause();
     const prompts = countPrompts(targetBody);
@@ -247,12 +243,12 @@ export class ReplayableRequest {
 
   /** Whether a refusal is compared with this request: it may change the request, and its message is kept without the prompt. */
   get readsRefusals(): boolean {
-    return this.#held?.mends === true || this.#held?.keepsMessages === true;
+    return this.#held !== null && (this.#mends || this.#keepsMessages);
   }
 
   /** What the provider said, as a record may keep it (E5); null: it said nothing, or nothing is kept. */
   providerMessage(message: string, upstream: Upstream): string | null {
-    if (this.#held?.keepsMessages !== true || this.#sent === null) return null;
+    if (!this.#keepsMessages || this.#sent === null) return null;
     return providerMessage(message, this.#sent.body, upstream);
   }
 
@@ -261,13 +257,12 @@ export class ReplayableRequest {
    * @returns null: the refusal goes to the client
    */
   readRefusal(facts: TargetFacts, refusal: UpstreamRefusal): Mending | null {
-    const held = this.#held;
+    const { route, unsupported } = this.#request;
     const sent = this.#sent;
-    if (held === null || sent === null || !held.mends) return null;
+    if (sent === null || !this.#mends) return null;
     const { target, api, passthrough } = facts;
     const tried = this.#mendingsOf(target);
-    const canSwitch =
-      held.route === 'chat' && passthrough === null && target.provider.responses !== undefined;
+    const canSwitch = route === 'chat' && passthrough === null && target.provider.responses !== undefined;
     const second = canSwitch ? secondTry(refusal, api) : null;
     if (second !== null) return tried.some(({ kind }) => kind === second.kind) ? null : second;
     if (!MENDED_STATUSES.has(refusal.status) || refusal.kind !== null) return null;
@@ -276,14 +271,14 @@ export class ReplayableRequest {
       { message: refusal.message ?? '', code: refusal.code, field: refusal.field },
       {
         body: sent.body,
-        betas: passthrough === null ? [] : held.betas,
+        betas: passthrough === null ? [] : this.#betas,
         isQuoted: quotesFrom({ messages, system, input, contents, tools, instructions, prompt }),
       },
     );
-    const options = mendOptions(sent.form, held);
+    const options = mendOptions(sent.form, unsupported);
     const made = statements.filter(
       ({ finding }) =>
-        (finding.kind === 'beta' && held.unsupported !== 'refuse') ||
+        (finding.kind === 'beta' && unsupported !== 'refuse') ||
         mendWithin(finding, sent.body, sent.form, options) !== null,
     );
     return made.length === 0 ? null : { kind: 'fields', statements: made };
@@ -298,14 +293,40 @@ export class ReplayableRequest {
    * The target took the changed request: later requests begin with the change.
    * @returns what is new
    */
-  learn({ target, scope }: TargetFacts, learned: LearnedRefusals, now: number): readonly Statement[] {
+  learn({ target, scope }: TargetFacts): readonly Statement[] {
+    const now = this.#now;
     return this.#mendingsOf(target).flatMap((mending) => {
       if (mending.kind !== 'fields') {
-        learned.apis.note(target.provider.id, target.model, mending, now);
+        this.#learned.apis.note(target.provider.id, target.model, mending, now);
         return [];
       }
-      return mending.statements.filter((statement) => learned.note(scope, statement, now));
+      return mending.statements.filter((statement) => this.#learned.note(scope, statement, now));
     });
+  }
+
+  /** The target refused a request that these findings of earlier refusals had changed. */
+  forget({ scope }: TargetFacts, findings: readonly Finding[]): void {
+    this.#learned.forget(scope, findings);
+  }
+
+  /** A refusal may change the request (`LEARN`). */
+  get #mends(): boolean {
+    return this.#request.context.settings.learn === 'on';
+  }
+
+  /** Records keep what providers say about failures (`ERROR_TEXTS`). A caller's own account does not concern the deployment. */
+  get #keepsMessages(): boolean {
+    return this.#request.context.settings.errorTexts === 'on' && !this.#request.callerPays;
+  }
+
+  /** The entries of the client's header `anthropic-beta`. */
+  get #betas(): readonly string[] {
+    return betasOf(this.#request.headers.get('anthropic-beta'));
+  }
+
+  /** In ms since the epoch. */
+  get #now(): number {
+    return this.#request.context.ports.clock.now();
   }
 
   #mendingsOf(target: Target): readonly Mending[] {
@@ -313,25 +334,20 @@ export class ReplayableRequest {
   }
 
   /** Applies what refusals said: of earlier requests where their conditions hold, and of this one. */
-  #mended(
-    body: JsonObject,
-    form: RequestForm,
-    target: Target,
-    scope: LearnedScope,
-    held: ReplayableRequestOptions,
-  ): MendedBody {
+  #mended(body: JsonObject, form: RequestForm, target: Target, scope: LearnedScope): MendedBody {
     const own = this.#mendingsOf(target).flatMap((one) => (one.kind === 'fields' ? one.statements : []));
-    const known = held.mends ? held.learned.recall(scope, body, held.now()) : [];
+    const known = this.#mends ? this.#learned.recall(scope, body, this.#now) : [];
     if (own.length === 0 && known.length === 0) return { body, ...UNCHANGED };
     const dropped: string[] = [];
     const changed: string[] = [];
     const statements: Statement[] = [];
     const betas: string[] = [];
     let mended = body;
-    const options = mendOptions(form, held);
+    const options = mendOptions(form, this.#request.unsupported);
+    const sentBetas = this.#betas;
     for (const statement of [...known, ...own]) {
       const { finding } = statement;
-      const isBeta = finding.kind === 'beta' && held.betas.includes(finding.name);
+      const isBeta = finding.kind === 'beta' && sentBetas.includes(finding.name);
       if (isBeta) {
         betas.push(finding.name);
         dropped.push('anthropic-beta');
@@ -347,16 +363,12 @@ export class ReplayableRequest {
   }
 
   /** The API of the alias target, else of an earlier refusal, else of the provider's table. */
-  #endpointFor(
-    target: Target,
-    body: JsonObject,
-    { route, learned, now }: ReplayableRequestOptions,
-  ): Pick<TargetFacts, 'api' | 'endpoint'> {
+  #endpointFor(target: Target, body: JsonObject): Pick<TargetFacts, 'api' | 'endpoint'> {
     const { provider, model, aliasTarget } = target;
-    if (route !== 'chat' || provider.responses === undefined) return chatEndpoint(target);
+    if (this.#request.route !== 'chat' || provider.responses === undefined) return chatEndpoint(target);
     const switched = this.#mendingsOf(target).findLast((mending) => mending.kind === 'api');
     const forced = switched?.api ?? aliasTarget.api;
-    const api = chooseApi({ provider, model, body, forced }, learned.apis, now());
+    const api = chooseApi({ provider, model, body, forced }, this.#learned.apis, this.#now);
     return api === 'responses' ? { api, endpoint: provider.responses.endpoint } : chatEndpoint(target);
   }
 
@@ -406,7 +418,7 @@ interface MendedBody {
 
 const UNCHANGED = { dropped: [], changed: [], statements: [], betas: [] };
 
-function mendOptions(form: RequestForm, { unsupported }: ReplayableRequestOptions): MendOptions {
+function mendOptions(form: RequestForm, unsupported: Unsupported): MendOptions {
   const hasThinkingSwitch = form.kind === 'chat' && form.rules.effort?.none === 'thinking_disabled';
   return { unsupported, hasThinkingSwitch };
 }
@@ -455,13 +467,19 @@ interface OpenPassthrough {
 /** Null if the request is translated. An alias that sets fields needs translation, because its fields are those of Chat Completions. */
 function passthroughTo(
   { provider, model, aliasTarget }: Target,
-  { passthrough, clientBody }: ReplayableRequestOptions,
+  { client: { passthrough }, clientBody }: HeldBody,
 ): OpenPassthrough | null {
   const endpoint = passthrough === null ? undefined : provider.passthrough?.[passthrough.protocol];
   if (passthrough === null || endpoint === undefined || Object.keys(aliasTarget.set).length > 0) return null;
   const encryptsReasoning = endpoint.encryptsReasoning?.(model) ?? false;
   const body = passthrough.upstreamBody(clientBody, { provider: provider.id, encryptsReasoning });
   return body === null ? null : { passthrough, endpoint, body };
+}
+
+/** The API with the client's headers that go with it: a refusal may depend on them, such as on a version. */
+function wayOf({ passthrough, endpoint }: OpenPassthrough, headers: Headers): string {
+  const passed = passthrough.requestHeaders.map((name) => headers.get(name) ?? '');
+  return `${endpoint.path} ${passed.join('\n')}`;
 }
 
 /** Changes only the model, the output limit, what the model would refuse of it, and the fields about reasoning and the client itself. */
@@ -494,7 +512,7 @@ function passthroughForm(
 /** False if a field that only passthrough sends may add to the prompt. The list of dropped names is bounded, so a full one may lack some. */
 function hasWholePrompt(
   passthrough: Passthrough,
-  { translationError, dropped, clientBody }: ReplayableRequestOptions,
+  { translationError, dropped, clientBody }: HeldBody,
 ): boolean {
   if (dropped.length >= MAX_REPORTED_NAMES) return false;
   return (

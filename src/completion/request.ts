@@ -18,11 +18,12 @@ export interface ClientRoute<Session> {
   readonly client: ClientProtocol<Session>;
 }
 
-export interface CompletionRequest {
-  /** The body as the client sent it. */
+/** The body of a completion: as the client sent it, and as a body of Chat Completions. */
+export interface ClientBody {
+  /** As the client sent it. */
   readonly clientBody: JsonObject;
   readonly clientBodyBytes: number;
-  /** The body translated into the canonical request, a body of Chat Completions. */
+  /** Translated into the canonical request, a body of Chat Completions. */
   readonly canonicalBody: JsonObject;
   /** Why the body can't be translated. Only targets that speak the client's protocol are then tried. */
   readonly translationError: ApiError | null;
@@ -48,14 +49,14 @@ export interface Given {
 
 /**
  * Reads and checks the body of a completion within its bounds, and turns it into the canonical form.
- * @returns the request with the lease of its memory, or an error such as `request_too_large`, `invalid_json` or `invalid_request`
+ * @returns the body with the lease of its memory, or an error such as `request_too_large`, `invalid_json` or `invalid_request`
  */
-export async function readCompletionRequest<Session>(
+export async function readClientBody<Session>(
   request: Request,
   { route, client }: ClientRoute<Session>,
   context: RequestContext,
   given: Given = {},
-): Promise<Result<CompletionRequest, ApiError>> {
+): Promise<Result<ClientBody, ApiError>> {
   const { maxRequestBytes } = context.settings;
   const read =
     given.body === undefined ? await readRequestBody(request, maxRequestBytes, context) : ok(given.body);

@@ -2,9 +2,9 @@
 import { deadlineExceeded } from '../canonical/upstream-error.ts';
 import { clientError, headerValue } from '../http/respond.ts';
 import { costOfRequest } from '../metering/pricing/cost.ts';
-import type { RequestEnd, RequestMeter } from '../metering/request-meter.ts';
 import type { PassthroughOptions, WriterOptions } from '../protocols/shared/client-protocol.ts';
 import { type OwnNameRow, ROUTE_SHAPES } from '../providers/provider.ts';
+import { MAX_NAME_CHARS } from '../shared/limits.ts';
 import { wholeAmount } from '../shared/money.ts';
 import type { EventReaderOptions } from '../stream/event-reader.ts';
 import type { ChunkContext, OwnName, ProtocolQuirks } from '../stream/types.ts';
@@ -16,26 +16,18 @@ import {
   type Delivery,
   stopped,
 } from './attempt-runner.ts';
-import type { PreparedCompletion } from './prepare.ts';
-
-export interface ResponseContext {
-  readonly prepared: PreparedCompletion;
-  readonly meter: RequestMeter;
-  readonly runner: AttemptRunner;
-  /** Writes the usage record and stops the runner. Only the first call counts. */
-  readonly settle: (end: RequestEnd) => void;
-}
+import type { CompletionRequest } from './prepare.ts';
 
 /**
  * Runs the attempts of a request whose response is not a stream, at most until its deadline.
  * @returns what the last attempt delivered, or the response with the error, of which the request is settled
  */
 export async function runToDeadline<Value>(
-  response: ResponseContext,
+  runner: AttemptRunner,
   delivery: Delivery<Value>,
 ): Promise<Value | Response> {
-  const { prepared, runner, settle } = response;
-  const { deadline, settings } = prepared.context;
+  const { context, client } = runner.request;
+  const { deadline, settings } = context;
   deadline.watch(() => runner.stop());
   const outcome = await runner.run(delivery);
   deadline.stop();
@@ -47,13 +39,13 @@ export async function runToDeadline<Value>(
         error: deadlineExceeded(runner.current.upstream, settings.timers.deadlineMs),
       }
     : { kind: reason === 'body' || reason === 'stopped' ? ('failed' as const) : ('refused' as const), error };
-  settle(end);
-  return clientError(prepared.client, prepared.context, end.error, responseHeaders(response));
+  runner.settle(end);
+  return clientError(client, context, end.error, responseHeaders(runner));
 }
 
 /** How an attempt's response is read. */
-export function eventReaderOptions(prepared: PreparedCompletion, attempt: Attempt): EventReaderOptions {
-  const { context, route, policies } = prepared;
+export function eventReaderOptions(request: CompletionRequest, attempt: Attempt): EventReaderOptions {
+  const { context, route, policies } = request;
   const { target, choices, passthrough, toolNames, endpoint } = attempt.facts;
   const { provider, model } = target;
   const { clock, random } = context.ports;
@@ -69,26 +61,26 @@ export function eventReaderOptions(prepared: PreparedCompletion, attempt: Attemp
       provider: provider.id,
       model,
       reasoning: policies.reasoning,
-      usageAt: usageAt(prepared, provider.quirks),
+      usageAt: usageAt(request, provider.quirks),
       choices,
-      ownNames: ownNames(prepared, provider.ownNames),
+      ownNames: ownNames(request, provider.ownNames),
       ...(toolNames === undefined ? {} : { toolNames }),
       now: () => Math.floor(clock.now() / 1000),
       random,
       meter: attempt.meter.accumulator,
-      ...(prepared.wantsCost ? { cost: () => costInDollars(prepared, attempt) } : {}),
+      ...(request.wantsCost ? { cost: () => costInDollars(request, attempt) } : {}),
     },
   };
 }
 
 /** A non-streaming response always has the usage. In a stream, the client and the policy decide. */
 function usageAt(
-  { policies, isStreamed, wantsUsage, userAgent }: PreparedCompletion,
+  { policies, isStreamed, wantsUsage, headers }: CompletionRequest,
   { reportsUsageUnasked = false }: ProtocolQuirks = {},
 ): ChunkContext['usageAt'] {
   if (!isStreamed || wantsUsage || policies.usageChunk === 'always') return 'end';
   if (policies.usageChunk !== 'finish') return 'nowhere';
-  return reportsUsageUnasked && !STRICT_READERS.test(userAgent) ? 'finish_or_end' : 'finish';
+  return reportsUsageUnasked && !STRICT_READERS.test(userAgentOf(headers)) ? 'finish_or_end' : 'finish';
 }
 
 /** Clients that read `choices[0]` of every chunk, by their `user-agent`: @ai-sdk/mistral 3 and 4 (run on 2026-11-21). */
@@ -96,16 +88,22 @@ const STRICT_READERS = /\bai-sdk\/mistral\b/;
 
 /** The names that this client reads. */
 function ownNames(
-  { client, userAgent }: PreparedCompletion,
+  { client, headers }: CompletionRequest,
   rows: readonly OwnNameRow[] = [],
 ): readonly OwnName[] {
-  if (client.id !== 'chat') return [];
+  if (client.id !== 'chat' || rows.length === 0) return [];
+  const userAgent = userAgentOf(headers);
   const read = rows.filter(({ readers }) => readers.some((reader) => userAgent.includes(reader)));
   return read.map(({ name }) => name);
 }
 
+/** The names by which the client's software calls itself. */
+function userAgentOf(headers: Headers): string {
+  return (headers.get('user-agent') ?? '').slice(0, MAX_NAME_CHARS);
+}
+
 /** Null if the cost is unknown or in another currency, because the field has no currency. */
-function costInDollars({ context }: PreparedCompletion, { facts, meter }: Attempt): number | null {
+function costInDollars({ context }: CompletionRequest, { facts, meter }: Attempt): number | null {
   const cost = costOfRequest(context.prices.table, {
     priceIds: facts.target.priceIds,
     model: facts.target.model,
@@ -122,7 +120,7 @@ export function writerOptions({
   policies,
   promptTokens,
   requestedModel,
-}: PreparedCompletion): WriterOptions {
+}: CompletionRequest): WriterOptions {
   const { settings, requestId, ports } = context;
   return {
     now: () => Math.floor(ports.clock.now() / 1000),
@@ -135,9 +133,9 @@ export function writerOptions({
 }
 
 /** What a writer of passthrough needs of the request and of its attempt. */
-export function passthroughOptions(prepared: PreparedCompletion, { facts }: Attempt): PassthroughOptions {
-  const { reasoning } = prepared.policies;
-  return { ...writerOptions(prepared), provider: facts.target.provider.id, reasoning };
+export function passthroughOptions(request: CompletionRequest, { facts }: Attempt): PassthroughOptions {
+  const { reasoning } = request.policies;
+  return { ...writerOptions(request), provider: facts.target.provider.id, reasoning };
 }
 
 /**
@@ -145,18 +143,18 @@ export function passthroughOptions(prepared: PreparedCompletion, { facts }: Atte
  * @param isDecided whether the current target is final. A heartbeat may send the headers before; they then name no target.
  */
 export function responseHeaders(
-  { prepared, meter, runner }: ResponseContext,
+  { request, meter, admission, cacheReport, current }: AttemptRunner,
   isDecided = true,
 ): Record<string, string> {
-  const { admission, alias } = prepared;
-  const { facts, headers: upstreamHeaders } = runner.current;
+  const { alias, client } = request;
+  const { facts, headers: upstreamHeaders } = current;
   const { target, dropped, changed, api } = facts;
-  const passed = (facts.passthrough && prepared.client.passthrough?.responseHeaders) ?? [];
+  const passed = (facts.passthrough && client.passthrough?.responseHeaders) ?? [];
   const headers = isDecided ? pickResponseHeaders(upstreamHeaders, passed) : {};
   // The limits of the caller's key replace those that the deployment has at the provider.
   Object.assign(headers, admission?.headers);
   if (alias !== null) headers['x-weir-alias'] = headerValue(alias);
-  if (prepared.cacheReport !== null) headers['x-weir-cache'] = prepared.cacheReport;
+  if (cacheReport !== null) headers['x-weir-cache'] = cacheReport;
   if (!isDecided) return headers;
   headers['x-weir-provider'] = target.provider.id;
   headers['x-weir-model'] = headerValue(target.model);

@@ -7,12 +7,17 @@ import type { Lease } from '../stream/memory.ts';
 import { ClientStream, type StreamEnd } from '../stream/relay.ts';
 import type { Failed } from '../stream/types.ts';
 import { errorBeforeHead } from '../upstream/errors.ts';
-import { type Attempt, type Delivered, type Delivery, withAttempts } from './attempt-runner.ts';
+import {
+  type Attempt,
+  type AttemptRunner,
+  type Delivered,
+  type Delivery,
+  withAttempts,
+} from './attempt-runner.ts';
 import { readResponse } from './read-response.ts';
 import {
   eventReaderOptions,
   passthroughOptions,
-  type ResponseContext,
   responseHeaders,
   writerOptions,
 } from './response-context.ts';
@@ -23,13 +28,13 @@ const STREAM_TYPE = 'text/event-stream; charset=utf-8';
  * Never rejects. The request is settled when the stream has ended.
  * @returns the response, as soon as its status is known
  */
-export async function respondWithStream(response: ResponseContext): Promise<Response> {
-  const { prepared, meter, runner, settle } = response;
-  const { context } = prepared;
+export async function respondWithStream(runner: AttemptRunner): Promise<Response> {
+  const { request, meter } = runner;
+  const { context, client } = request;
   // The stream has its own deadline timer.
   context.deadline.stop();
   const stream = new ClientStream({
-    writer: prepared.client.streamWriter(writerOptions(prepared)),
+    writer: client.streamWriter(writerOptions(request)),
     limits: context.settings.timers,
     clock: context.ports.clock,
     arrivedAt: context.arrivedAt,
@@ -38,52 +43,52 @@ export async function respondWithStream(response: ResponseContext): Promise<Resp
     onWrite: (bytes) => meter.wrote(bytes),
   });
   // The runtime waits for the meter, which settles after both have ended.
-  void stream.ended.then((end) => settle(requestEnd(end, response)));
-  void runAttempts(stream, response);
+  void stream.ended.then((end) => runner.settle(requestEnd(end, runner)));
+  void runAttempts(stream, runner);
   const early = await stream.opened;
   if (early !== null) {
-    return clientError(prepared.client, context, headError(early, response), responseHeaders(response));
+    return clientError(client, context, headError(early, runner), responseHeaders(runner));
   }
-  const headers = responseHeaders(response, runner.isDecided);
+  const headers = responseHeaders(runner, runner.isDecided);
   headers['content-type'] = STREAM_TYPE;
   headers['cache-control'] = 'no-cache, no-transform';
   return new Response(stream.readable, { headers });
 }
 
 /** Never rejects. */
-async function runAttempts(stream: ClientStream, response: ResponseContext): Promise<void> {
-  const { runner, prepared } = response;
+async function runAttempts(stream: ClientStream, runner: AttemptRunner): Promise<void> {
   try {
-    const outcome = await runner.run(new StreamDelivery(stream, response));
+    const outcome = await runner.run(new StreamDelivery(stream, runner));
     await stream.finish(outcome);
     outcome.value?.release();
   } catch (error) {
-    stream.fail(internalError(prepared.context, error), 'stopped');
+    stream.fail(internalError(runner.request.context, error), 'stopped');
   }
 }
 
 /** Its value is the memory of a JSON response. */
 class StreamDelivery implements Delivery<Lease> {
   readonly #stream: ClientStream;
-  readonly #response: ResponseContext;
+  readonly #runner: AttemptRunner;
 
-  constructor(stream: ClientStream, response: ResponseContext) {
+  constructor(stream: ClientStream, runner: AttemptRunner) {
     this.#stream = stream;
-    this.#response = response;
+    this.#runner = runner;
   }
 
   async deliver(attempt: Attempt): Promise<Delivered<Lease>> {
-    const { prepared, runner } = this.#response;
+    const runner = this.#runner;
+    const { request } = runner;
     const stream = this.#stream;
     const { relay, isReplaceable, facts } = attempt;
     const passthroughWriter =
       facts.passthrough === null
         ? undefined
-        : prepared.client.passthrough?.streamWriter(passthroughOptions(prepared, attempt));
+        : request.client.passthrough?.streamWriter(passthroughOptions(request, attempt));
     stream.begin({ relay, isReplaceable, onOutput: () => runner.succeeded(attempt) }, passthroughWriter);
-    const read = await readResponse(attempt, prepared, stream, (kind) => {
+    const read = await readResponse(attempt, request, stream, (kind) => {
       const writer = kind === 'events' && passthroughWriter ? passthroughWriter : stream.useOwnWriter();
-      return new EventReader(eventReaderOptions(prepared, attempt), writer, writer);
+      return new EventReader(eventReaderOptions(request, attempt), writer, writer);
     });
     read.value?.endWork();
     return { ...read, hasOutput: relay.hasOutput || stream.isCommitted };
@@ -96,17 +101,17 @@ class StreamDelivery implements Delivery<Lease> {
 }
 
 /** The HTTP error of a stream that failed before its headers. */
-function headError({ failure }: Failed, { meter, runner }: ResponseContext): ApiError {
+function headError({ failure }: Failed, { meter, current }: AttemptRunner): ApiError {
   if (failure.upstreamError === null) return failure.error;
-  return withAttempts(errorBeforeHead(failure, runner.current.upstream), meter.attempts);
+  return withAttempts(errorBeforeHead(failure, current.upstream), meter.attempts);
 }
 
 /** An error in place of a response means that only the reported tokens were used. A timeout does not mean this. */
-function requestEnd({ outcome, isOpen }: StreamEnd, { runner }: ResponseContext): RequestEnd {
+function requestEnd({ outcome, isOpen }: StreamEnd, { current }: AttemptRunner): RequestEnd {
   if (outcome.kind === 'cancelled') return { kind: 'cancelled' };
   if (outcome.kind !== 'failed') return { kind: 'finished' };
   const { failure, reason } = outcome;
-  const error = errorBeforeHead(failure, runner.current.upstream);
+  const error = errorBeforeHead(failure, current.upstream);
   const isTimedOut = reason === 'idle' || reason === 'deadline';
   if (!isOpen) return { kind: isTimedOut ? 'timed_out' : 'refused', error };
   // The client has the frame's code; whose fault it is follows from the refusal.

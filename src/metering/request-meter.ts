@@ -1,6 +1,6 @@
 /** Meters one request over all of its attempts and writes its usage record exactly once, however the request ends. */
 import { type ApiError, apiError } from '../canonical/error.ts';
-import { type FaultContext, faultOf, weirCode } from '../canonical/fault.ts';
+import { faultOf, weirCode } from '../canonical/fault.ts';
 import type { FinishMeaning } from '../canonical/finish-reason.ts';
 import type { ChoicePart, StreamMeter, VendorTokens } from '../canonical/part.ts';
 import {
@@ -26,20 +26,31 @@ import {
 import type { RecordWriter, StartTimer } from './record-writer.ts';
 import { isoTime } from './time.ts';
 
+/** A request, as far as its meter reads it. */
 export interface MeteredRequest {
-  readonly requestId: string;
-  readonly keyId: string;
-  /** The requested model: an alias or an address. */
-  readonly asked: string;
+  readonly context: {
+    readonly requestId: string;
+    /** In ms since the epoch. */
+    readonly arrivedAt: number;
+    readonly ports: {
+      readonly clock: { readonly now: () => number; readonly startTimer: StartTimer };
+      readonly log: (entry: Readonly<Record<string, unknown>>) => void;
+    };
+    readonly records: Pick<RecordWriter, 'write'>;
+    readonly prices: Pick<PriceBook, 'table'>;
+  };
+  readonly caller: { readonly keyId: string };
   readonly route: string;
-  readonly client: UsageRecord['client'];
-  /** ms since the epoch. */
-  readonly arrivedAt: number;
+  readonly client: { readonly id: UsageRecord['client'] };
+  /** The model or agent as the client named it: an alias, an address, or a bare name. */
+  readonly requestedModel: string;
+  /** The same, if it is an alias. */
+  readonly alias: string | null;
   /** Tokens of the prompt, estimated. */
   readonly promptTokens: number;
   readonly attribution: Attribution;
-  /** On which the fault of a failure depends. */
-  readonly faultContext: FaultContext;
+  /** The credential is the caller's own (`AUTH=passthrough`), so refusals of it concern the caller. */
+  readonly callerPays: boolean;
 }
 
 /** How the request ended. `refused`: the upstream responded with an error instead of output, so only reported usage counts. */
@@ -51,14 +62,8 @@ export type RequestEnd =
 /** Adds to a record what its key's limits charge. `attempts` are those that the record sums up. */
 export type AddCharge = (record: UsageRecord, attempts: readonly AttemptMeter[]) => ChargedRecord;
 
-export interface MeterPorts {
-  readonly records: Pick<RecordWriter, 'write'>;
+interface MeterHooks {
   readonly addCharge: AddCharge;
-  readonly prices: Pick<PriceBook, 'table'>;
-  /** ms since the epoch. */
-  readonly now: () => number;
-  readonly startTimer: StartTimer;
-  readonly log: (entry: Readonly<Record<string, unknown>>) => void;
   /** Called once, with the attempt that served the request or was the last one. */
   readonly onRecord: (record: UsageRecord, served: AttemptFacts) => void;
 }
@@ -67,8 +72,8 @@ const INTERRUPTED = apiError('interrupted', 'The gateway restarted during the re
 
 /** The meter of one request: begins and ends its attempts, and writes its record once, by `settle`. */
 export class RequestMeter {
-  readonly #facts: MeteredRequest;
-  readonly #ports: MeterPorts;
+  readonly #request: MeteredRequest;
+  readonly #hooks: MeterHooks;
   readonly #settled = Promise.withResolvers<UsageRecord>();
   /** In order; a plain `RecordedAttempt` is a skipped target. */
   readonly #attempts: (AttemptMeter | RecordedAttempt)[] = [];
@@ -81,13 +86,13 @@ export class RequestMeter {
    * @param first the first attempt, which begins now
    */
   constructor(
-    facts: MeteredRequest,
+    request: MeteredRequest,
     skipped: readonly RecordedAttempt[],
     first: AttemptFacts,
-    ports: MeterPorts,
+    hooks: MeterHooks,
   ) {
-    this.#facts = facts;
-    this.#ports = ports;
+    this.#request = request;
+    this.#hooks = hooks;
     this.#attempts.push(...skipped);
     this.#current = this.#begin(first);
   }
@@ -130,7 +135,7 @@ export class RequestMeter {
   /** The record to write if the isolate ends before the request is settled. */
   get interruptedRecord(): ChargedRecord {
     const record = this.#record({ kind: 'failed', error: INTERRUPTED });
-    return this.#ports.addCharge(record, this.#meters);
+    return this.#hooks.addCharge(record, this.#meters);
   }
 
   /** Counts bytes that were sent to the client. */
@@ -145,25 +150,27 @@ export class RequestMeter {
     const errorCode = 'error' in end ? end.error.code : null;
     this.#current.end({ errorCode, isRefused: end.kind === 'refused', isComplete: end.kind === 'finished' });
     const record = this.#record(end);
-    this.#ports.log({ event: 'request', ...record });
+    const { ports, records } = this.#request.context;
+    ports.log({ event: 'request', ...record });
     this.#logRemovedReasoning();
-    const { records, startTimer, addCharge } = this.#ports;
+    const { addCharge, onRecord } = this.#hooks;
     const charged = addCharge(record, this.#meters);
     this.#withPrefix(charged, (complete) =>
-      records.write(complete, startTimer).then(() => this.#settled.resolve(record)),
+      records.write(complete, ports.clock.startTimer).then(() => this.#settled.resolve(record)),
     );
-    this.#ports.onRecord(record, this.#current.facts);
+    onRecord(record, this.#current.facts);
   }
 
   #logRemovedReasoning(): void {
     const { accumulator, facts } = this.#current;
     const reasons = [...accumulator.removalReasons];
     if (reasons.length === 0) return;
-    const { provider, model } = facts;
-    this.#ports.log({
+    const { provider, model } = facts.target;
+    const { ports, requestId } = this.#request.context;
+    ports.log({
       event: 'reasoning_removed',
-      request_id: this.#facts.requestId,
-      provider,
+      request_id: requestId,
+      provider: provider.id,
       model,
       reasons,
     });
@@ -174,45 +181,50 @@ export class RequestMeter {
     const { prefix, facts } = this.#current;
     if (prefix === null) return write(record);
     const { prompt_tokens, service_tier } = this.#current.countUsage().usage;
-    const { priceIds, model } = facts;
+    const { priceIds, model } = facts.target;
     const endMs = Date.parse(record.ended);
-    const price = findPrice(this.#ports.prices.table, priceIds, model, endMs, service_tier);
+    const price = findPrice(this.#request.context.prices.table, priceIds, model, endMs, service_tier);
     const saves = price === null ? null : cacheSaving(price, prompt_tokens, endMs);
     const fields = saves === null ? {} : { cache_saves: saves };
     void prefix.then((text) => write({ ...record, prefix: text, ...fields }));
   }
 
   #begin(facts: AttemptFacts): AttemptMeter {
-    const attempt = new AttemptMeter(facts, this.#ports.now, this.#facts.promptTokens);
+    const attempt = new AttemptMeter(
+      facts,
+      this.#request.context.ports.clock.now,
+      this.#request.promptTokens,
+    );
     this.#attempts.push(attempt);
     return attempt;
   }
 
   #record(end: RequestEnd): UsageRecord {
-    const { requestId, keyId, asked, route, client, arrivedAt, attribution, faultContext } = this.#facts;
+    const { context, caller, requestedModel, alias, route, client, attribution, callerPays } = this.#request;
+    const { requestId, arrivedAt, ports, prices } = context;
     const error = 'error' in end ? end.error : null;
     const { accumulator, facts } = this.#current;
-    const { provider, model, dropped } = facts;
+    const { target, dropped } = facts;
     const isRemoved = accumulator.removalReasons.size > 0 && !facts.changed.includes('reasoning');
     const changed = isRemoved ? [...facts.changed, 'reasoning'] : facts.changed;
-    const now = this.#ports.now();
+    const now = ports.clock.now();
     return boundRecord({
       request_id: requestId,
       time: isoTime(arrivedAt),
       ended: isoTime(now),
-      key_id: keyId,
+      key_id: caller.keyId,
       ...attribution,
-      asked,
-      provider,
-      model,
+      asked: requestedModel,
+      provider: target.provider.id,
+      model: target.model,
       route,
-      client,
+      client: client.id,
       status: end.kind === 'refused' ? 'failed' : end.kind,
       error_code: error?.code ?? null,
       error: error && weirCode(error),
-      fault: error && faultOf(error, faultContext),
+      fault: error && faultOf(error, { isAlias: alias !== null, callerPays }),
       finish_reason: accumulator.finishWord,
-      ...sumAttempts(this.#meters, this.#ports.prices.table, now),
+      ...sumAttempts(this.#meters, prices.table, now),
       first_token_ms: accumulator.firstTokenAt === null ? null : accumulator.firstTokenAt - arrivedAt,
       total_ms: now - arrivedAt,
       bytes_out: this.#bytesOut,
@@ -223,21 +235,24 @@ export class RequestMeter {
   }
 }
 
+/** The request to one target, as far as its meter reads it. */
 export interface AttemptFacts {
-  readonly provider: string;
-  /** The provider's name of the model. */
-  readonly model: string;
-  /** Ids under which the provider's prices are looked up, in order. */
-  readonly priceIds: readonly string[];
+  readonly target: {
+    readonly provider: { readonly id: string };
+    /** The provider's name of the model. */
+    readonly model: string;
+    /** Ids under which the provider's prices are looked up, in order. */
+    readonly priceIds: readonly string[];
+  };
   /** Names of request fields that were not sent to the provider, or were sent with another value. */
   readonly dropped: readonly string[];
   readonly changed: readonly string[];
   /** The number of requested choices. */
   readonly choices: number;
-  /** A complete output shows every token that is billed: there is no hidden reasoning or prediction. */
+  /** A complete output shows every token that is billed: there is no hidden reasoning or prediction (G3). */
   readonly showsAll: boolean;
-  /** A chat request was sent through Responses. */
-  readonly api?: 'responses';
+  /** The API of a translated request. */
+  readonly api: 'chat' | 'responses';
 }
 
 /** How an attempt ended. */
@@ -323,17 +338,17 @@ export class AttemptMeter {
 
   /** The attempt as the record has it: at its end, or now if it is running. */
   get attempt(): RecordedAttempt {
-    const { provider, model, api } = this.facts;
+    const { target, api } = this.facts;
     const { errorCode = null, at = this.#now() } = this.#end ?? {};
     const { status, cause, message, isMessageShown } = this;
     const ms = at - this.#startedAt;
     return {
-      provider,
-      model,
+      provider: target.provider.id,
+      model: target.model,
       status,
       error_code: errorCode,
       ms,
-      ...(api !== undefined && { api }),
+      ...(api === 'responses' && { api }),
       ...(message !== null && { message }),
       ...(isMessageShown && { message_shown: true as const }),
       ...(cause !== null && { cause }),
@@ -602,7 +617,7 @@ function sumAttempts(
 
 /** The cost of an attempt by its counted usage, estimates included; null if unknown. */
 export function costOfAttempt(attempt: AttemptMeter, table: PriceTable, endMs: number): Cost | null {
-  const { priceIds, model } = attempt.facts;
+  const { priceIds, model } = attempt.facts.target;
   const { usage } = attempt.countUsage();
   const { upstreamCost } = attempt.accumulator;
   return costOfRequest(table, { priceIds, model, usage, upstreamCost, endMs });

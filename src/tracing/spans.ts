@@ -77,7 +77,7 @@ function inRequestSpan<T>(
  */
 function endRequestSpan(span: Span, record: UsageRecord, served: AttemptFacts): void {
   span.setAttributes({
-    'gen_ai.provider.name': providerName(served.priceIds),
+    'gen_ai.provider.name': providerName(served.target.priceIds),
     'gen_ai.response.model': record.model,
     'gen_ai.response.finish_reasons': record.finish_reason ?? undefined,
     // In seconds.
@@ -109,7 +109,7 @@ function endRequestSpan(span: Span, record: UsageRecord, served: AttemptFacts): 
 function inAttemptSpan<T>(
   tracing: Tracing | null,
   route: Route,
-  { priceIds, model }: AttemptFacts,
+  { target: { priceIds, model } }: AttemptFacts,
   run: (span: Span | null) => T,
 ): T {
   const operation = OPERATIONS[route];

@@ -1,16 +1,18 @@
 /** Tests how long a request is kept, its memory, and the body for each target (R10). */
 
 import { describe, expect, test } from 'vitest';
+import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
 import { maxWrittenBytes, ReplayableRequest } from '../../src/completion/replayable-request.ts';
 import { LearnedRefusals } from '../../src/routing/learned-refusals.ts';
 import type { Lease } from '../../src/stream/memory.ts';
 import { settingsWith, targetsOf } from '../routing/targets.ts';
 import { type Behavior, event, ROLE, RoutedGateway, settle, sse } from './upstreams.ts';
 
+const KIB = 1024;
 const BODY = { model: 'x', models: ['y'], messages: [{ role: 'user', content: 'Hi' }], max_tokens: 7 };
 
 /** A request, and the calls of its lease. */
-function hold(body: object = BODY, maxBytes = 10_000) {
+function hold(body: object = BODY) {
   const reported: string[] = [];
   const tell = (word: string) => async () => void reported.push(word);
   const lease: Lease = {
@@ -21,26 +23,24 @@ function hold(body: object = BODY, maxBytes = 10_000) {
     endWork: () => void reported.push('end'),
     release: () => void reported.push('release'),
   };
+  const clientBody = {
+    clientBody: { ...body },
+    clientBodyBytes: 100,
+    canonicalBody: { ...body },
+    client: { passthrough: null },
+    translationError: null,
+    dropped: [],
+    lease,
+  };
   return {
-    held: new ReplayableRequest({
-      canonicalBody: { ...body },
-      clientBody: { ...body },
-      passthrough: null,
-      translationError: null,
-      dropped: [],
-      lease,
+    held: new ReplayableRequest(clientBody, {
+      context: { settings, learned: new LearnedRefusals(), ports: { clock: { now: () => 0 } } },
       route: 'chat',
-      unsupported: 'auto',
-      promptCache: 'auto',
+      headers: new Headers(),
+      callerPays: false,
       session: null,
-      hidesReasoning: false,
-      maxBytes,
-      learned: new LearnedRefusals(),
-      mends: true,
-      keepsMessages: true,
-      betas: [],
-      passedHeaders: '',
-      now: () => 0,
+      policies: DEFAULT_POLICIES,
+      unsupported: 'auto',
     }),
     reported,
   };
@@ -90,23 +90,20 @@ describe('R10 ReplayableRequest', () => {
   });
 
   test('B2 a body that exceeds its bound after translation: 413 with the bound and the largest field', async () => {
-    const { held } = hold(
-      { ...BODY, tools: [{ type: 'function', function: { name: 'f', description: 'x'.repeat(900) } }] },
-      800,
-    );
+    const description = 'x'.repeat(128 * KIB + 400);
+    const { held } = hold({ ...BODY, tools: [{ type: 'function', function: { name: 'f', description } }] });
     const written = await held.writeFor(OPENAI);
     expect(written).toMatchObject({
       kind: 'error',
       error: { status: 413, code: 'request_too_large', param: 'tools' },
     });
     expect(written.kind === 'error' && written.error.message).toBe(
-      'Translated for OpenAI, the request is larger than its bound of 800 bytes. Its largest field is tools: send less at once',
+      'Translated for OpenAI, the request is larger than its bound of 131472 bytes. Its largest field is tools: send less at once',
     );
-    expect((await hold(BODY, 800).held.writeFor(OPENAI)).kind).toBe('ok');
+    expect((await hold().held.writeFor(OPENAI)).kind).toBe('ok');
   });
 
   test('B2 the bound depends on the size of the client’s body and on its bound', () => {
-    const KIB = 1024;
     expect(maxWrittenBytes(100, 10_000)).toBe(128 * KIB + 400);
     expect(maxWrittenBytes(9000, 10_000)).toBe(128 * KIB + 10_000);
   });

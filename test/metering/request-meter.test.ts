@@ -19,44 +19,39 @@ import { MemoryStore } from './records.ts';
 
 const ARRIVED = Date.UTC(2026, 10, 20, 10, 20, 30, 456);
 const FIRST: AttemptFacts = {
-  provider: 'p',
-  model: 'm',
-  priceIds: ['p'],
+  target: { provider: { id: 'p' }, model: 'm', priceIds: ['p'] },
   dropped: [],
   changed: [],
   choices: 1,
   showsAll: false,
+  api: 'chat',
 };
 const ID = requestId(ARRIVED, crypto.randomUUID());
 
 function bench(store = new MemoryStore(), rewritten: Partial<AttemptFacts> = {}, table: PriceTable = []) {
   let now = ARRIVED;
   const logged: Readonly<Record<string, unknown>>[] = [];
-  const facts: MeteredRequest = {
-    requestId: ID,
-    keyId: 'k',
-    asked: 'fast',
+  const log = (entry: (typeof logged)[number]) => void logged.push(entry);
+  const { startTimer } = new FakeClock();
+  const request: MeteredRequest = {
+    context: {
+      requestId: ID,
+      arrivedAt: ARRIVED,
+      ports: { clock: { now: () => now, startTimer }, log },
+      records: new RecordWriter([new KvLedger(store.asStore)], log),
+      prices: { table },
+    },
+    caller: { keyId: 'k' },
     route: 'chat',
-    client: 'messages',
-    arrivedAt: ARRIVED,
+    client: { id: 'messages' },
+    requestedModel: 'fast',
+    alias: null,
     promptTokens: 7,
     attribution: NO_ATTRIBUTION,
-    faultContext: { isAlias: false, callerPays: false },
+    callerPays: false,
   };
-  const log = (entry: (typeof logged)[number]) => void logged.push(entry);
-  const records = new RecordWriter([new KvLedger(store.asStore)], log);
-  const { startTimer } = new FakeClock();
-  const addCharge = (record: UsageRecord) => record;
-  const ports = {
-    records,
-    prices: { table },
-    now: () => now,
-    startTimer,
-    log,
-    onRecord: () => {},
-    addCharge,
-  };
-  const meter = new RequestMeter(facts, [], { ...FIRST, ...rewritten }, ports);
+  const hooks = { addCharge: (record: UsageRecord) => record, onRecord: () => {} };
+  const meter = new RequestMeter(request, [], { ...FIRST, ...rewritten }, hooks);
   const advance = (ms: number) => {
     now += ms;
   };
@@ -211,7 +206,8 @@ describe('RequestMeter.settle', () => {
 });
 
 describe('R8 RequestMeter, several attempts', () => {
-  const SECOND: AttemptFacts = { ...FIRST, provider: 'q', model: 'n', priceIds: ['q'], dropped: ['seed'] };
+  const target = { provider: { id: 'q' }, model: 'n', priceIds: ['q'] };
+  const SECOND: AttemptFacts = { ...FIRST, target, dropped: ['seed'] };
   const SKIPPED = { provider: 's', model: 'o', status: null, error_code: 'model_not_allowed', ms: null };
 
   test('the record names the last target, lists the attempts in order and sums up their usage', async () => {

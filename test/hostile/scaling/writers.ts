@@ -1,6 +1,7 @@
 /** Runs the gateway's steps from a request body to the upstream body, and measures the time of each step. */
 import { readFileSync } from 'node:fs';
-import { maxWrittenBytes, ReplayableRequest } from '../../../src/completion/replayable-request.ts';
+import { DEFAULT_POLICIES } from '../../../src/canonical/policies.ts';
+import { ReplayableRequest } from '../../../src/completion/replayable-request.ts';
 import { MAX_BODY_FIELDS } from '../../../src/http/request.ts';
 import { findUsageUpperBound } from '../../../src/ledger/limits/usage-upper-bound.ts';
 import { estimatePromptTokens } from '../../../src/metering/estimate.ts';
@@ -151,21 +152,25 @@ export async function write(
   const watch = new Stopwatch(cameBytes, before);
   const lease = { ...SMALL_LEASE, pause: async () => watch.did('write') };
   const { body, dropped, translationError, session } = request;
-  const held = new ReplayableRequest({
-    ...{ canonicalBody: body, clientBody: sent, dropped, translationError, lease },
-    passthrough: client.passthrough ?? null,
+  const clientBody = {
+    ...{
+      clientBody: sent,
+      clientBodyBytes: cameBytes,
+      canonicalBody: body,
+      dropped,
+      translationError,
+      lease,
+    },
+    client: { passthrough: client.passthrough ?? null },
+  };
+  const held = new ReplayableRequest(clientBody, {
+    context: { settings, learned: new LearnedRefusals(), ports: { clock: { now: () => 0 } } },
     route: sample.route,
-    unsupported: 'drop',
-    promptCache: 'auto',
+    headers: new Headers(),
+    callerPays: false,
     session: null,
-    hidesReasoning: false,
-    maxBytes: maxWrittenBytes(cameBytes, MAX_REQUEST_BYTES),
-    learned: new LearnedRefusals(),
-    mends: true,
-    keepsMessages: true,
-    betas: [],
-    passedHeaders: '',
-    now: () => 0,
+    policies: DEFAULT_POLICIES,
+    unsupported: 'drop',
   });
   const written = await held.writeFor(target);
   watch.did('write');

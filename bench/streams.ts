@@ -130,12 +130,14 @@ export function dataEvent(data: Data): string {
 
 function* eventsOf(name: StreamName, events: number): Generator<Data> {
   const random = seeded(events);
-  yield eventAt(name, 0, random, true);
-  for (let at = 1; at < events - 1; at++) yield eventAt(name, at, random, false);
+  yield eventAt(name, 0, random);
+  for (let at = 1; at < events - 1; at++) yield eventAt(name, at, random, at === events - 2);
   yield finishOf(name);
 }
 
-function eventAt(name: StreamName, at: number, random: () => number, isFirst: boolean): Data {
+/** The first event has the role, and the last one before the finish ends a call's arguments. */
+function eventAt(name: StreamName, at: number, random: () => number, isLast = false): Data {
+  const isFirst = at === 0;
   const content = isFirst ? '' : word(random);
   const role = isFirst ? { role: 'assistant' } : {};
   if (name === 'mistral') {
@@ -149,7 +151,8 @@ function eventAt(name: StreamName, at: number, random: () => number, isFirst: bo
   if (name === 'reasoning') {
     return deepseek({ ...role, content: null, reasoning_content: content }, null, null);
   }
-  if (name === 'tools' && !isFirst) return deepseek({ tool_calls: [fragment(at - 1, content)] }, null, null);
+  if (name === 'tools' && !isFirst)
+    return deepseek({ tool_calls: [fragment(at - 1, content, isLast)] }, null, null);
   return deepseek({ ...role, content }, null, null);
 }
 
@@ -201,10 +204,15 @@ function choice(delta: Data, finish: string | null): Data {
   return { index: 0, delta, logprobs: null, finish_reason: finish };
 }
 
-/** Consecutive tool calls, each in fragments of its arguments. */
-function fragment(at: number, text: string): Data {
+/** Consecutive tool calls, each in fragments of its arguments, a JSON object of one text. */
+function fragment(at: number, text: string, isLast: boolean): Data {
   const index = Math.floor(at / ARGUMENTS_OF_A_CALL);
-  if (at % ARGUMENTS_OF_A_CALL > 0) return { index, function: { arguments: text } };
+  const place = at % ARGUMENTS_OF_A_CALL;
+  if (place > 0) {
+    const before = place === 1 ? '{"text":"' : '';
+    const after = isLast || place === ARGUMENTS_OF_A_CALL - 1 ? '"}' : '';
+    return { index, function: { arguments: before + JSON.stringify(text).slice(1, -1) + after } };
+  }
   return { index, id: `call_00_${index}`, type: 'function', function: { name: 'weather', arguments: '' } };
 }
 

@@ -3,6 +3,7 @@ import { type IRequest, IttyRouter } from 'itty-router';
 import { handleListAudit } from './api/audit.ts';
 import { handleCountTokens } from './api/count-tokens.ts';
 import {
+  handleAddToBudget,
   handleChangeKey,
   handleCreateKey,
   handleListKeys,
@@ -150,6 +151,12 @@ export const ROUTES: readonly HttpRoute[] = [
     path: '/admin/keys/:id/rotate',
     prefixesBesideSite: ['/v1'],
     methods: { POST: handleRotateKey },
+    isListed: false,
+  },
+  {
+    path: '/admin/keys/:id/budget',
+    prefixesBesideSite: ['/v1'],
+    methods: { POST: handleAddToBudget },
     isListed: false,
   },
   {

@@ -24,7 +24,7 @@ const TIME_DIGITS = 12;
 /** KV listings, of 1,000 names each, that one page reads: the 50,000 latest entries can be listed. */
 const MAX_LISTINGS = 50;
 
-type AuditAction = 'key_created' | 'key_changed' | 'key_revoked';
+type AuditAction = 'key_created' | 'key_changed' | 'key_revoked' | 'budget_added';
 
 interface AuditEntry {
   /** The id of the request that made the change. */
@@ -69,17 +69,28 @@ export async function recordAct(
   context: RequestContext,
   { action, keyId, before, after }: KeyAct,
 ): Promise<void> {
-  const { ports, requestId, arrivedAt, factNames, known } = context;
+  const { arrivedAt, factNames } = context;
   const [was, is] = await Promise.all([before, after].map((key) => shownKey(key, arrivedAt, factNames)));
   const changed = action === 'key_changed' ? changedFields(was ?? {}, is ?? {}) : [was, is];
   if (changed === null) return;
   const [from = null, to = null] = changed;
-  const entry: AuditEntry = {
-    ...{ id: requestId, time: isoTime(arrivedAt), actor: known.actor ?? '', action, key_id: keyId },
-    ...{ before: from, after: to },
-  };
-  const { id: request_id, time: _, action: event, ...logged } = entry;
-  ports.log({ event, request_id, ...logged });
+  await recordEntry(context, { action, key_id: keyId, before: from, after: to });
+}
+
+/** Records what was added to a budget. */
+export function recordTopUp(context: RequestContext, keyId: string, added: JsonObject): Promise<void> {
+  return recordEntry(context, { action: 'budget_added', key_id: keyId, before: null, after: added });
+}
+
+async function recordEntry(
+  context: RequestContext,
+  facts: Pick<AuditEntry, 'action' | 'key_id' | 'before' | 'after'>,
+): Promise<void> {
+  const { ports, requestId, arrivedAt, known } = context;
+  const { action, key_id: keyId } = facts;
+  const entry: AuditEntry = { id: requestId, time: isoTime(arrivedAt), actor: known.actor ?? '', ...facts };
+  const { id: request_id, time: _, action: _event, ...logged } = entry;
+  ports.log({ event: action, request_id, ...logged });
   const options = { metadata: { key_id: keyId }, expirationTtl: AUDIT_KEPT_SECONDS };
   await orLog(context, keyId, ports.store.put(entryName(requestId), JSON.stringify(entry), options));
 }

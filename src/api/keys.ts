@@ -2,7 +2,12 @@
 import { type Caller, hasUserLimits, UNREADABLE_KEY } from '../auth/caller.ts';
 import {
   type Budget,
-  hardCurrencies,
+  type BudgetUse,
+  budgetsOf,
+  budgetUses,
+  encodeLimits,
+  enforcedCurrencies,
+  isEnforced,
   LIMIT_FIELDS,
   type LimitStatus,
   limitsOfUser,
@@ -52,8 +57,9 @@ import { globsOverlap, matchesAnyGlob } from '../shared/glob.ts';
 import { isObject, type JsonObject, objectOf, omit, parseJson, readArray, readText } from '../shared/json.ts';
 import { didYouMean, nearestName } from '../shared/nearest.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
-import { recordAct, recordRevocation } from './audit.ts';
+import { recordAct, recordRevocation, recordTopUp } from './audit.ts';
 import { readExpiry } from './expiry.ts';
+import { readTopUp, writeTopUp } from './top-ups.ts';
 import { makeUsageToken } from './usage-tokens.ts';
 
 /** `GET /v1/key` */
@@ -65,7 +71,7 @@ export async function handleOwnKey(request: Request, context: RequestContext): P
   const unknown = { name: null, expires_at: null, created_at: null, limits: null };
   const user = hasUserLimits(caller) ? await context.factNames.ofCaller(request.headers, caller) : undefined;
   const shown = { ...(key ?? unknown), id: keyId, models, fixedUser: caller.facts.user };
-  return showKey(shown, context, user);
+  return showKey(shown, context, { ownUser: user });
 }
 
 /** `POST /admin/keys`: a key, or with `scope` a token that reads usage. */
@@ -114,7 +120,10 @@ export const handleShowKey = forAdmin(async (request, context, id) => {
   if (found === 'unreadable') return errorResponse(UNREADABLE_KEY);
   const name = new URL(request.url).searchParams.get('user');
   const user = name === null ? undefined : await context.factNames.user(name);
-  return showKey({ ...found.key, fixedUser: found.key.user ?? null }, context, user);
+  return showKey({ ...found.key, fixedUser: found.key.user ?? null }, context, {
+    ownUser: user,
+    isAdmin: true,
+  });
 });
 
 /** `PATCH /admin/keys/:id`: sets the fields that the body names. Null removes a limit, an expiry or a list of models. */
@@ -232,6 +241,26 @@ function writeSecret(
   return { id, name, key: token, ...rest, ...keyWarnings(key, context, prices) };
 }
 
+/** `POST /admin/keys/:id/budget`: raises one budget of the key for its current period. Responds as `GET /admin/keys/:id`. */
+export const handleAddToBudget = forAdmin(async (request, context, id) => {
+  const body = await readBody(request, context);
+  if (body.kind === 'error') return errorResponse(body.error);
+  const { requestId, known } = context;
+  const read = readTopUp(body.value, { actor: known.actor ?? '', requestId });
+  if (read.kind === 'error') return errorResponse(read.error);
+  const found = await findKey(context, id);
+  if (found === null) return errorResponse(NO_SUCH_KEY);
+  if (found === 'unreadable') return errorResponse(UNREADABLE_KEY);
+  const { key } = found;
+  const added = await context.keyObjects.addToBudget(context, id, read.value, key.limits ?? {});
+  if (added.kind === 'error') return errorResponse(added.error);
+  const result = added.value;
+  if (result.kind === 'invalid') return errorResponse(invalid(result.message, result.param).error);
+  // A call that was repeated after a lost answer is not new any more, but has the id of this request.
+  if (result.isNew || result.topUp.id === requestId) await recordTopUp(context, id, writeTopUp(result.topUp));
+  return showKey({ ...key, fixedUser: key.user ?? null }, context, { isAdmin: true });
+});
+
 /** `GET /admin/keys/:id/limits`: the limits as the key's object has stored them, also where it cannot read them. */
 export const handleShowLimits = forAdmin(async (_request, context, id) => {
   const found = await findKey(context, id);
@@ -347,7 +376,7 @@ function readFields(body: JsonObject, nowMs: number): Result<NewKey, ApiError> {
     expires_at: expiry.value,
     disabled: disabled === true ? (true as const) : undefined,
   };
-  const fields = { ...own, limits: writeLimits(limits.limits), ...facts.value };
+  const fields = { ...own, limits: encodeLimits(limits.limits), ...facts.value };
   const tooLarge = sizeProblem(fields);
   return tooLarge === null ? ok(fields) : invalid(tooLarge, 'models');
 }
@@ -415,7 +444,7 @@ function budgetUnits(table: PriceTable): string[] {
 /** The error for a budget in a currency without any price. No request could be charged to it. */
 function budgetProblem(limits: JsonObject | null, table: PriceTable): ApiError | null {
   const units = budgetUnits(table);
-  for (const { budget, param } of budgetsOf(limits)) {
+  for (const { budget, param } of namedBudgets(limits)) {
     if (units.includes(budget.unit)) continue;
     const message = `No model has a price in ${budget.unit}, so nothing could be counted in it: a budget is in ${units.join(', ')}, or in the currency of prices that PRICES adds`;
     return apiError('invalid_request', message, param);
@@ -423,13 +452,12 @@ function budgetProblem(limits: JsonObject | null, table: PriceTable): ApiError |
   return null;
 }
 
-/** The budget of a key and that of each of its users, with the fields that set them. */
-function budgetsOf(limits: JsonObject | null): { readonly budget: Budget; readonly param: string }[] {
+/** The budgets of a key and that of each of its users, with the fields that set them. */
+function namedBudgets(limits: JsonObject | null): { readonly budget: Budget; readonly param: string }[] {
   const read = readLimits(limits ?? {});
   if (read.kind !== 'limits') return [];
-  const { budget, perUser } = read.limits;
-  const own = budget === null ? [] : [{ budget, param: 'budget' }];
-  const ofUsers = perUser?.budget ?? null;
+  const own = budgetsOf(read.limits).map((budget) => ({ budget, param: 'budget' }));
+  const ofUsers = read.limits.perUser?.budget ?? null;
   return ofUsers === null ? own : [...own, { budget: ofUsers, param: 'per_user' }];
 }
 
@@ -455,13 +483,13 @@ function keyWarnings(
   const globProblems = (models ?? []).map((glob) => globProblem(glob, settings));
   for (const problem of globProblems) if (problem !== null) warn('models', problem);
   const matchesModels = models === null || globProblems.includes(null);
-  for (const { budget, param } of budgetsOf(limits)) {
-    if (budget.mode !== 'hard') continue;
-    if (budget.amount === 0) warn(param, 'A hard budget of 0 refuses every request');
+  for (const { budget, param } of namedBudgets(limits)) {
+    if (!isEnforced(budget)) continue;
+    if (budget.amount === 0) warn(param, `A ${budget.mode} budget of 0 refuses every request`);
     else if (matchesModels && budget.unit !== TOKENS && !isPriced(models, budget.unit, settings, table))
       warn(
         param,
-        `No model that this key may use has a price in ${budget.unit}: a hard budget in it refuses every request`,
+        `No model that this key may use has a price in ${budget.unit}: a ${budget.mode} budget in it refuses every request`,
       );
   }
   for (const message of unpricedSteps(models, limits, settings, table, arrivedAt)) warn('budget', message);
@@ -509,7 +537,7 @@ function unpricedSteps(
     const model = address.slice(providerOf(address).length + 1);
     return priceIds.length > 0 && !hasPriceIn(table, currency, { priceIds, model }, nowMs);
   };
-  const warnings = hardCurrencies(limits).flatMap((currency) =>
+  const warnings = enforcedCurrencies(limits).flatMap((currency) =>
     aliases.flatMap(({ name, steps }) => {
       const used = steps.map(({ address }) => address).filter((address) => isUsable(address, models));
       const unpriced = [...new Set(used)].filter((address) => isUnpriced(address, currency));
@@ -551,11 +579,19 @@ type ShownKey = Pick<Caller, 'models'> &
     readonly limits: JsonObject | null;
   } & Pick<KeptOwner, 'fixedUser'>;
 
-/**
- * A key with its limits and what it has used of them.
- * @param ownUser whose use of its own limits is shown, as it is stored; null: requests without a user; undefined: it is not shown
- */
-async function showKey(shown: ShownKey, context: RequestContext, ownUser?: string | null): Promise<Response> {
+interface KeyReader {
+  /** Whose use of its own limits is shown, as it is stored; null: requests without a user; undefined: it is not shown. */
+  readonly ownUser?: string | null | undefined;
+  /** Only the admin sees who added to a budget. */
+  readonly isAdmin?: boolean;
+}
+
+/** A key with its limits and what it has used of them. */
+async function showKey(
+  shown: ShownKey,
+  context: RequestContext,
+  { ownUser, isAdmin = false }: KeyReader,
+): Promise<Response> {
   const { id, name, models, expires_at, created_at, user, tags, require_user, fixedUser } = shown;
   // Absent where the key fixes nothing.
   const facts = { user, tags, require_user };
@@ -570,8 +606,12 @@ async function showKey(shown: ShownKey, context: RequestContext, ownUser?: strin
   if (shown.limits === null) return jsonResponse({ ...key, limits: null });
   const status = await context.keyObjects.readLimitStatus(context, id, shown.limits);
   if (status.kind === 'error') return errorResponse(status.error);
-  const { limits } = status.value;
-  const written = { ...key, limits: writeLimits(limits), ...writeStatus(status.value, context.arrivedAt) };
+  const { limits, topUps = [] } = status.value;
+  const written = {
+    ...{ ...key, limits: writeLimits(limits), ...writeStatus(status.value, context.arrivedAt) },
+    // Absent where nothing was added in this period.
+    ...(isAdmin && topUps.length > 0 && { top_ups: topUps.map(writeTopUp) }),
+  };
   if (limits.perUser === null || ownUser === undefined) return jsonResponse(written);
   const own = await context.keyObjects.readUserStatus(context, id, ownUser, limits);
   if (own.kind === 'error') return errorResponse(own.error);
@@ -582,8 +622,11 @@ async function showKey(shown: ShownKey, context: RequestContext, ownUser?: strin
 /** A field is null where the key has no such limit. */
 function writeStatus(status: LimitStatus, now: number): JsonObject {
   const { limits, requests, tokens, running } = status;
+  const [budget = null, ...windows] = budgetUses(status).map((one) => writeBudget(one, now));
   return {
-    budget: writeBudget(status, now),
+    budget,
+    // Absent where there is one at most.
+    ...(windows.length > 0 && { budgets: [budget, ...windows] }),
     requests: writeRate(limits.rpm, requests),
     tokens: writeRate(limits.tpm, tokens),
     concurrent: limits.maxConcurrent === null ? null : { limit: limits.maxConcurrent, running },
@@ -591,15 +634,15 @@ function writeStatus(status: LimitStatus, now: number): JsonObject {
 }
 
 /** Amounts are in the unit of the budget. */
-function writeBudget({ limits, budget: status }: LimitStatus, now: number): JsonObject | null {
-  const { budget } = limits;
-  if (budget === null || status === null) return null;
+function writeBudget({ budget, use }: BudgetUse, now: number): JsonObject {
   const { unit, amount, per } = budget;
-  const { spent, reserved, estimated, unreported, resetsAt } = status;
+  const { spent, reserved, estimated, unreported, resetsAt, added } = use;
   return {
     unit,
     period: periodName(per, now),
     limit: writeAmount(amount, unit),
+    // The part of the limit that was added for this period alone.
+    ...(added !== undefined && { added: writeAmount(added, unit) }),
     spent: writeAmount(spent, unit),
     reserved: writeAmount(reserved, unit),
     remaining: writeAmount(amount - spent - reserved, unit),

@@ -1,11 +1,13 @@
 /** The limits of a gateway key: their form in requests and responses, amounts of money and tokens, and budget periods. */
-import { isObject, type JsonObject } from '../shared/json.ts';
+import { isObject, type JsonObject, readArray } from '../shared/json.ts';
 import { MAX_COST_NANO, wholeAmount } from '../shared/money.ts';
 import { trimEnd } from '../shared/trim.ts';
 
 /** Null is no limit. */
 export interface Limits {
   readonly budget: Budget | null;
+  /** Further budgets of a key, of other units or periods, in the mode of the first. All hold. Absent: there are none. */
+  readonly windows?: readonly Budget[];
   /** Requests in any 60 seconds. */
   readonly rpm: number | null;
   /** Tokens in any 60 seconds. */
@@ -29,17 +31,23 @@ export interface Budget {
   /** An integer: tokens, or 10^-9 of the currency. */
   readonly amount: number;
   readonly per: BudgetPeriod;
-  /** `hard` reserves the upper bound of each request and refuses what does not fit; `warn` reserves nothing and only reports. */
+  /**
+   * `hard` reserves the upper bound of each request and refuses what does not fit. `running` reserves what a request is likely to use, and
+   * more while its output runs. `warn` reserves nothing and only reports.
+   */
   readonly mode: (typeof MODES)[number];
 }
 
 /** `tokens`, or a currency's ISO 4217 code. */
 export type BudgetUnit = string;
 
-const PERIODS = ['day', 'month', 'total'] as const;
+export const PERIODS = ['day', 'month', 'total'] as const;
 export type BudgetPeriod = (typeof PERIODS)[number];
 
-const MODES = ['hard', 'warn'] as const;
+const MODES = ['hard', 'running', 'warn'] as const;
+
+/** Budgets of one key. */
+const MAX_BUDGETS = 4;
 
 export const NO_LIMITS: Limits = {
   budget: null,
@@ -61,6 +69,16 @@ export function limitsOfUser({ perUser }: Limits): Limits {
   return { ...NO_LIMITS, budget, rpm, tpm, maxConcurrent };
 }
 
+/** The budgets of a key, or of a user in the form of a key's. All hold. */
+export function budgetsOf({ budget, windows = [] }: Pick<Limits, 'budget' | 'windows'>): readonly Budget[] {
+  return budget === null ? [] : [budget, ...windows];
+}
+
+/** The currency of the budgets; undefined: none is in money. */
+export function currencyOf(limits: Pick<Limits, 'budget' | 'windows'>): string | undefined {
+  return budgetsOf(limits).find(({ unit }) => unit !== TOKENS)?.unit;
+}
+
 /** The fields of a request body that set limits. */
 export const LIMIT_FIELDS = [
   'budget',
@@ -71,6 +89,13 @@ export const LIMIT_FIELDS = [
   'per_user',
 ] as const;
 
+/**
+ * The fields of limits as they are stored. What earlier versions do not know stands beside `budget` and `per_user`, never in them: an object
+ * of an earlier version then refuses the row, and where only the copy in KV is read, there is one hard budget. `mode` and `user_mode` are
+ * those of the budgets that are stored as `hard`.
+ */
+export const STORED_LIMIT_FIELDS = [...LIMIT_FIELDS, 'windows', 'mode', 'user_mode'] as const;
+
 /** The first of the fields that sets a limit; null: none does. */
 export function limitField(fields: JsonObject): string | null {
   return LIMIT_FIELDS.find((field) => field in fields) ?? null;
@@ -80,49 +105,123 @@ const USER_LIMIT_FIELDS = ['budget', 'rpm', 'tpm', 'max_concurrent', 'max_users'
 const DEFAULT_MAX_USERS = 10_000;
 const MAX_USERS = 100_000;
 
-/** Whether the key, or each of its users, has a budget that reserves. @param limits as they are stored */
-export function hasHardBudget(limits: JsonObject): boolean {
-  return hardUnits(limits).length > 0;
+/** Whether a budget reserves what requests may use, and refuses what does not fit. */
+export function isEnforced({ mode }: Budget): boolean {
+  return mode !== 'warn';
+}
+
+/** The budgets, of a key and of each of its users, that reserve. @param limits as they are stored */
+export function enforcedBudgets(limits: JsonObject | null): readonly Budget[] {
+  const read = readLimits(limits ?? {});
+  if (read.kind === 'invalid') return [];
+  const ofUsers = read.limits.perUser?.budget ?? null;
+  return [...budgetsOf(read.limits), ...(ofUsers === null ? [] : [ofUsers])].filter(isEnforced);
 }
 
 /** The currencies of the budgets, of a key and of each of its users, that refuse what has no price. @param limits as they are stored */
-export function hardCurrencies(limits: JsonObject | null): readonly string[] {
-  return [...new Set(hardUnits(limits))].filter((unit) => unit !== TOKENS);
-}
-
-function hardUnits(limits: JsonObject | null): readonly BudgetUnit[] {
-  const read = readLimits(limits ?? {});
-  if (read.kind === 'invalid') return [];
-  const budgets = [read.limits.budget, read.limits.perUser?.budget ?? null];
-  return budgets.flatMap((budget) => (budget?.mode === 'hard' ? [budget.unit] : []));
+export function enforcedCurrencies(limits: JsonObject | null): readonly string[] {
+  const units = new Set(enforcedBudgets(limits).map(({ unit }) => unit));
+  return [...units].filter((unit) => unit !== TOKENS);
 }
 
 /** What a key has used of its limits at one moment. Null where there is no limit. */
 export interface LimitStatus {
   readonly limits: Limits;
   readonly budget: BudgetStatus | null;
+  /** Of `limits.windows`, in their order. */
+  readonly windows?: readonly BudgetStatus[];
   readonly requests: RateStatus | null;
   readonly tokens: RateStatus | null;
   /** Requests that run. */
   readonly running: number | null;
 }
 
+/** A budget with what was added to it in this period, and its use. */
+export interface BudgetUse {
+  readonly budget: Budget;
+  readonly use: BudgetStatus;
+}
+
+/** The budgets with their use. All hold. */
+export function budgetUses({ limits, budget, windows = [] }: LimitStatus): readonly BudgetUse[] {
+  const statuses = [budget, ...windows];
+  return budgetsOf(limits).flatMap((one, i) => {
+    const use = statuses[i] ?? null;
+    if (use === null) return [];
+    const { added = 0 } = use;
+    return [{ budget: added === 0 ? one : { ...one, amount: one.amount + added }, use }];
+  });
+}
+
+/** What is left of a budget; negative where one that only warns is overdrawn. */
+export function remainingOf({ budget, use }: BudgetUse): number {
+  return budget.amount - use.spent - use.reserved;
+}
+
+/** The budget of which the largest share is spent or reserved; null: there is none. */
+export function tightestUse(status: LimitStatus): BudgetUse | null {
+  const shareLeft = (one: BudgetUse) => (one.budget.amount === 0 ? 0 : remainingOf(one) / one.budget.amount);
+  return budgetUses(status).reduce<BudgetUse | null>(
+    (tightest, one) => (tightest !== null && shareLeft(tightest) <= shareLeft(one) ? tightest : one),
+    null,
+  );
+}
+
+/** What an admin added to a budget for one period. */
+export interface TopUp {
+  /** Chosen by who adds it; the same one counts once. */
+  readonly id: string;
+  /** In ms since the epoch. */
+  readonly at: number;
+  /** `admin token`, or the name of a user of Cloudflare Access. */
+  readonly actor: string;
+  readonly note: string;
+  readonly unit: BudgetUnit;
+  readonly per: BudgetPeriod;
+  /** The name of the period, such as `2026-11`. */
+  readonly period: string;
+  /** In the unit of the budget. */
+  readonly amount: number;
+}
+
+/** A {@link TopUp} that is not stored yet. `per` is null where the key has one budget in this unit. */
+export interface NewTopUp extends Omit<TopUp, 'at' | 'per' | 'period'> {
+  readonly per: BudgetPeriod | null;
+}
+
+export type TopUpResult =
+  /** `isNew` is false where the same one was added before. */
+  | { readonly kind: 'added'; readonly topUp: TopUp; readonly isNew: boolean }
+  | { readonly kind: 'invalid'; readonly message: string; readonly param: string };
+
+/** The status of a key, with what was added to its budgets in their current periods. */
+export interface KeyStanding extends LimitStatus {
+  /** The latest first. Absent: the object is older than the Worker. */
+  readonly topUps?: readonly TopUp[];
+}
+
 /** The status of limits that nothing has used. */
 export function unusedStatus(limits: Limits, now: number): LimitStatus {
   const { budget, rpm, tpm, maxConcurrent } = limits;
-  const amounts = { spent: 0, reserved: 0, estimated: 0, unreported: 0 };
   const unused = { used: 0, resetMs: 0 };
   return {
     limits,
-    budget: budget === null ? null : { ...amounts, resetsAt: periodEnd(budget.per, now) },
+    budget: budget === null ? null : unusedBudget(budget, now),
+    ...(limits.windows !== undefined && { windows: limits.windows.map((one) => unusedBudget(one, now)) }),
     requests: rpm === null ? null : unused,
     tokens: tpm === null ? null : unused,
     running: maxConcurrent === null ? null : 0,
   };
 }
 
+function unusedBudget({ per }: Budget, now: number): BudgetStatus {
+  return { spent: 0, reserved: 0, estimated: 0, unreported: 0, resetsAt: periodEnd(per, now) };
+}
+
 /** Amounts are integers in the budget's unit: tokens, or 10^-9 of the currency. */
 export interface BudgetStatus {
+  /** What was added to the budget in this period alone; absent: nothing. */
+  readonly added?: number;
   readonly spent: number;
   /** The upper bounds of the running requests; 0 where the budget only warns. */
   readonly reserved: number;
@@ -148,8 +247,9 @@ export type LimitsResult =
 
 /** Applies the limits in a body to `before`: an absent field changes nothing, null removes the limit. */
 export function readLimits(body: JsonObject, before: Limits = NO_LIMITS): LimitsResult {
-  const budget = body.budget === undefined ? before.budget : readBudget(body.budget);
-  if (typeof budget === 'string') return { kind: 'invalid', message: budget, param: 'budget' };
+  const budgets = body.budget === undefined ? budgetsOf(before) : readBudgets(body);
+  if (typeof budgets === 'string') return { kind: 'invalid', message: budgets, param: 'budget' };
+  const [budget = null, ...windows] = budgets;
   const counts = {
     rpm: readCountLimit(body.rpm, before.rpm),
     tpm: readCountLimit(body.tpm, before.tpm),
@@ -170,13 +270,18 @@ export function readLimits(body: JsonObject, before: Limits = NO_LIMITS): Limits
       param,
     };
   }
-  const perUser = body.per_user === undefined ? before.perUser : readUserLimits(body.per_user);
+  const perUser =
+    body.per_user === undefined ? before.perUser : readUserLimits(body.per_user, body.user_mode);
   if (perUser !== null && 'kind' in perUser) return perUser;
-  return { kind: 'limits', limits: { budget, rpm, tpm, maxConcurrent, maxOutputTokens, perUser } };
+  const limits = { budget, ...(windows.length > 0 && { windows }), rpm, tpm, maxConcurrent, maxOutputTokens };
+  return { kind: 'limits', limits: { ...limits, perUser } };
 }
 
 /** Replaces the users' limits as a whole, as a budget is replaced. */
-function readUserLimits(value: unknown): UserLimits | null | Extract<LimitsResult, { kind: 'invalid' }> {
+function readUserLimits(
+  value: unknown,
+  mode: unknown,
+): UserLimits | null | Extract<LimitsResult, { kind: 'invalid' }> {
   if (value === null) return null;
   const invalid = (message: string) => ({ kind: 'invalid', message, param: 'per_user' }) as const;
   const form = `per_user must be an object with ${USER_LIMIT_FIELDS.join(', ')}, and nothing else`;
@@ -188,7 +293,8 @@ function readUserLimits(value: unknown): UserLimits | null | Extract<LimitsResul
   if (typeof maxUsers !== 'number' || !Number.isInteger(maxUsers) || maxUsers < 1 || maxUsers > MAX_USERS) {
     return invalid(`per_user.max_users must be a whole number from 1 to ${MAX_USERS}`);
   }
-  const read = readLimits(fields);
+  if (Array.isArray(fields.budget)) return invalid('per_user.budget must be one budget');
+  const read = readLimits({ ...fields, ...(mode !== undefined && { mode }) });
   if (read.kind === 'invalid') return invalid(`per_user.${read.message}`);
   const { budget, rpm, tpm, maxConcurrent } = read.limits;
   if ([budget, rpm, tpm, maxConcurrent].every((limit) => limit === null)) {
@@ -206,10 +312,44 @@ function readCountLimit(value: unknown, before: number | null): number | null | 
 
 const BUDGET_FORM =
   'budget must be {"USD": 5, "per": "month", "mode": "hard"}: one amount, in a currency or in "tokens"';
+const BUDGETS_FORM = `budget must be one budget, or a list of 1 to ${MAX_BUDGETS}`;
+
+/**
+ * The budgets of a request's or of a stored `budget`.
+ * @returns a text that says what is wrong, where they are invalid
+ */
+function readBudgets({ budget, windows, mode }: JsonObject): readonly Budget[] | string {
+  if (budget === null) return [];
+  const stored = readArray(windows).map(decodeWindow);
+  const values = Array.isArray(budget) ? budget : [budget, ...stored];
+  if (values.length === 0 || values.length > MAX_BUDGETS) return BUDGETS_FORM;
+  const budgets: Budget[] = [];
+  for (const value of values) {
+    const read = readBudget(mode !== undefined && isObject(value) ? { ...value, mode } : value);
+    if (typeof read === 'string') return read;
+    budgets.push(read);
+  }
+  return budgetsProblem(budgets) ?? budgets;
+}
+
+/** A request has one price, and a top-up names its budget by unit and period. */
+function budgetsProblem(budgets: readonly Budget[]): string | null {
+  const currencies = new Set(budgets.map(({ unit }) => unit).filter((unit) => unit !== TOKENS));
+  if (currencies.size > 1) return 'All budgets of a key must be in one currency, or in tokens';
+  if (new Set(budgets.map(({ mode }) => mode)).size > 1)
+    return 'All budgets of a key must have the same mode';
+  const names = new Set(budgets.map(({ unit, per }) => `${unit} ${per}`));
+  return names.size < budgets.length ? 'Two budgets of a key must differ in their unit or in per' : null;
+}
+
+/** Of `USD 300 month`. */
+function decodeWindow(stored: unknown): JsonObject {
+  const [unit = '', amount, per] = String(stored).split(' ');
+  return { [unit]: Number(amount), per };
+}
 
 /** @returns a text that says what is wrong, where the budget is invalid */
-function readBudget(value: unknown): Budget | null | string {
-  if (value === null) return null;
+function readBudget(value: unknown): Budget | string {
   if (!isObject(value)) return BUDGET_FORM;
   const { per: requestedPer = 'total', mode: requestedMode = 'hard', ...amounts } = value;
   const per = PERIODS.find((known) => known === requestedPer);
@@ -226,9 +366,10 @@ function readBudget(value: unknown): Budget | null | string {
 
 /** The limits in the form in which requests set them; null where there are none. */
 export function writeLimits(limits: Limits): JsonObject | null {
-  const { budget, rpm, tpm, maxConcurrent, maxOutputTokens, perUser } = limits;
+  const { rpm, tpm, maxConcurrent, maxOutputTokens, perUser } = limits;
+  const [budget, ...windows] = budgetsOf(limits).map(writeBudget);
   const written = {
-    ...(budget !== null && { budget: writeBudget(budget) }),
+    ...(budget !== undefined && { budget: windows.length === 0 ? budget : [budget, ...windows] }),
     ...(rpm !== null && { rpm }),
     ...(tpm !== null && { tpm }),
     ...(maxConcurrent !== null && { max_concurrent: maxConcurrent }),
@@ -247,6 +388,44 @@ function writeUserLimits(limits: Limits, { maxUsers }: UserLimits): JsonObject {
 
 function writeBudget({ unit, amount, per, mode }: Budget): JsonObject {
   return { [unit]: writeAmount(amount, unit), per, mode };
+}
+
+/** The limits as they are stored ({@link STORED_LIMIT_FIELDS}); null where there are none. */
+export function encodeLimits(limits: Limits): JsonObject | null {
+  const { windows = [], perUser, ...others } = limits;
+  const { budget } = others;
+  const ofUsers = perUser?.budget ?? null;
+  const written = writeLimits({
+    ...others,
+    budget: budget && earlier(budget),
+    perUser: perUser && { ...perUser, budget: ofUsers && earlier(ofUsers) },
+  });
+  const short = windows.map(({ unit, amount, per }) => `${unit} ${writeAmount(amount, unit)} ${per}`);
+  return (
+    written && {
+      ...written,
+      ...(short.length > 0 && { windows: short }),
+      ...(budget?.mode === 'running' && { mode: budget.mode }),
+      ...(ofUsers?.mode === 'running' && { user_mode: ofUsers.mode }),
+    }
+  );
+}
+
+/** In the mode that earlier versions know. It is stricter. */
+function earlier(budget: Budget): Budget {
+  return budget.mode === 'running' ? { ...budget, mode: 'hard' } : budget;
+}
+
+/** Stored limits in the form in which requests set them. What cannot be read stays as it is. */
+export function showLimits(stored: JsonObject | null): JsonObject | null {
+  const read = readLimits(stored ?? {});
+  return read.kind === 'invalid' ? stored : writeLimits(read.limits);
+}
+
+/** Bytes that windows and modes take in the stored limits. */
+export function windowBytes({ windows, mode, user_mode }: JsonObject): number {
+  const written = JSON.stringify({ windows, mode, user_mode });
+  return written === '{}' ? 0 : written.length;
 }
 
 export const TOKENS = 'tokens';

@@ -1,6 +1,7 @@
 /** Gateway keys: creates, finds, lists and revokes them in KV, which stores only the SHA-256 of their tokens (K1, K2). */
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../shared/json.ts';
 import { AUDIT_KEPT_DAYS, MAX_BULK_GET } from '../shared/limits.ts';
+import { showLimits, windowBytes } from './key-limits.ts';
 import {
   decodeState,
   encodeState,
@@ -97,7 +98,8 @@ export function sizeProblem({ name, models, limits, user, tags, require_user }: 
 
 function maxBytesOf(limits: JsonObject | null): number {
   if (limits === null) return MAX_KEY_BYTES;
-  return limits.per_user === undefined ? MAX_LIMITED_KEY_BYTES : MAX_USER_LIMITED_KEY_BYTES;
+  const maxBytes = limits.per_user === undefined ? MAX_LIMITED_KEY_BYTES : MAX_USER_LIMITED_KEY_BYTES;
+  return maxBytes - windowBytes(limits);
 }
 
 /** The id of a key with this digest: its first 16 hexadecimal digits. It identifies the key in KV and in records. */
@@ -165,7 +167,11 @@ export function applyChange(key: GatewayKey, { fields, rotation }: KeyChange): G
 
 /** A key in a response: its limits stand beside its other fields, as in the request that set them. */
 export function writeKey({ limits, disabled, secrets, ...key }: GatewayKey, nowMs: number): WrittenKey {
-  return { ...key, ...limits, ...showState({ expires_at: key.expires_at, disabled, secrets }, nowMs) };
+  return {
+    ...key,
+    ...showLimits(limits),
+    ...showState({ expires_at: key.expires_at, disabled, secrets }, nowMs),
+  };
 }
 
 type WrittenKey = Pick<GatewayKey, 'id' | 'name'> & JsonObject;

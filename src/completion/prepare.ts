@@ -1,6 +1,6 @@
 /** Prepares a completion request: identifies the caller, reads the body, finds the targets, translates the request for the first one, and checks the key's limits. */
 import { type Caller, hasUserLimits, isLimited, mayUse } from '../auth/caller.ts';
-import { hardCurrencies } from '../auth/key-limits.ts';
+import { enforcedCurrencies } from '../auth/key-limits.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
 import { identifyCaller } from '../http/request.ts';
@@ -198,7 +198,7 @@ export async function findUnpricedIn(
   { key }: Caller,
   { prices, ports }: Pick<RequestContext, 'prices' | 'ports'>,
 ): Promise<TargetsRequest['unpricedIn']> {
-  const currencies = hardCurrencies(key?.limits ?? null);
+  const currencies = enforcedCurrencies(key?.limits ?? null);
   if (currencies.length === 0) return () => null;
   const table = await prices.load();
   const now = ports.clock.now();

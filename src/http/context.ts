@@ -2,7 +2,7 @@
 
 import type { ModelLists } from '../api/model-lists.ts';
 import type { AccessUser, Caller } from '../auth/caller.ts';
-import type { LimitStatus, Limits } from '../auth/key-limits.ts';
+import type { KeyStanding, LimitStatus, Limits, NewTopUp, TopUpResult } from '../auth/key-limits.ts';
 import type { KeyChange, KeyChangeResult, KeyStore, KnownKeys } from '../auth/keys.ts';
 import type { ApiError } from '../canonical/error.ts';
 import type { KnownCallers } from '../metering/known-callers.ts';
@@ -115,7 +115,17 @@ export interface KeyObjects {
     context: KeyCallContext,
     keyId: string,
     listed: JsonObject,
-  ): Promise<Result<LimitStatus, ApiError>>;
+  ): Promise<Result<KeyStanding, ApiError>>;
+  /**
+   * Raises the current period of one budget. The same id counts once.
+   * @param listed the limits that KV lists for the key
+   */
+  addToBudget(
+    context: KeyCallContext,
+    keyId: string,
+    added: NewTopUp,
+    listed: JsonObject,
+  ): Promise<Result<TopUpResult, ApiError>>;
   /** The stored limits as they are, and why they cannot be read (`problem`). */
   readLimitsRow(
     context: KeyCallContext,

@@ -25,6 +25,10 @@ export class KeysInKv implements KeyObjects {
     return failure(this.#limitsError({}));
   }
 
+  async addToBudget() {
+    return failure(this.#limitsError({}));
+  }
+
   async readUserStatus() {
     return failure(this.#limitsError({}));
   }

@@ -1,6 +1,6 @@
 /** Admits requests of keys with limits: reserves their upper bound in the key's ledger object, and settles what they used. */
 
-import { hasHardBudget, OTHER_USERS, readLimits } from '../auth/key-limits.ts';
+import { currencyOf, enforcedBudgets, enforcedCurrencies, OTHER_USERS } from '../auth/key-limits.ts';
 import { type ApiError, apiError, type ErrorCode } from '../canonical/error.ts';
 import type {
   Admission,
@@ -32,7 +32,6 @@ import {
   costOfAttempt,
   type Unreported,
 } from '../metering/request-meter.ts';
-import type { JsonObject } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { userObject } from './ledger-calls.ts';
 import type { LedgerClient } from './ledger-client.ts';
@@ -104,7 +103,7 @@ async function admitEarly(
   const models = (targets ?? []).map(({ priceIds, model }) => ({ priceIds, model, hasDefaultCache: true }));
   const price =
     targets === null
-      ? { currency: unitOf(limits), prompt: 0, output: 0 }
+      ? { currency: enforcedCurrencies(limits)[0] ?? '', prompt: 0, output: 0 }
       : highestPrice(await context.prices.load(), models, now, now + longestMs);
   const request: ReserveRequest = {
     id: context.requestId,
@@ -136,14 +135,6 @@ async function admitEarly(
   return ok({ release: releaseEarly });
 }
 
-/** The unit of the key's budget, in which a request that uses nothing has a price. */
-function unitOf(limits: JsonObject): string {
-  const read = readLimits(limits);
-  if (read.kind === 'invalid') return '';
-  const { budget, perUser } = read.limits;
-  return (budget ?? perUser?.budget)?.unit ?? '';
-}
-
 function longestOf({ settings: { timers } }: RequestContext): number {
   return timers.deadlineMs === 0 ? LONGEST_REQUEST_MS : timers.deadlineMs;
 }
@@ -153,7 +144,7 @@ async function admit(
   admissionRequest: AdmissionRequest,
 ): Promise<Result<Admitted, Refusal>> {
   const { context, keyId, limits, targets, replayable, first, promptTokens } = admissionRequest;
-  const hasher = hasHardBudget(limits) ? ledger.hasher : null;
+  const hasher = enforcedBudgets(limits).length > 0 ? ledger.hasher : null;
   const found = await findUsageUpperBound(targets, first, replayable, hasher);
   // The reservation below may take long: other requests may use the isolate's memory turn meanwhile.
   replayable.endWork();
@@ -182,9 +173,9 @@ async function admit(
     return withoutReservation(ledger, admissionRequest, request, reserved.error, objectName, tokensPerSecond);
   }
   const reservation = reserved.value;
-  const unit = reservation.kind === 'refused' ? reservation.standing.limits.budget?.unit : undefined;
+  const currency = reservation.kind === 'refused' ? currencyOf(reservation.standing.limits) : undefined;
   const isPriced = (model: PricedModel) =>
-    highestPrice(table, [model], now, now + longestMs)?.currency === unit;
+    highestPrice(table, [model], now, now + longestMs)?.currency === currency;
   const unpriced = models.filter((model) => !isPriced(model)).map(({ address }) => address);
   const isMessages = admissionRequest.client === 'messages';
   const refusal = refusalOf(reservation, unpriced, isMessages);

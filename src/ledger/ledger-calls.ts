@@ -1,5 +1,13 @@
 /** The RPC methods of the ledger objects, as the gateway calls them through the binding `WEIR_LEDGER`. */
-import { type LimitStatus, type Limits, type LimitsResult, NO_USER } from '../auth/key-limits.ts';
+import {
+  type KeyStanding,
+  type LimitStatus,
+  type Limits,
+  type LimitsResult,
+  type NewTopUp,
+  NO_USER,
+  type TopUpResult,
+} from '../auth/key-limits.ts';
 import type { KeyChange, KeyChangeResult } from '../auth/keys.ts';
 import type { SentPrefix } from '../metering/cache-breaks.ts';
 import type { RecordQuery, ReportQuery } from '../metering/ledger.ts';
@@ -65,7 +73,9 @@ export interface LimitCalls {
   /** Settles a request that may have no reservation; it then counts on that UTC day. A repeated call changes nothing. */
   settleUnreserved(id: string, charge: Charge, day: string): Promise<void>;
   /** @param listed the limits that KV lists for the key, for an object that never had any */
-  standing(listed?: JsonObject | null): Promise<LimitStatus>;
+  standing(listed?: JsonObject | null): Promise<KeyStanding>;
+  /** Raises the current period of one budget. A repeated call changes nothing. */
+  addToBudget(added: NewTopUp, listed?: JsonObject | null): Promise<TopUpResult>;
   /** The stored limits as they are. */
   limitsRow(): Promise<LimitsRow>;
   /** Sets the limits that the fields name, as `readLimits` reads them. Invalid fields change nothing. */

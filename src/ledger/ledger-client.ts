@@ -1,5 +1,5 @@
 /** Calls the ledger objects of keys: with a timeout, one retry, and an API error where an object can't be reached. */
-import { type Limits, limitField, writeLimits } from '../auth/key-limits.ts';
+import { encodeLimits, type Limits, limitField, type NewTopUp } from '../auth/key-limits.ts';
 import type { KeyChange, KeyChangeResult } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { KeyCallContext, KeyObjects } from '../http/context.ts';
@@ -71,6 +71,10 @@ export class LedgerClient implements KeyObjects {
     return this.call(context, keyId, (ledger) => ledger.standing(listed));
   }
 
+  addToBudget(context: KeyCallContext, keyId: string, added: NewTopUp, listed: JsonObject) {
+    return this.call(context, keyId, (ledger) => ledger.addToBudget(added, listed));
+  }
+
   readLimitsRow(context: KeyCallContext, keyId: string) {
     return this.call(context, keyId, (ledger) => ledger.limitsRow());
   }
@@ -88,7 +92,7 @@ export class LedgerClient implements KeyObjects {
     const changed = await this.call(context, keyId, (ledger) => ledger.changeLimits(fields));
     if (changed.kind === 'error') return changed;
     const { value } = changed;
-    if (value.kind === 'limits') return ok(writeLimits(value.limits));
+    if (value.kind === 'limits') return ok(encodeLimits(value.limits));
     return failure(apiError('invalid_request', value.message, value.param));
   }
 

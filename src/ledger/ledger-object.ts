@@ -1,6 +1,13 @@
 /** The Durable Object of one gateway key: its limits, its usage records and the key itself. One object is the directory of all keys. */
 import { DurableObject } from 'cloudflare:workers';
-import type { LimitStatus, Limits, LimitsResult } from '../auth/key-limits.ts';
+import type {
+  KeyStanding,
+  LimitStatus,
+  Limits,
+  LimitsResult,
+  NewTopUp,
+  TopUpResult,
+} from '../auth/key-limits.ts';
 import type { KeyChange, KeyChangeResult, KeyStore } from '../auth/keys.ts';
 import { log } from '../http/log.ts';
 import type { SentPrefix } from '../metering/cache-breaks.ts';
@@ -35,6 +42,7 @@ import {
   settleRecords,
   settleUnreserved,
 } from './limits/reservations.ts';
+import { addToBudget, currentTopUps } from './limits/top-ups.ts';
 import { UserLeases } from './limits/user-leases.ts';
 import { UserLimits, type UserReservation } from './limits/user-limits.ts';
 import { compareRecords, compareSent, createCacheSessions } from './records/cache-sessions.ts';
@@ -260,10 +268,18 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     this.#storage.transactionSync(() => settleUnreserved(this.#sql, id, charge, day, now));
   }
 
-  async standing(listed: JsonObject | null = null): Promise<LimitStatus> {
+  async standing(listed: JsonObject | null = null): Promise<KeyStanding> {
     const limits = storedLimits(this.#sql, listed);
-    this.#expireReservations(Date.now());
-    return readLimitStatus(this.#sql, Date.now(), this.#leases.held, limits);
+    const now = Date.now();
+    this.#expireReservations(now);
+    const status = readLimitStatus(this.#sql, now, this.#leases.held, limits);
+    return { ...status, topUps: currentTopUps(this.#sql, limits, now) };
+  }
+
+  async addToBudget(added: NewTopUp, listed: JsonObject | null = null): Promise<TopUpResult> {
+    return this.#storage.transactionSync(() =>
+      addToBudget(this.#sql, storedLimits(this.#sql, listed), added, Date.now()),
+    );
   }
 
   async limitsRow(): Promise<LimitsRow> {

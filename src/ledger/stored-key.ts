@@ -1,5 +1,5 @@
 /** A gateway key in its ledger object: changes are applied one after the other, and refused once the key is revoked. */
-import { NO_LIMITS, readLimits, writeLimits } from '../auth/key-limits.ts';
+import { encodeLimits, NO_LIMITS, readLimits } from '../auth/key-limits.ts';
 import type { KeyChange, KeyChangeResult } from '../auth/keys.ts';
 import {
   applyChange,
@@ -79,7 +79,7 @@ export class StoredKey implements KeyCalls {
     const read = readLimits(limits, before);
     if (read.kind === 'invalid') return read;
     const current = stored ?? key;
-    const changed = { ...applyChange(current, change), limits: writeLimits(read.limits) };
+    const changed = { ...applyChange(current, change), limits: encodeLimits(read.limits) };
     const tooLarge = sizeProblem(changed);
     if (tooLarge !== null) return { kind: 'invalid', message: tooLarge, param: 'models' };
     if (replacesLimits || Object.keys(limits).length > 0) storeLimits(sql, read.limits);

@@ -146,6 +146,7 @@ test('keys, their limits, the audit and the status', async () => {
     body: { rpm: null, models: ['deepseek/*'], disabled: true },
   });
   await call('POST', '/v1/admin/keys/{id}/rotate', { values, body: { overlap_hours: 1 } });
+  await call('POST', '/v1/admin/keys/{id}/budget', { values, body: { add: { USD: 1 }, note: 'launch' } });
   await call('GET', '/admin/keys/{id}/limits', { values });
   await call('PUT', '/admin/keys/{id}/limits', { values, body: { tpm: 1000 } });
   await call('DELETE', '/admin/keys/{id}/limits', { values });

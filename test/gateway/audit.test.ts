@@ -111,6 +111,56 @@ describe('K5', () => {
     expect(removed).toMatchObject({ before: { rpm: 10 }, after: { rpm: null } });
   });
 
+  test('G8 what is added to a budget: one entry for each id, who added it for the admin, and the raised limit for the key', async () => {
+    const audited = new Audited();
+    const made = await audited.call('POST', '/admin/keys', { name: 'a', budget: { USD: 5, per: 'month' } });
+    const id = textOf(made.id);
+    const add = (body: JsonObject) => audited.call('POST', `/v1/admin/keys/${id}/budget`, body);
+    const shown = await add({ add: { USD: 2.5 }, id: 'launch', note: 'launch week' });
+    const added = {
+      id: 'launch',
+      actor: 'admin token',
+      add: { USD: 2.5 },
+      per: 'month',
+      note: 'launch week',
+    };
+    expect(shown).toMatchObject({
+      status: 200,
+      limits: { budget: { USD: 5 } },
+      budget: { limit: 7.5, added: 2.5 },
+      top_ups: [added],
+    });
+    expect(await add({ add: { USD: 2.5 }, id: 'launch' })).toMatchObject({ budget: { limit: 7.5 } });
+    const [entry, ...others] = await audited.entries();
+    expect(entry).toMatchObject({ action: 'budget_added', key_id: id, before: null, after: added });
+    expect(others).toMatchObject([{ action: 'key_created' }]);
+    expect(audited.logged('budget_added')).toMatchObject([
+      { key_id: id, actor: 'admin token', after: added },
+    ]);
+    const own = await audited.gateway.fetch('/v1/key', textOf(made.key));
+    const { top_ups, budget } = decodeObject(await own.text()) ?? {};
+    expect([top_ups, budget]).toMatchObject([undefined, { limit: 7.5, added: 2.5 }]);
+  });
+
+  test.each<[what: string, body: JsonObject, param: string]>([
+    ['no amount', {}, 'add'],
+    ['an amount of 0', { add: { USD: 0 } }, 'add'],
+    ['two amounts', { add: { USD: 1, tokens: 1 } }, 'add'],
+    ['an unknown period', { add: { USD: 1 }, per: 'week' }, 'per'],
+    ['another unit', { add: { tokens: 1 } }, 'add'],
+    ['a long id', { add: { USD: 1 }, id: 'x'.repeat(65) }, 'id'],
+    ['a long note', { add: { USD: 1 }, note: 'x'.repeat(201) }, 'note'],
+    ['an unknown field', { add: { USD: 1 }, amount: 1 }, 'amount'],
+  ])('G8 %s adds nothing to a budget, and has no entry', async (_, body, param) => {
+    const audited = new Audited();
+    const id = await audited.create({ name: 'a', budget: { USD: 5, per: 'month' } });
+    const refused = await audited.call('POST', `/v1/admin/keys/${id}/budget`, body);
+    expect(refused).toMatchObject({ status: 400, error: { param } });
+    expect(await audited.entries()).toHaveLength(1);
+    const { budget } = await audited.call('GET', `/admin/keys/${id}`);
+    expect(budget).toMatchObject({ limit: 5 });
+  });
+
   test('a change whose first answer was lost has an entry, although the object has made it before', async () => {
     const audited = new Audited();
     const id = await audited.create({ name: 'before' });

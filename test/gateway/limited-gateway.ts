@@ -10,6 +10,7 @@ import {
   storedLimits,
 } from '../../src/ledger/limits/limit-tables.ts';
 import { reserve, settle, settleUnreserved } from '../../src/ledger/limits/reservations.ts';
+import { addToBudget, currentTopUps } from '../../src/ledger/limits/top-ups.ts';
 import { StoredKey } from '../../src/ledger/stored-key.ts';
 import { decodeObject, type JsonObject, textOf } from '../../tools/simulator/json.ts';
 import { MemorySql } from '../ledger/limits/memory-sql.ts';
@@ -148,7 +149,13 @@ export class LimitedGateway {
       settleUnreserved: (id, charge, day) =>
         call('settleUnreserved', () => settleUnreserved(sql, id, charge, day, Date.now())),
       standing: (listed = null) =>
-        call('standing', () => readLimitStatus(sql, Date.now(), undefined, storedLimits(sql, listed))),
+        call('standing', () => {
+          const limits = storedLimits(sql, listed);
+          const topUps = currentTopUps(sql, limits, Date.now());
+          return { ...readLimitStatus(sql, Date.now(), undefined, limits), topUps };
+        }),
+      addToBudget: (added, listed = null) =>
+        call('addToBudget', () => addToBudget(sql, storedLimits(sql, listed), added, Date.now())),
       limitsRow: () => call('limitsRow', () => readLimitsRow(sql)),
       changeLimits: (fields) => call('changeLimits', () => changeLimits(sql, fields)),
     };

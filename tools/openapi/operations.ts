@@ -323,6 +323,17 @@ export const OPERATIONS: readonly Operation[] = [
     returns: ref('CreatedKey'),
   },
   {
+    ...{ method: 'POST', path: '/v1/admin/keys/{id}/budget', tag: 'Keys', auth: 'admin' },
+    summary: 'Raises one budget of a key for its current period',
+    body: object({
+      add: anyObject,
+      per: optional(oneOf(['day', 'month', 'total'])),
+      id: optional(text),
+      note: optional(text),
+    }),
+    returns: ref('KeyStatus'),
+  },
+  {
     ...{ method: 'GET', path: '/admin/keys/{id}/limits', tag: 'Keys', auth: 'admin' },
     summary: "The limits as the key's object has stored them",
     returns: object({
@@ -351,7 +362,7 @@ export const OPERATIONS: readonly Operation[] = [
       ...list(
         object({
           ...{ id: text, time, actor: text, key_id: text },
-          action: oneOf(['key_created', 'key_changed', 'key_revoked']),
+          action: oneOf(['key_created', 'key_changed', 'key_revoked', 'budget_added']),
           ...{ before: orNull(anyObject), after: orNull(anyObject) },
         }),
       ),

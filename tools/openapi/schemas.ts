@@ -154,6 +154,7 @@ const budget = object({
   unit: text,
   period: text,
   limit: amount,
+  added: optional(amount),
   spent: amount,
   reserved: amount,
   remaining: amount,
@@ -164,6 +165,7 @@ const budget = object({
 const rate = object({ limit: count, remaining: count, resets_in_ms: count });
 const used = {
   budget: optional(orNull(budget)),
+  budgets: optional(listOf(budget)),
   requests: optional(orNull(rate)),
   tokens: optional(orNull(rate)),
   concurrent: optional(orNull(object({ limit: count, running: orNull(count) }))),
@@ -172,7 +174,12 @@ const used = {
 /** The fields of a key's limits, as requests set them and lists show them. */
 const limits = {
   budget: optional(
-    orNull(described(anyObject, 'an amount by its unit, such as {"USD": 5, "per": "month", "mode": "hard"}')),
+    orNull(
+      either([
+        described(anyObject, 'an amount by its unit, such as {"USD": 5, "per": "month", "mode": "hard"}'),
+        described(listOf(anyObject), 'up to four budgets of other units or periods, which all hold'),
+      ]),
+    ),
   ),
   rpm: optional(orNull(count)),
   tpm: optional(orNull(count)),
@@ -293,6 +300,11 @@ export const COMPONENTS = {
     kept: optional(anyObject),
     limits: orNull(anyObject),
     ...used,
+    top_ups: optional(
+      listOf(
+        object({ id: text, time, actor: text, add: mapOf(amount), per: text, period: text, note: text }),
+      ),
+    ),
     per_user: optional(object({ user: orNull(text), ...used })),
   }),
 } as const satisfies Readonly<Record<string, Schema>>;

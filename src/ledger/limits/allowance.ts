@@ -26,7 +26,13 @@ export interface UpperBound extends Allowance {
 
 /** Why a request is refused. `waitMs`: when it would be admitted if no other request came; null: waiting does not help. */
 export type LimitRefusal =
-  | { readonly kind: 'budget'; readonly needed: number; readonly waitMs: number | null }
+  /** `window`: the place of the budget among those of the key; absent: it is the first. */
+  | {
+      readonly kind: 'budget';
+      readonly needed: number;
+      readonly waitMs: number | null;
+      readonly window?: number;
+    }
   /** The budget is in money, and the price of the request is not known. */
   | { readonly kind: 'unpriced' }
   | { readonly kind: 'rpm' | 'tpm' | 'concurrency'; readonly needed: number; readonly waitMs: number | null };

@@ -1,5 +1,15 @@
 /** What responses report about the limits of a key: rate limit headers, the remaining budget, and the errors of refused requests. */
-import { formatAmount, type LimitStatus, type Limits, type RateStatus } from '../../auth/key-limits.ts';
+import {
+  type BudgetUse,
+  budgetUses,
+  currencyOf,
+  formatAmount,
+  type LimitStatus,
+  type Limits,
+  type RateStatus,
+  remainingOf,
+  tightestUse,
+} from '../../auth/key-limits.ts';
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import type { Refusal } from '../../completion/admission.ts';
 import { type LimitRefusal, SOON_MS } from './allowance.ts';
@@ -9,20 +19,13 @@ const BUDGET_HEADER = 'x-weir-budget-remaining';
 const LIMIT_HEADER = 'x-weir-limit';
 
 /** The rate limit headers are OpenAI's. The status includes the request itself. */
-export function limitHeaders({
-  limits,
-  budget,
-  requests,
-  tokens,
-}: LimitStatus): Readonly<Record<string, string>> {
+export function limitHeaders(status: LimitStatus): Readonly<Record<string, string>> {
+  const { limits, requests, tokens } = status;
   const headers: Record<string, string> = {};
   if (limits.rpm !== null && requests !== null) addRate(headers, 'requests', limits.rpm, requests);
   if (limits.tpm !== null && tokens !== null) addRate(headers, 'tokens', limits.tpm, tokens);
-  if (limits.budget !== null && budget !== null) {
-    const { amount, unit } = limits.budget;
-    // Negative where a budget that only warns is overdrawn.
-    headers[BUDGET_HEADER] = formatAmount(amount - budget.spent - budget.reserved, unit);
-  }
+  const tightest = tightestUse(status);
+  if (tightest !== null) headers[BUDGET_HEADER] = formatAmount(remainingOf(tightest), tightest.budget.unit);
   return headers;
 }
 
@@ -47,10 +50,14 @@ const WARNED_SHARES = [0.95, 0.75];
 const MAX_SHARE = 0.99;
 
 /** How much of the budget is spent, in the headers that Claude Code reads. Without a budget there are none. */
-export function unifiedHeaders({ limits, budget: status }: LimitStatus): Readonly<Record<string, string>> {
-  if (limits.budget === null || status === null) return {};
-  const { amount } = limits.budget;
-  const used = amount === 0 ? MAX_SHARE : Math.min(MAX_SHARE, status.spent / amount);
+export function unifiedHeaders(status: LimitStatus): Readonly<Record<string, string>> {
+  const shares = budgetUses(status).map(({ budget, use }) => ({
+    used: budget.amount === 0 ? MAX_SHARE : Math.min(MAX_SHARE, use.spent / budget.amount),
+    resetsAt: use.resetsAt,
+  }));
+  const [highest] = shares.sort((a, b) => b.used - a.used);
+  if (highest === undefined) return {};
+  const { used, resetsAt } = highest;
   const surpassed = WARNED_SHARES.find((share) => used >= share);
   const word = surpassed === undefined ? 'allowed' : 'allowed_warning';
   return {
@@ -59,27 +66,32 @@ export function unifiedHeaders({ limits, budget: status }: LimitStatus): Readonl
     [`${UNIFIED}-overage-status`]: word,
     [`${UNIFIED}-overage-utilization`]: String(Math.floor(used * 100) / 100),
     ...(surpassed !== undefined && { [`${UNIFIED}-overage-surpassed-threshold`]: String(surpassed) }),
-    ...resetHeaders(status.resetsAt),
+    ...resetHeaders(resetsAt),
   };
 }
 
 /** Of a refusal because the budget is spent. Others, which a retry helps, have none. */
-function unifiedRefusal(
-  refusal: LimitRefusal,
-  { limits, budget: status }: LimitStatus,
-): Record<string, string> {
-  const isSpent = refusal.kind === 'budget' && refusal.waitMs !== SOON_MS;
-  if (!isSpent || limits.budget === null || status === null || refusal.needed > limits.budget.amount)
-    return {};
-  const { per } = limits.budget;
+function unifiedRefusal(refusal: LimitRefusal, status: LimitStatus): Record<string, string> {
+  if (refusal.kind !== 'budget' || refusal.waitMs === SOON_MS) return {};
+  const refused = refusedUse(refusal, status);
+  if (refused === null || refusal.needed > refused.budget.amount) return {};
+  const { per } = refused.budget;
   return {
     [`${UNIFIED}-status`]: 'rejected',
     [`${UNIFIED}-overage-utilization`]: '1',
     [`${UNIFIED}-overage-surpassed-threshold`]: '1',
     [`${UNIFIED}-overage-disabled-reason`]: 'org_spend_cap_reached',
     ...(per !== 'total' && { [`${UNIFIED}-overage-period`]: per === 'day' ? 'daily' : 'monthly' }),
-    ...resetHeaders(status.resetsAt),
+    ...resetHeaders(refused.use.resetsAt),
   };
+}
+
+/** The budget that has no room. */
+function refusedUse(
+  { window = 0 }: Extract<LimitRefusal, { kind: 'budget' }>,
+  status: LimitStatus,
+): BudgetUse | null {
+  return budgetUses(status)[window] ?? null;
 }
 
 function resetHeaders(resetsAt: number | null): Record<string, string> {
@@ -97,9 +109,11 @@ export function formatDuration(ms: number): string {
 }
 
 /** By how much a budget that only warns is overdrawn, such as `0.52 USD`; null: it is not. */
-export function overdraft({ limits, budget }: LimitStatus): string | null {
-  if (limits.budget === null || budget === null || budget.spent <= limits.budget.amount) return null;
-  return formatAmount(budget.spent - limits.budget.amount, limits.budget.unit);
+export function overdraft(status: LimitStatus): string | null {
+  const overdrawn = budgetUses(status).find(({ budget, use }) => use.spent > budget.amount);
+  if (overdrawn === undefined) return null;
+  const { budget, use } = overdrawn;
+  return formatAmount(use.spent - budget.amount, budget.unit);
 }
 
 /** The official SDKs ignore a longer `retry-after` and retry at once. */
@@ -135,7 +149,7 @@ function errorOf(
   const { limits } = status;
   switch (refusal.kind) {
     case 'budget':
-      return apiError('budget_exceeded', budgetMessage(refusal.needed, status, owner));
+      return apiError('budget_exceeded', budgetMessage(refusal, status, owner));
     case 'unpriced':
       return apiError('model_not_allowed', unpricedMessage(limits, owner, models), 'model');
     case 'rpm':
@@ -153,12 +167,18 @@ function errorOf(
   }
 }
 
-function budgetMessage(needed: number, { limits, budget: status }: LimitStatus, owner: string): string {
-  const { budget } = limits;
-  if (budget === null || status === null) return 'The budget is used up';
+function budgetMessage(
+  refusal: Extract<LimitRefusal, { kind: 'budget' }>,
+  status: LimitStatus,
+  owner: string,
+): string {
+  const refused = refusedUse(refusal, status);
+  if (refused === null) return 'The budget is used up';
+  const { needed } = refusal;
+  const { budget, use } = refused;
   const { unit, amount, per } = budget;
   const limit = `${formatAmount(amount, unit)} ${per === 'total' ? 'in total' : `a ${per}`}`;
-  const { spent, reserved, resetsAt } = status;
+  const { spent, reserved, resetsAt } = use;
   const used = `${formatAmount(spent, unit)} are spent, ${formatAmount(reserved, unit)} reserved by running requests`;
   const here = `this request may use up to ${formatAmount(needed, unit)}`;
   const hint = needed > amount ? ': lower max_tokens or send less' : '';
@@ -166,8 +186,8 @@ function budgetMessage(needed: number, { limits, budget: status }: LimitStatus, 
   return `${owner} has a budget of ${limit}: ${used}, and ${here}${hint}${reset}`;
 }
 
-function unpricedMessage({ budget }: Limits, owner: string, models: readonly string[]): string {
-  const unit = budget?.unit;
+function unpricedMessage(limits: Limits, owner: string, models: readonly string[]): string {
+  const unit = currencyOf(limits);
   const named = models.length === 0 ? 'this model' : models.join(', ');
   return `${owner} has a budget in ${unit}, and no price in ${unit} is known for ${named} with the service_tier and the searches of this request: add one to PRICES, of 0 for a server of your own`;
 }

@@ -2,17 +2,19 @@
 import {
   type Budget,
   type BudgetStatus,
-  LIMIT_FIELDS,
+  encodeLimits,
+  isEnforced,
   type LimitStatus,
   type Limits,
   type LimitsResult,
   NO_LIMITS,
   periodEnd,
+  periodName,
   periodPrefix,
   type RateStatus,
   readLimits,
+  STORED_LIMIT_FIELDS,
   TOKENS,
-  writeLimits,
 } from '../../auth/key-limits.ts';
 import { isObject, type JsonObject, parseJson } from '../../shared/json.ts';
 
@@ -31,6 +33,7 @@ export interface Sql {
  * - `expired`: reservations that were charged because nothing settled them in time. A late settlement replaces the charge.
  * - `unreserved`: ids of requests that were settled without a reservation, so that each counts once.
  * - `counted`: what providers counted of prompts.
+ * - `top_ups`: what was added to a budget, for one period, such as `2026-11`. The name of a period says of which budget it is.
  * - `seconds`: requests and expected tokens of each of the last 61 seconds, in slots that are reused.
  */
 const TABLES = [
@@ -57,6 +60,10 @@ const TABLES = [
     slot INTEGER PRIMARY KEY, second INTEGER NOT NULL, requests INTEGER NOT NULL, tokens INTEGER NOT NULL
   )`,
   'CREATE TABLE IF NOT EXISTS counted (slot INTEGER PRIMARY KEY, hash TEXT NOT NULL, tokens INTEGER NOT NULL, at INTEGER NOT NULL)',
+  `CREATE TABLE IF NOT EXISTS top_ups (
+    id TEXT PRIMARY KEY, at INTEGER NOT NULL, actor TEXT NOT NULL, note TEXT NOT NULL, unit TEXT NOT NULL, per TEXT NOT NULL,
+    period TEXT NOT NULL, amount INTEGER NOT NULL
+  ) WITHOUT ROWID`,
 ];
 
 export function createLimitTables(sql: Sql): void {
@@ -133,7 +140,7 @@ export function readLimitsRow(sql: Sql): LimitsRow {
 
 /** @returns whether they differ from the stored ones */
 export function storeLimits(sql: Sql, limits: Limits): boolean {
-  const json = JSON.stringify({ version: VERSION, ...writeLimits(limits) });
+  const json = JSON.stringify({ version: VERSION, ...encodeLimits(limits) });
   if (storedJson(sql) === json) return false;
   sql.exec('INSERT INTO limits VALUES (1, ?) ON CONFLICT DO UPDATE SET json = excluded.json', json);
   return true;
@@ -145,7 +152,7 @@ function decodeLimits(stored: unknown): Limits {
   const { version = VERSION, ...fields } = stored;
   if (version !== VERSION)
     throw new UnreadableRow(`the limits have the version ${String(version)}, and this code reads ${VERSION}`);
-  const unknown = Object.keys(fields).find((field) => !LIMIT_FIELDS.some((known) => known === field));
+  const unknown = Object.keys(fields).find((field) => !STORED_LIMIT_FIELDS.some((known) => known === field));
   if (unknown !== undefined)
     throw new UnreadableRow(`the limits have an unknown field ${unknown.slice(0, 100)}`);
   const read = readLimits(fields);
@@ -184,11 +191,13 @@ export function readLimitStatus(
   held: Held = NOTHING_HELD,
   limits: Limits = storedLimits(sql),
 ): LimitStatus {
-  const { budget, rpm, tpm, maxConcurrent } = limits;
+  const { budget, windows, rpm, tpm, maxConcurrent } = limits;
   const window = rpm === null && tpm === null ? null : SlidingWindow.read(sql, now, held);
+  const statusOf = (one: Budget) => readBudgetStatus(sql, one, now, held);
   return {
     limits,
-    budget: budget === null ? null : readBudgetStatus(sql, budget, now, held),
+    budget: budget === null ? null : statusOf(budget),
+    ...(windows !== undefined && { windows: windows.map(statusOf) }),
     requests: rpm === null || window === null ? null : window.rate('requests'),
     tokens: tpm === null || window === null ? null : window.rate('tokens'),
     running: maxConcurrent === null ? null : countRunning(sql) + held.running,
@@ -201,14 +210,23 @@ function countRunning(sql: Sql): number {
 }
 
 function readBudgetStatus(sql: Sql, budget: Budget, now: number, held: Held): BudgetStatus {
-  const isHard = budget.mode === 'hard';
+  const isReserving = isEnforced(budget);
+  const added = addedTo(sql, budget, now);
   return {
+    ...(added > 0 && { added }),
     spent: sumOfPeriod(sql, 'spent', budget, now),
-    reserved: isHard ? sumOfPeriod(sql, 'reservations', budget, now) + held.ofBudget(budget, now) : 0,
+    reserved: isReserving ? sumOfPeriod(sql, 'reservations', budget, now) + held.ofBudget(budget, now) : 0,
     estimated: sumOfPeriod(sql, 'expired', budget, now),
     unreported: sumOfPeriod(sql, 'unreported', budget, now),
     resetsAt: periodEnd(budget.per, now),
   };
+}
+
+/** What was added to the budget in its current period. */
+function addedTo(sql: Sql, { unit, per }: Budget, now: number): number {
+  const query = 'SELECT coalesce(sum(amount), 0) AS sum FROM top_ups WHERE unit = ? AND period = ?';
+  const [row] = sql.exec<{ sum: number }>(query, unit, periodName(per, now)).toArray();
+  return row?.sum ?? 0;
 }
 
 /** Sums the rows of the budget's current period, in its unit. The days of a period share a text prefix. */

@@ -1,6 +1,11 @@
 /** Reserves what a request may use, in one transaction over all limits of its key, and settles or expires the reservation. */
 import {
+  type Budget,
+  type BudgetStatus,
+  type BudgetUse,
+  budgetUses,
   dayOf,
+  isEnforced,
   type LimitStatus,
   type Limits,
   MAX_AMOUNT,
@@ -70,7 +75,7 @@ export type Reservation =
     }
   | { readonly kind: 'refused'; readonly refusal: LimitRefusal; readonly standing: LimitStatus };
 
-/** The output of a request under a hard budget whose client sets no limit. */
+/** The output of a request under a budget that reserves, whose client sets no limit. */
 const DEFAULT_MAX_OUTPUT_TOKENS = 4096;
 
 /** How long a charge for an expired reservation waits for a late settlement: the default of `RECORD_DAYS`. */
@@ -200,19 +205,24 @@ export function withReservation(before: LimitStatus, upperBound: UpperBound, now
 }
 
 function withReserved(before: LimitStatus, upperBound: UpperBound): LimitStatus {
-  const { limits, budget } = before;
-  if (budget === null || limits.budget?.mode !== 'hard') return before;
-  const needed = limits.budget.unit === TOKENS ? upperBound.tokens : upperBound.cost;
-  return { ...before, budget: { ...budget, reserved: budget.reserved + needed } };
+  const reservedIn = ({ budget, use }: BudgetUse): BudgetStatus =>
+    isEnforced(budget) ? { ...use, reserved: use.reserved + amountIn(budget, upperBound) } : use;
+  const [budget = null, ...windows] = budgetUses(before).map(reservedIn);
+  return { ...before, budget, ...(before.windows !== undefined && { windows }) };
 }
 
-/** The client's limit, at most the key's. Under a hard budget there is always one. */
+/** What a need takes of a budget, in the budget's unit. */
+function amountIn({ unit }: Budget, { tokens, cost }: UpperBound): number {
+  return unit === TOKENS ? tokens : cost;
+}
+
+/** The client's limit, at most the key's. Under a budget that reserves there is always one. */
 export function outputLimit(
   { budget, maxOutputTokens }: Pick<Limits, 'budget' | 'maxOutputTokens'>,
   requested: number | null,
 ): number | null {
   if (requested !== null) return Math.min(requested, maxOutputTokens ?? requested);
-  return maxOutputTokens ?? (budget?.mode === 'hard' ? DEFAULT_MAX_OUTPUT_TOKENS : null);
+  return maxOutputTokens ?? (budget !== null && isEnforced(budget) ? DEFAULT_MAX_OUTPUT_TOKENS : null);
 }
 
 /** A search is a call that the model writes: at least its name and a word in a JSON object. */
@@ -267,21 +277,33 @@ export function clampAmount(amount: number): number {
   return Math.min(amount, 2 * MAX_AMOUNT);
 }
 
-function refusedByBudget(
-  { limits, budget: status }: LimitStatus,
-  upperBound: UpperBound,
-  now: number,
-): LimitRefusal | null {
-  const { budget } = limits;
-  if (budget === null || status === null || budget.mode === 'warn') return null;
-  if (budget.unit !== TOKENS && budget.unit !== upperBound.currency) return { kind: 'unpriced' };
-  const needed = budget.unit === TOKENS ? upperBound.tokens : upperBound.cost;
-  const { spent, reserved, resetsAt } = status;
-  if (spent + reserved + needed <= budget.amount) return null;
-  if (needed > budget.amount) return { kind: 'budget', needed, waitMs: null };
+/** Of several budgets without room, the one that has room last. */
+function refusedByBudget(status: LimitStatus, upperBound: UpperBound, now: number): LimitRefusal | null {
+  let refusal: Extract<LimitRefusal, { kind: 'budget' }> | null = null;
+  for (const [window, one] of budgetUses(status).entries()) {
+    if (!isEnforced(one.budget)) continue;
+    const { unit } = one.budget;
+    if (unit !== TOKENS && unit !== upperBound.currency) return { kind: 'unpriced' };
+    const needed = amountIn(one.budget, upperBound);
+    const waitMs = waitForBudget(one, needed, now);
+    if (waitMs === 0 || (refusal !== null && isSooner(waitMs, refusal.waitMs))) continue;
+    refusal = { kind: 'budget', needed, waitMs, ...(window > 0 && { window }) };
+  }
+  return refusal;
+}
+
+/** ms until a need fits; 0: it does; null: never. */
+function waitForBudget({ budget, use }: BudgetUse, needed: number, now: number): number | null {
+  const { spent, reserved, resetsAt } = use;
+  if (spent + reserved + needed <= budget.amount) return 0;
+  if (needed > budget.amount) return null;
   // Only the running requests are in the way, and most of them use less than they reserve.
-  if (spent + needed <= budget.amount) return { kind: 'budget', needed, waitMs: SOON_MS };
-  return { kind: 'budget', needed, waitMs: resetsAt === null ? null : resetsAt - now };
+  if (spent + needed <= budget.amount) return SOON_MS;
+  return resetsAt === null ? null : resetsAt - now;
+}
+
+function isSooner(waitMs: number | null, than: number | null): boolean {
+  return than === null || (waitMs !== null && waitMs <= than);
 }
 
 function refusedByRates(

@@ -1,12 +1,15 @@
 /** The part of a key's allowance that the objects of its users hold, as the key's ledger object counts it. */
 import {
   type Budget,
+  budgetUses,
   dayOf,
+  isEnforced,
   type LimitStatus,
   type Limits,
   NO_LIMITS,
   NO_USER,
   OTHER_USERS,
+  remainingOf,
   TOKENS,
 } from '../../auth/key-limits.ts';
 import type { JsonObject } from '../../shared/json.ts';
@@ -328,12 +331,13 @@ function leasedBy(rows: readonly HeldRow[], now: number): SecondSum {
 }
 
 /** For how many more such requests every limit has room. */
-function roomFor({ limits, budget, requests, tokens, running }: LimitStatus, need: UpperBound): number {
+function roomFor(status: LimitStatus, need: UpperBound): number {
+  const { limits, requests, tokens, running } = status;
   const rooms: number[] = [];
   const add = (left: number, each: number) => rooms.push(each === 0 ? Number.POSITIVE_INFINITY : left / each);
-  if (limits.budget?.mode === 'hard' && budget !== null) {
-    const { amount, unit } = limits.budget;
-    add(amount - budget.spent - budget.reserved, unit === TOKENS ? need.tokens : need.cost);
+  for (const one of budgetUses(status)) {
+    const each = one.budget.unit === TOKENS ? need.tokens : need.cost;
+    if (isEnforced(one.budget)) add(remainingOf(one), each);
   }
   if (limits.rpm !== null && requests !== null) add(limits.rpm - requests.used, 1);
   if (limits.tpm !== null && tokens !== null) add(limits.tpm - tokens.used, need.expectedTokens);

@@ -136,6 +136,8 @@ export class UserLimits {
     this.#ports = ports;
     this.#sql = ports.sql;
     this.#holding = { kind: hasTable(ports.sql, LINK_TABLE) ? 'unsure' : 'none' };
+    // An object of an earlier version has fewer tables.
+    if (this.isOpen) createLimitTables(ports.sql);
   }
 
   /** Whether the user had requests, so that there are rows. */
@@ -253,15 +255,18 @@ export class UserLimits {
     const key = this.#heard.standing;
     if (key === null) return own;
     const { budget, rpm, tpm, maxConcurrent } = own.limits;
+    const ofBudget = budget === null ? key : own;
     return {
       limits: {
         ...key.limits,
-        budget: budget ?? key.limits.budget,
+        budget: ofBudget.limits.budget,
+        windows: ofBudget.limits.windows ?? [],
         rpm: rpm ?? key.limits.rpm,
         tpm: tpm ?? key.limits.tpm,
         maxConcurrent: maxConcurrent ?? key.limits.maxConcurrent,
       },
-      budget: budget === null ? key.budget : own.budget,
+      budget: ofBudget.budget,
+      windows: ofBudget.windows ?? [],
       requests: own.requests ?? key.requests,
       tokens: own.tokens ?? key.tokens,
       running: own.running ?? key.running,

@@ -2,8 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
+  enforcedCurrencies,
   formatAmount,
-  hardCurrencies,
   readAmount,
   readLimits,
   writeAmount,
@@ -103,5 +103,5 @@ test.each([
   [{ rpm: 1 }, []],
   [null, []],
 ])('G2 the currencies in which %j needs prices: %j', (limits, expected) => {
-  expect(hardCurrencies(limits)).toEqual(expected);
+  expect(enforcedCurrencies(limits)).toEqual(expected);
 });

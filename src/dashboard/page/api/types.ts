@@ -45,12 +45,15 @@ export interface RecordPage {
 
 export interface BudgetLimit {
   readonly per: 'day' | 'month' | 'total';
-  readonly mode: 'hard' | 'warn';
+  readonly mode: 'hard' | 'running' | 'warn';
   readonly [unit: string]: number | string;
 }
 
+/** A list where there are several, which all hold. */
+export type BudgetLimits = BudgetLimit | readonly BudgetLimit[] | undefined;
+
 export interface Limits {
-  readonly budget?: BudgetLimit;
+  readonly budget?: Exclude<BudgetLimits, undefined>;
   readonly rpm?: number;
   readonly tpm?: number;
   readonly max_concurrent?: number;
@@ -88,19 +91,35 @@ interface Rate {
   readonly remaining: number;
 }
 
+export interface BudgetUse {
+  readonly unit: string;
+  readonly limit: number;
+  /** The part of `limit` for this period alone. */
+  readonly added?: number;
+  readonly spent: number;
+  readonly reserved: number;
+  readonly remaining: number;
+  readonly estimated: number;
+  /** The part of `spent` at its upper bound, because the provider reported no usage. */
+  readonly unreported?: number;
+  readonly resets_at: string | null;
+}
+
+/** What was added to a budget for one period. */
+interface TopUp {
+  readonly id: string;
+  readonly time: string;
+  readonly actor: string;
+  readonly add: Readonly<Record<string, number>>;
+  readonly period: string;
+  readonly note: string;
+}
+
 /** The use of some limits. */
 export interface LimitUse {
-  readonly budget?: {
-    readonly unit: string;
-    readonly limit: number;
-    readonly spent: number;
-    readonly reserved: number;
-    readonly remaining: number;
-    readonly estimated: number;
-    /** The part of `spent` at its upper bound, because the provider reported no usage. */
-    readonly unreported?: number;
-    readonly resets_at: string | null;
-  } | null;
+  readonly budget?: BudgetUse | null;
+  /** All of them, where there are several. */
+  readonly budgets?: readonly BudgetUse[];
   readonly requests?: Rate | null;
   readonly tokens?: Rate | null;
   readonly concurrent?: { readonly limit: number; readonly running: number } | null;
@@ -114,6 +133,7 @@ export interface KeyStatus extends LimitUse {
   readonly expires_at: string | null;
   readonly created_at: string | null;
   readonly limits: Limits | null;
+  readonly top_ups?: readonly TopUp[];
   /** The use of one user's own limits; the user is null for requests without one. */
   readonly per_user?: LimitUse & { readonly user: string | null };
 }

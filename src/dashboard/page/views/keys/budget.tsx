@@ -1,5 +1,13 @@
 /** How much of a key's budget is spent, and the limits of a key in words. */
-import type { BudgetLimit, Key, KeyStatus, Limits, LimitUse } from '../../api/types.ts';
+import type {
+  BudgetLimit,
+  BudgetLimits,
+  BudgetUse,
+  Key,
+  KeyStatus,
+  Limits,
+  LimitUse,
+} from '../../api/types.ts';
 import { amount, count, NONE } from '../../format/numbers.ts';
 import { exactTime } from '../../format/times.ts';
 import { Meter } from '../../parts/controls.tsx';
@@ -29,20 +37,51 @@ function LoadedBudget({ of: key, reloads }: BudgetProps) {
     reloads,
   );
   if (problem !== null) return <span class="hint">unknown right now</span>;
-  return <BudgetBar standing={value} of={key.budget} />;
+  return (
+    <>
+      <BudgetBars standing={value} of={key.budget} />
+      {value?.top_ups?.map(({ id, time, actor, add, note }) => (
+        <p key={id} class="hint">
+          {amountsInWords(add)} added by <bdi>{actor}</bdi>, {exactTime(time)}
+          {note !== '' && (
+            <>
+              : <bdi>{note}</bdi>
+            </>
+          )}
+        </p>
+      ))}
+    </>
+  );
 }
 
-interface BudgetBarProps {
+export function budgetsOf(budget: BudgetLimits): readonly BudgetLimit[] {
+  return budget === undefined ? [] : [budget].flat();
+}
+
+interface BudgetBarsProps {
   /** Null while it is loading. */
   readonly standing: LimitUse | null;
-  readonly of: BudgetLimit | undefined;
+  readonly of: BudgetLimits;
 }
 
-function BudgetBar({ standing, of }: BudgetBarProps) {
+function BudgetBars({ standing, of }: BudgetBarsProps) {
   const budget = standing?.budget;
-  const { per = 'total', mode = 'hard' } = of ?? {};
   if (!budget) return <span class="hint">{standing === null ? '…' : NONE}</span>;
-  const { unit, limit, spent, reserved, remaining, unreported = 0 } = budget;
+  const limits = budgetsOf(of);
+  return (
+    <>
+      {(standing.budgets ?? [budget]).map((use, i) => (
+        <BudgetBar key={String(i)} budget={use} of={limits[i]} />
+      ))}
+    </>
+  );
+}
+
+const MODES: Readonly<Record<string, string>> = { warn: ', only warns', running: ', as output runs' };
+
+function BudgetBar({ budget, of }: { readonly budget: BudgetUse; readonly of: BudgetLimit | undefined }) {
+  const { per = 'total', mode = 'hard' } = of ?? {};
+  const { unit, limit, added = 0, spent, reserved, remaining, unreported = 0 } = budget;
   return (
     <div class="budget">
       <Meter
@@ -57,11 +96,12 @@ function BudgetBar({ standing, of }: BudgetBarProps) {
             · {amount(unreported, unit)} at the upper bound: the provider reported no usage
           </span>
         )}
+        {added > 0 && <span class="hint"> · {amount(added, unit)} of it added</span>}
         {reserved > 0 && <span class="hint"> · {amount(reserved, unit)} reserved</span>}
         <span class="hint">
           {' '}
           · {remaining > 0 ? `${amount(remaining, unit)} left` : 'used up'}
-          {mode === 'warn' && ', only warns'}
+          {MODES[mode]}
         </span>
       </span>
     </div>
@@ -69,7 +109,7 @@ function BudgetBar({ standing, of }: BudgetBarProps) {
 }
 
 /** The use of each limit, as facts. */
-export function limitFacts(use: LimitUse, of: BudgetLimit | undefined): readonly (Fact | false)[] {
+export function limitFacts(use: LimitUse, of: BudgetLimits): readonly (Fact | false)[] {
   const { budget, requests, tokens, concurrent } = use;
   const usedOf = (name: string, used: number, limit: number): Fact => [
     name,
@@ -83,7 +123,7 @@ export function limitFacts(use: LimitUse, of: BudgetLimit | undefined): readonly
       ? [
           'Budget',
           <>
-            <BudgetBar standing={use} of={of} />
+            <BudgetBars standing={use} of={of} />
             {budget.resets_at !== null && <span class="hint">resets {exactTime(budget.resets_at)}</span>}
           </>,
         ]
@@ -107,10 +147,15 @@ export function limitsInWords(limits: Limits): string {
 }
 
 function budgetInWords({ budget }: Limits): string {
-  const { per = '', mode: _, ...amounts } = budget ?? {};
-  return Object.entries(amounts)
-    .map(([unit, limit]) => `${amount(Number(limit), unit)} ${periodInWords(per)}, `)
+  return budgetsOf(budget)
+    .map(({ per, mode: _, ...amounts }) => `${amountsInWords(amounts)} ${periodInWords(per)}, `)
     .join('');
+}
+
+function amountsInWords(amounts: Readonly<Record<string, number | string>>): string {
+  return Object.entries(amounts)
+    .map(([unit, value]) => amount(Number(value), unit))
+    .join(', ');
 }
 
 const PERIODS: Readonly<Record<string, string>> = { day: 'a day', month: 'a month', total: 'in total' };

@@ -1,5 +1,6 @@
 /** The form of a key as texts, and what of it is sent. */
 import type { Key, Limits } from '../../api/types.ts';
+import { budgetsOf } from './budget.tsx';
 
 /** The texts of the form's fields by their names; empty for none. Limits of each user of the key have names that begin with {@link OF_USERS}. */
 export type Draft = Readonly<Record<string, string>>;
@@ -43,10 +44,17 @@ export function draftOf(key: Key | null, units: readonly string[]): Draft {
 type OwnLimits = Limits & { readonly max_users?: number };
 
 function limitsDraft(prefix: string, limits: OwnLimits, [firstUnit = 'USD']: readonly string[]): Draft {
-  const { per = 'month', mode = 'hard', ...amounts } = limits.budget ?? {};
+  const [budget, ...windows] = budgetsOf(limits.budget);
+  const { per = 'month', mode = 'hard', ...amounts } = budget ?? {};
   const [unit = firstUnit, amount = ''] = Object.entries(amounts)[0] ?? [];
+  const more = windows.flatMap(({ per: period, mode: _, ...of }) =>
+    Object.entries(of).map(([name, value]) => `${value} ${name} ${period}`),
+  );
   const counts = COUNTS_OF[prefix]?.map((name) => [name, limits[name] ?? '']) ?? [];
-  const fields = Object.entries({ amount, unit, per, mode, ...Object.fromEntries(counts) });
+  const fields = Object.entries({
+    ...{ amount, unit, per, mode, more: more.join(', ') },
+    ...Object.fromEntries(counts),
+  });
   return Object.fromEntries(fields.map(([name, value]) => [prefix + name, String(value)]));
 }
 
@@ -90,9 +98,21 @@ function bodyOf(draft: Draft): Record<string, unknown> {
 function limitsBody(draft: Draft, prefix: string): Record<string, unknown> {
   const text = (name: string) => draft[prefix + name] ?? '';
   const number = (name: string) => (text(name).trim() === '' ? null : Number(text(name)));
-  const budget = number('amount');
+  const amount = number('amount');
+  const mode = text('mode');
+  const budget = { [text('unit')]: amount, per: text('per'), mode };
+  const more = windowsOf(text('more')).map((window) => ({ ...window, mode }));
   return {
-    budget: budget === null ? null : { [text('unit')]: budget, per: text('per'), mode: text('mode') },
+    budget: amount === null ? null : more.length === 0 ? budget : [budget, ...more],
     ...Object.fromEntries(COUNTS_OF[prefix]?.map((name) => [name, number(name)]) ?? []),
   };
+}
+
+/** Of `300 USD month, 1000000 tokens day`. The server says what is wrong with anything else. */
+function windowsOf(text: string): readonly Record<string, unknown>[] {
+  const windows = text.split(',').filter((window) => window.trim() !== '');
+  return windows.map((window) => {
+    const [amount, unit = '', per] = window.trim().split(/\s+/);
+    return { [unit]: Number(amount), per };
+  });
 }

@@ -200,9 +200,16 @@ function BudgetFields({ fields, prefix, units }: LimitFieldsProps & { units: rea
         When it is used up
         <select {...inputOf(fields, `${prefix}mode`)}>
           <option value="hard">Block requests</option>
+          <option value="running">Block requests, end streams</option>
           <option value="warn">Warn only</option>
         </select>
       </label>
+      {isOfKey && (
+        <label>
+          Further budgets
+          <input {...inputOf(fields, 'more')} placeholder="300 USD month, …" spellcheck={false} />
+        </label>
+      )}
     </fieldset>
   );
 }

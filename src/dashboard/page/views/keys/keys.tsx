@@ -15,7 +15,7 @@ import { useLoad } from '../../state/load.ts';
 import { linkTo, type Params } from '../../state/route.ts';
 import { useSession } from '../../state/session.ts';
 import { isOfLive, LIVE_NAME } from '../live/live-key.ts';
-import { Budget, limitsInWords } from './budget.tsx';
+import { Budget, budgetsOf, limitsInWords } from './budget.tsx';
 import { KeyForm } from './key-form.tsx';
 import { TokenForm, UsageTokens } from './usage-tokens.tsx';
 
@@ -23,7 +23,7 @@ type Open =
   | { readonly kind: 'new' | 'new token' }
   | { readonly kind: 'made' | 'changed'; readonly key: NewKey }
   | { readonly kind: 'change'; readonly key: Key }
-  | { readonly kind: 'switch' | 'rotate'; readonly key: Key }
+  | { readonly kind: 'switch' | 'rotate' | 'top up'; readonly key: Key }
   | { readonly kind: 'revoke'; readonly key: Pick<Key, 'id' | 'name'> };
 
 const PAGE = [50, 50] as const;
@@ -159,6 +159,16 @@ export function Keys({ params }: { params: Params }) {
           }}
         />
       )}
+      {open?.kind === 'top up' && (
+        <TopUp
+          of={open.key}
+          onClose={() => setOpen(null)}
+          onDone={() => {
+            setReloads(reloads + 1);
+            setOpen(null);
+          }}
+        />
+      )}
       {open?.kind === 'revoke' && (
         <Revoke
           of={open.key}
@@ -284,7 +294,7 @@ function columnsOf(
   reloads: number,
 ): readonly Column<Key>[] {
   const spentOf = ({ id }: Key) => Object.entries(used?.get(id)?.cost ?? {});
-  const button = (label: string, kind: 'change' | 'switch' | 'rotate' | 'revoke', key: Key) => (
+  const button = (label: string, kind: 'change' | 'top up' | 'switch' | 'rotate' | 'revoke', key: Key) => (
     <button type="button" aria-label={`${label} ${key.name || key.id}`} onClick={() => onOpen({ kind, key })}>
       {label}
     </button>
@@ -340,6 +350,7 @@ function columnsOf(
       cell: (key) => (
         <>
           {button('Change', 'change', key)}
+          {key.budget !== undefined && button('Top up', 'top up', key)}
           {button(key.disabled ? 'Enable' : 'Disable', 'switch', key)}
           {button('Rotate', 'rotate', key)}
           {button('Revoke', 'revoke', key)}
@@ -490,6 +501,62 @@ function Rotate({ of: key, onClose, onDone }: DoneProps<NewKey>) {
       </label>
       <p class="hint">With 0 the old secret is refused within a minute.</p>
       {key.old_key_expires_at && <p>An earlier rotation still overlaps. Its old secret ends now.</p>}
+    </Confirm>
+  );
+}
+
+const IN_PERIOD: Readonly<Record<string, string>> = { day: 'today', month: 'this month', total: 'in total' };
+
+/** Raises the current period of one budget. */
+function TopUp({ of: key, onClose, onDone }: DoneProps<void>) {
+  const { api } = useSession();
+  const choices = budgetsOf(key.budget).map(({ per, mode: _, ...amounts }) => ({
+    unit: Object.keys(amounts)[0] ?? '',
+    per,
+  }));
+  const [draft, setDraft] = useState({ amount: '', note: '', choice: '0' });
+  // A second click adds nothing.
+  const [id] = useState(() => crypto.randomUUID());
+  const add = async () => {
+    const { unit = '', per } = choices[Number(draft.choice)] ?? {};
+    const body = { add: { [unit]: Number(draft.amount) }, per, id, note: draft.note };
+    const answer = await api.send('POST', `/v1/admin/keys/${key.id}/budget`, body);
+    if (answer.kind === 'problem') return failureWords(answer.problem);
+    onDone();
+    return null;
+  };
+  const set = (fields: Partial<typeof draft>) => setDraft((before) => ({ ...before, ...fields }));
+  return (
+    <Confirm title="Add to the budget?" action="Add" of={key} onClose={onClose} onConfirm={add}>
+      <label>
+        Amount{' '}
+        <input
+          type="number"
+          min="0"
+          step="any"
+          value={draft.amount}
+          onInput={({ currentTarget }) => set({ amount: currentTarget.value })}
+        />
+      </label>
+      <label>
+        For{' '}
+        <select value={draft.choice} onChange={({ currentTarget }) => set({ choice: currentTarget.value })}>
+          {choices.map(({ unit, per }, i) => (
+            <option key={unit + per} value={String(i)}>
+              {unit} {IN_PERIOD[per]}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        Note{' '}
+        <input
+          maxLength={200}
+          value={draft.note}
+          onInput={({ currentTarget }) => set({ note: currentTarget.value })}
+        />
+      </label>
+      <p class="hint">Only this period is raised. The next one has the budget of the key again.</p>
     </Confirm>
   );
 }

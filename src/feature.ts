@@ -8,7 +8,16 @@ import type {
   CompareCache,
   CompletionContext,
 } from './completion/admission.ts';
-import type { ErrorClient, FactNames, KeyObjects, Ports, RequestContext, ShowKept } from './http/context.ts';
+import type {
+  ErrorClient,
+  FactNames,
+  KeyObjects,
+  ListKeyIds,
+  Ports,
+  RequestContext,
+  ShowKept,
+  UserStore,
+} from './http/context.ts';
 import type { Ledger, LedgerStatus } from './metering/ledger.ts';
 import type { RecordSink, RecordWriter } from './metering/record-writer.ts';
 import type { HttpRoute } from './routes.ts';
@@ -62,6 +71,11 @@ export interface FeatureParts {
   readonly compareCache?: CompareCache;
   readonly keyObjects?: KeyObjects;
   readonly showKept?: ShowKept;
+  /** The data of users in ledger objects and on the way to them. */
+  readonly ledgerUserStores?: readonly UserStore[];
+  /** The data of users in kept responses. */
+  readonly keptUserStores?: readonly UserStore[];
+  readonly keyIdsAfter?: ListKeyIds;
   /** Wraps the writer of records, to settle what was reserved. */
   readonly settle?: (
     records: Pick<RecordWriter, 'write'>,

@@ -1,6 +1,8 @@
 /** Wires one deployment's gateway: creates its shared state, gives each request its context, and adds what the listed features bring. */
+import { AUDIT_OF_USERS } from './api/audit.ts';
 import { ModelLists } from './api/model-lists.ts';
 import { healthResponse } from './api/status.ts';
+import { KEYS_OF_USERS, RECORDS_OF_USERS } from './api/user-stores.ts';
 import { KnownKeys } from './auth/keys.ts';
 import { apiError } from './canonical/error.ts';
 import type { CompletionContext } from './completion/admission.ts';
@@ -89,6 +91,14 @@ export function createGateway(
     enforces: { limits: started.admit !== undefined, users: started.attribute !== undefined },
     hasAccessAdmins: hasAdmins(features),
     knownCallers: new KnownCallers(store),
+    userStores: [
+      KEYS_OF_USERS,
+      ...(started.keptUserStores ?? []),
+      ...(started.ledgerUserStores ?? []),
+      RECORDS_OF_USERS,
+      AUDIT_OF_USERS,
+    ],
+    keyIdsAfter: started.keyIdsAfter ?? null,
     circuits: new CircuitBreakers(),
     learned: new LearnedRefusals(),
     tracing: requestTracing(ports.tracing),

@@ -19,6 +19,7 @@ import { handleModel, handleModels } from './api/models.ts';
 import { handleStatus, healthResponse } from './api/status.ts';
 import { handleRefusals, handleUsage } from './api/usage.ts';
 import { handleFindRecord, handleListRecords } from './api/usage-records.ts';
+import { handleExportUser } from './api/users.ts';
 import { apiError } from './canonical/error.ts';
 import type { CompletionContext } from './completion/admission.ts';
 import { handleCompletion } from './completion/handler.ts';
@@ -163,6 +164,14 @@ export const ROUTES: readonly HttpRoute[] = [
     path: '/admin/keys/:id/limits',
     prefixes: ROOT,
     methods: { GET: handleShowLimits, PUT: handleReplaceLimits, DELETE: handleRemoveLimits },
+    isListed: false,
+  },
+  {
+    path: '/admin/users/:name/export',
+    prefixesBesideSite: ['/v1'],
+    methods: {
+      GET: (request, context, { name }) => handleExportUser(request, context, { id: decodePath(name) }),
+    },
     isListed: false,
   },
   { path: '/admin/audit', prefixesBesideSite: ['/v1'], methods: { GET: handleListAudit }, isListed: false },

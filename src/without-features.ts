@@ -34,6 +34,7 @@ export const PLAIN_NAMES: FactNames = {
   hidesUsers: false,
   ofCaller: async () => null,
   user: async (plain) => plain,
+  forms: async (plain) => [plain],
   owner: async (plain) => plain,
   fact: async (plain) => plain,
 };

@@ -6,7 +6,7 @@ import { type GatewayKey, putRevokedKey, writeKey } from '../auth/keys.ts';
 import type { UsageToken } from '../auth/usage-tokens.ts';
 import type { ApiError } from '../canonical/error.ts';
 import { forAdmin } from '../http/admin.ts';
-import type { Ports, RequestContext } from '../http/context.ts';
+import type { Ports, RequestContext, UserLine, UserStore } from '../http/context.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
 import { DAY_MS, idTime, isoTime, isRequestId } from '../metering/time.ts';
 import { isObject, type JsonObject, readText } from '../shared/json.ts';
@@ -141,6 +141,31 @@ function entryName(id: string): string {
 /** The id in the name of an entry. */
 function entryId(name: string): string {
   return name.slice(PREFIX.length + TIME_DIGITS + 1);
+}
+
+/** Entries that name the user: the one of a key, or the admin who made a change. */
+export const AUDIT_OF_USERS: UserStore = {
+  scope: 'all',
+  read: async function* ({ ports: { store } }, names): AsyncGenerator<UserLine> {
+    let cursor: string | null = null;
+    for (let listing = 0; listing < MAX_LISTINGS; listing++) {
+      const page: KVNamespaceListResult<unknown> = await store.list({ prefix: PREFIX, cursor });
+      const entries = await readEntries(
+        store,
+        page.keys.map(({ name }) => name),
+      );
+      for (const entry of entries) if (namesUser(entry, names)) yield { type: 'audit', fields: entry };
+      if (page.list_complete) return;
+      cursor = page.cursor;
+    }
+    throw new Error(`The audit has more entries than ${MAX_LISTINGS} listings read`);
+  },
+};
+
+/** Whether one of the texts is one of the names. */
+function namesUser(value: unknown, names: readonly string[]): boolean {
+  if (typeof value === 'string') return names.includes(value);
+  return isObject(value) && Object.values(value).some((one) => namesUser(one, names));
 }
 
 /** `GET /admin/audit` */

@@ -107,6 +107,13 @@ export function createAttribution({
         if (users !== 'off') return (await storedUser(plain)) ?? plain;
         return hashKey === null ? null : userHasher(hashKey)(plain);
       },
+      forms: async (plain) => {
+        const name = readName(plain);
+        if (name === null || HASHED_USER.test(name)) return name === null ? [] : [name];
+        const hashes = userHashKey === null ? [] : [`h_${await hash(name)}`];
+        const owners = hashKey === null ? [] : [await userHasher(hashKey)(name)];
+        return [...new Set([name, await boundFact(name), ...hashes, ...owners])];
+      },
       user: async (plain) => (users === 'hash' && HASHED_USER.test(plain) ? plain : await storedUser(plain)),
       fact: async (plain) => {
         const name = readName(plain);

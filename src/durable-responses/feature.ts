@@ -8,6 +8,7 @@ import type { ResponseNamespace } from './response-calls.ts';
 import { responseObjectClass } from './response-object.ts';
 import { durableRoutes, showKept } from './routes.ts';
 import { readDurableSettings } from './settings.ts';
+import { responsesOfUsers } from './user-responses.ts';
 
 /** Keeps Responses where `responses` is `durable`. Its class `ResponseObject` is bound as `WEIR_RESPONSES`. */
 export function durableResponses(): Feature<'durableResponses'> {
@@ -21,7 +22,10 @@ export function durableResponses(): Feature<'durableResponses'> {
         const namespace = decodeNamespace(objects);
         return {
           routes: durableRoutes(namespace, settings),
-          start: () => ({ showKept: showKept(namespace, settings) }),
+          start: () => ({
+            showKept: showKept(namespace, settings),
+            keptUserStores: [responsesOfUsers(namespace)],
+          }),
         };
       }
       const message = 'must be bound to the Durable Object ResponseObject, because RESPONSES is durable';

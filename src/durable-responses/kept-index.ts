@@ -1,5 +1,5 @@
 /** What the callers of one key keep: a row for each kept response, and the sums of each owner, which limits bound. */
-import type { Claim, ClaimResult, KeptSums, SettledResponse } from './response-calls.ts';
+import type { Claim, ClaimResult, KeptOfUser, KeptSums, SettledResponse } from './response-calls.ts';
 import type { Sql } from './tables.ts';
 
 /** The version of the rows that this code writes. Each change writes the sums, so theirs is the version of all rows of an owner. */
@@ -19,7 +19,7 @@ const TABLES = [
 /** Rows that have expired count no more. The alarm deletes those of a key that stores nothing new, at most once in this time. */
 const SWEEP_MS = 3_600_000;
 
-/** The ids that one call lists. */
+/** The rows that one call lists. */
 const MAX_LISTED = 1000;
 
 export interface IndexPorts {
@@ -87,17 +87,17 @@ export class KeptIndex {
     return this.#sums(owner);
   }
 
-  /** The ids of the kept responses of a user, in order, from the one after `after`. */
-  idsOfUser(user: string, after: string): readonly string[] {
+  /** The rows of a user or of these owners, in the order of their ids, from the one after `after`. Those that have expired are listed, too. */
+  ofUser(users: readonly string[], owners: readonly string[], after: string): readonly KeptOfUser[] {
     if (!this.#exists) return [];
-    const rows = this.#ports.sql.exec<{ id: string }>(
-      'SELECT id FROM kept WHERE user = ? AND id > ? AND expires_at > ? ORDER BY id LIMIT ?',
-      user,
+    const isIn = (column: string) => `${column} IN (SELECT value FROM json_each(?))`;
+    const rows = this.#ports.sql.exec<{ id: string; owner: string }>(
+      `SELECT id, owner FROM kept WHERE (${isIn('user')} OR ${isIn('owner')}) AND id > ? ORDER BY id LIMIT ${MAX_LISTED}`,
+      JSON.stringify(users),
+      JSON.stringify(owners),
       after,
-      this.#ports.now(),
-      MAX_LISTED,
     );
-    return rows.toArray().map(({ id }) => id);
+    return rows.toArray().map(({ id, owner }) => ({ id: String(id), owner: String(owner) }));
   }
 
   async alarm(): Promise<void> {

@@ -72,6 +72,12 @@ interface IndexCalls {
   releaseKept(id: string): Promise<void>;
   /** What an owner keeps. */
   keptSums(owner: string): Promise<KeptSums>;
+  /** The rows of a user or of these owners, expired ones too, in the order of their ids, from the one after `after`: at most 1,000. */
+  keptOfUser(
+    users: readonly string[],
+    owners: readonly string[],
+    after: string,
+  ): Promise<readonly KeptOfUser[]>;
 }
 
 /** The object with the index of an owner's key. No response has such an id. */
@@ -81,6 +87,12 @@ export function indexName(owner: string): string {
 
 /** An owner that is a user of a key has a digest after the id of the key. */
 const USER_OF_OWNER = / [0-9a-f]{64}$/;
+
+/** A kept response of a user. */
+export interface KeptOfUser {
+  readonly id: string;
+  readonly owner: string;
+}
 
 /** What an owner keeps. */
 export interface KeptSums {
@@ -131,6 +143,8 @@ export function repeatedCalls(objects: ResponseNamespace): ResponseNamespace {
         settleKept: (settled) => callTwice(newStub, (stub) => stub.settleKept(settled)),
         releaseKept: (id) => callTwice(newStub, (stub) => stub.releaseKept(id)),
         keptSums: (owner) => callTwice(newStub, (stub) => stub.keptSums(owner)),
+        keptOfUser: (users, owners, after) =>
+          callTwice(newStub, (stub) => stub.keptOfUser(users, owners, after)),
       };
     },
   };

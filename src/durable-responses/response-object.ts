@@ -16,6 +16,7 @@ import {
   type FinishedResponse,
   type FoundItem,
   indexName,
+  type KeptOfUser,
   type KeptSums,
   OWNER_HEADER,
   type ResponseNamespace,
@@ -161,6 +162,14 @@ export function responseObjectClass<Env>(
 
     async keptSums(owner: string): Promise<KeptSums> {
       return this.#index.sums(owner);
+    }
+
+    async keptOfUser(
+      users: readonly string[],
+      owners: readonly string[],
+      after: string,
+    ): Promise<readonly KeptOfUser[]> {
+      return this.#index.ofUser(users, owners, after);
     }
 
     override async alarm(): Promise<void> {

@@ -7,7 +7,7 @@ import type { KeyChange, KeyChangeResult, KeyStore, KnownKeys } from '../auth/ke
 import type { ApiError } from '../canonical/error.ts';
 import type { KnownCallers } from '../metering/known-callers.ts';
 import type { LedgerStore } from '../metering/kv-ledger.ts';
-import type { Ledger, LedgerStatus } from '../metering/ledger.ts';
+import type { Ledger, LedgerStatus, ListedRecord } from '../metering/ledger.ts';
 import type { PriceBook } from '../metering/pricing/price-book.ts';
 import type { RecordWriter } from '../metering/record-writer.ts';
 import type { ClientProtocol } from '../protocols/shared/client-protocol.ts';
@@ -33,6 +33,10 @@ export interface RequestContext {
   /** Null where nothing is kept. */
   readonly showKept: ShowKept | null;
   readonly knownCallers: KnownCallers;
+  /** All stores with data of users. */
+  readonly userStores: readonly UserStore[];
+  /** The ids of all keys that have objects, in order, from the one after `after`; null: without objects, no caller has any. */
+  readonly keyIdsAfter: ListKeyIds | null;
   readonly circuits: CircuitBreakers;
   /** What refusals said about models. */
   readonly learned: LearnedRefusals;
@@ -68,6 +72,8 @@ export interface FactNames {
   /** The user under whom the caller's completions are recorded, read from a request without a body; null: none. */
   ofCaller(headers: Headers, caller: Caller): Promise<string | null>;
   user(plain: string): Promise<string | null>;
+  /** All forms in which stores may have the name of a user, whatever `USERS` was when they were written. Empty: it is no name. */
+  forms(plain: string): Promise<readonly string[]>;
   /** What tells the users of one key apart in what is stored for them; null: nothing may be stored that does. */
   owner(plain: string): Promise<string | null>;
   /** A session, an app, or the value of a tag. */
@@ -165,5 +171,42 @@ export interface KeptOwner {
   /** Whom the key, the host or Cloudflare Access fixes; null: no user. */
   readonly fixedUser: string | null;
 }
+
+/** A store that has data of users. The core and each feature bring theirs. */
+export type UserStore = WholeUserStore | KeyedUserStore;
+
+/** A store that is searched as a whole. */
+interface WholeUserStore {
+  readonly scope: 'all';
+  /** @param names all forms of the name */
+  readonly read: (context: RequestContext, names: readonly string[]) => AsyncIterable<UserLine>;
+}
+
+/** A store that is searched for one caller at a time. */
+interface KeyedUserStore {
+  readonly scope: 'key';
+  /** @param names all forms of the name */
+  readonly read: (
+    context: RequestContext,
+    names: readonly string[],
+    keyId: string,
+  ) => AsyncIterable<UserLine>;
+}
+
+/** A line of what is stored about a user. `fields` name the key (`key_id`) where it has one. */
+export type UserLine =
+  | { readonly type: 'record'; readonly record: ListedRecord }
+  /** `input` and `response` are JSON. */
+  | {
+      readonly type: 'response';
+      readonly keyId: string;
+      readonly id: string;
+      readonly input: string;
+      readonly response: string;
+    }
+  | { readonly type: 'key' | 'token' | 'sum' | 'spent' | 'audit'; readonly fields: JsonObject };
+
+/** Up to 1,000 ids of keys, in order. @param after null: from the first one */
+export type ListKeyIds = (after: string | null) => Promise<readonly string[]>;
 
 export type KeyCallContext = Pick<RequestContext, 'ports' | 'requestId'>;

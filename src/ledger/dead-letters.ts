@@ -56,6 +56,23 @@ export class DeadLetters implements RecordSink {
   async replay(): Promise<{ readonly settled: number; readonly left: number }> {
     let settled = 0;
     let left = 0;
+    for await (const records of this.pages()) {
+      for (const [, own] of Map.groupBy(records, (record) => record.key_id)) {
+        try {
+          await this.#ledger.put(own);
+          await this.#delete(own);
+          settled += own.length;
+        } catch {
+          left += own.length;
+        }
+      }
+      if (settled + left >= MAX_STRANDED_A_RUN) break;
+    }
+    return { settled, left };
+  }
+
+  /** The records that wait, of all keys. */
+  async *pages(): AsyncGenerator<readonly UsageRecord[]> {
     let cursor: string | null = null;
     do {
       const page: KVNamespaceListResult<unknown> = await this.#store.list({
@@ -66,19 +83,9 @@ export class DeadLetters implements RecordSink {
       const names = page.keys.map(({ name }) => name);
       const values = names.length === 0 ? [] : (await this.#store.get(names, 'json')).values();
       // A null value was replayed already: KV lists deleted keys for a while.
-      const records = [...values].flatMap((value) => decodeUsageRecord(value) ?? []);
-      for (const [, own] of Map.groupBy(records, (record) => record.key_id)) {
-        try {
-          await this.#ledger.put(own);
-          await this.#delete(own);
-          settled += own.length;
-        } catch {
-          left += own.length;
-        }
-      }
+      yield [...values].flatMap((value) => decodeUsageRecord(value) ?? []);
       cursor = page.list_complete ? null : page.cursor;
-    } while (cursor !== null && settled + left < MAX_STRANDED_A_RUN);
-    return { settled, left };
+    } while (cursor !== null);
   }
 
   /** How many records wait, up to the 1,000 of one KV listing. */

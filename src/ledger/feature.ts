@@ -14,6 +14,7 @@ import { LedgerObject } from './ledger-object.ts';
 import { consumeRecords, QueueSink, type RecordQueue } from './queue.ts';
 import { ObjectLedger } from './records/object-ledger.ts';
 import { type LedgerSettings, readLedgerSettings } from './settings.ts';
+import { deadLettersOfUsers, ledgersOfUsers, listKeyIds } from './user-stores.ts';
 
 /**
  * Enforces the limits of keys, and stores usage records in Durable Objects where `ledger` is `object`. Its class `LedgerObject` is
@@ -64,6 +65,11 @@ function start(settings: LedgerSettings, { ledgers, queue }: Bindings, { store, 
     admit: createAdmit(limitLedger),
     admitEarly: createAdmitEarly(limitLedger),
     keyObjects: client,
+    ledgerUserStores: [
+      ...(ledgers === null ? [] : [ledgersOfUsers(ledgers)]),
+      deadLettersOfUsers(deadLetters),
+    ],
+    ...(ledgers !== null && { keyIdsAfter: listKeyIds(ledgers) }),
     ...(isObject && { compareCache: createCompareCache(client) }),
     settle: (records, context) => settlingRecords(records, limitLedger, context),
     ledger,

@@ -14,14 +14,15 @@ import type { RecordQuery, ReportQuery } from '../metering/ledger.ts';
 import type { Charge, ChargedRecord, UsageRecord } from '../metering/record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../metering/refusals.ts';
 import type { JsonObject } from '../shared/json.ts';
-import type { KeyLeases } from './limits/allowance.ts';
+import type { Amounts, KeyLeases } from './limits/allowance.ts';
 import type { LimitsRow } from './limits/limit-tables.ts';
 import type { Reservation, ReserveRequest } from './limits/reservations.ts';
 import type { UserReservation } from './limits/user-limits.ts';
 import type { ActiveDays } from './records/directory.ts';
 import type { LedgerPage } from './records/records.ts';
-import type { SumRow } from './records/sum-columns.ts';
-import type { DayRow, RowsResult } from './records/sums.ts';
+import type { DayRow, SumRow } from './records/sum-columns.ts';
+import type { RowsResult } from './records/sums.ts';
+import type { UserCursor, UserPart } from './records/user-records.ts';
 
 /** The Durable Object namespace of `LedgerObject`. */
 export interface LedgerNamespace {
@@ -43,6 +44,14 @@ interface RecordCalls {
   find(requestId: string): Promise<UsageRecord | null>;
   list(query: RecordQuery): Promise<LedgerPage>;
   report(query: ReportQuery): Promise<RowsResult>;
+  /**
+   * What is stored under these names of a user, from the cursor on.
+   * @returns also those of the names whose limits have an object of their own
+   */
+  readUser(
+    names: readonly string[],
+    cursor: UserCursor,
+  ): Promise<UserPart & { readonly users: readonly string[] }>;
   /** Compares a request that is not sent yet with the earlier ones of its session. */
   compareCache(session: string, sent: SentPrefix): Promise<string>;
 }
@@ -58,6 +67,8 @@ interface DirectoryCalls {
   reportAll(query: ReportQuery): Promise<readonly SumRow[]>;
   /** The keys that had requests on these days (since the epoch, both inclusive), latest day first. */
   activeDays(from: number, to: number): Promise<ActiveDays>;
+  /** The ids of keys that ever had requests, in order, up to 1,000 after this one. */
+  keyIdsAfter(after: string): Promise<readonly string[]>;
   /** Adds counts of refused requests. A repeated batch changes nothing. */
   takeRefusals(batch: RefusalBatch): Promise<void>;
   /** The counts of one key or of all. */
@@ -88,6 +99,8 @@ interface UserCalls {
   reserveForUser(request: ReserveRequest): Promise<UserReservation>;
   /** The use of these limits; null: the user had no requests. */
   userStanding(limits: Limits): Promise<LimitStatus | null>;
+  /** What the user has spent. */
+  userSpent(): Promise<readonly Amounts[]>;
   /** Returns to the key what the user's object holds in advance. */
   returnLease(): Promise<void>;
   /** Deletes the object of a user whose key is revoked. */

@@ -23,7 +23,7 @@ import {
   readObjectName,
   userObject,
 } from './ledger-calls.ts';
-import type { LeaseAnswer, LeaseMessage, OpenAnswer } from './limits/allowance.ts';
+import type { Amounts, LeaseAnswer, LeaseMessage, OpenAnswer } from './limits/allowance.ts';
 import {
   changeLimits,
   createLimitTables,
@@ -51,6 +51,7 @@ import {
   activeDays,
   createDirectory,
   directoryReport,
+  keyIdsAfter,
   sumRefusals,
   takeDays,
   takeRefusals,
@@ -67,18 +68,18 @@ import {
   readState,
   setState,
 } from './records/records.ts';
-import type { SumRow } from './records/sum-columns.ts';
+import type { DayRow, SumRow } from './records/sum-columns.ts';
 import {
   addToHours,
   changedDays,
   createSums,
-  type DayRow,
   hasSentDay,
   keepDays,
   keyReport,
   MAX_MESSAGE_ROWS,
   type RowsResult,
 } from './records/sums.ts';
+import { readUser, type UserCursor } from './records/user-records.ts';
 import { readRecordDays } from './settings.ts';
 import { StoredKey } from './stored-key.ts';
 
@@ -220,6 +221,10 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     return keyReport(this.#sql, query, this.#keyId);
   }
 
+  async readUser(names: readonly string[], cursor: UserCursor) {
+    return { ...readUser(this.#sql, names, cursor), users: this.#leases.among(names) };
+  }
+
   async compareCache(session: string, sent: SentPrefix): Promise<string> {
     return compareSent(this.#sql, session, sent);
   }
@@ -234,6 +239,10 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
 
   async activeDays(from: number, to: number): Promise<ActiveDays> {
     return activeDays(this.#sql, from, to);
+  }
+
+  async keyIdsAfter(after: string): Promise<readonly string[]> {
+    return keyIdsAfter(this.#sql, after);
   }
 
   async takeRefusals(batch: RefusalBatch): Promise<void> {
@@ -360,6 +369,10 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
 
   async userStanding(limits: Limits): Promise<LimitStatus | null> {
     return (await this.#userLimits()).status(limits);
+  }
+
+  async userSpent(): Promise<readonly Amounts[]> {
+    return (await this.#userLimits()).spent;
   }
 
   async returnLease(): Promise<void> {

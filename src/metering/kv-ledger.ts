@@ -124,14 +124,14 @@ export class KvLedger implements Ledger {
         if (readFrom === null) return failure(TOO_MANY_RECORDS);
         // The next page begins with the days that were read only in part.
         const complete = newest.records.filter(({ request_id }) => request_id >= String(readFrom));
-        return ok({ records: await this.#withValues(complete), next: readFrom });
+        return ok({ records: await readAll(this.#store, complete), next: readFrom });
       }
       readFrom = firstIdAt(Date.parse(some.at(-1) ?? ''));
     }
     const { records } = newest;
     const hasMore = newest.isTruncated || at < days.length;
     const next = hasMore ? (records.at(-1)?.request_id ?? null) : null;
-    return ok({ records: await this.#withValues(records), next });
+    return ok({ records: await readAll(this.#store, records), next });
   }
 
   async find(requestId: string, keyId: string | null): Promise<Result<ListedRecord | null, ApiError>> {
@@ -145,7 +145,7 @@ export class KvLedger implements Ledger {
       if (requestIdOf(name) === requestId) found = decodeRecord(metadata);
     });
     if (found === null) return isComplete ? ok(null) : failure(TOO_MANY_RECORDS);
-    const [record] = await this.#withValues([found]);
+    const [record] = await readAll(this.#store, [found]);
     return ok(record ?? null);
   }
 
@@ -185,18 +185,35 @@ export class KvLedger implements Ledger {
     });
     return isComplete ? ok(rows) : failure(TOO_MANY_RECORDS);
   }
+}
 
-  /** Adds the fields that only values have. A record whose value KV does not return yet stays a summary. */
-  async #withValues(records: readonly RecordSummary[]): Promise<ListedRecord[]> {
-    const complete: ListedRecord[] = [];
-    for (let at = 0; at < records.length; at += MAX_BULK_GET) {
-      const some = records.slice(at, at + MAX_BULK_GET);
-      const values = await this.#store.get(some.map(recordKey), 'json');
-      for (const summary of some)
-        complete.push({ ...summary, ...decodeUsageRecord(values.get(recordKey(summary))) });
-    }
-    return complete;
+/** A page of all records in KV, in the order of their days. @param cursor null: the first page */
+export async function listRecords(
+  store: Pick<LedgerStore, 'list'>,
+  cursor: string | null,
+): Promise<{ readonly records: readonly RecordSummary[]; readonly next: string | null }> {
+  const page: KVNamespaceListResult<unknown> = await store.list({ prefix: RECORDS, cursor });
+  const records = page.keys.flatMap(({ metadata }) => decodeRecord(metadata) ?? []);
+  return { records, next: page.list_complete ? null : page.cursor };
+}
+
+/** Adds the fields that only values have. A record whose value KV does not return yet stays a summary. */
+export async function* readRecords(
+  store: Pick<LedgerStore, 'get'>,
+  records: readonly RecordSummary[],
+): AsyncGenerator<ListedRecord> {
+  for (let at = 0; at < records.length; at += MAX_BULK_GET) {
+    const some = records.slice(at, at + MAX_BULK_GET);
+    const values: ReadonlyMap<string, unknown> = await store.get(some.map(recordKey), 'json');
+    for (const summary of some) yield { ...summary, ...decodeUsageRecord(values.get(recordKey(summary))) };
   }
+}
+
+function readAll(
+  store: Pick<LedgerStore, 'get'>,
+  records: readonly RecordSummary[],
+): Promise<readonly ListedRecord[]> {
+  return Array.fromAsync(readRecords(store, records));
 }
 
 /** How long before the first record of a page the earlier requests of its session are read. */

@@ -83,7 +83,7 @@ describe('X11 the index of a key', () => {
     const fixture = new Fixture();
     fixture.index.release('a');
     await fixture.index.alarm();
-    expect([fixture.index.sums('k'), fixture.index.idsOfUser('ada', '')]).toEqual([
+    expect([fixture.index.sums('k'), fixture.index.ofUser(['ada'], [], '')]).toEqual([
       { responses: 0, bytes: 0 },
       [],
     ]);
@@ -107,10 +107,17 @@ describe('X11 the index of a key', () => {
     await fixture.claim('b', { user: 'ada' });
     await fixture.claim('a', { user: 'ada', owner: 'k other' });
     await fixture.claim('c', { user: 'ben' });
-    expect(fixture.index.idsOfUser('ada', '')).toEqual(['a', 'b']);
-    expect(fixture.index.idsOfUser('ada', 'a')).toEqual(['b']);
+    const ids = (...query: Parameters<KeptIndex['ofUser']>) =>
+      fixture.index.ofUser(...query).map(({ id }) => id);
+    expect(fixture.index.ofUser(['ada'], [], '')).toEqual([
+      { id: 'a', owner: 'k other' },
+      { id: 'b', owner: 'k' },
+    ]);
+    expect(ids(['ada'], [], 'a')).toEqual(['b']);
+    expect(ids(['nobody'], ['k other'], '')).toEqual(['a']);
+    // An expired row has the name until it is swept.
     fixture.now += HOUR_MS;
-    expect(fixture.index.idsOfUser('ben', '')).toEqual([]);
+    expect(ids(['ben'], [], '')).toEqual(['c']);
   });
 
   test('the sums are those of the rows after any sequence of calls', async () => {

@@ -42,6 +42,7 @@ export class MemoryResponses implements ResponseNamespace {
       settleKept: (settled) => call('settleKept', () => index.settle(settled)),
       releaseKept: (id) => call('releaseKept', () => index.release(id)),
       keptSums: (owner) => call('keptSums', () => index.sums(owner)),
+      keptOfUser: (users, owners, after) => call('keptOfUser', () => index.ofUser(users, owners, after)),
       start: () => {
         this.calls.push(`start ${name}`);
         if (this.startRefusal === null) return Promise.reject(new Error('No runs in these tests'));

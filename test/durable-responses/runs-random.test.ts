@@ -307,6 +307,7 @@ class LiveObject {
       settleKept: async (settled) => this.#index.settle(settled),
       releaseKept: async (id) => this.#index.release(id),
       keptSums: async (owner) => this.#index.sums(owner),
+      keptOfUser: async (users, owners, after) => this.#index.ofUser(users, owners, after),
       start: call((response, request) => response.start(request)),
       put: call((response, finished) => response.put(finished)),
       read: call((response, owner, maxChars) => response.read(owner, maxChars)),

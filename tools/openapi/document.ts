@@ -89,6 +89,7 @@ function write({
   returns,
   streams,
   csv,
+  mediaType = 'text/html',
   errors = 'Error',
 }: Operation): JsonObject {
   const json = (schema: JsonObject) => ({ 'application/json': { schema } });
@@ -106,7 +107,7 @@ function write({
   }));
   const parameters = [...inPath, ...inQuery];
   const content = {
-    ...(returns === null ? { 'text/html': {} } : json(returns)),
+    ...(returns === null ? { [mediaType]: {} } : json(returns)),
     ...(streams && { 'text/event-stream': {} }),
     ...(csv && { 'text/csv': {} }),
   };

@@ -35,6 +35,8 @@ export interface Operation {
   readonly status?: number;
   /** Null: no JSON. */
   readonly returns: Schema | null;
+  /** What it returns in place of JSON. Default: HTML. */
+  readonly mediaType?: string;
   /** It may also return a stream of server-sent events. */
   readonly streams?: true;
   /** CSV with `format=csv`. */
@@ -353,6 +355,11 @@ export const OPERATIONS: readonly Operation[] = [
     ...{ method: 'DELETE', path: '/admin/keys/{id}/limits', tag: 'Keys', auth: 'admin' },
     summary: 'Removes all limits of a key',
     returns: ref('ChangedKey'),
+  },
+  {
+    ...{ method: 'GET', path: '/v1/admin/users/{name}/export', tag: 'Administration', auth: 'admin' },
+    summary: 'Everything that is stored about one user, as lines of JSON',
+    ...{ returns: null, mediaType: 'application/x-ndjson' },
   },
   {
     ...{ method: 'GET', path: '/v1/admin/audit', tag: 'Administration', auth: 'admin' },

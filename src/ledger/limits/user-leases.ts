@@ -203,6 +203,11 @@ export class UserLeases {
       .map(({ user }) => user);
   }
 
+  /** Those of the names that have an object. */
+  among(names: readonly string[]): readonly string[] {
+    return this.#isUsed ? names.filter((name) => this.#find(name) !== undefined) : [];
+  }
+
   /** Removes a user whose object is deleted. */
   remove(user: string): void {
     this.#ahead.delete(user);

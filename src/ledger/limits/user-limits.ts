@@ -3,6 +3,7 @@ import { dayOf, type LimitStatus, type Limits, limitsOfUser, periodEnd } from '.
 import type { Charge } from '../../metering/record.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import {
+  type Amounts,
   type Holding,
   hasTables,
   type KeyLeases,
@@ -306,6 +307,12 @@ export class UserLimits {
   async returnLease(): Promise<void> {
     if (this.#holding.kind === 'asking') await this.#holding.answered;
     if (this.#surplus !== null) await this.#send(true);
+  }
+
+  /** What is charged: a row for each day and currency. */
+  get spent(): readonly Amounts[] {
+    if (!this.isOpen) return [];
+    return this.#sql.exec<Amounts>('SELECT day, currency, tokens, cost FROM spent ORDER BY day').toArray();
   }
 
   /** The use of these limits; null: the user has no requests yet. */

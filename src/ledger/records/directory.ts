@@ -3,8 +3,8 @@ import type { ReportQuery } from '../../metering/ledger.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../../metering/refusals.ts';
 import { DAY_MS, firstIdAt, HOUR_MS, idTime } from '../../metering/time.ts';
 import { MAX_QUERIED_LEDGERS, MAX_REPORT_ROWS, REFUSALS_KEPT_DAYS } from '../../shared/limits.ts';
-import { AMOUNTS, createSumTable, rowsFrom, type SumRow, valuesOf } from './sum-columns.ts';
-import { type DayRow, sumRows } from './sums.ts';
+import { AMOUNTS, createSumTable, type DayRow, rowsFrom, type SumRow, valuesOf } from './sum-columns.ts';
+import { sumRows } from './sums.ts';
 
 export function createDirectory(sql: SqlStorage): void {
   createSumTable(sql, 'ledger_days', { day: 'INTEGER', key: 'TEXT' });
@@ -60,6 +60,15 @@ export function activeDays(sql: SqlStorage, from: number, to: number): ActiveDay
   const days = [...byDay].map(([day, pairs]) => ({ day, keyIds: pairs.map(([, key]) => String(key)) }));
   const isCut = rows.length > MAX_QUERIED_LEDGERS;
   return { days: isCut ? days.slice(0, -1) : days, isCut };
+}
+
+/** Ids of one page of keys. */
+const MAX_KEY_IDS = 1000;
+
+/** The keys that ever had requests, in order of their ids, after this one. */
+export function keyIdsAfter(sql: SqlStorage, after: string): readonly string[] {
+  const select = `SELECT DISTINCT key FROM ledger_days WHERE key > ? ORDER BY key LIMIT ${MAX_KEY_IDS}`;
+  return [...sql.exec(select, after).raw()].map(([key]) => String(key));
 }
 
 /** How long a batch of refusals may be repeated. */

@@ -7,6 +7,7 @@ import {
   addition,
   type Columns,
   createSumTable,
+  type DayRow,
   DIMENSIONS,
   fromColumns,
   MAX_SPEED_CHARS,
@@ -163,6 +164,37 @@ export function factSource(
       WHERE fact = ? AND day >= ? AND day < ?`,
     bindings: [keyId, fact, days.from, days.to],
   };
+}
+
+/** Days whose sums of a user one part reads. */
+const MAX_USER_DAYS = 100;
+
+const DAYS = `SELECT day FROM fact_counts WHERE kind = 'user' AND day >= ? ORDER BY day LIMIT ${MAX_USER_DAYS + 1}`;
+const OF_USER = `day IN (SELECT value FROM json_each(?)) AND fact = 'user' AND name IN (SELECT value FROM json_each(?))`;
+
+/**
+ * The sums under these names of a user, from a day on.
+ * @returns `next`: the day of the next part; null: this was the last one
+ */
+export function userSums(
+  sql: SqlStorage,
+  names: readonly string[],
+  from: number,
+): { readonly rows: readonly DayRow[]; readonly next: number | null } {
+  const { days, next } = daysOfUsers(sql, from);
+  const select = `SELECT day, ${[...DIMENSIONS, ...AMOUNTS].join(', ')} FROM fact_days WHERE ${OF_USER} ORDER BY day`;
+  const rows = [...sql.exec(select, JSON.stringify(days), JSON.stringify(names)).raw()];
+  return { rows: rows.map(readDayRow), next };
+}
+
+function readDayRow([day, ...rest]: readonly SqlStorageValue[]): DayRow {
+  const dimensions = rest.slice(0, DIMENSIONS.length).map(String);
+  return { day: Number(day), dimensions, columns: readColumns(rest.slice(DIMENSIONS.length)) };
+}
+
+function daysOfUsers(sql: SqlStorage, from: number) {
+  const found = [...sql.exec(DAYS, from).raw()].map(([day]) => Number(day));
+  return { days: found.slice(0, MAX_USER_DAYS), next: found[MAX_USER_DAYS] ?? null };
 }
 
 /**

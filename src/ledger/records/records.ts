@@ -83,7 +83,7 @@ export function deleteRecords(sql: SqlStorage, before: number): number | null {
 }
 
 /** Only {@link insertRecords} writes these texts. */
-function decodeStored(text: unknown): UsageRecord {
+export function decodeStored(text: unknown): UsageRecord {
   return completeRecord(JSON.parse(String(text))) as unknown as UsageRecord; // decode
 }
 

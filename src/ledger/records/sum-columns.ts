@@ -24,6 +24,15 @@ export interface Columns {
   readonly speeds: string;
 }
 
+/** The sums of one group of requests on one day. */
+export interface DayRow {
+  /** Days since the epoch. */
+  readonly day: number;
+  /** In the order of {@link DIMENSIONS}. */
+  readonly dimensions: readonly string[];
+  readonly columns: Columns;
+}
+
 /** One row of a report: the values of its groups, and its sums in one currency. */
 export interface SumRow {
   readonly values: readonly string[];

@@ -22,6 +22,7 @@ import {
   addition,
   type Columns,
   createSumTable,
+  type DayRow,
   DIMENSIONS,
   MAX_SPEED_CHARS,
   readColumns,
@@ -38,15 +39,6 @@ import {
 export const MAX_DAY_GROUPS = 1000;
 
 const HOURS_PER_DAY = 24;
-
-/** The sums of one group of requests on one day. */
-export interface DayRow {
-  /** Days since the epoch. */
-  readonly day: number;
-  /** In the order of {@link DIMENSIONS}. */
-  readonly dimensions: readonly string[];
-  readonly columns: Columns;
-}
 
 /** Clients choose model names, so a day has at most so many groups: further models are summed under this name. */
 const OTHER_MODEL = '(other)';

@@ -1,0 +1,119 @@
+/** `GET /admin/users/:name/export`: everything that is stored about one user, as lines of JSON. */
+import { OPEN_ID } from '../auth/caller-ids.ts';
+import { listKeys } from '../auth/keys.ts';
+import { type ApiError, apiError } from '../canonical/error.ts';
+import { forAdmin } from '../http/admin.ts';
+import type { RequestContext, UserLine } from '../http/context.ts';
+import { errorResponse, internalError } from '../http/respond.ts';
+import { isoTime } from '../metering/time.ts';
+import { type JsonObject, omit } from '../shared/json.ts';
+import { failure, ok, type Result } from '../shared/result.ts';
+import { viewRecord } from './record-view.ts';
+
+/** `GET /admin/users/:name/export` */
+export const handleExportUser = forAdmin(async (_request, context, name) => {
+  const names = await readUserName(name, context);
+  if (names.kind === 'error') return errorResponse(names.error);
+  const headers = { 'content-type': 'application/x-ndjson; charset=utf-8', 'cache-control': 'no-store' };
+  return new Response(streamOf(exportLines(context, name, names.value)), { headers });
+});
+
+const MAX_NAME_CHARS = 1000;
+
+/** All forms in which stores may have the name. */
+async function readUserName(
+  name: string,
+  { factNames }: Pick<RequestContext, 'factNames'>,
+): Promise<Result<readonly string[], ApiError>> {
+  const names = name.length > MAX_NAME_CHARS ? [] : await factNames.forms(name);
+  return names.length > 0
+    ? ok(names)
+    : failure(apiError('invalid_request', `A user has a name of 1 to ${MAX_NAME_CHARS} characters`, 'name'));
+}
+
+/** The last line has the type `end`, or `error` where the export is not complete. */
+async function* exportLines(
+  context: RequestContext,
+  name: string,
+  names: readonly string[],
+): AsyncGenerator<string> {
+  let lines = 0;
+  const write = (line: JsonObject) => `${JSON.stringify(line)}\n`;
+  yield write({ type: 'user', name, exported_at: isoTime(context.arrivedAt) });
+  try {
+    for await (const line of userLines(context, names)) {
+      lines++;
+      yield writeLine(line);
+    }
+    yield write({ type: 'end', lines });
+  } catch (error) {
+    const { message } = internalError(context, error);
+    yield write({ type: 'error', lines, message: `The export is not complete: ${message}` });
+  }
+}
+
+async function* userLines(context: RequestContext, names: readonly string[]): AsyncGenerator<UserLine> {
+  const keyIds = new Set([OPEN_ID]);
+  for (const store of context.userStores) {
+    if (store.scope !== 'all') continue;
+    for await (const line of store.read(context, names)) {
+      if (line.type === 'record') keyIds.add(line.record.key_id);
+      yield line;
+    }
+  }
+  const stores = context.userStores.filter((store) => store.scope === 'key');
+  if (stores.length === 0) return;
+  for await (const keyId of allKeyIds(context, keyIds))
+    for (const store of stores) yield* store.read(context, names, keyId);
+}
+
+/** Each id once: those of the set, of the keys in KV, and of the keys that objects know. */
+async function* allKeyIds(
+  { ports: { store }, keyIdsAfter }: RequestContext,
+  known: ReadonlySet<string>,
+): AsyncGenerator<string> {
+  const { keys, revoked, unreadable } = await listKeys(store);
+  const ids = new Set([...known, ...[...keys, ...revoked].map(({ id }) => id), ...unreadable]);
+  yield* ids;
+  let after: string | null = null;
+  while (keyIdsAfter !== null) {
+    const page: readonly string[] = await keyIdsAfter(after);
+    for (const id of page) if (!ids.has(id)) yield id;
+    const last = page.at(-1);
+    if (last === undefined) return;
+    after = last;
+  }
+}
+
+function writeLine(line: UserLine): string {
+  switch (line.type) {
+    case 'record':
+      // The first line has the name.
+      return `${JSON.stringify({ type: line.type, ...omit({ ...viewRecord(line.record, true) }, 'user') })}\n`;
+    case 'response': {
+      const { type, keyId, id, input, response } = line;
+      const start = JSON.stringify({ type, key_id: keyId, id });
+      return `${start.slice(0, -1)},"input":${input},"response":${response}}\n`;
+    }
+    default:
+      return `${JSON.stringify({ type: line.type, ...line.fields })}\n`;
+  }
+}
+
+/** A stream that reads the lines as fast as its client takes them. */
+function streamOf(lines: AsyncGenerator<string>): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  return new ReadableStream<Uint8Array>(
+    {
+      pull: async (controller) => {
+        const { value, done } = await lines.next();
+        if (done === true) controller.close();
+        else controller.enqueue(encoder.encode(value));
+      },
+      cancel: async () => {
+        await lines.return(undefined);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}

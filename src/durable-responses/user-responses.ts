@@ -1,0 +1,55 @@
+/** The kept responses of users: listed by the index of their key, read and deleted one by one. */
+import { sha256 } from '../auth/keys.ts';
+import type { UserLine, UserStore } from '../http/context.ts';
+import type { Lease } from '../stream/memory.ts';
+import { readLeased } from './request-memory.ts';
+import { indexName, type KeptOfUser, type ResponseNamespace, repeatedCalls } from './response-calls.ts';
+
+/** The responses that a user keeps. */
+export function responsesOfUsers(namespace: ResponseNamespace): UserStore {
+  const objects = repeatedCalls(namespace);
+
+  async function* listKept(names: readonly string[], keyId: string): AsyncGenerator<KeptOfUser> {
+    const owners = await ownersOf(names, keyId);
+    const index = objects.getByName(indexName(keyId));
+    let after = '';
+    for (;;) {
+      const kept = await index.keptOfUser(names, owners, after);
+      yield* kept;
+      const last = kept.at(-1);
+      if (last === undefined) return;
+      after = last.id;
+    }
+  }
+
+  return {
+    scope: 'key',
+    read: async function* ({ leaseMemory }, names, keyId): AsyncGenerator<UserLine> {
+      for await (const { id, owner } of listKept(names, keyId)) {
+        const object = objects.getByName(id);
+        const leases: Lease[] = [];
+        const jsonOf = (read: { readonly json: string; readonly lease: Lease } | 'no memory' | null) => {
+          if (read === 'no memory')
+            throw new Error('Other requests hold the memory that a kept response needs');
+          if (read !== null) leases.push(read.lease);
+          return read?.json ?? null;
+        };
+        try {
+          const input = jsonOf(await readLeased((max) => object.input(owner, max), 'input', leaseMemory));
+          const response = jsonOf(
+            await readLeased((max) => object.read(owner, max), 'response', leaseMemory),
+          );
+          // Otherwise it expired or was deleted meanwhile.
+          if (input !== null && response !== null) yield { type: 'response', keyId, id, input, response };
+        } finally {
+          for (const lease of leases) lease.release();
+        }
+      }
+    },
+  };
+}
+
+/** A user whom a key fixes is an owner by a digest of the name (`ownerOf` in routes.ts). */
+function ownersOf(names: readonly string[], keyId: string): Promise<readonly string[]> {
+  return Promise.all(names.map(async (name) => `${keyId} ${await sha256(name)}`));
+}

@@ -3,7 +3,6 @@ import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RefusalCounts } from '../metering/refusals.ts';
 import { chat } from '../protocols/openai-chat/client-writer.ts';
 import type { ClientProtocol, ErrorResponse } from '../protocols/shared/client-protocol.ts';
-import { RESPONSE_HEADERS } from '../upstream/fetch.ts';
 import type { RequestContext } from './context.ts';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
@@ -102,25 +101,9 @@ export function addRequestId(
 
 // CORS is written here because itty-router's own CORS clones the response, which tees every stream.
 
-/** The response headers that a page may read: every header that Weir sets or passes on. */
-const EXPOSED_HEADERS = [
-  'x-request-id',
-  'request-id',
-  'x-weir-request-id',
-  'x-weir-provider',
-  'x-weir-model',
-  'x-weir-alias',
-  'x-weir-api',
-  'x-weir-attempts',
-  'x-weir-dropped',
-  'x-weir-changed',
-  'x-weir-cache',
-  'x-weir-estimated',
-  'x-weir-budget-remaining',
-  'x-weir-limit',
-  'x-should-retry',
-  ...RESPONSE_HEADERS,
-].join(', ');
+/** Response headers that a page may read without being allowed to (https://fetch.spec.whatwg.org/#cors-safelisted-response-header-name), or never. */
+const NOT_EXPOSED =
+  /^(?:access-control-.*|vary|set-cookie|cache-control|content-language|content-length|content-type|expires|last-modified|pragma)$/;
 const PREFLIGHT_SECONDS = '86400';
 
 /**
@@ -138,14 +121,15 @@ export function preflight(request: Request, methods: string, origins: readonly s
   return response;
 }
 
-/** Lets pages of an allowed origin read the response. For any other origin it adds only `vary`. */
+/** Lets pages of an allowed origin read the response with all of its headers. For any other origin it adds only `vary`. */
 export function addCors(request: Request, response: Response, origins: readonly string[]): void {
   if (origins.length === 0) return;
   response.headers.append('vary', 'Origin');
   const origin = allowedOrigin(request, origins);
   if (origin === null) return;
   response.headers.set('access-control-allow-origin', origin);
-  response.headers.set('access-control-expose-headers', EXPOSED_HEADERS);
+  const exposed = [...response.headers.keys()].filter((name) => !NOT_EXPOSED.test(name));
+  response.headers.set('access-control-expose-headers', exposed.join(', '));
 }
 
 function allowedOrigin(request: Request, origins: readonly string[]): string | null {

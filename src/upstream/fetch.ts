@@ -75,7 +75,7 @@ export interface UpstreamFailure {
 const REQUEST_HEADERS = ['traceparent', 'tracestate', 'x-client-request-id'];
 
 /** The upstream's headers that are sent to the client. */
-export const RESPONSE_HEADERS = [
+const RESPONSE_HEADERS = [
   'retry-after',
   'retry-after-ms',
   'x-ratelimit-limit-requests',

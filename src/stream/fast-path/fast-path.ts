@@ -5,7 +5,7 @@
  * learned as a template: its bytes before and after the text, and the bytes of the frame that it became. A later event with the
  * same bytes around another JSON string becomes the same frame around that string.
  *
- * Why the result equals the normal path's, byte for byte:
+ * Why the result equals the normal path's, value for value (an escape such as `\u00e9` stays as the upstream wrote it):
  * 1. JSON is context-free: replacing one string literal changes that one value. Learning proves that the position is the one
  *    that the protocol reader uses: the event is read again with either of two marks there, and the result must differ by
  *    the mark only.

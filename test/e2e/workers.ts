@@ -61,6 +61,14 @@ export async function buildDeployed(directory: string): Promise<void> {
 /** The text of the deployed Worker's bundle. */
 export const deployedBundle = (): Promise<string> => bundleOf(MAIN);
 
+/** The bundle of a host with this source, which imports from `src`. */
+export async function hostBundle(contents: string): Promise<string> {
+  await buildPage();
+  const stdin = { contents, resolveDir: join(ROOT, 'src'), loader: 'ts' as const };
+  const { outputFiles } = await build({ ...BUNDLING, stdin, write: false });
+  return outputFiles[0]?.text ?? '';
+}
+
 /** The paths of the files in the deployed Worker's bundle, from the repository on. */
 export async function deployedSources(): Promise<readonly string[]> {
   await buildPage();

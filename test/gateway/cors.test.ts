@@ -25,7 +25,11 @@ describe('H1 a page may read every header', () => {
       { a: [answerWith('Hi')], b: [refuse(429, {}, LIMITS)] },
       { ...ENV, RETRIES: '0' },
     );
-    const response = await gateway.ask({ model, max_tokens: 9, stream: true, top_k: 5 }, { headers: HEADERS }, path);
+    const response = await gateway.ask(
+      { model, max_tokens: 9, stream: true, top_k: 5 },
+      { headers: HEADERS },
+      path,
+    );
     await response.text();
     const exposed = response.headers.get('access-control-expose-headers')?.split(', ') ?? [];
     expect(exposed).toEqual(expect.arrayContaining(names));

@@ -68,9 +68,10 @@ function contrast(one: string, other: string): number {
 }
 
 test('D3 each colour of a chart has a contrast of at least 3:1 against the ground, in both schemes', async () => {
-  const css = await readFile(join(ROOT, 'src/dashboard/page/styles.css'), 'utf8');
+  const read = (file: string) => readFile(join(ROOT, 'src/dashboard/page', file), 'utf8');
+  const [css, base] = await Promise.all([read('charts/charts.css'), read('base.css')]);
   const colours = [...css.matchAll(/\.c\d \{\s+--own: light-dark\(#(\w{6}), #(\w{6})\)/g)];
-  const danger = /--danger: light-dark\(#(\w{6}), #(\w{6})\)/.exec(css);
+  const danger = /--danger: light-dark\(#(\w{6}), #(\w{6})\)/.exec(base);
   expect(colours).toHaveLength(6);
   for (const [, light = '', dark = ''] of [...colours, danger ?? []]) {
     expect(contrast(light, 'ffffff'), light).toBeGreaterThanOrEqual(3);

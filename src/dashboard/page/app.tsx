@@ -14,9 +14,9 @@ import {
 } from './state/route.ts';
 import {
   forgetToken,
-  provideSession,
   readStoredToken,
   type Session,
+  SessionContext,
   signIn,
   useSession,
 } from './state/session.ts';
@@ -57,8 +57,11 @@ export function App() {
     ) : (
       <SignIn onSignedIn={setSession} />
     );
-  provideSession({ ...session, signOut });
-  return <Frame />;
+  return (
+    <SessionContext.Provider value={{ ...session, signOut }}>
+      <Frame />
+    </SessionContext.Provider>
+  );
 }
 
 const LABELS: Readonly<Record<View, string>> = {

@@ -50,6 +50,8 @@ interface TableProps<Item> {
   readonly page?: readonly [first: number, more: number];
   /** The text in which a search looks for rows. Absent: no search. */
   readonly searched?: (item: Item) => string;
+  /** What order, search and CSV cover, where that is not all there is. */
+  readonly note?: string | false;
 }
 
 /** Shorter tables need no search. */
@@ -59,7 +61,7 @@ export function Table<Item>(props: TableProps<Item>) {
   const { label, columns: all, items, idOf, lookOf, onOpen, sortedBy = '', page = [items.length, 0] } = props;
   const columns = all.filter(({ look }) => look !== 'csv');
   const [search, setSearch] = useState('');
-  const { searched } = props;
+  const { searched, note } = props;
   const part = search.trim().toLowerCase();
   const found =
     searched === undefined || part === ''
@@ -154,6 +156,7 @@ export function Table<Item>(props: TableProps<Item>) {
         </table>
       </section>
       {found.length === 0 && <p class="hint">No row has this text.</p>}
+      {note && <p class="hint foot">{note}</p>}
       <p class="more">
         {left > 0 && (
           <button type="button" onClick={() => setMore(more + step)}>

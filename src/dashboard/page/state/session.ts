@@ -1,4 +1,6 @@
 /** The session: signing in, the stored token, and the names of keys. The token is kept in memory, and in sessionStorage on request. */
+import { createContext } from 'preact';
+import { useContext } from 'preact/hooks';
 import { Api } from '../api/fetch-api.ts';
 import type { Key, KeyStatus, Keys } from '../api/types.ts';
 import { useLoad } from './load.ts';
@@ -84,16 +86,13 @@ export interface SignedInSession extends Session {
   readonly signOut: () => void;
 }
 
-let current: SignedInSession | null = null;
-
-/** Called before any view renders. There is one session at a time, and signing out removes all views. */
-export function provideSession(session: SignedInSession): void {
-  current = session;
-}
+/** The session of the views below its provider. */
+export const SessionContext = createContext<SignedInSession | null>(null);
 
 export function useSession(): SignedInSession {
-  if (current === null) throw new Error('Nobody is signed in');
-  return current;
+  const session = useContext(SessionContext);
+  if (session === null) throw new Error('Nobody is signed in');
+  return session;
 }
 
 /** Records and reports have ids of keys, also of revoked ones. Only the admin may list their names. */

@@ -6,7 +6,7 @@ import { exactTime } from '../../format/times.ts';
 import { isoTime, zoneName } from '../../format/zone.ts';
 import { Refresh } from '../../parts/controls.tsx';
 import { Name } from '../../parts/name.tsx';
-import { ProblemBox } from '../../parts/problem.tsx';
+import { Trouble } from '../../parts/problem.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { useLoad } from '../../state/load.ts';
 import { goTo, type Params } from '../../state/route.ts';
@@ -22,11 +22,12 @@ export function Audit({ params }: { params: Params }) {
   const names = useKeyNames();
   const [limit, setLimit] = useState(FIRST);
   const { key } = params;
-  const { value, problem, isLoading, reload } = useLoad<AuditPage>(
+  const loaded = useLoad<AuditPage>(
     (signal) =>
       api.get('/v1/admin/audit', { limit: String(limit), ...(key !== undefined && { key }) }, signal),
     [api, key, limit],
   );
+  const { value, isLoading, reload } = loaded;
   const entries = value?.data ?? [];
   return (
     <>
@@ -38,7 +39,7 @@ export function Audit({ params }: { params: Params }) {
         )}
         <Refresh view="audit" params={params} onRefresh={reload} />
       </div>
-      {problem !== null && <ProblemBox problem={problem} onRetry={reload} />}
+      <Trouble of={loaded} />
       {isLoading && value === null && <p class="hint">Loading …</p>}
       {value !== null && entries.length === 0 && (
         <div class="empty">
@@ -56,6 +57,10 @@ export function Audit({ params }: { params: Params }) {
           items={entries}
           idOf={({ id }) => id}
           searched={(entry) => [entry.actor, entry.key_id, nameOf(entry, names), wordsOf(entry)].join('\n')}
+          note={
+            value?.has_more === true &&
+            `Search and order look at the ${entries.length} entries that are loaded.`
+          }
         />
       )}
       {value?.has_more === true && (

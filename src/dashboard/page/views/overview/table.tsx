@@ -5,7 +5,7 @@ import { statusWords } from '../../format/endings.ts';
 import { count, milliseconds, money, NONE, rate, share } from '../../format/numbers.ts';
 import { Name } from '../../parts/name.tsx';
 import { type Column, numberColumn, Table } from '../../parts/table.tsx';
-import { filterOf, groupLabel, valueLabel } from '../../state/groups.ts';
+import { filterOf, groupLabel, OTHER, valueLabel } from '../../state/groups.ts';
 import { linkTo, type Params } from '../../state/route.ts';
 import { cachedShare, FAILED, type Metric, type Ranked } from './metrics.ts';
 
@@ -84,6 +84,10 @@ export function GroupTable({ params, by, metric, currency, groups, total, nameOf
       sortedBy={`-${metric.column}`}
       page={PAGE}
       searched={({ id }) => `${id}\n${labelOf(by, id, nameOf)}`}
+      note={
+        groups.some(({ id }) => id === OTHER) &&
+        `Search and order look at the ${count(groups.length - 1, 'group')} with a row. The report sums all others: narrow the view to see them.`
+      }
     />
   );
 }

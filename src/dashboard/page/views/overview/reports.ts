@@ -1,0 +1,74 @@
+/** Loads what the overview shows. */
+import type { Answer } from '../../api/fetch-api.ts';
+import type { GroupName, Refusals, Report } from '../../api/types.ts';
+import { type Loaded, useLoad, within } from '../../state/load.ts';
+import { previousRange, spanOf } from '../../state/range.ts';
+import { useSession } from '../../state/session.ts';
+import type { Choice } from './bar.tsx';
+
+/** The report on screen. It may still have the previous grouping while the next is loading. */
+interface Grouped extends Report {
+  readonly by: GroupName;
+}
+
+type Rows = Pick<Report, 'data'>;
+
+/** All but the first are null where they are not loaded. */
+interface Reports {
+  readonly now: Loaded<Grouped>;
+  /** Of the range before. */
+  readonly previous: Report | null;
+  /** Failures by whose fault they are and by code. */
+  readonly why: Report | null;
+  /** What breaks of the prompt cache cost. */
+  readonly lostByCause: Rows | null;
+  readonly lostByApp: Rows | null;
+  readonly refused: Refusals | null;
+  readonly reload: () => void;
+}
+
+/** Refusals are not counted by the active filters. */
+const NO_REFUSALS: Refusals = { data: [], total: { refused_requests: null } };
+const NO_ROWS: Answer<Rows> = { kind: 'answer', value: { data: [] } };
+
+export function useReports({ range, by, filters }: Choice): Reports {
+  const { api, isAdmin } = useSession();
+  const query = JSON.stringify([spanOf(range), filters, range.problem]);
+  const read = (group_by: string, of = range) =>
+    within(of, (signal: AbortSignal) =>
+      api.get<Report>('/v1/usage', { ...spanOf(of), ...filters, group_by }, signal),
+    );
+  const now = useLoad<Grouped>(
+    async (signal) => {
+      const answer = await read(by)(signal);
+      return answer.kind === 'answer' ? { ...answer, value: { ...answer.value, by } } : answer;
+    },
+    [api, query, by],
+  );
+  const hasLosses = (now.value?.total.lost_tokens ?? 0) > 0;
+  const ifLost = (group_by: string) => (hasLosses ? read(group_by) : async () => NO_ROWS);
+  // A refused request has no provider, model or status.
+  const { key = '', ...others } = filters;
+  const isCounted = Object.keys(others).length === 0;
+  const readRefused = within(range, async (signal: AbortSignal): Promise<Answer<Refusals>> => {
+    if (!isCounted) return { kind: 'answer', value: NO_REFUSALS };
+    const group_by = isAdmin ? 'code,key' : 'code';
+    return api.get('/v1/usage/refusals', { ...spanOf(range), ...(key && { key }), group_by }, signal);
+  });
+  const previous = useLoad<Report>(read('status', previousRange(range)), [api, query]);
+  const why = useLoad<Report>(read('fault,error'), [api, query]);
+  const lostByCause = useLoad<Rows>(ifLost('cache_cause'), [api, query, hasLosses]);
+  const lostByApp = useLoad<Rows>(ifLost('app'), [api, query, hasLosses]);
+  const refused = useLoad<Refusals>(readRefused, [api, query]);
+  return {
+    now,
+    previous: previous.value,
+    why: why.value,
+    lostByCause: lostByCause.value,
+    lostByApp: lostByApp.value,
+    refused: refused.value,
+    reload: () => {
+      for (const one of [now, previous, why, lostByCause, lostByApp, refused]) one.reload();
+    },
+  };
+}

@@ -28,6 +28,7 @@ export function goalLines(samples: Samples, bundles: ReadonlyMap<Row, Bundle>): 
     ...pacedGoals(samples),
     ...coldGoals(samples, bundles),
     ...requestGoals(samples),
+    ...promptGoals(samples),
   ];
   const lines = goals
     .filter(({ value }) => !Number.isNaN(value))
@@ -115,6 +116,23 @@ function coldGoals(samples: Samples, bundles: ReadonlyMap<Row, Bundle>): Goal[] 
       what: 'first frame of a fresh isolate, ms of CPU above pass',
       value: samples.difference('cold', WEIR, 'first stream', 'cpu1Ms'),
       atMost: 8,
+    },
+  ];
+}
+
+function promptGoals(samples: Samples): Goal[] {
+  const moreMs = (row: string, point: string, than: string) =>
+    samples.difference('prompts', row, point, 'cpuUs', than) / 1000;
+  return [
+    ...['refused 2 KB', 'refused 20 KB', 'finished 20 KB'].map((point) => ({
+      what: `${point}, ms of CPU for the provider's sentence`,
+      value: moreMs(WEIR, point, 'weir-no-texts'),
+      atMost: point.startsWith('refused') ? 0.2 : 0.05,
+    })),
+    {
+      what: "finished 400 KB, ms of CPU for a session's hashes",
+      value: moreMs('weir-session', 'finished 400 KB', WEIR),
+      atMost: 1,
     },
   ];
 }

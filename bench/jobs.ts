@@ -48,6 +48,10 @@ export interface RequestsJob {
   readonly kind: 'requests';
   readonly target: Target;
   readonly isStreamed: boolean;
+  /** Absent: one short message. */
+  readonly promptBytes?: number;
+  /** The upstream answers with an error. */
+  readonly isRefused?: boolean;
   readonly ms: number;
 }
 

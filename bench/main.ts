@@ -1,5 +1,5 @@
 /**
- * Measures the cost of streams and requests: node bench/main.ts [--quick] [--json] [--only bulk,paced,cold,requests]
+ * Measures the cost of streams and requests: node bench/main.ts [--quick] [--json] [--only bulk,paced,cold,requests,prompts]
  * [--rows pass,weir] [--rounds 5] [--paces 200x25,1000x5]
  */
 import { parseArgs } from 'node:util';
@@ -11,7 +11,7 @@ import { type Load, startLoad } from './runner.ts';
 import { Samples } from './samples.ts';
 import { SECTIONS } from './sections.ts';
 
-const SECTION_NAMES: readonly SectionName[] = ['bulk', 'paced', 'cold', 'requests'];
+const SECTION_NAMES: readonly SectionName[] = ['bulk', 'paced', 'cold', 'requests', 'prompts'];
 const ROUNDS = 5;
 const QUICK_ROUNDS = 2;
 /** Number of streams, and the frames per second of each. Only 1000x50 is more than one core can handle. */

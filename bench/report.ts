@@ -20,6 +20,7 @@ export function tables(samples: Samples, bundles: Bundles): string[] {
     ...samples.points('paced').flatMap((point) => pacedTable(samples, bundles, point)),
     ...coldTable(samples, bundles),
     ...requestsTable(samples, bundles),
+    ...promptsTable(samples, bundles),
     ...shareLines(),
   ];
 }
@@ -141,6 +142,22 @@ function requestsTable(samples: Samples, bundles: Bundles): string[] {
   ]);
   const title = 'Requests, one after the other: µs of CPU for a response of one frame, and its first byte';
   return table(title, 'requests', bundles, columns);
+}
+
+function promptsTable(samples: Samples, bundles: Bundles): string[] {
+  const columns = samples.points('prompts').map((point) => ({
+    name: point,
+    cell: (row: string) => {
+      if (samples.problem('prompts', row, point) !== null) return 'invalid';
+      return number(samples.median('prompts', row, point, 'cpuUs'), 0);
+    },
+  }));
+  return table(
+    'Prompts: µs of CPU for a request that is not streamed, by its size',
+    'prompts',
+    bundles,
+    columns,
+  );
 }
 
 /** Counted in this process, independent of the measured sections. */

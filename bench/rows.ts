@@ -4,7 +4,7 @@ import type { Treatment } from './load/check.ts';
 import type { StreamName } from './streams.ts';
 import { UPSTREAM_PREFIX } from './workers/upstream.ts';
 
-export type SectionName = 'bulk' | 'paced' | 'cold' | 'requests';
+export type SectionName = 'bulk' | 'paced' | 'cold' | 'requests' | 'prompts';
 
 export interface Row {
   readonly name: string;
@@ -126,7 +126,7 @@ function portkey(provider: string): Row {
 export const ROWS: readonly Row[] = [
   worker('pass', 'return fetch(upstream)', './workers/pass.ts', {
     treatment: 'bytes',
-    sections: [...STREAMING, 'requests'],
+    sections: [...STREAMING, 'requests', 'prompts'],
   }),
   worker(FLOOR, 'parses both bodies, writes a record to KV, logs a line', './workers/floor.ts', {
     treatment: 'bytes',
@@ -145,7 +145,17 @@ export const ROWS: readonly Row[] = [
       treatment: 'bytes',
     },
   ),
-  weir('weir', 'Weir as it is, AUTH=open', { sections: [...STREAMING, 'requests'] }),
+  weir('weir', 'Weir as it is, AUTH=open', { sections: [...STREAMING, 'requests', 'prompts'] }),
+  weir(
+    'weir-no-texts',
+    'Weir with ERROR_TEXTS=off: the sentence of a refusal is not compared with the prompt',
+    { sections: ['prompts'] },
+    { ERROR_TEXTS: 'off' },
+  ),
+  weir('weir-session', 'Weir, whose client has a session: the prompt is hashed', {
+    sections: ['prompts'],
+    headers: () => ({ 'x-session-id': 'bench' }),
+  }),
   weir(
     'weir-once',
     'Weir with RETRIES=0: request bodies are not kept',

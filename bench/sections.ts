@@ -1,4 +1,4 @@
-/** The four sections. Each runs its rows in turn in every round, so that changes of the machine's load affect all rows equally. */
+/** The sections. Each runs its rows in turn in every round, so that changes of the machine's load affect all rows equally. */
 import { setTimeout } from 'node:timers/promises';
 import { type Bundle, startupMs } from './build.ts';
 import type { Job, Target } from './jobs.ts';
@@ -35,6 +35,7 @@ export const SECTIONS: { readonly [S in SectionName]: (bench: Bench) => Promise<
   paced,
   cold,
   requests,
+  prompts,
 };
 
 async function bulk(bench: Bench): Promise<void> {
@@ -115,6 +116,24 @@ async function requests(bench: Bench): Promise<void> {
     job: (target: Target): Job => ({ kind: 'requests', target, isStreamed, ms }),
   }));
   await withAll(bench, 'requests', (targets) => interleave(bench, 'requests', points, targets, true));
+}
+
+/** Bytes of a prompt. */
+const PROMPT_BYTES = [2_000, 20_000, 400_000, 1_000_000];
+
+async function prompts(bench: Bench): Promise<void> {
+  const ms = bench.isQuick ? 500 : 2000;
+  const points = PROMPT_BYTES.flatMap((promptBytes) =>
+    [false, true].map((isRefused) => ({
+      point: `${isRefused ? 'refused' : 'finished'} ${promptBytes / 1000} KB`,
+      stream: 'deepseek' as const,
+      job: (target: Target): Job => ({
+        ...{ kind: 'requests', target, isStreamed: false, ms },
+        ...{ promptBytes, isRefused },
+      }),
+    })),
+  );
+  await withAll(bench, 'prompts', (targets) => interleave(bench, 'prompts', points, targets, true));
 }
 
 type TargetOf = (stream: StreamName) => Target;

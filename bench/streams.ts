@@ -187,6 +187,26 @@ export function wholeAnswer(): string {
   return JSON.stringify({ ...DEEPSEEK, object: 'chat.completion', choices, usage: USAGE });
 }
 
+/** The error of refused requests. */
+export const REFUSAL =
+  'The maximum context length of this model is 131072 tokens. You requested 140000 tokens (139000 in the messages, 1000 in the completion).';
+
+const MESSAGE_CHARS = 2000;
+
+/** The messages of an agent's conversation, of about this many bytes. */
+export function conversation(bytes: number): readonly object[] {
+  const random = seeded(bytes);
+  const messages: object[] = [];
+  for (let written = 0; written < bytes; ) {
+    let content = '';
+    while (content.length < MESSAGE_CHARS && written + content.length < bytes)
+      content += WORDS[Math.floor(random() * WORDS.length)] ?? '';
+    messages.push({ role: messages.length % 2 === 0 ? 'user' : 'assistant', content });
+    written += Buffer.byteLength(content);
+  }
+  return messages;
+}
+
 function finishOf(name: StreamName): Data {
   if (name === 'mistral') {
     const choices = [{ index: 0, delta: { content: '' }, finish_reason: 'stop' }];

@@ -38,8 +38,12 @@ export async function runBulk(job: BulkJob): Promise<JobResult> {
   return { figures: { cpuUs: (spent * 1000) / (answers * job.events), answers, wallMs }, problem };
 }
 
-export function requestBody(target: Target, model: string, stream: boolean): string {
-  const messages = [{ role: 'user', content: 'What is a weir?' }];
+export function requestBody(
+  target: Target,
+  model: string,
+  stream: boolean,
+  messages: readonly object[] = [{ role: 'user', content: 'What is a weir?' }],
+): string {
   const requested = target.treatment === 'responses' ? { input: messages } : { messages };
   return JSON.stringify({ model: target.modelPrefix + model, stream, ...requested });
 }

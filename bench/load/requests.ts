@@ -1,8 +1,8 @@
-/** Requests: responses of one frame, one after the other; CPU of workerd per request. */
+/** Requests: responses of one frame, or refusals, one after the other; CPU of workerd per request. */
 import { setTimeout } from 'node:timers/promises';
 import type { JobResult, RequestsJob } from '../jobs.ts';
 import { median } from '../samples.ts';
-import { oneFrameText } from '../streams.ts';
+import { conversation, oneFrameText, REFUSAL } from '../streams.ts';
 import { cpuMs } from './accounting.ts';
 import { requestBody } from './bulk.ts';
 import { problemOf, problemOfWhole } from './check.ts';
@@ -11,9 +11,12 @@ import { recordsWritten } from './kv.ts';
 
 const SETTLE_MS = 100;
 
-export async function runRequests({ target, isStreamed, ms }: RequestsJob): Promise<JobResult> {
+export async function runRequests(job: RequestsJob): Promise<JobResult> {
+  const { target, isStreamed, ms, promptBytes, isRefused = false } = job;
   const connection = await Connection.open(target.port);
-  const ask = { headers: target.headers, body: requestBody(target, 'one', isStreamed) };
+  const messages = promptBytes === undefined ? undefined : conversation(promptBytes);
+  const model = isRefused ? 'refused' : 'one';
+  const ask = { headers: target.headers, body: requestBody(target, model, isStreamed, messages) };
   const cpuBefore = cpuMs(target.pid);
   const recordsBefore = recordsWritten();
   const start = performance.now();
@@ -30,7 +33,9 @@ export async function runRequests({ target, isStreamed, ms }: RequestsJob): Prom
     });
     requests++;
     if (answer === checked) continue;
-    if (status !== 200) problem = `status ${status}: ${answer.slice(0, 300)}`;
+    if (status !== (isRefused ? 400 : 200)) problem = `status ${status}: ${answer.slice(0, 300)}`;
+    else if (isRefused)
+      problem = answer.includes(REFUSAL) ? null : `not the refusal: ${answer.slice(0, 300)}`;
     else problem = isStreamed ? problemOf(target.treatment, oneFrameText(), answer) : problemOfWhole(answer);
     checked = answer;
   }

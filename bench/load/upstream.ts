@@ -1,5 +1,5 @@
 /** The upstream: the model's name selects the response, so that all rows request it in the same way. */
-import { oneFrameText, STREAM_NAMES, type StreamName, streamText, wholeAnswer } from '../streams.ts';
+import { oneFrameText, REFUSAL, STREAM_NAMES, type StreamName, streamText, wholeAnswer } from '../streams.ts';
 import { chunkOf, inChunks, LAST_CHUNK, STREAM_HEAD, wholeResponse } from './http1.ts';
 import { playPaced } from './pacer.ts';
 import { serve } from './serve.ts';
@@ -15,9 +15,15 @@ export function startUpstream(): Promise<number> {
     const [kind = '', ...rest] = model.split('.');
     if (kind === 'bulk') socket.write(bulkBody(model).wire);
     else if (kind === 'paced') playPaced(socket, model, Number(rest[0]), rest[2] ?? '');
+    else if (kind === 'refused') socket.write(wholeResponse(400, 'application/json', refusal()));
     else if (requested.stream === true) socket.write(STREAM_HEAD + chunkOf(oneFrameText()) + LAST_CHUNK);
     else socket.write(wholeResponse(200, 'application/json', wholeAnswer()));
   });
+}
+
+function refusal(): string {
+  const facts = { type: 'invalid_request_error', param: 'messages', code: 'context_length_exceeded' };
+  return JSON.stringify({ error: { message: REFUSAL, ...facts } });
 }
 
 export function bulkModel(stream: StreamName, chunkBytes: number, events: number): string {

@@ -1,6 +1,7 @@
 /** Makes of a provider's message a text that may be stored and logged: without the caller's prompt, without secrets, bounded (E5). */
 import { sanitize, type Upstream } from '../canonical/upstream-error.ts';
 import { isObject, type JsonObject } from '../shared/json.ts';
+import { CommonRuns, RUN_CHARS } from './common-runs.ts';
 
 /** The bound of a stored message. */
 const MAX_KEPT_CHARS = 300;
@@ -13,10 +14,6 @@ const MAX_COMPARED_CHARS = 4 * 1024 * 1024;
 
 /** The depth of a request. The message about a deeper one is not kept. */
 const MAX_DEPTH = 64;
-
-/** What a message and the request have in common is hidden from this many words or characters on. */
-const RUN_WORDS = 3;
-const RUN_CHARS = 12;
 
 /** Quotations and codes of a message that are searched in the request. Further ones are hidden. */
 const MAX_SEARCHED = 64;
@@ -110,126 +107,11 @@ function readRequest(body: JsonObject): RequestTexts | null {
 
 /** Covers what the message has in common with the request, in one pass over the request. */
 function coverRuns(message: string, { texts }: RequestTexts, covered: Uint8Array): void {
-  /** Where each run of the message is, by its hash. */
-  const runs = new Map<number, [from: number, to: number][]>();
-  const note = (hash: number, from: number, to: number) => {
-    const known = runs.get(hash);
-    if (known === undefined) runs.set(hash, [[from, to]]);
-    else known.push([from, to]);
-  };
-  eachRun(message, note);
+  const runs = new CommonRuns();
+  runs.add(message, (first, end) => covered.fill(1, first, end));
   const { text, from, to } = decodeEscapes(message);
-  if (text !== message) eachRun(text, (hash, first, last) => note(hash, from[first] ?? 0, to[last - 1] ?? 0));
-  /** Most runs of the request are not among these bits, so the map is rarely read. */
-  const bits = new Uint8Array(1 << BITS);
-  for (const hash of runs.keys()) bits[hash & MASK] = 1;
-  const find = (hash: number) => {
-    if (bits[hash & MASK] === 0) return;
-    for (const [first, last] of runs.get(hash) ?? []) covered.fill(1, first, last);
-    runs.delete(hash);
-  };
-  for (const one of texts) eachRun(one, find);
-}
-
-const BITS = 14;
-const MASK = (1 << BITS) - 1;
-
-const BASE = 0x01000193;
-/** {@link BASE} to the power of {@link RUN_CHARS}. */
-const OUT = Array.from({ length: RUN_CHARS }).reduce<number>((power) => Math.imul(power, BASE), 1);
-const WORDS_SEED = 0x9e3779b9;
-
-/** Calls `visit` with the hash of each run of words and of characters, and where it begins and ends. */
-function eachRun(text: string, visit: (hash: number, from: number, to: number) => void): void {
-  const codes = new Uint16Array(RUN_CHARS);
-  const places = new Int32Array(RUN_CHARS);
-  let read = 0;
-  let hash = 0;
-  let wasSpace = true;
-  // The last words: hash and place of each.
-  let [word, wordAt, first, firstAt, second, secondAt, words] = [0, -1, 0, 0, 0, 0, 0];
-  const endWord = (end: number) => {
-    if (wordAt < 0) return;
-    if (++words >= RUN_WORDS) {
-      const run = Math.imul(Math.imul(first, BASE) + second, BASE) + word + WORDS_SEED;
-      visit(run | 0, firstAt, end);
-    }
-    [first, firstAt, second, secondAt] = [second, secondAt, word, wordAt];
-    [word, wordAt] = [0, -1];
-  };
-  for (let at = 0; at < text.length; at++) {
-    const unit = text.charCodeAt(at);
-    const kind = KINDS[unit] || learn(unit);
-    if (kind === SKIPPED || (kind === SURROGATE && !isPaired(text, at, unit))) continue;
-    const isSpace = kind === SPACE;
-    if (kind === WORD || kind === SURROGATE) {
-      if (wordAt < 0) wordAt = at;
-      word = (Math.imul(word, BASE) + (FOLDED[unit] ?? 0) + 1) | 0;
-    } else {
-      endWord(at);
-      if (kind === WHOLE_WORD) {
-        word = unit;
-        wordAt = at;
-        endWord(at + 1);
-      }
-    }
-    // White space counts as one space.
-    if (isSpace && wasSpace) continue;
-    wasSpace = isSpace;
-    const slot = read % RUN_CHARS;
-    const code = FOLDED[unit] ?? 0;
-    const out = read < RUN_CHARS ? 0 : Math.imul(codes[slot] ?? 0, OUT);
-    hash = (Math.imul(hash, BASE) + code - out) | 0;
-    codes[slot] = code;
-    places[slot] = at;
-    read++;
-    const oldest = read % RUN_CHARS;
-    if (read >= RUN_CHARS && !isSpace && codes[oldest] !== SPACE_CODE)
-      visit(hash, places[oldest] ?? 0, at + 1);
-  }
-  endWord(text.length);
-}
-
-const SPACE_CODE = 32;
-
-// Kinds of UTF-16 units; 0: not known yet.
-const SPACE = 1;
-const WORD = 2;
-const OTHER = 3;
-const SKIPPED = 4;
-const SURROGATE = 5;
-/** Of scripts without spaces. */
-const WHOLE_WORD = 6;
-
-const KINDS = new Uint8Array(1 << 16);
-/** Each unit in lower case, without its accent. */
-const FOLDED = new Uint16Array(1 << 16);
-
-/** Fills the tables for one unit. */
-function learn(unit: number): number {
-  const character = String.fromCharCode(unit);
-  const folded = character.normalize('NFKD').toLowerCase();
-  FOLDED[unit] = folded.charCodeAt(0);
-  const kind = kindOf(character, folded);
-  if (kind === SPACE) FOLDED[unit] = SPACE_CODE;
-  KINDS[unit] = kind;
-  return kind;
-}
-
-function kindOf(character: string, folded: string): number {
-  if (/[\ud800-\udfff]/.test(character)) return SURROGATE;
-  // Marks, invisible characters, the backslash of escapes, and what stands for an unreadable character.
-  if (/[\p{M}\p{Cf}\\\ufffd]/u.test(character)) return SKIPPED;
-  if (/[\s\p{Cc}]/u.test(character)) return SPACE;
-  if (/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u.test(character))
-    return WHOLE_WORD;
-  return /^[\p{L}\p{N}_$]/u.test(folded) ? WORD : OTHER;
-}
-
-function isPaired(text: string, at: number, unit: number): boolean {
-  const isHigh = unit < 0xdc00;
-  const other = text.charCodeAt(isHigh ? at + 1 : at - 1);
-  return isHigh ? other >= 0xdc00 && other <= 0xdfff : other >= 0xd800 && other < 0xdc00;
+  if (text !== message) runs.add(text, (first, end) => covered.fill(1, from[first] ?? 0, to[end - 1] ?? 0));
+  for (const one of texts) runs.find(one);
 }
 
 const ESCAPE =

@@ -1,0 +1,233 @@
+/** Finds what a short text has in common with long ones: runs of three words, or of 12 characters, whatever their case, accents and spaces. */
+
+/** What two texts have in common counts from this many words or characters on. */
+const RUN_WORDS = 3;
+export const RUN_CHARS = 12;
+
+/**
+ * Runs of characters are looked for only around some places of a long text: each run has a gram of this many characters that ends at one
+ * of them, and most grams are not in the short text.
+ */
+const GRAM_CHARS = 7;
+const GRAM_STRIDE = RUN_CHARS - GRAM_CHARS + 1;
+
+/** Called with the hash of a run, and where it begins and ends. */
+type VisitRun = (hash: number, from: number, to: number) => void;
+
+/** The runs of a short text, which are searched in long ones. About 100 bytes are held for each of its characters, so its user bounds it. */
+export class CommonRuns {
+  /** The last of the runs with each hash. */
+  readonly #runs = new Map<number, SearchedRun>();
+  /** By hash: whether a run has it, and whether a gram does. Most hashes of a long text are not among these, so the map is rarely read. */
+  readonly #known = new Uint8Array(1 << HASH_BITS);
+
+  /** @param onFound called with the place of each run that is found later */
+  add(text: string, onFound: (from: number, to: number) => void): void {
+    const known = this.#known;
+    const note: VisitRun = (hash, from, to) => {
+      known[hash & HASH_MASK] = (known[hash & HASH_MASK] ?? 0) | IS_RUN;
+      this.#runs.set(hash, { from, to, onFound, other: this.#runs.get(hash) });
+    };
+    eachRunOfWords(text, note);
+    eachRunOfChars(text, 0, text.length, note);
+    eachGram(text, 1, (gram) => {
+      known[gram] = (known[gram] ?? 0) | IS_GRAM;
+    });
+  }
+
+  /** Reports the runs that are in a long text, each once. The time is linear in the text's length. */
+  find(text: string): void {
+    const known = this.#known;
+    const find: VisitRun = (hash) => {
+      if (((known[hash & HASH_MASK] ?? 0) & IS_RUN) !== 0) this.#report(hash);
+    };
+    eachRunOfWords(text, find);
+    eachGram(text, GRAM_STRIDE, (gram, at) => {
+      if (((known[gram] ?? 0) & IS_GRAM) === 0) return;
+      eachRunOfChars(text, reach(text, at, -1), reach(text, at, 1) + 1, find);
+    });
+  }
+
+  #report(hash: number): void {
+    for (let run = this.#runs.get(hash); run !== undefined; run = run.other) run.onFound(run.from, run.to);
+    this.#runs.delete(hash);
+  }
+}
+
+interface SearchedRun {
+  readonly from: number;
+  readonly to: number;
+  readonly onFound: (from: number, to: number) => void;
+  readonly other: SearchedRun | undefined;
+}
+
+const IS_RUN = 1;
+const IS_GRAM = 2;
+const HASH_BITS = 14;
+const HASH_MASK = (1 << HASH_BITS) - 1;
+/** The engine has integers of this many bits without an object. */
+const INTEGER_MASK = (1 << 30) - 1;
+
+const BASE = 0x01000193;
+/** {@link BASE} to the power of {@link RUN_CHARS}. */
+const OUT = Array.from({ length: RUN_CHARS }).reduce<number>((power) => Math.imul(power, BASE), 1);
+const WORDS_SEED = 0x9e3779b9;
+/** A character has bits in the grams of the next {@link GRAM_CHARS}: then it is shifted out. */
+const GRAM_SHIFT = 5;
+const GRAM_FACTOR = 0x9e3779b1;
+
+/** Hash and place of the last words: `second` is the later one. */
+interface LastWords {
+  words: number;
+  first: number;
+  firstAt: number;
+  second: number;
+  secondAt: number;
+}
+
+/** Visits each run of words. */
+function eachRunOfWords(text: string, visit: VisitRun): void {
+  const last = { words: 0, first: 0, firstAt: 0, second: 0, secondAt: 0 };
+  let word = 0;
+  let wordAt = -1;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    const known = UNITS[unit] || learn(unit);
+    if ((known & WORD) === 0) {
+      if ((known & RARE) !== 0 && isSkipped(text, at, unit, known)) continue;
+      if ((known & SURROGATE) === 0) {
+        if (wordAt >= 0) endWord(last, word, wordAt, at, visit);
+        word = 0;
+        wordAt = -1;
+        if ((known & WHOLE_WORD) !== 0) endWord(last, unit, at, at + 1, visit);
+        continue;
+      }
+    }
+    if (wordAt < 0) wordAt = at;
+    word = (Math.imul(word, BASE) + known) | 0;
+  }
+  if (wordAt >= 0) endWord(last, word, wordAt, text.length, visit);
+}
+
+function endWord(last: LastWords, word: number, from: number, to: number, visit: VisitRun): void {
+  const { first, firstAt, second, secondAt } = last;
+  if (++last.words >= RUN_WORDS) {
+    const run = Math.imul(Math.imul(first, BASE) + second, BASE) + word + WORDS_SEED;
+    visit(run & INTEGER_MASK, firstAt, to);
+  }
+  last.first = second;
+  last.firstAt = secondAt;
+  last.second = word;
+  last.secondAt = from;
+}
+
+/**
+ * Visits each `stride`th gram, with the place of its last character.
+ * @param visit called with a hash of {@link HASH_BITS} bits
+ */
+function eachGram(text: string, stride: number, visit: (gram: number, at: number) => void): void {
+  let gram = 0;
+  let left = GRAM_CHARS;
+  let lastSpace = 0;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    const known = UNITS[unit] || learn(unit);
+    if ((known & RARE) !== 0 && isSkipped(text, at, unit, known)) continue;
+    // White space counts as one space.
+    if ((known & lastSpace) !== 0) continue;
+    lastSpace = known & SPACE;
+    gram = (gram << GRAM_SHIFT) ^ (known & FOLDED);
+    if (--left > 0) continue;
+    left = stride;
+    visit(Math.imul(gram, GRAM_FACTOR) >>> (32 - HASH_BITS), at);
+  }
+}
+
+/** The last characters: one function at a time uses them, and a power of two is a fast ring. */
+const RING = 16;
+const codes = new Uint16Array(RING);
+const places = new Int32Array(RING);
+
+/** Visits each run of characters between two places. None begins or ends with a space. */
+function eachRunOfChars(text: string, from: number, to: number, visit: VisitRun): void {
+  let chars = 0;
+  let hash = 0;
+  let lastSpace = SPACE;
+  for (let at = from; at < to; at++) {
+    const unit = text.charCodeAt(at);
+    const known = UNITS[unit] || learn(unit);
+    if ((known & RARE) !== 0 && isSkipped(text, at, unit, known)) continue;
+    if ((known & lastSpace) !== 0) continue;
+    lastSpace = known & SPACE;
+    const folded = known & FOLDED;
+    const out = chars < RUN_CHARS ? 0 : Math.imul(codes[(chars - RUN_CHARS) % RING] ?? 0, OUT);
+    hash = (Math.imul(hash, BASE) + folded - out) | 0;
+    codes[chars % RING] = folded;
+    places[chars % RING] = at;
+    chars++;
+    if (chars < RUN_CHARS || lastSpace !== 0) continue;
+    const oldest = (chars - RUN_CHARS) % RING;
+    if (codes[oldest] !== SPACE_CODE) visit(hash & INTEGER_MASK, places[oldest] ?? 0, at + 1);
+  }
+}
+
+/** How far a run with the character at `at` may reach before it (-1) or after it (1): white space and invisible characters do not count. */
+function reach(text: string, at: number, step: 1 | -1): number {
+  let left = RUN_CHARS;
+  let place = at;
+  for (let next = at; next >= 0 && next < text.length && left > 0; next += step) {
+    const unit = text.charCodeAt(next);
+    const known = UNITS[unit] || learn(unit);
+    if ((known & SPACE) === 0 && !isSkipped(text, next, unit, known)) left--;
+    place = next;
+  }
+  return place;
+}
+
+// What is known of each UTF-16 unit: one bit for its kind, and in the lower bits the unit in lower case without its accent. 0: not known yet.
+
+const FOLDED = 0xffff;
+const SPACE_CODE = 32;
+const WORD = 1 << 16;
+const SPACE = 1 << 17;
+const OTHER = 1 << 18;
+/** Half of a pair, which belongs to a word. */
+const SURROGATE = 1 << 19;
+/** Of scripts without spaces. */
+const WHOLE_WORD = 1 << 20;
+/** Marks, invisible characters, the backslash of escapes, and what stands for an unreadable character. */
+const SKIPPED = 1 << 21;
+/** These may have to be skipped. */
+const RARE = SURROGATE | SKIPPED;
+
+const UNITS = new Uint32Array(1 << 16);
+
+/** Fills the table for one unit. */
+function learn(unit: number): number {
+  const character = String.fromCharCode(unit);
+  const folded = character.normalize('NFKD').toLowerCase();
+  const kind = kindOf(character, folded);
+  const known = kind | (kind === SPACE ? SPACE_CODE : folded.charCodeAt(0));
+  UNITS[unit] = known;
+  return known;
+}
+
+function kindOf(character: string, folded: string): number {
+  if (/[\ud800-\udfff]/.test(character)) return SURROGATE;
+  if (/[\p{M}\p{Cf}\\\ufffd]/u.test(character)) return SKIPPED;
+  if (/[\s\p{Cc}]/u.test(character)) return SPACE;
+  if (/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u.test(character))
+    return WHOLE_WORD;
+  return /^[\p{L}\p{N}_$]/u.test(folded) ? WORD : OTHER;
+}
+
+/** Half of a pair alone is as invisible as a mark. */
+function isSkipped(text: string, at: number, unit: number, known: number): boolean {
+  return (known & SKIPPED) !== 0 || ((known & SURROGATE) !== 0 && !isPaired(text, at, unit));
+}
+
+function isPaired(text: string, at: number, unit: number): boolean {
+  const isHigh = unit < 0xdc00;
+  const other = text.charCodeAt(isHigh ? at + 1 : at - 1);
+  return isHigh ? other >= 0xdc00 && other <= 0xdfff : other >= 0xd800 && other < 0xdc00;
+}

@@ -20,6 +20,7 @@ import type { Ports } from './http/context.ts';
 import { CONTINUE, type Hooks, NO_HOOKS, runOnRequestHook, withRecordHook } from './http/hooks.ts';
 import { hasCaller } from './http/request.ts';
 import { addCors, addRequestId, clientError, internalError, logRefusal } from './http/respond.ts';
+import { InFlight } from './metering/in-flight.ts';
 import { KnownCallers } from './metering/known-callers.ts';
 import { KvLedger } from './metering/kv-ledger.ts';
 import { PriceBook } from './metering/pricing/price-book.ts';
@@ -105,6 +106,7 @@ export function createGateway(
     running,
     ledgerStatus: started.ledgerStatus ?? statusOfKv,
     delivered: records,
+    inFlight: new InFlight(),
     prices: new PriceBook(settings.prices, { store, log, now: clock.now, startTimer: clock.startTimer }),
   };
 

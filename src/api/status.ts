@@ -34,7 +34,7 @@ export function healthResponse({ version, commit, version_id }: RunningVersion):
 
 /** `GET /admin/status` */
 export const handleStatus = forAdmin(async (_request, context) => {
-  const { running, settings, circuits, arrivedAt, prices, ports } = context;
+  const { running, settings, circuits, arrivedAt, inFlight, prices, ports } = context;
   const { version, commit, version_id, uploaded_at, features } = running;
   const [hour, day, table, ledger] = await Promise.all([
     recordsSince(context, HOUR_MS, null, MAX_SAMPLED),
@@ -56,6 +56,8 @@ export const handleStatus = forAdmin(async (_request, context) => {
     })),
     aliases: aliasesOf(settings, table, arrivedAt),
     errors,
+    // Each isolate counts its own.
+    in_flight: { scope: 'isolate', requests: inFlight.requests },
     circuits: {
       // Each isolate has its own circuits. The next request may reach another isolate.
       scope: 'isolate',

@@ -5,6 +5,7 @@ import type { AccessUser, Caller } from '../auth/caller.ts';
 import type { KeyStanding, LimitStatus, Limits, NewTopUp, TopUpResult } from '../auth/key-limits.ts';
 import type { KeyChange, KeyChangeResult, KeyStore, KnownKeys } from '../auth/keys.ts';
 import type { ApiError } from '../canonical/error.ts';
+import type { InFlight } from '../metering/in-flight.ts';
 import type { KnownCallers } from '../metering/known-callers.ts';
 import type { LedgerStore } from '../metering/kv-ledger.ts';
 import type { Ledger, LedgerStatus, ListedRecord } from '../metering/ledger.ts';
@@ -58,6 +59,8 @@ export interface RequestContext {
   readonly ledgerStatus: () => Promise<LedgerStatus>;
   /** What this isolate delivered. */
   readonly delivered: Pick<RecordWriter, 'last' | 'lost'>;
+  /** Of this isolate. */
+  readonly inFlight: InFlight;
   readonly deadline: Deadline;
   readonly requestId: string;
   /** In ms since the epoch. */

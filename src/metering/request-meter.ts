@@ -13,6 +13,7 @@ import {
   type UsageReport,
 } from '../canonical/usage.ts';
 import { TokenCount } from './estimate.ts';
+import type { InFlight } from './in-flight.ts';
 import { type Cost, cacheSaving, costOfRequest, findPrice } from './pricing/cost.ts';
 import type { PriceTable } from './pricing/price.ts';
 import type { PriceBook } from './pricing/price-book.ts';
@@ -38,6 +39,7 @@ export interface MeteredRequest {
     };
     readonly records: Pick<RecordWriter, 'write'>;
     readonly prices: Pick<PriceBook, 'table'>;
+    readonly inFlight: Pick<InFlight, 'begin'>;
   };
   readonly caller: { readonly keyId: string };
   readonly route: string;
@@ -78,6 +80,7 @@ export class RequestMeter {
   /** In order; a plain `RecordedAttempt` is a skipped target. */
   readonly #attempts: (AttemptMeter | RecordedAttempt)[] = [];
   #current: AttemptMeter;
+  readonly #endInFlight: () => void;
   #isSettled = false;
   #bytesOut = 0;
 
@@ -95,6 +98,7 @@ export class RequestMeter {
     this.#hooks = hooks;
     this.#attempts.push(...skipped);
     this.#current = this.#begin(first);
+    this.#endInFlight = request.context.inFlight.begin();
   }
 
   /** Resolves when the record was written; never rejects. For `waitUntil`, from the start of the request. */
@@ -147,6 +151,7 @@ export class RequestMeter {
   settle(end: RequestEnd): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
+    this.#endInFlight();
     const errorCode = 'error' in end ? end.error.code : null;
     this.#current.end({ errorCode, isRefused: end.kind === 'refused', isComplete: end.kind === 'finished' });
     const record = this.#record(end);

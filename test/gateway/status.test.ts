@@ -134,6 +134,20 @@ describe('GET /admin/status', () => {
     expect(shown.ledger).toMatchObject({ store: 'kv', lag_ms: 0, waiting_records: 0, problem: null });
   });
 
+  test('requests in flight: those of this isolate whose provider has not ended, also where it fails', async () => {
+    const held = Promise.withResolvers<Response>();
+    const gateway = new LimitedGateway({ RETRIES: '0' }, { fetch: async () => (await held.promise).clone() });
+    const token = await gateway.key();
+    const inFlight = async () => (await status(gateway)).in_flight;
+    expect(await inFlight()).toEqual({ scope: 'isolate', requests: 0 });
+    const asked = [1, 2, 3].map(() => gateway.ask(token));
+    await expect.poll(inFlight).toEqual({ scope: 'isolate', requests: 3 });
+    held.resolve(Response.json({ error: { message: 'Out of service' } }, { status: 503 }));
+    for (const response of await Promise.all(asked)) expect(response.status).toBe(503);
+    await gateway.idle();
+    expect(await inFlight()).toEqual({ scope: 'isolate', requests: 0 });
+  });
+
   test('an unreachable ledger: the rest of the status, and the reason', async () => {
     const broken = {
       get: async () => null,

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { apiError } from '../../src/canonical/error.ts';
 import type { UsageReport } from '../../src/canonical/usage.ts';
+import { InFlight } from '../../src/metering/in-flight.ts';
 import { KvLedger } from '../../src/metering/kv-ledger.ts';
 import type { PriceTable } from '../../src/metering/pricing/price.ts';
 import { NO_ATTRIBUTION, type UsageRecord } from '../../src/metering/record.ts';
@@ -40,6 +41,7 @@ function bench(store = new MemoryStore(), rewritten: Partial<AttemptFacts> = {},
       ports: { clock: { now: () => now, startTimer }, log },
       records: new RecordWriter([new KvLedger(store.asStore)], log),
       prices: { table },
+      inFlight: new InFlight(),
     },
     caller: { keyId: 'k' },
     route: 'chat',

@@ -387,7 +387,8 @@ export const OPERATIONS: readonly Operation[] = [
         settings: listOf(anyObject),
         providers: listOf(anyObject),
       },
-      ...{ aliases: listOf(anyObject), errors: listOf(anyObject), circuits: anyObject, ledger: anyObject },
+      ...{ aliases: listOf(anyObject), errors: listOf(anyObject), in_flight: anyObject },
+      ...{ circuits: anyObject, ledger: anyObject },
     }),
   },
   {

@@ -139,6 +139,10 @@ function requestsTable(samples: Samples, bundles: Bundles): string[] {
       name: '1st byte ms',
       cell: (row: string) => number(samples.median('requests', row, point, 'firstByteMs'), 2),
     },
+    {
+      name: 'stored bytes',
+      cell: (row: string) => number(samples.median('requests', row, point, 'recordBytes'), 0),
+    },
   ]);
   const title = 'Requests, one after the other: µs of CPU for a response of one frame, and its first byte';
   return table(title, 'requests', bundles, columns);

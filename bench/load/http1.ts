@@ -76,7 +76,8 @@ export class MessageReader {
   }
 }
 
-function headerOf(head: readonly string[], name: string): string | undefined {
+/** The value of a header; undefined: there is none. */
+export function headerOf(head: readonly string[], name: string): string | undefined {
   const line = head.find((header) => header.toLowerCase().startsWith(`${name}:`));
   return line?.slice(name.length + 1).trim();
 }

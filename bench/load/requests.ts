@@ -7,7 +7,7 @@ import { cpuMs } from './accounting.ts';
 import { requestBody } from './bulk.ts';
 import { problemOf, problemOfWhole } from './check.ts';
 import { Connection } from './client.ts';
-import { recordsWritten } from './kv.ts';
+import { recordBytesWritten, recordsWritten } from './kv.ts';
 
 const SETTLE_MS = 100;
 
@@ -19,6 +19,7 @@ export async function runRequests(job: RequestsJob): Promise<JobResult> {
   const ask = { headers: target.headers, body: requestBody(target, model, isStreamed, messages) };
   const cpuBefore = cpuMs(target.pid);
   const recordsBefore = recordsWritten();
+  const recordBytesBefore = recordBytesWritten();
   const start = performance.now();
   const firstBytes: number[] = [];
   let requests = 0;
@@ -51,6 +52,7 @@ export async function runRequests(job: RequestsJob): Promise<JobResult> {
     requests,
     ms: wallMs / requests,
     firstByteMs: median(firstBytes),
+    recordBytes: (recordBytesWritten() - recordBytesBefore) / requests,
   };
   return { figures, problem };
 }

@@ -6,6 +6,8 @@ import { MessageReader } from './http1.ts';
 export interface ServedRequest {
   readonly method: string;
   readonly path: string;
+  /** The lines of the headers. */
+  readonly headers: readonly string[];
   readonly body: string;
   readonly socket: Socket;
 }
@@ -13,16 +15,17 @@ export interface ServedRequest {
 /** @returns the port */
 export async function serve(answer: (request: ServedRequest) => void): Promise<number> {
   const server = createServer({ noDelay: true }, (socket) => {
-    let start = '';
+    let head: readonly string[] = [];
     let body: Buffer[] = [];
     const reader = new MessageReader({
-      head: ([line = '']) => {
-        start = line;
+      head: (lines) => {
+        head = lines;
       },
       body: (bytes) => body.push(bytes),
       end: () => {
+        const [start = '', ...headers] = head;
         const [method = '', path = ''] = start.split(' ');
-        answer({ method, path, body: Buffer.concat(body).toString(), socket });
+        answer({ method, path, headers, body: Buffer.concat(body).toString(), socket });
         body = [];
       },
     });

@@ -21,9 +21,8 @@ import {
   areWithinJsonBounds,
   isObject,
   isWithinJsonBounds,
+  JSON_BOUNDS,
   type JsonObject,
-  MAX_JSON_DEPTH,
-  MAX_JSON_VALUES,
   parseJsonExactly,
 } from '../shared/json.ts';
 import { jsonFault } from '../shared/json-fault.ts';
@@ -289,7 +288,7 @@ export async function readRequestBody(
   return failure(apiError('invalid_json', message));
 }
 
-const TOO_NESTED = `The body has more than ${MAX_JSON_DEPTH} levels or ${MAX_JSON_VALUES} values: send less at once`;
+const TOO_NESTED = `The body has more than ${JSON_BOUNDS}: send less at once`;
 
 function bodyFault(text: string, body: unknown): string {
   return isObject(body)

@@ -14,9 +14,8 @@ import { readUpstreamError, streamError, unwrapErrorList } from '../canonical/up
 import {
   isObject,
   isWithinJsonBounds,
+  JSON_BOUNDS,
   type JsonObject,
-  MAX_JSON_DEPTH,
-  MAX_JSON_VALUES,
   parseJson,
   readText,
 } from '../shared/json.ts';
@@ -350,7 +349,7 @@ export class EventReader {
   }
 
   #failTooNested(): Outcome {
-    const message = `${this.#name} sent an event of more than ${MAX_JSON_DEPTH} levels or ${MAX_JSON_VALUES} values`;
+    const message = `${this.#name} sent an event of more than ${JSON_BOUNDS}`;
     return this.#fail(apiError('upstream_invalid', message));
   }
 

@@ -7,7 +7,10 @@ export const MAX_MEMORY_BYTES = 20 * 1024 * 1024;
 /** Up to this size nothing is counted and nothing waits: the number of concurrent requests bounds the sum. */
 export const SMALL_BYTES = 128 * 1024;
 
-/** Above this size only one body is worked on at a time, and in pieces: parsing and writing take some ms for each MiB. */
+/** Above this size the work on a body yields between its pieces: half a MiB of 50,000 keys takes longer than another stream may wait. */
+export const PAUSED_BYTES = 256 * 1024;
+
+/** Above this size only one body is worked on at a time. */
 export const LARGE_BYTES = 1024 * 1024;
 
 /** The longest wait for room. A lease that is this old and whose body was not received is revoked for others. */
@@ -30,7 +33,7 @@ export interface Lease {
    * the body's bytes, which only the engine's next collection frees. Bodies of up to {@link LARGE_BYTES} do not wait.
    */
   readonly startWork: () => Promise<void>;
-  /** Yields to other streams between two pieces of work on a large body (B4). */
+  /** Yields to other streams between two pieces of work on a body of more than {@link PAUSED_BYTES} (B4). */
   readonly pause: () => Promise<void>;
   /** Ends the turn. */
   readonly endWork: () => void;
@@ -144,7 +147,7 @@ export class Memory {
       startWork: async () => {
         if (isLarge) end = await this.#beginTurn();
       },
-      pause: () => (isLarge ? this.#pause(0) : RESOLVED),
+      pause: () => (bytes > PAUSED_BYTES ? this.#pause(0) : RESOLVED),
       endWork: () => {
         end();
         end = NOTHING;

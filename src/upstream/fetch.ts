@@ -11,9 +11,8 @@ import type { Profile } from '../providers/provider.ts';
 import {
   isObject,
   isWithinJsonBounds,
+  JSON_BOUNDS,
   type JsonObject,
-  MAX_JSON_DEPTH,
-  MAX_JSON_VALUES,
   parseJsonExactly,
 } from '../shared/json.ts';
 import { jsonFault } from '../shared/json-fault.ts';
@@ -304,7 +303,7 @@ export function memoryExhausted(upstream: Upstream): ApiError {
 }
 
 function tooNested(upstream: Upstream): ApiError {
-  const message = `${upstream.name} sent a response of more than ${MAX_JSON_DEPTH} levels or ${MAX_JSON_VALUES} values`;
+  const message = `${upstream.name} sent a response of more than ${JSON_BOUNDS}`;
   return apiError('upstream_invalid', message);
 }
 

@@ -5,8 +5,10 @@ import {
   areWithinJsonBounds,
   EmbeddedJson,
   isWithinJsonBounds,
+  LARGE_OBJECT_MEMBERS,
   MAX_JSON_DEPTH,
   MAX_JSON_VALUES,
+  MAX_LARGE_OBJECT_MEMBERS,
   parseJsonExactly,
 } from '../../src/shared/json.ts';
 
@@ -85,6 +87,9 @@ test('areWithinJsonBounds decides as isWithinJsonBounds, for the bytes of any JS
   const levels = (count: number) => '['.repeat(count) + ']'.repeat(count);
   const texts = [
     ...[1, MAX_JSON_DEPTH, MAX_JSON_DEPTH + 1, 5000].map(levels),
+    ...[MAX_LARGE_OBJECT_MEMBERS, MAX_LARGE_OBJECT_MEMBERS + 1].map(
+      (count) => `[{${'"a":0,'.repeat(count - 1)}"a":0}]`,
+    ),
     ...[MAX_JSON_VALUES - 1, MAX_JSON_VALUES].map((count) => `[${'0,'.repeat(count - 1)}0]`),
     `{"a":"${'[{\\"'.repeat(10_000)}"}`,
     `{"a":"\\\\","b":${levels(MAX_JSON_DEPTH)}}`,
@@ -116,6 +121,17 @@ describe('isWithinJsonBounds', () => {
     expect(isWithinJsonBounds(list(MAX_JSON_VALUES - 1))).toBe(true);
     expect(isWithinJsonBounds(list(MAX_JSON_VALUES))).toBe(false);
     expect(isWithinJsonBounds(`[${'{},'.repeat(MAX_JSON_VALUES / 2)}0]`)).toBe(false);
+  });
+
+  test('members of large objects: up to MAX_LARGE_OBJECT_MEMBERS in all, in one object or in many', () => {
+    const object = (members: number) =>
+      `{${Array.from({ length: members }, (_, i) => `"k${i}":[]`).join(',')}}`;
+    const many = (members: number, objects: number) => `[${Array(objects).fill(object(members)).join(',')}]`;
+    expect(isWithinJsonBounds(object(MAX_LARGE_OBJECT_MEMBERS))).toBe(true);
+    expect(isWithinJsonBounds(object(MAX_LARGE_OBJECT_MEMBERS + 1))).toBe(false);
+    expect(isWithinJsonBounds(many(200, MAX_LARGE_OBJECT_MEMBERS / 200))).toBe(true);
+    expect(isWithinJsonBounds(many(200, MAX_LARGE_OBJECT_MEMBERS / 200 + 1))).toBe(false);
+    expect(isWithinJsonBounds(many(LARGE_OBJECT_MEMBERS, 1000))).toBe(true);
   });
 
   test.each([

@@ -1,5 +1,5 @@
 /** Tests the memory that all requests of an isolate share: leases, waiting, revocation and turns of work (B3, B4). */
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import {
   LARGE_BYTES,
   type Lease,
@@ -8,6 +8,7 @@ import {
   MAX_TURN_MS,
   Memory,
   PAUSE_BETWEEN_TURNS_MS,
+  PAUSED_BYTES,
   SMALL_BYTES,
 } from '../../src/stream/memory.ts';
 import { FakeClock } from './fake-clock.ts';
@@ -138,6 +139,17 @@ describe('Lease.startWork', () => {
     const bench = new Bench();
     await (await bench.room(LARGE)).startWork();
     expect(await hasStartedWork((await bench.room(LARGE_BYTES)).startWork())).toBe(true);
+  });
+
+  test.each([
+    ['of more than PAUSED_BYTES', PAUSED_BYTES + 1, 1],
+    ['of PAUSED_BYTES', PAUSED_BYTES, 0],
+  ])('B4 a body %s (%i bytes): pause() waits for %i timers', async (_, bytes, timers) => {
+    const bench = new Bench();
+    const lease = await bench.room(bytes);
+    const startTimer = vi.spyOn(bench.clock, 'startTimer');
+    await lease.pause();
+    expect(startTimer).toHaveBeenCalledTimes(timers);
   });
 
   test('B4 release without endWork: ends the turn', async () => {

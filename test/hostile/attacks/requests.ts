@@ -103,8 +103,8 @@ export const COSTLY: Readonly<Record<string, CostlyBody>> = {
   'arguments of 4.4 million values and a long integer': chat('anthropic', () => ({
     messages: answered({ tool_calls: [call('c', VALUES)] }),
   })),
-  '200,000 unknown keys of a message': chat('gemini', () => ({
-    messages: [{ ...ASK, ...Object.fromEntries(times(200_000, (i) => [`k${i}`, 1])) }],
+  '19,000 unknown keys of a message': chat('gemini', () => ({
+    messages: [{ ...ASK, ...Object.fromEntries(times(19_000, (i) => [`k${i}`, 1])) }],
   })),
   // Similar bodies.
   '30,000 results that are truncated': chat('gemini', () => ({

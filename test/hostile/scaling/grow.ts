@@ -1,5 +1,5 @@
 /** Grows a request at one place within the limits of a body: entries of a list, keys of an object, levels or characters. */
-import { MAX_JSON_DEPTH } from '../../../src/shared/json.ts';
+import { MAX_JSON_DEPTH, MAX_LARGE_OBJECT_MEMBERS } from '../../../src/shared/json.ts';
 
 type Path = readonly (string | number)[];
 
@@ -15,6 +15,8 @@ export interface Growth {
 /** The maximal entries of one list, below the limit of values. */
 const MAX_ENTRIES = 50_000;
 const MAX_VALUES = 240_000;
+/** Below the limit of members of large objects. */
+const MAX_MEMBERS = MAX_LARGE_OBJECT_MEMBERS - 1000;
 /** Characters of one text. */
 const MAX_TEXT_CHARS = 3_000_000;
 /** Quadratic work takes seconds for a text of this length, and linear work less than a millisecond. */
@@ -154,7 +156,7 @@ export function growObjects(body: unknown): Growth[] {
     const growth = (name: string, value: unknown): Growth => ({
       name: `${nameOf(path)}.${name}`,
       kind: 'object',
-      max: maxEntries([value]),
+      max: Math.min(MAX_MEMBERS, maxEntries([value])),
       body: (size) => {
         const keys = Array.from({ length: size }, (_, i) => [`k${i}`, value]);
         return withValue(body, path, { ...object, ...Object.fromEntries(keys) });

@@ -14,7 +14,7 @@ import type { Route } from '../../../src/providers/provider.ts';
 import { LearnedRefusals } from '../../../src/routing/learned-refusals.ts';
 import type { Target } from '../../../src/routing/targets.ts';
 import { isObject, isWithinJsonBounds, type JsonObject, parseJsonExactly } from '../../../src/shared/json.ts';
-import { LARGE_BYTES, SMALL_LEASE } from '../../../src/stream/memory.ts';
+import { PAUSED_BYTES, SMALL_LEASE } from '../../../src/stream/memory.ts';
 import { settingsWith, targetsOf } from '../../routing/targets.ts';
 import type { Sample } from './samples.ts';
 
@@ -79,7 +79,7 @@ function ranMs(): number {
 class Stopwatch {
   longestMs = 0;
   longest = '';
-  readonly #isLarge: boolean;
+  readonly #yields: boolean;
   readonly #beforeMs: number;
   #names: string[] = [];
   readonly #now: () => number;
@@ -92,8 +92,8 @@ class Stopwatch {
   constructor(bytes: number, before?: Stopwatch, now = before?.now ?? ranMs) {
     this.#now = now;
     this.#from = now();
-    this.#isLarge = bytes > LARGE_BYTES;
-    this.#beforeMs = before === undefined || this.#isLarge ? 0 : before.longestMs;
+    this.#yields = bytes > PAUSED_BYTES;
+    this.#beforeMs = before === undefined || this.#yields ? 0 : before.longestMs;
   }
 
   get now(): () => number {
@@ -105,7 +105,7 @@ class Stopwatch {
     this.#names.push(name);
     const ms = this.#now() - this.#from + this.#beforeMs;
     if (ms > this.longestMs) [this.longestMs, this.longest] = [ms, this.#names.join(', ')];
-    if (!this.#isLarge) return;
+    if (!this.#yields) return;
     this.#names = [];
     this.#from = this.#now();
   }

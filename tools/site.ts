@@ -1,4 +1,4 @@
-/** `npm run docs`: makes a static site of the documents, with search, in dist/site, for the static assets of a Worker. */
+/** `npm run docs`: makes a static site of the documents, with search, in dist/site, for the static assets of a Worker. Then asks the search. */
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -32,6 +32,7 @@ writeFileSync(join(SITE, 'sidebar.json'), JSON.stringify(sidebarOf(documents)));
 const npm = (...args: string[]) => execFileSync('npm', args, { cwd: SITE, stdio: 'inherit' });
 npm('ci', '--no-audit', '--no-fund');
 npm('run', 'build');
+await import('./site/questions.ts');
 
 function isAsset(path: string): boolean {
   return (

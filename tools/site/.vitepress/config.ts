@@ -1,6 +1,7 @@
 /** The site's configuration: `npm run docs` writes its pages and its sidebar first. A link that leads nowhere fails the build. */
 import { readFileSync } from 'node:fs';
 import { defineConfig } from 'vitepress';
+import { SEARCH } from '../search.ts';
 
 export default defineConfig({
   title: 'Weir',
@@ -12,6 +13,6 @@ export default defineConfig({
   themeConfig: {
     sidebar: JSON.parse(readFileSync(new URL('../sidebar.json', import.meta.url), 'utf8')),
     outline: [2, 3],
-    search: { provider: 'local', options: { detailedView: true } },
+    search: { provider: 'local', options: { detailedView: true, miniSearch: SEARCH } },
   },
 });

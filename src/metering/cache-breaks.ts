@@ -63,12 +63,12 @@ function isSameModel(a: Pick<SentPrefix, 'provider' | 'model'>, b: typeof a): bo
   return a.provider === b.provider && a.model === b.model;
 }
 
-/** Another account or API of the same provider has its own cache, too. */
+/** Another account or API of the same provider has its own cache, too: that is not Weir's choice between targets. */
 function otherTarget(sent: SentPrefix, earlier: EarlierRequest): PrefixChange {
-  const reason = sent.reason ?? earlier.reason;
-  const by = sent.asked === earlier.asked ? (reason ?? 'weight') : reason;
   const cause = sent.model === earlier.model ? 'target' : 'model';
-  return by === null || sent.asked !== earlier.asked ? { cause } : { cause, by };
+  if (sent.asked !== earlier.asked) return { cause };
+  const by = sent.reason ?? earlier.reason ?? (isSameModel(sent, earlier) ? null : 'weight');
+  return by === null ? { cause } : { cause, by };
 }
 
 interface EarlierCandidate {
@@ -166,11 +166,15 @@ export function compareRecord(record: UsageRecord, earlier: readonly EarlierRequ
   const facts = promptCacheOf(record.provider, record.model);
   // A request cannot read more than its own prompt.
   const readable = Math.min(compared.promptTokens, record.prompt_tokens);
-  const lost = cached === null || readable < facts.minTokens ? 0 : Math.max(0, readable - cached);
+  const isCacheable = facts !== null && readable >= facts.minTokens;
+  const lost = cached === null || !isCacheable ? 0 : Math.max(0, readable - cached);
   if (change.cause !== 'none') return withLoss(record, change, lost);
   if (cached === null || record.estimated) return { cause: 'unknown', lost_tokens: 0 };
-  if (cached >= readable * READ_SHARE || readable < facts.minTokens) return { cause: 'none', lost_tokens: 0 };
+  if (cached >= readable * READ_SHARE) return { cause: 'none', lost_tokens: 0 };
+  if (facts === null) return { cause: 'unknown', lost_tokens: 0 };
+  if (!isCacheable) return { cause: 'none', lost_tokens: 0 };
   const keptMs = (compared.isLong ? facts.longMs : undefined) ?? facts.keptMs;
+  if (keptMs === undefined) return { cause: 'unknown', lost_tokens: 0 };
   const cause = sent.at - compared.endedAt > keptMs ? 'expired' : 'provider';
   return withLoss(record, { cause }, lost);
 }

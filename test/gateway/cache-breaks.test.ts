@@ -3,11 +3,12 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import {
   compareRecords,
+  compareSent,
   createCacheSessions,
   MAX_CACHE_SESSIONS,
 } from '../../src/ledger/records/cache-sessions.ts';
 import { writeChange } from '../../src/metering/cache-breaks.ts';
-import type { UsageRecord } from '../../src/metering/record.ts';
+import { boundRecord, type UsageRecord } from '../../src/metering/record.ts';
 import type { JsonObject } from '../../tools/simulator/json.ts';
 import { AGENTS, CachedUpstream, type Client, type Edit } from './cached-upstream.ts';
 
@@ -30,7 +31,8 @@ async function run(client: Client, events: readonly Event[], env: JsonObject = {
 /** The causes by both ledgers. */
 async function causes(upstream: CachedUpstream): Promise<readonly string[]> {
   const inKv = (await upstream.reported('s')).map((cache) => writeChange(cache as never));
-  const inObject = compareInObject(upstream.records).map(({ cache }) => writeChange(cache as never));
+  const inSession = upstream.records.filter(({ session }) => session === 's');
+  const inObject = compareInObject(inSession).map(({ cache }) => writeChange(cache as never));
   expect(inObject).toEqual(inKv);
   return inKv;
 }
@@ -117,6 +119,99 @@ describe.each(AGENTS)('M8, M9 %s', (name, client) => {
   });
 });
 
+/** Two accounts with the same models, at two addresses. */
+const ACCOUNTS = {
+  PROVIDERS: { one: { base_url: 'https://one.test/v1' }, two: { base_url: 'https://two.test/v1' } },
+  ALIASES: { same: ['one/m', 'two/m'] },
+};
+
+describe('M9 another account with the same model', () => {
+  const [, , [, client] = expect.fail()] = AGENTS;
+  const breaks = (upstream: CachedUpstream) => upstream.broken.add('one.test');
+  const mends = (upstream: CachedUpstream) => upstream.broken.clear();
+
+  test('that the client asks for: target, without a reason', async () => {
+    const upstream = await run(
+      client,
+      [
+        [0, { model: 'one/m' }],
+        [1, { model: 'two/m' }],
+      ],
+      ACCOUNTS,
+    );
+    expect(await causes(upstream)).toEqual(['first', 'target']);
+  });
+
+  test('after a fallback: target;by=fallback, and the way back has the earlier cache', async () => {
+    const model = 'same';
+    const events = [[0, { model }], [1, { model }], breaks, [2, { model }], mends, [3, { model }]] as const;
+    expect(await causes(await run(client, events, ACCOUNTS))).toEqual([
+      ...['first', 'none', 'target;by=fallback', 'none'],
+    ]);
+  });
+
+  test('because the circuit of the first is open: target;by=circuit', async () => {
+    const model = 'same';
+    const others = Array.from({ length: 5 }, (_, i): Event => [0, { model, session: `other ${i}` }]);
+    const upstream = await run(client, [[0, { model }], breaks, ...others, [1, { model }]], ACCOUNTS);
+    expect(upstream.records.at(-1)?.attempts.map(({ error_code }) => error_code)).toEqual([
+      'circuit_open',
+      null,
+    ]);
+    expect(await causes(upstream)).toEqual(['first', 'target;by=circuit']);
+  });
+
+  test('because an alias has another one, with a weight: target;by=weight', async () => {
+    const alias = (target: string) => ({ ...ACCOUNTS, ALIASES: { same: [{ model: target, weight: 1 }] } });
+    const before = await run(client, [[0, { model: 'same' }]], alias('one/m'));
+    const after = await run(client, [pause(1), [1, { model: 'same' }]], alias('two/m'));
+    const compared = compareInObject([...before.records, ...after.records]);
+    expect(compared.map(({ cache }) => writeChange(cache as never))).toEqual(['first', 'target;by=weight']);
+  });
+});
+
+test.each<readonly [string, JsonObject, string]>([
+  ['drops the tool choice', { drop: ['tool_choice'] }, 'settings'],
+  ['writes the system text as the first message of the user', { roles: { system: 'user' } }, 'system'],
+  ['uses another API', { api: 'responses' }, 'target'],
+  ['drops a field that is not a part of the prompt', { drop: ['seed'] }, 'none'],
+])('M9 a release that %s', async (_, table, expected) => {
+  const [, , [, client] = expect.fail()] = AGENTS;
+  const release = (rules: JsonObject) => ({ PROVIDERS: { p: { base_url: 'https://p.test/v1', ...rules } } });
+  const before = await run(
+    client,
+    [
+      [0, { model: 'p/m' }],
+      [1, { model: 'p/m' }],
+    ],
+    release({}),
+  );
+  const after = await run(client, [pause(1), [2, { model: 'p/m' }]], release(table));
+  const sql = objectSql();
+  expect(compareInObject(before.records, sql).map(({ cache }) => cache?.cause)).toEqual(['first', 'none']);
+  const [{ prefix = '', provider, model, asked } = expect.fail()] = after.records;
+  const sent = { prefix, provider, model, asked, reason: null, at: after.clock.now() };
+  expect(compareSent(sql, 's', sent)).toBe(expected);
+});
+
+test.each([
+  ['documents no time', 'gemini', 'gemini-3.5-flash'],
+  ['documents nothing', 'together', 'any-model'],
+])(
+  'M9 a provider that %s, and reads nothing although nothing changed: unknown',
+  async (_, provider, model) => {
+    const [, [, client] = expect.fail()] = AGENTS;
+    const { records } = await run(client, [[0], [1], [2, { tools: ['read'] }]]);
+    const compared = compareInObject(records.map((one) => ({ ...one, provider, model, cached_tokens: 0 })));
+    const tools = provider === 'gemini' ? (records[1]?.prompt_tokens ?? 0) : 0;
+    expect(compared.map(({ cache }) => [cache?.cause, cache?.lost_tokens])).toEqual([
+      ['first', 0],
+      ['unknown', 0],
+      ['tools', Math.min(tools, records[2]?.prompt_tokens ?? 0)],
+    ]);
+  },
+);
+
 test('M9 lost tokens and their cost at the difference of the two prices', async () => {
   const [, [, codex] = expect.fail()] = AGENTS;
   const PRICES = [
@@ -202,6 +297,31 @@ test('M7 no text of a prompt is in what is stored', async () => {
     for (const word of ['locks', 'canal', 'river', 'Correct', 'upper gate', 'call_0', 'toolu', 'environment'])
       expect(stored).not.toContain(word);
     expect(compared.every(({ prefix = '' }) => /^[\w-]{44,112}$/.test(prefix))).toBe(true);
+  }
+});
+
+test('M10 the row of a session with the largest records has at most 16 KiB, and a damaged one begins anew', async () => {
+  const [[, client] = expect.fail()] = AGENTS;
+  const { records } = await run(
+    client,
+    Array.from({ length: 10 }, (_, i): Event => [i]),
+  );
+  const sql = objectSql();
+  const name = '\u0001'.repeat(500);
+  compareInObject(
+    records.map((one) => boundRecord({ ...one, asked: name, model: name })),
+    sql,
+  );
+  const [row] = sql.exec('SELECT requests FROM cache_sessions');
+  const text = String(row?.requests);
+  expect(JSON.parse(text)).toHaveLength(8);
+  expect(Buffer.byteLength(text)).toBeLessThanOrEqual(16 * 1024);
+  for (const damaged of ['{', '[1,{"prefix":2}]', 'null']) {
+    sql.exec('UPDATE cache_sessions SET requests = ?', damaged);
+    expect(compareInObject(records.slice(0, 2), sql).map(({ cache }) => cache?.cause)).toEqual([
+      'first',
+      'none',
+    ]);
   }
 });
 

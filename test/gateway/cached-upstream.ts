@@ -17,19 +17,25 @@ export interface Step {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+interface SentPrompt {
+  readonly host: string;
+  readonly model: string;
+  readonly parts: readonly string[];
+  readonly at: number;
+}
+
 /** A gateway whose providers read from a cache what an earlier request to the same model began with. */
 export class CachedUpstream {
   readonly clock = new FakeClock();
   readonly records: UsageRecord[] = [];
   readonly gateway: LimitedGateway;
-  /** Requests to these models fail. */
+  /** Requests to these models, or to these hosts, fail. */
   readonly broken = new Set<string>();
   /** The providers read nothing from their caches. */
   isCacheEmpty = false;
   /** The providers do not report what they read from their caches. */
   isSilent = false;
-  readonly #prompts: { readonly model: string; readonly parts: readonly string[]; readonly at: number }[] =
-    [];
+  readonly #prompts: SentPrompt[] = [];
 
   constructor(env: JsonObject = {}) {
     this.gateway = new LimitedGateway(
@@ -63,7 +69,9 @@ export class CachedUpstream {
   async #answer(url: string, init: RequestInit | undefined): Promise<Response> {
     const body = decodeObject(String(init?.body)) ?? {};
     const model = textOf(body.model);
-    if (this.broken.has(model)) return Response.json({ error: { message: 'down' } }, { status: 503 });
+    const { host, pathname } = new URL(url);
+    if (this.broken.has(model) || this.broken.has(host))
+      return Response.json({ error: { message: 'down' } }, { status: 503 });
     const parts = partsOf(body);
     const now = this.clock.now();
     const cached = this.isCacheEmpty
@@ -71,11 +79,11 @@ export class CachedUpstream {
       : Math.max(
           0,
           ...this.#prompts
-            .filter((one) => one.model === model && now - one.at <= KEPT_MS)
+            .filter((one) => one.model === model && one.host === host && now - one.at <= KEPT_MS)
             .map((one) => tokensOf(parts.slice(0, common(parts, one.parts)))),
         );
-    this.#prompts.push({ model, parts, at: now });
-    return Response.json(answerIn(new URL(url).pathname, tokensOf(parts), this.isSilent ? null : cached));
+    this.#prompts.push({ host, model, parts, at: now });
+    return Response.json(answerIn(pathname, tokensOf(parts), this.isSilent ? null : cached));
   }
 }
 

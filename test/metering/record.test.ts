@@ -55,6 +55,10 @@ function worst(text: string): UsageRecord {
     cost_source: 'upstream',
     price_since: '2026-09-10T00:00:00.000Z',
     cost_estimated: true,
+    // These are in the value only.
+    prefix: 'p'.repeat(108),
+    cache: { cause: 'history', at: 7, by: 'fallback', lost_tokens: MAX, lost_nanos: MAX },
+    cache_saves: MAX,
   });
 }
 

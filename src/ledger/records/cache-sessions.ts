@@ -9,6 +9,7 @@ import {
 } from '../../metering/cache-breaks.ts';
 import type { CacheReport, ChargedRecord, UsageRecord } from '../../metering/record.ts';
 import { DAY_MS } from '../../metering/time.ts';
+import { isObject, parseJson, readArray } from '../../shared/json.ts';
 
 /** Sessions of one key. The one whose last request is the oldest makes room. */
 export const MAX_CACHE_SESSIONS = 10_000;
@@ -56,8 +57,17 @@ export function compareSent(sql: SqlStorage, session: string, sent: SentPrefix):
 
 function readSession(sql: SqlStorage, session: string): readonly EarlierRequest[] | null {
   const [row] = sql.exec('SELECT requests FROM cache_sessions WHERE session = ?', session);
-  // Only `compare` writes these texts.
-  return row === undefined ? null : (JSON.parse(String(row.requests)) as readonly EarlierRequest[]); // decode
+  return row === undefined ? null : readArray(parseJson(String(row.requests))).filter(isEarlier);
+}
+
+/** Whether `compare` has written it. What another release wrote in another form is not compared. */
+function isEarlier(value: unknown): value is EarlierRequest {
+  if (!isObject(value)) return false;
+  const { id, prefix, provider, model, asked, cachedAt, endedAt, promptTokens } = value;
+  return (
+    [id, prefix, provider, model, asked].every((text) => typeof text === 'string') &&
+    [cachedAt, endedAt, promptTokens].every((count) => typeof count === 'number')
+  );
 }
 
 function makeRoom(sql: SqlStorage, now: number): void {

@@ -22,7 +22,8 @@ export function modelsText(): string {
     `## Profiles
 
 For Chat Completions. An asterisk: in some requests only, or some values. "Loses" are fields that are dropped and reported; the others are
-refused, or 400 if the server would ignore them.`,
+refused, or 400 if the server would ignore them. Reasoning of earlier outputs goes back under these names; \`both\` are \`reasoning\` and
+\`reasoning_content\`. System messages: leading ones only, or one, the first; the others become the user's. \`gemini\` is Google's compatible API.`,
     table(
       ['profile', 'hosts', 'output limit', 'loses', 'refuses', 'reasoning goes back as', 'system messages'],
       PROFILES.flatMap(profileRow),

@@ -1,4 +1,4 @@
-/** Tests that the deployment accepts each block of settings in docs/recipes.md. */
+/** Tests that the deployment accepts each block of settings in docs/recipes.md and docs/coming-from-other-gateways.md. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'smol-toml';
@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { objectOf } from '../../tools/simulator/json.ts';
 import { readSettings } from './read-settings.ts';
 
-const RECIPES = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'recipes.md'), 'utf8');
+const DOCS = join(import.meta.dirname, '..', '..', 'docs');
 const SECRETS = [
   'OPENAI_API_KEY',
   'ANTHROPIC_API_KEY',
@@ -15,9 +15,11 @@ const SECRETS = [
   'GEMINI_API_KEY',
 ];
 
-describe('docs/recipes.md', () => {
-  const blocks = RECIPES.split(/^## /m)
+describe.each(['recipes.md', 'coming-from-other-gateways.md'])('docs/%s', (page) => {
+  const blocks = readFileSync(join(DOCS, page), 'utf8')
+    .split(/^## /m)
     .slice(1)
+    .filter((recipe) => recipe.includes('```toml'))
     .map(
       (recipe) => [recipe.split('\n')[0] ?? '', /```toml\n([\s\S]*?)```/.exec(recipe)?.[1] ?? ''] as const,
     );

@@ -74,6 +74,7 @@ export function createHandlers<Env, const Features extends readonly Feature[]>(
 
   const gateway: OpenGateway<Env> = {
     newContext: (env) => environmentOf(env).gateway.newContext,
+    stepErasure: (env) => environmentOf(env).gateway.stepErasure,
     ready: (env) => {
       const environment = environmentOf(env);
       return environment.isReady ? null : environment.load();

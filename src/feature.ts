@@ -1,5 +1,6 @@
 /** Features: what a deployment can leave out. The gateway takes a list of them, and reads their settings together with its own. */
 import type { AccessUser } from './auth/caller.ts';
+import type { HashUser } from './auth/user-hash.ts';
 import type { ApiError } from './canonical/error.ts';
 import type {
   Admit,
@@ -9,6 +10,7 @@ import type {
   CompletionContext,
 } from './completion/admission.ts';
 import type {
+  Erasures,
   ErrorClient,
   FactNames,
   KeyObjects,
@@ -18,6 +20,7 @@ import type {
   ShowKept,
   UserStore,
 } from './http/context.ts';
+import type { Erasure } from './http/erasure.ts';
 import type { Ledger, LedgerStatus } from './metering/ledger.ts';
 import type { RecordSink, RecordWriter } from './metering/record-writer.ts';
 import type { HttpRoute } from './routes.ts';
@@ -76,6 +79,9 @@ export interface FeatureParts {
   /** The data of users in kept responses. */
   readonly keptUserStores?: readonly UserStore[];
   readonly keyIdsAfter?: ListKeyIds;
+  readonly hashUser?: HashUser;
+  /** Absent: erasures are in KV, and their steps are taken by requests and by the daily run. */
+  readonly erasures?: Erasures;
   /** Wraps the writer of records, to settle what was reserved. */
   readonly settle?: (
     records: Pick<RecordWriter, 'write'>,
@@ -112,9 +118,16 @@ export type NewContext = (
   waitUntil: (work: Promise<unknown>) => void,
 ) => CompletionContext;
 
+/** Takes the next steps of an erasure, within the bounds of one invocation. @returns null: it is forgotten */
+export type StepErasure = (
+  erasure: Erasure,
+  waitUntil: (work: Promise<unknown>) => void,
+) => Promise<Erasure | null>;
+
 /** The gateway of an environment, as a Durable Object uses it. */
 export interface OpenGateway<Env> {
   readonly newContext: (env: Env) => NewContext;
+  readonly stepErasure: (env: Env) => StepErasure;
   /** Resolves when the environment's secrets are read; null: they are. */
   readonly ready: (env: Env) => Promise<void> | null;
 }

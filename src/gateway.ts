@@ -1,9 +1,12 @@
 /** Wires one deployment's gateway: creates its shared state, gives each request its context, and adds what the listed features bring. */
 import { AUDIT_OF_USERS } from './api/audit.ts';
+import { stepErasure } from './api/erase.ts';
+import { KV_ERASURES, stepAll } from './api/kv-erasures.ts';
 import { ModelLists } from './api/model-lists.ts';
 import { healthResponse } from './api/status.ts';
-import { KEYS_OF_USERS, RECORDS_OF_USERS } from './api/user-stores.ts';
+import { CALLERS_OF_USERS, KEYS_OF_USERS, RECORDS_OF_USERS } from './api/user-stores.ts';
 import { KnownKeys } from './auth/keys.ts';
+import type { HashUser } from './auth/user-hash.ts';
 import { apiError } from './canonical/error.ts';
 import type { CompletionContext } from './completion/admission.ts';
 import type {
@@ -13,10 +16,12 @@ import type {
   Deployment,
   FeatureParts,
   NewContext,
+  StepErasure,
   VerifyAccess,
 } from './feature.ts';
 import { Deadline, RequestClock } from './http/clock.ts';
-import type { Ports } from './http/context.ts';
+import type { Ports, RequestContext } from './http/context.ts';
+import { ErasingUsers } from './http/erasure.ts';
 import { CONTINUE, type Hooks, NO_HOOKS, runOnRequestHook, withRecordHook } from './http/hooks.ts';
 import { hasCaller } from './http/request.ts';
 import { addCors, addRequestId, clientError, internalError, logRefusal } from './http/respond.ts';
@@ -27,7 +32,7 @@ import { PriceBook } from './metering/pricing/price-book.ts';
 import { RecordWriter } from './metering/record-writer.ts';
 import { NO_KEY, RefusalCounts } from './metering/refusals.ts';
 import { requestId } from './metering/time.ts';
-import { clientOfPath, type HttpRoute, Router } from './routes.ts';
+import { clientOfPath, DEFAULT_CLIENT, type HttpRoute, Router } from './routes.ts';
 import { CircuitBreakers } from './routing/circuit-breaker.ts';
 import { LearnedRefusals } from './routing/learned-refusals.ts';
 import type { SettingProblem } from './settings/reader.ts';
@@ -52,6 +57,8 @@ export interface GatewayPorts extends Ports {
 export interface Gateway {
   readonly fetch: (request: Request, context: Pick<ExecutionContext, 'waitUntil'>) => Promise<Response>;
   readonly newContext: NewContext;
+  /** Takes the next steps of an erasure. */
+  readonly stepErasure: StepErasure;
   /** Stores the usage records that arrive through the queue. */
   readonly queue: (messages: readonly WorkerMessage[]) => Promise<void>;
   /** The daily work of the features. */
@@ -94,12 +101,16 @@ export function createGateway(
     knownCallers: new KnownCallers(store),
     userStores: [
       KEYS_OF_USERS,
+      CALLERS_OF_USERS,
       ...(started.keptUserStores ?? []),
       ...(started.ledgerUserStores ?? []),
       RECORDS_OF_USERS,
       AUDIT_OF_USERS,
     ],
     keyIdsAfter: started.keyIdsAfter ?? null,
+    hashUser: started.hashUser ?? null,
+    erasures: started.erasures ?? KV_ERASURES,
+    isErasing: isErasing(started.hashUser ?? null, ports),
     circuits: new CircuitBreakers(),
     learned: new LearnedRefusals(),
     tracing: requestTracing(ports.tracing),
@@ -131,6 +142,12 @@ export function createGateway(
     };
   }
 
+  /** Of work that no request started. */
+  function ownContext(waitUntil: (work: Promise<unknown>) => void): CompletionContext {
+    const arrivedAt = clock.now();
+    return newContext({ requestId: requestId(arrivedAt, random()), arrivedAt }, DEFAULT_CLIENT, waitUntil);
+  }
+
   return {
     fetch: async (request, context) => {
       const waitUntil = (work: Promise<unknown>) => context.waitUntil(work);
@@ -148,8 +165,29 @@ export function createGateway(
       return request.method === 'HEAD' ? new Response(null, response) : response;
     },
     newContext,
+    stepErasure: (erasure, waitUntil) => stepErasure(ownContext(waitUntil), erasure),
     queue: started.queue ?? refuseMessages,
-    scheduled: started.scheduled ?? (async () => {}),
+    scheduled: async () => {
+      await started.scheduled?.();
+      if (started.erasures !== undefined) return;
+      const work: Promise<unknown>[] = [];
+      await stepAll(ownContext((one) => work.push(one)));
+      await Promise.allSettled(work);
+    },
+  };
+}
+
+/** A list that cannot be read refuses nobody: what is recorded meanwhile is found by the second search. */
+function isErasing(hash: HashUser | null, { store, clock, log }: GatewayPorts): RequestContext['isErasing'] {
+  if (hash === null) return async () => false;
+  const users = new ErasingUsers(store, hash);
+  return async (user) => {
+    try {
+      return await users.has(user, clock.now());
+    } catch (error) {
+      log({ event: 'erasing_users_unreadable', reason: String(error) });
+      return false;
+    }
   };
 }
 
@@ -218,6 +256,7 @@ export function misconfiguredGateway(
     newContext: () => {
       throw new Error(message);
     },
+    stepErasure: () => Promise.reject(new Error(message)),
     // Rejects, so that the queue delivers the messages again.
     queue: () => Promise.reject(new Error(message)),
     scheduled: () => Promise.reject(new Error(message)),

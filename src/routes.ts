@@ -19,7 +19,7 @@ import { handleModel, handleModels } from './api/models.ts';
 import { handleStatus, healthResponse } from './api/status.ts';
 import { handleRefusals, handleUsage } from './api/usage.ts';
 import { handleFindRecord, handleListRecords } from './api/usage-records.ts';
-import { handleExportUser } from './api/users.ts';
+import { handleEraseUser, handleExportUser, handleShowErasure } from './api/users.ts';
 import { apiError } from './canonical/error.ts';
 import type { CompletionContext } from './completion/admission.ts';
 import { handleCompletion } from './completion/handler.ts';
@@ -164,6 +164,20 @@ export const ROUTES: readonly HttpRoute[] = [
     path: '/admin/keys/:id/limits',
     prefixes: ROOT,
     methods: { GET: handleShowLimits, PUT: handleReplaceLimits, DELETE: handleRemoveLimits },
+    isListed: false,
+  },
+  {
+    path: '/admin/users/:name',
+    prefixesBesideSite: ['/v1'],
+    methods: {
+      DELETE: (request, context, { name }) => handleEraseUser(request, context, { id: decodePath(name) }),
+    },
+    isListed: false,
+  },
+  {
+    path: '/admin/erasures/:id',
+    prefixesBesideSite: ['/v1'],
+    methods: { GET: handleShowErasure },
     isListed: false,
   },
   {
@@ -334,11 +348,14 @@ function methodNotAllowed(request: Request, context: RequestContext, allowed: st
   return clientError(context.client, context, error, new Headers({ allow: allowed }));
 }
 
+/** The client protocol of errors where a path names no other. */
+export const DEFAULT_CLIENT: ErrorClient = chat;
+
 /** The client protocol of a path, also of an unknown one: a segment such as `messages` decides. */
 export function clientOfPath({ url }: Request): ErrorClient {
   const segments = pathOf(url).split('/');
   const isNamed = ({ name }: HttpRoute) => name !== undefined && segments.includes(name);
-  return ROUTES.findLast((route) => route.client !== undefined && isNamed(route))?.client ?? chat;
+  return ROUTES.findLast((route) => route.client !== undefined && isNamed(route))?.client ?? DEFAULT_CLIENT;
 }
 
 /** Common mistakes: doubled slashes, a base URL that was completed with `/v1` twice, and the `/openai/v1` of Groq's clients. */

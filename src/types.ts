@@ -90,7 +90,7 @@ type ObjectsOf<Name extends FeatureName, Env> = ('ledger' extends Name
     : unknown);
 
 /** The class of a Durable Object. The runtime creates its objects. */
-export type DurableObjectClass<Env = unknown> = new (state: never, env: Env) => object;
+type DurableObjectClass<Env = unknown> = new (state: never, env: Env) => object;
 
 /** The handlers of a Worker. They do not use `this`. */
 export interface Handlers<Env = unknown> {

@@ -5,4 +5,4 @@ import { createWholeWorker } from './whole-worker.ts';
 const gateway = createWholeWorker(dashboard());
 
 export default gateway;
-export const { ResponseObject } = gateway.objects;
+export const { LedgerObject, ResponseObject } = gateway.objects;

@@ -56,18 +56,6 @@ describe('W2 the bundle of a host', () => {
   });
 });
 
-test('W2 a host that takes the ledger’s class from ./worker has no gateway with it', async () => {
-  const { outputFiles } = await build({
-    stdin: { contents: "export { LedgerObject } from './worker.ts';", resolveDir: SRC, loader: 'ts' },
-    bundle: true,
-    write: false,
-    format: 'esm',
-    external: ['cloudflare:workers'],
-  });
-  expect(outputFiles[0]?.text).toContain('LedgerObject');
-  expect(outputFiles[0]?.text).not.toMatch(/createWholeWorker|createGateway/);
-});
-
 test('W2 every setting of a feature is read by that feature alone', () => {
   const core = namesRead([]);
   for (const feature of ALL_FEATURES) {

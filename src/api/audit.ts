@@ -2,15 +2,15 @@
  * The audit: who created, changed or revoked which gateway key. Each entry is written once, to KV and to the log. `GET /admin/audit`
  * lists them, the latest first.
  */
-import { type GatewayKey, putRevokedKey, writeKey } from '../auth/keys.ts';
+import { type GatewayKey, putRevokedKey, renameRevokedKey, writeKey } from '../auth/keys.ts';
 import type { UsageToken } from '../auth/usage-tokens.ts';
 import type { ApiError } from '../canonical/error.ts';
 import { forAdmin } from '../http/admin.ts';
 import type { Ports, RequestContext, UserLine, UserStore } from '../http/context.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
 import { DAY_MS, idTime, isoTime, isRequestId } from '../metering/time.ts';
-import { isObject, type JsonObject, readText } from '../shared/json.ts';
-import { AUDIT_KEPT_DAYS, MAX_BULK_GET } from '../shared/limits.ts';
+import { isObject, type JsonObject, objectOf, readText } from '../shared/json.ts';
+import { AUDIT_KEPT_DAYS, ERASED, MAX_BULK_GET } from '../shared/limits.ts';
 import { ok, type Result } from '../shared/result.ts';
 import { invalid, readKeyFilter } from './usage.ts';
 import { readListLimit } from './usage-records.ts';
@@ -154,18 +154,63 @@ export const AUDIT_OF_USERS: UserStore = {
         store,
         page.keys.map(({ name }) => name),
       );
-      for (const entry of entries) if (namesUser(entry, names)) yield { type: 'audit', fields: entry };
+      for (const entry of entries)
+        if (isOfUser(entry, names) || entry.actor !== withoutUser(entry, names, []).actor)
+          yield { type: 'audit', fields: entry };
       if (page.list_complete) return;
       cursor = page.cursor;
     }
     throw new Error(`The audit has more entries than ${MAX_LISTINGS} listings read`);
   },
+  erase: async ({ ports: { store } }, { names, ownKeys }, cursor) => {
+    const page = await store.list<unknown>({ prefix: PREFIX, cursor, limit: MAX_REWRITTEN });
+    const own = new Set(ownKeys);
+    let calls = 1 + Math.ceil(page.keys.length / MAX_BULK_GET);
+    let audit = 0;
+    const found = page.keys.map(({ name }) => name);
+    const values = await readValues(store, found);
+    // The latest first: the entry of a revocation says whose key it was before those of its earlier names are read.
+    for (const { name, metadata, expiration } of page.keys) {
+      const entry = values.get(name);
+      if (!isObject(entry)) continue;
+      const keyId = String(entry.key_id);
+      if (isOfUser(entry, names)) own.add(keyId);
+      const without = withoutUser(entry, names, [...own]);
+      if (JSON.stringify(without) === JSON.stringify(entry)) continue;
+      await store.put(name, JSON.stringify(without), { metadata, ...(expiration && { expiration }) });
+      if (entry.action === 'key_revoked' && own.has(keyId)) await renameRevokedKey(store, keyId, ERASED);
+      calls += 3;
+      audit++;
+    }
+    return { next: page.list_complete ? null : page.cursor, calls, counts: { audit }, ownKeys: [...own] };
+  },
 };
 
-/** Whether one of the texts is one of the names. */
-function namesUser(value: unknown, names: readonly string[]): boolean {
-  if (typeof value === 'string') return names.includes(value);
-  return isObject(value) && Object.values(value).some((one) => namesUser(one, names));
+/** Entries that one part of an erasure reads. */
+const MAX_REWRITTEN = 100;
+
+/** Whether an entry is of a key that fixed the user, or of a token that was bound to the user. */
+function isOfUser({ before, after }: JsonObject, names: readonly string[]): boolean {
+  const users = [before, after].map(objectOf).flatMap(({ user, filter }) => [user, objectOf(filter).user]);
+  return users.some((user) => typeof user === 'string' && names.includes(user));
+}
+
+/** The fields of an entry that may name a person. */
+const NAMING = ['user', 'actor'];
+
+/** An entry without the names. @param ownKeys keys of the user, whose own names are erased, too */
+function withoutUser(entry: JsonObject, names: readonly string[], ownKeys: readonly string[]): JsonObject {
+  const isOwn = ownKeys.includes(String(entry.key_id));
+  const replace = (value: unknown, field: string): unknown => {
+    if (typeof value === 'string') {
+      const isNamed = (NAMING.includes(field) && names.includes(value)) || (isOwn && field === 'name');
+      return isNamed ? ERASED : value;
+    }
+    return isObject(value) ? replaceIn(value) : value;
+  };
+  const replaceIn = (object: JsonObject): JsonObject =>
+    Object.fromEntries(Object.entries(object).map(([field, value]) => [field, replace(value, field)]));
+  return replaceIn(entry);
 }
 
 /** `GET /admin/audit` */
@@ -223,14 +268,22 @@ async function listNames(
 
 /** The entries with these names, in their order, without those that expired meanwhile. */
 async function readEntries(store: Ports['store'], names: readonly string[]): Promise<readonly JsonObject[]> {
-  const entries: JsonObject[] = [];
+  const values = await readValues(store, names);
+  return names.flatMap((name) => {
+    const value = values.get(name);
+    return isObject(value) && readText(value.action) !== undefined ? [value] : [];
+  });
+}
+
+async function readValues(
+  store: Ports['store'],
+  names: readonly string[],
+): Promise<ReadonlyMap<string, unknown>> {
+  const all = new Map<string, unknown>();
   for (let from = 0; from < names.length; from += MAX_BULK_GET) {
     const some = names.slice(from, from + MAX_BULK_GET);
     const values: ReadonlyMap<string, unknown> = await store.get(some, 'json');
-    for (const name of some) {
-      const value = values.get(name);
-      if (isObject(value) && readText(value.action) !== undefined) entries.push(value);
-    }
+    for (const [name, value] of values) all.set(name, value);
   }
-  return entries;
+  return all;
 }

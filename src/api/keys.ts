@@ -37,7 +37,7 @@ import {
   sizeProblem,
   writeKey,
 } from '../auth/keys.ts';
-import { deleteUsageToken, listUsageTokens, readUsageToken } from '../auth/usage-tokens.ts';
+import { deleteUsageToken, listUsageTokens, readUsageToken, type UsageToken } from '../auth/usage-tokens.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { forAdmin } from '../http/admin.ts';
 import type { KeptOwner, RequestContext } from '../http/context.ts';
@@ -299,19 +299,39 @@ export const handleRevokeKey = forAdmin(async (_request, context, id) => {
   context.knownKeys.forget(id);
   if (found === null) return revokeUsageToken(context, id);
   const key = found === 'unreadable' ? null : found.key;
-  await revokeKey(context.ports.store, id, key === null ? [] : secretsOf(key));
-  // The key is already revoked, even if its object can't be reached: the object refuses concurrent changes and cleans up.
-  await Promise.all([context.keyObjects.revokeKey(context, id), recordRevocation(context, id, key)]);
+  await revokeKeyOf(context, id, key, key === null ? [] : secretsOf(key));
   return jsonResponse({ id, deleted: true });
 });
+
+/**
+ * Revokes a key.
+ * @param key as it is recorded; null: it cannot be read
+ * @param secrets of the key
+ */
+export async function revokeKeyOf(
+  context: RequestContext,
+  id: string,
+  key: GatewayKey | null,
+  secrets: readonly string[],
+): Promise<void> {
+  context.knownKeys.forget(id);
+  await revokeKey(context.ports.store, id, secrets);
+  // The key is already revoked, even if its object can't be reached: the object refuses concurrent changes and cleans up.
+  await Promise.all([context.keyObjects.revokeKey(context, id), recordRevocation(context, id, key)]);
+}
 
 async function revokeUsageToken(context: RequestContext, id: string): Promise<Response> {
   const { store } = context.ports;
   const token = KEY_ID.test(id) ? await readUsageToken(store, id) : null;
   if (token === null) return errorResponse(NO_SUCH_KEY);
-  await deleteUsageToken(store, id);
-  await recordRevocation(context, id, token);
+  await revokeToken(context, token);
   return jsonResponse({ id, deleted: true });
+}
+
+/** Revokes a token that reads usage. @param token as it is recorded */
+export async function revokeToken(context: RequestContext, token: UsageToken): Promise<void> {
+  await deleteUsageToken(context.ports.store, token.id);
+  await recordRevocation(context, token.id, token);
 }
 
 const KEY_ID = /^[0-9a-f]{16}$/;

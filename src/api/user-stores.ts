@@ -1,9 +1,14 @@
 /** The data of users in KV: keys that fix a user, tokens that are bound to one, and records with `LEDGER=kv`. */
-import { listKeys, writeKey } from '../auth/keys.ts';
+import { type GatewayKey, listKeys, secretsOf, writeKey } from '../auth/keys.ts';
 import { listUsageTokens } from '../auth/usage-tokens.ts';
 import type { RequestContext, UserLine, UserStore } from '../http/context.ts';
-import { listRecords, MAX_REPORT_LISTINGS, readRecords } from '../metering/kv-ledger.ts';
+import { isErased } from '../http/erasure.ts';
+import { listRecords, MAX_REPORT_LISTINGS, readRecords, recordKey } from '../metering/kv-ledger.ts';
+import type { RecordSummary } from '../metering/record.ts';
+import { requestId } from '../metering/time.ts';
 import { omit } from '../shared/json.ts';
+import { ERASED } from '../shared/limits.ts';
+import { revokeKeyOf, revokeToken } from './keys.ts';
 
 /** Gateway keys that fix the user, and tokens that read the usage of the user alone. */
 export const KEYS_OF_USERS: UserStore = {
@@ -17,7 +22,33 @@ export const KEYS_OF_USERS: UserStore = {
     for (const { id, name, expires_at, created_at } of tokens)
       yield { type: 'token', fields: { id, name, expires_at, created_at } };
   },
+  // A key that fixes the user is the user's own: it is revoked, and so is a token that is bound to the user.
+  erase: async (context, { names }) => {
+    const { keys, tokens } = await keysOf(context, names);
+    const { clock, random } = context.ports;
+    for (const one of [...keys, ...tokens].slice(0, MAX_REVOKED)) {
+      // Each entry of the audit has the id of its request.
+      const own = { ...context, requestId: requestId(clock.now(), random()) };
+      await ('scope' in one
+        ? revokeToken(own, { ...one, name: ERASED, filter: null })
+        : revokeOwnKey(own, one));
+    }
+    const revoked = [...keys, ...tokens].slice(0, MAX_REVOKED).map(({ id }) => id);
+    const counts = {
+      keys: keys.filter(({ id }) => revoked.includes(id)).length,
+      tokens: tokens.filter(({ id }) => revoked.includes(id)).length,
+    };
+    const isWhole = revoked.length === keys.length + tokens.length;
+    return { next: isWhole ? null : 'more', calls: 5 + 6 * revoked.length, counts, ownKeys: revoked };
+  },
 };
+
+/** Keys and tokens that one part of an erasure revokes. */
+const MAX_REVOKED = 50;
+
+function revokeOwnKey(context: RequestContext, key: GatewayKey): Promise<void> {
+  return revokeKeyOf(context, key.id, { ...key, name: ERASED, user: undefined }, secretsOf(key));
+}
 
 async function keysOf({ ports: { store } }: Pick<RequestContext, 'ports'>, names: readonly string[]) {
   const [{ keys }, tokens] = await Promise.all([listKeys(store), listUsageTokens(store)]);
@@ -41,5 +72,27 @@ export const RECORDS_OF_USERS: UserStore = {
       cursor = page.next;
     }
     throw new Error(`There are more records in KV than ${MAX_REPORT_LISTINGS} listings read`);
+  },
+  hasLate: true,
+  erase: async ({ ports: { store } }, user, cursor) => {
+    const page = await listRecords(store, cursor, MAX_LISTED);
+    const own: RecordSummary[] = [];
+    for (const record of page.records) if (await isErased(record, user)) own.push(record);
+    await Promise.all(own.map((record) => store.delete(recordKey(record))));
+    return { next: page.next, calls: 1 + own.length, counts: { records: own.length } };
+  },
+};
+
+/** Records that one part of an erasure lists. */
+const MAX_LISTED = 400;
+
+/** Finds the callers with records of the user, whose other stores are searched by their ids. Erases nothing. */
+export const CALLERS_OF_USERS: UserStore = {
+  scope: 'all',
+  read: async function* () {},
+  erase: async ({ ports: { store } }, { names }, cursor) => {
+    const page = await listRecords(store, cursor);
+    const own = page.records.filter(({ user }) => user !== null && names.includes(user));
+    return { next: page.next, calls: 1, callers: [...new Set(own.map(({ key_id }) => key_id))] };
   },
 };

@@ -1,13 +1,14 @@
-/** `GET /admin/users/:name/export`: everything that is stored about one user, as lines of JSON. */
+/** `/admin/users/:name`: everything that is stored about one user, as lines of JSON, and its erasure. */
 import { OPEN_ID } from '../auth/caller-ids.ts';
-import { listKeys } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { forAdmin } from '../http/admin.ts';
 import type { RequestContext, UserLine } from '../http/context.ts';
-import { errorResponse, internalError } from '../http/respond.ts';
-import { isoTime } from '../metering/time.ts';
+import { ERASURE_START, type Erasure, NOTHING_ERASED } from '../http/erasure.ts';
+import { errorResponse, internalError, jsonResponse } from '../http/respond.ts';
+import { isoTime, isRequestId } from '../metering/time.ts';
 import { type JsonObject, omit } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
+import { knownKeyIds, searchableAt } from './erase.ts';
 import { viewRecord } from './record-view.ts';
 
 /** `GET /admin/users/:name/export` */
@@ -17,6 +18,52 @@ export const handleExportUser = forAdmin(async (_request, context, name) => {
   const headers = { 'content-type': 'application/x-ndjson; charset=utf-8', 'cache-control': 'no-store' };
   return new Response(streamOf(exportLines(context, name, names.value)), { headers });
 });
+
+/** `DELETE /admin/users/:name`: starts an erasure, or continues the one that runs. */
+export const handleEraseUser = forAdmin(async (_request, context, name) => {
+  const names = await readUserName(name, context);
+  if (names.kind === 'error') return errorResponse(names.error);
+  const { hashUser, ports, requestId, arrivedAt, known } = context;
+  if (hashUser === null) return errorResponse(NO_SECRET);
+  const erasure = await context.erasures.start(context, {
+    id: requestId,
+    startedAt: arrivedAt,
+    erasedAt: null,
+    phase: 'waiting',
+    dueAt: searchableAt(context, arrivedAt),
+    names: names.value,
+    hashes: await Promise.all(names.value.map(hashUser)),
+    position: ERASURE_START,
+    ...{ callers: [], ownKeys: [], counts: NOTHING_ERASED, problem: null },
+  });
+  const { id } = erasure;
+  if (id === requestId) ports.log({ event: 'erasure_started', erasure: id, actor: known.actor });
+  return jsonResponse(writeErasure(erasure), 202);
+});
+
+const NO_SECRET = apiError(
+  'misconfigured',
+  'An erasure remembers a keyed hash of the name: set the secret USER_HASH_KEY or ADMIN_TOKEN, and list attribution()',
+);
+
+/** `GET /admin/erasures/:id` */
+export const handleShowErasure = forAdmin(async (_request, context, id) => {
+  const erasure = isRequestId(id) ? await context.erasures.find(context, id) : null;
+  return erasure === null
+    ? errorResponse(apiError('not_found', 'There is no such erasure, or it ended more than 30 days ago'))
+    : jsonResponse(writeErasure(erasure));
+});
+
+function writeErasure({ id, phase, startedAt, erasedAt, dueAt, counts, problem }: Erasure): JsonObject {
+  return {
+    ...{ object: 'erasure', id, status: phase },
+    started_at: isoTime(startedAt),
+    erased_at: erasedAt === null ? null : isoTime(erasedAt),
+    // When the next step is due; the last one forgets the erasure.
+    next_at: isoTime(dueAt),
+    ...{ erased: counts, problem },
+  };
+}
 
 const MAX_NAME_CHARS = 1000;
 
@@ -72,8 +119,7 @@ async function* allKeyIds(
   { ports: { store }, keyIdsAfter }: RequestContext,
   known: ReadonlySet<string>,
 ): AsyncGenerator<string> {
-  const { keys, revoked, unreadable } = await listKeys(store);
-  const ids = new Set([...known, ...[...keys, ...revoked].map(({ id }) => id), ...unreadable]);
+  const ids = new Set([...known, ...(await knownKeyIds(store))]);
   yield* ids;
   let after: string | null = null;
   while (keyIdsAfter !== null) {

@@ -1,4 +1,5 @@
 /** The feature `attribution`: who sent a request and for what, in its record; users of Cloudflare Access as callers and admins. */
+import { createHashUser } from '../auth/user-hash.ts';
 import type { FeatureModule } from '../feature.ts';
 import type { Feature } from '../types.ts';
 import { createVerifyAccess } from './access.ts';
@@ -21,7 +22,13 @@ export function attribution(): Feature<'attribution'> {
             startTimer: clock.startTimer,
             log,
           };
-          return { attribute, factNames: names, verifyAccess: createVerifyAccess(settings, ports) };
+          const { hashKey = null } = settings;
+          return {
+            attribute,
+            factNames: names,
+            verifyAccess: createVerifyAccess(settings, ports),
+            ...(hashKey !== null && { hashUser: createHashUser(hashKey) }),
+          };
         },
       };
     },

@@ -270,6 +270,12 @@ export async function putRevokedKey(store: KeyStore, key: RevokedKey): Promise<v
   await store.put(REVOKED_PREFIX + id, JSON.stringify(metadata), options);
 }
 
+/** Gives a revoked key another name in listings, if it is still listed. */
+export async function renameRevokedKey(store: KeyStore, id: string, name: string): Promise<void> {
+  const [key] = decodeRevoked(await store.get(REVOKED_PREFIX + id, 'json'));
+  if (key !== undefined) await putRevokedKey(store, { ...key, name });
+}
+
 interface KeyList {
   readonly keys: readonly GatewayKey[];
   /** The latest first. */

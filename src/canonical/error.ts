@@ -17,6 +17,7 @@ export const ERRORS = {
   unsupported_parameter: { status: 400, type: 'invalid_request_error' },
   invalid_api_key: { status: 401, type: 'authentication_error' },
   model_not_allowed: { status: 403, type: 'permission_error' },
+  user_being_erased: { status: 403, type: 'permission_error' },
   cross_site: { status: 403, type: 'permission_error' },
   admin_closed: { status: 403, type: 'permission_error' },
   not_found: { status: 404, type: 'not_found_error' },

@@ -108,6 +108,12 @@ function refused(error: ApiError): Result<never, Refusal> {
   return failure({ error, headers: {} });
 }
 
+const BEING_ERASED = apiError(
+  'user_being_erased',
+  'The data of this user is being erased: requests are refused until that is done',
+  'user',
+);
+
 /** Completes what is known of a request: who sent it and for what, its targets, and what its body asks of the response. */
 async function completionRequest(
   body: ClientBody,
@@ -119,6 +125,7 @@ async function completionRequest(
   const attributed = await context.attribute({ headers, body: clientBody, caller });
   if (attributed.kind === 'error') return attributed;
   const { attribution, session, affinity, hashPrompt } = attributed.value;
+  if (attribution.user !== null && (await context.isErasing(attribution.user))) return failure(BEING_ERASED);
   const found = targetsOf(body, affinity, sender, await findUnpricedIn(caller, context));
   if (found.kind === 'error') return found;
   const { targets, skipped } = found.value;

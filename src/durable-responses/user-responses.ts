@@ -46,8 +46,24 @@ export function responsesOfUsers(namespace: ResponseNamespace): UserStore {
         }
       }
     },
+    erase: async (_context, { names }, keyId, cursor) => {
+      const index = objects.getByName(indexName(keyId));
+      const kept = await index.keptOfUser(names, await ownersOf(names, keyId), cursor ?? '');
+      const some = kept.slice(0, MAX_ERASED);
+      for (const { id, owner } of some) {
+        const object = objects.getByName(id);
+        // A run ends first. What nobody can read is deleted as the admin does it.
+        if (!(await object.remove(owner))) await object.remove(null);
+        await index.releaseKept(id);
+      }
+      const next = kept.length > some.length ? (some.at(-1)?.id ?? null) : null;
+      return { next, calls: 1 + 2 * some.length, counts: { responses: some.length } };
+    },
   };
 }
+
+/** Responses that one part of an erasure deletes. */
+const MAX_ERASED = 100;
 
 /** A user whom a key fixes is an owner by a digest of the name (`ownerOf` in routes.ts). */
 function ownersOf(names: readonly string[], keyId: string): Promise<readonly string[]> {

@@ -4,6 +4,7 @@ import type { ModelLists } from '../api/model-lists.ts';
 import type { AccessUser, Caller } from '../auth/caller.ts';
 import type { KeyStanding, LimitStatus, Limits, NewTopUp, TopUpResult } from '../auth/key-limits.ts';
 import type { KeyChange, KeyChangeResult, KeyStore, KnownKeys } from '../auth/keys.ts';
+import type { HashUser } from '../auth/user-hash.ts';
 import type { ApiError } from '../canonical/error.ts';
 import type { InFlight } from '../metering/in-flight.ts';
 import type { KnownCallers } from '../metering/known-callers.ts';
@@ -22,6 +23,7 @@ import type { LeaseMemory } from '../stream/memory.ts';
 import type { Clock } from '../stream/timers.ts';
 import type { Fetch } from '../upstream/fetch.ts';
 import type { Deadline } from './clock.ts';
+import type { ErasedCounts, Erasure } from './erasure.ts';
 
 export interface RequestContext {
   readonly settings: Settings;
@@ -36,6 +38,11 @@ export interface RequestContext {
   readonly knownCallers: KnownCallers;
   /** All stores with data of users. */
   readonly userStores: readonly UserStore[];
+  /** The keyed hash of names of users; null: there is no secret, or there are no users. */
+  readonly hashUser: HashUser | null;
+  readonly erasures: Erasures;
+  /** Whether the requests of a user are refused, because its data is being erased. */
+  readonly isErasing: (user: string) => Promise<boolean>;
   /** The ids of all keys that have objects, in order, from the one after `after`; null: without objects, no caller has any. */
   readonly keyIdsAfter: ListKeyIds | null;
   readonly circuits: CircuitBreakers;
@@ -183,6 +190,9 @@ interface WholeUserStore {
   readonly scope: 'all';
   /** @param names all forms of the name */
   readonly read: (context: RequestContext, names: readonly string[]) => AsyncIterable<UserLine>;
+  readonly erase: (context: RequestContext, user: ErasedUser, cursor: string | null) => Promise<ErasedPart>;
+  /** Records may arrive after the user is erased, so that the store is searched a second time. */
+  readonly hasLate?: true;
 }
 
 /** A store that is searched for one caller at a time. */
@@ -194,6 +204,46 @@ interface KeyedUserStore {
     names: readonly string[],
     keyId: string,
   ) => AsyncIterable<UserLine>;
+  readonly erase: (
+    context: RequestContext,
+    user: ErasedUser,
+    keyId: string,
+    cursor: string | null,
+  ) => Promise<ErasedPart>;
+  readonly hasLate?: true;
+}
+
+/** Who is erased, for one step. */
+export interface ErasedUser {
+  /** All forms of the name; empty in the second search, which knows the hashes alone. */
+  readonly names: readonly string[];
+  /** Whether a stored name is one of the user's. */
+  readonly isName: (name: string) => Promise<boolean>;
+  readonly hash: HashUser;
+  /** Only records with a smaller id are erased: the user may have come back. Null: all. */
+  readonly beforeId: string | null;
+  /** Keys that were the user's own. */
+  readonly ownKeys: readonly string[];
+}
+
+/** What one bounded part of an erasure did. Repeating it changes nothing. */
+export interface ErasedPart {
+  /** Where the next part begins; null: the store has nothing more. */
+  readonly next: string | null;
+  /** Calls to stores that it took, about. */
+  readonly calls: number;
+  readonly counts?: Partial<ErasedCounts>;
+  /** The same part must be repeated after this time, because requests of the user run. */
+  readonly waitMs?: number;
+  readonly callers?: readonly string[];
+  readonly ownKeys?: readonly string[];
+}
+
+/** Starts erasures, and knows how far they are. */
+export interface Erasures {
+  /** @returns the erasure of the same user that runs already, or this one */
+  start(context: RequestContext, erasure: Erasure): Promise<Erasure>;
+  find(context: RequestContext, id: string): Promise<Erasure | null>;
 }
 
 /** A line of what is stored about a user. `fields` name the key (`key_id`) where it has one. */

@@ -241,13 +241,16 @@ async function reserveFor(
     const reserved = await ledger.client.call(context, keyId, (object) => object.reserve(request));
     return { objectName: keyId, reserved };
   }
-  const reserve = async (objectName: string) => ({
+  const reserve = async (objectName: string, one: ReserveRequest) => ({
     objectName,
-    reserved: await ledger.client.call(context, objectName, (object) => object.reserveForUser(request)),
+    reserved: await ledger.client.call(context, objectName, (object) => object.reserveForUser(one)),
   });
-  const own = await reserve(userObject(keyId, user.name));
+  const { hashUser } = context;
+  const isHashed = user.name !== null && hashUser !== null;
+  const hashed = isHashed ? { ...request, userHash: await hashUser(user.name) } : request;
+  const own = await reserve(userObject(keyId, user.name), hashed);
   const isShared = own.reserved.kind === 'ok' && own.reserved.value.kind === 'shared';
-  return isShared ? reserve(userObject(keyId, OTHER_USERS)) : own;
+  return isShared ? reserve(userObject(keyId, OTHER_USERS), request) : own;
 }
 
 /**

@@ -93,6 +93,14 @@ export class DeadLetters implements RecordSink {
     return (await this.#store.list({ prefix: PREFIX })).keys.length;
   }
 
+  /** Deletes records of an erased user. */
+  async remove(records: readonly UsageRecord[]): Promise<void> {
+    for (const record of records) {
+      this.#remembered.delete(keyOf(record));
+      await this.#store.delete(keyOf(record));
+    }
+  }
+
   /** A failed deletion is harmless: the daily run settles the record again, without effect. */
   async #delete(records: readonly UsageRecord[]): Promise<void> {
     const names = records.map(keyOf);

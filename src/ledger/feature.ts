@@ -1,13 +1,15 @@
 /** The feature `ledger`: limits of keys, and usage records in Durable Objects or through a Queue. */
 import type { CompareCache } from '../completion/admission.ts';
-import type { FeatureModule, FeatureParts } from '../feature.ts';
+import type { FeatureModule, FeatureParts, OpenGateway } from '../feature.ts';
 import type { Ports } from '../http/context.ts';
+import type { Erasure } from '../http/erasure.ts';
 import { KvLedger } from '../metering/kv-ledger.ts';
 import { PromptHasher } from '../metering/prompt-hashes.ts';
 import type { SettingsReader } from '../settings/reader.ts';
 import type { Feature } from '../types.ts';
 import { createAdmit, createAdmitEarly, settlingRecords } from './admission.ts';
 import { DeadLetters } from './dead-letters.ts';
+import { objectErasures } from './erasures.ts';
 import type { LedgerNamespace } from './ledger-calls.ts';
 import { LedgerClient } from './ledger-client.ts';
 import { LedgerObject } from './ledger-object.ts';
@@ -32,7 +34,16 @@ export function ledger(): Feature<'ledger'> {
       }
       return { start: (ports) => start(settings, bindings, ports) };
     },
-    objects: () => ({ LedgerObject }),
+    objects: <Env>(gateway: OpenGateway<Env>) => ({
+      // The object of erasures searches all stores, which the gateway knows.
+      LedgerObject: class extends LedgerObject {
+        protected override async stepErasure(erasure: Erasure): Promise<Erasure | null> {
+          const env = this.env as unknown as Env; // decode
+          await gateway.ready(env);
+          return gateway.stepErasure(env)(erasure, (work) => this.ctx.waitUntil(work));
+        }
+      },
+    }),
   };
   return feature;
 }
@@ -69,7 +80,7 @@ function start(settings: LedgerSettings, { ledgers, queue }: Bindings, { store, 
       ...(ledgers === null ? [] : [ledgersOfUsers(ledgers)]),
       deadLettersOfUsers(deadLetters),
     ],
-    ...(ledgers !== null && { keyIdsAfter: listKeyIds(ledgers) }),
+    ...(ledgers !== null && { keyIdsAfter: listKeyIds(ledgers), erasures: objectErasures(ledgers) }),
     ...(isObject && { compareCache: createCompareCache(client) }),
     settle: (records, context) => settlingRecords(records, limitLedger, context),
     ledger,

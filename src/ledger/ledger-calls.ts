@@ -9,6 +9,7 @@ import {
   type TopUpResult,
 } from '../auth/key-limits.ts';
 import type { KeyChange, KeyChangeResult } from '../auth/keys.ts';
+import type { Erasure } from '../http/erasure.ts';
 import type { SentPrefix } from '../metering/cache-breaks.ts';
 import type { RecordQuery, ReportQuery } from '../metering/ledger.ts';
 import type { Charge, ChargedRecord, UsageRecord } from '../metering/record.ts';
@@ -22,7 +23,7 @@ import type { ActiveDays } from './records/directory.ts';
 import type { LedgerPage } from './records/records.ts';
 import type { DayRow, SumRow } from './records/sum-columns.ts';
 import type { RowsResult } from './records/sums.ts';
-import type { UserCursor, UserPart } from './records/user-records.ts';
+import type { ErasedUserPart, UserCursor, UserPart, UsersPart } from './records/user-records.ts';
 
 /** The Durable Object namespace of `LedgerObject`. */
 export interface LedgerNamespace {
@@ -31,7 +32,14 @@ export interface LedgerNamespace {
 }
 
 /** A stub that has thrown may fail forever: get a new one from the namespace. */
-export interface LedgerStub extends RecordCalls, DirectoryCalls, LimitCalls, KeyCalls, KeyLeases, UserCalls {}
+export interface LedgerStub
+  extends RecordCalls,
+    DirectoryCalls,
+    LimitCalls,
+    KeyCalls,
+    KeyLeases,
+    UserCalls,
+    ErasureCalls {}
 
 /** The usage records of one key. */
 interface RecordCalls {
@@ -52,12 +60,29 @@ interface RecordCalls {
     names: readonly string[],
     cursor: UserCursor,
   ): Promise<UserPart & { readonly users: readonly string[] }>;
+  /**
+   * Erases what is stored under these names of a user, from the cursor on.
+   * @param beforeId only records with a smaller id, and the sums of their days; null: all
+   */
+  eraseUser(names: readonly string[], cursor: UserCursor, beforeId: string | null): Promise<ErasedUserPart>;
+  /** The users of records between two ids, up to 10,000 records at once. */
+  usersOfRecords(after: string, beforeId: string): Promise<UsersPart>;
   /** Compares a request that is not sent yet with the earlier ones of its session. */
   compareCache(session: string, sent: SentPrefix): Promise<string>;
 }
 
 /** The directory's name among the objects: no key has this id. */
 export const DIRECTORY = '*';
+
+/** The name of the object that runs erasures: no key has this id. */
+export const ERASURES = '*erasures';
+
+/** The erasures of users. Only the object named {@link ERASURES} has them. */
+interface ErasureCalls {
+  /** Starts an erasure. @returns the one of the same user that runs already, or this one */
+  startErasure(erasure: Erasure): Promise<Erasure>;
+  findErasure(id: string): Promise<Erasure | null>;
+}
 
 /** The sums over all keys. Only the object named {@link DIRECTORY} has them. */
 interface DirectoryCalls {
@@ -101,6 +126,11 @@ interface UserCalls {
   userStanding(limits: Limits): Promise<LimitStatus | null>;
   /** What the user has spent. */
   userSpent(): Promise<readonly Amounts[]>;
+  /**
+   * Deletes the object of a user who is erased. The key remembers what was spent, under the hash of the name.
+   * @returns false while requests of the user run
+   */
+  eraseLimits(hash: string): Promise<boolean>;
   /** Returns to the key what the user's object holds in advance. */
   returnLease(): Promise<void>;
   /** Deletes the object of a user whose key is revoked. */

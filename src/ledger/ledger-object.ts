@@ -9,6 +9,7 @@ import type {
   TopUpResult,
 } from '../auth/key-limits.ts';
 import type { KeyChange, KeyChangeResult, KeyStore } from '../auth/keys.ts';
+import type { Erasure } from '../http/erasure.ts';
 import { log } from '../http/log.ts';
 import type { SentPrefix } from '../metering/cache-breaks.ts';
 import type { RecordQuery, ReportQuery } from '../metering/ledger.ts';
@@ -16,14 +17,17 @@ import type { Charge, ChargedRecord, UsageRecord } from '../metering/record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../metering/refusals.ts';
 import { DAY_MS } from '../metering/time.ts';
 import type { JsonObject } from '../shared/json.ts';
+import { ErasureRun } from './erasures.ts';
 import {
   DIRECTORY,
+  ERASURES,
   type LedgerNamespace,
   type LedgerStub,
   readObjectName,
   userObject,
 } from './ledger-calls.ts';
 import type { Amounts, LeaseAnswer, LeaseMessage, OpenAnswer } from './limits/allowance.ts';
+import { forgetSpent, hasErasedSpent } from './limits/erased-spent.ts';
 import {
   changeLimits,
   createLimitTables,
@@ -79,7 +83,14 @@ import {
   MAX_MESSAGE_ROWS,
   type RowsResult,
 } from './records/sums.ts';
-import { readUser, type UserCursor } from './records/user-records.ts';
+import {
+  type ErasedUserPart,
+  eraseUser,
+  readUser,
+  type UserCursor,
+  type UsersPart,
+  usersOfRecords,
+} from './records/user-records.ts';
 import { readRecordDays } from './settings.ts';
 import { StoredKey } from './stored-key.ts';
 
@@ -118,6 +129,8 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   readonly #leases: UserLeases;
   /** Null unless this is the object of a user. */
   readonly #user: UserLimits | null;
+  /** Null unless this is the object that runs erasures. */
+  #erasures: ErasureRun | null = null;
   /** The time of the alarm of a user's object; undefined: not known. */
   #alarmAt: number | null | undefined;
 
@@ -149,6 +162,23 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
       this.#jobs = [];
       return;
     }
+    if (this.#keyId === ERASURES) {
+      const run = new ErasureRun({
+        sql: this.#sql,
+        now: () => Date.now(),
+        store: () => {
+          if (env.WEIR_KV === undefined)
+            throw new Error('WEIR_KV is not bound in the Worker that has LedgerObject');
+          return env.WEIR_KV;
+        },
+        step: (erasure) => this.stepErasure(erasure),
+        setAlarm: (at) => this.#setAlarmBy(at),
+      });
+      this.#erasures = run;
+      this.#jobs = [() => run.alarm()];
+      context.waitUntil(this.#setMissingAlarm());
+      return;
+    }
     createRecords(this.#sql);
     createSums(this.#sql);
     createCacheSessions(this.#sql);
@@ -157,6 +187,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     this.#jobs = [
       (now) => this.#expireReservations(now),
       (now) => this.#clearUsers(now),
+      (now) => this.#storage.transactionSync(() => forgetSpent(this.#sql, now, this.#key.isSurelyRevoked)),
       (now) => this.#deleteOld(now),
       (now) => this.#sendDays(now),
     ];
@@ -171,6 +202,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
 
   get #hasWork(): boolean {
     if (this.#user !== null) return this.#user.isOpen;
+    if (this.#erasures !== null) return this.#erasures.nextDue !== null;
     return nextExpiry(this.#sql) !== null || hasRecords(this.#sql);
   }
 
@@ -223,6 +255,37 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
 
   async readUser(names: readonly string[], cursor: UserCursor) {
     return { ...readUser(this.#sql, names, cursor), users: this.#leases.among(names) };
+  }
+
+  async eraseUser(
+    names: readonly string[],
+    cursor: UserCursor,
+    beforeId: string | null,
+  ): Promise<ErasedUserPart> {
+    if (beforeId === null) await this.#key.revokeOf(names, this.#keyId);
+    return this.#storage.transactionSync(() => eraseUser(this.#sql, names, cursor, beforeId));
+  }
+
+  async usersOfRecords(after: string, beforeId: string): Promise<UsersPart> {
+    return usersOfRecords(this.#sql, after, beforeId);
+  }
+
+  /** Takes steps of an erasure. A Worker overrides it with its gateway, which knows all stores. */
+  protected async stepErasure(_erasure: Erasure): Promise<Erasure | null> {
+    throw new Error('This class has no gateway: export gateway.objects.LedgerObject');
+  }
+
+  async startErasure(erasure: Erasure): Promise<Erasure> {
+    return this.#run.start(erasure);
+  }
+
+  async findErasure(id: string): Promise<Erasure | null> {
+    return this.#run.find(id);
+  }
+
+  get #run(): ErasureRun {
+    if (this.#erasures === null) throw new Error('Not the object of erasures');
+    return this.#erasures;
   }
 
   async compareCache(session: string, sent: SentPrefix): Promise<string> {
@@ -301,12 +364,15 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     return result;
   }
 
-  async openUser(user: string, listed: JsonObject | null = null): Promise<OpenAnswer> {
-    return this.#leases.open(user, listed);
+  async openUser(user: string, listed: JsonObject | null = null, hash?: string): Promise<OpenAnswer> {
+    return this.#leases.open(user, listed, hash);
   }
 
   async lease(message: LeaseMessage): Promise<LeaseAnswer> {
-    return this.#leases.lease(message);
+    const answer = await this.#leases.lease(message);
+    const until = message.erased?.until ?? null;
+    if (until !== null) await this.#setAlarmBy(until);
+    return answer;
   }
 
   /** Deletes the objects of the users of a revoked key. */
@@ -375,6 +441,10 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     return (await this.#userLimits()).spent;
   }
 
+  async eraseLimits(hash: string): Promise<boolean> {
+    return (await this.#userLimits()).erase(hash);
+  }
+
   async returnLease(): Promise<void> {
     await (await this.#userLimits()).returnLease();
   }
@@ -393,7 +463,8 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     try {
       await this.#key.revokeKey(id);
     } finally {
-      if (this.#leases.users(1).length > 0) await this.#setAlarmBy(Date.now());
+      const isKept = this.#leases.users(1).length > 0 || hasErasedSpent(this.#sql);
+      if (isKept) await this.#setAlarmBy(Date.now());
     }
   }
 

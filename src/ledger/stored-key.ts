@@ -70,6 +70,12 @@ export class StoredKey implements KeyCalls {
     await this.#writeToKv(id);
   }
 
+  /** Revokes the key if it fixes one of these users. */
+  async revokeOf(users: readonly string[], id: string): Promise<void> {
+    const query = "SELECT 1 FROM held_key WHERE json ->> 'user' IN (SELECT value FROM json_each(?))";
+    if (this.#ports.sql.exec(query, JSON.stringify(users)).toArray().length > 0) await this.revokeKey(id);
+  }
+
   #change(change: KeyChange): KeyChangeResult {
     const { key, limits, replacesLimits = false } = change;
     const { sql } = this.#ports;

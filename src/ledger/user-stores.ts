@@ -1,7 +1,9 @@
 /** The data of users in the ledger objects of keys and of users, and in records that wait in KV for their object. */
-import type { ListKeyIds, UserLine, UserStore } from '../http/context.ts';
+import type { ErasedPart, ErasedUser, ListKeyIds, UserLine, UserStore } from '../http/context.ts';
+import { isErased, LATE_AFTER_MS } from '../http/erasure.ts';
+import type { UsageRecord } from '../metering/record.ts';
 import { COUNTS } from '../metering/report.ts';
-import { DAY_MS, isoDay } from '../metering/time.ts';
+import { DAY_MS, firstIdAt, idTime, isoDay } from '../metering/time.ts';
 import { callTwice } from '../shared/durable-objects.ts';
 import { wholeAmount } from '../shared/money.ts';
 import type { DeadLetters } from './dead-letters.ts';
@@ -45,7 +47,73 @@ export function ledgersOfUsers(ledgers: LedgerNamespace): UserStore {
         next = part.next;
       }
     },
+    hasLate: true,
+    erase: (_context, user, keyId, cursor) =>
+      user.names.length === 0
+        ? eraseLate(ledgers, user, keyId, cursor)
+        : eraseNamed(ledgers, user, keyId, cursor),
   };
+}
+
+/** How long requests of the user have to end before they are asked for again. */
+const BUSY_MS = 10_000;
+
+async function eraseNamed(
+  ledgers: LedgerNamespace,
+  { names, hash }: ErasedUser,
+  keyId: string,
+  cursor: string | null,
+): Promise<ErasedPart> {
+  let limits = 0;
+  if (cursor === null) {
+    const { users } = await call(ledgers, keyId, (ledger) => ledger.readUser(names, NOTHING_MORE));
+    for (const name of users) {
+      const hashed = await hash(name);
+      const isErased = await call(ledgers, userObject(keyId, name), (user) => user.eraseLimits(hashed));
+      if (!isErased) return { next: cursor, calls: 2, waitMs: BUSY_MS };
+      limits++;
+    }
+  }
+  const from = cursor === null ? USER_START : readCursor(cursor);
+  const part = await call(ledgers, keyId, (ledger) => ledger.eraseUser(names, from, null));
+  const { next, records, sums } = part;
+  return {
+    next: next === null ? null : JSON.stringify(next),
+    calls: 2 + limits,
+    counts: { limits, records, sums },
+  };
+}
+
+/** Finds the name again by its hash. */
+async function eraseLate(
+  ledgers: LedgerNamespace,
+  { isName, beforeId }: ErasedUser,
+  keyId: string,
+  cursor: string | null,
+): Promise<ErasedPart> {
+  if (beforeId === null) return { next: null, calls: 0 };
+  const first = firstIdAt(idTime(beforeId) - LATE_AFTER_MS);
+  const { names, next } = await call(ledgers, keyId, (ledger) =>
+    ledger.usersOfRecords(cursor ?? first, beforeId),
+  );
+  const own: string[] = [];
+  for (const name of names) if (await isName(name)) own.push(name);
+  let [calls, records, sums] = [1, 0, 0];
+  for (let from: UserCursor | null = own.length === 0 ? null : USER_START; from !== null; calls++) {
+    const at: UserCursor = from;
+    const part = await call(ledgers, keyId, (ledger) => ledger.eraseUser(own, at, beforeId));
+    records += part.records;
+    sums += part.sums;
+    from = part.next;
+  }
+  return { next, calls, counts: { records, sums } };
+}
+
+const NOTHING_MORE: UserCursor = { day: null, id: null };
+
+/** Only {@link eraseNamed} writes these texts. */
+function readCursor(text: string): UserCursor {
+  return JSON.parse(text) as UserCursor; // decode
 }
 
 function writeSum({ day, dimensions, columns }: DayRow) {
@@ -74,6 +142,20 @@ export function deadLettersOfUsers(deadLetters: DeadLetters): UserStore {
       for await (const records of deadLetters.pages())
         for (const record of records)
           if (record.user !== null && names.includes(record.user)) yield { type: 'record', record };
+    },
+    hasLate: true,
+    erase: async (_context, user) => {
+      let calls = 0;
+      let records = 0;
+      for await (const page of deadLetters.pages()) {
+        calls += 2;
+        const own: UsageRecord[] = [];
+        for (const record of page) if (await isErased(record, user)) own.push(record);
+        await deadLetters.remove(own);
+        calls += own.length;
+        records += own.length;
+      }
+      return { next: null, calls, counts: { records } };
     },
   };
 }

@@ -187,12 +187,16 @@ export class KvLedger implements Ledger {
   }
 }
 
+/** The names of one KV listing. */
+const MAX_LISTED_NAMES = 1000;
+
 /** A page of all records in KV, in the order of their days. @param cursor null: the first page */
 export async function listRecords(
   store: Pick<LedgerStore, 'list'>,
   cursor: string | null,
+  limit = MAX_LISTED_NAMES,
 ): Promise<{ readonly records: readonly RecordSummary[]; readonly next: string | null }> {
-  const page: KVNamespaceListResult<unknown> = await store.list({ prefix: RECORDS, cursor });
+  const page: KVNamespaceListResult<unknown> = await store.list({ prefix: RECORDS, cursor, limit });
   const records = page.keys.flatMap(({ metadata }) => decodeRecord(metadata) ?? []);
   return { records, next: page.list_complete ? null : page.cursor };
 }

@@ -44,3 +44,6 @@ export const AUDIT_KEPT_DAYS = 400;
 
 /** KV returns at most this many values for one call. */
 export const MAX_BULK_GET = 100;
+
+/** Stands for the name of an erased user where an entry stays. */
+export const ERASED = '(erased)';

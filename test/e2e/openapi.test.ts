@@ -155,6 +155,8 @@ test('keys, their limits, the audit and the status', async () => {
   await call('GET', '/v1/admin/audit');
   await call('GET', '/v1/admin/status');
   await call('GET', '/v1/admin/users/{name}/export', { values: { name: 'ada' } });
+  const erasure = await call('DELETE', '/v1/admin/users/{name}', { values: { name: 'ada' } });
+  await call('GET', '/v1/admin/erasures/{id}', { values: { id: textOf(erasure.id) } });
 });
 
 test('the rest, and every operation with a JSON body was called', async () => {

@@ -2,6 +2,7 @@
  * What `docs/openapi.json` says of each route. A method of a route in `src/routes.ts`, or of a feature, without an operation here fails
  * `test/docs/openapi.test.ts`. After a change: npm run openapi.
  */
+import { type ErasurePhase, NOTHING_ERASED } from '../../src/http/erasure.ts';
 import { RETURNED_GROUPS, USAGE_FILTERS } from './parameters.ts';
 import {
   anyObject,
@@ -54,6 +55,13 @@ export const OTHER_SPELLINGS: readonly string[] = [
   // For browsers.
   '/',
 ];
+
+const ERASURE = object({
+  ...{ object: { const: 'erasure' }, id: text, started_at: time, erased_at: orNull(time), next_at: time },
+  status: oneOf(['waiting', 'erasing', 'erased', 'erasing_late', 'done'] satisfies readonly ErasurePhase[]),
+  erased: object(Object.fromEntries(Object.keys(NOTHING_ERASED).map((kind) => [kind, count]))),
+  problem: orNull(text),
+});
 
 /** A body of another API, of which Weir reads some fields and translates the rest. */
 const foreignBody = (required: readonly string[], source: string): Schema => ({
@@ -355,6 +363,16 @@ export const OPERATIONS: readonly Operation[] = [
     ...{ method: 'DELETE', path: '/admin/keys/{id}/limits', tag: 'Keys', auth: 'admin' },
     summary: 'Removes all limits of a key',
     returns: ref('ChangedKey'),
+  },
+  {
+    ...{ method: 'DELETE', path: '/v1/admin/users/{name}', tag: 'Administration', auth: 'admin' },
+    summary: 'Starts the erasure of one user, or continues the one that runs',
+    ...{ status: 202, returns: ERASURE },
+  },
+  {
+    ...{ method: 'GET', path: '/v1/admin/erasures/{id}', tag: 'Administration', auth: 'admin' },
+    summary: 'How far an erasure is',
+    returns: ERASURE,
   },
   {
     ...{ method: 'GET', path: '/v1/admin/users/{name}/export', tag: 'Administration', auth: 'admin' },

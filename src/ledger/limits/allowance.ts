@@ -87,6 +87,21 @@ export interface LeaseMessage {
   readonly isLast: boolean;
   /** The limits that KV lists for the key, for an object of a key that never had any. */
   readonly limits?: JsonObject | null;
+  /** With the last message of a user who is erased: what the key remembers. */
+  readonly erased?: ErasedSpent;
+}
+
+/** What a user has spent in the current period, without the name. */
+export interface ErasedSpent {
+  /** Of the name, with a key. */
+  readonly hash: string;
+  readonly rows: readonly SpentRow[];
+  /** The end of the period, in ms since the epoch; null: it has none. */
+  readonly until: number | null;
+}
+
+export interface SpentRow extends Amounts {
+  readonly kind: 'spent' | 'unreported';
 }
 
 export type LeaseAnswer =
@@ -112,13 +127,22 @@ export type LeaseAnswer =
   | { readonly kind: 'revoked' };
 
 export type OpenAnswer =
-  | { readonly kind: 'opened'; readonly limits: Limits; readonly seq: number }
+  /** `spent`: by the user in the current period, before the erasure. Absent from an object of an earlier version. */
+  | {
+      readonly kind: 'opened';
+      readonly limits: Limits;
+      readonly seq: number;
+      readonly spent?: readonly SpentRow[];
+    }
   | Extract<LeaseAnswer, { kind: 'shared' | 'revoked' }>;
 
 /** The calls to the object of the key. A call that throws may have run. */
 export interface KeyLeases {
-  /** @param listed the limits that KV lists for the key */
-  openUser(user: string, listed?: JsonObject | null): Promise<OpenAnswer>;
+  /**
+   * @param listed the limits that KV lists for the key
+   * @param hash of the name, under which the key may remember what was spent
+   */
+  openUser(user: string, listed?: JsonObject | null, hash?: string): Promise<OpenAnswer>;
   lease(message: LeaseMessage): Promise<LeaseAnswer>;
   settleUnreserved(id: string, charge: Charge, day: string): Promise<void>;
 }

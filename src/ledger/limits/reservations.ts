@@ -62,6 +62,8 @@ export interface ReserveRequest {
   readonly expiresAfterMs: number;
   /** The limits that KV lists for the key, for an object that never had any. Absent: the Worker is older than the object. */
   readonly limits?: JsonObject | null;
+  /** The keyed hash of the user's name, in the object of a user; absent: it is not known. */
+  readonly userHash?: string;
 }
 
 export type Reservation =

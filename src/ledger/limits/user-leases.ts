@@ -24,6 +24,7 @@ import {
   times,
   type UpperBound,
 } from './allowance.ts';
+import { keepSpent, keptSpent } from './erased-spent.ts';
 import {
   addToWindow,
   correctWindow,
@@ -111,11 +112,16 @@ export class UserLeases {
   /**
    * Registers a user whose object is new. A repeated call changes nothing.
    * @param listed the limits that KV lists for the key
+   * @param hash of the name: what an erased user has spent is remembered under it
    * @throws UnreadableRow
    */
-  open(user: string, listed: JsonObject | null = null): OpenAnswer {
+  open(user: string, listed: JsonObject | null = null, hash?: string): OpenAnswer {
     const { transaction, now, isRevoked } = this.#ports;
-    return isRevoked() ? { kind: 'revoked' } : transaction(() => this.#register(user, listed, now()));
+    if (isRevoked()) return { kind: 'revoked' };
+    const opened = transaction(() => this.#register(user, listed, now()));
+    // The object of a known user has it already.
+    if (hash === undefined || opened.kind !== 'opened' || opened.seq > 0) return opened;
+    return { ...opened, spent: keptSpent(this.#sql, hash, now()) };
   }
 
   #register(user: string, listed: JsonObject | null, now: number): OpenAnswer {
@@ -179,6 +185,7 @@ export class UserLeases {
     if (seq <= known.seq) return { kind: 'repeated', seq: known.seq };
     this.#apply(message, now);
     if (message.isLast) this.#sql.exec('DELETE FROM key_users WHERE user = ?', user);
+    if (message.erased !== undefined) keepSpent(this.#sql, message.erased);
     const day = dayOf(now);
     const isOwn = message.isLast || this.#countUser(user, known.day, day, limits);
     const update = 'UPDATE key_users SET seq = ?, day = ? WHERE user = ?';

@@ -14,6 +14,7 @@ import {
   takeFrom,
   type UpperBound,
 } from './allowance.ts';
+import { currentSpent, restoreSpent } from './erased-spent.ts';
 import {
   createLimitTables,
   hasTable,
@@ -149,7 +150,7 @@ export class UserLimits {
   /** Admits or refuses a request. A repeated call with the same id and attempts reserves nothing more. */
   async reserve(request: ReserveRequest): Promise<UserReservation> {
     for (let round = 0; round < MAX_ROUNDS; round++) {
-      const refused = await this.#open(request.limits ?? null);
+      const refused = await this.#open(request.limits ?? null, request.userHash);
       if (refused !== null) return { kind: refused };
       const result = await this.#tryReserve(request);
       if (result !== null) return result;
@@ -321,6 +322,26 @@ export class UserLimits {
     return readLimitStatus(this.#sql, this.#ports.now(), undefined, limitsOfUser(limits));
   }
 
+  /**
+   * Deletes the object of a user who is erased. The key remembers what was spent in the current period.
+   * @returns false while requests run
+   */
+  async erase(hash: string): Promise<boolean> {
+    const { now, transaction } = this.#ports;
+    if (this.#holding.kind === 'closing') await this.#holding.closed;
+    if (!this.isOpen) return true;
+    transaction(() => this.#expire(now()));
+    // The limits may have changed since the last request. All that was leased in advance returns.
+    await this.#send(true);
+    const isBusy = this.#sending !== null || this.#allWaiting().length > 0;
+    if (isBusy || this.#sql.exec('SELECT 1 AS one FROM reservations LIMIT 1').toArray().length > 0)
+      return false;
+    const closed = this.#close(hash);
+    this.#holding = { kind: 'closing', closed: closed.catch(ignore) };
+    await closed;
+    return true;
+  }
+
   /** Deletes the object of a user whose key is revoked. */
   async clear(): Promise<void> {
     this.#holding = { kind: 'none' };
@@ -380,9 +401,15 @@ export class UserLimits {
     return null;
   }
 
-  async #close(): Promise<void> {
-    const { transaction, key } = this.#ports;
-    const message = transaction(() => this.#write([], null, true));
+  /** @param hash of the name of a user who is erased, so that the key remembers what was spent */
+  async #close(hash?: string): Promise<void> {
+    const { now, transaction, key } = this.#ports;
+    const message = transaction((): LeaseMessage => {
+      const last = this.#write([], null, true);
+      const limits = this.#limits;
+      if (hash === undefined || limits === null) return last;
+      return { ...last, erased: { hash, ...currentSpent(this.#sql, limits, now()) } };
+    });
     try {
       await key().lease(message);
     } catch (error) {
@@ -394,24 +421,27 @@ export class UserLimits {
 
   /**
    * @param listed the limits that KV lists for the key
+   * @param hash of the user's name
    * @returns null where the object has its tables, or why it gets none
    */
-  async #open(listed: JsonObject | null): Promise<'shared' | 'revoked' | null> {
+  async #open(listed: JsonObject | null, hash?: string): Promise<'shared' | 'revoked' | null> {
     const { now, transaction, user, key } = this.#ports;
     if (this.#holding.kind === 'closing') await this.#holding.closed;
     if (this.#sharedDay === dayOf(now())) return 'shared';
     if (this.isOpen) return null;
-    const opening = this.#holding.kind === 'opening' ? this.#holding.opened : key().openUser(user, listed);
+    const opening =
+      this.#holding.kind === 'opening' ? this.#holding.opened : key().openUser(user, listed, hash);
     this.#holding = { kind: 'opening', opened: opening };
     try {
       const opened = await opening;
       if (opened.kind === 'shared') this.#sharedDay = dayOf(now());
       if (opened.kind !== 'opened') return opened.kind;
       // Another request may have opened it.
-      if (this.#holding.kind !== 'opening') return await this.#open(listed);
+      if (this.#holding.kind !== 'opening') return await this.#open(listed, hash);
       transaction(() => {
         createLimitTables(this.#sql);
         createReportTables(this.#sql, opened.seq);
+        restoreSpent(this.#sql, opened.spent ?? []);
         storeLimits(this.#sql, opened.limits);
       });
       this.#holding = { kind: 'leased', surplus: null, until: now() };

@@ -70,6 +70,12 @@ function isEarlier(value: unknown): value is EarlierRequest {
   );
 }
 
+/** Deletes these sessions, and those whose requests all have no records any more, because nothing says whose they are. */
+export function deleteCacheSessions(sql: SqlStorage, sessions: readonly string[], before: number): void {
+  const query = 'DELETE FROM cache_sessions WHERE session IN (SELECT value FROM json_each(?)) OR used < ?';
+  sql.exec(query, JSON.stringify(sessions), before);
+}
+
 function makeRoom(sql: SqlStorage, now: number): void {
   const oldest = (condition: string, limit: number) =>
     `DELETE FROM cache_sessions WHERE session IN (SELECT session FROM cache_sessions ${condition} ORDER BY used LIMIT ${limit})`;

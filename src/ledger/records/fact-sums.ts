@@ -187,6 +187,35 @@ export function userSums(
   return { rows: rows.map(readDayRow), next };
 }
 
+/**
+ * Deletes the sums under these names of a user, from a day on.
+ * @param until the last day; null: all
+ */
+export function deleteUserSums(
+  sql: SqlStorage,
+  names: readonly string[],
+  from: number,
+  until: number | null,
+): { readonly rows: number; readonly next: number | null } {
+  const { days, next } = daysOfUsers(sql, from);
+  const some = days.filter((day) => until === null || day <= until);
+  const deleted = `DELETE FROM fact_days WHERE ${OF_USER} RETURNING day`;
+  const rows = [...sql.exec(deleted, JSON.stringify(some), JSON.stringify(names)).raw()];
+  for (const [day] of rows) sql.exec(UNCOUNT, Number(day), 'user');
+  return { rows: rows.length, next: next !== null && (until === null || next <= until) ? next : null };
+}
+
+/** Deletes the sums of sessions on these days. */
+export function deleteSessionSums(
+  sql: SqlStorage,
+  sessions: readonly { readonly day: number; readonly name: string }[],
+): void {
+  const one = "DELETE FROM fact_days WHERE day = ? AND fact = 'session' AND name = ? RETURNING day";
+  const distinct = new Map(sessions.map((session) => [JSON.stringify(session), session]));
+  for (const { day, name } of distinct.values())
+    for (const _ of [...sql.exec(one, day, name).raw()]) sql.exec(UNCOUNT, day, 'session');
+}
+
 function readDayRow([day, ...rest]: readonly SqlStorageValue[]): DayRow {
   const dimensions = rest.slice(0, DIMENSIONS.length).map(String);
   return { day: Number(day), dimensions, columns: readColumns(rest.slice(DIMENSIONS.length)) };

@@ -1,7 +1,10 @@
-/** The records and the sums of one user in a key's ledger object, read in bounded parts. */
+/** The records and the sums of one user in a key's ledger object, read and erased in bounded parts. */
 import type { UsageRecord } from '../../metering/record.ts';
-import { userSums } from './fact-sums.ts';
-import { decodeStored } from './records.ts';
+import { DAY_MS, idTime } from '../../metering/time.ts';
+import { ERASED } from '../../shared/limits.ts';
+import { deleteCacheSessions } from './cache-sessions.ts';
+import { deleteSessionSums, deleteUserSums, userSums } from './fact-sums.ts';
+import { decodeStored, readState } from './records.ts';
 import type { DayRow } from './sum-columns.ts';
 
 /** Where the next part begins. */
@@ -60,4 +63,82 @@ function windowEnd(sql: SqlStorage, after: string): string | null {
   const select = `SELECT id FROM records WHERE id > ? ORDER BY id LIMIT 1 OFFSET ${MAX_SCANNED - 1}`;
   const [row] = sql.exec(select, after);
   return row === undefined ? null : String(row.id);
+}
+
+export interface ErasedUserPart {
+  /** Rows that were deleted. */
+  readonly records: number;
+  readonly sums: number;
+  /** Null: this was the last part. */
+  readonly next: UserCursor | null;
+}
+
+/**
+ * Erases the records and sums under these names, from the cursor on, with the sums and hashes of the sessions of these records. The
+ * caller wraps this in a transaction.
+ * @param beforeId only records with a smaller id, and the sums of their days; null: all
+ */
+export function eraseUser(
+  sql: SqlStorage,
+  names: readonly string[],
+  { day, id }: UserCursor,
+  beforeId: string | null,
+): ErasedUserPart {
+  const until = beforeId === null ? null : Math.floor(idTime(beforeId) / DAY_MS);
+  const sums = day === null ? { rows: 0, next: null } : deleteUserSums(sql, names, day, until);
+  const records = id === null ? { rows: 0, next: null } : deleteRecordsAfter(sql, names, id, beforeId);
+  if (sums.rows + records.rows > 0) {
+    // Hashes of prompts have no user. They are of a day, and only make the next reservations larger.
+    sql.exec('DELETE FROM counted');
+  }
+  const rest = { day: sums.next, id: records.next };
+  const next = rest.day === null && rest.id === null ? null : rest;
+  if (next === null) eraseElsewhere(sql, names);
+  return { records: records.rows, sums: sums.rows, next };
+}
+
+function deleteRecordsAfter(
+  sql: SqlStorage,
+  names: readonly string[],
+  after: string,
+  beforeId: string | null,
+): { readonly rows: number; readonly next: string | null } {
+  const end = windowEnd(sql, after);
+  const found = sql.exec(
+    `DELETE FROM records WHERE ${OF_USER} AND (?3 IS NULL OR id <= ?3) AND (?4 IS NULL OR id < ?4)
+      RETURNING id, record ->> 'session' AS session`,
+    ...[after, JSON.stringify(names), end, beforeId],
+  );
+  const rows = [...found];
+  const sessions = rows.flatMap(({ id, session }) =>
+    session === null ? [] : [{ day: Math.floor(idTime(String(id)) / DAY_MS), name: String(session) }],
+  );
+  deleteSessionSums(sql, sessions);
+  deleteCacheSessions(
+    sql,
+    sessions.map(({ name }) => name),
+    readState(sql).deleted_before,
+  );
+  return { rows: rows.length, next: end !== null && (beforeId === null || end < beforeId) ? end : null };
+}
+
+/** An admin who added to a budget. */
+function eraseElsewhere(sql: SqlStorage, names: readonly string[]): void {
+  const update = `UPDATE top_ups SET actor = '${ERASED}' WHERE actor IN (SELECT value FROM json_each(?))`;
+  sql.exec(update, JSON.stringify(names));
+}
+
+export interface UsersPart {
+  readonly names: readonly string[];
+  /** The last id that was read; null: there are no more records. */
+  readonly next: string | null;
+}
+
+/** The users of records between two ids, as far as one part scans. */
+export function usersOfRecords(sql: SqlStorage, after: string, beforeId: string): UsersPart {
+  const end = windowEnd(sql, after);
+  const select = `SELECT DISTINCT record ->> 'user' AS user FROM records
+    WHERE id > ?1 AND id < ?2 AND (?3 IS NULL OR id <= ?3) AND record ->> 'user' IS NOT NULL`;
+  const names = [...sql.exec(select, after, beforeId, end)].map(({ user }) => String(user));
+  return { names, next: end !== null && end < beforeId ? end : null };
 }

@@ -12,6 +12,7 @@ const REASONS: Readonly<Record<ErrorCode | 'previous_response_not_found', string
   unsupported_route: 'a route that the provider does not have',
   unsupported_parameter: 'a field that the provider does not have',
   user_required: 'no user, which the key requires',
+  user_being_erased: 'the data of the user is being erased',
   previous_response_not_found: 'it continues a response that is not kept',
   invalid_api_key: 'no key, or a wrong, revoked, disabled or expired one',
   model_not_allowed: 'a model that the key may not use',

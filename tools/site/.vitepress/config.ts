@@ -10,6 +10,14 @@ export default defineConfig({
   outDir: '../../dist/site',
   cleanUrls: true,
   lastUpdated: false,
+  // The codes of rules, which are anchors and lead nowhere.
+  head: [
+    [
+      'style',
+      {},
+      '.vp-doc a[id]{color:var(--vp-c-text-3);font-size:.75em;text-decoration:none;scroll-margin-top:90px}',
+    ],
+  ],
   themeConfig: {
     sidebar: JSON.parse(readFileSync(new URL('../sidebar.json', import.meta.url), 'utf8')),
     outline: [2, 3],

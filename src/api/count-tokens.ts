@@ -55,7 +55,7 @@ export async function handleCountTokens<Session>(
       admission = admitted.value;
     }
     const counted = counter === null ? null : await countUpstream(counter, read.value, scope);
-    const response = jsonResponse(view(counted ?? estimatePromptTokens(read.value.canonicalBody)));
+    const response = jsonResponse(view(counted ?? estimatePromptTokens(read.value.clientBody)));
     response.headers.set('x-weir-estimated', String(counted === null));
     return response;
   } finally {

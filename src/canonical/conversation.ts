@@ -5,12 +5,20 @@
 import type { JsonObject } from '../shared/json.ts';
 import type { Media } from './media.ts';
 
+/** A request as the parser of a client protocol hands it on. */
+export interface CanonicalRequest {
+  /** Under the names of Chat Completions. Those of a chat client are its whole body. */
+  readonly fields: JsonObject;
+  /** Null: a chat client's, whose messages are in the fields as they came. Otherwise these are empty: they keep the field's place. */
+  readonly turns: readonly Turn[] | null;
+}
+
 export interface Turn {
   readonly role: 'system' | 'developer' | 'user' | 'assistant';
   /** Reasoning first, then content, then calls. */
   readonly blocks: readonly Block[];
   /** The text with which the model refused, beside its content. */
-  readonly refusal?: string;
+  readonly refusal?: string | undefined;
   /** The other fields of the client's message. Its role is here if it is none of the above: the turn then counts as the user's. */
   readonly extra: JsonObject;
 }
@@ -22,7 +30,7 @@ interface BlockBase {
   readonly extra?: JsonObject;
 }
 
-interface TextBlock extends BlockBase {
+export interface TextBlock extends BlockBase {
   readonly kind: 'text';
   readonly text: string;
   /** The model refused with this text; absent: false. */
@@ -38,7 +46,7 @@ export interface ReasoningBlock extends BlockBase {
   readonly kind: 'reasoning';
   /** Empty where the provider hid it. */
   readonly text: string;
-  readonly signature?: Signature;
+  readonly signature?: Signature | undefined;
   /** The entry of `reasoning_details` that this was, with the pieces of a stream joined; absent: it came in another field. */
   readonly detail?: JsonObject;
 }
@@ -65,7 +73,7 @@ export interface ToolCallBlock extends BlockBase {
   readonly input: string;
   /** A call of a custom tool; absent: of a function. */
   readonly isCustom?: boolean;
-  readonly signature?: Pick<Signature, 'value' | 'provider'>;
+  readonly signature?: Pick<Signature, 'value' | 'provider'> | undefined;
 }
 
 export interface ToolResultBlock extends BlockBase {

@@ -5,10 +5,10 @@ export type Media =
   | {
       readonly type: 'image' | 'video' | 'document' | 'file';
       /** Absent: the provider has the file, under `fileId`. */
-      readonly url?: string;
-      readonly fileId?: string;
+      readonly url?: string | undefined;
+      readonly fileId?: string | undefined;
       /** The name of the file. */
-      readonly name?: string;
+      readonly name?: string | undefined;
       /** OpenAI's resolution of an image. */
       readonly detail?: unknown;
     }

@@ -33,7 +33,7 @@ export async function admitEarly(
   if (attributed.kind === 'error' && !isCounted) return failure({ error: attributed.error, headers: {} });
   const named = readRequestedModels(body, 'chat');
   if (named.kind === 'error') return failure({ error: named.error, headers: {} });
-  const request = { clientBody: body, canonicalBody: body, requestedModels: named.value };
+  const request = { clientBody: body, fields: body, turns: null, requestedModels: named.value };
   const unpricedIn = isCounted ? undefined : await findUnpricedIn(caller, context);
   const found = targetsOf(request, null, { route: 'chat', context, caller }, unpricedIn);
   // Counting needs no target.

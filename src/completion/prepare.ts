@@ -7,6 +7,7 @@ import { identifyCaller } from '../http/request.ts';
 import { estimatePromptTokens } from '../metering/estimate.ts';
 import { hasPriceIn } from '../metering/pricing/highest-price.ts';
 import type { MeteredRequest } from '../metering/request-meter.ts';
+import { chatBody } from '../protocols/openai-chat/conversation-writer.ts';
 import type { BoundProtocol } from '../protocols/shared/client-protocol.ts';
 import type { Route } from '../providers/provider.ts';
 import { requestsCost } from '../request-translation/translate.ts';
@@ -120,7 +121,7 @@ async function completionRequest(
   sender: Pick<CompletionRequest, 'context' | 'route' | 'headers' | 'caller' | 'policies' | 'unsupported'>,
 ): Promise<Result<CompletionRequest, ApiError>> {
   const { context, route, headers, caller, policies } = sender;
-  const { clientBody, canonicalBody, requestedModels, client } = body;
+  const { clientBody, fields, requestedModels, client } = body;
   const { aliases, providers } = context.settings;
   const attributed = await context.attribute({ headers, body: clientBody, caller });
   if (attributed.kind === 'error') return attributed;
@@ -147,11 +148,11 @@ async function completionRequest(
     alias: findAlias(aliases, requestedModel, providers) === undefined ? null : requestedModel,
     targets,
     skipped,
-    isStreamed: route !== 'embeddings' && canonicalBody.stream === true,
-    isBase64: canonicalBody.encoding_format === 'base64',
-    wantsUsage: wantsUsage(canonicalBody),
-    wantsCost: requestsCost(canonicalBody),
-    promptTokens: estimatePromptTokens(canonicalBody),
+    isStreamed: route !== 'embeddings' && fields.stream === true,
+    isBase64: fields.encoding_format === 'base64',
+    wantsUsage: wantsUsage(fields),
+    wantsCost: requestsCost(fields),
+    promptTokens: estimatePromptTokens(clientBody),
   });
 }
 
@@ -218,11 +219,7 @@ export async function findUnpricedIn(
  * @param unpricedIn of {@link findUnpricedIn}; absent: nothing is charged
  */
 export function targetsOf(
-  {
-    clientBody,
-    canonicalBody,
-    requestedModels,
-  }: Pick<ClientBody, 'clientBody' | 'canonicalBody' | 'requestedModels'>,
+  body: Pick<ClientBody, 'clientBody' | 'fields' | 'turns' | 'requestedModels'>,
   affinity: string | null,
   { route, context, caller }: Pick<CompletionRequest, 'route' | 'context' | 'caller'>,
   unpricedIn: TargetsRequest['unpricedIn'] = () => null,
@@ -231,10 +228,10 @@ export function targetsOf(
   return findTargets({
     settings,
     route,
-    // Passthrough sends fields that the canonical body lacks.
-    body: clientBody,
-    names: requestedModels,
-    stickyKey: () => stickyKey(canonicalBody, affinity, ports.random),
+    // Passthrough sends fields that the canonical request lacks.
+    body: body.clientBody,
+    names: body.requestedModels,
+    stickyKey: () => stickyKey(chatBody(body), affinity, ports.random),
     mayUse: (address) => mayUse(caller, address),
     unpricedIn,
     callerPays: caller.credential !== null,

@@ -1,5 +1,6 @@
 /** Keeps the client's request until no further target can be tried, and writes it as each target's provider expects it. */
 import { sha256 } from '../auth/keys.ts';
+import type { CanonicalRequest } from '../canonical/conversation.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { Policies } from '../canonical/policies.ts';
 import type { UpstreamRefusal } from '../canonical/refusal.ts';
@@ -7,7 +8,9 @@ import type { Upstream } from '../canonical/upstream-error.ts';
 import type { RequestContext } from '../http/context.ts';
 import type { SentPrompt } from '../metering/prompt-hashes.ts';
 import type { AttemptFacts } from '../metering/request-meter.ts';
+import { chatBody } from '../protocols/openai-chat/conversation-writer.ts';
 import type { Passthrough } from '../protocols/shared/client-protocol.ts';
+import { writeRequest } from '../protocols/shared/request-form.ts';
 import { type SecondTry, secondTry } from '../providers/api-refusals.ts';
 import { betasOf, quotesFrom, readStatements, type Statement } from '../providers/field-refusals.ts';
 import type { Endpoint, PassthroughEndpoint, Provider, Route } from '../providers/provider.ts';
@@ -32,7 +35,6 @@ import {
   type RequestForm,
   type Translation,
   withoutNulls,
-  writeRequest,
 } from '../request-translation/translate.ts';
 import { chooseApi } from '../routing/api-choice.ts';
 import { LearnedRefusals, type LearnedScope } from '../routing/learned-refusals.ts';
@@ -72,7 +74,7 @@ export interface TargetRequest {
   readonly json: string;
   /** The form in which it was written. */
   readonly form: RequestForm;
-  /** The body in the form of Chat Completions: the one that is sent, or the one from which that was written. */
+  /** The body in the form of Chat Completions: the one that is sent, or, written when it is first read, the request from which that was written. */
   readonly chatBody: JsonObject;
   /** How many prompts the body contains. Each has its own choices. */
   readonly prompts: number;
@@ -143,22 +145,25 @@ export class ReplayableRequest {
     const { settings } = context;
     const { provider, model, aliasTarget } = target;
     const name = route === 'agents' ? { agent_id: model } : { model };
-    const targetBody: JsonObject = {
-      ...omit(held.canonicalBody, ...ROUTING_FIELDS),
+    const targetFields: JsonObject = {
+      ...omit(held.fields, ...ROUTING_FIELDS),
       ...aliasTarget.set,
       ...name,
     };
     await lease.pause();
-    const { body: limitedBody, isLimited } = this.#limit(targetBody);
+    const { body: fields, isLimited } = this.#limit(targetFields);
+    // An alias may also set the messages, in the form of chat.
+    const turns = aliasTarget.set.messages === undefined ? held.turns : null;
+    const request = { fields, turns };
     const passthrough = passthroughTo(target, held);
     if (passthrough === null && translationError !== null) return failure(translationError);
     const { api, endpoint } =
-      passthrough === null ? this.#endpointFor(target, limitedBody) : chatEndpoint(target);
+      passthrough === null ? this.#endpointFor(target, request) : chatEndpoint(target);
     const form = passthrough === null ? endpoint.request : passthroughForm(passthrough, isLimited);
     const asksFor = (kind: Mending['kind']) => this.#mendingsOf(target).some((one) => one.kind === kind);
     const isWithoutReasoning = asksFor('without_reasoning');
-    const sentBody = isWithoutReasoning ? withoutReasoningDetails(limitedBody) : limitedBody;
-    const rewritten = writeRequest(form, sentBody, {
+    const sent = isWithoutReasoning ? withoutReasoningDetails(request) : request;
+    const rewritten = writeRequest(form, sent, {
       model,
       provider: provider.name,
       providerId: provider.id,
@@ -190,7 +195,7 @@ export class ReplayableRequest {
     );
     if (written.kind === 'error') return written;
     await lease.pause();
-    const prompts = countPrompts(targetBody);
+    const prompts = countPrompts(fields);
     const isTranslated = passthrough === null;
     const facts = {
       target,
@@ -201,7 +206,7 @@ export class ReplayableRequest {
         ...(isLimited ? [limitName(form)] : []),
         ...(isWithoutReasoning && !changed.includes('reasoning') ? ['reasoning'] : []),
       ],
-      choices: prompts * (readCount(targetBody.n) ?? 1),
+      choices: prompts * (readCount(fields.n) ?? 1),
       ...(toolNames === undefined ? {} : { toolNames }),
       showsAll: isTranslated && showsAll(provider, model, body),
       passthrough: passthrough?.endpoint ?? null,
@@ -211,15 +216,17 @@ export class ReplayableRequest {
       mends: mended.statements,
     };
     this.#sent = { body, form };
+    let chat = form.kind === 'native' ? undefined : body;
     return ok({
       facts,
-      url: isTranslated
-        ? targetUrl(target, endpoint, targetBody)
-        : passthroughUrl(target, passthrough.endpoint),
+      url: isTranslated ? targetUrl(target, endpoint, fields) : passthroughUrl(target, passthrough.endpoint),
       body,
       json: written.value,
       form,
-      chatBody: form.kind === 'native' ? limitedBody : body,
+      get chatBody() {
+        chat ??= chatBody(request);
+        return chat;
+      },
       prompts,
       hasOutput: route !== 'embeddings',
       refusedBetas: mended.betas,
@@ -363,12 +370,12 @@ export class ReplayableRequest {
   }
 
   /** The API of the alias target, else of an earlier refusal, else of the provider's table. */
-  #endpointFor(target: Target, body: JsonObject): Pick<TargetFacts, 'api' | 'endpoint'> {
+  #endpointFor(target: Target, request: CanonicalRequest): Pick<TargetFacts, 'api' | 'endpoint'> {
     const { provider, model, aliasTarget } = target;
     if (this.#request.route !== 'chat' || provider.responses === undefined) return chatEndpoint(target);
     const switched = this.#mendingsOf(target).findLast((mending) => mending.kind === 'api');
     const forced = switched?.api ?? aliasTarget.api;
-    const api = chooseApi({ provider, model, body, forced }, this.#learned.apis, this.#now);
+    const api = chooseApi({ provider, model, request, forced }, this.#learned.apis, this.#now);
     return api === 'responses' ? { api, endpoint: provider.responses.endpoint } : chatEndpoint(target);
   }
 
@@ -443,11 +450,12 @@ function chatEndpoint({ endpoint }: Target): Pick<TargetFacts, 'api' | 'endpoint
   return { api: 'chat', endpoint };
 }
 
-function withoutReasoningDetails(body: JsonObject): JsonObject {
+function withoutReasoningDetails(request: CanonicalRequest): CanonicalRequest {
+  const body = chatBody(request);
   const messages = readArray(body.messages).map((message) =>
     isObject(message) ? omit(message, 'reasoning_details') : message,
   );
-  return { ...body, messages };
+  return { fields: { ...body, messages }, turns: null };
 }
 
 /** The target is told by what has a cache of its own: the provider's address and API. */
@@ -491,7 +499,7 @@ function passthroughForm(
   const dropped = clientFields.filter((name) => passed[name] !== undefined);
   return {
     kind: 'native',
-    write: ({ max_tokens }, { model, provider, unsupported, hidesReasoning }) => {
+    write: ({ fields: { max_tokens } }, { model, provider, unsupported, hidesReasoning }) => {
       const limit = isLimited ? { [outputLimitField]: max_tokens } : {};
       const report = new TranslationReport(provider, unsupported);
       const named = { ...passed, model };

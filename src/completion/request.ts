@@ -3,7 +3,7 @@ import { type ApiError, apiError } from '../canonical/error.ts';
 import { type Policies, parseVendorEvents } from '../canonical/policies.ts';
 import type { RequestContext } from '../http/context.ts';
 import { type RequestBody, readRequestBody } from '../http/request.ts';
-import type { BoundProtocol, ClientProtocol } from '../protocols/shared/client-protocol.ts';
+import type { BoundProtocol, ClientProtocol, ClientRequest } from '../protocols/shared/client-protocol.ts';
 import type { Route } from '../providers/provider.ts';
 import { UNSUPPORTED, type Unsupported } from '../request-translation/rules.ts';
 import { type RequestedModels, readRequestedModels } from '../routing/targets.ts';
@@ -18,19 +18,11 @@ export interface ClientRoute<Session> {
   readonly client: ClientProtocol<Session>;
 }
 
-/** The body of a completion: as the client sent it, and as a body of Chat Completions. */
-export interface ClientBody {
+/** The body of a completion: as the client sent it, and as the canonical request. */
+export interface ClientBody extends Omit<ClientRequest<unknown>, 'session'> {
   /** As the client sent it. */
   readonly clientBody: JsonObject;
   readonly clientBodyBytes: number;
-  /** Translated into the canonical request, a body of Chat Completions. */
-  readonly canonicalBody: JsonObject;
-  /** Why the body can't be translated. Only targets that speak the client's protocol are then tried. */
-  readonly translationError: ApiError | null;
-  /** Whether the request may have one target only. */
-  readonly isPinned: boolean;
-  /** Names of the client's fields that the canonical body lacks. */
-  readonly dropped: readonly string[];
   readonly client: BoundProtocol;
   readonly requestedModels: RequestedModels;
   /** The memory of the body. Its work has begun. Release it, or end the work and release it later. */
@@ -73,14 +65,11 @@ export async function readClientBody<Session>(
     lease.release();
     return translated;
   }
-  const { body: canonicalBody, dropped, translationError, isPinned, session } = translated.value;
+  const { session, ...canonical } = translated.value;
   return ok({
+    ...canonical,
     clientBody,
     clientBodyBytes,
-    canonicalBody,
-    translationError,
-    isPinned,
-    dropped,
     client: bindSession(client, session),
     requestedModels: named.value,
     lease,

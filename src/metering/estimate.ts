@@ -149,17 +149,24 @@ function firstOfSequence(lead: number, second: number): number {
 }
 
 /** The fields of a request body that the model reads. */
-const PROMPT_FIELDS = ['messages', 'prompt', 'suffix', 'tools', 'functions', 'input'];
+const PROMPT_FIELDS = [
+  ...['system', 'instructions', 'messages', 'prompt', 'suffix', 'tools', 'functions', 'input'],
+];
 /** Tokens of a message's role and delimiters. */
 const TOKENS_A_MESSAGE = 4;
-/** Fields with media or their address. The length of that text does not correlate with its tokens. */
-const MEDIA_FIELDS: ReadonlySet<string> = new Set(['url', 'image_url', 'document_url', 'file_data', 'data']);
+/** Fields with media or their address, if it has the data. The length of that text does not correlate with its tokens. */
+const MEDIA_FIELDS: ReadonlySet<string> = new Set(['url', 'image_url', 'document_url', 'file_data']);
+/** Fields with nothing but media, signatures or encrypted reasoning. */
+const OPAQUE_FIELDS: ReadonlySet<string> = new Set(['data', 'signature', 'encrypted_content']);
 
 /** Only so many characters of a long text are counted, in pieces from all parts of it, to keep the estimate cheap. */
 const MAX_SAMPLE_CHARS = 4096;
 const SAMPLE_PIECES = 16;
 
-/** Estimates the prompt tokens of a request. */
+/**
+ * Estimates the prompt tokens of a request.
+ * @param body as the client sent it, in any protocol
+ */
 export function estimatePromptTokens(body: JsonObject): number {
   let tokens = 0;
   // No recursion: a body may be nested deeper than the call stack allows.
@@ -168,11 +175,11 @@ export function estimatePromptTokens(body: JsonObject): number {
     const value = open.pop();
     if (typeof value === 'string') tokens += estimateText(value);
     else if (Array.isArray(value)) for (const item of value) open.push(item);
-    else if (isObject(value)) for (const key in value) if (!isMedia(key, value[key])) open.push(value[key]);
+    else if (isObject(value)) for (const key in value) if (!isMedia(key, value)) open.push(value[key]);
   }
   tokens += countTokenIds(body.input);
-  const messages = Array.isArray(body.messages) ? body.messages.length : 0;
-  return Math.ceil(tokens) + messages * TOKENS_A_MESSAGE;
+  const messages = readArray(body.messages ?? body.input).filter(isObject);
+  return Math.ceil(tokens) + messages.length * TOKENS_A_MESSAGE;
 }
 
 /** An input of embeddings may be a list of token ids, or a list of such lists. */
@@ -185,9 +192,11 @@ function countTokenIds(input: unknown): number {
   return tokens;
 }
 
-function isMedia(key: string, value: unknown): boolean {
-  if (typeof value !== 'string' || !MEDIA_FIELDS.has(key)) return false;
-  return key === 'data' || value.startsWith('data:');
+function isMedia(key: string, { [key]: value, type }: JsonObject): boolean {
+  if (typeof value !== 'string') return false;
+  // The `data` of a document may be its text.
+  if (OPAQUE_FIELDS.has(key)) return type !== 'text';
+  return MEDIA_FIELDS.has(key) && value.startsWith('data:');
 }
 
 function estimateText(text: string): number {

@@ -1,4 +1,5 @@
 /** Rewrites a conversation into what a provider accepts: roles, content, tool-call ids, system messages, reasoning and signatures. */
+import type { ToolCallBlock } from '../canonical/conversation.ts';
 import {
   readProviderTag,
   readReasoningDetails,
@@ -10,6 +11,7 @@ import {
   isObject,
   type JsonObject,
   keepEntries,
+  objectOf,
   omit,
   ownValue,
   readArray,
@@ -416,8 +418,14 @@ function withoutTag(detail: JsonObject): JsonObject {
 /** Google's placeholder for calls of other models: https://ai.google.dev/gemini-api/docs/thought-signatures (read 2026-11-21). */
 export const PLACEHOLDER_SIGNATURE = 'skip_thought_signature_validator';
 
+/** Google's signature of a call, from the call's `extra_content`. */
+export function signatureOfCall(extra: unknown): ToolCallBlock['signature'] {
+  const value = readText(objectOf(objectOf(extra).google).thought_signature);
+  return value === undefined ? undefined : { value, provider: providerOfExtra(extra) };
+}
+
 /** The id of the provider that sent a call's `extra_content`, or null if Weir did not tag it. */
-export function providerOfExtra(extra: unknown): string | null {
+function providerOfExtra(extra: unknown): string | null {
   const tag = isObject(extra) ? extra.weir : undefined;
   return isObject(tag) ? (readText(tag.provider) ?? null) : null;
 }
@@ -462,9 +470,7 @@ export function followsUnsignedStep(messages: readonly unknown[]): boolean {
 }
 
 function isSignedCall(call: unknown): boolean {
-  const extra = isObject(call) ? call.extra_content : undefined;
-  const google = isObject(extra) ? extra.google : undefined;
-  return isObject(google) && readText(google.thought_signature) !== undefined;
+  return signatureOfCall(objectOf(call).extra_content) !== undefined;
 }
 
 function isSignedDetail(detail: unknown): boolean {

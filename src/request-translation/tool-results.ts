@@ -13,14 +13,25 @@ function isMediaPart({ type }: JsonObject): boolean {
   return MEDIA_PARTS.includes(type);
 }
 
+/** A part of a chat message, or a block of a conversation. */
+interface Part {
+  readonly type?: unknown;
+  readonly kind?: unknown;
+  readonly text?: unknown;
+}
+
+function isText({ kind, type }: Part): boolean {
+  return (kind ?? type) === 'text';
+}
+
 /** The parts in their order, with texts beside each other as one part. Empty texts are left out, because some providers refuse them. */
-export function joinAdjacentTexts(parts: readonly JsonObject[], separator: string): JsonObject[] {
-  const joined: JsonObject[] = [];
+export function joinAdjacentTexts<P extends Part>(parts: readonly P[], separator: string): P[] {
+  const joined: P[] = [];
   for (const part of parts) {
-    const text = part.type === 'text' ? readText(part.text) : undefined;
+    const text = isText(part) ? readText(part.text) : undefined;
     const last = joined.at(-1);
-    if (part.type === 'text' && text === undefined) continue;
-    if (text === undefined || last?.type !== 'text') joined.push(part);
+    if (isText(part) && text === undefined) continue;
+    if (text === undefined || last === undefined || !isText(last)) joined.push(part);
     // The first cache mark of the joined texts stays.
     else joined[joined.length - 1] = { ...part, ...last, text: `${last.text}${separator}${text}` };
   }

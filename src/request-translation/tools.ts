@@ -1,4 +1,5 @@
 /** Rewrites tools and their calls: definitions, names that the provider refuses, and OpenAI's functions from before tools. */
+import type { CanonicalRequest, Turn } from '../canonical/conversation.ts';
 import { toolCallId } from '../canonical/tool-call-id.ts';
 import {
   type EmbeddedJson,
@@ -107,19 +108,29 @@ export type ToolNames = ReadonlyMap<string, string>;
 const MAX_SHORT_CHARS = 64;
 
 /**
- * Replaces tool names that the provider refuses, wherever a body contains names. The writer of the response restores them.
+ * Replaces tool names that the provider refuses, wherever a request contains names. The writer of the response restores them.
  * @param accepted the names that the provider accepts; absent: all
  */
 export function withShortToolNames(
-  body: JsonObject,
+  request: CanonicalRequest,
   accepted: RegExp | undefined,
-): { readonly body: JsonObject; readonly names: ToolNames } {
-  if (accepted === undefined) return { body, names: new Map() };
+): { readonly request: CanonicalRequest; readonly names: ToolNames } {
+  if (accepted === undefined) return { request, names: new Map() };
   const shortener = new NameShortener(accepted);
-  shortener.reserve(definedNames(body));
-  const fields = renamedFields(body, (name) => shortener.shorten(name));
+  shortener.reserve(definedNames(request.fields));
+  const rename = (name: string) => shortener.shorten(name);
+  const fields = { ...request.fields, ...renamedFields(request.fields, rename) };
+  const turns = request.turns?.map((turn) => renamedTurn(turn, rename)) ?? null;
   const { names } = shortener;
-  return { body: names.size === 0 ? body : { ...body, ...fields }, names };
+  return { request: names.size === 0 ? request : { fields, turns }, names };
+}
+
+/** The results of a client that is not one of chat name no tools. */
+function renamedTurn(turn: Turn, rename: Rename): Turn {
+  const blocks = turn.blocks.map((block) =>
+    block.kind === 'tool_call' && block.name !== '' ? { ...block, name: rename(block.name) } : block,
+  );
+  return { ...turn, blocks };
 }
 
 /** The approximate size of the names in memory, in UTF-16 units. They live as long as the response. */

@@ -1,6 +1,7 @@
 /** Translates a request in OpenAI's form into the body that a provider accepts, with the same meaning (Q1-Q8). */
 
-import { type ApiError, apiError } from '../canonical/error.ts';
+import type { CanonicalRequest } from '../canonical/conversation.ts';
+import type { ApiError } from '../canonical/error.ts';
 import {
   isObject,
   type JsonObject,
@@ -10,28 +11,21 @@ import {
   ownValue,
   readArray,
 } from '../shared/json.ts';
-import { MAX_TOOL_NAMES_CHARS } from '../shared/limits.ts';
 import { matchesModel } from '../shared/model-name.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { isAboutRequest, isDefault, isSampling, TranslationReport } from './dropped-fields.ts';
 import { requestedEffort, rewriteEffort } from './effort.ts';
 import { followsUnsignedStep, rewriteMessages } from './messages.ts';
 import type { FieldRule, PromptCache, RequestRules, Unsupported } from './rules.ts';
-import {
-  convertLegacyFunctions,
-  rewriteTools,
-  sizeOfNames,
-  type ToolNames,
-  withShortToolNames,
-} from './tools.ts';
+import { convertLegacyFunctions, rewriteTools } from './tools.ts';
 
 /** In which form a provider accepts requests: Chat Completions with the differences of a table, or the provider's native API. */
 export type RequestForm =
   | { readonly kind: 'chat'; readonly rules: RequestRules }
   | {
       readonly kind: 'native';
-      /** Writes the native body for one in OpenAI's form. */
-      readonly write: (body: JsonObject, options: WriteOptions) => TranslatedRequest;
+      /** Writes the native body. */
+      readonly write: (request: CanonicalRequest, options: WriteOptions) => TranslatedRequest;
       /** The tool names that the provider accepts; absent: all. */
       readonly toolNames?: RegExp;
       /** The output limit in a native body, in tokens, or null where it has none. */
@@ -79,24 +73,6 @@ export interface Translation {
 }
 
 export type TranslatedRequest = Result<Translation, ApiError>;
-
-/** A translation with the tool names that were replaced; absent: none was. */
-export type WrittenRequest = Result<Translation & { readonly toolNames?: ToolNames }, ApiError>;
-
-/** Writes the body that the provider accepts. The given body is not modified. */
-export function writeRequest(form: RequestForm, given: JsonObject, options: WriteOptions): WrittenRequest {
-  const isNative = form.kind === 'native';
-  const acceptedNames = isNative ? form.toolNames : form.rules.messages.toolNames;
-  const { body, names } = withShortToolNames(given, acceptedNames);
-  if (sizeOfNames(names) > MAX_TOOL_NAMES_CHARS) return failure(tooManyNames(options.provider));
-  const written = isNative ? form.write(body, options) : translateRequest(body, form.rules, options);
-  return written.kind === 'error' || names.size === 0 ? written : ok({ ...written.value, toolNames: names });
-}
-
-function tooManyNames(provider: string): ApiError {
-  const message = `The tool names that ${provider} does not accept have more than ${MAX_TOOL_NAMES_CHARS} characters in total: send fewer or shorter names`;
-  return apiError('invalid_request', message, 'tools');
-}
 
 /** Applies a provider's table to a body in OpenAI's form. The steps depend on their order: later ones read what earlier ones wrote. */
 export function translateRequest(

@@ -3,12 +3,13 @@
  * provider's table.
  */
 
+import type { CanonicalRequest } from '../canonical/conversation.ts';
 import { readProviderTag } from '../canonical/reasoning-details.ts';
 import type { SecondTry } from '../providers/api-refusals.ts';
 import type { ApiFamily, ChatApi, Provider, ResponsesApi } from '../providers/provider.ts';
 import { isDefault } from '../request-translation/dropped-fields.ts';
 import { requestedEffort } from '../request-translation/effort.ts';
-import { hasItems, isObject, type JsonObject, objectOf, readArray } from '../shared/json.ts';
+import { hasItems, objectOf, readArray } from '../shared/json.ts';
 import { matchesModel } from '../shared/model-name.ts';
 
 /** For how long a refusal decides the API of later requests. */
@@ -69,37 +70,38 @@ function keyOf(providerId: string, model: string, scope: Scope): string {
 export interface ApiRequest {
   readonly provider: Pick<Provider, 'id' | 'responses'>;
   readonly model: string;
-  /** The chat request. */
-  readonly body: JsonObject;
+  readonly request: CanonicalRequest;
   /** `"api"` of the alias target or of the entry of `PROVIDERS`; null: the table decides. */
   readonly forced: ChatApi | null;
 }
 
 /** The API for a chat request. A provider without Responses is called through chat. */
 export function chooseApi(
-  { provider, model, body, forced }: ApiRequest,
+  { provider, model, request, forced }: ApiRequest,
   memory: ApiMemory,
   now: number,
 ): ChatApi {
   const { responses } = provider;
   if (responses === undefined) return 'chat';
   if (forced !== null) return forced;
-  const hasTools = hasItems(body.tools) || hasItems(body.functions);
+  const { fields } = request;
+  const hasTools = hasItems(fields.tools) || hasItems(fields.functions);
   const remembered = memory.recall(provider.id, model, hasTools, now);
   if (remembered !== undefined) return remembered;
   const family = responses.families.find(({ models }) => matchesModel(models, model));
   if (family === undefined || family.api === 'chat') return 'chat';
   if (family.api === 'responses_only') return 'responses';
-  return prefersResponses(body, provider.id, responses, family, hasTools) ? 'responses' : 'chat';
+  return prefersResponses(request, provider.id, responses, family, hasTools) ? 'responses' : 'chat';
 }
 
 function prefersResponses(
-  body: JsonObject,
+  request: CanonicalRequest,
   providerId: string,
   { chatOnly }: ResponsesApi,
   { toolsOnChat }: ApiFamily,
   hasTools: boolean,
 ): boolean {
+  const { fields: body } = request;
   const effort = requestedEffort(body)?.effort;
   if (hasTools && toolsOnChat !== undefined && !toolsOnChat.includes(effort ?? 'absent')) return true;
   // Both are values of Responses alone: the effort is measured (BerriAI/litellm-docs#1173, 2026-09-03), the ttl is by openai 7.57.0's types.
@@ -108,16 +110,17 @@ function prefersResponses(
     (field) => body[field] !== undefined && body[field] !== null && !isDefault(field, body[field], body),
   );
   if (isChatOnly) return false;
-  return hasTools || (effort !== undefined && effort !== 'none') || carriesReasoning(body, providerId);
+  return hasTools || (effort !== undefined && effort !== 'none') || carriesReasoning(request, providerId);
 }
 
 /** Whether a step of the conversation has this provider's encrypted reasoning. */
-function carriesReasoning({ messages }: JsonObject, providerId: string): boolean {
-  return readArray(messages).some(
-    (message) =>
-      isObject(message) &&
-      readArray(message.reasoning_details).some(
-        (detail) => isObject(detail) && readProviderTag(detail.id)?.provider === providerId,
-      ),
+function carriesReasoning({ fields, turns }: CanonicalRequest, providerId: string): boolean {
+  const isOwn = (detail: unknown) => readProviderTag(objectOf(detail).id)?.provider === providerId;
+  if (turns === null) {
+    const messages = readArray(fields.messages).map((message) => objectOf(message));
+    return messages.some(({ reasoning_details }) => readArray(reasoning_details).some(isOwn));
+  }
+  return turns.some(({ blocks }) =>
+    blocks.some((block) => block.kind === 'reasoning' && isOwn(block.detail)),
   );
 }

@@ -1,6 +1,7 @@
 /** Tests how long a request is kept, its memory, and the body for each target (R10). */
 
 import { describe, expect, test } from 'vitest';
+import type { CanonicalRequest } from '../../src/canonical/conversation.ts';
 import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
 import { maxWrittenBytes, ReplayableRequest } from '../../src/completion/replayable-request.ts';
 import { LearnedRefusals } from '../../src/routing/learned-refusals.ts';
@@ -12,7 +13,7 @@ const KIB = 1024;
 const BODY = { model: 'x', models: ['y'], messages: [{ role: 'user', content: 'Hi' }], max_tokens: 7 };
 
 /** A request, and the calls of its lease. */
-function hold(body: object = BODY) {
+function hold(body: object = BODY, turns: CanonicalRequest['turns'] = null) {
   const reported: string[] = [];
   const tell = (word: string) => async () => void reported.push(word);
   const lease: Lease = {
@@ -26,7 +27,8 @@ function hold(body: object = BODY) {
   const clientBody = {
     clientBody: { ...body },
     clientBodyBytes: 100,
-    canonicalBody: { ...body },
+    fields: { ...body },
+    turns,
     client: { passthrough: null },
     translationError: null,
     dropped: [],
@@ -74,6 +76,23 @@ describe('R10 ReplayableRequest', () => {
     });
     expect(second).toMatchObject({ value: { facts: { choices: 2 } } });
     expect(reported).toEqual(['end', 'begin']);
+  });
+
+  test('the conversation of a Messages client, and the messages that an alias sets instead', async () => {
+    const turns = [{ role: 'user', blocks: [{ kind: 'text', text: 'Hi' }], extra: {} }] as const;
+    const { held } = hold({ model: 'all', messages: [] }, turns);
+    const said = [{ role: 'user', content: 'As set' }];
+    const setting = settingsWith({ ALIASES: { said: [{ model: 'mistral/b', set: { messages: said } }] } });
+    const [instead] = targetsOf(['said'], { settings: setting });
+    const sent = [await held.writeFor(MISTRAL), await held.writeFor(instead)];
+    expect(sent.map((one) => one.kind === 'ok' && one.value.body.messages)).toEqual([
+      [{ role: 'user', content: 'Hi' }],
+      said,
+    ]);
+    expect(sent.map((one) => one.kind === 'ok' && one.value.chatBody.messages)).toEqual([
+      [{ role: 'user', content: 'Hi' }],
+      said,
+    ]);
   });
 
   test('G2 the key’s output limit is in every body, and reported if it changes something', async () => {

@@ -151,6 +151,10 @@ describe('estimatePromptTokens', () => {
     ['a prompt', { prompt: text }],
     ['a suffix', { suffix: text }],
     ['tools', { tools: [{ function: { description: text } }] }],
+    ['the system text of Messages', { system: [{ type: 'text', text }], messages: [] }],
+    ['a text document of Messages', user([{ type: 'document', source: { type: 'text', data: text } }])],
+    ['the instructions of Responses', { instructions: text }],
+    ['an item of Responses', { input: [{ role: 'user', content: [{ type: 'input_text', text }] }] }],
   ])('M3 %s counts by its length', (_, body) => {
     const tokens = estimatePromptTokens(body);
     expect(tokens).toBeGreaterThan(text.length / 8);
@@ -165,6 +169,17 @@ describe('estimatePromptTokens', () => {
   test('M3 an inline image is not counted by its length', () => {
     const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(100_000)}` } };
     expect(estimatePromptTokens(user([image]))).toBeLessThan(100);
+  });
+
+  test.each([
+    [
+      'an image of Messages',
+      user([{ type: 'image', source: { type: 'base64', data: 'A'.repeat(100_000) } }]),
+    ],
+    ['a signature', user([{ type: 'thinking', thinking: '', signature: 'A'.repeat(100_000) }])],
+    ['encrypted reasoning', { input: [{ type: 'reasoning', encrypted_content: 'A'.repeat(100_000) }] }],
+  ])('M3 %s is not counted by its length', (_, body) => {
+    expect(estimatePromptTokens(body)).toBeLessThan(100);
   });
 
   test('M3 a text that begins with `data:` counts by its length', () => {

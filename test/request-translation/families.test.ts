@@ -117,8 +117,8 @@ describe('Q14 a model behind another gateway', () => {
     const openai = PROVIDERS.find(({ id }) => id === 'openai');
     if (openai === undefined) throw new Error('There is no OpenAI');
     const apiOf = (model: string) => {
-      const request = { provider: openai, model, body: { model, tools: [TOOL] }, forced: null };
-      return chooseApi(request, new ApiMemory(), 0);
+      const request = { fields: { model, tools: [TOOL] }, turns: null };
+      return chooseApi({ provider: openai, model, request, forced: null }, new ApiMemory(), 0);
     };
     for (const model of ['gpt-5.6-terra', 'gpt-4o', 'o3-pro', 'gpt-oss-120b', 'gpt-7']) {
       expect(apiOf(`openai/${model}`), model).toBe(apiOf(model));

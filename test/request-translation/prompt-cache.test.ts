@@ -3,10 +3,11 @@
  * turns, byte for byte (Q16). Each client protocol at each provider protocol, in random conversations and recorded ones.
  */
 import { describe, expect, test } from 'vitest';
+import type { CanonicalRequest } from '../../src/canonical/conversation.ts';
 import { messages } from '../../src/protocols/anthropic-messages/client.ts';
 import { readResponsesRequest } from '../../src/protocols/openai-responses/client-request.ts';
 import { encodeReasoningState, encodeReasoningStates } from '../../src/protocols/shared/reasoning-state.ts';
-import { writeRequest } from '../../src/request-translation/translate.ts';
+import { writeRequest } from '../../src/protocols/shared/request-form.ts';
 import { isObject, type JsonObject, objectOf, omit, readArray } from '../../src/shared/json.ts';
 import { seeded } from '../random.ts';
 import { SEED } from '../random-run.ts';
@@ -68,12 +69,12 @@ function sentBody(
   return written.kind === 'ok' ? written.value.body : expect.unreachable(written.error.message);
 }
 
-function canonical(client: Client, body: JsonObject): JsonObject {
-  if (client === 'chat') return body;
+function canonical(client: Client, body: JsonObject): CanonicalRequest {
+  if (client === 'chat') return { fields: body, turns: null };
   const read = client === 'messages' ? messages.readRequest(body) : readResponsesRequest(body);
   if (read.kind === 'error') return expect.unreachable(read.error.message);
   expect(read.value.translationError).toBeNull();
-  return read.value.body;
+  return read.value;
 }
 
 /** What a cache compares. In chat a mark needs a list, so a text and a list of this text count as equal there. */

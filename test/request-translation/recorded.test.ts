@@ -1,6 +1,6 @@
 /** Tests each recorded request of a real provider: an accepted one is sent unchanged, a refused one is fixed or explained. */
 import { describe, expect, test } from 'vitest';
-import { writeRequest } from '../../src/request-translation/translate.ts';
+import { writeRequest } from '../../src/protocols/shared/request-form.ts';
 import { isObject, type JsonObject } from '../../src/shared/json.ts';
 import { classifyRefusal } from '../../src/upstream/errors.ts';
 import { type RecordedRequest, readRecordedRequests, requestsNote } from './recorded-requests.ts';
@@ -89,7 +89,7 @@ function send({ provider, route, body }: RecordedRequest): JsonObject {
     unsupported: 'auto',
     promptCache: 'off',
   } as const;
-  const rewritten = writeRequest(endpoint.request, body, options);
+  const rewritten = writeRequest(endpoint.request, { fields: body, turns: null }, options);
   if (rewritten.kind === 'error') throw new Error(rewritten.error.message);
   expect([...rewritten.value.dropped, ...rewritten.value.changed]).toEqual([]);
   return rewritten.value.body;

@@ -1,12 +1,13 @@
 /** Translates a body by the rules of a provider or profile, as the gateway does. */
 
 import type { ApiError } from '../../src/canonical/error.ts';
+import { writeRequest } from '../../src/protocols/shared/request-form.ts';
 import { configuredProvider } from '../../src/providers/compatible.ts';
 import { PROFILES, PROVIDERS } from '../../src/providers/index.ts';
 import type { Provider, Route } from '../../src/providers/provider.ts';
 import type { PromptCache, Unsupported } from '../../src/request-translation/rules.ts';
 import type { ToolNames } from '../../src/request-translation/tools.ts';
-import { type Translation, writeRequest } from '../../src/request-translation/translate.ts';
+import type { Translation } from '../../src/request-translation/translate.ts';
 import { type JsonObject, readArray } from '../../src/shared/json.ts';
 
 export function providerNamed(id: string): Provider {
@@ -37,7 +38,7 @@ export function rewrite(
   const model = String(body.model ?? 'm');
   const { name, id: providerId } = provider;
   const options = { model, provider: name, providerId, unsupported, promptCache, isFromOtherProtocol };
-  const written = writeRequest(endpoint.request, body, options);
+  const written = writeRequest(endpoint.request, { fields: body, turns: null }, options);
   return written.kind === 'error' ? written : { kind: 'body', ...written.value };
 }
 

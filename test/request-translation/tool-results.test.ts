@@ -1,8 +1,8 @@
 /** Tests where the images of tool results go, for every provider: into their result, or behind all results of the step (Q15). */
 import { describe, expect, test } from 'vitest';
+import { writeRequest } from '../../src/protocols/shared/request-form.ts';
 import { PROFILES, PROVIDERS } from '../../src/providers/index.ts';
 import { moveMediaBehindResults } from '../../src/request-translation/tool-results.ts';
-import { writeRequest } from '../../src/request-translation/translate.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { call, providerNamed, sendFromOther, sendMessages } from './send.ts';
 
@@ -24,7 +24,11 @@ function sendResponses(body: JsonObject) {
   if (responses === undefined) throw new Error('OpenAI has no Responses');
   const model = String(body.model);
   const options = { model, provider, providerId, unsupported: 'auto', promptCache: 'off' } as const;
-  const written = writeRequest(responses.endpoint.request, body, { ...options, isFromOtherProtocol: true });
+  const written = writeRequest(
+    responses.endpoint.request,
+    { fields: body, turns: null },
+    { ...options, isFromOtherProtocol: true },
+  );
   if (written.kind === 'error') throw new Error(written.error.message);
   return written.value;
 }

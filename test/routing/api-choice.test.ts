@@ -19,7 +19,7 @@ function choose(
     now = 0,
   }: Partial<ApiRequest> & { memory?: ApiMemory; now?: number } = {},
 ) {
-  return chooseApi({ provider, model, body, forced }, memory, now);
+  return chooseApi({ provider, model, request: { fields: body, turns: null }, forced }, memory, now);
 }
 
 describe('O1 the table of families', () => {

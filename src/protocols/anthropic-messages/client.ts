@@ -1,4 +1,4 @@
-/** Anthropic Messages as a client protocol: checks requests, and translates their fields and tools into the canonical request. */
+/** Anthropic Messages as a client protocol: checks requests, and translates their fields and tools into those of Chat Completions. */
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import { ReportedFields } from '../../request-translation/dropped-fields.ts';
@@ -13,7 +13,7 @@ import {
   validateTypes,
 } from '../shared/validate-types.ts';
 import { errorResponse } from './client-errors.ts';
-import { readMessages } from './client-request-messages.ts';
+import { readTurns } from './client-request-messages.ts';
 import { MessagesWriter } from './client-writer.ts';
 import { MessagesJsonWriter } from './json-writer.ts';
 import { messagesPassthrough } from './passthrough.ts';
@@ -53,19 +53,21 @@ function readRequest(body: JsonObject): Result<ClientRequest<null>, ApiError> {
     if (!READ_FIELDS.includes(field) && isPresent(value)) dropped.add(field);
   }
   const same = SAME_FIELDS.filter((field) => isPresent(body[field]));
-  const canonical = {
+  const fields = {
     ...Object.fromEntries(same.map((field) => [field, body[field]])),
     ...(body.stream === true ? { stream_options: { include_usage: true } } : {}),
-    messages: readMessages(body.system, readArray(body.messages).filter(isObject), dropped),
+    messages: [],
     ...tools.fields,
     ...readStop(body.stop_sequences),
     ...readEffort(body),
     ...readFormat(body),
     ...readUser(body.metadata),
   };
+  const turns = readTurns(body.system, readArray(body.messages).filter(isObject), dropped);
   const translationError = isPresent(body.thread) ? NO_THREADS : (tools.error ?? typeError(body));
   return ok({
-    body: canonical,
+    fields,
+    turns,
     dropped: dropped.list,
     translationError,
     isPinned: isPresent(body.thread),

@@ -20,7 +20,7 @@ import {
   readText,
 } from '../../shared/json.ts';
 import { failure, ok } from '../../shared/result.ts';
-import { type NativeRequest, nativeForm } from '../shared/native-form.ts';
+import { type NativeRequest, nativeForm } from '../shared/request-form.ts';
 import { type ClaudeFamilies, type ClaudeFamily, familyOf } from './family.ts';
 import { type Message, type WrittenConversation, writeConversation } from './request-messages.ts';
 import { writeSchema } from './request-schema.ts';

@@ -25,7 +25,7 @@ const HANDLED = ['model', 'input', 'dimensions', 'encoding_format'];
 /** https://ai.google.dev/api/embeddings (read 2026-11-22). At most 100 texts: lancedb/lancedb#3618, 2026-07-09. */
 export const geminiEmbeddings: RequestForm = {
   kind: 'native',
-  write: (given, { model, provider, unsupported }) => {
+  write: ({ fields: given }, { model, provider, unsupported }) => {
     const report = new TranslationReport(provider, unsupported);
     const { input, dimensions } = given;
     const texts = typeof input === 'string' ? [input] : input;

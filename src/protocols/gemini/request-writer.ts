@@ -13,7 +13,7 @@ import {
   readText,
 } from '../../shared/json.ts';
 import { failure, ok } from '../../shared/result.ts';
-import { type NativeRequest, nativeForm } from '../shared/native-form.ts';
+import { type NativeRequest, nativeForm } from '../shared/request-form.ts';
 import { bareModel, familyOf, type GeminiFamily } from './family.ts';
 import { CONFIG_FIELDS, wantsMoreThanText, writeConfig } from './request-config.ts';
 import { writeContents } from './request-contents.ts';

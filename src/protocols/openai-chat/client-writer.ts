@@ -75,7 +75,14 @@ function completionClient(id: 'chat' | 'completions', ...checks: readonly Check[
     readRequest: (body) => {
       const failed = checks.find(({ isInvalid }) => isInvalid(body));
       return failed === undefined
-        ? ok({ body, dropped: [], translationError: null, isPinned: false, session: null })
+        ? ok({
+            fields: body,
+            turns: null,
+            dropped: [],
+            translationError: null,
+            isPinned: false,
+            session: null,
+          })
         : failure(apiError('invalid_request', failed.message, failed.param));
     },
     streamWriter: (_, { errorFrames, maxEventBytes }) => new ChatWriter(errorFrames, maxEventBytes),

@@ -2,7 +2,7 @@
 import type { Block, ReasoningBlock, ToolCallBlock, Turn } from '../../canonical/conversation.ts';
 import type { Media } from '../../canonical/media.ts';
 import { readReasoningDetails } from '../../canonical/reasoning-details.ts';
-import { providerOfExtra } from '../../request-translation/messages.ts';
+import { signatureOfCall } from '../../request-translation/messages.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
 
 /** @param messages what is no object among them is left out */
@@ -58,7 +58,6 @@ function textOf(value: unknown): string {
 
 function readAssistant(message: JsonObject): Turn {
   const { content, tool_calls } = message;
-  const refusal = readText(message.refusal);
   return {
     role: 'assistant',
     blocks: [
@@ -66,7 +65,7 @@ function readAssistant(message: JsonObject): Turn {
       ...readContent(content, isThinking),
       ...readArray(tool_calls).filter(isObject).map(readCall),
     ],
-    ...(refusal === undefined ? {} : { refusal }),
+    refusal: readText(message.refusal),
     extra: extraOf(message, ASSISTANT_FIELDS),
   };
 }
@@ -109,15 +108,13 @@ function readCall(call: JsonObject): ToolCallBlock {
   const isCustom = call.type === 'custom';
   const called = isCustom ? objectOf(call.custom, call.function) : objectOf(call.function, call.custom);
   const input = called.arguments ?? called.input;
-  const google = objectOf(objectOf(call.extra_content).google);
-  const value = readText(google.thought_signature);
   return {
     kind: 'tool_call',
     id: readText(call.id) ?? '',
     name: readText(called.name) ?? '',
     input: textOf(input ?? (isCustom ? '' : {})),
     ...(isCustom ? { isCustom } : {}),
-    ...(value === undefined ? {} : { signature: { value, provider: providerOfExtra(call.extra_content) } }),
+    signature: signatureOfCall(call.extra_content),
   };
 }
 
@@ -164,14 +161,8 @@ function readMedia(part: JsonObject): Media | undefined {
       const { file_data, file_url, file_id, filename } = objectOf(part.file);
       const url = readText(file_data) ?? readText(file_url);
       const fileId = readText(file_id);
-      if (url === undefined && fileId === undefined) return undefined;
-      const name = readText(filename);
-      return {
-        type: 'file',
-        ...(url === undefined ? {} : { url }),
-        ...(fileId === undefined ? {} : { fileId }),
-        ...(name === undefined ? {} : { name }),
-      };
+      const isKnown = url !== undefined || fileId !== undefined;
+      return isKnown ? { type: 'file', url, fileId, name: readText(filename) } : undefined;
     }
     default:
       return undefined;
@@ -181,12 +172,5 @@ function readMedia(part: JsonObject): Media | undefined {
 function fromUrl(type: 'image' | 'video' | 'document', value: unknown, name?: unknown): Media | undefined {
   const { url: given = value, detail } = objectOf(value);
   const url = readText(given);
-  const named = readText(name);
-  if (url === undefined) return undefined;
-  return {
-    type,
-    url,
-    ...(detail === undefined ? {} : { detail }),
-    ...(named === undefined ? {} : { name: named }),
-  };
+  return url === undefined ? undefined : { type, url, detail, name: readText(name) };
 }

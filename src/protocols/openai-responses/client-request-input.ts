@@ -1,16 +1,19 @@
-/** Translates the input of a Responses request into chat messages: the items of one step become one assistant message. */
+/** Parses the input of a Responses request into turns: the items of one step become one turn of the assistant. */
 
+import type { Block, TextBlock, Turn } from '../../canonical/conversation.ts';
 import { type ApiError, apiError } from '../../canonical/error.ts';
+import type { Media } from '../../canonical/media.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import { ReportedFields } from '../../request-translation/dropped-fields.ts';
 import { joinAdjacentTexts } from '../../request-translation/tool-results.ts';
 import { EmbeddedJson, isObject, type JsonObject, readArray, readText } from '../../shared/json.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
+import { ModelStep } from '../shared/model-step.ts';
 import { decodeReasoningStates } from '../shared/reasoning-state.ts';
 import { isOwnReasoningId } from './items.ts';
 
 export interface ReadInput {
-  readonly messages: readonly JsonObject[];
+  readonly turns: readonly Turn[];
   /** Tools that are items of the input: Codex sends all of its tools so (0.169, 2026-11-22). */
   readonly tools: readonly unknown[];
   /** The types of items and parts that are dropped, as paths. */
@@ -20,7 +23,7 @@ export interface ReadInput {
 /** @param input a text, or a list of items */
 export function readInput(input: unknown): Result<ReadInput, ApiError> {
   if (typeof input === 'string') {
-    return ok({ messages: [{ role: 'user', content: input }], tools: [], dropped: [] });
+    return ok({ turns: [turnOf('user', textBlock(input))], tools: [], dropped: [] });
   }
   if (!Array.isArray(input)) return failure(invalidInput('input must be a text or a list of items'));
   const reader = new InputReader();
@@ -28,7 +31,7 @@ export function readInput(input: unknown): Result<ReadInput, ApiError> {
     const error = isObject(item) ? reader.read(item) : invalidInput('Every item of input must be an object');
     if (error !== null) return failure(error);
   }
-  return ok({ messages: reader.messages(), tools: reader.tools, dropped: reader.dropped.list });
+  return ok({ turns: reader.turns(), tools: reader.tools, dropped: reader.dropped.list });
 }
 
 function invalidInput(message: string): ApiError {
@@ -41,28 +44,14 @@ const ITEM_REFERENCE = apiError(
   'input',
 );
 
-/** What the model produced in one step. */
-interface ModelStep {
-  readonly kind: 'step';
-  readonly texts: string[];
-  readonly reasoning: string[];
-  readonly details: JsonObject[];
-  readonly calls: JsonObject[];
-  /** The `extra_content` of the calls, by their id. */
-  readonly extraContents: Map<string, JsonObject>;
-}
-
 /** The results of all calls with one id. */
 interface Results {
-  /** The message of each result. */
-  readonly all: JsonObject[];
+  readonly all: Turn[];
   /** How many results already follow their call. */
   taken: number;
 }
 
-type InputEntry = ModelStep | { readonly kind: 'message'; readonly message: JsonObject };
-
-const ROLES = ['user', 'system', 'developer'];
+const ROLES = ['user', 'system', 'developer'] as const;
 
 const PARAGRAPH_BREAK = '\n\n';
 
@@ -70,7 +59,7 @@ class InputReader {
   readonly dropped = new ReportedFields();
   readonly tools: unknown[] = [];
   readonly #embedded = new EmbeddedJson();
-  readonly #entries: InputEntry[] = [];
+  readonly #entries: (Turn | ModelStep)[] = [];
   /** By their call's id, in order: some models use the same id in several steps. */
   readonly #results = new Map<string, Results>();
   /** The step that further items belong to. */
@@ -105,28 +94,31 @@ class InputReader {
     }
   }
 
-  messages(): readonly JsonObject[] {
-    const messages = this.#entries.flatMap((entry) => {
-      if (entry.kind === 'message') return [entry.message];
-      return [...stepMessage(entry), ...entry.calls.flatMap(({ id }) => this.#takeResult(String(id)))];
+  turns(): readonly Turn[] {
+    const turns = this.#entries.flatMap((entry) => {
+      if (!(entry instanceof ModelStep)) return [entry];
+      const { texts, calls } = entry;
+      // No provider accepts a step with only reasoning.
+      const step = texts.length === 0 && calls.length === 0 ? [] : [entry.turn(PARAGRAPH_BREAK)];
+      return [...step, ...calls.flatMap(({ id }) => this.#takeResult(id))];
     });
     // The provider rejects results without a call.
     const left = [...this.#results.values()].flatMap(({ all, taken }) => all.slice(taken));
-    return [...messages, ...left];
+    return [...turns, ...left];
   }
 
-  #takeResult(id: string): readonly JsonObject[] {
+  #takeResult(id: string): readonly Turn[] {
     const results = this.#results.get(id);
     const result = results?.all[results.taken++];
     return result === undefined ? [] : [result];
   }
 
   #message({ role: given, content }: JsonObject): ApiError | null {
-    const parts = readContent(content, this.dropped);
-    if (parts.kind === 'error') return parts.error;
+    const blocks = readContent(content, this.dropped);
+    if (blocks.kind === 'error') return blocks.error;
     if (given === 'assistant') {
-      const text = joinTexts(parts.value);
-      if (text !== '') this.#openStep().texts.push(text);
+      const text = joinTexts(blocks.value);
+      if (text !== '') this.#openStep().texts.push(textBlock(text));
       return null;
     }
     const role = ROLES.find((known) => known === given);
@@ -134,7 +126,8 @@ class InputReader {
       return invalidInput(`A message's role must be one of: assistant, ${ROLES.join(', ')}`);
     }
     this.#step = null;
-    this.#entries.push({ kind: 'message', message: { role, content: asContent(parts.value) } });
+    const isEmpty = blocks.value.length === 0;
+    this.#entries.push(turnOf(role, ...(isEmpty ? [textBlock('')] : blocks.value)));
     return null;
   }
 
@@ -147,63 +140,47 @@ class InputReader {
     }
     // If the item has the full reasoning, the summary only repeats it.
     const text = readText(readReasoning(content)) ?? readText(readReasoning(summary));
-    if (text !== undefined) step.reasoning.push(text);
-    for (const state of decodeReasoningStates(encrypted_content, this.#embedded)) {
-      if ('detail' in state) step.details.push(state.detail);
-      else step.extraContents.set(state.call, state.extra_content);
-    }
+    if (text !== undefined) step.thoughts.push(text);
+    for (const state of decodeReasoningStates(encrypted_content, this.#embedded)) step.addState(state);
     return null;
   }
 
-  #call(item: JsonObject, args: string): ApiError | null {
+  #call(item: JsonObject, input: string): ApiError | null {
     const id = readText(item.call_id);
     const name = readText(item.name);
     if (id === undefined || name === undefined) {
       return invalidInput(`A ${typeName(item)} needs its call_id and its name`);
     }
-    const called = { name: functionName(name, readText(item.namespace)), arguments: args };
-    this.#openStep().calls.push({ id, type: 'function', function: called });
+    const called = functionName(name, readText(item.namespace));
+    this.#openStep().calls.push({ kind: 'tool_call', id, name: called, input });
     return null;
   }
 
   #result(item: JsonObject): ApiError | null {
     const id = readText(item.call_id);
     if (id === undefined) return invalidInput(`A ${typeName(item)} needs its call_id`);
-    const parts = readContent(item.output, this.dropped);
-    if (parts.kind === 'error') return parts.error;
-    const isText = parts.value.every(({ type }) => type === 'text');
-    const content = isText ? joinTexts(parts.value) : joinAdjacentTexts(parts.value, PARAGRAPH_BREAK);
+    const blocks = readContent(item.output, this.dropped);
+    if (blocks.kind === 'error') return blocks.error;
+    const isText = blocks.value.every(({ kind }) => kind === 'text');
+    const content = isText ? joinTexts(blocks.value) : joinAdjacentTexts(blocks.value, PARAGRAPH_BREAK);
     const results = this.#results.get(id) ?? { all: [], taken: 0 };
     this.#results.set(id, results);
-    results.all.push({ role: 'tool', tool_call_id: id, content });
+    results.all.push(turnOf('user', { kind: 'tool_result', id, content }));
     this.#step = null;
     return null;
   }
 
   #openStep(): ModelStep {
     if (this.#step !== null) return this.#step;
-    this.#step = { kind: 'step', texts: [], reasoning: [], details: [], calls: [], extraContents: new Map() };
+    this.#step = new ModelStep();
     this.#entries.push(this.#step);
     return this.#step;
   }
 }
 
-/** The step's message. None for a step with only reasoning, because no provider accepts that. */
-function stepMessage({ texts, reasoning, details, calls, extraContents }: ModelStep): readonly JsonObject[] {
-  if (texts.length === 0 && calls.length === 0) return [];
-  const tool_calls = calls.map((call) => {
-    const extra_content = extraContents.get(String(call.id));
-    return extra_content === undefined ? call : { ...call, extra_content };
-  });
-  return [
-    {
-      role: 'assistant',
-      content: texts.length === 0 ? null : texts.join(PARAGRAPH_BREAK),
-      ...(reasoning.length === 0 ? {} : { reasoning_content: reasoning.join(PARAGRAPH_BREAK) }),
-      ...(details.length === 0 ? {} : { reasoning_details: details }),
-      ...(calls.length === 0 ? {} : { tool_calls }),
-    },
-  ];
+/** A turn without further fields. */
+export function turnOf(role: Turn['role'], ...blocks: readonly Block[]): Turn {
+  return { role, blocks, extra: {} };
 }
 
 function readReasoning(parts: unknown): string {
@@ -234,22 +211,21 @@ export function functionName(tool: string, namespace: string | undefined): strin
 }
 
 /**
- * Chat's content parts.
  * @param content empty if it is absent or null
  * @param dropped receives the paths of parts of unknown types
  */
-function readContent(content: unknown, dropped: ReportedFields): Result<readonly JsonObject[], ApiError> {
-  if (typeof content === 'string') return ok([textPart(content)]);
+function readContent(content: unknown, dropped: ReportedFields): Result<readonly Block[], ApiError> {
+  if (typeof content === 'string') return ok([textBlock(content)]);
   const given = content ?? [];
   if (!Array.isArray(given) || !given.every(isObject)) return failure(NO_CONTENT);
-  const parts: JsonObject[] = [];
-  for (const value of given) {
-    const part = readPart(value);
-    if (part.kind === 'error') return part;
-    if (part.value === null) dropped.add(`input.content.${typeName(value)}`);
-    else parts.push(part.value);
+  const blocks: Block[] = [];
+  for (const part of given) {
+    const block = readPart(part);
+    if (block.kind === 'error') return block;
+    if (block.value === null) dropped.add(`input.content.${typeName(part)}`);
+    else blocks.push(block.value);
   }
-  return ok(parts);
+  return ok(blocks);
 }
 
 const NO_CONTENT = invalidInput(
@@ -257,38 +233,40 @@ const NO_CONTENT = invalidInput(
 );
 
 /** Null for a part of an unknown type. */
-function readPart(part: JsonObject): Result<JsonObject | null, ApiError> {
+function readPart(part: JsonObject): Result<Block | null, ApiError> {
   switch (part.type) {
     case 'input_text':
     case 'output_text':
     case 'summary_text':
     case 'reasoning_text':
     case 'text':
-      return ok(typeof part.text === 'string' ? textPart(part.text) : null);
+      return ok(typeof part.text === 'string' ? textBlock(part.text) : null);
     case 'refusal':
-      return ok(typeof part.refusal === 'string' ? textPart(part.refusal) : null);
+      return ok(typeof part.refusal === 'string' ? textBlock(part.refusal) : null);
     case 'input_image':
       return readImage(part);
     case 'input_file':
       return readFile(part);
     case 'input_audio':
-      return ok(isObject(part.input_audio) ? { type: 'input_audio', input_audio: part.input_audio } : null);
+      return ok(isObject(part.input_audio) ? readAudio(part.input_audio) : null);
     default:
       return ok(null);
   }
 }
 
-function textPart(text: string): JsonObject {
-  return { type: 'text', text };
+/** A text without a mark: Responses has none. */
+export function textBlock(text: string): TextBlock {
+  return { kind: 'text', text };
 }
 
-function readImage({ image_url, file_id, detail }: JsonObject): Result<JsonObject, ApiError> {
+function mediaBlock(media: Media): Result<Block, never> {
+  return ok({ kind: 'media', media });
+}
+
+function readImage({ image_url, file_id, detail }: JsonObject): Result<Block, ApiError> {
   const url = readText(image_url);
-  if (url !== undefined) {
-    const wanted = readText(detail);
-    return ok({ type: 'image_url', image_url: { url, ...(wanted === undefined ? {} : { detail: wanted }) } });
-  }
-  return failure(file_id === undefined ? NO_IMAGE_URL : IMAGE_FILE_ID);
+  if (url === undefined) return failure(file_id === undefined ? NO_IMAGE_URL : IMAGE_FILE_ID);
+  return mediaBlock({ type: 'image', url, detail: readText(detail) });
 }
 
 const NO_IMAGE_URL = invalidInput('An input_image needs its image_url');
@@ -296,12 +274,12 @@ const IMAGE_FILE_ID = invalidInput(
   "This gateway can't read an image by its file_id: send image_url, a URL or a data: URL",
 );
 
-function readFile({ file_data, filename, file_id, file_url }: JsonObject): Result<JsonObject, ApiError> {
-  const file = Object.fromEntries(
-    Object.entries({ file_data, filename, file_id }).filter(([, value]) => readText(value) !== undefined),
-  );
-  if (file.file_data !== undefined || file.file_id !== undefined) return ok({ type: 'file', file });
-  return failure(file_url === undefined ? NO_FILE_DATA : FILE_URL);
+function readFile({ file_data, filename, file_id, file_url }: JsonObject): Result<Block, ApiError> {
+  const [url, fileId, name] = [file_data, file_id, filename].map(readText);
+  if (url === undefined && fileId === undefined) {
+    return failure(file_url === undefined ? NO_FILE_DATA : FILE_URL);
+  }
+  return mediaBlock({ type: 'file', url, fileId, name });
 }
 
 const NO_FILE_DATA = invalidInput('An input_file needs its file_data');
@@ -309,16 +287,17 @@ const FILE_URL = invalidInput(
   'This gateway does not fetch a file by its file_url: send file_data, a data: URL',
 );
 
-/** A single text becomes a string, which every provider accepts. */
-function asContent(parts: readonly JsonObject[]): string | readonly JsonObject[] {
-  const [first, ...others] = parts;
-  if (first === undefined) return '';
-  return others.length === 0 && typeof first.text === 'string' ? first.text : parts;
+/** Audio without data is the provider's to refuse. */
+function readAudio(input_audio: JsonObject): Block {
+  const { data, format } = input_audio;
+  return typeof data === 'string'
+    ? { kind: 'media', media: { type: 'audio', data, format: readText(format) ?? 'wav' } }
+    : { kind: 'unknown', raw: { type: 'input_audio', input_audio } };
 }
 
-function joinTexts(parts: readonly JsonObject[]): string {
-  return parts
-    .map(({ text }) => readText(text))
+function joinTexts(blocks: readonly Block[]): string {
+  return blocks
+    .map((block) => (block.kind === 'text' ? readText(block.text) : undefined))
     .filter((text) => text !== undefined)
     .join(PARAGRAPH_BREAK);
 }

@@ -1,4 +1,4 @@
-/** Translates a Responses request into the canonical request: its fields, its tools and the choice of a tool. */
+/** Translates a Responses request into the canonical request: its fields, its tools and the choice of a tool. Its input is parsed beside it. */
 
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import { ReportedFields } from '../../request-translation/dropped-fields.ts';
@@ -7,7 +7,14 @@ import { MAX_TOOL_NAMES_CHARS } from '../../shared/limits.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
 import type { ClientRequest } from '../shared/client-protocol.ts';
 import { isPresent, isString, type ValueTypes, validateTypes } from '../shared/validate-types.ts';
-import { functionName, MAX_FUNCTION_NAME_CHARS, readInput, typeName } from './client-request-input.ts';
+import {
+  functionName,
+  MAX_FUNCTION_NAME_CHARS,
+  readInput,
+  textBlock,
+  turnOf,
+  typeName,
+} from './client-request-input.ts';
 import {
   type KeptState,
   type ResponsesSession,
@@ -41,7 +48,7 @@ function isBackground(value: unknown): boolean {
   return isPresent(value) && value !== false;
 }
 
-type TranslatedBody = Pick<ClientRequest<ResponsesSession>, 'body' | 'dropped' | 'session'>;
+type TranslatedBody = Pick<ClientRequest<ResponsesSession>, 'fields' | 'turns' | 'dropped' | 'session'>;
 
 function translate(body: JsonObject, kept: KeptState | null): Result<TranslatedBody, ApiError> {
   const stateful = findStateful(body, kept !== null);
@@ -55,14 +62,14 @@ function translate(body: JsonObject, kept: KeptState | null): Result<TranslatedB
   const choice = readToolChoice(body.tool_choice, tools);
   if (choice.kind === 'error') return choice;
   const instructions = readText(body.instructions);
-  const system = instructions === undefined ? [] : [{ role: 'system', content: instructions }];
-  const messages = [...system, ...input.value.messages];
-  if (messages.length === 0) return failure(NO_MESSAGE);
-  const chat: JsonObject = {
+  const system = instructions === undefined ? [] : [turnOf('system', textBlock(instructions))];
+  const turns = [...system, ...input.value.turns];
+  if (turns.length === 0) return failure(NO_MESSAGE);
+  const fields: JsonObject = {
     ...Object.fromEntries(
       Object.entries(body).filter(([name, value]) => !OWN_FIELDS.has(name) && value !== null),
     ),
-    messages,
+    messages: [],
     ...toolFields(choice.value, body.parallel_tool_calls),
     ...textFields(body.text),
     ...reasoningFields(body.reasoning),
@@ -73,7 +80,7 @@ function translate(body: JsonObject, kept: KeptState | null): Result<TranslatedB
   };
   const dropped = new ReportedFields();
   dropped.addAll([...input.value.dropped, ...tools.dropped]);
-  return ok({ body: chat, dropped: dropped.list, session: sessionOf(body, tools, kept) });
+  return ok({ fields, turns, dropped: dropped.list, session: sessionOf(body, tools, kept) });
 }
 
 /** Fields that are translated or handled here. All others are copied. */
@@ -110,14 +117,15 @@ const TOO_MANY_TOOLS = apiError(
 
 const NO_MESSAGE = apiError('invalid_request', 'input must have at least one message', 'input');
 
-/** Enough to select the targets and to count the tokens: all texts of the prompt are in one message. */
+/** Enough to select the targets and to bound the tokens: all texts of the prompt are in one turn. */
 function untranslated(body: JsonObject, kept: KeptState | null): TranslatedBody {
   const { model, models, route, stream, max_output_tokens, service_tier, input, instructions, tools } = body;
-  const content = JSON.stringify([instructions, input, tools]);
+  const text = JSON.stringify([instructions, input, tools]);
   const chat = { model, models, route, stream, service_tier, max_completion_tokens: max_output_tokens };
   const present = Object.entries(chat).filter(([, value]) => isPresent(value));
   return {
-    body: { ...Object.fromEntries(present), messages: [{ role: 'user', content }] },
+    fields: { ...Object.fromEntries(present), messages: [] },
+    turns: [turnOf('user', textBlock(text))],
     dropped: [],
     session: sessionOf(body, readTools([]), kept),
   };

@@ -27,7 +27,7 @@ import {
   readText,
 } from '../../shared/json.ts';
 import { failure, ok } from '../../shared/result.ts';
-import { type NativeRequest, nativeForm } from '../shared/native-form.ts';
+import { type NativeRequest, nativeForm } from '../shared/request-form.ts';
 import { REASONING_FORMAT } from './upstream-reader.ts';
 
 /** What a provider's models accept through Responses: data in the provider's file. */

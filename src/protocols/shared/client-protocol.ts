@@ -1,4 +1,5 @@
 /** The interface of a client protocol: reads the requests of its clients, and writes responses and errors in its own form. */
+import type { CanonicalRequest } from '../../canonical/conversation.ts';
 import type { ApiError } from '../../canonical/error.ts';
 import type { Policies } from '../../canonical/policies.ts';
 import type { JsonObject } from '../../shared/json.ts';
@@ -6,8 +7,8 @@ import type { Result } from '../../shared/result.ts';
 import type { JsonWriter, PassthroughProtocol, StreamWriter } from '../../stream/types.ts';
 
 /**
- * A protocol that clients speak; `routes.ts` names the protocol of each route. Its requests are translated into the canonical request,
- * a body of OpenAI's Chat Completions. Its writers receive canonical chunks, whatever the provider speaks.
+ * A protocol that clients speak; `routes.ts` names the protocol of each route. Its requests are translated into the canonical request:
+ * fields of OpenAI's Chat Completions, and turns. Its writers receive canonical chunks, whatever the provider speaks.
  */
 export interface ClientProtocol<Session> {
   /** The protocol's name in usage records. */
@@ -29,9 +30,8 @@ export interface ClientProtocol<Session> {
   errorResponse(error: ApiError, requestId: string): ErrorResponse;
 }
 
-export interface ClientRequest<Session> {
-  /** The canonical request. With a `translationError` it only selects targets and estimates tokens: model, limits, and all text. */
-  readonly body: JsonObject;
+/** With a `translationError` it only selects targets and bounds tokens: model, limits, and all text. */
+export interface ClientRequest<Session> extends CanonicalRequest {
   /** The paths of the fields that the translation leaves out, for `x-weir-dropped`. */
   readonly dropped: readonly string[];
   /** Why the request can't be translated. Only targets that speak the client's protocol are then tried. Null: every target is. */

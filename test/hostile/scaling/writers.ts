@@ -139,7 +139,7 @@ export function read(text: string, sample: Sample, now = ranMs): Read | Written 
   watch.did('read');
   if (read.kind === 'error') return ended({ why: read.error.message });
   const request = read.value;
-  estimatePromptTokens(request.body);
+  estimatePromptTokens(sent);
   watch.did('estimate');
   return { sample, cameBytes, sent, client, request, watch };
 }
@@ -151,16 +151,9 @@ export async function write(
 ) {
   const watch = new Stopwatch(cameBytes, before);
   const lease = { ...SMALL_LEASE, pause: async () => watch.did('write') };
-  const { body, dropped, translationError, session } = request;
+  const { session, ...canonical } = request;
   const clientBody = {
-    ...{
-      clientBody: sent,
-      clientBodyBytes: cameBytes,
-      canonicalBody: body,
-      dropped,
-      translationError,
-      lease,
-    },
+    ...{ ...canonical, clientBody: sent, clientBodyBytes: cameBytes, lease },
     client: { passthrough: client.passthrough ?? null },
   };
   const held = new ReplayableRequest(clientBody, {

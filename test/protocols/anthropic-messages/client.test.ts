@@ -1,6 +1,7 @@
 /** Tests the translation of Messages requests into chat requests, and what is dropped. */
 import { describe, expect, test } from 'vitest';
 import { messages } from '../../../src/protocols/anthropic-messages/client.ts';
+import { chatBody } from '../../../src/protocols/openai-chat/conversation-writer.ts';
 import { encodeReasoningState } from '../../../src/protocols/shared/reasoning-state.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 
@@ -9,7 +10,7 @@ const USER = { role: 'user', content: 'Hi' };
 function read(body: JsonObject): { readonly body: JsonObject; readonly dropped: readonly string[] } {
   const result = messages.readRequest({ model: 'm', max_tokens: 9, messages: [USER], ...body });
   if (result.kind === 'error') throw new Error(result.error.message);
-  return result.value;
+  return { body: chatBody(result.value), dropped: result.value.dropped };
 }
 
 function messagesOf(...messages: readonly JsonObject[]): unknown {

@@ -1,5 +1,6 @@
 /** Tests the translation of Responses requests into chat requests, and the errors of those that can't be translated. */
 import { describe, expect, test } from 'vitest';
+import { chatBody } from '../../../src/protocols/openai-chat/conversation-writer.ts';
 import { readResponsesRequest } from '../../../src/protocols/openai-responses/client-request.ts';
 import { withDetailsOfProvider } from '../../../src/request-translation/messages.ts';
 import { encodeBase64Url } from '../../../src/shared/encoding.ts';
@@ -21,7 +22,7 @@ function read(body: JsonObject) {
   if (result.kind === 'error') throw new Error(result.error.message);
   const { translationError } = result.value;
   if (translationError !== null) throw new Error(translationError.message);
-  return result.value;
+  return { ...result.value, body: chatBody(result.value) };
 }
 
 function messages(input: unknown): unknown {

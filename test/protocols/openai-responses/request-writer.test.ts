@@ -2,8 +2,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { responsesForm } from '../../../src/protocols/openai-responses/request-writer.ts';
+import { writeRequest } from '../../../src/protocols/shared/request-form.ts';
 import { withWrittenLimit } from '../../../src/request-translation/output-limit.ts';
-import { type WriteOptions, writeRequest } from '../../../src/request-translation/translate.ts';
+import type { WriteOptions } from '../../../src/request-translation/translate.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { decodeObject, objectsOf } from '../../../tools/simulator/json.ts';
 
@@ -31,7 +32,7 @@ function write(body: JsonObject, options: Partial<WriteOptions> = {}) {
   const { model = 'gpt-6.1-terra' } = options;
   return writeRequest(
     FORM,
-    { model, messages: HI, ...body },
+    { fields: { model, messages: HI, ...body }, turns: null },
     { model, provider: 'OpenAI', providerId: 'openai', unsupported: 'auto', promptCache: 'auto', ...options },
   );
 }

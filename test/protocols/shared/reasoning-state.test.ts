@@ -1,6 +1,7 @@
 /** Tests reasoning states: the provider that a state is from receives it unchanged, and no other provider does. */
 import { describe, expect, test } from 'vitest';
 import { messages as protocol } from '../../../src/protocols/anthropic-messages/client.ts';
+import { chatBody } from '../../../src/protocols/openai-chat/conversation-writer.ts';
 import { decodeReasoningState, encodeReasoningState } from '../../../src/protocols/shared/reasoning-state.ts';
 import { EmbeddedJson, isObject, readArray } from '../../../src/shared/json.ts';
 import { rewrite } from '../../request-translation/send.ts';
@@ -15,7 +16,7 @@ function sentBack(provider: string, origin: string, detail: object): unknown {
   ];
   const read = protocol.readRequest({ model: 'm', max_tokens: 9, messages });
   if (read.kind === 'error') throw new Error(read.error.message);
-  const sent = rewrite(provider, read.value.body);
+  const sent = rewrite(provider, chatBody(read.value));
   if (sent.kind === 'error') throw new Error(sent.error.message);
   return readArray(sent.body.messages).flatMap((message) =>
     isObject(message) ? readArray(message.reasoning_details) : [],

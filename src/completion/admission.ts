@@ -98,6 +98,7 @@ export interface AdmissionRequest {
   readonly promptTokens: number;
   /** The client's protocol. */
   readonly client: UsageRecord['client'];
+  readonly isStreamed: boolean;
 }
 
 export interface Admitted {
@@ -117,8 +118,25 @@ export interface Admission {
    * @returns the error where the budget has no room for it, or null
    */
   readonly reserveAgain: (billedAttempts: number) => Promise<ApiError | null>;
+  /** Null: the output is reserved whole. */
+  readonly slices: OutputSlices | null;
   /** Releases the reservation of a request that is not sent upstream. */
   readonly release: () => void;
+}
+
+/** The reservation of a stream's output, which is extended while the output runs. Tokens are those of all choices and attempts. */
+export interface OutputSlices {
+  readonly sliceTokens: number;
+  /** The tokens that are reserved. */
+  readonly reserved: number;
+  /** All that the output limit allows is reserved. */
+  readonly isWhole: boolean;
+  /** How fast output may be written that is not shown, in tokens per second; null: all of it is shown. */
+  readonly hiddenTokensPerSecond: number | null;
+  /** How many tokens may have been written that were not shown. Whoever follows the stream sets it. */
+  hiddenTokens: number;
+  /** Reserves a further slice. @returns false: the budget has no room for it */
+  extend(): Promise<boolean>;
 }
 
 export interface Refusal {

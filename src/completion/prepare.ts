@@ -186,6 +186,7 @@ async function prepare(
         replayable,
         promptTokens,
         client: client.id,
+        isStreamed: request.isStreamed,
       })
     : null;
   if (admitted?.kind === 'error') return refuse(admitted.error);

@@ -133,9 +133,13 @@ export function writerOptions({
 }
 
 /** What a writer of passthrough needs of the request and of its attempt. */
-export function passthroughOptions(request: CompletionRequest, { facts }: Attempt): PassthroughOptions {
+export function passthroughOptions(
+  request: CompletionRequest,
+  { facts }: Attempt,
+  mayEnd = false,
+): PassthroughOptions {
   const { reasoning } = request.policies;
-  return { ...writerOptions(request), provider: facts.target.provider.id, reasoning };
+  return { ...writerOptions(request), provider: facts.target.provider.id, reasoning, mayEnd };
 }
 
 /**

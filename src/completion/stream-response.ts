@@ -1,5 +1,5 @@
 /** Responds with a stream. The headers are sent with the first output or heartbeat; an error before them is an HTTP error. */
-import type { ApiError } from '../canonical/error.ts';
+import { type ApiError, apiError } from '../canonical/error.ts';
 import { clientError, internalError } from '../http/respond.ts';
 import type { RequestEnd } from '../metering/request-meter.ts';
 import { EventReader } from '../stream/event-reader.ts';
@@ -14,6 +14,7 @@ import {
   type Delivery,
   withAttempts,
 } from './attempt-runner.ts';
+import { OutputPacer } from './output-pacer.ts';
 import { readResponse } from './read-response.ts';
 import {
   eventReaderOptions,
@@ -21,6 +22,8 @@ import {
   responseHeaders,
   writerOptions,
 } from './response-context.ts';
+
+const BUDGET_USED_UP = apiError('budget_exceeded', "The key's budget is used up");
 
 const STREAM_TYPE = 'text/event-stream; charset=utf-8';
 
@@ -40,10 +43,28 @@ export async function respondWithStream(runner: AttemptRunner): Promise<Response
     arrivedAt: context.arrivedAt,
     pipe: new IdentityTransformStream(),
     leaseMemory: context.leaseMemory,
-    onWrite: (bytes) => meter.wrote(bytes),
+    onWrite: (bytes) => {
+      meter.wrote(bytes);
+      pacer?.check();
+    },
   });
+  let isUsedUp = false;
+  const { slices = null } = runner.admission ?? {};
+  const endByBudget = () => {
+    // Between two attempts, the next one finds that there is no room.
+    isUsedUp = stream.limit(BUDGET_USED_UP);
+    if (isUsedUp) runner.stop();
+  };
+  const paced = { seenTokens: () => meter.seenTokens, onUsedUp: endByBudget };
+  const pacer = slices === null ? null : new OutputPacer(slices, paced, context.ports.clock);
   // The runtime waits for the meter, which settles after both have ended.
-  void stream.ended.then((end) => runner.settle(requestEnd(end, runner)));
+  void stream.ended.then((end) => {
+    pacer?.stop();
+    const ended = requestEnd(end, runner);
+    const isEnded = isUsedUp && ended.kind === 'finished';
+    if (isEnded) logEnded(runner);
+    runner.settle(isEnded ? { kind: 'finished', endedBy: 'budget' } : ended);
+  });
   void runAttempts(stream, runner);
   const early = await stream.opened;
   if (early !== null) {
@@ -53,6 +74,14 @@ export async function respondWithStream(runner: AttemptRunner): Promise<Response
   headers['content-type'] = STREAM_TYPE;
   headers['cache-control'] = 'no-cache, no-transform';
   return new Response(stream.readable, { headers });
+}
+
+function logEnded({ request: { context, caller }, meter }: AttemptRunner): void {
+  const { ports, requestId } = context;
+  ports.log({
+    ...{ event: 'budget_ended', request_id: requestId, key_id: caller.keyId },
+    output_tokens: meter.seenTokens,
+  });
 }
 
 /** Never rejects. */
@@ -76,6 +105,11 @@ class StreamDelivery implements Delivery<Lease> {
     this.#runner = runner;
   }
 
+  /** The budget of the key may end the stream. */
+  get #mayEnd(): boolean {
+    return (this.#runner.admission?.slices ?? null) !== null;
+  }
+
   async deliver(attempt: Attempt): Promise<Delivered<Lease>> {
     const runner = this.#runner;
     const { request } = runner;
@@ -84,7 +118,7 @@ class StreamDelivery implements Delivery<Lease> {
     const passthroughWriter =
       facts.passthrough === null
         ? undefined
-        : request.client.passthrough?.streamWriter(passthroughOptions(request, attempt));
+        : request.client.passthrough?.streamWriter(passthroughOptions(request, attempt, this.#mayEnd));
     stream.begin({ relay, isReplaceable, onOutput: () => runner.succeeded(attempt) }, passthroughWriter);
     const read = await readResponse(attempt, request, stream, (kind) => {
       const writer = kind === 'events' && passthroughWriter ? passthroughWriter : stream.useOwnWriter();

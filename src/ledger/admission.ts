@@ -10,6 +10,7 @@ import type {
   Admitted,
   EarlyAdmission,
   EarlyAdmissionRequest,
+  OutputSlices,
   Refusal,
 } from '../completion/admission.ts';
 import type { KeyCallContext, RequestContext } from '../http/context.ts';
@@ -30,6 +31,7 @@ import {
   type AddCharge,
   type AttemptMeter,
   costOfAttempt,
+  type ReceivedOutput,
   type Unreported,
 } from '../metering/request-meter.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
@@ -70,7 +72,14 @@ interface ReservedRequest {
   readonly outputTokens: number | null;
   /** The UTC day on which the request counts if the object could not be reached to reserve; null: it reserved. */
   readonly unreservedDay: string | null;
+  /** The providers that end a request, and its bill, when its connection closes. */
+  readonly stopping: ReadonlySet<string>;
+  /** Null: the output is reserved whole. */
+  readonly slices: SlicedOutput | null;
 }
+
+/** Output tokens of a choice that budgets of the mode `running` reserve at once. */
+const SLICE_TOKENS = 2000;
 
 /** The ledger objects, and the settings that apply to them. */
 export interface LimitLedger {
@@ -149,17 +158,22 @@ async function admit(
   // The reservation below may take long: other requests may use the isolate's memory turn meanwhile.
   replayable.endWork();
   if (found.kind === 'error') return failure({ error: found.error, headers: {} });
-  const { models, hashes, prompts, ...upperBound } = found.value;
+  const { models, hashes, prompts, likelyPromptTokens, hidesOutput, ...upperBound } = found.value;
   const hasBeginnings = prompts.some(({ beginnings }) => beginnings.length > 0);
   const longestMs = longestOf(context);
   const now = context.ports.clock.now();
   const table = await context.prices.load();
   const price = highestPrice(table, models, now, now + longestMs);
   const tokensPerSecond = fastestOutputSpeed(models);
+  const sliceTokens = SLICE_TOKENS * upperBound.choices;
+  // Of a model whose speed is not known, no time says how much it may have written.
+  const isPaced = admissionRequest.isStreamed && (!hidesOutput || tokensPerSecond !== null);
+  const mayBeSliced = isPaced && enforcedBudgets(limits).some(({ mode }) => mode === 'running');
   const request: ReserveRequest = {
     id: context.requestId,
     ...upperBound,
     ...(hasBeginnings && { prompts }),
+    ...(mayBeSliced && { likely: { promptTokens: likelyPromptTokens, outputTokens: sliceTokens } }),
     estimatedPromptTokens: promptTokens,
     price,
     expiresAfterMs: longestMs + RESERVATION_GRACE_MS,
@@ -191,17 +205,28 @@ async function admit(
       by: overdrawn,
     });
   }
+  // A further attempt has the same prompt.
+  const again = reservedPrompt === undefined ? request : withoutPrompts(request, reservedPrompt);
+  const reservedObject = { ledger, context, keyId, objectName };
+  const slices =
+    reservation.isSliced === true
+      ? new SlicedOutput({
+          request: again,
+          sliceTokens,
+          maxTokens: maxOutput(again, outputTokens),
+          hiddenTokensPerSecond: hidesOutput ? (tokensPerSecond ?? 0) * upperBound.choices : null,
+          reserve: (more) => reserveMore(reservedObject, more),
+        })
+      : null;
   const reservedRequest: ReservedRequest = {
-    ledger,
-    context,
-    keyId,
-    objectName,
-    // A further attempt has the same prompt.
-    request: reservedPrompt === undefined ? request : withoutPrompts(request, reservedPrompt),
+    ...reservedObject,
+    request: again,
     hashes,
     tokensPerSecond,
     outputTokens,
     unreservedDay: null,
+    stopping: new Set(admissionRequest.isStreamed ? stoppingProviders(targets) : []),
+    slices,
   };
   replayable.limitOutput(outputTokens);
   const limited = outputTokens === null ? null : await replayable.writeFor(first.facts.target);
@@ -218,8 +243,75 @@ async function admit(
   });
 }
 
-function withoutPrompts({ prompts: _, ...request }: ReserveRequest, promptTokens: number): ReserveRequest {
-  return { ...request, promptTokens };
+function stoppingProviders(targets: AdmissionRequest['targets']): readonly string[] {
+  return targets.flatMap(({ provider }) => (provider.stopsOnClose === undefined ? [] : [provider.id]));
+}
+
+function withoutPrompts(
+  { prompts: _, likely, ...request }: ReserveRequest,
+  promptTokens: number,
+): ReserveRequest {
+  return { ...request, promptTokens, ...(likely !== undefined && { likely: { ...likely, promptTokens } }) };
+}
+
+interface SlicedOutputOptions {
+  /** With what is likely, and without prompts. */
+  readonly request: ReserveRequest;
+  readonly sliceTokens: number;
+  /** Of one attempt. */
+  readonly maxTokens: number;
+  readonly hiddenTokensPerSecond: number | null;
+  readonly reserve: (request: ReserveRequest) => Promise<ApiError | null>;
+}
+
+/** Each call names all that is to be reserved, so that a repeated one reserves nothing more. */
+class SlicedOutput implements OutputSlices {
+  readonly #options: SlicedOutputOptions;
+  #attempts = 1;
+  #reserved: number;
+  hiddenTokens = 0;
+
+  constructor(options: SlicedOutputOptions) {
+    this.#options = options;
+    this.#reserved = Math.min(options.sliceTokens, options.maxTokens);
+  }
+
+  get sliceTokens(): number {
+    return this.#options.sliceTokens;
+  }
+
+  get hiddenTokensPerSecond(): number | null {
+    return this.#options.hiddenTokensPerSecond;
+  }
+
+  get reserved(): number {
+    return this.#reserved;
+  }
+
+  get isWhole(): boolean {
+    return this.#reserved >= this.#options.maxTokens * this.#attempts;
+  }
+
+  async extend(): Promise<boolean> {
+    return (await this.#reserveSlice(this.#attempts)) === null;
+  }
+
+  /** Reserves the prompt and the first slice of a further attempt. @returns why the budget has no room, or null */
+  begin(attempts: number): Promise<ApiError | null> {
+    return this.#reserveSlice(attempts);
+  }
+
+  async #reserveSlice(attempts: number): Promise<ApiError | null> {
+    const { request, sliceTokens, maxTokens, reserve } = this.#options;
+    const { likely } = request;
+    if (likely === undefined) return null;
+    const outputTokens = Math.min(this.#reserved + sliceTokens, maxTokens * attempts);
+    const error = await reserve({ ...request, attempts, likely: { ...likely, outputTokens } });
+    if (error !== null) return error;
+    this.#attempts = attempts;
+    this.#reserved = Math.max(this.#reserved, outputTokens);
+    return null;
+  }
 }
 
 const NO_HASHES: ReadonlyMap<string, string> = new Map();
@@ -294,6 +386,8 @@ function withoutReservation(
     tokensPerSecond,
     outputTokens,
     unreservedDay,
+    stopping: new Set(),
+    slices: null,
   };
   return ok({ admission: admissionOf(reserved, {}), first });
 }
@@ -307,17 +401,28 @@ function admissionOf(reserved: ReservedRequest, headers: Admission['headers']): 
     headers,
     addCharge: addCharge(reserved),
     reserveAgain: (billedAttempts) => reserveAgain(reserved, billedAttempts),
+    slices: reserved.slices,
     release: () => release(reserved),
   };
 }
 
-async function reserveAgain(
-  { ledger, context, keyId, objectName, request }: ReservedRequest,
-  billedAttempts: number,
-): Promise<ApiError | null> {
+async function reserveAgain(reserved: ReservedRequest, billedAttempts: number): Promise<ApiError | null> {
   // The first reservation is for the first billed attempt.
   if (billedAttempts === 0) return null;
-  const extended = { ...request, attempts: billedAttempts + 1 };
+  const attempts = billedAttempts + 1;
+  return reserved.slices?.begin(attempts) ?? reserveMore(reserved, { ...reserved.request, attempts });
+}
+
+/** Extends a reservation. @returns why there is no room, or null */
+async function reserveMore(
+  {
+    ledger,
+    context,
+    keyId,
+    objectName,
+  }: Pick<ReservedRequest, 'ledger' | 'context' | 'keyId' | 'objectName'>,
+  extended: ReserveRequest,
+): Promise<ApiError | null> {
   const reserved = await ledger.client.call<Reservation | UserReservation>(context, objectName, (object) =>
     objectName === keyId ? object.reserve(extended) : object.reserveForUser(extended),
   );
@@ -348,6 +453,8 @@ function addCharge(reserved: ReservedRequest): AddCharge {
     tokensPerSecond,
     outputTokens,
     unreservedDay,
+    stopping,
+    slices,
   } = reserved;
   const { prices } = context;
   const { promptTokens, price, choices, extraOutputTokens = 0 } = request;
@@ -357,7 +464,19 @@ function addCharge(reserved: ReservedRequest): AddCharge {
     tokensPerSecond === null
       ? output
       : Math.min(output, (Math.ceil((tokensPerSecond * ms) / 1000) + extraOutputTokens) * choices);
-  const bound: AttemptBound = { promptTokens, outputTokens: output, maxOutputAfter, searches, price };
+  const receivedBy = (provider: string, received: ReceivedOutput) => {
+    if (!stopping.has(provider)) return output;
+    if (slices !== null) return received.tokens + slices.hiddenTokens + slices.sliceTokens / 2;
+    // The speed of all that it may have written includes what was received.
+    if (tokensPerSecond === null) return output;
+    const maxHidden = received.showsAll ? 0 : (tokensPerSecond * received.ms * choices) / 1000;
+    return received.maxTokens + maxHidden + tokensPerSecond * choices;
+  };
+  const maxOutputOf = (provider: string, received: ReceivedOutput) =>
+    Math.min(output, Math.ceil(receivedBy(provider, received)));
+  const bound: AttemptBound = {
+    ...{ promptTokens, outputTokens: output, maxOutputAfter, maxOutputOf, searches, price },
+  };
   return (record, attempts) => {
     const counted = countedPrompt(record, attempts, hashes);
     const charge = {
@@ -445,6 +564,8 @@ interface AttemptBound {
   readonly outputTokens: number;
   /** Of all choices, after this many ms. */
   readonly maxOutputAfter: (ms: number) => number;
+  /** Of a stream whose connection Weir closed. */
+  readonly maxOutputOf: (provider: string, received: ReceivedOutput) => number;
   readonly searches: number;
   readonly price: HighestPrice | null;
 }
@@ -501,7 +622,7 @@ function attemptCharge(
     return { tokens: usage.total_tokens, nano: cost?.nano ?? 0, currency, isUnreported: false };
   }
   const prompt = promptOf(unreported, bound);
-  const output = outputOf(unreported, bound);
+  const output = outputOf(unreported, attempt.facts.target.provider.id, bound);
   return {
     tokens: prompt + output,
     nano: maxCost(price, prompt, output, bound.searches),
@@ -516,11 +637,12 @@ function promptOf({ promptTokens }: Unreported, bound: AttemptBound): number {
   return bound.promptTokens < MAX_PROMPT_TOKENS ? promptTokens : Math.max(promptTokens, bound.promptTokens);
 }
 
-function outputOf(unreported: Unreported, bound: AttemptBound): number {
-  const { outputTokens, maxOutputTokens, minOutputTokens, unansweredMs } = unreported;
+function outputOf(unreported: Unreported, provider: string, bound: AttemptBound): number {
+  const { outputTokens, maxOutputTokens, minOutputTokens, unansweredMs, received } = unreported;
   if (outputTokens !== null) return outputTokens;
   if (unansweredMs !== null) return bound.maxOutputAfter(unansweredMs);
-  return Math.max(minOutputTokens, Math.min(maxOutputTokens ?? bound.outputTokens, bound.outputTokens));
+  const ofClosed = received === null ? bound.outputTokens : bound.maxOutputOf(provider, received);
+  return Math.max(minOutputTokens, Math.min(maxOutputTokens ?? ofClosed, ofClosed));
 }
 
 function sumOf(amounts: readonly number[]): number {

@@ -103,6 +103,8 @@ export interface RecordSummary extends Omit<Attribution, 'tags'> {
 }
 
 export interface UsageRecord extends RecordSummary {
+  /** The key's budget was used up, so the output was ended as one that has reached its limit. Absent: it ended otherwise. */
+  readonly ended_by?: 'budget';
   /** The part of `cache_write_tokens` that the cache keeps for longer than its default time; absent: none. */
   readonly cache_write_long_tokens?: number;
   /** Web searches that the provider ran and bills; absent: none. */

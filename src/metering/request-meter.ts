@@ -57,7 +57,8 @@ export interface MeteredRequest {
 
 /** How the request ended. `refused`: the upstream responded with an error instead of output, so only reported usage counts. */
 export type RequestEnd =
-  | { readonly kind: 'finished' }
+  /** `endedBy`: the gateway ended the output as one that has reached its limit. */
+  | { readonly kind: 'finished'; readonly endedBy?: UsageRecord['ended_by'] }
   | { readonly kind: 'cancelled' }
   | { readonly kind: 'failed' | 'timed_out' | 'refused'; readonly error: ApiError };
 
@@ -116,6 +117,14 @@ export class RequestMeter {
     return this.#attempts.map((one) => (one instanceof AttemptMeter ? one.attempt : one));
   }
 
+  /** Output tokens of all attempts that were seen or reported so far. */
+  get seenTokens(): number {
+    const seen = this.#meters.map(({ accumulator }) =>
+      Math.max(accumulator.seenTokens, accumulator.reported.output ?? 0),
+    );
+    return seen.reduce((sum, tokens) => sum + tokens, 0);
+  }
+
   /** How many attempts are billed, or may be billed, by their upstreams. */
   get billedAttempts(): number {
     return this.#meters.filter((attempt) => attempt.isBilled).length;
@@ -153,7 +162,11 @@ export class RequestMeter {
     this.#isSettled = true;
     this.#endInFlight();
     const errorCode = 'error' in end ? end.error.code : null;
-    this.#current.end({ errorCode, isRefused: end.kind === 'refused', isComplete: end.kind === 'finished' });
+    this.#current.end({
+      errorCode,
+      isRefused: end.kind === 'refused',
+      isComplete: end.kind === 'finished' && end.endedBy === undefined,
+    });
     const record = this.#record(end);
     const { ports, records } = this.#request.context;
     ports.log({ event: 'request', ...record });
@@ -213,6 +226,8 @@ export class RequestMeter {
     const isRemoved = accumulator.removalReasons.size > 0 && !facts.changed.includes('reasoning');
     const changed = isRemoved ? [...facts.changed, 'reasoning'] : facts.changed;
     const now = ports.clock.now();
+    const endedBy = end.kind === 'finished' ? end.endedBy : undefined;
+    const sums = sumAttempts(this.#meters, prices.table, now, endedBy !== undefined);
     return boundRecord({
       request_id: requestId,
       time: isoTime(arrivedAt),
@@ -229,11 +244,12 @@ export class RequestMeter {
       error: error && weirCode(error),
       fault: error && faultOf(error, { isAlias: alias !== null, callerPays }),
       finish_reason: accumulator.finishWord,
-      ...sumAttempts(this.#meters, prices.table, now),
+      ...sums,
       first_token_ms: accumulator.firstTokenAt === null ? null : accumulator.firstTokenAt - arrivedAt,
       total_ms: now - arrivedAt,
       bytes_out: this.#bytesOut,
       attempts: this.attempts,
+      ...(endedBy === undefined ? {} : { ended_by: endedBy }),
       ...(dropped.length === 0 ? {} : { dropped }),
       ...(changed.length === 0 ? {} : { changed }),
     });
@@ -284,6 +300,20 @@ export interface Unreported {
    * a response, or Weir ended it, after which the upstream may go on.
    */
   readonly unansweredMs: number | null;
+  /** What was received of a stream whose connection Weir closed; null: it was not closed so. */
+  readonly received: ReceivedOutput | null;
+}
+
+/** The output of a stream that Weir did not read to its end, although nothing failed. */
+export interface ReceivedOutput {
+  /** An estimate. */
+  readonly tokens: number;
+  /** An upper bound of the same. */
+  readonly maxTokens: number;
+  /** How long the attempt took. */
+  readonly ms: number;
+  /** There is no other output. */
+  readonly showsAll: boolean;
 }
 
 /** Errors with which Weir itself ends an output that has begun. The upstream did not refuse and may bill it. */
@@ -381,7 +411,23 @@ export class AttemptMeter {
       minOutputTokens: output ?? 0,
       maxOutputTokens: isAllSeen ? accumulator.maxSeenTokens : null,
       unansweredMs: this.#isRefused && !this.#isAnswered ? at - this.#startedAt : null,
+      received: this.#isClosed
+        ? {
+            tokens: accumulator.seenTokens,
+            maxTokens: accumulator.maxSeenTokens,
+            ms: at - this.#startedAt,
+            showsAll,
+          }
+        : null,
     };
+  }
+
+  /** Weir closed the connection of a response with success: its client has left, or its budget is used up. */
+  get #isClosed(): boolean {
+    const end = this.#end;
+    return (
+      this.#isAnswered && end !== null && end.errorCode === null && !end.isRefused && end.isComplete !== true
+    );
   }
 
   /** Whether the upstream bills this attempt, or may bill it. */
@@ -507,6 +553,11 @@ export class UsageAccumulator implements StreamMeter {
     return { prompt: prompt ?? null, output };
   }
 
+  /** An estimate of the tokens of the text that passed. */
+  get seenTokens(): number {
+    return this.#text.tokens;
+  }
+
   /** An upper bound of the tokens of the text that passed. */
   get maxSeenTokens(): number {
     return this.#text.maxTokens;
@@ -570,11 +621,13 @@ type CostFields = Pick<
  * Sums up the usage and the cost of all attempts: failed ones are billed, too.
  * @param attempts at least one; the last one served the request
  * @param endMs the request's end, which decides the prices in force
+ * @param isEnded the gateway has ended the output, so that what was reported may not be all
  */
 function sumAttempts(
   attempts: readonly AttemptMeter[],
   table: PriceTable,
   endMs: number,
+  isEnded: boolean,
 ): TokenSums & BilledExtras & CostFields {
   const sums: { -readonly [Name in keyof TokenSums]: TokenSums[Name] } = {
     prompt_tokens: 0,
@@ -585,7 +638,7 @@ function sumAttempts(
     reasoning_tokens: null,
     vendor_events: 0,
     vendor_tokens: 0,
-    estimated: false,
+    estimated: isEnded,
   };
   const costs: (Cost | null)[] = [];
   let longWrites = 0;

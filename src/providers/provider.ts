@@ -97,6 +97,11 @@ export interface Profile {
    * response reports no usage, it is charged by its text (G3).
    */
   readonly visibleOutputModels?: readonly string[];
+  /**
+   * It ends a streamed request, and bills no more of it, when the connection closes. The value is the most output tokens that it writes in a
+   * second for one choice. Absent: it may go on. No provider's documents state both (2026-11-23), so operators do, of servers they know.
+   */
+  readonly stopsOnClose?: number;
   /** It bills every model in `fallbacks` that began to respond. Absent: it bills only the one that responds. */
   readonly billsFallbacks?: true;
   /** The tokens that a vendor event (`x_*`) reports, or null. Absent: no event reports any. */

@@ -49,6 +49,7 @@ const HEADER_VALUE = /^[\x20-\x7e]*$/;
 const RULE_FIELDS = ['rename', 'drop', 'roles', 'effort', 'reasoning'] as const;
 const ENTRY_FIELDS: readonly string[] = [
   ...['base_url', 'api_key', 'like', 'stream_usage', 'responses', 'api', 'headers', 'query', 'binding'],
+  'stops_on_close',
   ...RULE_FIELDS,
 ];
 
@@ -194,13 +195,23 @@ function readEntry(reader: EntryReader, id: string, entry: unknown): ConfiguredP
   const headers = reader.texts('headers', entry.headers);
   const query = reader.texts('query', entry.query);
   const fetch = reader.binding(entry.binding);
+  const { stops_on_close: speed } = entry;
+  if (speed !== undefined && !(typeof speed === 'number' && speed > 0 && speed <= MAX_TOKENS_PER_SECOND)) {
+    return reader.invalid(
+      `stops_on_close must be the most output tokens a second of one request, up to ${MAX_TOKENS_PER_SECOND}`,
+    );
+  }
   if (headers !== undefined && !Object.entries(headers).every(isHeader)) {
     return reader.invalid('headers must have names and values that HTTP allows');
   }
   if (baseUrl === undefined || apiKey === undefined || profile === undefined) return undefined;
   if (headers === undefined || query === undefined || fetch === undefined) return undefined;
   return {
-    provider: configuredProvider(id, profile, secretName ?? 'PROVIDERS'),
+    provider: configuredProvider(
+      id,
+      speed === undefined ? profile : { ...profile, stopsOnClose: speed },
+      secretName ?? 'PROVIDERS',
+    ),
     baseUrl,
     apiKey,
     keySetting: secretName ?? `api_key of ${id} in PROVIDERS`,
@@ -212,6 +223,9 @@ function readEntry(reader: EntryReader, id: string, entry: unknown): ConfiguredP
     priceIds: [id, ...hostIds(baseUrl)],
   };
 }
+
+/** More than any server writes. */
+const MAX_TOKENS_PER_SECOND = 100_000;
 
 /** The provider with this host, whose prices apply. An entry that is only `like` a provider has its own prices. */
 function hostIds(baseUrl: string): string[] {

@@ -141,6 +141,22 @@ export class EventReader {
     return this.#fail(apiError('upstream_invalid', `${this.#name} answered without a choice`));
   }
 
+  /** Ends the output as one that has reached its limit, between two steps. `MORE`: it is complete but for its end. */
+  limit(): Outcome {
+    // What follows ends it.
+    if (this.#normalizer.isFinished) return MORE;
+    this.#release(null);
+    const last = this.#normalizer.limitOpenChoices();
+    if (this.#writer.limit !== undefined) {
+      this.#writer.limit(this.#options.context.meter.countUsage().usage);
+      return DONE;
+    }
+    if (last !== null) this.#writer.chunk(last);
+    const usage = this.#normalizer.usageChunk();
+    if (usage !== null) this.#writer.chunk(usage);
+    return DONE;
+  }
+
   /** Writes what waits for the next part: the output ends for a reason that is not in it, such as a timeout. */
   releaseHeld(): void {
     this.#release(null);

@@ -130,9 +130,22 @@ export class Normalizer {
 
   /** At `[DONE]`: returns one chunk that finishes every open choice, or null if there is none. */
   finishOpenChoices(): Chunk | null {
-    if (this.isFinished) return null;
-    const open = [...this.#choices].filter(([, state]) => !state.isFinished).sort(([a], [b]) => a - b);
-    return this.#writeLast(open.map(([index]) => ({ ...EMPTY_CHOICE, index, finishWord: 'stop' })));
+    return this.isFinished ? null : this.#finishAll('stop', [...this.#choices.keys()]);
+  }
+
+  /** Returns one chunk that ends every choice that is not finished as one that has reached its limit, or null if there is none. */
+  limitOpenChoices(): Chunk | null {
+    const requested = Array.from({ length: this.#context.choices }, (_, index) => index);
+    return this.#finishAll('length', [...new Set([...this.#choices.keys(), ...requested])]);
+  }
+
+  #finishAll(finishWord: string, indexes: readonly number[]): Chunk | null {
+    const open = indexes
+      .filter((index) => this.#choices.get(index)?.isFinished !== true)
+      .sort((a, b) => a - b);
+    return open.length === 0
+      ? null
+      : this.#writeLast(open.map((index) => ({ ...EMPTY_CHOICE, index, finishWord })));
   }
 
   /** Returns the usage chunk of an output that has ended, or null if the client gets none. */

@@ -186,6 +186,15 @@ export class ClientStream implements RelayOutput {
     this.finish(failedWith(error, reason));
   }
 
+  /**
+   * Ends the output as one that has reached its limit.
+   * @param error if nothing has come of the response yet
+   * @returns false: no attempt runs, or its output is complete
+   */
+  limit(error: ApiError): boolean {
+    return 'attempt' in this.#state && this.#state.attempt.relay.limit(error);
+  }
+
   flush(): Promise<void> | undefined {
     if (this.#state.kind === 'undecided' && this.#holdsOutput(this.#state.attempt)) return undefined;
     return this.#send();
@@ -354,6 +363,21 @@ export class Relay {
     this.#outcome = outcome;
     this.#source?.cancel().catch(() => {});
     this.#ended.resolve(null);
+  }
+
+  /**
+   * Ends the output as one that has reached its limit, or fails where its response has not begun.
+   * @returns false: it is complete
+   */
+  limit(error: ApiError): boolean {
+    if (this.#outcome !== MORE) return false;
+    const reader = this.#reader;
+    if (reader === null) this.end(failedWith(error, 'over_budget'));
+    else this.#step(() => reader.limit());
+    if (this.#outcome === MORE) return false;
+    this.#source?.cancel().catch(() => {});
+    this.#ended.resolve(null);
+    return true;
   }
 
   /**

@@ -3,6 +3,7 @@ import type { Chunk, Shape } from '../canonical/chunk.ts';
 import type { ApiError, FailureReason, UpstreamError } from '../canonical/error.ts';
 import type { ChunkPart, StreamMeter } from '../canonical/part.ts';
 import type { Upstream } from '../canonical/upstream-error.ts';
+import type { Usage } from '../canonical/usage.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { FrameBuffer } from './buffers.ts';
 
@@ -138,6 +139,8 @@ export interface ChunkWriter {
    * @returns false if it exceeds what the writer accepts
    */
   readonly event?: (name: string, data: string, event: JsonObject, part: ChunkPart | null) => boolean;
+  /** Passthrough: writes the events that end the output as one that has reached its limit. */
+  readonly limit?: (usage: Usage) => void;
   /** Passthrough: gets an event that fails the output. It is not passed on: the failure that follows replaces it. */
   failedEvent?(data: string, event: JsonObject): void;
   /** The same for a non-streaming response. */

@@ -108,6 +108,7 @@ const record = typed<RecordView>({
   error: orNull(described(text, "Weir's code")),
   fault: orNull(oneOf(FAULTS)),
   finish_reason: orNull(text),
+  ended_by: optional(oneOf(['budget'])),
   prompt_tokens: count,
   completion_tokens: count,
   total_tokens: count,

@@ -2,15 +2,22 @@
 import type { Sql } from './limit-tables.ts';
 
 /** The prompt that a target may be sent. */
-export interface PromptBound {
-  /** Its most tokens where none of its beginnings is known. */
-  readonly tokens: number;
+export interface PromptBound extends PromptTokens {
+  /** Where one is known, it counts in place of the tokens of the whole. */
   readonly beginnings: readonly {
     /** 16 hexadecimal digits of a keyed hash. */
     readonly hash: string;
-    /** The most tokens of what follows. */
-    readonly moreTokens: number;
+    /** Of what follows. */
+    readonly more: PromptTokens;
   }[];
+}
+
+/** Tokens of a prompt that is not counted yet. */
+export interface PromptTokens {
+  /** At most. */
+  readonly tokens: number;
+  /** By what budgets reserve that extend their reservation as output runs: a text has half as many tokens as bytes. */
+  readonly likelyTokens: number;
 }
 
 /** A whole prompt, as its provider counted it. */
@@ -30,18 +37,21 @@ const KNOWN_MS = 24 * 60 * 60 * 1000;
  */
 const SLOT_DIGITS = 3;
 
-/** The most tokens of any of the prompts. @param now in ms since the epoch */
-export function boundPrompts(sql: Sql, prompts: readonly PromptBound[], now: number): number {
+/** The highest of any of the prompts. @param now in ms since the epoch */
+export function boundPrompts(sql: Sql, prompts: readonly PromptBound[], now: number): PromptTokens {
   const hashes = prompts.flatMap(({ beginnings }) => beginnings.map(({ hash }) => hash)).slice(0, MAX_HASHES);
   const known = readCounted(sql, hashes, now);
-  const bounds = prompts.map(({ tokens, beginnings }) => {
-    const after = beginnings.flatMap(({ hash, moreTokens }) => {
-      const counted = known.get(hash);
-      return counted === undefined ? [] : [counted + moreTokens];
+  const highest = (unit: keyof PromptTokens) => {
+    const bounds = prompts.map((prompt) => {
+      const after = prompt.beginnings.flatMap(({ hash, more }) => {
+        const counted = known.get(hash);
+        return counted === undefined ? [] : [counted + more[unit]];
+      });
+      return Math.min(prompt[unit], ...after);
     });
-    return Math.min(tokens, ...after);
-  });
-  return Math.max(...bounds);
+    return Math.max(...bounds);
+  };
+  return { tokens: highest('tokens'), likelyTokens: highest('likelyTokens') };
 }
 
 function readCounted(sql: Sql, hashes: readonly string[], now: number): ReadonlyMap<string, number> {

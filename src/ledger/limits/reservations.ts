@@ -3,6 +3,7 @@ import {
   type Budget,
   type BudgetStatus,
   type BudgetUse,
+  budgetsOf,
   budgetUses,
   dayOf,
   isEnforced,
@@ -52,6 +53,8 @@ export interface ReserveRequest {
   readonly searches?: number | null;
   /** Tokens that are billed as output of each choice in addition to it, such as a rejected prediction; absent: none. */
   readonly extraOutputTokens?: number;
+  /** What a stream is likely to use, where the budgets extend their reservation as output runs. Absent: it is reserved whole. */
+  readonly likely?: LikelyUse;
   /** How many choices are requested. Each may be as long as the limit. */
   readonly choices: number;
   /** How many attempts providers may bill; absent: one. A later call with more extends the reservation. */
@@ -66,11 +69,19 @@ export interface ReserveRequest {
   readonly userHash?: string;
 }
 
+interface LikelyUse {
+  readonly promptTokens: number;
+  /** The output of all choices and attempts that is reserved so far, within their limits. */
+  readonly outputTokens: number;
+}
+
 export type Reservation =
   | {
       readonly kind: 'reserved';
-      /** The upper bound of the prompt that was reserved; absent: the object is older than the Worker. */
+      /** The tokens of the prompt that were reserved; absent: the object is older than the Worker. */
       readonly promptTokens?: number;
+      /** The output is reserved as the request says it is likely, and extended by later calls. */
+      readonly isSliced?: true;
       /** The output limit of one choice that must be sent upstream; null: none. */
       readonly outputTokens: number | null;
       readonly standing: LimitStatus;
@@ -92,33 +103,61 @@ const LATE_RESERVATION_MS = 10 * 60 * 1000;
  * @throws UnreadableRow
  */
 export function reserve(sql: Sql, asked: ReserveRequest, now: number, held?: Held): Reservation {
-  const request = withKnownPrompt(sql, asked, now);
-  const { promptTokens } = request;
-  const limits = storedLimits(sql, request.limits);
+  const limits = storedLimits(sql, asked.limits);
+  const request = estimateRequest(sql, asked, limits, now);
   // Only requests of keys with limits are reserved. So the limits are missing here, and nothing admits the request.
   if (limits === NO_LIMITS) throw new UnreadableRow('the object has no limits, and the request lists none');
   const before = readLimitStatus(sql, now, held, limits);
   if (isSettled(sql, request.id)) {
-    return {
-      kind: 'reserved',
-      promptTokens,
-      outputTokens: outputLimit(before.limits, request.outputTokens),
-      standing: before,
-    };
+    return reservedFor(request, outputLimit(before.limits, request.outputTokens), before);
   }
   const needed = readNeed(sql, request, before.limits);
   const { outputTokens, need } = needed;
-  if (need === null) return { kind: 'reserved', promptTokens, outputTokens, standing: before };
+  if (need === null) return reservedFor(request, outputTokens, before);
   const refusal = refuse(sql, before, need, now, held);
   if (refusal !== null) return { kind: 'refused', refusal, standing: before };
   insertReservation(sql, request, needed, before, now);
-  return { kind: 'reserved', promptTokens, outputTokens, standing: withReservation(before, need, now) };
+  return reservedFor(request, outputTokens, withReservation(before, need, now));
 }
 
-/** The request with the prompt's bound by what providers counted of its beginnings. @param now in ms since the epoch */
-export function withKnownPrompt(sql: Sql, request: ReserveRequest, now: number): ReserveRequest {
-  const { prompts } = request;
-  return prompts === undefined ? request : { ...request, promptTokens: boundPrompts(sql, prompts, now) };
+/** What was reserved. @param request of {@link estimateRequest} */
+export function reservedFor(
+  { promptTokens, likely }: ReserveRequest,
+  outputTokens: number | null,
+  standing: LimitStatus,
+): Extract<Reservation, { kind: 'reserved' }> {
+  const prompt = likely?.promptTokens ?? promptTokens;
+  return {
+    ...{ kind: 'reserved', promptTokens: prompt, outputTokens, standing },
+    ...(likely !== undefined && { isSliced: true }),
+  };
+}
+
+/**
+ * The request with its prompt by what providers counted of its beginnings, and without what is likely where it is reserved whole.
+ * @param limits of the key
+ * @param now in ms since the epoch
+ */
+export function estimateRequest(
+  sql: Sql,
+  { prompts, likely, ...request }: ReserveRequest,
+  limits: Limits,
+  now: number,
+): ReserveRequest {
+  const own = { tokens: request.promptTokens, likelyTokens: likely?.promptTokens ?? request.promptTokens };
+  const { tokens, likelyTokens } = prompts === undefined ? own : boundPrompts(sql, prompts, now);
+  const isLikely = likely !== undefined && isSliced(limits);
+  return {
+    ...{ ...request, promptTokens: tokens },
+    ...(isLikely && { likely: { ...likely, promptTokens: likelyTokens } }),
+  };
+}
+
+/** Whether each budget that reserves, of the key and of each of its users, extends its reservation as output runs. */
+function isSliced(limits: Limits): boolean {
+  const ofUsers = limits.perUser?.budget ?? null;
+  const budgets = [...budgetsOf(limits), ...(ofUsers === null ? [] : [ofUsers])].filter(isEnforced);
+  return budgets.length > 0 && budgets.every(({ mode }) => mode === 'running');
 }
 
 /** A call that was repeated after a timeout may arrive after its request has ended: nothing would ever settle what it reserves. */
@@ -231,9 +270,20 @@ export function outputLimit(
 const MIN_TOKENS_PER_SEARCH = 8;
 
 function upperBoundOf(request: ReserveRequest, outputTokens: number | null): UpperBound {
-  const { promptTokens, estimatedPromptTokens, price, attempts = 1 } = request;
+  const { promptTokens, estimatedPromptTokens, price, attempts = 1, likely } = request;
   const output = maxOutput(request, outputTokens);
   const searches = maxBilledSearches(request, output);
+  if (likely !== undefined) {
+    const prompt = likely.promptTokens * attempts;
+    const soFar = Math.min(likely.outputTokens, output * attempts);
+    return {
+      requests: 1,
+      tokens: clampAmount(prompt + soFar),
+      expectedTokens: clampAmount(estimatedPromptTokens + soFar),
+      currency: price?.currency ?? '',
+      cost: maxCost(price, prompt, soFar, searches * attempts),
+    };
+  }
   return {
     requests: 1,
     tokens: clampAmount((promptTokens + output) * attempts),

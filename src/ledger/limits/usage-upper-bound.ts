@@ -13,11 +13,12 @@ import { makersOf } from '../../settings/bare-models.ts';
 import { matchesAnyGlob } from '../../shared/glob.ts';
 import { isObject, type JsonObject, readArray, readCount, readText } from '../../shared/json.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
-import { MAX_HASHES, type PromptBound } from './known-prompts.ts';
+import { MAX_HASHES, type PromptBound, type PromptTokens } from './known-prompts.ts';
 import { mediaOf } from './prompt-shapes.ts';
 
 interface UsageUpperBound {
   readonly promptTokens: number;
+  readonly likelyPromptTokens: number;
   /** The prompt of each target. */
   readonly prompts: readonly PromptBound[];
   /** The hash of each target's whole prompt, by the target's address. */
@@ -29,8 +30,13 @@ interface UsageUpperBound {
   readonly outputTokens: number | null;
   /** Tokens that are billed as output in addition to those of each choice. */
   readonly extraOutputTokens: number;
+  /** A model may write output that it does not show, such as reasoning. */
+  readonly hidesOutput: boolean;
   /** Each model that may serve the request. */
-  readonly models: readonly (PricedModel & { readonly address: string })[];
+  readonly models: readonly (PricedModel & {
+    readonly address: string;
+    readonly maxTokensPerSecond?: number;
+  })[];
 }
 
 /**
@@ -68,12 +74,14 @@ function maximum(a: UsageUpperBound, b: UsageUpperBound): UsageUpperBound {
   const isLimited = a.outputTokens !== null && b.outputTokens !== null;
   return {
     promptTokens: Math.max(a.promptTokens, b.promptTokens),
+    likelyPromptTokens: Math.max(a.likelyPromptTokens, b.likelyPromptTokens),
     prompts: [...a.prompts, ...b.prompts],
     hashes: new Map([...a.hashes, ...b.hashes]),
     choices: Math.max(a.choices, b.choices),
     searches: a.searches === null || b.searches === null ? null : Math.max(a.searches, b.searches),
     outputTokens: isLimited ? Math.max(a.outputTokens, b.outputTokens) : null,
     extraOutputTokens: Math.max(a.extraOutputTokens, b.extraOutputTokens),
+    hidesOutput: a.hidesOutput || b.hidesOutput,
     models: [...a.models, ...b.models],
   };
 }
@@ -95,20 +103,33 @@ function upperBoundOf(request: TargetRequest): Result<UsageUpperBound, ApiError>
     tier: premiumTier(sent),
     hasDefaultCache: !CACHE_TIMES.test(request.json),
     searches: searches !== 0,
+    ...(provider.stopsOnClose !== undefined && { maxTokensPerSecond: provider.stopsOnClose }),
   };
   const times = provider.billsFallbacks === true ? models.length : 1;
-  const promptTokens = promptTokensOf(request, models) * times;
+  const prompt = promptTokensOf(request, models);
+  const tokens = prompt.tokens * times;
+  const likelyTokens = prompt.likelyTokens * times;
   return ok({
-    promptTokens,
-    prompts: [{ tokens: promptTokens, beginnings: [] }],
+    promptTokens: tokens,
+    likelyPromptTokens: likelyTokens,
+    prompts: [{ tokens, likelyTokens, beginnings: [] }],
     hashes: new Map(),
     choices: hasOutput ? prompts * choices * times : 0,
     searches,
     outputTokens,
     // Rejected predicted tokens are billed as output: https://platform.openai.com/docs/guides/predicted-outputs.
     extraOutputTokens: sent.prediction === undefined ? 0 : maxTokensOf(sent.prediction),
+    hidesOutput: hidesOutput(request, models),
     models: models.map((model) => ({ ...shared, model, address: `${provider.id}/${model}` })),
   });
+}
+
+/** In passthrough no field of a request is read; those that hide output leave out what models show otherwise. */
+function hidesOutput({ facts }: TargetRequest, models: readonly string[]): boolean {
+  const visible = facts.target.provider.visibleOutputModels ?? [];
+  return facts.passthrough === null
+    ? !facts.showsAll
+    : !models.every((model) => matchesAnyGlob(visible, model));
 }
 
 /** A prompt that may be shortened can grow by more than what follows. */
@@ -125,7 +146,7 @@ async function withBeginnings(
   maxHashes: number,
 ): Promise<UsageUpperBound> {
   const { body, json, chatBody, url, facts, refusedBetas } = request;
-  const { promptTokens, models } = bound;
+  const { promptTokens, likelyPromptTokens, models } = bound;
   if (json.length < MIN_HASHED_BYTES || !isCountable(request, bound)) return bound;
   const target = [facts.target.provider.id, facts.target.apiKey, url].join('\n');
   const beginnings = await hasher.beginnings({ body, target }, [facts.scope.api, ...refusedBetas].join('\n'));
@@ -137,11 +158,11 @@ async function withBeginnings(
   const imageTokens = mediaOf(chatBody).images * (facts.target.provider.imageTokens ?? MAX_IMAGE_TOKENS);
   const known = beginnings.slice(-maxHashes).map(({ hash, bytes: ofBeginning }) => ({
     hash,
-    moreTokens: Math.max(0, bytes - ofBeginning) + imageTokens + ADDED_TOKENS,
+    more: tokensOf(Math.max(0, bytes - ofBeginning), imageTokens + ADDED_TOKENS),
   }));
   return {
     ...bound,
-    prompts: [{ tokens: promptTokens, beginnings: known }],
+    prompts: [{ tokens: promptTokens, likelyTokens: likelyPromptTokens, beginnings: known }],
     hashes: new Map([[model.address, whole.hash]]),
   };
 }
@@ -184,10 +205,10 @@ function readChoices({ n, best_of }: JsonObject): number | undefined {
 function promptTokensOf(
   { json, form, chatBody, facts, hasOutput, hasWholePrompt }: TargetRequest,
   models: readonly string[],
-): number {
+): PromptTokens {
   const { imageTokens, windows = [], searchingModels = [] } = facts.target.provider;
   const canSearch = models.some((model) => matchesAnyGlob(searchingModels, model));
-  if (!hasWholePrompt || canSearch) return MAX_PROMPT_TOKENS;
+  if (!hasWholePrompt || canSearch) return tokensOf(0, MAX_PROMPT_TOKENS);
   const windowOf = (model: string) =>
     windows.find((row) => matchesAnyGlob(row.models, model))?.tokens ?? MAX_PROMPT_TOKENS;
   const isRewritten = form.kind === 'native' && facts.passthrough === null;
@@ -247,16 +268,24 @@ export function maxPromptTokens(
     addedTokens = ADDED_TOKENS,
     window = MAX_PROMPT_TOKENS,
   }: PromptBounds = {},
-): number {
+): PromptTokens {
   const prompts = Math.max(1, readArray(body.prompt).length, readArray(body.input).length);
   const media = mediaOf(body);
-  if (media.isUnknown || isReading(body)) return prompts * MAX_PROMPT_TOKENS;
+  if (media.isUnknown || isReading(body)) return tokensOf(0, prompts * MAX_PROMPT_TOKENS);
   // It is read once, and a longer prompt is refused.
-  if (media.isUnbounded) return prompts * window;
+  if (media.isUnbounded) return tokensOf(0, prompts * window);
   const rewritten = REWRITTEN_FIELDS.map((field) => body[field]).filter((value) => value !== undefined);
   const bytes = bytesOf(json) + bytesOf(JSON.stringify(rewritten)) - media.imageBytes;
-  const tokens = bytes + addedTokens + media.images * imageTokens;
-  return Math.min(tokens, prompts * window);
+  return tokensOf(bytes, addedTokens + media.images * imageTokens, prompts * window);
+}
+
+/** Of texts: those of current models have three to five bytes in a token of English or code, and about two in other languages. */
+const LIKELY_BYTES_PER_TOKEN = 2;
+
+/** @param fixed tokens of what is no text */
+function tokensOf(bytes: number, fixed: number, max = Number.POSITIVE_INFINITY): PromptTokens {
+  const likely = Math.ceil(bytes / LIKELY_BYTES_PER_TOKEN) + fixed;
+  return { tokens: Math.min(bytes + fixed, max), likelyTokens: Math.min(likely, max) };
 }
 
 function bytesOf(text: string): number {

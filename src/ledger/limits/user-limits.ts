@@ -26,17 +26,19 @@ import {
   unreadableReason,
 } from './limit-tables.ts';
 import {
+  estimateRequest,
   expire,
   insertReservation,
   type Needed,
   nextExpiry,
   outputLimit,
+  type Reservation,
   type ReserveRequest,
   readNeed,
   refuse,
+  reservedFor,
   settle,
   settleUnreserved,
-  withKnownPrompt,
   withReservation,
 } from './reservations.ts';
 import {
@@ -65,14 +67,9 @@ export interface UserLimitsPorts {
   readonly log: (entry: Readonly<Record<string, unknown>>) => void;
 }
 
+/** The standing of a reservation has the limits of the user, and the limits of the key of kinds that the user has none of. */
 export type UserReservation =
-  | {
-      readonly kind: 'reserved';
-      readonly promptTokens?: number;
-      readonly outputTokens: number | null;
-      /** The limits of the user, and the limits of the key of kinds that the user has none of. */
-      readonly standing: LimitStatus;
-    }
+  | Extract<Reservation, { kind: 'reserved' }>
   | {
       readonly kind: 'refused';
       readonly refusal: LimitRefusal;
@@ -186,8 +183,7 @@ export class UserLimits {
     this.#expire(now);
     const limits = this.#limits;
     if (limits === null) return { kind: 'stale' };
-    const request = withKnownPrompt(this.#sql, asked, now);
-    const { promptTokens } = request;
+    const request = estimateRequest(this.#sql, asked, limits, now);
     const own = limitsOfUser(limits);
     const needed = readNeed(
       this.#sql,
@@ -196,7 +192,7 @@ export class UserLimits {
     );
     const { need, outputTokens } = needed;
     const before = readLimitStatus(this.#sql, now, undefined, own);
-    if (need === null) return { kind: 'reserved', promptTokens, outputTokens, standing: this.#merge(before) };
+    if (need === null) return reservedFor(request, outputTokens, this.#merge(before));
     const status = this.#allWaiting().reduce((sum, one) => withReservation(sum, one.need, now), before);
     const refusal = refuse(this.#sql, status, need, now);
     if (refusal !== null) {
@@ -243,8 +239,7 @@ export class UserLimits {
     this.#isUnreported = true;
     if (need.requests === 1) this.#minute?.admit(secondOf(now), need.expectedTokens);
     const standing = this.#merge(withReservation(before, need, now));
-    const { promptTokens } = request;
-    return { kind: 'reserved', promptTokens, outputTokens: needed.outputTokens, standing };
+    return reservedFor(request, needed.outputTokens, standing);
   }
 
   #allWaiting(): readonly Waiting[] {

@@ -37,6 +37,16 @@ const LMSPEED = {
   checked: CHECKED,
 } as const;
 
+const AITOOLRANK = {
+  source: 'https://www.aitoolrank.net/reviews/fastest-ai-models-2026',
+  checked: CHECKED,
+} as const;
+/** The upper end of the ranges that it measured. */
+const CALLSPHERE = {
+  source: 'https://callsphere.ai/blog/gpt-5-5-vs-claude-opus-4-7-latency-speed-throughput-2026 (2026-04-26)',
+  checked: CHECKED,
+} as const;
+
 const OUTPUT_SPEEDS: readonly OutputSpeed[] = [
   { provider: 'openai', models: ['gpt-5.4-mini', 'gpt-5.4-mini-20*'], median: 201, ...BENCHLM },
   { provider: 'openai', models: ['gpt-5.4-nano', 'gpt-5.4-nano-20*'], median: 191, ...BENCHLM },
@@ -44,10 +54,21 @@ const OUTPUT_SPEEDS: readonly OutputSpeed[] = [
   { provider: 'openai', models: ['o4-mini', 'o4-mini-20*'], median: 161, ...BENCHLM },
   { provider: 'openai', models: ['o3-mini', 'o3-mini-20*'], median: 160, ...BENCHLM },
   { provider: 'openai', models: ['gpt-5.3-codex', 'gpt-5.4', 'gpt-5.4-20*'], median: 96, ...ELLIOT },
+  { provider: 'openai', models: ['gpt-5.1', 'gpt-5.1-20*'], median: 92, ...AITOOLRANK },
+  { provider: 'openai', models: ['gpt-5.2', 'gpt-5.2-20*'], median: 70, ...AITOOLRANK },
+  { provider: 'openai', models: ['gpt-5.2-codex'], median: 99, ...AITOOLRANK },
+  { provider: 'openai', models: ['gpt-5.5', 'gpt-5.5-20*'], median: 120, ...CALLSPHERE },
+  { provider: 'anthropic', models: ['claude-opus-4-5*'], median: 57, ...AITOOLRANK },
+  { provider: 'anthropic', models: ['claude-opus-4-6*'], median: 51, ...AITOOLRANK },
+  { provider: 'anthropic', models: ['claude-opus-4-7*'], median: 90, ...CALLSPHERE },
+  { provider: 'anthropic', models: ['claude-sonnet-4-6*'], median: 71, ...AITOOLRANK },
   { provider: 'anthropic', models: ['claude-haiku-4-5*'], median: 112, ...LMSPEED },
   { provider: 'anthropic', models: ['claude-sonnet-4-5*'], median: 63, ...CLAUDE },
   { provider: 'anthropic', models: ['claude-opus-4-1*'], median: 45, ...CLAUDE },
   { provider: 'gemini', models: ['gemini-3.1-flash-lite*'], median: 321, ...ELLIOT },
+  { provider: 'gemini', models: ['gemini-2.5-flash-lite*'], median: 389, ...AITOOLRANK },
+  { provider: 'gemini', models: ['gemini-3-flash*'], median: 192, ...AITOOLRANK },
+  { provider: 'gemini', models: ['gemini-3.1-pro*'], median: 113, ...AITOOLRANK },
   { provider: 'gemini', models: ['gemini-2.5-flash'], median: 221, ...BENCHLM },
   { provider: 'gemini', models: ['gemini-3.5-flash'], median: 212, ...JUNE },
   { provider: 'mistral', models: ['ministral-3b-2512', 'ministral-3b-latest'], median: 274, ...BENCHLM },
@@ -65,6 +86,8 @@ interface MeteredModel {
   readonly model: string;
   /** A premium tier may be faster. */
   readonly tier?: string | undefined;
+  /** The most output tokens a second, as the operator of its server states it; absent: the table decides. */
+  readonly maxTokensPerSecond?: number;
 }
 
 /**
@@ -73,7 +96,11 @@ interface MeteredModel {
  */
 export function fastestOutputSpeed(models: readonly MeteredModel[]): number | null {
   let fastest: number | null = null;
-  for (const { priceIds, model, tier } of models) {
+  for (const { priceIds, model, tier, maxTokensPerSecond } of models) {
+    if (maxTokensPerSecond !== undefined) {
+      fastest = Math.max(fastest ?? 0, maxTokensPerSecond);
+      continue;
+    }
     const row = OUTPUT_SPEEDS.find(
       (speed) => priceIds.includes(speed.provider) && matchesAnyGlob(speed.models, model),
     );

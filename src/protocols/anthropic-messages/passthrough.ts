@@ -2,12 +2,14 @@
 
 import { mayBePlaceholder } from '../../canonical/part.ts';
 import { readProviderTag } from '../../canonical/reasoning-details.ts';
+import type { Usage } from '../../canonical/usage.ts';
 import {
   isObject,
   type JsonObject,
   objectOf,
   parseJsonExactly,
   readArray,
+  readCount,
   readText,
 } from '../../shared/json.ts';
 import { JsonProgress } from '../../shared/json-progress.ts';
@@ -17,7 +19,7 @@ import type { StreamFailure } from '../../stream/types.ts';
 import type { Passthrough, PassthroughOptions } from '../shared/client-protocol.ts';
 import { type PassedEvent, type PassthroughFormat, PassthroughWriter } from '../shared/passthrough-writer.ts';
 import { errorEvent } from './client-errors.ts';
-import { PING_FRAME } from './client-format.ts';
+import { initialUsage, messageObject, messageStart, messageUsage, PING_FRAME } from './client-format.ts';
 
 export const messagesPassthrough: Passthrough = {
   protocol: 'messages',
@@ -58,6 +60,8 @@ class MessagesFormat implements PassthroughFormat {
   readonly #options: PassthroughOptions;
   /** By the index of their blocks. */
   readonly #inputs = new Map<unknown, OpenInput>();
+  /** The block that is written; null: none. */
+  #openBlock: number | null = null;
   #held: PassedEvent[] = [];
 
   constructor(options: PassthroughOptions) {
@@ -72,8 +76,25 @@ class MessagesFormat implements PassthroughFormat {
     return frame('error', errorEvent(failure, this.#options.requestId));
   }
 
+  limit(usage: Usage, hasBegun: boolean): string {
+    const start = messageStart(messageObject(this.#options, [], null, initialUsage(usage.prompt_tokens)));
+    const stops = this.#held.map(({ name, data }) => frame(name, data));
+    const open = this.#openBlock;
+    if (open !== null) stops.push(frame('content_block_stop', JSON.stringify(blockStop(open))));
+    const { output_tokens } = messageUsage(usage);
+    const delta = { stop_reason: 'max_tokens', stop_sequence: null };
+    const end = JSON.stringify({ type: 'message_delta', delta, usage: { output_tokens } });
+    return (
+      (hasBegun ? '' : frame('message_start', start)) +
+      stops.join('') +
+      frame('message_delta', end) +
+      frame('message_stop', JSON.stringify({ type: 'message_stop' }))
+    );
+  }
+
   events({ name, data }: PassedEvent, event: JsonObject): readonly PassedEvent[] {
     if (event.type === 'content_block_start') this.#open(event);
+    if (event.type === 'content_block_stop') this.#openBlock = null;
     if (event.type === 'content_block_delta' && this.#isPlaceholder(event)) return [];
     const written = writeData(name, data, this.#options);
     if (written === null) return [];
@@ -84,6 +105,7 @@ class MessagesFormat implements PassthroughFormat {
 
   #open({ index, content_block }: JsonObject): void {
     const { type } = objectOf(content_block);
+    this.#openBlock = readCount(index) ?? null;
     const isFollowed = readText(type)?.endsWith('tool_use') === true && this.#inputs.size < MAX_TOOL_CALLS;
     if (isFollowed) this.#inputs.set(index, { isCall: type === 'tool_use', progress: new JsonProgress() });
     else this.#inputs.delete(index);
@@ -110,6 +132,10 @@ class MessagesFormat implements PassthroughFormat {
     this.#held.push({ name, data: isShort ? data : JSON.stringify({ type, index }) });
     return [];
   }
+}
+
+function blockStop(index: number) {
+  return { type: 'content_block_stop', index };
 }
 
 function hasStopReason({ type, delta }: JsonObject): boolean {

@@ -2,6 +2,7 @@
 
 import { type ChunkPart, mayBePlaceholder } from '../../canonical/part.ts';
 import { readProviderTag } from '../../canonical/reasoning-details.ts';
+import type { Usage } from '../../canonical/usage.ts';
 import {
   isObject,
   type JsonObject,
@@ -22,7 +23,8 @@ import { ENCRYPTED } from './client-request.ts';
 import { eventFrame } from './client-writer.ts';
 import { passedItemId, restoreItems } from './item-ids.ts';
 import { isOwnReasoningId } from './items.ts';
-import { ResponseObject, responseIdOf } from './response-object.ts';
+import { openTexts, PassedItems } from './passed-items.ts';
+import { ResponseObject, responseIdOf, writeUsage } from './response-object.ts';
 import {
   EMPTY_SESSION,
   type KeptState,
@@ -92,14 +94,18 @@ class ResponsesFormat implements PassthroughFormat {
   /** The client's last event with the response, as JSON, for a failure. */
   #lastResponse = '{}';
   readonly #placeholders = new Placeholders();
+  /** Null: the gateway does not end the response. */
+  readonly #sent: PassedItems | null;
 
   constructor(options: FormatOptions) {
     this.#options = options;
+    this.#sent = options.mayEnd === true ? new PassedItems() : null;
   }
 
   /** After an event that was added or left out the numbers differ from the upstream's. In kept events the ids do. */
   get canCopyEvents(): boolean {
-    return this.#shift === 0 && this.#options.kept === null && !this.#placeholders.isHolding;
+    const isPlain = this.#options.kept === null && this.#sent === null;
+    return this.#shift === 0 && isPlain && !this.#placeholders.isHolding;
   }
 
   heartbeat(): string {
@@ -132,6 +138,7 @@ class ResponsesFormat implements PassthroughFormat {
       return [];
     }
     if (this.#options.kept !== null && !canKeep(event)) return [];
+    this.#sent?.read(event);
     const { sequence_number, response } = event;
     const number = readCount(sequence_number);
     const expected = this.#nextNumber;
@@ -158,20 +165,62 @@ class ResponsesFormat implements PassthroughFormat {
     if (isObject(event.response)) this.#lastResponse = convertEvent(data, event, 0, this.#options);
   }
 
-  /** The failed response has what the provider has said of it. Without its own event of the failure it has no output items. */
-  failure(failure: StreamFailure): string {
-    const error = streamErrorOf(failure);
+  /** Ends the items that are open, and the response as one that has reached its limit, with the items that were sent. */
+  limit(usage: Usage): string {
+    const response = this.#ownResponse();
+    const begin = this.#nextNumber === 0 ? this.#beginFrames(response) : '';
+    const ends = (this.#sent?.open ?? []).map((open) => {
+      const [item = {}] = this.#shown([open.item]);
+      const texts = openTexts({ ...open, item }).map(({ type, part, ...members }) => {
+        const { item_id, output_index, content_index } = members;
+        const place = { item_id, output_index, content_index };
+        return (
+          this.#frame(String(type), membersOf(members)) +
+          this.#frame('response.content_part.done', membersOf({ ...place, part }))
+        );
+      });
+      const { output_index } = open;
+      return texts.join('') + this.#frame('response.output_item.done', membersOf({ output_index, item }));
+    });
+    const own = objectOf(parseJsonExactly(response.inProgress));
+    const incomplete = {
+      ...{ ...own, ...this.#said, status: 'incomplete', completed_at: null, error: null },
+      incomplete_details: { reason: 'max_output_tokens' },
+      usage: writeUsage(usage),
+      output: this.#shown(this.#sent?.all ?? []),
+    };
+    const end = this.#frame('response.incomplete', membersOf({ response: incomplete }));
+    return begin + ends.join('') + end + DONE_FRAME;
+  }
+
+  /** Items as the client knows them. */
+  #shown(items: readonly JsonObject[]): readonly JsonObject[] {
+    return readArray(convertResponse({ output: items }, this.#options).output).map(objectOf);
+  }
+
+  /** The response before anything is known of it. */
+  #ownResponse(): ResponseObject {
     const { kept } = this.#options;
     const echo = kept === null ? EMPTY_SESSION.echo : writeEcho({}, [], kept);
     const session = { ...EMPTY_SESSION, echo, createdAt: kept?.createdAt };
-    const response = new ResponseObject({ session, writer: this.#options, events: null }, null);
+    return new ResponseObject({ session, writer: this.#options, events: null }, null);
+  }
+
+  /** What the provider has said of the response. */
+  get #said(): JsonObject {
+    return objectOf(objectOf(parseJsonExactly(this.#lastResponse)).response);
+  }
+
+  /** The failed response has what the provider has said of it. Without its own event of the failure it has no output items. */
+  failure(failure: StreamFailure): string {
+    const error = streamErrorOf(failure);
+    const response = this.#ownResponse();
     // A stream that only had heartbeats lacks the first two events.
     const begin = this.#nextNumber === 0 ? this.#beginFrames(response) : '';
     const errorFrame = this.#frame('error', `"error":${JSON.stringify(error)}`);
     const own = objectOf(parseJsonExactly(response.failed(error)));
-    const said = objectOf(objectOf(parseJsonExactly(this.#lastResponse)).response);
     const { status, completed_at, incomplete_details } = own;
-    const failed = { ...own, ...said, status, completed_at, incomplete_details, error: own.error };
+    const failed = { ...own, ...this.#said, status, completed_at, incomplete_details, error: own.error };
     return (
       begin + errorFrame + this.#frame('response.failed', `"response":${JSON.stringify(failed)}`) + DONE_FRAME
     );
@@ -185,6 +234,11 @@ class ResponsesFormat implements PassthroughFormat {
   #frame(type: string, members: string): string {
     return eventFrame(type, members, this.#nextNumber++);
   }
+}
+
+/** The members of an object, as JSON without its braces. */
+function membersOf(object: JsonObject): string {
+  return JSON.stringify(object).slice(1, -1);
 }
 
 const ARGUMENTS_DELTA = 'response.function_call_arguments.delta';

@@ -121,7 +121,7 @@ const INCOMPLETE_REASONS: { readonly [R in FinishReason]?: string } = {
 };
 
 /** Both details are always present, with 0 for none: clients with a schema require them. */
-function writeUsage({
+export function writeUsage({
   prompt_tokens,
   completion_tokens,
   total_tokens,

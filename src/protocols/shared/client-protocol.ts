@@ -105,6 +105,8 @@ export interface PassthroughOptions extends WriterOptions {
   /** The provider's id. */
   readonly provider: string;
   readonly reasoning: Policies['reasoning'];
+  /** The gateway may end the stream as one that has reached its limit. Absent: it does not. */
+  readonly mayEnd?: boolean;
 }
 
 /** A protocol bound to one request's session, whose type the rest of the gateway does not need. */

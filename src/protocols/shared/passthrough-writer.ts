@@ -1,6 +1,7 @@
 /** Writes an upstream's events and JSON responses as they came, for clients that speak the same protocol. */
 import type { Chunk } from '../../canonical/chunk.ts';
 import type { ChunkPart } from '../../canonical/part.ts';
+import type { Usage } from '../../canonical/usage.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { FrameBuffer } from '../../stream/buffers.ts';
 import { frameData, frameHead } from '../../stream/sse-frame.ts';
@@ -22,6 +23,11 @@ export interface PassthroughFormat {
   heartbeat(hasBegun: boolean): string;
   /** The frames that end a failed stream. */
   failure(failure: StreamFailure): string;
+  /**
+   * The frames that end the stream as one that has reached its limit.
+   * @param hasBegun whether the client has received an event
+   */
+  limit(usage: Usage, hasBegun: boolean): string;
   /** The events that the client receives when this one has come: none, this one, or several. Absent: this one, unchanged. */
   events?(passed: PassedEvent, event: JsonObject, part: ChunkPart | null): readonly PassedEvent[];
   /** Called for an event that fails the output, which the failure replaces. */
@@ -58,6 +64,10 @@ export class PassthroughWriter implements StreamWriter {
   #write({ name, data }: PassedEvent): boolean {
     return this.output.frame(frameHead(name), frameData(data));
   }
+
+  readonly limit = (usage: Usage): void => {
+    this.output.text(this.#format.limit(usage, this.#hasBegun));
+  };
 
   failedEvent(data: string, event: JsonObject): void {
     this.#format.failedEvent?.(data, event);

@@ -15,7 +15,7 @@ const STREAMS = fileURLToPath(new URL('../../../../shared/streams/', import.meta
 const note = existsSync(STREAMS) ? '' : ' (skipped: ../shared/streams is not here)';
 
 function bound(body: JsonObject, imageTokens?: number): number {
-  return maxPromptTokens(body, JSON.stringify(body), imageTokens === undefined ? {} : { imageTokens });
+  return maxPromptTokens(body, JSON.stringify(body), imageTokens === undefined ? {} : { imageTokens }).tokens;
 }
 
 function user(...content: JsonObject[]): JsonObject {
@@ -279,7 +279,8 @@ describe('G2 maxPromptTokens', () => {
   test('an allowance for what is added is left out where nothing is', () => {
     const body = { input: 'Hello' };
     const json = JSON.stringify(body);
-    expect(maxPromptTokens(body, json) - maxPromptTokens(body, json, { addedTokens: 0 })).toBe(1024);
+    const { tokens } = maxPromptTokens(body, json, { addedTokens: 0 });
+    expect(maxPromptTokens(body, json).tokens - tokens).toBe(1024);
   });
 
   test('is at most one context window for each prompt', () => {
@@ -309,7 +310,8 @@ test.each<[what: string, body: JsonObject, searches: number | null]>([
 
 describe('G2 a model with a known context window', () => {
   const WINDOW = 200_000;
-  const inWindow = (body: JsonObject) => maxPromptTokens(body, JSON.stringify(body), { window: WINDOW });
+  const inWindow = (body: JsonObject) =>
+    maxPromptTokens(body, JSON.stringify(body), { window: WINDOW }).tokens;
   const pdf = { type: 'file', file: { file_data: 'data:application/pdf;base64,AAAA' } };
 
   test('a file, whose pages the body does not show, is bounded by the window', () => {

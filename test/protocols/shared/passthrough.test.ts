@@ -16,6 +16,7 @@ const encoder = new TextEncoder();
 const FORMAT = {
   heartbeat: (hasBegun: boolean) => (hasBegun ? 'event: ping\n\n' : ': ping\n\n'),
   failure: ({ error }: StreamFailure) => `event: error\ndata: ${error.code}\n\n`,
+  limit: () => 'event: limit\ndata: {}\n\n',
 };
 
 function conversionOf(provider: string): Conversion {

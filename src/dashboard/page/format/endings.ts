@@ -62,6 +62,12 @@ export interface Ending {
 export function endingOf(record: UsageRecord): Ending {
   const { status, error_code, finish_reason, completion_tokens, first_token_ms } = record;
   const after = first_token_ms === null ? 'before any output' : `after ${count(completion_tokens, 'token')}`;
+  if (record.ended_by === 'budget')
+    return {
+      title: `Ended by the budget ${after}`,
+      words: "The key's budget was used up, which ended the answer like a reached limit.",
+      code: null,
+    };
   if (status === 'finished')
     return {
       title: 'Finished',

@@ -1,0 +1,328 @@
+/** Budgets of the mode `running`: what is reserved, how it is extended while output runs, and how a stream ends by its budget. */
+import { describe, expect, test } from 'vitest';
+import {
+  decodeObject,
+  isObject,
+  type JsonObject,
+  objectOf,
+  objectsOf,
+  textOf,
+} from '../../tools/simulator/json.ts';
+import { LimitedGateway } from './limited-gateway.ts';
+import './upstreams.ts';
+
+const encoder = new TextEncoder();
+const WORD = 'token ';
+const PROMPT = 7;
+const LIMIT = 30_000;
+
+type Api = 'chat' | 'messages' | 'responses';
+
+function data(event: JsonObject): string {
+  const name = typeof event.type === 'string' ? `event: ${event.type}\n` : '';
+  return `${name}data: ${JSON.stringify(event)}\n\n`;
+}
+
+/** The events before the text, one with 50 tokens of it, and those after it. */
+const EVENTS: Readonly<Record<Api, readonly [string, string, string]>> = {
+  chat: [
+    data({ id: 'c', object: 'chat.completion.chunk', choices: [{ index: 0, delta: { role: 'assistant' } }] }),
+    data({
+      ...{ id: 'c', object: 'chat.completion.chunk' },
+      choices: [{ index: 0, delta: { content: WORD.repeat(50) } }],
+    }),
+    data({
+      ...{ id: 'c', object: 'chat.completion.chunk' },
+      choices: [{ index: 0, delta: {}, finish_reason: 'stop' }],
+      usage: { prompt_tokens: PROMPT, completion_tokens: 100, total_tokens: PROMPT + 100 },
+    }) + 'data: [DONE]\n\n',
+  ],
+  messages: [
+    data({
+      type: 'message_start',
+      message: {
+        ...{ id: 'msg_1', type: 'message', role: 'assistant', model: 'm', content: [], stop_reason: null },
+        usage: { input_tokens: PROMPT, output_tokens: 1 },
+      },
+    }) + data({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }),
+    data({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: WORD.repeat(50) } }),
+    data({ type: 'content_block_stop', index: 0 }) +
+      data({ type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 100 } }) +
+      data({ type: 'message_stop' }),
+  ],
+  responses: [
+    data({
+      type: 'response.created',
+      sequence_number: 0,
+      response: { id: 'resp_1', object: 'response', status: 'in_progress', model: 'm', output: [] },
+    }) +
+      data({
+        ...{ type: 'response.output_item.added', sequence_number: 1, output_index: 0 },
+        item: { id: 'i1', type: 'message', role: 'assistant', status: 'in_progress', content: [] },
+      }),
+    data({
+      ...{ type: 'response.output_text.delta', sequence_number: 2, item_id: 'i1' },
+      ...{ output_index: 0, content_index: 0, delta: WORD.repeat(50) },
+    }),
+    data({
+      type: 'response.completed',
+      sequence_number: 3,
+      response: {
+        ...{ id: 'resp_1', object: 'response', status: 'completed', model: 'm' },
+        output: [
+          {
+            ...{ id: 'i1', type: 'message', role: 'assistant', status: 'completed' },
+            content: [{ type: 'output_text', text: WORD, annotations: [] }],
+          },
+        ],
+        usage: { input_tokens: PROMPT, output_tokens: 100, total_tokens: PROMPT + 100 },
+      },
+    }),
+  ],
+};
+
+function apiOf(url: string): Api {
+  if (url.endsWith('/messages')) return 'messages';
+  return url.endsWith('/responses') ? 'responses' : 'chat';
+}
+
+/** A gateway whose provider writes this many tokens for each request, unless its connection is closed. */
+class Running {
+  readonly gateway: LimitedGateway;
+  /** Tokens that the provider has written for each request. */
+  readonly written: number[] = [];
+  readonly isCut: boolean[] = [];
+  outputTokens = 40_000;
+  /** Called before each event with text. */
+  beforeText: (written: number) => Promise<void> = () => new Promise(setImmediate);
+
+  constructor(settings: JsonObject = {}) {
+    this.gateway = new LimitedGateway(
+      {
+        ANTHROPIC_API_KEY: 'k',
+        PROVIDERS: JSON.stringify({
+          own: { base_url: 'https://own.example/v1', like: 'llamacpp' },
+          stops: { base_url: 'https://stops.example/v1', like: 'llamacpp', stops_on_close: 100 },
+        }),
+        ...settings,
+      },
+      { fetch: async (input, init) => this.#respond(apiOf(String(input)), init?.signal ?? null) },
+    );
+  }
+
+  #respond(api: Api, signal: AbortSignal | null): Response {
+    const at = this.written.push(0) - 1;
+    this.isCut.push(false);
+    const [start, text, end] = EVENTS[api];
+    let step = 0;
+    const cut = () => {
+      this.isCut[at] = true;
+    };
+    const body = new ReadableStream({
+      type: 'bytes',
+      start: (controller) => {
+        signal?.addEventListener('abort', () => {
+          if (this.isCut[at]) return;
+          cut();
+          controller.error(new Error('aborted'));
+        });
+      },
+      pull: async (controller) => {
+        if (step > 0) await this.beforeText(this.written[at] ?? 0);
+        if (this.isCut[at]) return;
+        const done = (this.written[at] ?? 0) >= this.outputTokens;
+        const event = step === 0 ? start : done ? end : text;
+        const numbered = event.replace('"sequence_number":2', `"sequence_number":${step + 1}`);
+        controller.enqueue(encoder.encode(numbered));
+        step++;
+        if (done) {
+          controller.close();
+          controller.byobRequest?.respond(0);
+        } else if (step > 1) this.written[at] = (this.written[at] ?? 0) + 50;
+      },
+      cancel: cut,
+    });
+    return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
+  }
+
+  async send(token: string, api: Api, model: string, fields: JsonObject = {}): Promise<Response> {
+    const path = { chat: '/v1/chat/completions', messages: '/v1/messages', responses: '/v1/responses' }[api];
+    const messages = [{ role: 'user', content: 'Hello' }];
+    const own =
+      api === 'responses' ? { input: 'Hello', max_output_tokens: LIMIT } : { messages, max_tokens: LIMIT };
+    return this.gateway.post(path, token, { model, stream: true, ...own, ...fields });
+  }
+
+  /** All events of a stream. */
+  async events(response: Response): Promise<JsonObject[]> {
+    const text = await response.text();
+    await this.gateway.idle();
+    return [...text.matchAll(/^data: (\{.*\})$/gm)].flatMap(([, json = '']) => {
+      const event = decodeObject(json);
+      return event === undefined ? [] : [event];
+    });
+  }
+
+  get calls(): readonly string[] {
+    return this.gateway.calls.filter((call) => call === 'reserve' || call.startsWith('settle'));
+  }
+
+  /** The log line of the last request. */
+  get record(): Readonly<Record<string, unknown>> | undefined {
+    return this.gateway.logged.findLast(({ event }) => event === 'request');
+  }
+
+  async budget(token: string): Promise<JsonObject> {
+    const key = decodeObject(await (await this.gateway.fetch('/v1/key', token)).text());
+    return objectOf(key?.budget);
+  }
+}
+
+const running = (tokens: number): JsonObject => ({ budget: { tokens, mode: 'running' } });
+
+const WAYS: readonly (readonly [client: Api, model: string, stops: boolean])[] = [
+  ['chat', 'own/llama', false],
+  ['chat', 'stops/llama', true],
+  ['messages', 'stops/llama', true],
+  ['responses', 'stops/llama', true],
+  ['chat', 'anthropic/claude-sonnet-4-5', false],
+  ['messages', 'anthropic/claude-sonnet-4-5', false],
+  ['responses', 'openai/gpt-4.1', false],
+  ['messages', 'openai/gpt-4.1', false],
+];
+
+describe('G9 a stream under a running budget', () => {
+  test.each(WAYS)(
+    'of %s at %s ends as a reached limit when its budget is used up',
+    async (client, model, stops) => {
+      const tested = new Running();
+      const token = await tested.gateway.key(running(6000));
+      const events = await tested.events(await tested.send(token, client, model));
+      // The prompt takes about 1,050 tokens, two slices 4,000, and there is no room for a third.
+      expect(tested.written[0]).toBeGreaterThanOrEqual(4000);
+      expect(tested.written[0]).toBeLessThan(4400);
+      expect(tested.isCut).toEqual([true]);
+      expectLimit(client, events);
+      expect(tested.record).toMatchObject({ status: 'finished', ended_by: 'budget', estimated: true });
+      expect(tested.gateway.logged.filter(({ event }) => event === 'budget_ended')).toHaveLength(1);
+      const { spent, reserved } = await tested.budget(token);
+      expect(reserved).toBe(0);
+      // Where the provider may go on, all of its limit may be billed.
+      if (stops) expect(spent).toBeLessThanOrEqual(6200);
+      else expect(spent).toBeGreaterThanOrEqual(LIMIT);
+    },
+  );
+
+  test('of 8,000 tokens makes six calls to the object, and is charged what was reported', async () => {
+    const tested = new Running();
+    tested.outputTokens = 8000;
+    const token = await tested.gateway.key(running(50_000));
+    await tested.events(await tested.send(token, 'chat', 'own/llama'));
+    expect(tested.calls).toEqual([...Array<string>(5).fill('reserve'), 'settleReservation']);
+    expect(await tested.budget(token)).toMatchObject({ spent: PROMPT + 100, reserved: 0 });
+    expect(tested.record).not.toHaveProperty('ended_by');
+  });
+
+  test('of one slice makes one call before it and one after it', async () => {
+    const tested = new Running();
+    tested.outputTokens = 900;
+    const token = await tested.gateway.key(running(50_000));
+    await tested.events(await tested.send(token, 'chat', 'own/llama'));
+    expect(tested.calls).toEqual(['reserve', 'settleReservation']);
+  });
+
+  test('is admitted where a hard budget refuses it', async () => {
+    const tested = new Running();
+    const [soft, hard] = [running(5000), { budget: { tokens: 5000, mode: 'hard' } }];
+    const status = async (limits: JsonObject) =>
+      (await tested.send(await tested.gateway.key(limits), 'chat', 'own/llama')).status;
+    expect([await status(hard), await status(soft)]).toEqual([429, 200]);
+  });
+
+  test('that is cancelled is charged what was received and half a slice, if its provider stops', async () => {
+    const tested = new Running();
+    const token = await tested.gateway.key(running(100_000));
+    const response = await tested.send(token, 'chat', 'stops/llama');
+    const reader = response.body?.getReader();
+    for (let seen = 0; seen < 3000; ) seen += String((await reader?.read())?.value).length / 20;
+    await reader?.cancel();
+    await tested.gateway.idle();
+    const { spent, reserved } = await tested.budget(token);
+    const written = tested.written[0] ?? 0;
+    expect(reserved).toBe(0);
+    expect(Number(spent)).toBeGreaterThan(written);
+    expect(Number(spent)).toBeLessThan(written + 1000 + 1200);
+  });
+
+  test.each([
+    ['is not streamed', 'own/llama', { stream: false }],
+    ['may hide output, of a model without a known speed', 'openai/gpt-9', {}],
+  ])('is reserved whole if it %s', async (_, model, fields) => {
+    const tested = new Running();
+    const token = await tested.gateway.key(running(20_000));
+    const response = await tested.send(token, 'chat', model, fields);
+    expect(response.status).toBe(429);
+    expect(await response.text()).toContain('may use up to 3');
+  });
+
+  test('goes on where the object fails and BUDGET_FAIL is open, and ends where it is closed', async () => {
+    const ended: unknown[] = [];
+    for (const fail of ['open', 'closed']) {
+      const tested = new Running({ BUDGET_FAIL: fail });
+      tested.outputTokens = 6000;
+      const token = await tested.gateway.key(running(50_000));
+      tested.beforeText = (written) => {
+        if (written > 500) tested.gateway.trouble = 'fails';
+        return new Promise(setImmediate);
+      };
+      await (await tested.send(token, 'chat', 'own/llama')).text();
+      tested.gateway.trouble = 'none';
+      await tested.gateway.idle();
+      ended.push(tested.record?.ended_by);
+    }
+    expect(ended).toEqual([undefined, 'budget']);
+  });
+
+  test('whose extension reaches the object and whose answer is lost is extended once', async () => {
+    const tested = new Running();
+    tested.outputTokens = 2500;
+    const token = await tested.gateway.key(running(50_000));
+    let reserved = 0;
+    tested.beforeText = async (written) => {
+      tested.gateway.trouble = written >= 1000 && written < 1200 ? 'lost' : 'none';
+      const [row] = tested.gateway.sql.exec<{ tokens: number }>('SELECT tokens FROM reservations').toArray();
+      reserved = Math.max(reserved, row?.tokens ?? 0);
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    };
+    await tested.events(await tested.send(token, 'chat', 'own/llama'));
+    expect(reserved).toBeLessThan(4000 + 1200);
+    expect(await tested.budget(token)).toMatchObject({ spent: PROMPT + 100, reserved: 0 });
+  });
+});
+
+function expectLimit(client: Api, events: readonly JsonObject[]): void {
+  if (client === 'chat') {
+    const finishes = events.flatMap((event) => objectsOf(event.choices)).map((one) => one.finish_reason);
+    expect(finishes.filter((finish) => finish !== null && finish !== undefined)).toEqual(['length']);
+  } else if (client === 'messages') {
+    const types = events.map(({ type }) => textOf(type));
+    expect(types.slice(-3)).toEqual(['content_block_stop', 'message_delta', 'message_stop']);
+    const delta = events.find(({ type }) => type === 'message_delta');
+    expect(delta).toMatchObject({ delta: { stop_reason: 'max_tokens' } });
+    expect(Number(objectOf(delta?.usage).output_tokens)).toBeGreaterThan(3900);
+  } else {
+    const last = events.at(-1);
+    const response = objectOf(last?.response);
+    expect(response).toMatchObject({
+      ...{ status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } },
+      output: [{ type: 'message', status: 'incomplete' }],
+    });
+    const deltas = events.filter(({ type }) => type === 'response.output_text.delta');
+    const text = deltas.map(({ delta }) => textOf(delta)).join('');
+    const [item] = objectsOf(response.output);
+    expect(objectsOf(item?.content).map((part) => part.text)).toEqual([text]);
+    expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_, i) => i));
+    const done = events.filter(({ type }) => type === 'response.output_item.done');
+    expect(done.map((event) => isObject(event.item) && event.item.status)).toEqual(['incomplete']);
+  }
+}

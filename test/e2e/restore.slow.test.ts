@@ -1,6 +1,6 @@
 /** The commands of docs/operations.md that back keys up and restore them, played with wrangler's local storage and a gateway in workerd (K4). */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
@@ -72,6 +72,7 @@ describe.skipIf(!hasJq())(
   'K4 keys that are backed up and restored as the documents say (jq is needed)',
   () => {
     beforeAll(async () => {
+      mkdirSync(join(ROOT, '.wrangler'), { recursive: true });
       folder = mkdtempSync(join(ROOT, '.wrangler', 'restore-'));
       const toml = `name = "weir"\nkv_namespaces = [{ binding = "WEIR_KV", id = "weir-WEIR_KV" }]\n`;
       writeFileSync(join(folder, 'wrangler.toml'), toml);

@@ -23,7 +23,7 @@ export interface ReadInput {
 /** @param input a text, or a list of items */
 export function readInput(input: unknown): Result<ReadInput, ApiError> {
   if (typeof input === 'string') {
-    return ok({ turns: [turnOf('user', textBlock(input))], tools: [], dropped: [] });
+    return ok({ turns: [turnOf('user', [textBlock(input)])], tools: [], dropped: [] });
   }
   if (!Array.isArray(input)) return failure(invalidInput('input must be a text or a list of items'));
   const reader = new InputReader();
@@ -126,8 +126,7 @@ class InputReader {
       return invalidInput(`A message's role must be one of: assistant, ${ROLES.join(', ')}`);
     }
     this.#step = null;
-    const isEmpty = blocks.value.length === 0;
-    this.#entries.push(turnOf(role, ...(isEmpty ? [textBlock('')] : blocks.value)));
+    this.#entries.push(turnOf(role, blocks.value.length === 0 ? [textBlock('')] : blocks.value));
     return null;
   }
 
@@ -165,7 +164,7 @@ class InputReader {
     const content = isText ? joinTexts(blocks.value) : joinAdjacentTexts(blocks.value, PARAGRAPH_BREAK);
     const results = this.#results.get(id) ?? { all: [], taken: 0 };
     this.#results.set(id, results);
-    results.all.push(turnOf('user', { kind: 'tool_result', id, content }));
+    results.all.push(turnOf('user', [{ kind: 'tool_result', id, content }]));
     this.#step = null;
     return null;
   }
@@ -179,7 +178,7 @@ class InputReader {
 }
 
 /** A turn without further fields. */
-export function turnOf(role: Turn['role'], ...blocks: readonly Block[]): Turn {
+export function turnOf(role: Turn['role'], blocks: readonly Block[]): Turn {
   return { role, blocks, extra: {} };
 }
 

@@ -62,7 +62,7 @@ function translate(body: JsonObject, kept: KeptState | null): Result<TranslatedB
   const choice = readToolChoice(body.tool_choice, tools);
   if (choice.kind === 'error') return choice;
   const instructions = readText(body.instructions);
-  const system = instructions === undefined ? [] : [turnOf('system', textBlock(instructions))];
+  const system = instructions === undefined ? [] : [turnOf('system', [textBlock(instructions)])];
   const turns = [...system, ...input.value.turns];
   if (turns.length === 0) return failure(NO_MESSAGE);
   const fields: JsonObject = {
@@ -125,7 +125,7 @@ function untranslated(body: JsonObject, kept: KeptState | null): TranslatedBody 
   const present = Object.entries(chat).filter(([, value]) => isPresent(value));
   return {
     fields: { ...Object.fromEntries(present), messages: [] },
-    turns: [turnOf('user', textBlock(text))],
+    turns: [turnOf('user', [textBlock(text)])],
     dropped: [],
     session: sessionOf(body, readTools([]), kept),
   };

@@ -165,6 +165,11 @@ describe('I2 input', () => {
     ]);
   });
 
+  test('B4 a message of 300,000 parts has all of them', () => {
+    const content = Array.from({ length: 300_000 }, () => ({ type: 'input_text', text: 'a' }));
+    expect(messages([{ role: 'user', content }])).toMatchObject([{ content: { length: content.length } }]);
+  });
+
   test('text, reasoning and calls of one step become one assistant message, followed by the results', () => {
     expect(
       messages([

@@ -104,6 +104,16 @@ describe('docs/architecture.md', () => {
   });
 });
 
+test('docs/adding-a-provider.md names what the files for a change declare', () => {
+  const table = readFileSync(join(ROOT, 'docs', 'adding-a-provider.md'), 'utf8');
+  const rows = [...table.matchAll(/`(\w+)` in \[`[^`]+`\]\(\.\.\/(src\/[^)]+)\)/g)];
+  expect(rows.length).toBeGreaterThan(3);
+  const lost = rows.filter(
+    ([, name = '', file = '']) => !declares(readFileSync(join(ROOT, file), 'utf8'), name),
+  );
+  expect(lost.map(([row]) => row)).toEqual([]);
+});
+
 /** The codes of all rules, in the order of the documents. Some pages still have a code as its rule's heading. */
 const definitions = documents.flatMap(({ path, text }) => [
   ...[...text.matchAll(RULE)].map(([, anchor = '', code = '']) => ({ path, anchor, code })),

@@ -1,0 +1,69 @@
+/** Tests that the pages of errors, settings, log events and headers have every name that the code has. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { ERRORS } from '../../src/canonical/error.ts';
+import { PROVIDER_SETTINGS } from '../../src/providers/index.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const page = (name: string) => readFileSync(join(ROOT, 'docs', name), 'utf8');
+const source = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((path) => /\.tsx?$/.test(path) && !path.startsWith('dashboard/'))
+  .map((path) => readFileSync(join(ROOT, 'src', path), 'utf8'))
+  .join('\n');
+
+/** All first groups of a pattern's matches, each once. */
+function allOf(text: string, pattern: RegExp): string[] {
+  return [...new Set([...text.matchAll(pattern)].map(([, name = '']) => name))];
+}
+
+const lacking = (text: string, names: readonly string[]) =>
+  names.filter((name) => !text.includes(`\`${name}`));
+
+describe('docs/errors.md', () => {
+  const errors = page('errors.md');
+
+  test.each(Object.entries(ERRORS))('has %s with its status', (code, { status }) => {
+    expect(errors).toContain(`\n| \`${code}\` | ${status} |`);
+  });
+
+  test('has the type of each code', () => {
+    const rowOf = (type: string) =>
+      errors.split('\n').find((line) => line.startsWith(`| \`${type}\` |`)) ?? '';
+    const wrong = Object.entries(ERRORS).filter(([code, { status, type }]) => {
+      if (type === 'server_error') return false;
+      if (type === 'invalid_request_error') return !rowOf(type).includes(String(status));
+      return !rowOf(type).includes(`\`${code}\``);
+    });
+    expect(wrong).toEqual([]);
+  });
+});
+
+test('docs/settings.md has every setting', () => {
+  const options = readFileSync(join(ROOT, 'src', 'settings', 'options.ts'), 'utf8');
+  const names = allOf(/const NAMES: [^=]+= \{([^}]+)\}/.exec(options)?.[1] ?? '', /^ {2}(\w+): true/gm);
+  expect(names.length).toBeGreaterThan(30);
+  // `secrets` is an option of hosts alone.
+  const settings = names
+    .filter((name) => name !== 'secrets')
+    .map((name) => name.replace(/[A-Z]/g, '_$&').toUpperCase());
+  expect(lacking(page('settings.md'), [...settings, ...PROVIDER_SETTINGS])).toEqual([]);
+});
+
+test('docs/operations.md has every log event', () => {
+  // Two are events of streams.
+  const events = allOf(source, /\bevent: '(\w+)'/g).filter(
+    (name) => !/^(?:custom_tool|function)_call_/.test(name),
+  );
+  expect(events.length).toBeGreaterThan(30);
+  expect(lacking(page('operations.md'), events)).toEqual([]);
+});
+
+test('the pages have every header of Weir', () => {
+  // Two are between the Worker and its objects, and one goes to a site.
+  const names = allOf(source, /'(x-weir-[\w-]+)'/g).filter(
+    (name) => !/-(?:owner|after|origin-pass)$/.test(name),
+  );
+  expect(names.length).toBeGreaterThan(15);
+  expect(lacking(page('headers.md'), names)).toEqual([]);
+});

@@ -208,6 +208,12 @@ export class ByteBuffer {
     this.#bytes = undefined;
   }
 
+  /** Forgets what was appended, and frees the memory at once. */
+  discard(): void {
+    this.#length = 0;
+    this.free();
+  }
+
   /** Returns what was appended and empties the buffer. The bytes stay valid until the next `append`. */
   take(): Uint8Array {
     const bytes = this.#bytes?.subarray(0, this.#length) ?? NOTHING;

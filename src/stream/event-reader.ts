@@ -96,6 +96,11 @@ export class EventReader {
     this.#sse.freeMemory();
   }
 
+  /** Forgets an event that is being read, and frees its memory: the output has ended. */
+  discard(): void {
+    this.#sse.discard();
+  }
+
   /** The number of events that took the fast path. */
   get copiedEvents(): number {
     return this.#fastPath?.hits ?? 0;

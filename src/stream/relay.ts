@@ -409,6 +409,8 @@ export class Relay {
     } catch {
       this.#step(() => reader.broken(brokenConnection(this.upstream)));
     }
+    // Before the lease ends: the engine's next collection may be long after the next lease.
+    reader.discard();
     this.#lease?.release();
     source.cancel().catch(() => {});
     return this.#outcome;

@@ -81,6 +81,11 @@ export class SseParser {
     this.#unfinished.free();
   }
 
+  /** Forgets an event that is being read, and frees its memory: nothing is read after it. */
+  discard(): void {
+    this.#unfinished.discard();
+  }
+
   /**
    * Reads from `at` to the end of the first event.
    * @returns the start of the next event, or the bytes' length

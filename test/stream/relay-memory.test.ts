@@ -1,4 +1,6 @@
 /** Tests large events in an isolate without free memory: the stream waits, or ends with an error (B3). */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import { MAX_MEMORY_BYTES, MAX_MEMORY_WAIT_MS, Memory, SMALL_BYTES } from '../../src/stream/memory.ts';
 import { FakeClock } from './fake-clock.ts';
@@ -6,6 +8,13 @@ import { bodyOf, DONE, HELLO, readAll, run, STOP, settle } from './stream-bench.
 
 const LARGE_TEXT = 'x'.repeat(SMALL_BYTES * 2);
 const LARGE = `data: {"choices":[{"index":0,"delta":{"content":"${LARGE_TEXT}"}}]}\n\n`;
+
+/** Its buffer is larger than all else that a run leaves for the next collection. */
+const LARGER_TEXT = 'x'.repeat(1000 * 1000);
+const LARGER = `data: {"choices":[{"index":0,"delta":{"content":"${LARGER_TEXT}"}}]}\n\n`;
+
+setFlagsFromString('--expose-gc');
+const collectGarbage: () => void = runInNewContext('gc');
 
 /** A clock, and a memory that another lease holds completely. */
 async function fullMemory() {
@@ -58,4 +67,21 @@ describe('ClientStream, a large event', () => {
     await readAll(readable);
     expect(await memory.lease(MAX_MEMORY_BYTES, () => {})).not.toBe(null);
   });
+
+  test.each([
+    ['is cut within a large event', LARGER.slice(0, -10)],
+    ['fails with a large event', `data: {"error":{"message":"no","data":"${LARGER_TEXT}"}}\n\n`],
+  ])(
+    'B3 a stream that %s: its buffer is freed with the lease, not by a later collection',
+    async (_, body) => {
+      const clock = new FakeClock();
+      const input = bodyOf(body);
+      collectGarbage();
+      const before = process.memoryUsage().arrayBuffers;
+      const { readable, ends } = run(input, {}, clock, new Memory(clock));
+      await readAll(readable);
+      expect(ends).toMatchObject([{ outcome: { kind: 'failed' } }]);
+      expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(LARGER.length / 2);
+    },
+  );
 });

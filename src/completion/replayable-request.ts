@@ -6,7 +6,7 @@ import type { Policies } from '../canonical/policies.ts';
 import type { UpstreamRefusal } from '../canonical/refusal.ts';
 import type { Upstream } from '../canonical/upstream-error.ts';
 import type { RequestContext } from '../http/context.ts';
-import type { SentPrompt } from '../metering/prompt-hashes.ts';
+import { conversationField, type SentPrompt } from '../metering/prompt-hashes.ts';
 import type { AttemptFacts } from '../metering/request-meter.ts';
 import { chatBody } from '../protocols/openai-chat/conversation-writer.ts';
 import type { Passthrough } from '../protocols/shared/client-protocol.ts';
@@ -42,7 +42,7 @@ import { passthroughUrl, type Target, targetUrl } from '../routing/targets.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 import { isObject, type JsonObject, omit, readArray, readCount, writeJson } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
-import { SMALL_BYTES } from '../stream/memory.ts';
+import { LARGE_BYTES, SMALL_BYTES } from '../stream/memory.ts';
 import type { Clock } from '../stream/timers.ts';
 import { providerMessage } from '../upstream/provider-message.ts';
 import type { ClientBody } from './request.ts';
@@ -72,6 +72,8 @@ export interface TargetRequest {
   /** The body as it is sent, and its JSON text. */
   readonly body: JsonObject;
   readonly json: string;
+  /** The texts of the conversation's items, if the prompt of a session may be hashed; null: they are not kept. */
+  readonly itemTexts: readonly string[] | null;
   /** The form in which it was written. */
   readonly form: RequestForm;
   /** The body in the form of Chat Completions: the one that is sent, or, written when it is first read, the request from which that was written. */
@@ -188,11 +190,12 @@ export class ReplayableRequest {
     const { body } = mended;
     const dropped = [...limited.dropped, ...mended.dropped];
     await lease.pause();
-    const written = writeBody(
-      body,
-      maxWrittenBytes(held.clientBodyBytes, settings.maxRequestBytes),
-      provider.name,
-    );
+    const written = writeBody(body, {
+      maxBytes: maxWrittenBytes(held.clientBodyBytes, settings.maxRequestBytes),
+      provider: provider.name,
+      // A large body's memory is leased for one text.
+      keepsItems: session !== null && held.clientBodyBytes <= LARGE_BYTES,
+    });
     if (written.kind === 'error') return written;
     await lease.pause();
     const prompts = countPrompts(fields);
@@ -221,7 +224,8 @@ export class ReplayableRequest {
       facts,
       url: isTranslated ? targetUrl(target, endpoint, fields) : passthroughUrl(target, passthrough.endpoint),
       body,
-      json: written.value,
+      json: written.value.json,
+      itemTexts: written.value.itemTexts,
       form,
       get chatBody() {
         chat ??= chatBody(request);
@@ -459,10 +463,10 @@ function withoutReasoningDetails(request: CanonicalRequest): CanonicalRequest {
 }
 
 /** The target is told by what has a cache of its own: the provider's address and API. */
-export function sentPrompt({ body, facts }: TargetRequest): SentPrompt {
+export function sentPrompt({ body, itemTexts, facts }: TargetRequest): SentPrompt {
   const { target, passthrough, api } = facts;
   const way = passthrough === null ? api : passthrough.path;
-  return { body, target: JSON.stringify([target.provider.id, target.baseUrl, way]) };
+  return { body, itemTexts, target: JSON.stringify([target.provider.id, target.baseUrl, way]) };
 }
 
 interface OpenPassthrough {
@@ -564,13 +568,44 @@ export function maxWrittenBytes(clientBodyBytes: number, maxRequestBytes: number
   return Math.min(clientBodyBytes * MAX_WRITTEN_FACTOR, maxRequestBytes) + SMALL_BYTES;
 }
 
-/** @param provider its name, for the error's message */
-function writeBody(body: JsonObject, maxBytes: number, provider: string): Result<string, ApiError> {
-  const json = writeJson(body);
-  if (json !== undefined && isWithin(json, maxBytes)) return ok(json);
+interface BodyOptions {
+  readonly maxBytes: number;
+  /** Its name, for the error's message. */
+  readonly provider: string;
+  readonly keepsItems: boolean;
+}
+
+interface WrittenParts extends Pick<TargetRequest, 'itemTexts'> {
+  /** Undefined: the engine cannot write it. */
+  readonly json: string | undefined;
+}
+
+function writeBody(
+  body: JsonObject,
+  { maxBytes, provider, keepsItems }: BodyOptions,
+): Result<Pick<TargetRequest, 'json' | 'itemTexts'>, ApiError> {
+  const list = keepsItems ? conversationField(body) : null;
+  const { json, itemTexts }: WrittenParts =
+    list === null ? { json: writeJson(body), itemTexts: null } : writeInParts(body, list);
+  if (json !== undefined && isWithin(json, maxBytes)) return ok({ json, itemTexts });
   const field = largestField(body);
   const message = `Translated for ${provider}, the request is larger than its bound of ${maxBytes} bytes. Its largest field is ${field}: send less at once`;
   return failure(apiError('request_too_large', message, field));
+}
+
+/** The text of the whole body, and those of the items of one of its lists. */
+function writeInParts(body: JsonObject, list: string): WrittenParts {
+  try {
+    const itemTexts = readArray(body[list]).map((item) => JSON.stringify(item) ?? 'null');
+    const fields = Object.entries(body).flatMap(([field, value]) => {
+      const text = field === list ? `[${itemTexts.join(',')}]` : JSON.stringify(value);
+      return text === undefined ? [] : [`${JSON.stringify(field)}:${text}`];
+    });
+    return { json: `{${fields.join(',')}}`, itemTexts };
+  } catch {
+    // Nested too deep for the engine.
+    return { json: undefined, itemTexts: null };
+  }
 }
 
 const MAX_BYTES_PER_UTF16_UNIT = 3;

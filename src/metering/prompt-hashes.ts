@@ -3,13 +3,15 @@
  * beginnings, under which budgets know what a provider counted, and those of its parts, by which a break of the prompt cache is explained.
  */
 import { encodeBase64Bytes } from '../shared/encoding.ts';
-import { isObject, type JsonObject, omit } from '../shared/json.ts';
+import { isObject, type JsonObject, omit, readArray } from '../shared/json.ts';
 
 /** A request as it is sent to a provider of any protocol: Chat Completions, Messages, Responses or Gemini. */
 export interface SentPrompt {
   readonly body: JsonObject;
   /** The provider, the account and everything else that tells targets with the same body apart, as one text. */
   readonly target: string;
+  /** The JSON texts of the conversation's items ({@link conversationField}), which hashes are made of; null: they were not kept. */
+  readonly itemTexts: readonly string[] | null;
 }
 
 /** The prompt up to the end of one of its turns. */
@@ -69,7 +71,7 @@ interface HashedConversation {
 
 /**
  * Hashes prompts under a key that is derived from a secret. Native HMAC-SHA-256 over a chain of turns costs about as much as writing the
- * body's JSON a second and a third time; a keyed hash in JavaScript costs many times that.
+ * body's JSON a second time; a keyed hash in JavaScript costs many times that.
  */
 export class PromptHasher {
   readonly #secret: string;
@@ -89,7 +91,7 @@ export class PromptHasher {
    */
   async beginnings(prompt: SentPrompt, headers: string): Promise<readonly Beginning[]> {
     const { body, target } = prompt;
-    const conversation = this.#hashConversation(body, MAX_BEGINNINGS);
+    const conversation = this.#hashConversation(prompt, MAX_BEGINNINGS);
     this.#conversations.set(body, conversation);
     const { ends } = await conversation;
     const [rest, ...system] = restOf(body);
@@ -105,8 +107,10 @@ export class PromptHasher {
   }
 
   /** @param clientBody the body as the client sent it */
-  async prefix({ body, target }: SentPrompt, clientBody: JsonObject): Promise<PromptPrefix> {
-    const { turns, ends } = await (this.#conversations.get(body) ?? this.#hashConversation(body, MAX_ENDS));
+  async prefix(prompt: SentPrompt, clientBody: JsonObject): Promise<PromptPrefix> {
+    const { body, target } = prompt;
+    const known = this.#conversations.get(body);
+    const { turns, ends } = await (known ?? this.#hashConversation(prompt, MAX_ENDS));
     const part = async (kind: string, text: string) => (await this.#digest(kind, text)).slice(0, PART_DIGITS);
     return {
       keyId: (await this.#digest('key')).slice(0, KEY_ID_DIGITS),
@@ -120,8 +124,11 @@ export class PromptHasher {
     };
   }
 
-  async #hashConversation(body: JsonObject, maxEnds: number): Promise<HashedConversation> {
-    const { items, extraBytes } = conversationOf(body);
+  async #hashConversation(
+    { body, itemTexts }: Pick<SentPrompt, 'body' | 'itemTexts'>,
+    maxEnds: number,
+  ): Promise<HashedConversation> {
+    const { system, items, extraBytes } = conversationOf(body);
     const turns = items.filter((_, i) => isTurnEnd(items, i)).length;
     const ends: TurnEnd[] = [];
     let link = '';
@@ -129,7 +136,7 @@ export class PromptHasher {
     let bytes = -extraBytes;
     let turn = 0;
     for (const [i, item] of items.entries()) {
-      pending += `${itemText(item)}\n`;
+      pending += `${itemText(item, itemTexts?.[system.length + i])}\n`;
       if (!isTurnEnd(items, i)) continue;
       turn++;
       const isLink = pending.length >= LINK_CHARS;
@@ -264,13 +271,19 @@ interface Conversation {
   readonly extraBytes: number;
 }
 
+/** The field with the list of messages, items or contents; null: the body has none. */
+export function conversationField(body: JsonObject): string | null {
+  return CONVERSATIONS.find((field) => Array.isArray(body[field])) ?? null;
+}
+
 function conversationOf(body: JsonObject): Conversation {
   const { input } = body;
   if (typeof input === 'string') {
     const extraBytes = JSON.stringify({ role: 'user', content: '' }).length;
     return { system: [], items: [{ role: 'user', content: input }], extraBytes };
   }
-  const list = CONVERSATIONS.map((field) => body[field]).find(Array.isArray) ?? [];
+  const field = conversationField(body);
+  const list = field === null ? [] : readArray(body[field]);
   const start = list.findIndex((item) => !isSystem(item));
   const length = start < 0 ? list.length : start;
   return { system: list.slice(0, length), items: list.slice(length), extraBytes: 0 };
@@ -298,14 +311,16 @@ function isTurnEnd(items: readonly unknown[], i: number): boolean {
 /**
  * The JSON of a message without cache marks. A content of one plain text has the form of a text: clients send either, and Claude Code
  * changes a message from one to the other when its mark moves on (2.1.330, recorded 2026-11-23).
+ * @param json the message's text in the body, if it is known
  */
-function itemText(item: unknown): string {
-  if (!isObject(item) || !Array.isArray(item.content)) return jsonOf(withoutMarks(item));
+function itemText(item: unknown, json?: string): string {
+  if (!isObject(item) || !Array.isArray(item.content))
+    return json === undefined || hasMark(item) ? jsonOf(withoutMarks(item)) : json;
   const { content } = item;
   const [only] = content;
   if (content.length === 1 && isPlainText(only))
     return jsonOf({ ...omit(item, ...MARKS), content: only.text });
-  if (!hasMark(item) && !content.some(hasMark)) return jsonOf(item);
+  if (!hasMark(item) && !content.some(hasMark)) return json ?? jsonOf(item);
   return jsonOf({ ...omit(item, ...MARKS), content: content.map(withoutMarks) });
 }
 
@@ -350,7 +365,10 @@ function toolsOf(body: JsonObject): string {
 }
 
 function systemOf(body: JsonObject): string {
-  return [jsonOf(pick(body, SYSTEM_FIELDS)), ...conversationOf(body).system.map(itemText)].join('\n');
+  return [
+    jsonOf(pick(body, SYSTEM_FIELDS)),
+    ...conversationOf(body).system.map((item) => itemText(item)),
+  ].join('\n');
 }
 
 function settingsOf(body: JsonObject): string {
@@ -366,7 +384,7 @@ function firstOf(clientBody: JsonObject): string {
   const first = end < 0 ? items : items.slice(0, end);
   return first
     .filter((item) => isObject(item) && item.role === 'user')
-    .map(itemText)
+    .map((item) => itemText(item))
     .join('\n');
 }
 
@@ -379,7 +397,7 @@ function restOf(body: JsonObject): readonly string[] {
   const config = isObject(generationConfig)
     ? { generationConfig: omit(generationConfig, ...UNCOUNTED_GEMINI) }
     : {};
-  return [jsonOf({ ...plain, ...config }), ...conversationOf(body).system.map(itemText)];
+  return [jsonOf({ ...plain, ...config }), ...conversationOf(body).system.map((item) => itemText(item))];
 }
 
 /** A request's body is within the bounds of depth, so that it has a text. */

@@ -13,7 +13,10 @@ const KIB = 1024;
 const BODY = { model: 'x', models: ['y'], messages: [{ role: 'user', content: 'Hi' }], max_tokens: 7 };
 
 /** A request, and the calls of its lease. */
-function hold(body: object = BODY, turns: CanonicalRequest['turns'] = null) {
+function hold(
+  body: object = BODY,
+  { turns = null, session = null }: { turns?: CanonicalRequest['turns']; session?: string | null } = {},
+) {
   const reported: string[] = [];
   const tell = (word: string) => async () => void reported.push(word);
   const lease: Lease = {
@@ -40,7 +43,7 @@ function hold(body: object = BODY, turns: CanonicalRequest['turns'] = null) {
       route: 'chat',
       headers: new Headers(),
       callerPays: false,
-      session: null,
+      session,
       policies: DEFAULT_POLICIES,
       unsupported: 'auto',
     }),
@@ -80,7 +83,7 @@ describe('R10 ReplayableRequest', () => {
 
   test('the conversation of a Messages client, and the messages that an alias sets instead', async () => {
     const turns = [{ role: 'user', blocks: [{ kind: 'text', text: 'Hi' }], extra: {} }] as const;
-    const { held } = hold({ model: 'all', messages: [] }, turns);
+    const { held } = hold({ model: 'all', messages: [] }, { turns });
     const said = [{ role: 'user', content: 'As set' }];
     const setting = settingsWith({ ALIASES: { said: [{ model: 'mistral/b', set: { messages: said } }] } });
     const [instead] = targetsOf(['said'], { settings: setting });
@@ -93,6 +96,31 @@ describe('R10 ReplayableRequest', () => {
       [{ role: 'user', content: 'Hi' }],
       said,
     ]);
+  });
+
+  test('with a session: the same text, and those of the messages, of which hashes are made', async () => {
+    const messages = [
+      { role: 'user', content: 'Hi "there"\u2028\ud800', name: undefined },
+      { role: 'user', content: [{ type: 'text', text: 'é' }], 7: 1, x: null },
+    ];
+    const body = { ...BODY, messages, seed: JSON.rawJSON('12345678901234567890'), user: undefined, 5: [] };
+    const [plain, kept] = await Promise.all(
+      [null, 's'].map((session) => hold(body, { session }).held.writeFor(MISTRAL)),
+    );
+    if (plain?.kind !== 'ok' || kept?.kind !== 'ok') throw new Error('The request was not written');
+    expect(kept.value.json).toBe(plain.value.json);
+    expect(plain.value.itemTexts).toBe(null);
+    const written = kept.value.body.messages as readonly unknown[];
+    expect(kept.value.itemTexts).toEqual(written.map((message) => JSON.stringify(message)));
+  });
+
+  test('with a session: a body that is nested too deep for the engine is refused', async () => {
+    let deep: unknown = 'x';
+    for (let i = 0; i < 20_000; i++) deep = [deep];
+    for (const fields of [{ messages: [{ role: 'user', content: deep }] }, { stop: deep }]) {
+      const written = await hold({ ...BODY, ...fields }, { session: 's' }).held.writeFor(OPENAI);
+      expect(written).toMatchObject({ kind: 'error', error: { code: 'request_too_large' } });
+    }
   });
 
   test('G2 the key’s output limit is in every body, and reported if it changes something', async () => {

@@ -1,6 +1,7 @@
 /** Tests the keyed hashes of prompts: what changes which of them, in the bodies of each provider protocol. */
 import { describe, expect, test } from 'vitest';
 import {
+  conversationField,
   decodePrefix,
   encodePrefix,
   MAX_BEGINNINGS,
@@ -21,9 +22,9 @@ const SECRET = 'a secret of the deployment';
 const hasher = new PromptHasher(SECRET);
 
 const prefixOf = (body: JsonObject, target = 'p m', clientBody = body) =>
-  hasher.prefix({ body, target }, clientBody);
+  hasher.prefix({ body, target, itemTexts: null }, clientBody);
 const beginningsOf = (body: JsonObject, target = 'p m', headers = '') =>
-  hasher.beginnings({ body, target }, headers);
+  hasher.beginnings({ body, target, itemTexts: null }, headers);
 
 const LONG = 'The lock keeper writes down each boat. '.repeat(400);
 
@@ -100,6 +101,21 @@ describe.each(Object.entries(PROTOCOLS))('a body of %s', (_, session) => {
     }
   });
 
+  test('has the same hashes if the texts of its items are known', async () => {
+    const body = session(12);
+    const mark = { cache_control: { type: 'ephemeral' } };
+    for (const change of [(item: JsonObject) => item, (item: JsonObject) => ({ ...item, ...mark })]) {
+      const field = conversationField(body) ?? '';
+      const items = (body[field] as readonly JsonObject[]).map(change);
+      const itemTexts = items.map((item) => JSON.stringify(item));
+      const known = { body: { ...body, [field]: items }, target: 'p m', itemTexts };
+      expect(await hasher.prefix(known, body)).toEqual(await prefixOf(body));
+      expect((await hasher.beginnings(known, '')).map(({ hash }) => hash)).toEqual(
+        (await beginningsOf(body)).map(({ hash }) => hash),
+      );
+    }
+  });
+
   test('changes one hash by one part', async () => {
     const body = session(3);
     const before = await prefixOf(body);
@@ -136,7 +152,7 @@ describe.each(Object.entries(PROTOCOLS))('a body of %s', (_, session) => {
       beginningsOf(body, 'p m', 'beta'),
       beginningsOf({ ...body, service_tier: 'flex' }),
       beginningsOf({ ...body, tools: [] }),
-      new PromptHasher('another secret').beginnings({ body, target: 'p m' }, ''),
+      new PromptHasher('another secret').beginnings({ body, target: 'p m', itemTexts: null }, ''),
     ]);
     const hashes = all.flat().map(({ hash }) => hash);
     expect(new Set(hashes).size).toBe(hashes.length);

@@ -145,11 +145,12 @@ async function withBeginnings(
   hasher: Pick<PromptHasher, 'beginnings'>,
   maxHashes: number,
 ): Promise<UsageUpperBound> {
-  const { body, json, chatBody, url, facts, refusedBetas } = request;
+  const { body, itemTexts, json, chatBody, url, facts, refusedBetas } = request;
   const { promptTokens, likelyPromptTokens, models } = bound;
   if (json.length < MIN_HASHED_BYTES || !isCountable(request, bound)) return bound;
   const target = [facts.target.provider.id, facts.target.apiKey, url].join('\n');
-  const beginnings = await hasher.beginnings({ body, target }, [facts.scope.api, ...refusedBetas].join('\n'));
+  const headers = [facts.scope.api, ...refusedBetas].join('\n');
+  const beginnings = await hasher.beginnings({ body, target, itemTexts }, headers);
   const whole = beginnings.at(-1);
   const [model] = models;
   if (whole === undefined || model === undefined) return bound;

@@ -35,6 +35,7 @@ import { requestId } from './metering/time.ts';
 import { clientOfPath, DEFAULT_CLIENT, type HttpRoute, Router } from './routes.ts';
 import { CircuitBreakers } from './routing/circuit-breaker.ts';
 import { LearnedRefusals } from './routing/learned-refusals.ts';
+import { PlaceCheck } from './settings/placement.ts';
 import type { SettingProblem } from './settings/reader.ts';
 import { ok } from './shared/result.ts';
 import { Memory } from './stream/memory.ts';
@@ -90,6 +91,7 @@ export function createGateway(
     modelLists: new ModelLists(ports),
     knownKeys: new KnownKeys(store),
     keyObjects: started.keyObjects ?? KEYS_WITHOUT_LEDGER,
+    placeCheck: new PlaceCheck(store, settings.place),
     showKept: started.showKept ?? null,
     attribute: started.attribute ?? attributeNothing,
     factNames: started.factNames ?? PLAIN_NAMES,

@@ -68,7 +68,7 @@ function namesRead(features: readonly FeatureModule[]): ReadonlySet<string> {
   const names = new Set<string>();
   deploymentOf(new Proxy({}, { get: (_, name) => void names.add(String(name)) }), [...features]);
   // Bindings, and what the check of restrictions reads.
-  for (const name of ['WEIR_LEDGER', 'USAGE_QUEUE', 'WEIR_RESPONSES', 'USERS']) {
+  for (const name of ['WEIR_KV', 'WEIR_LEDGER', 'USAGE_QUEUE', 'WEIR_RESPONSES', 'USERS']) {
     if (name !== 'USERS' || !features.some((feature) => feature.name === 'attribution')) names.delete(name);
   }
   return names;

@@ -52,6 +52,7 @@ import { findAlias } from '../routing/targets.ts';
 import { providerOf } from '../settings/aliases.ts';
 import { configuredMaker } from '../settings/bare-models.ts';
 import { howToList } from '../settings/feature-settings.ts';
+import { WrongJurisdiction } from '../settings/placement.ts';
 import type { Settings } from '../settings/settings.ts';
 import { globsOverlap, matchesAnyGlob } from '../shared/glob.ts';
 import { isObject, type JsonObject, objectOf, omit, parseJson, readArray, readText } from '../shared/json.ts';
@@ -81,6 +82,8 @@ export const handleCreateKey = forAdmin(async (request, context) => {
   if (body.value.scope !== undefined) return makeUsageToken(body.value, context);
   const read = await readNewKey(body.value, context);
   if (read.kind === 'error') return errorResponse(read.error);
+  const place = await placeProblem(context);
+  if (place !== null) return errorResponse(place);
   const { newKey, prices } = read.value;
   const { key, token, digest } = await makeKey(newKey, new Date(context.arrivedAt));
   // Before the key exists in KV, so that it is never used without its limits.
@@ -92,6 +95,17 @@ export const handleCreateKey = forAdmin(async (request, context) => {
   await recordAct(context, { action: 'key_created', keyId: key.id, before: null, after: key });
   return jsonResponse(writeSecret(key, token, context, prices), 201);
 });
+
+/** The jurisdiction of objects is chosen before the first key. */
+async function placeProblem({ placeCheck }: RequestContext): Promise<ApiError | null> {
+  try {
+    await placeCheck.verify();
+    return null;
+  } catch (error) {
+    if (error instanceof WrongJurisdiction) return apiError('misconfigured', error.message, 'JURISDICTION');
+    throw error;
+  }
+}
 
 /** `GET /admin/keys` */
 export const handleListKeys = forAdmin(async (_request, context) => {

@@ -1,10 +1,18 @@
 /** The feature `durable-responses`: Responses that are kept, each in its Durable Object. */
+import type { KeyStore } from '../auth/keys.ts';
 import type { FeatureModule, OpenGateway } from '../feature.ts';
 import { log } from '../http/log.ts';
 import { responses } from '../protocols/openai-responses/client.ts';
+import {
+  type ObjectPlace,
+  type PlaceableNamespace,
+  PlaceCheck,
+  placeObjects,
+} from '../settings/placement.ts';
+import type { SettingsReader } from '../settings/reader.ts';
 import type { Feature } from '../types.ts';
 import { createExchange } from './exchange.ts';
-import type { ResponseNamespace } from './response-calls.ts';
+import type { ResponseNamespace, ResponseStub } from './response-calls.ts';
 import { responseObjectClass } from './response-object.ts';
 import { durableRoutes, showKept } from './routes.ts';
 import { readDurableSettings } from './settings.ts';
@@ -14,12 +22,12 @@ import { responsesOfUsers } from './user-responses.ts';
 export function durableResponses(): Feature<'durableResponses'> {
   const feature: FeatureModule<'durableResponses'> = {
     name: 'durableResponses',
-    configure: (reader) => {
+    configure: (reader, { place }) => {
       const settings = readDurableSettings(reader);
       if (settings.responses === 'stateless') return {};
       const objects = reader.binding('WEIR_RESPONSES');
       if (objects !== undefined) {
-        const namespace = decodeNamespace(objects);
+        const namespace = decodeNamespace(objects, reader, place);
         return {
           routes: durableRoutes(namespace, settings),
           start: () => ({
@@ -47,6 +55,8 @@ export function durableResponses(): Feature<'durableResponses'> {
 }
 
 /** Trusts the deployment's configuration that the binding has its documented type. */
-function decodeNamespace(binding: object): ResponseNamespace {
-  return binding as ResponseNamespace; // decode
+function decodeNamespace(binding: object, reader: SettingsReader, place: ObjectPlace): ResponseNamespace {
+  const objects = binding as PlaceableNamespace<ResponseStub>; // decode
+  const store = (reader.binding('WEIR_KV') ?? null) as KeyStore | null; // decode
+  return store === null ? objects : placeObjects(objects, place, new PlaceCheck(store, place));
 }

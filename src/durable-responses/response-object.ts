@@ -4,6 +4,7 @@
  */
 import { DurableObject } from 'cloudflare:workers';
 import { log } from '../http/log.ts';
+import { inJurisdiction, type PlaceableNamespace } from '../settings/placement.ts';
 import { DurableResponse } from './durable-response.ts';
 import { KeptIndex } from './kept-index.ts';
 import {
@@ -19,7 +20,6 @@ import {
   type KeptOfUser,
   type KeptSums,
   OWNER_HEADER,
-  type ResponseNamespace,
   type ResponseStub,
   repeatedCalls,
   type SettledResponse,
@@ -37,7 +37,7 @@ type ResponseObjectClass<Env> = new (
 
 /** The environment of the Worker that has the class. */
 interface ResponseEnv {
-  readonly WEIR_RESPONSES: ResponseNamespace;
+  readonly WEIR_RESPONSES: PlaceableNamespace<ResponseStub>;
 }
 
 /**
@@ -74,7 +74,8 @@ export function responseObjectClass<Env>(
         exchange: exchangeOf(env),
         settleKept: (owner, settled) => {
           const { WEIR_RESPONSES } = env as ResponseEnv; // decode
-          return repeatedCalls(WEIR_RESPONSES).getByName(indexName(owner)).settleKept(settled);
+          const objects = inJurisdiction(WEIR_RESPONSES, context.id.jurisdiction);
+          return repeatedCalls(objects).getByName(indexName(owner)).settleKept(settled);
         },
         startTimer: (ms, onFire) => {
           const timer = setTimeout(onFire, ms);

@@ -15,6 +15,7 @@ import type { RecordWriter } from '../metering/record-writer.ts';
 import type { ClientProtocol } from '../protocols/shared/client-protocol.ts';
 import type { CircuitBreakers } from '../routing/circuit-breaker.ts';
 import type { LearnedRefusals } from '../routing/learned-refusals.ts';
+import type { PlaceCheck } from '../settings/placement.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Running } from '../settings/version.ts';
 import type { JsonObject } from '../shared/json.ts';
@@ -33,6 +34,8 @@ export interface RequestContext {
   readonly modelLists: ModelLists;
   readonly knownKeys: KnownKeys;
   readonly keyObjects: KeyObjects;
+  /** Whether `JURISDICTION` is that of the objects. */
+  readonly placeCheck: PlaceCheck;
   /** Null where nothing is kept. */
   readonly showKept: ShowKept | null;
   readonly knownCallers: KnownCallers;

@@ -392,8 +392,11 @@ function withoutReservation(
   return ok({ admission: admissionOf(reserved, {}), first });
 }
 
+/** Errors after which `BUDGET_FAIL=open` opens nothing: the limits are there, and are not known. */
+const NEVER_OPEN: readonly ErrorCode[] = ['ledger_unreadable', 'misconfigured'];
+
 function isUnreadable({ code }: ApiError): boolean {
-  return code === ('ledger_unreadable' satisfies ErrorCode);
+  return NEVER_OPEN.some((known) => known === code);
 }
 
 function admissionOf(reserved: ReservedRequest, headers: Admission['headers']): Admission {

@@ -1,16 +1,23 @@
 /** The feature `ledger`: limits of keys, and usage records in Durable Objects or through a Queue. */
+import type { KeyStore } from '../auth/keys.ts';
 import type { CompareCache } from '../completion/admission.ts';
 import type { FeatureModule, FeatureParts, OpenGateway } from '../feature.ts';
 import type { Ports } from '../http/context.ts';
 import type { Erasure } from '../http/erasure.ts';
 import { KvLedger } from '../metering/kv-ledger.ts';
 import { PromptHasher } from '../metering/prompt-hashes.ts';
+import {
+  type ObjectPlace,
+  type PlaceableNamespace,
+  PlaceCheck,
+  placeObjects,
+} from '../settings/placement.ts';
 import type { SettingsReader } from '../settings/reader.ts';
 import type { Feature } from '../types.ts';
 import { createAdmit, createAdmitEarly, settlingRecords } from './admission.ts';
 import { DeadLetters } from './dead-letters.ts';
 import { objectErasures } from './erasures.ts';
-import type { LedgerNamespace } from './ledger-calls.ts';
+import type { LedgerNamespace, LedgerStub } from './ledger-calls.ts';
 import { LedgerClient } from './ledger-client.ts';
 import { LedgerObject } from './ledger-object.ts';
 import { consumeRecords, QueueSink, type RecordQueue } from './queue.ts';
@@ -25,9 +32,9 @@ import { deadLettersOfUsers, ledgersOfUsers, listKeyIds } from './user-stores.ts
 export function ledger(): Feature<'ledger'> {
   const feature: FeatureModule<'ledger'> = {
     name: 'ledger',
-    configure: (reader) => {
+    configure: (reader, { place }) => {
       const settings = readLedgerSettings(reader);
-      const bindings = decodeBindings(reader);
+      const bindings = decodeBindings(reader, place);
       if (settings.ledger === 'object' && bindings.ledgers === null) {
         const message = 'must be bound to the Durable Object LedgerObject, because LEDGER is object';
         reader.invalid('WEIR_LEDGER', message);
@@ -56,8 +63,10 @@ interface Bindings {
 }
 
 /** Trusts the deployment's configuration that each binding has its documented type. */
-function decodeBindings(reader: SettingsReader): Bindings {
-  const ledgers = (reader.binding('WEIR_LEDGER') ?? null) as LedgerNamespace | null; // decode
+function decodeBindings(reader: SettingsReader, place: ObjectPlace): Bindings {
+  const bound = (reader.binding('WEIR_LEDGER') ?? null) as PlaceableNamespace<LedgerStub> | null; // decode
+  const store = (reader.binding('WEIR_KV') ?? null) as KeyStore | null; // decode
+  const ledgers = bound && store ? placeObjects(bound, place, new PlaceCheck(store, place)) : bound;
   const queue = (reader.binding('USAGE_QUEUE') ?? null) as RecordQueue | null; // decode
   return { ledgers, queue };
 }

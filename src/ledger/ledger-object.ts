@@ -16,6 +16,7 @@ import type { RecordQuery, ReportQuery } from '../metering/ledger.ts';
 import type { Charge, ChargedRecord, UsageRecord } from '../metering/record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../metering/refusals.ts';
 import { DAY_MS } from '../metering/time.ts';
+import { inJurisdiction, type PlaceableNamespace } from '../settings/placement.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { ErasureRun } from './erasures.ts';
 import {
@@ -101,7 +102,7 @@ export type LedgerStorage = Pick<
 >;
 
 export interface LedgerEnv {
-  readonly WEIR_LEDGER: LedgerNamespace;
+  readonly WEIR_LEDGER: PlaceableNamespace<LedgerStub>;
   readonly WEIR_KV?: KeyStore;
   readonly [name: string]: unknown;
 }
@@ -147,7 +148,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
       now: () => Date.now(),
       isRevoked: () => this.#key.isRevoked,
       returnLease: async (other) => {
-        const object = env.WEIR_LEDGER.getByName(userObject(keyId, other));
+        const object = this.#objects.getByName(userObject(keyId, other));
         await succeeds(object.returnLease(), MAX_RETURN_MS);
       },
     });
@@ -198,6 +199,11 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   async #setMissingAlarm(): Promise<void> {
     if ((await this.#storage.getAlarm()) !== null || !this.#hasWork) return;
     await this.#setAlarmBy(Date.now() + DAY_MS);
+  }
+
+  /** The other objects, in the same jurisdiction. */
+  get #objects(): LedgerNamespace {
+    return inJurisdiction(this.env.WEIR_LEDGER, this.ctx.id.jurisdiction);
   }
 
   get #hasWork(): boolean {
@@ -381,7 +387,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     if (users.length === 0 || !this.#key.isSurelyRevoked) return null;
     const cleared = await Promise.all(
       users.map(async (user) => {
-        const object = this.env.WEIR_LEDGER.getByName(userObject(this.#keyId, user));
+        const object = this.#objects.getByName(userObject(this.#keyId, user));
         const isCleared = await succeeds(object.clearUser(), MAX_SEND_MS);
         if (isCleared) this.#storage.transactionSync(() => this.#leases.remove(user));
         return isCleared;
@@ -396,7 +402,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
       sql: this.#sql,
       transaction: (act) => this.#storage.transactionSync(act),
       now: () => Date.now(),
-      key: () => this.env.WEIR_LEDGER.getByName(this.#keyId),
+      key: () => this.#objects.getByName(this.#keyId),
       wakeBy: (time) => {
         if (typeof this.#alarmAt === 'number' && this.#alarmAt <= time) return;
         this.#alarmAt = time;
@@ -494,7 +500,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   async #sendDays(now: number): Promise<number | null> {
     const rows = changedDays(this.#sql, readState(this.#sql));
     if (rows.length === 0) return null;
-    const directory = this.env.WEIR_LEDGER.getByName(DIRECTORY);
+    const directory = this.#objects.getByName(DIRECTORY);
     if (!(await succeeds(directory.takeDays(this.#keyId, rows), MAX_SEND_MS))) return now + RETRY_AFTER_MS;
     // Yesterday stays open: a request counts on the day of its arrival and may end on the next.
     this.#storage.transactionSync(() => keepDays(this.#sql, rows, Math.floor(now / DAY_MS) - 1));

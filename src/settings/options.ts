@@ -107,6 +107,10 @@ export interface SettingOptions extends ProviderOptions {
   readonly accessAud?: string | undefined;
   /** Users of Cloudflare Access who are admins without the admin token: e-mail addresses with `*`, and names of service tokens. */
   readonly accessAdmins?: string | readonly string[] | undefined;
+  /** The jurisdiction of all Durable Objects: other objects, so that it is chosen before the first key. Default: none. */
+  readonly jurisdiction?: 'eu' | 'fedramp' | 'fedramp-high' | 'us' | undefined;
+  /** About where new Durable Objects are created, such as `weur`. Default: near their first caller. */
+  readonly locationHint?: string | undefined;
   /** How many days a ledger object keeps individual records, 15 to 3650. Default: 35. */
   readonly recordDays?: number | undefined;
   /** Whether Responses are kept for resumption and state: `stateless` (the default) keeps nothing, `durable` keeps each in a Durable Object. */
@@ -175,6 +179,8 @@ const NAMES: { readonly [Name in DeploymentOption]-?: true } = {
   accessTeamDomain: true,
   accessAud: true,
   accessAdmins: true,
+  jurisdiction: true,
+  locationHint: true,
   recordDays: true,
   responses: true,
   responsesDays: true,

@@ -13,6 +13,7 @@ import { didYouMean, nearestName } from '../shared/nearest.ts';
 import { trimEnd } from '../shared/trim.ts';
 import type { TimerLimits } from '../stream/timers.ts';
 import { type Alias, readAliases } from './aliases.ts';
+import { type ObjectPlace, readPlace } from './placement.ts';
 import { type ConfiguredProvider, readProviders } from './providers.ts';
 import type { SettingProblem, SettingsReader } from './reader.ts';
 
@@ -55,6 +56,8 @@ export interface Settings {
   readonly maxEventBytes: number;
   readonly maxRequestBytes: number;
   readonly corsOrigins: readonly string[];
+  /** Where Durable Objects are. */
+  readonly place: ObjectPlace;
 }
 
 const DEFAULT_MAX_EVENT_BYTES = 1024 * 1024;
@@ -89,6 +92,7 @@ export function readSettings(reader: SettingsReader): Settings {
     maxEventBytes: reader.bytes('MAX_EVENT_BYTES', DEFAULT_MAX_EVENT_BYTES),
     maxRequestBytes: reader.bytes('MAX_REQUEST_BYTES', DEFAULT_MAX_REQUEST_BYTES),
     corsOrigins: readCorsOrigins(reader),
+    place: readPlace(reader),
   };
 }
 

@@ -38,6 +38,8 @@ const ALL: { readonly [Name in Named]-?: NonNullable<SettingOptions[Name]> } = {
   accessTeamDomain: 'team.cloudflareaccess.com',
   accessAud: 'aud',
   accessAdmins: ['ada@example.com', '*@ops.example.com'],
+  jurisdiction: 'eu',
+  locationHint: 'weur',
   recordDays: 60,
   responses: 'durable',
   responsesDays: 7,

@@ -354,9 +354,10 @@ export const DEFAULT_CLIENT: ErrorClient = chat;
 /** The client protocol of a path, also of an unknown one: a segment such as `messages` decides. */
 export function clientOfPath({ url }: Request): ErrorClient {
   const segments = pathOf(url).split('/');
-  const isNamed = ({ name }: HttpRoute) => name !== undefined && segments.includes(name);
-  return ROUTES.findLast((route) => route.client !== undefined && isNamed(route))?.client ?? DEFAULT_CLIENT;
+  return NAMED_CLIENTS.findLast(({ name }) => segments.includes(name))?.client ?? DEFAULT_CLIENT;
 }
+
+const NAMED_CLIENTS = ROUTES.flatMap(({ name, client }) => (name && client ? [{ name, client }] : []));
 
 /** Common mistakes: doubled slashes, a base URL that was completed with `/v1` twice, and the `/openai/v1` of Groq's clients. */
 const MISTAKE = /\/\/|\/v1\/v1(?=\/)|\/openai\/v1(?=\/)/;

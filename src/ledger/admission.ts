@@ -619,7 +619,7 @@ function attemptCharge(
   const { price } = bound;
   if (unreported === null) {
     const { usage } = attempt.countUsage();
-    const cost = costOfAttempt(attempt, table, endMs);
+    const cost = costOfAttempt(attempt, usage, table, endMs);
     const isUsed = usage.total_tokens > 0 || cost !== null;
     const currency = (isUsed ? cost : price)?.currency ?? null;
     return { tokens: usage.total_tokens, nano: cost?.nano ?? 0, currency, isUnreported: false };

@@ -662,7 +662,7 @@ function sumAttempts(
     const isPaid = usage.total_tokens > 0 || attempt.accumulator.upstreamCost !== null;
     // If no attempt used anything, the last one decides whether the cost is zero or unknown.
     if (isPaid || (costs.length === 0 && attempt === attempts.at(-1))) {
-      costs.push(costOfAttempt(attempt, table, endMs));
+      costs.push(costOfAttempt(attempt, usage, table, endMs));
     }
   }
   return {
@@ -673,11 +673,19 @@ function sumAttempts(
   };
 }
 
-/** The cost of an attempt by its counted usage, estimates included; null if unknown. */
-export function costOfAttempt(attempt: AttemptMeter, table: PriceTable, endMs: number): Cost | null {
-  const { priceIds, model } = attempt.facts.target;
-  const { usage } = attempt.countUsage();
-  const { upstreamCost } = attempt.accumulator;
+/**
+ * The cost of an attempt; null if unknown.
+ * @param usage as {@link AttemptMeter.countUsage} counts it, estimates included
+ * @param endMs the request's end, in ms since the epoch
+ */
+export function costOfAttempt(
+  { facts, accumulator }: AttemptMeter,
+  usage: BilledUsage,
+  table: PriceTable,
+  endMs: number,
+): Cost | null {
+  const { priceIds, model } = facts.target;
+  const { upstreamCost } = accumulator;
   return costOfRequest(table, { priceIds, model, usage, upstreamCost, endMs });
 }
 

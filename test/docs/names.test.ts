@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ERRORS } from '../../src/canonical/error.ts';
 import { PROVIDER_SETTINGS } from '../../src/providers/index.ts';
+import { openApiText } from '../../tools/openapi/document.ts';
+import { decodeObject, objectOf } from '../../tools/simulator/json.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const page = (name: string) => readFileSync(join(ROOT, 'docs', name), 'utf8');
@@ -66,4 +68,20 @@ test('the pages have every header of Weir', () => {
   );
   expect(names.length).toBeGreaterThan(15);
   expect(lacking(page('headers.md'), names)).toEqual([]);
+});
+
+describe('the pages have every field of the API', () => {
+  const schemas = objectOf(objectOf(decodeObject(openApiText())?.components).schemas);
+
+  test.each([
+    ['Record', 'metering.md'],
+    ['ReportRow', 'metering.md'],
+    ['NewKey', 'keys-budgets-limits.md'],
+    ['Limits', 'keys-budgets-limits.md'],
+  ])('%s in docs/%s', (schema, name) => {
+    const fields = Object.keys(objectOf(objectOf(schemas[schema]).properties));
+    expect(fields.length).toBeGreaterThan(4);
+    // Those of cache breaks have a page of their own.
+    expect(lacking(page(name) + page('prompt-caches.md'), fields)).toEqual([]);
+  });
 });

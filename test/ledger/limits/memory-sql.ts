@@ -1,5 +1,5 @@
 /** The SQL storage of a key's ledger object in memory, with helpers that build calls. */
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { type LimitsResult, readLimits } from '../../../src/auth/key-limits.ts';
 import { changeLimits, createLimitTables, type Sql } from '../../../src/ledger/limits/limit-tables.ts';
 import { type Reservation, type ReserveRequest, reserve } from '../../../src/ledger/limits/reservations.ts';
@@ -12,6 +12,7 @@ export const MINUTE = 60_000;
 
 export class MemorySql implements Sql {
   readonly #database = new DatabaseSync(':memory:');
+  readonly #statements = new Map<string, StatementSync>();
 
   /** @param limits null: limits were never set */
   constructor(limits: JsonObject | null = null) {
@@ -21,7 +22,10 @@ export class MemorySql implements Sql {
 
   exec<Row>(query: string, ...bindings: readonly SqlStorageValue[]): { toArray(): Row[] } {
     const values = bindings.map((value) => (value instanceof ArrayBuffer ? new Uint8Array(value) : value));
-    const rows = this.#database.prepare(query).all(...values);
+    const known = this.#statements.get(query);
+    const statement = known ?? this.#database.prepare(query);
+    if (known === undefined) this.#statements.set(query, statement);
+    const rows = statement.all(...values);
     return { toArray: () => rows as Row[] };
   }
 

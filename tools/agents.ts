@@ -32,7 +32,10 @@ const root = await mkdtemp(join(tmpdir(), 'weir-agents-'));
 // Programs that run are killed in the same way. Nothing can be awaited, because wrangler also ends the process on a signal.
 process.once('exit', () => rmSync(root, { recursive: true, force: true, maxRetries: 3 }));
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130));
-const gateway = await startGateway({ vars: { AUTH: 'keys', ALIASES: deploymentAliases() } });
+const gateway = await startGateway({
+  vars: { AUTH: 'keys', ALIASES: deploymentAliases() },
+  hasPromptCache: true,
+});
 const rows: Row[] = [];
 let isComplete = true;
 for (const client of clients) {

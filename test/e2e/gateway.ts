@@ -11,7 +11,7 @@ import { startWorkers } from './workers.ts';
 /** Undefined removes a default variable. */
 export type Vars = Readonly<Record<string, string | undefined>>;
 
-export interface GatewayOptions extends Pick<SimulatorOptions, 'pace' | 'replay'> {
+export interface GatewayOptions extends Pick<SimulatorOptions, 'pace' | 'replay' | 'hasPromptCache'> {
   readonly vars?: Vars | ((simulatorUrl: string) => Vars);
   /** `127.0.0.1:<port>` of the origin behind the zone that the Worker runs on. */
   readonly zone?: string;
@@ -87,8 +87,12 @@ export function sharedGateway(replay?: GatewayOptions['replay']): Promise<Gatewa
 
 /** A gateway of the file's own: with variables or a pace of its own, restarted, or with counted entries. */
 export async function startGateway(options: GatewayOptions = {}): Promise<Gateway> {
-  const { pace, replay } = options;
-  const simulator = await createSimulator({ ...(pace && { pace }), ...(replay && { replay }) });
+  const { pace, replay, hasPromptCache = false } = options;
+  const simulator = await createSimulator({
+    hasPromptCache,
+    ...(pace && { pace }),
+    ...(replay && { replay }),
+  });
   const vars = typeof options.vars === 'function' ? options.vars(simulator.url) : options.vars;
   const log = new Log();
   const workersOf = (added: Vars | undefined) => [

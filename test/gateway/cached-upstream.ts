@@ -2,6 +2,7 @@
 import type { UsageRecord } from '../../src/metering/record.ts';
 import { DAY_MS, isoDay } from '../../src/metering/time.ts';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
+import { commonParts, promptParts } from '../../tools/simulator/prompt-cache.ts';
 import { FakeClock } from '../stream/fake-clock.ts';
 import { LimitedGateway } from './limited-gateway.ts';
 import './upstreams.ts';
@@ -72,7 +73,7 @@ export class CachedUpstream {
     const { host, pathname } = new URL(url);
     if (this.broken.has(model) || this.broken.has(host))
       return Response.json({ error: { message: 'down' } }, { status: 503 });
-    const parts = partsOf(body);
+    const parts = promptParts(body);
     const now = this.clock.now();
     const cached = this.isCacheEmpty
       ? 0
@@ -80,25 +81,11 @@ export class CachedUpstream {
           0,
           ...this.#prompts
             .filter((one) => one.model === model && one.host === host && now - one.at <= KEPT_MS)
-            .map((one) => tokensOf(parts.slice(0, common(parts, one.parts)))),
+            .map((one) => tokensOf(parts.slice(0, commonParts(parts, one.parts)))),
         );
     this.#prompts.push({ host, model, parts, at: now });
     return Response.json(answerIn(pathname, tokensOf(parts), this.isSilent ? null : cached));
   }
-}
-
-const MARK = /,"cache_control":\{[^{}]*\}/g;
-
-function partsOf(body: JsonObject): readonly string[] {
-  const { tools, system, instructions, thinking, tool_choice } = body;
-  const list = [body.messages, body.input].find(Array.isArray) ?? [];
-  const all = [{ tools }, { thinking, tool_choice, system, instructions }, ...list];
-  return all.map((part) => (JSON.stringify(part) ?? '').replace(MARK, ''));
-}
-
-function common(a: readonly string[], b: readonly string[]): number {
-  const at = a.findIndex((part, i) => part !== b[i]);
-  return at < 0 ? a.length : at;
 }
 
 function tokensOf(parts: readonly string[]): number {

@@ -6,7 +6,7 @@ import { createServer } from 'node:http';
 import { delimiter, dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { ADMIN_TOKEN, type Gateway } from '../../test/e2e/gateway.ts';
-import { decodeObject, type JsonObject, numberOf, objectsOf, textOf } from '../simulator/json.ts';
+import { decodeObject, type JsonObject, numberOf, objectOf, objectsOf, textOf } from '../simulator/json.ts';
 import { AFTER, BEFORE, type Client, Page, type Trial } from './client.ts';
 
 const INSTALL_LIMIT_MS = 300_000;
@@ -15,6 +15,7 @@ const TRIAL_LIMIT_MS = 120_000;
 const CLOSE_LIMIT_MS = 2_000;
 /** Records follow their response. Requests beside the loop, such as one for a title, may still run when the client ends. */
 const RECORDS_LIMIT_MS = 10_000;
+const LISTING_PAUSE_MS = 200;
 const MAX_OUTPUT_CHARACTERS = 64 * 1024;
 
 /** A trial's result; it passed if there are no problems. */
@@ -183,7 +184,7 @@ export async function runTrial(
     requests: records.length,
     promptTokens: sum(records, 'prompt_tokens'),
     cachedTokens: sum(records, 'cached_tokens'),
-    facts: factsOf(records, refused),
+    facts: [...factsOf(records, refused), ...(await cacheCauses(gateway, records))],
     output,
     ms: performance.now() - started,
   };
@@ -274,6 +275,32 @@ function factsOf(records: readonly JsonObject[], refused: readonly JsonObject[])
     `sessions ${values('session').length}`,
     ...(apis.includes('responses') ? ['through Responses'] : []),
   ];
+}
+
+/** Why the requests of each session were not read from the prompt cache, with how often: `caches first 2, none 5`. */
+async function cacheCauses(gateway: Gateway, records: readonly JsonObject[]): Promise<string[]> {
+  const sessions = Map.groupBy(records, ({ session }) => textOf(session));
+  sessions.delete('');
+  const causes: string[] = [];
+  for (const [session, own] of sessions) {
+    const listed = await listSession(gateway, session, own.length);
+    causes.push(...listed.map(({ cache }) => textOf(objectOf(cache).cause)));
+  }
+  const counts = [...Map.groupBy(causes, (cause) => cause || 'not compared')];
+  const texts = counts.map(([cause, all]) => `${cause} ${all.length}`).toSorted();
+  return texts.length === 0 ? [] : [`caches ${texts.join(', ')}`];
+}
+
+/** The records of a session, once all are stored. */
+async function listSession(gateway: Gateway, session: string, count: number): Promise<JsonObject[]> {
+  const path = `/v1/usage/records?session=${encodeURIComponent(session)}&limit=1000`;
+  const until = performance.now() + RECORDS_LIMIT_MS;
+  for (;;) {
+    const response = await gateway.fetch(path, { headers: { authorization: `Bearer ${ADMIN_TOKEN}` } });
+    const list = objectsOf(decodeObject(await response.text())?.data);
+    if (list.length >= count || performance.now() > until) return list;
+    await setTimeout(LISTING_PAUSE_MS);
+  }
 }
 
 function sum(records: readonly JsonObject[], name: string): number {

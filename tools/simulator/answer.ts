@@ -2,12 +2,20 @@
 import type { Good } from './fault-steps.ts';
 import { faultyReply, isFault } from './faults.ts';
 import { textOf } from './json.ts';
+import type { PromptCache } from './prompt-cache.ts';
 import { JSON_HEAD, paced, type Reply, replyOf, STREAM_HEAD } from './reply.ts';
 import { type Call, modelList, openaiRefusal, type Refusal, type Scene, type WireEvent } from './scene.ts';
 import { findScene } from './scenes.ts';
 import type { RecordedRequest } from './server.ts';
 
-export function answer(request: RecordedRequest, origin: string, defaultFault: string | undefined): Reply {
+interface AnswerOptions {
+  /** The simulator's own URL. */
+  readonly origin: string;
+  readonly defaultFault: string | undefined;
+  readonly cache: PromptCache | null;
+}
+
+export function answer(request: RecordedRequest, { origin, defaultFault, cache }: AnswerOptions): Reply {
   const { pathname } = new URL(request.path, origin);
   const found = findScene(pathname);
   if (!found) {
@@ -16,7 +24,12 @@ export function answer(request: RecordedRequest, origin: string, defaultFault: s
   const { scene, operation, inPath } = found;
   const { body = {}, serial, headers } = request;
   const { model, fault } = splitFault(inPath?.model ?? textOf(body.model ?? body.agent_id), scene);
-  const call: Call = { operation, path: pathname, model, headers, body, serial };
+  const call: Call = {
+    ...{ operation, path: pathname, model, headers, body, serial },
+    ...(cache === null || operation === 'models' || operation === 'count'
+      ? {}
+      : { cachedShare: cache.read(`${scene.id} ${model}`, body) }),
+  };
   const refusal = refusalOf(request, call, scene);
   if (refusal) return replyOf(refusal);
   const isStreamed = inPath?.isStreamed ?? body.stream === true;

@@ -326,7 +326,8 @@ function itemsOf(call: Call, { script, hidden, form, callId }: ResponsesOptions)
 
 function usageOf(call: Call, { script, hidden, form }: ResponsesOptions): JsonObject {
   const cost = costOf(chatOf(call), [script], hidden);
-  const cached = form === 'deepseek' ? cost.cached : cachedTokens(call);
+  const hasCache = form === 'deepseek' || call.cachedShare !== undefined;
+  const cached = hasCache ? cost.cached : cachedTokens(call);
   return {
     input_tokens: cost.prompt,
     input_tokens_details: { cached_tokens: cached },

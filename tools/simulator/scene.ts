@@ -19,6 +19,8 @@ export interface Call {
   readonly model: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: JsonObject;
+  /** The part of the prompt that the provider reads from its cache; absent: the system messages. */
+  readonly cachedShare?: number;
   /** Counts the simulator's requests from 1, so that ids are unique and predictable. */
   readonly serial: number;
 }

@@ -2,7 +2,7 @@
  * The output of a simulated model, independent of a provider's wire format, and its cost. The token counts are predictable:
  * - every piece is one token: a word of reasoning, text or refusal, a tool call's head, a fragment of its arguments;
  * - completion tokens are the pieces of all choices, reasoning tokens those of kind `reasoning`;
- * - prompt tokens are the words of all messages, `prompt` and `suffix`; cached ones those of the system messages;
+ * - prompt tokens are the words of all messages, `prompt` and `suffix`; cached ones those of the system messages, or of what a cache has;
  * - `max_tokens` (or `max_completion_tokens`) limits the pieces; the finish is then `length`.
  *
  * If the request has tools and the last message is no tool result, the model calls up to two of them. `steps:5` in a system message or
@@ -101,7 +101,10 @@ export function costOf(call: Call, scripts: readonly Script[], hidden = 0): Cost
     prompt,
     completion,
     total: prompt + completion,
-    cached: countWords(system.map((message) => contentText(message.content))),
+    cached:
+      call.cachedShare === undefined
+        ? countWords(system.map((message) => contentText(message.content)))
+        : Math.floor(prompt * call.cachedShare),
     reasoning: pieces.filter((piece) => piece.kind === 'reasoning').length + hidden,
   };
 }

@@ -5,6 +5,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { answer } from './answer.ts';
 import { decodeObject, type JsonObject } from './json.ts';
+import { PromptCache } from './prompt-cache.ts';
 import { type Reply, STREAM_HEAD, type Step } from './reply.ts';
 
 export interface SimulatorOptions {
@@ -13,6 +14,8 @@ export interface SimulatorOptions {
   readonly pace?: number;
   /** The fault of every request that doesn't name one. */
   readonly fault?: string;
+  /** Providers read from a cache what a prompt has in common with an earlier one; default: the system messages. */
+  readonly hasPromptCache?: boolean;
   /** Called first. Serves exact bytes in exact chunks, without a check of key or body. */
   readonly replay?: (request: RecordedRequest) => Replay | undefined;
 }
@@ -59,6 +62,7 @@ export async function createSimulator(options: SimulatorOptions = {}): Promise<S
   const requests: RecordedRequest[] = [];
   const arrivals = new EventTarget();
   const closing = new AbortController();
+  const cache = options.hasPromptCache === true ? new PromptCache() : null;
 
   async function serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const text = await read(incoming);
@@ -76,7 +80,9 @@ export async function createSimulator(options: SimulatorOptions = {}): Promise<S
     requests.push(recorded);
     arrivals.dispatchEvent(new Event('request'));
     const replay = options.replay?.(recorded);
-    const reply = replay ? replayed(replay) : answer(recorded, url, options.fault);
+    const reply = replay
+      ? replayed(replay)
+      : answer(recorded, { origin: url, defaultFault: options.fault, cache });
     await sendReply(reply, response, recorded, own);
   }
 

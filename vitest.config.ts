@@ -56,6 +56,8 @@ function project(name: string, include: readonly string[], exclude: readonly str
       exclude: [...exclude],
       testTimeout: 30_000,
       hookTimeout: 60_000,
+      // What is awaited comes late on a busy machine.
+      expect: { poll: { timeout: 15_000 } },
       ...options,
     },
   };

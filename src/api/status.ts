@@ -1,8 +1,9 @@
 /** `GET /admin/status`: what runs, how its providers do, and which circuits are open; `GET /health` says the version. */
 
+import { apiError } from '../canonical/error.ts';
 import { forAdmin } from '../http/admin.ts';
 import type { RequestContext } from '../http/context.ts';
-import { jsonResponse } from '../http/respond.ts';
+import { errorResponse, jsonResponse } from '../http/respond.ts';
 import type { ListedRecord } from '../metering/ledger.ts';
 import { findPrice } from '../metering/pricing/cost.ts';
 import type { PriceTable } from '../metering/pricing/price.ts';
@@ -32,9 +33,27 @@ export function healthResponse({ version, commit, version_id }: RunningVersion):
   });
 }
 
-/** `GET /admin/status` */
-export const handleStatus = forAdmin(async (_request, context) => {
-  const { running, settings, circuits, arrivedAt, inFlight, prices, ports } = context;
+/** `GET /admin/status`. With `only=isolate` it reads no ledger, so that it can be asked often. */
+export const handleStatus = forAdmin(async (request, context) => {
+  const only = new URL(request.url).searchParams.get('only');
+  if (only !== null && only !== 'isolate')
+    return errorResponse(apiError('invalid_request', 'only takes isolate, or is left out', 'only'));
+  const shown = { object: 'status', time: isoTime(context.arrivedAt), ...isolateView(context) };
+  return jsonResponse(only === null ? { ...shown, ...(await deploymentView(context)) } : shown);
+});
+
+/** What each isolate has of its own. The next request may reach another isolate. */
+function isolateView({ circuits, inFlight, ports }: RequestContext) {
+  const scope = 'isolate';
+  const open = circuits.openCircuits(ports.clock.now()).map(({ target, caller, failures, openUntil }) => {
+    const [route = '', ...model] = target.split(' ');
+    return { route, model: model.join(' '), key_id: caller, failures, open_until: isoTime(openUntil) };
+  });
+  return { in_flight: { scope, requests: inFlight.requests }, circuits: { scope, open } };
+}
+
+async function deploymentView(context: RequestContext) {
+  const { running, settings, arrivedAt, prices } = context;
   const { version, commit, version_id, uploaded_at, features } = running;
   const [hour, day, table, ledger] = await Promise.all([
     recordsSince(context, HOUR_MS, null, MAX_SAMPLED),
@@ -43,37 +62,23 @@ export const handleStatus = forAdmin(async (_request, context) => {
     ledgerView(context),
   ]);
   const calls = hour.records.flatMap(callsOf);
-  const errors = lastErrors([...calls, ...day.records.flatMap(callsOf)]);
-  return jsonResponse({
-    object: 'status',
-    time: isoTime(arrivedAt),
-    ...{ version, commit, version_id, uploaded_at },
-    features,
+  return {
+    ...{ version, commit, version_id, uploaded_at, features },
     settings: running.settings,
     providers: providersOf(settings).map((provider) => ({
       ...provider,
       last_hour: lastHour(provider.id, calls, hour.records),
     })),
     aliases: aliasesOf(settings, table, arrivedAt),
-    errors,
-    // Each isolate counts its own.
-    in_flight: { scope: 'isolate', requests: inFlight.requests },
-    circuits: {
-      // Each isolate has its own circuits. The next request may reach another isolate.
-      scope: 'isolate',
-      open: circuits.openCircuits(ports.clock.now()).map(({ target, caller, failures, openUntil }) => {
-        const [route = '', ...model] = target.split(' ');
-        return { route, model: model.join(' '), key_id: caller, failures, open_until: isoTime(openUntil) };
-      }),
-    },
+    errors: lastErrors([...calls, ...day.records.flatMap(callsOf)]),
     ledger: {
       ...ledger,
       ...lagOf(context, hour.records),
       sampled_records: hour.records.length,
       problem: hour.problem ?? day.problem,
     },
-  });
-});
+  };
+}
 
 interface Recent {
   readonly records: readonly ListedRecord[];

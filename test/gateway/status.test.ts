@@ -138,7 +138,8 @@ describe('GET /admin/status', () => {
     const held = Promise.withResolvers<Response>();
     const gateway = new LimitedGateway({ RETRIES: '0' }, { fetch: async () => (await held.promise).clone() });
     const token = await gateway.key();
-    const inFlight = async () => (await status(gateway)).in_flight;
+    const inFlight = async () => (await status(gateway, '/v1/admin/status?only=isolate')).in_flight;
+    expect((await status(gateway)).in_flight).toEqual({ scope: 'isolate', requests: 0 });
     expect(await inFlight()).toEqual({ scope: 'isolate', requests: 0 });
     const asked = [1, 2, 3].map(() => gateway.ask(token));
     await expect.poll(inFlight).toEqual({ scope: 'isolate', requests: 3 });
@@ -146,6 +147,18 @@ describe('GET /admin/status', () => {
     for (const response of await Promise.all(asked)) expect(response.status).toBe(503);
     await gateway.idle();
     expect(await inFlight()).toEqual({ scope: 'isolate', requests: 0 });
+  });
+
+  test('only=isolate: no ledger is read; another value is a 400', async () => {
+    const gateway = new LimitedGateway();
+    gateway.calls.length = 0;
+    expect(Object.keys(await status(gateway, '/v1/admin/status?only=isolate'))).toEqual([
+      ...['object', 'time', 'in_flight', 'circuits'],
+    ]);
+    expect(gateway.calls).toEqual([]);
+    const refused = await gateway.fetch('/v1/admin/status?only=nothing', 'admin');
+    expect(refused.status).toBe(400);
+    expect(objectOf((await read(refused)).error).param).toBe('only');
   });
 
   test('an unreachable ledger: the rest of the status, and the reason', async () => {

@@ -18,6 +18,7 @@ import {
   type Session,
   SessionContext,
   signIn,
+  takeLinkToken,
   useSession,
 } from './state/session.ts';
 import { Audit } from './views/audit/audit.tsx';
@@ -25,12 +26,17 @@ import { Health } from './views/health/health.tsx';
 import { Keys } from './views/keys/keys.tsx';
 import { OwnKey } from './views/keys/own-key.tsx';
 import { Live } from './views/live/live.tsx';
+import { Now } from './views/now/now.tsx';
 import { Overview } from './views/overview/overview.tsx';
 import { Requests } from './views/requests/requests.tsx';
+import { SavedViews } from './views/saved.tsx';
 import { SignIn } from './views/sign-in.tsx';
 
 export function App() {
   const [session, setSession] = useState<Session | null>(null);
+  const [isOfLink] = useState(takeLinkToken);
+  /** The stored token was refused. */
+  const [hasFailed, setFailed] = useState(false);
   const [isReturning, setReturning] = useState(() => readStoredToken() !== null);
 
   useEffect(() => {
@@ -38,9 +44,19 @@ export function App() {
     if (token === null) return;
     void signIn(token).then((result) => {
       if (result.kind === 'session') setSession(result.session);
-      else if (result.kind === 'refused') forgetToken();
+      else if (result.kind === 'refused') {
+        forgetToken();
+        setFailed(true);
+      }
       setReturning(false);
     });
+  }, []);
+
+  // A link that is opened in a tab with the page changes only its hash.
+  useEffect(() => {
+    const read = () => takeLinkToken() && location.reload();
+    addEventListener('hashchange', read);
+    return () => removeEventListener('hashchange', read);
   }, []);
 
   const signOut = () => {
@@ -55,7 +71,7 @@ export function App() {
         <p class="hint">Signing in …</p>
       </main>
     ) : (
-      <SignIn onSignedIn={setSession} />
+      <SignIn onSignedIn={setSession} hasEndedLink={isOfLink && hasFailed} />
     );
   return (
     <SessionContext.Provider value={{ ...session, signOut }}>
@@ -66,6 +82,7 @@ export function App() {
 
 const LABELS: Readonly<Record<View, string>> = {
   overview: 'Overview',
+  now: 'Now',
   requests: 'Requests',
   keys: 'Keys',
   live: 'Live',
@@ -87,6 +104,7 @@ function Frame() {
     (name) => isAdmin || !(ADMIN_VIEWS.includes(name) || (isReader && KEY_VIEWS.includes(name))),
   );
   const view = named !== null && views.includes(named) ? named : null;
+  const [hasViews, setViews] = useState(false);
   const labelOf = (name: View) => (name === 'keys' && !isAdmin ? 'Key' : LABELS[name]);
   const label = view === null ? 'Unknown address' : labelOf(view);
   useEffect(() => {
@@ -119,6 +137,11 @@ function Frame() {
               <option value="local">My time</option>
             </select>
           </label>
+          {view !== null && (
+            <button type="button" class="quiet" onClick={() => setViews(true)}>
+              Views
+            </button>
+          )}
           <button type="button" class="quiet" onClick={signOut}>
             Sign out
           </button>
@@ -137,6 +160,9 @@ function Frame() {
           <ViewOf key={zone} view={view} params={params} isAdmin={isAdmin} />
         )}
       </main>
+      {hasViews && view !== null && (
+        <SavedViews {...{ view, label, params }} onClose={() => setViews(false)} />
+      )}
       <Foot />
     </>
   );
@@ -169,6 +195,8 @@ function ViewOf({ view, params, isAdmin }: { view: View; params: Params; isAdmin
   switch (view) {
     case 'overview':
       return <Overview params={params} />;
+    case 'now':
+      return <Now params={params} />;
     case 'requests':
       return <Requests params={params} />;
     case 'keys':

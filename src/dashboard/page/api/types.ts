@@ -195,6 +195,7 @@ export interface Deployment {
   readonly providers: readonly ProviderStatus[];
   readonly aliases: readonly AliasStatus[];
   readonly errors: readonly ProviderError[];
+  readonly in_flight: { readonly requests: number };
   readonly circuits: { readonly open: readonly OpenCircuit[] };
   readonly ledger: LedgerState;
 }

@@ -26,6 +26,11 @@ export function share(part: number): string {
   return part > 0 && part < LEAST_SHARE ? `< ${percents.format(LEAST_SHARE)}` : percents.format(part);
 }
 
+/** A factor in words, such as 4.3 times. */
+export function times(factor: number): string {
+  return `${two.format(factor)} times`;
+}
+
 /** From this factor on, a change is a factor, not percents. */
 const MIN_FACTOR = 3;
 

@@ -23,6 +23,10 @@ export function timeOfDay(ms: number): string {
   return clock[zoneOf()].format(ms);
 }
 
+export function hourOfDay(iso: string): string {
+  return hours[zoneOf()].format(new Date(iso));
+}
+
 /** For the list of requests: without the year and without the zone, which the column's head names. */
 export function moment(iso: string): string {
   return dayAndTime[zoneOf()].format(new Date(iso));

@@ -169,11 +169,13 @@ interface RefreshProps {
   readonly view: View;
   readonly params: Params;
   readonly onRefresh: () => void;
+  /** The switch is on unless the address turns it off. */
+  readonly isUsual?: boolean;
 }
 
 /** A button that loads again, and a switch that does so every few seconds while the page is visible. */
-export function Refresh({ view, params, onRefresh }: RefreshProps) {
-  const isLive = params.refresh === 'on';
+export function Refresh({ view, params, onRefresh, isUsual = false }: RefreshProps) {
+  const isLive = isUsual ? params.refresh !== 'off' : params.refresh === 'on';
   useEffect(() => {
     if (!isLive) return;
     const timer = setInterval(() => document.hidden || onRefresh(), REFRESH_MS);
@@ -188,7 +190,10 @@ export function Refresh({ view, params, onRefresh }: RefreshProps) {
         <input
           type="checkbox"
           checked={isLive}
-          onChange={() => goTo(view, params, { refresh: isLive ? undefined : 'on' })}
+          onChange={() => {
+            const other = isUsual ? 'off' : 'on';
+            goTo(view, params, { refresh: isLive === isUsual ? other : undefined });
+          }}
         />
         every {REFRESH_MS / 1000} s
       </label>

@@ -54,7 +54,8 @@ interface FormEndProps {
   readonly failure: string | null;
   readonly action: string;
   readonly isSending?: boolean;
-  readonly onClose: () => void;
+  /** Absent: the form has no Cancel. */
+  readonly onClose?: () => void;
 }
 
 /** The end of a form in a dialog: why it was refused, and its buttons. */
@@ -67,9 +68,11 @@ export function FormEnd({ failure, action, isSending = false, onClose }: FormEnd
         </p>
       )}
       <footer>
-        <button type="button" onClick={onClose}>
-          Cancel
-        </button>
+        {onClose && (
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+        )}
         <button type="submit" class="primary" disabled={isSending}>
           {action}
         </button>

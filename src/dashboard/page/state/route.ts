@@ -1,7 +1,7 @@
 /** The current view and its parameters, in the fragment of the URL, so that a link can be shared. */
 import { useEffect, useState } from 'preact/hooks';
 
-export const VIEWS = ['overview', 'requests', 'keys', 'live', 'health', 'audit'] as const;
+export const VIEWS = ['overview', 'now', 'requests', 'keys', 'live', 'health', 'audit'] as const;
 /** Views of routes that only the admin may call. */
 export const ADMIN_VIEWS: readonly View[] = ['health', 'audit'];
 /** Views of a key, or of the admin. A token that reads usage has none. */

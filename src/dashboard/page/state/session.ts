@@ -74,6 +74,32 @@ export function readStoredToken(): string | null {
   return sessionStorage.getItem(STORED) ?? (SIGNED_IN === undefined ? null : '');
 }
 
+/** The parameter of an address that has a token which reads usage. */
+const LINK_TOKEN = 'token';
+
+/** The address of a view that signs in with a token. It is behind `#`, which no browser sends to a server. */
+export function sharedLink(hash: string, token: string): string {
+  const query = new URLSearchParams({ [LINK_TOKEN]: token }).toString();
+  return `${location.href.split('#')[0]}${hash}${hash.includes('?') ? '&' : '?'}${query}`;
+}
+
+/**
+ * Takes the token of a shared link out of the address and keeps it for this tab, in place of another one.
+ *
+ * @returns whether there was one
+ */
+export function takeLinkToken(): boolean {
+  const [view = '', query] = location.hash.split('?');
+  const params = new URLSearchParams(query);
+  const token = params.get(LINK_TOKEN);
+  // A key or the admin token does not belong into an address.
+  if (!token?.startsWith(READER_PREFIX)) return false;
+  params.delete(LINK_TOKEN);
+  history.replaceState(null, '', params.size === 0 ? view : `${view}?${params}`);
+  storeToken(token);
+  return true;
+}
+
 export function storeToken(token: string): void {
   sessionStorage.setItem(STORED, token);
 }
@@ -104,12 +130,14 @@ export interface KeyNames {
 
 const NO_KEYS: Keys = { data: [], tokens: [], revoked: [], budget_units: [] };
 
-export function useKeyNames(): KeyNames {
+/** @param refreshes incremented to load them again */
+export function useKeyNames(refreshes = 0): KeyNames {
   const { api, isAdmin } = useSession();
   const { value } = useLoad(
     async (signal) =>
       isAdmin ? api.get<Keys>('/admin/keys', {}, signal) : { kind: 'answer' as const, value: NO_KEYS },
     [api],
+    refreshes,
   );
   const keys = value?.data ?? [];
   const names = new Map([...(value?.revoked ?? []), ...keys].map(({ id, name }) => [id, name]));

@@ -7,7 +7,13 @@ const REFUSALS = {
   offline: "The deployment can't be reached. You may be offline.",
 } as const;
 
-export function SignIn({ onSignedIn }: { onSignedIn: (session: Session) => void }) {
+interface SignInProps {
+  readonly onSignedIn: (session: Session) => void;
+  /** The page was opened by a shared link whose token is not accepted. */
+  readonly hasEndedLink?: boolean;
+}
+
+export function SignIn({ onSignedIn, hasEndedLink = false }: SignInProps) {
   const [token, setToken] = useState('');
   const [isKept, setKept] = useState(false);
   const [state, setState] = useState<'idle' | 'busy' | keyof typeof REFUSALS>('idle');
@@ -28,6 +34,11 @@ export function SignIn({ onSignedIn }: { onSignedIn: (session: Session) => void 
     <main class="sign-in">
       <h1>Weir</h1>
       <p>What your models cost, and what they stream.</p>
+      {hasEndedLink && (
+        <p class="problem" role="alert">
+          This link has expired or was revoked.
+        </p>
+      )}
       <form onSubmit={submit}>
         <label for="token">Admin token or gateway key</label>
         {/* Password managers need a user name beside the password. */}

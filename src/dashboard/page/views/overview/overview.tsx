@@ -5,6 +5,7 @@ import { Trouble } from '../../parts/problem.tsx';
 import { linkTo, type Params } from '../../state/route.ts';
 import { useKeyNames, useSession } from '../../state/session.ts';
 import { UserLimits } from '../keys/user-limits.tsx';
+import { Anomalies } from '../now/anomalies-list.tsx';
 import { Bar, readChoice } from './bar.tsx';
 import { Figures } from './figures.tsx';
 import { Lost } from './lost.tsx';
@@ -41,6 +42,7 @@ export function Overview({ params }: { params: Params }) {
         onRefresh={refresh}
       />
       <Trouble of={{ ...now, reload: refresh }} />
+      {range.toMs > Date.now() && <Anomalies {...{ filters, currency, nameOf, refreshes }} />}
       {(now.problem === null || shown !== null) && (
         <div aria-busy={now.isLoading} class={`overview${now.isLoading ? ' loading' : ''}`}>
           <Figures

@@ -178,7 +178,7 @@ export class ReplayableRequest {
         policies.reasoning === 'strip' ||
         asksFor('without_summary') ||
         (api === 'responses' && this.#learned.apis.refusesSummary(provider.id, model, this.#now)),
-      // Chat Completions is the canonical form and has no passthrough.
+      // Chat Completions has no passthrough.
       isFromOtherProtocol: held.client.passthrough !== null,
     });
     if (rewritten.kind === 'error') return rewritten;

@@ -40,7 +40,7 @@ export interface Given {
 }
 
 /**
- * Reads and checks the body of a completion within its bounds, and turns it into the canonical form.
+ * Reads and checks the body of a completion within its bounds, and turns it into the canonical request.
  * @returns the body with the lease of its memory, or an error such as `request_too_large`, `invalid_json` or `invalid_request`
  */
 export async function readClientBody<Session>(

@@ -67,7 +67,7 @@ export const fim = completionClient('chat', PROMPT, ...COMMON);
 export const embeddings = completionClient('chat', INPUT, ENCODING);
 export const completions = completionClient('completions', PROMPT, ...COMMON);
 
-/** The request body already is the canonical form. The first check that fails is the error. */
+/** The body is the canonical request as it came. The first check that fails is the error. */
 function completionClient(id: 'chat' | 'completions', ...checks: readonly Check[]): ClientProtocol<null> {
   return {
     id,

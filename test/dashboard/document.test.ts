@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DOCUMENT } from '../../src/dashboard/built/document.ts';
 import { BUILT, buildPage } from '../../tools/page/build.ts';
+import { pageSize } from '../../tools/page/measure.ts';
 import { type Gateway, startGateway } from '../e2e/gateway.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -45,6 +46,12 @@ test('the document has the complete licence of Preact, the only third-party code
   const licence = await readFile(join(ROOT, 'node_modules/preact/LICENSE'), 'utf8');
   expect(DOCUMENT.match(LICENCES)).toEqual([`<!--\nThis page contains preact:\n\n${licence.trim()}\n-->`]);
   expect(licence).toMatch(/Copyright \(c\) 2015-present Jason Miller\s+Permission is hereby granted/);
+});
+
+test('D1 docs/dashboard.md names the size of the page (node tools/page/measure.ts)', async () => {
+  const docs = await readFile(join(ROOT, 'docs/dashboard.md'), 'utf8');
+  const named = Number(/one document of (\d+) KiB gzip/.exec(docs)?.[1]);
+  expect(Math.abs(named - pageSize().gzip)).toBeLessThan(3);
 });
 
 test('D2 the page creates no markup and no code from strings', async () => {

@@ -26,7 +26,9 @@ describe('B4 a pattern', () => {
   test('that takes quadratic time is measured as slow for a long text, and as fast for a short one', () => {
     const quadratic = pattern('^[\\w-]*[a-z_][\\w-]*$', 'i');
     expect(longestMs(quadratic, 8000, 5)).toBeGreaterThan(5);
-    expect(longestMs(quadratic, 256)).toBeLessThan(25);
+    // The least of three: on a loaded machine any measurement may be interrupted.
+    const short = [1, 2, 3].map(() => longestMs(quadratic, 256));
+    expect(Math.min(...short)).toBeLessThan(25);
   });
 });
 

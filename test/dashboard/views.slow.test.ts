@@ -55,6 +55,7 @@ describe.runIf(hasChromium).each(['kv', 'object'] as const)('the page with LEDGE
         '#/overview?range=30d&user=ada@example.com&by=session',
         '.bar rect',
       ],
+      ['now', '#/now', '.now dl'],
       ['requests', '#/requests?range=30d', 'tbody tr'],
       ['a session', `#/requests?range=30d&session=${DEMO_SESSION}`, '.line'],
       ['keys', '#/keys', '.meter'],

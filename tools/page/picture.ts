@@ -14,6 +14,7 @@ const QUALITY = 34;
 const VIEWS = [
   ['overview', '#/overview?range=30d', '.bar rect'],
   ['latency', '#/overview?range=30d&metric=first-token', '.line'],
+  ['now', '#/now', 'dl.wide'],
   ['users', '#/overview?range=30d&by=user', '.bar rect'],
   ['requests', '#/requests?range=30d', 'tbody tr'],
   ['session', `#/requests?range=30d&session=${DEMO_SESSION}`, '.line'],

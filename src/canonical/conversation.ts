@@ -13,6 +13,13 @@ export interface CanonicalRequest {
   readonly turns: readonly Turn[] | null;
 }
 
+/** A request as the writer of a native provider reads it. */
+export interface NativeRequest {
+  /** The fields beside the messages, under the names that Chat Completions has for them. */
+  readonly fields: JsonObject;
+  readonly turns: readonly Turn[];
+}
+
 export interface Turn {
   readonly role: 'system' | 'developer' | 'user' | 'assistant';
   /** Reasoning first, then content, then calls. */

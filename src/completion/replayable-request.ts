@@ -10,7 +10,7 @@ import { conversationField, type SentPrompt } from '../metering/prompt-hashes.ts
 import type { AttemptFacts } from '../metering/request-meter.ts';
 import { chatBody } from '../protocols/openai-chat/conversation-writer.ts';
 import type { Passthrough } from '../protocols/shared/client-protocol.ts';
-import { writeRequest } from '../protocols/shared/request-form.ts';
+import { prepareWrite } from '../protocols/shared/request-form.ts';
 import { type SecondTry, secondTry } from '../providers/api-refusals.ts';
 import { betasOf, quotesFrom, readStatements, type Statement } from '../providers/field-refusals.ts';
 import type { Endpoint, PassthroughEndpoint, Provider, Route } from '../providers/provider.ts';
@@ -165,7 +165,10 @@ export class ReplayableRequest {
     const asksFor = (kind: Mending['kind']) => this.#mendingsOf(target).some((one) => one.kind === kind);
     const isWithoutReasoning = asksFor('without_reasoning');
     const sent = isWithoutReasoning ? withoutReasoningDetails(request) : request;
-    const rewritten = writeRequest(form, sent, {
+    const prepared = prepareWrite(form, sent, provider.name);
+    if (prepared.kind === 'error') return prepared;
+    await lease.pause();
+    const rewritten = prepared.value({
       model,
       provider: provider.name,
       providerId: provider.id,

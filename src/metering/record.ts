@@ -320,7 +320,8 @@ const ERROR_UNIT = 32;
 
 /** Weir's code takes no room where the client's is the same. */
 function encodeFault({ fault, error, error_code }: RecordSummary): number {
-  const at = error === error_code ? -1 : ERRORS_OF_PROVIDERS.findIndex((code) => code === error);
+  const codes: readonly (string | null)[] = ERRORS_OF_PROVIDERS;
+  const at = error === error_code ? -1 : codes.indexOf(error);
   return (fault === null ? 0 : FAULTS.indexOf(fault) + 1) * FAULT_UNIT + (at + 1) * ERROR_UNIT;
 }
 

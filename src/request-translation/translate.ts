@@ -1,6 +1,6 @@
 /** Translates a request in OpenAI's form into the body that a provider accepts, with the same meaning (Q1-Q8). */
 
-import type { CanonicalRequest } from '../canonical/conversation.ts';
+import type { NativeRequest } from '../canonical/conversation.ts';
 import type { ApiError } from '../canonical/error.ts';
 import {
   isObject,
@@ -25,7 +25,7 @@ export type RequestForm =
   | {
       readonly kind: 'native';
       /** Writes the native body. */
-      readonly write: (request: CanonicalRequest, options: WriteOptions) => TranslatedRequest;
+      readonly write: (request: NativeRequest, options: WriteOptions) => TranslatedRequest;
       /** The tool names that the provider accepts; absent: all. */
       readonly toolNames?: RegExp;
       /** The output limit in a native body, in tokens, or null where it has none. */

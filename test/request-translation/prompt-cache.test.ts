@@ -7,12 +7,12 @@ import type { CanonicalRequest } from '../../src/canonical/conversation.ts';
 import { messages } from '../../src/protocols/anthropic-messages/client.ts';
 import { readResponsesRequest } from '../../src/protocols/openai-responses/client-request.ts';
 import { encodeReasoningState, encodeReasoningStates } from '../../src/protocols/shared/reasoning-state.ts';
-import { writeRequest } from '../../src/protocols/shared/request-form.ts';
 import { isObject, type JsonObject, objectOf, omit, readArray } from '../../src/shared/json.ts';
 import { seeded } from '../random.ts';
 import { SEED } from '../random-run.ts';
 import { readRecordedRequests, requestsNote } from './recorded-requests.ts';
 import { providerNamed } from './send.ts';
+import { writeRequest } from './write-request.ts';
 
 const RUNS = Number(process.env.RUNS ?? 40);
 

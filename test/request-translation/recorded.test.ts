@@ -1,9 +1,9 @@
 /** Tests each recorded request of a real provider: an accepted one is sent unchanged, a refused one is fixed or explained. */
 import { describe, expect, test } from 'vitest';
-import { writeRequest } from '../../src/protocols/shared/request-form.ts';
 import { isObject, type JsonObject } from '../../src/shared/json.ts';
 import { classifyRefusal } from '../../src/upstream/errors.ts';
 import { type RecordedRequest, readRecordedRequests, requestsNote } from './recorded-requests.ts';
+import { writeRequest } from './write-request.ts';
 
 /**
  * The allowed differences of an accepted body, as paths, with their rules: `-` dropped, `+` added, `~` another value. The recorder

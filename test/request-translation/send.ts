@@ -1,7 +1,6 @@
 /** Translates a body by the rules of a provider or profile, as the gateway does. */
 
 import type { ApiError } from '../../src/canonical/error.ts';
-import { writeRequest } from '../../src/protocols/shared/request-form.ts';
 import { configuredProvider } from '../../src/providers/compatible.ts';
 import { PROFILES, PROVIDERS } from '../../src/providers/index.ts';
 import type { Provider, Route } from '../../src/providers/provider.ts';
@@ -9,6 +8,7 @@ import type { PromptCache, Unsupported } from '../../src/request-translation/rul
 import type { ToolNames } from '../../src/request-translation/tools.ts';
 import type { Translation } from '../../src/request-translation/translate.ts';
 import { type JsonObject, readArray } from '../../src/shared/json.ts';
+import { writeRequest } from './write-request.ts';
 
 export function providerNamed(id: string): Provider {
   const known = PROVIDERS.find((provider) => provider.id === id);

@@ -1,10 +1,10 @@
 /** Tests where the images of tool results go, for every provider: into their result, or behind all results of the step (Q15). */
 import { describe, expect, test } from 'vitest';
-import { writeRequest } from '../../src/protocols/shared/request-form.ts';
 import { PROFILES, PROVIDERS } from '../../src/providers/index.ts';
 import { moveMediaBehindResults } from '../../src/request-translation/tool-results.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { call, providerNamed, sendFromOther, sendMessages } from './send.ts';
+import { writeRequest } from './write-request.ts';
 
 const NOTE = 'The result follows in the next message.';
 const USER = { role: 'user', content: 'Look' };

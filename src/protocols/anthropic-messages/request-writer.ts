@@ -1,5 +1,6 @@
 /** Writes a request of Messages. https://platform.claude.com/docs/en/api/messages (2026-11-22) */
 
+import type { NativeRequest } from '../../canonical/conversation.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import { TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { readOutputLimit, withOnlyLimit } from '../../request-translation/output-limit.ts';
@@ -20,7 +21,6 @@ import {
   readText,
 } from '../../shared/json.ts';
 import { failure, ok } from '../../shared/result.ts';
-import { type NativeRequest, nativeForm } from '../shared/request-form.ts';
 import { type ClaudeFamilies, type ClaudeFamily, familyOf } from './family.ts';
 import { type Message, type WrittenConversation, writeConversation } from './request-messages.ts';
 import { writeSchema } from './request-schema.ts';
@@ -59,16 +59,15 @@ const OTHER_FIELDS: RequestRules = {
 
 /** @param toolNames the names that the provider accepts for tools */
 export function claudeForm(families: ClaudeFamilies, toolNames: RegExp): RequestForm {
-  return nativeForm(
-    {
-      toolNames,
-      // 0 is no usable limit, so it counts as none.
-      outputLimit: (body) => readCount(body.max_tokens) || null,
-      // Anthropic refuses other names of the limit, but compatible servers may read them.
-      withLimit: (body, tokens) => withOnlyLimit(body, 'max_tokens', tokens, COMPETING_LIMITS),
-    },
-    (request, options) => writeMessages(request, options, familyOf(families, options.model)),
-  );
+  return {
+    kind: 'native',
+    toolNames,
+    // 0 is no usable limit, so it counts as none.
+    outputLimit: (body) => readCount(body.max_tokens) || null,
+    // Anthropic refuses other names of the limit, but compatible servers may read them.
+    withLimit: (body, tokens) => withOnlyLimit(body, 'max_tokens', tokens, COMPETING_LIMITS),
+    write: (request, options) => writeMessages(request, options, familyOf(families, options.model)),
+  };
 }
 
 function writeMessages(

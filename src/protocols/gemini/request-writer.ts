@@ -1,5 +1,6 @@
 /** Writes a `generateContent` request of Gemini. */
 
+import type { NativeRequest } from '../../canonical/conversation.ts';
 import { isAboutRequest, isDefault, TranslationReport } from '../../request-translation/dropped-fields.ts';
 import type { RequestForm, TranslatedRequest, WriteOptions } from '../../request-translation/translate.ts';
 import {
@@ -13,7 +14,6 @@ import {
   readText,
 } from '../../shared/json.ts';
 import { failure, ok } from '../../shared/result.ts';
-import { type NativeRequest, nativeForm } from '../shared/request-form.ts';
 import { bareModel, familyOf, type GeminiFamily } from './family.ts';
 import { CONFIG_FIELDS, wantsMoreThanText, writeConfig } from './request-config.ts';
 import { writeContents } from './request-contents.ts';
@@ -21,17 +21,16 @@ import { writeToolChoice, writeTools } from './request-tools.ts';
 
 /** @param toolNames the names that the provider accepts for tools */
 export function geminiForm(families: readonly GeminiFamily[], toolNames: RegExp): RequestForm {
-  return nativeForm(
-    {
-      toolNames,
-      outputLimit: ({ generationConfig }) => readCount(objectOf(generationConfig).maxOutputTokens) || null,
-      withLimit: (body, maxOutputTokens) => ({
-        body: { ...body, generationConfig: { ...objectOf(body.generationConfig), maxOutputTokens } },
-        dropped: [],
-      }),
-    },
-    (request, options) => writeGenerateContent(request, options, families),
-  );
+  return {
+    kind: 'native',
+    toolNames,
+    outputLimit: ({ generationConfig }) => readCount(objectOf(generationConfig).maxOutputTokens) || null,
+    withLimit: (body, maxOutputTokens) => ({
+      body: { ...body, generationConfig: { ...objectOf(body.generationConfig), maxOutputTokens } },
+      dropped: [],
+    }),
+    write: (request, options) => writeGenerateContent(request, options, families),
+  };
 }
 
 /** The path below the base URL. A streamed request gets server-sent events instead of a growing JSON array. */

@@ -2,7 +2,13 @@
  * Writes a request of OpenAI's Responses. Field names: https://platform.openai.com/docs/api-reference/responses and the
  * types of openai 7.57.0 (2026-11-13).
  */
-import type { Block, ToolCallBlock, ToolResultBlock, Turn } from '../../canonical/conversation.ts';
+import type {
+  Block,
+  NativeRequest,
+  ToolCallBlock,
+  ToolResultBlock,
+  Turn,
+} from '../../canonical/conversation.ts';
 import { MEDIA_PARTS, type Media } from '../../canonical/media.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import { isDefault, reportUnreadKeys, TranslationReport } from '../../request-translation/dropped-fields.ts';
@@ -27,7 +33,6 @@ import {
   readText,
 } from '../../shared/json.ts';
 import { failure, ok } from '../../shared/result.ts';
-import { type NativeRequest, nativeForm } from '../shared/request-form.ts';
 import { REASONING_FORMAT } from './upstream-reader.ts';
 
 /** What a provider's models accept through Responses: data in the provider's file. */
@@ -71,18 +76,16 @@ const WRITTEN = [
 
 /** The form of an endpoint whose provider has these rules. */
 export function responsesForm(rules: ResponsesRules): RequestForm {
-  return nativeForm(
-    {
-      toolNames: TOOL_NAMES,
-      // A limit of 0 does not bound a response that budget is reserved for.
-      outputLimit: (body) => readCount(body.max_output_tokens) || null,
-      withLimit: (body, tokens) =>
-        withOnlyLimit(body, 'max_output_tokens', tokens, [...COMPETING_LIMITS, 'n']),
-      limitName: 'max_output_tokens',
-      takesPromptCacheKey: rules.takesPromptCacheKey === true,
-    },
-    (request, options) => writeResponses(request, options, rules),
-  );
+  return {
+    kind: 'native',
+    toolNames: TOOL_NAMES,
+    // A limit of 0 does not bound a response that budget is reserved for.
+    outputLimit: (body) => readCount(body.max_output_tokens) || null,
+    withLimit: (body, tokens) => withOnlyLimit(body, 'max_output_tokens', tokens, [...COMPETING_LIMITS, 'n']),
+    limitName: 'max_output_tokens',
+    takesPromptCacheKey: rules.takesPromptCacheKey === true,
+    write: (request, options) => writeResponses(request, options, rules),
+  };
 }
 
 function writeResponses(

@@ -1,6 +1,6 @@
 /** Writes a request in the form of a provider: a body of Chat Completions, or that of a native API, whose writer reads a typed conversation. */
 
-import type { CanonicalRequest, Turn } from '../../canonical/conversation.ts';
+import type { CanonicalRequest, NativeRequest } from '../../canonical/conversation.ts';
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import {
   convertLegacyFunctions,
@@ -16,7 +16,7 @@ import {
   type WriteOptions,
   withoutNulls,
 } from '../../request-translation/translate.ts';
-import { type JsonObject, omit } from '../../shared/json.ts';
+import { omit } from '../../shared/json.ts';
 import { MAX_TOOL_NAMES_CHARS } from '../../shared/limits.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
 import { readTurns } from '../openai-chat/conversation.ts';
@@ -25,20 +25,26 @@ import { chatBody } from '../openai-chat/conversation-writer.ts';
 /** A translation with the tool names that were replaced; absent: none was. */
 export type WrittenRequest = Result<Translation & { readonly toolNames?: ToolNames }, ApiError>;
 
-/** Writes the body that the provider accepts. The given request is not modified. */
-export function writeRequest(
+/**
+ * Reads the request for a form, and returns what writes the body that the provider accepts: between the two, the work on a large request
+ * yields to other streams (B4). The given request is not modified.
+ */
+export function prepareWrite(
   form: RequestForm,
   given: CanonicalRequest,
-  options: WriteOptions,
-): WrittenRequest {
+  provider: string,
+): Result<(options: WriteOptions) => WrittenRequest, ApiError> {
   const acceptedNames = form.kind === 'native' ? form.toolNames : form.rules.messages.toolNames;
   const { request, names } = withShortToolNames(given, acceptedNames);
-  if (sizeOfNames(names) > MAX_TOOL_NAMES_CHARS) return failure(tooManyNames(options.provider));
-  const written =
-    form.kind === 'native'
-      ? form.write(request, options)
-      : translateRequest(chatBody(request), form.rules, options);
-  return written.kind === 'error' || names.size === 0 ? written : ok({ ...written.value, toolNames: names });
+  if (sizeOfNames(names) > MAX_TOOL_NAMES_CHARS) return failure(tooManyNames(provider));
+  const withNames = (written: TranslatedRequest): WrittenRequest =>
+    written.kind === 'error' || names.size === 0 ? written : ok({ ...written.value, toolNames: names });
+  if (form.kind === 'native') {
+    const native = readNative(request);
+    return ok((options) => withNames(form.write(native, options)));
+  }
+  const chat = chatBody(request);
+  return ok((options) => withNames(translateRequest(chat, form.rules, options)));
 }
 
 function tooManyNames(provider: string): ApiError {
@@ -46,27 +52,8 @@ function tooManyNames(provider: string): ApiError {
   return apiError('invalid_request', message, 'tools');
 }
 
-/** A request as the writer of a native provider reads it. */
-export interface NativeRequest {
-  /** The fields beside the messages, under the names that Chat Completions has for them. */
-  readonly fields: JsonObject;
-  readonly turns: readonly Turn[];
-}
-
-type NativeForm = Extract<RequestForm, { readonly kind: 'native' }>;
-
-/** @param write gets fields that are not null, and tools in the place of OpenAI's functions from before tools */
-export function nativeForm(
-  form: Omit<NativeForm, 'kind' | 'write'>,
-  write: (request: NativeRequest, options: WriteOptions) => TranslatedRequest,
-): RequestForm {
-  return {
-    ...form,
-    kind: 'native',
-    write: ({ fields, turns }, options) => {
-      const chat = convertLegacyFunctions(withoutNulls(fields));
-      const request = { fields: omit(chat, 'messages'), turns: turns ?? readTurns(chat.messages) };
-      return write(request, options);
-    },
-  };
+/** Fields that are not null, tools in the place of OpenAI's functions from before tools, and a chat client's messages as turns. */
+function readNative({ fields, turns }: CanonicalRequest): NativeRequest {
+  const chat = convertLegacyFunctions(withoutNulls(fields));
+  return { fields: omit(chat, 'messages'), turns: turns ?? readTurns(chat.messages) };
 }

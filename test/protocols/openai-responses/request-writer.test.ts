@@ -2,11 +2,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { responsesForm } from '../../../src/protocols/openai-responses/request-writer.ts';
-import { writeRequest } from '../../../src/protocols/shared/request-form.ts';
 import { withWrittenLimit } from '../../../src/request-translation/output-limit.ts';
 import type { WriteOptions } from '../../../src/request-translation/translate.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { decodeObject, objectsOf } from '../../../tools/simulator/json.ts';
+import { writeRequest } from '../../request-translation/write-request.ts';
 
 const EFFORTS = ['none', 'low', 'medium', 'high', 'xhigh', 'max'];
 const FORM = responsesForm({

@@ -179,7 +179,7 @@ export function createGateway(
   };
 }
 
-/** A list that cannot be read refuses nobody: what is recorded meanwhile is found by the second search. */
+/** If the list of erased users cannot be read, no request is refused: the second search erases what is recorded meanwhile. */
 function isErasing(hash: HashUser | null, { store, clock, log }: GatewayPorts): RequestContext['isErasing'] {
   if (hash === null) return async () => false;
   const users = new ErasingUsers(store, hash);

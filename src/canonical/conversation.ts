@@ -1,6 +1,6 @@
 /**
  * A conversation in no provider's form: the parsers of requests make it, and the writers of native providers read it. Turns and blocks
- * have the borders that the client gave them. What has no place here travels along as it came.
+ * begin and end where the client's messages and parts do. Fields without a place of their own are kept unchanged in `extra`.
  */
 import type { JsonObject } from '../shared/json.ts';
 import type { Media } from './media.ts';

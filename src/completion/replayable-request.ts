@@ -465,7 +465,7 @@ function withoutReasoningDetails(request: CanonicalRequest): CanonicalRequest {
   return { fields: { ...body, messages }, turns: null };
 }
 
-/** The target is told by what has a cache of its own: the provider's address and API. */
+/** Targets are distinguished by what has a prompt cache of its own: the provider's address and the API. */
 export function sentPrompt({ body, itemTexts, facts }: TargetRequest): SentPrompt {
   const { target, passthrough, api } = facts;
   const way = passthrough === null ? api : passthrough.path;

@@ -30,7 +30,7 @@ export interface ResponseStub extends IndexCalls {
   /** Ends a background run. Further calls change nothing. */
   cancel(owner: string): Promise<Cancelled>;
   /**
-   * Deletes everything. A run ends first.
+   * Deletes everything, after ending a background run.
    * @param owner null: the admin, who deletes only a response that is unreadable
    * @returns whether there was a response
    */

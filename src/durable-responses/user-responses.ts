@@ -52,7 +52,7 @@ export function responsesOfUsers(namespace: ResponseNamespace): UserStore {
       const some = kept.slice(0, MAX_ERASED);
       for (const { id, owner } of some) {
         const object = objects.getByName(id);
-        // A run ends first. What nobody can read is deleted as the admin does it.
+        // `remove(null)` is the admin's: it also deletes an object whose rows cannot be read. Both end a background run first.
         if (!(await object.remove(owner))) await object.remove(null);
         await index.releaseKept(id);
       }

@@ -2,8 +2,8 @@
  * The relay: the client's stream, and the only loop over an upstream's body. Only this file knows whether a stream is over.
  *
  * A `ClientStream` lives for the whole request. Each attempt has a `Relay`, which reads the upstream's body, pushes each read into the
- * `EventReader`, and returns how the output ended. Nothing that happens within the loop decides what follows: whoever runs the attempts
- * (`completion/attempt-runner.ts`) gets the outcome, and calls `finish`, or `wait` if another attempt follows. The states and all
+ * `EventReader`, and returns how the output ended. The loop does not decide what follows: the runner of the attempts
+ * (`completion/attempt-runner.ts`) reads the outcome, and calls `finish`, or `wait` if another attempt follows. The states and all
  * transitions are in `docs/relay.md`.
  */
 import { type ApiError, apiError } from '../canonical/error.ts';

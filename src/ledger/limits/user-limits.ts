@@ -484,7 +484,7 @@ export class UserLimits {
     }
   }
 
-  /** @param isRepeat sends the last message again, and keeps what is asked for the next one */
+  /** @param isRepeat sends the last message again, and asks for nothing new: that waits for the next message */
   async #sendOne(asked: readonly Waiting[], isRepeat: boolean): Promise<void> {
     const { now, transaction, key, wakeBy } = this.#ports;
     const sentAt = now();

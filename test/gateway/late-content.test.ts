@@ -1,11 +1,8 @@
 /** Content that a Responses server sends only at the end of a part, an item or the response, as the official SDKs see it (O7). */
 import { describe, expect, test } from 'vitest';
+import { CALL, JSON_TEXT, MESSAGE, REASONING, TEXT, THOUGHTS } from './late-items.ts';
 import { CLIENTS, see } from './sdk-clients.ts';
 import { type Behavior, json, sse } from './upstreams.ts';
-
-const TEXT = 'Low water at nöon, 🌊 and "high" water\nat six.';
-const THOUGHTS = 'The moon pulls; so the tide follows it.';
-const JSON_TEXT = '{"at":"pier","depth":[1,2.5]}';
 
 /** The forms in which a server may send content. */
 const FORMS = ['deltas', 'text done', 'part done', 'item added', 'item done', 'response'] as const;
@@ -20,22 +17,6 @@ function pieces(text: string): string[] {
   return [...text.matchAll(/.{1,4}/gsu)].map(([piece]) => piece);
 }
 
-const REASONING = { id: 'rs_1', type: 'reasoning', summary: [{ type: 'summary_text', text: THOUGHTS }] };
-const MESSAGE = {
-  id: 'msg_1',
-  type: 'message',
-  role: 'assistant',
-  status: 'completed',
-  content: [{ type: 'output_text', text: TEXT, annotations: [] }],
-};
-const CALL = {
-  id: 'fc_1',
-  type: 'function_call',
-  call_id: 'call_1',
-  name: 'gauge',
-  arguments: JSON_TEXT,
-  status: 'completed',
-};
 const RESPONSE = {
   id: 'resp_1',
   object: 'response',

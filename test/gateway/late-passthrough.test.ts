@@ -2,37 +2,19 @@
 import OpenAI from 'openai';
 import { describe, expect, test } from 'vitest';
 import { seeded } from '../random.ts';
+import { CALL, JSON_TEXT, MESSAGE, REASONING, TEXT, THOUGHTS } from './late-items.ts';
 import { frame, gatewayFetch } from './sdk-clients.ts';
 import { sse } from './upstreams.ts';
 
-const TEXT = 'Low water at nöon, 🌊 and "high" water\nat six.';
-const THOUGHTS = 'The moon pulls; so the tide follows it.';
-const JSON_TEXT = '{"at":"pier","depth":[1,2.5]}';
 const PATCH = '*** Begin {"Patch';
 
-const REASONING = { id: 'rs_1', type: 'reasoning', summary: [{ type: 'summary_text', text: THOUGHTS }] };
 const RAW = {
   id: 'rs_2',
   type: 'reasoning',
   summary: [],
   content: [{ type: 'reasoning_text', text: THOUGHTS }],
 };
-const MESSAGE = {
-  id: 'msg_1',
-  type: 'message',
-  role: 'assistant',
-  status: 'completed',
-  content: [{ type: 'output_text', text: TEXT, annotations: [] }],
-};
 const REFUSAL = { ...MESSAGE, id: 'msg_2', content: [{ type: 'refusal', refusal: 'No.' }] };
-const CALL = {
-  id: 'fc_1',
-  type: 'function_call',
-  call_id: 'call_1',
-  name: 'gauge',
-  arguments: JSON_TEXT,
-  status: 'completed',
-};
 const CUSTOM = {
   id: 'ctc_1',
   type: 'custom_tool_call',

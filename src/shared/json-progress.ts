@@ -1,4 +1,5 @@
 /** Reads JSON that comes in pieces, such as a tool call's arguments: where its first value ends, and whether the text ends within it. */
+import { parseJson, readText } from './json.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -8,6 +9,13 @@ const OPEN_LIST = 0x5b;
 const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
+
+const LOWER_U = 0x75;
+/** What follows the backslash of an escape, and the character that it stands for. Others stand for themselves. */
+const ESCAPES = new Map(
+  [...'bfnrt'].map((letter, i) => [letter.charCodeAt(0), '\b\f\n\r\t'.charCodeAt(i)] as const),
+);
+const decoder = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true });
 
 /** A text with more levels counts as malformed. */
 const MAX_LEVELS = 1024;
@@ -72,6 +80,24 @@ export class JsonProgress {
     return length;
   }
 
+  /**
+   * Like {@link push}, for a piece that is not decoded: the bytes of a valid JSON string between `from` and `to`.
+   * @returns where the part that belongs to the first value ends
+   */
+  pushRaw(bytes: Uint8Array, from: number, to: number): number {
+    this.#hasBegun ||= from < to;
+    let at = from;
+    while (at < to && !this.#isComplete) {
+      const byte = bytes[at] ?? 0;
+      // A byte beyond ASCII means as little as the character that it is a part of.
+      if (byte !== BACKSLASH) this.#readUnit(byte);
+      else this.#readUnit(escapedUnit(bytes, at + 1));
+      at += byte === BACKSLASH ? (bytes[at + 1] === LOWER_U ? 6 : 2) : 1;
+    }
+    if (at < to) this.#readRest(readText(parseJson(`"${decoder.decode(bytes.subarray(at, to))}"`)) ?? '');
+    return at;
+  }
+
   /** What follows the first value. */
   #readRest(text: string): void {
     let rest = text;
@@ -88,22 +114,23 @@ export class JsonProgress {
 
   #read(piece: string): number {
     this.#hasBegun ||= piece !== '';
-    if (piece !== '') this.#lastUnit = piece.charCodeAt(piece.length - 1);
     let i = 0;
-    for (; i < piece.length && !this.#isComplete; i++) {
-      const unit = piece.charCodeAt(i);
-      if (this.#isEscaped) this.#isEscaped = false;
-      else if (this.#isInString) {
-        if (unit === BACKSLASH) this.#isEscaped = true;
-        else if (unit === QUOTE) this.#isInString = false;
-      } else {
-        if (!this.#isMalformed) this.#check(unit);
-        if (unit === QUOTE) this.#isInString = true;
-        else if (unit === OPEN_OBJECT || unit === OPEN_LIST) this.#depth++;
-        else if (unit === CLOSE_OBJECT || unit === CLOSE_LIST) this.#isComplete = --this.#depth <= 0;
-      }
-    }
+    for (; i < piece.length && !this.#isComplete; i++) this.#readUnit(piece.charCodeAt(i));
     return i;
+  }
+
+  #readUnit(unit: number): void {
+    if (this.#isEscaped) this.#isEscaped = false;
+    else if (this.#isInString) {
+      if (unit === BACKSLASH) this.#isEscaped = true;
+      else if (unit === QUOTE) this.#isInString = false;
+    } else {
+      this.#lastUnit = unit;
+      if (!this.#isMalformed) this.#check(unit);
+      if (unit === QUOTE) this.#isInString = true;
+      else if (unit === OPEN_OBJECT || unit === OPEN_LIST) this.#depth++;
+      else if (unit === CLOSE_OBJECT || unit === CLOSE_LIST) this.#isComplete = --this.#depth <= 0;
+    }
   }
 
   /** Checks a character outside of strings against the grammar. */
@@ -165,6 +192,13 @@ export class JsonProgress {
 }
 
 const WORDS = ['true', 'false', 'null'];
+
+/** The UTF-16 unit of an escape, of which `at` is the byte after the backslash. */
+function escapedUnit(bytes: Uint8Array, at: number): number {
+  const byte = bytes[at] ?? 0;
+  if (byte !== LOWER_U) return ESCAPES.get(byte) ?? byte;
+  return Number.parseInt(String.fromCharCode(...bytes.subarray(at + 1, at + 5)), 16);
+}
 
 /** Digits, signs, the point and the exponent. Their order is not checked: a number in another order is not taken for a cut. */
 function isNumberUnit(unit: number): boolean {

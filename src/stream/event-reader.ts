@@ -19,6 +19,7 @@ import {
   parseJson,
   readText,
 } from '../shared/json.ts';
+import type { JsonProgress } from '../shared/json-progress.ts';
 import { ByteBuffer } from './buffers.ts';
 import { TemplateFastPath } from './fast-path/fast-path.ts';
 import type { TextEvent } from './fast-path/template.ts';
@@ -321,9 +322,14 @@ export class EventReader {
     this.#hasOutput ||= part.choices.some((choice) => hasText(choice) || hasText(choice.whole ?? choice));
     if (chunk !== null && !this.#writer.chunk(chunk)) return this.#failOutputTooLarge();
     this.#fastPath?.keepTo(this.#normalizer.revision);
-    if (event !== null && chunk !== null) this.#fastPath?.learn(event, part, chunk);
+    if (event !== null && chunk !== null) this.#fastPath?.learn(event, part, chunk, this.#argumentsOf(part));
     if (failure !== null) return this.#failWith(failure);
     return part.ends === true ? this.#finish() : MORE;
+  }
+
+  /** The arguments of a tool call, if events like this one do nothing but continue them. */
+  #argumentsOf(part: ChunkPart): JsonProgress | null {
+    return this.#protocol.copiesArguments === true ? this.#normalizer.argumentsOf(part) : null;
   }
 
   #readVendorEvent(type: string, eventName: string, event: JsonObject, json: string): Outcome {

@@ -17,6 +17,7 @@ import { toolCallId } from '../canonical/tool-call-id.ts';
 import { brokenToolCall, cutToolCall, failedFinish } from '../canonical/upstream-error.ts';
 import type { CountedUsage, Usage } from '../canonical/usage.ts';
 import type { JsonObject } from '../shared/json.ts';
+import type { JsonProgress } from '../shared/json-progress.ts';
 import { MAX_TOOL_CALLS } from '../shared/limits.ts';
 import { type ToolCallCount, ToolCallRepair } from './tool-calls.ts';
 import type { ChunkContext, OwnName } from './types.ts';
@@ -64,7 +65,7 @@ export class Normalizer {
   #held: ChatChunk | null = null;
   #isHolding = false;
   #hasSentUsage = false;
-  readonly #toolCallCount: ToolCallCount = { calls: 0 };
+  readonly #toolCallCount: ToolCallCount = { calls: 0, revision: 0 };
   #revision = 0;
 
   constructor(context: ChunkContext) {
@@ -76,9 +77,19 @@ export class Normalizer {
     return this.#fault;
   }
 
-  /** Changes with all state that later chunks depend on: a finish, a service tier, a fingerprint. */
+  /** Changes with all state that later chunks depend on: a finish, a service tier, a fingerprint, a further tool call. */
   get revision(): number {
-    return this.#revision;
+    return this.#revision + this.#toolCallCount.revision;
+  }
+
+  /**
+   * The arguments of a tool call, if a part like this one, which was read last, does nothing but continue them; otherwise null. They are
+   * the same until the revision changes.
+   */
+  argumentsOf({ choices: [choice] }: ChunkPart): JsonProgress | null {
+    const call = choice?.toolCalls[0];
+    if (choice === undefined || call === undefined) return null;
+    return this.#choices.get(choice.index)?.toolCalls.argumentsOf(call) ?? null;
   }
 
   /** Whether there was no choice yet. */

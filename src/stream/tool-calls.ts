@@ -32,9 +32,11 @@ const INPUT_START = '{"input":"';
 const INPUT_END = '"}';
 const NO_ARGUMENTS = '{}';
 
-/** The number of tool calls of all choices of one output. */
+/** The tool calls of all choices of one output. */
 export interface ToolCallCount {
   calls: number;
+  /** Changes with what decides to which call a fragment belongs, and how it is read. */
+  revision: number;
 }
 
 /** Repairs the tool calls of one choice: finds the call of each fragment, and sends id, type and name once, first (C7). */
@@ -92,7 +94,10 @@ export class ToolCallRepair {
     const call = this.#find(part) ?? this.#start(part);
     if (call === undefined) return null;
     const { arguments: text } = part;
-    if (part.isCustom === true && !call.hasName) call.isCustom = true;
+    if (part.isCustom === true && !call.hasName && !call.isCustom) {
+      call.isCustom = true;
+      this.#count.revision++;
+    }
     if (call.isCustom) return this.#readInput(part, call);
     if (!call.progress.hasBegun && part.isWhole !== true && mayBePlaceholder(text)) {
       call.isHeld = true;
@@ -123,6 +128,20 @@ export class ToolCallRepair {
       function: { name: this.#names.get(name) ?? name, arguments: text },
       ...extraContent(call.extraContent),
     };
+  }
+
+  /**
+   * The arguments that a part continues which has just been read, if the next part like it does nothing but continue them; otherwise null.
+   * They are the same until the revision changes.
+   */
+  argumentsOf(part: ToolCallPart): JsonProgress | null {
+    const { name, isCustom, isWhole, extraContent } = part;
+    const isPlain =
+      name === undefined && isCustom === undefined && isWhole === undefined && extraContent === undefined;
+    const call = isPlain ? this.#find(part) : undefined;
+    if (call === undefined || !call.isStarted || call.isCustom || call.isHeld) return null;
+    // What follows a placeholder that was sent is read as a text.
+    return call.placeholder === 'sent' ? null : call.progress;
   }
 
   /** Whether there is a call of a custom tool, of which nothing shows whether its input is complete. */
@@ -182,6 +201,7 @@ export class ToolCallRepair {
    */
   release(next: readonly ToolCallPart[]): ReadonlySet<number> {
     const held = this.#held.splice(0);
+    if (held.length > 0) this.#count.revision++;
     const isReplaced = next.some((part) => {
       return part.arguments.trimStart().startsWith('{') && this.#find(part)?.isHeld === true;
     });
@@ -242,6 +262,7 @@ export class ToolCallRepair {
       isBroken: false,
     };
     this.#count.calls++;
+    this.#count.revision++;
     this.#calls.push(call);
     this.#indexes.add(index);
     this.#nextIndex = Math.max(this.#nextIndex, index + 1);
@@ -251,6 +272,7 @@ export class ToolCallRepair {
 
   #setId(call: ToolCall, id: string): void {
     call.id = id;
+    this.#count.revision++;
     this.#byId.set(id, call);
   }
 }

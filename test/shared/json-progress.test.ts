@@ -1,4 +1,5 @@
 /** Tests where JSON in pieces ends, and which texts end within it. */
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { JsonProgress } from '../../src/shared/json-progress.ts';
 
@@ -86,4 +87,41 @@ test.each<[text: string, endsCut: boolean]>([
 ])('%j ends within JSON: %s', (text, endsCut) => {
   expect(read(text).endsCut).toBe(endsCut);
   expect(read(text, 1).endsCut).toBe(endsCut);
+});
+
+test('a piece that is not decoded, with any of its characters escaped or not: the same as the decoded one', () => {
+  const unit = fc.constantFrom(...'{}[]",:\\ \n\t\u00a0\ufeffé水\ud83ctruefalsn1-.', '🌊', '{"a":', '"}');
+  const escaped = (text: string) =>
+    text
+      .split('')
+      .map((one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join('');
+  const written = fc
+    .tuple(fc.array(unit, { minLength: 1, maxLength: 6 }), fc.boolean())
+    .map(([units, isEscaped]) => {
+      const text = units.join('');
+      return { text, raw: isEscaped ? escaped(text) : JSON.stringify(text).slice(1, -1) };
+    });
+  const stateOf = ({ hasBegun, isComplete, isCut, endsCut }: JsonProgress) => ({
+    hasBegun,
+    isComplete,
+    isCut,
+    endsCut,
+  });
+  fc.assert(
+    fc.property(fc.array(written, { maxLength: 8 }), (pieces) => {
+      const decoded = new JsonProgress();
+      const copied = new JsonProgress();
+      for (const { text, raw } of pieces) {
+        const bytes = new TextEncoder().encode(`"${raw}"`);
+        const length = decoded.push(text);
+        const end = copied.pushRaw(bytes, 1, bytes.length - 1);
+        expect(JSON.parse(new TextDecoder().decode(bytes.subarray(0, end)) + '"')).toBe(
+          text.slice(0, length),
+        );
+        expect(stateOf(copied)).toEqual(stateOf(decoded));
+      }
+    }),
+    { numRuns: 2000 },
+  );
 });

@@ -15,7 +15,7 @@ function part({ index, id, name, arguments: args = '', extraContent }: Fragment)
 /** The output for each fragment; generated ids are `made1`, `made2`. */
 function readAll(...fragments: Fragment[]): (ToolCallDelta | null)[] {
   let made = 0;
-  const calls = new ToolCallRepair(() => `made${++made}`, { calls: 0 });
+  const calls = new ToolCallRepair(() => `made${++made}`, { calls: 0, revision: 0 });
   return fragments.map((fragment) => calls.read(part(fragment)));
 }
 
@@ -207,7 +207,7 @@ describe('ToolCallRepair.read, incomplete and empty fragments', () => {
   });
 
   test('C8 isEmpty after a fragment without id, name and arguments: there is no call yet', () => {
-    const calls = new ToolCallRepair(() => 'made', { calls: 0 });
+    const calls = new ToolCallRepair(() => 'made', { calls: 0, revision: 0 });
     expect(calls.isEmpty).toBe(true);
     expect(calls.read(part({ index: 0 }))).toBeNull();
     expect(calls.isEmpty).toBe(true);
@@ -262,7 +262,7 @@ describe('ToolCallRepair.read, what the upstream wants back with a call', () => 
 
 describe('ToolCallRepair, its bound', () => {
   test('B1 isOverBound: false at the bound and for its later fragments, true for one call more, which is dropped', () => {
-    const calls = new ToolCallRepair(() => 'made', { calls: 0 });
+    const calls = new ToolCallRepair(() => 'made', { calls: 0, revision: 0 });
     for (let index = 0; index < MAX_TOOL_CALLS; index++) calls.read(part({ index, name: 'f' }));
     expect(calls.read(part({ index: MAX_TOOL_CALLS - 1, arguments: '{}' }))).not.toBeNull();
     expect(calls.isOverBound).toBe(false);

@@ -32,6 +32,7 @@ function stateless(
     open: (quirks) => {
       return {
         event: (event) => read(event, quirks, false),
+        copiesArguments: true,
         response: (response) => {
           const part = read(response, quirks, true);
           if (part.error !== null || !isUnfinished(response, part)) return part;

@@ -16,13 +16,16 @@
  *    event can be included. Any number of spaces may precede the last brace, because some upstreams pad events with them.
  * 4. Numbers may vary at the top level if nothing is read from them (an event's number), or if they only make a usage that replaces
  *    earlier ones. Their effect on the usage is known, and it is reported before anything later is read.
- * 5. The result of the normal path also depends on earlier events: a finished choice, a changed fingerprint. All of that changes the
+ * 5. The arguments of a tool call are a text, too. Whether they are complete is judged as they come: a copied piece is pushed into the
+ *    same `JsonProgress` as a parsed one. A further call, an id or a placeholder changes the normalizer's revision.
+ * 6. The result of the normal path also depends on earlier events: a finished choice, a changed fingerprint. All of that changes the
  *    normalizer's revision, which drops every template. What a client's frames depend on, such as the open block, changes the
  *    writer's revision.
  * In any doubt an event takes the normal path.
  */
 import type { Chunk } from '../../canonical/chunk.ts';
 import type { ChunkPart, StreamMeter } from '../../canonical/part.ts';
+import type { JsonProgress } from '../../shared/json-progress.ts';
 import type { StreamWriter } from '../types.ts';
 import { findStringEnd, lastSurplus, OPEN_ENDED, viewOf } from './matcher.ts';
 import {
@@ -57,6 +60,11 @@ const NOTHING = new Uint8Array(0);
 /** Literals that add nothing to a copied event. */
 const UNCHANGED = [NOTHING, NOTHING];
 
+interface LearnedTemplate extends Template {
+  /** The arguments of the tool call that its text continues; null: the text is no arguments. */
+  readonly arguments: JsonProgress | null;
+}
+
 /** The fast path of one stream: at most {@link MAX_TEMPLATES} templates, dropped when anything changes that their frames depend on. */
 export class TemplateFastPath {
   readonly #writer: StreamWriter;
@@ -66,7 +74,7 @@ export class TemplateFastPath {
   readonly #maxEventBytes: number;
   /** Passthrough: the client gets the event as received, and only its text is metered. */
   readonly #passesEvents: boolean;
-  #templates: Template[] = [];
+  #templates: LearnedTemplate[] = [];
   #revision = -1;
   #writerRevision = -1;
   #unusedTemplates = 0;
@@ -103,7 +111,7 @@ export class TemplateFastPath {
   run(bytes: Uint8Array, at: number): { readonly at: number; readonly isPartial: boolean } {
     let next = at;
     let isPartial = false;
-    let counting: Template | null = null;
+    let counting: LearnedTemplate | null = null;
     if (this.#templates.length === 0) return { at, isPartial };
     // One view for each read: making one costs as much as a frame.
     if (bytes !== this.#read) {
@@ -124,6 +132,7 @@ export class TemplateFastPath {
       else this.#writer.splice(template.outLiterals, bytes, this.#textStart, this.#textEnd);
       this.#meter.rawText(bytes, this.#textStart, this.#textEnd);
       if (template.sent !== null) template.sent.units += this.#textUnits;
+      if (template.arguments !== null) template.arguments.pushRaw(bytes, this.#textStart, this.#textEnd);
       if (template.counts !== null) {
         counting = template;
         [this.#numbers, this.#counted] = [this.#counted, this.#numbers];
@@ -157,10 +166,11 @@ export class TemplateFastPath {
   /**
    * Learns from an event that took the normal path.
    * @param event its name, and its data from one `data: ` line
+   * @param callArguments the arguments of a tool call, if events like this one do nothing but continue them
    */
-  learn(event: TextEvent, part: ChunkPart, chunk: Chunk): void {
+  learn(event: TextEvent, part: ChunkPart, chunk: Chunk, callArguments: JsonProgress | null): void {
     const text = textToLearn(event, part);
-    if (text === null) return;
+    if (text === null || this.#isReadByOthers(part, callArguments)) return;
     // Learning takes as long as a dozen events. It would delay the first text, and many outputs have no second one.
     if (!this.#hasText) {
       this.#hasText = true;
@@ -172,13 +182,19 @@ export class TemplateFastPath {
     }
     const template = makeTemplate(event, text, part, chunk, this.#readPart, this.#textFrame);
     if (template !== null) {
-      this.#templates.unshift(template);
+      this.#templates.unshift({ ...template, arguments: callArguments });
       if (this.#templates.length > MAX_TEMPLATES) this.#templates.pop();
     }
     if (++this.#unusedTemplates < MAX_UNUSED_TEMPLATES) return;
     this.#unusedTemplates = 0;
     this.#learningPause = LEARNING_PAUSE_EVENTS;
     this.#templates = [];
+  }
+
+  /** Whether the event has arguments of a tool call that something else than their judgement reads, such as a passthrough's format. */
+  #isReadByOthers({ choices: [choice] }: ChunkPart, callArguments: JsonProgress | null): boolean {
+    const hasCall = choice !== undefined && choice.toolCalls.length > 0;
+    return hasCall && (callArguments === null || this.#passesEvents);
   }
 
   #moveToFront(i: number): void {

@@ -2,7 +2,7 @@
  * Learns a template from a parsed event: which of its bytes are the text, which numbers are its usage, and where both are in the
  * frame that the event became. `fast-path.ts` explains why a template is exact.
  */
-import type { Chunk, Delta } from '../../canonical/chunk.ts';
+import type { Chunk, Delta, ToolCallDelta } from '../../canonical/chunk.ts';
 import type { ChunkPart, TextCount } from '../../canonical/part.ts';
 import type { UsageReport } from '../../canonical/usage.ts';
 import { isObject, parseJson } from '../../shared/json.ts';
@@ -56,9 +56,12 @@ const PADDING_MARK = `${MARKS}padding`;
 /** Replaces spaces before the last brace. */
 const SPACES_MARK = `${MARKS}spaces`;
 const NUMBER_MARK = `${MARKS}number`;
+const ANY_MARK = new RegExp(`(${MARK}|${PADDING_MARK}|${SPACES_MARK}|${NUMBER_MARK})`);
 
 /** Names of members that hold a text. Other strings are not marked, so no key or discriminator is taken for a text. */
-const TEXT_KEYS = ['content', 'reasoning_content', 'reasoning', 'text', 'summary', 'thinking', 'delta'];
+const TEXT_VALUE = stringsOf(
+  ...['content', 'reasoning_content', 'reasoning', 'text', 'summary', 'thinking', 'delta', 'arguments'],
+);
 
 /** Event names that may be learned: another one could contain a line end. */
 const EVENT_NAME = /^[\w.]*$/;
@@ -105,20 +108,22 @@ export function textToLearn({ data }: TextEvent, part: ChunkPart): string | null
   return data.length > MAX_LEARNED_CHARS || data.includes('\n') ? null : onlyText(part);
 }
 
-/** The text of a part with one choice and nothing but one text, or null. */
+/** The text of a part with one choice and nothing but one text, which may be a piece of a tool call's arguments; otherwise null. */
 function onlyText(part: ChunkPart): string | null {
   const [choice, ...others] = part.choices;
   if (choice === undefined || others.length > 0 || part.error !== null || part.isRemembered) return null;
   if (part.usage !== null && part.usage.isLatest !== true) return null;
   const { content, reasoning, refusal, toolCalls, logprobs, finishWord } = choice;
-  const isOneText = (content === '') !== (reasoning === '');
-  const isAlone = refusal === '' && toolCalls.length === 0 && logprobs === null && finishWord === null;
-  return isOneText && isAlone ? content + reasoning : null;
+  const [call, ...otherCalls] = toolCalls;
+  const isAlone = refusal === '' && otherCalls.length === 0 && logprobs === null && finishWord === null;
+  if (!isAlone) return null;
+  if (call !== undefined) return content === '' && reasoning === '' ? call.arguments || null : null;
+  return (content === '') !== (reasoning === '') ? content + reasoning : null;
 }
 
 /** Sets of values that may be the text: first all equal strings together, then each one alone. */
 function* candidates(json: string, text: string): Generator<readonly TextValue[]> {
-  const values = TEXT_KEYS.flatMap((key) => [...valuesOf(json, key)]).slice(0, MAX_CANDIDATES);
+  const values = [...valuesOf(json, TEXT_VALUE)].slice(0, MAX_CANDIDATES);
   for (const value of values) {
     if (parseJson(`"${value.literal}"`) !== text) continue;
     const equal = values.filter(({ literal }) => literal === value.literal);
@@ -164,7 +169,7 @@ function build(
   const numbers = findNumbers(holed, read, readPart);
   const json = markSpaces(putMark(holed, numbers, NUMBER_MARK));
   const frameIn = `${head}data: ${json}${lineEnd}${lineEnd}`;
-  const pieces = frameIn.split(new RegExp(`(${MARK}|${PADDING_MARK}|${SPACES_MARK}|${NUMBER_MARK})`));
+  const pieces = frameIn.split(ANY_MARK);
   const marks = pieces.filter((_, i) => i % 2 === 1);
   return {
     literals: pieces.filter((_, i) => i % 2 === 0).map((piece) => new Literal(encoder.encode(piece))),
@@ -192,10 +197,16 @@ function markChunk(chunk: Chunk, read: ChunkPart): Chunk | null {
   const delta: Delta = {};
   for (const key of Object.keys(choice.delta)) {
     if (key === 'content' || key === 'reasoning_content') delta[key] = MARK;
+    else if (key === 'tool_calls') delta.tool_calls = choice.delta.tool_calls?.map(markCall) ?? [];
     else if (key === 'reasoning_details') delta[key] = read.choices[0]?.reasoningDetails ?? [];
     else return null;
   }
   return { ...chunk, choices: [{ ...choice, delta }] };
+}
+
+/** A fragment with an id, of which a template's frames are none, becomes another one: the frames then differ. */
+function markCall({ index }: ToolCallDelta): ToolCallDelta {
+  return { index, function: { arguments: MARK } };
 }
 
 /** A top-level member that no reader uses. */
@@ -207,17 +218,18 @@ interface Unread extends Place {
 function unreadIn(marked: string, readPart: ReadPart): readonly Unread[] {
   const event = parseJson(marked);
   if (!isObject(event)) return [];
+  const keys = Object.keys(event).filter((key) => !READ_KEYS.has(key) && /^\w+$/.test(key));
+  if (keys.length === 0) return [];
   const expected = JSON.stringify(readPart(marked));
   const isUnread = (key: string, place: Place, other: string | number) => {
     const changed = putMark(marked, [place], String(other));
     const read = parseJson(changed);
     return isObject(read) && read[key] === other && JSON.stringify(readPart(changed)) === expected;
   };
-  const keys = Object.keys(event).filter((key) => !READ_KEYS.has(key) && /^\w+$/.test(key));
   return keys.slice(0, MAX_UNREAD).flatMap((key): Unread[] => {
     const value = event[key];
     const isNumber = typeof value === 'number';
-    const places = isNumber ? numbersOf(marked, key) : valuesOf(marked, key);
+    const places = isNumber ? numbersOf(marked, key) : valuesOf(marked, stringsOf(key));
     const place = [...places].find((one) => isUnread(key, one, isNumber ? value + 1 : PADDING_MARK));
     return place === undefined ? [] : [{ ...place, mark: isNumber ? NUMBER_MARK : PADDING_MARK }];
   });
@@ -347,9 +359,14 @@ interface TextValue extends Place {
   readonly literal: string;
 }
 
-/** Strings that are values of that key. */
-function* valuesOf(json: string, key: string): Generator<TextValue> {
-  for (const match of json.matchAll(new RegExp(`"${key}"[ \\t]*:[ \\t]*"((?:[^"\\\\]|\\\\.)*)"`, 'g'))) {
+/** Matches members with one of these keys whose value is a string, and captures it. */
+function stringsOf(...keys: readonly string[]): RegExp {
+  return new RegExp(`"(?:${keys.join('|')})"[ \\t]*:[ \\t]*"((?:[^"\\\\]|\\\\.)*)"`, 'g');
+}
+
+/** @param strings of {@link stringsOf} */
+function* valuesOf(json: string, strings: RegExp): Generator<TextValue> {
+  for (const match of json.matchAll(strings)) {
     const [whole, literal = ''] = match;
     const end = match.index + whole.length - 1;
     yield { start: end - literal.length, end, literal };

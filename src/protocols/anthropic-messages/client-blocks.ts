@@ -82,6 +82,25 @@ export class MessageBlocks implements BlockWriter<MessagePiece> {
     return this.#progress.isComplete;
   }
 
+  /** Whether a further piece of the open call's arguments is written as it is, up to their end, and nothing waits for them. */
+  get passesArguments(): boolean {
+    const isPassed = this.#openCall !== null && this.#input === 'passed';
+    return isPassed && !this.isCallComplete && this.#sequencer.waitingChars === 0;
+  }
+
+  /** Whether the open call has this index. */
+  isOpenCall(index: number): boolean {
+    return this.#openCall !== null && this.#calls.get(index) === this.#openCall;
+  }
+
+  /**
+   * Reads a piece of the open call's arguments that its sink writes itself: the bytes of a JSON string between `from` and `to`.
+   * @returns where the arguments end, or `to`
+   */
+  passArguments(bytes: Uint8Array, from: number, to: number): number {
+    return this.#progress.pushRaw(bytes, from, to);
+  }
+
   get hasCalls(): boolean {
     return this.#calls.size > 0;
   }

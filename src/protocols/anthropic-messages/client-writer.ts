@@ -73,6 +73,7 @@ export class MessagesWriter implements StreamWriter, BlockSink {
     if (chunk.object !== 'chat.completion.chunk') return true;
     if (this.#model === null) this.#start(chunk.model);
     if (chunk.usage !== undefined) this.#usage = chunk.usage;
+    const { passesArguments } = this.#blocks;
     for (const { index, delta, finish_reason } of chunk.choices) {
       if (index !== 0) continue;
       this.#fits &&= this.#blocks.read(delta);
@@ -80,6 +81,7 @@ export class MessagesWriter implements StreamWriter, BlockSink {
       this.#finish = finish_reason;
       this.#blocks.finish(isTruncated(finish_reason));
     }
+    if (this.#blocks.passesArguments !== passesArguments) this.#revision++;
     return this.#fits;
   }
 
@@ -124,7 +126,9 @@ export class MessagesWriter implements StreamWriter, BlockSink {
   }
 
   splice(literals: readonly Uint8Array[], source: Uint8Array, from: number, to: number): void {
-    this.output.splice(literals, source, from, to);
+    if (this.#blocks.openKind !== 'call') return this.output.splice(literals, source, from, to);
+    this.output.splice(literals, source, from, this.#blocks.passArguments(source, from, to));
+    if (!this.#blocks.passesArguments) this.#revision++;
   }
 
   open(block: OpenBlock): void {
@@ -183,12 +187,22 @@ export class MessagesWriter implements StreamWriter, BlockSink {
   }
 
   /** The delta's text, if it has only one and that belongs to the open block; otherwise null. */
-  #textFor({ content, reasoning_content, reasoning_details, ...rest }: Delta): string | null {
+  #textFor(delta: Delta): string | null {
+    const { content, reasoning_content, reasoning_details, ...rest } = delta;
+    if (this.#blocks.openKind === 'call') return this.#argumentsFor(delta);
     if (Object.keys(rest).length > 0 || reasoning_details?.some(hasReasoningState)) return null;
     const { openKind } = this.#blocks;
     if (openKind === 'text' && reasoning_content === undefined) return content ?? null;
     if (openKind === 'reasoning' && content === undefined) return reasoning_content ?? null;
     return null;
+  }
+
+  /** The piece of the open call's arguments that the delta has; null if it has more, or something else. */
+  #argumentsFor({ tool_calls: [call, ...others] = [], ...rest }: Delta): string | null {
+    if (call === undefined || others.length > 0 || Object.keys(rest).length > 0) return null;
+    const isPiece = !('id' in call) && call.extra_content === undefined;
+    const isPassed = this.#blocks.passesArguments && this.#blocks.isOpenCall(call.index);
+    return isPiece && isPassed ? call.function.arguments : null;
   }
 }
 

@@ -1,5 +1,6 @@
 /** Tests that pieces of a tool call's arguments take the fast path, and are judged as they are on the normal path. */
 import { describe, expect, test } from 'vitest';
+import { MessagesWriter } from '../../../src/protocols/anthropic-messages/client-writer.ts';
 import { type Conversion, convertStream, cut } from '../../contract/convert.ts';
 import { seeded } from '../../random.ts';
 import { compareWays } from '../both-ways.ts';
@@ -186,6 +187,38 @@ describe('TemplateFastPath, pieces of arguments', () => {
   });
 });
 
+describe('TemplateFastPath, pieces of arguments for a client of Messages', () => {
+  const messages: Conversion = { ...CHAT, openWriter: (options) => new MessagesWriter(options) };
+  const inputsIn = (stream: string) =>
+    [...stream.matchAll(/"partial_json":("(?:[^"\\]|\\.)*")/g)]
+      .map(([, json = '']) => JSON.parse(json))
+      .join('');
+
+  test('all but the first pieces take the fast path, up to the end of the arguments', () => {
+    const pieces = ['{"a":', '"b', '\n', 'c"', '}\n', ' '];
+    const events = [opening(0, 'a'), ...pieces.map((one) => piece(0, one)), END];
+    const { text: written, copiedEvents, error } = converted(events, messages);
+    expect(error).toBeNull();
+    expect(copiedEvents).toBe(4);
+    // Anthropic's SDK rejects a message for what follows the arguments.
+    expect(inputsIn(written)).toBe('{"a":"b\nc"}');
+  });
+
+  test('pieces of a second call that begins before the first is complete wait, and follow it', () => {
+    const events = [
+      ...[opening(0, 'a'), piece(0, '{"a":'), piece(0, '1'), piece(0, '2')],
+      ...[opening(1, 'b'), piece(1, '{"b":'), piece(0, '3'), piece(0, '}'), piece(1, '4'), piece(1, '5}')],
+    ];
+    const { text: written } = converted([...events, END], messages);
+    expect(inputsIn(written)).toBe('{"a":123}{"b":45}');
+  });
+
+  test('arguments that are no object take the normal path, which wraps them', () => {
+    const events = [opening(0, 'a'), ...['[1', ',2', ',3]'].map((one) => piece(0, one)), END];
+    expect(converted(events, messages).copiedEvents).toBe(0);
+  });
+});
+
 const STREAMS = Number(process.env.RUNS ?? 500);
 /** A failure names the seed that repeats it. */
 const FIRST_SEED = Number(process.env.SEED ?? 1);
@@ -280,6 +313,11 @@ function randomStream(random: Random): string {
   return [START, ...events, pick(random, [finish, ''])].join('') + pick(random, ['data: [DONE]\n\n', '']);
 }
 
+const CLIENTS: readonly Pick<Conversion, 'openWriter'>[] = [
+  {},
+  { openWriter: (options) => new MessagesWriter(options) },
+];
+
 test(
   `TemplateFastPath, ${STREAMS} random streams of tool calls: the same output as the normal path`,
   () => {
@@ -290,7 +328,8 @@ test(
       const provider = pick(random, ['compatible', 'mistral', 'deepseek', 'openrouter']);
       const bytes = encoder.encode(randomStream(random));
       try {
-        hits += compareWays([...cut(bytes, pick(random, CUTS))], { ...CHAT, provider }).copiedEvents;
+        const conversion = { ...CHAT, ...pick(random, CLIENTS), provider };
+        hits += compareWays([...cut(bytes, pick(random, CUTS))], conversion).copiedEvents;
       } catch (error) {
         throw new Error(`It fails from SEED=${FIRST_SEED + at}`, { cause: error });
       }

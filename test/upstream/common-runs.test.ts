@@ -33,10 +33,11 @@ const isSpace = (folded: string) => folded === ' ';
 function read(text: string): { readonly units: readonly Unit[]; readonly words: readonly Word[] } {
   const units: Unit[] = [];
   const words: Word[] = [];
-  let open = { folded: '', from: 0 };
+  let open = { folded: '', from: 0, isWhole: false };
   const close = (to: number) => {
-    if (open.folded !== '') words.push({ ...open, to });
-    open = { folded: '', from: 0 };
+    const { folded, from } = open;
+    if (folded !== '') words.push({ folded, from, to });
+    open = { folded: '', from: 0, isWhole: false };
   };
   for (let at = 0; at < text.length; at++) {
     const unit = text[at] ?? '';
@@ -52,9 +53,11 @@ function read(text: string): { readonly units: readonly Unit[]; readonly words: 
       !isBlank &&
       /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u.test(unit);
     const isWord = isHalf || (!isBlank && !isWhole && /[\p{L}\p{N}_$]/u.test(folded));
-    if (isWord) open = { folded: open.folded + folded, from: open.folded === '' ? at : open.from };
-    else close(at);
-    if (isWhole) words.push({ folded: unit, from: at, to: at + 1 });
+    if (!isWord || open.isWhole) close(at);
+    if (isWord || isWhole) {
+      const from = open.folded === '' ? at : open.from;
+      open = { folded: open.folded + (isWhole ? unit : folded), from, isWhole };
+    }
     if (!isBlank || !isSpace(units.at(-1)?.folded ?? ' ')) units.push({ folded, at });
   }
   close(text.length);

@@ -600,11 +600,16 @@ function writeBody(
 function writeInParts(body: JsonObject, list: string): WrittenParts {
   try {
     const itemTexts = readArray(body[list]).map((item) => JSON.stringify(item) ?? 'null');
-    const fields = Object.entries(body).flatMap(([field, value]) => {
-      const text = field === list ? `[${itemTexts.join(',')}]` : JSON.stringify(value);
-      return text === undefined ? [] : [`${JSON.stringify(field)}:${text}`];
+    const items = itemTexts.flatMap((text, i) => (i === 0 ? [text] : [',', text]));
+    const [first = '', ...others] = Object.entries(body).flatMap(([field, value]) => {
+      const name = `,${JSON.stringify(field)}:`;
+      if (field === list) return [name, '[', ...items, ']'];
+      const text = JSON.stringify(value);
+      return text === undefined ? [] : [name, text];
     });
-    return { json: `{${fields.join(',')}}`, itemTexts };
+    // Joined once: a long text is copied each time that it becomes part of another.
+    const json = ['{', first.slice(1), ...others, '}'].join('');
+    return { json, itemTexts };
   } catch {
     // Nested too deep for the engine.
     return { json: undefined, itemTexts: null };

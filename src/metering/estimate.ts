@@ -159,25 +159,30 @@ const MEDIA_FIELDS: ReadonlySet<string> = new Set(['url', 'image_url', 'document
 /** Fields with nothing but media, signatures or encrypted reasoning. */
 const OPAQUE_FIELDS: ReadonlySet<string> = new Set(['data', 'signature', 'encrypted_content']);
 
-/** Only so many characters of a long text are counted, in pieces from all parts of it, to keep the estimate cheap. */
-const MAX_SAMPLE_CHARS = 4096;
-const SAMPLE_PIECES = 16;
+/** Of the texts of a longer prompt only so many characters are counted, in pieces from all parts of them, to keep the estimate cheap. */
+const MAX_SAMPLE_CHARS = 64 * 1024;
+const PIECE_CHARS = 256;
 
 /**
  * Estimates the prompt tokens of a request.
  * @param body as the client sent it, in any protocol
  */
 export function estimatePromptTokens(body: JsonObject): number {
-  let tokens = 0;
+  const texts: string[] = [];
+  let chars = 0;
   // No recursion: a body may be nested deeper than the call stack allows.
   const open: unknown[] = PROMPT_FIELDS.map((field) => body[field]);
   while (open.length > 0) {
     const value = open.pop();
-    if (typeof value === 'string') tokens += estimateText(value);
-    else if (Array.isArray(value)) for (const item of value) open.push(item);
+    if (typeof value === 'string') {
+      texts.push(value);
+      chars += value.length;
+    } else if (Array.isArray(value)) for (const item of value) open.push(item);
     else if (isObject(value)) for (const key in value) if (!isMedia(key, value)) open.push(value[key]);
   }
-  tokens += countTokenIds(body.input);
+  const share = Math.min(1, MAX_SAMPLE_CHARS / chars);
+  let tokens = countTokenIds(body.input);
+  for (const text of texts) tokens += estimateText(text, share);
   const messages = readArray(body.messages ?? body.input).filter(isObject);
   return Math.ceil(tokens) + messages.length * TOKENS_A_MESSAGE;
 }
@@ -199,17 +204,18 @@ function isMedia(key: string, { [key]: value, type }: JsonObject): boolean {
   return MEDIA_FIELDS.has(key) && value.startsWith('data:');
 }
 
-function estimateText(text: string): number {
+/** @param share of the text that is counted: the rest is extrapolated */
+function estimateText(text: string, share: number): number {
   const count = new TokenCount();
-  if (text.length <= MAX_SAMPLE_CHARS) {
+  const pieces = Math.ceil((text.length * share) / PIECE_CHARS);
+  if (share === 1 || pieces * PIECE_CHARS >= text.length) {
     count.add(text);
     return count.tokens;
   }
-  const pieceChars = MAX_SAMPLE_CHARS / SAMPLE_PIECES;
-  const distance = (text.length - pieceChars) / (SAMPLE_PIECES - 1);
-  for (let piece = 0; piece < SAMPLE_PIECES; piece++) {
+  const distance = (text.length - PIECE_CHARS) / Math.max(1, pieces - 1);
+  for (let piece = 0; piece < pieces; piece++) {
     const from = Math.floor(piece * distance);
-    count.add(text.slice(from, from + pieceChars));
+    count.add(text.slice(from, from + PIECE_CHARS));
   }
-  return (count.tokens * text.length) / MAX_SAMPLE_CHARS;
+  return (count.tokens * text.length) / (pieces * PIECE_CHARS);
 }

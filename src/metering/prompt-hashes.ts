@@ -76,6 +76,7 @@ interface HashedConversation {
 export class PromptHasher {
   readonly #secret: string;
   #key: Promise<CryptoKey> | null = null;
+  #keyId: Promise<string> | null = null;
   /** Budgets and cache reports may hash the same conversation. It is kept as long as the body. */
   readonly #conversations = new WeakMap<JsonObject, Promise<HashedConversation>>();
 
@@ -112,8 +113,9 @@ export class PromptHasher {
     const known = this.#conversations.get(body);
     const { turns, ends } = await (known ?? this.#hashConversation(prompt, MAX_ENDS));
     const part = async (kind: string, text: string) => (await this.#digest(kind, text)).slice(0, PART_DIGITS);
+    this.#keyId ??= this.#digest('key');
     return {
-      keyId: (await this.#digest('key')).slice(0, KEY_ID_DIGITS),
+      keyId: (await this.#keyId).slice(0, KEY_ID_DIGITS),
       target: await part('target', target),
       tools: await part('tools', toolsOf(body)),
       system: await part('system', systemOf(body)),

@@ -160,33 +160,70 @@ const MAX_BRACKET_COUNT_CHARS = 4096;
 export function isWithinJsonBounds(text: string): boolean {
   if (text.length < MIN_COUNTED_CHARS) return true;
   if (text.length <= MAX_BRACKET_COUNT_CHARS && countBrackets(text) <= MAX_JSON_DEPTH) return true;
-  return countJsonValues(text) !== null;
+  return countJsonValues(new Text(text)) !== null;
 }
 
 /** As {@link isWithinJsonBounds}, for the bytes of a large body: one that is beyond the bounds need not become a text. */
 export function areWithinJsonBounds(bytes: Uint8Array): boolean {
-  const count = new JsonCount();
-  let isInString = false;
-  for (let i = 0; i < bytes.length; i++) {
-    const code = bytes[i];
-    if (code === QUOTE) isInString = !isInString;
-    else if (isInString) {
-      if (code === BACKSLASH) i++;
-    } else if (code !== undefined && isCounted(code) && !count.add(code)) return false;
-  }
-  return true;
+  return countJsonValues(new Bytes(bytes)) !== null;
 }
 
-/** The number of values in the text, or null if it is beyond the bounds or has more than `maxValues`. */
-function countJsonValues(text: string, maxValues = MAX_JSON_VALUES): number | null {
-  const strings = new StringEnds(text);
+/** The number of values in the JSON, or null if it is beyond the bounds or has more than `maxValues`. */
+function countJsonValues(json: Units, maxValues = MAX_JSON_VALUES): number | null {
+  const strings = new StringEnds(json);
   const count = new JsonCount(maxValues);
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
+  for (let i = 0; i < json.length; i++) {
+    const code = json.at(i);
     if (code === QUOTE) i = strings.find(i + 1);
     else if (isCounted(code) && !count.add(code)) return null;
   }
   return count.values;
+}
+
+/** A text's UTF-16 units, or its bytes in UTF-8: where they are ASCII, they are the same. */
+interface Units {
+  readonly length: number;
+  at(i: number): number;
+  /** The index of the next such unit, or the length. */
+  indexOf(unit: number, from: number): number;
+}
+
+class Text implements Units {
+  readonly length: number;
+  readonly #text: string;
+
+  constructor(text: string) {
+    this.#text = text;
+    this.length = text.length;
+  }
+
+  at(i: number): number {
+    return this.#text.charCodeAt(i);
+  }
+
+  indexOf(unit: number, from: number): number {
+    const index = this.#text.indexOf(String.fromCharCode(unit), from);
+    return index < 0 ? this.length : index;
+  }
+}
+
+class Bytes implements Units {
+  readonly length: number;
+  readonly #bytes: Uint8Array;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+    this.length = bytes.length;
+  }
+
+  at(i: number): number {
+    return this.#bytes[i] ?? 0;
+  }
+
+  indexOf(unit: number, from: number): number {
+    const index = this.#bytes.indexOf(unit, from);
+    return index < 0 ? this.length : index;
+  }
 }
 
 function isCounted(code: number): boolean {
@@ -243,44 +280,39 @@ function countBrackets(text: string): number {
 /** Characters that are checked one by one before a search for the next quote or backslash. */
 const LOOPED_CHARS = 64;
 
-/** Finds the ends of a text's strings, one after the other. */
+/** Finds the ends of the strings in JSON, one after the other. */
 class StringEnds {
-  readonly #text: string;
+  readonly #json: Units;
   /** The next backslash that was found. It is searched again only once it was passed. */
   #escape = -1;
 
-  constructor(text: string) {
-    this.#text = text;
+  constructor(json: Units) {
+    this.#json = json;
   }
 
-  /** The index of the closing quote of the string that begins at `from`, or the text's length. */
+  /** The index of the closing quote of the string that begins at `from`, or the length. */
   find(from: number): number {
-    const text = this.#text;
+    const json = this.#json;
     let at = from;
-    while (at < text.length) {
+    while (at < json.length) {
       // A loop while escapes may be dense, a search after a stretch without one. Either alone is slow on some texts.
-      const end = Math.min(at + LOOPED_CHARS, text.length);
+      const end = Math.min(at + LOOPED_CHARS, json.length);
       let hasEscape = false;
       for (; at < end; at++) {
-        const code = text.charCodeAt(at);
+        const code = json.at(at);
         if (code === QUOTE) return at;
         if (code !== BACKSLASH) continue;
         hasEscape = true;
         at++;
       }
-      if (!hasEscape) at = Math.min(this.#indexOrEnd('"', at), this.#nextEscape(at));
+      if (!hasEscape) at = Math.min(json.indexOf(QUOTE, at), this.#nextEscape(at));
     }
-    return text.length;
+    return json.length;
   }
 
   #nextEscape(from: number): number {
-    if (this.#escape < from) this.#escape = this.#indexOrEnd('\\', from);
+    if (this.#escape < from) this.#escape = this.#json.indexOf(BACKSLASH, from);
     return this.#escape;
-  }
-
-  #indexOrEnd(char: string, from: number): number {
-    const index = this.#text.indexOf(char, from);
-    return index < 0 ? this.#text.length : index;
   }
 }
 
@@ -310,7 +342,7 @@ export class EmbeddedJson {
   }
 
   #parse(text: string): unknown {
-    const values = this.#errorsLeft === 0 ? null : countJsonValues(text, this.#valuesLeft);
+    const values = this.#errorsLeft === 0 ? null : countJsonValues(new Text(text), this.#valuesLeft);
     if (values === null) return undefined;
     this.#valuesLeft -= values;
     const value = parseJsonExactly(text);

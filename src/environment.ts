@@ -21,7 +21,12 @@ import { log } from './http/log.ts';
 import { errorResponse } from './http/respond.ts';
 import { unusedSettings } from './settings/feature-settings.ts';
 import { optionProblems, withOptions } from './settings/options.ts';
-import type { SecretBinding, SecretValues, SettingProblem } from './settings/reader.ts';
+import {
+  type SecretBinding,
+  type SecretValues,
+  type SettingProblem,
+  SettingsReader,
+} from './settings/reader.ts';
 import { missingSettings, misspeltSettings } from './settings/settings.ts';
 import type { JsonObject } from './shared/json.ts';
 import type { Tracing } from './tracing/spans.ts';
@@ -75,6 +80,7 @@ export function createHandlers<Env, const Features extends readonly Feature[]>(
   const gateway: OpenGateway<Env> = {
     newContext: (env) => environmentOf(env).gateway.newContext,
     stepErasure: (env) => environmentOf(env).gateway.stepErasure,
+    settings: (env) => environmentOf(env).settings,
     ready: (env) => {
       const environment = environmentOf(env);
       return environment.isReady ? null : environment.load();
@@ -184,6 +190,11 @@ export class Environment {
     this.#bindings = decodeBindings(options.env);
     this.#settings = withOptions(this.#bindings, options.options);
     this.#read = this.#readSettings();
+  }
+
+  /** Reads the environment's settings again. */
+  get settings(): SettingsReader {
+    return new SettingsReader(this.#settings, this.#secrets);
   }
 
   /** Handles the requests that are not for Weir; null where Weir handles all requests. */

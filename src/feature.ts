@@ -128,6 +128,8 @@ export type StepErasure = (
 export interface OpenGateway<Env> {
   readonly newContext: (env: Env) => NewContext;
   readonly stepErasure: (env: Env) => StepErasure;
+  /** The environment with the options, read again. */
+  readonly settings: (env: Env) => SettingsReader;
   /** Resolves when the environment's secrets are read; null: they are. */
   readonly ready: (env: Env) => Promise<void> | null;
 }

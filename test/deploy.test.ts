@@ -15,7 +15,9 @@ const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 function secrets(): string[] {
   const names = new Set(PROVIDERS.flatMap(({ apiKeySettings }) => apiKeySettings));
   readSettings(new Proxy({}, { get: (_, name) => void (typeof name === 'string' && names.add(name)) }));
-  return [...names].filter((name) => /(_API_KEY|_HASH_KEY|_TOKEN|_SECRET|_PASSWORD)$/.test(name)).sort();
+  return [...names]
+    .filter((name) => /(_API_KEY|_HASH_KEY|_TOKEN|_SECRET|_PASSWORD|ALERT_URL)$/.test(name))
+    .sort();
 }
 
 const example = read('.dev.vars.example');

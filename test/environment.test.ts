@@ -2,7 +2,10 @@
 import { timingSafeEqual } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createHandlers, Environment } from '../src/environment.ts';
+import type { OpenGateway } from '../src/feature.ts';
+import { ledger } from '../src/ledger/feature.ts';
 import { isRequestId } from '../src/metering/time.ts';
+import type { SettingsReader } from '../src/settings/reader.ts';
 import type { WeirOptions } from '../src/types.ts';
 import { MemoryStore } from './metering/records.ts';
 import { ALL_FEATURES } from './settings/read-settings.ts';
@@ -405,6 +408,20 @@ describe('W2 settings of features that are not listed', () => {
     expect(status).toBe(500);
     expect(text).toMatch(message);
   });
+});
+
+test('G10 Durable Objects read settings with the options, which come before the environment', () => {
+  let settings: SettingsReader | undefined;
+  const probe = {
+    ...ledger(),
+    objects: (gateway: OpenGateway<object>) => {
+      settings = gateway.settings({ ALERT_URL: 'https://env.example', ALERT_SECRET: 'env' });
+      return {};
+    },
+  };
+  createHandlers({ features: [probe], alertUrl: 'https://option.example' }, null);
+  const read = ['ALERT_URL', 'ALERT_SECRET'].map((name) => settings?.secret(name));
+  expect(read).toEqual(['https://option.example', 'env']);
 });
 
 test('W2 queue and scheduled reject where nothing is bound, so that messages are delivered again', async () => {

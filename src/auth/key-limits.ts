@@ -1,5 +1,5 @@
 /** The limits of a gateway key: their form in requests and responses, amounts of money and tokens, and budget periods. */
-import { isObject, type JsonObject, readArray } from '../shared/json.ts';
+import { isObject, type JsonObject, objectOf, readArray } from '../shared/json.ts';
 import { MAX_COST_NANO, wholeAmount } from '../shared/money.ts';
 import { trimEnd } from '../shared/trim.ts';
 
@@ -320,7 +320,7 @@ const BUDGETS_FORM = `budget must be one budget, or a list of 1 to ${MAX_BUDGETS
  */
 function readBudgets({ budget, windows, mode }: JsonObject): readonly Budget[] | string {
   if (budget === null) return [];
-  const stored = readArray(windows).map(decodeWindow);
+  const stored = readArray(windows).map((window) => decodeWindow(window, budget));
   const values = Array.isArray(budget) ? budget : [budget, ...stored];
   if (values.length === 0 || values.length > MAX_BUDGETS) return BUDGETS_FORM;
   const budgets: Budget[] = [];
@@ -342,10 +342,10 @@ function budgetsProblem(budgets: readonly Budget[]): string | null {
   return names.size < budgets.length ? 'Two budgets of a key must differ in their unit or in per' : null;
 }
 
-/** Of `USD 300 month`. */
-function decodeWindow(stored: unknown): JsonObject {
+/** Of `USD 300 month`, in the mode of the first budget. */
+function decodeWindow(stored: unknown, first: unknown): JsonObject {
   const [unit = '', amount, per] = String(stored).split(' ');
-  return { [unit]: Number(amount), per };
+  return { [unit]: Number(amount), per, mode: objectOf(first).mode };
 }
 
 /** @returns a text that says what is wrong, where the budget is invalid */

@@ -20,9 +20,10 @@ import { objectErasures } from './erasures.ts';
 import type { LedgerNamespace, LedgerStub } from './ledger-calls.ts';
 import { LedgerClient } from './ledger-client.ts';
 import { LedgerObject } from './ledger-object.ts';
+import type { AlertSettings } from './limits/budget-alerts.ts';
 import { consumeRecords, QueueSink, type RecordQueue } from './queue.ts';
 import { ObjectLedger } from './records/object-ledger.ts';
-import { type LedgerSettings, readLedgerSettings } from './settings.ts';
+import { type LedgerSettings, readAlertSettings, readLedgerSettings } from './settings.ts';
 import { deadLettersOfUsers, ledgersOfUsers, listKeyIds } from './user-stores.ts';
 
 /**
@@ -48,6 +49,12 @@ export function ledger(): Feature<'ledger'> {
           const env = this.env as unknown as Env; // decode
           await gateway.ready(env);
           return gateway.stepErasure(env)(erasure, (work) => this.ctx.waitUntil(work));
+        }
+
+        protected override async alertSettings(): Promise<AlertSettings> {
+          const env = this.env as unknown as Env; // decode
+          await gateway.ready(env);
+          return readAlertSettings(gateway.settings(env));
         }
       },
     }),

@@ -17,6 +17,7 @@ import type { Charge, ChargedRecord, UsageRecord } from '../metering/record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../metering/refusals.ts';
 import { DAY_MS } from '../metering/time.ts';
 import { inJurisdiction, type PlaceableNamespace } from '../settings/placement.ts';
+import { SettingsReader } from '../settings/reader.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { ErasureRun } from './erasures.ts';
 import {
@@ -28,6 +29,7 @@ import {
   userObject,
 } from './ledger-calls.ts';
 import type { Amounts, LeaseAnswer, LeaseMessage, OpenAnswer } from './limits/allowance.ts';
+import { type AlertSettings, BudgetAlerts } from './limits/budget-alerts.ts';
 import { forgetSpent, hasErasedSpent } from './limits/erased-spent.ts';
 import {
   changeLimits,
@@ -92,7 +94,7 @@ import {
   type UsersPart,
   usersOfRecords,
 } from './records/user-records.ts';
-import { readRecordDays } from './settings.ts';
+import { readAlertSettings, readRecordDays } from './settings.ts';
 import { StoredKey } from './stored-key.ts';
 
 /** The part of an object's storage that the class uses. */
@@ -130,6 +132,8 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   readonly #leases: UserLeases;
   /** Null unless this is the object of a user. */
   readonly #user: UserLimits | null;
+  /** Null unless this is the object of a key. */
+  #alerts: BudgetAlerts | null = null;
   /** Null unless this is the object that runs erasures. */
   #erasures: ErasureRun | null = null;
   /** The time of the alarm of a user's object; undefined: not known. */
@@ -184,13 +188,26 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     createSums(this.#sql);
     createCacheSessions(this.#sql);
     createLimitTables(this.#sql);
-    // The job that calls another object is last.
+    const alerts = new BudgetAlerts({
+      keyId,
+      sql: this.#sql,
+      transaction: (act) => storage.transactionSync(act),
+      settings: () => this.alertSettings(),
+      fetch: (input, init) => fetch(input, init),
+      log,
+    });
+    this.#alerts = alerts;
+    // The jobs that call others are last.
     this.#jobs = [
       (now) => this.#expireReservations(now),
       (now) => this.#clearUsers(now),
       (now) => this.#storage.transactionSync(() => forgetSpent(this.#sql, now, this.#key.isSurelyRevoked)),
       (now) => this.#deleteOld(now),
       (now) => this.#sendDays(now),
+      async (now) => {
+        await alerts.note(now);
+        return alerts.send(now);
+      },
     ];
     context.waitUntil(this.#setMissingAlarm());
   }
@@ -209,7 +226,9 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   get #hasWork(): boolean {
     if (this.#user !== null) return this.#user.isOpen;
     if (this.#erasures !== null) return this.#erasures.nextDue !== null;
-    return nextExpiry(this.#sql) !== null || hasRecords(this.#sql);
+    return (
+      nextExpiry(this.#sql) !== null || hasRecords(this.#sql) || (this.#alerts?.nextDue ?? null) !== null
+    );
   }
 
   get #key(): StoredKey {
@@ -244,6 +263,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     const isUrgent = isNew && (alarm === null || alarm > now + RETRY_AFTER_MS);
     const due = isUrgent ? now : now + SEND_AFTER_MS;
     if (alarm === null || alarm > due) await this.#storage.setAlarm(due);
+    await this.#noteAlerts(now);
     return forgotten;
   }
 
@@ -336,14 +356,26 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   }
 
   async settleReservation(id: string, charge: Charge): Promise<void> {
-    if (this.#user === null) this.#storage.transactionSync(() => settle(this.#sql, id, charge));
-    else (await this.#userLimits()).settle(id, charge);
+    if (this.#user !== null) return (await this.#userLimits()).settle(id, charge);
+    this.#storage.transactionSync(() => settle(this.#sql, id, charge));
+    await this.#noteAlerts(Date.now());
   }
 
   async settleUnreserved(id: string, charge: Charge, day: string): Promise<void> {
     const now = Date.now();
     if (this.#user !== null) return (await this.#userLimits()).settleUnreserved(id, charge, day);
     this.#storage.transactionSync(() => settleUnreserved(this.#sql, id, charge, day, now));
+    await this.#noteAlerts(now);
+  }
+
+  /** Has alerts sent by the alarm, as soon as what was spent reaches one. */
+  async #noteAlerts(now: number): Promise<void> {
+    if (await this.#alerts?.note(now)) await this.#setAlarmBy(now);
+  }
+
+  /** Where alerts go, by the variables of the Worker. A Worker overrides it with the settings of its gateway, which has options. */
+  protected async alertSettings(): Promise<AlertSettings> {
+    return readAlertSettings(new SettingsReader(this.env));
   }
 
   async standing(listed: JsonObject | null = null): Promise<KeyStanding> {
@@ -378,6 +410,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     const answer = await this.#leases.lease(message);
     const until = message.erased?.until ?? null;
     if (until !== null) await this.#setAlarmBy(until);
+    if (message.charges.length > 0) await this.#noteAlerts(Date.now());
     return answer;
   }
 

@@ -1,6 +1,7 @@
 /** The settings of the feature `ledger`. */
 import { SettingsReader } from '../settings/reader.ts';
 import type { JsonObject } from '../shared/json.ts';
+import type { AlertSettings } from './limits/budget-alerts.ts';
 
 export interface LedgerSettings {
   /** Where usage records are stored: in KV, or in Durable Objects, one for each key. */
@@ -11,6 +12,8 @@ export interface LedgerSettings {
   readonly budgetFail: 'closed' | 'open';
   /** The secret under which prompts are hashed, to know what providers counted; null: there is none, and nothing is hashed. */
   readonly hashSecret: string | null;
+  /** Ledger objects read them themselves. */
+  readonly alerts: AlertSettings;
 }
 
 export function readLedgerSettings(reader: SettingsReader): LedgerSettings {
@@ -19,6 +22,7 @@ export function readLedgerSettings(reader: SettingsReader): LedgerSettings {
     recordDays: readDays(reader),
     budgetFail: reader.choice('BUDGET_FAIL', ['closed', 'open']),
     hashSecret: reader.secret('USER_HASH_KEY') ?? reader.secret('ADMIN_TOKEN') ?? null,
+    alerts: readAlertSettings(reader),
   };
 }
 
@@ -40,4 +44,46 @@ function readDays(reader: SettingsReader): number {
 /** Reads `RECORD_DAYS` for ledger objects, which need no other setting. Invalid: the default, because the gateway reports the error. */
 export function readRecordDays(env: JsonObject): number {
   return readDays(new SettingsReader(env));
+}
+
+const DEFAULT_PERCENTS = '50,80,100';
+const MAX_PERCENTS = 10;
+/** A shorter secret could be guessed from a signature. */
+const MIN_SECRET_CHARS = 16;
+
+/** Reads where alerts of budgets go. Invalid: none is sent. */
+export function readAlertSettings(reader: SettingsReader): AlertSettings {
+  const percents = readPercents(reader);
+  const url = reader.secret('ALERT_URL');
+  const secret = reader.secret('ALERT_SECRET');
+  if (url === undefined) return { percents, target: null };
+  const isUnread = reader.unread.has('ALERT_URL');
+  if (!isUnread && !isAlertUrl(url)) {
+    reader.invalid('ALERT_URL', 'must be an https URL, or an http URL of localhost');
+    return { percents, target: null };
+  }
+  if (secret === undefined || secret.length < MIN_SECRET_CHARS) {
+    const message = `must be set to a secret of at least ${MIN_SECRET_CHARS} characters, because ALERT_URL is set: it signs the alerts`;
+    reader.invalid('ALERT_SECRET', message);
+    return { percents, target: null };
+  }
+  return { percents, target: { url, secret } };
+}
+
+function readPercents(reader: SettingsReader): readonly number[] {
+  const text = reader.text('BUDGET_ALERTS') ?? DEFAULT_PERCENTS;
+  if (text === 'off') return [];
+  const percents = text.split(',').map((part) => Number(part.trim() || Number.NaN));
+  const areValid = percents.every((one) => Number.isInteger(one) && one >= 1 && one <= 100);
+  if (areValid && percents.length <= MAX_PERCENTS) return percents.toSorted((a, b) => a - b);
+  reader.invalid('BUDGET_ALERTS', `must be off, or at most ${MAX_PERCENTS} whole numbers from 1 to 100`);
+  return [];
+}
+
+const LOCAL_HOSTS: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+function isAlertUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname } = new URL(text);
+  return protocol === 'https:' || (protocol === 'http:' && LOCAL_HOSTS.has(hostname));
 }

@@ -12,7 +12,10 @@ interface NamesOfFeature {
 
 export const FEATURE_SETTINGS: Readonly<Record<FeatureName, NamesOfFeature>> = {
   ledger: {
-    settings: ['LEDGER', 'RECORD_DAYS', 'BUDGET_FAIL', 'USER_HASH_KEY'],
+    settings: [
+      ...['LEDGER', 'RECORD_DAYS', 'BUDGET_FAIL', 'USER_HASH_KEY'],
+      ...['BUDGET_ALERTS', 'ALERT_URL', 'ALERT_SECRET'],
+    ],
     bindings: ['WEIR_LEDGER', 'USAGE_QUEUE'],
   },
   attribution: {

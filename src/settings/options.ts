@@ -125,6 +125,12 @@ export interface SettingOptions extends ProviderOptions {
   readonly keptBytes?: number | undefined;
   /** Requests of a key with limits while its ledger object is unavailable: `closed` (the default) refuses them, `open` allows them. */
   readonly budgetFail?: 'closed' | 'open' | undefined;
+  /** The percentages of a budget at which an alert is logged and sent, such as `[50, 80, 100]` (the default), or `off`. */
+  readonly budgetAlerts?: string | readonly number[] | undefined;
+  /** The URL to which alerts are sent. Default: they are only logged. */
+  readonly alertUrl?: string | undefined;
+  /** The secret that signs alerts, required with `alertUrl`. */
+  readonly alertSecret?: string | undefined;
   /** Your own prices, at most 5 KB. They take precedence over the built-in prices. */
   readonly prices?: readonly Price[] | undefined;
   /** Vendor events (`x_*`) in streams: `strip` (the default) removes them, `pass` keeps them, globs keep those that match. */
@@ -188,6 +194,9 @@ const NAMES: { readonly [Name in DeploymentOption]-?: true } = {
   keptResponses: true,
   keptBytes: true,
   budgetFail: true,
+  budgetAlerts: true,
+  alertUrl: true,
+  alertSecret: true,
   prices: true,
   vendorEvents: true,
   reasoning: true,
@@ -268,6 +277,6 @@ function optionName(setting: string): string {
 /** The value as the environment has it: numbers and lists of strings as text, objects unchanged. */
 function settingValue(value: unknown): unknown {
   if (typeof value === 'number') return String(value);
-  const isTextList = Array.isArray(value) && value.every((item) => typeof item === 'string');
-  return isTextList ? value.join(',') : value;
+  const isWord = (item: unknown) => typeof item === 'string' || typeof item === 'number';
+  return Array.isArray(value) && value.every(isWord) ? value.join(',') : value;
 }

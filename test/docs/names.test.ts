@@ -62,9 +62,9 @@ test('docs/operations.md has every log event', () => {
 });
 
 test('the pages have every header of Weir', () => {
-  // Two are between the Worker and its objects, and one goes to a site.
+  // Two are between the Worker and its objects, one goes to a site, and one to the receiver of alerts.
   const names = allOf(source, /'(x-weir-[\w-]+)'/g).filter(
-    (name) => !/-(?:owner|after|origin-pass)$/.test(name),
+    (name) => !/-(?:owner|after|origin-pass|signature)$/.test(name),
   );
   expect(names.length).toBeGreaterThan(15);
   expect(lacking(page('headers.md'), names)).toEqual([]);

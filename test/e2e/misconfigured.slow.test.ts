@@ -42,6 +42,8 @@ const INVALID: readonly (readonly [setting: string, vars: Readonly<Record<string
   ['BASE_PATH', { BASE_PATH: 'INVALID' }],
   ['LEDGER', { LEDGER: 'INVALID' }],
   ['RECORD_DAYS', { RECORD_DAYS: '7777' }],
+  ['BUDGET_ALERTS', { BUDGET_ALERTS: 'INVALID' }],
+  ['ALERT_URL', { ALERT_URL: 'http://INVALID.example' }],
   ['ORIGIN', { ORIGIN: 'INVALID' }],
   ['ORIGIN', { ORIGIN: 'https://shop.example/INVALID' }],
   ['ORIGIN_HOSTS', { ORIGIN: 'pass' }],

@@ -223,7 +223,7 @@ function readBudgetStatus(sql: Sql, budget: Budget, now: number, held: Held): Bu
 }
 
 /** What was added to the budget in its current period. */
-function addedTo(sql: Sql, { unit, per }: Budget, now: number): number {
+export function addedTo(sql: Sql, { unit, per }: Budget, now: number): number {
   const query = 'SELECT coalesce(sum(amount), 0) AS sum FROM top_ups WHERE unit = ? AND period = ?';
   const [row] = sql.exec<{ sum: number }>(query, unit, periodName(per, now)).toArray();
   return row?.sum ?? 0;

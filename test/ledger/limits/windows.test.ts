@@ -40,6 +40,13 @@ describe('several budgets of a key', () => {
     expect(showLimits(stored)).toMatchObject(THREE);
   });
 
+  test.each(['warn', 'running'])('are stored in their mode: %s', (mode) => {
+    const budget = [DAILY, MONTHLY].map((one) => ({ ...one, mode }));
+    const limits = limitsOf({ budget });
+    expect(readLimits(encodeLimits(limits) ?? {})).toEqual({ kind: 'limits', limits });
+    expect(showLimits(encodeLimits(limits))).toMatchObject({ budget });
+  });
+
   test.each([
     ['an amount with decimals', 0.000_000_001],
     ['the largest amount', 1_000_000],

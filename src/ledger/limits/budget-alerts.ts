@@ -1,0 +1,190 @@
+/** Alerts of a key's budgets: each percentage that the spend of a period reaches is logged once, and sent to the operator's URL (G10). */
+import { type Budget, type BudgetPeriod, budgetsOf, periodName, writeAmount } from '../../auth/key-limits.ts';
+import { AUDIT_KEPT_DAYS } from '../../shared/limits.ts';
+import { addedTo, type Sql, storedLimits, sumOfPeriod, unreadableReason } from './limit-tables.ts';
+
+export interface AlertSettings {
+  /** Percentages of a budget, the lowest first. Empty: there are no alerts. */
+  readonly percents: readonly number[];
+  /** Where alerts are sent, and the secret that signs them; null: they are only logged. */
+  readonly target: { readonly url: string; readonly secret: string } | null;
+}
+
+export interface AlertPorts {
+  readonly keyId: string;
+  readonly sql: Sql;
+  readonly transaction: <Value>(act: () => Value) => Value;
+  readonly settings: () => Promise<AlertSettings>;
+  readonly fetch: typeof fetch;
+  readonly log: (entry: Readonly<Record<string, unknown>>) => void;
+}
+
+/** A receiver must respond within this time. */
+const MAX_SEND_MS = 10_000;
+/** The wait after the first failure. It doubles with each further one. */
+const FIRST_WAIT_MS = 60_000;
+const MAX_WAIT_MS = 60 * 60_000;
+/** An alert that nobody took by then is dropped. */
+const MAX_AGE_MS = 24 * 60 * 60_000;
+const KEPT_MS = AUDIT_KEPT_DAYS * 24 * 60 * 60_000;
+
+/** `next_at`: when the alert is sent, in ms since the epoch; null: it was, or there is nowhere to send it. */
+const TABLE = `CREATE TABLE IF NOT EXISTS alerts (
+  unit TEXT NOT NULL, period TEXT NOT NULL, percent INTEGER NOT NULL, per TEXT NOT NULL, at INTEGER NOT NULL,
+  spent INTEGER NOT NULL, amount INTEGER NOT NULL, tries INTEGER NOT NULL, next_at INTEGER,
+  PRIMARY KEY (unit, period, percent)
+) WITHOUT ROWID`;
+
+/** The name of a period says of which budget it is: `2026-11` is a month. */
+type AlertRow = {
+  readonly unit: string;
+  readonly period: string;
+  readonly percent: number;
+  readonly per: BudgetPeriod;
+  readonly at: number;
+  readonly spent: number;
+  readonly amount: number;
+  readonly tries: number;
+};
+
+export class BudgetAlerts {
+  readonly #ports: AlertPorts;
+  #settings: Promise<AlertSettings> | null = null;
+
+  constructor(ports: AlertPorts) {
+    this.#ports = ports;
+    ports.sql.exec(TABLE);
+  }
+
+  /** When an alert is to be sent next, in ms since the epoch; null: none is. */
+  get nextDue(): number | null {
+    const query = 'SELECT min(next_at) AS at FROM alerts';
+    return this.#ports.sql.exec<{ at: number | null }>(query).toArray()[0]?.at ?? null;
+  }
+
+  /**
+   * Notes and logs what the budgets have newly reached. Of several percentages at once, the highest counts.
+   * @param now in ms since the epoch
+   * @returns whether there is something to send
+   */
+  async note(now: number): Promise<boolean> {
+    this.#settings ??= this.#ports.settings();
+    const { percents, target } = await this.#settings;
+    if (percents.length === 0) return false;
+    const { sql, transaction, log, keyId } = this.#ports;
+    const noted = transaction(() => {
+      const rows = readBudgets(sql).flatMap((budget) => newAlert(sql, budget, percents, now) ?? []);
+      for (const row of rows) insert(sql, row, target === null ? null : now);
+      return rows;
+    });
+    for (const row of noted) log({ event: 'budget_alert', ...view(keyId, row) });
+    return noted.length > 0 && target !== null;
+  }
+
+  /**
+   * Sends the alerts that are due. One that fails is sent again later, for a day.
+   * @param now in ms since the epoch
+   * @returns when the next one is due; null: none is
+   */
+  async send(now: number): Promise<number | null> {
+    const { sql } = this.#ports;
+    const due = sql.exec<AlertRow>('SELECT * FROM alerts WHERE next_at <= ?', now).toArray();
+    await Promise.all(due.map((row) => this.#sendOne(row, now)));
+    return this.nextDue;
+  }
+
+  async #sendOne(row: AlertRow, now: number): Promise<void> {
+    const { sql, transaction, log, keyId } = this.#ports;
+    const { unit, period, percent, at, tries } = row;
+    const problem = await this.#post(JSON.stringify({ event: 'budget_alert', ...view(keyId, row) }));
+    const retryAt = now + Math.min(FIRST_WAIT_MS * 2 ** tries, MAX_WAIT_MS);
+    const nextAt = problem === null || retryAt > at + MAX_AGE_MS ? null : retryAt;
+    if (problem !== null) {
+      const event = nextAt === null ? 'budget_alert_lost' : 'budget_alert_failed';
+      log({ event, key_id: keyId, id: idOf(keyId, row), reason: problem });
+    }
+    transaction(() =>
+      sql.exec(
+        'UPDATE alerts SET tries = tries + 1, next_at = ? WHERE unit = ? AND period = ? AND percent = ?',
+        ...[nextAt, unit, period, percent],
+      ),
+    );
+  }
+
+  /** @returns why it was not taken; null: it was */
+  async #post(body: string): Promise<string | null> {
+    try {
+      this.#settings ??= this.#ports.settings();
+      const { target } = await this.#settings;
+      if (target === null) return 'ALERT_URL is not set any more';
+      const response = await this.#ports.fetch(target.url, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          'x-weir-signature': `sha256=${await sign(body, target.secret)}`,
+        },
+        body,
+        redirect: 'manual',
+        signal: AbortSignal.timeout(MAX_SEND_MS),
+      });
+      await response.body?.cancel();
+      return response.ok ? null : `The receiver responded with status ${response.status}`;
+    } catch (error) {
+      return error instanceof Error ? error.name : 'The receiver could not be called';
+    }
+  }
+}
+
+/** None where the limits cannot be read, which refuses requests and must not keep what they used from being counted. */
+function readBudgets(sql: Sql): readonly Budget[] {
+  try {
+    return budgetsOf(storedLimits(sql));
+  } catch (error) {
+    if (unreadableReason(error) === null) throw error;
+    return [];
+  }
+}
+
+/** What the budget has newly reached; null: nothing. */
+function newAlert(sql: Sql, budget: Budget, percents: readonly number[], now: number): AlertRow | null {
+  const { unit, per } = budget;
+  const amount = budget.amount + addedTo(sql, budget, now);
+  const spent = sumOfPeriod(sql, 'spent', budget, now);
+  const percent = percents.findLast((one) => amount > 0 && spent >= (amount * one) / 100);
+  if (percent === undefined) return null;
+  const period = periodName(per, now);
+  const query = 'SELECT 1 AS one FROM alerts WHERE unit = ? AND period = ? AND percent >= ?';
+  const isKnown = sql.exec(query, unit, period, percent).toArray().length > 0;
+  return isKnown ? null : { unit, period, percent, per, at: now, spent, amount, tries: 0 };
+}
+
+function insert(sql: Sql, row: AlertRow, nextAt: number | null): void {
+  const { unit, period, percent, per, at, spent, amount, tries } = row;
+  sql.exec("DELETE FROM alerts WHERE at < ? AND per != 'total'", at - KEPT_MS);
+  sql.exec(
+    'INSERT INTO alerts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    ...[unit, period, percent, per, at, spent, amount, tries, nextAt],
+  );
+}
+
+/** The same for every try, so that a receiver can tell a repeated alert. */
+function idOf(keyId: string, { unit, period, percent }: AlertRow): string {
+  return [keyId, unit, period, percent].join('/');
+}
+
+/** Amounts are in the budget's unit: tokens, or money. */
+function view(keyId: string, row: AlertRow) {
+  const { unit, period, percent, per, at, spent, amount } = row;
+  return {
+    ...{ id: idOf(keyId, row), key_id: keyId, time: new Date(at).toISOString(), percent, unit, per, period },
+    ...{ spent: writeAmount(spent, unit), limit: writeAmount(amount, unit) },
+  };
+}
+
+/** HMAC-SHA-256 in hexadecimal digits. */
+async function sign(body: string, secret: string): Promise<string> {
+  const encoder = new TextEncoder();
+  const algorithm = { name: 'HMAC', hash: 'SHA-256' };
+  const key = await crypto.subtle.importKey('raw', encoder.encode(secret), algorithm, false, ['sign']);
+  return new Uint8Array(await crypto.subtle.sign('HMAC', key, encoder.encode(body))).toHex();
+}

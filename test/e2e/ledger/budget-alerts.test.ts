@@ -1,0 +1,60 @@
+/** Alerts of budgets from ledger objects in workerd to a receiver over HTTP, with both ledgers (G10). */
+import { createHmac } from 'node:crypto';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { describe, expect, test } from 'vitest';
+import { decodeObject, type JsonObject, objectOf } from '../../../tools/simulator/json.ts';
+import { startLimited } from '../limits/limited.ts';
+
+const ALERT_SECRET = 'a-secret-of-the-tests';
+
+interface Alert {
+  readonly signature: string | undefined;
+  readonly text: string;
+  readonly body: JsonObject;
+}
+
+/** A receiver of alerts, and the one that arrives next. */
+async function startReceiver() {
+  const waiting: ((alert: Alert) => void)[] = [];
+  const arrived: Alert[] = [];
+  const server = createServer(async (request, response) => {
+    const body = await text(request);
+    const signature = request.headers['x-weir-signature'];
+    const alert = { signature: String(signature), text: body, body: objectOf(decodeObject(body)) };
+    arrived.push(alert);
+    waiting.shift()?.(alert);
+    response.writeHead(204).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}/weir`,
+    arrived,
+    next: () => new Promise<Alert>((resolve) => waiting.push(resolve)),
+    [Symbol.asyncDispose]: async () => void server.close(),
+  };
+}
+
+describe.each(['kv', 'object'])('G10 LEDGER=%s', (LEDGER) => {
+  test('the alarm of the object sends a signed alert when a request reaches a percentage, and only then', async () => {
+    await using receiver = await startReceiver();
+    const vars = { LEDGER, BUDGET_ALERTS: '50', ALERT_URL: receiver.url, ALERT_SECRET };
+    await using limited = await startLimited({ vars });
+    limited.usage = { prompt: 30, completion: 10 };
+    const key = await limited.create({ budget: { tokens: 200, per: 'month', mode: 'warn' } });
+    const next = receiver.next();
+    for (let sent = 0; sent < 4; sent++) expect((await limited.ask(key)).status).toBe(200);
+    const alert = await next;
+    expect(alert.body).toMatchObject({
+      ...{ event: 'budget_alert', key_id: key.id, percent: 50, unit: 'tokens', per: 'month' },
+      limit: 200,
+    });
+    expect(Number(alert.body.spent)).toBeGreaterThanOrEqual(100);
+    const digest = createHmac('sha256', ALERT_SECRET).update(alert.text).digest('hex');
+    expect(alert.signature).toBe(`sha256=${digest}`);
+    await limited.gateway.logged((lines) => lines.some(({ event }) => event === 'budget_alert'));
+    expect(receiver.arrived).toHaveLength(1);
+  });
+});

@@ -1,0 +1,238 @@
+/** Alerts of budgets: what is noted once, and what is sent until a receiver takes it (G10). */
+import { createHmac } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { type AlertSettings, BudgetAlerts } from '../../../src/ledger/limits/budget-alerts.ts';
+import { storedLimits } from '../../../src/ledger/limits/limit-tables.ts';
+import { settleUnreserved } from '../../../src/ledger/limits/reservations.ts';
+import { addToBudget } from '../../../src/ledger/limits/top-ups.ts';
+import { readAlertSettings } from '../../../src/ledger/settings.ts';
+import { SettingsReader } from '../../../src/settings/reader.ts';
+import type { JsonObject } from '../../../src/shared/json.ts';
+import { MemorySql, MINUTE, NOW, used } from './memory-sql.ts';
+
+const DAY = 24 * 60 * MINUTE;
+const SECRET = 'a-secret-of-the-tests';
+const TARGET = { url: 'https://alerts.example/weir', secret: SECRET };
+const MONTHLY = { budget: { USD: 10, per: 'month', mode: 'hard' } };
+
+Object.assign(Uint8Array.prototype, {
+  toHex(this: Uint8Array) {
+    return Buffer.from(this).toString('hex');
+  },
+});
+
+interface Sent {
+  readonly url: string;
+  readonly body: JsonObject;
+  readonly signature: string | null;
+  readonly text: string;
+}
+
+/** A key's object with a receiver that responds with these statuses, one after the other, and then with 200. */
+class Alerted {
+  readonly sql: MemorySql;
+  readonly logged: JsonObject[] = [];
+  readonly sent: Sent[] = [];
+  readonly statuses: (number | Error)[] = [];
+  now = NOW;
+  alerts: BudgetAlerts;
+  #settings: AlertSettings;
+  #charges = 0;
+
+  constructor(limits: Parameters<MemorySql['limit']>[0], settings: Partial<AlertSettings> = {}) {
+    this.#settings = { percents: [50, 80, 100], target: TARGET, ...settings };
+    this.sql = new MemorySql(limits);
+    this.alerts = this.open();
+  }
+
+  /** The object after a restart. */
+  open(): BudgetAlerts {
+    return new BudgetAlerts({
+      keyId: 'key-1',
+      sql: this.sql,
+      transaction: (act) => act(),
+      settings: async () => this.#settings,
+      fetch: async (url, init) => {
+        const text = String(init?.body);
+        const signature = new Headers(init?.headers).get('x-weir-signature');
+        this.sent.push({ url: String(url), body: JSON.parse(text), signature, text });
+        const status = this.statuses.shift() ?? 200;
+        if (status instanceof Error) throw status;
+        return new Response(null, { status });
+      },
+      log: (entry) => this.logged.push({ ...entry }),
+    });
+  }
+
+  /** Charges an amount, and does what the object then does. @returns when the alarm is needed next */
+  async spend(usd: number, tokens = 1): Promise<number | null> {
+    const day = new Date(this.now).toISOString().slice(0, 10);
+    settleUnreserved(this.sql, `r${++this.#charges}`, used(tokens, usd * 1e9), day, this.now);
+    const isDue = await this.alerts.note(this.now);
+    expect(isDue).toBe((this.alerts.nextDue ?? Number.POSITIVE_INFINITY) <= this.now);
+    return this.alerts.send(this.now);
+  }
+
+  get percents(): unknown[] {
+    return this.sent.map(({ body }) => body.percent);
+  }
+}
+
+describe('G10 an alert', () => {
+  test('is sent once for each percentage that a period reaches, with amounts and without a name', async () => {
+    const alerted = new Alerted(MONTHLY);
+    for (const usd of [4.99, 0.01, 1, 2, 1.9, 0.1, 5]) await alerted.spend(usd);
+    expect(alerted.percents).toEqual([50, 80, 100]);
+    expect(alerted.sent[0]?.body).toEqual({
+      event: 'budget_alert',
+      id: 'key-1/USD/2026-11/50',
+      key_id: 'key-1',
+      time: new Date(NOW).toISOString(),
+      percent: 50,
+      unit: 'USD',
+      per: 'month',
+      period: '2026-11',
+      spent: 5,
+      limit: 10,
+    });
+    expect(alerted.logged).toEqual(alerted.sent.map(({ body }) => body));
+  });
+
+  test('of several percentages at once is sent for the highest, and later for none below it', async () => {
+    const alerted = new Alerted(MONTHLY);
+    await alerted.spend(8.5);
+    await alerted.spend(0.1);
+    expect(alerted.percents).toEqual([80]);
+  });
+
+  test('is signed with HMAC-SHA-256 over its body', async () => {
+    const alerted = new Alerted(MONTHLY);
+    await alerted.spend(10);
+    const [{ text = '', signature, url } = {}] = alerted.sent;
+    expect(url).toBe(TARGET.url);
+    expect(signature).toBe(`sha256=${createHmac('sha256', SECRET).update(text).digest('hex')}`);
+  });
+
+  test('is sent anew in the next period', async () => {
+    const alerted = new Alerted(MONTHLY);
+    await alerted.spend(6);
+    alerted.now = Date.UTC(2026, 11, 1);
+    await alerted.spend(1);
+    expect(alerted.percents).toEqual([50]);
+    await alerted.spend(4);
+    expect(alerted.sent.map(({ body }) => body.period)).toEqual(['2026-11', '2026-12']);
+  });
+
+  test('counts a top-up to the limit, and is not sent again where one moves the spend below a percentage', async () => {
+    const alerted = new Alerted(MONTHLY);
+    await alerted.spend(5);
+    const added = { id: 'a', actor: 'admin token', note: '', unit: 'USD', per: null, amount: 10e9 };
+    expect(addToBudget(alerted.sql, storedLimits(alerted.sql), added, NOW)).toMatchObject({ kind: 'added' });
+    await alerted.spend(6);
+    expect(alerted.percents).toEqual([50]);
+    await alerted.spend(5);
+    expect(alerted.sent.at(-1)?.body).toMatchObject({ percent: 80, spent: 16, limit: 20 });
+  });
+
+  test('is separate for each budget of a key, in money and in tokens, also where a budget only warns', async () => {
+    const mode = 'warn';
+    const budget = [
+      { USD: 2, per: 'day', mode },
+      { USD: 100, per: 'month', mode },
+      { tokens: 10, per: 'total', mode },
+    ];
+    const alerted = new Alerted({ budget });
+    await alerted.spend(1, 9);
+    expect(alerted.sent.map(({ body }) => [body.id, body.spent, body.limit])).toEqual([
+      ['key-1/USD/2026-11-21/50', 1, 2],
+      ['key-1/tokens/total/80', 9, 10],
+    ]);
+  });
+
+  test('is only logged without a URL, and there is none where alerts are off or a budget is 0', async () => {
+    const logged = new Alerted(MONTHLY, { target: null });
+    expect(await logged.spend(5)).toBeNull();
+    expect([logged.sent.length, logged.logged.length]).toEqual([0, 1]);
+    const off = new Alerted(MONTHLY, { percents: [] });
+    await off.spend(10);
+    const zero = new Alerted({ budget: { USD: 0 } });
+    await zero.spend(10);
+    expect([...off.logged, ...zero.logged]).toEqual([]);
+  });
+});
+
+describe('G10 an alert that is not taken', () => {
+  test('is sent again with growing waits, also by an object that restarted, with the same id', async () => {
+    const alerted = new Alerted(MONTHLY);
+    alerted.statuses.push(500, new TypeError('no connection'), 302);
+    const waits: number[] = [];
+    let next = await alerted.spend(5);
+    while (next !== null && waits.length < 10) {
+      waits.push(next - alerted.now);
+      expect(await alerted.alerts.send(next - 1)).toBe(next);
+      alerted.alerts = alerted.open();
+      alerted.now = next;
+      next = await alerted.alerts.send(next);
+    }
+    expect(waits).toEqual([MINUTE, 2 * MINUTE, 4 * MINUTE]);
+    expect(new Set(alerted.sent.map(({ text }) => text)).size).toBe(1);
+    expect(alerted.logged.slice(1).map(({ event, reason }) => [event, reason])).toEqual([
+      ['budget_alert_failed', 'The receiver responded with status 500'],
+      ['budget_alert_failed', 'TypeError'],
+      ['budget_alert_failed', 'The receiver responded with status 302'],
+    ]);
+  });
+
+  test('is dropped after a day, with a line in the log', async () => {
+    const alerted = new Alerted(MONTHLY);
+    alerted.statuses.push(...Array.from({ length: 100 }, () => 503));
+    for (let next = await alerted.spend(5); next !== null; next = await alerted.alerts.send(next))
+      alerted.now = next;
+    expect(alerted.now).toBeLessThanOrEqual(NOW + DAY);
+    expect(alerted.now).toBeGreaterThan(NOW + DAY - 2 * 60 * MINUTE);
+    expect(alerted.logged.at(-1)).toMatchObject({ event: 'budget_alert_lost', id: 'key-1/USD/2026-11/50' });
+    expect(JSON.stringify(alerted.logged)).not.toContain('alerts.example');
+  });
+});
+
+describe('G10 settings of alerts', () => {
+  function read(env: JsonObject) {
+    const reader = new SettingsReader(env);
+    return { alerts: readAlertSettings(reader), problems: reader.problems.map(({ setting }) => setting) };
+  }
+
+  test('50, 80 and 100 percent without a URL by default; off turns alerts off', () => {
+    expect(read({})).toEqual({ alerts: { percents: [50, 80, 100], target: null }, problems: [] });
+    expect(read({ BUDGET_ALERTS: 'off' }).alerts.percents).toEqual([]);
+    expect(read({ BUDGET_ALERTS: '90, 25' }).alerts.percents).toEqual([25, 90]);
+  });
+
+  test.each(['0', '101', '1.5', 'half', '50,', '1,2,3,4,5,6,7,8,9,10,11'])('refuses %j percent', (value) => {
+    expect(read({ BUDGET_ALERTS: value }).problems).toEqual(['BUDGET_ALERTS']);
+  });
+
+  test('a URL needs https, or the host itself, and a secret', () => {
+    const ALERT_SECRET = SECRET;
+    for (const ALERT_URL of ['https://a.example/x', 'http://localhost:9/x', 'http://127.0.0.1:9'])
+      expect(read({ ALERT_URL, ALERT_SECRET })).toMatchObject({
+        alerts: { target: { url: ALERT_URL, secret: SECRET } },
+        problems: [],
+      });
+    for (const ALERT_URL of ['http://a.example', 'ftp://a.example', 'alerts'])
+      expect(read({ ALERT_URL, ALERT_SECRET })).toMatchObject({
+        alerts: { target: null },
+        problems: ['ALERT_URL'],
+      });
+    for (const secret of [undefined, '', 'short'])
+      expect(read({ ALERT_URL: 'https://a.example', ALERT_SECRET: secret })).toMatchObject({
+        alerts: { target: null },
+        problems: ['ALERT_SECRET'],
+      });
+  });
+
+  test('the URL, which may contain a secret, is not among the settings that are shown', () => {
+    const reader = new SettingsReader({ ALERT_URL: 'https://a.example/T0K3N', ALERT_SECRET: SECRET });
+    readAlertSettings(reader);
+    expect(JSON.stringify(reader.inForce({}))).not.toMatch(/T0K3N|secret-of/);
+  });
+});

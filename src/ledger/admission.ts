@@ -15,7 +15,7 @@ import type {
 } from '../completion/admission.ts';
 import type { KeyCallContext, RequestContext } from '../http/context.ts';
 import { type HighestPrice, highestPrice, type PricedModel } from '../metering/pricing/highest-price.ts';
-import { fastestOutputSpeed } from '../metering/pricing/output-speeds.ts';
+import { assumedOutputSpeed, fastestOutputSpeed } from '../metering/pricing/output-speeds.ts';
 import type { PriceTable } from '../metering/pricing/price.ts';
 import type { PromptHasher } from '../metering/prompt-hashes.ts';
 import {
@@ -166,8 +166,9 @@ async function admit(
   const price = highestPrice(table, models, now, now + longestMs);
   const tokensPerSecond = fastestOutputSpeed(models);
   const sliceTokens = SLICE_TOKENS * upperBound.choices;
-  // Of a model whose speed is not known, no time says how much it may have written.
-  const isPaced = admissionRequest.isStreamed && (!hidesOutput || tokensPerSecond !== null);
+  const hiddenTokensPerSecond = hidesOutput ? assumedOutputSpeed(models) : 0;
+  // Without a speed, no time says how much a model may have written.
+  const isPaced = admissionRequest.isStreamed && hiddenTokensPerSecond !== null;
   const mayBeSliced = isPaced && enforcedBudgets(limits).some(({ mode }) => mode === 'running');
   const request: ReserveRequest = {
     id: context.requestId,
@@ -214,7 +215,7 @@ async function admit(
           request: again,
           sliceTokens,
           maxTokens: maxOutput(again, outputTokens),
-          hiddenTokensPerSecond: hidesOutput ? (tokensPerSecond ?? 0) * upperBound.choices : null,
+          hiddenTokensPerSecond: hidesOutput ? (hiddenTokensPerSecond ?? 0) * upperBound.choices : null,
           reserve: (more) => reserveMore(reservedObject, more),
         })
       : null;

@@ -102,6 +102,7 @@ class Running {
         ANTHROPIC_API_KEY: 'k',
         PROVIDERS: JSON.stringify({
           own: { base_url: 'https://own.example/v1', like: 'llamacpp' },
+          host: { base_url: 'https://host.example/v1' },
           stops: { base_url: 'https://stops.example/v1', like: 'llamacpp', stops_on_close: 100 },
         }),
         ...settings,
@@ -254,9 +255,16 @@ describe('G9 a stream under a running budget', () => {
     expect(Number(spent)).toBeLessThan(written + 1000 + 1200);
   });
 
+  test('of a model that may think unseen and has no known speed is admitted: its provider has models with one', async () => {
+    const tested = new Running();
+    tested.outputTokens = 900;
+    const token = await tested.gateway.key(running(20_000));
+    expect((await tested.send(token, 'chat', 'openai/gpt-9')).status).toBe(200);
+  });
+
   test.each([
     ['is not streamed', 'own/llama', { stream: false }],
-    ['may hide output, of a model without a known speed', 'openai/gpt-9', {}],
+    ['may hide output, at a provider none of whose models has a known speed', 'host/llama', {}],
   ])('is reserved whole if it %s', async (_, model, fields) => {
     const tested = new Running();
     const token = await tested.gateway.key(running(20_000));

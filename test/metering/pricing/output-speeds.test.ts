@@ -1,0 +1,24 @@
+/** How fast models may write, measured and assumed (G3, G9). */
+import { expect, test } from 'vitest';
+import { assumedOutputSpeed, fastestOutputSpeed } from '../../../src/metering/pricing/output-speeds.ts';
+
+const measured = { priceIds: ['openai'], model: 'gpt-5.4' };
+const fastest = { priceIds: ['openai'], model: 'gpt-5.4-mini' };
+const newest = { priceIds: ['openai'], model: 'gpt-6.2-sol' };
+const foreign = { priceIds: ['a-host'], model: 'gpt-5.4' };
+const stated = { ...foreign, maxTokensPerSecond: 50 };
+
+test('G3 the highest of several speeds counts, and a model without one makes it unknown', () => {
+  expect(fastestOutputSpeed([measured, stated])).toBe(fastestOutputSpeed([measured]));
+  expect(fastestOutputSpeed([stated])).toBe(50);
+  for (const unknown of [newest, foreign, { ...measured, tier: 'priority' }])
+    expect(fastestOutputSpeed([measured, unknown])).toBeNull();
+});
+
+test('G9 a model without a measurement, or in a premium tier, is assumed to be twice as fast as the fastest of its provider', () => {
+  const twice = 2 * (fastestOutputSpeed([fastest]) ?? 0);
+  expect(assumedOutputSpeed([measured])).toBe(fastestOutputSpeed([measured]));
+  expect(assumedOutputSpeed([newest])).toBe(twice);
+  expect(assumedOutputSpeed([{ ...measured, tier: 'priority' }, measured])).toBe(twice);
+  expect(assumedOutputSpeed([measured, foreign])).toBeNull();
+});

@@ -46,11 +46,14 @@ const env = { ADMIN_TOKEN: TOKEN, DEEPSEEK_API_KEY: 'k', WEIR_KV: new MemoryStor
 const work: Promise<unknown>[] = [];
 const worker = weir();
 
-async function send(path: string, token: string, body: object): Promise<string> {
+async function send(path: string, token: string, value: object): Promise<string> {
+  const body = JSON.stringify(value);
+  // Every client sends the length, and Node's `Request` does not add it.
+  const headers = { 'content-type': 'application/json', 'content-length': String(body.length) };
   const request = new Request(`https://weir.example${path}`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
+    headers: { authorization: `Bearer ${token}`, ...headers },
+    body,
   });
   const context = { waitUntil: (promise: Promise<unknown>) => void work.push(promise) };
   const response: Response = await worker.fetch(request, env, context);

@@ -202,13 +202,16 @@ async function prepare(
   return ok({ request, first, replayable, schedule, admission, cacheReport });
 }
 
+const NONE_UNPRICED = () => null;
+
 /** Finds the models that a hard budget of the caller's key refuses because they have no price. */
 export async function findUnpricedIn(
   { key }: Caller,
   { prices, ports }: Pick<RequestContext, 'prices' | 'ports'>,
 ): Promise<TargetsRequest['unpricedIn']> {
-  const currencies = enforcedCurrencies(key?.limits ?? null);
-  if (currencies.length === 0) return () => null;
+  const limits = key?.limits ?? null;
+  const currencies = limits === null ? [] : enforcedCurrencies(limits);
+  if (currencies.length === 0) return NONE_UNPRICED;
   const table = await prices.load();
   const now = ports.clock.now();
   return (model) => currencies.find((currency) => !hasPriceIn(table, currency, model, now)) ?? null;
@@ -223,7 +226,7 @@ export function targetsOf(
   body: Pick<ClientBody, 'clientBody' | 'fields' | 'turns' | 'requestedModels'>,
   affinity: string | null,
   { route, context, caller }: Pick<CompletionRequest, 'route' | 'context' | 'caller'>,
-  unpricedIn: TargetsRequest['unpricedIn'] = () => null,
+  unpricedIn: TargetsRequest['unpricedIn'] = NONE_UNPRICED,
 ) {
   const { settings, ports } = context;
   return findTargets({

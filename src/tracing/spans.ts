@@ -30,7 +30,7 @@ interface SpannedRequest {
   readonly isStreamed: boolean;
 }
 
-/** The request's span as the core sees it: `RequestSpan` of `http/context.ts`. */
+/** The request's span as the core sees it: `RequestSpan` of `completion/admission.ts`. */
 interface RecordedSpan {
   readonly inAttemptSpan: <Value>(
     attempt: AttemptFacts,
@@ -39,10 +39,13 @@ interface RecordedSpan {
   readonly end: (record: UsageRecord, served: AttemptFacts) => void;
 }
 
-/** Implements `RequestTracing` of `http/context.ts`. `run` gets null if no span is recorded. */
-export function requestTracing(tracing: Tracing | null) {
+type InRequestSpan = <Value>(request: SpannedRequest, run: (span: RecordedSpan | null) => Value) => Value;
+
+/** Implements `RequestTracing` of `completion/admission.ts`. `run` gets null if no span is recorded. */
+export function requestTracing(tracing: Tracing | null): { readonly inRequestSpan: InRequestSpan } {
+  if (tracing === null) return { inRequestSpan: (_, run) => run(null) };
   return {
-    inRequestSpan: <Value>(request: SpannedRequest, run: (span: RecordedSpan | null) => Value): Value =>
+    inRequestSpan: (request, run) =>
       inRequestSpan(tracing, request, (span) => {
         if (span === null) return run(null);
         return run({
@@ -58,7 +61,7 @@ export function requestTracing(tracing: Tracing | null) {
 
 /** @param run gets null if no span is recorded */
 function inRequestSpan<T>(
-  tracing: Tracing | null,
+  tracing: Tracing,
   { route, requestedModel, isStreamed }: SpannedRequest,
   run: (span: Span | null) => T,
 ): T {
@@ -107,7 +110,7 @@ function endRequestSpan(span: Span, record: UsageRecord, served: AttemptFacts): 
 
 /** @param run gets null if no span is recorded */
 function inAttemptSpan<T>(
-  tracing: Tracing | null,
+  tracing: Tracing,
   route: Route,
   { target: { priceIds, model } }: AttemptFacts,
   run: (span: Span | null) => T,
@@ -129,12 +132,11 @@ function endAttemptSpan(span: Span, { status, error_code }: RecordedAttempt): vo
 }
 
 function inSpan<T>(
-  tracing: Tracing | null,
+  tracing: Tracing,
   name: string,
   run: (span: Span | null) => T,
   attributes: () => Attributes,
 ): T {
-  if (tracing === null) return run(null);
   return tracing.startActiveSpan(name, (span) => {
     if (!span.isTraced) return run(null);
     span.setAttributes(attributes());

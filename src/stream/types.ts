@@ -161,7 +161,7 @@ export interface StreamWriter extends ChunkWriter {
   heartbeat(isHeld: boolean): void;
   /** Forgets what was written: it was discarded, and the next attempt starts from the beginning. */
   restart(): void;
-  /** Changes with all state except the chunk that decides a text's frame, such as the open block. Used by the fast path. */
+  /** Changes with all state except the chunk that decides the frame of a text or of a piece of arguments, such as the open block. */
   readonly revision: number;
   /**
    * Returns the frame of a chunk with only one text, or null if the chunk needs more than that frame. Changes nothing, and excludes

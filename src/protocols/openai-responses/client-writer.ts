@@ -85,6 +85,7 @@ export class ResponsesWriter implements StreamWriter {
     const open = this.#response?.output.openText ?? null;
     const only = onlyText(chunk);
     if (open === null || only === null || only.of !== open.of || this.#isFull) return null;
+    if (only.index !== null && this.#response?.output.isOpenCall(only.index) !== true) return null;
     return `${open.head}${JSON.stringify(only.text).slice(1, -1)}${open.tail}`;
   }
 
@@ -132,18 +133,27 @@ const NUMBER_END = new TextEncoder().encode('0000000000000000}\n\n');
 const MAX_DIGITS = 16;
 const ZERO = 0x30;
 
+interface OnlyText {
+  readonly of: OpenText['of'];
+  readonly text: string;
+  /** The index of the call whose arguments it continues; null: it is not a call's. */
+  readonly index: number | null;
+}
+
 /** The text of a chunk that has nothing else, or null. */
-function onlyText(chunk: Chunk): { readonly of: OpenText['of']; readonly text: string } | null {
+function onlyText(chunk: Chunk): OnlyText | null {
   if (chunk.object !== 'chat.completion.chunk' || chunk.usage !== undefined) return null;
   const [choice, ...others] = chunk.choices;
   if (choice?.index !== 0 || others.length > 0) return null;
   const { delta, logprobs, finish_reason } = choice;
-  const { content, reasoning_content, ...rest } = delta;
-  if (logprobs !== null || finish_reason !== null || Object.keys(rest).length > 0) return null;
-  if (content !== undefined && reasoning_content === undefined) return { of: 'message', text: content };
-  if (reasoning_content !== undefined && content === undefined)
-    return { of: 'reasoning', text: reasoning_content };
-  return null;
+  const { content, reasoning_content, tool_calls } = delta;
+  if (logprobs !== null || finish_reason !== null || Object.keys(delta).length !== 1) return null;
+  if (content !== undefined) return { of: 'message', text: content, index: null };
+  if (reasoning_content !== undefined) return { of: 'reasoning', text: reasoning_content, index: null };
+  const [call, ...otherCalls] = tool_calls ?? [];
+  if (call === undefined || otherCalls.length > 0 || 'id' in call || call.extra_content !== undefined)
+    return null;
+  return { of: 'call', text: call.function.arguments, index: call.index };
 }
 
 const TOO_LONG: ApiError = apiError(

@@ -33,12 +33,12 @@ interface OpenItem {
 
 /** An open text, for the fast path: a further piece stands between `head` and `tail` in its event. */
 export interface OpenText {
-  readonly of: 'message' | 'reasoning';
+  readonly of: 'message' | 'reasoning' | 'call';
   /** The frame up to the quote before the piece. */
   readonly head: string;
   /** What stands between the piece and the event's number. */
   readonly tail: string;
-  readonly text: TextAccumulator;
+  readonly text: Pick<TextAccumulator, 'addRaw'>;
 }
 
 /** Collects a text, because the protocol repeats it. Pieces are strings, or the bytes of JSON strings that are decoded only when read. */
@@ -65,7 +65,8 @@ class TextAccumulator {
   }
 }
 
-const decoder = new TextDecoder();
+// A byte order mark at the start of a piece is a character of the text.
+const decoder = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true });
 
 /** What stands between an event's members and its number, the last member. */
 export const BEFORE_NUMBER = ',"sequence_number":';
@@ -292,7 +293,8 @@ function summaryPartJson(text: string): string {
 
 /** A call of a function, with JSON arguments, or of a custom tool, with one text as its input. */
 export class CallItem implements OpenItem {
-  readonly openText = null;
+  /** Null for a custom tool, whose input is another text than its arguments, and before the first piece. */
+  openText: OpenText | null = null;
   readonly #events: EventSink | null;
   readonly #names: (typeof CALL_NAMES)[keyof typeof CALL_NAMES];
   readonly #id: string;
@@ -302,7 +304,7 @@ export class CallItem implements OpenItem {
   readonly #progress = new JsonProgress();
   readonly #customInput: CustomToolInput | null;
   /** The arguments, or the input. */
-  #text = '';
+  readonly #text = new TextAccumulator();
 
   constructor(
     { idBase, index }: ItemPlace,
@@ -327,15 +329,22 @@ export class CallItem implements OpenItem {
 
   addArguments(piece: string): void {
     this.#progress.push(piece);
+    if (this.#customInput === null && piece !== '') this.openText ??= this.#open();
     this.#add(this.#customInput === null ? piece : this.#customInput.push(piece));
+  }
+
+  /** Adds a piece of the arguments whose event is written: the content of a JSON string, which stands between `from` and `to`. */
+  addRaw(bytes: Uint8Array, from: number, to: number): void {
+    this.#progress.pushRaw(bytes, from, to);
+    this.#text.addRaw(bytes, from, to);
   }
 
   close(isTruncated: boolean): string {
     const isIncomplete = isTruncated && !this.isComplete;
     if (this.#customInput !== null) this.#add(this.#customInput.end());
-    else if (this.#text === '' && !isIncomplete) this.#add(NO_ARGUMENTS);
+    else if (this.#text.read() === '' && !isIncomplete) this.#add(NO_ARGUMENTS);
     const { event, member } = this.#names;
-    this.#events?.event(`${event}.done`, `${this.#place}"${member}":${JSON.stringify(this.#text)}`);
+    this.#events?.event(`${event}.done`, `${this.#place}"${member}":${JSON.stringify(this.#text.read())}`);
     return this.#json(isIncomplete ? 'incomplete' : 'completed');
   }
 
@@ -343,16 +352,21 @@ export class CallItem implements OpenItem {
     return this.#json('incomplete');
   }
 
+  #open(): OpenText {
+    const head = `${eventHead(`${this.#names.event}.delta`)}${this.#place}"delta":"`;
+    return { of: 'call', head, tail: `"${BEFORE_NUMBER}`, text: this };
+  }
+
   #add(text: string): void {
     if (text === '') return;
-    this.#text += text;
+    this.#text.add(text);
     this.#events?.event(`${this.#names.event}.delta`, `${this.#place}"delta":${JSON.stringify(text)}`);
   }
 
   #json(status: ItemStatus): string {
     const { type, member } = this.#names;
     const id = JSON.stringify(this.#id);
-    const text = JSON.stringify(this.#text);
+    const text = JSON.stringify(this.#text.read());
     return `{"id":${id},"type":"${type}","status":"${status}",${this.#callMembers},"${member}":${text}}`;
   }
 }

@@ -202,9 +202,14 @@ class OutputItems implements BlockWriter<ItemPiece> {
     this.#options = options;
   }
 
-  /** The open text, if a further piece of it is a single event. */
+  /** The open text, if a further piece of it is a single event: nothing waits for the end of a call. */
   get openText(): OpenText | null {
-    return this.#open?.item.openText ?? null;
+    return this.#sequencer.waitingChars > 0 ? null : (this.#open?.item.openText ?? null);
+  }
+
+  /** Whether the open call has this index. */
+  isOpenCall(index: number): boolean {
+    return this.openCall !== null && this.#calls.get(index) === this.openCall;
   }
 
   /** The items as JSON, without brackets. An open item is included as it stands. */

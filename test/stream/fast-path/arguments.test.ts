@@ -1,7 +1,9 @@
 /** Tests that pieces of a tool call's arguments take the fast path, and are judged as they are on the normal path. */
 import { describe, expect, test } from 'vitest';
 import { MessagesWriter } from '../../../src/protocols/anthropic-messages/client-writer.ts';
+import { ResponsesWriter } from '../../../src/protocols/openai-responses/client-writer.ts';
 import { type Conversion, convertStream, cut } from '../../contract/convert.ts';
+import { sessionOf } from '../../protocols/openai-responses/run.ts';
 import { seeded } from '../../random.ts';
 import { compareWays } from '../both-ways.ts';
 import { pick, type Random } from '../grammar-envelopes.ts';
@@ -219,6 +221,23 @@ describe('TemplateFastPath, pieces of arguments for a client of Messages', () =>
   });
 });
 
+test('TemplateFastPath, pieces of arguments for a client of Responses: copied, and whole in the events that repeat them', () => {
+  const responses: Conversion = {
+    ...CHAT,
+    openWriter: (options) => new ResponsesWriter(sessionOf(), options),
+  };
+  const pieces = ['{"a":', '"é', '\n', '🌊"', '}'];
+  const calls = [0, 1].flatMap((index) => [
+    opening(index, `c${index}`),
+    ...pieces.map((one) => piece(index, one)),
+  ]);
+  const { text: written, copiedEvents } = converted([...calls, END], responses);
+  expect(copiedEvents).toBe(2 * (pieces.length - 1));
+  const whole = `"arguments":${JSON.stringify(pieces.join(''))}`;
+  // In `function_call_arguments.done`, `output_item.done` and `response.completed`.
+  expect(written.split(whole)).toHaveLength(2 * 3 + 1);
+});
+
 const STREAMS = Number(process.env.RUNS ?? 500);
 /** A failure names the seed that repeats it. */
 const FIRST_SEED = Number(process.env.SEED ?? 1);
@@ -316,6 +335,7 @@ function randomStream(random: Random): string {
 const CLIENTS: readonly Pick<Conversion, 'openWriter'>[] = [
   {},
   { openWriter: (options) => new MessagesWriter(options) },
+  { openWriter: (options) => new ResponsesWriter(sessionOf(), options) },
 ];
 
 test(

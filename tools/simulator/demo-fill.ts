@@ -4,20 +4,22 @@ import { decodeObject, type JsonObject, textOf } from './json.ts';
 
 const RECORDS = 420;
 
+export async function makeKey(url: string, adminToken: string, body: JsonObject) {
+  const headers = { authorization: `Bearer ${adminToken}` };
+  const response = await fetch(`${url}/admin/keys`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify(body),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`POST /admin/keys returned ${response.status} ${text}`);
+  const made = decodeObject(text);
+  return { id: textOf(made?.id), key: textOf(made?.key) };
+}
+
 /** @returns the key that the demo's own requests use */
 export async function fillDemo(url: string, adminToken: string): Promise<string> {
-  const make = async (body: JsonObject) => {
-    const headers = { authorization: `Bearer ${adminToken}` };
-    const response = await fetch(`${url}/admin/keys`, {
-      method: 'POST',
-      headers,
-      body: JSON.stringify(body),
-    });
-    const text = await response.text();
-    if (!response.ok) throw new Error(`POST /admin/keys returned ${response.status} ${text}`);
-    const made = decodeObject(text);
-    return { id: textOf(made?.id), key: textOf(made?.key) };
-  };
+  const make = (body: JsonObject) => makeKey(url, adminToken, body);
   const web = await make({ name: 'web app (made-up records)', budget: { USD: 0.2, per: 'month' }, rpm: 600 });
   const agents = await make({ name: 'agents (made-up records)', max_concurrent: 20 });
   const evals = await make({ name: 'evals (made-up records)', models: ['deepseek/*', 'mistral/*'] });

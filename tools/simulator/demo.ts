@@ -6,6 +6,7 @@ import { rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { showBudget } from './demo-budget.ts';
 import { examples } from './demo-examples.ts';
 import { fillDemo } from './demo-fill.ts';
 import { choosePort, startGateway } from './demo-gateway.ts';
@@ -142,6 +143,10 @@ async function run(gateway: GatewayAccess): Promise<string[]> {
   );
   const resumed = await showResume(gateway);
   failures.push(...resumed.failures);
+  print(
+    `\n${styled('title', 'A key with one cent: its running budget ends a long answer as an output limit does')}`,
+  );
+  failures.push(...(await showBudget(gateway.url, ADMIN_TOKEN)));
   print(`\n${styled('title', 'Metered usage')}`);
   const usage = await metered(gateway, examples.length + loop.requests + resumed.requests);
   for (const line of usageTable(usage)) print(line);

@@ -24,9 +24,13 @@ export const STREAM_HEAD: Head = {
 };
 export const JSON_HEAD: Head = { status: 200, headers: { 'content-type': 'application/json' } };
 
-/** Waits for the pace after each event. */
+/** The rest of a longer stream comes without waits. */
+const MAX_PACED_EVENTS = 100;
+
+/** Waits for the pace after each of the first events. */
 export function* paced(events: Iterable<WireEvent>): Generator<Step> {
-  for (const { text } of events) yield { write: text, paced: true };
+  let sent = 0;
+  for (const { text } of events) yield { write: text, paced: sent++ < MAX_PACED_EVENTS };
 }
 
 export function replyOf(refusal: Refusal): Reply {

@@ -9,7 +9,7 @@
  * in the first user message starts a loop: two calls in the first turn, then one per turn, until five turns of the history
  * have called tools. The text follows. A reasoning model reasons before each of these turns. `calls:[{"name":"Write","arguments":{…}}]`
  * in any message that is not an assistant's or a tool's is such a loop with these calls, one per turn, so that a real client executes them.
- * A JSON format of the request makes the text JSON.
+ * `words:3000` in a user message makes a text of that many words. A JSON format of the request makes the text JSON.
  */
 import {
   decodeObject,
@@ -71,12 +71,24 @@ export function scriptFor(call: Call, answer: readonly Piece[], options: ScriptO
   const turn = readTurn(call.body);
   const calls = turn.calls.flatMap((one, index) => callPieces(one, index, turn.taken * 10 + index));
   const thought = answer.filter((piece) => piece.kind === 'reasoning');
-  const said = inFormat(call.body, answer);
+  const said = inFormat(call.body, lengthened(call.body, answer));
   const pieces = calls.length > 0 ? [...thought, ...thoughtOfStep(thought, turn), ...calls] : said;
   const limit = limits.map((name) => numberOf(call.body[name])).find((count) => count !== undefined);
   if (limit !== undefined && pieces.length > limit)
     return { pieces: pieces.slice(0, limit), finish: 'length' };
   return { pieces, finish: calls.length > 0 ? 'tool_calls' : finish };
+}
+
+/** Repeats the text until it has as many words as a user asks for. */
+function lengthened({ messages }: JsonObject, answer: readonly Piece[]): readonly Piece[] {
+  const asked = textOfAll(objectsOf(messages).filter(({ role }) => role === 'user'));
+  const words = Number(/\bwords:(\d{1,5})\b/.exec(asked)?.[1] ?? 0);
+  const text = answer.filter((piece): piece is Words => piece.kind === 'text');
+  const longer = Array.from({ length: text.length === 0 ? 0 : words - text.length }, (_, at): Words => {
+    const { text: word = '' } = text[at % text.length] ?? {};
+    return { kind: 'text', text: ` ${word.trim()}` };
+  });
+  return [...answer, ...longer];
 }
 
 /** The output as JSON if the request has a JSON format: an example of the schema, or an object with the text. */

@@ -1,7 +1,7 @@
 /**
  * All files run in two processes, each of which runs its files one after the other and keeps what it has imported. `npm test` runs what
  * a person waits for. Files named `*.slow.test.ts` run with `--mode slow`: long randomised runs, matrices of faults and of clients, real
- * waits, and the dashboard in a browser.
+ * waits, and the dashboard in a browser. Files named `*-random.test.ts` run in both.
  */
 import { join } from 'node:path';
 import { configDefaults, defineConfig } from 'vitest/config';
@@ -15,9 +15,11 @@ const MEASURED = ['test/stream/hostile-work.test.ts', 'tools/patterns/patterns.t
 /** These measure the memory and the turns of a workerd of their own, and want a machine to themselves. */
 const HOSTILE = 'test/hostile/**/*.test.ts';
 const SLOW = '**/*.slow.test.ts';
+/** A few runs in `npm test`, many with `--mode slow`: `runsOf` in test/random-run.ts. */
+const RANDOM = 'test/**/*-random.test.ts';
 
 export default defineConfig(({ mode }) => {
-  const ending = mode === 'slow' ? 'slow.test.ts' : 'test.ts';
+  const include = mode === 'slow' ? [SLOW, RANDOM] : [`${ALL}.test.ts`];
   const exclude = [
     ...configDefaults.exclude,
     ...(mode === 'slow' ? [] : [SLOW]),
@@ -29,6 +31,7 @@ export default defineConfig(({ mode }) => {
     test: {
       globalSetup: 'test/e2e/setup.ts',
       setupFiles: ['test/fast-check-setup.ts'],
+      env: { TEST_MODE: mode },
       reporters: [
         'default',
         './test/recordings-reporter.ts',
@@ -40,7 +43,7 @@ export default defineConfig(({ mode }) => {
         mode === 'hostile'
           ? [project('hostile', [HOSTILE], exclude)]
           : [
-              project('tests', [`${ALL}.${ending}`], [...exclude, ...MEASURED], { isolate: false }),
+              project('tests', include, [...exclude, ...MEASURED], { isolate: false }),
               ...(mode === 'slow' ? [] : [project('measured', MEASURED, exclude)]),
             ],
     },

@@ -11,9 +11,9 @@ const MAX_SEED = 1_000_000_000;
 export const SEED =
   process.env.SEED === 'random' ? Math.floor(Math.random() * MAX_SEED) : Number(process.env.SEED ?? 1);
 
-/** The number of runs: `RUNS`, or a few that a person waits for. */
-export function runsOf(few: number): number {
-  return Number(process.env.RUNS ?? few);
+/** The number of runs: `RUNS`, or a few that a person waits for, or many with `--mode slow`. */
+export function runsOf(few: number, many = few): number {
+  return Number(process.env.RUNS ?? (process.env.TEST_MODE === 'slow' ? many : few));
 }
 
 /** Runs with a seed; an error names the seed that repeats its run alone. */

@@ -32,7 +32,7 @@ import { repeatable, runsOf, SEED, useOrderedDigests } from '../random-run.ts';
 import { FakeClock } from '../stream/fake-clock.ts';
 import { MemoryStorage } from './memory-storage.ts';
 
-const RUNS = runsOf(500);
+const RUNS = runsOf(100, 500);
 const LEDGERS = ['kv', 'object'] as const;
 const ALARM_MS = 20_000;
 const MAX_PENDING_TURNS = 100_000;

@@ -13,7 +13,7 @@ import { type Behavior, BillingProvider, OWN_PRICES } from './billing-provider.t
 import { LimitedGateway } from './limited-gateway.ts';
 import './upstreams.ts';
 
-const RUNS = runsOf(40);
+const RUNS = runsOf(20, 60);
 const REQUESTS = 14;
 /** Fewer runs, as those that repeat one, may by chance have no refusal. */
 const ENOUGH_RUNS = 20;

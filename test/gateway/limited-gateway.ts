@@ -12,6 +12,7 @@ import {
 import { reserve, settle, settleUnreserved } from '../../src/ledger/limits/reservations.ts';
 import { addToBudget, currentTopUps } from '../../src/ledger/limits/top-ups.ts';
 import { StoredKey } from '../../src/ledger/stored-key.ts';
+import type { Clock } from '../../src/stream/timers.ts';
 import { decodeObject, type JsonObject, textOf } from '../../tools/simulator/json.ts';
 import { MemorySql } from '../ledger/limits/memory-sql.ts';
 import { MemoryStore } from '../metering/records.ts';
@@ -36,9 +37,37 @@ const ANSWER = {
 };
 
 const LONG_MS = 25_000;
+const SOON_MS = 20;
+const PASSED_MS = 1000;
 
 /** `lost`: the call runs, and its result does not arrive. */
 type Trouble = 'none' | 'fails' | 'lost' | 'hangs';
+
+/**
+ * A clock on which waits of a second at most are over after 20 ms, with all that is due by then.
+ * @param firesAfter the real ms after which a longer timer fires; null: never
+ */
+export function passingClock(firesAfter: (ms: number) => number | null): Clock {
+  let passedUntil = 0;
+  const now = () => Math.max(Date.now(), passedUntil);
+  const startTimer: Clock['startTimer'] = (ms, onFire) => {
+    if (ms > PASSED_MS) {
+      const after = firesAfter(ms);
+      const timer = after === null ? undefined : setTimeout(onFire, after).unref();
+      return () => clearTimeout(timer);
+    }
+    const at = now() + ms;
+    const timer = setTimeout(
+      () => {
+        passedUntil = Math.max(passedUntil, at);
+        onFire();
+      },
+      Math.min(ms, SOON_MS),
+    );
+    return () => clearTimeout(timer);
+  };
+  return { now, startTimer };
+}
 
 export class LimitedGateway {
   /** Every outgoing call, in order: `reserve`, `settleReservation`, …, `kv get`, `upstream`. */
@@ -75,14 +104,8 @@ export class LimitedGateway {
         this.sent.push(decodeObject(String(init?.body)) ?? {});
         return Response.json(ANSWER);
       },
-      // Short timers fire soon; deadlines never fire.
-      clock: {
-        now: () => Date.now(),
-        startTimer: (ms, onFire) => {
-          const timer = ms < LONG_MS ? setTimeout(onFire, 20) : undefined;
-          return () => clearTimeout(timer);
-        },
-      },
+      // Deadlines never fire.
+      clock: passingClock((ms) => (ms < LONG_MS ? SOON_MS : null)),
       random: () => crypto.randomUUID(),
       tracing: null,
       log: (entry) => this.logged.push(entry),

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { readLimitStatus } from '../../../src/ledger/limits/limit-tables.ts';
 import { expire, settle, settleUnreserved } from '../../../src/ledger/limits/reservations.ts';
+import { runsOf } from '../../random-run.ts';
 import { MemorySql, MINUTE, NOW, used } from './memory-sql.ts';
 
 const UPPER_BOUND = 100;
@@ -66,7 +67,7 @@ test('G2 G3 each request is charged once, and a hard budget is never exceeded', 
         expect(sql.count('reservations')).toBe(running);
       }
     }),
-    { numRuns: 300 },
+    { numRuns: runsOf(100, 500) },
   );
 });
 

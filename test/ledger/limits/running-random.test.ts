@@ -13,7 +13,7 @@ import { seeded } from '../../random.ts';
 import { repeatable, runsOf, SEED } from '../../random-run.ts';
 import { MemorySql, MINUTE, used } from './memory-sql.ts';
 
-const RUNS = runsOf(40);
+const RUNS = runsOf(10, 60);
 const STEPS = 60;
 const SLICE = 2000;
 const OUTPUT_LIMIT = 9000;

@@ -8,6 +8,7 @@ import { fixtures } from '../../contract/fixtures.ts';
 import { readRecordings, recordingsNote } from '../../contract/recordings.ts';
 import { compareWays } from '../both-ways.ts';
 
+const MUTATIONS = 600;
 const CUTS = [100_000, 4096, 300, 64, 7, 1];
 const CHAT: Conversion = { provider: 'compatible', route: 'chat', model: 'm', usageChunk: true };
 const encoder = new TextEncoder();
@@ -249,6 +250,6 @@ test('TemplateFastPath, frames mutated at random: same output as the normal path
         compare(new Uint8Array(bytes), CHAT, size);
       },
     ),
-    { numRuns: 3000 },
+    { numRuns: MUTATIONS },
   );
 });

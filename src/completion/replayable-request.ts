@@ -222,22 +222,26 @@ export class ReplayableRequest {
       mends: mended.statements,
     };
     this.#sent = { body, form };
-    let chat = form.kind === 'native' ? undefined : body;
-    return ok({
+    const sentRequest = {
       facts,
       url: isTranslated ? targetUrl(target, endpoint, fields) : passthroughUrl(target, passthrough.endpoint),
       body,
       json: written.value.json,
       itemTexts: written.value.itemTexts,
       form,
-      get chatBody() {
-        chat ??= chatBody(request);
-        return chat;
-      },
       prompts,
       hasOutput: route !== 'embeddings',
       refusedBetas: mended.betas,
       hasWholePrompt: isTranslated || hasWholePrompt(passthrough.passthrough, held),
+    };
+    if (form.kind !== 'native') return ok({ ...sentRequest, chatBody: body });
+    let chat: JsonObject | undefined;
+    return ok({
+      ...sentRequest,
+      get chatBody() {
+        chat ??= chatBody(request);
+        return chat;
+      },
     });
   }
 

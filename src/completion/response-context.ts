@@ -165,8 +165,7 @@ export function responseHeaders(
   if (api === 'responses') headers['x-weir-api'] = api;
   setNames(headers, 'x-weir-dropped', dropped);
   setNames(headers, 'x-weir-changed', changed);
-  const { attempts } = meter;
-  if (attempts.length > 1) headers['x-weir-attempts'] = attemptsHeader(attempts);
+  if (meter.hasSeveral) headers['x-weir-attempts'] = attemptsHeader(meter.attempts);
   return headers;
 }
 

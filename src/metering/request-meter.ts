@@ -117,6 +117,11 @@ export class RequestMeter {
     return this.#attempts.map((one) => (one instanceof AttemptMeter ? one.attempt : one));
   }
 
+  /** Whether there was more than one attempt, or a skipped target. */
+  get hasSeveral(): boolean {
+    return this.#attempts.length > 1;
+  }
+
   /** Output tokens of all attempts that were seen or reported so far. */
   get seenTokens(): number {
     const seen = this.#meters.map(({ accumulator }) =>
@@ -346,7 +351,7 @@ export class AttemptMeter {
   readonly #now: () => number;
   readonly #startedAt: number;
   #end: (AttemptEnd & { readonly at: number }) | null = null;
-  #onEnd = (_attempt: RecordedAttempt) => {};
+  #onEnd: ((attempt: RecordedAttempt) => void) | null = null;
 
   /**
    * @param now the current time in ms since the epoch
@@ -368,7 +373,7 @@ export class AttemptMeter {
   end(end: AttemptEnd): void {
     if (this.#end !== null) return;
     this.#end = { ...end, at: this.#now() };
-    this.#onEnd(this.attempt);
+    this.#onEnd?.(this.attempt);
   }
 
   /** The attempt as the record has it: at its end, or now if it is running. */

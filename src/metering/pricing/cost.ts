@@ -288,22 +288,25 @@ export function ratesInForce(price: Price, promptTokens: number, endMs: number):
 /** `unknown`: a peak hour, unless the day is a holiday that has not been announced yet. */
 function peakHour({ zone, days, hours, holidays }: Peak, endMs: number): 'peak' | 'off' | 'unknown' {
   const local = new Date(endMs + offsetMs(zone));
-  const iso = local.toISOString();
-  const day = iso.slice(0, 'yyyy-mm-dd'.length);
-  const time = iso.slice('yyyy-mm-ddT'.length, 'yyyy-mm-ddThh:mm'.length);
   const weekday = local.getUTCDay() === 0 ? 7 : local.getUTCDay();
-  const isWithin = days.includes(weekday) && hours.some(([from, to]) => time >= from && time < to);
+  const minute = local.getUTCHours() * 60 + local.getUTCMinutes();
+  const isWithin =
+    days.includes(weekday) && hours.some(([from, to]) => minute >= minuteOf(from) && minute < minuteOf(to));
   if (!isWithin) return 'off';
   if (holidays === undefined) return 'peak';
-  const holiday = isHoliday(holidays, day);
+  const holiday = isHoliday(holidays, local.toISOString().slice(0, 'yyyy-mm-dd'.length));
   if (holiday === null) return 'unknown';
   return holiday ? 'off' : 'peak';
 }
 
+/** The minute of the day of a time such as `08:30`. */
+function minuteOf(time: string): number {
+  return Number(time.slice(0, 2)) * 60 + Number(time.slice(3, 5));
+}
+
 /** The offset of a zone such as `+08:00`, in ms. */
 function offsetMs(zone: string): number {
-  const minutes = Number(zone.slice(1, 3)) * 60 + Number(zone.slice(4, 6));
-  return (zone.startsWith('-') ? -1 : 1) * minutes * 60_000;
+  return (zone.startsWith('-') ? -1 : 1) * minuteOf(zone.slice(1)) * 60_000;
 }
 
 interface HolidayList {

@@ -1,7 +1,8 @@
 /**
  * All files run in two processes, each of which runs its files one after the other and keeps what it has imported. `npm test` runs what
  * a person waits for. Files named `*.slow.test.ts` run with `--mode slow`: long randomised runs, matrices of faults and of clients, real
- * waits, and the dashboard in a browser. Files named `*-random.test.ts` run in both.
+ * waits, and the dashboard in a browser. Files named `*-random.test.ts` and
+ * `*-matrix.test.ts` run in both: a sample in `npm test`.
  */
 import { join } from 'node:path';
 import { configDefaults, defineConfig } from 'vitest/config';
@@ -15,11 +16,11 @@ const MEASURED = ['test/stream/hostile-work.test.ts', 'tools/patterns/patterns.t
 /** These measure the memory and the turns of a workerd of their own, and want a machine to themselves. */
 const HOSTILE = 'test/hostile/**/*.test.ts';
 const SLOW = '**/*.slow.test.ts';
-/** A few runs in `npm test`, many with `--mode slow`: `runsOf` in test/random-run.ts. */
-const RANDOM = 'test/**/*-random.test.ts';
+/** A sample in `npm test`, and all with `--mode slow`: `sampleOf` in test/random-run.ts. */
+const SAMPLED = 'test/**/*-{random,matrix}.test.ts';
 
 export default defineConfig(({ mode }) => {
-  const include = mode === 'slow' ? [SLOW, RANDOM] : [`${ALL}.test.ts`];
+  const include = mode === 'slow' ? [SLOW, SAMPLED] : [`${ALL}.test.ts`];
   const exclude = [
     ...configDefaults.exclude,
     ...(mode === 'slow' ? [] : [SLOW]),

@@ -1,4 +1,4 @@
-/** How often random tests run, and from which seed: `RUNS=2000 SEED=7 npx vitest run <file>`. */
+/** How often random tests run, and from which seed (`RUNS=2000 SEED=7 npx vitest run <file>`), and how much of a matrix runs. */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll } from 'vitest';
 
@@ -13,7 +13,12 @@ export const SEED =
 
 /** The number of runs: `RUNS`, or a few that a person waits for, or many with `--mode slow`. */
 export function runsOf(few: number, many = few): number {
-  return Number(process.env.RUNS ?? (process.env.TEST_MODE === 'slow' ? many : few));
+  return Number(process.env.RUNS ?? sampleOf(few, many));
+}
+
+/** What a person waits for, or all with `--mode slow`. */
+export function sampleOf<Value>(few: Value, all: Value): Value {
+  return process.env.TEST_MODE === 'slow' ? all : few;
 }
 
 /** Runs with a seed; an error names the seed that repeats its run alone. */

@@ -2,24 +2,18 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { checkMessages } from '../../tools/conformance/contract/check-messages.ts';
-import { chatMessages } from '../../tools/simulator/gemini-conversation.ts';
-import { objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
+import { objectOf, textOf } from '../../tools/simulator/json.ts';
 import { jsonOf } from './client.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway } from './gateway.ts';
-import { MODELS, SIGNING } from './loop-models.ts';
-import { CALLS, runByHand, runWithAiSdk, runWithToolRunner, STEPS } from './messages-loops.ts';
 
 const TEXT = 'Water over the crest, “unhurried”, and every drop of it counted — naïvely.';
 const messages = [{ role: 'user' as const, content: 'Hello there' }];
 const BODY = { model: 'openai/gpt-4o-mini', max_tokens: 64, messages };
 
-/** Aliases for Claude's models that set a field, which prevents passthrough: the request is translated to chat and back. */
-const TRANSLATED = Object.fromEntries(
-  ['claude-haiku-4-5', 'claude-sonnet-5', 'claude-opus-5-5'].map((model) => [
-    `translated/${model}`,
-    { model: `anthropic/${model}`, set: { service_tier: 'auto' } },
-  ]),
-);
+/** Sets a field, which prevents passthrough: the request is translated to chat and back. */
+const TRANSLATED = {
+  'translated/claude-haiku-4-5': { model: 'anthropic/claude-haiku-4-5', set: { service_tier: 'auto' } },
+};
 
 let gateway: Gateway;
 let client: Anthropic;
@@ -202,37 +196,6 @@ describe('I1 the routes', () => {
   });
 });
 
-/** Claude's models use passthrough, which has its own tests. */
-const LOOPED = [
-  ...[...MODELS, ...SIGNING].filter((model) => !model.startsWith('anthropic/')),
-  ...Object.keys(TRANSLATED),
-];
-
-/** No request of the loop was refused, and the last one has every step. */
-function expectWholeLoop(requestsBefore: number): void {
-  const requests = gateway.simulator.requests.slice(requestsBefore);
-  expect(requests).toHaveLength(STEPS + 1);
-  const sent = chatMessages(requests.at(-1)?.body);
-  const blocks = sent.flatMap(({ content }) => (Array.isArray(content) ? objectsOf(content) : []));
-  const calling = sent.filter(
-    ({ tool_calls, content }) => Array.isArray(tool_calls) || JSON.stringify(content).includes('"tool_use"'),
-  );
-  const results = [...sent, ...blocks].filter(({ role, type }) => role === 'tool' || type === 'tool_result');
-  expect(calling).toHaveLength(STEPS);
-  expect(results).toHaveLength(CALLS);
-  expect(requests.at(-1)?.text).not.toContain('skip_thought_signature_validator');
-}
-
-describe.each(Object.keys(TRANSLATED))('a tool loop with thinking at %s', (model) => {
-  test.each([true, false])('I7 manual, streamed: %s', async (isStreamed) => {
-    const before = gateway.simulator.requests.length;
-    const { text, calls } = await runByHand(client, model, isStreamed);
-    expect(calls).toBe(CALLS);
-    expect(text).not.toBe('');
-    expectWholeLoop(before);
-  });
-});
-
 describe.each([
   'mistral/mistral-small-latest',
   'codestral/codestral-latest',
@@ -264,24 +227,5 @@ describe.each([
     expect(sent).toHaveLength(3);
     expect(sent[1]?.startsWith(sent[0] ?? '-')).toBe(true);
     expect(sent[2]?.startsWith(sent[1] ?? '-')).toBe(true);
-  });
-});
-
-/** The manual loop is in tools/matrix. */
-describe.each(LOOPED)('a tool loop with thinking at %s', (model) => {
-  test('I2 I3 the SDK’s tool runner', async () => {
-    const before = gateway.simulator.requests.length;
-    const { text, calls } = await runWithToolRunner(client, model);
-    expect(calls).toBe(CALLS);
-    expect(text).not.toBe('');
-    expectWholeLoop(before);
-  });
-
-  test.each([true, false])('I7 @ai-sdk/anthropic, streamed: %s', async (isStreamed) => {
-    const before = gateway.simulator.requests.length;
-    const { text, calls } = await runWithAiSdk(`${gateway.url}/v1`, client.apiKey ?? '', model, isStreamed);
-    expect(calls).toBe(CALLS);
-    expect(text).not.toBe('');
-    expectWholeLoop(before);
   });
 });

@@ -3,10 +3,8 @@ import OpenAI from 'openai';
 import type { ResponseStreamEvent } from 'openai/resources/responses/responses';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { RecordedRequest, Replay } from '../../../tools/simulator/server.ts';
-import { CALLS } from '../agent-loops.ts';
-import { countCalls } from '../count-calls.ts';
 import { ADMIN_TOKEN, startGateway } from '../gateway.ts';
-import { isOurs, runWithAgents, runWithAiSdk } from './loops.ts';
+import { isOurs } from './loops.ts';
 
 /** What the simulator sends instead of its scenes. */
 let replay: ((request: RecordedRequest) => Replay | undefined) | undefined;
@@ -280,30 +278,7 @@ describe('state', () => {
   });
 });
 
-describe('agents that refer to stored items', () => {
-  const baseURL = `${gateway.url}/v1`;
-  const loops = [
-    ['@ai-sdk/openai', runWithAiSdk],
-    ['@openai/agents with previousResponseId', runWithAgents],
-  ] as const;
-
-  describe.each(loops)('%s', (_, loop) => {
-    test.each(MODELS)('X5: at %s five steps with parallel calls end with a text', async (model) => {
-      for (const isStreamed of [true, false]) {
-        const { text, calls } = await loop(baseURL, model, isStreamed, {
-          apiKey: client.apiKey ?? '',
-          isStored: true,
-        });
-        expect(calls).toBe(CALLS);
-        expect(text).not.toBe('');
-        expect(countCalls(gateway.simulator.requests.at(-1)?.body ?? {})).toEqual({
-          calls: CALLS,
-          results: CALLS,
-        });
-      }
-    });
-  });
-
+describe('a long conversation', () => {
   test.each([MODEL, PASSED])(
     'X5: at %s a chain of 20 responses sends up what the whole conversation sends up',
     async (model) => {

@@ -1,6 +1,7 @@
 /** Tests, against a simulator that refuses what the providers refuse, that each reasoning model takes each wish in each client protocol (Q14). */
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../tools/simulator/json.ts';
+import { sampleOf } from '../random-run.ts';
 import { type Gateway, sharedGateway } from './gateway.ts';
 
 let gateway: Gateway;
@@ -8,7 +9,7 @@ beforeAll(async () => {
   gateway = await sharedGateway();
 });
 
-const MODELS = [
+const ALL_MODELS = [
   'anthropic/claude-haiku-4-5',
   'anthropic/claude-sonnet-5',
   'anthropic/claude-opus-5-5',
@@ -44,6 +45,9 @@ const MODELS = [
   'zai/glm-5.3',
   'zai/glm-5.2',
 ];
+/** One model of each provider. */
+const ONE_EACH = [...new Map(ALL_MODELS.map((model) => [model.split('/')[0], model])).values()];
+const MODELS = sampleOf(ONE_EACH, ALL_MODELS);
 
 /** Models that cannot be forced to call a tool: the client gets the provider's refusal, which names the field (Q6). */
 const REFUSES_FORCE = ['anthropic/claude-opus-5-5', 'moonshot/kimi-k2.7-code', 'zai/glm-5.3', 'zai/glm-5.2'];

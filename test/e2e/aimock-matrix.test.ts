@@ -5,6 +5,7 @@ import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RecordSummary } from '../../src/metering/record.ts';
 import { decodeObject } from '../../tools/simulator/json.ts';
+import { sampleOf } from '../random-run.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 
 const TEXT = 'Über die Wehrkrone fließt “ruhig” das Wasser, naïvely: 水は流れる 👩🏽‍🔬.';
@@ -187,9 +188,14 @@ async function ask(client: Client, how: 'stream' | 'whole', model: string): Prom
   return outcome;
 }
 
-const pairs = CLIENTS.flatMap((client) => UPSTREAMS.map((upstream) => ({ client, upstream })));
+const all = CLIENTS.flatMap((client) => UPSTREAMS.map((upstream) => ({ client, upstream })));
+/** Each client and each upstream once. */
+const few = CLIENTS.flatMap((client, i) => {
+  const upstream = UPSTREAMS[(i + 1) % UPSTREAMS.length];
+  return upstream === undefined ? [] : [{ client, upstream }];
+});
 
-describe.concurrent.each(pairs)('$client.name at $upstream', ({ client, upstream }) => {
+describe.concurrent.each(sampleOf(few, all))('$client.name at $upstream', ({ client, upstream }) => {
   test.each(['text', 'one-at-a-time', 'thought'])('%s: text and counts are exact', async (model) => {
     for (const how of ['stream', 'whole'] as const) {
       const outcome = await ask(client, how, `${upstream}/${model}`);

@@ -1,5 +1,5 @@
 /**
- * All files run in two processes, each of which runs its files one after the other and keeps what it has imported. `npm test` runs what
+ * All files run in two or three processes, each of which runs its files one after the other and keeps what it has imported. `npm test` runs what
  * a person waits for. Files named `*.slow.test.ts` run with `--mode slow`: long randomised runs, matrices of faults and of clients, real
  * waits, and the dashboard in a browser. Files named `*-random.test.ts` and
  * `*-matrix.test.ts` run in both: a sample in `npm test`.
@@ -38,8 +38,8 @@ export default defineConfig(({ mode }) => {
         './test/recordings-reporter.ts',
         ...(process.env.GITHUB_ACTIONS ? ['github-actions'] : []),
       ],
-      // Two cores: one for the tests, one for workerd.
-      maxWorkers: 2,
+      // Two cores: one for the tests, one for workerd. Half of the slow suites' time is waits.
+      maxWorkers: mode === 'slow' ? 3 : 2,
       projects:
         mode === 'hostile'
           ? [project('hostile', [HOSTILE], exclude)]

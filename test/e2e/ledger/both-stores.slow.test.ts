@@ -1,11 +1,11 @@
-/** The same 2,000 mixed requests in both stores, over HTTP: the same sums, while the objects are disturbed at every step. */
+/** The same 800 mixed requests in both stores, over HTTP: the same sums, while the objects are disturbed at every step. */
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type JsonObject, objectOf, objectsOf, textOf } from '../../../tools/simulator/json.ts';
 import { chat, jsonOf, streamedChat } from '../client.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway } from '../gateway.ts';
 
-const REQUESTS = 2000;
+const REQUESTS = 800;
 const AT_A_TIME = 24;
 const RUN_EVERY_MS = 1000;
 const CHAT = '/v1/chat/completions';
@@ -133,7 +133,7 @@ test(`L3 L4 M1 ${REQUESTS} mixed requests: the same sums, lists and records in e
   expect(inKv.all).toHaveLength(REQUESTS);
   const statuses = new Set(inKv.all.map(({ status }) => status));
   expect([...statuses].sort()).toEqual(['cancelled', 'failed', 'finished']);
-  expect(inKv.all.filter(({ estimated }) => estimated).length).toBeGreaterThan(200);
+  expect(inKv.all.filter(({ estimated }) => estimated).length).toBeGreaterThan(REQUESTS / 10);
   expect(Number(total.cached_tokens)).toBeGreaterThan(0);
   expect(Object.keys(objectOf(total.cost))).toEqual(['CNY', 'USD']);
 }, 300_000);

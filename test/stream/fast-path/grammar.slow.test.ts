@@ -7,7 +7,7 @@ import { type Conversion, convertStream, cut } from '../../contract/convert.ts';
 import { compareWays } from '../both-ways.ts';
 import { grammarStream } from '../grammar-streams.ts';
 
-const FRAMES = Number(process.env.GRAMMAR_FRAMES ?? 60_000);
+const FRAMES = Number(process.env.GRAMMAR_FRAMES ?? 30_000);
 /** The first stream's seed: a failure reports its own. */
 const FIRST_SEED = Number(process.env.GRAMMAR_FROM ?? 1);
 /** Many envelopes cannot be learned, and many streams end early. */

@@ -5,7 +5,8 @@ import { chat, errorOf, jsonOf, MESSAGES, streamedChat } from './client.ts';
 import { ADMIN_TOKEN, startGateway } from './gateway.ts';
 
 const PAGE = 'https://app.example.com';
-const gateway = await startGateway({ vars: { CORS_ORIGINS: PAGE } });
+const VARS = { CORS_ORIGINS: PAGE, ALIASES: '{"fast":"openai/gpt-4o-mini"}' };
+const gateway = await startGateway({ vars: VARS });
 afterAll(() => gateway[Symbol.asyncDispose]());
 
 const CHAT = '/v1/chat/completions';
@@ -90,7 +91,7 @@ describe('dropped and changed fields', () => {
 
 describe('Q10 a refused credential of the deployment', () => {
   beforeAll(() => gateway.set({ COMPATIBLE_SECRET: 'no-simulator-key' }));
-  afterAll(() => gateway.set({ CORS_ORIGINS: PAGE }));
+  afterAll(() => gateway.set(VARS));
 
   test.each(['xai/grok-4.3', 'gemini-compatible/gemini-3-flash'])(
     '%s responds with a 400: the client gets 502',
@@ -117,7 +118,6 @@ describe('Q12 alternative paths of clients', () => {
     ['/v1/v1/chat/completions', { ...body, model: 'fast' }, 'chat.completion'],
     ['/openai/v1/chat/completions', { ...body, model: 'fast' }, 'chat.completion'],
   ] as const)('POST %s: responds', async (path, sent, object) => {
-    await gateway.set({ CORS_ORIGINS: PAGE, ALIASES: '{"fast":"openai/gpt-4o-mini"}' });
     const answer = await jsonOf(await gateway.post(path, sent));
     expect(answer.object).toBe(object);
   });
@@ -136,7 +136,7 @@ describe('Q12 alternative paths of clients', () => {
   });
 
   test('GET /v1/models: the list of a provider, or its failure, is cached', async () => {
-    await gateway.set({ CORS_ORIGINS: PAGE });
+    await gateway.set(VARS);
     await (await gateway.fetch('/v1/models')).text();
     const requestCount = gateway.simulator.requests.length;
     await (await gateway.fetch('/v1/models')).text();
@@ -182,7 +182,6 @@ describe('Q12 alternative paths of clients', () => {
 describe('Q13 with gateway keys', () => {
   const ADMIN = { authorization: `Bearer ${ADMIN_TOKEN}` };
   beforeAll(() => gateway.set({ AUTH: 'keys' }));
-  afterAll(() => gateway.set({ CORS_ORIGINS: PAGE }));
 
   async function create(body: JsonObject): Promise<{ status: number; error: JsonObject }> {
     return errorOf(await gateway.post('/admin/keys', body, { headers: ADMIN }));
@@ -244,7 +243,6 @@ describe('Q13 with gateway keys', () => {
 
 describe('AUTH=passthrough', () => {
   beforeAll(() => gateway.set({ AUTH: 'passthrough' }));
-  afterAll(() => gateway.set({ CORS_ORIGINS: PAGE }));
 
   test('K1 the admin token as a provider key: 401, and no upstream is called', async () => {
     const requestCount = gateway.simulator.requests.length;

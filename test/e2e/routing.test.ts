@@ -72,7 +72,6 @@ test('R8 if all fail, the error is the last one’s and lists the attempts', asy
 
 describe('R6 retry rounds', () => {
   beforeAll(() => routing().gateway.set({ ...routing().vars, RETRIES: undefined }));
-  afterAll(() => routing().gateway.set(routing().vars));
 
   test.each([true, false])(
     'a model that is busy once is retried, by default (streamed: %s)',
@@ -95,7 +94,6 @@ describe('R6 retry rounds', () => {
 
 describe('R9 T4 a client that disconnects', () => {
   beforeAll(() => routing().gateway.set({ ...routing().vars, HEARTBEAT_SECONDS: '0.2', RETRIES: '5' }));
-  afterAll(() => routing().gateway.set(routing().vars));
 
   test.each(['nothing', 'role-then-nothing'])(
     '%s: before any output: its upstream is cancelled, and no other target is tried',
@@ -240,8 +238,8 @@ describe('Y7 sessions of ten turns at two weighted targets whose providers cache
   });
 });
 
-test('R5 R9 M1 200 at once, while one of three targets comes and goes: every client gets one complete response', async () => {
-  const COUNT = 200;
+test('R5 R9 M1 60 at once, while one of three targets comes and goes: every client gets one complete response', async () => {
+  const COUNT = 60;
   const ways = ['openai/flapping', 'openai/role-then-nothing', 'openai/error-first', UNREACHABLE];
   const aliases = Object.fromEntries(
     ways.map((model, i) => [

@@ -85,7 +85,7 @@ describe('M6 the counts of an isolate', () => {
   });
 
   test.each([
-    ['ten a second', 100],
+    ['two a second', 500],
     ['one a minute', 60_000],
     ['one every quarter of an hour', 15 * 60_000],
   ])(

@@ -224,14 +224,14 @@ describe('Y5 a report by user, session, app or tag', () => {
     expect(named(5)).toHaveLength(6);
   });
 
-  test('over 100,000 users stays bounded, and its total is exact', () => {
-    const report = reportOf(['user'], ...users(100_000));
+  test('over 30,000 users stays bounded, and its total is exact', () => {
+    const report = reportOf(['user'], ...users(30_000));
     expect(report.isTooLarge).toBe(false);
     const rows = report.largest(1000);
     expect(rows).toHaveLength(1001);
     expect(rows.at(-1)?.user).toBe('(other)');
-    expect(rows.reduce((sum, { requests }) => sum + requests, 0)).toBe(100_000);
+    expect(rows.reduce((sum, { requests }) => sum + requests, 0)).toBe(30_000);
     expect(report.rows).toHaveLength(10_001);
-    expect(report.total.requests).toBe(100_000);
+    expect(report.total.requests).toBe(30_000);
   });
 });

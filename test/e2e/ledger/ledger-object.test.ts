@@ -117,7 +117,7 @@ const GROUPS: readonly (readonly Group[])[] = [
 describe('report', () => {
   const [a, b, c] = [newKey(), newKey(), newKey()];
   const from = TODAY - 20 * DAY;
-  const records = manyRecords(3000, [a, b, c], { fromMs: from, toMs: TODAY + DAY }, 20261121);
+  const records = manyRecords(1500, [a, b, c], { fromMs: from, toMs: TODAY + DAY }, 20261121);
 
   beforeAll(async () => {
     // In random order, and some of them twice.

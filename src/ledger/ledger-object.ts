@@ -41,6 +41,7 @@ import {
 } from './limits/limit-tables.ts';
 import {
   expire,
+  forgetSettled,
   nextExpiry,
   type Reservation,
   type ReserveRequest,
@@ -199,7 +200,11 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     this.#alerts = alerts;
     // The jobs that call others are last.
     this.#jobs = [
-      (now) => this.#expireReservations(now),
+      (now) => {
+        this.#expireReservations(now);
+        storage.transactionSync(() => forgetSettled(this.#sql, now));
+        return nextExpiry(this.#sql);
+      },
       (now) => this.#clearUsers(now),
       (now) => this.#storage.transactionSync(() => forgetSpent(this.#sql, now, this.#key.isSurelyRevoked)),
       (now) => this.#deleteOld(now),
@@ -507,11 +512,10 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     }
   }
 
-  #expireReservations(now: number): number | null {
+  #expireReservations(now: number): void {
     const expired = this.#storage.transactionSync(() => expire(this.#sql, now));
     for (const reservation of expired)
       log({ event: 'reservation_expired', key_id: this.#keyId, ...reservation });
-    return nextExpiry(this.#sql);
   }
 
   override async alarm(): Promise<void> {

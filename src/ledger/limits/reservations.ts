@@ -479,9 +479,11 @@ export function addReported(sql: Sql, { kind, ...amounts }: ReportedCharge, now:
 
 export type ExpiredReservation = Amounts & { readonly id: string };
 
+/** How long rows that are no longer needed may stay, so that one alarm deletes many of them. */
+const FORGET_EVERY_MS = 10 * 60 * 1000;
+
 /**
- * Charges every overdue reservation in full: its upstream may have used all of it, and a hard budget must hold. Deletes
- * charges and ids whose settlement can no longer come.
+ * Charges every overdue reservation in full: its upstream may have used all of it, and a hard budget must hold.
  * @param now in ms since the epoch
  */
 export function expire(sql: Sql, now: number): readonly ExpiredReservation[] {
@@ -495,17 +497,25 @@ export function expire(sql: Sql, now: number): readonly ExpiredReservation[] {
     addTo(sql, 'spent', { day, tokens, currency, cost });
     sql.exec('INSERT INTO expired VALUES (?, ?, ?, ?, ?, ?)', ...[id, day, tokens, currency, cost, now]);
   }
-  sql.exec('DELETE FROM expired WHERE expired_at <= ?', now - LATE_SETTLEMENT_MS);
-  sql.exec('DELETE FROM unreserved WHERE settled_at <= ?', now - LATE_SETTLEMENT_MS);
   return overdue;
 }
 
-/** When {@link expire} has work next, in ms since the epoch; null: there is none. */
+/**
+ * Deletes charges and ids whose settlement can no longer come. It reads all of them, so only alarms call it.
+ * @param now in ms since the epoch
+ */
+export function forgetSettled(sql: Sql, now: number): void {
+  sql.exec('DELETE FROM expired WHERE expired_at <= ?', now - LATE_SETTLEMENT_MS);
+  sql.exec('DELETE FROM unreserved WHERE settled_at <= ?', now - LATE_SETTLEMENT_MS);
+}
+
+/** When {@link expire} or {@link forgetSettled} has work next, in ms since the epoch; null: there is none. */
 export function nextExpiry(sql: Sql): number | null {
   const query = `SELECT min(at) AS at FROM (
     SELECT min(expires_at) AS at FROM reservations
     UNION ALL SELECT min(expired_at) + ?1 FROM expired
     UNION ALL SELECT min(settled_at) + ?1 FROM unreserved
   )`;
-  return sql.exec<{ at: number | null }>(query, LATE_SETTLEMENT_MS).toArray()[0]?.at ?? null;
+  const forgottenAfterMs = LATE_SETTLEMENT_MS + FORGET_EVERY_MS;
+  return sql.exec<{ at: number | null }>(query, forgottenAfterMs).toArray()[0]?.at ?? null;
 }

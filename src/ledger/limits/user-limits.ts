@@ -28,6 +28,7 @@ import {
 import {
   estimateRequest,
   expire,
+  forgetSettled,
   insertReservation,
   type Needed,
   nextExpiry,
@@ -351,7 +352,10 @@ export class UserLimits {
   async alarm(): Promise<number | null> {
     const { now, transaction } = this.#ports;
     if (!this.isOpen) return null;
-    transaction(() => this.#expire(now()));
+    transaction(() => {
+      this.#expire(now());
+      forgetSettled(this.#sql, now());
+    });
     try {
       if (this.#isUnreported || this.#surplus !== null) await this.#send(true);
       const next = nextExpiry(this.#sql);

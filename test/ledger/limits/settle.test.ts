@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { readLimitStatus } from '../../../src/ledger/limits/limit-tables.ts';
 import {
   expire,
+  forgetSettled,
   nextExpiry,
   settle,
   settleRecords,
@@ -37,6 +38,7 @@ describe('G3 settle', () => {
     expect(expire(sql, OVER)).toEqual([]);
     expect(budget(sql, OVER)).toMatchObject({ spent: 30, reserved: 0 });
     // The id is not kept.
+    forgetSettled(sql, OVER);
     expect(sql.count('unreserved')).toBe(0);
   });
 
@@ -161,9 +163,13 @@ describe('G3 expire', () => {
     sql.reserve('a');
     expire(sql, OVER);
     settleUnreserved(sql, 'open', used(5), '2026-11-21', OVER);
-    const later = OVER + 35 * 24 * 60 * MINUTE;
+    // All that are due within ten minutes are deleted at once.
+    const later = OVER + 35 * 24 * 60 * MINUTE + 10 * MINUTE;
     expect(nextExpiry(sql)).toBe(later);
+    settleUnreserved(sql, 'another', used(0), '2026-11-21', OVER + 10 * MINUTE);
     expire(sql, later);
+    expect([sql.count('expired'), sql.count('unreserved')]).toEqual([1, 2]);
+    forgetSettled(sql, later);
     expect([sql.count('expired'), sql.count('unreserved'), nextExpiry(sql)]).toEqual([0, 0, null]);
     expect(budget(sql)).toMatchObject({ spent: 105, estimated: 0 });
   });

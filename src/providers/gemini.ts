@@ -180,6 +180,25 @@ export const geminiNative: Profile = {
   // Gemini 3 uses at most 2,240 (docs media-resolution), earlier models 258 for each tile of 768 pixels (docs tokens): both read
   // 2026-11-22. An image of 6,144 by 6,144 pixels has 64 tiles.
   imageTokens: 16_512,
+  windows: [
+    {
+      // Retired names are routed to newer ones of this list. `gemini-2.5-flash` has no row: no page of Google was found.
+      models: [
+        ...['gemini-4-argon', 'gemini-3.8-flash', 'gemini-3.7-flash', 'gemini-3.6-flash', 'gemini-3.5-flash'],
+        ...[
+          'gemini-3.5-flash-lite',
+          'gemini-3.1-flash-lite',
+          'gemini-3.1-pro-preview',
+          'gemini-3-pro-preview',
+        ],
+        ...['gemini-3-flash-preview', 'gemini-2.5-pro', 'gemini-2.5-flash-lite'],
+      ].flatMap(withPrefix),
+      tokens: 1_048_576,
+      source:
+        'https://ai.google.dev/gemini-api/docs/models and https://docs.cloud.google.com/gemini-enterprise-agent-platform/models, the page of each model',
+      checked: '2026-11-23',
+    },
+  ],
 };
 
 export const gemini: Provider<'GEMINI_API_KEY' | 'GEMINI_BASE_URL'> = {

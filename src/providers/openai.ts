@@ -417,4 +417,23 @@ export const openai: Provider<'OPENAI_API_KEY' | 'OPENAI_BASE_URL'> = {
   ],
   // gpt-4o-mini: 2,833 and 5,667 for each of at most 8 tiles: https://platform.openai.com/docs/guides/images-vision (2026-11-22).
   imageTokens: 48_169,
+  // Prompt and output. The most input is 922,000 on the pages that name it.
+  windows: [
+    {
+      models: [
+        ...['gpt-6.2-sol', 'gpt-6.1-sol', 'gpt-6.1-terra', 'gpt-6-astra', 'gpt-6-luna', 'gpt-5.6'],
+        ...['gpt-5.6-sol', 'gpt-5.6-terra', 'gpt-5.6-luna', 'gpt-5.5'],
+      ].flatMap((name) => [name, `${name}-20*`]),
+      tokens: 1_050_000,
+      source: 'https://developers.openai.com/api/docs/models, its page compare, and the page of gpt-6.2-sol',
+      checked: '2026-11-23',
+    },
+    {
+      models: ['gpt-6.2-astra', 'gpt-6-sol'].flatMap((name) => [name, `${name}-20*`]),
+      tokens: 1_050_000,
+      source:
+        'the pages of the models, cited by https://vercel.com/ai-gateway/models and https://docs.litellm.ai/blog/gpt_6_sol_luna',
+      checked: '2026-11-23',
+    },
+  ],
 };

@@ -218,7 +218,14 @@ describe('G3 unreported usage', () => {
 });
 
 describe('G2 a prompt outside the body is reserved as the largest context window of the model, where it is known', () => {
-  const WINDOWS: Readonly<Record<string, number>> = { 'anthropic/claude-opus-5': 1_000_000 };
+  const WINDOWS: Readonly<Record<string, number>> = {
+    'anthropic/claude-opus-5': 1_000_000,
+    'gemini/gemini-3.8-flash': 1_048_576,
+    'gemini/models/gemini-2.5-pro': 1_048_576,
+    'openai/gpt-6.2-sol': 1_050_000,
+    'openai/gpt-5.6-2026-07-30': 1_050_000,
+  };
+  const OUTPUT = 9;
   const file = (fields: JsonObject) => ({ type: 'file', file: fields });
   const image = (url: string) => ({ type: 'image_url', image_url: { url } });
   test.each<[what: string, model: string, part: JsonObject]>([
@@ -236,6 +243,9 @@ describe('G2 a prompt outside the body is reserved as the largest context window
     ['a video in the body, called an image', 'gemini/gemini-3.8-flash', image('data:video/mp4;base64,AAAA')],
     ['a text in the body, called an image', 'gemini/gemini-3.8-flash', image('data:text/plain;base64,AAAA')],
     ['a file at an address', 'gemini/gemini-3.8-flash', file({ file_data: 'https://a.example/b.mp4' })],
+    ['a PDF', 'gemini/models/gemini-2.5-pro', file({ file_data: 'data:application/pdf;base64,AAAA' })],
+    ['an image at an address', 'openai/gpt-6.2-sol', image('https://a.example/b.png')],
+    ['a file by its id', 'openai/gpt-5.6-2026-07-30', file({ file_id: 'file-1' })],
     ['an image at an address', 'openai/gpt-4o-mini', image('https://a.example/b.png')],
     [
       'a sound',
@@ -243,13 +253,10 @@ describe('G2 a prompt outside the body is reserved as the largest context window
       { type: 'input_audio', input_audio: { data: 'AAAA', format: 'flac' } },
     ],
     ['a part without a type', 'plain/m', { image_url: { url: 'https://a.example/b.png' } }],
-  ])('%s', async (_, model, part) => {
-    const { tokens } = await reservedBy({
-      model,
-      messages: [{ role: 'user', content: [part] }],
-      max_tokens: 9,
-    });
-    expect(tokens).toBeGreaterThanOrEqual(WINDOWS[model] ?? MAX_PROMPT_TOKENS);
+  ])('%s: %s', async (_, model, part) => {
+    const messages = [{ role: 'user', content: [part] }];
+    const { tokens } = await reservedBy({ model, messages, max_tokens: OUTPUT });
+    expect(tokens).toBe((WINDOWS[model] ?? MAX_PROMPT_TOKENS) + OUTPUT);
   });
 
   test.each<[what: string, body: JsonObject]>([

@@ -692,6 +692,42 @@ describe.runIf(hasChromium).each(['kv', 'object'] as const)('the page with LEDGE
     await context.close();
   });
 
+  testOnce(
+    'D5 a budget is raised for its period: the dialog, what the table then shows, and who added it',
+    async () => {
+      const { page, context, complaints } = await signedIn({}, '#/keys');
+      const budget = [
+        { USD: 20, per: 'day' },
+        { USD: 300, per: 'month' },
+      ];
+      const { id } = await makeKey(filled.gateway, { name: 'raised', budget });
+      await page.getByRole('button', { name: 'Refresh' }).click();
+      const line = page.locator('tr', { hasText: 'raised' });
+      await line.getByText(/^US\$0 of US\$300\.00 a month/).waitFor();
+      await line.getByRole('button', { name: 'Top up raised' }).click();
+      const dialog = page.getByRole('dialog', { name: 'Add to the budget?' });
+      expect(await dialog.getByLabel('For').locator('option').allInnerTexts()).toEqual([
+        'USD today',
+        'USD this month',
+      ]);
+      expect(await violationsOf(page)).toEqual([]);
+      await dialog.getByRole('button', { name: 'Add', exact: true }).click();
+      await dialog.getByRole('alert').waitFor();
+      await dialog.getByLabel('Amount').fill('12.5');
+      await dialog.getByLabel('For').selectOption('USD this month');
+      await dialog.getByLabel('Note').fill('launch <week>');
+      await dialog.getByRole('button', { name: 'Add', exact: true }).click();
+      await dialog.waitFor({ state: 'detached' });
+      await line.getByText(/^US\$0 of US\$312\.50 a month/).waitFor();
+      expect(await line.innerText()).toMatch(/US\$20\.00 a day[\s\S]*US\$12\.50 of it added/);
+      await line.getByText(/^US\$12\.50 added by admin token, .*: launch <week>$/).waitFor();
+      const kept = await jsonOf(await filled.gateway.fetch(`/admin/keys/${id}`, { headers: ADMIN }));
+      expect(kept.top_ups).toMatchObject([{ add: { USD: 12.5 }, per: 'month', note: 'launch <week>' }]);
+      expect(complaints).toEqual([]);
+      await context.close();
+    },
+  );
+
   testOnce('D5 an invalid field: the API’s message at that field', async () => {
     const { page, context } = await signedIn({}, '#/keys');
     await page.getByRole('button', { name: 'Create key' }).click();

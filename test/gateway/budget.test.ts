@@ -1,5 +1,5 @@
 /** A hard budget in the gateway: unreported usage, prompts outside the body, rival output limits, tiers, and further attempts. */
-import { describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { MAX_PROMPT_TOKENS } from '../../src/ledger/limits/usage-upper-bound.ts';
 import { decodeObject, type JsonObject, numberOf, objectOf } from '../../tools/simulator/json.ts';
 import { LimitedGateway } from './limited-gateway.ts';
@@ -14,6 +14,8 @@ const ENV = {
     llama: { base_url: 'https://llama.example/v1', api_key: 'OWN_KEY', like: 'llamacpp' },
     router: { base_url: 'https://openrouter.ai/api/v1', api_key: 'OWN_KEY', like: 'openrouter' },
     plain: { base_url: 'https://plain.example/v1', api_key: 'OWN_KEY' },
+    shows: { base_url: 'https://shows.example/v1', like: 'llamacpp', stops_on_close: 100 },
+    hides: { base_url: 'https://hides.example/v1', stops_on_close: 100 },
   }),
 };
 const HI = [{ role: 'user', content: 'Hi' }];
@@ -198,6 +200,52 @@ describe('G3 unreported usage', () => {
     const token = await played.gateway.key({ budget: { tokens: 1e6 } });
     await played.ask(token, { model: 'openai/gpt-5', max_tokens: 60_000, stream: true });
     expect(numberOf((await played.budget(token)).spent)).toBeGreaterThan(60_000);
+  });
+
+  describe('a cancelled stream of a server that is said to stop at 100 tokens a second', () => {
+    const BYTES = 'One two three four five six'.length;
+    const SECONDS = 3;
+    beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }));
+    afterEach(() => void vi.useRealTimers());
+
+    /** The output that is charged when the client leaves after some seconds. */
+    async function chargedOutput(model: string, n = 1, max_tokens = 60_000): Promise<number> {
+      const played = new Played([{ ...sse(ROLE, SIX_WORDS), ending: 'hang' } as Behavior]);
+      const token = await played.gateway.key({ budget: { tokens: 1e6 } });
+      const sent = { model, messages: HI, stream: true, n, max_tokens };
+      const response = await played.gateway.post('/v1/chat/completions', token, sent);
+      const left = Number.parseInt(response.headers.get('x-weir-budget-remaining') ?? '', 10);
+      const promptTokens = 1e6 - left - max_tokens * n;
+      const reader = response.body?.getReader();
+      const decoder = new TextDecoder();
+      for (let text = ''; !text.includes('six'); ) text += decoder.decode((await reader?.read())?.value);
+      vi.setSystemTime(Date.now() + SECONDS * 1000);
+      await reader?.cancel();
+      await played.gateway.idle();
+      const { spent, reserved } = await played.budget(token);
+      expect(reserved).toBe(0);
+      return Number(spent) - promptTokens;
+    }
+
+    test('that shows all output: the bytes received, and a second', async () => {
+      expect(await chargedOutput('shows/m')).toBe(BYTES + 100);
+    });
+
+    test('that may hide reasoning: also the time that has passed', async () => {
+      expect(await chargedOutput('hides/m')).toBe(BYTES + 100 + SECONDS * 100);
+    });
+
+    test('with two choices: twice the speed', async () => {
+      expect(await chargedOutput('hides/m', 2)).toBe(BYTES + 2 * (100 + SECONDS * 100));
+    });
+
+    test('with a low limit: at most what was reserved', async () => {
+      expect(await chargedOutput('hides/m', 1, 90)).toBe(90);
+    });
+
+    test('of which nothing is said: the whole limit', async () => {
+      expect(await chargedOutput('plain/m')).toBe(60_000);
+    });
   });
 
   test('a refused request: not charged', async () => {

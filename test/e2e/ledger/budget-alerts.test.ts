@@ -5,8 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { decodeObject, type JsonObject, objectOf } from '../../../tools/simulator/json.ts';
+import { ADMIN_TOKEN } from '../gateway.ts';
 import { startLimited } from '../limits/limited.ts';
 
+const MONTH_MS = 31 * 24 * 60 * 60_000;
 const ALERT_SECRET = 'a-secret-of-the-tests';
 
 interface Alert {
@@ -15,8 +17,8 @@ interface Alert {
   readonly body: JsonObject;
 }
 
-/** A receiver of alerts, and the one that arrives next. */
-async function startReceiver() {
+/** A receiver of alerts, and the one that arrives next. @param statuses of its first responses; then 204 */
+async function startReceiver(...statuses: number[]) {
   const waiting: ((alert: Alert) => void)[] = [];
   const arrived: Alert[] = [];
   const server = createServer(async (request, response) => {
@@ -25,7 +27,7 @@ async function startReceiver() {
     const alert = { signature: String(signature), text: body, body: objectOf(decodeObject(body)) };
     arrived.push(alert);
     waiting.shift()?.(alert);
-    response.writeHead(204).end();
+    response.writeHead(statuses.shift() ?? 204).end();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
@@ -56,5 +58,46 @@ describe.each(['kv', 'object'])('G10 LEDGER=%s', (LEDGER) => {
     expect(alert.signature).toBe(`sha256=${digest}`);
     await limited.gateway.logged((lines) => lines.some(({ event }) => event === 'budget_alert'));
     expect(receiver.arrived).toHaveLength(1);
+  });
+
+  test('an alert that is not taken is sent again by an object that restarted; a top-up sends none, the next month one', async () => {
+    await using receiver = await startReceiver(500);
+    const vars = { AUTH: 'keys', LEDGER, BUDGET_ALERTS: '50', ALERT_URL: receiver.url, ALERT_SECRET };
+    await using limited = await startLimited({ entrypoint: './later-worker.ts', vars });
+    const { gateway } = limited;
+    const key = await limited.create({ budget: { tokens: 10_000, per: 'month' } });
+    limited.usage = { prompt: 1000, completion: 1000 };
+    /** Spends 6,000 tokens, and runs the alarm. */
+    const spend = async () => {
+      for (let sent = 0; sent < 3; sent++) expect((await limited.ask(key)).status).toBe(200);
+      await limited.settled(key);
+      await fire();
+    };
+    const fire = (afterMs = 0) =>
+      gateway.fetch(`/test/later?ms=${afterMs}`).then(() => gateway.fetch(`/test/fire?name=${key.id}`));
+    const texts = () => receiver.arrived.map(({ text: body }) => body);
+
+    for (let sent = 0; sent < 3; sent++) expect((await limited.ask(key)).status).toBe(200);
+    await gateway.logged((lines) => lines.some(({ event }) => event === 'budget_alert_failed'));
+    await gateway.set(vars);
+    await fire();
+    expect(texts()).toHaveLength(1);
+    await fire(61_000);
+    await fire(10 * 61_000);
+    const [first, ...again] = texts();
+    expect(again).toEqual([first]);
+
+    const add = { add: { tokens: 10_000 }, id: 'a' };
+    const headers = { authorization: `Bearer ${ADMIN_TOKEN}` };
+    const added = await gateway.post(`/v1/admin/keys/${key.id}/budget`, add, { headers });
+    expect(added.status).toBe(200);
+    await spend();
+    expect(texts()).toHaveLength(2);
+
+    await fire(MONTH_MS);
+    await spend();
+    expect(receiver.arrived).toHaveLength(3);
+    const periods = receiver.arrived.map(({ body }) => body.period);
+    expect(periods[2]).not.toBe(periods[0]);
   });
 });

@@ -35,7 +35,11 @@ export async function startLimited(options: GatewayOptions = {}): Promise<Limite
   let usage: Usage | null = { prompt: 7, completion: 3 };
   const replay = (request: RecordedRequest) =>
     options.replay?.(request) ?? (usage === null ? undefined : answerWith(request, usage));
-  const vars = { AUTH: 'keys', ...(typeof options.vars === 'object' ? options.vars : {}) };
+  const { vars: given } = options;
+  const vars: GatewayOptions['vars'] = (simulatorUrl) => ({
+    AUTH: 'keys',
+    ...(typeof given === 'function' ? given(simulatorUrl) : given),
+  });
   const gateway = await startGateway({ ...options, replay, vars });
 
   const limited: Limited = {

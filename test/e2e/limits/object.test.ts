@@ -1,6 +1,7 @@
 /** Limits with LEDGER=object: storing the record settles the reservation, in one transaction. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type JsonObject, objectOf } from '../../../tools/simulator/json.ts';
+import { basePaths } from '../../../tools/simulator/scenes.ts';
 import { jsonOf } from '../client.ts';
 import { ADMIN_TOKEN } from '../gateway.ts';
 import { event, many, replayOf } from '../scenarios.ts';
@@ -15,7 +16,16 @@ beforeAll(async () => {
       gapMs: 10,
     },
   });
-  limited = await startLimited({ vars: { LEDGER: 'object', HEARTBEAT_SECONDS: '1' }, replay });
+  limited = await startLimited({
+    vars: (url) => ({
+      LEDGER: 'object',
+      HEARTBEAT_SECONDS: '1',
+      PROVIDERS: JSON.stringify({
+        stops: { base_url: url + basePaths.compatible, like: 'llamacpp', stops_on_close: 1000 },
+      }),
+    }),
+    replay,
+  });
 });
 afterAll(() => limited[Symbol.asyncDispose]());
 
@@ -77,6 +87,19 @@ test('G3 unreported usage is charged at its upper bound, which neither the recor
   expect(JSON.stringify(list)).not.toContain('charge');
   const report = await jsonOf(await limited.gateway.fetch('/v1/usage?group_by=model', { headers }));
   expect(Number(objectOf(report.total).total_tokens)).toBeLessThan(1000);
+});
+
+test('G3 a cancelled stream of a server that is said to stop is charged what was received and a second', async () => {
+  const key = await limited.create({ budget: { tokens: 1e6 } });
+  const client = new AbortController();
+  const fields = { model: 'stops/endless', stream: true, max_tokens: 50_000 };
+  const response = await limited.ask(key, fields, { signal: client.signal });
+  const left = Number.parseInt(response.headers.get('x-weir-budget-remaining') ?? '', 10);
+  await response.body?.getReader().read();
+  client.abort();
+  const { budget } = await limited.settled(key);
+  const promptTokens = 1e6 - left - 50_000;
+  expect(Number(objectOf(budget).spent) - promptTokens).toBe('word '.length + 1000);
 });
 
 function embed(key: Key, fields: JsonObject = {}, init: RequestInit = {}): Promise<Response> {

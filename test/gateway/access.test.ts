@@ -5,7 +5,7 @@ import { type Hooks, NO_HOOKS } from '../../src/http/hooks.ts';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { ACCESS_HEADER, AccessTeam, makeSigningKey } from '../attribution/access-team.ts';
 import { FakeTracing } from './fake-tracing.ts';
-import { LimitedGateway, passingClock } from './limited-gateway.ts';
+import { LimitedGateway, passingClock, startTimer } from './limited-gateway.ts';
 
 const ADMIN = 'admin';
 const ADA = { email: 'ada@example.com' };
@@ -50,7 +50,7 @@ const ANSWERS: Readonly<Record<string, object>> = { responses: RESPONSE, embeddi
 /** What providers received, as text. */
 let sent: string[] = [];
 
-const clock = passingClock((ms) => ms);
+const clock = passingClock(startTimer);
 
 function gatewayWith(
   settings: JsonObject = {},

@@ -4,8 +4,9 @@ import { describe, expect, test } from 'vitest';
 import type { GatewayPorts } from '../../src/gateway.ts';
 import { type Hooks, NO_HOOKS } from '../../src/http/hooks.ts';
 import { decodeObject, type JsonObject, objectOf, objectsOf } from '../../tools/simulator/json.ts';
+import { FakeClock } from '../stream/fake-clock.ts';
 import { FakeTracing } from './fake-tracing.ts';
-import { LimitedGateway } from './limited-gateway.ts';
+import { LimitedGateway, passingClock } from './limited-gateway.ts';
 import './upstreams.ts';
 
 const ENV = { AUTH: 'open', MISTRAL_API_KEY: 'k', GEMINI_API_KEY: 'k' };
@@ -22,6 +23,9 @@ interface Sent {
   readonly headers: Headers;
   readonly body: JsonObject;
 }
+
+/** Of DEADLINE_SECONDS=5, with what timers add. */
+const DEADLINE_MS = 6000;
 
 type Answer = (sent: Sent, signal: AbortSignal | null | undefined) => Response | Promise<Response>;
 
@@ -209,12 +213,26 @@ describe('J1 OpenAI', () => {
           if (sent !== '') controller.enqueue(new TextEncoder().encode(sent));
         },
       });
-    const { embed, record } = gatewayWith((_call, signal) => new Response(stalled(signal)), {
-      DEADLINE_SECONDS: '5',
-    });
-    const response = await embed({});
-    if (sent === '') expect(response.status).toBe(504);
-    else await expect(response.text()).rejects.toThrow();
+    const deadlines = new FakeClock();
+    const read = Promise.withResolvers<void>();
+    const { embed, record } = gatewayWith(
+      (_call, signal) => {
+        read.resolve();
+        return new Response(stalled(signal));
+      },
+      { DEADLINE_SECONDS: '5' },
+      { clock: passingClock(deadlines.startTimer) },
+    );
+    const pending = embed({});
+    if (sent === '') {
+      await read.promise;
+      deadlines.advance(DEADLINE_MS);
+      expect((await pending).status).toBe(504);
+    } else {
+      const response = await pending;
+      deadlines.advance(DEADLINE_MS);
+      await expect(response.text()).rejects.toThrow();
+    }
     expect(await record()).toMatchObject({ status: 'timed_out' });
   });
 
@@ -486,13 +504,19 @@ describe('J1 what all completions have', () => {
           },
         }),
       );
-    const { gateway, embed } = gatewayWith(stalled, { AUTH: 'keys', DEADLINE_SECONDS: '5' });
+    const deadlines = new FakeClock();
+    const { gateway, embed } = gatewayWith(
+      stalled,
+      { AUTH: 'keys', DEADLINE_SECONDS: '5' },
+      { clock: passingClock(deadlines.startTimer) },
+    );
     const key = await gateway.key({
       max_concurrent: 1,
       budget: { per: 'total', mode: 'hard', tokens: 1e6 },
     });
     const response = await embed({}, key);
     expect((await embed({}, key)).status).toBe(429);
+    deadlines.advance(DEADLINE_MS);
     if (isRead) await expect(response.text()).rejects.toThrow();
     await gateway.idle();
     const own = decodeObject(await (await gateway.fetch('/v1/key', key)).text());

@@ -45,28 +45,28 @@ type Trouble = 'none' | 'fails' | 'lost' | 'hangs';
 
 /**
  * A clock on which waits of a second at most are over after 20 ms, with all that is due by then.
- * @param firesAfter the real ms after which a longer timer fires; null: never
+ * @param startLonger starts a longer timer
  */
-export function passingClock(firesAfter: (ms: number) => number | null): Clock {
+export function passingClock(startLonger: Clock['startTimer']): Clock {
   let passedUntil = 0;
   const now = () => Math.max(Date.now(), passedUntil);
-  const startTimer: Clock['startTimer'] = (ms, onFire) => {
-    if (ms > PASSED_MS) {
-      const after = firesAfter(ms);
-      const timer = after === null ? undefined : setTimeout(onFire, after).unref();
-      return () => clearTimeout(timer);
-    }
-    const at = now() + ms;
-    const timer = setTimeout(
-      () => {
+  return {
+    now,
+    startTimer: (ms, onFire) => {
+      if (ms > PASSED_MS) return startLonger(ms, onFire);
+      const at = now() + ms;
+      return startTimer(Math.min(ms, SOON_MS), () => {
         passedUntil = Math.max(passedUntil, at);
         onFire();
-      },
-      Math.min(ms, SOON_MS),
-    );
-    return () => clearTimeout(timer);
+      });
+    },
   };
-  return { now, startTimer };
+}
+
+/** A timer of the runtime, which does not keep the process. @param ms null: it never fires */
+export function startTimer(ms: number | null, onFire: () => void): () => void {
+  const timer = ms === null ? undefined : setTimeout(onFire, ms).unref();
+  return () => clearTimeout(timer);
 }
 
 export class LimitedGateway {
@@ -105,7 +105,7 @@ export class LimitedGateway {
         return Response.json(ANSWER);
       },
       // Deadlines never fire.
-      clock: passingClock((ms) => (ms < LONG_MS ? SOON_MS : null)),
+      clock: passingClock((ms, onFire) => startTimer(ms < LONG_MS ? SOON_MS : null, onFire)),
       random: () => crypto.randomUUID(),
       tracing: null,
       log: (entry) => this.logged.push(entry),

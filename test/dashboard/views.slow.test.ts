@@ -367,14 +367,17 @@ describe.runIf(hasChromium).each(['kv', 'object'] as const)('the page with LEDGE
     await page.getByRole('navigation').getByText('Requests').click();
     await expect.poll(() => page.locator('tbody tr').count()).toBe(20);
     await page.getByRole('link', { name: 'Remove filter app claude-cli' }).click();
+    await page.waitForURL((url) => !url.hash.includes('app='));
     await page.getByLabel('Filter by user').fill('u-1841');
     await page.keyboard.press('Enter');
     await page.waitForURL(/user=u-1841/);
     const users = () => page.locator('td[data-head="User"]').allInnerTexts();
     await expect.poll(async () => [...new Set(await users())]).toEqual(['u-1841']);
     await page.getByRole('link', { name: 'Remove filter user u-1841' }).click();
+    await page.waitForURL((url) => !url.hash.includes('user='));
     await page.getByLabel('Search').fill('GRACE@');
     await page.keyboard.press('Enter');
+    await page.waitForURL(/search=GRACE/);
     await expect.poll(async () => [...new Set(await users())]).toEqual(['grace@example.com']);
     await page.getByLabel('Search').fill('deepseek/*');
     await page.keyboard.press('Enter');

@@ -38,13 +38,13 @@ const ANSWER = {
 
 const LONG_MS = 25_000;
 const SOON_MS = 20;
-const PASSED_MS = 1000;
+const PASSED_MS = 1500;
 
 /** `lost`: the call runs, and its result does not arrive. */
 type Trouble = 'none' | 'fails' | 'lost' | 'hangs';
 
 /**
- * A clock on which waits of a second at most are over after 20 ms, with all that is due by then.
+ * A clock on which waits of 1.5 s at most are over after 20 ms, with all that is due by then.
  * @param startLonger starts a longer timer
  */
 export function passingClock(startLonger: Clock['startTimer']): Clock {

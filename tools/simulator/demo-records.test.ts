@@ -4,6 +4,8 @@ import { compareSession } from '../../src/metering/cache-breaks.ts';
 import { demoRecords, demoSession } from './demo-records.ts';
 
 const HOUR_MS = 3_600_000;
+/** In a week, these many hours from one to the next reach each hour of a day. */
+const STEP_HOURS = 5;
 const MONDAY = Date.parse('2026-11-23T00:17:00Z');
 const KEYS = [
   { id: 'web', weight: 5, promptTokens: 2000, completionTokens: 400 },
@@ -23,13 +25,14 @@ const withoutTimes = (now: number) =>
     total_ms,
   }));
 
-test('D8 demoRecords has the same keys, models, statuses and tokens at each hour of a week', () => {
+test('D8 demoRecords has the same keys, models, statuses and tokens at hours of a week', () => {
   const first = withoutTimes(MONDAY);
-  for (let hour = 1; hour < 7 * 24; hour++) expect(withoutTimes(MONDAY + hour * HOUR_MS)).toEqual(first);
+  for (let hour = 1; hour < 7 * 24; hour += STEP_HOURS)
+    expect(withoutTimes(MONDAY + hour * HOUR_MS)).toEqual(first);
 });
 
-test('D8 demoRecords, at each hour of a week: covers most of fourteen days, none in the future, each key within the last day', () => {
-  for (let hour = 0; hour < 7 * 24; hour++) {
+test('D8 demoRecords, at hours of a week: covers most of fourteen days, none in the future, each key within the last day', () => {
+  for (let hour = 0; hour < 7 * 24; hour += STEP_HOURS) {
     const now = MONDAY + hour * HOUR_MS;
     const records = made(now);
     const times = records.map(({ ended }) => Date.parse(ended));

@@ -9,7 +9,7 @@ import { repeatable, runsOf, SEED } from '../../random-run.ts';
 import { MINUTE } from './memory-sql.ts';
 import { UserNetwork } from './user-network.ts';
 
-const RUNS = runsOf(4, 16);
+const RUNS = runsOf(2, 16);
 const STEPS = 150;
 const USERS = ['ada', 'bob', 'cy', 'dee', ''];
 

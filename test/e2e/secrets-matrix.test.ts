@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FAULT_NAMES } from '../../tools/simulator/faults.ts';
 import type { JsonObject } from '../../tools/simulator/json.ts';
 import { textOf } from '../../tools/simulator/json.ts';
+import { sampleOf } from '../random-run.ts';
 import { chat, jsonOf, streamedChat } from './client.ts';
 import { ADMIN_TOKEN, CREDENTIALS, type Gateway, startGateway } from './gateway.ts';
 import { LEAKS, leak } from './leaks.ts';
@@ -84,7 +85,11 @@ function withoutAddress(text: string): string {
 
 describe('E4 K1', () => {
   test('every fault, error and leak, streaming and non-streaming: no secret in a response, a log line or a record', async () => {
-    await askAll(MODELS.flatMap((model) => [...FAULTS, ...REFUSALS].map((fault) => `${model}:${fault}`)));
+    const failures = [...FAULTS, ...REFUSALS];
+    const all = MODELS.flatMap((model) => failures.map((fault) => `${model}:${fault}`));
+    // Each failure at one of the models.
+    const few = failures.map((fault, i) => `${MODELS[i % MODELS.length]}:${fault}`);
+    await askAll(sampleOf(few, all));
     await askAll(LEAKS.map((name) => `openai/${name}`));
     await askAll(['codestral/codestral-latest', 'keyless/openai/gpt-oss-20b', 'nowhere/model', '']);
     for (const key of ['', 'Bearer weir_0000000000000000', `Bearer ${clientKey}x`, 'Basic d2VpcjpzZWNyZXQ='])
@@ -93,7 +98,7 @@ describe('E4 K1', () => {
       await ask({}, `Bearer ${clientKey}`, path);
     const requestCount = gateway.simulator.requests.length;
     await gateway.records(requestCount);
-    expect(answers.length).toBeGreaterThan(200);
+    expect(answers.length).toBeGreaterThan(sampleOf(80, 200));
     expect(gateway.logs().length).toBeGreaterThanOrEqual(requestCount);
     expect(findSecrets(answers)).toEqual([]);
     expect(findSecrets(gateway.logs().map(withoutAddress))).toEqual([]);

@@ -31,7 +31,10 @@ export interface ProtocolReader {
   readonly event: (event: JsonObject, name: string) => ChunkPart | null;
   /** Reads an event with nothing but text once more, without a change of state. Absent: `event` changes none. */
   readonly trial?: (event: JsonObject) => ChunkPart | null;
-  /** Also an event with nothing but arguments of a tool call is read without state, so that the fast path may copy it. Absent: no. */
+  /**
+   * Also an event with nothing but arguments of a tool call is read without state, by the protocol's passthrough too, so that the fast
+   * path may copy it. Absent: no.
+   */
   readonly copiesArguments?: true;
   /** Reads a non-streaming response. */
   readonly response: (response: JsonObject) => ChunkPart;

@@ -170,7 +170,8 @@ export class TemplateFastPath {
    */
   learn(event: TextEvent, part: ChunkPart, chunk: Chunk, callArguments: JsonProgress | null): void {
     const text = textToLearn(event, part);
-    if (text === null || this.#isReadByOthers(part, callArguments)) return;
+    const hasCall = part.choices.some(({ toolCalls }) => toolCalls.length > 0);
+    if (text === null || (hasCall && callArguments === null)) return;
     // Learning takes as long as a dozen events. It would delay the first text, and many outputs have no second one.
     if (!this.#hasText) {
       this.#hasText = true;
@@ -189,12 +190,6 @@ export class TemplateFastPath {
     this.#unusedTemplates = 0;
     this.#learningPause = LEARNING_PAUSE_EVENTS;
     this.#templates = [];
-  }
-
-  /** Whether the event has arguments of a tool call that something else than their judgement reads, such as a passthrough's format. */
-  #isReadByOthers({ choices: [choice] }: ChunkPart, callArguments: JsonProgress | null): boolean {
-    const hasCall = choice !== undefined && choice.toolCalls.length > 0;
-    return hasCall && (callArguments === null || this.#passesEvents);
   }
 
   #moveToFront(i: number): void {

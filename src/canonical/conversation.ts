@@ -15,10 +15,42 @@ export interface CanonicalRequest {
 
 /** A request as the writer of a native provider reads it. */
 export interface NativeRequest {
-  /** The fields beside the messages, under the names that Chat Completions has for them. */
+  /** The settings beside what follows, under the names that Chat Completions has for them. */
   readonly fields: JsonObject;
   readonly turns: readonly Turn[];
+  /** Absent: the client sent no list. */
+  readonly tools?: readonly Tool[] | undefined;
+  /** Absent: the provider's default, which is `auto` where there are tools. */
+  readonly toolChoice?: ToolChoice | undefined;
 }
+
+/** A tool as the client defined it. Definitions keep their keys and their order, because prompt caches compare bytes. */
+export type Tool =
+  | { readonly kind: 'function'; readonly definition: Definition; readonly extra: JsonObject }
+  | { readonly kind: 'custom'; readonly definition: Definition; readonly raw: JsonObject }
+  /** One that the provider runs, or of a shape that is not known. */
+  | { readonly kind: 'unknown'; readonly raw: unknown };
+
+/** The other keys are the client's: providers check them. */
+export interface Definition extends JsonObject {
+  readonly name: string;
+}
+
+interface NamedTool {
+  readonly type: 'function' | 'custom';
+  readonly name: string;
+}
+
+/** Which tools the model may or must call. */
+export type ToolChoice =
+  | { readonly kind: 'auto' | 'none' | 'required' }
+  | (NamedTool & { readonly kind: 'tool' })
+  | {
+      readonly kind: 'allowed';
+      readonly mode: 'auto' | 'required';
+      readonly tools: readonly NamedTool[];
+    }
+  | { readonly kind: 'unknown'; readonly raw: unknown };
 
 export interface Turn {
   readonly role: 'system' | 'developer' | 'user' | 'assistant';

@@ -127,6 +127,7 @@ export function withShortToolNames(
 
 /** The results of a client that is not one of chat name no tools. */
 function renamedTurn(turn: Turn, rename: Rename): Turn {
+  if (!turn.blocks.some(({ kind }) => kind === 'tool_call')) return turn;
   const blocks = turn.blocks.map((block) =>
     block.kind === 'tool_call' && block.name !== '' ? { ...block, name: rename(block.name) } : block,
   );

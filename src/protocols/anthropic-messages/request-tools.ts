@@ -1,27 +1,35 @@
 /** Writes `tools` and `tool_choice` as Anthropic takes them, within its limits on strict tools. */
 
+import type { NativeRequest, Tool, ToolChoice } from '../../canonical/conversation.ts';
 import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { isForcedTool } from '../../request-translation/tools.ts';
-import { isObject, type JsonObject, objectOf, omit, readArray, readText } from '../../shared/json.ts';
+import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
 import type { ClaudeFamily } from './family.ts';
 import { subschemas, writeSchema } from './request-schema.ts';
 
-/** The `tools` and `tool_choice` of a Messages request; empty if no tool is offered. */
-export function writeTools(body: JsonObject, family: ClaudeFamily, report: TranslationReport): JsonObject {
-  const choice = objectOf(body.tool_choice);
-  const allowed =
-    choice.type === 'allowed_tools' && isObject(choice.allowed_tools) ? choice.allowed_tools : null;
-  const names = allowed === null ? null : new Set(readArray(allowed.tools).map(nameOf));
-  const offered = readArray(body.tools).filter((tool) => names?.has(nameOf(tool)) ?? true);
+/**
+ * The `tools` and `tool_choice` of a Messages request; empty if no tool is offered.
+ * @param format the schema of the response format
+ */
+export function writeTools(
+  { tools: given = [], toolChoice, fields }: NativeRequest,
+  format: JsonObject,
+  family: ClaudeFamily,
+  report: TranslationReport,
+): JsonObject {
+  const allowed = toolChoice?.kind === 'allowed' ? toolChoice : null;
+  const names = allowed === null ? null : new Set<unknown>(allowed.tools.map(({ name }) => name));
+  const offered = given.filter((tool) => names?.has(nameOf(tool)) ?? true);
   // 400 "tool_choice may only be specified while providing tools".
-  if (offered.length === 0) return Array.isArray(body.tools) && body.tools.length > 0 ? { tools: [] } : {};
-  const { schema } = objectOf(objectOf(body.response_format).json_schema);
-  const strict = new StrictSchemas(objectOf(schema));
-  const tools = offered.map((tool) => (isObject(tool) ? writeTool(tool, family, strict, report) : tool));
-  const toolChoice = writeToolChoice(allowed === null ? body.tool_choice : (allowed.mode ?? 'auto'));
-  const type = toolChoice?.type ?? 'auto';
-  const isSerial = body.parallel_tool_calls === false && type !== 'none';
-  const written = isSerial ? { type, ...toolChoice, disable_parallel_tool_use: true } : toolChoice;
+  if (offered.length === 0) return given.length > 0 ? { tools: [] } : {};
+  const strict = new StrictSchemas(format);
+  const tools = offered.map((tool) =>
+    tool.kind === 'function' ? writeTool(tool, family, strict, report) : tool.raw,
+  );
+  const choice = writeToolChoice(allowed === null ? toolChoice : { kind: allowed.mode });
+  const type = choice?.type ?? 'auto';
+  const isSerial = fields.parallel_tool_calls === false && type !== 'none';
+  const written = isSerial ? { type, ...choice, disable_parallel_tool_use: true } : choice;
   return { tools, ...(written === undefined ? {} : { tool_choice: written }) };
 }
 
@@ -30,26 +38,23 @@ export function forcesCall({ tool_choice }: JsonObject): boolean {
   return isObject(tool_choice) && isForcedTool(tool_choice.type === 'tool' ? tool_choice : tool_choice.type);
 }
 
-function nameOf(tool: unknown): unknown {
-  if (!isObject(tool)) return undefined;
-  return isObject(tool.function) ? tool.function.name : tool.name;
+function nameOf(tool: Tool): unknown {
+  return tool.kind === 'unknown' ? objectOf(tool.raw).name : tool.definition.name;
 }
 
 const NO_PARAMETERS = { type: 'object', properties: {} };
 
 function writeTool(
-  tool: JsonObject,
+  { definition, extra }: Extract<Tool, { readonly kind: 'function' }>,
   family: ClaudeFamily,
   strictSchemas: StrictSchemas,
   report: TranslationReport,
 ): JsonObject {
-  // A tool without `function` may be one of Anthropic's own. It is sent unchanged, and Anthropic refuses unknown ones.
-  if (!isObject(tool.function)) return tool;
-  const { name, description, parameters, strict, cache_control: inner } = tool.function;
+  const { name, description, parameters, strict, cache_control: inner } = definition;
   const schema = { ...NO_PARAMETERS, ...objectOf(parameters) };
   const isStrict = strict === true && family.takesSchemas && strictSchemas.add(schema);
   if (strict === true && !isStrict) report.drop('tools.function.strict');
-  const cacheControl = tool.cache_control ?? inner;
+  const cacheControl = extra.cache_control ?? inner;
   return {
     name,
     ...(readText(description) === undefined ? {} : { description }),
@@ -59,13 +64,21 @@ function writeTool(
   };
 }
 
-function writeToolChoice(choice: unknown): JsonObject | undefined {
-  if (choice === 'required' || choice === 'any') return { type: 'any' };
-  if (choice === 'auto' || choice === 'none') return { type: choice };
-  if (!isObject(choice)) return undefined;
-  if (isObject(choice.function)) return { type: 'tool', name: choice.function.name };
-  if (choice.type === 'function') return { ...omit(choice, 'type'), type: 'tool' };
-  return choice;
+/** A choice that is not known may be in Anthropic's own form. */
+function writeToolChoice(choice: ToolChoice | undefined): JsonObject | undefined {
+  switch (choice?.kind) {
+    case 'required':
+      return { type: 'any' };
+    case 'auto':
+    case 'none':
+      return { type: choice.kind };
+    case 'tool':
+      return { type: 'tool', name: choice.name };
+    case 'unknown':
+      return isObject(choice.raw) ? choice.raw : undefined;
+    default:
+      return undefined;
+  }
 }
 
 /**

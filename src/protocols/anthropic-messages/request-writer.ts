@@ -29,7 +29,7 @@ import { forcesCall, writeTools } from './request-tools.ts';
 
 /** Fields that this folder translates. The rules below apply to the others. */
 const TRANSLATED = [
-  ...['model', 'tools', 'tool_choice', 'parallel_tool_calls', 'max_tokens', 'max_completion_tokens'],
+  ...['model', 'parallel_tool_calls', 'max_tokens', 'max_completion_tokens'],
   ...['stop', 'temperature', 'top_p', 'top_k', 'reasoning_effort', 'reasoning', 'thinking', 'output_config'],
   ...['response_format', 'user', 'safety_identifier', 'metadata', 'service_tier', 'seed'],
 ];
@@ -71,16 +71,22 @@ export function claudeForm(families: ClaudeFamilies, toolNames: RegExp): Request
 }
 
 function writeMessages(
-  { fields: body, turns }: NativeRequest,
+  request: NativeRequest,
   options: WriteOptions,
   family: ClaudeFamily,
 ): TranslatedRequest {
+  const { fields: body, turns } = request;
   const rest = translateRequest(omit(body, ...TRANSLATED), OTHER_FIELDS, options);
   if (rest.kind === 'error') return rest;
   const report = new TranslationReport(options.provider, options.unsupported);
   const conversation = writeConversation(turns, { family, providerId: options.providerId, report });
   const limit = outputLimit(body, family, report);
-  const tools = writeTools(body, family, report);
+  const tools = writeTools(
+    request,
+    objectOf(objectOf(objectOf(body.response_format).json_schema).schema),
+    family,
+    report,
+  );
   const thinking = withoutRefusedThinking(
     writeThinking(body, family, readCount(limit) || family.maxTokens, report),
     conversation.messages,

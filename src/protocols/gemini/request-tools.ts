@@ -1,36 +1,36 @@
 /** Writes `tools`, `tool_choice` and JSON schemas as Gemini takes them. */
 
+import type { NativeRequest, Tool } from '../../canonical/conversation.ts';
 import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
-import { isObject, type JsonObject, omit, readArray, readText } from '../../shared/json.ts';
+import { isObject, type JsonObject, objectOf, omit, readText } from '../../shared/json.ts';
 
-/** The keys of a function definition and of the tool around it that have an equivalent. */
+/** The keys of a function definition that have an equivalent. */
 const DEFINITION_KEYS = ['name', 'description', 'parameters'];
-const TOOL_KEYS = ['type', 'function'];
 
-/** All functions go into one entry. Gemini's own tools (`{"googleSearch": {}}`, `{"codeExecution": {}}`) stay unchanged. */
-export function writeTools(body: JsonObject, report: TranslationReport): readonly unknown[] | undefined {
-  const tools = readArray(body.tools);
-  const functionDeclarations = tools.flatMap((tool) => (isFunction(tool) ? [declaration(tool, report)] : []));
-  const native = tools.filter((tool) => !isFunction(tool));
-  const search = isObject(body.web_search_options) ? [{ googleSearch: {} }] : [];
+/**
+ * All functions go into one entry. Gemini's own tools (`{"googleSearch": {}}`, `{"codeExecution": {}}`) stay unchanged.
+ * @param search OpenAI's `web_search_options`
+ */
+export function writeTools(
+  tools: readonly Tool[],
+  search: unknown,
+  report: TranslationReport,
+): readonly unknown[] | undefined {
+  const functions = tools.filter((tool) => tool.kind === 'function');
+  const functionDeclarations = functions.map((tool) => declaration(tool, report));
   const written = [
-    ...(functionDeclarations.length > 0 ? [{ functionDeclarations }] : []),
-    ...native,
-    ...search,
+    ...(functions.length > 0 ? [{ functionDeclarations }] : []),
+    ...tools.flatMap((tool) => (tool.kind === 'function' ? [] : [tool.raw])),
+    ...(isObject(search) ? [{ googleSearch: {} }] : []),
   ];
   return written.length === 0 ? undefined : written;
 }
 
-function isFunction(tool: unknown): tool is JsonObject & { readonly function: JsonObject } {
-  return isObject(tool) && isObject(tool.function) && (tool.type === undefined || tool.type === 'function');
-}
-
 function declaration(
-  tool: JsonObject & { readonly function: JsonObject },
+  { definition, extra }: Extract<Tool, { readonly kind: 'function' }>,
   report: TranslationReport,
 ): JsonObject {
-  const definition = tool.function;
-  reportUnread(tool, TOOL_KEYS, 'tools', report);
+  reportUnread(extra, [], 'tools', report);
   reportUnread(definition, DEFINITION_KEYS, 'tools.function', report);
   const { name, description, parameters } = definition;
   return {
@@ -60,21 +60,31 @@ function reportUnread(
 }
 
 /** `toolConfig`, or undefined if the model chooses freely, which is the default. */
-export function writeToolChoice({ tool_choice: choice, tools }: JsonObject): JsonObject | undefined {
-  if (choice === 'none') return readArray(tools).length === 0 ? undefined : config('NONE');
-  if (choice === 'required' || choice === 'any') return config('ANY');
-  if (!isObject(choice)) return undefined;
-  const name = isObject(choice.function) ? readText(choice.function.name) : readText(choice.name);
-  if (name !== undefined) return config('ANY', [name]);
-  const allowed = isObject(choice.allowed_tools) ? choice.allowed_tools : choice;
-  const names = readArray(allowed.tools)
-    .filter(isFunction)
-    .map((tool) => tool.function.name);
-  // Only these two modes take names.
-  return names.length === 0 ? undefined : config(allowed.mode === 'required' ? 'ANY' : 'VALIDATED', names);
+export function writeToolChoice({ toolChoice, tools = [] }: NativeRequest): JsonObject | undefined {
+  switch (toolChoice?.kind) {
+    case 'none':
+      return tools.length === 0 ? undefined : config('NONE');
+    case 'required':
+      return config('ANY');
+    case 'tool':
+      return toolChoice.type === 'function' ? config('ANY', [toolChoice.name]) : undefined;
+    case 'allowed': {
+      const names = toolChoice.tools.filter(({ type }) => type === 'function').map(({ name }) => name);
+      // Only these two modes take names.
+      const mode = toolChoice.mode === 'required' ? 'ANY' : 'VALIDATED';
+      return names.length === 0 ? undefined : config(mode, names);
+    }
+    case 'unknown': {
+      // Anthropic's form has the name beside the type.
+      const name = readText(objectOf(toolChoice.raw).name);
+      return name === undefined ? undefined : config('ANY', [name]);
+    }
+    default:
+      return undefined;
+  }
 }
 
-function config(mode: string, names?: readonly unknown[]): JsonObject {
+function config(mode: string, names?: readonly string[]): JsonObject {
   const allowed = names === undefined ? {} : { allowedFunctionNames: names };
   return { functionCallingConfig: { mode, ...allowed } };
 }

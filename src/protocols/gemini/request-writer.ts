@@ -49,7 +49,7 @@ export function modelPath(model: string): string {
 const HANDLED: ReadonlySet<string> = new Set([
   ...CONFIG_FIELDS,
   ...['model', 'messages', 'stream', 'stream_options', 'usage', 'extra_body', 'service_tier'],
-  ...['tools', 'tool_choice', 'web_search_options'],
+  ...['parallel_tool_calls', 'web_search_options'],
 ]);
 
 /** Fields that change the output and have no equivalent. */
@@ -57,9 +57,9 @@ const UNSUPPORTED = ['logit_bias', 'prediction', 'audio'];
 
 /**
  * Fields that are never sent. The contents come only from the messages: a file in these fields would escape the upper bound of the
- * prompt. Parallel calls can't be turned off. The tier, which decides the price, is set only by OpenAI's `service_tier`.
+ * prompt. The tier, which decides the price, is set only by OpenAI's `service_tier`.
  */
-const NEVER_SENT = ['contents', 'systemInstruction', 'parallel_tool_calls', 'serviceTier'];
+const NEVER_SENT = ['contents', 'systemInstruction', 'serviceTier'];
 
 /** Google's own fields in snake case, as some clients and the compatible endpoint write them. */
 const NATIVE_NAMES: Readonly<Record<string, string>> = {
@@ -75,23 +75,24 @@ const NATIVE_NAMES: Readonly<Record<string, string>> = {
 const MODEL = /^(?:models\/|tunedModels\/)?[A-Za-z0-9][\w.:-]*$/;
 
 function writeGenerateContent(
-  { fields, turns }: NativeRequest,
+  request: NativeRequest,
   { model, provider, providerId, unsupported }: WriteOptions,
   families: readonly GeminiFamily[],
 ): TranslatedRequest {
+  const { fields, turns, tools: given = [] } = request;
   const report = new TranslationReport(provider, unsupported);
   const body = withNativeNames(fields, report);
   const family = familyOf(families, model);
   if (!MODEL.test(model)) report.fail('model', `${provider} has no model of this name`);
   if (wantsMoreThanText(body)) report.refuse('modalities');
   const { contents, systemInstruction } = writeContents(turns, family, providerId, report);
-  const tools = writeTools(body, report);
+  const tools = writeTools(given, body.web_search_options, report);
   const nativeConfig = {
     ...inCamelCase(objectOf(body.generationConfig)),
     ...(isObject(body.thinkingConfig) ? { thinkingConfig: body.thinkingConfig } : {}),
   };
   const config = writeConfig(body, family, nativeConfig, report);
-  const toolConfig = { ...writeToolChoice(body), ...objectOf(body.toolConfig) };
+  const toolConfig = { ...writeToolChoice(request), ...objectOf(body.toolConfig) };
   const written: JsonObject = {
     ...otherFields(body, report),
     contents,
@@ -101,6 +102,8 @@ function writeGenerateContent(
     ...(config === undefined ? {} : { generationConfig: config }),
     ...writeTier(body.service_tier, report),
   };
+  // Parallel calls can't be turned off.
+  if (given.length > 0 && (body.parallel_tool_calls ?? true) !== true) report.drop('parallel_tool_calls');
   const { error, dropped, changed } = report;
   return error === null ? ok({ body: written, dropped, changed }) : failure(error);
 }

@@ -16,12 +16,12 @@ export function chatBody({ fields, turns }: CanonicalRequest): JsonObject {
 
 function writeTurn({ role, blocks }: Turn): readonly JsonObject[] {
   if (role === 'assistant') return [writeAssistant(blocks)];
-  const results = blocks.filter((block) => block.kind === 'tool_result').map(writeResult);
-  const content = writeParts(blocks);
+  const results = blocks.filter((block) => block.kind === 'tool_result');
+  const content = results.length === 0 ? blocks : blocks.filter(({ kind }) => kind !== 'tool_result');
   // Results come first: providers accept nothing between a call and its result.
-  return results.length > 0 && content.length === 0
-    ? results
-    : [...results, { role, content: contentOf(content) }];
+  const written = results.map(writeResult);
+  if (written.length === 0 || content.length > 0) written.push({ role, content: writeContent(content) });
+  return written;
 }
 
 function writeResult({ id, content }: ToolResultBlock): JsonObject {
@@ -30,14 +30,19 @@ function writeResult({ id, content }: ToolResultBlock): JsonObject {
 }
 
 function writeAssistant(blocks: readonly Block[]): JsonObject {
-  const reasoning = blocks.filter((block) => block.kind === 'reasoning');
-  const text = reasoning.find(({ detail }) => detail === undefined)?.text;
-  const details = reasoning.flatMap(({ detail }) => detail ?? []);
-  const tool_calls = blocks.filter((block) => block.kind === 'tool_call').map(writeCall);
-  const content = writeParts(blocks);
+  const content: Block[] = [];
+  const details: JsonObject[] = [];
+  const tool_calls: JsonObject[] = [];
+  let text: string | undefined;
+  for (const block of blocks) {
+    if (block.kind === 'tool_call') tool_calls.push(writeCall(block));
+    else if (block.kind !== 'reasoning') content.push(block);
+    else if (block.detail !== undefined) details.push(block.detail);
+    else text ??= block.text;
+  }
   return {
     role: 'assistant',
-    content: content.length === 0 && tool_calls.length > 0 ? null : contentOf(content),
+    content: content.length === 0 && tool_calls.length > 0 ? null : writeContent(content),
     ...(text === undefined ? {} : { reasoning_content: text }),
     ...(details.length === 0 ? {} : { reasoning_details: details }),
     ...(tool_calls.length === 0 ? {} : { tool_calls }),
@@ -49,10 +54,11 @@ function writeCall({ id, name, input, extra }: ToolCallBlock): JsonObject {
 }
 
 /** A single text becomes a string, because some providers accept only strings. A mark needs a part. */
-function contentOf(parts: readonly JsonObject[]): unknown {
-  const [{ type, text, ...others } = { type: 'text', text: '' }] = parts;
-  const isPlain = parts.length < 2 && type === 'text' && Object.keys(others).length === 0;
-  return isPlain ? text : parts;
+function writeContent(blocks: readonly Block[]): unknown {
+  const [first] = blocks;
+  if (first === undefined) return '';
+  const isPlain = blocks.length === 1 && first.kind === 'text' && first.extra === undefined;
+  return isPlain ? first.text : writeParts(blocks);
 }
 
 function writeParts(blocks: readonly Block[]): readonly JsonObject[] {

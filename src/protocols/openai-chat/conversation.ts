@@ -1,5 +1,13 @@
-/** Parses the messages of a chat request into the turns of a conversation. */
-import type { Block, ReasoningBlock, ToolCallBlock, Turn } from '../../canonical/conversation.ts';
+/** Parses the messages of a chat request into the turns of a conversation, and its tools. */
+import type {
+  Block,
+  Definition,
+  ReasoningBlock,
+  Tool,
+  ToolCallBlock,
+  ToolChoice,
+  Turn,
+} from '../../canonical/conversation.ts';
 import type { Media } from '../../canonical/media.ts';
 import { readReasoningDetails } from '../../canonical/reasoning-details.ts';
 import { signatureOfCall } from '../../request-translation/messages.ts';
@@ -173,4 +181,44 @@ function fromUrl(type: 'image' | 'video' | 'document', value: unknown, name?: un
   const { url: given = value, detail } = objectOf(value);
   const url = readText(given);
   return url === undefined ? undefined : { type, url, detail, name: readText(name) };
+}
+
+/** @returns undefined where the client sent no list */
+export function readTools(tools: unknown): readonly Tool[] | undefined {
+  return Array.isArray(tools) ? tools.map(readTool) : undefined;
+}
+
+function readTool(raw: unknown): Tool {
+  if (!isObject(raw)) return { kind: 'unknown', raw };
+  const { type = 'function', function: called, custom } = raw;
+  if (type === 'function' && isDefinition(called)) {
+    return { kind: 'function', definition: called, extra: extraOf(raw, ['type', 'function']) };
+  }
+  if (type === 'custom' && isDefinition(custom)) return { kind: 'custom', definition: custom, raw };
+  return { kind: 'unknown', raw };
+}
+
+function isDefinition(value: unknown): value is Definition {
+  return isObject(value) && typeof value.name === 'string';
+}
+
+/** `any` is Mistral's word. */
+export function readToolChoice(choice: unknown): ToolChoice | undefined {
+  if (choice === undefined) return undefined;
+  if (choice === 'auto' || choice === 'none' || choice === 'required') return { kind: choice };
+  if (choice === 'any') return { kind: 'required' };
+  const raw = objectOf(choice);
+  const [tool] = readNamed(raw);
+  if (tool !== undefined) return { kind: 'tool', ...tool };
+  if (raw.type !== 'allowed_tools') return { kind: 'unknown', raw: choice };
+  const { mode, tools } = objectOf(raw.allowed_tools, raw);
+  const named = readArray(tools).filter(isObject).flatMap(readNamed);
+  return { kind: 'allowed', mode: mode === 'required' ? mode : 'auto', tools: named };
+}
+
+/** The name is inside the member of its type, or beside the type. */
+function readNamed({ type, name, ...members }: JsonObject) {
+  if (type !== 'function' && type !== 'custom') return [];
+  const named = readText(objectOf(members[type]).name) ?? readText(name);
+  return named === undefined ? [] : [{ type, name: named } as const];
 }

@@ -194,7 +194,7 @@ function isToolList(value: unknown): boolean {
   );
 }
 
-function toolFields({ tools, choice }: ToolChoice, parallel: unknown): JsonObject {
+function toolFields({ tools, choice }: OfferedTools, parallel: unknown): JsonObject {
   if (tools.length === 0) return {};
   return {
     tools,
@@ -326,7 +326,7 @@ function echoFunction({ name, description, parameters, strict }: JsonObject): Js
   };
 }
 
-interface ToolChoice {
+interface OfferedTools {
   /** Chat's `tool_choice`, or undefined if there are no tools. */
   readonly choice: unknown;
   /** The allowed tools. */
@@ -334,7 +334,7 @@ interface ToolChoice {
 }
 
 /** A choice that requires a dropped tool is an error: without the tool the output would not be what the client requires. */
-function readToolChoice(value: unknown, { tools }: ReadTools): Result<ToolChoice, ApiError> {
+function readToolChoice(value: unknown, { tools }: ReadTools): Result<OfferedTools, ApiError> {
   if (value === undefined || value === null || value === 'auto' || value === 'none') {
     return ok({ choice: tools.length === 0 ? undefined : (value ?? undefined), tools });
   }
@@ -347,7 +347,7 @@ function readToolChoice(value: unknown, { tools }: ReadTools): Result<ToolChoice
     : unavailableTool(readText(value.name) ?? typeName(value));
 }
 
-function readAllowedTools(choice: JsonObject, tools: readonly JsonObject[]): Result<ToolChoice, ApiError> {
+function readAllowedTools(choice: JsonObject, tools: readonly JsonObject[]): Result<OfferedTools, ApiError> {
   const names = new Set<unknown>(readArray(choice.tools).filter(isObject).map(chosenFunction));
   names.delete(undefined);
   const allowed = tools.filter(({ function: called }) => isObject(called) && names.has(called.name));

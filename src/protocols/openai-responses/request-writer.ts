@@ -5,7 +5,9 @@
 import type {
   Block,
   NativeRequest,
+  Tool,
   ToolCallBlock,
+  ToolChoice,
   ToolResultBlock,
   Turn,
 } from '../../canonical/conversation.ts';
@@ -23,15 +25,7 @@ import {
   withoutNulls,
 } from '../../request-translation/translate.ts';
 import { append } from '../../shared/append.ts';
-import {
-  isObject,
-  type JsonObject,
-  objectOf,
-  omit,
-  readArray,
-  readCount,
-  readText,
-} from '../../shared/json.ts';
+import { isObject, type JsonObject, objectOf, omit, readCount, readText } from '../../shared/json.ts';
 import { failure, ok } from '../../shared/result.ts';
 import { REASONING_FORMAT } from './upstream-reader.ts';
 
@@ -62,15 +56,7 @@ const MIN_OUTPUT_TOKENS = 16;
 
 /** Fields that have another form in Responses. All others are translated by the provider's table. */
 const WRITTEN = [
-  ...[
-    'messages',
-    'max_tokens',
-    'max_completion_tokens',
-    'tools',
-    'tool_choice',
-    'response_format',
-    'verbosity',
-  ],
+  ...['messages', 'max_tokens', 'max_completion_tokens', 'response_format', 'verbosity'],
   ...['reasoning_effort', 'logprobs', 'top_logprobs', 'web_search_options', 'store', 'stream_options'],
 ];
 
@@ -89,10 +75,11 @@ export function responsesForm(rules: ResponsesRules): RequestForm {
 }
 
 function writeResponses(
-  { fields, turns }: NativeRequest,
+  request: NativeRequest,
   options: WriteOptions,
   rules: ResponsesRules,
 ): TranslatedRequest {
+  const { fields, turns } = request;
   const report = new TranslationReport(options.provider, options.unsupported);
   for (const field of rules.absent) {
     const value = fields[field];
@@ -121,7 +108,7 @@ function writeResponses(
     // The client's own key wins.
     ...omit(body, ...WRITTEN),
     input: input.items,
-    ...writeTools(body),
+    ...writeTools(request, body.web_search_options),
     ...writeText(body),
     ...writeReasoning(body.reasoning_effort, options, reasons && family.refusesSummary !== true),
     ...writeOutputLimit(body, report),
@@ -298,13 +285,12 @@ function callId(id: string): string {
   return id.length <= MAX_CALL_ID_CHARS ? id : toolCallId(id);
 }
 
-function writeTools(body: JsonObject): JsonObject {
-  const tools = readArray(body.tools).map((tool) => (isObject(tool) ? flatTool(tool) : tool));
-  const search = isObject(body.web_search_options) ? [searchTool(body.web_search_options)] : [];
-  const { tool_choice: choice } = body;
+function writeTools({ tools, toolChoice }: NativeRequest, search: unknown): JsonObject {
+  const searchTools = isObject(search) ? [searchTool(search)] : [];
+  const written = [...(tools ?? []).map(flatTool), ...searchTools];
   return {
-    ...(body.tools === undefined && search.length === 0 ? {} : { tools: [...tools, ...search] }),
-    ...(choice === undefined ? {} : { tool_choice: isObject(choice) ? flatChoice(choice) : choice }),
+    ...(tools === undefined && searchTools.length === 0 ? {} : { tools: written }),
+    ...(toolChoice === undefined ? {} : { tool_choice: writeToolChoice(toolChoice) }),
   };
 }
 
@@ -312,19 +298,18 @@ function writeTools(body: JsonObject): JsonObject {
  * `strict` is always written: Responses makes a function strict by default and chat does not (router-for-me/CLIProxyAPI#5555,
  * 2026-09-06; #4497 measured 19 of 20 tasks with `false`, 8 of 20 without the key).
  */
-function flatTool(tool: JsonObject): JsonObject {
-  if (tool.type === 'function' && isObject(tool.function)) {
-    const { strict = false, parameters = { type: 'object', properties: {} } } = withoutNulls(tool.function);
-    return { type: 'function', ...tool.function, parameters, strict };
-  }
-  if (tool.type === 'custom' && isObject(tool.custom)) {
-    const { format, ...rest } = tool.custom;
-    const grammar = objectOf(objectOf(format).grammar);
-    const flat = isObject(format) && isObject(format.grammar) ? { type: 'grammar', ...grammar } : format;
-    return { type: 'custom', ...rest, ...(format === undefined ? {} : { format: flat }) };
-  }
+function flatTool(tool: Tool): unknown {
   // A tool that the provider runs has the same form in both APIs.
-  return tool;
+  if (tool.kind === 'unknown') return tool.raw;
+  const { kind: type, definition } = tool;
+  if (type === 'function') {
+    const { strict = false, parameters = { type: 'object', properties: {} } } = withoutNulls(definition);
+    return { type, ...definition, parameters, strict };
+  }
+  const { format, ...rest } = definition;
+  const grammar = objectOf(objectOf(format).grammar);
+  const flat = isObject(format) && isObject(format.grammar) ? { type: 'grammar', ...grammar } : format;
+  return { type, ...rest, ...(format === undefined ? {} : { format: flat }) };
 }
 
 function searchTool({ search_context_size, user_location }: JsonObject): JsonObject {
@@ -337,15 +322,17 @@ function searchTool({ search_context_size, user_location }: JsonObject): JsonObj
 }
 
 /** "Missing required parameter: 'tool_choice.name'": chat's nested form is refused (measured 2026-08-30). */
-function flatChoice(choice: JsonObject): JsonObject {
-  const { allowed_tools: allowed } = choice;
-  if (isObject(allowed)) {
-    const tools = readArray(allowed.tools).map((tool) => (isObject(tool) ? flatChoice(tool) : tool));
-    return { type: 'allowed_tools', mode: allowed.mode, tools };
+function writeToolChoice(choice: ToolChoice): unknown {
+  switch (choice.kind) {
+    case 'tool':
+      return { type: choice.type, name: choice.name };
+    case 'allowed':
+      return { type: 'allowed_tools', mode: choice.mode, tools: choice.tools };
+    case 'unknown':
+      return choice.raw;
+    default:
+      return choice.kind;
   }
-  const { type } = choice;
-  const named = type === 'custom' ? choice.custom : choice.function;
-  return isObject(named) ? { type, name: named.name } : choice;
 }
 
 function writeText({ response_format: format, verbosity }: JsonObject): JsonObject {

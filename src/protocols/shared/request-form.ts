@@ -19,7 +19,7 @@ import {
 import { omit } from '../../shared/json.ts';
 import { MAX_TOOL_NAMES_CHARS } from '../../shared/limits.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
-import { readTurns } from '../openai-chat/conversation.ts';
+import { readToolChoice, readTools, readTurns } from '../openai-chat/conversation.ts';
 import { chatBody } from '../openai-chat/conversation-writer.ts';
 
 /** A translation with the tool names that were replaced; absent: none was. */
@@ -52,8 +52,13 @@ function tooManyNames(provider: string): ApiError {
   return apiError('invalid_request', message, 'tools');
 }
 
-/** Fields that are not null, tools in the place of OpenAI's functions from before tools, and a chat client's messages as turns. */
+/** Without nulls, with tools in the place of OpenAI's functions from before tools, and with a chat client's messages as turns. */
 function readNative({ fields, turns }: CanonicalRequest): NativeRequest {
   const chat = convertLegacyFunctions(withoutNulls(fields));
-  return { fields: omit(chat, 'messages'), turns: turns ?? readTurns(chat.messages) };
+  return {
+    fields: omit(chat, 'messages', 'tools', 'tool_choice'),
+    turns: turns ?? readTurns(chat.messages),
+    tools: readTools(chat.tools),
+    toolChoice: readToolChoice(chat.tool_choice),
+  };
 }

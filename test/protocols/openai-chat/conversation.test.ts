@@ -1,7 +1,7 @@
 /** Tests turns as messages of a chat request, and that a chat request with these messages is parsed into the same turns. */
 import { describe, expect, test } from 'vitest';
 import type { Block, Turn } from '../../../src/canonical/conversation.ts';
-import { readTurns } from '../../../src/protocols/openai-chat/conversation.ts';
+import { readToolChoice, readTools, readTurns } from '../../../src/protocols/openai-chat/conversation.ts';
 import { chatBody } from '../../../src/protocols/openai-chat/conversation-writer.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 
@@ -142,5 +142,66 @@ describe('I2 B2 chatBody', () => {
           : inner,
       );
     expect(withoutExtra(readTurns(messages))).toEqual(withoutExtra(turns));
+  });
+});
+
+describe('readTools', () => {
+  const F = { name: 'f', parameters: {}, x: 1 };
+
+  test('a function keeps its definition, and what is beside it', () => {
+    const read = { kind: 'function', definition: F, extra: { cache_control: {} } };
+    expect(readTools([{ type: 'function', function: F, cache_control: {} }])).toEqual([read]);
+    expect(readTools([{ function: F, cache_control: {} }])).toEqual([read]);
+  });
+
+  test.each([
+    { type: 'web_search' },
+    { type: 'function', function: { name: 5 } },
+    { type: 'other', function: F },
+    'f',
+    null,
+  ])('%j is kept as it came', (raw) => {
+    expect(readTools([raw])).toEqual([{ kind: 'unknown', raw }]);
+  });
+
+  test('no list is no tools', () => {
+    expect(readTools({})).toBeUndefined();
+  });
+});
+
+describe('readToolChoice', () => {
+  const f = { type: 'function', name: 'f' };
+  const g = { type: 'custom', name: 'g' };
+  test.each([
+    ['none', { kind: 'none' }],
+    ['any', { kind: 'required' }],
+    [
+      { type: 'function', function: { name: 'f' } },
+      { kind: 'tool', ...f },
+    ],
+    [f, { kind: 'tool', ...f }],
+    [
+      { type: 'custom', custom: { name: 'g' } },
+      { kind: 'tool', ...g },
+    ],
+    [
+      {
+        type: 'allowed_tools',
+        allowed_tools: { mode: 'required', tools: [f, { type: 'function', function: {} }] },
+      },
+      { kind: 'allowed', mode: 'required', tools: [f] },
+    ],
+    [
+      { type: 'allowed_tools', tools: [g] },
+      { kind: 'allowed', mode: 'auto', tools: [g] },
+    ],
+    [
+      { type: 'tool', name: 'f' },
+      { kind: 'unknown', raw: { type: 'tool', name: 'f' } },
+    ],
+    ['other', { kind: 'unknown', raw: 'other' }],
+    [undefined, undefined],
+  ])('%j', (given, choice) => {
+    expect(readToolChoice(given)).toEqual(choice);
   });
 });

@@ -268,6 +268,8 @@ export function outputLimit(
 
 /** A search is a call that the model writes: at least its name and a word in a JSON object. */
 const MIN_TOKENS_PER_SEARCH = 8;
+/** With the text that a model usually writes about what it has found. */
+const LIKELY_TOKENS_PER_SEARCH = 500;
 
 function upperBoundOf(request: ReserveRequest, outputTokens: number | null): UpperBound {
   const { promptTokens, estimatedPromptTokens, price, attempts = 1, likely } = request;
@@ -276,12 +278,13 @@ function upperBoundOf(request: ReserveRequest, outputTokens: number | null): Upp
   if (likely !== undefined) {
     const prompt = likely.promptTokens * attempts;
     const soFar = Math.min(likely.outputTokens, output * attempts);
+    const likelySearches = Math.min(searches * attempts, Math.ceil(soFar / LIKELY_TOKENS_PER_SEARCH));
     return {
       requests: 1,
       tokens: clampAmount(prompt + soFar),
       expectedTokens: clampAmount(estimatedPromptTokens + soFar),
       currency: price?.currency ?? '',
-      cost: maxCost(price, prompt, soFar, searches * attempts),
+      cost: maxCost(price, prompt, soFar, likelySearches),
     };
   }
   return {

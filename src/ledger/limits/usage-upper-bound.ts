@@ -204,12 +204,12 @@ function readChoices({ n, best_of }: JsonObject): number | undefined {
 
 /** The body of a passthrough is measured itself; a translated one by the chat, whose size is about the same. */
 function promptTokensOf(
-  { json, form, chatBody, facts, hasOutput, hasWholePrompt }: TargetRequest,
+  { body, json, form, chatBody, facts, hasOutput, hasWholePrompt }: TargetRequest,
   models: readonly string[],
 ): PromptTokens {
   const { imageTokens, windows = [], searchingModels = [] } = facts.target.provider;
   const canSearch = models.some((model) => matchesAnyGlob(searchingModels, model));
-  if (!hasWholePrompt || canSearch) return tokensOf(0, MAX_PROMPT_TOKENS);
+  if (!hasWholePrompt || canSearch) return readTokensOf(body, json, 1);
   const windowOf = (model: string) =>
     windows.find((row) => matchesAnyGlob(row.models, model))?.tokens ?? MAX_PROMPT_TOKENS;
   const isRewritten = form.kind === 'native' && facts.passthrough === null;
@@ -272,7 +272,8 @@ export function maxPromptTokens(
 ): PromptTokens {
   const prompts = Math.max(1, readArray(body.prompt).length, readArray(body.input).length);
   const media = mediaOf(body);
-  if (media.isUnknown || isReading(body)) return tokensOf(0, prompts * MAX_PROMPT_TOKENS);
+  if (media.isUnknown) return tokensOf(0, prompts * MAX_PROMPT_TOKENS);
+  if (isReading(body)) return readTokensOf(body, json, prompts);
   // It is read once, and a longer prompt is refused.
   if (media.isUnbounded) return tokensOf(0, prompts * window);
   const rewritten = REWRITTEN_FIELDS.map((field) => body[field]).filter((value) => value !== undefined);
@@ -289,6 +290,30 @@ function tokensOf(bytes: number, fixed: number, max = Number.POSITIVE_INFINITY):
   return { tokens: Math.min(bytes + fixed, max), likelyTokens: Math.min(likely, max) };
 }
 
+/**
+ * What a search is likely to add to a prompt: OpenAI bills the content of one as 8,000 tokens at some models
+ * (https://platform.openai.com/docs/pricing, 2026-11-23).
+ */
+const LIKELY_SEARCHED_TOKENS = 8000;
+
+/** Parts and references of which the body shows neither the text nor the size. Quotes inside a JSON text are escaped and do not match. */
+const UNSEEN_PARTS =
+  /"type":"(?:input_file|file|document|image|input_image|image_url|input_audio|item_reference)"|"(?:file_id|file_url)":/;
+
+/** Of a prompt to which the provider may add. Only where all that it adds are results of searches, it is likely to have little more. */
+function readTokensOf(body: JsonObject, json: string, prompts: number): PromptTokens {
+  const tokens = prompts * MAX_PROMPT_TOKENS;
+  const hasSearchesOnly =
+    !hasReadingField(body) &&
+    !UNSEEN_PARTS.test(json) &&
+    readArray(body.tools).every(
+      (tool) => isClientTool(tool) || (isObject(tool) && (isSearch(tool) || tool.type === 'namespace')),
+    );
+  if (!hasSearchesOnly) return { tokens, likelyTokens: tokens };
+  const { likelyTokens } = tokensOf(bytesOf(json), ADDED_TOKENS + LIKELY_SEARCHED_TOKENS, tokens);
+  return { tokens, likelyTokens };
+}
+
 function bytesOf(text: string): number {
   return encoder.encode(text).length;
 }
@@ -299,11 +324,13 @@ function maxTokensOf(value: unknown): number {
 }
 
 function isReading(body: JsonObject): boolean {
+  return hasReadingField(body) || !readArray(body.tools).every(isClientTool);
+}
+
+function hasReadingField(body: JsonObject): boolean {
   const isReadingField = (field: string) => body[field] !== undefined && body[field] !== null;
   // A prompt that is an object refers to one that the provider stores.
-  return (
-    isObject(body.prompt) || !readArray(body.tools).every(isClientTool) || READING_FIELDS.some(isReadingField)
-  );
+  return isObject(body.prompt) || READING_FIELDS.some(isReadingField);
 }
 
 function isClientTool(tool: unknown): boolean {

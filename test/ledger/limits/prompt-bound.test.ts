@@ -68,6 +68,30 @@ test.runIf(note !== '')(`G2 maxPromptTokens is not compared with recordings${not
   expect(readRecorded()).toEqual([]);
 });
 
+describe('G9 what a prompt is likely to have', () => {
+  const likely = (body: JsonObject) => maxPromptTokens(body, JSON.stringify(body)).likelyTokens;
+  const search = { type: 'web_search' };
+  const plain = { messages: [{ role: 'user', content: 'word '.repeat(2000) }] };
+
+  test('with a search: half the bytes and the results of one search, though it may be read many times', () => {
+    const body = { ...plain, tools: [search, { type: 'namespace', name: 'files', tools: [] }] };
+    expect(bound(body)).toBe(MAX_PROMPT_TOKENS);
+    expect(likely(body)).toBeGreaterThan(5000 + 8000);
+    expect(likely(body)).toBeLessThan(5000 + 8000 + 1300);
+  });
+
+  test.each<[string, JsonObject]>([
+    ['a tool that runs code', { tools: [search, { type: 'code_interpreter' }] }],
+    ['a stored response', { tools: [search], previous_response_id: 'resp_1' }],
+    [
+      'a file',
+      { tools: [search], messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: 'f' } }] }] },
+    ],
+  ])('with %s beside it: all that it may have', (_, fields) => {
+    expect(likely({ ...plain, ...fields })).toBe(MAX_PROMPT_TOKENS);
+  });
+});
+
 describe('G2 maxPromptTokens', () => {
   test('is never below the bytes of the texts, in any script', () => {
     fc.assert(

@@ -1,7 +1,7 @@
 /** Reservations: which requests are admitted, what is reserved, and the wait of a refused request. */
 import { describe, expect, test } from 'vitest';
 import { readLimitStatus, UnreadableRow } from '../../../src/ledger/limits/limit-tables.ts';
-import { expire, settle } from '../../../src/ledger/limits/reservations.ts';
+import { expire, type ReserveRequest, settle } from '../../../src/ledger/limits/reservations.ts';
 import { MemorySql, MINUTE, NOW, used } from './memory-sql.ts';
 
 function admitted(sql: MemorySql, count: number, now = NOW): number {
@@ -265,4 +265,17 @@ describe('G3 further attempts of one request', () => {
     });
     expect(readLimitStatus(sql, NOW)).toMatchObject({ budget: { reserved: 200 } });
   });
+});
+
+test('G9 a running budget reserves a search for each 500 tokens of output so far, a hard one for each that fits', () => {
+  const price = { currency: 'USD', prompt: 0, output: 0, search: 10_000_000_000 };
+  const reservedIn = (mode: string, likely?: ReserveRequest['likely']) => {
+    const sql = new MemorySql({ budget: { USD: 1000, mode } });
+    sql.reserve('a', { price, searches: null, outputTokens: 8000, ...(likely && { likely }) });
+    return readLimitStatus(sql, NOW).budget?.reserved;
+  };
+  const likely = { promptTokens: 10, outputTokens: 2000 };
+  const oneSearch = 10_000_000;
+  expect(reservedIn('running', likely)).toBe(4 * oneSearch);
+  expect(reservedIn('hard')).toBe(1000 * oneSearch);
 });

@@ -148,8 +148,11 @@ function readBudgets(sql: Sql): readonly Budget[] {
 /** What the budget has newly reached; null: nothing. */
 function newAlert(sql: Sql, budget: Budget, percents: readonly number[], now: number): AlertRow | null {
   const { unit, per } = budget;
-  const amount = budget.amount + addedTo(sql, budget, now);
   const spent = sumOfPeriod(sql, 'spent', budget, now);
+  const [lowest = 0] = percents;
+  // Top-ups only raise the limit. They are not read for each request.
+  if (spent < (budget.amount * lowest) / 100) return null;
+  const amount = budget.amount + addedTo(sql, budget, now);
   const percent = percents.findLast((one) => amount > 0 && spent >= (amount * one) / 100);
   if (percent === undefined) return null;
   const period = periodName(per, now);

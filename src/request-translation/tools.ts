@@ -1,5 +1,5 @@
 /** Rewrites tools and their calls: definitions, names that the provider refuses, and OpenAI's functions from before tools. */
-import type { CanonicalRequest, Turn } from '../canonical/conversation.ts';
+import type { Block, CanonicalRequest, ToolCallBlock, Turn } from '../canonical/conversation.ts';
 import { toolCallId } from '../canonical/tool-call-id.ts';
 import {
   type EmbeddedJson,
@@ -120,17 +120,17 @@ export function withShortToolNames(
   shortener.reserve(definedNames(request.fields));
   const rename = (name: string) => shortener.shorten(name);
   const fields = { ...request.fields, ...renamedFields(request.fields, rename) };
-  const turns = request.turns?.map((turn) => renamedTurn(turn, rename)) ?? null;
+  const turns = request.turns?.map((turn) => renamedTurn(turn, accepted, rename)) ?? null;
   const { names } = shortener;
   return { request: names.size === 0 ? request : { fields, turns }, names };
 }
 
 /** The results of a client that is not one of chat name no tools. */
-function renamedTurn(turn: Turn, rename: Rename): Turn {
-  if (!turn.blocks.some(({ kind }) => kind === 'tool_call')) return turn;
-  const blocks = turn.blocks.map((block) =>
-    block.kind === 'tool_call' && block.name !== '' ? { ...block, name: rename(block.name) } : block,
-  );
+function renamedTurn(turn: Turn, accepted: RegExp, rename: Rename): Turn {
+  const isRefused = (block: Block): block is ToolCallBlock =>
+    block.kind === 'tool_call' && block.name !== '' && !accepted.test(block.name);
+  if (!turn.blocks.some(isRefused)) return turn;
+  const blocks = turn.blocks.map((one) => (isRefused(one) ? { ...one, name: rename(one.name) } : one));
   return { ...turn, blocks };
 }
 

@@ -303,8 +303,9 @@ function flatTool(tool: Tool): unknown {
   if (tool.kind === 'unknown') return tool.raw;
   const { kind: type, definition } = tool;
   if (type === 'function') {
-    const { strict = false, parameters = { type: 'object', properties: {} } } = withoutNulls(definition);
-    return { type, ...definition, parameters, strict };
+    const given = withoutNulls(definition);
+    const { strict = false, parameters = { type: 'object', properties: {} } } = given;
+    return { type, ...given, parameters, strict };
   }
   const { format, ...rest } = definition;
   const grammar = objectOf(objectOf(format).grammar);

@@ -150,7 +150,7 @@ describe('O4 what a request becomes', () => {
     const { tools, tool_choice } = written({
       tools: [
         { type: 'function', function: lookup },
-        { type: 'function', function: { name: 'bare', strict: true } },
+        { type: 'function', function: { name: 'bare', description: null, strict: true } },
         {
           type: 'custom',
           custom: { name: 'c', format: { type: 'grammar', grammar: { syntax: 'lark', definition: 'x' } } },

@@ -24,17 +24,12 @@ export interface NativeRequest {
   readonly toolChoice?: ToolChoice | undefined;
 }
 
-/** A tool as the client defined it. Definitions keep their keys and their order, because prompt caches compare bytes. */
+/** A tool. Definitions are the client's own, with their keys in their order, because prompt caches compare bytes; providers check them. */
 export type Tool =
-  | { readonly kind: 'function'; readonly definition: Definition; readonly extra: JsonObject }
-  | { readonly kind: 'custom'; readonly definition: Definition; readonly raw: JsonObject }
+  | { readonly kind: 'function'; readonly definition: JsonObject; readonly extra: JsonObject }
+  | { readonly kind: 'custom'; readonly definition: JsonObject; readonly raw: JsonObject }
   /** One that the provider runs, or of a shape that is not known. */
   | { readonly kind: 'unknown'; readonly raw: unknown };
-
-/** The other keys are the client's: providers check them. */
-export interface Definition extends JsonObject {
-  readonly name: string;
-}
 
 interface NamedTool {
   readonly type: 'function' | 'custom';

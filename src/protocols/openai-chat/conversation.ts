@@ -1,7 +1,6 @@
 /** Parses the messages of a chat request into the turns of a conversation, and its tools. */
 import type {
   Block,
-  Definition,
   ReasoningBlock,
   Tool,
   ToolCallBlock,
@@ -191,15 +190,11 @@ export function readTools(tools: unknown): readonly Tool[] | undefined {
 function readTool(raw: unknown): Tool {
   if (!isObject(raw)) return { kind: 'unknown', raw };
   const { type = 'function', function: called, custom } = raw;
-  if (type === 'function' && isDefinition(called)) {
+  if (type === 'function' && isObject(called)) {
     return { kind: 'function', definition: called, extra: extraOf(raw, ['type', 'function']) };
   }
-  if (type === 'custom' && isDefinition(custom)) return { kind: 'custom', definition: custom, raw };
+  if (type === 'custom' && isObject(custom)) return { kind: 'custom', definition: custom, raw };
   return { kind: 'unknown', raw };
-}
-
-function isDefinition(value: unknown): value is Definition {
-  return isObject(value) && typeof value.name === 'string';
 }
 
 /** `any` is Mistral's word. */

@@ -156,7 +156,7 @@ describe('readTools', () => {
 
   test.each([
     { type: 'web_search' },
-    { type: 'function', function: { name: 5 } },
+    { type: 'function', function: 'f' },
     { type: 'other', function: F },
     'f',
     null,

@@ -119,7 +119,7 @@ async function countUpstream(
   });
   const written = await translated.writeFor(target);
   if (written.kind === 'error') return null;
-  const { body, facts } = written.value;
+  const { body, traits } = written.value;
   const { provider, model } = target;
   const upstream = upstreamErrorContext({ caller, callerPays }, target);
   clientBody.lease.endWork();
@@ -137,7 +137,7 @@ async function countUpstream(
       body: JSON.stringify(counter.request(body, model)),
       isStreamed: false,
       clientHeaders: headers,
-      passedHeaders: (facts.passthrough && clientBody.client.passthrough?.requestHeaders) ?? [],
+      passedHeaders: (traits.passthrough && clientBody.client.passthrough?.requestHeaders) ?? [],
       callerId: caller.keyId,
       apiHeaders: apiHeaders(provider, upstream.secret, target.headers),
       signal: abort.signal,

@@ -4,7 +4,7 @@ import {
   CAPABILITIES,
   type Capability,
   type ListedModel,
-  type ModelFacts,
+  type ModelTraits,
   type Provider,
 } from '../providers/provider.ts';
 import { apiUrl } from '../routing/targets.ts';
@@ -48,7 +48,7 @@ export interface Model {
   readonly object: 'model';
   readonly created: number;
   readonly owned_by: string;
-  /** Absent facts are unknown. */
+  /** Absent traits are unknown. */
   readonly context_length?: number;
   readonly max_output_tokens?: number;
   readonly supports?: Readonly<Record<string, boolean>>;
@@ -143,20 +143,20 @@ function readList(list: unknown, provider: Provider): Model[] | null {
       object: 'model',
       created: model.created,
       owned_by: provider.id,
-      ...viewFacts(model, factsOf(provider, model.id)),
+      ...viewTraits(model, traitsOf(provider, model.id)),
     }));
 }
 
 /** What is shipped about a model that its provider's list does not have, or whose list did not come. */
-export function shippedFacts(provider: Pick<Provider, 'modelFacts'>, model: string): ModelLimits {
-  return viewFacts({}, factsOf(provider, model));
+export function shippedTraits(provider: Pick<Provider, 'modelTraits'>, model: string): ModelLimits {
+  return viewTraits({}, traitsOf(provider, model));
 }
 
 /**
  * What holds whichever of several models serves: the smallest limits, and what all of them support. What is unknown of one is unknown
  * of all.
  */
-export function commonFacts(models: readonly ModelLimits[]): ModelLimits {
+export function commonTraits(models: readonly ModelLimits[]): ModelLimits {
   const least = (field: 'context_length' | 'max_output_tokens') => {
     const tokens = models.flatMap((model) => model[field] ?? []);
     return tokens.length === 0 || tokens.length < models.length ? undefined : Math.min(...tokens);
@@ -166,20 +166,20 @@ export function commonFacts(models: readonly ModelLimits[]): ModelLimits {
     return flags.includes(false) ? false : flags.length === 0 || flags.includes(undefined) ? undefined : true;
   };
   const supports = Object.fromEntries(CAPABILITIES.map((name) => [name, all(name)]));
-  return viewFacts({
+  return viewTraits({
     contextTokens: least('context_length'),
     maxOutputTokens: least('max_output_tokens'),
     supports,
   });
 }
 
-/** The shipped facts of a model. */
-export function factsOf({ modelFacts = [] }: Pick<Provider, 'modelFacts'>, model: string) {
-  return modelFacts.find(({ models }) => matchesAnyGlob(models, model));
+/** The shipped traits of a model. */
+export function traitsOf({ modelTraits = [] }: Pick<Provider, 'modelTraits'>, model: string) {
+  return modelTraits.find(({ models }) => matchesAnyGlob(models, model));
 }
 
-/** Facts of the provider's list take precedence over shipped facts. */
-function viewFacts(listed: ModelFacts, shipped: ModelFacts = {}): ModelLimits {
+/** Facts of the provider's list take precedence over shipped traits. */
+function viewTraits(listed: ModelTraits, shipped: ModelTraits = {}): ModelLimits {
   const context = listed.contextTokens ?? shipped.contextTokens;
   const output = listed.maxOutputTokens ?? shipped.maxOutputTokens;
   const supports = CAPABILITIES.flatMap((name) => {
@@ -198,17 +198,17 @@ function readOpenaiList({ data }: JsonObject): readonly ListedModel[] {
     .filter(isObject)
     .flatMap((model) => {
       const id = readText(model.id);
-      return id === undefined ? [] : { id, created: readCount(model.created) ?? 0, ...readFacts(model) };
+      return id === undefined ? [] : { id, created: readCount(model.created) ?? 0, ...readTraits(model) };
     });
 }
 
 /**
- * Reads the names that compatible servers use for facts: OpenRouter (https://openrouter.ai/docs/models), Groq (`context_window`,
+ * Reads the names that compatible servers use for traits: OpenRouter (https://openrouter.ai/docs/models), Groq (`context_window`,
  * `max_completion_tokens`: anomalyco/models.dev#1276, 2026-03-26; since then also `max_output_length` and `input_modalities`: #3761,
  * 2026-07-27), Mistral (`max_context_length`, `capabilities`: docs.rs/crate/mistral-openapi-client), vLLM (`max_model_len`:
  * modal-labs/modal-examples#843, 2024-08-16). All read on 2026-11-22.
  */
-function readFacts(model: JsonObject): ModelFacts {
+function readTraits(model: JsonObject): ModelTraits {
   const { top_provider, architecture, supported_parameters } = model;
   const capabilities = objectOf(model.capabilities);
   const names = Array.isArray(supported_parameters) ? supported_parameters : null;

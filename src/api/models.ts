@@ -18,7 +18,7 @@ import { MAX_NAME_CHARS } from '../shared/limits.ts';
 import { matchesModel } from '../shared/model-name.ts';
 import { didYouMean } from '../shared/nearest.ts';
 import { ok, type Result } from '../shared/result.ts';
-import { commonFacts, factsOf, type Model, shippedFacts } from './model-lists.ts';
+import { commonTraits, type Model, shippedTraits, traitsOf } from './model-lists.ts';
 
 /** `GET /v1/models`: the models that the caller may use, in the form of the client's protocol. Refuses a caller that is not identified. */
 export async function handleModels(request: Request, context: RequestContext): Promise<Response> {
@@ -77,15 +77,15 @@ function aliasModel(
   { providers }: Settings,
 ): ShownModel | undefined {
   if (addresses.length === 0) return undefined;
-  const facts = addresses.map((address) => {
+  const traits = addresses.map((address) => {
     const known = listed.find(({ id }) => id === address);
     if (known !== undefined) return known;
     const provider = providers.get(providerOf(address))?.provider ?? {};
-    return shippedFacts(provider, address.slice(providerOf(address).length + 1));
+    return shippedTraits(provider, address.slice(providerOf(address).length + 1));
   });
   const [address] = addresses;
   return {
-    ...{ id: name, object: 'model', created: 0, owned_by: 'weir', ...commonFacts(facts) },
+    ...{ id: name, object: 'model', created: 0, owned_by: 'weir', ...commonTraits(traits) },
     address: addresses.length === 1 ? (address ?? null) : null,
   };
 }
@@ -112,18 +112,18 @@ function viewModels(models: readonly ShownModel[], request: Request, context: Re
   });
 }
 
-/** The provider's APIs that serve the model, its current price, and the source of facts that the provider's list lacks. */
+/** The provider's APIs that serve the model, its current price, and the source of traits that the provider's list lacks. */
 function detailsOf(address: string, { settings, prices, arrivedAt }: RequestContext) {
   const configured = settings.providers.get(providerOf(address));
   if (configured === undefined) return {};
   const { provider, priceIds } = configured;
   const model = address.slice(provider.id.length + 1);
   const price = findPrice(prices.table, priceIds, model, arrivedAt);
-  const facts = factsOf(provider, model);
+  const traits = traitsOf(provider, model);
   return {
     apis: apisOf(provider, model),
     ...(price !== null && { pricing: viewPrice(price) }),
-    ...(facts !== undefined && { facts_source: facts.source, facts_checked: facts.checked }),
+    ...(traits !== undefined && { facts_source: traits.source, facts_checked: traits.checked }),
   };
 }
 

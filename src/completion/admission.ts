@@ -5,7 +5,7 @@ import type { RequestContext } from '../http/context.ts';
 import type { SentPrefix } from '../metering/cache-breaks.ts';
 import type { SentPrompt } from '../metering/prompt-hashes.ts';
 import type { Attribution, ChargedRecord, RecordedAttempt, UsageRecord } from '../metering/record.ts';
-import type { AddCharge, AttemptFacts } from '../metering/request-meter.ts';
+import type { AddCharge, AttemptTraits } from '../metering/request-meter.ts';
 import type { Route } from '../providers/provider.ts';
 import type { Target } from '../routing/targets.ts';
 import type { JsonObject } from '../shared/json.ts';
@@ -159,9 +159,9 @@ interface TracedRequest {
 export interface RequestSpan {
   /** Runs an attempt in a span below the request's. `run` gets the function that ends this span, or null if it is not recorded. */
   readonly inAttemptSpan: <Value>(
-    attempt: AttemptFacts,
+    attempt: AttemptTraits,
     run: (end: ((attempt: RecordedAttempt) => void) | null) => Value,
   ) => Value;
-  /** @param served the facts of the last attempt */
-  readonly end: (record: UsageRecord, served: AttemptFacts) => void;
+  /** @param served the traits of the last attempt */
+  readonly end: (record: UsageRecord, served: AttemptTraits) => void;
 }

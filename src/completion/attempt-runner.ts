@@ -34,8 +34,8 @@ import {
   type Mending,
   type ReplayableRequest,
   sentPrompt,
-  type TargetFacts,
   type TargetRequest,
+  type TargetTraits,
 } from './replayable-request.ts';
 
 /** Requests that are changed as a refusal asks, over all targets of one request. */
@@ -114,11 +114,11 @@ export class AttemptRunner {
     this.#replayable = replayable;
     this.#span = span;
     const skipped = [...request.skipped, ...schedule.takeSkipped()].map(skippedAttempt);
-    this.meter = new RequestMeter(request, skipped, first.facts, {
+    this.meter = new RequestMeter(request, skipped, first.traits, {
       addCharge: admission?.addCharge ?? ((record) => record),
       onRecord: (record, served) => span?.end(record, served),
     });
-    this.#current = this.#start(ok(first), first.facts);
+    this.#current = this.#start(ok(first), first.traits);
   }
 
   /** The attempt that runs, or the last one. */
@@ -176,7 +176,7 @@ export class AttemptRunner {
     if (this.#isServed) return;
     attempt.stopTimeout();
     this.#isServed = true;
-    this.#logClosed(attempt, this.#schedule.succeeded(attempt.facts.target));
+    this.#logClosed(attempt, this.#schedule.succeeded(attempt.traits.target));
     this.#learn(attempt);
     this.#replayable.release();
   }
@@ -187,7 +187,7 @@ export class AttemptRunner {
    * @returns whether another attempt follows
    */
   #movesOn(attempt: Attempt): boolean {
-    const { target } = attempt.facts;
+    const { target } = attempt.traits;
     const isFiltered = attempt.meter.accumulator.finishMeaning === FILTERED;
     if (!isFiltered || !target.aliasTarget.on.includes(FILTERED) || !this.#scheduleNext()) return false;
     this.#giveUp(attempt, { errorCode: FILTERED, isRefused: false, isComplete: true });
@@ -203,7 +203,7 @@ export class AttemptRunner {
     if (this.#isStopped) return ownError;
     const { request, meter } = this;
     const now = request.context.ports.clock.now();
-    const { target } = attempt.facts;
+    const { target } = attempt.traits;
     const { isMade } = attempt.meter.accumulator;
     this.#keepMessage(attempt, ownError);
     // Only a response is a refusal that asks for a change.
@@ -229,12 +229,12 @@ export class AttemptRunner {
   }
 
   /** Logs the circuit that a failure has opened, with what the provider said, and the cause. */
-  #logOpened({ facts, meter }: Attempt, opened: OpenCircuit | null): void {
+  #logOpened({ traits, meter }: Attempt, opened: OpenCircuit | null): void {
     if (opened === null) return;
     const { ports, requestId } = this.request.context;
     const { status, error_code, message, cause } = meter.attempt;
     ports.log({
-      ...{ event: 'circuit_opened', request_id: requestId, ...circuitOf(facts.target) },
+      ...{ event: 'circuit_opened', request_id: requestId, ...circuitOf(traits.target) },
       // Null: for all callers.
       ...{ key_id: opened.caller, failures: opened.failures, open_until: isoTime(opened.openUntil) },
       ...{ status, error_code, message: message ?? null },
@@ -242,10 +242,10 @@ export class AttemptRunner {
     });
   }
 
-  #logClosed({ facts }: Attempt, isClosed: boolean): void {
+  #logClosed({ traits }: Attempt, isClosed: boolean): void {
     if (!isClosed) return;
     const { ports, requestId } = this.request.context;
-    ports.log({ event: 'circuit_closed', request_id: requestId, ...circuitOf(facts.target) });
+    ports.log({ event: 'circuit_closed', request_id: requestId, ...circuitOf(traits.target) });
   }
 
   /** Keeps what the provider said in the attempt's record, while the request is there to compare it with. */
@@ -269,20 +269,20 @@ export class AttemptRunner {
   #expired(): void {
     if (this.#isServed) return;
     this.#isServed = true;
-    const { facts, meter } = this.#current;
+    const { traits, meter } = this.#current;
     const failed = { retryAfterMs: null, isBilled: meter.isBilled };
     const now = this.request.context.ports.clock.now();
-    this.#logOpened(this.#current, this.#schedule.failed(facts.target, failed, TIMED_OUT, now));
+    this.#logOpened(this.#current, this.#schedule.failed(traits.target, failed, TIMED_OUT, now));
   }
 
   /** The client has disconnected. */
   #abandoned(): void {
     if (this.#isServed) return;
     this.#isServed = true;
-    const { facts, meter } = this.#current;
+    const { traits, meter } = this.#current;
     const { status, ms } = meter.attempt;
     if (status === null && ms !== null)
-      this.#schedule.abandoned(facts.target, ms, this.request.context.ports.clock.now());
+      this.#schedule.abandoned(traits.target, ms, this.request.context.ports.clock.now());
   }
 
   /** The request is over: cancels the current attempt and starts no other. */
@@ -298,19 +298,19 @@ export class AttemptRunner {
    * nothing from this (Z1).
    */
   #tryAgain(attempt: Attempt, error: ApiError, now: number): boolean {
-    const { facts } = attempt;
+    const { traits } = attempt;
     if (error.refusal === undefined) return false;
-    const mending = this.#replayable.readRefusal(facts, error.refusal);
+    const mending = this.#replayable.readRefusal(traits, error.refusal);
     if (mending === null) return false;
     if (mending.kind === 'api') {
       if (this.#hasSwitchedApi) return false;
       this.#hasSwitchedApi = true;
     } else if (this.#mendedRounds++ >= MAX_MENDED_ROUNDS) return false;
-    this.#replayable.tryAgain(facts.target, mending);
-    if (!this.#refusals.has(facts.target)) this.#refusals.set(facts.target, error);
+    this.#replayable.tryAgain(traits.target, mending);
+    if (!this.#refusals.has(traits.target)) this.#refusals.set(traits.target, error);
     attempt.meter.cause ??= this.#causeOf(mending, attempt);
     this.#giveUp(attempt, { errorCode: error.code, isRefused: true });
-    this.#next = { target: facts.target, at: now };
+    this.#next = { target: traits.target, at: now };
     return true;
   }
 
@@ -328,19 +328,19 @@ export class AttemptRunner {
    * The refusal for the client after a request was changed: the last one, if it is about something else, such as a prompt that is too
    * long; otherwise the first, which is about what the client sent.
    */
-  #firstRefusal({ facts }: Attempt, error: ApiError): ApiError {
-    const first = this.#refusals.get(facts.target);
+  #firstRefusal({ traits }: Attempt, error: ApiError): ApiError {
+    const first = this.#refusals.get(traits.target);
     const { refusal } = error;
     if (first === undefined || refusal === undefined) return error;
-    return namesChange(refusal, facts) ? first : error;
+    return namesChange(refusal, traits) ? first : error;
   }
 
   /** The target took the changed request. */
-  #learn({ facts }: Attempt): void {
+  #learn({ traits }: Attempt): void {
     const { context, callerPays } = this.request;
-    if (!this.#refusals.has(facts.target) || callerPays) return;
-    const { provider, model } = facts.target;
-    for (const { finding, conditions, words } of this.#replayable.learn(facts)) {
+    if (!this.#refusals.has(traits.target) || callerPays) return;
+    const { provider, model } = traits.target;
+    for (const { finding, conditions, words } of this.#replayable.learn(traits)) {
       context.ports.log({
         event: 'provider_learned',
         request_id: context.requestId,
@@ -348,19 +348,19 @@ export class AttemptRunner {
         model,
         finding,
         conditions,
-        words: sanitize(words, { name: provider.name, secret: facts.target.apiKey }),
+        words: sanitize(words, { name: provider.name, secret: traits.target.apiKey }),
         table: tableLine(finding, model),
       });
     }
   }
 
   /** A request that was changed as earlier refusals said was refused all the same. */
-  #forget({ facts }: Attempt, { refusal }: ApiError): void {
-    if (refusal === undefined || refusal.kind !== null || facts.mends.length === 0) return;
+  #forget({ traits }: Attempt, { refusal }: ApiError): void {
+    if (refusal === undefined || refusal.kind !== null || traits.mends.length === 0) return;
     const words = wordsOf(refusal);
-    const findings = facts.mends.map(({ finding }) => finding);
+    const findings = traits.mends.map(({ finding }) => finding);
     const refused = findings.filter((finding) => namesOf(finding).some((name) => words.has(name)));
-    this.#replayable.forget(facts, refused);
+    this.#replayable.forget(traits, refused);
   }
 
   /** @returns whether there is another target */
@@ -382,11 +382,11 @@ export class AttemptRunner {
     const written =
       budgetError === null ? await this.#replayable.rewriteFor(next.target) : failure(budgetError);
     if (this.#isStopped) return null;
-    const facts = written.kind === 'ok' ? written.value.facts : unsentFacts(next.target);
-    this.meter.begin(facts);
+    const traits = written.kind === 'ok' ? written.value.traits : unsentTraits(next.target);
+    this.meter.begin(traits);
     const reason = budgetError === null ? 'unsent' : 'over_budget';
     const request = written.kind === 'ok' ? written : unsent(written.error, reason);
-    this.#current = this.#start(request, facts);
+    this.#current = this.#start(request, traits);
     return this.#current;
   }
 
@@ -396,15 +396,15 @@ export class AttemptRunner {
   }
 
   /** @param request what is sent, or why nothing is */
-  #start(request: Result<TargetRequest, UpstreamFailure>, facts: TargetFacts): Attempt {
+  #start(request: Result<TargetRequest, UpstreamFailure>, traits: TargetTraits): Attempt {
     const { onSent, ports } = this.request.context;
     const { clock } = ports;
     onSent?.(this.meter.interruptedRecord);
     const { current } = this.meter;
     const start = () =>
-      new Attempt(this.request, facts, current, {
+      new Attempt(this.request, traits, current, {
         isReplaceable: this.#schedule.hasMore,
-        onAnswer: this.#schedule.startWaiting(facts.target, clock.now()),
+        onAnswer: this.#schedule.startWaiting(traits.target, clock.now()),
         call: (upstream, signal) => {
           const response = this.#call(request, upstream, signal);
           // After the request is on its way, so that it does not wait.
@@ -415,7 +415,7 @@ export class AttemptRunner {
     const attempt =
       this.#span === null
         ? start()
-        : this.#span.inAttemptSpan(current.facts, (end) => {
+        : this.#span.inAttemptSpan(current.traits, (end) => {
             if (end !== null) current.onEnd(end);
             return start();
           });
@@ -442,8 +442,8 @@ export class AttemptRunner {
   ): Promise<UpstreamResult> {
     if (sent.kind === 'error') return sent;
     const { context, isStreamed, headers, client, caller } = this.request;
-    const { facts, url, json, refusedBetas } = sent.value;
-    const { target, passthrough } = facts;
+    const { traits, url, json, refusedBetas } = sent.value;
+    const { target, passthrough } = traits;
     const { fetch, clock } = context.ports;
     return callUpstream(target.fetch ?? fetch, {
       upstream,
@@ -493,7 +493,7 @@ const ABORT_REASON = 'aborted';
 
 /** One try of a target: the upstream's response and the timeout of the alias. */
 export class Attempt {
-  readonly facts: TargetFacts;
+  readonly traits: TargetTraits;
   readonly upstream: UpstreamErrorContext;
   readonly meter: AttemptMeter;
   readonly isReplaceable: boolean;
@@ -510,14 +510,14 @@ export class Attempt {
 
   constructor(
     request: CompletionRequest,
-    facts: TargetFacts,
+    traits: TargetTraits,
     meter: AttemptMeter,
     { isReplaceable, onAnswer, call }: AttemptOptions,
   ) {
     const { settings, ports } = request.context;
     const { clock } = ports;
-    const upstream = upstreamErrorContext(request, facts.target);
-    this.facts = facts;
+    const upstream = upstreamErrorContext(request, traits.target);
+    this.traits = traits;
     this.upstream = upstream;
     this.meter = meter;
     this.isReplaceable = isReplaceable;
@@ -552,7 +552,7 @@ export class Attempt {
 
   /** Starts the timeout of the alias, if it sets one. It ends the attempt unless `stopTimeout` is called before. */
   startTimeout(): void {
-    const { timeoutMs } = this.facts.target.aliasTarget;
+    const { timeoutMs } = this.traits.target.aliasTarget;
     if (timeoutMs === null) return;
     this.#cancelTimer = this.#clock.startTimer(timeoutMs, () => {
       const message = `${this.upstream.name} sent no output within ${timeoutMs / 1000} seconds`;
@@ -605,7 +605,7 @@ function withNearestModel(
 const FILTERED = 'content_filter';
 
 /** Whether a refusal of a changed request is about the change: it names what Weir set, or asks for the API that refused first. */
-function namesChange(refusal: UpstreamRefusal, { mends, api }: TargetFacts): boolean {
+function namesChange(refusal: UpstreamRefusal, { mends, api }: TargetTraits): boolean {
   const words = wordsOf(refusal);
   const names = mends.flatMap(({ finding }) => namesOf(finding));
   return secondTry(refusal, api)?.kind === 'api' || names.some((name) => words.has(name));
@@ -619,10 +619,10 @@ function unsent(error: ApiError, reason: UpstreamFailure['reason']): Result<neve
   return failure({ error, reason, headers: new Headers(), status: null, cause: null, showsNoWork: true });
 }
 
-function unsentFacts(target: Target): TargetFacts {
+function unsentTraits(target: Target): TargetTraits {
   const { endpoint } = target;
   const scope = { providerId: target.provider.id, model: target.model, api: 'chat' };
-  const facts = {
+  const traits = {
     scope,
     mends: [],
     dropped: [],
@@ -631,7 +631,7 @@ function unsentFacts(target: Target): TargetFacts {
     showsAll: false,
     passthrough: null,
   };
-  return { ...facts, target, endpoint, api: 'chat' };
+  return { ...traits, target, endpoint, api: 'chat' };
 }
 
 /** A skipped target in the list of attempts. */

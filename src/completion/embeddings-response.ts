@@ -57,7 +57,7 @@ function openEmbeddings(
   attempt: Attempt,
   runner: AttemptRunner,
 ): Promise<Result<OpenEmbeddings, Failed>> {
-  const { convertEmbeddings } = attempt.facts.target.endpoint;
+  const { convertEmbeddings } = attempt.traits.target.endpoint;
   return convertEmbeddings === undefined
     ? passEmbeddings(message, attempt, runner)
     : convert(message, convertEmbeddings, attempt, runner);
@@ -70,7 +70,7 @@ function refuse(error: ApiError): Result<never, Failed> {
 async function convert(
   message: Response,
   convertEmbeddings: NonNullable<Endpoint['convertEmbeddings']>,
-  { upstream, facts, meter: attemptMeter }: Attempt,
+  { upstream, traits, meter: attemptMeter }: Attempt,
   runner: AttemptRunner,
 ): Promise<Result<OpenEmbeddings, Failed>> {
   const { context, isBase64, promptTokens } = runner.request;
@@ -81,7 +81,7 @@ async function convert(
   const { lease, text } = read;
   await lease.pause();
   const converted = convertEmbeddings(text, {
-    model: facts.target.model,
+    model: traits.target.model,
     isBase64,
     estimatedTokens: promptTokens,
   });
@@ -211,10 +211,10 @@ function meteredBody(
 }
 
 /** The usage in one of the texts, as the provider's chats report it; empty if there is none. */
-function readUsage(end: string, start: string, { facts }: Attempt) {
+function readUsage(end: string, start: string, { traits }: Attempt) {
   const found = USAGE.exec(end) ?? USAGE.exec(start);
   const usage = parseJson(found?.[1] ?? '');
-  const { provider, endpoint } = facts.target;
+  const { provider, endpoint } = traits.target;
   const reader = endpoint.protocol.open(provider.quirks ?? {}, provider.id);
   return isObject(usage) ? (reader.response({ usage }).usage ?? {}) : {};
 }

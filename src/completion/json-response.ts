@@ -119,7 +119,7 @@ class Collector implements RelayOutput {
 function jsonWriter(request: CompletionRequest, attempt: Attempt): JsonWriter {
   const { client } = request;
   const writer = client.jsonWriter(writerOptions(request));
-  if (attempt.facts.passthrough === null) return writer;
+  if (attempt.traits.passthrough === null) return writer;
   const options = passthroughOptions(request, attempt);
   const write = (object: JsonObject) => client.passthrough?.writeJson(object, options) ?? object;
   return new PassthroughJsonWriter(writer, write);

@@ -256,7 +256,7 @@ async function compareWithSession(
   const isWanted = hashPrompt !== null && headers.get(CACHE_REPORT) === '1';
   if (!isWanted || compareCache === null || session === null) return null;
   const prefix = await hashPrompt(sentPrompt(first), clientBody);
-  const { provider, model } = first.facts.target;
+  const { provider, model } = first.traits.target;
   const sent = { prefix, provider: provider.id, model, asked, reason: null, at: arrivedAt };
   return compareCache(context, caller.keyId, session, sent);
 }

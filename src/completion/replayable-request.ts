@@ -7,7 +7,7 @@ import type { UpstreamRefusal } from '../canonical/refusal.ts';
 import type { Upstream } from '../canonical/upstream-error.ts';
 import type { RequestContext } from '../http/context.ts';
 import { conversationField, type SentPrompt } from '../metering/prompt-hashes.ts';
-import type { AttemptFacts } from '../metering/request-meter.ts';
+import type { AttemptTraits } from '../metering/request-meter.ts';
 import { chatBody } from '../protocols/openai-chat/conversation-writer.ts';
 import type { Passthrough } from '../protocols/shared/client-protocol.ts';
 import { prepareWrite } from '../protocols/shared/request-form.ts';
@@ -47,8 +47,8 @@ import type { Clock } from '../stream/timers.ts';
 import { providerMessage } from '../upstream/provider-message.ts';
 import type { ClientBody } from './request.ts';
 
-/** Facts about the request to one target. They live as long as the response, so they hold nothing of the prompt. */
-export interface TargetFacts extends AttemptFacts {
+/** Traits of the request to one target. They live as long as the response, so they hold nothing of the prompt. */
+export interface TargetTraits extends AttemptTraits {
   readonly target: Target;
   /** The client's names of tools, by the names sent upstream; absent: they are the same. */
   readonly toolNames?: ToolNames;
@@ -67,7 +67,7 @@ export type Mending = SecondTry | { readonly kind: 'fields'; readonly statements
 
 /** The request to one target. */
 export interface TargetRequest {
-  readonly facts: TargetFacts;
+  readonly traits: TargetTraits;
   readonly url: string;
   /** The body as it is sent, and its JSON text. */
   readonly body: JsonObject;
@@ -203,7 +203,7 @@ export class ReplayableRequest {
     await lease.pause();
     const prompts = countPrompts(fields);
     const isTranslated = passthrough === null;
-    const facts = {
+    const traits = {
       target,
       dropped: isTranslated ? joinNames(held.dropped, dropped) : dropped,
       changed: [
@@ -223,7 +223,7 @@ export class ReplayableRequest {
     };
     this.#sent = { body, form };
     const sentRequest = {
-      facts,
+      traits,
       url: isTranslated ? targetUrl(target, endpoint, fields) : passthroughUrl(target, passthrough.endpoint),
       body,
       json: written.value.json,
@@ -274,11 +274,11 @@ export class ReplayableRequest {
    * Reads from a refusal which change of the request it asks for, if it is one that Weir makes (Z1 to Z3).
    * @returns null: the refusal goes to the client
    */
-  readRefusal(facts: TargetFacts, refusal: UpstreamRefusal): Mending | null {
+  readRefusal(traits: TargetTraits, refusal: UpstreamRefusal): Mending | null {
     const { route, unsupported } = this.#request;
     const sent = this.#sent;
     if (sent === null || !this.#mends) return null;
-    const { target, api, passthrough } = facts;
+    const { target, api, passthrough } = traits;
     const tried = this.#mendingsOf(target);
     const canSwitch = route === 'chat' && passthrough === null && target.provider.responses !== undefined;
     const second = canSwitch ? secondTry(refusal, api) : null;
@@ -311,7 +311,7 @@ export class ReplayableRequest {
    * The target took the changed request: later requests begin with the change.
    * @returns what is new
    */
-  learn({ target, scope }: TargetFacts): readonly Statement[] {
+  learn({ target, scope }: TargetTraits): readonly Statement[] {
     const now = this.#now;
     return this.#mendingsOf(target).flatMap((mending) => {
       if (mending.kind !== 'fields') {
@@ -323,7 +323,7 @@ export class ReplayableRequest {
   }
 
   /** The target refused a request that these findings of earlier refusals had changed. */
-  forget({ scope }: TargetFacts, findings: readonly Finding[]): void {
+  forget({ scope }: TargetTraits, findings: readonly Finding[]): void {
     this.#learned.forget(scope, findings);
   }
 
@@ -381,7 +381,7 @@ export class ReplayableRequest {
   }
 
   /** The API of the alias target, else of an earlier refusal, else of the provider's table. */
-  #endpointFor(target: Target, request: CanonicalRequest): Pick<TargetFacts, 'api' | 'endpoint'> {
+  #endpointFor(target: Target, request: CanonicalRequest): Pick<TargetTraits, 'api' | 'endpoint'> {
     const { provider, model, aliasTarget } = target;
     if (this.#request.route !== 'chat' || provider.responses === undefined) return chatEndpoint(target);
     const switched = this.#mendingsOf(target).findLast((mending) => mending.kind === 'api');
@@ -457,7 +457,7 @@ async function promptCacheKey(session: string): Promise<string> {
   return (await sha256(session)).slice(0, PROMPT_CACHE_KEY_CHARS);
 }
 
-function chatEndpoint({ endpoint }: Target): Pick<TargetFacts, 'api' | 'endpoint'> {
+function chatEndpoint({ endpoint }: Target): Pick<TargetTraits, 'api' | 'endpoint'> {
   return { api: 'chat', endpoint };
 }
 
@@ -470,8 +470,8 @@ function withoutReasoningDetails(request: CanonicalRequest): CanonicalRequest {
 }
 
 /** Targets are distinguished by what has a prompt cache of its own: the provider's address and the API. */
-export function sentPrompt({ body, itemTexts, facts }: TargetRequest): SentPrompt {
-  const { target, passthrough, api } = facts;
+export function sentPrompt({ body, itemTexts, traits }: TargetRequest): SentPrompt {
+  const { target, passthrough, api } = traits;
   const way = passthrough === null ? api : passthrough.path;
   return { body, itemTexts, target: JSON.stringify([target.provider.id, target.baseUrl, way]) };
 }

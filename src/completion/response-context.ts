@@ -46,7 +46,7 @@ export async function runToDeadline<Value>(
 /** How an attempt's response is read. */
 export function eventReaderOptions(request: CompletionRequest, attempt: Attempt): EventReaderOptions {
   const { context, route, policies } = request;
-  const { target, choices, passthrough, toolNames, endpoint } = attempt.facts;
+  const { target, choices, passthrough, toolNames, endpoint } = attempt.traits;
   const { provider, model } = target;
   const { clock, random } = context.ports;
   return {
@@ -103,10 +103,10 @@ function userAgentOf(headers: Headers): string {
 }
 
 /** Null if the cost is unknown or in another currency, because the field has no currency. */
-function costInDollars({ context }: CompletionRequest, { facts, meter }: Attempt): number | null {
+function costInDollars({ context }: CompletionRequest, { traits, meter }: Attempt): number | null {
   const cost = costOfRequest(context.prices.table, {
-    priceIds: facts.target.priceIds,
-    model: facts.target.model,
+    priceIds: traits.target.priceIds,
+    model: traits.target.model,
     usage: meter.accumulator.countBilled().usage,
     upstreamCost: meter.accumulator.upstreamCost,
     endMs: context.ports.clock.now(),
@@ -135,11 +135,11 @@ export function writerOptions({
 /** What a writer of passthrough needs of the request and of its attempt. */
 export function passthroughOptions(
   request: CompletionRequest,
-  { facts }: Attempt,
+  { traits }: Attempt,
   mayEnd = false,
 ): PassthroughOptions {
   const { reasoning } = request.policies;
-  return { ...writerOptions(request), provider: facts.target.provider.id, reasoning, mayEnd };
+  return { ...writerOptions(request), provider: traits.target.provider.id, reasoning, mayEnd };
 }
 
 /**
@@ -151,9 +151,9 @@ export function responseHeaders(
   isDecided = true,
 ): Record<string, string> {
   const { alias, client } = request;
-  const { facts, headers: upstreamHeaders } = current;
-  const { target, dropped, changed, api } = facts;
-  const passed = (facts.passthrough && client.passthrough?.responseHeaders) ?? [];
+  const { traits, headers: upstreamHeaders } = current;
+  const { target, dropped, changed, api } = traits;
+  const passed = (traits.passthrough && client.passthrough?.responseHeaders) ?? [];
   const headers = isDecided ? pickResponseHeaders(upstreamHeaders, passed) : {};
   // The limits of the caller's key replace those that the deployment has at the provider.
   Object.assign(headers, admission?.headers);

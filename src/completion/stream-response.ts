@@ -114,9 +114,9 @@ class StreamDelivery implements Delivery<Lease> {
     const runner = this.#runner;
     const { request } = runner;
     const stream = this.#stream;
-    const { relay, isReplaceable, facts } = attempt;
+    const { relay, isReplaceable, traits } = attempt;
     const passthroughWriter =
-      facts.passthrough === null
+      traits.passthrough === null
         ? undefined
         : request.client.passthrough?.streamWriter(passthroughOptions(request, attempt, this.#mayEnd));
     stream.begin({ relay, isReplaceable, onOutput: () => runner.succeeded(attempt) }, passthroughWriter);

@@ -59,7 +59,7 @@ export interface RequestContext {
   readonly accessUser: AccessUser | null;
   /** The client protocol of the request's path. */
   readonly client: ErrorClient;
-  readonly known: KnownFacts;
+  readonly known: RequestState;
   readonly factNames: FactNames;
   readonly enforces: Enforced;
   /** Users of Cloudflare Access may be admins. */
@@ -105,7 +105,7 @@ interface Enforced {
 export type ErrorClient = Pick<ClientProtocol<unknown>, 'id' | 'errorResponse'>;
 
 /** Facts that become known while a request is handled. A refused request is logged and counted with them. */
-interface KnownFacts {
+interface RequestState {
   /** The caller's key id; `none` until the caller is identified. */
   keyId: string;
   /** Who the admin is: `admin token`, or the name of a user of Cloudflare Access. Null until an admin is identified. */

@@ -230,7 +230,7 @@ async function admit(
     slices,
   };
   replayable.limitOutput(outputTokens);
-  const limited = outputTokens === null ? null : await replayable.writeFor(first.facts.target);
+  const limited = outputTokens === null ? null : await replayable.writeFor(first.traits.target);
   if (limited?.kind === 'error') {
     release(reservedRequest);
     return failure({ error: limited.error, headers: {} });
@@ -626,7 +626,7 @@ function attemptCharge(
     return { tokens: usage.total_tokens, nano: cost?.nano ?? 0, currency, isUnreported: false };
   }
   const prompt = promptOf(unreported, bound);
-  const output = outputOf(unreported, attempt.facts.target.provider.id, bound);
+  const output = outputOf(unreported, attempt.traits.target.provider.id, bound);
   return {
     tokens: prompt + output,
     nano: maxCost(price, prompt, output, bound.searches),

@@ -68,7 +68,7 @@ export type AddCharge = (record: UsageRecord, attempts: readonly AttemptMeter[])
 interface MeterHooks {
   readonly addCharge: AddCharge;
   /** Called once, with the attempt that served the request or was the last one. */
-  readonly onRecord: (record: UsageRecord, served: AttemptFacts) => void;
+  readonly onRecord: (record: UsageRecord, served: AttemptTraits) => void;
 }
 
 const INTERRUPTED = apiError('interrupted', 'The gateway restarted during the request');
@@ -92,7 +92,7 @@ export class RequestMeter {
   constructor(
     request: MeteredRequest,
     skipped: readonly RecordedAttempt[],
-    first: AttemptFacts,
+    first: AttemptTraits,
     hooks: MeterHooks,
   ) {
     this.#request = request;
@@ -140,8 +140,8 @@ export class RequestMeter {
   }
 
   /** Begins the next attempt. */
-  begin(facts: AttemptFacts): AttemptMeter {
-    this.#current = this.#begin(facts);
+  begin(traits: AttemptTraits): AttemptMeter {
+    this.#current = this.#begin(traits);
     return this.#current;
   }
 
@@ -181,14 +181,14 @@ export class RequestMeter {
     this.#withPrefix(charged, (complete) =>
       records.write(complete, ports.clock.startTimer).then(() => this.#settled.resolve(record)),
     );
-    onRecord(record, this.#current.facts);
+    onRecord(record, this.#current.traits);
   }
 
   #logRemovedReasoning(): void {
-    const { accumulator, facts } = this.#current;
+    const { accumulator, traits } = this.#current;
     const reasons = [...accumulator.removalReasons];
     if (reasons.length === 0) return;
-    const { provider, model } = facts.target;
+    const { provider, model } = traits.target;
     const { ports, requestId } = this.#request.context;
     ports.log({
       event: 'reasoning_removed',
@@ -201,10 +201,10 @@ export class RequestMeter {
 
   /** Adds by what the request is compared with others of its session. The hashes are there long before the provider responds. */
   #withPrefix(record: ChargedRecord, write: (record: ChargedRecord) => void): void {
-    const { prefix, facts } = this.#current;
+    const { prefix, traits } = this.#current;
     if (prefix === null) return write(record);
     const { prompt_tokens, service_tier } = this.#current.countUsage().usage;
-    const { priceIds, model } = facts.target;
+    const { priceIds, model } = traits.target;
     const endMs = Date.parse(record.ended);
     const price = findPrice(this.#request.context.prices.table, priceIds, model, endMs, service_tier);
     const saves = price === null ? null : cacheSaving(price, prompt_tokens, endMs);
@@ -212,9 +212,9 @@ export class RequestMeter {
     void prefix.then((text) => write({ ...record, prefix: text, ...fields }));
   }
 
-  #begin(facts: AttemptFacts): AttemptMeter {
+  #begin(traits: AttemptTraits): AttemptMeter {
     const attempt = new AttemptMeter(
-      facts,
+      traits,
       this.#request.context.ports.clock.now,
       this.#request.promptTokens,
     );
@@ -226,10 +226,10 @@ export class RequestMeter {
     const { context, caller, requestedModel, alias, route, client, attribution, callerPays } = this.#request;
     const { requestId, arrivedAt, ports, prices } = context;
     const error = 'error' in end ? end.error : null;
-    const { accumulator, facts } = this.#current;
-    const { target, dropped } = facts;
-    const isRemoved = accumulator.removalReasons.size > 0 && !facts.changed.includes('reasoning');
-    const changed = isRemoved ? [...facts.changed, 'reasoning'] : facts.changed;
+    const { accumulator, traits } = this.#current;
+    const { target, dropped } = traits;
+    const isRemoved = accumulator.removalReasons.size > 0 && !traits.changed.includes('reasoning');
+    const changed = isRemoved ? [...traits.changed, 'reasoning'] : traits.changed;
     const now = ports.clock.now();
     const endedBy = end.kind === 'finished' ? end.endedBy : undefined;
     const sums = sumAttempts(this.#meters, prices.table, now, endedBy !== undefined);
@@ -262,7 +262,7 @@ export class RequestMeter {
 }
 
 /** The request to one target, as far as its meter reads it. */
-export interface AttemptFacts {
+export interface AttemptTraits {
   readonly target: {
     readonly provider: { readonly id: string };
     /** The provider's name of the model. */
@@ -334,7 +334,7 @@ const INTERRUPTIONS = [
 
 /** Meters one attempt. */
 export class AttemptMeter {
-  readonly facts: AttemptFacts;
+  readonly traits: AttemptTraits;
   readonly accumulator: UsageAccumulator;
   /** The HTTP status of the upstream's response, once it is known. */
   status: number | null = null;
@@ -357,8 +357,8 @@ export class AttemptMeter {
    * @param now the current time in ms since the epoch
    * @param promptEstimate tokens of the prompt, for an upstream that reports none
    */
-  constructor(facts: AttemptFacts, now: () => number, promptEstimate: number) {
-    this.facts = facts;
+  constructor(traits: AttemptTraits, now: () => number, promptEstimate: number) {
+    this.traits = traits;
     this.accumulator = new UsageAccumulator(now, promptEstimate);
     this.#now = now;
     this.#startedAt = now();
@@ -378,7 +378,7 @@ export class AttemptMeter {
 
   /** The attempt as the record has it: at its end, or now if it is running. */
   get attempt(): RecordedAttempt {
-    const { target, api } = this.facts;
+    const { target, api } = this.traits;
     const { errorCode = null, at = this.#now() } = this.#end ?? {};
     const { status, cause, message, isMessageShown } = this;
     const ms = at - this.#startedAt;
@@ -404,7 +404,7 @@ export class AttemptMeter {
   get unreported(): Unreported | null {
     if (this.#isRefused && (this.#isAnswered ? !this.#isInterrupted : this.showsNoWork)) return null;
     const { accumulator } = this;
-    const { choices, showsAll } = this.facts;
+    const { choices, showsAll } = this.traits;
     const { at = this.#startedAt } = this.#end ?? {};
     const { prompt, output } = accumulator.reported;
     const isFinal = this.#end?.isComplete === true || accumulator.finishesAtUsage >= choices;
@@ -684,12 +684,12 @@ function sumAttempts(
  * @param endMs the request's end, in ms since the epoch
  */
 export function costOfAttempt(
-  { facts, accumulator }: AttemptMeter,
+  { traits, accumulator }: AttemptMeter,
   usage: BilledUsage,
   table: PriceTable,
   endMs: number,
 ): Cost | null {
-  const { priceIds, model } = facts.target;
+  const { priceIds, model } = traits.target;
   const { upstreamCost } = accumulator;
   return costOfRequest(table, { priceIds, model, usage, upstreamCost, endMs });
 }

@@ -9,7 +9,7 @@ import { isForcedTool } from '../request-translation/tools.ts';
 import { hasItems, isObject, type JsonObject, readArray } from '../shared/json.ts';
 import { matchesModel } from '../shared/model-name.ts';
 import { RESPONSES_PASSTHROUGH } from './compatible.ts';
-import type { Endpoint, ModelFactsRow, Provider } from './provider.ts';
+import type { Endpoint, ModelTraitsRow, Provider } from './provider.ts';
 
 /** Retired on 2026-07-24. A deployment may still serve them at another base URL, with the rules of that time. */
 const RETIRED = ['deepseek-chat', 'deepseek-reasoner'];
@@ -124,7 +124,7 @@ const FACTS = {
   checked: '2026-11-22',
 } as const;
 
-const MODEL_FACTS: readonly ModelFactsRow[] = [
+const MODEL_TRAITS: readonly ModelTraitsRow[] = [
   {
     ...FACTS,
     models: ['deepseek-flash', 'deepseek-v4-flash', 'deepseek-v4-flash-vision-exp'],
@@ -145,7 +145,7 @@ export const deepseek: Provider<'DEEPSEEK_API_KEY' | 'DEEPSEEK_BASE_URL'> = {
   baseUrlSettings: ['DEEPSEEK_BASE_URL'],
   defaultBaseUrl: 'https://api.deepseek.com',
   endpoints: { chat, completions: fim, fim },
-  modelFacts: MODEL_FACTS,
+  modelTraits: MODEL_TRAITS,
   ownModels: ['deepseek-*'],
   // Recorded: deepseek--responses-*, 2026-08.
   passthrough: RESPONSES_PASSTHROUGH,

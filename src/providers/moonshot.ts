@@ -11,7 +11,7 @@ import { isForcedTool } from '../request-translation/tools.ts';
 import { hasItems, isObject, type JsonObject, objectOf, readArray, readText } from '../shared/json.ts';
 import { matchesModel } from '../shared/model-name.ts';
 import { compatibleProfile } from './compatible.ts';
-import type { ModelFactsRow, Profile } from './provider.ts';
+import type { ModelTraitsRow, Profile } from './provider.ts';
 
 function isThinking({ thinking }: JsonObject): boolean {
   return !(isObject(thinking) && thinking.type === 'disabled');
@@ -145,14 +145,14 @@ const FACTS = {
   checked: '2026-11-23',
 } as const;
 
-const MODEL_FACTS: readonly ModelFactsRow[] = [
+const MODEL_TRAITS: readonly ModelTraitsRow[] = [
   { ...FACTS, models: ['kimi-k3'], contextTokens: 1_048_576 },
   { ...FACTS, models: ['kimi-k2.5', 'kimi-k2.6', 'kimi-k2.7-code*'], contextTokens: 262_144 },
 ];
 
 export const moonshot: Profile = {
   ...compatibleProfile('moonshot', ['api.moonshot.ai', 'api.moonshot.cn'], CHAT),
-  modelFacts: MODEL_FACTS,
+  modelTraits: MODEL_TRAITS,
   ownModels: ['kimi-*', 'moonshot-*'],
   refusals: {
     // badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.

@@ -16,7 +16,7 @@ import {
 import { hasItems, type JsonObject } from '../shared/json.ts';
 import { matchesModel } from '../shared/model-name.ts';
 import { CHAT_ONLY_FIELDS, compatibleProfile, RESPONSES_PASSTHROUGH } from './compatible.ts';
-import type { ModelFactsRow, Provider, ResponsesApi } from './provider.ts';
+import type { ModelTraitsRow, Provider, ResponsesApi } from './provider.ts';
 
 /** The o models of today, and the next ones. */
 const ANY_O = ['o1*', 'o2*', 'o3*', 'o4*', 'o5*', 'o6*', 'o7*', 'o8*', 'o9*'];
@@ -279,7 +279,7 @@ const TEXT_AND_IMAGES = { tools: true, reasoning: false, images: true, structure
 const REASONING = { tools: true, reasoning: true, images: true, structured_output: true } as const;
 
 /** OpenAI's list has only names. Limits include the output. */
-const MODEL_FACTS: readonly ModelFactsRow[] = [
+const MODEL_TRAITS: readonly ModelTraitsRow[] = [
   {
     models: ['gpt-6.2-sol*', 'gpt-6.1-sol*', 'gpt-6-sol*'],
     contextTokens: 1_050_000,
@@ -388,7 +388,7 @@ export const openai: Provider<'OPENAI_API_KEY' | 'OPENAI_BASE_URL'> = {
   apiKeySettings: ['OPENAI_API_KEY'],
   baseUrlSettings: ['OPENAI_BASE_URL'],
   defaultBaseUrl: 'https://api.openai.com/v1',
-  modelFacts: MODEL_FACTS,
+  modelTraits: MODEL_TRAITS,
   // Its lists of models, and its fine-tuned ones: https://platform.openai.com/docs/models (2026-11-22).
   ownModels: [
     'gpt-*',

@@ -72,7 +72,7 @@ export interface Profile {
   /** Where the API lists its models; absent: `/models`, in OpenAI's form. */
   readonly models?: ModelsEndpoint;
   /** What is known of models whose facts the API's list lacks. The first row that matches applies. */
-  readonly modelFacts?: readonly ModelFactsRow[];
+  readonly modelTraits?: readonly ModelTraitsRow[];
   /** Globs of the names that its maker gives to its own models. A request may name these without `<provider>/`. Absent: none. */
   readonly ownModels?: readonly string[];
   /** How its keys begin, to recognize one that was sent to Weir. Absent: its keys cannot be told from others. */
@@ -198,15 +198,15 @@ interface ModelsEndpoint {
   readonly read?: (response: JsonObject) => readonly ListedModel[] | null;
 }
 
-/** A model in a provider's list, with the facts that the list has. */
-export interface ListedModel extends ModelFacts {
+/** A model in a provider's list, with what the list says of it. */
+export interface ListedModel extends ModelTraits {
   readonly id: string;
   /** In seconds since the epoch, 0 if unknown. */
   readonly created: number;
 }
 
 /** What `GET /v1/models` reports of a model. Absent: unknown. */
-export interface ModelFacts {
+export interface ModelTraits {
   readonly contextTokens?: number | undefined;
   readonly maxOutputTokens?: number | undefined;
   readonly supports?: { readonly [C in Capability]?: boolean | undefined };
@@ -215,11 +215,11 @@ export interface ModelFacts {
 export const CAPABILITIES = ['tools', 'reasoning', 'images', 'structured_output'] as const;
 export type Capability = (typeof CAPABILITIES)[number];
 
-/** Facts of some models of one provider, with their source, as prices have it. */
-export interface ModelFactsRow extends ModelFacts {
+/** Traits of some models of one provider, with their source, as prices have it. */
+export interface ModelTraitsRow extends ModelTraits {
   /** Names or globs. */
   readonly models: readonly string[];
-  /** Where the facts were read, and on which day. */
+  /** Where they were read, and on which day. */
   readonly source: string;
   readonly checked: string;
 }

@@ -14,7 +14,7 @@ import {
 import type { JsonObject } from '../shared/json.ts';
 import { readAmount } from '../shared/money.ts';
 import { CHAT_ONLY_FIELDS, compatibleProfile, RESPONSES_PASSTHROUGH } from './compatible.ts';
-import type { ModelFactsRow, Profile, ResponsesApi } from './provider.ts';
+import type { ModelTraitsRow, Profile, ResponsesApi } from './provider.ts';
 
 /**
  * What each family knows, as of 2026-11-23, the newest last; both APIs have the same levels. `D` is
@@ -116,7 +116,7 @@ function costOf({ cost_in_usd_ticks }: JsonObject): number | undefined {
   return readAmount(cost_in_usd_ticks, TICKS_PER_DOLLAR);
 }
 
-const MODEL_FACTS: readonly ModelFactsRow[] = [
+const MODEL_TRAITS: readonly ModelTraitsRow[] = [
   {
     models: ['grok-4.7', 'grok-4.7-latest', 'grok-4.6', 'grok-4.6-latest'],
     supports: { tools: true, reasoning: true },
@@ -159,7 +159,7 @@ export const xai: Profile = {
       encryptsReasoning: (model) => reasoningFamily(FAMILIES, model)?.reasons !== 'never',
     },
   },
-  modelFacts: MODEL_FACTS,
+  modelTraits: MODEL_TRAITS,
   ownModels: ['grok-*'],
   // Recorded in chat: 165 + 2 tokens, 129 of reasoning, 296 in all (xai--text, 2026-03). Its Responses API includes them in the output tokens.
   // The chunk after the finish of recorded streams that had not requested usage (2026-08).

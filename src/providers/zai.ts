@@ -7,7 +7,7 @@ import {
 } from '../request-translation/rules.ts';
 import { isForcedTool } from '../request-translation/tools.ts';
 import { compatibleProfile } from './compatible.ts';
-import type { ModelFactsRow, Profile } from './provider.ts';
+import type { ModelTraitsRow, Profile } from './provider.ts';
 
 /**
  * What each family knows, as of 2026-11-23, the newest last. `D` is https://docs.z.ai/guides/capabilities/thinking, as
@@ -55,7 +55,7 @@ const CHAT: RequestRules = {
   streamUsage: 'on_request',
 };
 
-const MODEL_FACTS: readonly ModelFactsRow[] = [
+const MODEL_TRAITS: readonly ModelTraitsRow[] = [
   {
     models: ['glm-5.3', 'glm-5.3-flash', 'glm-5.2'],
     contextTokens: 1_000_000,
@@ -67,6 +67,6 @@ const MODEL_FACTS: readonly ModelFactsRow[] = [
 
 export const zai: Profile = {
   ...compatibleProfile('zai', ['api.z.ai', 'open.bigmodel.cn'], CHAT),
-  modelFacts: MODEL_FACTS,
+  modelTraits: MODEL_TRAITS,
   ownModels: ['glm-*'],
 };

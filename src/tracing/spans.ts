@@ -1,7 +1,7 @@
 /** OpenTelemetry spans: one for each request and one below it for each attempt, if the runtime supports tracing. */
 
 import type { RecordedAttempt, UsageRecord } from '../metering/record.ts';
-import type { AttemptFacts } from '../metering/request-meter.ts';
+import type { AttemptTraits } from '../metering/request-meter.ts';
 import type { Route } from '../providers/provider.ts';
 import { wholeAmount } from '../shared/money.ts';
 
@@ -33,10 +33,10 @@ interface SpannedRequest {
 /** The request's span as the core sees it: `RequestSpan` of `completion/admission.ts`. */
 interface RecordedSpan {
   readonly inAttemptSpan: <Value>(
-    attempt: AttemptFacts,
+    attempt: AttemptTraits,
     run: (end: ((attempt: RecordedAttempt) => void) | null) => Value,
   ) => Value;
-  readonly end: (record: UsageRecord, served: AttemptFacts) => void;
+  readonly end: (record: UsageRecord, served: AttemptTraits) => void;
 }
 
 type InRequestSpan = <Value>(request: SpannedRequest, run: (span: RecordedSpan | null) => Value) => Value;
@@ -78,7 +78,7 @@ function inRequestSpan<T>(
  * Sets tokens and cost on the request's span only, so that a sum over all spans counts them once.
  * @param served the attempt that served the request or was the last one
  */
-function endRequestSpan(span: Span, record: UsageRecord, served: AttemptFacts): void {
+function endRequestSpan(span: Span, record: UsageRecord, served: AttemptTraits): void {
   span.setAttributes({
     'gen_ai.provider.name': providerName(served.target.priceIds),
     'gen_ai.response.model': record.model,
@@ -112,7 +112,7 @@ function endRequestSpan(span: Span, record: UsageRecord, served: AttemptFacts): 
 function inAttemptSpan<T>(
   tracing: Tracing,
   route: Route,
-  { target: { priceIds, model } }: AttemptFacts,
+  { target: { priceIds, model } }: AttemptTraits,
   run: (span: Span | null) => T,
 ): T {
   const operation = OPERATIONS[route];

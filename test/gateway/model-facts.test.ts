@@ -146,7 +146,7 @@ test("J5: Gemini's models for embeddings are listed, those that only draw are no
 });
 
 test('J5: every shipped fact, also of a profile, has a page and a day', () => {
-  const rows = [...PROVIDERS, ...PROFILES].flatMap(({ modelFacts = [] }) => modelFacts);
+  const rows = [...PROVIDERS, ...PROFILES].flatMap(({ modelTraits = [] }) => modelTraits);
   expect(rows.length).toBeGreaterThan(0);
   for (const { source, checked } of rows) {
     expect(source).toMatch(/^https:\/\//);

@@ -64,7 +64,7 @@ describe('R10 ReplayableRequest', () => {
     const second = await held.rewriteFor(MISTRAL);
     const { messages } = BODY;
     expect(first).toMatchObject({
-      value: { url: 'https://api.openai.com/v1/chat/completions', facts: { choices: 1 } },
+      value: { url: 'https://api.openai.com/v1/chat/completions', traits: { choices: 1 } },
     });
     expect(first.kind === 'ok' && JSON.parse(first.value.json)).toEqual({
       model: 'a',
@@ -77,7 +77,7 @@ describe('R10 ReplayableRequest', () => {
       max_tokens: 9,
       n: 2,
     });
-    expect(second).toMatchObject({ value: { facts: { choices: 2 } } });
+    expect(second).toMatchObject({ value: { traits: { choices: 2 } } });
     expect(reported).toEqual(['end', 'begin']);
   });
 
@@ -131,9 +131,9 @@ describe('R10 ReplayableRequest', () => {
     if (first.kind === 'error' || second.kind === 'error') throw new Error('The request was not written');
     const limited = await held.writeFor(OPENAI);
     if (limited.kind === 'error') throw new Error('The request was not written');
-    const { json, facts } = limited.value;
-    expect([JSON.parse(json).max_completion_tokens, facts.changed]).toEqual([7, []]);
-    expect([second.value.body.max_tokens, second.value.facts.changed]).toEqual([8, ['max_tokens']]);
+    const { json, traits } = limited.value;
+    expect([JSON.parse(json).max_completion_tokens, traits.changed]).toEqual([7, []]);
+    expect([second.value.body.max_tokens, second.value.traits.changed]).toEqual([8, ['max_tokens']]);
   });
 
   test('B2 a body that exceeds its bound after translation: 413 with the bound and the largest field', async () => {

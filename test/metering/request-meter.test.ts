@@ -8,7 +8,7 @@ import type { PriceTable } from '../../src/metering/pricing/price.ts';
 import { NO_ATTRIBUTION, type UsageRecord } from '../../src/metering/record.ts';
 import { RecordWriter } from '../../src/metering/record-writer.ts';
 import {
-  type AttemptFacts,
+  type AttemptTraits,
   type MeteredRequest,
   type RequestEnd,
   RequestMeter,
@@ -19,7 +19,7 @@ import { choice } from '../stream/parts.ts';
 import { MemoryStore } from './records.ts';
 
 const ARRIVED = Date.UTC(2026, 10, 20, 10, 20, 30, 456);
-const FIRST: AttemptFacts = {
+const FIRST: AttemptTraits = {
   target: { provider: { id: 'p' }, model: 'm', priceIds: ['p'] },
   dropped: [],
   changed: [],
@@ -29,7 +29,7 @@ const FIRST: AttemptFacts = {
 };
 const ID = requestId(ARRIVED, crypto.randomUUID());
 
-function bench(store = new MemoryStore(), rewritten: Partial<AttemptFacts> = {}, table: PriceTable = []) {
+function bench(store = new MemoryStore(), rewritten: Partial<AttemptTraits> = {}, table: PriceTable = []) {
   let now = ARRIVED;
   const logged: Readonly<Record<string, unknown>>[] = [];
   const log = (entry: (typeof logged)[number]) => void logged.push(entry);
@@ -209,7 +209,7 @@ describe('RequestMeter.settle', () => {
 
 describe('R8 RequestMeter, several attempts', () => {
   const target = { provider: { id: 'q' }, model: 'n', priceIds: ['q'] };
-  const SECOND: AttemptFacts = { ...FIRST, target, dropped: ['seed'] };
+  const SECOND: AttemptTraits = { ...FIRST, target, dropped: ['seed'] };
   const SKIPPED = { provider: 's', model: 'o', status: null, error_code: 'model_not_allowed', ms: null };
 
   test('the record names the last target, lists the attempts in order and sums up their usage', async () => {

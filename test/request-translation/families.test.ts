@@ -132,8 +132,8 @@ describe('Q14 a model behind another gateway', () => {
 
 describe('a model that appears in one table appears in all that need it', () => {
   const facts = tables.flatMap(({ id, families }) => {
-    const { modelFacts = [] } = profiles.get(id.replace('like ', '')) ?? {};
-    return modelFacts.flatMap(({ models, supports }) =>
+    const { modelTraits = [] } = profiles.get(id.replace('like ', '')) ?? {};
+    return modelTraits.flatMap(({ models, supports }) =>
       models.map((glob) => [id, nameOf(glob), supports?.reasoning, families] as const),
     );
   });

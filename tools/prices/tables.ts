@@ -42,8 +42,8 @@ function isInForce(price: ShippedPrice, prices: readonly ShippedPrice[], nowMs: 
   );
 }
 
-function profileRows({ id, endpoints: { chat }, responses, modelFacts = [] }: Profile): DatedRow[] {
-  const facts = modelFacts.map(({ models, checked, source }) => {
+function profileRows({ id, endpoints: { chat }, responses, modelTraits = [] }: Profile): DatedRow[] {
+  const facts = modelTraits.map(({ models, checked, source }) => {
     return { table: 'model facts', row: `${id}/${models.join(', ')}`, checked, source };
   });
   const api = responses === undefined ? [] : [{ table: 'APIs', row: id, checked: responses.checked ?? null }];

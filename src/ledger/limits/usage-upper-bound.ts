@@ -60,7 +60,7 @@ export async function findUsageUpperBound(
   let highest = await boundOf(first);
   for (const target of targets) {
     if (highest.kind === 'error') return highest;
-    if (target === first.facts.target) continue;
+    if (target === first.traits.target) continue;
     const written = await replayable.writeFor(target);
     // A target whose provider does not take the request is not called.
     if (written.kind === 'error') continue;
@@ -87,16 +87,16 @@ function maximum(a: UsageUpperBound, b: UsageUpperBound): UsageUpperBound {
 }
 
 function upperBoundOf(request: TargetRequest): Result<UsageUpperBound, ApiError> {
-  const { body, form, chatBody, prompts, facts, hasOutput } = request;
-  const { provider, priceIds } = facts.target;
+  const { body, form, chatBody, prompts, traits, hasOutput } = request;
+  const { provider, priceIds } = traits.target;
   // A limit that only the provider's form demands, as Messages does, is not the client's own.
   const limit = form.kind === 'native' ? readOutputLimit(withoutNulls(chatBody)) : undefined;
   const outputTokens = limit === null ? null : readWrittenLimit(form, body);
   const choices = readChoices(chatBody);
   if (outputTokens === undefined) return failure(notWhole(limitName(form)));
   if (choices === undefined) return failure(notWhole('n'));
-  const sent = facts.passthrough === null ? chatBody : body;
-  const models = addressesOf(facts.target, sent).map((address) => address.slice(provider.id.length + 1));
+  const sent = traits.passthrough === null ? chatBody : body;
+  const models = addressesOf(traits.target, sent).map((address) => address.slice(provider.id.length + 1));
   const searches = maxSearches(body);
   const shared = {
     priceIds,
@@ -125,10 +125,10 @@ function upperBoundOf(request: TargetRequest): Result<UsageUpperBound, ApiError>
 }
 
 /** In passthrough no field of a request is read; those that hide output leave out what models show otherwise. */
-function hidesOutput({ facts }: TargetRequest, models: readonly string[]): boolean {
-  const visible = facts.target.provider.visibleOutputModels ?? [];
-  return facts.passthrough === null
-    ? !facts.showsAll
+function hidesOutput({ traits }: TargetRequest, models: readonly string[]): boolean {
+  const visible = traits.target.provider.visibleOutputModels ?? [];
+  return traits.passthrough === null
+    ? !traits.showsAll
     : !models.every((model) => matchesAnyGlob(visible, model));
 }
 
@@ -145,18 +145,18 @@ async function withBeginnings(
   hasher: Pick<PromptHasher, 'beginnings'>,
   maxHashes: number,
 ): Promise<UsageUpperBound> {
-  const { body, itemTexts, json, chatBody, url, facts, refusedBetas } = request;
+  const { body, itemTexts, json, chatBody, url, traits, refusedBetas } = request;
   const { promptTokens, likelyPromptTokens, models } = bound;
   if (json.length < MIN_HASHED_BYTES || !isCountable(request, bound)) return bound;
-  const target = [facts.target.provider.id, facts.target.apiKey, url].join('\n');
-  const headers = [facts.scope.api, ...refusedBetas].join('\n');
+  const target = [traits.target.provider.id, traits.target.apiKey, url].join('\n');
+  const headers = [traits.scope.api, ...refusedBetas].join('\n');
   const beginnings = await hasher.beginnings({ body, target, itemTexts }, headers);
   const whole = beginnings.at(-1);
   const [model] = models;
   if (whole === undefined || model === undefined) return bound;
   const bytes = bytesOf(json);
   // All images: those of the beginning count twice.
-  const imageTokens = mediaOf(chatBody).images * (facts.target.provider.imageTokens ?? MAX_IMAGE_TOKENS);
+  const imageTokens = mediaOf(chatBody).images * (traits.target.provider.imageTokens ?? MAX_IMAGE_TOKENS);
   const known = beginnings.slice(-maxHashes).map(({ hash, bytes: ofBeginning }) => ({
     hash,
     more: tokensOf(Math.max(0, bytes - ofBeginning), imageTokens + ADDED_TOKENS),
@@ -173,10 +173,10 @@ async function withBeginnings(
  * the body.
  */
 function isCountable(
-  { facts, body, chatBody, prompts, hasOutput }: TargetRequest,
+  { traits, body, chatBody, prompts, hasOutput }: TargetRequest,
   { promptTokens, models }: UsageUpperBound,
 ): boolean {
-  const { provider, model } = facts.target;
+  const { provider, model } = traits.target;
   const isMaker = makersOf(model).some(({ id }) => id === provider.id);
   const isInBody = !mediaOf(chatBody).isUnbounded;
   const isWhole = !TRUNCATING_FIELDS.some((field) => body[field] !== undefined);
@@ -204,15 +204,15 @@ function readChoices({ n, best_of }: JsonObject): number | undefined {
 
 /** The body of a passthrough is measured itself; a translated one by the chat, whose size is about the same. */
 function promptTokensOf(
-  { body, json, form, chatBody, facts, hasOutput, hasWholePrompt }: TargetRequest,
+  { body, json, form, chatBody, traits, hasOutput, hasWholePrompt }: TargetRequest,
   models: readonly string[],
 ): PromptTokens {
-  const { imageTokens, windows = [], searchingModels = [] } = facts.target.provider;
+  const { imageTokens, windows = [], searchingModels = [] } = traits.target.provider;
   const canSearch = models.some((model) => matchesAnyGlob(searchingModels, model));
   if (!hasWholePrompt || canSearch) return readTokensOf(body, json, 1);
   const windowOf = (model: string) =>
     windows.find((row) => matchesAnyGlob(row.models, model))?.tokens ?? MAX_PROMPT_TOKENS;
-  const isRewritten = form.kind === 'native' && facts.passthrough === null;
+  const isRewritten = form.kind === 'native' && traits.passthrough === null;
   return maxPromptTokens(chatBody, isRewritten ? JSON.stringify(chatBody) : json, {
     ...(imageTokens !== undefined && { imageTokens }),
     addedTokens: hasOutput ? ADDED_TOKENS : 0,

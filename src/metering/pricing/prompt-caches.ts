@@ -1,7 +1,7 @@
 /** How long providers keep the prompts that they cache, and from which size on, as they document it, with source and date. */
 import { matchesAnyGlob } from '../../shared/glob.ts';
 
-export interface PromptCacheFacts {
+export interface PromptCacheTerms {
   /** How long an unused prompt is kept at least, in ms; absent: the provider documents no time. */
   readonly keptMs?: number;
   /** The same for a prompt that was written for longer (`cache_write_long_tokens`); absent: as long as any other. */
@@ -10,7 +10,7 @@ export interface PromptCacheFacts {
   readonly minTokens: number;
 }
 
-interface CacheRow extends PromptCacheFacts {
+interface CacheRow extends PromptCacheTerms {
   readonly provider: string;
   /** Globs. The first row that matches applies. */
   readonly models: readonly string[];
@@ -129,6 +129,6 @@ const ROWS: readonly CacheRow[] = [
 ];
 
 /** How a model's provider caches prompts; null: nothing of it is documented, so nothing is said about what was not read. */
-export function promptCacheOf(provider: string, model: string): PromptCacheFacts | null {
+export function promptCacheOf(provider: string, model: string): PromptCacheTerms | null {
   return ROWS.find((row) => row.provider === provider && matchesAnyGlob(row.models, model)) ?? null;
 }

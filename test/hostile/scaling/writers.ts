@@ -174,12 +174,12 @@ export async function write(
   if (written.kind === 'error') return ended({ why: written.error.message });
   await findUsageUpperBound([target], written.value, held);
   watch.did('ceiling');
-  const { json, facts } = written.value;
-  const names = [...facts.dropped, ...facts.changed];
+  const { json, traits } = written.value;
+  const names = [...traits.dropped, ...traits.changed];
   return ended({
     outcome: 'sent',
     leftBytes: Buffer.byteLength(json),
-    heldChars: charsOf([session, names, facts.toolNames]),
+    heldChars: charsOf([session, names, traits.toolNames]),
     names: names.length,
     json,
   });

@@ -137,7 +137,7 @@ export function createGateway(
       hostCaller: null,
       accessUser: null,
       client,
-      leaseMemory: (bytes) => memory.lease(bytes, waitUntil),
+      takeMemory: (bytes) => memory.grant(bytes, waitUntil),
       deadline: new Deadline(requestClock, facts.arrivedAt, settings.timers.deadlineMs),
       known: { keyId: NO_KEY, actor: null, isSentOn: false },
       waitUntil,

@@ -34,14 +34,14 @@ export async function handleCountTokens<Session>(
   given: Given = {},
 ): Promise<Response> {
   const { client, route } = clientRoute;
-  let lease = given.body?.lease;
+  let grant = given.body?.grant;
   let admission: EarlyAdmission | null = null;
   try {
     const identified = await identifyCaller(request, context);
     if (identified.kind === 'error') return clientError(client, context, identified.error);
     const read = await readClientBody(request, clientRoute, context, given);
     if (read.kind === 'error') return clientError(client, context, read.error);
-    lease = read.value.lease;
+    grant = read.value.grant;
     const scope = { route, headers: request.headers, caller: identified.value, context };
     const target = await findCountingTarget(read.value, scope);
     if (target.kind === 'error') return clientError(client, context, target.error);
@@ -60,7 +60,7 @@ export async function handleCountTokens<Session>(
     return response;
   } finally {
     admission?.release();
-    lease?.release();
+    grant?.release();
   }
 }
 
@@ -106,7 +106,7 @@ async function countUpstream(
   clientBody: ClientBody,
   { route, headers, caller, context }: CountScope,
 ): Promise<number | null> {
-  const { settings, ports, leaseMemory } = context;
+  const { settings, ports, takeMemory } = context;
   const callerPays = caller.credential !== null;
   const translated = new ReplayableRequest(clientBody, {
     context,
@@ -122,7 +122,7 @@ async function countUpstream(
   const { body, traits } = written.value;
   const { provider, model } = target;
   const upstream = upstreamErrorContext({ caller, callerPays }, target);
-  clientBody.lease.endWork();
+  clientBody.grant.endWork();
   const abort = new AbortController();
   const cancelTimer = ports.clock.startTimer(MAX_COUNT_MS, () => abort.abort('aborted'));
   const failed = (reason: string) => {
@@ -145,9 +145,9 @@ async function countUpstream(
     });
     if (abort.signal.aborted) return failed(`no count within ${MAX_COUNT_MS / 1000} s`);
     if (called.kind === 'error') return failed(called.error.cause ?? called.error.error.message);
-    const read = await readBodyText({ message: called.value, maxBytes: MAX_COUNT_BYTES }, leaseMemory);
+    const read = await readBodyText({ message: called.value, maxBytes: MAX_COUNT_BYTES }, takeMemory);
     if (read.kind !== 'text') return failed(`the response could not be read: ${read.kind}`);
-    read.lease.release();
+    read.grant.release();
     const response = parseJson(read.text);
     const count = isObject(response) ? counter.read(response) : undefined;
     return count ?? failed('the response has no count');

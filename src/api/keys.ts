@@ -360,7 +360,7 @@ const MAX_BODY_BYTES = 16 * 1024;
 async function readBody(request: Request, context: RequestContext): Promise<Result<JsonObject, ApiError>> {
   const read = await readRequestBody(request, MAX_BODY_BYTES, context);
   if (read.kind === 'error') return read;
-  read.value.lease.release();
+  read.value.grant.release();
   return ok(read.value.body);
 }
 

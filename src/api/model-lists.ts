@@ -22,7 +22,7 @@ import {
   readText,
 } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
-import type { LeaseMemory } from '../stream/memory.ts';
+import type { TakeMemory } from '../stream/memory.ts';
 import { readBodyText } from '../stream/read-body.ts';
 import type { Clock } from '../stream/timers.ts';
 import { apiHeaders, causeOf, type Fetch, reasonOf } from '../upstream/fetch.ts';
@@ -87,13 +87,13 @@ export class ModelLists {
   async list(
     configured: ConfiguredProvider,
     credential: string | null,
-    leaseMemory: LeaseMemory,
+    takeMemory: TakeMemory,
   ): Promise<ModelList> {
     const { id } = configured.provider;
     const now = this.#ports.clock.now();
     const known = this.#lists.get(id);
     if (credential === null && known !== undefined && known.until > now) return known.list;
-    const list = await this.#fetch(configured, credential ?? configured.apiKey, leaseMemory);
+    const list = await this.#fetch(configured, credential ?? configured.apiKey, takeMemory);
     // A list is cached when it has arrived: in Workers, a request must not wait for a promise of another request.
     const ttl = list.kind === 'error' ? MODEL_LIST_FAILURE_TTL_MS : MODEL_LIST_TTL_MS;
     if (credential === null) this.#lists.set(id, { list, until: now + ttl });
@@ -106,7 +106,7 @@ export class ModelLists {
     return list?.kind === 'ok' ? list.value.map((model) => model.id.slice(id.length + 1)) : [];
   }
 
-  async #fetch(configured: ConfiguredProvider, secret: string, leaseMemory: LeaseMemory): Promise<ModelList> {
+  async #fetch(configured: ConfiguredProvider, secret: string, takeMemory: TakeMemory): Promise<ModelList> {
     const { provider, headers } = configured;
     const path = provider.models?.path ?? '/models';
     const url = apiUrl(configured, path);
@@ -120,11 +120,11 @@ export class ModelLists {
         signal: AbortSignal.timeout(MODEL_LIST_TIMEOUT_MS),
       });
       if (!response.ok) return fail(`answered ${response.status}`);
-      const read = await readBodyText({ message: response, maxBytes: MAX_MODEL_LIST_BYTES }, leaseMemory);
+      const read = await readBodyText({ message: response, maxBytes: MAX_MODEL_LIST_BYTES }, takeMemory);
       if (read.kind !== 'text') return fail('did not send a list');
-      const { text, lease } = read;
+      const { text, grant } = read;
       const models = isWithinJsonBounds(text) ? readList(parseJson(text), provider) : null;
-      lease.release();
+      grant.release();
       return models === null ? fail('did not send a list') : ok(models);
     } catch (error) {
       return fail('could not be reached', reasonOf(error));

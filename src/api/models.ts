@@ -169,7 +169,7 @@ async function findModels(request: Request, context: RequestContext): Promise<Re
   const failures: string[] = [];
   const lists = await Promise.all(
     providers.map(async (configured) => {
-      const list = await context.modelLists.list(configured, caller.credential, context.leaseMemory);
+      const list = await context.modelLists.list(configured, caller.credential, context.takeMemory);
       if (list.kind === 'ok') return list.value;
       const { id } = configured.provider;
       const { cause, reason } = list.error;

@@ -74,19 +74,19 @@ async function convert(
   runner: AttemptRunner,
 ): Promise<Result<OpenEmbeddings, Failed>> {
   const { context, isBase64, promptTokens } = runner.request;
-  const read = await readBodyText({ message, maxBytes: MAX_RESPONSE_BYTES }, context.leaseMemory);
+  const read = await readBodyText({ message, maxBytes: MAX_RESPONSE_BYTES }, context.takeMemory);
   if (read.kind === 'too_large') return refuse(responseTooLarge(upstream));
   if (read.kind === 'memory_exhausted') return refuse(memoryExhausted(upstream));
   if (read.kind !== 'text') return refuse(brokenConnection(upstream));
-  const { lease, text } = read;
-  await lease.pause();
+  const { grant, text } = read;
+  await grant.pause();
   const converted = convertEmbeddings(text, {
     model: traits.target.model,
     isBase64,
     estimatedTokens: promptTokens,
   });
   if (converted === null) {
-    lease.release();
+    grant.release();
     return refuse(noEmbeddings(upstream.name));
   }
   attemptMeter.accumulator.usage({ prompt: converted.promptTokens, completion: 0 });
@@ -95,9 +95,9 @@ async function convert(
       const bytes = new TextEncoder().encode(converted.json);
       runner.meter.wrote(bytes.length);
       runner.settle({ kind: 'finished' });
-      return bodyOf(bytes, lease);
+      return bodyOf(bytes, grant);
     },
-    discard: lease.release,
+    discard: grant.release,
   });
 }
 

@@ -4,7 +4,7 @@ import { PassthroughJsonWriter } from '../protocols/shared/passthrough-writer.ts
 import type { JsonObject } from '../shared/json.ts';
 import { MAX_RESPONSE_BYTES } from '../shared/limits.ts';
 import { EventReader } from '../stream/event-reader.ts';
-import { type Lease, SMALL_BYTES, SMALL_LEASE } from '../stream/memory.ts';
+import { type MemoryGrant, SMALL_BYTES, SMALL_GRANT } from '../stream/memory.ts';
 import type { RelayOutput } from '../stream/relay.ts';
 import { failedWith, type JsonWriter } from '../stream/types.ts';
 import { memoryExhausted, responseTooLarge } from '../upstream/fetch.ts';
@@ -33,7 +33,7 @@ export async function respondWithJson(runner: AttemptRunner): Promise<Response> 
   runner.meter.wrote(bytes.length);
   runner.settle({ kind: 'finished' });
   headers['content-type'] = JSON_TYPE;
-  return new Response(bodyOf(bytes, collected.lease), { headers });
+  return new Response(bodyOf(bytes, collected.grant), { headers });
 }
 
 class JsonDelivery implements Delivery<Collector> {
@@ -50,7 +50,7 @@ class JsonDelivery implements Delivery<Collector> {
   }
 
   discard(collector: Collector | null): void {
-    collector?.lease?.release();
+    collector?.grant?.release();
   }
 }
 
@@ -60,7 +60,7 @@ class Collector implements RelayOutput {
   readonly #attempt: Attempt;
   readonly #writer: JsonWriter;
   /** The memory of the object; null if it is small. */
-  lease: Lease | null = null;
+  grant: MemoryGrant | null = null;
   #bytes = 0;
 
   constructor(request: CompletionRequest, attempt: Attempt) {
@@ -78,12 +78,12 @@ class Collector implements RelayOutput {
         this,
         () => new EventReader(eventReaderOptions(this.#request, attempt), this.#writer),
       );
-      this.lease ??= value;
+      this.grant ??= value;
       await value?.pause();
-      if (outcome.kind === 'failed') this.lease?.release();
+      if (outcome.kind === 'failed') this.grant?.release();
       return outcome;
     } catch (error) {
-      this.lease?.release();
+      this.grant?.release();
       throw error;
     }
   }
@@ -93,19 +93,19 @@ class Collector implements RelayOutput {
     return this.#writer.take();
   }
 
-  /** The lease of the collected object covers its events. */
-  leaseMemory(): Promise<Lease> {
-    return Promise.resolve(SMALL_LEASE);
+  /** The grant of the collected object covers its events. */
+  takeMemory(): Promise<MemoryGrant> {
+    return Promise.resolve(SMALL_GRANT);
   }
 
   flush(): Promise<void> | undefined {
     const { relay, upstream } = this.#attempt;
     if (relay.hasOutput) this.#attempt.stopTimeout();
-    if (this.#writer.heldChars <= SMALL_BYTES || this.lease !== null) return undefined;
-    return this.#request.context.leaseMemory(MAX_RESPONSE_BYTES).then((lease) => {
-      this.lease = lease;
-      if (lease === null) relay.end(failedWith(memoryExhausted(upstream)));
-      else lease.markReceived();
+    if (this.#writer.heldChars <= SMALL_BYTES || this.grant !== null) return undefined;
+    return this.#request.context.takeMemory(MAX_RESPONSE_BYTES).then((grant) => {
+      this.grant = grant;
+      if (grant === null) relay.end(failedWith(memoryExhausted(upstream)));
+      else grant.markReceived();
     });
   }
 
@@ -126,10 +126,13 @@ function jsonWriter(request: CompletionRequest, attempt: Attempt): JsonWriter {
 }
 
 /** A large body keeps its memory until the client has taken the last byte or has disconnected. */
-export function bodyOf(bytes: Uint8Array, lease: Lease | null): Uint8Array | ReadableStream<Uint8Array> {
-  lease?.endWork();
-  if (lease === null || bytes.length <= SMALL_BYTES) {
-    lease?.release();
+export function bodyOf(
+  bytes: Uint8Array,
+  grant: MemoryGrant | null,
+): Uint8Array | ReadableStream<Uint8Array> {
+  grant?.endWork();
+  if (grant === null || bytes.length <= SMALL_BYTES) {
+    grant?.release();
     return bytes;
   }
   const { readable, writable } = new FixedLengthStream(bytes.length);
@@ -138,6 +141,6 @@ export function bodyOf(bytes: Uint8Array, lease: Lease | null): Uint8Array | Rea
     .write(bytes)
     .then(() => writer.close())
     .catch(() => {})
-    .finally(lease.release);
+    .finally(grant.release);
   return readable;
 }

@@ -85,7 +85,7 @@ export async function prepareCompletion<Session>(
 ): Promise<Result<PreparedRequest, Refusal>> {
   const { headers, signal } = httpRequest;
   const { route } = clientRoute;
-  let lease = given.body?.lease;
+  let grant = given.body?.grant;
   let result: Result<PreparedRequest, Refusal> | undefined;
   try {
     const identified = await identifyCaller(httpRequest, context);
@@ -94,14 +94,14 @@ export async function prepareCompletion<Session>(
     if (policies.kind === 'error') return refused(policies.error);
     const body = await readClientBody(httpRequest, clientRoute, context, given);
     if (body.kind === 'error') return refused(body.error);
-    lease = body.value.lease;
+    grant = body.value.grant;
     const sender = { context, route, headers, caller: identified.value, ...policies.value };
     const request = await completionRequest(body.value, sender);
     if (request.kind === 'error') return refused(request.error);
     result = await prepare(request.value, body.value, signal);
     return result;
   } finally {
-    if (result?.kind !== 'ok') lease?.release();
+    if (result?.kind !== 'ok') grant?.release();
   }
 }
 

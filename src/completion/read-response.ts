@@ -2,7 +2,7 @@
 import type { ApiError } from '../canonical/error.ts';
 import type { Result } from '../shared/result.ts';
 import type { EventReader } from '../stream/event-reader.ts';
-import type { Lease } from '../stream/memory.ts';
+import type { MemoryGrant } from '../stream/memory.ts';
 import type { RelayOutput } from '../stream/relay.ts';
 import { failedWith, type Outcome } from '../stream/types.ts';
 import { openResponse, type ResponseBody } from '../upstream/fetch.ts';
@@ -13,7 +13,7 @@ export interface ReadResponse {
   /** Not `MORE`. */
   readonly outcome: Outcome;
   /** The memory of a JSON response, whose work goes on; null for events. */
-  readonly value: Lease | null;
+  readonly value: MemoryGrant | null;
 }
 
 /**
@@ -29,7 +29,7 @@ export async function readResponse(
   const { relay, upstream } = attempt;
   const head = await attempt.head();
   if (head.kind === 'error') return { outcome: head.error, value: null };
-  const opening = openResponse(head.value, upstream, isStreamed, context.leaseMemory);
+  const opening = openResponse(head.value, upstream, isStreamed, context.takeMemory);
   const opened = await relay.until(opening, discard);
   if (opened === null) return { outcome: relay.outcome, value: null };
   if (opened.kind === 'error') {
@@ -39,12 +39,12 @@ export async function readResponse(
   const reader = readerFor(body.kind);
   return body.kind === 'events'
     ? { outcome: await relay.readEvents(body.events, reader, output), value: null }
-    : { outcome: relay.readObject(body.object, reader), value: body.lease };
+    : { outcome: relay.readObject(body.object, reader), value: body.grant };
 }
 
 /** The attempt ended while the response was opened. */
 function discard(opened: Result<ResponseBody, ApiError>): void {
   if (opened.kind === 'error') return;
-  if (opened.value.kind === 'object') opened.value.lease.release();
+  if (opened.value.kind === 'object') opened.value.grant.release();
   else opened.value.events.cancel().catch(() => {});
 }

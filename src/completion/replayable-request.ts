@@ -142,7 +142,7 @@ export class ReplayableRequest {
   async writeFor(target: Target): Promise<Result<TargetRequest, ApiError>> {
     const held = this.#held;
     if (held === null) return failure(apiError('internal_error', 'The request was released'));
-    const { lease, translationError } = held;
+    const { grant, translationError } = held;
     const { context, route, headers, unsupported, session, policies } = this.#request;
     const { settings } = context;
     const { provider, model, aliasTarget } = target;
@@ -152,7 +152,7 @@ export class ReplayableRequest {
       ...aliasTarget.set,
       ...name,
     };
-    await lease.pause();
+    await grant.pause();
     const { body: fields, isLimited } = this.#limit(targetFields);
     // An alias may also set the messages, in the form of chat.
     const turns = aliasTarget.set.messages === undefined ? held.turns : null;
@@ -167,7 +167,7 @@ export class ReplayableRequest {
     const sent = isWithoutReasoning ? withoutReasoningDetails(request) : request;
     const prepared = prepareWrite(form, sent, provider.name);
     if (prepared.kind === 'error') return prepared;
-    await lease.pause();
+    await grant.pause();
     const rewritten = prepared.value({
       model,
       provider: provider.name,
@@ -192,15 +192,15 @@ export class ReplayableRequest {
     const mended = this.#mended(limited.body, form, target, scope);
     const { body } = mended;
     const dropped = [...limited.dropped, ...mended.dropped];
-    await lease.pause();
+    await grant.pause();
     const written = writeBody(body, {
       maxBytes: maxWrittenBytes(held.clientBodyBytes, settings.maxRequestBytes),
       provider: provider.name,
-      // A large body's memory is leased for one text.
+      // A large body's memory is granted for one text.
       keepsItems: session !== null && held.clientBodyBytes <= LARGE_BYTES,
     });
     if (written.kind === 'error') return written;
-    await lease.pause();
+    await grant.pause();
     const prompts = countPrompts(fields);
     const isTranslated = passthrough === null;
     const traits = {
@@ -247,10 +247,10 @@ export class ReplayableRequest {
 
   /** As {@link writeFor}, after `endWork`. */
   async rewriteFor(target: Target): Promise<Result<TargetRequest, ApiError>> {
-    const lease = this.#held?.lease;
-    await lease?.startWork();
+    const grant = this.#held?.grant;
+    await grant?.startWork();
     // The request may have been released meanwhile.
-    if (this.#held === null) lease?.endWork();
+    if (this.#held === null) grant?.endWork();
     return this.writeFor(target);
   }
 
@@ -392,7 +392,7 @@ export class ReplayableRequest {
 
   /** Lets other requests work. The request stays in memory. */
   endWork(): void {
-    this.#held?.lease.endWork();
+    this.#held?.grant.endWork();
   }
 
   /**
@@ -400,11 +400,11 @@ export class ReplayableRequest {
    * @param sent resolves when the last body was sent, which stays in memory until then
    */
   release(sent?: Promise<unknown>): void {
-    const lease = this.#held?.lease;
+    const grant = this.#held?.grant;
     this.#held = null;
     this.#sent = null;
-    if (sent === undefined) lease?.release();
-    else void sent.then(lease?.release);
+    if (sent === undefined) grant?.release();
+    else void sent.then(grant?.release);
   }
 
   /** The body with the key's output limit, if that is lower than the client's own. */

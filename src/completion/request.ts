@@ -10,7 +10,7 @@ import { type RequestedModels, readRequestedModels } from '../routing/targets.ts
 import type { Settings } from '../settings/settings.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
-import type { Lease } from '../stream/memory.ts';
+import type { MemoryGrant } from '../stream/memory.ts';
 
 /** A path of the gateway: the endpoint of the providers that serves it, and the protocol of its clients. */
 export interface ClientRoute<Session> {
@@ -26,7 +26,7 @@ export interface ClientBody extends Omit<ClientRequest<unknown>, 'session'> {
   readonly client: BoundProtocol;
   readonly requestedModels: RequestedModels;
   /** The memory of the body. Its work has begun. Release it, or end the work and release it later. */
-  readonly lease: Lease;
+  readonly grant: MemoryGrant;
 }
 
 /** What is known of a request before its body is read. */
@@ -41,7 +41,7 @@ export interface Given {
 
 /**
  * Reads and checks the body of a completion within its bounds, and turns it into the canonical request.
- * @returns the body with the lease of its memory, or an error such as `request_too_large`, `invalid_json` or `invalid_request`
+ * @returns the body with the grant of its memory, or an error such as `request_too_large`, `invalid_json` or `invalid_request`
  */
 export async function readClientBody<Session>(
   request: Request,
@@ -53,16 +53,16 @@ export async function readClientBody<Session>(
   const read =
     given.body === undefined ? await readRequestBody(request, maxRequestBytes, context) : ok(given.body);
   if (read.kind === 'error') return read;
-  const { lease, body, bytes: clientBodyBytes } = read.value;
+  const { grant, body, bytes: clientBodyBytes } = read.value;
   const clientBody = given.model === undefined ? body : { ...body, model: given.model };
   const named = readRequestedModels(clientBody, route);
   if (named.kind === 'error') {
-    lease.release();
+    grant.release();
     return named;
   }
   const translated = client.readRequest(clientBody);
   if (translated.kind === 'error') {
-    lease.release();
+    grant.release();
     return translated;
   }
   const { session, ...canonical } = translated.value;
@@ -72,7 +72,7 @@ export async function readClientBody<Session>(
     clientBodyBytes,
     client: bindSession(client, session),
     requestedModels: named.value,
-    lease,
+    grant,
   });
 }
 

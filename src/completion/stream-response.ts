@@ -3,7 +3,7 @@ import { type ApiError, apiError } from '../canonical/error.ts';
 import { clientError, internalError } from '../http/respond.ts';
 import type { RequestEnd } from '../metering/request-meter.ts';
 import { EventReader } from '../stream/event-reader.ts';
-import type { Lease } from '../stream/memory.ts';
+import type { MemoryGrant } from '../stream/memory.ts';
 import { ClientStream, type StreamEnd } from '../stream/relay.ts';
 import type { Failed } from '../stream/types.ts';
 import { errorBeforeHead } from '../upstream/errors.ts';
@@ -42,7 +42,7 @@ export async function respondWithStream(runner: AttemptRunner): Promise<Response
     clock: context.ports.clock,
     arrivedAt: context.arrivedAt,
     pipe: new IdentityTransformStream(),
-    leaseMemory: context.leaseMemory,
+    takeMemory: context.takeMemory,
     onWrite: (bytes) => {
       meter.wrote(bytes);
       pacer?.check();
@@ -96,7 +96,7 @@ async function runAttempts(stream: ClientStream, runner: AttemptRunner): Promise
 }
 
 /** Its value is the memory of a JSON response. */
-class StreamDelivery implements Delivery<Lease> {
+class StreamDelivery implements Delivery<MemoryGrant> {
   readonly #stream: ClientStream;
   readonly #runner: AttemptRunner;
 
@@ -110,7 +110,7 @@ class StreamDelivery implements Delivery<Lease> {
     return (this.#runner.admission?.slices ?? null) !== null;
   }
 
-  async deliver(attempt: Attempt): Promise<Delivered<Lease>> {
+  async deliver(attempt: Attempt): Promise<Delivered<MemoryGrant>> {
     const runner = this.#runner;
     const { request } = runner;
     const stream = this.#stream;
@@ -128,8 +128,8 @@ class StreamDelivery implements Delivery<Lease> {
     return { ...read, hasOutput: relay.hasOutput || stream.isCommitted };
   }
 
-  discard(lease: Lease | null): void {
-    lease?.release();
+  discard(grant: MemoryGrant | null): void {
+    grant?.release();
     this.#stream.wait();
   }
 }

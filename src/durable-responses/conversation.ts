@@ -122,7 +122,7 @@ interface EarlierItems {
 
 /**
  * Reads what a request continues, in three steps: how long and how large the chain is, how large the items are that it refers to, and then
- * all of them. Between the steps, the caller leases the memory and checks the limits. An object that can't be reached is an exception.
+ * all of them. Between the steps, the caller takes the memory and checks the limits. An object that can't be reached is an exception.
  */
 export class ConversationReader {
   readonly #scope: Scope;

@@ -1,20 +1,20 @@
-/** The memory of the isolate that requests for kept responses take: leased before the stored text is read, released when it is sent. */
+/** The memory of the isolate that requests for kept responses take: granted before the stored text is read, released when it is sent. */
 import type { RequestBody } from '../http/request.ts';
 import { JSON_TYPE } from '../http/respond.ts';
 import { disconnection } from '../shared/disconnection.ts';
-import { type Lease, type LeaseMemory, SMALL_BYTES, SMALL_LEASE } from '../stream/memory.ts';
+import { type MemoryGrant, SMALL_BYTES, SMALL_GRANT, type TakeMemory } from '../stream/memory.ts';
 
 /** What a request holds: its own body, and what it continues. */
 export class RequestMemory {
-  readonly #leaseMemory: LeaseMemory;
-  readonly #leases: { readonly lease: Lease; readonly bytes: number }[];
+  readonly #takeMemory: TakeMemory;
+  readonly #grants: { readonly grant: MemoryGrant; readonly bytes: number }[];
   #isReleased = false;
 
   /** @param own the body. Its work ends here, because the request waits for others. */
-  constructor({ lease, bytes }: RequestBody, leaseMemory: LeaseMemory) {
-    lease.endWork();
-    this.#leaseMemory = leaseMemory;
-    this.#leases = [{ lease, bytes }];
+  constructor({ grant, bytes }: RequestBody, takeMemory: TakeMemory) {
+    grant.endWork();
+    this.#takeMemory = takeMemory;
+    this.#grants = [{ grant, bytes }];
   }
 
   get isReleased(): boolean {
@@ -24,23 +24,23 @@ export class RequestMemory {
   /** @returns false if there was no room in time */
   async add(bytes: number): Promise<boolean> {
     if (bytes === 0) return true;
-    const lease = await this.#leaseMemory(bytes);
-    if (lease === null) return false;
-    lease.markReceived();
-    this.#leases.push({ lease, bytes });
-    if (this.#isReleased) lease.release();
+    const grant = await this.#takeMemory(bytes);
+    if (grant === null) return false;
+    grant.markReceived();
+    this.#grants.push({ grant, bytes });
+    if (this.#isReleased) grant.release();
     return !this.#isReleased;
   }
 
   /** All of them as one. The largest takes the turn to work. */
-  get lease(): Lease {
-    const [first] = this.#leases.toSorted((a, b) => b.bytes - a.bytes);
-    return { ...(first?.lease ?? SMALL_LEASE), release: () => this.release() };
+  get grant(): MemoryGrant {
+    const [first] = this.#grants.toSorted((a, b) => b.bytes - a.bytes);
+    return { ...(first?.grant ?? SMALL_GRANT), release: () => this.release() };
   }
 
   release(): void {
     this.#isReleased = true;
-    for (const { lease } of this.#leases) lease.release();
+    for (const { grant } of this.#grants) grant.release();
   }
 }
 
@@ -48,36 +48,36 @@ type StoredText<Field extends string> = { readonly [Name in Field]: string | nul
   readonly chars: number;
 };
 
-interface LeasedText<Stored> {
+interface GrantedText<Stored> {
   readonly stored: Stored;
   readonly json: string;
-  readonly lease: Lease;
+  readonly grant: MemoryGrant;
 }
 
 /**
- * Reads a stored text: a small one by one call, a larger one by a second call after its memory is leased.
+ * Reads a stored text: a small one by one call, a larger one by a second call after its memory is granted.
  * @returns null where there is none
  */
-export async function readLeased<Field extends string, Stored extends StoredText<Field>>(
+export async function readGranted<Field extends string, Stored extends StoredText<Field>>(
   read: (maxChars: number) => Promise<Stored | null>,
   field: Field,
-  leaseMemory: LeaseMemory,
-): Promise<LeasedText<Stored> | 'no memory' | null> {
+  takeMemory: TakeMemory,
+): Promise<GrantedText<Stored> | 'no memory' | null> {
   const small = await read(SMALL_BYTES);
   if (small === null) return null;
-  if (small[field] !== null) return { stored: small, json: small[field], lease: SMALL_LEASE };
-  const lease = await leaseMemory(small.chars);
-  if (lease === null) return 'no memory';
+  if (small[field] !== null) return { stored: small, json: small[field], grant: SMALL_GRANT };
+  const grant = await takeMemory(small.chars);
+  if (grant === null) return 'no memory';
   try {
     // A response that runs may have grown.
     const stored = await read(Number.POSITIVE_INFINITY);
     const json = stored?.[field] ?? null;
-    if (stored !== null && json !== null) return { stored, json, lease };
+    if (stored !== null && json !== null) return { stored, json, grant };
   } catch (error) {
-    lease.release();
+    grant.release();
     throw error;
   }
-  lease.release();
+  grant.release();
   return null;
 }
 
@@ -85,24 +85,24 @@ export async function readLeased<Field extends string, Stored extends StoredText
 const SLICE_CHARS = 64 * 1024;
 
 /** Sends JSON, and releases its memory at its end, or if the client leaves. A client that stalls loses it to others, as one that sends does. */
-export function leasedResponse(
+export function grantedResponse(
   json: string,
   headers: Readonly<Record<string, string>>,
-  lease: Lease,
+  grant: MemoryGrant,
 ): Response {
   const own = { headers: { 'content-type': JSON_TYPE, ...headers } };
-  if (lease === SMALL_LEASE) return new Response(json, own);
+  if (grant === SMALL_GRANT) return new Response(json, own);
   const encoder = new TextEncoder();
   let rest: string | null = json;
   let at = 0;
   const end = () => {
     rest = null;
-    lease.release();
+    grant.release();
   };
   const stream = new ReadableStream<Uint8Array>(
     {
       start: (controller) => {
-        void lease.revoked?.then(() => {
+        void grant.revoked?.then(() => {
           if (rest === null) return;
           end();
           controller.error(disconnection('The client reads too slowly, and others need the memory'));

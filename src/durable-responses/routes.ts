@@ -19,7 +19,7 @@ import type { HttpRoute } from '../routes.ts';
 import { type JsonObject, readText } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { trimEnd } from '../shared/trim.ts';
-import type { LeaseMemory } from '../stream/memory.ts';
+import type { TakeMemory } from '../stream/memory.ts';
 import {
   type Continued,
   ConversationReader,
@@ -33,7 +33,7 @@ import {
 import { MAX_READERS } from './event-log.ts';
 import { EventRoom, storeForeground } from './foreground.ts';
 import { KeptPlace, releaseKept } from './kept-place.ts';
-import { leasedResponse, RequestMemory, readLeased } from './request-memory.ts';
+import { grantedResponse, RequestMemory, readGranted } from './request-memory.ts';
 import {
   AFTER_HEADER,
   indexName,
@@ -121,7 +121,7 @@ async function createResponse(
   };
   if (kept.isBackground) {
     const json = encoder.encode(JSON.stringify(continued.body));
-    body.lease.release();
+    body.grant.release();
     return runInBackground(request, context, { objects, caller, keeping, continued, json, release });
   }
   const given = { body: { ...body, body: continued.body, bytes: continued.chars } };
@@ -181,7 +181,7 @@ function identifiedContext(context: CompletionContext, caller: Caller): Completi
 interface ReadRequest {
   readonly caller: Caller;
   readonly owner: string;
-  /** As the client sent it. Its lease holds what it continues, too. */
+  /** As the client sent it. Its grant holds what it continues, too. */
   readonly body: RequestBody;
   /** Null for a request that is neither kept nor continues anything. */
   readonly continued: Continued | null;
@@ -225,7 +225,7 @@ async function readContinued(
     const continued = isKept ? ownConversation(body, hidesUser, bytes) : null;
     return ok({ ...known, continued, release: () => place?.release() });
   }
-  const memory = new RequestMemory(read.value, context.leaseMemory);
+  const memory = new RequestMemory(read.value, context.takeMemory);
   let early: EarlyAdmission | null = null;
   const release = () => {
     early?.release();
@@ -249,7 +249,7 @@ async function readContinued(
   const readOwn = async (): Promise<Result<Continued, Refusal>> => {
     const admitted = await steps.admit(0);
     if (admitted.kind === 'error') return admitted;
-    await memory.lease.startWork();
+    await memory.grant.startWork();
     return ok(ownConversation(body, hidesUser, bytes));
   };
   const scope = { objects, owner, ownBytes: bytes, maxChars: maxRequestBytes, hidesUser };
@@ -262,7 +262,7 @@ async function readContinued(
     context,
   ).catch((error: unknown) => refused(unreachable(context, error)));
   if (result.kind === 'ok') {
-    const whole = { ...read.value, lease: memory.lease };
+    const whole = { ...read.value, grant: memory.grant };
     return ok({ ...known, body: whole, continued: result.value, release });
   }
   release();
@@ -291,7 +291,7 @@ async function readInOrder(
   const referred = await reader.referredChars(body.input);
   if (referred.kind === 'error') return refused(referred.error);
   if (!(await memory.add(referred.value))) return refused(NO_MEMORY);
-  await memory.lease.startWork();
+  await memory.grant.startWork();
   const continued = await reader.read(body, chain.value);
   return continued.kind === 'ok' ? continued : refused(continued.error);
 }
@@ -461,7 +461,7 @@ async function handleStored(
             owner,
             id,
             query,
-            leaseMemory: context.leaseMemory,
+            takeMemory: context.takeMemory,
             release: () => releaseKept({ objects, context, owner, id }),
           });
     const result = await withinDeadline(call, context);
@@ -485,20 +485,20 @@ interface Action {
   readonly owner: string;
   readonly id: string;
   readonly query: URLSearchParams;
-  readonly leaseMemory: LeaseMemory;
+  readonly takeMemory: TakeMemory;
   /** Gives the place of the deleted response back. */
   readonly release: () => void;
 }
 
 const ACTIONS: Readonly<Record<string, (action: Action) => Promise<Response | ApiError>>> = {
   'GET ': (action) => (action.query.get('stream') === 'true' ? resume(action) : retrieve(action)),
-  'GET input_items': async ({ object, owner, id, query, leaseMemory }) => {
-    const read = await readLeased((maxChars) => object.input(owner, maxChars), 'input', leaseMemory);
+  'GET input_items': async ({ object, owner, id, query, takeMemory }) => {
+    const read = await readGranted((maxChars) => object.input(owner, maxChars), 'input', takeMemory);
     if (read === null) return missing({ object, owner, id });
     if (read === 'no memory') return NO_MEMORY;
     const page = pageOfItems(read.json, id, query);
-    if (page.kind === 'ok') return leasedResponse(JSON.stringify(page.value), {}, read.lease);
-    read.lease.release();
+    if (page.kind === 'ok') return grantedResponse(JSON.stringify(page.value), {}, read.grant);
+    read.grant.release();
     return page.error;
   },
   'POST cancel': async (action) => {
@@ -533,11 +533,11 @@ async function missing({
 
 const NOT_BACKGROUND = apiError('invalid_request', 'Cannot cancel a synchronous response.', 'response_id');
 
-async function retrieve({ object, owner, id, leaseMemory }: Action): Promise<Response | ApiError> {
-  const read = await readLeased((maxChars) => object.read(owner, maxChars), 'response', leaseMemory);
+async function retrieve({ object, owner, id, takeMemory }: Action): Promise<Response | ApiError> {
+  const read = await readGranted((maxChars) => object.read(owner, maxChars), 'response', takeMemory);
   if (read === null) return missing({ object, owner, id });
   if (read === 'no memory') return NO_MEMORY;
-  return leasedResponse(read.json, read.stored.isOver ? {} : POLL, read.lease);
+  return grantedResponse(read.json, read.stored.isOver ? {} : POLL, read.grant);
 }
 
 async function resume({ object, owner, id, query }: Action): Promise<Response | ApiError> {

@@ -1,8 +1,8 @@
 /** The kept responses of users: listed by the index of their key, read and deleted one by one. */
 import { sha256 } from '../auth/keys.ts';
 import type { UserLine, UserStore } from '../http/context.ts';
-import type { Lease } from '../stream/memory.ts';
-import { readLeased } from './request-memory.ts';
+import type { MemoryGrant } from '../stream/memory.ts';
+import { readGranted } from './request-memory.ts';
 import { indexName, type KeptOfUser, type ResponseNamespace, repeatedCalls } from './response-calls.ts';
 
 /** The responses that a user keeps. */
@@ -24,25 +24,27 @@ export function responsesOfUsers(namespace: ResponseNamespace): UserStore {
 
   return {
     scope: 'key',
-    read: async function* ({ leaseMemory }, names, keyId): AsyncGenerator<UserLine> {
+    read: async function* ({ takeMemory }, names, keyId): AsyncGenerator<UserLine> {
       for await (const { id, owner } of listKept(names, keyId)) {
         const object = objects.getByName(id);
-        const leases: Lease[] = [];
-        const jsonOf = (read: { readonly json: string; readonly lease: Lease } | 'no memory' | null) => {
+        const grants: MemoryGrant[] = [];
+        const jsonOf = (
+          read: { readonly json: string; readonly grant: MemoryGrant } | 'no memory' | null,
+        ) => {
           if (read === 'no memory')
             throw new Error('Other requests hold the memory that a kept response needs');
-          if (read !== null) leases.push(read.lease);
+          if (read !== null) grants.push(read.grant);
           return read?.json ?? null;
         };
         try {
-          const input = jsonOf(await readLeased((max) => object.input(owner, max), 'input', leaseMemory));
+          const input = jsonOf(await readGranted((max) => object.input(owner, max), 'input', takeMemory));
           const response = jsonOf(
-            await readLeased((max) => object.read(owner, max), 'response', leaseMemory),
+            await readGranted((max) => object.read(owner, max), 'response', takeMemory),
           );
           // Otherwise it expired or was deleted meanwhile.
           if (input !== null && response !== null) yield { type: 'response', keyId, id, input, response };
         } finally {
-          for (const lease of leases) lease.release();
+          for (const grant of grants) grant.release();
         }
       }
     },

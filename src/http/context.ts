@@ -20,7 +20,7 @@ import type { Settings } from '../settings/settings.ts';
 import type { Running } from '../settings/version.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { Result } from '../shared/result.ts';
-import type { LeaseMemory } from '../stream/memory.ts';
+import type { TakeMemory } from '../stream/memory.ts';
 import type { Clock } from '../stream/timers.ts';
 import type { Fetch } from '../upstream/fetch.ts';
 import type { Deadline } from './clock.ts';
@@ -51,7 +51,7 @@ export interface RequestContext {
   readonly circuits: CircuitBreakers;
   /** What refusals said about models. */
   readonly learned: LearnedRefusals;
-  readonly leaseMemory: LeaseMemory;
+  readonly takeMemory: TakeMemory;
   readonly prices: PriceBook;
   /** The caller that the host Worker identified; null: `AUTH` decides. */
   readonly hostCaller: Caller | null;

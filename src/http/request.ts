@@ -27,7 +27,7 @@ import {
 } from '../shared/json.ts';
 import { jsonFault } from '../shared/json-fault.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
-import { type Lease, SMALL_BYTES } from '../stream/memory.ts';
+import { type MemoryGrant, SMALL_BYTES } from '../stream/memory.ts';
 import { readBodyText, type TextRead } from '../stream/read-body.ts';
 import type { Ports, RequestContext } from './context.ts';
 
@@ -265,7 +265,7 @@ export interface RequestBody {
   /** The size of the body as it was sent. */
   readonly bytes: number;
   /** The memory that the body takes. The caller must release it. */
-  readonly lease: Lease;
+  readonly grant: MemoryGrant;
 }
 
 /** The JSON object in the request's body. Integers beyond 2^53 keep all digits. */
@@ -276,15 +276,15 @@ export async function readRequestBody(
 ): Promise<Result<RequestBody, ApiError>> {
   const read = await readInTime(request, maxBytes, context);
   if (read.kind !== 'text') return failure(apiError(...REFUSALS[read.kind](maxBytes, context)));
-  const { text, bytes, lease } = read;
+  const { text, bytes, grant } = read;
   const isBounded = bytes > SMALL_BYTES || isWithinJsonBounds(text);
-  await lease.pause();
+  await grant.pause();
   const body = isBounded ? parseJsonExactly(text) : undefined;
   if (isObject(body) && Object.keys(body).length <= MAX_BODY_FIELDS) {
-    return ok({ body, bytes, lease });
+    return ok({ body, bytes, grant });
   }
   const message = isBounded ? bodyFault(text, body) : TOO_NESTED;
-  lease.release();
+  grant.release();
   return failure(apiError('invalid_json', message));
 }
 
@@ -299,10 +299,10 @@ function bodyFault(text: string, body: unknown): string {
 function readInTime(
   request: Request,
   maxBytes: number,
-  { deadline, leaseMemory }: RequestContext,
+  { deadline, takeMemory }: RequestContext,
 ): Promise<TextRead> {
   const watch = (onLate: () => void) => deadline.watch(onLate);
-  return readBodyText({ message: request, maxBytes, watch, isReadable: areWithinJsonBounds }, leaseMemory);
+  return readBodyText({ message: request, maxBytes, watch, isReadable: areWithinJsonBounds }, takeMemory);
 }
 
 type BodyRefusal = (maxBytes: number, context: RequestContext) => readonly [code: ErrorCode, message: string];

@@ -1,4 +1,4 @@
-/** The memory that all requests of an isolate share: large bodies and events lease their bytes, and wait if there is no room (B3). */
+/** The memory that all requests of an isolate share: large bodies and events take their bytes, and wait if there is no room (B3). */
 import type { Clock } from './timers.ts';
 
 /** What large bodies and events may hold in one isolate at a time. Further ones wait. */
@@ -13,7 +13,7 @@ export const PAUSED_BYTES = 256 * 1024;
 /** Above this size only one body is worked on at a time. */
 export const LARGE_BYTES = 1024 * 1024;
 
-/** The longest wait for room. A lease that is this old and whose body was not received is revoked for others. */
+/** The longest wait for room. A grant that is this old and whose body was not received is revoked for others. */
 export const MAX_MEMORY_WAIT_MS = 10_000;
 
 /** The pause between the work on two large bodies, in which other requests run. */
@@ -23,10 +23,10 @@ export const PAUSE_BETWEEN_TURNS_MS = 10;
 export const MAX_TURN_MS = 5000;
 
 /** The share of one body or event, from before it is read until nothing of it is held. */
-export interface Lease {
+export interface MemoryGrant {
   /** Resolves if the body was not received for long and others need its room: its reader must fail. Undefined for small bodies. */
   readonly revoked: Promise<'revoked'> | undefined;
-  /** All of it was received, so the lease can no longer be revoked. */
+  /** All of it was received, so the grant can no longer be revoked. */
   readonly markReceived: () => void;
   /**
    * Waits for the turn to parse, translate or write a large body. There is one turn at a time, because the work takes several times
@@ -37,30 +37,30 @@ export interface Lease {
   readonly pause: () => Promise<void>;
   /** Ends the turn. */
   readonly endWork: () => void;
-  /** Ends the turn and the lease. Further calls do nothing. */
+  /** Ends the turn and the grant. Further calls do nothing. */
   readonly release: () => void;
 }
 
-/** {@link Memory.lease} for one request. */
-export type LeaseMemory = (bytes: number) => Promise<Lease | null>;
+/** {@link Memory.grant} for one request. */
+export type TakeMemory = (bytes: number) => Promise<MemoryGrant | null>;
 
 /** Keeps a request's work alive when its client has gone: the runtime's `waitUntil`. */
 type KeepAlive = (work: Promise<unknown>) => void;
 
-interface WaitingLease {
+interface WaitingGrant {
   readonly bytes: number;
-  readonly resolve: (lease: Lease | null) => void;
+  readonly resolve: (grant: MemoryGrant | null) => void;
 }
 
-interface UnreceivedLease {
+interface UnreceivedGrant {
   readonly startedAt: number;
   readonly revoke: () => void;
 }
 
 const RESOLVED = Promise.resolve();
 const NOTHING = () => {};
-/** The lease of everything small, which is not counted. */
-export const SMALL_LEASE: Lease = {
+/** The grant of everything small, which is not counted. */
+export const SMALL_GRANT: MemoryGrant = {
   revoked: undefined,
   markReceived: NOTHING,
   startWork: () => RESOLVED,
@@ -69,12 +69,12 @@ export const SMALL_LEASE: Lease = {
   release: NOTHING,
 };
 
-/** The memory of one isolate, in bytes. Leases are granted first come, first served. */
+/** The memory of one isolate, in bytes. Grants are granted first come, first served. */
 export class Memory {
   readonly #clock: Clock;
   /** In order of arrival. */
-  readonly #waiting = new Set<WaitingLease>();
-  readonly #unreceived = new Set<UnreceivedLease>();
+  readonly #waiting = new Set<WaitingGrant>();
+  readonly #unreceived = new Set<UnreceivedGrant>();
   #heldBytes = 0;
   #lastTurn = RESOLVED;
   /** The turns that are running or waiting. */
@@ -85,18 +85,18 @@ export class Memory {
   }
 
   /**
-   * Leases room, first come, first served. Small leases are granted at once.
+   * Grants room, first come, first served. Small ones are granted at once.
    * @param bytes the upper bound of what will be held
-   * @param keepAlive keeps the request alive until the lease is released
+   * @param keepAlive keeps the request alive until the grant is released
    * @returns null if there was no room within {@link MAX_MEMORY_WAIT_MS}
    */
-  async lease(bytes: number, keepAlive: KeepAlive): Promise<Lease | null> {
-    if (bytes <= SMALL_BYTES) return SMALL_LEASE;
-    const granted = Promise.withResolvers<Lease | null>();
+  async grant(bytes: number, keepAlive: KeepAlive): Promise<MemoryGrant | null> {
+    if (bytes <= SMALL_BYTES) return SMALL_GRANT;
+    const granted = Promise.withResolvers<MemoryGrant | null>();
     const ended = Promise.withResolvers<void>();
-    // A request that the runtime ends early would never release its lease.
+    // A request that the runtime ends early would never release its grant.
     keepAlive(ended.promise);
-    const waiting: WaitingLease = { bytes, resolve: granted.resolve };
+    const waiting: WaitingGrant = { bytes, resolve: granted.resolve };
     this.#waiting.add(waiting);
     this.#grantWaiting();
     let cancelTimer = () => {};
@@ -107,16 +107,16 @@ export class Memory {
       });
     };
     if (this.#waiting.has(waiting)) wait();
-    const lease = await granted.promise;
+    const grant = await granted.promise;
     cancelTimer();
-    if (lease === null) {
+    if (grant === null) {
       ended.resolve();
       return null;
     }
     return {
-      ...lease,
+      ...grant,
       release: () => {
-        lease.release();
+        grant.release();
         ended.resolve();
       },
     };
@@ -130,10 +130,10 @@ export class Memory {
     }
   }
 
-  #grant(bytes: number): Lease {
+  #grant(bytes: number): MemoryGrant {
     this.#heldBytes += bytes;
     const revoked = Promise.withResolvers<'revoked'>();
-    const unreceived: UnreceivedLease = {
+    const unreceived: UnreceivedGrant = {
       startedAt: this.#clock.now(),
       revoke: () => revoked.resolve('revoked'),
     };
@@ -185,7 +185,7 @@ export class Memory {
     return new Promise((resolve) => void this.#clock.startTimer(ms, resolve));
   }
 
-  /** Revokes the oldest lease whose body was not received in time. */
+  /** Revokes the oldest grant whose body was not received in time. */
   #revokeOldest(): boolean {
     const [oldest] = this.#unreceived;
     if (oldest === undefined || this.#clock.now() - oldest.startedAt < MAX_MEMORY_WAIT_MS) return false;
@@ -194,7 +194,7 @@ export class Memory {
     return true;
   }
 
-  #deny(waiting: WaitingLease): void {
+  #deny(waiting: WaitingGrant): void {
     if (!this.#waiting.delete(waiting)) return;
     waiting.resolve(null);
     this.#grantWaiting();

@@ -1,5 +1,5 @@
 /** Reads a complete body up to a bound: a request, a non-streaming response, a model list. */
-import { type Lease, type LeaseMemory, SMALL_BYTES, SMALL_LEASE } from './memory.ts';
+import { type MemoryGrant, SMALL_BYTES, SMALL_GRANT, type TakeMemory } from './memory.ts';
 
 /** The first buffer for a body of unknown length: most fit. */
 const FIRST_BYTES = 16 * 1024;
@@ -30,14 +30,14 @@ export interface BodySource {
 }
 
 export type TextRead =
-  /** `bytes`: the body's length. The lease's turn of work has started. */
-  | { readonly kind: 'text'; readonly text: string; readonly bytes: number; readonly lease: Lease }
+  /** `bytes`: the body's length. The grant's turn of work has started. */
+  | { readonly kind: 'text'; readonly text: string; readonly bytes: number; readonly grant: MemoryGrant }
   /** `isReadable` refused it. */
   | { readonly kind: 'unreadable' }
   | Exclude<BodyRead, { kind: 'body' }>;
 
 export type BodyRead =
-  | { readonly kind: 'body'; readonly bytes: Uint8Array<ArrayBuffer>; readonly lease: Lease }
+  | { readonly kind: 'body'; readonly bytes: Uint8Array<ArrayBuffer>; readonly grant: MemoryGrant }
   /** `broken`: the connection ended early. `memory_exhausted`: other bodies hold all the memory. */
   | { readonly kind: 'too_large' | 'late' | 'broken' | 'memory_exhausted' };
 
@@ -50,22 +50,22 @@ export function announcedLength(headers: Pick<Headers, 'get' | 'has'>): number |
 
 /**
  * Reads a message's body as text. Never throws. If it fails, the rest of the body is not read.
- * @returns the text and its lease, which the caller releases when nothing of the body is held
+ * @returns the text and its grant, which the caller releases when nothing of the body is held
  */
-export function readBodyText(source: TextSource, leaseMemory: LeaseMemory): Promise<TextRead> {
+export function readBodyText(source: TextSource, takeMemory: TakeMemory): Promise<TextRead> {
   const { message, maxBytes, watch, isReadable } = source;
   const length = announcedLength(message.headers);
   // Nearly all bodies: the runtime reads them in one step, and at most `content-length` bytes.
   if (length !== null && length <= SMALL_BYTES && length <= maxBytes) return readSmall(source, length);
   const late = watch && new Promise<'late'>((resolve) => watch(() => resolve('late')));
-  return readLarge({ body: message.body, length, maxBytes, late }, leaseMemory, isReadable);
+  return readLarge({ body: message.body, length, maxBytes, late }, takeMemory, isReadable);
 }
 
 function readSmall({ message, watch }: TextSource, bytes: number): Promise<TextRead> {
   return new Promise((resolve) => {
     watch?.(() => resolve({ kind: 'late' }));
     message.text().then(
-      (text) => resolve({ kind: 'text', text, bytes, lease: SMALL_LEASE }),
+      (text) => resolve({ kind: 'text', text, bytes, grant: SMALL_GRANT }),
       () => resolve({ kind: 'broken' }),
     );
   });
@@ -73,42 +73,42 @@ function readSmall({ message, watch }: TextSource, bytes: number): Promise<TextR
 
 async function readLarge(
   source: BodySource,
-  leaseMemory: LeaseMemory,
+  takeMemory: TakeMemory,
   isReadable: TextSource['isReadable'],
 ): Promise<TextRead> {
-  const read = await readBody(source, leaseMemory);
+  const read = await readBody(source, takeMemory);
   if (read.kind !== 'body') return read;
-  const { bytes, lease } = read;
-  await lease.startWork();
+  const { bytes, grant } = read;
+  await grant.startWork();
   const { length } = bytes;
   if (isReadable !== undefined && length > SMALL_BYTES) {
     if (!isReadable(bytes)) {
       // Frees the bytes at once, not at the engine's next collection.
       bytes.buffer.transfer(0);
-      lease.release();
+      grant.release();
       return { kind: 'unreadable' };
     }
-    await lease.pause();
+    await grant.pause();
   }
-  return { kind: 'text', text: takeText(bytes), bytes: length, lease };
+  return { kind: 'text', text: takeText(bytes), bytes: length, grant };
 }
 
 /**
  * Reads a body as bytes. Never throws. If it fails, the rest of the body is not read.
- * @returns the bytes and their lease, which the caller releases when nothing of the body is held
+ * @returns the bytes and their grant, which the caller releases when nothing of the body is held
  */
 export async function readBody(
   { body, length, maxBytes, late }: BodySource,
-  leaseMemory: LeaseMemory,
+  takeMemory: TakeMemory,
 ): Promise<BodyRead> {
   if (length !== null && length > maxBytes) return { kind: 'too_large' };
-  // A body of unknown length gets a small lease first. If it has more bytes, which few have, it gets the largest.
+  // A body of unknown length gets a small grant first. If it has more bytes, which few have, it gets the largest.
   let room = Math.min(length ?? SMALL_BYTES, maxBytes);
-  let lease = await leaseMemory(room);
-  if (lease === null) return { kind: 'memory_exhausted' };
+  let grant = await takeMemory(room);
+  if (grant === null) return { kind: 'memory_exhausted' };
   const read = openReader(body);
   const fail = (kind: Exclude<BodyRead['kind'], 'body'>): BodyRead => {
-    lease?.release();
+    grant?.release();
     read.cancel();
     return { kind };
   };
@@ -118,7 +118,7 @@ export async function readBody(
   try {
     for (;;) {
       const reading = read.into(bytes.subarray(used));
-      const ends = [late, lease.revoked].filter((end) => end !== undefined);
+      const ends = [late, grant.revoked].filter((end) => end !== undefined);
       const piece = ends.length === 0 ? await reading : await Promise.race([reading, ...ends]);
       if (piece === 'late') return fail('late');
       if (piece === 'revoked') return fail('memory_exhausted');
@@ -127,10 +127,10 @@ export async function readBody(
       used += piece.length;
       if (used > maxBytes) return fail('too_large');
       if (used > room) {
-        lease.release();
+        grant.release();
         room = maxBytes;
-        lease = await leaseMemory(room);
-        if (lease === null) return fail('memory_exhausted');
+        grant = await takeMemory(room);
+        if (grant === null) return fail('memory_exhausted');
       }
       // A transfer frees the old buffer at once, not at the engine's next collection.
       if (used === bytes.length) bytes = new Uint8Array(bytes.buffer.transfer(Math.min(used * 2, room + 1)));
@@ -138,8 +138,8 @@ export async function readBody(
   } catch {
     return fail('broken');
   }
-  lease.markReceived();
-  return { kind: 'body', bytes: bytes.subarray(0, used), lease };
+  grant.markReceived();
+  return { kind: 'body', bytes: bytes.subarray(0, used), grant };
 }
 
 /** Decodes a body's text and frees its bytes at once, not at the engine's next collection. */

@@ -12,7 +12,7 @@ import type { JsonObject } from '../shared/json.ts';
 import { MAX_OUTPUT_FACTOR } from '../shared/limits.ts';
 import { ByteBuffer } from './buffers.ts';
 import type { EventReader } from './event-reader.ts';
-import { type Lease, type LeaseMemory, SMALL_BYTES } from './memory.ts';
+import { type MemoryGrant, SMALL_BYTES, type TakeMemory } from './memory.ts';
 import { LF } from './sse-parser.ts';
 import { type Clock, type Due, StreamTimers, type TimerLimits } from './timers.ts';
 import { CANCELLED, type Failed, failedWith, MORE, type Outcome, type StreamWriter } from './types.ts';
@@ -47,7 +47,7 @@ export interface ClientStreamOptions {
    * fraction of a pipe whose readable side runs in JavaScript.
    */
   readonly pipe: ReadableWritablePair<Uint8Array, Uint8Array>;
-  readonly leaseMemory: LeaseMemory;
+  readonly takeMemory: TakeMemory;
   /** Called with the size of each write, in bytes. */
   readonly onWrite: (bytes: number) => void;
 }
@@ -74,8 +74,8 @@ type State =
 
 /** Where a relay's output goes: to a client's stream, or into one object. */
 export interface RelayOutput {
-  /** Leases memory for large events. */
-  readonly leaseMemory: LeaseMemory;
+  /** Takes memory for large events. */
+  readonly takeMemory: TakeMemory;
   /**
    * Called after each read that did not end the output: sends what was written.
    * @returns when the client has taken it, or undefined if nothing was sent
@@ -87,7 +87,7 @@ export interface RelayOutput {
 
 /** Created before the upstream responds, so heartbeats and timeouts cover that wait too. Call `begin` once for each attempt. */
 export class ClientStream implements RelayOutput {
-  readonly leaseMemory: LeaseMemory;
+  readonly takeMemory: TakeMemory;
   readonly #options: ClientStreamOptions;
   /** The current attempt's writer, or the last one's. */
   #writer: StreamWriter;
@@ -104,7 +104,7 @@ export class ClientStream implements RelayOutput {
 
   constructor(options: ClientStreamOptions) {
     this.#options = options;
-    this.leaseMemory = options.leaseMemory;
+    this.takeMemory = options.takeMemory;
     this.#client = options.pipe.writable.getWriter();
     this.#writer = options.writer;
     this.#timers = new StreamTimers(options.limits, options.clock, options.arrivedAt, (due) =>
@@ -333,7 +333,7 @@ export class Relay {
   readonly #ended = Promise.withResolvers<null>();
   #reader: EventReader | null = null;
   #source: ReadableStreamBYOBReader | null = null;
-  #lease: Lease | null = null;
+  #grant: MemoryGrant | null = null;
   #outcome = MORE;
 
   constructor(options: RelayOptions) {
@@ -409,9 +409,9 @@ export class Relay {
     } catch {
       this.#step(() => reader.broken(brokenConnection(this.upstream)));
     }
-    // Before the lease ends: the engine's next collection may be long after the next lease.
+    // Before the grant ends: the engine's next collection may be long after the next grant.
     reader.discard();
-    this.#lease?.release();
+    this.#grant?.release();
     source.cancel().catch(() => {});
     return this.#outcome;
   }
@@ -428,17 +428,17 @@ export class Relay {
     let buffer = new Uint8Array(READ_BUFFER_BYTES);
     while (this.#outcome === MORE) {
       const reading = source.read(buffer);
-      const revoked = this.#lease?.revoked;
+      const revoked = this.#grant?.revoked;
       const read = revoked === undefined ? await reading : await Promise.race([reading, revoked]);
       if (read === 'revoked') return this.end(failedWith(this.#overloaded()));
       if (read.done) return this.#step(() => reader.end());
-      const endsLargeEvent = this.#lease !== null && read.value.includes(LF);
+      const endsLargeEvent = this.#grant !== null && read.value.includes(LF);
       if (endsLargeEvent) await this.#startWork();
       const eventsBefore = reader.events;
       const bytes = read.value.length;
       this.#step(() => reader.push(read.value));
       const written = this.#outcome === MORE ? output.flush() : undefined;
-      this.#lease?.endWork();
+      this.#grant?.endWork();
       if (this.#outcome !== MORE) return;
       buffer = nextBuffer(read.value);
       const events = reader.events - eventsBefore;
@@ -447,7 +447,7 @@ export class Relay {
       // A timeout ends an attempt without output also while the client does not read. Later, it ends the stream itself.
       if (pause !== undefined) await (reader.hasOutput ? pause : Promise.race([pause, this.#ended.promise]));
       if (written !== undefined) yields.reset();
-      if (this.#lease !== null || reader.heldBytes > SMALL_BYTES) await this.#fitLease(reader, output);
+      if (this.#grant !== null || reader.heldBytes > SMALL_BYTES) await this.#fitGrant(reader, output);
     }
   }
 
@@ -466,20 +466,20 @@ export class Relay {
 
   /** Waits for the turn to work on a large event. */
   async #startWork(): Promise<void> {
-    const lease = this.#lease;
-    if (lease !== null) await this.until(lease.startWork(), () => lease.endWork());
+    const grant = this.#grant;
+    if (grant !== null) await this.until(grant.startWork(), () => grant.endWork());
   }
 
   /** Holds a share of the isolate's memory while a large event is read and sent. */
-  async #fitLease(reader: EventReader, { leaseMemory }: RelayOutput): Promise<void> {
+  async #fitGrant(reader: EventReader, { takeMemory }: RelayOutput): Promise<void> {
     if (reader.heldBytes > SMALL_BYTES) {
       const bytes = this.#options.maxEventBytes * EVENT_MEMORY_FACTOR;
-      this.#lease ??= await this.until(leaseMemory(bytes), (late) => late?.release());
-      if (this.#lease === null) this.end(failedWith(this.#overloaded()));
+      this.#grant ??= await this.until(takeMemory(bytes), (late) => late?.release());
+      if (this.#grant === null) this.end(failedWith(this.#overloaded()));
     } else {
       reader.freeMemory();
-      this.#lease?.release();
-      this.#lease = null;
+      this.#grant?.release();
+      this.#grant = null;
     }
   }
 

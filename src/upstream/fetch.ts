@@ -18,7 +18,7 @@ import {
 import { jsonFault } from '../shared/json-fault.ts';
 import { MAX_RESPONSE_BYTES } from '../shared/limits.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
-import type { Lease, LeaseMemory } from '../stream/memory.ts';
+import type { MemoryGrant, TakeMemory } from '../stream/memory.ts';
 import { readBodyText } from '../stream/read-body.ts';
 import type { Clock } from '../stream/timers.ts';
 import { checkHint, classifyRefusal, readRetryDelay, type UpstreamErrorContext } from './errors.ts';
@@ -253,8 +253,8 @@ function bearer(secret: string): Readonly<Record<string, string>> {
 
 export type ResponseBody =
   | { readonly kind: 'events'; readonly events: ReadableStream<Uint8Array> }
-  /** The object may be an error. Its work has begun: release the lease. */
-  | { readonly kind: 'object'; readonly object: JsonObject; readonly lease: Lease };
+  /** The object may be an error. Its work has begun: release the grant. */
+  | { readonly kind: 'object'; readonly object: JsonObject; readonly grant: MemoryGrant };
 
 /**
  * Opens a response with a success status. An upstream may send an event stream where an object was requested, and the reverse.
@@ -264,23 +264,23 @@ export async function openResponse(
   response: Response,
   upstream: Upstream,
   isStreamRequested: boolean,
-  leaseMemory: LeaseMemory,
+  takeMemory: TakeMemory,
 ): Promise<Result<ResponseBody, ApiError>> {
   const { body } = response;
   if (body !== null && isEventStream(response, isStreamRequested))
     return ok({ kind: 'events', events: body });
-  const read = await readBodyText({ message: response, maxBytes: MAX_RESPONSE_BYTES }, leaseMemory);
+  const read = await readBodyText({ message: response, maxBytes: MAX_RESPONSE_BYTES }, takeMemory);
   if (read.kind === 'too_large') return failure(responseTooLarge(upstream));
   if (read.kind === 'memory_exhausted') return failure(memoryExhausted(upstream));
   if (read.kind !== 'text') return failure(brokenConnection(upstream));
-  const { text, lease } = read;
+  const { text, grant } = read;
   const isBounded = isWithinJsonBounds(text);
-  await lease.pause();
+  await grant.pause();
   // A tool call's input may be a JSON object, in which an id must not be rounded.
   const value = isBounded ? parseJsonExactly(text) : undefined;
   const object = unwrapErrorList(value);
-  if (isObject(object)) return ok({ kind: 'object', object, lease });
-  lease.release();
+  if (isObject(object)) return ok({ kind: 'object', object, grant });
+  grant.release();
   return failure(isBounded ? notAnObject(upstream, text, value) : tooNested(upstream));
 }
 

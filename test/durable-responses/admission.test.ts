@@ -296,7 +296,7 @@ describe('X5 G3 a request that is admitted', () => {
 describe('B3 memory', () => {
   const LARGE = 'x'.repeat(4_000_000);
 
-  test('of a large conversation is leased before it is read: two of 8 MB at once', async () => {
+  test('of a large conversation is granted before it is read: two of 8 MB at once', async () => {
     const made = await Conversation.create({ turns: 2, input: LARGE });
     let reading = 0;
     let most = 0;
@@ -325,7 +325,7 @@ describe('B3 memory', () => {
   });
 
   test.each(['', '/input_items', '/cancel'])(
-    'of a large stored text is leased before it is read: %s',
+    'of a large stored text is granted before it is read: %s',
     async (path) => {
       const made = await Conversation.create({ turns: 1, input: LARGE });
       const method = path === '/cancel' ? 'POST' : 'GET';

@@ -6,7 +6,7 @@ import { readSettings } from '../settings/read-settings.ts';
 import { FakeClock } from '../stream/fake-clock.ts';
 
 /** Model lists are small, so there is always memory for one. */
-const leaseMemory = (bytes: number) => new Memory(new FakeClock()).lease(bytes, () => {});
+const takeMemory = (bytes: number) => new Memory(new FakeClock()).grant(bytes, () => {});
 
 function setUp() {
   const read = readSettings({ AUTH: 'open', OPENAI_API_KEY: 'k' });
@@ -25,7 +25,7 @@ function setUp() {
   });
   /** The models; null if the provider failed. */
   async function list(credential: string | null) {
-    const result = await lists.list(openai, credential, leaseMemory);
+    const result = await lists.list(openai, credential, takeMemory);
     return result.kind === 'ok' ? result.value : null;
   }
   return { list, clock, sentKeys, upstream };

@@ -5,21 +5,21 @@ import type { CanonicalRequest } from '../../src/canonical/conversation.ts';
 import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
 import { maxWrittenBytes, ReplayableRequest } from '../../src/completion/replayable-request.ts';
 import { LearnedRefusals } from '../../src/routing/learned-refusals.ts';
-import type { Lease } from '../../src/stream/memory.ts';
+import type { MemoryGrant } from '../../src/stream/memory.ts';
 import { settingsWith, targetsOf } from '../routing/targets.ts';
 import { type Behavior, event, ROLE, RoutedGateway, settle, sse } from './upstreams.ts';
 
 const KIB = 1024;
 const BODY = { model: 'x', models: ['y'], messages: [{ role: 'user', content: 'Hi' }], max_tokens: 7 };
 
-/** A request, and the calls of its lease. */
+/** A request, and the calls of its grant. */
 function hold(
   body: object = BODY,
   { turns = null, session = null }: { turns?: CanonicalRequest['turns']; session?: string | null } = {},
 ) {
   const reported: string[] = [];
   const tell = (word: string) => async () => void reported.push(word);
-  const lease: Lease = {
+  const grant: MemoryGrant = {
     revoked: new Promise(() => {}),
     markReceived: () => void reported.push('arrived'),
     startWork: tell('begin'),
@@ -35,7 +35,7 @@ function hold(
     client: { passthrough: null },
     translationError: null,
     dropped: [],
-    lease,
+    grant,
   };
   return {
     held: new ReplayableRequest(clientBody, {

@@ -1,12 +1,12 @@
-/** Tests the memory that all requests of an isolate share: leases, waiting, revocation and turns of work (B3, B4). */
+/** Tests the memory that all requests of an isolate share: grants, waiting, revocation and turns of work (B3, B4). */
 import { describe, expect, test, vi } from 'vitest';
 import {
   LARGE_BYTES,
-  type Lease,
   MAX_MEMORY_BYTES,
   MAX_MEMORY_WAIT_MS,
   MAX_TURN_MS,
   Memory,
+  type MemoryGrant,
   PAUSE_BETWEEN_TURNS_MS,
   PAUSED_BYTES,
   SMALL_BYTES,
@@ -21,28 +21,28 @@ class Bench {
   readonly memory = new Memory(this.clock);
   /** Unfinished work that the runtime keeps alive. */
   kept = 0;
-  /** The names of granted and refused leases, in order. */
+  /** The names of granted and refused grants, in order. */
   readonly given: string[] = [];
 
-  lease(name: string, bytes: number): Promise<Lease | null> {
-    const lease = this.memory.lease(bytes, (work) => {
+  grant(name: string, bytes: number): Promise<MemoryGrant | null> {
+    const grant = this.memory.grant(bytes, (work) => {
       this.kept++;
       void work.then(() => this.kept--);
     });
-    void lease.then((got) => this.given.push(got === null ? `${name} refused` : name));
-    return lease;
+    void grant.then((got) => this.given.push(got === null ? `${name} refused` : name));
+    return grant;
   }
 
-  /** A lease for which there is room. */
-  async room(bytes: number): Promise<Lease> {
-    const lease = await this.lease('room', bytes);
-    if (lease === null) throw new Error('There was no room');
-    return lease;
+  /** A grant for which there is room. */
+  async room(bytes: number): Promise<MemoryGrant> {
+    const grant = await this.grant('room', bytes);
+    if (grant === null) throw new Error('There was no room');
+    return grant;
   }
 }
 
-describe('Memory.lease', () => {
-  test('B3 small leases: always granted, never counted, and nothing is kept alive', async () => {
+describe('Memory.grant', () => {
+  test('B3 small grants: always granted, never counted, and nothing is kept alive', async () => {
     const bench = new Bench();
     for (let i = 0; i < 1000; i++) await bench.room(SMALL_BYTES);
     expect([bench.kept, bench.clock.started]).toEqual([0, 0]);
@@ -50,12 +50,12 @@ describe('Memory.lease', () => {
     expect(bench.given).toHaveLength(1001);
   });
 
-  test('B3 leases without room: wait in order until room is released, even small ones', async () => {
+  test('B3 grants without room: wait in order until room is released, even small ones', async () => {
     const bench = new Bench();
     const first = await bench.room(HALF);
     const second = await bench.room(HALF);
-    bench.lease('third', HALF);
-    bench.lease('fourth', SMALL_BYTES + 1);
+    bench.grant('third', HALF);
+    bench.grant('fourth', SMALL_BYTES + 1);
     await settle();
     expect(bench.given).toEqual(['room', 'room']);
     first.release();
@@ -71,7 +71,7 @@ describe('Memory.lease', () => {
   test('B3 more than the total: granted when nothing else is held', async () => {
     const bench = new Bench();
     const first = await bench.room(HALF);
-    bench.lease('giant', MAX_MEMORY_BYTES * 2);
+    bench.grant('giant', MAX_MEMORY_BYTES * 2);
     await settle();
     expect(bench.given).toEqual(['room']);
     first.release();
@@ -79,24 +79,24 @@ describe('Memory.lease', () => {
     expect(bench.given).toEqual(['room', 'giant']);
   });
 
-  test('B3 no room for ten seconds while all other bodies are received: refused, and later leases continue', async () => {
+  test('B3 no room for ten seconds while all other bodies are received: refused, and later grants continue', async () => {
     const bench = new Bench();
     const held = await bench.room(MAX_MEMORY_BYTES - SMALL_BYTES * 2);
     held.markReceived();
-    bench.lease('large', HALF);
-    bench.lease('fits', SMALL_BYTES + 1);
+    bench.grant('large', HALF);
+    bench.grant('fits', SMALL_BYTES + 1);
     bench.clock.advance(MAX_MEMORY_WAIT_MS);
     await settle();
     expect(bench.given).toEqual(['room', 'large refused', 'fits']);
     expect(bench.kept).toBe(2);
   });
 
-  test('B3 a lease of ten seconds ago whose body was not received: revoked', async () => {
+  test('B3 a grant of ten seconds ago whose body was not received: revoked', async () => {
     const bench = new Bench();
     const stalled = await bench.room(MAX_MEMORY_BYTES);
     const revoked = stalled.revoked?.then(() => stalled.release());
     bench.clock.advance(MAX_MEMORY_WAIT_MS / 2);
-    const next = bench.lease('next', HALF);
+    const next = bench.grant('next', HALF);
     bench.clock.advance(MAX_MEMORY_WAIT_MS);
     await revoked;
     await settle();
@@ -107,7 +107,7 @@ describe('Memory.lease', () => {
   });
 });
 
-describe('Lease.startWork', () => {
+describe('MemoryGrant.startWork', () => {
   const LARGE = LARGE_BYTES + 1;
 
   /** Whether the work has started after everything that can continue did. */
@@ -146,9 +146,9 @@ describe('Lease.startWork', () => {
     ['of PAUSED_BYTES', PAUSED_BYTES, 0],
   ])('B4 a body %s (%i bytes): pause() waits for %i timers', async (_, bytes, timers) => {
     const bench = new Bench();
-    const lease = await bench.room(bytes);
+    const grant = await bench.room(bytes);
     const startTimer = vi.spyOn(bench.clock, 'startTimer');
-    await lease.pause();
+    await grant.pause();
     expect(startTimer).toHaveBeenCalledTimes(timers);
   });
 

@@ -62,10 +62,10 @@ const never = new Promise<'late'>(() => {});
 class Reader {
   readonly clock = new FakeClock();
   readonly memory = new Memory(this.clock);
-  readonly leaseMemory = (bytes: number) => this.memory.lease(bytes, () => {});
+  readonly takeMemory = (bytes: number) => this.memory.grant(bytes, () => {});
 
   read(body: ReadableStream<Uint8Array> | null, length: number | null, late = never): Promise<BodyRead> {
-    return readBody({ body, length, maxBytes: MAX, late }, this.leaseMemory);
+    return readBody({ body, length, maxBytes: MAX, late }, this.takeMemory);
   }
 }
 
@@ -93,14 +93,14 @@ describe.each(KINDS)('readBody of a stream of %s', (type) => {
     const sent = send(cut(bytesOf(MAX + 1), 50_000), type, 'stall');
     expect((await reader.read(sent.body, null)).kind).toBe('too_large');
     expect(sent.isCancelled).toBe(true);
-    expect(await reader.leaseMemory(MAX_MEMORY_BYTES)).not.toBe(null);
+    expect(await reader.takeMemory(MAX_MEMORY_BYTES)).not.toBe(null);
   });
 
   test('a connection that breaks: broken, and its memory is free again', async () => {
     const reader = new Reader();
     const body = send([bytesOf(MAX / 2)], type, 'break').body;
     expect((await reader.read(body, MAX)).kind).toBe('broken');
-    expect(await reader.leaseMemory(MAX_MEMORY_BYTES)).not.toBe(null);
+    expect(await reader.takeMemory(MAX_MEMORY_BYTES)).not.toBe(null);
   });
 
   test('T3 time that is up before it arrived: late, and the rest is not read', async () => {
@@ -114,7 +114,7 @@ describe.each(KINDS)('readBody of a stream of %s', (type) => {
 
   test('B3 no room within its time: memory_exhausted', async () => {
     const reader = new Reader();
-    (await reader.leaseMemory(MAX_MEMORY_BYTES))?.markReceived();
+    (await reader.takeMemory(MAX_MEMORY_BYTES))?.markReceived();
     const read = reader.read(send([bytesOf(MAX)], type, 'end').body, MAX);
     await Promise.resolve();
     reader.clock.advance(MAX_MEMORY_WAIT_MS);
@@ -123,10 +123,10 @@ describe.each(KINDS)('readBody of a stream of %s', (type) => {
 
   test('B3 one that does not arrive while others wait for room: memory_exhausted', async () => {
     const reader = new Reader();
-    const held = await reader.leaseMemory(MAX_MEMORY_BYTES - MAX);
+    const held = await reader.takeMemory(MAX_MEMORY_BYTES - MAX);
     held?.markReceived();
     const read = reader.read(send([bytesOf(10)], type, 'stall').body, MAX);
-    const other = reader.leaseMemory(MAX);
+    const other = reader.takeMemory(MAX);
     await Promise.resolve();
     reader.clock.advance(MAX_MEMORY_WAIT_MS);
     expect((await read).kind).toBe('memory_exhausted');
@@ -156,7 +156,7 @@ describe('readBodyText', () => {
     });
     const watch = (onLate: () => void) => void (isLate && queueMicrotask(onLate));
     const source = { message, maxBytes: MAX, watch };
-    return readBodyText(source, new Reader().leaseMemory);
+    return readBodyText(source, new Reader().takeMemory);
   }
 
   test.each([bytes.length, null, SMALL_BYTES + 1])('%s bytes announced: its text', async (length) => {

@@ -16,11 +16,11 @@ const LARGER = `data: {"choices":[{"index":0,"delta":{"content":"${LARGER_TEXT}"
 setFlagsFromString('--expose-gc');
 const collectGarbage: () => void = runInNewContext('gc');
 
-/** A clock, and a memory that another lease holds completely. */
+/** A clock, and a memory that another grant holds completely. */
 async function fullMemory() {
   const clock = new FakeClock();
   const memory = new Memory(clock);
-  const other = await memory.lease(MAX_MEMORY_BYTES, () => {});
+  const other = await memory.grant(MAX_MEMORY_BYTES, () => {});
   other?.markReceived();
   return { clock, memory, other };
 }
@@ -65,14 +65,14 @@ describe('ClientStream, a large event', () => {
     const memory = new Memory(clock);
     const { readable } = run(bodyOf(LARGE + LARGE + end), {}, clock, memory);
     await readAll(readable);
-    expect(await memory.lease(MAX_MEMORY_BYTES, () => {})).not.toBe(null);
+    expect(await memory.grant(MAX_MEMORY_BYTES, () => {})).not.toBe(null);
   });
 
   test.each([
     ['is cut within a large event', LARGER.slice(0, -10)],
     ['fails with a large event', `data: {"error":{"message":"no","data":"${LARGER_TEXT}"}}\n\n`],
   ])(
-    'B3 a stream that %s: its buffer is freed with the lease, not by a later collection',
+    'B3 a stream that %s: its buffer is freed with the grant, not by a later collection',
     async (_, body) => {
       const clock = new FakeClock();
       const input = bodyOf(body);

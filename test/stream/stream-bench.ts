@@ -189,7 +189,7 @@ export function run(
     limits: { heartbeatMs: 0, idleTimeoutMs: 0, deadlineMs: 0, ...limits },
     clock,
     arrivedAt: clock.now(),
-    leaseMemory: (bytes) => memory.lease(bytes, () => {}),
+    takeMemory: (bytes) => memory.grant(bytes, () => {}),
     onWrite: (bytes) => written.push(bytes),
   });
   const ends: StreamEnd[] = [];

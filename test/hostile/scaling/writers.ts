@@ -14,7 +14,7 @@ import type { Route } from '../../../src/providers/provider.ts';
 import { LearnedRefusals } from '../../../src/routing/learned-refusals.ts';
 import type { Target } from '../../../src/routing/targets.ts';
 import { isObject, isWithinJsonBounds, type JsonObject, parseJsonExactly } from '../../../src/shared/json.ts';
-import { PAUSED_BYTES, SMALL_LEASE } from '../../../src/stream/memory.ts';
+import { PAUSED_BYTES, SMALL_GRANT } from '../../../src/stream/memory.ts';
 import { settingsWith, targetsOf } from '../../routing/targets.ts';
 import type { Sample } from './samples.ts';
 
@@ -150,10 +150,10 @@ export async function write(
   target: Target,
 ) {
   const watch = new Stopwatch(cameBytes, before);
-  const lease = { ...SMALL_LEASE, pause: async () => watch.did('write') };
+  const grant = { ...SMALL_GRANT, pause: async () => watch.did('write') };
   const { session, ...canonical } = request;
   const clientBody = {
-    ...{ ...canonical, clientBody: sent, clientBodyBytes: cameBytes, lease },
+    ...{ ...canonical, clientBody: sent, clientBodyBytes: cameBytes, grant },
     client: { passthrough: client.passthrough ?? null },
   };
   const held = new ReplayableRequest(clientBody, {

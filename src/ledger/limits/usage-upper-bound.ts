@@ -297,15 +297,26 @@ function tokensOf(bytes: number, fixed: number, max = Number.POSITIVE_INFINITY):
 const LIKELY_SEARCHED_TOKENS = 8000;
 
 /** Parts and references of which the body shows neither the text nor the size. Quotes inside a JSON text are escaped and do not match. */
-const UNSEEN_PARTS =
-  /"type":"(?:input_file|file|document|image|input_image|image_url|input_audio|item_reference)"|"(?:file_id|file_url)":/;
+const UNSEEN_PARTS = [
+  ...[
+    'input_file',
+    'file',
+    'document',
+    'image',
+    'input_image',
+    'image_url',
+    'input_audio',
+    'item_reference',
+  ].map((type) => `"type":"${type}"`),
+  ...['"file_id":', '"file_url":'],
+];
 
 /** Of a prompt to which the provider may add. Only where all that it adds are results of searches, it is likely to have little more. */
 function readTokensOf(body: JsonObject, json: string, prompts: number): PromptTokens {
   const tokens = prompts * MAX_PROMPT_TOKENS;
   const hasSearchesOnly =
     !hasReadingField(body) &&
-    !UNSEEN_PARTS.test(json) &&
+    !UNSEEN_PARTS.some((part) => json.includes(part)) &&
     readArray(body.tools).every(
       (tool) => isClientTool(tool) || (isObject(tool) && (isSearch(tool) || tool.type === 'namespace')),
     );

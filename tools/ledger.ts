@@ -1,4 +1,7 @@
-/** `npm run ledger`: fills ledger objects with a million records in workerd, and measures the CPU time of settlements and reports. */
+/**
+ * `npm run ledger`: fills ledger objects with a million records in workerd, and measures the CPU time of settlements and reports, and how
+ * many requests under a running budget one object takes.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import type { ReportQuery } from '../src/metering/ledger.ts';
@@ -113,6 +116,19 @@ for (const groups of [...GROUPS, ['key', 'day'] as const, ['key', 'model'] as co
   print(
     `${keys + 1} keys’ ${DAYS} days of ${2 * records} records by ${groups.join(',')}`,
     `${cpu.toFixed(1)} ms`,
+  );
+}
+for (const slices of [1, 4]) {
+  const [reserve, parallel, key] = [5000, 100, `limited-${slices}`];
+  const started = performance.now();
+  const cpu = await cpuOf(async () => {
+    const refused = await run({ reserve, parallel, slices, key });
+    if (refused !== 0) throw new Error(`${refused} calls found no room`);
+  });
+  const perSecond = (reserve * 1000) / (performance.now() - started);
+  print(
+    `requests a second under a running budget, ${slices + 1} calls each`,
+    `${perSecond.toFixed(0)}, ${(cpu / reserve).toFixed(2)} ms of CPU`,
   );
 }
 await runtime[Symbol.asyncDispose]();

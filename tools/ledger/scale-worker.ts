@@ -5,8 +5,9 @@ import { record } from '../../test/metering/records.ts';
 import { seeded } from '../../test/random.ts';
 
 const MODELS = 10;
+const SLICE_TOKENS = 2000;
 
-/** The posted job: generate and settle records, or call a method several times. */
+/** The posted job: generate and settle records, call a method several times, or reserve and settle requests under a running budget. */
 export type Job =
   | {
       readonly fill: number;
@@ -21,6 +22,14 @@ export type Job =
       readonly times: number;
       readonly key: string;
       readonly args: readonly unknown[];
+    }
+  | {
+      readonly reserve: number;
+      /** Requests at a time. */
+      readonly parallel: number;
+      /** Slices of output of each: a call for each, and one that settles. */
+      readonly slices: number;
+      readonly key: string;
     };
 
 class ScaleLedger extends LedgerObject {
@@ -39,6 +48,7 @@ export default {
   async fetch(request, env) {
     const job = await request.json<Job>();
     if ('fill' in job) return Response.json(await fill(job, env));
+    if ('reserve' in job) return Response.json(await reserve(job, env));
     const stub: object = env.WEIR_LEDGER.getByName(job.key);
     let result: unknown;
     for (let i = 0; i < job.times; i++)
@@ -54,6 +64,35 @@ async function fill(job: Extract<Job, { fill: number }>, env: LedgerEnv): Promis
     await env.WEIR_LEDGER.getByName(job.key).settle(records);
   }
   return job.fill;
+}
+
+/** @returns how many requests found no room */
+async function reserve(
+  { reserve: count, parallel, slices, key }: Extract<Job, { reserve: number }>,
+  env: LedgerEnv,
+): Promise<number> {
+  const object = env.WEIR_LEDGER.getByName(key);
+  const request = {
+    ...{ promptTokens: 3000, estimatedPromptTokens: 1000, outputTokens: SLICE_TOKENS * slices, choices: 1 },
+    price: { currency: 'USD', prompt: 1_000_000, output: 2_000_000 },
+    expiresAfterMs: 600_000,
+    limits: { budget: { USD: 100_000, per: 'month', mode: 'hard' }, mode: 'running', rpm: 1_000_000 },
+  };
+  let next = 0;
+  let refused = 0;
+  const run = async () => {
+    while (next < count) {
+      const id = `request-${next++}`;
+      for (let slice = 1; slice <= slices; slice++) {
+        const likely = { promptTokens: 1500, outputTokens: SLICE_TOKENS * slice };
+        const { kind } = await object.reserve({ ...request, id, likely });
+        if (kind !== 'reserved') refused++;
+      }
+      await object.settleReservation(id, { tokens: 3000, cost: { currency: 'USD', nano: 5000 } });
+    }
+  };
+  await Promise.all(Array.from({ length: parallel }, run));
+  return refused;
 }
 
 function recordOf({ key, fromMs, toMs }: Extract<Job, { fill: number }>, random: () => number) {

@@ -68,8 +68,7 @@ export class BudgetAlerts {
    * @returns whether there is something to send
    */
   async note(now: number): Promise<boolean> {
-    this.#settings ??= this.#ports.settings();
-    const { percents, target } = await this.#settings;
+    const { percents, target } = await this.#readSettings();
     if (percents.length === 0) return false;
     const { sql, transaction, log, keyId } = this.#ports;
     const noted = transaction(() => {
@@ -93,6 +92,17 @@ export class BudgetAlerts {
     return this.nextDue;
   }
 
+  /** There are no alerts while the settings cannot be read: what was used is counted all the same. */
+  async #readSettings(): Promise<AlertSettings> {
+    const { keyId, settings, log } = this.#ports;
+    this.#settings ??= settings().catch((error: unknown) => {
+      this.#settings = null;
+      log({ event: 'budget_alert_failed', key_id: keyId, id: null, reason: String(error) });
+      return { percents: [], target: null };
+    });
+    return this.#settings;
+  }
+
   async #sendOne(row: AlertRow, now: number): Promise<void> {
     const { sql, transaction, log, keyId } = this.#ports;
     const { unit, period, percent, at, tries } = row;
@@ -114,8 +124,7 @@ export class BudgetAlerts {
   /** @returns why it was not taken; null: it was */
   async #post(body: string): Promise<string | null> {
     try {
-      this.#settings ??= this.#ports.settings();
-      const { target } = await this.#settings;
+      const { target } = await this.#readSettings();
       if (target === null) return 'ALERT_URL is not set any more';
       const response = await this.#ports.fetch(target.url, {
         method: 'POST',

@@ -34,6 +34,7 @@ class Alerted {
   readonly logged: JsonObject[] = [];
   readonly sent: Sent[] = [];
   readonly statuses: (number | Error)[] = [];
+  areUnreadable = false;
   now = NOW;
   alerts: BudgetAlerts;
   #settings: AlertSettings;
@@ -51,7 +52,10 @@ class Alerted {
       keyId: 'key-1',
       sql: this.sql,
       transaction: (act) => act(),
-      settings: async () => this.#settings,
+      settings: async () => {
+        if (this.areUnreadable) throw new Error('no settings');
+        return this.#settings;
+      },
       fetch: async (url, init) => {
         const text = String(init?.body);
         const signature = new Headers(init?.headers).get('x-weir-signature');
@@ -181,6 +185,16 @@ describe('G10 an alert that is not taken', () => {
       ['budget_alert_failed', 'TypeError'],
       ['budget_alert_failed', 'The receiver responded with status 302'],
     ]);
+  });
+
+  test('is neither noted nor lost while the settings cannot be read, and what was spent counts', async () => {
+    const alerted = new Alerted(MONTHLY);
+    alerted.areUnreadable = true;
+    expect(await alerted.spend(5)).toBeNull();
+    expect(alerted.logged).toMatchObject([{ event: 'budget_alert_failed', reason: 'Error: no settings' }]);
+    alerted.areUnreadable = false;
+    await alerted.spend(1);
+    expect(alerted.sent).toMatchObject([{ body: { percent: 50, spent: 6 } }]);
   });
 
   test('is dropped after a day, with a line in the log', async () => {

@@ -52,8 +52,8 @@ export function createHandlers<Env, const Features extends readonly Feature[]>(
 
   function environmentOf(env: Env): Environment {
     const bindings = isObject(env) ? env : NO_BINDINGS;
-    const known = environments.get(bindings);
-    if (known !== undefined) return known;
+    const existing = environments.get(bindings);
+    if (existing !== undefined) return existing;
     // The runtime passes another object than at startup. Where it has the same values, its settings are not read again.
     const environment = startup?.hasValuesOf(bindings) ? startup : readEnvironment(bindings, env);
     environments.set(bindings, environment);
@@ -308,7 +308,7 @@ const POLL_MS = 10;
 
 /** Reads secrets at the same time. One that cannot be read is logged, and has the value null. */
 async function readSecrets(unread: ReadonlyMap<string, SecretBinding>): Promise<SecretValues> {
-  const read = [...unread].map(async ([setting, binding]): Promise<[string, string | null]> => {
+  const secretReads = [...unread].map(async ([setting, binding]): Promise<[string, string | null]> => {
     const late = Promise.withResolvers<never>();
     const cancelTimer = startTimer(MAX_SECRET_MS, () =>
       late.reject(new Error(`No answer within ${MAX_SECRET_MS} ms`)),
@@ -324,7 +324,7 @@ async function readSecrets(unread: ReadonlyMap<string, SecretBinding>): Promise<
       cancelTimer();
     }
   });
-  return new Map(await Promise.all(read));
+  return new Map(await Promise.all(secretReads));
 }
 
 const NO_STORE: SettingProblem = { setting: 'WEIR_KV', message: 'must be bound to a KV namespace' };

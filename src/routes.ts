@@ -240,8 +240,8 @@ export class Router {
   constructor(basePath: string, features: readonly HttpRoute[], hasSite = false) {
     this.#basePath = basePath;
     const replaced = new Map(features.map((route) => [route.path, route]));
-    const own = ROUTES.map((route) => replaced.get(route.path) ?? route);
-    const all = [...own, ...features.filter((route) => !own.includes(route))];
+    const coreRoutes = ROUTES.map((route) => replaced.get(route.path) ?? route);
+    const all = [...coreRoutes, ...features.filter((route) => !coreRoutes.includes(route))];
     const isBesideSite = hasSite && basePath === '';
     const home = isBesideSite ? undefined : all.find(({ isHome }) => isHome === true);
     this.#home = home === undefined ? null : basePath + home.path;

@@ -164,7 +164,7 @@ export const AUDIT_OF_USERS: UserStore = {
   },
   erase: async ({ ports: { store } }, { names, ownKeys }, cursor) => {
     const page = await store.list<unknown>({ prefix: PREFIX, cursor, limit: MAX_REWRITTEN });
-    const own = new Set(ownKeys);
+    const countedKeys = new Set(ownKeys);
     let calls = 1 + Math.ceil(page.keys.length / MAX_BULK_GET);
     let audit = 0;
     const found = page.keys.map(({ name }) => name);
@@ -174,15 +174,21 @@ export const AUDIT_OF_USERS: UserStore = {
       const entry = values.get(name);
       if (!isObject(entry)) continue;
       const keyId = String(entry.key_id);
-      if (isOfUser(entry, names)) own.add(keyId);
-      const without = withoutUser(entry, names, [...own]);
+      if (isOfUser(entry, names)) countedKeys.add(keyId);
+      const without = withoutUser(entry, names, [...countedKeys]);
       if (JSON.stringify(without) === JSON.stringify(entry)) continue;
       await store.put(name, JSON.stringify(without), { metadata, ...(expiration && { expiration }) });
-      if (entry.action === 'key_revoked' && own.has(keyId)) await renameRevokedKey(store, keyId, ERASED);
+      if (entry.action === 'key_revoked' && countedKeys.has(keyId))
+        await renameRevokedKey(store, keyId, ERASED);
       calls += 3;
       audit++;
     }
-    return { next: page.list_complete ? null : page.cursor, calls, counts: { audit }, ownKeys: [...own] };
+    return {
+      next: page.list_complete ? null : page.cursor,
+      calls,
+      counts: { audit },
+      ownKeys: [...countedKeys],
+    };
   },
 };
 

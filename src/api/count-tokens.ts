@@ -39,23 +39,23 @@ export async function handleCountTokens<Session>(
   try {
     const identified = await identifyCaller(request, context);
     if (identified.kind === 'error') return clientError(client, context, identified.error);
-    const read = await readClientBody(request, clientRoute, context, given);
-    if (read.kind === 'error') return clientError(client, context, read.error);
-    grant = read.value.grant;
+    const clientBody = await readClientBody(request, clientRoute, context, given);
+    if (clientBody.kind === 'error') return clientError(client, context, clientBody.error);
+    grant = clientBody.value.grant;
     const scope = { route, headers: request.headers, caller: identified.value, context };
-    const target = await findCountingTarget(read.value, scope);
+    const target = await findCountingTarget(clientBody.value, scope);
     if (target.kind === 'error') return clientError(client, context, target.error);
     const counter = counterOf(target.value);
     // An estimate reads nothing that others store.
     if (counter !== null && given.isAdmitted !== true) {
-      const early = { body: read.value.clientBody, textBytes: 0, isCounted: true };
+      const early = { body: clientBody.value.clientBody, textBytes: 0, isCounted: true };
       const admitted = await admitEarly(request, context, scope.caller, early);
       if (admitted.kind === 'error')
         return clientError(client, context, admitted.error.error, admitted.error.headers);
       admission = admitted.value;
     }
-    const counted = counter === null ? null : await countUpstream(counter, read.value, scope);
-    const response = jsonResponse(view(counted ?? estimatePromptTokens(read.value.clientBody)));
+    const counted = counter === null ? null : await countUpstream(counter, clientBody.value, scope);
+    const response = jsonResponse(view(counted ?? estimatePromptTokens(clientBody.value.clientBody)));
     response.headers.set('x-weir-estimated', String(counted === null));
     return response;
   } finally {
@@ -117,9 +117,9 @@ async function countUpstream(
     policies: settings.policies,
     unsupported: 'drop',
   });
-  const written = await translated.writeFor(target);
-  if (written.kind === 'error') return null;
-  const { body, traits } = written.value;
+  const targetRequest = await translated.writeFor(target);
+  if (targetRequest.kind === 'error') return null;
+  const { body, traits } = targetRequest.value;
   const { provider, model } = target;
   const upstream = upstreamErrorContext({ caller, callerPays }, target);
   clientBody.grant.endWork();
@@ -145,10 +145,10 @@ async function countUpstream(
     });
     if (abort.signal.aborted) return failed(`no count within ${MAX_COUNT_MS / 1000} s`);
     if (called.kind === 'error') return failed(called.error.cause ?? called.error.error.message);
-    const read = await readBodyText({ message: called.value, maxBytes: MAX_COUNT_BYTES }, takeMemory);
-    if (read.kind !== 'text') return failed(`the response could not be read: ${read.kind}`);
-    read.grant.release();
-    const response = parseJson(read.text);
+    const responseText = await readBodyText({ message: called.value, maxBytes: MAX_COUNT_BYTES }, takeMemory);
+    if (responseText.kind !== 'text') return failed(`the response could not be read: ${responseText.kind}`);
+    responseText.grant.release();
+    const response = parseJson(responseText.text);
     const count = isObject(response) ? counter.read(response) : undefined;
     return count ?? failed('the response has no count');
   } finally {

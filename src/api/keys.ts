@@ -80,11 +80,11 @@ export const handleCreateKey = forAdmin(async (request, context) => {
   const body = await readBody(request, context);
   if (body.kind === 'error') return errorResponse(body.error);
   if (body.value.scope !== undefined) return makeUsageToken(body.value, context);
-  const read = await readNewKey(body.value, context);
-  if (read.kind === 'error') return errorResponse(read.error);
+  const keyRequest = await readNewKey(body.value, context);
+  if (keyRequest.kind === 'error') return errorResponse(keyRequest.error);
   const place = await placeProblem(context);
   if (place !== null) return errorResponse(place);
-  const { newKey, prices } = read.value;
+  const { newKey, prices } = keyRequest.value;
   const { key, token, digest } = await makeKey(newKey, new Date(context.arrivedAt));
   // Before the key exists in KV, so that it is never used without its limits.
   if (key.limits !== null) {
@@ -147,9 +147,9 @@ export const handleChangeKey = forAdmin(async (request, context, id) => {
   const found = await findKey(context, id);
   if (found === null) return errorResponse(NO_SUCH_KEY);
   if (found === 'unreadable') return errorResponse(UNREADABLE_KEY);
-  const read = await readNewKey({ name: found.key.name, ...body.value }, context);
-  if (read.kind === 'error') return errorResponse(read.error);
-  const { newKey, prices } = read.value;
+  const keyRequest = await readNewKey({ name: found.key.name, ...body.value }, context);
+  if (keyRequest.kind === 'error') return errorResponse(keyRequest.error);
+  const { newKey, prices } = keyRequest.value;
   const named = Object.entries(newKey).filter(([field]) => field !== 'limits' && field in body.value);
   const limits = Object.entries(body.value).filter(([field]) => !OWN_FIELDS.includes(field));
   const change = { key: found.key, fields: Object.fromEntries(named), limits: Object.fromEntries(limits) };
@@ -260,13 +260,13 @@ export const handleAddToBudget = forAdmin(async (request, context, id) => {
   const body = await readBody(request, context);
   if (body.kind === 'error') return errorResponse(body.error);
   const { requestId, known } = context;
-  const read = readTopUp(body.value, { actor: known.actor ?? '', requestId });
-  if (read.kind === 'error') return errorResponse(read.error);
+  const topUp = readTopUp(body.value, { actor: known.actor ?? '', requestId });
+  if (topUp.kind === 'error') return errorResponse(topUp.error);
   const found = await findKey(context, id);
   if (found === null) return errorResponse(NO_SUCH_KEY);
   if (found === 'unreadable') return errorResponse(UNREADABLE_KEY);
   const { key } = found;
-  const added = await context.keyObjects.addToBudget(context, id, read.value, key.limits ?? {});
+  const added = await context.keyObjects.addToBudget(context, id, topUp.value, key.limits ?? {});
   if (added.kind === 'error') return errorResponse(added.error);
   const result = added.value;
   if (result.kind === 'invalid') return errorResponse(invalid(result.message, result.param).error);
@@ -358,10 +358,10 @@ async function findKey({ ports }: RequestContext, id: string) {
 const MAX_BODY_BYTES = 16 * 1024;
 
 async function readBody(request: Request, context: RequestContext): Promise<Result<JsonObject, ApiError>> {
-  const read = await readRequestBody(request, MAX_BODY_BYTES, context);
-  if (read.kind === 'error') return read;
-  read.value.grant.release();
-  return ok(read.value.body);
+  const requestBody = await readRequestBody(request, MAX_BODY_BYTES, context);
+  if (requestBody.kind === 'error') return requestBody;
+  requestBody.value.grant.release();
+  return ok(requestBody.value.body);
 }
 
 const MAX_NAME_CHARS = 100;
@@ -404,13 +404,13 @@ function readFields(body: JsonObject, nowMs: number): Result<NewKey, ApiError> {
   if (limits.kind === 'invalid') return invalid(limits.message, limits.param);
   const facts = readFacts(body);
   if (facts.kind === 'error') return facts;
-  const own = {
+  const keyFields = {
     name,
     models,
     expires_at: expiry.value,
     disabled: disabled === true ? (true as const) : undefined,
   };
-  const fields = { ...own, limits: encodeLimits(limits.limits), ...facts.value };
+  const fields = { ...keyFields, limits: encodeLimits(limits.limits), ...facts.value };
   const tooLarge = sizeProblem(fields);
   return tooLarge === null ? ok(fields) : invalid(tooLarge, 'models');
 }
@@ -488,11 +488,11 @@ function budgetProblem(limits: JsonObject | null, table: PriceTable): ApiError |
 
 /** The budgets of a key and that of each of its users, with the fields that set them. */
 function namedBudgets(limits: JsonObject | null): { readonly budget: Budget; readonly param: string }[] {
-  const read = readLimits(limits ?? {});
-  if (read.kind !== 'limits') return [];
-  const own = budgetsOf(read.limits).map((budget) => ({ budget, param: 'budget' }));
-  const ofUsers = read.limits.perUser?.budget ?? null;
-  return ofUsers === null ? own : [...own, { budget: ofUsers, param: 'per_user' }];
+  const parsedLimits = readLimits(limits ?? {});
+  if (parsedLimits.kind !== 'limits') return [];
+  const keyBudgets = budgetsOf(parsedLimits.limits).map((budget) => ({ budget, param: 'budget' }));
+  const ofUsers = parsedLimits.limits.perUser?.budget ?? null;
+  return ofUsers === null ? keyBudgets : [...keyBudgets, { budget: ofUsers, param: 'per_user' }];
 }
 
 interface KeyWarning {
@@ -541,13 +541,13 @@ function globProblem(glob: string, { providers, aliases }: Settings): string | n
   const id = providerOf(glob);
   if (id === '') {
     const maker = configuredMaker(glob, providers);
-    const known = maker === null ? '<provider>/<model>, or <provider>/*' : `${maker}/${glob}`;
-    return `${glob} matches no model: write ${known}`;
+    const pattern = maker === null ? '<provider>/<model>, or <provider>/*' : `${maker}/${glob}`;
+    return `${glob} matches no model: write ${pattern}`;
   }
   if (PROVIDERS.some((provider) => provider.id === id))
     return `${glob} matches no model: the provider ${id} is not set up in this deployment`;
-  const known = [...providers.keys(), ...PROVIDERS.map((provider) => provider.id)];
-  const nearest = nearestName(id, known);
+  const knownProviders = [...providers.keys(), ...PROVIDERS.map((provider) => provider.id)];
+  const nearest = nearestName(id, knownProviders);
   const hint =
     nearest === undefined
       ? `Providers here: ${[...providers.keys()].join(', ') || 'none yet'}`
@@ -641,16 +641,16 @@ async function showKey(
   const status = await context.keyObjects.readLimitStatus(context, id, shown.limits);
   if (status.kind === 'error') return errorResponse(status.error);
   const { limits, topUps = [] } = status.value;
-  const written = {
+  const shownKey = {
     ...{ ...key, limits: writeLimits(limits), ...writeStatus(status.value, context.arrivedAt) },
     // Absent where nothing was added in this period.
     ...(isAdmin && topUps.length > 0 && { top_ups: topUps.map(writeTopUp) }),
   };
-  if (limits.perUser === null || ownUser === undefined) return jsonResponse(written);
-  const own = await context.keyObjects.readUserStatus(context, id, ownUser, limits);
-  if (own.kind === 'error') return errorResponse(own.error);
-  const used = own.value ?? unusedStatus(limitsOfUser(limits), context.arrivedAt);
-  return jsonResponse({ ...written, per_user: { user: ownUser, ...writeStatus(used, context.arrivedAt) } });
+  if (limits.perUser === null || ownUser === undefined) return jsonResponse(shownKey);
+  const userStatus = await context.keyObjects.readUserStatus(context, id, ownUser, limits);
+  if (userStatus.kind === 'error') return errorResponse(userStatus.error);
+  const used = userStatus.value ?? unusedStatus(limitsOfUser(limits), context.arrivedAt);
+  return jsonResponse({ ...shownKey, per_user: { user: ownUser, ...writeStatus(used, context.arrivedAt) } });
 }
 
 /** A field is null where the key has no such limit. */

@@ -91,8 +91,8 @@ export class ModelLists {
   ): Promise<ModelList> {
     const { id } = configured.provider;
     const now = this.#ports.clock.now();
-    const known = this.#lists.get(id);
-    if (credential === null && known !== undefined && known.until > now) return known.list;
+    const cachedList = this.#lists.get(id);
+    if (credential === null && cachedList !== undefined && cachedList.until > now) return cachedList.list;
     const list = await this.#fetch(configured, credential ?? configured.apiKey, takeMemory);
     // A list is cached when it has arrived: in Workers, a request must not wait for a promise of another request.
     const ttl = list.kind === 'error' ? MODEL_LIST_FAILURE_TTL_MS : MODEL_LIST_TTL_MS;
@@ -120,9 +120,9 @@ export class ModelLists {
         signal: AbortSignal.timeout(MODEL_LIST_TIMEOUT_MS),
       });
       if (!response.ok) return fail(`answered ${response.status}`);
-      const read = await readBodyText({ message: response, maxBytes: MAX_MODEL_LIST_BYTES }, takeMemory);
-      if (read.kind !== 'text') return fail('did not send a list');
-      const { text, grant } = read;
+      const listText = await readBodyText({ message: response, maxBytes: MAX_MODEL_LIST_BYTES }, takeMemory);
+      if (listText.kind !== 'text') return fail('did not send a list');
+      const { text, grant } = listText;
       const models = isWithinJsonBounds(text) ? readList(parseJson(text), provider) : null;
       grant.release();
       return models === null ? fail('did not send a list') : ok(models);

@@ -78,8 +78,8 @@ function aliasModel(
 ): ShownModel | undefined {
   if (addresses.length === 0) return undefined;
   const traits = addresses.map((address) => {
-    const known = listed.find(({ id }) => id === address);
-    if (known !== undefined) return known;
+    const listedModel = listed.find(({ id }) => id === address);
+    if (listedModel !== undefined) return listedModel;
     const provider = providers.get(providerOf(address))?.provider ?? {};
     return shippedTraits(provider, address.slice(providerOf(address).length + 1));
   });

@@ -149,24 +149,24 @@ function callsOf(record: ListedRecord): readonly ProviderCall[] {
 }
 
 function lastHour(id: string, calls: readonly ProviderCall[], records: readonly ListedRecord[]) {
-  const own = calls.filter(({ attempt }) => attempt.provider === id);
-  const failed = own.filter(
+  const providerCalls = calls.filter(({ attempt }) => attempt.provider === id);
+  const failed = providerCalls.filter(
     ({ attempt: { error_code, status } }) => error_code !== null && !REQUEST_FAULTS.includes(status),
   );
-  const retried = own.filter(({ isRetried }) => isRetried);
+  const retried = providerCalls.filter(({ isRetried }) => isRetried);
   const times = records
     .flatMap(({ provider, first_token_ms }) =>
       provider === id && first_token_ms !== null ? first_token_ms : [],
     )
     .sort((a, b) => a - b);
   return {
-    calls: own.length,
+    calls: providerCalls.length,
     failed_calls: failed.length,
-    error_rate: rateOf(failed.length, own.length),
-    retry_rate: rateOf(retried.length, own.length),
+    error_rate: rateOf(failed.length, providerCalls.length),
+    retry_rate: rateOf(retried.length, providerCalls.length),
     median_first_token_ms: percentile(times, 0.5),
     p95_first_token_ms: percentile(times, 0.95),
-    models: [...new Set(own.map(({ attempt }) => attempt.model))],
+    models: [...new Set(providerCalls.map(({ attempt }) => attempt.model))],
   };
 }
 
@@ -194,7 +194,7 @@ function lastErrors(calls: readonly ProviderCall[]) {
 
 /** The providers that are set up, and the built-in ones that are not. */
 function providersOf({ providers, auth }: Settings) {
-  const known = [...providers.values()].map((configured) => {
+  const configuredProviders = [...providers.values()].map((configured) => {
     const { provider, baseUrl, keySetting } = configured;
     const shown = { id: provider.id, is_set_up: true, credential: credentialOf(configured, auth) };
     return { ...shown, setting: keySetting, base_url: withoutCredentials(baseUrl) };
@@ -202,7 +202,7 @@ function providersOf({ providers, auth }: Settings) {
   const others = PROVIDERS.filter(({ id }) => !providers.has(id)).map(({ id, apiKeySettings: [setting] }) => {
     return { id, is_set_up: false, credential: 'absent', setting, base_url: null };
   });
-  return [...known, ...others];
+  return [...configuredProviders, ...others];
 }
 
 /** `unreadable`: Secrets Store did not return it. `caller`: callers send their own. A header may also hold a key. */

@@ -110,19 +110,19 @@ export async function readFactFilter(
   params: URLSearchParams,
   { factNames }: Pick<RequestContext, 'factNames'>,
 ): Promise<Result<ReportFilter | null, ApiError>> {
-  const given: (readonly [FactGroup, string])[] = NAMED_FACTS.flatMap((fact) => {
+  const requestedFacts: (readonly [FactGroup, string])[] = NAMED_FACTS.flatMap((fact) => {
     const value = params.get(fact);
     return value === null ? [] : [[fact, value] as const];
   });
   for (const tag of params.getAll('tag')) {
     const name = tagName(tag);
     if (!TAG_NAME.test(name)) return invalid('tag must be <name>:<value>, as tag=team:search', 'tag');
-    given.push([`tag:${name}`, tag.slice(name.length + 1)]);
+    requestedFacts.push([`tag:${name}`, tag.slice(name.length + 1)]);
   }
-  if (given.length > MAX_FACT_FILTERS)
+  if (requestedFacts.length > MAX_FACT_FILTERS)
     return invalid(`At most ${MAX_FACT_FILTERS} facts are compared`, 'tag');
   const filter: [string, string][] = [];
-  for (const [fact, plain] of given) {
+  for (const [fact, plain] of requestedFacts) {
     const isName = plain !== '' && plain !== OTHER;
     const value = !isName ? plain : await (fact === 'user' ? factNames.user(plain) : factNames.fact(plain));
     if (value === null) return ok(null);
@@ -338,11 +338,11 @@ function readFilter(params: URLSearchParams): Result<ReportFilter, ApiError> {
   if (statuses.kind === 'error') return statuses;
   if (statuses.value !== null && statuses.value.length > 1)
     return invalid('A report takes one status: group_by=status has all of them', 'status');
-  const given = FILTERS.filter((name) => !isFactGroup(name)).flatMap((name) => {
+  const requestedFilters = FILTERS.filter((name) => !isFactGroup(name)).flatMap((name) => {
     const value = params.get(name);
     return value === null ? [] : [[name, value] as const];
   });
-  return ok(Object.fromEntries(given));
+  return ok(Object.fromEntries(requestedFilters));
 }
 
 /** The statuses of records, separated by commas; null for all. */

@@ -28,10 +28,10 @@ export const KEYS_OF_USERS: UserStore = {
     const { clock, random } = context.ports;
     for (const one of [...keys, ...tokens].slice(0, MAX_REVOKED)) {
       // Each entry of the audit has the id of its request.
-      const own = { ...context, requestId: requestId(clock.now(), random()) };
+      const requestContext = { ...context, requestId: requestId(clock.now(), random()) };
       await ('scope' in one
-        ? revokeToken(own, { ...one, name: ERASED, filter: null })
-        : revokeOwnKey(own, one));
+        ? revokeToken(requestContext, { ...one, name: ERASED, filter: null })
+        : revokeOwnKey(requestContext, one));
     }
     const revoked = [...keys, ...tokens].slice(0, MAX_REVOKED).map(({ id }) => id);
     const counts = {
@@ -66,8 +66,8 @@ export const RECORDS_OF_USERS: UserStore = {
     let cursor: string | null = null;
     for (let listing = 0; listing < MAX_REPORT_LISTINGS; listing++) {
       const page = await listRecords(store, cursor);
-      const own = page.records.filter(({ user }) => user !== null && names.includes(user));
-      for await (const record of readRecords(store, own)) yield { type: 'record', record };
+      const userRecords = page.records.filter(({ user }) => user !== null && names.includes(user));
+      for await (const record of readRecords(store, userRecords)) yield { type: 'record', record };
       if (page.next === null) return;
       cursor = page.next;
     }
@@ -76,10 +76,10 @@ export const RECORDS_OF_USERS: UserStore = {
   hasLate: true,
   erase: async ({ ports: { store } }, user, cursor) => {
     const page = await listRecords(store, cursor, MAX_LISTED);
-    const own: RecordSummary[] = [];
-    for (const record of page.records) if (await isErased(record, user)) own.push(record);
-    await Promise.all(own.map((record) => store.delete(recordKey(record))));
-    return { next: page.next, calls: 1 + own.length, counts: { records: own.length } };
+    const userRecords: RecordSummary[] = [];
+    for (const record of page.records) if (await isErased(record, user)) userRecords.push(record);
+    await Promise.all(userRecords.map((record) => store.delete(recordKey(record))));
+    return { next: page.next, calls: 1 + userRecords.length, counts: { records: userRecords.length } };
   },
 };
 
@@ -92,7 +92,7 @@ export const CALLERS_OF_USERS: UserStore = {
   read: async function* () {},
   erase: async ({ ports: { store } }, { names }, cursor) => {
     const page = await listRecords(store, cursor);
-    const own = page.records.filter(({ user }) => user !== null && names.includes(user));
-    return { next: page.next, calls: 1, callers: [...new Set(own.map(({ key_id }) => key_id))] };
+    const userRecords = page.records.filter(({ user }) => user !== null && names.includes(user));
+    return { next: page.next, calls: 1, callers: [...new Set(userRecords.map(({ key_id }) => key_id))] };
   },
 };

@@ -112,10 +112,10 @@ export function isEnforced({ mode }: Budget): boolean {
 
 /** The budgets, of a key and of each of its users, that reserve. @param limits as they are stored */
 export function enforcedBudgets(limits: JsonObject | null): readonly Budget[] {
-  const read = readLimits(limits ?? {});
-  if (read.kind === 'invalid') return [];
-  const ofUsers = read.limits.perUser?.budget ?? null;
-  return [...budgetsOf(read.limits), ...(ofUsers === null ? [] : [ofUsers])].filter(isEnforced);
+  const parsedLimits = readLimits(limits ?? {});
+  if (parsedLimits.kind === 'invalid') return [];
+  const ofUsers = parsedLimits.limits.perUser?.budget ?? null;
+  return [...budgetsOf(parsedLimits.limits), ...(ofUsers === null ? [] : [ofUsers])].filter(isEnforced);
 }
 
 /** The currencies of the budgets, of a key and of each of its users, that refuse what has no price. @param limits as they are stored */
@@ -294,9 +294,9 @@ function readUserLimits(
     return invalid(`per_user.max_users must be a whole number from 1 to ${MAX_USERS}`);
   }
   if (Array.isArray(fields.budget)) return invalid('per_user.budget must be one budget');
-  const read = readLimits({ ...fields, ...(mode !== undefined && { mode }) });
-  if (read.kind === 'invalid') return invalid(`per_user.${read.message}`);
-  const { budget, rpm, tpm, maxConcurrent } = read.limits;
+  const parsedLimits = readLimits({ ...fields, ...(mode !== undefined && { mode }) });
+  if (parsedLimits.kind === 'invalid') return invalid(`per_user.${parsedLimits.message}`);
+  const { budget, rpm, tpm, maxConcurrent } = parsedLimits.limits;
   if ([budget, rpm, tpm, maxConcurrent].every((limit) => limit === null)) {
     return invalid('per_user must set a limit. null removes the limits of users');
   }
@@ -325,9 +325,9 @@ function readBudgets({ budget, windows, mode }: JsonObject): readonly Budget[] |
   if (values.length === 0 || values.length > MAX_BUDGETS) return BUDGETS_FORM;
   const budgets: Budget[] = [];
   for (const value of values) {
-    const read = readBudget(mode !== undefined && isObject(value) ? { ...value, mode } : value);
-    if (typeof read === 'string') return read;
-    budgets.push(read);
+    const parsedBudget = readBudget(mode !== undefined && isObject(value) ? { ...value, mode } : value);
+    if (typeof parsedBudget === 'string') return parsedBudget;
+    budgets.push(parsedBudget);
   }
   return budgetsProblem(budgets) ?? budgets;
 }
@@ -368,7 +368,7 @@ function readBudget(value: unknown): Budget | string {
 export function writeLimits(limits: Limits): JsonObject | null {
   const { rpm, tpm, maxConcurrent, maxOutputTokens, perUser } = limits;
   const [budget, ...windows] = budgetsOf(limits).map(writeBudget);
-  const written = {
+  const fields = {
     ...(budget !== undefined && { budget: windows.length === 0 ? budget : [budget, ...windows] }),
     ...(rpm !== null && { rpm }),
     ...(tpm !== null && { tpm }),
@@ -376,7 +376,7 @@ export function writeLimits(limits: Limits): JsonObject | null {
     ...(maxOutputTokens !== null && { max_output_tokens: maxOutputTokens }),
     ...(perUser !== null && { per_user: writeUserLimits(limits, perUser) }),
   };
-  return Object.keys(written).length === 0 ? null : written;
+  return Object.keys(fields).length === 0 ? null : fields;
 }
 
 function writeUserLimits(limits: Limits, { maxUsers }: UserLimits): JsonObject {
@@ -395,15 +395,15 @@ export function encodeLimits(limits: Limits): JsonObject | null {
   const { windows = [], perUser, ...others } = limits;
   const { budget } = others;
   const ofUsers = perUser?.budget ?? null;
-  const written = writeLimits({
+  const fields = writeLimits({
     ...others,
     budget: budget && earlier(budget),
     perUser: perUser && { ...perUser, budget: ofUsers && earlier(ofUsers) },
   });
   const short = windows.map(({ unit, amount, per }) => `${unit} ${writeAmount(amount, unit)} ${per}`);
   return (
-    written && {
-      ...written,
+    fields && {
+      ...fields,
       ...(short.length > 0 && { windows: short }),
       ...(budget?.mode === 'running' && { mode: budget.mode }),
       ...(ofUsers?.mode === 'running' && { user_mode: ofUsers.mode }),
@@ -418,14 +418,14 @@ function earlier(budget: Budget): Budget {
 
 /** Stored limits in the form in which requests set them. What cannot be read stays as it is. */
 export function showLimits(stored: JsonObject | null): JsonObject | null {
-  const read = readLimits(stored ?? {});
-  return read.kind === 'invalid' ? stored : writeLimits(read.limits);
+  const storedLimits = readLimits(stored ?? {});
+  return storedLimits.kind === 'invalid' ? stored : writeLimits(storedLimits.limits);
 }
 
 /** Bytes that windows and modes take in the stored limits. */
 export function windowBytes({ windows, mode, user_mode }: JsonObject): number {
-  const written = JSON.stringify({ windows, mode, user_mode });
-  return written === '{}' ? 0 : written.length;
+  const text = JSON.stringify({ windows, mode, user_mode });
+  return text === '{}' ? 0 : text.length;
 }
 
 export const TOKENS = 'tokens';

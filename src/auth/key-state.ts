@@ -74,12 +74,12 @@ export function decodeState(stored: JsonObject): KeyState | undefined {
   if (state === null) return isEnd(stored.expires_at) ? { expires_at: endOf(stored.expires_at) } : undefined;
   if (!isObject(state)) return undefined;
   const { expires_at, disabled = false, secrets = null } = state;
-  const read = decodeSecrets(secrets);
-  if (!isEnd(expires_at) || typeof disabled !== 'boolean' || read === undefined) return undefined;
+  const decodedSecrets = decodeSecrets(secrets);
+  if (!isEnd(expires_at) || typeof disabled !== 'boolean' || decodedSecrets === undefined) return undefined;
   return {
     expires_at: endOf(expires_at),
     ...(disabled && { disabled }),
-    ...(read !== null && { secrets: read }),
+    ...(decodedSecrets !== null && { secrets: decodedSecrets }),
   };
 }
 

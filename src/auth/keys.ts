@@ -230,7 +230,7 @@ export async function readKey(
   cacheTtl?: number,
 ): Promise<FoundKey | 'unreadable' | null> {
   const options = { type: 'json', ...(cacheTtl && { cacheTtl }) } as const;
-  const read = async (name: string): Promise<unknown> => {
+  const readEntry = async (name: string): Promise<unknown> => {
     try {
       return await store.get(name, options);
     } catch (error) {
@@ -239,7 +239,7 @@ export async function readKey(
       throw error;
     }
   };
-  const [created, changed] = await Promise.all([read(PREFIX + id), read(CHANGE_PREFIX + id)]);
+  const [created, changed] = await Promise.all([readEntry(PREFIX + id), readEntry(CHANGE_PREFIX + id)]);
   if (created === null) return null;
   // The key before its last change may have had more rights, so it does not stand in for a change that cannot be read.
   const key = decodeKey(changed ?? created);
@@ -420,8 +420,9 @@ export class KnownKeys {
   async find(token: string, now: number): Promise<GatewayKey | 'unreadable' | null> {
     if (!isToken(token)) return null;
     const digest = await sha256(token);
-    const known = this.#known.get(digest);
-    const found = known !== undefined && now < known.until ? known : await this.#read(digest, now);
+    const cachedKey = this.#known.get(digest);
+    const found =
+      cachedKey !== undefined && now < cachedKey.until ? cachedKey : await this.#read(digest, now);
     if (found === null || found === 'unreadable') return found;
     const { key, secretEnd } = found;
     const isExpired = key.expires_at !== null && Date.parse(key.expires_at) <= now;
@@ -454,9 +455,9 @@ export class KnownKeys {
     if (secretEnd === null) return null;
     const [oldest] = this.#known.size >= MAX_KNOWN_KEYS ? this.#known.keys() : [];
     if (oldest !== undefined) this.#known.delete(oldest);
-    const known = { key, secretEnd, until: now + KEY_TTL_MS };
-    this.#known.set(digest, known);
-    return known;
+    const cachedKey = { key, secretEnd, until: now + KEY_TTL_MS };
+    this.#known.set(digest, cachedKey);
+    return cachedKey;
   }
 }
 

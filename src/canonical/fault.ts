@@ -46,8 +46,8 @@ export function faultOf(error: ApiError, { isAlias, callerPays }: FaultContext):
   const { refusal, status, code } = error;
   if (refusal === undefined) {
     // A provider may use the same word as Weir, with another status.
-    const known = STATUS_OF_CODE.get(code) === status ? FAULT_OF_CODE[code] : undefined;
-    return known ?? (status >= 500 ? 'provider' : 'caller');
+    const codeFault = STATUS_OF_CODE.get(code) === status ? FAULT_OF_CODE[code] : undefined;
+    return codeFault ?? (status >= 500 ? 'provider' : 'caller');
   }
   const { kind } = refusal;
   if (kind === 'content_filter' && refusal.status < 500) return 'caller';

@@ -93,9 +93,9 @@ export class ReasoningDetails {
     for (const detail of more) {
       this.#hasOpaqueData ||= isText(detail.signature) || isText(detail.data);
       const at = this.#places.get(detail.type)?.get(detail.index);
-      const known = at === undefined ? undefined : this.#details[at];
-      if (at !== undefined && known !== undefined && isPiece(known, detail)) {
-        this.#details[at] = this.#join(known, detail);
+      const earlierDetail = at === undefined ? undefined : this.#details[at];
+      if (at !== undefined && earlierDetail !== undefined && isPiece(earlierDetail, detail)) {
+        this.#details[at] = this.#join(earlierDetail, detail);
         continue;
       }
       const place = this.#details.push(detail) - 1;
@@ -113,16 +113,16 @@ export class ReasoningDetails {
   }
 
   #join(known: JsonObject, detail: JsonObject): JsonObject {
-    const own: Record<string, unknown> = this.#joined.has(known) ? known : { ...known };
+    const joinedDetail: Record<string, unknown> = this.#joined.has(known) ? known : { ...known };
     for (const [key, value] of Object.entries(detail)) {
-      const before = own[key];
+      const before = joinedDetail[key];
       const isMore = TEXT_KEYS.includes(key) && typeof before === 'string' && typeof value === 'string';
-      if (isMore) own[key] = before + value;
+      if (isMore) joinedDetail[key] = before + value;
       // An assignment to `__proto__` would set the object's prototype.
-      else if (key !== '__proto__' && value !== null && value !== undefined) own[key] = value;
+      else if (key !== '__proto__' && value !== null && value !== undefined) joinedDetail[key] = value;
     }
-    this.#joined.add(own);
-    return own;
+    this.#joined.add(joinedDetail);
+    return joinedDetail;
   }
 }
 
@@ -164,12 +164,12 @@ export function reasoningOfProvider(
   reasoning: readonly ReasoningBlock[],
   providerId: string,
 ): readonly ReasoningBlock[] {
-  const own = reasoning.filter(
+  const ownDetails = reasoning.filter(
     ({ detail }) =>
       detail !== undefined && (readProviderTag(detail.id)?.provider ?? providerId) === providerId,
   );
   const hasText = reasoning.some(({ detail, signature }) => detail === undefined && signature === undefined);
-  return hasLostText(own, hasText) ? [] : own;
+  return hasLostText(ownDetails, hasText) ? [] : ownDetails;
 }
 
 /**

@@ -68,25 +68,25 @@ const MAX_REFUSAL_BODY_CHARS = 64 * 1024;
  */
 export function readUpstreamRefusal(text: string, depth = 0): UpstreamError {
   const start = text.slice(0, MAX_REFUSAL_BODY_CHARS).trim();
-  const own: UpstreamError = {
+  const upstreamError: UpstreamError = {
     message: readText(start),
     type: undefined,
     code: undefined,
     param: undefined,
     status: undefined,
   };
-  if (depth === MAX_NESTED_ERRORS) return own;
+  if (depth === MAX_NESTED_ERRORS) return upstreamError;
   const value = unwrapErrorList(parseJson(start));
   if (typeof value === 'string') return readUpstreamRefusal(value, depth + 1);
-  if (Array.isArray(value)) return { ...own, message: readDetail(value) ?? own.message };
+  if (Array.isArray(value)) return { ...upstreamError, message: readDetail(value) ?? upstreamError.message };
   if (!isObject(value)) {
     const problems = [...start.matchAll(PYTHON_PROBLEM)].map(
       ([, loc = '', what = '']) => `${loc.replace(/['"\s]/g, '').replaceAll(',', '.')}: ${what}`,
     );
-    if (problems.length > 0) return { ...own, message: problems.join('; ') };
+    if (problems.length > 0) return { ...upstreamError, message: problems.join('; ') };
     const brace = start.indexOf('{"');
     const inner = brace > 0 ? parseJson(start.slice(brace)) : undefined;
-    return isObject(inner) ? readUpstreamRefusal(start.slice(brace), depth + 1) : own;
+    return isObject(inner) ? readUpstreamRefusal(start.slice(brace), depth + 1) : upstreamError;
   }
   const error = isObject(value.error) ? value.error : value;
   const outer = readUpstreamError(value);

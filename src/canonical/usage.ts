@@ -149,10 +149,10 @@ function withinPrompt(
   prompt: number,
   { cached, cacheWrite }: UsageReport,
 ): Pick<UsageReport, 'cached' | 'cacheWrite'> {
-  const read = Math.min(cached ?? 0, prompt);
+  const cacheReads = Math.min(cached ?? 0, prompt);
   return {
-    cached: cached === undefined ? undefined : read,
-    cacheWrite: cacheWrite === undefined ? undefined : Math.min(cacheWrite, prompt - read),
+    cached: cached === undefined ? undefined : cacheReads,
+    cacheWrite: cacheWrite === undefined ? undefined : Math.min(cacheWrite, prompt - cacheReads),
   };
 }
 

@@ -379,13 +379,13 @@ export class AttemptRunner {
     if (this.#isStopped) return null;
     const budgetError = (await this.admission?.reserveAgain(this.meter.billedAttempts)) ?? null;
     if (this.#isStopped) return null;
-    const written =
+    const targetRequest =
       budgetError === null ? await this.#replayable.rewriteFor(next.target) : failure(budgetError);
     if (this.#isStopped) return null;
-    const traits = written.kind === 'ok' ? written.value.traits : unsentTraits(next.target);
+    const traits = targetRequest.kind === 'ok' ? targetRequest.value.traits : unsentTraits(next.target);
     this.meter.begin(traits);
     const reason = budgetError === null ? 'unsent' : 'over_budget';
-    const request = written.kind === 'ok' ? written : unsent(written.error, reason);
+    const request = targetRequest.kind === 'ok' ? targetRequest : unsent(targetRequest.error, reason);
     this.#current = this.#start(request, traits);
     return this.#current;
   }

@@ -74,11 +74,11 @@ async function convert(
   runner: AttemptRunner,
 ): Promise<Result<OpenEmbeddings, Failed>> {
   const { context, isBase64, promptTokens } = runner.request;
-  const read = await readBodyText({ message, maxBytes: MAX_RESPONSE_BYTES }, context.takeMemory);
-  if (read.kind === 'too_large') return refuse(responseTooLarge(upstream));
-  if (read.kind === 'memory_exhausted') return refuse(memoryExhausted(upstream));
-  if (read.kind !== 'text') return refuse(brokenConnection(upstream));
-  const { grant, text } = read;
+  const bodyText = await readBodyText({ message, maxBytes: MAX_RESPONSE_BYTES }, context.takeMemory);
+  if (bodyText.kind === 'too_large') return refuse(responseTooLarge(upstream));
+  if (bodyText.kind === 'memory_exhausted') return refuse(memoryExhausted(upstream));
+  if (bodyText.kind !== 'text') return refuse(brokenConnection(upstream));
+  const { grant, text } = bodyText;
   await grant.pause();
   const converted = convertEmbeddings(text, {
     model: traits.target.model,
@@ -143,11 +143,11 @@ async function readStart(reader: ReadableStreamDefaultReader<Uint8Array>): Promi
   const pieces: Uint8Array[] = [];
   let text = '';
   while (text.length < EDGE_BYTES) {
-    const read = await reader.read().catch(() => null);
-    if (read === null) return null;
-    if (read.value === undefined) return { pieces, text, isComplete: true };
-    if (read.value.length > 0) pieces.push(read.value);
-    text += decoder.decode(read.value.subarray(0, EDGE_BYTES), { stream: true });
+    const chunk = await reader.read().catch(() => null);
+    if (chunk === null) return null;
+    if (chunk.value === undefined) return { pieces, text, isComplete: true };
+    if (chunk.value.length > 0) pieces.push(chunk.value);
+    text += decoder.decode(chunk.value.subarray(0, EDGE_BYTES), { stream: true });
   }
   return { pieces, text, isComplete: false };
 }
@@ -190,12 +190,12 @@ function meteredBody(
       for (const piece of start.pieces) pass(piece, controller);
     },
     async pull(controller) {
-      const read = await reader.read().catch(() => null);
-      if (read?.value !== undefined) return pass(read.value, controller);
+      const chunk = await reader.read().catch(() => null);
+      if (chunk?.value !== undefined) return pass(chunk.value, controller);
       cancelTimer();
       if (isLate) return controller.error(disconnection(late.message));
       countUsage();
-      if (read?.done === true && end.trimEnd().endsWith('}')) {
+      if (chunk?.done === true && end.trimEnd().endsWith('}')) {
         runner.settle({ kind: 'finished' });
         return controller.close();
       }

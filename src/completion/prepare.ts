@@ -173,8 +173,8 @@ async function prepare(
     return failure(refusal);
   };
   const replayable = new ReplayableRequest(body, request);
-  const written = await replayable.writeFor(firstTarget);
-  if (written.kind === 'error') return refuse({ error: written.error, headers: {} });
+  const targetRequest = await replayable.writeFor(firstTarget);
+  if (targetRequest.kind === 'error') return refuse({ error: targetRequest.error, headers: {} });
   const admitted = isLimited(caller)
     ? await context.admit({
         context,
@@ -182,7 +182,7 @@ async function prepare(
         limits: caller.key?.limits ?? {},
         user: hasUserLimits(caller) ? { name: attribution.user } : null,
         targets,
-        first: written.value,
+        first: targetRequest.value,
         replayable,
         promptTokens,
         client: client.id,
@@ -191,7 +191,7 @@ async function prepare(
     : null;
   if (admitted?.kind === 'error') return refuse(admitted.error);
   const admission = admitted?.value.admission ?? null;
-  const first = admitted?.value.first ?? written.value;
+  const first = admitted?.value.first ?? targetRequest.value;
   const cacheReport = await compareWithSession(request, first, body.clientBody);
   // After this point an abort event reports a disconnect.
   if (signal.aborted) {

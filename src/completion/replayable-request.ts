@@ -193,13 +193,13 @@ export class ReplayableRequest {
     const { body } = mended;
     const dropped = [...limited.dropped, ...mended.dropped];
     await grant.pause();
-    const written = writeBody(body, {
+    const bodyText = writeBody(body, {
       maxBytes: maxWrittenBytes(held.clientBodyBytes, settings.maxRequestBytes),
       provider: provider.name,
       // A large body's memory is granted for one text.
       keepsItems: session !== null && held.clientBodyBytes <= LARGE_BYTES,
     });
-    if (written.kind === 'error') return written;
+    if (bodyText.kind === 'error') return bodyText;
     await grant.pause();
     const prompts = countPrompts(fields);
     const isTranslated = passthrough === null;
@@ -226,8 +226,8 @@ export class ReplayableRequest {
       traits,
       url: isTranslated ? targetUrl(target, endpoint, fields) : passthroughUrl(target, passthrough.endpoint),
       body,
-      json: written.value.json,
-      itemTexts: written.value.itemTexts,
+      json: bodyText.value.json,
+      itemTexts: bodyText.value.itemTexts,
       form,
       prompts,
       hasOutput: route !== 'embeddings',
@@ -353,9 +353,9 @@ export class ReplayableRequest {
 
   /** Applies what refusals said: of earlier requests where their conditions hold, and of this one. */
   #mended(body: JsonObject, form: RequestForm, target: Target, scope: LearnedScope): MendedBody {
-    const own = this.#mendingsOf(target).flatMap((one) => (one.kind === 'fields' ? one.statements : []));
-    const known = this.#mends ? this.#learned.recall(scope, body, this.#now) : [];
-    if (own.length === 0 && known.length === 0) return { body, ...UNCHANGED };
+    const mendings = this.#mendingsOf(target).flatMap((one) => (one.kind === 'fields' ? one.statements : []));
+    const learnedMendings = this.#mends ? this.#learned.recall(scope, body, this.#now) : [];
+    if (mendings.length === 0 && learnedMendings.length === 0) return { body, ...UNCHANGED };
     const dropped: string[] = [];
     const changed: string[] = [];
     const statements: Statement[] = [];
@@ -363,7 +363,7 @@ export class ReplayableRequest {
     let mended = body;
     const options = mendOptions(form, this.#request.unsupported);
     const sentBetas = this.#betas;
-    for (const statement of [...known, ...own]) {
+    for (const statement of [...learnedMendings, ...mendings]) {
       const { finding } = statement;
       const isBeta = finding.kind === 'beta' && sentBetas.includes(finding.name);
       if (isBeta) {

@@ -50,10 +50,10 @@ export async function readClientBody<Session>(
   given: Given = {},
 ): Promise<Result<ClientBody, ApiError>> {
   const { maxRequestBytes } = context.settings;
-  const read =
+  const parsedBody =
     given.body === undefined ? await readRequestBody(request, maxRequestBytes, context) : ok(given.body);
-  if (read.kind === 'error') return read;
-  const { grant, body, bytes: clientBodyBytes } = read.value;
+  if (parsedBody.kind === 'error') return parsedBody;
+  const { grant, body, bytes: clientBodyBytes } = parsedBody.value;
   const clientBody = given.model === undefined ? body : { ...body, model: given.model };
   const named = readRequestedModels(clientBody, route);
   if (named.kind === 'error') {

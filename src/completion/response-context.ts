@@ -93,8 +93,8 @@ function ownNames(
 ): readonly OwnName[] {
   if (client.id !== 'chat' || rows.length === 0) return [];
   const userAgent = userAgentOf(headers);
-  const read = rows.filter(({ readers }) => readers.some((reader) => userAgent.includes(reader)));
-  return read.map(({ name }) => name);
+  const matchingRows = rows.filter(({ readers }) => readers.some((reader) => userAgent.includes(reader)));
+  return matchingRows.map(({ name }) => name);
 }
 
 /** The names by which the client's software calls itself. */

@@ -120,12 +120,12 @@ class StreamDelivery implements Delivery<MemoryGrant> {
         ? undefined
         : request.client.passthrough?.streamWriter(passthroughOptions(request, attempt, this.#mayEnd));
     stream.begin({ relay, isReplaceable, onOutput: () => runner.succeeded(attempt) }, passthroughWriter);
-    const read = await readResponse(attempt, request, stream, (kind) => {
+    const outcome = await readResponse(attempt, request, stream, (kind) => {
       const writer = kind === 'events' && passthroughWriter ? passthroughWriter : stream.useOwnWriter();
       return new EventReader(eventReaderOptions(request, attempt), writer, writer);
     });
-    read.value?.endWork();
-    return { ...read, hasOutput: relay.hasOutput || stream.isCommitted };
+    outcome.value?.endWork();
+    return { ...outcome, hasOutput: relay.hasOutput || stream.isCommitted };
   }
 
   discard(grant: MemoryGrant | null): void {

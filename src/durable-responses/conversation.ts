@@ -54,11 +54,11 @@ export function continuesState(body: JsonObject): boolean {
 
 /** What a request without earlier items is, in the form of one that continues something. */
 export function ownConversation(body: JsonObject, hidesUser: boolean, ownBytes: number): Continued {
-  const own = itemsOf(body.input);
+  const inputItems = itemsOf(body.input);
   return {
     body: { ...omit(body, 'previous_response_id', 'background'), store: false },
     kept: keptState(body, hidesUser),
-    input: JSON.stringify(own),
+    input: JSON.stringify(inputItems),
     chain: [],
     earlierChars: 0,
     earlierTextBytes: 0,
@@ -171,14 +171,14 @@ export class ConversationReader {
   async read(body: JsonObject, { ids: chain, textBytes }: Chain): Promise<Result<Continued, ApiError>> {
     const earlier = await this.#earlier(chain);
     if (earlier.kind === 'error') return earlier;
-    const own = await this.#own(body.input);
-    if (own.kind === 'error') return own;
+    const inputItems = await this.#own(body.input);
+    if (inputItems.kind === 'error') return inputItems;
     const isWhole = earlier.value.items.length === 0 && !Array.isArray(body.input);
-    const items = isWhole ? {} : { input: [...earlier.value.items, ...own.value] };
+    const items = isWhole ? {} : { input: [...earlier.value.items, ...inputItems.value] };
     return ok({
       body: { ...omit(body, 'previous_response_id', 'background'), ...items, store: false },
       kept: keptState(body, this.#scope.hidesUser),
-      input: JSON.stringify(own.value),
+      input: JSON.stringify(inputItems.value),
       chain,
       earlierChars: earlier.value.chars,
       earlierTextBytes: textBytes,
@@ -204,11 +204,11 @@ export class ConversationReader {
 
   /** The request's own items, and in place of each reference its item. */
   async #own(input: unknown): Promise<Result<readonly unknown[], ApiError>> {
-    const given = itemsOf(input);
+    const inputItems = itemsOf(input);
     const found = await this.#items(referencesOf(input));
     if (found.kind === 'error') return found;
     const items: unknown[] = [];
-    for (const item of given) {
+    for (const item of inputItems) {
       const json = isReference(item) ? found.value.get(readText(item.id) ?? '') : undefined;
       this.#chars += json?.length ?? 0;
       if (this.#chars > this.#scope.maxChars) return failure(tooLong(this.#scope.maxChars));
@@ -223,12 +223,12 @@ export class ConversationReader {
     const items = new Map<string, string>();
     let isTooLong = false;
     const found = await this.#eachResponse(ids, async (id, wanted) => {
-      const read = (await objects.getByName(id).items(owner, wanted, maxChars)) ?? [];
-      for (const [item, json] of read) {
+      const storedItems = (await objects.getByName(id).items(owner, wanted, maxChars)) ?? [];
+      for (const [item, json] of storedItems) {
         isTooLong ||= json === null;
         items.set(item, json ?? '');
       }
-      return read.map(([item]) => item);
+      return storedItems.map(([item]) => item);
     });
     if (isTooLong) return failure(tooLong(maxChars));
     return found.kind === 'ok' ? ok(items) : found;

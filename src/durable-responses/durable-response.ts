@@ -330,8 +330,8 @@ export class DurableResponse {
     const { isOver } = state.events;
     const hidden = { chain, input: '[]', output: '[]', isOver };
     // Many requests may ask for the size alone, so it is not computed from the items each time.
-    const known = this.#conversationSize;
-    if (known !== null && known.chars > maxChars) return { ...hidden, ...known };
+    const knownSize = this.#conversationSize;
+    if (knownSize !== null && knownSize.chars > maxChars) return { ...hidden, ...knownSize };
     const items = this.#items(state);
     const chars = earlierChars + items.input.length + items.output.length;
     const textBytes = earlierTextBytes + textBytesOf([...readList(items.input), ...readList(items.output)]);

@@ -48,14 +48,14 @@ export function createExchange(
           onRecordWritten();
         },
       };
-      const own = { ports, records, hostCaller: caller, onSent, abortError };
+      const exchangeOptions = { ports, records, hostCaller: caller, onSent, abortError };
       const client = responsesClient({ ...kept, createdAt: createdAt(arrivedAt) });
       const route = { route: 'chat', client } as const;
-      return handleCompletion(request, route, { ...context, ...own });
+      return handleCompletion(request, route, { ...context, ...exchangeOptions });
     },
     queued: ({ body, arrivedAt, kept }, id) => {
       const request = readBody(body);
-      const read = responsesClient(kept).readRequest(request);
+      const clientRequest = responsesClient(kept).readRequest(request);
       const head = {
         id,
         object: 'response',
@@ -68,7 +68,7 @@ export function createExchange(
         usage: null,
         output: [],
       };
-      const echo = read.kind === 'ok' ? `,${read.value.session.echo}` : '';
+      const echo = clientRequest.kind === 'ok' ? `,${clientRequest.value.session.echo}` : '';
       return `${JSON.stringify(head).slice(0, -1)}${echo}}`;
     },
     interrupted: (record) => {

@@ -90,8 +90,8 @@ export function grantedResponse(
   headers: Readonly<Record<string, string>>,
   grant: MemoryGrant,
 ): Response {
-  const own = { headers: { 'content-type': JSON_TYPE, ...headers } };
-  if (grant === SMALL_GRANT) return new Response(json, own);
+  const responseInit = { headers: { 'content-type': JSON_TYPE, ...headers } };
+  if (grant === SMALL_GRANT) return new Response(json, responseInit);
   const encoder = new TextEncoder();
   let rest: string | null = json;
   let at = 0;
@@ -121,7 +121,7 @@ export function grantedResponse(
     },
     { highWaterMark: 0 },
   );
-  return new Response(stream, own);
+  return new Response(stream, responseInit);
 }
 
 /** Not between the two units of one character. */

@@ -103,9 +103,10 @@ async function createResponse(
   context: CompletionContext,
   { objects, room, settings }: Kept,
 ): Promise<Response> {
-  const read = await readContinued(request, context, { objects, settings });
-  if (read.kind === 'error') return refuse(context, read.error.error, read.error.headers);
-  const { caller, owner, body, continued, place, release } = read.value;
+  const continuedRequest = await readContinued(request, context, { objects, settings });
+  if (continuedRequest.kind === 'error')
+    return refuse(context, continuedRequest.error.error, continuedRequest.error.headers);
+  const { caller, owner, body, continued, place, release } = continuedRequest.value;
   const identified = identifiedContext(context, caller);
   if (continued === null) return handleCompletion(request, STATELESS, identified, { body });
   const { input, chain, earlierChars, earlierTextBytes, kept } = continued;
@@ -124,9 +125,9 @@ async function createResponse(
     body.grant.release();
     return runInBackground(request, context, { objects, caller, keeping, continued, json, release });
   }
-  const given = { body: { ...body, body: continued.body, bytes: continued.chars } };
+  const preparedRequest = { body: { ...body, body: continued.body, bytes: continued.chars } };
   const route = { route: 'chat', client: responsesClient(kept) } as const;
-  const response = await handleCompletion(request, route, identified, given);
+  const response = await handleCompletion(request, route, identified, preparedRequest);
   if (!context.known.isSentOn) release();
   if (!kept.isStored || !response.ok) return response;
   const object = objects.getByName(responseIdOf(context.requestId));
@@ -158,16 +159,23 @@ async function countInputTokens(
   context: CompletionContext,
   objects: ResponseNamespace,
 ): Promise<Response> {
-  const read = await readContinued(request, context, { objects, settings: null });
-  if (read.kind === 'error') return refuse(context, read.error.error, read.error.headers);
-  const { caller, body, continued, release } = read.value;
-  const given = {
+  const continuedRequest = await readContinued(request, context, { objects, settings: null });
+  if (continuedRequest.kind === 'error')
+    return refuse(context, continuedRequest.error.error, continuedRequest.error.headers);
+  const { caller, body, continued, release } = continuedRequest.value;
+  const preparedRequest = {
     body: continued === null ? body : { ...body, body: continued.body, bytes: continued.chars },
     isAdmitted: continuesState(body.body),
   };
   const view = (input_tokens: number) => ({ object: 'response.input_tokens', input_tokens });
   try {
-    return await handleCountTokens(request, STATELESS, identifiedContext(context, caller), view, given);
+    return await handleCountTokens(
+      request,
+      STATELESS,
+      identifiedContext(context, caller),
+      view,
+      preparedRequest,
+    );
   } finally {
     release();
   }
@@ -208,11 +216,11 @@ async function readContinued(
   const caller = identified.value;
   const owner = await ownerOf(keptOwnerOf(caller), context);
   const { maxRequestBytes } = context.settings;
-  const read = await readRequestBody(request, maxRequestBytes, context);
-  if (read.kind === 'error') return refused(read.error);
-  const { body, bytes } = read.value;
+  const parsedBody = await readRequestBody(request, maxRequestBytes, context);
+  if (parsedBody.kind === 'error') return refused(parsedBody.error);
+  const { body, bytes } = parsedBody.value;
   const place = settings === null ? null : new KeptPlace({ objects, context, owner, limits: settings.kept });
-  const known = { caller, owner, body: read.value, place };
+  const ownedRequest = { caller, owner, body: parsedBody.value, place };
   const claim = async () =>
     settings === null || place === null || body.background !== true
       ? null
@@ -223,9 +231,9 @@ async function readContinued(
   const isRun = settings !== null && body.background === true;
   if (!isRun && !hasConversation && !continuesState(body)) {
     const continued = isKept ? ownConversation(body, hidesUser, bytes) : null;
-    return ok({ ...known, continued, release: () => place?.release() });
+    return ok({ ...ownedRequest, continued, release: () => place?.release() });
   }
-  const memory = new RequestMemory(read.value, context.takeMemory);
+  const memory = new RequestMemory(parsedBody.value, context.takeMemory);
   let early: EarlyAdmission | null = null;
   const release = () => {
     early?.release();
@@ -262,8 +270,8 @@ async function readContinued(
     context,
   ).catch((error: unknown) => refused(unreachable(context, error)));
   if (result.kind === 'ok') {
-    const whole = { ...read.value, grant: memory.grant };
-    return ok({ ...known, body: whole, continued: result.value, release });
+    const whole = { ...parsedBody.value, grant: memory.grant };
+    return ok({ ...ownedRequest, body: whole, continued: result.value, release });
   }
   release();
   memory.release();
@@ -493,12 +501,12 @@ interface Action {
 const ACTIONS: Readonly<Record<string, (action: Action) => Promise<Response | ApiError>>> = {
   'GET ': (action) => (action.query.get('stream') === 'true' ? resume(action) : retrieve(action)),
   'GET input_items': async ({ object, owner, id, query, takeMemory }) => {
-    const read = await readGranted((maxChars) => object.input(owner, maxChars), 'input', takeMemory);
-    if (read === null) return missing({ object, owner, id });
-    if (read === 'no memory') return NO_MEMORY;
-    const page = pageOfItems(read.json, id, query);
-    if (page.kind === 'ok') return grantedResponse(JSON.stringify(page.value), {}, read.grant);
-    read.grant.release();
+    const storedInput = await readGranted((maxChars) => object.input(owner, maxChars), 'input', takeMemory);
+    if (storedInput === null) return missing({ object, owner, id });
+    if (storedInput === 'no memory') return NO_MEMORY;
+    const page = pageOfItems(storedInput.json, id, query);
+    if (page.kind === 'ok') return grantedResponse(JSON.stringify(page.value), {}, storedInput.grant);
+    storedInput.grant.release();
     return page.error;
   },
   'POST cancel': async (action) => {
@@ -534,10 +542,14 @@ async function missing({
 const NOT_BACKGROUND = apiError('invalid_request', 'Cannot cancel a synchronous response.', 'response_id');
 
 async function retrieve({ object, owner, id, takeMemory }: Action): Promise<Response | ApiError> {
-  const read = await readGranted((maxChars) => object.read(owner, maxChars), 'response', takeMemory);
-  if (read === null) return missing({ object, owner, id });
-  if (read === 'no memory') return NO_MEMORY;
-  return grantedResponse(read.json, read.stored.isOver ? {} : POLL, read.grant);
+  const storedResponse = await readGranted(
+    (maxChars) => object.read(owner, maxChars),
+    'response',
+    takeMemory,
+  );
+  if (storedResponse === null) return missing({ object, owner, id });
+  if (storedResponse === 'no memory') return NO_MEMORY;
+  return grantedResponse(storedResponse.json, storedResponse.stored.isOver ? {} : POLL, storedResponse.grant);
 }
 
 async function resume({ object, owner, id, query }: Action): Promise<Response | ApiError> {

@@ -73,9 +73,9 @@ export class ResponseTables implements BlockStore {
     const table = this.#sql.exec("SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'response'");
     if (table.toArray().length === 0) return { kind: 'none' };
     const [stored] = this.#sql.exec('SELECT value FROM response WHERE at = ?', FACTS).toArray();
-    const read = decodeRow(stored === undefined ? '' : String(stored.value));
-    if (read.kind === 'row') this.#row = read.row;
-    return read;
+    const row = decodeRow(stored === undefined ? '' : String(stored.value));
+    if (row.kind === 'row') this.#row = row.row;
+    return row;
   }
 
   /** The facts as they are stored now; null: none were read or created. */

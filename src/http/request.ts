@@ -274,9 +274,9 @@ export async function readRequestBody(
   maxBytes: number,
   context: RequestContext,
 ): Promise<Result<RequestBody, ApiError>> {
-  const read = await readInTime(request, maxBytes, context);
-  if (read.kind !== 'text') return failure(apiError(...REFUSALS[read.kind](maxBytes, context)));
-  const { text, bytes, grant } = read;
+  const bodyText = await readInTime(request, maxBytes, context);
+  if (bodyText.kind !== 'text') return failure(apiError(...REFUSALS[bodyText.kind](maxBytes, context)));
+  const { text, bytes, grant } = bodyText;
   const isBounded = bytes > SMALL_BYTES || isWithinJsonBounds(text);
   await grant.pause();
   const body = isBounded ? parseJsonExactly(text) : undefined;

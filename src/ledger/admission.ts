@@ -341,9 +341,9 @@ async function reserveFor(
   const { hashUser } = context;
   const isHashed = user.name !== null && hashUser !== null;
   const hashed = isHashed ? { ...request, userHash: await hashUser(user.name) } : request;
-  const own = await reserve(userObject(keyId, user.name), hashed);
-  const isShared = own.reserved.kind === 'ok' && own.reserved.value.kind === 'shared';
-  return isShared ? reserve(userObject(keyId, OTHER_USERS), request) : own;
+  const userAdmission = await reserve(userObject(keyId, user.name), hashed);
+  const isShared = userAdmission.reserved.kind === 'ok' && userAdmission.reserved.value.kind === 'shared';
+  return isShared ? reserve(userObject(keyId, OTHER_USERS), request) : userAdmission;
 }
 
 /**

@@ -82,13 +82,13 @@ export class StoredKey implements KeyCalls {
     if (this.isSurelyRevoked) return { kind: 'revoked' };
     const stored = replacesLimits && !this.#isReadable ? undefined : this.#read();
     const before = replacesLimits ? NO_LIMITS : storedLimits(sql, key.limits);
-    const read = readLimits(limits, before);
-    if (read.kind === 'invalid') return read;
+    const parsedLimits = readLimits(limits, before);
+    if (parsedLimits.kind === 'invalid') return parsedLimits;
     const current = stored ?? key;
-    const changed = { ...applyChange(current, change), limits: encodeLimits(read.limits) };
+    const changed = { ...applyChange(current, change), limits: encodeLimits(parsedLimits.limits) };
     const tooLarge = sizeProblem(changed);
     if (tooLarge !== null) return { kind: 'invalid', message: tooLarge, param: 'models' };
-    if (replacesLimits || Object.keys(limits).length > 0) storeLimits(sql, read.limits);
+    if (replacesLimits || Object.keys(limits).length > 0) storeLimits(sql, parsedLimits.limits);
     this.#store(changed);
     return { kind: 'changed', key: changed, before: current };
   }
@@ -127,9 +127,9 @@ export class StoredKey implements KeyCalls {
   /** Writes the stored key to KV after any earlier write, so that KV ends with the last change. */
   #writeToKv(id: string): Promise<void> {
     this.#isUnwritten = true;
-    const written = this.#lastWrite.then(() => this.#writeWithRetries(id));
-    this.#lastWrite = written.catch(() => {});
-    return written;
+    const nextWrite = this.#lastWrite.then(() => this.#writeWithRetries(id));
+    this.#lastWrite = nextWrite.catch(() => {});
+    return nextWrite;
   }
 
   async #writeWithRetries(id: string): Promise<void> {

@@ -96,12 +96,12 @@ async function eraseLate(
   const { names, next } = await call(ledgers, keyId, (ledger) =>
     ledger.usersOfRecords(cursor ?? first, beforeId),
   );
-  const own: string[] = [];
-  for (const name of names) if (await isName(name)) own.push(name);
+  const userKeys: string[] = [];
+  for (const name of names) if (await isName(name)) userKeys.push(name);
   let [calls, records, sums] = [1, 0, 0];
-  for (let from: UserCursor | null = own.length === 0 ? null : USER_START; from !== null; calls++) {
+  for (let from: UserCursor | null = userKeys.length === 0 ? null : USER_START; from !== null; calls++) {
     const at: UserCursor = from;
-    const part = await call(ledgers, keyId, (ledger) => ledger.eraseUser(own, at, beforeId));
+    const part = await call(ledgers, keyId, (ledger) => ledger.eraseUser(userKeys, at, beforeId));
     records += part.records;
     sums += part.sums;
     from = part.next;
@@ -149,11 +149,11 @@ export function deadLettersOfUsers(deadLetters: DeadLetters): UserStore {
       let records = 0;
       for await (const page of deadLetters.pages()) {
         calls += 2;
-        const own: UsageRecord[] = [];
-        for (const record of page) if (await isErased(record, user)) own.push(record);
-        await deadLetters.remove(own);
-        calls += own.length;
-        records += own.length;
+        const userRecords: UsageRecord[] = [];
+        for (const record of page) if (await isErased(record, user)) userRecords.push(record);
+        await deadLetters.remove(userRecords);
+        calls += userRecords.length;
+        records += userRecords.length;
       }
       return { next: null, calls, counts: { records } };
     },

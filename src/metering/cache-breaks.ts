@@ -156,10 +156,10 @@ function reasonOf(attempts: UsageRecord['attempts']): TargetReason | null {
 
 /** Compares a request with the earlier ones of its session. Null: it cannot be compared. */
 export function compareRecord(record: UsageRecord, earlier: readonly EarlierRequest[]): CacheReport | null {
-  const own = earlierOf(record);
-  if (own === null) return null;
-  const sent = { ...own, at: Date.parse(record.time) };
-  const others = earlier.filter(({ id }) => id !== own.id);
+  const current = earlierOf(record);
+  if (current === null) return null;
+  const sent = { ...current, at: Date.parse(record.time) };
+  const others = earlier.filter(({ id }) => id !== current.id);
   const { earlier: compared, ...change } = comparePrefix(sent, others);
   const cached = record.cached_tokens;
   if (compared === null || change.cause === 'unknown') return { ...change, lost_tokens: 0 };
@@ -194,9 +194,9 @@ export function withEarlier(
   earlier: readonly EarlierRequest[],
   record: UsageRecord,
 ): readonly EarlierRequest[] {
-  const own = earlierOf(record);
-  if (own === null) return earlier;
-  const all = [...earlier.filter(({ id }) => id !== own.id), own];
+  const current = earlierOf(record);
+  if (current === null) return earlier;
+  const all = [...earlier.filter(({ id }) => id !== current.id), current];
   if (all.length <= MAX_EARLIER) return all;
   const groups = [...Map.groupBy(all, conversationOf).values()];
   const largest = Math.max(...groups.map(({ length }) => length));

@@ -110,8 +110,8 @@ export class PromptHasher {
   /** @param clientBody the body as the client sent it */
   async prefix(prompt: SentPrompt, clientBody: JsonObject): Promise<PromptPrefix> {
     const { body, target } = prompt;
-    const known = this.#conversations.get(body);
-    const { turns, ends } = await (known ?? this.#hashConversation(prompt, MAX_ENDS));
+    const conversation = this.#conversations.get(body);
+    const { turns, ends } = await (conversation ?? this.#hashConversation(prompt, MAX_ENDS));
     const part = async (kind: string, text: string) => (await this.#digest(kind, text)).slice(0, PART_DIGITS);
     this.#keyId ??= this.#digest('key');
     return {
@@ -173,8 +173,8 @@ const HMAC = { name: 'HMAC', hash: 'SHA-256' };
 
 /** Another key than that of the names of users. */
 async function deriveKey(secret: string): Promise<CryptoKey> {
-  const own = await crypto.subtle.importKey('raw', encoder.encode(secret), HMAC, false, ['sign']);
-  const derived = await crypto.subtle.sign('HMAC', own, encoder.encode('weir prompt hashes'));
+  const hmacKey = await crypto.subtle.importKey('raw', encoder.encode(secret), HMAC, false, ['sign']);
+  const derived = await crypto.subtle.sign('HMAC', hmacKey, encoder.encode('weir prompt hashes'));
   return crypto.subtle.importKey('raw', derived, HMAC, false, ['sign']);
 }
 

@@ -376,12 +376,12 @@ type CacheCounts = Pick<RecordSummary, 'prompt_tokens' | 'cached_tokens' | 'cach
 export function withinPrompt<Record extends CacheCounts>(record: Record): Record {
   const { prompt_tokens, cached_tokens, cache_write_tokens } = record;
   const cached = Math.min(cached_tokens ?? 0, prompt_tokens);
-  const written = Math.min(cache_write_tokens ?? 0, prompt_tokens - cached);
-  if (cached === (cached_tokens ?? 0) && written === (cache_write_tokens ?? 0)) return record;
+  const cacheWrite = Math.min(cache_write_tokens ?? 0, prompt_tokens - cached);
+  if (cached === (cached_tokens ?? 0) && cacheWrite === (cache_write_tokens ?? 0)) return record;
   return {
     ...record,
     cached_tokens: cached_tokens === null ? null : cached,
-    cache_write_tokens: cache_write_tokens === null ? null : written,
+    cache_write_tokens: cache_write_tokens === null ? null : cacheWrite,
   };
 }
 

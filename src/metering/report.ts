@@ -178,8 +178,8 @@ export class Report {
     // A store that sums further names has such a row itself.
     if (this.#sumsRest && values.every((value) => value === OTHER)) return this.#rest;
     const id = JSON.stringify(values);
-    const known = this.#rows.get(id);
-    if (known !== undefined) return known.sum;
+    const row = this.#rows.get(id);
+    if (row !== undefined) return row.sum;
     if (this.#rows.size >= MAX_REPORT_ROWS) return this.#sumsRest ? this.#rest : null;
     const sum = new Sum();
     this.#rows.set(id, { values, sum });

@@ -315,8 +315,8 @@ function sentenceAt(text: string, at: number): string {
 /** Quoted text with a space, which may be the caller's, and what a host repeats of the request. Names of fields have no spaces. */
 function withoutQuotations(text: string): string {
   const end = text.search(/[,;{]\s?['"]?(?:input|value|input_value|got|received)['"]?\s?[:=]\s?(?=\S)/i);
-  const own = end < 0 ? text : text.slice(0, end);
-  return own
+  const firstPart = end < 0 ? text : text.slice(0, end);
+  return firstPart
     .replace(/"([^"\n]{1,2048})"/g, maskSpaced)
     .replace(/`([^`\n]{1,2048})`/g, maskSpaced)
     .replace(/(?<![\w])'([^'\n]{1,2048})'(?!\w)/g, maskSpaced);

@@ -35,18 +35,18 @@ export function rewriteEffort(
   report: TranslationReport,
   isFromOtherProtocol = false,
 ): JsonObject {
-  const asked = EFFORT_FIELDS.find((field) => READERS[field](body[field]) !== undefined);
-  if (asked === undefined) return body;
+  const effortField = EFFORT_FIELDS.find((field) => READERS[field](body[field]) !== undefined);
+  if (effortField === undefined) return body;
   const family = reasoningFamily(rules.families ?? [], model);
   // Clients of other APIs, such as Claude Code and Codex, send an effort to every model, also to one that cannot reason.
-  const isPreference = asked !== 'reasoning_effort' || isFromOtherProtocol;
+  const isPreference = effortField !== 'reasoning_effort' || isFromOtherProtocol;
   if (family === undefined || (family.reasons === 'never' && !isPreference)) {
     return withoutFamily(body, rules, isPreference && rules.families !== undefined, report);
   }
-  const effort = READERS[asked](body[asked]) ?? DEFAULT_EFFORT;
+  const effort = READERS[effortField](body[effortField]) ?? DEFAULT_EFFORT;
   const rest = omit(body, ...EFFORT_FIELDS.filter((field) => READERS[field](body[field]) !== undefined));
-  if (effort === 'none') return { ...rest, ...withoutReasoning(body, asked, family, rules, report) };
-  return { ...rest, ...withReasoning(body, { asked, effort }, family, rules, report) };
+  if (effort === 'none') return { ...rest, ...withoutReasoning(body, effortField, family, rules, report) };
+  return { ...rest, ...withReasoning(body, { asked: effortField, effort }, family, rules, report) };
 }
 
 /** The family of a model. Undefined: no row is for it. */
@@ -128,14 +128,14 @@ function withReasoning(
 ): JsonObject {
   const { reasons, thinking: types } = family;
   const levels = family.efforts.filter((level) => level !== 'none');
-  const given = objectOf(body.thinking);
+  const thinking = objectOf(body.thinking);
   const isKept =
     takes.includes('thinking') &&
     isObject(body.thinking) &&
-    given.type !== 'disabled' &&
-    (types?.some((type) => type === given.type) ?? true);
-  const kept = isKept ? { thinking: given } : {};
-  const hasAmount = asked !== 'thinking' || given.budget_tokens !== undefined;
+    thinking.type !== 'disabled' &&
+    (types?.some((type) => type === thinking.type) ?? true);
+  const kept = isKept ? { thinking } : {};
+  const hasAmount = asked !== 'thinking' || thinking.budget_tokens !== undefined;
   if (reasons === 'never' || levels.length === 0) {
     // A model that always reasons, or does so on request, has no levels to choose from.
     if (reasons === 'never' || !(family.efforts.includes('none') && takes.includes('thinking'))) {
@@ -162,8 +162,8 @@ function nearestLevel(
   levels: readonly string[],
   nearest: Readonly<Record<string, string>> = {},
 ): string {
-  const own = ownValue(nearest, effort);
-  if (own !== undefined) return own;
+  const nearestValue = ownValue(nearest, effort);
+  if (nearestValue !== undefined) return nearestValue;
   const rank = ASCENDING.indexOf(effort);
   if (levels.includes(effort) || rank < 0) return effort;
   const distance = (level: string) => Math.abs(rankOf(level) - rank);

@@ -210,12 +210,12 @@ export function fieldsNamed(name: string, body: JsonObject): readonly string[] {
     return first === 'messages' && isReasoning ? present(['messages.reasoning'], body) : [];
   }
   for (const candidate of [segments.join('_'), last, first]) {
-    const known = BY_PLAIN_NAME.get(plain(candidate));
-    const names = known === undefined ? (ALIASES[plain(candidate)] ?? []) : [known];
+    const field = BY_PLAIN_NAME.get(plain(candidate));
+    const names = field === undefined ? (ALIASES[plain(candidate)] ?? []) : [field];
     const found = present(names, body);
     if (found.length > 0) return found;
     // "does not support thinking" is about whichever field asks for it.
-    const isReasoning = known === 'thinking' || known === 'reasoning';
+    const isReasoning = field === 'thinking' || field === 'reasoning';
     const [asked] = isReasoning ? present(THINKING_FIELDS, body) : [];
     if (asked !== undefined) return [asked];
   }
@@ -364,15 +364,15 @@ function setLevel(field: string, levels: readonly string[], body: JsonObject): M
   if (path === null) return null;
   const value = valueAt(body, path);
   // Gemini writes levels in capitals.
-  const asked = typeof value === 'string' ? value.toLowerCase() : value;
-  const known = levels.map((level) => level.toLowerCase());
-  if (typeof asked === 'string' && known.includes(asked)) return null;
+  const requestedLevel = typeof value === 'string' ? value.toLowerCase() : value;
+  const knownLevels = levels.map((level) => level.toLowerCase());
+  if (typeof requestedLevel === 'string' && knownLevels.includes(requestedLevel)) return null;
   if (classOf(field) !== 'effort') {
     return classOf(field) === 'removed' ? dropped(without(body, path), field) : null;
   }
-  const nearest = typeof asked === 'string' ? nearestLevel(asked, known) : null;
+  const nearest = typeof requestedLevel === 'string' ? nearestLevel(requestedLevel, knownLevels) : null;
   if (nearest === null) return dropped(without(body, path), field);
-  return changed(withValue(body, path, levels[known.indexOf(nearest)]), field);
+  return changed(withValue(body, path, levels[knownLevels.indexOf(nearest)]), field);
 }
 
 /** The nearest level, the lower of two. A request to think never becomes one not to think, nor the reverse where it can be avoided. */

@@ -98,8 +98,11 @@ class MessageRewriter {
 
   rewrite(message: JsonObject): JsonObject {
     const named = this.#withRole(message);
-    const own = named.role === 'assistant' ? this.#assistant(named) : named;
-    const result = typeof own.tool_call_id === 'string' ? this.#withId(own, 'tool_call_id') : own;
+    const targetMessage = named.role === 'assistant' ? this.#assistant(named) : named;
+    const result =
+      typeof targetMessage.tool_call_id === 'string'
+        ? this.#withId(targetMessage, 'tool_call_id')
+        : targetMessage;
     return this.#withKnownKeys(this.#withContent(result));
   }
 
@@ -134,13 +137,13 @@ class MessageRewriter {
   #toolCall(call: JsonObject): JsonObject {
     const { closed, takesExtraContent } = this.#rules;
     const identified = typeof call.id === 'string' ? this.#withId(call, 'id') : call;
-    const own = takesExtraContent
+    const targetMessage = takesExtraContent
       ? withExtraOfProvider(identified, this.#providerId)
       : omit(identified, 'extra_content');
-    const known = this.#keep(own, closed?.toolCall, 'messages.tool_calls');
-    if (closed === undefined || !isObject(known.function)) return known;
-    const called = this.#keep(known.function, ['name', 'arguments'], 'messages.tool_calls.function');
-    return { ...known, function: called };
+    const keptCall = this.#keep(targetMessage, closed?.toolCall, 'messages.tool_calls');
+    if (closed === undefined || !isObject(keptCall.function)) return keptCall;
+    const called = this.#keep(keptCall.function, ['name', 'arguments'], 'messages.tool_calls.function');
+    return { ...keptCall, function: called };
   }
 
   #withId(object: JsonObject, key: string): JsonObject {
@@ -163,8 +166,12 @@ class MessageRewriter {
   }
 
   #part(part: JsonObject): JsonObject {
-    const own = this.#rules.part?.(part) ?? part;
-    return this.#keep(own, ownValue(this.#rules.closed?.parts, readText(own.type) ?? ''), 'messages.content');
+    const targetPart = this.#rules.part?.(part) ?? part;
+    return this.#keep(
+      targetPart,
+      ownValue(this.#rules.closed?.parts, readText(targetPart.type) ?? ''),
+      'messages.content',
+    );
   }
 
   #withKnownKeys(message: JsonObject): JsonObject {
@@ -398,12 +405,14 @@ export function withDetailsOfProvider(message: JsonObject, providerId: string): 
   const all = readReasoningDetails(message.reasoning_details);
   const text = readText(message.reasoning_content) ?? readText(message.reasoning);
   const texts = text === undefined ? [] : [{ kind: 'reasoning', text } as const];
-  const own = reasoningOfProvider([...texts, ...all], providerId).map(({ detail = {} }) =>
+  const details = reasoningOfProvider([...texts, ...all], providerId).map(({ detail = {} }) =>
     withoutTag(detail),
   );
   const isTagged = all.some(({ detail }) => readProviderTag(detail?.id) !== null);
-  if (!isTagged && own.length === all.length) return message;
-  return own.length === 0 ? omit(message, 'reasoning_details') : { ...message, reasoning_details: own };
+  if (!isTagged && details.length === all.length) return message;
+  return details.length === 0
+    ? omit(message, 'reasoning_details')
+    : { ...message, reasoning_details: details };
 }
 
 /** The detail as its provider sent it. Weir's tag is a prefix of the provider's id, or replaces a missing id. */

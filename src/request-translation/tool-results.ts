@@ -50,34 +50,34 @@ export function moveMediaBehindResults(
   messages: readonly unknown[],
   accepted: readonly string[],
 ): readonly unknown[] {
-  const written: unknown[] = [];
+  const ordered: unknown[] = [];
   let media: JsonObject[] = [];
-  /** The length of `written` at the last tool message. */
+  /** The length of `ordered` at the last tool message. */
   let end = 0;
   const flush = (next?: JsonObject): boolean => {
     const parts = media;
     media = [];
     if (parts.length === 0) return false;
-    const isBehind = next?.role === 'user' && end === written.length;
-    if (isBehind) written.push({ ...next, content: [...parts, ...partsOf(next.content)] });
-    else written.splice(end, 0, { role: 'user', content: parts });
+    const isBehind = next?.role === 'user' && end === ordered.length;
+    if (isBehind) ordered.push({ ...next, content: [...parts, ...partsOf(next.content)] });
+    else ordered.splice(end, 0, { role: 'user', content: parts });
     return isBehind;
   };
   for (const message of messages) {
     if (isObject(message) && message.role === 'tool') {
       const { result, moved } = splitResult(message, accepted);
-      written.push(result);
+      ordered.push(result);
       append(media, moved);
-      end = written.length;
+      end = ordered.length;
     } else if (isObject(message) && (message.role === 'system' || message.role === 'developer')) {
       // It may stand between two results.
-      written.push(message);
+      ordered.push(message);
     } else if (!flush(isObject(message) ? message : undefined)) {
-      written.push(message);
+      ordered.push(message);
     }
   }
   flush();
-  return written;
+  return ordered;
 }
 
 function splitResult(
@@ -121,15 +121,15 @@ export class StepCalls {
   }
 
   add(id: string, name: string): void {
-    const known = this.#calls.get(id);
-    if (known !== undefined) known.names.push(name);
+    const call = this.#calls.get(id);
+    if (call !== undefined) call.names.push(name);
     else this.#calls.set(id, { position: this.#calls.size, names: [name], results: 0 });
   }
 
   /** The name of the call that a result belongs to. Results of calls with one id come in the order of the calls. */
   matchResult(id: string): string | undefined {
-    const known = this.#calls.get(id);
-    return known?.names[Math.min(known.results++, known.names.length - 1)];
+    const call = this.#calls.get(id);
+    return call?.names[Math.min(call.results++, call.names.length - 1)];
   }
 
   /** The position of an id among the calls; an unknown id comes last. */

@@ -160,8 +160,8 @@ class NameShortener {
 
   /** The short name contains a hash, so it is the same in every request of a conversation. */
   shorten(name: string): string {
-    const known = this.#shortNames.get(name);
-    if (known !== undefined || this.#accepted.test(name)) return known ?? name;
+    const chosenName = this.#shortNames.get(name);
+    if (chosenName !== undefined || this.#accepted.test(name)) return chosenName ?? name;
     let short = shortName(name, name);
     for (let i = 1; this.#reserved.has(short) || this.names.has(short); i++)
       short = shortName(name, `${name} ${i}`);

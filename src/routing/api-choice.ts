@@ -44,8 +44,8 @@ export class ApiMemory {
   recall(providerId: string, model: string, hasTools: boolean, now: number): ChatApi | undefined {
     const scopes: Scope[] = hasTools ? ['model', 'tools'] : ['model'];
     for (const scope of scopes) {
-      const known = this.#known(keyOf(providerId, model, scope), now);
-      if (known === 'chat' || known === 'responses') return known;
+      const knownApi = this.#known(keyOf(providerId, model, scope), now);
+      if (knownApi === 'chat' || knownApi === 'responses') return knownApi;
     }
     return undefined;
   }

@@ -97,9 +97,9 @@ export class CircuitBreakers {
    * @returns to be called when the target has answered, or the attempt has ended without an answer. Later calls have no effect.
    */
   startWaiting(target: string, startedAt: number): (isAnswer: boolean, now: number) => void {
-    const known = this.#waiting.get(target);
-    const waiting = known ?? { attempts: new Set(), answeredAt: Number.NEGATIVE_INFINITY };
-    if (known === undefined) this.#waiting.set(target, waiting);
+    const earlier = this.#waiting.get(target);
+    const waiting = earlier ?? { attempts: new Set(), answeredAt: Number.NEGATIVE_INFINITY };
+    if (earlier === undefined) this.#waiting.set(target, waiting);
     const attempt = { startedAt };
     waiting.attempts.add(attempt);
     return (isAnswer, now) => {
@@ -167,8 +167,8 @@ export class CircuitBreakers {
     isBilled = false,
   ): OpenCircuit | null {
     if (effect === 'nothing') return null;
-    const known = this.#circuits.get(target);
-    const { failures: before = 0, openUntil: openBefore = null, caller: onlyCaller = caller } = known ?? {};
+    const circuit = this.#circuits.get(target);
+    const { failures: before = 0, openUntil: openBefore = null, caller: onlyCaller = caller } = circuit ?? {};
     const failures = before + 1;
     const isOneCaller = effect === 'failure' && onlyCaller === caller;
     const ms = effect === 'refusal' ? CIRCUIT_REFUSED_MS : CIRCUIT_OPEN_MS;
@@ -176,7 +176,7 @@ export class CircuitBreakers {
     // The failure of a request that was sent before a refusal does not shorten the open time of that refusal.
     const openUntil = isOpen ? Math.max(now + ms, openBefore ?? 0) : openBefore;
     const onlyFor = isOneCaller ? caller : null;
-    const billedAt = isBilled ? now : (known?.billedAt ?? null);
+    const billedAt = isBilled ? now : (circuit?.billedAt ?? null);
     this.#set(target, { failures, caller: onlyFor, openUntil, billedAt });
     return openUntil === null || openBefore !== null
       ? null

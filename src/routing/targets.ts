@@ -150,20 +150,20 @@ function notSetUp(id: string): string {
 function unknownProvider(address: string, { providers, aliases }: Settings): string {
   const prefix = providerOf(address);
   const ids = [...providers.keys()];
-  const known = `Providers here: ${ids.join(', ') || 'none yet'}`;
+  const providerList = `Providers here: ${ids.join(', ') || 'none yet'}`;
   if (prefix === '') {
     const names = aliases.filter((alias) => !isGlob(alias)).map(({ name }) => name);
     const near = didYouMean(address, names);
     const maker = configuredMaker(address, providers);
     const [absent] = makersOf(address);
     if (near === '' && maker === null && absent !== undefined)
-      return `${address} names no provider, and its maker ${notSetUp(absent.id)}. ${known}`;
+      return `${address} names no provider, and its maker ${notSetUp(absent.id)}. ${providerList}`;
     const hint =
       near || (maker === null ? ': write <provider>/<model>' : `: did you mean ${maker}/${address}?`);
-    return `${address} names no provider${hint}${hint.endsWith('?') ? '' : '.'} ${known}`;
+    return `${address} names no provider${hint}${hint.endsWith('?') ? '' : '.'} ${providerList}`;
   }
   const hint = didYouMean(prefix, [...ids, ...PROVIDERS.map(({ id }) => id)]) || '.';
-  return `${address}: unknown provider ${JSON.stringify(prefix)}${hint} ${known}`;
+  return `${address}: unknown provider ${JSON.stringify(prefix)}${hint} ${providerList}`;
 }
 
 function notFound(message: string, param: string): Result<never, ApiError> {

@@ -179,9 +179,11 @@ class StepReader {
     const provider = providerOf(address);
     if (providers.has(provider) && address.length > provider.length + 1) return this.#withStar(address);
     const ids = [...providers.keys()];
-    const known = ids.join(', ') || 'none yet';
+    const providerList = ids.join(', ') || 'none yet';
     const hint = didYouMean(provider, ids);
-    return this.#invalid(`must be <provider>/<model> with a provider that is set up here: ${known}${hint}`);
+    return this.#invalid(
+      `must be <provider>/<model> with a provider that is set up here: ${providerList}${hint}`,
+    );
   }
 
   /** The address, whose `*` must stand for something: a model named `*` does not exist. An alias without `*` has one name to put there. */

@@ -57,12 +57,14 @@ export function featureOf(setting: string): string | undefined {
  */
 export function unusedSettings(env: JsonObject, listed: ReadonlySet<string>): readonly SettingProblem[] {
   // Two features read the key of hashes.
-  const read = new Set(FEATURES.filter(({ name }) => listed.has(name)).flatMap(({ settings }) => settings));
+  const readSettings = new Set(
+    FEATURES.filter(({ name }) => listed.has(name)).flatMap(({ settings }) => settings),
+  );
   return FEATURES.filter(({ name }) => !listed.has(name) && name !== 'dashboard').flatMap(
     ({ name, settings, bindings }) => {
       const names: readonly string[] = [...settings, ...bindings];
       return names
-        .filter((setting) => isSet(env[setting]) && !read.has(setting))
+        .filter((setting) => isSet(env[setting]) && !readSettings.has(setting))
         .map((setting) => ({ setting, message: `has no effect without ${name}(): ${howToList(name)}` }));
     },
   );

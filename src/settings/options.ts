@@ -221,8 +221,11 @@ const KNOWN_OPTIONS: ReadonlySet<string> = new Set([
 /** The environment with the options in it. An undefined option does not replace a variable. */
 export function withOptions(env: JsonObject, options: JsonObject): JsonObject {
   const { secrets, ...settings } = options;
-  const given = Object.entries(settings).map(([option, value]) => [settingName(option), settingValue(value)]);
-  const overrides = [...Object.entries(objectOf(secrets)), ...given].filter(
+  const optionSettings = Object.entries(settings).map(([option, value]) => [
+    settingName(option),
+    settingValue(value),
+  ]);
+  const overrides = [...Object.entries(objectOf(secrets)), ...optionSettings].filter(
     ([, value]) => value !== undefined,
   );
   return { ...env, ...Object.fromEntries(overrides) };
@@ -241,8 +244,8 @@ export function optionProblems(
   { secrets = {}, ...options }: JsonObject,
   { names, listed }: ReadSettings,
 ): SettingProblem[] {
-  const given = Object.keys(options).filter((option) => options[option] !== undefined);
-  const problems = given.flatMap((option) => {
+  const setOptions = Object.keys(options).filter((option) => options[option] !== undefined);
+  const problems = setOptions.flatMap((option) => {
     if (KNOWN_OPTIONS.has(option)) {
       const feature = featureOf(settingName(option));
       if (feature === undefined || listed.has(feature)) return [];

@@ -98,8 +98,8 @@ function firstSet(
   settings: readonly string[],
   read: (setting: string) => string | undefined,
 ): { readonly setting: string; readonly text: string } | undefined {
-  const given = settings.map((setting) => ({ setting, text: read(setting) }));
-  for (const { setting, text } of given) if (text !== undefined) return { setting, text };
+  const values = settings.map((setting) => ({ setting, text: read(setting) }));
+  for (const { setting, text } of values) if (text !== undefined) return { setting, text };
   return undefined;
 }
 
@@ -256,13 +256,18 @@ function readProfile(
   const host = baseUrl === undefined ? '' : new URL(baseUrl).hostname;
   const changes = readChatChanges(entry);
   if (changes.kind === 'error') return reader.invalid(changes.error);
-  const own = changes.value === null ? profile : withChatChanges(profile, changes.value);
-  if (own === null) {
+  const changedProfile = changes.value === null ? profile : withChatChanges(profile, changes.value);
+  if (changedProfile === null) {
     return reader.invalid(
       `${RULE_FIELDS.join(', ')} apply to chat completions, and ${profile.id} has another API`,
     );
   }
-  return withOtherApis(reader, entry, entry.stream_usage === false ? withoutStreamUsage(own) : own, host);
+  return withOtherApis(
+    reader,
+    entry,
+    entry.stream_usage === false ? withoutStreamUsage(changedProfile) : changedProfile,
+    host,
+  );
 }
 
 /**

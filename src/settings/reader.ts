@@ -143,8 +143,8 @@ export class SettingsReader {
       const isSet = value !== undefined && value !== '';
       const shown = this.#shown.get(setting) ?? null;
       if (!isSet && shown === null) return [];
-      const given = value === variables[setting] ? 'environment' : 'option';
-      const source = !isSet ? 'default' : isSecretBinding(value) ? 'secrets_store' : given;
+      const setBy = value === variables[setting] ? 'environment' : 'option';
+      const source = !isSet ? 'default' : isSecretBinding(value) ? 'secrets_store' : setBy;
       return { setting, value: shown, source };
     });
   }

@@ -26,8 +26,13 @@ export interface Running extends RunningVersion {
 /** Reads the binding of https://developers.cloudflare.com/workers/runtime-apis/bindings/version-metadata/ (2026-11-23). */
 export function readVersion(reader: SettingsReader): RunningVersion {
   const { id, tag, timestamp } = decodeMetadata(reader.binding('CF_VERSION_METADATA'));
-  const read = (value: unknown) => readText(value) ?? null;
-  return { version: VERSION, commit: read(tag), version_id: read(id), uploaded_at: read(timestamp) };
+  const textOrNull = (value: unknown) => readText(value) ?? null;
+  return {
+    version: VERSION,
+    commit: textOrNull(tag),
+    version_id: textOrNull(id),
+    uploaded_at: textOrNull(timestamp),
+  };
 }
 
 function decodeMetadata(binding: object = {}): Readonly<Record<'id' | 'tag' | 'timestamp', unknown>> {

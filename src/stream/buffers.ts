@@ -151,14 +151,14 @@ export class FrameBuffer {
       this.#end = slabUsed;
     }
     if (this.#end + bytes <= this.#buffer.length) return;
-    const written = this.#buffer.subarray(this.#start, this.#end);
-    const needed = written.length + bytes;
+    const unsent = this.#buffer.subarray(this.#start, this.#end);
+    const needed = unsent.length + bytes;
     // Small frames double the room, so that the cost stays linear. A large frame gets exactly what it needs.
     const room = bytes > SLAB_BYTES / 2 ? needed : needed * 2;
     this.#buffer = new Uint8Array(Math.max(room, SLAB_BYTES));
-    this.#buffer.set(written);
+    this.#buffer.set(unsent);
     this.#start = 0;
-    this.#end = written.length;
+    this.#end = unsent.length;
     if (this.#buffer.length > SLAB_BYTES) return;
     slab = this.#buffer;
     slabTaken = 0;

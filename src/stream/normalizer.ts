@@ -263,8 +263,8 @@ export class Normalizer {
   }
 
   #state(index: number): ChoiceState {
-    const known = this.#choices.get(index);
-    if (known !== undefined) return known;
+    const choice = this.#choices.get(index);
+    if (choice !== undefined) return choice;
     const makeId = () => {
       this.#pin();
       return toolCallId(this.#context.random());

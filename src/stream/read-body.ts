@@ -76,9 +76,9 @@ async function readLarge(
   takeMemory: TakeMemory,
   isReadable: TextSource['isReadable'],
 ): Promise<TextRead> {
-  const read = await readBody(source, takeMemory);
-  if (read.kind !== 'body') return read;
-  const { bytes, grant } = read;
+  const body = await readBody(source, takeMemory);
+  if (body.kind !== 'body') return body;
+  const { bytes, grant } = body;
   await grant.startWork();
   const { length } = bytes;
   if (isReadable !== undefined && length > SMALL_BYTES) {
@@ -106,10 +106,10 @@ export async function readBody(
   let room = Math.min(length ?? SMALL_BYTES, maxBytes);
   let grant = await takeMemory(room);
   if (grant === null) return { kind: 'memory_exhausted' };
-  const read = openReader(body);
+  const readChunk = openReader(body);
   const fail = (kind: Exclude<BodyRead['kind'], 'body'>): BodyRead => {
     grant?.release();
-    read.cancel();
+    readChunk.cancel();
     return { kind };
   };
   // One byte more than allowed, to notice a longer body.
@@ -117,7 +117,7 @@ export async function readBody(
   let used = 0;
   try {
     for (;;) {
-      const reading = read.into(bytes.subarray(used));
+      const reading = readChunk.into(bytes.subarray(used));
       const ends = [late, grant.revoked].filter((end) => end !== undefined);
       const piece = ends.length === 0 ? await reading : await Promise.race([reading, ...ends]);
       if (piece === 'late') return fail('late');

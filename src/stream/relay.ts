@@ -172,11 +172,11 @@ export class ClientStream implements RelayOutput {
     const isEmpty = !this.#isOpen && this.#writer.output.isEmpty && this.#held.length === 0;
     const refusal = isEmpty ? failed : null;
     if (refusal === null) this.#writer.end(failed?.failure ?? null);
-    const written = this.#send();
+    const sent = this.#send();
     this.#opened.resolve(refusal);
     this.#client.close().catch(() => {});
     this.#close(outcome);
-    return written;
+    return sent;
   }
 
   /** Ends the stream with an error, in any state. What an undecided attempt wrote is forgotten. */
@@ -429,24 +429,24 @@ export class Relay {
     while (this.#outcome === MORE) {
       const reading = source.read(buffer);
       const revoked = this.#grant?.revoked;
-      const read = revoked === undefined ? await reading : await Promise.race([reading, revoked]);
-      if (read === 'revoked') return this.end(failedWith(this.#overloaded()));
-      if (read.done) return this.#step(() => reader.end());
-      const endsLargeEvent = this.#grant !== null && read.value.includes(LF);
+      const chunk = revoked === undefined ? await reading : await Promise.race([reading, revoked]);
+      if (chunk === 'revoked') return this.end(failedWith(this.#overloaded()));
+      if (chunk.done) return this.#step(() => reader.end());
+      const endsLargeEvent = this.#grant !== null && chunk.value.includes(LF);
       if (endsLargeEvent) await this.#startWork();
       const eventsBefore = reader.events;
-      const bytes = read.value.length;
-      this.#step(() => reader.push(read.value));
-      const written = this.#outcome === MORE ? output.flush() : undefined;
+      const bytes = chunk.value.length;
+      this.#step(() => reader.push(chunk.value));
+      const flushed = this.#outcome === MORE ? output.flush() : undefined;
       this.#grant?.endWork();
       if (this.#outcome !== MORE) return;
-      buffer = nextBuffer(read.value);
+      buffer = nextBuffer(chunk.value);
       const events = reader.events - eventsBefore;
       output.onRead(events > 0, bytes);
-      const pause = written === undefined ? yields.read(bytes, events) : written;
+      const pause = flushed === undefined ? yields.read(bytes, events) : flushed;
       // A timeout ends an attempt without output also while the client does not read. Later, it ends the stream itself.
       if (pause !== undefined) await (reader.hasOutput ? pause : Promise.race([pause, this.#ended.promise]));
-      if (written !== undefined) yields.reset();
+      if (flushed !== undefined) yields.reset();
       if (this.#grant !== null || reader.heldBytes > SMALL_BYTES) await this.#fitGrant(reader, output);
     }
   }

@@ -179,13 +179,13 @@ export class ToolCallRepair {
     }
     call.isStarted = true;
     this.#isEmpty = false;
-    const own = this.#names.get(name ?? '') ?? name ?? '';
+    const callName = this.#names.get(name ?? '') ?? name ?? '';
     return {
       index: call.index,
       id: this.#idFor(call),
       type: 'function',
-      function: { name: own, arguments: text },
-      custom: { name: own, input },
+      function: { name: callName, arguments: text },
+      custom: { name: callName, input },
     };
   }
 

@@ -176,6 +176,6 @@ const PROVIDER_NAMES: ReadonlyMap<string, string> = new Map(
 
 /** @param ids the provider's own id, and the ids of the known provider that its host belongs to */
 function providerName(ids: readonly string[]): string {
-  const known = ids.find((id) => PROVIDER_NAMES.has(id)) ?? '';
-  return PROVIDER_NAMES.get(known) ?? ids[0] ?? '';
+  const listedProvider = ids.find((id) => PROVIDER_NAMES.has(id)) ?? '';
+  return PROVIDER_NAMES.get(listedProvider) ?? ids[0] ?? '';
 }

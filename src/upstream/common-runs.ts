@@ -58,24 +58,24 @@ export class CommonRuns {
 
   /** @param onFound called with the place of each run that is found later */
   add(text: string, onFound: (from: number, to: number) => void): void {
-    const known = this.#known;
+    const knownHashes = this.#known;
     const note: VisitRun = (hash, from, to) => {
-      known[hash & HASH_MASK] = (known[hash & HASH_MASK] ?? 0) | IS_RUN;
+      knownHashes[hash & HASH_MASK] = (knownHashes[hash & HASH_MASK] ?? 0) | IS_RUN;
       this.#runs.set(hash, { from, to, onFound, other: this.#runs.get(hash) });
     };
     eachRunOfChars(text, 0, text.length, note);
     scan(text, 1, EVERY, note, (gram) => {
-      known[gram] = (known[gram] ?? 0) | IS_GRAM;
+      knownHashes[gram] = (knownHashes[gram] ?? 0) | IS_GRAM;
     });
   }
 
   /** Reports the runs that are in a long text, each once. The time is linear in the text's length. */
   find(text: string): void {
-    const known = this.#known;
+    const knownHashes = this.#known;
     const find: VisitRun = (hash) => {
-      if (((known[hash & HASH_MASK] ?? 0) & IS_RUN) !== 0) this.#report(hash);
+      if (((knownHashes[hash & HASH_MASK] ?? 0) & IS_RUN) !== 0) this.#report(hash);
     };
-    scan(text, GRAM_STRIDE, known, find, (_gram, at) => {
+    scan(text, GRAM_STRIDE, knownHashes, find, (_gram, at) => {
       eachRunOfChars(text, reach(text, at, -1), reach(text, at, 1) + 1, find);
     });
   }
@@ -119,9 +119,9 @@ function scan(
   let left = GRAM_CHARS;
   for (let at = 0; at <= text.length; at++) {
     const unit = at < text.length ? text.charCodeAt(at) : SPACE_CODE;
-    const known = units[unit] || learn(unit);
-    if ((known & RARE) !== 0 && isSkipped(text, at, unit, known)) continue;
-    if (wordAt >= 0 && (known & last & WORD) === 0) {
+    const traits = units[unit] || learn(unit);
+    if ((traits & RARE) !== 0 && isSkipped(text, at, unit, traits)) continue;
+    if (wordAt >= 0 && (traits & last & WORD) === 0) {
       const run = (Math.imul(Math.imul(first, BASE) + second, BASE) + word + WORDS_SEED) & INTEGER_MASK;
       if (firstAt >= 0 && ((wanted[run & HASH_MASK] ?? 0) & IS_RUN) !== 0) visitWords(run, firstAt, at);
       first = second;
@@ -131,15 +131,15 @@ function scan(
       word = 0;
       wordAt = -1;
     }
-    if ((known & (WORD | WHOLE_WORD)) !== 0) {
+    if ((traits & (WORD | WHOLE_WORD)) !== 0) {
       if (wordAt < 0) wordAt = at;
-      word = (Math.imul(word, BASE) + known) | 0;
+      word = (Math.imul(word, BASE) + traits) | 0;
     }
     // White space counts as one space.
-    const isRepeated = (known & last & SPACE) !== 0;
-    last = known;
+    const isRepeated = (traits & last & SPACE) !== 0;
+    last = traits;
     if (isRepeated || at === text.length) continue;
-    gram = (gram << GRAM_SHIFT) ^ (known & FOLDED);
+    gram = (gram << GRAM_SHIFT) ^ (traits & FOLDED);
     if (--left > 0) continue;
     left = stride;
     const hash = Math.imul(gram, GRAM_FACTOR) >>> (32 - HASH_BITS);
@@ -159,11 +159,11 @@ function eachRunOfChars(text: string, from: number, to: number, visit: VisitRun)
   let lastSpace = SPACE;
   for (let at = from; at < to; at++) {
     const unit = text.charCodeAt(at);
-    const known = UNITS[unit] || learn(unit);
-    if ((known & RARE) !== 0 && isSkipped(text, at, unit, known)) continue;
-    if ((known & lastSpace) !== 0) continue;
-    lastSpace = known & SPACE;
-    const folded = known & FOLDED;
+    const traits = UNITS[unit] || learn(unit);
+    if ((traits & RARE) !== 0 && isSkipped(text, at, unit, traits)) continue;
+    if ((traits & lastSpace) !== 0) continue;
+    lastSpace = traits & SPACE;
+    const folded = traits & FOLDED;
     const out = chars < RUN_CHARS ? 0 : Math.imul(codes[(chars - RUN_CHARS) % RING] ?? 0, OUT);
     hash = (Math.imul(hash, BASE) + folded - out) | 0;
     codes[chars % RING] = folded;
@@ -181,8 +181,8 @@ function reach(text: string, at: number, step: 1 | -1): number {
   let place = at;
   for (let next = at; next >= 0 && next < text.length && left > 0; next += step) {
     const unit = text.charCodeAt(next);
-    const known = UNITS[unit] || learn(unit);
-    if ((known & SPACE) === 0 && !isSkipped(text, next, unit, known)) left--;
+    const traits = UNITS[unit] || learn(unit);
+    if ((traits & SPACE) === 0 && !isSkipped(text, next, unit, traits)) left--;
     place = next;
   }
   return place;
@@ -193,9 +193,9 @@ function learn(unit: number): number {
   const character = String.fromCharCode(unit);
   const folded = character.normalize('NFKD').toLowerCase();
   const kind = kindOf(character, folded);
-  const known = kind | (kind === SPACE ? SPACE_CODE : folded.charCodeAt(0));
-  UNITS[unit] = known;
-  return known;
+  const traits = kind | (kind === SPACE ? SPACE_CODE : folded.charCodeAt(0));
+  UNITS[unit] = traits;
+  return traits;
 }
 
 function kindOf(character: string, folded: string): number {

@@ -111,14 +111,14 @@ export function classifyRefusal(refused: RefusedResponse, upstream: UpstreamErro
   const reported = readRefusal(body);
   const kind = kindOf(reported, upstream);
   // Of a page, the title is its message.
-  const own = isPage(body) ? reported : readUpstreamRefusal(body);
+  const upstreamRefusal = isPage(body) ? reported : readUpstreamRefusal(body);
   const withoutSecret = (text: string) => removeSecret(text, upstream.secret).slice(0, MAX_REFUSAL_CHARS);
   const refusal: UpstreamRefusal = {
     status,
     kind,
-    code: withoutSecret(reported.code ?? own.code ?? ''),
-    field: own.param === undefined ? undefined : withoutSecret(own.param),
-    message: own.message === undefined ? undefined : withoutSecret(own.message),
+    code: withoutSecret(reported.code ?? upstreamRefusal.code ?? ''),
+    field: upstreamRefusal.param === undefined ? undefined : withoutSecret(upstreamRefusal.param),
+    message: upstreamRefusal.message === undefined ? undefined : withoutSecret(upstreamRefusal.message),
   };
   return { ...clientError(status, reported, kind, upstream), refusal };
 }

@@ -269,11 +269,11 @@ export async function openResponse(
   const { body } = response;
   if (body !== null && isEventStream(response, isStreamRequested))
     return ok({ kind: 'events', events: body });
-  const read = await readBodyText({ message: response, maxBytes: MAX_RESPONSE_BYTES }, takeMemory);
-  if (read.kind === 'too_large') return failure(responseTooLarge(upstream));
-  if (read.kind === 'memory_exhausted') return failure(memoryExhausted(upstream));
-  if (read.kind !== 'text') return failure(brokenConnection(upstream));
-  const { text, grant } = read;
+  const bodyText = await readBodyText({ message: response, maxBytes: MAX_RESPONSE_BYTES }, takeMemory);
+  if (bodyText.kind === 'too_large') return failure(responseTooLarge(upstream));
+  if (bodyText.kind === 'memory_exhausted') return failure(memoryExhausted(upstream));
+  if (bodyText.kind !== 'text') return failure(brokenConnection(upstream));
+  const { text, grant } = bodyText;
   const isBounded = isWithinJsonBounds(text);
   await grant.pause();
   // A tool call's input may be a JSON object, in which an id must not be rounded.

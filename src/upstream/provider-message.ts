@@ -84,23 +84,23 @@ function readRequest(body: JsonObject): RequestTexts | null {
     chars += text.length;
     return chars <= MAX_COMPARED_CHARS;
   };
-  const read = (value: unknown, depth: number, hasOwnKeys: boolean): boolean => {
+  const collect = (value: unknown, depth: number, hasOwnKeys: boolean): boolean => {
     if (typeof value === 'string') return add(value);
     if (typeof value === 'number') return add(String(value));
     if (depth > MAX_DEPTH) return false;
-    if (Array.isArray(value)) return value.every((element) => read(element, depth + 1, false));
+    if (Array.isArray(value)) return value.every((element) => collect(element, depth + 1, false));
     if (!isObject(value)) return true;
     return Object.entries(value).every(([key, member]) => {
-      if (hasOwnKeys) return add(key) && read(member, depth + 1, isObject(member) && OWN_KEYS.has(key));
+      if (hasOwnKeys) return add(key) && collect(member, depth + 1, isObject(member) && OWN_KEYS.has(key));
       fields.add(key);
       const isWord = API_WORDS.has(key) && typeof member === 'string' && WORD_OF_API.test(member);
-      return isWord || read(member, depth + 1, OWN_KEYS.has(key));
+      return isWord || collect(member, depth + 1, OWN_KEYS.has(key));
     });
   };
   for (const [key, value] of Object.entries(body)) {
     fields.add(key);
     const isSetting = SETTINGS.has(key) || typeof value === 'number';
-    if (!isSetting && !read(value, 0, OWN_KEYS.has(key))) return null;
+    if (!isSetting && !collect(value, 0, OWN_KEYS.has(key))) return null;
   }
   return { texts, fields };
 }

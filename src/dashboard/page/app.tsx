@@ -54,9 +54,9 @@ export function App() {
 
   // A link that is opened in a tab with the page changes only its hash.
   useEffect(() => {
-    const read = () => takeLinkToken() && location.reload();
-    addEventListener('hashchange', read);
-    return () => removeEventListener('hashchange', read);
+    const reloadWithToken = () => takeLinkToken() && location.reload();
+    addEventListener('hashchange', reloadWithToken);
+    return () => removeEventListener('hashchange', reloadWithToken);
   }, []);
 
   const signOut = () => {
@@ -95,9 +95,9 @@ function Frame() {
   const { view: named, params, unknown } = useRoute();
   const [zone, setShownZone] = useState(zoneOf);
   useEffect(() => {
-    const read = () => setShownZone(zoneOf());
-    addEventListener(ZONE_CHANGE, read);
-    return () => removeEventListener(ZONE_CHANGE, read);
+    const updateZone = () => setShownZone(zoneOf());
+    addEventListener(ZONE_CHANGE, updateZone);
+    return () => removeEventListener(ZONE_CHANGE, updateZone);
   }, []);
   const isReader = !isAdmin && key === null;
   const views = VIEWS.filter(

@@ -40,11 +40,11 @@ const SLOT_DIGITS = 3;
 /** The highest of any of the prompts. @param now in ms since the epoch */
 export function boundPrompts(sql: Sql, prompts: readonly PromptBound[], now: number): PromptTokens {
   const hashes = prompts.flatMap(({ beginnings }) => beginnings.map(({ hash }) => hash)).slice(0, MAX_HASHES);
-  const known = readCounted(sql, hashes, now);
+  const countedPrompts = readCounted(sql, hashes, now);
   const highest = (unit: keyof PromptTokens) => {
     const bounds = prompts.map((prompt) => {
       const after = prompt.beginnings.flatMap(({ hash, more }) => {
-        const counted = known.get(hash);
+        const counted = countedPrompts.get(hash);
         return counted === undefined ? [] : [counted + more[unit]];
       });
       return Math.min(prompt[unit], ...after);

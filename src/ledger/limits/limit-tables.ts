@@ -155,9 +155,9 @@ function decodeLimits(stored: unknown): Limits {
   const unknown = Object.keys(fields).find((field) => !STORED_LIMIT_FIELDS.some((known) => known === field));
   if (unknown !== undefined)
     throw new UnreadableRow(`the limits have an unknown field ${unknown.slice(0, 100)}`);
-  const read = readLimits(fields);
-  if (read.kind === 'invalid') throw new UnreadableRow(read.message);
-  return read.limits;
+  const parsedLimits = readLimits(fields);
+  if (parsedLimits.kind === 'invalid') throw new UnreadableRow(parsedLimits.message);
+  return parsedLimits.limits;
 }
 
 /** Whether limits were ever set. Before that, nothing is counted. */
@@ -167,9 +167,9 @@ export function hadLimits(sql: Sql): boolean {
 
 /** Sets the limits that the fields name. What was spent and is reserved stays: the next request is checked against the new limits. */
 export function changeLimits(sql: Sql, fields: JsonObject): LimitsResult {
-  const read = readLimits(fields, storedLimits(sql));
-  if (read.kind === 'limits') storeLimits(sql, read.limits);
-  return read;
+  const parsedLimits = readLimits(fields, storedLimits(sql));
+  if (parsedLimits.kind === 'limits') storeLimits(sql, parsedLimits.limits);
+  return parsedLimits;
 }
 
 /** What the objects of a key's users hold of the key's limits. */

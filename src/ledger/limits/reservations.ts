@@ -144,8 +144,11 @@ export function estimateRequest(
   limits: Limits,
   now: number,
 ): ReserveRequest {
-  const own = { tokens: request.promptTokens, likelyTokens: likely?.promptTokens ?? request.promptTokens };
-  const { tokens, likelyTokens } = prompts === undefined ? own : boundPrompts(sql, prompts, now);
+  const reservedTokens = {
+    tokens: request.promptTokens,
+    likelyTokens: likely?.promptTokens ?? request.promptTokens,
+  };
+  const { tokens, likelyTokens } = prompts === undefined ? reservedTokens : boundPrompts(sql, prompts, now);
   const isLikely = likely !== undefined && isSliced(limits);
   return {
     ...{ ...request, promptTokens: tokens },

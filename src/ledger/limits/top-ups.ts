@@ -19,12 +19,12 @@ const KEPT_MS = AUDIT_KEPT_DAYS * 24 * 60 * 60 * 1000;
 
 /** Raises a budget's current period. A repeated call changes nothing. @param now in ms since the epoch */
 export function addToBudget(sql: Sql, limits: Limits, added: NewTopUp, now: number): TopUpResult {
-  const known = readTopUps(sql, 'id = ?', added.id)[0];
-  if (known !== undefined) {
-    const isSame = known.unit === added.unit && known.amount === added.amount;
+  const storedTopUp = readTopUps(sql, 'id = ?', added.id)[0];
+  if (storedTopUp !== undefined) {
+    const isSame = storedTopUp.unit === added.unit && storedTopUp.amount === added.amount;
     return isSame
-      ? { kind: 'added', topUp: known, isNew: false }
-      : invalid(`This id has added ${formatAmount(known.amount, known.unit)} already`, 'id');
+      ? { kind: 'added', topUp: storedTopUp, isNew: false }
+      : invalid(`This id has added ${formatAmount(storedTopUp.amount, storedTopUp.unit)} already`, 'id');
   }
   const { unit, per, amount } = added;
   const ofUnit = budgetsOf(limits).filter((budget) => budget.unit === unit);

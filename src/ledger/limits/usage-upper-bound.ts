@@ -61,10 +61,10 @@ export async function findUsageUpperBound(
   for (const target of targets) {
     if (highest.kind === 'error') return highest;
     if (target === first.traits.target) continue;
-    const written = await replayable.writeFor(target);
+    const targetRequest = await replayable.writeFor(target);
     // A target whose provider does not take the request is not called.
-    if (written.kind === 'error') continue;
-    const next = await boundOf(written.value);
+    if (targetRequest.kind === 'error') continue;
+    const next = await boundOf(targetRequest.value);
     highest = next.kind === 'error' ? next : ok(maximum(highest.value, next.value));
   }
   return highest;
@@ -157,13 +157,13 @@ async function withBeginnings(
   const bytes = bytesOf(json);
   // All images: those of the beginning count twice.
   const imageTokens = mediaOf(chatBody).images * (traits.target.provider.imageTokens ?? MAX_IMAGE_TOKENS);
-  const known = beginnings.slice(-maxHashes).map(({ hash, bytes: ofBeginning }) => ({
+  const hashedBeginnings = beginnings.slice(-maxHashes).map(({ hash, bytes: ofBeginning }) => ({
     hash,
     more: tokensOf(Math.max(0, bytes - ofBeginning), imageTokens + ADDED_TOKENS),
   }));
   return {
     ...bound,
-    prompts: [{ tokens: promptTokens, likelyTokens: likelyPromptTokens, beginnings: known }],
+    prompts: [{ tokens: promptTokens, likelyTokens: likelyPromptTokens, beginnings: hashedBeginnings }],
     hashes: new Map([[model.address, whole.hash]]),
   };
 }

@@ -128,11 +128,11 @@ export class UserLeases {
     const limits = storedLimits(this.#sql, listed);
     if (!this.#isUsed) for (const table of TABLES) this.#sql.exec(table);
     this.#isUsed = true;
-    const known = this.#find(user);
+    const lease = this.#find(user);
     const day = dayOf(now);
-    if (!this.#countUser(user, known?.day, day, limits)) return { kind: 'shared' };
-    if (known === undefined) this.#sql.exec('INSERT INTO key_users VALUES (?, ?, 0)', user, day);
-    return { kind: 'opened', limits, seq: known?.seq ?? 0 };
+    if (!this.#countUser(user, lease?.day, day, limits)) return { kind: 'shared' };
+    if (lease === undefined) this.#sql.exec('INSERT INTO key_users VALUES (?, ?, 0)', user, day);
+    return { kind: 'opened', limits, seq: lease?.seq ?? 0 };
   }
 
   /** Applies a message, and grants what it needs. Before a need is refused, other users return what they hold in advance. */
@@ -180,16 +180,16 @@ export class UserLeases {
     const { user, seq, needs } = message;
     // Before anything is applied.
     const limits = storedLimits(this.#sql, message.limits);
-    const known = this.#isUsed ? this.#find(user) : undefined;
-    if (known === undefined) return { kind: 'unknown' };
-    if (seq <= known.seq) return { kind: 'repeated', seq: known.seq };
+    const lease = this.#isUsed ? this.#find(user) : undefined;
+    if (lease === undefined) return { kind: 'unknown' };
+    if (seq <= lease.seq) return { kind: 'repeated', seq: lease.seq };
     this.#apply(message, now);
     if (message.isLast) this.#sql.exec('DELETE FROM key_users WHERE user = ?', user);
     if (message.erased !== undefined) keepSpent(this.#sql, message.erased);
     const day = dayOf(now);
-    const isOwn = message.isLast || this.#countUser(user, known.day, day, limits);
+    const isOwn = message.isLast || this.#countUser(user, lease.day, day, limits);
     const update = 'UPDATE key_users SET seq = ?, day = ? WHERE user = ?';
-    this.#sql.exec(update, seq, isOwn ? day : known.day, user);
+    this.#sql.exec(update, seq, isOwn ? day : lease.day, user);
     return isOwn || needs.length === 0 ? this.#grant(message, now) : { kind: 'shared' };
   }
 

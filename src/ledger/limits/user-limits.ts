@@ -185,14 +185,14 @@ export class UserLimits {
     const limits = this.#limits;
     if (limits === null) return { kind: 'stale' };
     const request = estimateRequest(this.#sql, asked, limits, now);
-    const own = limitsOfUser(limits);
+    const userLimits = limitsOfUser(limits);
     const needed = readNeed(
       this.#sql,
       { ...request, outputTokens: outputLimit(limits, request.outputTokens) },
-      own,
+      userLimits,
     );
     const { need, outputTokens } = needed;
-    const before = readLimitStatus(this.#sql, now, undefined, own);
+    const before = readLimitStatus(this.#sql, now, undefined, userLimits);
     if (need === null) return reservedFor(request, outputTokens, this.#merge(before));
     const status = this.#allWaiting().reduce((sum, one) => withReservation(sum, one.need, now), before);
     const refusal = refuse(this.#sql, status, need, now);
@@ -244,8 +244,8 @@ export class UserLimits {
   }
 
   #allWaiting(): readonly Waiting[] {
-    const asked = this.#holding.kind === 'asking' ? this.#holding.asked : [];
-    return [...asked, ...this.#waiting].filter(({ isEnded }) => !isEnded);
+    const waiting = this.#holding.kind === 'asking' ? this.#holding.asked : [];
+    return [...waiting, ...this.#waiting].filter(({ isEnded }) => !isEnded);
   }
 
   /** The limits of the user, and the limits of the key of kinds that the user has none of. */
@@ -469,18 +469,18 @@ export class UserLimits {
 
   async #sendAll(): Promise<void> {
     await Promise.resolve();
-    let asked: readonly Waiting[] = [];
+    let waiting: readonly Waiting[] = [];
     try {
       do {
         if (this.#sending !== null) this.#sending.isWantedAgain = false;
-        asked = this.#waiting.splice(0, MAX_NEEDS).filter(({ isEnded }) => !isEnded);
+        waiting = this.#waiting.splice(0, MAX_NEEDS).filter(({ isEnded }) => !isEnded);
         // First repeats a message whose answer was lost: the key may have applied it.
-        if (!isAnswered(this.#sql)) await this.#sendOne(asked, true);
-        await this.#sendOne(asked, false);
+        if (!isAnswered(this.#sql)) await this.#sendOne(waiting, true);
+        await this.#sendOne(waiting, false);
       } while (this.#waiting.length > 0 || this.#sending?.isWantedAgain === true);
     } catch (error) {
       this.#isUnreported = true;
-      for (const { result } of [...asked, ...this.#waiting.splice(0)]) result.reject(error);
+      for (const { result } of [...waiting, ...this.#waiting.splice(0)]) result.reject(error);
       throw error;
     } finally {
       // Without an await after the last check for waiting requests.
@@ -548,7 +548,7 @@ export class UserLimits {
     // All that waits was checked against the limits before.
     const outdated = hasChanged ? this.#waiting.splice(0) : [];
     for (const { result } of outdated) result.resolve(null);
-    const own = limitsOfUser(limits);
+    const userLimits = limitsOfUser(limits);
     for (const [i, waiting] of asked.entries()) {
       const { result, isEnded } = waiting;
       const refusal = refusals[i];
@@ -559,7 +559,7 @@ export class UserLimits {
         this.#isUnreported = true;
         result.resolve(null);
       } else {
-        const before = readLimitStatus(this.#sql, now, undefined, own);
+        const before = readLimitStatus(this.#sql, now, undefined, userLimits);
         result.resolve(this.#insert(waiting, before, now));
       }
     }

@@ -241,9 +241,12 @@ export function remainder(
     JSON.stringify([values.filter((_, i) => groups[i] !== fact), currency]);
   const left = new Map<string, { readonly row: SumRow; amounts: Amounts }>();
   for (const row of all) {
-    const known = left.get(idOf(row));
+    const leftRow = left.get(idOf(row));
     const amounts = fromColumns(row.currency, row.columns);
-    left.set(idOf(row), { row, amounts: known === undefined ? amounts : combine(known.amounts, amounts, 1) });
+    left.set(idOf(row), {
+      row,
+      amounts: leftRow === undefined ? amounts : combine(leftRow.amounts, amounts, 1),
+    });
   }
   for (const row of parts) {
     const entry = left.get(idOf(row));

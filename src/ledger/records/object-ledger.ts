@@ -195,20 +195,20 @@ async function listAll(
     const sources = keyIds.map((keyId) => new RecordSource(keyId, beforeId));
     const share = Math.ceil((2 * query.limit) / sources.length);
     const limit = Math.min(query.limit, Math.max(MIN_CHUNK, share));
-    const read = async (source: RecordSource) => {
+    const readSource = async (source: RecordSource) => {
       calls++;
       source.addPage(
         await listOne(source.keyId, { ...query, fromId, beforeId: source.position ?? fromId, limit }),
       );
     };
     for (let at = 0; at < sources.length; at += QUERIED_LEDGERS_AT_ONCE)
-      await Promise.all(sources.slice(at, at + QUERIED_LEDGERS_AT_ONCE).map(read));
+      await Promise.all(sources.slice(at, at + QUERIED_LEDGERS_AT_ONCE).map(readSource));
     for (let source = leading(sources); source !== undefined; source = leading(sources)) {
       const last = records.at(-1);
       if (records.length === query.limit && last !== undefined) return { records, next: last.request_id };
       const record = source.shift();
       if (record !== undefined) records.push(record);
-      else if (calls < 2 * MAX_QUERIED_LEDGERS) await read(source);
+      else if (calls < 2 * MAX_QUERIED_LEDGERS) await readSource(source);
       else return { records, next: source.position };
     }
   }

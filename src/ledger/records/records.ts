@@ -100,11 +100,11 @@ export interface LedgerState {
 export function readState(sql: SqlStorage): LedgerState {
   const rows = [...sql.exec('SELECT name, value FROM marks').raw()];
   const values = new Map(rows.map(([name, value]) => [name, Number(value)]));
-  const read = (name: keyof LedgerState) => values.get(name) ?? 0;
+  const stateValue = (name: keyof LedgerState) => values.get(name) ?? 0;
   return {
-    open_day: read('open_day'),
-    deleted_before: read('deleted_before'),
-    record_days: read('record_days'),
+    open_day: stateValue('open_day'),
+    deleted_before: stateValue('deleted_before'),
+    record_days: stateValue('record_days'),
   };
 }
 

@@ -229,10 +229,10 @@ export function keyReport(sql: SqlStorage, query: ReportQuery, keyId: string): R
   const state = readState(sql);
   if (parts.some(({ from }) => from < state.deleted_before)) return { kind: 'parts', reason: 'too_old' };
   const records = [];
-  let read = 0;
+  let rowsRead = 0;
   for (const { from, to } of parts) {
     for (const record of eachRecord(sql, firstIdAt(from), firstIdAt(to))) {
-      if (++read > MAX_PART_RECORDS) return { kind: 'parts', reason: 'too_many' };
+      if (++rowsRead > MAX_PART_RECORDS) return { kind: 'parts', reason: 'too_many' };
       if (matchesFilter(record, only)) records.push(record);
     }
   }
@@ -376,8 +376,12 @@ function sumRecords(records: Iterable<UsageRecord>, groups: readonly Group[]): S
     const currency = amounts.currency ?? '';
     const id = JSON.stringify([values, currency]);
     const columns = toColumns(amounts);
-    const known = rows.get(id)?.columns;
-    rows.set(id, { values, currency, columns: known === undefined ? columns : addColumns(known, columns) });
+    const earlierColumns = rows.get(id)?.columns;
+    rows.set(id, {
+      values,
+      currency,
+      columns: earlierColumns === undefined ? columns : addColumns(earlierColumns, columns),
+    });
   }
   return [...rows.values()];
 }

@@ -92,12 +92,12 @@ function candidatesIn(prices: readonly Price[], provider: string, model: string)
   const name = `${provider}/${model}`;
   const found = byModel.get(name);
   if (found !== undefined) return found;
-  const own = prices
+  const providerPrices = prices
     .filter((price) => price.provider === provider)
     .map((price) => ({ price, since: Date.parse(price.since) }));
   const candidates = {
-    exact: own.filter(({ price }) => price.models.includes(model)),
-    globbed: own.filter(({ price }) => matchesAnyGlob(price.models, model)),
+    exact: providerPrices.filter(({ price }) => price.models.includes(model)),
+    globbed: providerPrices.filter(({ price }) => matchesAnyGlob(price.models, model)),
   };
   if (byModel.size >= MAX_CACHED) byModel.clear();
   byModel.set(name, candidates);
@@ -139,12 +139,12 @@ export function costAtPrice(usage: BilledUsage, price: Price, endMs: number): Co
   const isCacheUnknown = tokens.cached_input > 0 && rates.cached_input === undefined;
   const searches = costOfSearches(usage.searches ?? 0, price);
   if (searches === null) return null;
-  const known = {
+  const counts = {
     ...rates,
     cached_input: rates.cached_input ?? rates.input,
     reasoning: rates.reasoning ?? rates.output,
   };
-  const nano = priceTokens(tokens, known, searches);
+  const nano = priceTokens(tokens, counts, searches);
   if (nano === null) return null;
   const { currency, since } = price;
   return {
@@ -214,17 +214,17 @@ function splitTokens(usage: BilledUsage): Tokens {
     cacheWrite: prompt.cache_write_tokens,
   };
   const cached_input = within(tokens, cached);
-  const written = within(tokens - cached_input, cacheWrite);
-  const cache_write_long = within(written, usage.cache_write_long_tokens);
-  const audio_input = within(tokens - cached_input - written, prompt.audio_tokens);
+  const cacheWrites = within(tokens - cached_input, cacheWrite);
+  const cache_write_long = within(cacheWrites, usage.cache_write_long_tokens);
+  const audio_input = within(tokens - cached_input - cacheWrites, prompt.audio_tokens);
   // Reasoning is part of the completion, except where some servers count it only in the total.
   const output = Math.max(completion_tokens, total_tokens - usage.prompt_tokens);
   const reasoning = within(output, completion.reasoning_tokens);
   const audio_output = within(output - reasoning, completion.audio_tokens);
   return {
-    input: tokens - cached_input - written - audio_input,
+    input: tokens - cached_input - cacheWrites - audio_input,
     cached_input,
-    cache_write: written - cache_write_long,
+    cache_write: cacheWrites - cache_write_long,
     cache_write_long,
     audio_input,
     output: output - reasoning - audio_output,

@@ -68,8 +68,8 @@ export function hasPriceIn(
     highestPrice(table, [{ priceIds, model, tier, hasDefaultCache: true }], nowMs, nowMs)?.currency ===
     currency;
   if (isPriced()) return true;
-  const own = table.flat().filter(({ provider }) => priceIds.includes(provider));
-  return [...new Set(own.flatMap(({ service_tiers }) => service_tiers ?? []))].some(isPriced);
+  const providerPrices = table.flat().filter(({ provider }) => priceIds.includes(provider));
+  return [...new Set(providerPrices.flatMap(({ service_tiers }) => service_tiers ?? []))].some(isPriced);
 }
 
 const MILLION = 1_000_000;

@@ -90,8 +90,10 @@ export type PriceTable = readonly (readonly Price[])[];
 
 /** Multiplies each rate by a factor. */
 export function timesRates(rates: Rates, factor: number): Rates {
-  const known = RATES.flatMap((rate) => (rates[rate] === undefined ? [] : [[rate, rates[rate] * factor]]));
-  return Object.fromEntries(known);
+  const scaledRates = RATES.flatMap((rate) =>
+    rates[rate] === undefined ? [] : [[rate, rates[rate] * factor]],
+  );
+  return Object.fromEntries(scaledRates);
 }
 
 const OTHER_FIELDS = [

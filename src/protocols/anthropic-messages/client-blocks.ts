@@ -185,10 +185,10 @@ export class MessageBlocks implements BlockWriter<MessagePiece> {
       this.#leading = '';
     }
     // Text after the end of the arguments is dropped: Anthropic's SDK rejects the whole message for it.
-    const own = text.slice(0, this.#progress.push(text));
-    if (this.#input === 'passed') this.#writeInput(own);
+    const validPart = text.slice(0, this.#progress.push(text));
+    if (this.#input === 'passed') this.#writeInput(validPart);
     else if (this.#input === 'wrapped') this.#writeInput(insideJson(text));
-    else this.#begin(this.#leading + own);
+    else this.#begin(this.#leading + validPart);
   }
 
   /** Arguments of white space alone, and null, are an empty object, as absent ones are. */

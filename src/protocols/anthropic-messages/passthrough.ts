@@ -96,9 +96,9 @@ class MessagesFormat implements PassthroughFormat {
     if (event.type === 'content_block_start') this.#open(event);
     if (event.type === 'content_block_stop') this.#openBlock = null;
     if (event.type === 'content_block_delta' && this.#isPlaceholder(event)) return [];
-    const written = writeData(name, data, this.#options);
-    if (written === null) return [];
-    const passed = { name, data: written };
+    const frame = writeData(name, data, this.#options);
+    if (frame === null) return [];
+    const passed = { name, data: frame };
     if (event.type === 'content_block_stop' && this.#isCut(event)) return this.#hold(passed, event);
     return hasStopReason(event) ? [...this.#held.splice(0), passed] : [passed];
   }
@@ -152,8 +152,8 @@ function writeData(name: string, data: string, options: PassthroughOptions): str
   if (name === 'content_block_delta') return objectOf(event.delta).type === 'thinking_delta' ? null : data;
   const key = name === 'message_start' ? 'message' : 'content_block';
   const received = objectOf(event[key]);
-  const written = key === 'message' ? writeMessage(received, options) : withoutThinking(received);
-  return written === received ? data : JSON.stringify({ ...event, [key]: written });
+  const shownMember = key === 'message' ? writeMessage(received, options) : withoutThinking(received);
+  return shownMember === received ? data : JSON.stringify({ ...event, [key]: shownMember });
 }
 
 /** Claude Code sends thinking back only if the message's model is the requested one (2.1.197, tried 2026-11-22). */

@@ -115,8 +115,8 @@ class MessageWriter {
 
   #assistant({ blocks, refusal = '', extra }: Turn): JsonObject[] {
     const { providerId, report } = this.#options;
-    const written = writeBlocks(blocks, report);
-    const content = written.length === 0 ? textBlocks(refusal) : written;
+    const ownBlocks = writeBlocks(blocks, report);
+    const content = ownBlocks.length === 0 ? textBlocks(refusal) : ownBlocks;
     if (this.#messages.at(-1)?.role !== 'assistant') this.#calls.begin();
     const calls = blocks.filter((block) => block.kind === 'tool_call').map((call) => this.#call(call));
     const all = [...thinkingBlocks(blocks, providerId), ...content, ...calls];

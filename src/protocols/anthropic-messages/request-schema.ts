@@ -14,14 +14,14 @@ export function writeSchema(schema: JsonObject, onChange: () => void): JsonObjec
       innerSchema(key, value, onChange),
     ]),
   );
-  const written = closed(withAnyOf(inner, onChange));
-  if (described.length === 0) return written;
+  const closedSchema = closed(withAnyOf(inner, onChange));
+  if (described.length === 0) return closedSchema;
   onChange();
   const keywords = described.map((key) => `${key}: ${shortJson(schema[key])}`).join(', ');
   const description = [schema.description, `{${keywords}}`]
     .filter((text) => typeof text === 'string')
     .join('\n\n');
-  return { ...written, description };
+  return { ...closedSchema, description };
 }
 
 /** Keywords that map names to schemas, and keywords that hold a schema or a list of schemas. */

@@ -40,9 +40,9 @@ function thinkingAndEffort(
   report: TranslationReport,
 ): ThinkingAndEffort {
   const requested = requestedEffort(body);
-  const given = body.thinking;
-  if (isObject(given) && isSupported(given, family)) {
-    const thinking = withinLimit(given, maxTokens, report);
+  const requestedThinking = body.thinking;
+  if (isObject(requestedThinking) && isSupported(requestedThinking, family)) {
+    const thinking = withinLimit(requestedThinking, maxTokens, report);
     return { ...thinking, effort: familyEffort(readText(body.reasoning_effort), family, report) };
   }
   if (requested === undefined) return {};
@@ -55,9 +55,13 @@ function thinkingAndEffort(
   if (kind === 'enabled') return withBudget(requested, maxTokens, report);
   // Without `display` some families hide their thinking, and the client would receive no reasoning.
   const display = family.hidesThinking ? { display: 'summarized' } : {};
-  const config = isObject(given) && given.display !== undefined ? { display: given.display } : display;
+  const config =
+    isObject(requestedThinking) && requestedThinking.display !== undefined
+      ? { display: requestedThinking.display }
+      : display;
   // `adaptive`, and `enabled` without a budget, name no effort: the model's default applies.
-  const isNamed = body.reasoning_effort !== undefined || requested.budget !== undefined || !isObject(given);
+  const isNamed =
+    body.reasoning_effort !== undefined || requested.budget !== undefined || !isObject(requestedThinking);
   return {
     thinking: { type: 'adaptive', ...config },
     effort: isNamed ? familyEffort(requested.effort, family, report) : undefined,
@@ -106,10 +110,10 @@ function withBudget(
 
 /** An unknown effort word counts as `medium`. */
 function budgetOf(effort: string): number {
-  const known =
+  const familyLevels =
     EFFORT_BUDGETS.find(([, word]) => word === effort) ??
     EFFORT_BUDGETS.find(([, word]) => word === 'medium');
-  return known?.[0] ?? MIN_BUDGET_TOKENS;
+  return familyLevels?.[0] ?? MIN_BUDGET_TOKENS;
 }
 
 /** The same effort if the family has it, or the next lower one, so that thinking never costs more than requested. */
@@ -155,14 +159,14 @@ function fitThinking(body: JsonObject, family: ClaudeFamily, report: Translation
   const isOther = type === 'enabled' || type === 'adaptive';
   if (isObject(thinking) && (isOff || (isOther && family.thinking.every((kind) => kind !== type)))) {
     const maxTokens = readCount(body.max_tokens) || family.maxTokens;
-    const written = isOff
+    const writtenThinking = isOff
       ? noThinking(family, report)
       : thinkingAndEffort({ thinking, reasoning_effort: named }, family, maxTokens, report);
     report.change('thinking');
-    const { effort } = written;
+    const { effort } = writtenThinking;
     const configured = effort === undefined ? output_config : { ...config, effort };
     return {
-      thinking: written.thinking,
+      thinking: writtenThinking.thinking,
       ...(configured === undefined ? {} : { output_config: configured }),
     };
   }

@@ -29,8 +29,8 @@ export function writeTools(
   const choice = writeToolChoice(allowed === null ? toolChoice : { kind: allowed.mode });
   const type = choice?.type ?? 'auto';
   const isSerial = fields.parallel_tool_calls === false && type !== 'none';
-  const written = isSerial ? { type, ...choice, disable_parallel_tool_use: true } : choice;
-  return { tools, ...(written === undefined ? {} : { tool_choice: written }) };
+  const nativeChoice = isSerial ? { type, ...choice, disable_parallel_tool_use: true } : choice;
+  return { tools, ...(nativeChoice === undefined ? {} : { tool_choice: nativeChoice }) };
 }
 
 /** Whether a written `tool_choice` requires a call. */
@@ -120,8 +120,11 @@ function countsOf(schema: JsonObject): Omit<StrictCounts, 'tools'> {
   const isUnion = Array.isArray(schema.anyOf) || readArray(schema.type).length > 1;
   const required = new Set(readArray(schema.required));
   const names = isObject(schema.properties) ? Object.keys(schema.properties) : [];
-  const own = { unions: isUnion ? 1 : 0, optional: names.filter((name) => !required.has(name)).length };
+  const schemaCounts = {
+    unions: isUnion ? 1 : 0,
+    optional: names.filter((name) => !required.has(name)).length,
+  };
   return subschemas(schema)
     .map(countsOf)
-    .reduce((a, b) => ({ unions: a.unions + b.unions, optional: a.optional + b.optional }), own);
+    .reduce((a, b) => ({ unions: a.unions + b.unions, optional: a.optional + b.optional }), schemaCounts);
 }

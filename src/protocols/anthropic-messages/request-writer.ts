@@ -107,9 +107,9 @@ function writeMessages(
   };
   const { error, dropped, changed } = report;
   if (error !== null) return failure(error);
-  const written = options.hidesReasoning === true ? withHiddenThinking(sent, family) : sent;
+  const requestBody = options.hidesReasoning === true ? withHiddenThinking(sent, family) : sent;
   return ok({
-    body: options.promptCache === 'auto' ? withPromptCache(written, conversation, family) : written,
+    body: options.promptCache === 'auto' ? withPromptCache(requestBody, conversation, family) : requestBody,
     dropped: [...rest.value.dropped, ...dropped],
     changed: [...rest.value.changed, ...changed],
   });
@@ -160,15 +160,15 @@ function withFormat(thinking: JsonObject, format: unknown, report: TranslationRe
     report.refuse('response_format');
     return thinking;
   }
-  const written = writeSchema(schema, () => report.change('response_format'));
-  return { ...thinking, output_config: { ...config, format: { type: 'json_schema', schema: written } } };
+  const outputSchema = writeSchema(schema, () => report.change('response_format'));
+  return { ...thinking, output_config: { ...config, format: { type: 'json_schema', schema: outputSchema } } };
 }
 
 /** 400 "stop_sequences: each stop sequence must contain non-whitespace". Empty ones have no effect and are not reported. */
 function stopSequences(stop: unknown, report: TranslationReport): JsonObject {
-  const given = (Array.isArray(stop) ? stop : [stop]).filter((word) => word !== undefined && word !== '');
-  const words = given.filter((word) => typeof word !== 'string' || word.trim() !== '');
-  if (words.length < given.length) report.drop('stop');
+  const stopWords = (Array.isArray(stop) ? stop : [stop]).filter((word) => word !== undefined && word !== '');
+  const words = stopWords.filter((word) => typeof word !== 'string' || word.trim() !== '');
+  if (words.length < stopWords.length) report.drop('stop');
   return words.length === 0 ? {} : { stop_sequences: words };
 }
 

@@ -18,12 +18,12 @@ export function writeTools(
 ): readonly unknown[] | undefined {
   const functions = tools.filter((tool) => tool.kind === 'function');
   const functionDeclarations = functions.map((tool) => declaration(tool, report));
-  const written = [
+  const requestTools = [
     ...(functions.length > 0 ? [{ functionDeclarations }] : []),
     ...tools.flatMap((tool) => (tool.kind === 'function' ? [] : [tool.raw])),
     ...(isObject(search) ? [{ googleSearch: {} }] : []),
   ];
-  return written.length === 0 ? undefined : written;
+  return requestTools.length === 0 ? undefined : requestTools;
 }
 
 function declaration(

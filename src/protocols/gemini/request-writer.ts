@@ -93,7 +93,7 @@ function writeGenerateContent(
   };
   const config = writeConfig(body, family, nativeConfig, report);
   const toolConfig = { ...writeToolChoice(request), ...objectOf(body.toolConfig) };
-  const written: JsonObject = {
+  const requestBody: JsonObject = {
     ...otherFields(body, report),
     contents,
     ...(systemInstruction === undefined ? {} : { systemInstruction }),
@@ -105,7 +105,7 @@ function writeGenerateContent(
   // Parallel calls can't be turned off.
   if (given.length > 0 && (body.parallel_tool_calls ?? true) !== true) report.drop('parallel_tool_calls');
   const { error, dropped, changed } = report;
-  return error === null ? ok({ body: written, dropped, changed }) : failure(error);
+  return error === null ? ok({ body: requestBody, dropped, changed }) : failure(error);
 }
 
 /**

@@ -115,8 +115,8 @@ class GeminiReader implements ProtocolReader {
   }
 
   #choice(candidate: JsonObject, position: number): ChoicePart {
-    const given = readCount(candidate.index);
-    const index = given === undefined || given >= MAX_CHOICES ? position : given;
+    const candidateIndex = readCount(candidate.index);
+    const index = candidateIndex === undefined || candidateIndex >= MAX_CHOICES ? position : candidateIndex;
     const state = this.#candidates.get(index) ?? {
       finish: null,
       hasContent: false,

@@ -19,14 +19,14 @@ function writeTurn({ role, blocks }: Turn): readonly JsonObject[] {
   const results = blocks.filter((block) => block.kind === 'tool_result');
   const content = results.length === 0 ? blocks : blocks.filter(({ kind }) => kind !== 'tool_result');
   // Results come first: providers accept nothing between a call and its result.
-  const written = results.map(writeResult);
-  if (written.length === 0 || content.length > 0) written.push({ role, content: writeContent(content) });
-  return written;
+  const messages = results.map(writeResult);
+  if (messages.length === 0 || content.length > 0) messages.push({ role, content: writeContent(content) });
+  return messages;
 }
 
 function writeResult({ id, content }: ToolResultBlock): JsonObject {
-  const written = typeof content === 'string' ? content : writeParts(content);
-  return { role: 'tool', tool_call_id: id, content: written };
+  const messageContent = typeof content === 'string' ? content : writeParts(content);
+  return { role: 'tool', tool_call_id: id, content: messageContent };
 }
 
 function writeAssistant(blocks: readonly Block[]): JsonObject {

@@ -158,16 +158,16 @@ function message(state: ChatState) {
 }
 
 function addToolCall(calls: Map<number, MessageToolCall>, fragment: ToolCallDelta): void {
-  const known = calls.get(fragment.index);
-  const call = known ?? openToolCall(calls, fragment);
-  if (known !== undefined) known.function.arguments += fragment.function.arguments;
-  if (known?.custom !== undefined) known.custom.input += fragment.custom?.input ?? '';
+  const openCall = calls.get(fragment.index);
+  const call = openCall ?? openToolCall(calls, fragment);
+  if (openCall !== undefined) openCall.function.arguments += fragment.function.arguments;
+  if (openCall?.custom !== undefined) openCall.custom.input += fragment.custom?.input ?? '';
   if (call !== undefined && fragment.extra_content !== undefined) call.extra_content = fragment.extra_content;
 }
 
 function ownForm({ id, custom, extra_content, ...call }: MessageToolCall): unknown {
-  const own = custom === undefined ? call : { type: 'custom', custom };
-  return { id, ...own, ...(extra_content === undefined ? {} : { extra_content }) };
+  const customCall = custom === undefined ? call : { type: 'custom', custom };
+  return { id, ...customCall, ...(extra_content === undefined ? {} : { extra_content }) };
 }
 
 function openToolCall(
@@ -176,8 +176,8 @@ function openToolCall(
 ): MessageToolCall | undefined {
   if (!('id' in fragment)) return undefined;
   const { id, type, function: fn, custom } = fragment;
-  const own = custom === undefined ? {} : { custom: { name: fn.name, input: custom.input } };
-  const call: MessageToolCall = { id, type, function: { ...fn }, ...own };
+  const customFields = custom === undefined ? {} : { custom: { name: fn.name, input: custom.input } };
+  const call: MessageToolCall = { id, type, function: { ...fn }, ...customFields };
   calls.set(fragment.index, call);
   return call;
 }

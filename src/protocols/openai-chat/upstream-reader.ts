@@ -216,9 +216,9 @@ function readAnyUsage(
   choices: readonly JsonObject[],
   { costOf, countsReasoningApart = false, usageField }: ProtocolQuirks,
 ): UsageReport | null {
-  const own = usageField === undefined ? undefined : valueAt(event, usageField);
+  const ownUsage = usageField === undefined ? undefined : valueAt(event, usageField);
   let merged: UsageReport | null = null;
-  for (const usage of [event.usage, own, ...choices.map((choice) => choice.usage)]) {
+  for (const usage of [event.usage, ownUsage, ...choices.map((choice) => choice.usage)]) {
     if (!isObject(usage)) continue;
     const counts = countsReasoningApart ? withReasoning(readUsage(usage)) : readUsage(usage);
     const report = costOf === undefined ? counts : { ...counts, cost: costOf(usage) };

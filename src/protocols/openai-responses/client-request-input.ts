@@ -215,10 +215,10 @@ export function functionName(tool: string, namespace: string | undefined): strin
  */
 function readContent(content: unknown, dropped: ReportedFields): Result<readonly Block[], ApiError> {
   if (typeof content === 'string') return ok([textBlock(content)]);
-  const given = content ?? [];
-  if (!Array.isArray(given) || !given.every(isObject)) return failure(NO_CONTENT);
+  const items = content ?? [];
+  if (!Array.isArray(items) || !items.every(isObject)) return failure(NO_CONTENT);
   const blocks: Block[] = [];
-  for (const part of given) {
+  for (const part of items) {
     const block = readPart(part);
     if (block.kind === 'error') return block;
     if (block.value === null) dropped.add(`input.content.${typeName(part)}`);

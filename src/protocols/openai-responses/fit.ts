@@ -25,12 +25,18 @@ function withKnownEffort(body: JsonObject, rules: RequestRules, report: Translat
   if (family.reasons === 'never') return withoutReasoning(body, report);
   if (!isObject(body.reasoning)) return body;
   const { effort, summary, ...rest } = body.reasoning;
-  const asked = readText(effort);
+  const requestedEffort = readText(effort);
   const rewritten =
-    asked === undefined
+    requestedEffort === undefined
       ? {}
-      : rewriteEffort({ reasoning: { effort: asked } }, String(body.model), effortRules, report, true);
-  const level = asked === undefined ? effort : rewritten.reasoning_effort;
+      : rewriteEffort(
+          { reasoning: { effort: requestedEffort } },
+          String(body.model),
+          effortRules,
+          report,
+          true,
+        );
+  const level = requestedEffort === undefined ? effort : rewritten.reasoning_effort;
   const isMute = family.refusesSummary === true && summary !== undefined && summary !== null;
   if (isMute) report.drop('reasoning.summary');
   if (level === effort && !isMute) return body;

@@ -116,13 +116,13 @@ class ResponsesFormat implements PassthroughFormat {
   events(passed: PassedEvent, event: JsonObject, part: ChunkPart | null): readonly PassedEvent[] {
     const { held, isDropped } = this.#placeholders.release(event);
     if (isDropped) this.#shift--;
-    const written = held === null || isDropped ? [] : [...this.#write(held.passed, held.event)];
+    const frames = held === null || isDropped ? [] : [...this.#write(held.passed, held.event)];
     if (part?.isOrphan === true) this.#shift--;
     else if (!this.#placeholders.hold(passed, event)) {
-      for (const omitted of part?.omitted ?? []) written.push(...this.#add(omitted));
-      written.push(...this.#write(passed, event));
+      for (const omitted of part?.omitted ?? []) frames.push(...this.#add(omitted));
+      frames.push(...this.#write(passed, event));
     }
-    return written;
+    return frames;
   }
 
   /** An event that the upstream left out. */
@@ -146,13 +146,13 @@ class ResponsesFormat implements PassthroughFormat {
     const isKept = this.#options.kept !== null;
     // A reader's cursor counts the events one by one.
     if (isKept) this.#nextNumber = expected + 1;
-    const written = isKept
+    const frames = isKept
       ? keptEvent(data, event, expected, this.#options)
       : convertEvent(data, event, this.#shift, this.#options);
     // A response that has ended can't fail any more.
-    if (isObject(response) && !TERMINAL.includes(event.type)) this.#lastResponse = boundResponse(written);
+    if (isObject(response) && !TERMINAL.includes(event.type)) this.#lastResponse = boundResponse(frames);
     // The event log finds kept events by their names.
-    return [{ name: isKept ? (readText(event.type) ?? name) : name, data: written }];
+    return [{ name: isKept ? (readText(event.type) ?? name) : name, data: frames }];
   }
 
   /** The fast path does not read the number, but the protocol counts events one by one. */
@@ -182,9 +182,9 @@ class ResponsesFormat implements PassthroughFormat {
       const { output_index } = open;
       return texts.join('') + this.#frame('response.output_item.done', membersOf({ output_index, item }));
     });
-    const own = objectOf(parseJsonExactly(response.inProgress));
+    const startedResponse = objectOf(parseJsonExactly(response.inProgress));
     const incomplete = {
-      ...{ ...own, ...this.#said, status: 'incomplete', completed_at: null, error: null },
+      ...{ ...startedResponse, ...this.#said, status: 'incomplete', completed_at: null, error: null },
       incomplete_details: { reason: 'max_output_tokens' },
       usage: writeUsage(usage),
       output: this.#shown(this.#sent?.all ?? []),
@@ -218,9 +218,16 @@ class ResponsesFormat implements PassthroughFormat {
     // A stream that only had heartbeats lacks the first two events.
     const begin = this.#nextNumber === 0 ? this.#beginFrames(response) : '';
     const errorFrame = this.#frame('error', `"error":${JSON.stringify(error)}`);
-    const own = objectOf(parseJsonExactly(response.failed(error)));
-    const { status, completed_at, incomplete_details } = own;
-    const failed = { ...own, ...this.#said, status, completed_at, incomplete_details, error: own.error };
+    const failedResponse = objectOf(parseJsonExactly(response.failed(error)));
+    const { status, completed_at, incomplete_details } = failedResponse;
+    const failed = {
+      ...failedResponse,
+      ...this.#said,
+      status,
+      completed_at,
+      incomplete_details,
+      error: failedResponse.error,
+    };
     return (
       begin + errorFrame + this.#frame('response.failed', `"response":${JSON.stringify(failed)}`) + DONE_FRAME
     );
@@ -397,16 +404,16 @@ function convertResponse(response: JsonObject, options: FormatOptions): JsonObje
   const named = model === undefined ? counted : { ...counted, model: `${provider}/${model}` };
   const timed = hasOwnTime(named, kept) ? { ...named, created_at: kept?.createdAt } : named;
   const shown = kept?.hidesUser === true ? withoutUser(timed) : timed;
-  const own = kept === null ? shown : { ...shown, ...keptMembers(options.requestId, kept) };
-  if (!Array.isArray(response.output)) return own;
-  if (reasoning === 'pass' && kept === null && !response.output.some(isCutCall)) return own;
+  const shownMembers = kept === null ? shown : { ...shown, ...keptMembers(options.requestId, kept) };
+  if (!Array.isArray(response.output)) return shownMembers;
+  if (reasoning === 'pass' && kept === null && !response.output.some(isCutCall)) return shownMembers;
   const output = response.output.map((item: unknown) => {
     if (!isObject(item)) return item;
     const whole = isCutCall(item) ? incomplete(item) : item;
     const shown = reasoning === 'pass' ? whole : withoutReasoningText(whole);
     return kept === null ? shown : withKeptId(shown, options);
   });
-  return { ...own, output };
+  return { ...shownMembers, output };
 }
 
 /**
@@ -419,13 +426,13 @@ function withConsistentUsage(response: JsonObject): JsonObject {
   if (!isObject(usage) || !isObject(details)) return response;
   const prompt = readCount(usage.input_tokens);
   const cached = readCount(details.cached_tokens) ?? 0;
-  const written = readCount(details.cache_write_tokens) ?? 0;
-  if (prompt === undefined || cached + written <= prompt) return response;
-  const read = Math.min(cached, prompt);
+  const cacheWrites = readCount(details.cache_write_tokens) ?? 0;
+  if (prompt === undefined || cached + cacheWrites <= prompt) return response;
+  const cacheReads = Math.min(cached, prompt);
   const input_tokens_details = {
     ...details,
-    ...(cached > read ? { cached_tokens: read } : {}),
-    ...(written > prompt - read ? { cache_write_tokens: prompt - read } : {}),
+    ...(cached > cacheReads ? { cached_tokens: cacheReads } : {}),
+    ...(cacheWrites > prompt - cacheReads ? { cache_write_tokens: prompt - cacheReads } : {}),
   };
   return { ...response, usage: { ...usage, input_tokens_details } };
 }

@@ -103,7 +103,7 @@ function writeResponses(
     ...(reasons ? ['reasoning.encrypted_content'] : []),
     ...(logprobs === null ? [] : ['message.output_text.logprobs']),
   ];
-  const written: JsonObject = {
+  const requestBody: JsonObject = {
     ...(hasSessionKey ? { prompt_cache_key: promptCacheKey } : {}),
     // The client's own key wins.
     ...omit(body, ...WRITTEN),
@@ -121,7 +121,7 @@ function writeResponses(
   const { error, dropped, changed } = report;
   if (error !== null) return failure(error);
   return ok({
-    body: written,
+    body: requestBody,
     dropped: [...translated.value.dropped, ...dropped],
     changed: [...translated.value.changed, ...changed],
   });
@@ -272,12 +272,12 @@ function onlyText(parts: readonly JsonObject[]): unknown {
 
 /** An assistant's texts and refusals, in their order. */
 function outputParts(blocks: readonly Block[], refusal: string | undefined): readonly JsonObject[] {
-  const written = blocks.flatMap((block): JsonObject[] => {
+  const parts = blocks.flatMap((block): JsonObject[] => {
     if (block.kind !== 'text' || block.text === '') return [];
     const { text } = block;
     return [block.isRefusal === true ? { type: 'refusal', refusal: text } : { type: 'output_text', text }];
   });
-  return refusal === undefined ? written : [...written, { type: 'refusal', refusal }];
+  return refusal === undefined ? parts : [...parts, { type: 'refusal', refusal }];
 }
 
 /** A longer id, as other providers have them, becomes a hash: the same for a call and its result, in every request. */
@@ -287,9 +287,9 @@ function callId(id: string): string {
 
 function writeTools({ tools, toolChoice }: NativeRequest, search: unknown): JsonObject {
   const searchTools = isObject(search) ? [searchTool(search)] : [];
-  const written = [...(tools ?? []).map(flatTool), ...searchTools];
+  const requestTools = [...(tools ?? []).map(flatTool), ...searchTools];
   return {
-    ...(tools === undefined && searchTools.length === 0 ? {} : { tools: written }),
+    ...(tools === undefined && searchTools.length === 0 ? {} : { tools: requestTools }),
     ...(toolChoice === undefined ? {} : { tool_choice: writeToolChoice(toolChoice) }),
   };
 }
@@ -303,9 +303,9 @@ function flatTool(tool: Tool): unknown {
   if (tool.kind === 'unknown') return tool.raw;
   const { kind: type, definition } = tool;
   if (type === 'function') {
-    const given = withoutNulls(definition);
-    const { strict = false, parameters = { type: 'object', properties: {} } } = given;
-    return { type, ...given, parameters, strict };
+    const definedFields = withoutNulls(definition);
+    const { strict = false, parameters = { type: 'object', properties: {} } } = definedFields;
+    return { type, ...definedFields, parameters, strict };
   }
   const { format, ...rest } = definition;
   const grammar = objectOf(objectOf(format).grammar);

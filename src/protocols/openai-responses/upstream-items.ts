@@ -60,8 +60,8 @@ export class SentItem {
   /** The count of one of its texts. */
   count(kind: TextKind, index: number): SentText {
     const key = `${kind} ${index}`;
-    const known = this.#texts.get(key) ?? this.#texts.get(kind);
-    if (known !== undefined) return known;
+    const itemText = this.#texts.get(key) ?? this.#texts.get(kind);
+    if (itemText !== undefined) return itemText;
     const isFollowed = this.#isFollowed();
     const made = { units: 0, start: 0, announced: null, isFollowed, ...NOT_PASSED };
     this.#texts.set(isFollowed ? key : kind, made);
@@ -155,8 +155,8 @@ export class SentItems {
 
   /** The item at an index, or with an id if the server sends no index. */
   at(key: unknown): SentItem {
-    const known = this.#items.get(key);
-    if (known !== undefined) return known;
+    const item = this.#items.get(key);
+    if (item !== undefined) return item;
     if (!this.#isFollowed()) return this.#others;
     const made = new SentItem(() => this.#isFollowed());
     this.#items.set(key, made);

@@ -435,7 +435,7 @@ class ResponsesReader implements ProtocolReader {
     const isFirst = ![...this.#items.all].some(({ isAdded, isOpen }) => isAdded || isOpen);
     return output.flatMap((item, at) => {
       const key = this.#hasIndexes ? at : (readText(item.id) ?? at);
-      const own = (texts[at] ?? []).filter(({ kind }) => kinds.includes(kind));
+      const itemTexts = (texts[at] ?? []).filter(({ kind }) => kinds.includes(kind));
       const sent = this.#items.at(key);
       const isCall = CALL_TYPES.includes(item.type);
       const isKnown = isCall && (hasAllCalls || this.#callsById.has(readName(item.call_id) ?? ''));
@@ -446,10 +446,10 @@ class ResponsesReader implements ProtocolReader {
       const before = this.#omitted.count;
       if (place !== null && isFirst) this.#omitted.item(sent, place.outputIndex, item);
       const missing = isRead
-        ? sent.missing(own).map((text) => this.#restOfItem(sent, text, place))
+        ? sent.missing(itemTexts).map((text) => this.#restOfItem(sent, text, place))
         : isKnown
           ? [this.#close(item, key, place)]
-          : this.#completeAtEnd(item, key, own, place);
+          : this.#completeAtEnd(item, key, itemTexts, place);
       if (place !== null && this.#omitted.count > before && !isRead) this.#omitted.itemDone(place, item);
       return missing;
     });
@@ -537,8 +537,8 @@ function oneSearch({ type }: JsonObject): number {
 
 /** A failed response may have no error. It has no HTTP status either. */
 function failureOf(error: JsonObject): UpstreamError {
-  const read = readUpstreamError(error);
-  return { ...read, message: read.message ?? 'the response failed, and names no error' };
+  const upstreamError = readUpstreamError(error);
+  return { ...upstreamError, message: upstreamError.message ?? 'the response failed, and names no error' };
 }
 
 /** Where an update has each kind of text. */

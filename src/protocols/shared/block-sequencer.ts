@@ -47,13 +47,13 @@ export class BlockSequencer<Piece extends BlockPiece> {
 
   add(piece: Piece): void {
     const { call } = piece;
-    const known = call === null ? undefined : this.#calls.get(call);
+    const knownBlock = call === null ? undefined : this.#calls.get(call);
     if (call !== null && call === this.#writer.openCall) {
       this.#writer.write(piece);
       this.#writeWaiting();
-    } else if (known !== undefined) {
+    } else if (knownBlock !== undefined) {
       // Text after the end of a closed call is not part of its arguments.
-      if (known !== null) this.#join(known, piece);
+      if (knownBlock !== null) this.#join(knownBlock, piece);
     } else if (this.#isBlocked) this.#wait(piece);
     else this.#write(piece);
   }

@@ -35,9 +35,9 @@ export class Literal {
   }
 
   #fitsBytes(bytes: Uint8Array, at: number, end: number): boolean {
-    const own = this.#bytes;
+    const ownBytes = this.#bytes;
     const length = at + this.length > end ? end - at : this.length;
-    for (let i = 0; i < length; i++) if (bytes[at + i] !== own[i]) return false;
+    for (let i = 0; i < length; i++) if (bytes[at + i] !== ownBytes[i]) return false;
     return true;
   }
 

@@ -93,12 +93,12 @@ export function makeTemplate(
   const head = name === '' ? '' : `event: ${name}${lineEnd}`;
   for (const values of candidates(json, text)) {
     const marked = putMark(json, values, MARK);
-    const read = readPart(marked);
+    const markedPart = readPart(marked);
     const isRight =
-      isMarked(read, MARK, text, decoded) &&
+      isMarked(markedPart, MARK, text, decoded) &&
       isMarked(readPart(putMark(json, values, OTHER_MARK)), OTHER_MARK, text, decoded);
     const marking = { head, marked, text, lineEnd };
-    if (read !== null && isRight) return build(marking, read, chunk, readPart, textFrame);
+    if (markedPart !== null && isRight) return build(marking, markedPart, chunk, readPart, textFrame);
   }
   return null;
 }
@@ -155,13 +155,13 @@ function build(
   readPart: ReadPart,
   textFrame: TextFrame,
 ): Template | null {
-  const written = textFrame(chunk);
+  const textOnly = textFrame(chunk);
   // The frame is split at the mark, so nothing else in it may contain one.
-  if (written === null || written.includes(MARKS)) return null;
+  if (textOnly === null || textOnly.includes(MARKS)) return null;
   const markedChunk = markChunk(chunk, read);
   const frame = markedChunk === null ? null : textFrame(markedChunk);
   // The frame with the text in place of the mark must be the frame that the normal path writes.
-  if (frame?.replaceAll(JSON.stringify(MARK), () => JSON.stringify(text)) !== written) return null;
+  if (frame?.replaceAll(JSON.stringify(MARK), () => JSON.stringify(text)) !== textOnly) return null;
   const unread = unreadIn(marked, readPart);
   // If the event has a usage, each number is tried as a part of it instead.
   const isHole = ({ mark }: Unread) => read.usage === null || mark === PADDING_MARK;
@@ -223,8 +223,10 @@ function unreadIn(marked: string, readPart: ReadPart): readonly Unread[] {
   const expected = JSON.stringify(readPart(marked));
   const isUnread = (key: string, place: Place, other: string | number) => {
     const changed = putMark(marked, [place], String(other));
-    const read = parseJson(changed);
-    return isObject(read) && read[key] === other && JSON.stringify(readPart(changed)) === expected;
+    const changedEvent = parseJson(changed);
+    return (
+      isObject(changedEvent) && changedEvent[key] === other && JSON.stringify(readPart(changed)) === expected
+    );
   };
   return keys.slice(0, MAX_UNREAD).flatMap((key): Unread[] => {
     const value = event[key];

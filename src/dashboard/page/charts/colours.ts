@@ -40,10 +40,10 @@ function hashOf(name: string): number {
  * @param names at most 18, the most important first
  */
 export function coloursOf(names: readonly string[]): ReadonlyMap<string, string> {
-  const taken = new Set<number>();
-  const isFree = (slot: number) => !taken.has(slot);
+  const takenSlots = new Set<number>();
+  const isFree = (slot: number) => !takenSlots.has(slot);
   const colours = new Map<string, string>();
-  const known = slots.size;
+  const slotCount = slots.size;
   for (const name of [...names].sort((a, b) => Number(slots.has(idOf(b))) - Number(slots.has(idOf(a))))) {
     const id = idOf(name);
     const kept = slots.get(id);
@@ -54,11 +54,11 @@ export function coloursOf(names: readonly string[]): ReadonlyMap<string, string>
     );
     const slot = kept !== undefined && isFree(kept) ? kept : (order.find(isFree) ?? first);
     if (kept === undefined && slots.size < MAX_NAMES) slots.set(id, slot);
-    taken.add(slot);
+    takenSlots.add(slot);
     const texture = Math.floor(slot / COLOURS);
     colours.set(name, `c${slot % COLOURS}${texture === 0 ? '' : ` t${texture}`}`);
   }
-  if (slots.size > known) store();
+  if (slots.size > slotCount) store();
   return colours;
 }
 

@@ -79,8 +79,8 @@ const MAX_FORMATS = 200;
 
 function currencyFormat(currency: string, decimals: number): (amount: number) => string {
   const id = `${currency} ${decimals}`;
-  const known = formats.get(id);
-  if (known !== undefined) return known;
+  const cachedFormat = formats.get(id);
+  if (cachedFormat !== undefined) return cachedFormat;
   const made = newCurrencyFormat(currency, {
     minimumFractionDigits: Math.min(2, decimals),
     maximumFractionDigits: decimals,

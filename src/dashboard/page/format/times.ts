@@ -6,18 +6,18 @@ const HOURS: Options = { hour: '2-digit', minute: '2-digit' };
 const CLOCK: Options = { ...HOURS, second: '2-digit' };
 const DAYS: Options = { day: 'numeric', month: 'short' };
 
-const written = (options: Options): Readonly<Record<Zone, Intl.DateTimeFormat>> => ({
+const formatsOf = (options: Options): Readonly<Record<Zone, Intl.DateTimeFormat>> => ({
   UTC: new Intl.DateTimeFormat(undefined, { ...options, timeZone: 'UTC' }),
   local: new Intl.DateTimeFormat(undefined, options),
 });
 
-const clock = written(CLOCK);
-const hours = written(HOURS);
-const dayAndTime = written({ ...DAYS, ...CLOCK });
-const exactly = written({ dateStyle: 'medium', timeStyle: 'medium' });
-const days = written(DAYS);
-const longDays = written({ ...DAYS, weekday: 'short', year: 'numeric' });
-const dates = written({ dateStyle: 'medium' });
+const clock = formatsOf(CLOCK);
+const hours = formatsOf(HOURS);
+const dayAndTime = formatsOf({ ...DAYS, ...CLOCK });
+const exactly = formatsOf({ dateStyle: 'medium', timeStyle: 'medium' });
+const days = formatsOf(DAYS);
+const longDays = formatsOf({ ...DAYS, weekday: 'short', year: 'numeric' });
+const dates = formatsOf({ dateStyle: 'medium' });
 
 export function timeOfDay(ms: number): string {
   return clock[zoneOf()].format(ms);

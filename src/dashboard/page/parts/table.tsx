@@ -27,8 +27,8 @@ export function numberColumn<Item>(
   write: (value: number) => string = count,
 ): Column<Item> {
   const cell = (item: Item) => {
-    const known = value(item);
-    return known === null ? NONE : write(known);
+    const cellValue = value(item);
+    return cellValue === null ? NONE : write(cellValue);
   };
   return { head, look: 'num', value, cell };
 }

@@ -60,9 +60,9 @@ export function goTo(view: View, params: Params, change: Change = {}): void {
 export function useRoute(): Route {
   const [route, setRoute] = useState(readRoute);
   useEffect(() => {
-    const read = () => setRoute(readRoute());
-    addEventListener('hashchange', read);
-    return () => removeEventListener('hashchange', read);
+    const updateRoute = () => setRoute(readRoute());
+    addEventListener('hashchange', updateRoute);
+    return () => removeEventListener('hashchange', updateRoute);
   }, []);
   return route;
 }

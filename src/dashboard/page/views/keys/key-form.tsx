@@ -117,14 +117,14 @@ function Check({ fields: { draft, set }, name, label }: CheckProps) {
 function ModelsField({ fields }: { fields: Fields }) {
   const { api } = useSession();
   const models = useLoad<List<Model>>((signal) => api.get('/v1/models', {}, signal), [api]);
-  const known = models.value?.data.map(({ id }) => id) ?? [];
+  const modelIds = models.value?.data.map(({ id }) => id) ?? [];
   const globs = globsOf(fields.draft.models ?? '');
-  const choices = [...new Set([...known.map((id) => `${id.split('/')[0]}/*`), ...known])].filter(
+  const choices = [...new Set([...modelIds.map((id) => `${id.split('/')[0]}/*`), ...modelIds])].filter(
     (choice) => !globs.includes(choice),
   );
   // A provider whose list can't be loaded right now has no known models.
   const unknown =
-    known.length === 0 ? [] : globs.filter((glob) => !known.some((id) => matchesGlob(glob, id)));
+    modelIds.length === 0 ? [] : globs.filter((glob) => !modelIds.some((id) => matchesGlob(glob, id)));
   const add = (select: HTMLSelectElement) => {
     const { value } = select;
     select.value = '';
@@ -136,7 +136,7 @@ function ModelsField({ fields }: { fields: Fields }) {
         Models <span class="hint">globs: provider/*; empty for all</span>
         <input {...inputOf(fields, 'models')} spellcheck={false} />
       </label>
-      {known.length > 0 && (
+      {modelIds.length > 0 && (
         <label>
           Add a model
           <select value="" onChange={({ currentTarget }) => add(currentTarget)}>

@@ -22,20 +22,21 @@ const made = new WeakMap<Api, Made>();
 
 export async function liveApi({ api, isAdmin }: Session, now = Date.now()): Promise<LiveApi> {
   if (!isAdmin) return { kind: 'api', api };
-  const known = made.get(api);
-  if (known !== undefined && known.expiresAt > now + 60_000) return { kind: 'api', api: known.api };
+  const cachedKey = made.get(api);
+  if (cachedKey !== undefined && cachedKey.expiresAt > now + 60_000)
+    return { kind: 'api', api: cachedKey.api };
   await revokeExpired(api, now);
   const expiresAt = now + LIFE_MS;
   const body = { name: LIVE_NAME, expires_at: new Date(expiresAt).toISOString() };
   const answer = await api.send<NewKey>('POST', '/admin/keys', body);
   if (answer.kind === 'problem') return answer;
-  const own = new Api(answer.value.key);
-  const standing = await own.get<KeyStatus>('/v1/key');
+  const keyApi = new Api(answer.value.key);
+  const standing = await keyApi.get<KeyStatus>('/v1/key');
   if (standing.kind === 'problem') return standing;
   const { id, created_at } = standing.value;
   if (created_at !== null) {
-    made.set(api, { api: own, expiresAt });
-    return { kind: 'api', api: own };
+    made.set(api, { api: keyApi, expiresAt });
+    return { kind: 'api', api: keyApi };
   }
   // This AUTH takes no gateway keys: it sends credentials on to providers, or needs none.
   await api.send('DELETE', `/admin/keys/${answer.value.id}`);

@@ -35,7 +35,7 @@ export function Live({ params }: { params: Params }) {
     const fields = readFields(more);
     if (fields === null)
       return setFailure('Further parameters must be a JSON object, such as {"max_tokens": 100}.');
-    const asked = [chosen.a.trim(), chosen.b.trim()].filter((id) => id !== '');
+    const chosenModels = [chosen.a.trim(), chosen.b.trim()].filter((id) => id !== '');
     isSending.current = true;
     const made = await liveApi(session);
     isSending.current = false;
@@ -44,7 +44,7 @@ export function Live({ params }: { params: Params }) {
         "This deployment uses its callers' provider keys (AUTH=passthrough): sign in with a provider key to use Live.",
       );
     if (made.kind === 'problem') return setFailure(describe(made.problem).title);
-    start(asked, made.api, bodyOf(prompt, fields));
+    start(chosenModels, made.api, bodyOf(prompt, fields));
   };
 
   const spanMs = Math.max(...runs.map((run) => run.endedAt ?? run.lastAt), 1);

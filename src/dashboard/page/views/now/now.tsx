@@ -152,27 +152,27 @@ function Spend({ report, currency, refreshes }: SpendProps) {
   const budget = useMonthlyBudget(currency, refreshes);
   if (report === null) return <Figure name="Spend today" value={null} hint="" />;
   const { today, spent, forecast } = monthOf(report.data, currency, Date.now());
-  const written = (amount: number) => money(amount, currency);
+  const format = (amount: number) => money(amount, currency);
   return (
     <dl class="wide">
       <dt>Spend today (UTC)</dt>
       <dd>
-        <span class="value">{written(today)}</span>
+        <span class="value">{format(today)}</span>
         <span class="hint">
-          {written(spent)} this month
-          {forecast !== null && `, ${written(forecast)} at the pace of the last 7 days`}
+          {format(spent)} this month
+          {forecast !== null && `, ${format(forecast)} at the pace of the last 7 days`}
         </span>
         {budget !== null && (
           <>
             <Meter
-              label={`Spent this month ${written(spent)} of ${written(budget.limit)}`}
+              label={`Spent this month ${format(spent)} of ${format(budget.limit)}`}
               spent={spent}
               reserved={Math.max(0, (forecast ?? spent) - spent)}
               limit={budget.limit}
             />
             <span class={forecast !== null && forecast > budget.limit ? 'failed' : 'hint'}>
               {forecast !== null && forecast > budget.limit ? 'more than ' : 'of '}
-              {written(budget.limit)}: {budget.words}
+              {format(budget.limit)}: {budget.words}
             </span>
           </>
         )}

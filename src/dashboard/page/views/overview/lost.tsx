@@ -13,12 +13,12 @@ interface LostProps {
 }
 
 export function Lost({ byCause, byApp, currency }: LostProps) {
-  const written = (amount: number) => money(amount, currency);
+  const format = (amount: number) => money(amount, currency);
   const amounts: readonly Column<Row>[] = [
     numberColumn('Requests', ({ requests }) => requests),
-    numberColumn('Spend', ({ cost }) => cost[currency] ?? 0, written),
+    numberColumn('Spend', ({ cost }) => cost[currency] ?? 0, format),
     numberColumn('Tokens lost', ({ lost_tokens = 0 }) => lost_tokens),
-    numberColumn('Lost', ({ lost_cost = {} }) => lost_cost[currency] ?? 0, written),
+    numberColumn('Lost', ({ lost_cost = {} }) => lost_cost[currency] ?? 0, format),
   ];
   const causes = byCause.filter(({ cache_cause = '' }) => isBreak(cache_cause));
   if (causes.length === 0) return null;

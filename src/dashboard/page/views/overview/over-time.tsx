@@ -172,22 +172,22 @@ function divide(
   amountOf: RowValue,
   nameOf: (key: string) => string,
 ): Series[] {
-  const own = groups.filter(({ colour }) => colour !== OTHER_COLOUR);
+  const namedGroups = groups.filter(({ colour }) => colour !== OTHER_COLOUR);
   const byGroup = Map.groupBy(rows, (row) => row[by] ?? '');
-  const series = own.map(({ id, colour }) => ({
+  const series = namedGroups.map(({ id, colour }) => ({
     name: valueLabel(by, id, nameOf),
     colour,
     values: valuesOf(byGroup.get(id) ?? [], steps, stepOf, amountOf),
   }));
-  const known = new Set(own.map(({ id }) => id));
-  const rest = rows.filter((row) => !known.has(row[by] ?? ''));
+  const namedIds = new Set(namedGroups.map(({ id }) => id));
+  const rest = rows.filter((row) => !namedIds.has(row[by] ?? ''));
   const values =
     totals === null
       ? valuesOf(rest, steps, stepOf, amountOf)
       : valuesOf(totals, steps, stepOf, amountOf).map((all, i) =>
           Math.max(
             0,
-            series.reduce((left, { values: own }) => left - (own[i] ?? 0), all),
+            series.reduce((left, { values: ofGroup }) => left - (ofGroup[i] ?? 0), all),
           ),
         );
   if (rest.length > 0 || totals !== null) series.push({ name: 'Others', colour: OTHER_COLOUR, values });

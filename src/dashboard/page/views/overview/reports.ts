@@ -34,19 +34,19 @@ const NO_ROWS: Answer<Rows> = { kind: 'answer', value: { data: [] } };
 export function useReports({ range, by, filters }: Choice): Reports {
   const { api, isAdmin } = useSession();
   const query = JSON.stringify([spanOf(range), filters, range.problem]);
-  const read = (group_by: string, of = range) =>
+  const readReport = (group_by: string, of = range) =>
     within(of, (signal: AbortSignal) =>
       api.get<Report>('/v1/usage', { ...spanOf(of), ...filters, group_by }, signal),
     );
   const now = useLoad<Grouped>(
     async (signal) => {
-      const answer = await read(by)(signal);
+      const answer = await readReport(by)(signal);
       return answer.kind === 'answer' ? { ...answer, value: { ...answer.value, by } } : answer;
     },
     [api, query, by],
   );
   const hasLosses = (now.value?.total.lost_tokens ?? 0) > 0;
-  const ifLost = (group_by: string) => (hasLosses ? read(group_by) : async () => NO_ROWS);
+  const ifLost = (group_by: string) => (hasLosses ? readReport(group_by) : async () => NO_ROWS);
   // A refused request has no provider, model or status.
   const { key = '', ...others } = filters;
   const isCounted = Object.keys(others).length === 0;
@@ -55,8 +55,8 @@ export function useReports({ range, by, filters }: Choice): Reports {
     const group_by = isAdmin ? 'code,key' : 'code';
     return api.get('/v1/usage/refusals', { ...spanOf(range), ...(key && { key }), group_by }, signal);
   });
-  const previous = useLoad<Report>(read('status', previousRange(range)), [api, query]);
-  const why = useLoad<Report>(read('fault,error'), [api, query]);
+  const previous = useLoad<Report>(readReport('status', previousRange(range)), [api, query]);
+  const why = useLoad<Report>(readReport('fault,error'), [api, query]);
   const lostByCause = useLoad<Rows>(ifLost('cache_cause'), [api, query, hasLosses]);
   const lostByApp = useLoad<Rows>(ifLost('app'), [api, query, hasLosses]);
   const refused = useLoad<Refusals>(readRefused, [api, query]);

@@ -53,7 +53,7 @@ export function useRecords(params: Params) {
     limit: params.session ? SESSION_PAGE : PAGE,
   };
   const wanted = JSON.stringify([query, range.problem]);
-  const read = async (cursor: string | null, list: number) => {
+  const readPage = async (cursor: string | null, list: number) => {
     setLoaded((before) => ({ ...before, query: wanted, isLoading: true }));
     const answer = await within(range, () =>
       api.get<RecordPage>('/v1/usage/records', { ...query, ...(cursor !== null && { cursor }) }),
@@ -75,17 +75,17 @@ export function useRecords(params: Params) {
   useEffect(() => {
     current.current++;
     setLoaded(NOTHING);
-    void read(null, current.current);
+    void readPage(null, current.current);
   }, [api, wanted]);
   // The records stay on screen while they are loaded again.
   useEffect(() => {
     if (reloads === 0) return;
     current.current++;
-    void read(null, current.current);
+    void readPage(null, current.current);
   }, [reloads]);
   // Until the effect has run, the records are those of the earlier filters.
   const { records, loadedAt, cursor, failed, isLoading } = loaded.query === wanted ? loaded : NOTHING;
-  const more = () => void read(cursor, current.current);
+  const more = () => void readPage(cursor, current.current);
   const reload = () => setReloads((before) => before + 1);
   return {
     records,

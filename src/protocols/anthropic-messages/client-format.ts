@@ -7,6 +7,10 @@ import type { JsonObject } from '../../shared/json.ts';
 import { frame, frameHead } from '../../stream/sse-frame.ts';
 import type { WriterOptions } from '../shared/client-protocol.ts';
 import { encodeReasoningState, type ReasoningState } from '../shared/reasoning-state.ts';
+import type { OpenBlock } from './client-blocks.ts';
+
+/** What a message has of its request. */
+export type MessageOptions = Pick<WriterOptions, 'requestId' | 'model'>;
 
 export type StopReason = 'end_turn' | 'max_tokens' | 'tool_use' | 'refusal';
 
@@ -54,7 +58,7 @@ export function messageUsage(usage: Usage | null): MessageUsage {
 }
 
 /** The usage in `message_start`. */
-export function initialUsage(estimatedPromptTokens: number): MessageUsage {
+function initialUsage(estimatedPromptTokens: number): MessageUsage {
   return {
     input_tokens: estimatedPromptTokens,
     cache_creation_input_tokens: 0,
@@ -65,14 +69,27 @@ export function initialUsage(estimatedPromptTokens: number): MessageUsage {
   };
 }
 
-/** A message with all keys of Anthropic's schema. */
-export function messageObject(
-  { requestId, model }: Pick<WriterOptions, 'requestId' | 'model'>,
-  content: readonly JsonObject[],
+/** A content block of a message. */
+export type MessageBlock =
+  | { readonly type: 'text'; readonly text: string; readonly citations: readonly never[] }
+  | { readonly type: 'thinking'; readonly thinking: string; readonly signature: string }
+  | { readonly type: 'redacted_thinking'; readonly data: string }
+  | {
+      readonly type: 'tool_use';
+      readonly id: string;
+      readonly name: string;
+      readonly input: JsonObject;
+      readonly caller: { readonly type: 'direct' };
+    };
+
+/** The JSON of a message with all keys of Anthropic's schema. */
+export function messageJson(
+  { requestId, model }: MessageOptions,
+  content: readonly MessageBlock[],
   stop_reason: StopReason | null,
   usage: MessageUsage,
-): JsonObject {
-  return {
+): string {
+  return JSON.stringify({
     id: `msg_${requestId.replaceAll('-', '')}`,
     type: 'message',
     role: 'assistant',
@@ -84,31 +101,26 @@ export function messageObject(
     container: null,
     diagnostics: null,
     usage: { ...usage, cache_creation: null, inference_geo: null, service_tier: null, speed: null },
-  };
+  });
 }
 
-/** A text block, as a message has it. */
-export function textBlock(text: string): JsonObject {
+/** A content block; without what follows its kind, as it begins. */
+export function contentBlock(
+  block: OpenBlock,
+  text = '',
+  signature = '',
+  input: JsonObject = {},
+): MessageBlock {
   // The schema also allows null, but @ai-sdk/anthropic 3.0.138 refuses it in a non-streaming response.
-  return { type: 'text', text, citations: [] };
-}
-
-/** A thinking block with its signature; an empty one as a block begins. */
-export function thinkingBlock(thinking: string, signature: string): JsonObject {
-  return { type: 'thinking', thinking, signature };
+  if (block.kind === 'text') return { type: 'text', text, citations: [] };
+  if (block.kind === 'reasoning') return { type: 'thinking', thinking: text, signature };
+  // `direct`: the model made the call, not a program that runs at Anthropic.
+  return { type: 'tool_use', id: toToolUseId(block.id), name: block.name, input, caller: { type: 'direct' } };
 }
 
 /** A block for a reasoning state that belongs to no thinking text. */
-export function redactedThinkingBlock(model: string, state: ReasoningState): JsonObject {
+export function redactedThinkingBlock(model: string, state: ReasoningState): MessageBlock {
   return { type: 'redacted_thinking', data: encodeState(model, state) };
-}
-
-/** `direct`: the model made the call, not a program that runs at Anthropic. */
-export function callBlock(
-  { id, name }: { readonly id: string; readonly name: string },
-  input: JsonObject,
-): JsonObject {
-  return { type: 'tool_use', id: toToolUseId(id), name, input, caller: { type: 'direct' } };
 }
 
 /**
@@ -151,15 +163,15 @@ export const BLOCK_STOP = frameHead('content_block_stop');
 export const PING_FRAME = frame('ping', '{"type":"ping"}');
 
 /** The JSON of `message_start`. */
-export function messageStart(message: JsonObject): string {
-  return JSON.stringify({ type: 'message_start', message });
+export function messageStart(options: MessageOptions, promptTokens: number): string {
+  return `{"type":"message_start","message":${messageJson(options, [], null, initialUsage(promptTokens))}}`;
 }
 
 /**
  * The JSON of `content_block_start`.
  * @param index the block's index in the message
  */
-export function blockStart(index: number, content_block: JsonObject): string {
+export function blockStart(index: number, content_block: MessageBlock): string {
   return JSON.stringify({ type: 'content_block_start', index, content_block });
 }
 

@@ -17,20 +17,16 @@ import {
   blockDelta,
   blockStart,
   blockStop,
-  callBlock,
+  contentBlock,
   encodeSignature,
-  initialUsage,
   isTruncated,
   MESSAGE_START,
   messageEnd,
-  messageObject,
   messageStart,
   messageUsage,
   PING_FRAME,
   redactedThinkingBlock,
   stopReason,
-  textBlock,
-  thinkingBlock,
 } from './client-format.ts';
 
 type MessagesOptions = Pick<WriterOptions, 'maxEventBytes' | 'requestId' | 'promptTokens' | 'model'>;
@@ -137,7 +133,7 @@ export class MessagesWriter implements StreamWriter, BlockSink {
     this.#isAfterText = block.kind === 'text';
     this.#isSigned = false;
     const index = this.#nextIndex++;
-    this.#write(BLOCK_START, blockStart(index, emptyBlock(block)));
+    this.#write(BLOCK_START, blockStart(index, contentBlock(block)));
     // Anthropic's first fragment is empty too, and some clients start parsing at the first fragment.
     if (block.kind === 'call') this.#write(BLOCK_DELTA, blockDelta(index, 'call', ''));
   }
@@ -177,9 +173,8 @@ export class MessagesWriter implements StreamWriter, BlockSink {
   }
 
   #start(model: string): void {
-    const message = messageObject(this.#options, [], null, initialUsage(this.#options.promptTokens));
     this.#model = model;
-    this.#write(MESSAGE_START, messageStart(message));
+    this.#write(MESSAGE_START, messageStart(this.#options, this.#options.promptTokens));
   }
 
   #write(head: string, json: string): void {
@@ -204,9 +199,4 @@ export class MessagesWriter implements StreamWriter, BlockSink {
     const isPassed = this.#blocks.passesArguments && this.#blocks.isOpenCall(call.index);
     return isPiece && isPassed ? call.function.arguments : null;
   }
-}
-
-function emptyBlock(block: OpenBlock): JsonObject {
-  if (block.kind === 'text') return textBlock('');
-  return block.kind === 'call' ? callBlock(block, {}) : thinkingBlock('', '');
 }

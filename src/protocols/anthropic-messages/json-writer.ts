@@ -5,31 +5,28 @@ import type { Usage } from '../../canonical/usage.ts';
 import { EmbeddedJson, type JsonObject } from '../../shared/json.ts';
 import { MAX_RESPONSE_BYTES } from '../../shared/limits.ts';
 import type { JsonWriter } from '../../stream/types.ts';
-import type { WriterOptions } from '../shared/client-protocol.ts';
 import type { ReasoningState } from '../shared/reasoning-state.ts';
 import { type BlockSink, INVALID_JSON, MessageBlocks, type OpenBlock } from './client-blocks.ts';
 import {
-  callBlock,
+  contentBlock,
   encodeSignature,
   isTruncated,
-  messageObject,
+  type MessageBlock,
+  type MessageOptions,
+  messageJson,
   messageUsage,
   redactedThinkingBlock,
   stopReason,
-  textBlock,
-  thinkingBlock,
 } from './client-format.ts';
 
 /** The estimated size of a block besides its text, in UTF-16 units. */
 const BLOCK_CHARS = 256;
 
-type MessageOptions = Pick<WriterOptions, 'requestId' | 'model'>;
-
 /** Collects the chunks of one output into a message. */
 export class MessagesJsonWriter implements JsonWriter, BlockSink {
   readonly #options: MessageOptions;
   readonly #blocks = new MessageBlocks(this, MAX_RESPONSE_BYTES);
-  readonly #content: JsonObject[] = [];
+  readonly #content: MessageBlock[] = [];
   readonly #embedded = new EmbeddedJson();
   #open: OpenBlock = { kind: 'text' };
   #text = '';
@@ -67,7 +64,7 @@ export class MessagesJsonWriter implements JsonWriter, BlockSink {
   take(): string {
     this.#blocks.finish(isTruncated(this.#finish));
     const stop = stopReason(this.#finish, this.#blocks.hasCalls);
-    return JSON.stringify(messageObject(this.#options, this.#content, stop, messageUsage(this.#usage)));
+    return messageJson(this.#options, this.#content, stop, messageUsage(this.#usage));
   }
 
   open(block: OpenBlock): void {
@@ -86,19 +83,14 @@ export class MessagesJsonWriter implements JsonWriter, BlockSink {
   }
 
   close(): void {
-    this.#content.push(this.#block());
+    const block = this.#open;
+    const signature = block.kind === 'reasoning' ? this.#signature || encodeSignature(this.#model) : '';
+    const input = block.kind === 'call' ? (this.#embedded.object(this.#text) ?? this.#invalidInput()) : {};
+    this.#content.push(contentBlock(block, this.#text, signature, input));
   }
 
   reasoningState(state: ReasoningState): void {
     this.#content.push(redactedThinkingBlock(this.#model, state));
-  }
-
-  #block(): JsonObject {
-    const block = this.#open;
-    if (block.kind === 'text') return textBlock(this.#text);
-    if (block.kind === 'reasoning')
-      return thinkingBlock(this.#text, this.#signature || encodeSignature(this.#model));
-    return callBlock(block, this.#embedded.object(this.#text) ?? this.#invalidInput());
   }
 
   /** Of arguments that are invalid or too large. Truncated ones are an empty object, which the stop reason explains. */

@@ -19,7 +19,7 @@ import type { StreamFailure } from '../../stream/types.ts';
 import type { Passthrough, PassthroughOptions } from '../shared/client-protocol.ts';
 import { type PassedEvent, type PassthroughFormat, PassthroughWriter } from '../shared/passthrough-writer.ts';
 import { errorEvent } from './client-errors.ts';
-import { initialUsage, messageObject, messageStart, messageUsage, PING_FRAME } from './client-format.ts';
+import { messageStart, messageUsage, PING_FRAME } from './client-format.ts';
 
 export const messagesPassthrough: Passthrough = {
   protocol: 'messages',
@@ -77,7 +77,6 @@ class MessagesFormat implements PassthroughFormat {
   }
 
   limit(usage: Usage, hasBegun: boolean): string {
-    const start = messageStart(messageObject(this.#options, [], null, initialUsage(usage.prompt_tokens)));
     const stops = this.#held.map(({ name, data }) => frame(name, data));
     const open = this.#openBlock;
     if (open !== null) stops.push(frame('content_block_stop', JSON.stringify(blockStop(open))));
@@ -85,7 +84,7 @@ class MessagesFormat implements PassthroughFormat {
     const delta = { stop_reason: 'max_tokens', stop_sequence: null };
     const end = JSON.stringify({ type: 'message_delta', delta, usage: { output_tokens } });
     return (
-      (hasBegun ? '' : frame('message_start', start)) +
+      (hasBegun ? '' : frame('message_start', messageStart(this.#options, usage.prompt_tokens))) +
       stops.join('') +
       frame('message_delta', end) +
       frame('message_stop', JSON.stringify({ type: 'message_stop' }))

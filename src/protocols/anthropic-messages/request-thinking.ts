@@ -11,13 +11,19 @@ const MIN_BUDGET_TOKENS = 1024;
 /** The part of `max_tokens` that stays for the text. */
 const TEXT_TOKENS = 1024;
 
+/** The thinking of a request. `output_config` holds the response format, too. */
+export interface SentThinking {
+  readonly thinking?: JsonObject;
+  readonly output_config?: JsonObject;
+}
+
 /** `thinking` and `output_config`. What the client set in Anthropic's own form is kept. */
 export function writeThinking(
   body: JsonObject,
   family: ClaudeFamily,
   maxTokens: number,
   report: TranslationReport,
-): JsonObject {
+): SentThinking {
   const config = objectOf(body.output_config);
   const { thinking, effort } = thinkingAndEffort(body, family, maxTokens, report);
   const word = readText(config.effort) ?? effort;
@@ -205,7 +211,7 @@ const MIN_TOP_P_THINKING = 0.95;
  */
 export function writeSampling(
   body: JsonObject,
-  { thinking }: JsonObject,
+  { thinking }: SentThinking,
   family: ClaudeFamily,
   report: TranslationReport,
 ): JsonObject {

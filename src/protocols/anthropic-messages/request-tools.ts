@@ -7,22 +7,24 @@ import { isObject, type JsonObject, objectOf, readArray, readText } from '../../
 import type { ClaudeFamily } from './family.ts';
 import { subschemas, writeSchema } from './request-schema.ts';
 
-/**
- * The `tools` and `tool_choice` of a Messages request; empty if no tool is offered.
- * @param format the schema of the response format
- */
+/** What a request has of its tools. */
+export interface SentTools {
+  readonly tools?: readonly unknown[];
+  readonly tool_choice?: JsonObject;
+}
+
+/** The `tools` and `tool_choice` of a Messages request; empty if no tool is offered. */
 export function writeTools(
   { tools: given = [], toolChoice, fields }: NativeRequest,
-  format: JsonObject,
   family: ClaudeFamily,
   report: TranslationReport,
-): JsonObject {
+): SentTools {
   const allowed = toolChoice?.kind === 'allowed' ? toolChoice : null;
   const names = allowed === null ? null : new Set<unknown>(allowed.tools.map(({ name }) => name));
   const offered = given.filter((tool) => names?.has(nameOf(tool)) ?? true);
   // 400 "tool_choice may only be specified while providing tools".
   if (offered.length === 0) return given.length > 0 ? { tools: [] } : {};
-  const strict = new StrictSchemas(format);
+  const strict = new StrictSchemas(objectOf(objectOf(objectOf(fields.response_format).json_schema).schema));
   const tools = offered.map((tool) =>
     tool.kind === 'function' ? writeTool(tool, family, strict, report) : tool.raw,
   );
@@ -34,8 +36,8 @@ export function writeTools(
 }
 
 /** Whether a written `tool_choice` requires a call. */
-export function forcesCall({ tool_choice }: JsonObject): boolean {
-  return isObject(tool_choice) && isForcedTool(tool_choice.type === 'tool' ? tool_choice : tool_choice.type);
+export function forcesCall({ tool_choice }: SentTools): boolean {
+  return isForcedTool(tool_choice?.type === 'tool' ? tool_choice : tool_choice?.type);
 }
 
 function nameOf(tool: Tool): unknown {

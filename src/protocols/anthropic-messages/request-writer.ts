@@ -24,8 +24,8 @@ import { failure, ok } from '../../shared/result.ts';
 import { type ClaudeFamilies, type ClaudeFamily, familyOf } from './family.ts';
 import { type Message, type WrittenConversation, writeConversation } from './request-messages.ts';
 import { writeSchema } from './request-schema.ts';
-import { withHiddenThinking, writeSampling, writeThinking } from './request-thinking.ts';
-import { forcesCall, writeTools } from './request-tools.ts';
+import { type SentThinking, withHiddenThinking, writeSampling, writeThinking } from './request-thinking.ts';
+import { forcesCall, type SentTools, writeTools } from './request-tools.ts';
 
 /** Fields that this folder translates. The rules below apply to the others. */
 const TRANSLATED = [
@@ -81,12 +81,7 @@ function writeMessages(
   const report = new TranslationReport(options.provider, options.unsupported);
   const conversation = writeConversation(turns, { family, providerId: options.providerId, report });
   const limit = outputLimit(body, family, report);
-  const tools = writeTools(
-    request,
-    objectOf(objectOf(objectOf(body.response_format).json_schema).schema),
-    family,
-    report,
-  );
+  const tools = writeTools(request, family, report);
   const thinking = withoutRefusedThinking(
     writeThinking(body, family, readCount(limit) || family.maxTokens, report),
     conversation.messages,
@@ -130,15 +125,16 @@ function outputLimit(body: JsonObject, { maxTokens }: ClaudeFamily, report: Tran
  * https://platform.claude.com/docs/en/build-with-claude/thinking-tool-workflows (2026-11-22).
  */
 function withoutRefusedThinking(
-  thinking: JsonObject,
+  thinking: SentThinking,
   messages: readonly Message[],
-  tools: JsonObject,
+  tools: SentTools,
   report: TranslationReport,
-): JsonObject {
-  const hasBudget = isObject(thinking.thinking) && thinking.thinking.type === 'enabled';
+): SentThinking {
+  const hasBudget = thinking.thinking?.type === 'enabled';
   if (!hasBudget || !(forcesCall(tools) || isStepWithoutThinking(messages))) return thinking;
   report.change('thinking');
-  return omit(thinking, 'thinking');
+  const { thinking: _, ...rest } = thinking;
+  return rest;
 }
 
 /** 400 "Expected `thinking` or `redacted_thinking`, but found `tool_use`": BerriAI/litellm#37953, anomalyco/opencode#3077. */
@@ -151,11 +147,11 @@ function isStepWithoutThinking(messages: readonly Message[]): boolean {
 }
 
 /** Anthropic has no equivalent of `json_object`, which has no schema. */
-function withFormat(thinking: JsonObject, format: unknown, report: TranslationReport): JsonObject {
+function withFormat(thinking: SentThinking, format: unknown, report: TranslationReport): SentThinking {
   if (!isObject(format) || format.type === 'text') return thinking;
   const { schema } = objectOf(format.json_schema);
-  const config = objectOf(thinking.output_config);
-  if (config.format !== undefined) return thinking;
+  const config = thinking.output_config;
+  if (config?.format !== undefined) return thinking;
   if (!isObject(schema)) {
     report.refuse('response_format');
     return thinking;

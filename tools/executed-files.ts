@@ -1,8 +1,10 @@
 /**
  * Lists the source files that run for one streamed chat, through the built package, by V8's coverage: npm run prepack && node
- * tools/executed-files.ts. The caller has a gateway key in KV, the model is DeepSeek's, and an earlier request has warmed the isolate.
+ * tools/executed-files.ts. The caller has a gateway key in KV, the model is DeepSeek's, and an earlier request has warmed the isolate. For the
+ * files of walk 1 in docs/architecture.md it counts the lines of the functions that run, with their comments: what there is to read.
  */
 import { timingSafeEqual } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';
 import { registerHooks } from 'node:module';
 import { join, relative } from 'node:path';
@@ -76,10 +78,46 @@ const { result } = await session.post('Profiler.takePreciseCoverage');
 if (!text.includes('world') || !text.endsWith('data: [DONE]\n\n'))
   throw new Error(`The stream is incomplete: ${text}`);
 
-const executed = result.flatMap(({ url, functions }) => {
+const architecture = readFileSync(join(import.meta.dirname, '../docs/architecture.md'), 'utf8');
+const [, walk = ''] = /^## Walk 1:(.*?)^## /ms.exec(architecture) ?? [];
+const walked = new Set(
+  [...walk.matchAll(/^\| \d+ \| \[`[^`]+`\]\(\.\.\/(src\/[^)]+)\)/gm)].map(([, path]) => path),
+);
+
+const files = result.flatMap(({ url, functions }) => {
   if (!url.startsWith(pathToFileURL(DIST).href)) return [];
-  const path = relative(DIST, fileURLToPath(url)).replace(/\.js$/, '.ts');
-  const called = functions.filter(({ ranges: [range] }) => (range?.count ?? 0) > 0);
-  return called.length === 0 ? [] : [`src/${path}: ${called.length} functions`];
+  const path = `src/${relative(DIST, fileURLToPath(url)).replace(/\.js$/, '.ts')}`;
+  const called = functions.flatMap(({ functionName, ranges: [range] }) =>
+    range === undefined || range.count === 0 ? [] : [{ functionName, range }],
+  );
+  // A function without a name is the module itself, or a closure of one that has a name.
+  const named = called.filter(({ functionName }) => functionName !== '');
+  const lines = walked.has(path) ? linesOf(readFileSync(fileURLToPath(url), 'utf8'), named) : null;
+  return called.length === 0 ? [] : [{ path, functions: called.length, lines }];
 });
-process.stdout.write(`${executed.sort().join('\n')}\n${executed.length} files\n`);
+
+/** The lines of functions in a file, and of the comments right above them. */
+function linesOf(
+  code: string,
+  functions: readonly { range: { startOffset: number; endOffset: number } }[],
+): number {
+  const lines = code.split('\n');
+  const lineAt = (offset: number) => code.slice(0, offset).split('\n').length - 1;
+  const counted = new Set<number>();
+  for (const { range } of functions) {
+    let first = lineAt(range.startOffset);
+    while (/^\s*(\/\*|\*|\/\/)/.test(lines[first - 1] ?? '')) first--;
+    for (let line = first; line <= lineAt(range.endOffset); line++) counted.add(line);
+  }
+  return counted.size;
+}
+
+const rows = files
+  .sort((a, b) => (a.path < b.path ? -1 : 1))
+  .map(
+    ({ path, functions, lines }) =>
+      `${path}: ${functions} functions${lines === null ? '' : `, ${lines} lines`}`,
+  );
+const total = files.reduce((sum, { lines }) => sum + (lines ?? 0), 0);
+rows.push(`${files.length} files; those of walk 1 have ${total} lines of functions that run`);
+process.stdout.write(`${rows.join('\n')}\n`);

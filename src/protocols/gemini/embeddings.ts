@@ -2,20 +2,12 @@
 import { TranslationReport } from '../../request-translation/dropped-fields.ts';
 import type { RequestForm } from '../../request-translation/translate.ts';
 import { encodeBase64Bytes } from '../../shared/encoding.ts';
-import {
-  isObject,
-  type JsonObject,
-  objectOf,
-  parseJson,
-  readArray,
-  readCount,
-  readText,
-} from '../../shared/json.ts';
+import { isObject, objectOf, parseJson, readArray, readCount, readText } from '../../shared/json.ts';
 import { failure, ok } from '../../shared/result.ts';
 import { modelPath } from './request-writer.ts';
 
 /** The path below the base URL. `embedContent` would join several texts into one vector. */
-export function batchEmbedPath({ model }: JsonObject): string {
+export function batchEmbedPath({ model }: { readonly model?: unknown }): string {
   return `/v1beta/${modelPath(readText(model) ?? '')}:batchEmbedContents`;
 }
 

@@ -3,16 +3,7 @@
 import { isDefault, type TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { requestedEffort } from '../../request-translation/effort.ts';
 import { readOutputLimit } from '../../request-translation/output-limit.ts';
-import {
-  hasItems,
-  isObject,
-  type JsonObject,
-  omit,
-  ownValue,
-  readArray,
-  readCount,
-  readText,
-} from '../../shared/json.ts';
+import { isObject, type JsonObject, omit, ownValue, readArray, readText } from '../../shared/json.ts';
 import type { GeminiFamily } from './family.ts';
 import { withoutSchemaKey } from './request-tools.ts';
 
@@ -64,7 +55,7 @@ export function writeConfig(
     ...(requested === undefined ? { maxOutputTokens: body.max_completion_tokens ?? body.max_tokens } : {}),
     ...(thinking === undefined ? {} : { thinkingConfig: thinking }),
   };
-  return Object.keys(config).length === 0 ? undefined : config;
+  return nonEmpty(config);
 }
 
 /** The lower of OpenAI's limit, which a gateway key may have lowered, and Google's own, where 0 means no limit. */
@@ -104,11 +95,6 @@ function writeFormat(format: unknown): JsonObject {
   return { responseMimeType: 'application/json', ...json };
 }
 
-/** A chat response can hold only text. */
-export function wantsMoreThanText({ modalities }: JsonObject): boolean {
-  return hasItems(modalities) && readArray(modalities).some((modality) => modality !== 'text');
-}
-
 /** Thinking tokens for OpenAI's effort words. Each family also has its own bounds. */
 const BUDGETS: Readonly<Record<string, number>> = {
   minimal: 1024,
@@ -142,7 +128,7 @@ function thinkingConfig(
   report: TranslationReport,
 ): JsonObject | undefined {
   if (thinking.kind === 'none') return undefined;
-  const effort = requestedEffort(body)?.effort;
+  const { effort, budget: given } = requestedEffort(body) ?? {};
   const shown = hidesThoughts(body) ? {} : { includeThoughts: true };
   if (thinking.kind === 'level') {
     if (effort === undefined) return nonEmpty(shown);
@@ -153,7 +139,9 @@ function thinkingConfig(
     return effort === 'none' ? { thinkingLevel: level } : { ...shown, thinkingLevel: level };
   }
   const { min, max, canBeOff, byDefault } = thinking;
-  const budget = readBudget(body) ?? (effort === undefined ? undefined : ownValue(BUDGETS, effort));
+  // An effort in words takes precedence over a budget of Anthropic's `thinking` or OpenRouter's `reasoning`.
+  const asked = readText(body.reasoning_effort) === undefined ? given : undefined;
+  const budget = asked ?? ownValue(BUDGETS, effort ?? '');
   if (effort === undefined || (budget === undefined && effort !== 'none'))
     return byDefault ? nonEmpty(shown) : undefined;
   const available = Math.min(budget ?? 0, limit === null ? max : limit - MIN_TOKENS);
@@ -167,13 +155,6 @@ function thinkingConfig(
 function requestsThinking(body: JsonObject): boolean {
   const effort = requestedEffort(body)?.effort;
   return effort !== undefined && effort !== 'none';
-}
-
-/** A budget in tokens: of Anthropic's `thinking` or OpenRouter's `reasoning`. */
-function readBudget({ reasoning_effort, thinking, reasoning }: JsonObject): number | undefined {
-  if (readText(reasoning_effort) !== undefined) return undefined;
-  const anthropic = isObject(thinking) ? readCount(thinking.budget_tokens) : undefined;
-  return anthropic ?? (isObject(reasoning) ? readCount(reasoning.max_tokens) : undefined);
 }
 
 /** OpenRouter's `reasoning.exclude`. */

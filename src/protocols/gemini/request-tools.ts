@@ -59,8 +59,17 @@ function reportUnread(
   }
 }
 
+type ToolMode = 'NONE' | 'ANY' | 'VALIDATED';
+
+interface ToolConfig {
+  readonly functionCallingConfig: {
+    readonly mode: ToolMode;
+    readonly allowedFunctionNames?: readonly string[];
+  };
+}
+
 /** `toolConfig`, or undefined if the model chooses freely, which is the default. */
-export function writeToolChoice({ toolChoice, tools = [] }: NativeRequest): JsonObject | undefined {
+export function writeToolChoice({ toolChoice, tools = [] }: NativeRequest): ToolConfig | undefined {
   switch (toolChoice?.kind) {
     case 'none':
       return tools.length === 0 ? undefined : config('NONE');
@@ -84,7 +93,7 @@ export function writeToolChoice({ toolChoice, tools = [] }: NativeRequest): Json
   }
 }
 
-function config(mode: string, names?: readonly string[]): JsonObject {
+function config(mode: ToolMode, names?: readonly string[]): ToolConfig {
   const allowed = names === undefined ? {} : { allowedFunctionNames: names };
   return { functionCallingConfig: { mode, ...allowed } };
 }

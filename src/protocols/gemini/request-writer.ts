@@ -10,12 +10,13 @@ import {
   objectOf,
   omit,
   ownValue,
+  readArray,
   readCount,
   readText,
 } from '../../shared/json.ts';
 import { failure, ok } from '../../shared/result.ts';
 import { bareModel, familyOf, type GeminiFamily } from './family.ts';
-import { CONFIG_FIELDS, wantsMoreThanText, writeConfig } from './request-config.ts';
+import { CONFIG_FIELDS, writeConfig } from './request-config.ts';
 import { writeContents } from './request-contents.ts';
 import { writeToolChoice, writeTools } from './request-tools.ts';
 
@@ -34,7 +35,7 @@ export function geminiForm(families: readonly GeminiFamily[], toolNames: RegExp)
 }
 
 /** The path below the base URL. A streamed request gets server-sent events instead of a growing JSON array. */
-export function generateContentPath({ model, stream }: JsonObject): string {
+export function generateContentPath({ model, stream }: { model?: unknown; stream?: unknown }): string {
   const path = `/v1beta/${modelPath(readText(model) ?? '')}`;
   return stream === true ? `${path}:streamGenerateContent?alt=sse` : `${path}:generateContent`;
 }
@@ -84,7 +85,8 @@ function writeGenerateContent(
   const body = withNativeNames(fields, report);
   const family = familyOf(families, model);
   if (!MODEL.test(model)) report.fail('model', `${provider} has no model of this name`);
-  if (wantsMoreThanText(body)) report.refuse('modalities');
+  // A chat response can hold only text.
+  if (readArray(body.modalities).some((modality) => modality !== 'text')) report.refuse('modalities');
   const { contents, systemInstruction } = writeContents(turns, family, providerId, report);
   const tools = writeTools(given, body.web_search_options, report);
   const nativeConfig = {

@@ -192,9 +192,9 @@ function isOptionalText(value: unknown): boolean {
 }
 
 /** The value's type, if it is short and plain enough for a message or a header. */
-export function typeName(value: JsonObject): string {
-  const type = readText(value.type) ?? 'untyped';
-  return /^[\w.-]{1,64}$/.test(type) ? type : 'unknown';
+export function typeName({ type }: { readonly type?: unknown }): string {
+  const name = readText(type) ?? 'untyped';
+  return /^[\w.-]{1,64}$/.test(name) ? name : 'unknown';
 }
 
 /** OpenAI's bound on a function's name: https://platform.openai.com/docs/api-reference/chat/create (2026-11-22). */

@@ -1,5 +1,5 @@
 /** The output items of a passed stream as far as they were sent, for a response that Weir ends before its provider lists them. */
-import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
+import { isObject, type JsonObject, readArray, readCount, readText } from '../../shared/json.ts';
 import { MAX_REPEATED_TEXT_CHARS } from './client-writer.ts';
 import { itemKey } from './upstream-items.ts';
 
@@ -94,17 +94,4 @@ function incomplete({ item, texts }: PassedItem): JsonObject {
 function partOf({ type, text }: { readonly type: string; readonly text: string }): JsonObject {
   if (type === 'refusal') return { type, refusal: text };
   return type === 'output_text' ? { type, text, annotations: [], logprobs: [] } : { type, text };
-}
-
-/** The texts of an open message, as the events that end them name them. */
-export function openTexts({ output_index, item }: OpenPassedItem): readonly JsonObject[] {
-  if (item.type !== 'message') return [];
-  return readArray(item.content).map((part, content_index) => {
-    const { type, text = '', refusal = '' } = objectOf(part);
-    const isText = type === 'output_text';
-    const of = { item_id: item.id, output_index, content_index };
-    return isText
-      ? { type: 'response.output_text.done', ...of, text, logprobs: [], part }
-      : { type: 'response.refusal.done', ...of, refusal, part };
-  });
 }

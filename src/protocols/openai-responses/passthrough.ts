@@ -23,7 +23,7 @@ import { ENCRYPTED } from './client-request.ts';
 import { eventFrame } from './client-writer.ts';
 import { passedItemId, restoreItems } from './item-ids.ts';
 import { isOwnReasoningId } from './items.ts';
-import { openTexts, PassedItems } from './passed-items.ts';
+import { type OpenPassedItem, PassedItems } from './passed-items.ts';
 import { ResponseObject, responseIdOf, writeUsage } from './response-object.ts';
 import {
   EMPTY_SESSION,
@@ -171,16 +171,9 @@ class ResponsesFormat implements PassthroughFormat {
     const begin = this.#nextNumber === 0 ? this.#beginFrames(response) : '';
     const ends = (this.#sent?.open ?? []).map((open) => {
       const [item = {}] = this.#shown([open.item]);
-      const texts = openTexts({ ...open, item }).map(({ type, part, ...members }) => {
-        const { item_id, output_index, content_index } = members;
-        const place = { item_id, output_index, content_index };
-        return (
-          this.#frame(String(type), membersOf(members)) +
-          this.#frame('response.content_part.done', membersOf({ ...place, part }))
-        );
-      });
       const { output_index } = open;
-      return texts.join('') + this.#frame('response.output_item.done', membersOf({ output_index, item }));
+      const done = membersOf({ output_index, item });
+      return this.#endTexts({ ...open, item }) + this.#frame('response.output_item.done', done);
     });
     const startedResponse = objectOf(parseJsonExactly(response.inProgress));
     const incomplete = {
@@ -191,6 +184,21 @@ class ResponsesFormat implements PassthroughFormat {
     };
     const end = this.#frame('response.incomplete', membersOf({ response: incomplete }));
     return begin + ends.join('') + end + DONE_FRAME;
+  }
+
+  /** Ends the texts of an open message. */
+  #endTexts({ output_index, item }: OpenPassedItem): string {
+    if (item.type !== 'message') return '';
+    const ends = readArray(item.content).map((part, content_index) => {
+      const { type, text = '', refusal = '' } = objectOf(part);
+      const place = { item_id: item.id, output_index, content_index };
+      const end =
+        type === 'output_text'
+          ? this.#frame('response.output_text.done', membersOf({ ...place, text, logprobs: [] }))
+          : this.#frame('response.refusal.done', membersOf({ ...place, refusal }));
+      return end + this.#frame('response.content_part.done', membersOf({ ...place, part }));
+    });
+    return ends.join('');
   }
 
   /** Items as the client knows them. */

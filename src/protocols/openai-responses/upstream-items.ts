@@ -1,6 +1,6 @@
 /** What was sent of each item of a response's output, so that the final forms of items and parts add only what is missing. */
 import { MAX_PLACEHOLDER_CHARS, mayBePlaceholder, type TextCount } from '../../canonical/part.ts';
-import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
+import { objectOf, readArray, readCount, readText } from '../../shared/json.ts';
 
 /** The kinds of text that an item has. `thoughts`: reasoning in `content`; `summary`: in `summary`. */
 export type TextKind = 'text' | 'refusal' | 'summary' | 'thoughts';
@@ -188,28 +188,31 @@ export class SentItems {
 }
 
 /** The index of an event's item, or its id if the server sends no index. */
-export function itemKey({ output_index, item_id, item }: JsonObject): unknown {
+export function itemKey({
+  output_index,
+  item_id,
+  item,
+}: Readonly<{ output_index?: unknown; item_id?: unknown; item?: unknown }>): unknown {
   return readCount(output_index) ?? readText(item_id) ?? readText(objectOf(item).id);
 }
 
 /** The texts of a complete item. */
-export function textsOf(item: JsonObject): FinalText[] {
-  const isReasoning = item.type === 'reasoning';
-  const content = readArray(item.content).flatMap((part, index) =>
-    isObject(part) ? (partText(part, index, isReasoning ? 'thoughts' : 'text') ?? []) : [],
-  );
-  const summary = readArray(item.summary).flatMap((part, index) =>
-    isObject(part) ? (partText(part, index, 'summary') ?? []) : [],
-  );
-  return isReasoning ? [...content, ...summary] : content;
+export function textsOf(item: unknown): FinalText[] {
+  const { type, content, summary } = objectOf(item);
+  const texts = (parts: unknown, kind: TextKind) =>
+    readArray(parts).flatMap((part, index) => partText(part, index, kind) ?? []);
+  return type === 'reasoning'
+    ? [...texts(content, 'thoughts'), ...texts(summary, 'summary')]
+    : texts(content, 'text');
 }
 
-/** The text of a complete part. */
-export function partText(part: JsonObject, index: number, kind: TextKind): FinalText | null {
-  const refusal = readText(part.refusal);
-  if (refusal !== undefined) return { kind: 'refusal', index, text: refusal, logprobs: [] };
-  const text = readText(part.text);
-  return text === undefined ? null : { kind, index, text, logprobs: readArray(part.logprobs) };
+/** The text of a complete part, or of the event that has it. */
+export function partText(part: unknown, index: number, kind: TextKind): FinalText | null {
+  const { refusal, text, logprobs } = objectOf(part);
+  const refused = readText(refusal);
+  if (refused !== undefined) return { kind: 'refusal', index, text: refused, logprobs: [] };
+  const written = readText(text);
+  return written === undefined ? null : { kind, index, text: written, logprobs: readArray(logprobs) };
 }
 
 /** What was sent of a call's arguments. Only their length and a hash are kept. */

@@ -585,8 +585,8 @@ function choicePart(...choices: readonly (Partial<ChoicePart> | null)[]): ChunkP
 
 /** The text of an event's part. */
 function partOf(event: JsonObject): FinalText | null {
-  const part = objectOf(event.part);
-  return partText(part, partIndex(event), PARTS.get(part.type) ?? 'text');
+  const { part } = event;
+  return partText(part, partIndex(event), PARTS.get(objectOf(part).type) ?? 'text');
 }
 
 function inputOf(item: JsonObject, { isCustom }: ClientToolCall): string {

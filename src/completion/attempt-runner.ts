@@ -41,7 +41,7 @@ import {
 /** Requests that are changed as a refusal asks, over all targets of one request. */
 const MAX_MENDED_ROUNDS = 3;
 
-/** A body above this is kept until there is output or until a refusal would have come. */
+/** The body of the last attempt is kept until there is output. Above this size, only until a refusal would have come. */
 const LARGE_BODY_BYTES = 1024 * 1024;
 const LARGE_BODY_KEPT_MS = 2000;
 
@@ -128,7 +128,7 @@ export class AttemptRunner {
 
   /** Whether the current attempt's response is final: it has output, or no other attempt can follow. */
   get isDecided(): boolean {
-    return this.#isServed || !this.#current.isReplaceable || this.request.targets.length === 1;
+    return this.#isServed || !this.#current.hasSuccessor || this.request.targets.length === 1;
   }
 
   /**
@@ -403,7 +403,7 @@ export class AttemptRunner {
     const { current } = this.meter;
     const start = () =>
       new Attempt(this.request, traits, current, {
-        isReplaceable: this.#schedule.hasMore,
+        hasSuccessor: this.#schedule.hasMore,
         onAnswer: this.#schedule.startWaiting(traits.target, clock.now()),
         call: (upstream, signal) => {
           const response = this.#call(request, upstream, signal);
@@ -421,16 +421,16 @@ export class AttemptRunner {
           });
     const replayable = this.#replayable;
     replayable.endWork();
-    if (attempt.isReplaceable) return attempt;
+    if (attempt.hasSuccessor) return attempt;
+    // Only a refusal can need the body again.
+    const isLarge = request.kind === 'ok' && request.value.json.length > LARGE_BODY_BYTES;
     if (!replayable.readsRefusals) replayable.release(attempt.response);
-    else {
-      // Only a refusal is read.
-      void attempt.response.then(({ kind }) => kind === 'ok' && replayable.release());
-      const isLarge = request.kind === 'ok' && request.value.json.length > LARGE_BODY_BYTES;
-      if (isLarge) {
-        const cancelTimer = clock.startTimer(LARGE_BODY_KEPT_MS, () => replayable.release(attempt.response));
-        void attempt.response.then(cancelTimer);
-      }
+    else if (isLarge) {
+      const cancelTimer = clock.startTimer(LARGE_BODY_KEPT_MS, () => replayable.release(attempt.response));
+      void attempt.response.then(({ kind }) => {
+        cancelTimer();
+        if (kind === 'ok') replayable.release();
+      });
     }
     return attempt;
   }
@@ -480,8 +480,8 @@ export class AttemptRunner {
 }
 
 interface AttemptOptions {
-  /** Another attempt may follow this one. */
-  readonly isReplaceable: boolean;
+  /** Whether the schedule has another attempt. Without one, only a changed request to the same target may follow. */
+  readonly hasSuccessor: boolean;
   /** Called when the upstream has answered, or when the attempt has ended without an answer. Later calls have no effect. */
   readonly onAnswer: (isAnswer: boolean, now: number) => void;
   /** Calls the upstream. Never rejects. */
@@ -496,7 +496,7 @@ export class Attempt {
   readonly traits: TargetTraits;
   readonly upstream: UpstreamErrorContext;
   readonly meter: AttemptMeter;
-  readonly isReplaceable: boolean;
+  readonly hasSuccessor: boolean;
   /** Reads the response. A timeout ends it. */
   readonly relay: Relay;
   /** Never rejects. */
@@ -512,7 +512,7 @@ export class Attempt {
     request: CompletionRequest,
     traits: TargetTraits,
     meter: AttemptMeter,
-    { isReplaceable, onAnswer, call }: AttemptOptions,
+    { hasSuccessor, onAnswer, call }: AttemptOptions,
   ) {
     const { settings, ports } = request.context;
     const { clock } = ports;
@@ -520,7 +520,7 @@ export class Attempt {
     this.traits = traits;
     this.upstream = upstream;
     this.meter = meter;
-    this.isReplaceable = isReplaceable;
+    this.hasSuccessor = hasSuccessor;
     this.relay = new Relay({ upstream, clock, maxEventBytes: settings.maxEventBytes });
     this.#clock = clock;
     this.#onAnswer = onAnswer;

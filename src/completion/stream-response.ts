@@ -1,4 +1,4 @@
-/** Responds with a stream. The headers are sent with the first output or heartbeat; an error before them is an HTTP error. */
+/** Responds with a stream. The headers are sent with the first output or heartbeat; an error before the first of these is an HTTP error. */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { clientError, internalError } from '../http/respond.ts';
 import type { RequestEnd } from '../metering/request-meter.ts';
@@ -114,12 +114,12 @@ class StreamDelivery implements Delivery<MemoryGrant> {
     const runner = this.#runner;
     const { request } = runner;
     const stream = this.#stream;
-    const { relay, isReplaceable, traits } = attempt;
+    const { relay, traits } = attempt;
     const passthroughWriter =
       traits.passthrough === null
         ? undefined
         : request.client.passthrough?.streamWriter(passthroughOptions(request, attempt, this.#mayEnd));
-    stream.begin({ relay, isReplaceable, onOutput: () => runner.succeeded(attempt) }, passthroughWriter);
+    stream.begin({ relay, onOutput: () => runner.succeeded(attempt) }, passthroughWriter);
     const outcome = await readResponse(attempt, request, stream, (kind) => {
       const writer = kind === 'events' && passthroughWriter ? passthroughWriter : stream.useOwnWriter();
       return new EventReader(eventReaderOptions(request, attempt), writer, writer);

@@ -26,7 +26,7 @@ const MAX_SILENT_BYTES = 64 * 1024;
  */
 const SILENT_EVENT_BYTES = 512;
 
-/** What is written before the first output is held up to this size while another attempt may follow. */
+/** What an attempt writes before its first output is held up to this size, because another attempt or an HTTP error may follow. */
 export const MAX_HELD_OUTPUT_BYTES = 64 * 1024;
 
 /** How a stream ended. `isOpen`: the headers were sent, so that an error was a frame. */
@@ -55,8 +55,6 @@ export interface ClientStreamOptions {
 /** An attempt as its stream sees it. */
 export interface StreamedAttempt {
   readonly relay: Relay;
-  /** Whether another attempt may follow. Then what is written before the first output is held. */
-  readonly isReplaceable: boolean;
   /** Called once, before the first output is sent. */
   readonly onOutput: () => void;
 }
@@ -134,7 +132,7 @@ export class ClientStream implements RelayOutput {
   }
 
   /**
-   * Begins an attempt, before its upstream is called. If the stream is over, the attempt is cancelled.
+   * Begins an attempt, whose upstream was called just now. If the stream is over, the attempt is cancelled.
    * @param writer the attempt's own writer in passthrough, else the stream's
    */
   begin(attempt: StreamedAttempt, writer = this.#options.writer): void {
@@ -154,11 +152,9 @@ export class ClientStream implements RelayOutput {
   /** Another attempt follows the current one: what it wrote is forgotten, and the idle timeout pauses. */
   wait(): void {
     if (this.#state.kind !== 'undecided') return;
-    const { isReplaceable } = this.#state.attempt;
     this.#state = { kind: 'waiting' };
     this.#timers.wait();
-    if (isReplaceable) this.#discard();
-    else void this.#send();
+    this.#discard();
   }
 
   /**
@@ -168,7 +164,10 @@ export class ClientStream implements RelayOutput {
   finish(outcome: Outcome): Promise<void> | undefined {
     if (this.#state.kind === 'over') return undefined;
     const failed = outcome.kind === 'failed' ? outcome : null;
-    if ('attempt' in this.#state) this.#decide(this.#state.attempt, failed !== null);
+    if (this.#state.kind === 'undecided') {
+      if (this.#state.attempt.relay.hasOutput) this.#commit(this.#state.attempt);
+      else if (failed !== null) this.#discard();
+    }
     const isEmpty = !this.#isOpen && this.#writer.output.isEmpty && this.#held.length === 0;
     const refusal = isEmpty ? failed : null;
     if (refusal === null) this.#writer.end(failed?.failure ?? null);
@@ -206,11 +205,10 @@ export class ClientStream implements RelayOutput {
 
   /** Holds what an undecided attempt wrote and returns true, or commits the attempt. */
   #holdsOutput(attempt: StreamedAttempt): boolean {
-    const { hasOutput } = attempt.relay;
-    if (hasOutput) this.#commit(attempt);
-    if (hasOutput || !attempt.isReplaceable) return false;
-    this.#hold();
-    if (this.#held.length <= MAX_HELD_OUTPUT_BYTES) return true;
+    if (!attempt.relay.hasOutput) {
+      this.#hold();
+      if (this.#held.length <= MAX_HELD_OUTPUT_BYTES) return true;
+    }
     this.#commit(attempt);
     return false;
   }
@@ -218,14 +216,6 @@ export class ClientStream implements RelayOutput {
   #commit(attempt: StreamedAttempt): void {
     this.#state = { kind: 'committed', attempt };
     attempt.onOutput();
-  }
-
-  /** The last attempt ends: of one that failed without output, nothing is sent. */
-  #decide(attempt: StreamedAttempt, isFailed: boolean): void {
-    const { relay, isReplaceable } = attempt;
-    if (this.#state.kind !== 'undecided') return;
-    if (relay.hasOutput) this.#commit(attempt);
-    else if (isFailed && isReplaceable) this.#discard();
   }
 
   #hold(): void {

@@ -6,18 +6,19 @@ import { seeded } from '../random.ts';
 import { repeatable, runsOf, SEED } from '../random-run.ts';
 import { FakeClock } from '../stream/fake-clock.ts';
 import { LimitedGateway } from './limited-gateway.ts';
-import { answerWith, json, RoutedGateway, read, refuse, settle } from './upstreams.ts';
+import { answerWith, json, ROLE, RoutedGateway, read, refuse, settle, sse } from './upstreams.ts';
 
 const HOUR_MS = 3_600_000;
 const ENV = {
   PROVIDERS: { acme: { base_url: 'https://acme/v1', api_key: 'ACME_KEY' } },
   ACME_KEY: 'key-of-acme',
 };
-const NO_TEMPERATURE = refuse(400, {
+const UNSUPPORTED_TEMPERATURE = {
   message: "Unsupported parameter: 'temperature' is not supported with this model.",
   param: 'temperature',
   code: 'unsupported_parameter',
-});
+};
+const NO_TEMPERATURE = refuse(400, UNSUPPORTED_TEMPERATURE);
 const ONLY_MEDIUM = refuse(400, {
   message:
     "Unsupported value: 'reasoning_effort' does not support 'high' with this model. Supported values are: 'medium'.",
@@ -34,6 +35,10 @@ const TOO_LONG = refuse(400, {
 
 function gatewayOf(behaviors: ConstructorParameters<typeof RoutedGateway>[0], env: JsonObject = {}) {
   return new RoutedGateway(behaviors, { ...ENV, ...env });
+}
+
+function errorEvent(error: JsonObject): string {
+  return `data: ${JSON.stringify({ error: { type: 'invalid_request_error', ...error } })}\n\n`;
 }
 
 function learned({ gateway }: RoutedGateway) {
@@ -61,6 +66,27 @@ describe.each([true, false])('streamed: %s', (stream) => {
       },
     ]);
   });
+
+  test.each(['0', '1'])(
+    'H3 Z1 refused in an error event after the role, RETRIES %s: one more request without the field',
+    async (RETRIES) => {
+      const refused = sse(ROLE + errorEvent(UNSUPPORTED_TEMPERATURE));
+      const gateway = gatewayOf({ m: [refused, answerWith('Hi')] }, { RETRIES });
+      expect(await ask(gateway, { temperature: 0.7 })).toMatchObject({ status: 200, text: 'Hi' });
+      expect(gateway.requests.map(({ body }) => body.temperature)).toEqual([0.7, undefined]);
+    },
+  );
+
+  test.each(['0', '1'])(
+    'H3 an error event after the role that no change mends, RETRIES %s: an HTTP error',
+    async (RETRIES) => {
+      const overlong = { message: "This model's maximum context length is 8192 tokens." };
+      const gateway = gatewayOf({ m: [sse(ROLE + errorEvent(overlong))] }, { RETRIES });
+      const response = await ask(gateway, { temperature: 0.7 });
+      expect(response).toMatchObject({ status: 400, error: { message: expect.stringContaining('8192') } });
+      expect(gateway.requests).toHaveLength(1);
+    },
+  );
 
   test('Z1 three rounds at most: the fourth refusal ends the request', async () => {
     const fields = ['temperature', 'top_p', 'seed', 'user'];

@@ -30,10 +30,9 @@ const ERROR = 'data: {"error":{"message":"no","type":"rate_limit_error"}}\n\n';
 const DOWN = apiError('upstream_unreachable', 'OpenAI could not be reached');
 
 /** A turn that records what it is told, and returns a given end. */
-function attemptOf(end: (outcome: Outcome) => EmptyEnd, isReplaceable = true) {
+function attemptOf(end: (outcome: Outcome) => EmptyEnd) {
   const reported: unknown[] = [];
   const turn: Turn = {
-    isReplaceable,
     onOutput: () => void reported.push('output'),
     onEmptyEnd: (outcome) => {
       reported.push(outcome.kind === 'failed' ? outcome.failure.error.code : outcome.kind);
@@ -84,7 +83,7 @@ describe('R5 an attempt that ends before its output', () => {
       const tested = start(first.turn, bodyOf(...texts));
       await settle();
       expect([first.reported, tested.written, tested.heads]).toEqual([[code], [], []]);
-      const second = attemptOf(over, false);
+      const second = attemptOf(over);
       void next(tested, second.turn).pump(bodyOf(ROLE.replace('held', 'next'), HELLO, STOP, DONE));
       const got = await readAll(tested.readable);
       expect(got.match(/"id":"\w+"/g)).toEqual(Array(3).fill('"id":"next"'));
@@ -122,7 +121,7 @@ describe('R5 an attempt that ends before its output', () => {
       for (const text of texts) feed(text);
       close();
       await settle();
-      void next(tested, attemptOf(over, false).turn).pump(bodyOf(HELLO, STOP, DONE));
+      void next(tested, attemptOf(over).turn).pump(bodyOf(HELLO, STOP, DONE));
       const got = await readAll(tested.readable);
       expect(got.startsWith(': heartbeat\n\ndata: {"id":')).toBe(true);
       expect(got).not.toContain('"held"');
@@ -136,7 +135,7 @@ describe('R5 an attempt that ends before its output', () => {
     tested.clock.advance(100);
     feed(ERROR);
     await settle();
-    const last = next(tested, attemptOf(over, false).turn);
+    const last = next(tested, attemptOf(over).turn);
     last.fail(DOWN);
     expect(await readAll(tested.readable)).toMatch(
       /^: heartbeat\n\ndata: \{"error":\{.*"upstream_unreachable"\}\}\n\ndata: \[DONE\]\n\n$/,
@@ -160,7 +159,7 @@ describe('R5 an attempt that ends before its output', () => {
     tested.answer.fail(DOWN);
     await settle();
     expect(counts.cancels).toBe(1);
-    const answer = next(tested, attemptOf(over, false).turn);
+    const answer = next(tested, attemptOf(over).turn);
     tested.answer.fail(DOWN);
     await tested.answer.sendResponse({ choices: [{ message: { content: 'late' }, finish_reason: 'stop' }] });
     void answer.pump(bodyOf(HELLO, STOP, DONE));
@@ -259,17 +258,8 @@ describe('R5 output', () => {
     expect(stands.reported).toEqual(['done']);
     const falls = start(attemptOf(replaced).turn, bodyOf(...empty));
     await settle();
-    void next(falls, attemptOf(over, false).turn).pump(bodyOf(HELLO, STOP, DONE));
+    void next(falls, attemptOf(over).turn).pump(bodyOf(HELLO, STOP, DONE));
     expect((await readAll(falls.readable)).match(/finish_reason":"stop"/g)).toHaveLength(1);
-  });
-
-  test('F4 an attempt that cannot be replaced: nothing is held', async () => {
-    const { body, feed } = fedBody();
-    const { turn } = attemptOf(over, false);
-    const tested = start(turn, body);
-    feed(ROLE);
-    await settle();
-    expect(tested.written).toHaveLength(1);
   });
 });
 
@@ -284,7 +274,7 @@ describe('R5 R6 time', () => {
     // The idle timeout pauses between attempts.
     tested.clock.advance(5000);
     const { body, feed } = fedBody();
-    void next(tested, attemptOf(over, false).turn).pump(body);
+    void next(tested, attemptOf(over).turn).pump(body);
     tested.clock.advance(999);
     feed(HELLO);
     await settle();
@@ -297,7 +287,7 @@ describe('R5 R6 time', () => {
   test('T2 the next attempt has the same idle timeout', async () => {
     const tested = start(attemptOf(replaced).turn, bodyOf(ERROR), { idleTimeoutMs: 1000 });
     await settle();
-    const last = attemptOf(over, false);
+    const last = attemptOf(over);
     void next(tested, last.turn).pump(fedBodyWith(': queued\n\n'));
     await settle();
     tested.clock.advance(1000);

@@ -43,9 +43,8 @@ interface Scene extends Run {
   readonly state: () => Promise<string>;
 }
 
-function turnOf(reported: string[], isReplaceable: boolean, decide: Turn['onEmptyEnd']): Turn {
+function turnOf(reported: string[], decide: Turn['onEmptyEnd']): Turn {
   return {
-    isReplaceable,
     onOutput: () => void reported.push('output'),
     onEmptyEnd: (outcome) => {
       reported.push(outcome.kind);
@@ -58,14 +57,11 @@ const accept = (outcome: Outcome) => outcome;
 const replace = () => 'replaced' as const;
 
 /** An undecided stream. */
-function undecided(
-  { isReplaceable = true, decide = accept as Turn['onEmptyEnd'] } = {},
-  limits: Partial<TimerLimits> = {},
-): Scene {
+function undecided({ decide = accept as Turn['onEmptyEnd'] } = {}, limits: Partial<TimerLimits> = {}): Scene {
   const reported: string[] = [];
   const { body, feed, counts } = fedBody();
   const clock = new FakeClock();
-  const scene = run(body, limits, clock, undefined, turnOf(reported, isReplaceable, decide));
+  const scene = run(body, limits, clock, undefined, turnOf(reported, decide));
   const { stream, answer, ends } = scene;
   return {
     ...scene,
@@ -99,7 +95,7 @@ async function committed(limits: Partial<TimerLimits> = {}): Promise<Scene> {
 
 function begin({ stream, clock, reported }: Scene): TestAttempt {
   const options = optionsOf(CHAT, new UsageAccumulator(() => 0, 0));
-  return new TestAttempt(stream, options, turnOf(reported, false, accept), clock);
+  return new TestAttempt(stream, options, turnOf(reported, accept), clock);
 }
 
 /** Runs a row: the state that follows, or the states that may follow. */
@@ -139,16 +135,10 @@ const ROWS: Readonly<Record<string, () => Promise<string>>> = {
     expect(scene.heads).toMatchObject([{ reason: 'stopped' }]);
     return state;
   },
-  'undecided: a read without output, replaceable': async () => {
+  'undecided: a read without output': async () => {
     const scene = undecided();
     await scene.feed(ROLE);
     expect(scene.written).toEqual([]);
-    return scene.state();
-  },
-  'undecided: a read without output, not replaceable': async () => {
-    const scene = undecided({ isReplaceable: false });
-    await scene.feed(ROLE);
-    expect(scene.written).toHaveLength(1);
     return scene.state();
   },
   'undecided: more than 64 KiB are held': async () => {
@@ -217,7 +207,7 @@ const ROWS: Readonly<Record<string, () => Promise<string>>> = {
   },
   'undecided: timeout of the alias': async () => {
     const states = [replace, accept].map(async (decide) => {
-      const scene = undecided({ isReplaceable: decide === replace, decide });
+      const scene = undecided({ decide });
       // Nobody reads: the client has not taken it.
       await scene.feed(ROLE);
       scene.answer.relay.end(SLOW);

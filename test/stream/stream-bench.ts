@@ -101,13 +101,12 @@ export type EmptyEnd = 'replaced' | Outcome;
 
 /** What the runner of attempts does with one attempt. */
 export interface Turn {
-  readonly isReplaceable: boolean;
   readonly onOutput: () => void;
   readonly onEmptyEnd: (outcome: Outcome) => EmptyEnd;
 }
 
 /** An attempt that no other replaces. */
-const ONLY: Turn = { isReplaceable: false, onOutput: () => {}, onEmptyEnd: (outcome) => outcome };
+const ONLY: Turn = { onOutput: () => {}, onEmptyEnd: (outcome) => outcome };
 
 /** One attempt of a stream, and what runs it. Its upstream responds when a test says so. */
 export class TestAttempt {

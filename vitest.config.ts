@@ -1,11 +1,12 @@
 /**
- * All files run in two or three processes, each of which runs its files one after the other and keeps what it has imported. `npm test` runs what
+ * All files run in two or four processes, each of which runs its files one after the other and keeps what it has imported. `npm test` runs what
  * a person waits for. Files named `*.slow.test.ts` run with `--mode slow`: long randomised runs, matrices of faults and of clients, real
  * waits, and the dashboard in a browser. Files named `*-random.test.ts` and
  * `*-matrix.test.ts` run in both: a sample in `npm test`.
  */
 import { join } from 'node:path';
 import { configDefaults, defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const ALL = '{test,tools,bench}/**/*';
 /**
@@ -18,6 +19,17 @@ const HOSTILE = 'test/hostile/**/*.test.ts';
 const SLOW = '**/*.slow.test.ts';
 /** A sample in `npm test`, and all with `--mode slow`: `sampleOf` in test/random-run.ts. */
 const SAMPLED = 'test/**/*-{random,matrix}.test.ts';
+
+/** These wait for a minute of real time: they start first, beside the work of the others. */
+const LONG_WAITS = ['test/e2e/limits/killed.slow.test.ts'];
+
+class LongWaitsFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const waits = ({ moduleId }: TestSpecification) => LONG_WAITS.some((file) => moduleId.endsWith(file));
+    return [...sorted.filter(waits), ...sorted.filter((file) => !waits(file))];
+  }
+}
 
 export default defineConfig(({ mode }) => {
   const include = mode === 'slow' ? [SLOW, SAMPLED] : [`${ALL}.test.ts`];
@@ -39,7 +51,8 @@ export default defineConfig(({ mode }) => {
         ...(process.env.GITHUB_ACTIONS ? ['github-actions'] : []),
       ],
       // Two cores: one for the tests, one for workerd. Half of the slow suites' time is waits.
-      maxWorkers: mode === 'slow' ? 3 : 2,
+      maxWorkers: mode === 'slow' ? 4 : 2,
+      sequence: { sequencer: LongWaitsFirst },
       projects:
         mode === 'hostile'
           ? [project('hostile', [HOSTILE], exclude)]

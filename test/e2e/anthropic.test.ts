@@ -148,9 +148,12 @@ describe('Anthropic, usage', () => {
     expect((await gateway.record(other)).cost_nanos).toBe(Math.round(Number(cost) * 1e9));
   });
 
-  test('A5 overloaded before the first block: an error, and the reported prompt', async () => {
+  test('A5 H3 overloaded before the first block: an HTTP error, and the reported prompt', async () => {
     const response = await complete('claude-overloaded-start');
-    expect(await response.text()).toContain('"code":"overloaded_error"');
+    expect(response.status).toBe(503);
+    expect(await response.json()).toMatchObject({
+      error: { code: 'upstream_overloaded', message: 'Anthropic: Overloaded' },
+    });
     expect(await gateway.record(response)).toMatchObject({
       status: 'failed',
       prompt_tokens: 3210,

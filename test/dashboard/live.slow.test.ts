@@ -258,6 +258,7 @@ describe.runIf(hasChromium)('the live view', () => {
     expect(await model.inputValue()).toBe(SMALL);
     await model.press('Control+Enter');
     await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByText(/^Stopped/).waitFor();
     await model.press('Enter');
     await model.press('Enter');
     await streamView(page, SMALL).getByText('Finished (stop)').waitFor();

@@ -54,7 +54,7 @@ export async function bundle(row: Row): Promise<Bundle | null> {
     config: join(ROOT, 'wrangler.toml'),
   });
   if (row.isWeir) await buildPage();
-  const compatibilityFlags = row.isWeir ? compatibility_flags : [];
+  const compatibilityFlags = row.hasWeirFlags ? compatibility_flags : [];
   const main = fileURLToPath(row.main.href);
   const alias = Object.fromEntries(
     Object.entries(row.alias).map(([name, file]) => [name, join(BENCH, file)] as const),

@@ -30,6 +30,8 @@ export interface Row {
   /** A text of the bundle that this row replaces. If the bundle doesn't have it, the row is skipped. */
   readonly replace: readonly [from: string, to: string] | null;
   readonly isWeir: boolean;
+  /** Whether it runs with the compatibility flags of Weir. */
+  readonly hasWeirFlags: boolean;
   /** A third-party package. If it can't be installed or run, the bench reports that and continues. */
   readonly isPeer: boolean;
 }
@@ -68,6 +70,7 @@ function worker(name: string, what: string, file: string, own: Partial<Row> = {}
     alias: {},
     replace: null,
     isWeir: false,
+    hasWeirFlags: false,
     isPeer: false,
     ...own,
   };
@@ -100,8 +103,14 @@ function weir(
     hasKv: true,
     modelPrefix: (stream) => (OWN_PROVIDERS.includes(stream) ? `${stream}/` : 'deepseek/'),
     isWeir: true,
+    hasWeirFlags: true,
     ...own,
   });
+}
+
+function reframe(name: string, stream: StreamName): Row {
+  const what = `the least that turns the text of ${name} into chunks: no parsing, no checks`;
+  return worker(`reframe-${name}`, what, './workers/reframe.ts', { sections: ['bulk'], onlyStream: stream });
 }
 
 function portkey(provider: string): Row {
@@ -134,6 +143,18 @@ export const ROWS: readonly Row[] = [
     hasKv: true,
     modelPrefix: () => UPSTREAM_PREFIX,
   }),
+  worker(
+    'contract-floor',
+    "the floor, and the calls of the runtime that Weir's contract needs: cancellation, bounded reads, headers",
+    './workers/contract-floor.ts',
+    {
+      treatment: 'bytes',
+      sections: ['requests'],
+      hasKv: true,
+      modelPrefix: () => UPSTREAM_PREFIX,
+      hasWeirFlags: true,
+    },
+  ),
   worker('identity', 'a TransformStream in JavaScript, bytes untouched', './workers/identity.ts', {
     treatment: 'bytes',
   }),
@@ -145,6 +166,8 @@ export const ROWS: readonly Row[] = [
       treatment: 'bytes',
     },
   ),
+  reframe('claude', 'anthropic'),
+  reframe('gemini', 'gemini'),
   weir('weir', 'Weir as it is, AUTH=open', { sections: [...STREAMING, 'requests', 'prompts'] }),
   weir(
     'weir-no-texts',

@@ -109,7 +109,7 @@ function weir(
 }
 
 function reframe(name: string, stream: StreamName): Row {
-  const what = `the least that turns the text of ${name} into chunks: no parsing, no checks`;
+  const what = `a plain loop that copies the text of ${name} into chunks, without checks`;
   return worker(`reframe-${name}`, what, './workers/reframe.ts', { sections: ['bulk'], onlyStream: stream });
 }
 

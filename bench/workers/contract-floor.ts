@@ -16,7 +16,8 @@ export default {
     const cancel = () => cancelling.abort();
     request.signal.addEventListener('abort', cancel, { once: true });
     const deadline = setTimeout(cancel, DEADLINE_MS);
-    const facts = readHeaders(request.headers, REQUEST_HEADERS);
+    // The rules name them. Their values change nothing here.
+    readHeaders(request.headers, REQUEST_HEADERS);
     const body: { model: string; stream?: boolean } = JSON.parse(await readText(request.body));
     body.model = body.model.slice(UPSTREAM_PREFIX.length);
     const upstream = await fetch(env.UPSTREAM, {
@@ -33,25 +34,24 @@ export default {
     });
     const headers = {
       ...readHeaders(upstream.headers, UPSTREAM_HEADERS),
-      ...('x-weir-tags' in facts && { 'x-weir-tags': 'set' }),
       'x-request-id': requestId,
       'x-weir-request-id': requestId,
       'x-weir-provider': 'bench',
       'x-weir-model': body.model,
       'access-control-allow-origin': '*',
     };
-    const record = (answer: Answer) => {
+    const settle = (answer: Answer) => {
       clearTimeout(deadline);
       return writeRecord(env.WEIR_KV, body.model, answer, startedAt);
     };
     if (body.stream !== true || upstream.body === null) {
       const answer: Answer = JSON.parse(await readText(upstream.body));
-      context.waitUntil(record(answer));
+      context.waitUntil(settle(answer));
       const bytes = new TextEncoder().encode(JSON.stringify(answer));
       return new Response(bytes, { headers: { ...headers, 'content-type': 'application/json' } });
     }
     const { readable, writable } = new IdentityTransformStream();
-    context.waitUntil(pump(upstream.body, writable).then(record));
+    context.waitUntil(pump(upstream.body, writable).then(settle));
     return new Response(readable, {
       headers: {
         ...headers,
@@ -83,7 +83,7 @@ function readHeaders(headers: Headers, names: readonly string[]): Record<string,
   return found;
 }
 
-/** The headers that docs/headers.md names of a chat request. */
+/** The headers of a chat request that Weir reads. */
 const REQUEST_HEADERS = [
   ...['authorization', 'api-key', 'x-api-key', 'user-agent', 'content-length', 'content-encoding'],
   ...['x-weir-vendor-events', 'x-weir-unsupported', 'x-weir-user', 'x-weir-app', 'x-weir-tags'],

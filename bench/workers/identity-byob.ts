@@ -1,16 +1,9 @@
 /** Row `identity-byob`: bytes read into one buffer and written to an IdentityTransformStream, unchanged. */
-import { type BenchEnv, fetchUpstream } from './upstream.ts';
+import { pumpedBy } from './upstream.ts';
 
 const BUFFER_BYTES = 16 * 1024;
 
-export default {
-  async fetch(request, env, context) {
-    const { body, headers } = await fetchUpstream(request, env);
-    const { readable, writable } = new IdentityTransformStream();
-    if (body !== null) context.waitUntil(pump(body, writable));
-    return new Response(readable, { headers });
-  },
-} satisfies ExportedHandler<BenchEnv>;
+export default pumpedBy(pump);
 
 async function pump(body: ReadableStream<Uint8Array>, writable: WritableStream<Uint8Array>): Promise<void> {
   const reader = body.getReader({ mode: 'byob' });

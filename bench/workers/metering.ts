@@ -10,7 +10,7 @@ export interface Answer {
   readonly usage?: { readonly prompt_tokens?: number; readonly completion_tokens?: number } | null;
 }
 
-/** Sends bytes as they come and parses each event. In this row, no event is split between reads. */
+/** Sends bytes as they come and parses each event. These rows are called with one frame, so no event is split between reads. */
 export async function pump(
   body: ReadableStream<Uint8Array>,
   writable: WritableStream<Uint8Array>,

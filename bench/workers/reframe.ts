@@ -1,34 +1,36 @@
 /**
- * Rows `reframe-claude` and `reframe-gemini`: the least that turns one provider's text into chunks of Chat Completions. The JSON text of each delta is
- * copied into a fixed frame; only the last usage is parsed. It knows one stream, checks nothing, and keeps an event that is not complete.
+ * Rows `reframe-claude` and `reframe-gemini`: a plain loop that turns one provider's text into chunks of Chat Completions. It copies the JSON text of
+ * each delta into a fixed frame, and parses the last usage only. It knows two streams of the bench and checks nothing.
  */
-import { type BenchEnv, fetchUpstream } from './upstream.ts';
+import { pumpedBy } from './upstream.ts';
 
 const BUFFER_BYTES = 16 * 1024;
 const START =
   'data: {"id":"bench","object":"chat.completion.chunk","created":1790000000,"model":"bench/any",';
-const FRAME = `${START}"choices":[{"index":0,"delta":{"content":`;
-const FIRST = `${START}"choices":[{"index":0,"delta":{"role":"assistant","content":`;
-const END = '},"logprobs":null,"finish_reason":null}]}\n\n';
+const BEFORE_TEXT = `${START}"choices":[{"index":0,"delta":{"content":`;
+const AFTER_TEXT = '},"logprobs":null,"finish_reason":null}]}\n\n';
+const FIRST_CHUNK = `${START}"choices":[{"index":0,"delta":{"role":"assistant","content":""${AFTER_TEXT}`;
 
-/** What surrounds the JSON text of a delta, and what ends an event. */
+/** Where an event of a stream has its text, as JSON. */
 interface Form {
-  readonly before: string;
-  readonly after: string;
-  readonly end: string;
+  readonly beforeText: string;
+  /** The index behind the text that begins at `start`, in an event that ends at `end`. */
+  readonly endOfText: (events: string, start: number, end: number) => number;
+  readonly eventEnd: string;
 }
 
-const CLAUDE: Form = { before: '"text_delta","text":', after: '}', end: '\n\n' };
-const GEMINI: Form = { before: '"text": ', after: '}],"role"', end: '\r\n\r\n' };
+const CLAUDE: Form = {
+  beforeText: '"text_delta","text":',
+  endOfText: (events, _, end) => events.lastIndexOf('"', end) + 1,
+  eventEnd: '\n\n',
+};
+const GEMINI: Form = {
+  beforeText: '"text": ',
+  endOfText: (events, start) => events.indexOf('}],"role"', start),
+  eventEnd: '\r\n\r\n',
+};
 
-export default {
-  async fetch(request, env, context) {
-    const { body, headers } = await fetchUpstream(request, env);
-    const { readable, writable } = new IdentityTransformStream();
-    if (body !== null) context.waitUntil(pump(body, writable));
-    return new Response(readable, { headers });
-  },
-} satisfies ExportedHandler<BenchEnv>;
+export default pumpedBy(pump);
 
 async function pump(body: ReadableStream<Uint8Array>, writable: WritableStream<Uint8Array>): Promise<void> {
   const reader = body.getReader({ mode: 'byob' });
@@ -36,37 +38,32 @@ async function pump(body: ReadableStream<Uint8Array>, writable: WritableStream<U
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
   let buffer = new ArrayBuffer(BUFFER_BYTES);
-  let held = '';
   let form: Form | null = null;
-  let isFirst = true;
-  let last = '';
+  let events = '';
+  let lastUsage = '';
   for (;;) {
     const { value, done } = await reader.read(new Uint8Array(buffer));
     if (done) break;
-    const text = held + decoder.decode(value, { stream: true });
+    events += decoder.decode(value, { stream: true });
     buffer = value.buffer;
-    form ??= text.startsWith('data:') ? GEMINI : CLAUDE;
-    let out = '';
+    form ??= events.startsWith('data:') ? GEMINI : CLAUDE;
+    let chunks = '';
     let at = 0;
-    for (let end = text.indexOf(form.end); end !== -1; end = text.indexOf(form.end, at)) {
-      const from = text.indexOf(form.before, at);
-      if (from !== -1 && from < end && !text.startsWith('""', from + form.before.length)) {
-        const start = from + form.before.length;
-        const to = form === CLAUDE ? text.lastIndexOf('"', end) + 1 : text.indexOf(form.after, start);
-        out += (isFirst && form === GEMINI ? FIRST : FRAME) + text.slice(start, to) + END;
-        isFirst = false;
-      } else {
-        if (isFirst && form === CLAUDE && text.startsWith('event: message_start', at))
-          out += `${FIRST}""${END}`;
-        const event = text.slice(at, end);
-        if (event.includes('"usage')) last = event;
-      }
-      at = end + form.end.length;
+    for (let end = events.indexOf(form.eventEnd); end !== -1; end = events.indexOf(form.eventEnd, at)) {
+      const found = events.indexOf(form.beforeText, at);
+      const start = found + form.beforeText.length;
+      // Gemini's last event has an empty text.
+      const hasText = found !== -1 && start < end && !events.startsWith('""', start);
+      if (hasText)
+        chunks += BEFORE_TEXT + events.slice(start, form.endOfText(events, start, end)) + AFTER_TEXT;
+      else if (events.startsWith('event: message_start', at)) chunks += FIRST_CHUNK;
+      else if (events.slice(at, end).includes('"usage')) lastUsage = events.slice(at, end);
+      at = end + form.eventEnd.length;
     }
-    held = text.slice(at);
-    await writer.write(encoder.encode(out));
+    events = events.slice(at);
+    await writer.write(encoder.encode(chunks));
   }
-  await writer.write(encoder.encode(`${finish(last)}data: [DONE]\n\n`));
+  await writer.write(encoder.encode(`${finish(lastUsage)}data: [DONE]\n\n`));
   await writer.close();
 }
 

@@ -18,7 +18,8 @@ import { responseHeaders, runToDeadline } from './response-context.ts';
 interface OpenEmbeddings {
   /** Starts the response's body. */
   readonly send: () => Uint8Array | ReadableStream<Uint8Array>;
-  readonly discard: () => void;
+  /** Frees the memory, or cancels the body. */
+  readonly release: () => void;
 }
 
 /** Never rejects for what an upstream does. The request is settled with the last byte of the response. */
@@ -41,14 +42,14 @@ class EmbeddingsDelivery implements Delivery<OpenEmbeddings> {
     const head = await attempt.head();
     if (head.kind === 'error') return { outcome: head.error, hasOutput: false, value: null };
     const opening = openEmbeddings(head.value, attempt, this.#runner);
-    const opened = await relay.until(opening, (late) => late.kind === 'ok' && late.value.discard());
+    const opened = await relay.until(opening, (late) => late.kind === 'ok' && late.value.release());
     if (opened === null) return { outcome: relay.outcome, hasOutput: false, value: null };
     if (opened.kind === 'error') return { outcome: opened.error, hasOutput: false, value: null };
     return { outcome: DONE, hasOutput: true, value: opened.value };
   }
 
   discard(opened: OpenEmbeddings | null): void {
-    opened?.discard();
+    opened?.release();
   }
 }
 
@@ -97,7 +98,7 @@ async function convert(
       runner.settle({ kind: 'finished' });
       return bodyOf(bytes, grant);
     },
-    discard: grant.release,
+    release: grant.release,
   });
 }
 
@@ -115,16 +116,16 @@ async function passEmbeddings(
   const reader = body?.getReader();
   const start = reader === undefined ? null : await readStart(reader);
   if (reader === undefined || start === null) return refuse(brokenConnection(upstream));
-  const discard = () => void reader.cancel().catch(() => {});
+  const release = () => void reader.cancel().catch(() => {});
   const object = parseJson(start.text);
   const upstreamError = isObject(object) ? findUpstreamError(object) : null;
   const isList = start.isComplete
     ? isObject(object) && Array.isArray(object.data)
     : start.text.trimStart().startsWith('{');
   if (isList && upstreamError === null) {
-    return ok({ send: () => meteredBody(start, reader, attempt, runner), discard });
+    return ok({ send: () => meteredBody(start, reader, attempt, runner), release });
   }
-  discard();
+  release();
   return failure(failed({ error: noEmbeddings(upstream.name), upstreamError }, 'no_response'));
 }
 

@@ -30,7 +30,7 @@ export async function readResponse(
   const head = await attempt.head();
   if (head.kind === 'error') return { outcome: head.error, value: null };
   const opening = openResponse(head.value, upstream, isStreamed, context.takeMemory);
-  const opened = await relay.until(opening, discard);
+  const opened = await relay.until(opening, releaseLate);
   if (opened === null) return { outcome: relay.outcome, value: null };
   if (opened.kind === 'error') {
     return { outcome: failedWith(opened.error, 'no_response'), value: null };
@@ -43,7 +43,7 @@ export async function readResponse(
 }
 
 /** The attempt ended while the response was opened. */
-function discard(opened: Result<ResponseBody, ApiError>): void {
+function releaseLate(opened: Result<ResponseBody, ApiError>): void {
   if (opened.kind === 'error') return;
   if (opened.value.kind === 'object') opened.value.grant.release();
   else opened.value.events.cancel().catch(() => {});

@@ -209,7 +209,7 @@ export class ByteBuffer {
   }
 
   /** Forgets what was appended, and frees the memory at once. */
-  discard(): void {
+  release(): void {
     this.#length = 0;
     this.free();
   }

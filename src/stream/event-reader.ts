@@ -98,8 +98,8 @@ export class EventReader {
   }
 
   /** Forgets an event that is being read, and frees its memory: the output has ended. */
-  discard(): void {
-    this.#sse.discard();
+  release(): void {
+    this.#sse.release();
   }
 
   /** The number of events that took the fast path. */

@@ -372,12 +372,12 @@ export class Relay {
 
   /**
    * Resolves with the value of `work`, or with null as soon as the output is ended from outside.
-   * @param discard gets a value that comes too late
+   * @param onLate gets a value that comes too late
    */
-  async until<Value>(work: Promise<Value>, discard: (late: Value) => void): Promise<Value | null> {
+  async until<Value>(work: Promise<Value>, onLate: (value: Value) => void): Promise<Value | null> {
     const value = await Promise.race([work, this.#ended.promise]);
     if (this.#outcome === MORE) return value;
-    void work.then(discard, () => {});
+    void work.then(onLate, () => {});
     return null;
   }
 
@@ -400,7 +400,7 @@ export class Relay {
       this.#step(() => reader.broken(brokenConnection(this.upstream)));
     }
     // Before the grant ends: the engine's next collection may be long after the next grant.
-    reader.discard();
+    reader.release();
     this.#grant?.release();
     source.cancel().catch(() => {});
     return this.#outcome;

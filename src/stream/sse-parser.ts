@@ -82,8 +82,8 @@ export class SseParser {
   }
 
   /** Forgets an event that is being read, and frees its memory: nothing is read after it. */
-  discard(): void {
-    this.#unfinished.discard();
+  release(): void {
+    this.#unfinished.release();
   }
 
   /**

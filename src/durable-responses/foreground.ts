@@ -1,4 +1,5 @@
 /** Stores a foreground response at its end, before its client receives the terminal event. */
+import { onDisconnect } from '../shared/disconnection.ts';
 import { isObject, type JsonObject, objectOf, parseJsonExactly } from '../shared/json.ts';
 import {
   DONE,
@@ -63,7 +64,6 @@ function storeStream(response: Response, { store, room, signal }: Storing): Resp
   const splitter = new FrameSplitter();
   const held = new HeldEvents(room);
   let hasEnded = false;
-  signal.addEventListener('abort', () => held.drop());
   const transform = new TransformStream<Uint8Array, Uint8Array>({
     async transform(chunk, controller) {
       const ready: Uint8Array[] = [];
@@ -85,8 +85,12 @@ function storeStream(response: Response, { store, room, signal }: Storing): Resp
     },
   });
   if (response.body === null) return response;
-  // Not only at the end of the stream: a client may cancel it, and without the flag `enable_request_signal` the signal is not aborted.
-  const onEnd = () => held.drop();
+  const stopWaiting = onDisconnect(signal, () => held.drop());
+  // Also at the end of the stream: a client may cancel it, and without the flag `enable_request_signal` the signal is not aborted.
+  const onEnd = () => {
+    stopWaiting();
+    held.drop();
+  };
   response.body.pipeTo(transform.writable).then(onEnd, onEnd);
   return new Response(transform.readable, response);
 }

@@ -1,4 +1,5 @@
 /** Storing a foreground response: its terminal event waits for the store, and says whether it worked. */
+import { getEventListeners } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { EventRoom, storeForeground } from '../../src/durable-responses/foreground.ts';
 import {
@@ -51,6 +52,16 @@ describe('a stream', () => {
     const result = await bytesOf(storing(stream, true, async () => false));
     const last = splitFrames(result).at(-2) ?? new Uint8Array();
     expect(readFrame(last)).toMatchObject({ response: { ...response('completed'), store: false } });
+  });
+
+  test('B1 that has ended leaves no listener at the signal of its request, which would keep its events in memory', async () => {
+    const client = new AbortController();
+    const options = { isStreamed: true, store: async () => true, room, signal: client.signal };
+    const result = await storeForeground(new Response(stream), options);
+    const before = getEventListeners(client.signal, 'abort').length;
+    await result.arrayBuffer();
+    await new Promise(setImmediate);
+    expect([before, getEventListeners(client.signal, 'abort').length]).toEqual([1, 0]);
   });
 
   test('X4 ends with [DONE] as each replay does, also where the provider sends none', async () => {

@@ -118,7 +118,10 @@ export class LimitedGateway {
   fetch(path: string, token: string, init: RequestInit = {}): Promise<Response> {
     const headers = new Headers(init.headers);
     if (token !== '') headers.set('authorization', `Bearer ${token}`);
-    const request = new Request(`https://weir.example${path}`, { ...init, headers });
+    return this.send(new Request(`https://weir.example${path}`, { ...init, headers }));
+  }
+
+  send(request: Request): Promise<Response> {
     return this.#gateway.fetch(request, { waitUntil: (promise) => this.#work.push(promise) });
   }
 

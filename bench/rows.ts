@@ -155,6 +155,19 @@ export const ROWS: readonly Row[] = [
       hasWeirFlags: true,
     },
   ),
+  worker(
+    'limits-floor',
+    "the contract's floor, and two calls to the object of a key: the least that limits add",
+    './workers/limits-floor.ts',
+    {
+      treatment: 'bytes',
+      sections: ['requests'],
+      hasKv: true,
+      hasLedger: true,
+      modelPrefix: () => UPSTREAM_PREFIX,
+      hasWeirFlags: true,
+    },
+  ),
   worker('identity', 'a TransformStream in JavaScript, bytes untouched', './workers/identity.ts', {
     treatment: 'bytes',
   }),

@@ -194,7 +194,7 @@ function rowsOf(bench: Bench, section: SectionName): [Row, Bundle][] {
 
 async function targetOf(bench: Bench, row: Row, workerd: Workerd): Promise<TargetOf> {
   const headers = { ...row.headers(upstreamUrl(bench.load.ports)) };
-  if (row.hasLedger) headers.authorization = `Bearer ${await makeKey(row, workerd)}`;
+  if (row.isWeir && row.hasLedger) headers.authorization = `Bearer ${await makeKey(row, workerd)}`;
   const { name, treatment, modelPrefix, path } = row;
   const { pid, port } = workerd;
   return (stream) => ({

@@ -8,7 +8,14 @@ import { UPSTREAM_PREFIX } from './upstream.ts';
 
 const DEADLINE_MS = 600_000;
 
-export default {
+/** What a key with limits adds: a call to its object before the provider's, and one after the response. */
+export interface LimitCalls<Env> {
+  reserve(env: Env, requestId: string): Promise<unknown>;
+  settle(env: Env, requestId: string, tokens: number): Promise<unknown>;
+}
+
+/** @param limits absent: the key has none */
+export const contractFloor = <Env extends MeteredEnv>(limits?: LimitCalls<Env>): ExportedHandler<Env> => ({
   async fetch(request, env, context) {
     const startedAt = Date.now();
     const requestId = crypto.randomUUID();
@@ -20,6 +27,7 @@ export default {
     readHeaders(request.headers, REQUEST_HEADERS);
     const body: { model: string; stream?: boolean } = JSON.parse(await request.text());
     body.model = body.model.slice(UPSTREAM_PREFIX.length);
+    await limits?.reserve(env, requestId);
     const upstream = await fetch(env.UPSTREAM, {
       method: 'POST',
       headers: {
@@ -40,10 +48,11 @@ export default {
       'x-weir-model': body.model,
       'access-control-allow-origin': '*',
     };
-    const settle = (answer: Answer) => {
+    const settle = async (answer: Answer) => {
       clearTimeout(deadline);
       request.signal.removeEventListener('abort', cancel);
-      return writeRecord(env.WEIR_KV, body.model, answer, startedAt);
+      await limits?.settle(env, requestId, answer.usage?.completion_tokens ?? 0);
+      await writeRecord(env.WEIR_KV, body.model, answer, startedAt);
     };
     if (body.stream !== true || upstream.body === null) {
       const answer: Answer = JSON.parse(await upstream.text());
@@ -61,7 +70,9 @@ export default {
       },
     });
   },
-} satisfies ExportedHandler<MeteredEnv>;
+});
+
+export default contractFloor();
 
 function readHeaders(headers: Headers, names: readonly string[]): Record<string, string> {
   const found: Record<string, string> = {};

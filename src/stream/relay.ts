@@ -291,7 +291,7 @@ export class ClientStream implements RelayOutput {
     this.#timers.wait();
   }
 
-  /** Runs between steps, when the writer's output is empty, unless an attempt has just ended: what follows it is written next. */
+  /** Runs between steps, when the writer's output is empty, unless an attempt has just ended: what follows it comes first. */
   #sendHeartbeat(): void {
     if ('attempt' in this.#state && this.#state.attempt.relay.outcome !== MORE) return;
     const { output } = this.#writer;

@@ -16,8 +16,9 @@ export interface Clock {
 }
 
 /**
- * What is due. `heartbeat`: the client received nothing for `heartbeatMs`. `idle`: the upstream sent nothing for too long. `deadline`: the
- * request took too long. After the last two no timer runs until `wait` or `resume`.
+ * What is due. `heartbeat`: the client received nothing for `heartbeatMs`; one that is not written is due again in the next turn of the
+ * event loop. `idle`: the upstream sent nothing for too long. `deadline`: the request took too long. After the last two no timer runs
+ * until `wait` or `resume`.
  */
 export type Due = 'heartbeat' | 'idle' | 'deadline';
 
@@ -104,9 +105,9 @@ export class StreamTimers {
       this.#lastEventAt = now;
     }
     if (now >= this.#heartbeatAt) {
-      this.#lastWriteAt = now;
       // A slow client gets no heartbeats: they would only queue up.
-      if (!isBlocked) this.#onDue('heartbeat');
+      if (isBlocked) this.#lastWriteAt = now;
+      else this.#onDue('heartbeat');
     }
     this.#arm();
   }

@@ -230,6 +230,18 @@ const ROWS: Readonly<Record<string, () => Promise<string>>> = {
     expect(scene.written).toEqual([HEARTBEAT.length]);
     return scene.state();
   },
+  'undecided: heartbeat, at the time at which the attempt ends': async () => {
+    const states = [replace, accept].map(async (decide) => {
+      const scene = undecided({ decide }, { heartbeatMs: 100 });
+      await scene.feed(ROLE);
+      scene.answer.relay.end(SLOW);
+      scene.clock.advance(100);
+      const state = await scene.state();
+      expect(scene.written).toEqual(decide === replace ? [HEARTBEAT.length] : []);
+      return state;
+    });
+    return (await Promise.all(states)).join(' or ');
+  },
   'undecided: deadline': async () => {
     const scene = undecided({ decide: replace }, { deadlineMs: 100 });
     await scene.feed(ROLE);

@@ -39,8 +39,12 @@ class HandClock {
 function start(limits: Partial<TimerLimits> = {}) {
   const clock = new HandClock();
   const events: string[] = [];
-  const record = (what: string) => events.push(`${what} at ${clock.time / 1000}`);
-  const timers: StreamTimers = new StreamTimers({ ...LIMITS, ...limits }, clock, 0, record);
+  const timers: StreamTimers = new StreamTimers({ ...LIMITS, ...limits }, clock, 0, (due) => {
+    events.push(`${due} at ${clock.time / 1000}`);
+    if (due !== 'heartbeat') return;
+    timers.wrote();
+    timers.taken();
+  });
   return { clock, events, timers };
 }
 

@@ -166,14 +166,13 @@ export function failedFinish(upstream: Upstream, word: string): ApiError {
   return word === 'error' ? error : { ...error, code: word };
 }
 
-/** The output ends within a tool call, whatever its finish word says. */
 /** Why a whole response is truncated: what it says of its end, in a clause that follows "the answer ended". */
 export function unfinished(how: string): UpstreamError {
   const message = `the answer ended ${how}`;
   return { message, type: undefined, code: 'upstream_truncated', param: undefined, status: undefined };
 }
 
-/** An output whose finish came within a tool call. */
+/** The output ends within a tool call, whatever its finish word says. */
 export function cutToolCall({ name }: Upstream): ApiError {
   return apiError('upstream_truncated', `${name} ended a tool call before its arguments were complete`);
 }

@@ -26,7 +26,7 @@ import { failure, ok, type Result } from '../shared/result.ts';
 import { Relay } from '../stream/relay.ts';
 import type { Clock } from '../stream/timers.ts';
 import { type Failed, failedWith, type Outcome } from '../stream/types.ts';
-import { errorBeforeHead, type UpstreamErrorContext } from '../upstream/errors.ts';
+import { classifyError, type UpstreamErrorContext } from '../upstream/errors.ts';
 import { apiHeaders, callUpstream, type UpstreamFailure, type UpstreamResult } from '../upstream/fetch.ts';
 import type { Admission, RequestSpan } from './admission.ts';
 import type { CompletionRequest, PreparedRequest } from './prepare.ts';
@@ -61,20 +61,19 @@ export interface Delivery<Value> {
   discard(value: Value | null): void;
 }
 
-interface LastFailure extends Failed {
-  /** The error of an HTTP response. `failure` is what a frame shows. */
-  readonly error: ApiError;
-}
-
-type Last = { readonly kind: 'done' } | LastFailure;
+type Last = { readonly kind: 'done' } | Failed;
 
 /** What came of the last attempt, or that the request was stopped. */
 export type LastOutcome<Value> = Last & { readonly value: Value | null };
 
 /** The request has ended in another way: its deadline has passed, or its client has disconnected. */
-export function stopped(): LastFailure {
-  const error = apiError('timeout', 'The request is over');
-  return { ...failedWith(error, 'stopped'), error };
+export function stopped(): Failed {
+  return failedWith(apiError('timeout', 'The request is over'), 'stopped');
+}
+
+/** The error of an HTTP response. */
+export function httpErrorOf({ failure }: Failed): ApiError {
+  return failure.httpError ?? failure.error;
 }
 
 /** The attempts of one request: calls targets, decides what follows each outcome, tells schedule and meter, and settles the request. */
@@ -126,7 +125,7 @@ export class AttemptRunner {
     return this.#current;
   }
 
-  /** Whether the current attempt's response is final: it has output, or no other attempt can follow. */
+  /** Whether the current target is that of the response: it has output, or no other target can follow. A retry or a changed request goes to the same one. */
   get isDecided(): boolean {
     return this.#isServed || !this.#current.hasSuccessor || this.request.targets.length === 1;
   }
@@ -160,15 +159,20 @@ export class AttemptRunner {
     return { kind: 'done' };
   }
 
-  #decideFailed(attempt: Attempt, outcome: Failed, hasOutput: boolean): LastFailure | null {
+  /** The only place that classifies an error within a response. */
+  #decideFailed(attempt: Attempt, outcome: Failed, hasOutput: boolean): Failed | null {
     const { error, upstreamError } = outcome.failure;
-    const classified = errorBeforeHead(outcome.failure, attempt.upstream);
-    const last = hasOutput ? classified : this.#failed(attempt, classified, outcome.reason);
+    const classified = upstreamError === null ? error : classifyError(upstreamError, attempt.upstream);
+    if (hasOutput) return { ...outcome, failure: { error, upstreamError, httpError: classified } };
+    const last = this.#failed(attempt, classified, outcome.reason);
     if (last === null) return null;
-    if (upstreamError === null) return { ...outcome, failure: { error: last, upstreamError }, error: last };
-    // An error frame has the upstream's own message; the classified one is for HTTP errors. After two refused APIs it is that of the first.
-    const message = last.message === classified.message ? error.message : last.message;
-    return { ...outcome, failure: { error: { ...error, message }, upstreamError }, error: last };
+    // A frame has the upstream's own message, unless an earlier refusal stands for it.
+    const ofFrame = last === classified ? error : { ...error, message: last.message };
+    const shown = upstreamError === null ? last : ofFrame;
+    const withSummary = (one: ApiError) =>
+      withAttempts(withNearestModel(one, last, attempt.traits.target, this.request), this.meter.attempts);
+    const failure = { error: withSummary(shown), upstreamError, httpError: withSummary(last) };
+    return { ...outcome, failure };
   }
 
   /** The attempt has output, or its response is complete. No other target is tried, whatever happens. */
@@ -196,12 +200,12 @@ export class AttemptRunner {
 
   /**
    * The attempt failed without output.
-   * @returns the error with which the request ends; null: another attempt follows
+   * @returns the error with which the request ends: `ownError`, or an earlier refusal; null: another attempt follows
    */
   #failed(attempt: Attempt, ownError: ApiError, reason: FailureReason): ApiError | null {
     // The request has already ended in another way.
     if (this.#isStopped) return ownError;
-    const { request, meter } = this;
+    const { request } = this;
     const now = request.context.ports.clock.now();
     const { target } = attempt.traits;
     const { isMade } = attempt.meter.accumulator;
@@ -225,7 +229,7 @@ export class AttemptRunner {
     this.#replayable.release();
     for (const { meter: failed, shown } of this.#messages)
       failed.isMessageShown = error.message.includes(shown);
-    return withAttempts(withNearestModel(error, target, request), meter.attempts);
+    return error;
   }
 
   /** Logs the circuit that a failure has opened, with what the provider said, and the cause. */
@@ -586,13 +590,14 @@ export function upstreamErrorContext(
   return { name, secret: caller.credential ?? apiKey, refusals, callerPays, keySetting, urlSetting };
 }
 
-/** Adds to a 404 about the model the nearest name among those that the provider listed recently or that have a price. */
+/** Adds to a refusal with 404 the nearest name of a model among those that the provider listed recently or that have a price. */
 function withNearestModel(
   error: ApiError,
+  refusal: ApiError,
   target: Target,
   { caller, callerPays, context }: CompletionRequest,
 ): ApiError {
-  if (error.status !== 404) return error;
+  if (refusal.status !== 404) return error;
   const { priceIds, provider, model } = target;
   // Lists are fetched with the deployment's credential.
   const listed = callerPays ? [] : context.modelLists.cachedNames(provider.id);

@@ -14,6 +14,7 @@ import {
   type AttemptRunner,
   attemptsHeader,
   type Delivery,
+  httpErrorOf,
   stopped,
 } from './attempt-runner.ts';
 import type { CompletionRequest } from './prepare.ts';
@@ -32,7 +33,9 @@ export async function runToDeadline<Value>(
   const outcome = await runner.run(delivery);
   deadline.stop();
   if (outcome.kind === 'done' && outcome.value !== null) return outcome.value;
-  const { error, reason } = outcome.kind === 'failed' ? outcome : stopped();
+  const failed = outcome.kind === 'failed' ? outcome : stopped();
+  const { reason } = failed;
+  const error = httpErrorOf(failed);
   const end = deadline.isOver
     ? {
         kind: 'timed_out' as const,

@@ -5,14 +5,12 @@ import type { RequestEnd } from '../metering/request-meter.ts';
 import { EventReader } from '../stream/event-reader.ts';
 import type { MemoryGrant } from '../stream/memory.ts';
 import { ClientStream, type StreamEnd } from '../stream/relay.ts';
-import type { Failed } from '../stream/types.ts';
-import { errorBeforeHead } from '../upstream/errors.ts';
 import {
   type Attempt,
   type AttemptRunner,
   type Delivered,
   type Delivery,
-  withAttempts,
+  httpErrorOf,
 } from './attempt-runner.ts';
 import { OutputPacer } from './output-pacer.ts';
 import { readResponse } from './read-response.ts';
@@ -60,7 +58,7 @@ export async function respondWithStream(runner: AttemptRunner): Promise<Response
   // The runtime waits for the meter, which settles after both have ended.
   void stream.ended.then((end) => {
     pacer?.stop();
-    const ended = requestEnd(end, runner);
+    const ended = requestEnd(end);
     const isEnded = isUsedUp && ended.kind === 'finished';
     if (isEnded) logEnded(runner);
     runner.settle(isEnded ? { kind: 'finished', endedBy: 'budget' } : ended);
@@ -68,7 +66,7 @@ export async function respondWithStream(runner: AttemptRunner): Promise<Response
   void runAttempts(stream, runner);
   const early = await stream.opened;
   if (early !== null) {
-    return clientError(client, context, headError(early, runner), responseHeaders(runner));
+    return clientError(client, context, httpErrorOf(early), responseHeaders(runner));
   }
   const headers = responseHeaders(runner, runner.isDecided);
   headers['content-type'] = STREAM_TYPE;
@@ -134,18 +132,12 @@ class StreamDelivery implements Delivery<MemoryGrant> {
   }
 }
 
-/** The HTTP error of a stream that failed before its headers. */
-function headError({ failure }: Failed, { meter, current }: AttemptRunner): ApiError {
-  if (failure.upstreamError === null) return failure.error;
-  return withAttempts(errorBeforeHead(failure, current.upstream), meter.attempts);
-}
-
 /** An error in place of a response means that only the reported tokens were used. A timeout does not mean this. */
-function requestEnd({ outcome, isOpen }: StreamEnd, { current }: AttemptRunner): RequestEnd {
+function requestEnd({ outcome, isOpen }: StreamEnd): RequestEnd {
   if (outcome.kind === 'cancelled') return { kind: 'cancelled' };
   if (outcome.kind !== 'failed') return { kind: 'finished' };
   const { failure, reason } = outcome;
-  const error = errorBeforeHead(failure, current.upstream);
+  const error = httpErrorOf(outcome);
   const isTimedOut = reason === 'idle' || reason === 'deadline';
   if (!isOpen) return { kind: isTimedOut ? 'timed_out' : 'refused', error };
   // The client has the frame's code; whose fault it is follows from the refusal.

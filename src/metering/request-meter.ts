@@ -55,7 +55,7 @@ export interface MeteredRequest {
   readonly callerPays: boolean;
 }
 
-/** How the request ended. `refused`: the upstream responded with an error instead of output, so only reported usage counts. */
+/** How the request ended. `refused`: no upstream sent output, as it refused, could not be reached, or was not called, so only reported usage counts. */
 export type RequestEnd =
   /** `endedBy`: the gateway ended the output as one that has reached its limit. */
   | { readonly kind: 'finished'; readonly endedBy?: UsageRecord['ended_by'] }

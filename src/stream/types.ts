@@ -96,8 +96,10 @@ export interface ChunkContext {
 export interface StreamFailure {
   /** The error as a client sees it in a frame. */
   readonly error: ApiError;
-  /** The error that the upstream reported, or null if Weir found the failure. Before the headers it decides the HTTP status. */
+  /** The error that the upstream reported, or null if Weir found the failure. */
   readonly upstreamError: UpstreamError | null;
+  /** The error as an HTTP response has it, with the provider's refusal classified. Absent: `error`. */
+  readonly httpError?: ApiError;
 }
 
 export interface Failed {

@@ -14,7 +14,6 @@ import {
 import { type RefusalRules, refusalKind } from '../providers/refusals.ts';
 import { isObject, type JsonObject, parseJson, readText } from '../shared/json.ts';
 import { MAX_ERROR_MESSAGE_CHARS } from '../shared/limits.ts';
-import type { StreamFailure } from '../stream/types.ts';
 
 /** What classifying an upstream's errors depends on. */
 export interface UpstreamErrorContext extends Upstream {
@@ -227,12 +226,6 @@ export function readRetryDelay(body: string, { refusals }: UpstreamErrorContext)
 function readObject(body: string): JsonObject | null {
   const error = unwrapErrorList(parseJson(body));
   return isObject(error) ? error : null;
-}
-
-/** The HTTP error of a response that failed before its headers were sent. */
-export function errorBeforeHead(failure: StreamFailure, upstream: UpstreamErrorContext): ApiError {
-  const { error, upstreamError } = failure;
-  return upstreamError === null ? error : classifyError(upstreamError, upstream);
 }
 
 /** Classifies an error within a 200 by its own status, or by that of its code or type. */

@@ -108,6 +108,19 @@ describe.each([true, false])('streamed: %s', (stream) => {
     expect(gateway.requests.map(({ body }) => body.reasoning_effort)).toEqual(['high', 'medium']);
   });
 
+  test('Z1 E1 refused again in an error event before any output: the client gets the first refusal, whose text the record shows', async () => {
+    const again = sse(ROLE + errorEvent({ message: 'Invalid effort: reasoning_effort' }));
+    const gateway = gatewayOf({ m: [ONLY_MEDIUM, again] });
+    const response = await ask(gateway, { reasoning_effort: 'high' });
+    expect(response).toMatchObject({
+      status: 400,
+      error: { message: expect.stringMatching(/does not support 'high'.*\(tried 2 times/) },
+    });
+    await settle();
+    const [first, second] = gateway.records[0]?.attempts ?? [];
+    expect([first?.message_shown, second?.message_shown]).toEqual([true, undefined]);
+  });
+
   test('Z1 refused then for another reason: the client gets that one', async () => {
     const gateway = gatewayOf({ m: [NO_TEMPERATURE, TOO_LONG] });
     const response = await ask(gateway, { temperature: 0.7 });

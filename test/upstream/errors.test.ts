@@ -6,12 +6,7 @@ import { geminiCompatible, geminiNative } from '../../src/providers/gemini.ts';
 import { openrouter } from '../../src/providers/openrouter.ts';
 import type { RefusalRules } from '../../src/providers/refusals.ts';
 import { xai } from '../../src/providers/xai.ts';
-import {
-  classifyError,
-  classifyRefusal,
-  errorBeforeHead,
-  readRetryDelay,
-} from '../../src/upstream/errors.ts';
+import { classifyError, classifyRefusal, readRetryDelay } from '../../src/upstream/errors.ts';
 
 const UPSTREAM = { name: 'Provider', secret: 'deployment-secret', refusals: undefined, callerPays: false };
 const NO_FIELDS: UpstreamError = {
@@ -339,21 +334,5 @@ describe('errors in a 200', () => {
     [{}, 502, 'upstream_error'],
   ])('E1 classifyError %j: %i and %s', (fields, status, code) => {
     expect(classifyError({ ...NO_FIELDS, ...fields }, UPSTREAM)).toMatchObject({ status, code });
-  });
-
-  test("E1 errorBeforeHead: the upstream's error decides, and Weir's own error stays", () => {
-    const error = {
-      status: 502,
-      type: 'server_error',
-      code: 'upstream_error',
-      message: 'Provider: no',
-      param: null,
-    };
-    const upstreamError = { ...NO_FIELDS, message: 'no', type: 'rate_limit_error' };
-    expect(errorBeforeHead({ error, upstreamError }, UPSTREAM)).toMatchObject({
-      status: 429,
-      message: 'Provider: no',
-    });
-    expect(errorBeforeHead({ error, upstreamError: null }, UPSTREAM)).toBe(error);
   });
 });

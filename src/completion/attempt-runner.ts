@@ -48,8 +48,8 @@ const LARGE_BODY_KEPT_MS = 2000;
 /** What came of an attempt. Its outcome is not `MORE`. */
 export interface Delivered<Value> {
   readonly outcome: Outcome;
-  /** No other attempt may follow. */
-  readonly hasOutput: boolean;
+  /** Its output is the response's, so no other attempt may follow. */
+  readonly isCommitted: boolean;
   readonly value: Value | null;
 }
 
@@ -151,19 +151,19 @@ export class AttemptRunner {
   }
 
   /** Null: another attempt follows. */
-  #decide(attempt: Attempt, { outcome, hasOutput }: Delivered<unknown>): Last | null {
-    if (outcome.kind === 'failed') return this.#decideFailed(attempt, outcome, hasOutput);
+  #decide(attempt: Attempt, { outcome, isCommitted }: Delivered<unknown>): Last | null {
+    if (outcome.kind === 'failed') return this.#decideFailed(attempt, outcome, isCommitted);
     if (outcome.kind === 'cancelled') return stopped();
-    if (!hasOutput && this.#movesOn(attempt)) return null;
+    if (!isCommitted && this.#movesOn(attempt)) return null;
     this.succeeded(attempt);
     return { kind: 'done' };
   }
 
   /** The only place that classifies an error within a response. */
-  #decideFailed(attempt: Attempt, outcome: Failed, hasOutput: boolean): Failed | null {
+  #decideFailed(attempt: Attempt, outcome: Failed, isCommitted: boolean): Failed | null {
     const { error, upstreamError } = outcome.failure;
     const classified = upstreamError === null ? error : classifyError(upstreamError, attempt.upstream);
-    if (hasOutput) return { ...outcome, failure: { error, upstreamError, httpError: classified } };
+    if (isCommitted) return { ...outcome, failure: { error, upstreamError, httpError: classified } };
     const last = this.#failed(attempt, classified, outcome.reason);
     if (last === null) return null;
     // A frame has the upstream's own message, unless an earlier refusal stands for it.

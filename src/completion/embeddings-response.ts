@@ -40,12 +40,12 @@ class EmbeddingsDelivery implements Delivery<OpenEmbeddings> {
   async deliver(attempt: Attempt): Promise<Delivered<OpenEmbeddings>> {
     const { relay } = attempt;
     const head = await attempt.head();
-    if (head.kind === 'error') return { outcome: head.error, hasOutput: false, value: null };
+    if (head.kind === 'error') return { outcome: head.error, isCommitted: false, value: null };
     const opening = openEmbeddings(head.value, attempt, this.#runner);
     const opened = await relay.until(opening, (late) => late.kind === 'ok' && late.value.release());
-    if (opened === null) return { outcome: relay.outcome, hasOutput: false, value: null };
-    if (opened.kind === 'error') return { outcome: opened.error, hasOutput: false, value: null };
-    return { outcome: DONE, hasOutput: true, value: opened.value };
+    if (opened === null) return { outcome: relay.outcome, isCommitted: false, value: null };
+    if (opened.kind === 'error') return { outcome: opened.error, isCommitted: false, value: null };
+    return { outcome: DONE, isCommitted: true, value: opened.value };
   }
 
   discard(opened: OpenEmbeddings | null): void {

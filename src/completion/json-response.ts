@@ -46,7 +46,7 @@ class JsonDelivery implements Delivery<Collector> {
   async deliver(attempt: Attempt): Promise<Delivered<Collector>> {
     const collector = new Collector(this.#request, attempt);
     const outcome = await collector.collect();
-    return { outcome, hasOutput: attempt.relay.hasOutput, value: collector };
+    return { outcome, isCommitted: attempt.relay.hasOutput, value: collector };
   }
 
   discard(collector: Collector | null): void {

@@ -81,7 +81,7 @@ export interface TargetRequest {
   /** How many prompts the body contains. Each has its own choices. */
   readonly prompts: number;
   /** Whether the model writes text. Embeddings have input tokens only. */
-  readonly hasOutput: boolean;
+  readonly writesText: boolean;
   /** Entries of `anthropic-beta` that are not sent. */
   readonly refusedBetas: readonly string[];
   /** Whether the body contains the whole prompt. With passthrough, the provider may store, fetch or search for more of it (G2). */
@@ -230,7 +230,7 @@ export class ReplayableRequest {
       itemTexts: bodyText.value.itemTexts,
       form,
       prompts,
-      hasOutput: route !== 'embeddings',
+      writesText: route !== 'embeddings',
       refusedBetas: mended.betas,
       hasWholePrompt: isTranslated || hasWholePrompt(passthrough.passthrough, held),
     };

@@ -123,7 +123,7 @@ class StreamDelivery implements Delivery<MemoryGrant> {
       return new EventReader(eventReaderOptions(request, attempt), writer, writer);
     });
     outcome.value?.endWork();
-    return { ...outcome, hasOutput: relay.hasOutput || stream.isCommitted };
+    return { ...outcome, isCommitted: relay.hasOutput || stream.isCommitted };
   }
 
   discard(grant: MemoryGrant | null): void {

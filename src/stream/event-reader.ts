@@ -49,7 +49,7 @@ export interface EventReaderOptions {
   readonly vendorTokens: (type: string, event: JsonObject) => VendorTokens | null;
 }
 
-/** The reader of one response, with all state of its output. Call `push` for each read and `end` once, or `readResponse` once. */
+/** The reader of one response, with all state of its output. Call `push` for each read and `end` once, or `readObject` once. */
 export class EventReader {
   readonly #options: EventReaderOptions;
   readonly #writer: ChunkWriter;
@@ -135,7 +135,7 @@ export class EventReader {
   }
 
   /** Reads a non-streaming response. Never returns `MORE`. */
-  readResponse(response: JsonObject): Outcome {
+  readObject(response: JsonObject): Outcome {
     this.#writer.response?.(response);
     const part = this.#protocol.response(response);
     const { error, usage, id } = part;
@@ -151,7 +151,7 @@ export class EventReader {
   limit(): Outcome {
     // What follows ends it.
     if (this.#normalizer.isFinished) return MORE;
-    this.#release(null);
+    this.#sendWaiting(null);
     const last = this.#normalizer.limitOpenChoices();
     if (this.#writer.limit !== undefined) {
       this.#writer.limit(this.#options.context.meter.countUsage().usage);
@@ -164,8 +164,8 @@ export class EventReader {
   }
 
   /** Writes what waits for the next part: the output ends for a reason that is not in it, such as a timeout. */
-  releaseHeld(): void {
-    this.#release(null);
+  sendWaiting(): void {
+    this.#sendWaiting(null);
   }
 
   /** Copies only as much of the read as completes a partial event. The rest is read in place. */
@@ -253,7 +253,7 @@ export class EventReader {
     if (name.startsWith('x_')) return this.#readVendorEvent(name, name, event, data);
     if (name === 'error') return this.#failWithUpstreamError(readUpstreamError(event));
     const part = this.#protocol.event(event, name);
-    if (part !== null) this.#release(part);
+    if (part !== null) this.#sendWaiting(part);
     const chunk = part === null ? null : this.#normalizer.read(part);
     const failure = part === null ? null : this.#failureOf(part);
     // The error frame replaces an event that fails: such an event claims a complete output, or may contain a credential (E4).
@@ -289,15 +289,15 @@ export class EventReader {
 
   /** Sends a part that no single event contains. */
   #sendPart(part: ChunkPart): Outcome {
-    this.#release(part);
+    this.#sendWaiting(part);
     const chunk = this.#normalizer.read(part);
     return this.#send(part, chunk, this.#failureOf(part), null);
   }
 
   /** Sends the chunk that waited for this part, or for the end. */
-  #release(next: ChunkPart | null): void {
-    const held = this.#normalizer.release(next);
-    if (held !== null) this.#writer.chunk(held);
+  #sendWaiting(next: ChunkPart | null): void {
+    const waiting = this.#normalizer.takeWaiting(next);
+    if (waiting !== null) this.#writer.chunk(waiting);
   }
 
   /** Why the part that was read last fails the output, or null. */
@@ -334,7 +334,7 @@ export class EventReader {
 
   #readVendorEvent(type: string, eventName: string, event: JsonObject, json: string): Outcome {
     this.#hasVendorEvent = true;
-    this.#release(null);
+    this.#sendWaiting(null);
     this.#options.context.meter.vendor(this.#options.vendorTokens(type, event));
     // An event that only its SSE name marks as the vendor's could contain what a client takes for a chunk or an error.
     const isPlain = event.type === type || (event.choices === undefined && event.error === undefined);
@@ -386,7 +386,7 @@ export class EventReader {
   }
 
   #finish(): Outcome {
-    this.#release(null);
+    this.#sendWaiting(null);
     const last = this.#normalizer.finishOpenChoices();
     if (last !== null) this.#writer.chunk(last);
     // An open choice may end within a tool call.
@@ -401,7 +401,7 @@ export class EventReader {
   }
 
   #failWith(failure: StreamFailure): Outcome {
-    this.#release(null);
+    this.#sendWaiting(null);
     return failed(failure);
   }
 }

@@ -62,7 +62,7 @@ export class Normalizer {
   #fault: ApiError | null = null;
   #isFailing = false;
   /** A chunk whose tool call may have a placeholder: the next part decides. */
-  #held: ChatChunk | null = null;
+  #waiting: ChatChunk | null = null;
   #isHolding = false;
   #hasSentUsage = false;
   readonly #toolCallCount: ToolCallCount = { calls: 0, revision: 0 };
@@ -102,7 +102,7 @@ export class Normalizer {
     return !this.isEmpty && [...this.#choices.values()].every((choice) => choice.isFinished);
   }
 
-  /** Returns the chunk for a part, or null if the part has nothing new, or if its chunk waits for `release`. */
+  /** Returns the chunk for a part, or null if the part has nothing new, or if its chunk waits for `takeWaiting`. */
   read(part: ChunkPart): Chunk | null {
     this.#id ??= part.id;
     this.#created ??= part.created;
@@ -116,27 +116,27 @@ export class Normalizer {
     this.#isHolding = false;
     const chunk = this.#writeLast(choices);
     if (!this.#isHolding || chunk?.object !== 'chat.completion.chunk') return chunk;
-    this.#held = chunk;
+    this.#waiting = chunk;
     this.#revision++;
     return null;
   }
 
   /**
-   * Returns the chunk that was held because of a tool call's placeholder, or null. Call it before anything later is written.
+   * Returns the chunk that waits because of a tool call's placeholder, or null. Call it before anything later is written.
    * @param next the next part, which may replace the placeholder; null at the end
    */
-  release(next: ChunkPart | null): Chunk | null {
-    const held = this.#held;
-    if (held === null) return null;
-    this.#held = null;
-    const choices = held.choices.flatMap((choice) => {
+  takeWaiting(next: ChunkPart | null): Chunk | null {
+    const waiting = this.#waiting;
+    if (waiting === null) return null;
+    this.#waiting = null;
+    const choices = waiting.choices.flatMap((choice) => {
       const parts = next?.choices.filter(({ index }) => index === choice.index) ?? [];
       const dropped = this.#choices
         .get(choice.index)
-        ?.toolCalls.release(parts.flatMap((part) => part.toolCalls));
+        ?.toolCalls.decidePlaceholders(parts.flatMap((part) => part.toolCalls));
       return withoutPlaceholders(choice, dropped ?? new Set());
     });
-    return choices.length === 0 ? null : { ...held, choices };
+    return choices.length === 0 ? null : { ...waiting, choices };
   }
 
   /** At `[DONE]`: returns one chunk that finishes every open choice, or null if there is none. */
@@ -331,7 +331,7 @@ export class Normalizer {
       fragments.push(...state.toolCalls.endArguments());
     }
     // Nothing follows the finish, so nothing replaces a placeholder.
-    if (part.finishWord !== null) state.toolCalls.release([]);
+    if (part.finishWord !== null) state.toolCalls.decidePlaceholders([]);
     this.#isHolding ||= state.toolCalls.isHolding;
     if (state.toolCalls.isOverBound) {
       const { name } = this.#context.upstream;

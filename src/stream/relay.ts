@@ -282,7 +282,7 @@ export class ClientStream implements RelayOutput {
     const message = `${this.#upstream.name} sent nothing for ${idleTimeoutMs / 1000} seconds`;
     const outcome = failedWith(apiError('stream_idle_timeout', message), 'idle');
     if (kind === 'committed') {
-      attempt.relay.releaseHeld();
+      attempt.relay.sendWaiting();
       this.finish(outcome);
       return;
     }
@@ -342,14 +342,14 @@ export class Relay {
   }
 
   /** Writes what waits for the next event. */
-  releaseHeld(): void {
-    this.#reader?.releaseHeld();
+  sendWaiting(): void {
+    this.#reader?.sendWaiting();
   }
 
   /** Ends the output from outside: a timeout, a disconnect. Whatever waits for the upstream returns. Does nothing if it has ended. */
   end(outcome: Outcome): void {
     if (this.#outcome !== MORE) return;
-    if (outcome.kind === 'failed') this.releaseHeld();
+    if (outcome.kind === 'failed') this.sendWaiting();
     this.#outcome = outcome;
     this.#source?.cancel().catch(() => {});
     this.#ended.resolve(null);
@@ -409,7 +409,7 @@ export class Relay {
   /** Reads a JSON object in place of an event stream. */
   readObject(object: JsonObject, reader: EventReader): Outcome {
     this.#reader = reader;
-    this.#step(() => reader.readResponse(object));
+    this.#step(() => reader.readObject(object));
     return this.#outcome;
   }
 

@@ -199,7 +199,7 @@ export class ToolCallRepair {
    * @param next the fragments of the next part
    * @returns the indexes of the calls whose placeholder is dropped, because other arguments follow it, or one of the same part
    */
-  release(next: readonly ToolCallPart[]): ReadonlySet<number> {
+  decidePlaceholders(next: readonly ToolCallPart[]): ReadonlySet<number> {
     const held = this.#held.splice(0);
     if (held.length > 0) this.#count.revision++;
     const isReplaced = next.some((part) => {

@@ -134,7 +134,7 @@ export function convertStream(reads: Iterable<Uint8Array>, conversion: Conversio
 export function convertObject(upstream: Uint8Array, conversion: Conversion, toStream: boolean): Converted {
   const usageChunk = conversion.usageChunk || !toStream;
   const answer = parseJson(new TextDecoder().decode(upstream));
-  const feed = (reader: EventReader) => (isObject(answer) ? reader.readResponse(answer) : MORE);
+  const feed = (reader: EventReader) => (isObject(answer) ? reader.readObject(answer) : MORE);
   if (!toStream) {
     const builder = new ChatJsonWriter();
     return { ...convert({ ...conversion, usageChunk }, builder, null, feed), text: builder.take() };

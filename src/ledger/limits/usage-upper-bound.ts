@@ -87,7 +87,7 @@ function maximum(a: UsageUpperBound, b: UsageUpperBound): UsageUpperBound {
 }
 
 function upperBoundOf(request: TargetRequest): Result<UsageUpperBound, ApiError> {
-  const { body, form, chatBody, prompts, traits, hasOutput } = request;
+  const { body, form, chatBody, prompts, traits, writesText } = request;
   const { provider, priceIds } = traits.target;
   // A limit that only the provider's form demands, as Messages does, is not the client's own.
   const limit = form.kind === 'native' ? readOutputLimit(withoutNulls(chatBody)) : undefined;
@@ -114,7 +114,7 @@ function upperBoundOf(request: TargetRequest): Result<UsageUpperBound, ApiError>
     likelyPromptTokens: likelyTokens,
     prompts: [{ tokens, likelyTokens, beginnings: [] }],
     hashes: new Map(),
-    choices: hasOutput ? prompts * choices * times : 0,
+    choices: writesText ? prompts * choices * times : 0,
     searches,
     outputTokens,
     // Rejected predicted tokens are billed as output: https://platform.openai.com/docs/guides/predicted-outputs.
@@ -173,7 +173,7 @@ async function withBeginnings(
  * the body.
  */
 function isCountable(
-  { traits, body, chatBody, prompts, hasOutput }: TargetRequest,
+  { traits, body, chatBody, prompts, writesText }: TargetRequest,
   { promptTokens, models }: UsageUpperBound,
 ): boolean {
   const { provider, model } = traits.target;
@@ -186,7 +186,7 @@ function isCountable(
     isInBody &&
     models.length === 1 &&
     prompts === 1 &&
-    hasOutput &&
+    writesText &&
     promptTokens < MAX_PROMPT_TOKENS
   );
 }
@@ -204,7 +204,7 @@ function readChoices({ n, best_of }: JsonObject): number | undefined {
 
 /** The body of a passthrough is measured itself; a translated one by the chat, whose size is about the same. */
 function promptTokensOf(
-  { body, json, form, chatBody, traits, hasOutput, hasWholePrompt }: TargetRequest,
+  { body, json, form, chatBody, traits, writesText, hasWholePrompt }: TargetRequest,
   models: readonly string[],
 ): PromptTokens {
   const { imageTokens, windows = [], searchingModels = [] } = traits.target.provider;
@@ -215,7 +215,7 @@ function promptTokensOf(
   const isRewritten = form.kind === 'native' && traits.passthrough === null;
   return maxPromptTokens(chatBody, isRewritten ? JSON.stringify(chatBody) : json, {
     ...(imageTokens !== undefined && { imageTokens }),
-    addedTokens: hasOutput ? ADDED_TOKENS : 0,
+    addedTokens: writesText ? ADDED_TOKENS : 0,
     window: Math.max(...models.map(windowOf)),
   });
 }

@@ -12,6 +12,7 @@ import {
   type JsonObject,
   keepEntries,
   objectOf,
+  omit,
   ownValue,
   readArray,
   readCount,
@@ -90,7 +91,8 @@ function writeGenerateContent(
 ): JsonObject {
   const { settings, extra, turns, tools: given = [] } = request;
   const { search, plain } = settings;
-  const { generationConfig, thinkingConfig, toolConfig, ...others } = withNativeNames(extra, report);
+  const native = withNativeNames(extra, report);
+  const { generationConfig, thinkingConfig, toolConfig } = native;
   if (!MODEL.test(model)) report.fail('model', `${provider} has no model of this name`);
   // A chat response can hold only text.
   if (readArray(plain.modalities).some((modality) => modality !== 'text')) report.refuse('modalities');
@@ -103,7 +105,7 @@ function writeGenerateContent(
   const config = writeConfig(settings, family, nativeConfig, report);
   const choice = { ...writeToolChoice(request), ...objectOf(toolConfig) };
   const body: JsonObject = {
-    ...otherFields(others, report),
+    ...otherFields(omit(native, 'generationConfig', 'thinkingConfig', 'toolConfig'), report),
     contents,
     ...(systemInstruction === undefined ? {} : { systemInstruction }),
     ...(tools === undefined ? {} : { tools }),
@@ -120,14 +122,14 @@ function writeGenerateContent(
  * Google's own fields in camel case, including those in `extra_body.google`, which the compatible endpoint takes. OpenAI fields are
  * read only from the body itself, because limits read them there.
  */
-function withNativeNames({ extra_body, ...extra }: JsonObject, report: TranslationReport): JsonObject {
-  const google = objectOf(objectOf(extra_body).google);
+function withNativeNames(extra: JsonObject, report: TranslationReport): JsonObject {
+  const google = objectOf(objectOf(extra.extra_body).google);
   const native = keepEntries(
     google,
     (key) => !NOT_NATIVE.includes(key),
     (key) => report.drop(`extra_body.google.${key}`),
   );
-  const all = { ...extra, ...native };
+  const all = { ...omit(extra, 'extra_body'), ...native };
   return Object.fromEntries(
     Object.entries(all).map(([key, value]) => [ownValue(NATIVE_NAMES, key) ?? key, value]),
   );

@@ -210,7 +210,7 @@ export function writeSampling(
   { thinking }: SentThinking,
   family: ClaudeFamily,
   report: TranslationReport,
-): JsonObject {
+): PlainSettings {
   const sent: Record<string, unknown> = {};
   for (const field of SAMPLING) {
     const value = plain[field];

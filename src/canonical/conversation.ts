@@ -15,13 +15,72 @@ export interface CanonicalRequest {
 
 /** A request as the writer of a native provider reads it. */
 export interface NativeRequest {
-  /** The settings beside what follows, under the names that Chat Completions has for them. */
-  readonly fields: JsonObject;
+  readonly settings: RequestSettings;
+  /** All fields that the writer does not write from the settings, in their order. */
+  readonly extra: JsonObject;
   readonly turns: readonly Turn[];
   /** Absent: the client sent no list. */
   readonly tools?: readonly Tool[] | undefined;
   /** Absent: the provider's default, which is `auto` where there are tools. */
   readonly toolChoice?: ToolChoice | undefined;
+}
+
+/** What a request sets beside its conversation and tools. Absent: the client sent nothing that can be read. */
+export interface RequestSettings {
+  /** In tokens. Another value is the provider's to refuse. */
+  readonly outputLimit?: number | { readonly raw: unknown } | undefined;
+  /** Without empty texts, which stop nothing. Empty: none. */
+  readonly stop: readonly unknown[];
+  readonly format?: ResponseFormat | undefined;
+  readonly effort?: Effort | undefined;
+  /** The client wants no reasoning in the response (OpenRouter's `reasoning.exclude`). */
+  readonly excludesReasoning: boolean;
+  /** Anthropic's `thinking` and `output_config`. */
+  readonly thinking?: JsonObject | undefined;
+  readonly outputConfig: JsonObject;
+  /** OpenAI's `web_search_options`. */
+  readonly search?: JsonObject | undefined;
+  /** The id of the client's user. */
+  readonly user?: string | undefined;
+  readonly metadata: JsonObject;
+  readonly plain: PlainSettings;
+}
+
+/** Settings with values as they came, under the names of Chat Completions: what a provider does not accept, it refuses. */
+export type PlainSettings = { readonly [Name in PlainSetting]?: unknown };
+type PlainSetting =
+  | 'temperature'
+  | 'top_p'
+  | 'top_k'
+  | 'seed'
+  | 'presence_penalty'
+  | 'frequency_penalty'
+  | 'n'
+  | 'logprobs'
+  | 'top_logprobs'
+  | 'modalities'
+  | 'parallel_tool_calls'
+  | 'reasoning_effort'
+  | 'service_tier'
+  | 'store'
+  | 'verbosity';
+
+/** The form of the output, other than text. */
+export interface ResponseFormat {
+  readonly kind: 'json_schema' | 'json_object' | 'unknown';
+  /** Of `json_schema`. */
+  readonly schema?: JsonObject | undefined;
+  readonly raw: JsonObject;
+}
+
+/** How much the model is to reason. */
+export interface Effort {
+  /** The client's word, or what its budget stands for. */
+  readonly level: string;
+  /** In `reasoning_effort`. Absent: the client chose in another way. */
+  readonly word?: string | undefined;
+  /** In tokens. */
+  readonly budget?: number | undefined;
 }
 
 /** A tool. Definitions are the client's own, with their keys in their order, because prompt caches compare bytes; providers check them. */

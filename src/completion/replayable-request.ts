@@ -14,11 +14,7 @@ import { prepareWrite } from '../protocols/shared/request-form.ts';
 import { type SecondTry, secondTry } from '../providers/api-refusals.ts';
 import { betasOf, quotesFrom, readStatements, type Statement } from '../providers/field-refusals.ts';
 import type { Endpoint, PassthroughEndpoint, Provider, Route } from '../providers/provider.ts';
-import {
-  MAX_REPORTED_NAMES,
-  ReportedFields,
-  TranslationReport,
-} from '../request-translation/dropped-fields.ts';
+import { MAX_REPORTED_NAMES, ReportedFields } from '../request-translation/dropped-fields.ts';
 import { type Finding, type MendOptions, mend } from '../request-translation/mend.ts';
 import {
   limitName,
@@ -510,15 +506,14 @@ function passthroughForm(
   const dropped = clientFields.filter((name) => passed[name] !== undefined);
   return {
     kind: 'native',
-    write: ({ fields: { max_tokens } }, { model, provider, unsupported, hidesReasoning }) => {
-      const limit = isLimited ? { [outputLimitField]: max_tokens } : {};
-      const report = new TranslationReport(provider, unsupported);
+    fromSettings: [],
+    write: ({ settings: { outputLimit } }, { model, hidesReasoning }, report) => {
+      const limit = isLimited ? { [outputLimitField]: outputLimit } : {};
+      for (const name of dropped) report.dropAllowed(name);
       const named = { ...passed, model };
       const fitted = endpoint.fit?.(named, report) ?? named;
-      if (report.error !== null) return failure(report.error);
       const shown = hidesReasoning ? (endpoint.hideReasoning?.(fitted, model) ?? fitted) : fitted;
-      const body = { ...omit(shown, ...ROUTING_FIELDS, ...dropped), ...limit };
-      return ok({ body, dropped: [...dropped, ...report.dropped], changed: report.changed });
+      return { ...omit(shown, ...ROUTING_FIELDS, ...dropped), ...limit };
     },
     // A limit of 0 does not bound the output.
     outputLimit: (body) => readCount(body[outputLimitField]) || null,

@@ -112,7 +112,7 @@ function familyOf({ model }: JsonObject): ReasoningFamily | undefined {
 function isReasoning(body: JsonObject): boolean {
   const family = familyOf(body);
   const takesSampling = matchesModel(OPEN_MODELS, String(body.model));
-  return family !== undefined && !takesSampling && reasonsAt(family, requestedEffort(body)?.effort);
+  return family !== undefined && !takesSampling && reasonsAt(family, requestedEffort(body)?.level);
 }
 
 const WHILE_REASONING = { kind: 'refused', when: isReasoning } as const;

@@ -1,5 +1,6 @@
 /** Converts the fields that set how much a model reasons into the provider's own. */
 
+import type { Effort } from '../canonical/conversation.ts';
 import { isObject, type JsonObject, objectOf, omit, ownValue, readCount, readText } from '../shared/json.ts';
 import { matchesModel } from '../shared/model-name.ts';
 import type { TranslationReport } from './dropped-fields.ts';
@@ -181,15 +182,13 @@ function firstEffort(body: JsonObject, fields: readonly EffortField[]): string |
 }
 
 /** The effort in a body, in any of the three fields, and the budget of thinking tokens if one is set. Undefined: neither. */
-export function requestedEffort(
-  body: JsonObject,
-): { readonly effort: string; readonly budget?: number } | undefined {
-  const effort = readText(body.reasoning_effort) ?? firstEffort(body, EFFORT_FIELDS);
-  if (effort === undefined) return undefined;
-  const thinkingBudget = isObject(body.thinking) ? readCount(body.thinking.budget_tokens) : undefined;
-  const budget =
-    thinkingBudget ?? (isObject(body.reasoning) ? readCount(body.reasoning.max_tokens) : undefined);
-  return budget === undefined ? { effort } : { effort, budget };
+export function requestedEffort(body: JsonObject): Effort | undefined {
+  const level = firstEffort(body, EFFORT_FIELDS);
+  if (level === undefined) return undefined;
+  const { budget_tokens } = objectOf(body.thinking);
+  const { max_tokens } = objectOf(body.reasoning);
+  const budget = readCount(budget_tokens) ?? readCount(max_tokens);
+  return { level, word: readText(body.reasoning_effort), budget };
 }
 
 /** Anthropic's and DeepSeek's `thinking`: `{"type":"enabled","budget_tokens"?}`, `adaptive`, `disabled`. */

@@ -1,7 +1,6 @@
 /** Translates a request in OpenAI's form into the body that a provider accepts, with the same meaning (Q1-Q8). */
 
 import type { NativeRequest } from '../canonical/conversation.ts';
-import type { ApiError } from '../canonical/error.ts';
 import {
   isObject,
   type JsonObject,
@@ -12,8 +11,7 @@ import {
   readArray,
 } from '../shared/json.ts';
 import { matchesModel } from '../shared/model-name.ts';
-import { failure, ok, type Result } from '../shared/result.ts';
-import { isAboutRequest, isDefault, isSampling, TranslationReport } from './dropped-fields.ts';
+import { isAboutRequest, isDefault, isSampling, type TranslationReport } from './dropped-fields.ts';
 import { requestedEffort, rewriteEffort } from './effort.ts';
 import { followsUnsignedStep, rewriteMessages } from './messages.ts';
 import type { FieldRule, PromptCache, RequestRules, Unsupported } from './rules.ts';
@@ -24,8 +22,16 @@ export type RequestForm =
   | { readonly kind: 'chat'; readonly rules: RequestRules }
   | {
       readonly kind: 'native';
-      /** Writes the native body. */
-      readonly write: (request: NativeRequest, options: WriteOptions) => TranslatedRequest;
+      /** What is done to the fields before they are read; absent: nothing. */
+      readonly rules?: RequestRules;
+      /** The fields that `write` writes from the settings. All others are its `extra`. */
+      readonly fromSettings: readonly string[];
+      /** Writes the native body. It is not sent if the report has an error. */
+      readonly write: (
+        request: NativeRequest,
+        options: WriteOptions,
+        report: TranslationReport,
+      ) => JsonObject;
       /** The tool names that the provider accepts; absent: all. */
       readonly toolNames?: RegExp;
       /** The output limit in a native body, in tokens, or null where it has none. */
@@ -72,16 +78,13 @@ export interface Translation {
   readonly changed: readonly string[];
 }
 
-export type TranslatedRequest = Result<Translation, ApiError>;
-
 /** Applies a provider's table to a body in OpenAI's form. The steps depend on their order: later ones read what earlier ones wrote. */
 export function translateRequest(
   given: JsonObject,
   rules: RequestRules,
-  options: WriteOptions,
-): TranslatedRequest {
-  const { model, provider, providerId, unsupported, isFromOtherProtocol } = options;
-  const report = new TranslationReport(provider, unsupported);
+  { model, provider, providerId, isFromOtherProtocol }: WriteOptions,
+  report: TranslationReport,
+): JsonObject {
   let body = withoutOffSearch(withoutNulls(given));
   if (rules.legacyFunctions === 'converted') body = convertLegacyFunctions(body);
   if (rules.effort !== undefined)
@@ -98,9 +101,7 @@ export function translateRequest(
   }
   body = withoutUnsignedReasoning(body, model, rules, report);
   if (rules.takesUsageInclude !== true && isUsageInclude(given.usage)) body = omit(body, 'usage');
-  body = withStreamUsage(body, rules);
-  const { error, dropped, changed } = report;
-  return error === null ? ok({ body, dropped, changed }) : failure(error);
+  return withStreamUsage(body, rules);
 }
 
 /** A null at the top level means the same as no field. */
@@ -184,7 +185,7 @@ function withoutUnsignedReasoning(
   report: TranslationReport,
 ): JsonObject {
   if (signedSteps === undefined || !matchesModel(signedSteps, model)) return body;
-  const effort = requestedEffort(body)?.effort ?? 'none';
+  const effort = requestedEffort(body)?.level ?? 'none';
   if (effort === 'none' || !followsUnsignedStep(readArray(body.messages))) return body;
   report.change('reasoning');
   return omit(body, 'reasoning', 'reasoning_effort');

@@ -1,10 +1,11 @@
 /** Plans the probe's requests: each body as an OpenAI client sends it, and as Weir's rules translate it. */
 import { isDeepStrictEqual } from 'node:util';
+import type { WrittenRequest } from '../../src/protocols/shared/request-form.ts';
 import type { Provider, Route } from '../../src/providers/provider.ts';
 import type { RequestRules } from '../../src/request-translation/rules.ts';
-import { type TranslatedRequest, translateRequest } from '../../src/request-translation/translate.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { readRecordedRequests } from '../../test/request-translation/recorded-requests.ts';
+import { writeRequest } from '../../test/request-translation/write-request.ts';
 import { FIELD_BODIES, type ProbeBody } from './bodies.ts';
 import { MESSAGE_BODIES } from './message-bodies.ts';
 
@@ -24,7 +25,7 @@ export interface Planned {
   readonly route: Route;
   readonly rules: RequestRules;
   readonly raw: JsonObject;
-  readonly rewritten: TranslatedRequest;
+  readonly rewritten: WrittenRequest;
   /** Both are the same, so one request is enough. */
   readonly isSame: boolean;
   readonly effect: ProbeBody['effect'];
@@ -58,9 +59,9 @@ export function planOf(target: Target, bodies: readonly ProbeBody[]): Planned[] 
 function planned(target: Target, { name, route, body, effect }: ProbeBody): Planned | undefined {
   const { provider } = target;
   const form = provider.endpoints[route]?.request;
-  const rules = form?.kind === 'chat' ? form.rules : undefined;
   const model = route === 'chat' ? target.model : target.fimModel;
-  if (rules === undefined || model === null) return undefined;
+  if (form?.kind !== 'chat' || model === null) return undefined;
+  const { rules } = form;
   const raw = { ...withLimit(body, rules), model };
   const options = {
     model,
@@ -69,7 +70,7 @@ function planned(target: Target, { name, route, body, effect }: ProbeBody): Plan
     unsupported: 'auto',
     promptCache: 'auto',
   } as const;
-  const rewritten = translateRequest(raw, rules, options);
+  const rewritten = writeRequest(form, { fields: raw, turns: null }, options);
   const isSame = rewritten.kind === 'ok' && isDeepStrictEqual(raw, rewritten.value.body);
   return { name, route, rules, raw, rewritten, isSame, effect };
 }

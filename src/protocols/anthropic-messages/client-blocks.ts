@@ -23,6 +23,8 @@ export interface BlockSink {
 }
 
 interface MessageCall {
+  /** That of its fragments. */
+  readonly index: number;
   readonly id: string;
   readonly name: string;
 }
@@ -86,11 +88,6 @@ export class MessageBlocks implements BlockWriter<MessagePiece> {
   get passesArguments(): boolean {
     const isPassed = this.#openCall !== null && this.#input === 'passed';
     return isPassed && !this.isCallComplete && this.#sequencer.waitingChars === 0;
-  }
-
-  /** Whether the open call has this index. */
-  isOpenCall(index: number): boolean {
-    return this.#openCall !== null && this.#calls.get(index) === this.#openCall;
   }
 
   /**
@@ -169,7 +166,7 @@ export class MessageBlocks implements BlockWriter<MessagePiece> {
 
   #addFragment(fragment: ToolCallDelta): void {
     const { index, extra_content } = fragment;
-    if ('id' in fragment) this.#calls.set(index, { id: fragment.id, name: fragment.function.name });
+    if ('id' in fragment) this.#calls.set(index, { index, id: fragment.id, name: fragment.function.name });
     const call = this.#calls.get(index);
     if (call === undefined) return;
     if (extra_content !== undefined) this.#addState({ call: call.id, extra_content });

@@ -196,7 +196,7 @@ export class MessagesWriter implements StreamWriter, BlockSink {
   #argumentsFor({ tool_calls: [call, ...others] = [], ...rest }: Delta): string | null {
     if (call === undefined || others.length > 0 || Object.keys(rest).length > 0) return null;
     const isPiece = !('id' in call) && call.extra_content === undefined;
-    const isPassed = this.#blocks.passesArguments && this.#blocks.isOpenCall(call.index);
+    const isPassed = this.#blocks.passesArguments && this.#blocks.openCall?.index === call.index;
     return isPiece && isPassed ? call.function.arguments : null;
   }
 }

@@ -1,5 +1,6 @@
 /** Writes thinking, effort and sampling as the model family takes them. */
 
+import type { Effort, PlainSettings, RequestSettings } from '../../canonical/conversation.ts';
 import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { EFFORT_BUDGETS, requestedEffort } from '../../request-translation/effort.ts';
 import { isObject, type JsonObject, objectOf, omit, readCount, readText } from '../../shared/json.ts';
@@ -19,13 +20,13 @@ export interface SentThinking {
 
 /** `thinking` and `output_config`. What the client set in Anthropic's own form is kept. */
 export function writeThinking(
-  body: JsonObject,
+  settings: RequestSettings,
   family: ClaudeFamily,
   maxTokens: number,
   report: TranslationReport,
 ): SentThinking {
-  const config = objectOf(body.output_config);
-  const { thinking, effort } = thinkingAndEffort(body, family, maxTokens, report);
+  const config = settings.outputConfig;
+  const { thinking, effort } = thinkingAndEffort(settings, family, maxTokens, report);
   const word = readText(config.effort) ?? effort;
   const output = word === undefined ? config : { ...config, effort: word };
   return {
@@ -40,19 +41,17 @@ interface ThinkingAndEffort {
 }
 
 function thinkingAndEffort(
-  body: JsonObject,
+  { thinking, effort: requested }: Pick<RequestSettings, 'thinking' | 'effort'>,
   family: ClaudeFamily,
   maxTokens: number,
   report: TranslationReport,
 ): ThinkingAndEffort {
-  const requested = requestedEffort(body);
-  const requestedThinking = body.thinking;
-  if (isObject(requestedThinking) && isSupported(requestedThinking, family)) {
-    const thinking = withinLimit(requestedThinking, maxTokens, report);
-    return { ...thinking, effort: familyEffort(readText(body.reasoning_effort), family, report) };
+  if (thinking !== undefined && isSupported(thinking, family)) {
+    const fitting = withinLimit(thinking, maxTokens, report);
+    return { ...fitting, effort: familyEffort(requested?.word, family, report) };
   }
   if (requested === undefined) return {};
-  if (requested.effort === 'none') return noThinking(family, report);
+  if (requested.level === 'none') return noThinking(family, report);
   const [kind] = family.thinking;
   if (kind === undefined) {
     report.drop('reasoning_effort');
@@ -61,16 +60,12 @@ function thinkingAndEffort(
   if (kind === 'enabled') return withBudget(requested, maxTokens, report);
   // Without `display` some families hide their thinking, and the client would receive no reasoning.
   const display = family.hidesThinking ? { display: 'summarized' } : {};
-  const config =
-    isObject(requestedThinking) && requestedThinking.display !== undefined
-      ? { display: requestedThinking.display }
-      : display;
+  const config = thinking?.display === undefined ? display : { display: thinking.display };
   // `adaptive`, and `enabled` without a budget, name no effort: the model's default applies.
-  const isNamed =
-    body.reasoning_effort !== undefined || requested.budget !== undefined || !isObject(requestedThinking);
+  const isNamed = requested.word !== undefined || requested.budget !== undefined || thinking === undefined;
   return {
     thinking: { type: 'adaptive', ...config },
-    effort: isNamed ? familyEffort(requested.effort, family, report) : undefined,
+    effort: isNamed ? familyEffort(requested.level, family, report) : undefined,
   };
 }
 
@@ -103,11 +98,11 @@ function noThinking(family: ClaudeFamily, report: TranslationReport): ThinkingAn
 
 /** 400 "`max_tokens` must be greater than `thinking.budget_tokens`": router-for-me/CLIProxyAPI#413, 2025-12-03. */
 function withBudget(
-  { effort, budget }: { readonly effort: string; readonly budget?: number },
+  { level, budget }: Effort,
   maxTokens: number,
   report: TranslationReport,
 ): ThinkingAndEffort {
-  const wanted = budget ?? budgetOf(effort);
+  const wanted = budget ?? budgetOf(level);
   const tokens = Math.min(Math.max(wanted, MIN_BUDGET_TOKENS), maxTokens - TEXT_TOKENS);
   if (tokens >= MIN_BUDGET_TOKENS) return { thinking: { type: 'enabled', budget_tokens: tokens } };
   report.change('thinking');
@@ -165,9 +160,10 @@ function fitThinking(body: JsonObject, family: ClaudeFamily, report: Translation
   const isOther = type === 'enabled' || type === 'adaptive';
   if (isObject(thinking) && (isOff || (isOther && family.thinking.every((kind) => kind !== type)))) {
     const maxTokens = readCount(body.max_tokens) || family.maxTokens;
+    const requested = { thinking, effort: requestedEffort({ thinking, reasoning_effort: named }) };
     const writtenThinking = isOff
       ? noThinking(family, report)
-      : thinkingAndEffort({ thinking, reasoning_effort: named }, family, maxTokens, report);
+      : thinkingAndEffort(requested, family, maxTokens, report);
     report.change('thinking');
     const { effort } = writtenThinking;
     const configured = effort === undefined ? output_config : { ...config, effort };
@@ -210,14 +206,14 @@ const MIN_TOP_P_THINKING = 0.95;
  * those clients. A temperature or `top_p` of 1 is the default and is not sent.
  */
 export function writeSampling(
-  body: JsonObject,
+  plain: PlainSettings,
   { thinking }: SentThinking,
   family: ClaudeFamily,
   report: TranslationReport,
-): JsonObject {
+): PlainSettings {
   const sent: Record<string, unknown> = {};
   for (const field of SAMPLING) {
-    const value = body[field];
+    const value = plain[field];
     if (value === undefined || (value === 1 && field !== 'top_k')) continue;
     if (refusesSampling(field, { ...sent, thinking, [field]: value }, family)) report.drop(field);
     else sent[field] = field === 'temperature' ? limitTemperature(value, report) : value;

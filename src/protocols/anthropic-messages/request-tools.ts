@@ -15,7 +15,7 @@ export interface SentTools {
 
 /** The `tools` and `tool_choice` of a Messages request; empty if no tool is offered. */
 export function writeTools(
-  { tools: given = [], toolChoice, fields }: NativeRequest,
+  { tools: given = [], toolChoice, settings: { format, plain } }: NativeRequest,
   family: ClaudeFamily,
   report: TranslationReport,
 ): SentTools {
@@ -24,13 +24,13 @@ export function writeTools(
   const offered = given.filter((tool) => names?.has(nameOf(tool)) ?? true);
   // 400 "tool_choice may only be specified while providing tools".
   if (offered.length === 0) return given.length > 0 ? { tools: [] } : {};
-  const strict = new StrictSchemas(objectOf(objectOf(objectOf(fields.response_format).json_schema).schema));
+  const strict = new StrictSchemas(format?.schema);
   const tools = offered.map((tool) =>
     tool.kind === 'function' ? writeTool(tool, family, strict, report) : tool.raw,
   );
   const choice = writeToolChoice(allowed === null ? toolChoice : { kind: allowed.mode });
   const type = choice?.type ?? 'auto';
-  const isSerial = fields.parallel_tool_calls === false && type !== 'none';
+  const isSerial = plain.parallel_tool_calls === false && type !== 'none';
   const nativeChoice = isSerial ? { type, ...choice, disable_parallel_tool_use: true } : choice;
   return { tools, ...(nativeChoice === undefined ? {} : { tool_choice: nativeChoice }) };
 }
@@ -97,7 +97,7 @@ class StrictSchemas {
   #counts: StrictCounts;
 
   /** @param format the schema of the response format, which counts too */
-  constructor(format: JsonObject) {
+  constructor(format: JsonObject = {}) {
     this.#counts = { tools: 0, ...countsOf(format) };
   }
 

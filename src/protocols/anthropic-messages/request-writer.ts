@@ -1,33 +1,19 @@
 /** Writes a request of Messages. https://platform.claude.com/docs/en/api/messages (2026-11-22) */
 
-import type { NativeRequest } from '../../canonical/conversation.ts';
+import type { NativeRequest, RequestSettings, ResponseFormat } from '../../canonical/conversation.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
-import { TranslationReport } from '../../request-translation/dropped-fields.ts';
-import { readOutputLimit, withOnlyLimit } from '../../request-translation/output-limit.ts';
+import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
+import { withOnlyLimit } from '../../request-translation/output-limit.ts';
 import { COMPETING_LIMITS, REFUSED, type RequestRules } from '../../request-translation/rules.ts';
-import {
-  type RequestForm,
-  type TranslatedRequest,
-  translateRequest,
-  type WriteOptions,
-} from '../../request-translation/translate.ts';
-import {
-  isObject,
-  type JsonObject,
-  objectOf,
-  omit,
-  readArray,
-  readCount,
-  readText,
-} from '../../shared/json.ts';
-import { failure, ok } from '../../shared/result.ts';
+import type { RequestForm, WriteOptions } from '../../request-translation/translate.ts';
+import { isObject, type JsonObject, ownValue, readArray, readCount, readText } from '../../shared/json.ts';
 import { type ClaudeFamilies, type ClaudeFamily, familyOf } from './family.ts';
 import { type Message, type WrittenConversation, writeConversation } from './request-messages.ts';
 import { writeSchema } from './request-schema.ts';
 import { type SentThinking, withHiddenThinking, writeSampling, writeThinking } from './request-thinking.ts';
 import { forcesCall, type SentTools, writeTools } from './request-tools.ts';
 
-/** Fields that this folder translates. The rules below apply to the others. */
+/** Fields that this folder writes. The rules below apply to the others. */
 const TRANSLATED = [
   ...['model', 'parallel_tool_calls', 'max_tokens', 'max_completion_tokens'],
   ...['stop', 'temperature', 'top_p', 'top_k', 'reasoning_effort', 'reasoning', 'thinking', 'output_config'],
@@ -62,11 +48,14 @@ export function claudeForm(families: ClaudeFamilies, toolNames: RegExp): Request
   return {
     kind: 'native',
     toolNames,
+    rules: OTHER_FIELDS,
+    fromSettings: TRANSLATED,
     // 0 is no usable limit, so it counts as none.
     outputLimit: (body) => readCount(body.max_tokens) || null,
     // Anthropic refuses other names of the limit, but compatible servers may read them.
     withLimit: (body, tokens) => withOnlyLimit(body, 'max_tokens', tokens, COMPETING_LIMITS),
-    write: (request, options) => writeMessages(request, options, familyOf(families, options.model)),
+    write: (request, options, report) =>
+      writeMessages(request, options, familyOf(families, options.model), report),
   };
 }
 
@@ -74,48 +63,43 @@ function writeMessages(
   request: NativeRequest,
   options: WriteOptions,
   family: ClaudeFamily,
-): TranslatedRequest {
-  const { fields: body, turns } = request;
-  const rest = translateRequest(omit(body, ...TRANSLATED), OTHER_FIELDS, options);
-  if (rest.kind === 'error') return rest;
-  const report = new TranslationReport(options.provider, options.unsupported);
+  report: TranslationReport,
+): JsonObject {
+  const { settings, extra, turns } = request;
   const conversation = writeConversation(turns, { family, providerId: options.providerId, report });
-  const limit = outputLimit(body, family, report);
+  const limit = writeLimit(settings.outputLimit, family, report);
   const tools = writeTools(request, family, report);
   const thinking = withoutRefusedThinking(
-    writeThinking(body, family, readCount(limit) || family.maxTokens, report),
+    writeThinking(settings, family, readCount(limit) || family.maxTokens, report),
     conversation.messages,
     tools,
     report,
   );
   const sent: JsonObject = {
-    ...rest.value.body,
-    model: body.model,
+    ...extra,
+    model: options.model,
     max_tokens: limit,
     ...(conversation.system.length === 0 ? {} : { system: conversation.system }),
     messages: conversation.messages,
     ...tools,
-    ...withFormat(thinking, body.response_format, report),
-    ...stopSequences(body.stop, report),
-    ...writeSampling(body, thinking, family, report),
-    ...aboutRequest(body, report),
+    ...withFormat(thinking, settings.format, report),
+    ...stopSequences(settings.stop, report),
+    ...writeSampling(settings.plain, thinking, family, report),
+    ...aboutRequest(settings, report),
   };
-  const { error, dropped, changed } = report;
-  if (error !== null) return failure(error);
-  const requestBody = options.hidesReasoning === true ? withHiddenThinking(sent, family) : sent;
-  return ok({
-    body: options.promptCache === 'auto' ? withPromptCache(requestBody, conversation, family) : requestBody,
-    dropped: [...rest.value.dropped, ...dropped],
-    changed: [...rest.value.changed, ...changed],
-  });
+  const body = options.hidesReasoning === true ? withHiddenThinking(sent, family) : sent;
+  return options.promptCache === 'auto' ? withPromptCache(body, conversation, family) : body;
 }
 
 /** `max_tokens` is required. The default is the model's maximum. An invalid limit is sent for Anthropic to refuse. */
-function outputLimit(body: JsonObject, { maxTokens }: ClaudeFamily, report: TranslationReport): unknown {
-  const requested = readOutputLimit(body);
-  if (requested === undefined) return body.max_completion_tokens ?? body.max_tokens;
+function writeLimit(
+  requested: RequestSettings['outputLimit'],
+  { maxTokens }: ClaudeFamily,
+  report: TranslationReport,
+): unknown {
+  if (typeof requested === 'object') return requested.raw;
   // 400 "max_tokens: 100000 > 64000, which is the maximum allowed number of output tokens".
-  if (requested !== null && requested > maxTokens) report.change('max_tokens');
+  if (requested !== undefined && requested > maxTokens) report.change('max_tokens');
   return Math.min(requested ?? maxTokens, maxTokens);
 }
 
@@ -147,24 +131,25 @@ function isStepWithoutThinking(messages: readonly Message[]): boolean {
 }
 
 /** Anthropic has no equivalent of `json_object`, which has no schema. */
-function withFormat(thinking: SentThinking, format: unknown, report: TranslationReport): SentThinking {
-  if (!isObject(format) || format.type === 'text') return thinking;
-  const { schema } = objectOf(format.json_schema);
+function withFormat(
+  thinking: SentThinking,
+  format: ResponseFormat | undefined,
+  report: TranslationReport,
+): SentThinking {
   const config = thinking.output_config;
-  if (config?.format !== undefined) return thinking;
-  if (!isObject(schema)) {
+  if (format === undefined || config?.format !== undefined) return thinking;
+  if (format.schema === undefined) {
     report.refuse('response_format');
     return thinking;
   }
-  const outputSchema = writeSchema(schema, () => report.change('response_format'));
+  const outputSchema = writeSchema(format.schema, () => report.change('response_format'));
   return { ...thinking, output_config: { ...config, format: { type: 'json_schema', schema: outputSchema } } };
 }
 
-/** 400 "stop_sequences: each stop sequence must contain non-whitespace". Empty ones have no effect and are not reported. */
-function stopSequences(stop: unknown, report: TranslationReport): JsonObject {
-  const stopWords = (Array.isArray(stop) ? stop : [stop]).filter((word) => word !== undefined && word !== '');
-  const words = stopWords.filter((word) => typeof word !== 'string' || word.trim() !== '');
-  if (words.length < stopWords.length) report.drop('stop');
+/** 400 "stop_sequences: each stop sequence must contain non-whitespace". */
+function stopSequences(stop: readonly unknown[], report: TranslationReport): JsonObject {
+  const words = stop.filter((word) => typeof word !== 'string' || word.trim() !== '');
+  if (words.length < stop.length) report.drop('stop');
   return words.length === 0 ? {} : { stop_sequences: words };
 }
 
@@ -174,17 +159,15 @@ const OPAQUE_ID = /^(?=[\d-]*[a-z_])[\w-]{1,256}$/i;
 /** OpenAI's tiers in Anthropic's names. https://platform.claude.com/docs/en/api/service-tiers (2026-11-22) */
 const TIERS: Readonly<Record<string, string>> = { default: 'standard_only', standard_only: 'standard_only' };
 
-function aboutRequest(body: JsonObject, report: TranslationReport): JsonObject {
-  const { metadata = {}, service_tier: tier } = body;
-  const userId = isObject(metadata) ? readText(metadata.user_id) : undefined;
-  const others = isObject(metadata) ? Object.keys(metadata).filter((key) => key !== 'user_id') : [];
-  if (others.length > 0) report.drop('metadata');
-  if (body.seed !== undefined) report.drop('seed');
-  const user = userId ?? readText(body.safety_identifier) ?? readText(body.user);
-  const serviceTier = typeof tier === 'string' ? TIERS[tier] : undefined;
+function aboutRequest({ metadata, user, plain }: RequestSettings, report: TranslationReport): JsonObject {
+  const { seed, service_tier: tier } = plain;
+  const userId = readText(metadata.user_id) ?? (user === undefined ? undefined : opaque(user));
+  if (Object.keys(metadata).some((key) => key !== 'user_id')) report.drop('metadata');
+  if (seed !== undefined) report.drop('seed');
+  const serviceTier = typeof tier === 'string' ? ownValue(TIERS, tier) : undefined;
   if (tier !== undefined && tier !== 'auto' && serviceTier === undefined) report.drop('service_tier');
   return {
-    ...(user === undefined ? {} : { metadata: { user_id: userId ?? opaque(user) } }),
+    ...(userId === undefined ? {} : { metadata: { user_id: userId } }),
     ...(serviceTier === undefined ? {} : { service_tier: serviceTier }),
   };
 }

@@ -1,9 +1,7 @@
 /** Embeddings of Gemini's own API: writes a request in OpenAI's form as `batchEmbedContents`, and its response in OpenAI's form. */
-import { TranslationReport } from '../../request-translation/dropped-fields.ts';
 import type { RequestForm } from '../../request-translation/translate.ts';
 import { encodeBase64Bytes } from '../../shared/encoding.ts';
 import { isObject, objectOf, parseJson, readArray, readCount, readText } from '../../shared/json.ts';
-import { failure, ok } from '../../shared/result.ts';
 import { modelPath } from './request-writer.ts';
 
 /** The path below the base URL. `embedContent` would join several texts into one vector. */
@@ -17,25 +15,22 @@ const HANDLED = ['model', 'input', 'dimensions', 'encoding_format'];
 /** https://ai.google.dev/api/embeddings (read 2026-11-22). At most 100 texts: lancedb/lancedb#3618, 2026-07-09. */
 export const geminiEmbeddings: RequestForm = {
   kind: 'native',
-  write: ({ fields: given }, { model, provider, unsupported }) => {
-    const report = new TranslationReport(provider, unsupported);
-    const { input, dimensions } = given;
+  fromSettings: [],
+  write: ({ extra }, { model, provider }, report) => {
+    const { input, dimensions } = extra;
     const texts = typeof input === 'string' ? [input] : input;
     if (!Array.isArray(texts) || !texts.every((text) => typeof text === 'string')) {
       report.fail('input', `${provider} embeds texts, not tokens: send texts`);
     }
-    for (const [field, value] of Object.entries(given)) {
-      if (!HANDLED.includes(field) && value !== null) report.drop(field);
-    }
-    if (report.error !== null) return failure(report.error);
+    for (const field of Object.keys(extra)) if (!HANDLED.includes(field)) report.drop(field);
     const name = modelPath(model);
-    const size = dimensions === undefined || dimensions === null ? {} : { outputDimensionality: dimensions };
+    const size = dimensions === undefined ? {} : { outputDimensionality: dimensions };
     const requests = (Array.isArray(texts) ? texts : []).map((text: unknown) => ({
       model: name,
       content: { parts: [{ text }] },
       ...size,
     }));
-    return ok({ body: { requests }, dropped: report.dropped, changed: report.changed });
+    return { requests };
   },
   outputLimit: () => null,
   withLimit: (body) => ({ body, dropped: [] }),

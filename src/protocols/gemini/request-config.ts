@@ -1,33 +1,31 @@
 /** Writes Gemini's `generationConfig`: the output limit, sampling, response format and thinking. */
 
+import type { PlainSettings, RequestSettings, ResponseFormat } from '../../canonical/conversation.ts';
 import { isDefault, type TranslationReport } from '../../request-translation/dropped-fields.ts';
-import { requestedEffort } from '../../request-translation/effort.ts';
-import { readOutputLimit } from '../../request-translation/output-limit.ts';
-import { isObject, type JsonObject, omit, ownValue, readArray, readText } from '../../shared/json.ts';
+import { type JsonObject, omit, ownValue } from '../../shared/json.ts';
 import type { GeminiFamily } from './family.ts';
 import { withoutSchemaKey } from './request-tools.ts';
 
 /** OpenAI fields and their names in `generationConfig`. */
-const SAMPLING: Readonly<Record<string, string>> = {
-  temperature: 'temperature',
-  top_p: 'topP',
-  top_k: 'topK',
-};
-const RENAMED: Readonly<Record<string, string>> = {
-  seed: 'seed',
-  presence_penalty: 'presencePenalty',
-  frequency_penalty: 'frequencyPenalty',
-  n: 'candidateCount',
-  logprobs: 'responseLogprobs',
-  top_logprobs: 'logprobs',
-};
+const SAMPLING = [
+  ['temperature', 'temperature'],
+  ['top_p', 'topP'],
+  ['top_k', 'topK'],
+] as const;
+const RENAMED = [
+  ['seed', 'seed'],
+  ['presence_penalty', 'presencePenalty'],
+  ['frequency_penalty', 'frequencyPenalty'],
+  ['n', 'candidateCount'],
+  ['logprobs', 'responseLogprobs'],
+  ['top_logprobs', 'logprobs'],
+] as const;
 
-/** All OpenAI fields that this file reads. */
+/** All OpenAI fields that this file writes. */
 export const CONFIG_FIELDS: readonly string[] = [
-  ...Object.keys(SAMPLING),
-  ...Object.keys(RENAMED),
+  ...[...SAMPLING, ...RENAMED].map(([field]) => field),
   ...['max_tokens', 'max_completion_tokens', 'stop', 'response_format'],
-  ...['reasoning_effort', 'reasoning', 'thinking', 'modalities'],
+  ...['reasoning_effort', 'reasoning', 'thinking'],
 ];
 
 /**
@@ -35,45 +33,46 @@ export const CONFIG_FIELDS: readonly string[] = [
  * @returns undefined if there is nothing to set
  */
 export function writeConfig(
-  body: JsonObject,
+  settings: RequestSettings,
   family: GeminiFamily,
   native: JsonObject,
   report: TranslationReport,
 ): JsonObject | undefined {
-  const requested = readOutputLimit(body);
-  const limit = lowestLimit(requested, native.maxOutputTokens);
-  const thinking = native.thinkingConfig ?? thinkingConfig(body, family, limit ?? null, report);
-  if (family.thinking.kind === 'none' && requestsThinking(body)) report.drop('reasoning_effort');
+  const { outputLimit, stop, format, effort, plain } = settings;
+  const limit = lowestLimit(outputLimit, native.maxOutputTokens);
+  const thinking = native.thinkingConfig ?? thinkingConfig(settings, family, limit ?? null, report);
+  const isThinkingLost = family.thinking.kind === 'none' && (effort?.level ?? 'none') !== 'none';
+  if (isThinkingLost) report.drop('reasoning_effort');
   const config: JsonObject = {
-    ...renamedFields(body, family, report),
-    ...writeStop(body.stop),
-    ...writeFormat(body.response_format),
+    ...renamedFields(plain, family, report),
+    ...(stop.length === 0 ? {} : { stopSequences: stop }),
+    ...writeFormat(format),
     // The number of candidates decides the cost, so only OpenAI's `n` sets it, which limits read.
     ...omit(native, 'candidateCount'),
     ...(limit === undefined ? {} : { maxOutputTokens: limit }),
     // An invalid limit is sent for Google to refuse.
-    ...(requested === undefined ? { maxOutputTokens: body.max_completion_tokens ?? body.max_tokens } : {}),
+    ...(typeof outputLimit === 'object' ? { maxOutputTokens: outputLimit.raw } : {}),
     ...(thinking === undefined ? {} : { thinkingConfig: thinking }),
   };
   return nonEmpty(config);
 }
 
 /** The lower of OpenAI's limit, which a gateway key may have lowered, and Google's own, where 0 means no limit. */
-function lowestLimit(limit: number | null | undefined, native: unknown): number | undefined {
+function lowestLimit(limit: RequestSettings['outputLimit'], native: unknown): number | undefined {
   const limits = [limit, native].filter((value) => typeof value === 'number').filter((value) => value > 0);
   return limits.length === 0 ? undefined : Math.min(...limits);
 }
 
-function renamedFields(body: JsonObject, family: GeminiFamily, report: TranslationReport): JsonObject {
+function renamedFields(plain: PlainSettings, family: GeminiFamily, report: TranslationReport): JsonObject {
   const config: Record<string, unknown> = {};
-  for (const [field, name] of Object.entries(SAMPLING)) {
-    if (body[field] === undefined) continue;
-    if (family.sampling) config[name] = body[field];
+  for (const [field, name] of SAMPLING) {
+    if (plain[field] === undefined) continue;
+    if (family.sampling) config[name] = plain[field];
     else report.drop(field);
   }
-  for (const [field, name] of Object.entries(RENAMED)) {
-    const value = body[field];
-    if (value === undefined || isDefault(field, value, body)) continue;
+  for (const [field, name] of RENAMED) {
+    const value = plain[field];
+    if (value === undefined || isDefault(field, value, plain)) continue;
     // A field that the model refuses is sent, so that the client gets Google's error, unless the caller allows dropping it.
     if (report.mode === 'drop' && family.refused.includes(field)) report.dropAllowed(field);
     else config[name] = value;
@@ -81,17 +80,10 @@ function renamedFields(body: JsonObject, family: GeminiFamily, report: Translati
   return config;
 }
 
-function writeStop(stop: unknown): JsonObject {
-  const stopSequences = (typeof stop === 'string' ? [stop] : readArray(stop)).filter((text) => text !== '');
-  return stopSequences.length === 0 ? {} : { stopSequences };
-}
-
-function writeFormat(format: unknown): JsonObject {
-  const type = isObject(format) ? readText(format.type) : undefined;
-  if (type === 'json_object') return { responseMimeType: 'application/json' };
-  if (type !== 'json_schema' || !isObject(format)) return {};
-  const { schema } = isObject(format.json_schema) ? format.json_schema : format;
-  const json = isObject(schema) ? { responseJsonSchema: withoutSchemaKey(schema) } : {};
+function writeFormat(format: ResponseFormat | undefined): JsonObject {
+  if (format === undefined || format.kind === 'unknown') return {};
+  const { schema } = format;
+  const json = schema === undefined ? {} : { responseJsonSchema: withoutSchemaKey(schema) };
   return { responseMimeType: 'application/json', ...json };
 }
 
@@ -122,14 +114,14 @@ const NEAREST_LEVELS: Readonly<Record<string, readonly string[]>> = {
  * @param limit the output limit in tokens, or null
  */
 function thinkingConfig(
-  body: JsonObject,
+  { effort: requested, excludesReasoning }: RequestSettings,
   { thinking }: GeminiFamily,
   limit: number | null,
   report: TranslationReport,
 ): JsonObject | undefined {
   if (thinking.kind === 'none') return undefined;
-  const { effort, budget: given } = requestedEffort(body) ?? {};
-  const shown = hidesThoughts(body) ? {} : { includeThoughts: true };
+  const { level: effort, word, budget: given } = requested ?? {};
+  const shown = excludesReasoning ? {} : { includeThoughts: true };
   if (thinking.kind === 'level') {
     if (effort === undefined) return nonEmpty(shown);
     const [lowest = effort] = thinking.levels;
@@ -140,7 +132,7 @@ function thinkingConfig(
   }
   const { min, max, canBeOff, byDefault } = thinking;
   // An effort in words takes precedence over a budget of Anthropic's `thinking` or OpenRouter's `reasoning`.
-  const asked = readText(body.reasoning_effort) === undefined ? given : undefined;
+  const asked = word === undefined ? given : undefined;
   const budget = asked ?? ownValue(BUDGETS, effort ?? '');
   if (effort === undefined || (budget === undefined && effort !== 'none'))
     return byDefault ? nonEmpty(shown) : undefined;
@@ -150,16 +142,6 @@ function thinkingConfig(
   // `includeThoughts` without thinking is refused: lobehub/lobehub#7985, 2025-05-27.
   if (isOff) return { thinkingBudget: canBeOff ? 0 : min };
   return { ...shown, thinkingBudget: Math.min(Math.max(available, min), max) };
-}
-
-function requestsThinking(body: JsonObject): boolean {
-  const effort = requestedEffort(body)?.effort;
-  return effort !== undefined && effort !== 'none';
-}
-
-/** OpenRouter's `reasoning.exclude`. */
-function hidesThoughts({ reasoning }: JsonObject): boolean {
-  return isObject(reasoning) && reasoning.exclude === true;
 }
 
 function nonEmpty(config: JsonObject): JsonObject | undefined {

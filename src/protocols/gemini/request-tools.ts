@@ -1,6 +1,6 @@
 /** Writes `tools`, `tool_choice` and JSON schemas as Gemini takes them. */
 
-import type { NativeRequest, Tool } from '../../canonical/conversation.ts';
+import type { NativeRequest, RequestSettings, Tool } from '../../canonical/conversation.ts';
 import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { isObject, type JsonObject, objectOf, omit, readText } from '../../shared/json.ts';
 
@@ -13,7 +13,7 @@ const DEFINITION_KEYS = ['name', 'description', 'parameters'];
  */
 export function writeTools(
   tools: readonly Tool[],
-  search: unknown,
+  search: RequestSettings['search'],
   report: TranslationReport,
 ): readonly unknown[] | undefined {
   const functions = tools.filter((tool) => tool.kind === 'function');
@@ -21,7 +21,7 @@ export function writeTools(
   const requestTools = [
     ...(functions.length > 0 ? [{ functionDeclarations }] : []),
     ...tools.flatMap((tool) => (tool.kind === 'function' ? [] : [tool.raw])),
-    ...(isObject(search) ? [{ googleSearch: {} }] : []),
+    ...(search === undefined ? [] : [{ googleSearch: {} }]),
   ];
   return requestTools.length === 0 ? undefined : requestTools;
 }

@@ -1,8 +1,12 @@
 /** Writes a `generateContent` request of Gemini. */
 
 import type { NativeRequest } from '../../canonical/conversation.ts';
-import { isAboutRequest, isDefault, TranslationReport } from '../../request-translation/dropped-fields.ts';
-import type { RequestForm, TranslatedRequest, WriteOptions } from '../../request-translation/translate.ts';
+import {
+  isAboutRequest,
+  isDefault,
+  type TranslationReport,
+} from '../../request-translation/dropped-fields.ts';
+import type { RequestForm, WriteOptions } from '../../request-translation/translate.ts';
 import {
   isObject,
   type JsonObject,
@@ -14,7 +18,6 @@ import {
   readCount,
   readText,
 } from '../../shared/json.ts';
-import { failure, ok } from '../../shared/result.ts';
 import { bareModel, familyOf, type GeminiFamily } from './family.ts';
 import { CONFIG_FIELDS, writeConfig } from './request-config.ts';
 import { writeContents } from './request-contents.ts';
@@ -25,12 +28,14 @@ export function geminiForm(families: readonly GeminiFamily[], toolNames: RegExp)
   return {
     kind: 'native',
     toolNames,
+    fromSettings: FROM_SETTINGS,
     outputLimit: ({ generationConfig }) => readCount(objectOf(generationConfig).maxOutputTokens) || null,
     withLimit: (body, maxOutputTokens) => ({
       body: { ...body, generationConfig: { ...objectOf(body.generationConfig), maxOutputTokens } },
       dropped: [],
     }),
-    write: (request, options) => writeGenerateContent(request, options, families),
+    write: (request, options, report) =>
+      writeGenerateContent(request, options, familyOf(families, options.model), report),
   };
 }
 
@@ -46,12 +51,12 @@ export function modelPath(model: string): string {
   return name.includes('/') ? name : `models/${name}`;
 }
 
-/** OpenAI fields that are read below, and fields without a meaning for another API. */
-const HANDLED: ReadonlySet<string> = new Set([
+/** OpenAI fields that are written below, and fields without a meaning for another API. */
+const FROM_SETTINGS: readonly string[] = [
   ...CONFIG_FIELDS,
-  ...['model', 'messages', 'stream', 'stream_options', 'usage', 'extra_body', 'service_tier'],
-  ...['parallel_tool_calls', 'web_search_options'],
-]);
+  ...['model', 'stream', 'stream_options', 'usage', 'service_tier'],
+  ...['modalities', 'parallel_tool_calls', 'web_search_options'],
+];
 
 /** Fields that change the output and have no equivalent. */
 const UNSUPPORTED = ['logit_bias', 'prediction', 'audio'];
@@ -61,6 +66,9 @@ const UNSUPPORTED = ['logit_bias', 'prediction', 'audio'];
  * prompt. The tier, which decides the price, is set only by OpenAI's `service_tier`.
  */
 const NEVER_SENT = ['contents', 'systemInstruction', 'serviceTier'];
+
+/** Fields that no native name can set. */
+const NOT_NATIVE = [...FROM_SETTINGS, 'messages', 'extra_body'];
 
 /** Google's own fields in snake case, as some clients and the compatible endpoint write them. */
 const NATIVE_NAMES: Readonly<Record<string, string>> = {
@@ -77,51 +85,51 @@ const MODEL = /^(?:models\/|tunedModels\/)?[A-Za-z0-9][\w.:-]*$/;
 
 function writeGenerateContent(
   request: NativeRequest,
-  { model, provider, providerId, unsupported }: WriteOptions,
-  families: readonly GeminiFamily[],
-): TranslatedRequest {
-  const { fields, turns, tools: given = [] } = request;
-  const report = new TranslationReport(provider, unsupported);
-  const body = withNativeNames(fields, report);
-  const family = familyOf(families, model);
+  { model, provider, providerId }: WriteOptions,
+  family: GeminiFamily,
+  report: TranslationReport,
+): JsonObject {
+  const { settings, extra, turns, tools: given = [] } = request;
+  const { search, plain } = settings;
+  const native = withNativeNames(extra, report);
+  const { generationConfig, thinkingConfig, toolConfig } = native;
   if (!MODEL.test(model)) report.fail('model', `${provider} has no model of this name`);
   // A chat response can hold only text.
-  if (readArray(body.modalities).some((modality) => modality !== 'text')) report.refuse('modalities');
+  if (readArray(plain.modalities).some((modality) => modality !== 'text')) report.refuse('modalities');
   const { contents, systemInstruction } = writeContents(turns, family, providerId, report);
-  const tools = writeTools(given, body.web_search_options, report);
+  const tools = writeTools(given, search, report);
   const nativeConfig = {
-    ...inCamelCase(objectOf(body.generationConfig)),
-    ...(isObject(body.thinkingConfig) ? { thinkingConfig: body.thinkingConfig } : {}),
+    ...inCamelCase(objectOf(generationConfig)),
+    ...(isObject(thinkingConfig) ? { thinkingConfig } : {}),
   };
-  const config = writeConfig(body, family, nativeConfig, report);
-  const toolConfig = { ...writeToolChoice(request), ...objectOf(body.toolConfig) };
-  const requestBody: JsonObject = {
-    ...otherFields(body, report),
+  const config = writeConfig(settings, family, nativeConfig, report);
+  const choice = { ...writeToolChoice(request), ...objectOf(toolConfig) };
+  const body: JsonObject = {
+    ...otherFields(omit(native, 'generationConfig', 'thinkingConfig', 'toolConfig'), report),
     contents,
     ...(systemInstruction === undefined ? {} : { systemInstruction }),
     ...(tools === undefined ? {} : { tools }),
-    ...(Object.keys(toolConfig).length === 0 ? {} : { toolConfig }),
+    ...(Object.keys(choice).length === 0 ? {} : { toolConfig: choice }),
     ...(config === undefined ? {} : { generationConfig: config }),
-    ...writeTier(body.service_tier, report),
+    ...writeTier(plain.service_tier, report),
   };
   // Parallel calls can't be turned off.
-  if (given.length > 0 && (body.parallel_tool_calls ?? true) !== true) report.drop('parallel_tool_calls');
-  const { error, dropped, changed } = report;
-  return error === null ? ok({ body: requestBody, dropped, changed }) : failure(error);
+  if (given.length > 0 && (plain.parallel_tool_calls ?? true) !== true) report.drop('parallel_tool_calls');
+  return body;
 }
 
 /**
  * Google's own fields in camel case, including those in `extra_body.google`, which the compatible endpoint takes. OpenAI fields are
  * read only from the body itself, because limits read them there.
  */
-function withNativeNames(body: JsonObject, report: TranslationReport): JsonObject {
-  const google = objectOf(objectOf(body.extra_body).google);
+function withNativeNames(extra: JsonObject, report: TranslationReport): JsonObject {
+  const google = objectOf(objectOf(extra.extra_body).google);
   const native = keepEntries(
     google,
-    (key) => !HANDLED.has(key),
+    (key) => !NOT_NATIVE.includes(key),
     (key) => report.drop(`extra_body.google.${key}`),
   );
-  const all = { ...body, ...native };
+  const all = { ...omit(extra, 'extra_body'), ...native };
   return Object.fromEntries(
     Object.entries(all).map(([key, value]) => [ownValue(NATIVE_NAMES, key) ?? key, value]),
   );
@@ -136,9 +144,8 @@ function inCamelCase(object: JsonObject): JsonObject {
 /** The remaining fields: Google's own, and those that Weir does not know. */
 function otherFields(body: JsonObject, report: TranslationReport): JsonObject {
   const fields: Record<string, unknown> = {};
-  const rest = omit(body, 'generationConfig', 'thinkingConfig', 'toolConfig');
-  for (const [field, value] of Object.entries(rest)) {
-    if (HANDLED.has(field) || isDefault(field, value, body)) continue;
+  for (const [field, value] of Object.entries(body)) {
+    if (isDefault(field, value, body)) continue;
     if (isAboutRequest(field) || NEVER_SENT.includes(field)) report.drop(field);
     else if (UNSUPPORTED.includes(field)) report.refuse(field);
     else fields[field] = value;

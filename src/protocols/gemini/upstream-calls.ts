@@ -21,8 +21,7 @@ export class GeminiCalls {
   /** More of the open call was announced. */
   #willContinue = false;
   #isBroken = false;
-  /** Ids of earlier calls: a second call with the same id would be taken for more of the first. */
-  readonly #ids = new Set<string>();
+  #lastIndex = -1;
 
   /** @param provider the id of the provider, which is kept with its signatures */
   constructor(provider: string) {
@@ -46,12 +45,8 @@ export class GeminiCalls {
     const ended = this.#end();
     this.#willContinue = call.willContinue === true;
     if (!isPiece) {
-      const isEmpty = Object.keys(call).length === 0;
-      const begun = {
-        ...this.#begin(part, call, argumentsOf(call.args)),
-        isWhole: true as const,
-      };
-      return isEmpty ? ended : [...ended, begun];
+      if (Object.keys(call).length === 0) return ended;
+      return [...ended, { ...this.#begin(part, call, argumentsOf(call.args)), isWhole: true }];
     }
     const open = new PartialArguments();
     this.#open = open;
@@ -61,7 +56,7 @@ export class GeminiCalls {
   /** Ends the open call at the candidate's finish. If more of it was announced, its arguments stay cut. */
   end(): ToolCallPart[] {
     if (this.#open === null || !this.#willContinue) return this.#end();
-    return this.#open.isEmpty ? [fragment('{')] : [];
+    return this.#open.isEmpty ? [this.#fragment('{')] : [];
   }
 
   /** @param args the arguments, if the call's end repeats them: they count if no piece came */
@@ -70,12 +65,12 @@ export class GeminiCalls {
     this.#open = null;
     const isRepeated = open?.isEmpty === true && isObject(args);
     const text = isRepeated ? JSON.stringify(args) : (open?.close() ?? '');
-    return text === '' ? [] : [{ ...fragment(text), isWhole: true }];
+    return text === '' ? [] : [{ ...this.#fragment(text), isWhole: true }];
   }
 
   #continue(open: PartialArguments, partials: readonly JsonObject[]): ToolCallPart[] {
     const text = this.#add(open, partials);
-    return text === '' ? [] : [fragment(text)];
+    return text === '' ? [] : [this.#fragment(text)];
   }
 
   #add(open: PartialArguments, partials: readonly JsonObject[]): string {
@@ -86,12 +81,10 @@ export class GeminiCalls {
 
   #begin(part: JsonObject, call: JsonObject, args: string): ToolCallPart {
     const thought_signature = readText(part.thoughtSignature);
-    const givenId = readName(call.id);
-    const id = givenId === undefined || this.#ids.has(givenId) ? undefined : givenId;
-    if (id !== undefined) this.#ids.add(id);
+    this.#lastIndex++;
     return {
-      ...fragment(args),
-      id,
+      ...this.#fragment(args),
+      id: readName(call.id),
       name: readName(call.name),
       extraContent:
         thought_signature === undefined
@@ -99,15 +92,17 @@ export class GeminiCalls {
           : { google: { thought_signature }, weir: { provider: this.#provider } },
     };
   }
+
+  /** A piece of the last call. */
+  #fragment(text: string): ToolCallPart {
+    const index = this.#lastIndex;
+    return { index, id: undefined, name: undefined, arguments: text, extraContent: undefined };
+  }
 }
 
 /** Servers that translate may send the JSON as a text. */
 function argumentsOf(args: unknown): string {
   return typeof args === 'string' ? args : JSON.stringify(objectOf(args));
-}
-
-function fragment(text: string): ToolCallPart {
-  return { index: undefined, id: undefined, name: undefined, arguments: text, extraContent: undefined };
 }
 
 /** A key of an object, or an index of an array. */

@@ -85,7 +85,7 @@ export class ResponsesWriter implements StreamWriter {
     const open = this.#response?.output.openText ?? null;
     const only = onlyText(chunk);
     if (open === null || only === null || only.of !== open.of || this.#isFull) return null;
-    if (only.index !== null && this.#response?.output.isOpenCall(only.index) !== true) return null;
+    if (only.index !== null && this.#response?.output.openCall?.index !== only.index) return null;
     return `${open.head}${JSON.stringify(only.text).slice(1, -1)}${open.tail}`;
   }
 

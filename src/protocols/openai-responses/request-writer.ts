@@ -5,6 +5,8 @@
 import type {
   Block,
   NativeRequest,
+  RequestSettings,
+  ResponseFormat,
   Tool,
   ToolCallBlock,
   ToolChoice,
@@ -13,20 +15,17 @@ import type {
 } from '../../canonical/conversation.ts';
 import { MEDIA_PARTS, type Media } from '../../canonical/media.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
-import { isDefault, reportUnreadKeys, TranslationReport } from '../../request-translation/dropped-fields.ts';
-import { reasoningFamily, reasonsAt } from '../../request-translation/effort.ts';
-import { readOutputLimit, withOnlyLimit } from '../../request-translation/output-limit.ts';
-import { COMPETING_LIMITS, type RequestRules } from '../../request-translation/rules.ts';
 import {
-  type RequestForm,
-  type TranslatedRequest,
-  translateRequest,
-  type WriteOptions,
-  withoutNulls,
-} from '../../request-translation/translate.ts';
+  isDefault,
+  reportUnreadKeys,
+  type TranslationReport,
+} from '../../request-translation/dropped-fields.ts';
+import { reasoningFamily, reasonsAt } from '../../request-translation/effort.ts';
+import { withOnlyLimit } from '../../request-translation/output-limit.ts';
+import { COMPETING_LIMITS, type RequestRules } from '../../request-translation/rules.ts';
+import { type RequestForm, type WriteOptions, withoutNulls } from '../../request-translation/translate.ts';
 import { append } from '../../shared/append.ts';
 import { isObject, type JsonObject, objectOf, omit, readCount, readText } from '../../shared/json.ts';
-import { failure, ok } from '../../shared/result.ts';
 import { REASONING_FORMAT } from './upstream-reader.ts';
 
 /** What a provider's models accept through Responses: data in the provider's file. */
@@ -54,10 +53,10 @@ const MAX_CALL_ID_CHARS = 64;
 /** "Expected a value >= 16": earendil-works/pi#6265, 2026-07-02. */
 const MIN_OUTPUT_TOKENS = 16;
 
-/** Fields that have another form in Responses. All others are translated by the provider's table. */
+/** Fields that have another form in Responses. All others are sent as the provider's table has them. */
 const WRITTEN = [
-  ...['messages', 'max_tokens', 'max_completion_tokens', 'response_format', 'verbosity'],
-  ...['reasoning_effort', 'logprobs', 'top_logprobs', 'web_search_options', 'store', 'stream_options'],
+  ...['max_tokens', 'max_completion_tokens', 'response_format', 'verbosity'],
+  ...['reasoning_effort', 'logprobs', 'top_logprobs', 'web_search_options', 'store'],
 ];
 
 /** The form of an endpoint whose provider has these rules. */
@@ -65,12 +64,14 @@ export function responsesForm(rules: ResponsesRules): RequestForm {
   return {
     kind: 'native',
     toolNames: TOOL_NAMES,
+    rules: rules.request,
+    fromSettings: WRITTEN,
     // A limit of 0 does not bound a response that budget is reserved for.
     outputLimit: (body) => readCount(body.max_output_tokens) || null,
     withLimit: (body, tokens) => withOnlyLimit(body, 'max_output_tokens', tokens, [...COMPETING_LIMITS, 'n']),
     limitName: 'max_output_tokens',
     takesPromptCacheKey: rules.takesPromptCacheKey === true,
-    write: (request, options) => writeResponses(request, options, rules),
+    write: (request, options, report) => writeResponses(request, options, rules, report),
   };
 }
 
@@ -78,53 +79,45 @@ function writeResponses(
   request: NativeRequest,
   options: WriteOptions,
   rules: ResponsesRules,
-): TranslatedRequest {
-  const { fields, turns } = request;
-  const report = new TranslationReport(options.provider, options.unsupported);
+  report: TranslationReport,
+): JsonObject {
+  const { settings, extra, turns } = request;
+  const { search, format, outputLimit, plain } = settings;
   for (const field of rules.absent) {
-    const value = fields[field];
-    if (value !== undefined && !isDefault(field, value, fields)) report.refuse(field);
+    const value = extra[field];
+    if (value !== undefined && !isDefault(field, value, extra)) report.refuse(field);
   }
-  const translated = translateRequest(omit(fields, ...rules.absent), rules.request, options);
-  if (translated.kind === 'error') return translated;
-  const { body } = translated.value;
   const { promptCache, promptCacheKey } = options;
   const hasSessionKey = promptCache === 'auto' && promptCacheKey !== undefined;
   const input = new InputWriter(options.providerId, report);
   for (const turn of turns) input.add(turn);
-  const logprobs = writeLogprobs(body);
+  // The number of alternatives to each token; null where the caller wants no log probabilities.
+  const logprobs = plain.logprobs === true ? (plain.top_logprobs ?? 0) : null;
   const family = reasoningFamily(rules.request.effort?.families ?? [], options.model);
   const reasons = family !== undefined && family.reasons !== 'never';
-  const effort = readText(body.reasoning_effort);
-  if (input.hasStepWithoutReasoning && family !== undefined && reasonsAt(family, effort)) {
+  const effort = plain.reasoning_effort;
+  if (input.hasStepWithoutReasoning && family !== undefined && reasonsAt(family, readText(effort))) {
     report.change('reasoning');
   }
+  if (plain.store === true) report.drop('store');
   const include = [
     ...(reasons ? ['reasoning.encrypted_content'] : []),
     ...(logprobs === null ? [] : ['message.output_text.logprobs']),
   ];
-  const requestBody: JsonObject = {
+  return {
     ...(hasSessionKey ? { prompt_cache_key: promptCacheKey } : {}),
     // The client's own key wins.
-    ...omit(body, ...WRITTEN),
+    ...omit(extra, ...rules.absent),
     input: input.items,
-    ...writeTools(request, body.web_search_options),
-    ...writeText(body),
-    ...writeReasoning(body.reasoning_effort, options, reasons && family.refusesSummary !== true),
-    ...writeOutputLimit(body, report),
+    ...writeTools(request, search),
+    ...writeText(format, plain.verbosity),
+    ...writeReasoning(effort, options, reasons && family.refusesSummary !== true),
+    ...writeOutputLimit(outputLimit, report),
     ...(logprobs === null ? {} : { top_logprobs: logprobs }),
     // Chat Completions stores nothing unless the caller asks; Responses stores by default.
     store: false,
     ...(include.length === 0 ? {} : { include }),
   };
-  if (body.store === true) report.drop('store');
-  const { error, dropped, changed } = report;
-  if (error !== null) return failure(error);
-  return ok({
-    body: requestBody,
-    dropped: [...translated.value.dropped, ...dropped],
-    changed: [...translated.value.changed, ...changed],
-  });
 }
 
 /**
@@ -285,8 +278,8 @@ function callId(id: string): string {
   return id.length <= MAX_CALL_ID_CHARS ? id : toolCallId(id);
 }
 
-function writeTools({ tools, toolChoice }: NativeRequest, search: unknown): JsonObject {
-  const searchTools = isObject(search) ? [searchTool(search)] : [];
+function writeTools({ tools, toolChoice }: NativeRequest, search: RequestSettings['search']): JsonObject {
+  const searchTools = search === undefined ? [] : [searchTool(search)];
   const requestTools = [...(tools ?? []).map(flatTool), ...searchTools];
   return {
     ...(tools === undefined && searchTools.length === 0 ? {} : { tools: requestTools }),
@@ -336,9 +329,9 @@ function writeToolChoice(choice: ToolChoice): unknown {
   }
 }
 
-function writeText({ response_format: format, verbosity }: JsonObject): JsonObject {
+function writeText(format: ResponseFormat | undefined, verbosity: unknown): JsonObject {
   const text: JsonObject = {
-    ...(isObject(format) && format.type !== 'text' ? { format: flatFormat(format) } : {}),
+    ...(format === undefined ? {} : { format: flatFormat(format.raw) }),
     ...(verbosity === undefined ? {} : { verbosity }),
   };
   return Object.keys(text).length === 0 ? {} : { text };
@@ -361,16 +354,9 @@ function writeReasoning(
   return Object.keys(reasoning).length === 0 ? {} : { reasoning };
 }
 
-function writeOutputLimit(body: JsonObject, report: TranslationReport): JsonObject {
-  const tokens = readOutputLimit(body);
-  if (tokens === null) return {};
-  // What is no number of tokens is the provider's to refuse.
-  if (tokens === undefined) return { max_output_tokens: body.max_completion_tokens ?? body.max_tokens };
+function writeOutputLimit(tokens: RequestSettings['outputLimit'], report: TranslationReport): JsonObject {
+  if (tokens === undefined) return {};
+  if (typeof tokens === 'object') return { max_output_tokens: tokens.raw };
   if (tokens < MIN_OUTPUT_TOKENS) report.change('max_tokens');
   return { max_output_tokens: Math.max(tokens, MIN_OUTPUT_TOKENS) };
-}
-
-/** The number of alternatives to each token; null where the caller wants no log probabilities. */
-function writeLogprobs({ logprobs, top_logprobs }: JsonObject): unknown {
-  return logprobs === true ? (top_logprobs ?? 0) : null;
 }

@@ -159,6 +159,8 @@ type ItemPiece = BlockPiece &
 
 /** A tool call, with the id that the client receives. */
 interface ItemCall {
+  /** That of its fragments. */
+  readonly index: number;
   readonly id: string;
   readonly name: string;
 }
@@ -205,11 +207,6 @@ class OutputItems implements BlockWriter<ItemPiece> {
   /** The open text, if a further piece of it is a single event: nothing waits for the end of a call. */
   get openText(): OpenText | null {
     return this.#sequencer.waitingChars > 0 ? null : (this.#open?.item.openText ?? null);
-  }
-
-  /** Whether the open call has this index. */
-  isOpenCall(index: number): boolean {
-    return this.openCall !== null && this.#calls.get(index) === this.openCall;
   }
 
   /** The items as JSON, without brackets. An open item is included as it stands. */
@@ -264,7 +261,7 @@ class OutputItems implements BlockWriter<ItemPiece> {
 
   #addFragment(fragment: ToolCallDelta): void {
     const { index, extra_content } = fragment;
-    if ('id' in fragment) this.#calls.set(index, this.#newCall(fragment.id, fragment.function.name));
+    if ('id' in fragment) this.#calls.set(index, this.#newCall(index, fragment.id, fragment.function.name));
     const call = this.#calls.get(index);
     if (call === undefined) return;
     if (extra_content !== undefined) this.#addState({ call: call.id, extra_content });
@@ -272,11 +269,11 @@ class OutputItems implements BlockWriter<ItemPiece> {
   }
 
   /** An id that is too long for clients or that another call has is replaced. */
-  #newCall(upstreamId: string, name: string): ItemCall {
+  #newCall(index: number, upstreamId: string, name: string): ItemCall {
     const isValid = upstreamId.length <= MAX_CALL_ID_CHARS && !this.#callIds.has(upstreamId);
     const id = isValid ? upstreamId : toolCallId(`${upstreamId} ${this.#callIds.size}`);
     this.#callIds.add(id);
-    return { id, name };
+    return { index, id, name };
   }
 
   #addState(state: ReasoningState): void {

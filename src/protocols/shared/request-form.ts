@@ -1,7 +1,9 @@
 /** Writes a request in the form of a provider: a body of Chat Completions, or that of a native API, whose writer reads a typed conversation. */
 
-import type { CanonicalRequest, NativeRequest } from '../../canonical/conversation.ts';
+import type { CanonicalRequest } from '../../canonical/conversation.ts';
 import { type ApiError, apiError } from '../../canonical/error.ts';
+import { TranslationReport } from '../../request-translation/dropped-fields.ts';
+import type { RequestRules } from '../../request-translation/rules.ts';
 import {
   convertLegacyFunctions,
   sizeOfNames,
@@ -10,17 +12,17 @@ import {
 } from '../../request-translation/tools.ts';
 import {
   type RequestForm,
-  type TranslatedRequest,
   type Translation,
   translateRequest,
   type WriteOptions,
   withoutNulls,
 } from '../../request-translation/translate.ts';
-import { omit } from '../../shared/json.ts';
+import { type JsonObject, omit } from '../../shared/json.ts';
 import { MAX_TOOL_NAMES_CHARS } from '../../shared/limits.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
 import { readToolChoice, readTools, readTurns } from '../openai-chat/conversation.ts';
 import { chatBody } from '../openai-chat/conversation-writer.ts';
+import { readRequestSettings } from '../openai-chat/request-settings.ts';
 
 /** A translation with the tool names that were replaced; absent: none was. */
 export type WrittenRequest = Result<Translation & { readonly toolNames?: ToolNames }, ApiError>;
@@ -37,14 +39,14 @@ export function prepareWrite(
   const acceptedNames = form.kind === 'native' ? form.toolNames : form.rules.messages.toolNames;
   const { request, names } = withShortToolNames(given, acceptedNames);
   if (sizeOfNames(names) > MAX_TOOL_NAMES_CHARS) return failure(tooManyNames(provider));
-  const withNames = (written: TranslatedRequest): WrittenRequest =>
-    written.kind === 'error' || names.size === 0 ? written : ok({ ...written.value, toolNames: names });
-  if (form.kind === 'native') {
-    const native = readNative(request);
-    return ok((options) => withNames(form.write(native, options)));
-  }
-  const chat = chatBody(request);
-  return ok((options) => withNames(translateRequest(chat, form.rules, options)));
+  const write = form.kind === 'native' ? prepareNative(form, request) : prepareChat(form.rules, request);
+  return ok((options) => {
+    const report = new TranslationReport(options.provider, options.unsupported);
+    const body = write(options, report);
+    const { error, dropped, changed } = report;
+    if (error !== null) return failure(error);
+    return ok({ body, dropped, changed, ...(names.size === 0 ? {} : { toolNames: names }) });
+  });
 }
 
 function tooManyNames(provider: string): ApiError {
@@ -52,13 +54,32 @@ function tooManyNames(provider: string): ApiError {
   return apiError('invalid_request', message, 'tools');
 }
 
+type WriteBody = (options: WriteOptions, report: TranslationReport) => JsonObject;
+
+function prepareChat(rules: RequestRules, request: CanonicalRequest): WriteBody {
+  const chat = chatBody(request);
+  return (options, report) => translateRequest(chat, rules, options, report);
+}
+
 /** Without nulls, with tools in the place of OpenAI's functions from before tools, and with a chat client's messages as turns. */
-function readNative({ fields, turns }: CanonicalRequest): NativeRequest {
+function prepareNative(
+  { rules, fromSettings, write }: Extract<RequestForm, { readonly kind: 'native' }>,
+  { fields, turns }: CanonicalRequest,
+): WriteBody {
   const chat = convertLegacyFunctions(withoutNulls(fields));
-  return {
-    fields: omit(chat, 'messages', 'tools', 'tool_choice'),
+  const given = omit(chat, 'messages', 'tools', 'tool_choice');
+  const conversation = {
     turns: turns ?? readTurns(chat.messages),
     tools: readTools(chat.tools),
     toolChoice: readToolChoice(chat.tool_choice),
+  };
+  return (options, report) => {
+    const body = rules === undefined ? given : translateRequest(given, rules, options, report);
+    const request = {
+      ...conversation,
+      settings: readRequestSettings(body),
+      extra: omit(body, ...fromSettings),
+    };
+    return write(request, options, report);
   };
 }

@@ -68,6 +68,17 @@ describe('calls', () => {
     for (const id of ids.slice(0, 2)) expect(id).toMatch(/^\w{1,40}$/);
   });
 
+  test('C7 a call without a name takes nothing of the next one, whose arguments come in pieces', () => {
+    const parts = [{ args: { a: 1 } }, { name: 'g', willContinue: true }, { args: { b: 2 } }];
+    const found = read(
+      content(
+        parts.map((one) => call(one)),
+        'STOP',
+      ),
+    )?.toolCalls;
+    expect(found).toMatchObject([{ arguments: '{"a":1}' }, { name: 'g', arguments: '{"b":2}' }]);
+  });
+
   test('C7 two calls with one id stay two calls, each with its own arguments', () => {
     const calls = [1, 2].map((a) => call({ id: 'x', name: 'f', args: { a } }));
     const found = read(content(calls, 'STOP'))?.toolCalls ?? [];

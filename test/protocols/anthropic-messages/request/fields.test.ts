@@ -46,6 +46,7 @@ test.each<[JsonObject, string]>([
   [{ prompt_cache_key: 'k' }, 'prompt_cache_key'],
   [{ verbosity: 'low' }, 'verbosity'],
   [{ service_tier: 'flex' }, 'service_tier'],
+  [{ service_tier: 'constructor' }, 'service_tier'],
   [{ stop: ['\n', ''] }, 'stop'],
 ])('Q5 Q8 %j is dropped and reported, or refused if the caller asks for that', (more, name) => {
   expect(reported(more)).toMatchObject({ body: PLAIN, dropped: [name] });

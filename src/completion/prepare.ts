@@ -90,11 +90,12 @@ export async function prepareCompletion<Session>(
   try {
     const identified = await identifyCaller(httpRequest, context);
     if (identified.kind === 'error') return refused(identified.error);
-    const policies = readRequestPolicies(headers, context.settings);
-    if (policies.kind === 'error') return refused(policies.error);
     const body = await readClientBody(httpRequest, clientRoute, context, given);
     if (body.kind === 'error') return refused(body.error);
     grant = body.value.grant;
+    // After the body: workerd resets a connection on which it still arrives, and the client may lose the response.
+    const policies = readRequestPolicies(headers, context.settings);
+    if (policies.kind === 'error') return refused(policies.error);
     const sender = { context, route, headers, caller: identified.value, ...policies.value };
     const request = await completionRequest(body.value, sender);
     if (request.kind === 'error') return refused(request.error);

@@ -22,7 +22,9 @@ test.each([
     await settle();
     expect(hasResponse).toBe(false);
     const writer = body.writable.getWriter();
-    void writer.write(new TextEncoder().encode('{"model":"openai/m","messages":[{"role":"user","content":"Hi"}]}'));
+    void writer.write(
+      new TextEncoder().encode('{"model":"openai/m","messages":[{"role":"user","content":"Hi"}]}'),
+    );
     void writer.close();
     const response = await sent;
     expect(response.status).toBe(400);

@@ -65,8 +65,8 @@ export const PROTOCOLS: Readonly<Record<ProtocolName, ClientProtocol>> = {
     path: '/v1/messages',
     body: (model) => ({ model, max_tokens: 4096, messages: MESSAGES, stream: true }),
     piece: /"type":"(?:text|thinking)_delta"/g,
-    faults: (text, { isWhole }) => {
-      const faults = checkMessages(isWhole ? text : wholeFrames(text));
+    faults: (text, { isWhole, isPassthrough }) => {
+      const faults = checkMessages(isWhole ? text : wholeFrames(text), isPassthrough);
       return isWhole ? faults : faults.filter((fault) => !fault.startsWith('neither message_stop nor error'));
     },
     read: readMessages,
@@ -149,7 +149,7 @@ function readResponses(stream: string): ReadOutput {
   const usage = objectOf(objectOf(events.at(-1)?.response).usage);
   return {
     text: said('output_text'),
-    reasoning: said('reasoning_summary_text'),
+    reasoning: said('reasoning_summary_text') + said('reasoning_text'),
     promptTokens: numberOf(usage.input_tokens) ?? null,
     completionTokens: numberOf(usage.output_tokens) ?? null,
     hasError: events.some(({ type }) => type === 'error'),

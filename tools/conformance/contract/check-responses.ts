@@ -111,6 +111,7 @@ function* checkAdded(walk: Walk, event: JsonObject): Generator<string> {
 const KINDS: readonly (readonly [prefix: string, kind: string])[] = [
   ['response.output_text.', 'output_text'],
   ['response.refusal.', 'refusal'],
+  ['response.reasoning_text.', 'reasoning_text'],
   ['response.reasoning_summary_text.', 'summary_text'],
   ['response.function_call_arguments.', 'function_call'],
   ['response.custom_tool_call_input.', 'custom_tool_call'],

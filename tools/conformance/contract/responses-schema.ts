@@ -62,6 +62,9 @@ const logprobs = list(shape({ ...topLogprob, top_logprobs: list(shape(topLogprob
 const outputText = shape({ type: anything, text, annotations: list(object), logprobs: optional(logprobs) });
 const refusal = shape({ type: anything, refusal: text });
 const summary = shape({ type: oneOf('summary_text'), text });
+/** Reasoning in full, as DeepSeek sends it through the passthrough. */
+const reasoningText = shape({ type: oneOf('reasoning_text'), text });
+const contentPart = kinds({ output_text: outputText, refusal, reasoning_text: reasoningText });
 
 const status = oneOf('in_progress', 'completed', 'incomplete');
 
@@ -79,6 +82,7 @@ const item = kinds({
     // OpenAI sends none.
     status: optional(status),
     summary: list(summary),
+    content: optional(list(reasoningText)),
     encrypted_content: optional(id),
   }),
   function_call: shape({
@@ -184,12 +188,14 @@ const EVENTS: Readonly<Record<string, Check>> = {
   'response.failed': ofResponse,
   'response.output_item.added': shape({ ...ofItem, item }),
   'response.output_item.done': shape({ ...ofItem, item }),
-  'response.content_part.added': shape({ ...inContent, part: kinds({ output_text: outputText, refusal }) }),
-  'response.content_part.done': shape({ ...inContent, part: kinds({ output_text: outputText, refusal }) }),
+  'response.content_part.added': shape({ ...inContent, part: contentPart }),
+  'response.content_part.done': shape({ ...inContent, part: contentPart }),
   'response.output_text.delta': shape({ ...inContent, delta: id, logprobs: optional(logprobs) }),
   'response.output_text.done': shape({ ...inContent, text, logprobs: optional(logprobs) }),
   'response.refusal.delta': shape({ ...inContent, delta: id }),
   'response.refusal.done': shape({ ...inContent, refusal: text }),
+  'response.reasoning_text.delta': shape({ ...inContent, delta: id }),
+  'response.reasoning_text.done': shape({ ...inContent, text }),
   'response.reasoning_summary_part.added': shape({ ...inSummary, part: summary }),
   'response.reasoning_summary_part.done': shape({ ...inSummary, part: summary }),
   'response.reasoning_summary_text.delta': shape({ ...inSummary, delta: id }),

@@ -42,6 +42,10 @@ const TARGETS = {
     ['mistral', 'mistral-large-latest'],
     ['like openrouter', 'anthropic/claude-sonnet-4.5'],
     ['like openrouter', 'google/gemini-3-pro'],
+    ['like groq', 'openai/gpt-oss-120b'],
+    ['like moonshot', 'kimi-k3'],
+    ['like zai', 'glm-5.3'],
+    ['like vllm', 'qwen3'],
   ],
 } as const;
 type Protocol = keyof typeof TARGETS;
@@ -162,11 +166,27 @@ const STATES = [
   ],
 ] as const;
 
+const FUNCTION = { name: 'tool_0', arguments: '{"city":"Ghent"}' };
+const OUTPUTS = {
+  function: 'function_call_output',
+  custom: 'custom_tool_call_output',
+  legacy: 'function_call_output',
+} as const;
+
+/** `legacy`: OpenAI's functions from before tools, one at a time. */
+type CallKind = 'function' | 'custom' | 'legacy';
+
+interface Call {
+  readonly id: string;
+  readonly kind: CallKind;
+}
+
 class Maker {
   readonly #client: Client;
   readonly #random: () => number;
   readonly #items: JsonObject[] = [];
   readonly #cuts: number[] = [];
+  #hasFunctions = false;
 
   constructor(client: Client, seed: number) {
     this.#client = client;
@@ -174,19 +194,22 @@ class Maker {
   }
 
   make(): Conversation {
+    this.#hasFunctions = this.#client === 'chat' && this.#chance(0.1);
     const tools = this.#list(0, 3, (at) =>
       this.#tool(`tool_${at}${this.#chance(0.3) ? ' with a name that no provider takes' : ''}`),
     );
     const system = this.#chance(0.6) ? this.#text() : undefined;
     if (system !== undefined && this.#client === 'chat')
       this.#items.push(this.#message('system', [{ type: 'text', text: system }]));
+    // A client that has cut the beginning of its history.
+    if (this.#chance(0.1)) this.#results([{ id: 'call_cut', kind: this.#callKind() }]);
     for (let turns = 1 + this.#below(3); turns > 0; turns--) this.#turn();
     const list = this.#client === 'responses' ? 'input' : 'messages';
     const named = { chat: {}, messages: { system }, responses: { instructions: system } }[this.#client];
     const body = {
       max_tokens: 5000,
       ...named,
-      ...(tools.length === 0 ? {} : { tools }),
+      ...(tools.length === 0 ? {} : { [this.#hasFunctions ? 'functions' : 'tools']: tools }),
       [list]: this.#items,
     };
     return { body, list, cuts: this.#cuts };
@@ -194,41 +217,42 @@ class Maker {
 
   #turn(): void {
     this.#items.push(this.#message('user', this.#parts()));
-    if (this.#chance(0.15)) this.#items.push(this.#message('system', [this.#textPart()]));
+    const late = this.#client !== 'messages' && this.#chance(0.5) ? 'developer' : 'system';
+    if (this.#chance(0.15)) this.#items.push(this.#message(late, [this.#textPart()]));
     this.#cuts.push(this.#items.length);
     for (let steps = this.#below(3); steps > 0; steps--) {
-      this.#step(this.#list(1, 3, (at) => `call_${this.#items.length}_${at}`));
+      const most = this.#hasFunctions ? 1 : 3;
+      this.#step(
+        this.#list(1, most, (at) => ({ id: `call_${this.#items.length}_${at}`, kind: this.#callKind() })),
+      );
       this.#cuts.push(this.#items.length);
     }
     this.#step([]);
   }
 
   /** The model's reasoning, text and calls, and the results of the calls. */
-  #step(calls: readonly string[]): void {
+  #step(calls: readonly Call[]): void {
     const [provider, detail] = STATES[this.#below(STATES.length)] ?? STATES[0];
     const isReasoned = this.#chance(0.6);
     const thought = this.#text();
     const text = calls.length === 0 || this.#chance(0.5) ? this.#text() : undefined;
-    const results = calls.map((id) => ({
-      id,
-      parts: this.#chance(0.3) ? this.#parts() : [this.#textPart()],
-    }));
-    if (this.#chance(0.2)) results.reverse();
+    const isRefusal = calls.length === 0 && this.#chance(0.1);
     switch (this.#client) {
       case 'chat': {
         const id = `weir1:${provider}:${detail.id}`;
         this.#items.push({
           role: 'assistant',
-          content: text ?? null,
+          ...(isRefusal ? { content: null, refusal: text } : { content: text ?? null }),
           ...(isReasoned
             ? { reasoning_content: thought, reasoning_details: [{ ...detail, text: thought, id }] }
             : {}),
-          ...(calls.length === 0 ? {} : { tool_calls: calls.map(chatCall) }),
+          ...(calls.length === 0
+            ? {}
+            : this.#hasFunctions
+              ? { function_call: FUNCTION }
+              : { tool_calls: calls.map(chatCall) }),
         });
-        for (const { id: tool_call_id, parts } of results) {
-          this.#items.push({ role: 'tool', tool_call_id, content: this.#contentOf(parts) });
-        }
-        return;
+        break;
       }
       case 'messages': {
         const signature = encodeReasoningState(provider, { detail });
@@ -237,17 +261,10 @@ class Maker {
           content: [
             ...(isReasoned ? [{ type: 'thinking', thinking: thought, signature }] : []),
             ...(text === undefined ? [] : [{ type: 'text', text }]),
-            ...calls.map((id) => ({ type: 'tool_use', id, name: 'tool_0', input: { city: 'Ghent' } })),
+            ...calls.map(({ id }) => ({ type: 'tool_use', id, name: 'tool_0', input: { city: 'Ghent' } })),
           ],
         });
-        if (calls.length === 0) return;
-        const content = results.map(({ id, parts }) => ({
-          type: 'tool_result',
-          tool_use_id: id,
-          content: this.#contentOf(parts),
-        }));
-        this.#items.push({ role: 'user', content });
-        return;
+        break;
       }
       case 'responses': {
         const encrypted_content = encodeReasoningStates(provider, [{ detail }]);
@@ -257,25 +274,42 @@ class Maker {
             summary: [{ type: 'summary_text', text: thought }],
             encrypted_content,
           });
-        if (text !== undefined)
-          this.#items.push({ type: 'message', role: 'assistant', content: [{ type: 'output_text', text }] });
-        for (const id of calls)
-          this.#items.push({
-            type: 'function_call',
-            call_id: id,
-            name: 'tool_0',
-            arguments: '{"city":"Ghent"}',
-          });
-        for (const { id, parts } of results)
-          this.#items.push({ type: 'function_call_output', call_id: id, output: this.#contentOf(parts) });
+        const part = isRefusal ? { type: 'refusal', refusal: text } : { type: 'output_text', text };
+        if (text !== undefined) this.#items.push({ type: 'message', role: 'assistant', content: [part] });
+        for (const { id, kind } of calls)
+          this.#items.push(
+            kind === 'custom'
+              ? { type: 'custom_tool_call', call_id: id, name: 'tool_0', input: 'Ghent' }
+              : { type: 'function_call', call_id: id, ...FUNCTION },
+          );
       }
     }
+    this.#results(this.#chance(0.2) ? calls.toReversed() : calls);
+  }
+
+  #results(calls: readonly Call[]): void {
+    const results = calls.map(({ id, kind }) => {
+      const content = this.#contentOf(this.#chance(0.3) ? this.#parts() : [this.#textPart()]);
+      if (this.#client === 'messages') return { type: 'tool_result', tool_use_id: id, content };
+      if (this.#client === 'responses') return { type: OUTPUTS[kind], call_id: id, output: content };
+      return kind === 'legacy'
+        ? { role: 'function', name: 'tool_0', content: this.#text() }
+        : { role: 'tool', tool_call_id: id, content };
+    });
+    if (this.#client !== 'messages') this.#items.push(...results);
+    else if (results.length > 0) this.#items.push({ role: 'user', content: results });
+  }
+
+  #callKind(): CallKind {
+    if (this.#hasFunctions) return 'legacy';
+    return this.#client !== 'messages' && this.#chance(0.15) ? 'custom' : 'function';
   }
 
   #tool(name: string): JsonObject {
     const description = this.#text();
     if (this.#client === 'messages') return { name, description, input_schema: SCHEMA };
     const definition = { name, description, parameters: SCHEMA, strict: this.#chance(0.5) };
+    if (this.#hasFunctions) return { name, description, parameters: SCHEMA };
     return this.#client === 'chat'
       ? { type: 'function', function: definition }
       : { type: 'function', ...definition };
@@ -323,8 +357,10 @@ class Maker {
   }
 }
 
-function chatCall(id: string): JsonObject {
-  return { id, type: 'function', function: { name: 'tool_0', arguments: '{"city":"Ghent"}' } };
+function chatCall({ id, kind }: Call): JsonObject {
+  return kind === 'custom'
+    ? { id, type: 'custom', custom: { name: 'tool_0', input: 'Ghent' } }
+    : { id, type: 'function', function: FUNCTION };
 }
 
 const PROTOCOLS: readonly Protocol[] = ['gemini', 'messages', 'responses', 'chat'];

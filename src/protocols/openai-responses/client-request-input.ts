@@ -44,9 +44,19 @@ const ITEM_REFERENCE = apiError(
   'input',
 );
 
+/** A call's result. It follows its call; one without a call stays in its place, so that the next request begins with the same turns (Q16). */
+class ResultItem {
+  readonly turn: Turn;
+  followsCall = false;
+
+  constructor(turn: Turn) {
+    this.turn = turn;
+  }
+}
+
 /** The results of all calls with one id. */
 interface Results {
-  readonly all: Turn[];
+  readonly all: ResultItem[];
   /** How many results already follow their call. */
   taken: number;
 }
@@ -59,7 +69,7 @@ class InputReader {
   readonly dropped = new ReportedFields();
   readonly tools: unknown[] = [];
   readonly #embedded = new EmbeddedJson();
-  readonly #entries: (Turn | ModelStep)[] = [];
+  readonly #entries: (Turn | ModelStep | ResultItem)[] = [];
   /** By their call's id, in order: some models use the same id in several steps. */
   readonly #results = new Map<string, Results>();
   /** The step that further items belong to. */
@@ -95,22 +105,25 @@ class InputReader {
   }
 
   turns(): readonly Turn[] {
-    const turns = this.#entries.flatMap((entry) => {
-      if (!(entry instanceof ModelStep)) return [entry];
+    const withResults = this.#entries.map((entry) => {
+      if (!(entry instanceof ModelStep)) return entry;
       const { texts, calls } = entry;
       // No provider accepts a step with only reasoning.
       const step = texts.length === 0 && calls.length === 0 ? [] : [entry.turn(PARAGRAPH_BREAK)];
       return [...step, ...calls.flatMap(({ id }) => this.#takeResult(id))];
     });
-    // The provider rejects results without a call.
-    const left = [...this.#results.values()].flatMap(({ all, taken }) => all.slice(taken));
-    return [...turns, ...left];
+    return withResults.flatMap((entry) => {
+      if (!(entry instanceof ResultItem)) return entry;
+      return entry.followsCall ? [] : entry.turn;
+    });
   }
 
   #takeResult(id: string): readonly Turn[] {
     const results = this.#results.get(id);
     const result = results?.all[results.taken++];
-    return result === undefined ? [] : [result];
+    if (result === undefined) return [];
+    result.followsCall = true;
+    return [result.turn];
   }
 
   #message({ role: given, content }: JsonObject): ApiError | null {
@@ -164,7 +177,9 @@ class InputReader {
     const content = isText ? joinTexts(blocks.value) : joinAdjacentTexts(blocks.value, PARAGRAPH_BREAK);
     const results = this.#results.get(id) ?? { all: [], taken: 0 };
     this.#results.set(id, results);
-    results.all.push(turnOf('user', [{ kind: 'tool_result', id, content }]));
+    const result = new ResultItem(turnOf('user', [{ kind: 'tool_result', id, content }]));
+    results.all.push(result);
+    this.#entries.push(result);
     this.#step = null;
     return null;
   }

@@ -218,6 +218,20 @@ describe('I2 input', () => {
     ).toMatchObject([{}, { content: 'first' }, {}, { content: 'second' }]);
   });
 
+  test('Q16 a result whose call the client has cut off stays in its place when the conversation goes on', () => {
+    const cut = [
+      { type: 'function_call_output', call_id: 'a', output: 'high' },
+      { role: 'user', content: 'Hi' },
+    ];
+    const next = [
+      { role: 'assistant', content: 'Hello' },
+      { role: 'user', content: 'Bye' },
+    ];
+    const before = [{ role: 'tool', tool_call_id: 'a', content: 'high' }, USER];
+    expect(messages(cut)).toEqual(before);
+    expect(messages([...cut, ...next])).toEqual([...before, ...next]);
+  });
+
   test('the images of a result are parts of it, in their order', () => {
     const image = { type: 'input_image', image_url: 'https://a.test/b.png' };
     const IMAGE = { type: 'image_url', image_url: { url: 'https://a.test/b.png' } };

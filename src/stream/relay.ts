@@ -8,6 +8,7 @@
  */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { brokenConnection, deadlineExceeded, type Upstream } from '../canonical/upstream-error.ts';
+import { disconnection } from '../shared/disconnection.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { MAX_OUTPUT_FACTOR } from '../shared/limits.ts';
 import { ByteBuffer } from './buffers.ts';
@@ -81,6 +82,8 @@ export interface RelayOutput {
   flush(): Promise<void> | undefined;
   /** Called after `flush`. */
   onRead(hasEvent: boolean, bytes: number): void;
+  /** Others need the memory of what was sent and the client does not take. Absent: `flush` never waits for a client. */
+  drop?(error: ApiError): void;
 }
 
 /** Created before the upstream responds, so heartbeats and timeouts cover that wait too. Call `begin` once for each attempt. */
@@ -201,6 +204,13 @@ export class ClientStream implements RelayOutput {
 
   onRead(hasEvent: boolean): void {
     this.#timers.read(hasEvent);
+  }
+
+  /** Drops what the client has not taken. Its connection breaks, so that it sees that the body is incomplete. */
+  drop(error: ApiError): void {
+    this.#client.abort(disconnection(error.message)).catch(() => {});
+    // After the deadline it is over, and the last frames wait behind the rest.
+    if (this.#state.kind !== 'over') this.#close(failedWith(error));
   }
 
   /** Holds what an undecided attempt wrote and returns true, or commits the attempt. */
@@ -434,11 +444,24 @@ export class Relay {
       const events = reader.events - eventsBefore;
       output.onRead(events > 0, bytes);
       const pause = flushed === undefined ? yields.read(bytes, events) : flushed;
-      // A timeout ends an attempt without output also while the client does not read. Later, it ends the stream itself.
-      if (pause !== undefined) await (reader.hasOutput ? pause : Promise.race([pause, this.#ended.promise]));
+      if (pause !== undefined) {
+        if (reader.hasOutput && this.#grant === null) await pause;
+        else if ((await this.#pauseWithLimit(pause, reader)) === 'revoked')
+          return output.drop?.(this.#overloaded());
+      }
       if (flushed !== undefined) yields.reset();
       if (this.#grant !== null || reader.heldBytes > SMALL_BYTES) await this.#fitGrant(reader, output);
     }
+  }
+
+  /**
+   * Waits for the client, or for other streams. A timeout ends an attempt without output also while the client does not read. Later, it ends
+   * the stream itself, and what the client has not taken keeps its memory until others need it.
+   * @returns `revoked` if they do
+   */
+  #pauseWithLimit(pause: Promise<void>, { hasOutput }: EventReader): Promise<unknown> {
+    const ends = [hasOutput ? undefined : this.#ended.promise, this.#grant?.revoked];
+    return Promise.race([pause, ...ends.filter((end) => end !== undefined)]);
   }
 
   /** Runs one synchronous step of the reader. */

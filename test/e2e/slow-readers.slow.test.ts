@@ -27,12 +27,17 @@ const NUMBERS = Array.from({ length: 100 }, (_, number) => `${number} `);
 const SMALLEST_EVENT_BYTES = 80;
 const FLOOD = many(NUMBERS, FLOOD_BYTES / (NUMBERS.length * SMALLEST_EVENT_BYTES));
 
+/** Each takes memory while it is read and sent: three streams take nearly all. */
+const LARGE_EVENT = `data: {"choices":[{"index":0,"delta":{"content":"${'x'.repeat(600_000)}"}}]}\n\n`;
+const LARGE_EVENTS = 150;
+const STALLED_READERS = 3;
+
 let gateway: Gateway;
 
 beforeAll(async () => {
   gateway = await startGateway({
     vars: { ...CLOCKS_OFF, HEARTBEAT_SECONDS: '0.2', IDLE_TIMEOUT_SECONDS: String(IDLE_SECONDS) },
-    replay: replayOf(scenariosOf('flood', FLOOD)),
+    replay: replayOf({ ...scenariosOf('flood', FLOOD), large: { chunks: many(LARGE_EVENT, LARGE_EVENTS) } }),
   });
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
@@ -121,4 +126,28 @@ describe.each(PROTOCOL_CLIENTS)('T5 a client of $name', (protocol) => {
     for (const { response } of readers)
       expect(await gateway.record(response)).toMatchObject({ status: 'cancelled' });
   });
+});
+
+test(`B3 ${STALLED_READERS} that stop reading large events: another request gets their memory within 10 s, and one of them loses its stream`, async () => {
+  const requestCount = gateway.simulator.requests.length;
+  const ask = { model: 'openai/large', messages: [{ role: 'user', content: 'Hi' }], stream: true };
+  const stalled = await Promise.all(
+    Array.from({ length: STALLED_READERS }, async () => {
+      const client = new AbortController();
+      const response = await gateway.post('/v1/chat/completions', ask, { signal: client.signal });
+      return { response, client };
+    }),
+  );
+  await untilStopped(gateway.simulator.requests.slice(requestCount));
+  const content = 'a longer question '.repeat(200_000);
+  const other = await gateway.post('/v1/chat/completions', {
+    model: 'openai/gpt-4o-mini',
+    messages: [{ role: 'user', content }],
+  });
+  expect(other.status).toBe(200);
+  await other.text();
+  for (const { client } of stalled) client.abort();
+  const records = await Promise.all(stalled.map(({ response }) => gateway.record(response)));
+  expect(records.map(({ error_code }) => error_code).sort()).toEqual([null, null, 'overloaded'].sort());
+  expect(gateway.logs().filter((line) => /uncaught|exception/i.test(line))).toEqual([]);
 });

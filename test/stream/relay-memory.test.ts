@@ -49,6 +49,27 @@ describe('ClientStream, a large event', () => {
     expect(ends).toMatchObject([{ outcome: { kind: 'failed', reason: 'body' }, isOpen: true }]);
   });
 
+  test.each([
+    ['until then', {}, 'body'],
+    ['beyond the deadline', { deadlineMs: 1000 }, 'deadline'],
+  ])(
+    'B3 a client that does not take it, %s: keeps the memory until others need it, and loses the rest',
+    async (_, limits, reason) => {
+      const clock = new FakeClock();
+      const memory = new Memory(clock);
+      const { readable, ends } = run(bodyOf(LARGE, LARGE, LARGE), limits, clock, memory);
+      await settle();
+      clock.advance(1000);
+      await settle();
+      const other = memory.grant(MAX_MEMORY_BYTES, () => {});
+      clock.advance(MAX_MEMORY_WAIT_MS);
+      await settle();
+      expect(await other).not.toBe(null);
+      await expect(readAll(readable)).rejects.toThrow('Too many large events');
+      expect(ends).toMatchObject([{ outcome: { kind: 'failed', reason } }]);
+    },
+  );
+
   test('B3 small events: do not wait', async () => {
     const { clock, memory } = await fullMemory();
     const { readable, ends } = run(bodyOf(HELLO + STOP + DONE), {}, clock, memory);

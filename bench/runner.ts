@@ -26,14 +26,21 @@ export interface Workerd {
   stop(): Promise<void>;
 }
 
-export async function startWorkerd(row: Row, bundled: Bundle, ports: Ports): Promise<Workerd> {
+/** @param through the command that runs workerd, such as a profiler; empty: none */
+export async function startWorkerd(
+  row: Row,
+  bundled: Bundle,
+  ports: Ports,
+  through: readonly string[] = [],
+): Promise<Workerd> {
   const config = join(bundled.directory, 'workerd.capnp');
   await mkdir(join(bundled.directory, 'objects'), { recursive: true });
   await writeFile(config, workerdConfig(row, bundled, ports));
   const logFile = join(bundled.directory, 'workerd.log');
   const log = openSync(logFile, 'w');
   const startedAt = performance.now();
-  const child = spawn(WORKERD.default, ['serve', '--control-fd=3', config, 'config'], {
+  const [command = '', ...options] = [...through, WORKERD.default];
+  const child = spawn(command, [...options, 'serve', '--control-fd=3', config, 'config'], {
     stdio: ['ignore', 'ignore', log, 'pipe'],
   });
   closeSync(log);

@@ -192,8 +192,8 @@ function rowsOf(bench: Bench, section: SectionName): [Row, Bundle][] {
   return [...bench.bundles].filter(([row]) => row.sections.includes(section));
 }
 
-async function targetOf(bench: Bench, row: Row, workerd: Workerd): Promise<TargetOf> {
-  const headers = { ...row.headers(upstreamUrl(bench.load.ports)) };
+export async function targetOf({ load }: Pick<Bench, 'load'>, row: Row, workerd: Workerd): Promise<TargetOf> {
+  const headers = { ...row.headers(upstreamUrl(load.ports)) };
   if (row.isWeir && row.hasLedger) headers.authorization = `Bearer ${await makeKey(row, workerd)}`;
   const { name, treatment, modelPrefix, path } = row;
   const { pid, port } = workerd;

@@ -166,13 +166,13 @@ export class AttemptRunner {
     if (isCommitted) return { ...outcome, failure: { error, upstreamError, httpError: classified } };
     const last = this.#failed(attempt, classified, outcome.reason);
     if (last === null) return null;
-    // A frame has the upstream's own message, unless an earlier refusal stands for it.
-    const ofFrame = last === classified ? error : { ...error, message: last.message };
-    const shown = upstreamError === null ? last : ofFrame;
-    const withSummary = (one: ApiError) =>
+    const withHints = (one: ApiError) =>
       withAttempts(withNearestModel(one, last, attempt.traits.target, this.request), this.meter.attempts);
-    const failure = { error: withSummary(shown), upstreamError, httpError: withSummary(last) };
-    return { ...outcome, failure };
+    const httpError = withHints(last);
+    if (upstreamError === null) return { ...outcome, failure: { error: httpError, upstreamError } };
+    // A frame has the upstream's own message, unless an earlier refusal replaces it.
+    const shown = last === classified ? error : { ...error, message: last.message };
+    return { ...outcome, failure: { error: withHints(shown), upstreamError, httpError } };
   }
 
   /** The attempt has output, or its response is complete. No other target is tried, whatever happens. */

@@ -21,6 +21,7 @@ export class GeminiCalls {
   /** More of the open call was announced. */
   #willContinue = false;
   #isBroken = false;
+  /** Of the last call; -1: there was none. */
   #lastIndex = -1;
 
   /** @param provider the id of the provider, which is kept with its signatures */

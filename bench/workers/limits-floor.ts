@@ -1,6 +1,6 @@
 /**
  * Row `limits-floor`: the row `contract-floor`, and the least that limits add to it: two calls to the object of a key, each with one
- * transaction that reads and writes one row of its limits and one of the request.
+ * transaction of two statements, for the key's limits and for the request.
  */
 import { DurableObject } from 'cloudflare:workers';
 import { contractFloor } from './contract-floor.ts';
@@ -27,14 +27,13 @@ export class LedgerObject extends DurableObject<LimitedEnv> {
     this.#sql.exec('INSERT OR IGNORE INTO limits VALUES (1, 1e15, 0)');
   }
 
-  async reserve(id: string): Promise<boolean> {
-    return this.ctx.storage.transactionSync(() => {
+  async reserve(id: string): Promise<void> {
+    this.ctx.storage.transactionSync(() => {
       const { budget, spent } = this.#sql
         .exec<{ budget: number; spent: number }>('SELECT budget, spent FROM limits WHERE id = 1')
         .one();
-      if (spent > budget) return false;
+      if (spent > budget) throw new Error('The budget is used up');
       this.#sql.exec('INSERT INTO reservations VALUES (?, 4096, ?)', id, Date.now() + EXPIRES_MS);
-      return true;
     });
   }
 

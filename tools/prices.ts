@@ -28,7 +28,7 @@ function print(title: string, lines: readonly string[]): void {
 }
 
 const now = Date.now();
-const findings = compare(SHIPPED_PRICES, genai, now);
+const findings = compare(SHIPPED_PRICES.all(), genai, now);
 const ofKind = (kind: Finding['kind']) => findings.filter((finding) => finding.kind === kind).map(lineOf);
 const unpriced = Object.keys(GENAI_IDS)
   .filter((provider) => provider !== 'codestral')

@@ -44,7 +44,7 @@ import type { KeptOwner, RequestContext } from '../http/context.ts';
 import { identifyCaller, readRequestBody } from '../http/request.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
 import { hasPriceIn } from '../metering/pricing/highest-price.ts';
-import type { PriceTable } from '../metering/pricing/price.ts';
+import { type PriceTable, pricesOf } from '../metering/pricing/price.ts';
 import { MAX_TAGS, TAG_NAME } from '../metering/record.ts';
 import { HOUR_MS, isoTime } from '../metering/time.ts';
 import { PROVIDERS } from '../providers/index.ts';
@@ -468,7 +468,10 @@ function readModels(value: unknown): readonly string[] | null | undefined {
 
 /** The units that a budget may have: the currencies of the prices, those with the most prices first, and tokens. */
 function budgetUnits(table: PriceTable): string[] {
-  const byCurrency = Map.groupBy(table.flat(), ({ currency }) => currency);
+  const byCurrency = Map.groupBy(
+    table.flatMap((layer) => layer.all()),
+    ({ currency }) => currency,
+  );
   const currencies = [...byCurrency]
     .sort(([, a], [, b]) => b.length - a.length)
     .map(([currency]) => currency);
@@ -596,11 +599,10 @@ function isPriced(
   { providers }: Settings,
   table: PriceTable,
 ): boolean {
-  const prices = table.flat().filter((price) => price.currency === currency);
   return [...providers].some(([id, { priceIds }]) =>
-    prices.some(
+    pricesOf(table, priceIds).some(
       (price) =>
-        priceIds.includes(price.provider) &&
+        price.currency === currency &&
         price.models.some((name) => (models ?? ['*']).some((glob) => globsOverlap(glob, `${id}/${name}`))),
     ),
   );

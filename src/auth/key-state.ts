@@ -53,7 +53,7 @@ export function endOfSecret({ secrets }: KeyState, secret: string, since: string
   return isNewer || (since === null && secrets === undefined) ? Number.POSITIVE_INFINITY : null;
 }
 
-const ENDED = new Date(0).toISOString();
+const ENDED = '1970-01-01T00:00:00.000Z';
 
 /** The fields of the stored form, where an earlier version would accept what this one refuses. */
 export function encodeState(id: string, { expires_at, disabled, secrets }: KeyState): JsonObject {

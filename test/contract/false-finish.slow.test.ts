@@ -13,7 +13,7 @@ import { openaiChat } from '../../src/protocols/openai-chat/upstream-reader.ts';
 import { ResponsesWriter } from '../../src/protocols/openai-responses/client-writer.ts';
 import { ResponsesJsonWriter } from '../../src/protocols/openai-responses/json-writer.ts';
 import { responsesPassthrough } from '../../src/protocols/openai-responses/passthrough.ts';
-import { EMPTY_SESSION } from '../../src/protocols/openai-responses/session.ts';
+import { type ResponsesSession, writeEcho } from '../../src/protocols/openai-responses/session.ts';
 import { openaiResponses } from '../../src/protocols/openai-responses/upstream-reader.ts';
 import type { WriterOptions } from '../../src/protocols/shared/client-protocol.ts';
 import { EventReader } from '../../src/stream/event-reader.ts';
@@ -267,13 +267,20 @@ function isComplete(finish: string): boolean {
 
 const passthrough = { ...OPTIONS, provider: 'p', reasoning: DEFAULT_POLICIES.reasoning } as const;
 
+const SESSION: ResponsesSession = {
+  echo: writeEcho({}, []),
+  tools: new Map(),
+  wantsEncrypted: false,
+  serviceTier: 'default',
+};
+
 const CLIENTS: Readonly<Record<string, Client>> = {
   'chat, streamed': { open: () => new ChatWriter('data', 1024 * 1024), read: chatEvents },
   chat: { open: () => new ChatJsonWriter(), read: chatObject },
   'Messages, streamed': { open: () => new MessagesWriter(OPTIONS), read: messageEvents },
   Messages: { open: () => new MessagesJsonWriter(OPTIONS), read: messageObject },
-  'Responses, streamed': { open: () => new ResponsesWriter(EMPTY_SESSION, OPTIONS), read: responseEvents },
-  Responses: { open: () => new ResponsesJsonWriter(EMPTY_SESSION, OPTIONS), read: responseObject },
+  'Responses, streamed': { open: () => new ResponsesWriter(SESSION, OPTIONS), read: responseEvents },
+  Responses: { open: () => new ResponsesJsonWriter(SESSION, OPTIONS), read: responseObject },
   'Messages passthrough': {
     open: () => messagesPassthrough.streamWriter(passthrough),
     read: messageEvents,

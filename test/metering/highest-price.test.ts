@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { costAtPrice } from '../../src/metering/pricing/cost.ts';
 import { highestPrice, type PricedModel } from '../../src/metering/pricing/highest-price.ts';
-import type { Price } from '../../src/metering/pricing/price.ts';
+import { layerOf, type Price } from '../../src/metering/pricing/price.ts';
 import { NOW } from '../ledger/limits/memory-sql.ts';
 
 const BASE: Price = {
@@ -18,7 +18,7 @@ const MODEL = { priceIds: ['p'], model: 'm' };
 const HOUR = 60 * 60_000;
 
 function highest(prices: readonly Price[], models: readonly PricedModel[] = [MODEL], toMs = NOW) {
-  return highestPrice([prices], models, NOW, toMs);
+  return highestPrice([layerOf(prices)], models, NOW, toMs);
 }
 
 describe('G2 highestPrice', () => {

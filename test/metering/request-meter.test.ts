@@ -4,7 +4,7 @@ import { apiError } from '../../src/canonical/error.ts';
 import type { UsageReport } from '../../src/canonical/usage.ts';
 import { InFlight } from '../../src/metering/in-flight.ts';
 import { KvLedger } from '../../src/metering/kv-ledger.ts';
-import type { PriceTable } from '../../src/metering/pricing/price.ts';
+import { layerOf, type Price } from '../../src/metering/pricing/price.ts';
 import { NO_ATTRIBUTION, type UsageRecord } from '../../src/metering/record.ts';
 import { RecordWriter } from '../../src/metering/record-writer.ts';
 import {
@@ -29,7 +29,11 @@ const FIRST: AttemptTraits = {
 };
 const ID = requestId(ARRIVED, crypto.randomUUID());
 
-function bench(store = new MemoryStore(), rewritten: Partial<AttemptTraits> = {}, table: PriceTable = []) {
+function bench(
+  store = new MemoryStore(),
+  rewritten: Partial<AttemptTraits> = {},
+  prices: readonly Price[] = [],
+) {
   let now = ARRIVED;
   const logged: Readonly<Record<string, unknown>>[] = [];
   const log = (entry: (typeof logged)[number]) => void logged.push(entry);
@@ -40,7 +44,7 @@ function bench(store = new MemoryStore(), rewritten: Partial<AttemptTraits> = {}
       arrivedAt: ARRIVED,
       ports: { clock: { now: () => now, startTimer }, log },
       records: new RecordWriter([new KvLedger(store.asStore)], log),
-      prices: { table },
+      prices: { table: [layerOf(prices)] },
       inFlight: new InFlight(),
     },
     caller: { keyId: 'k' },
@@ -167,7 +171,7 @@ describe('RequestMeter.settle', () => {
     };
 
     async function costOf(end: RequestEnd, report?: UsageReport) {
-      const { meter, store } = bench(undefined, {}, [[price]]);
+      const { meter, store } = bench(undefined, {}, [price]);
       if (report !== undefined) meter.current.accumulator.usage(report);
       meter.settle(end);
       await meter.settled;
@@ -319,32 +323,30 @@ describe('R8 RequestMeter, several attempts', () => {
   });
 
   test('P1 the last service tier that the upstream names decides the price', async () => {
-    const table: PriceTable = [
-      [
-        {
-          provider: 'p',
-          models: ['m'],
-          since: '2026-11-01T00:00:00Z',
-          currency: 'USD',
-          input: 2,
-          service_tiers: ['auto'],
-        },
-        {
-          provider: 'p',
-          models: ['m'],
-          since: '2026-11-01T00:00:00Z',
-          currency: 'USD',
-          input: 3,
-          service_tiers: ['fast'],
-        },
-      ],
+    const prices: readonly Price[] = [
+      {
+        provider: 'p',
+        models: ['m'],
+        since: '2026-11-01T00:00:00Z',
+        currency: 'USD',
+        input: 2,
+        service_tiers: ['auto'],
+      },
+      {
+        provider: 'p',
+        models: ['m'],
+        since: '2026-11-01T00:00:00Z',
+        currency: 'USD',
+        input: 3,
+        service_tiers: ['fast'],
+      },
     ];
     for (const [tiers, cost_nanos] of [
       [['auto'], 20_000],
       [['auto', 'fast'], 30_000],
       [['auto', 'priority'], null],
     ] as const) {
-      const { meter, store } = bench(undefined, {}, table);
+      const { meter, store } = bench(undefined, {}, prices);
       for (const tier of tiers) meter.current.accumulator.serviceTier(tier);
       meter.current.accumulator.usage({ prompt: 10, completion: 0 });
       meter.settle({ kind: 'finished' });
@@ -365,8 +367,8 @@ describe('R8 RequestMeter, several attempts', () => {
     const UNKNOWN = { cost_nanos: null, currency: null, cost_source: 'none', price_since: null };
 
     /** The record of two attempts that both report usage. */
-    async function costOf(table: PriceTable, first: UsageReport | null, second: UsageReport) {
-      const { meter, store } = bench(undefined, {}, table);
+    async function costOf(prices: readonly Price[], first: UsageReport | null, second: UsageReport) {
+      const { meter, store } = bench(undefined, {}, prices);
       if (first !== null) meter.current.accumulator.usage(first);
       meter.current.end({ errorCode: 'content_filter', isRefused: first === null });
       meter.begin(SECOND).accumulator.usage(second);
@@ -376,8 +378,8 @@ describe('R8 RequestMeter, several attempts', () => {
     }
 
     test('is the sum, each at its own price', async () => {
-      const table: PriceTable = [[{ ...P, input: 4 }, Q]];
-      expect(await costOf(table, USED, USED)).toMatchObject({
+      const prices = [{ ...P, input: 4 }, Q];
+      expect(await costOf(prices, USED, USED)).toMatchObject({
         cost_nanos: 2 * COST + 20_000,
         currency: 'EUR',
         cost_source: 'table',
@@ -393,7 +395,7 @@ describe('R8 RequestMeter, several attempts', () => {
         cost_source: 'upstream',
         price_since: null,
       });
-      const dollars: PriceTable = [[{ ...Q, currency: 'USD' }]];
+      const dollars = [{ ...Q, currency: 'USD' }];
       expect(await costOf(dollars, reported, USED)).toMatchObject({
         cost_nanos: 77 + COST,
         cost_source: 'table',
@@ -401,12 +403,12 @@ describe('R8 RequestMeter, several attempts', () => {
     });
 
     test('is unknown if one cost is unknown or in another currency', async () => {
-      expect(await costOf([[Q]], USED, USED)).toMatchObject(UNKNOWN);
-      expect(await costOf([[{ ...P, currency: 'USD' }, Q]], USED, USED)).toMatchObject(UNKNOWN);
+      expect(await costOf([Q], USED, USED)).toMatchObject(UNKNOWN);
+      expect(await costOf([{ ...P, currency: 'USD' }, Q], USED, USED)).toMatchObject(UNKNOWN);
     });
 
     test('needs no price for an attempt without usage', async () => {
-      expect(await costOf([[Q]], null, USED)).toMatchObject({ cost_nanos: COST, currency: 'EUR' });
+      expect(await costOf([Q], null, USED)).toMatchObject({ cost_nanos: COST, currency: 'EUR' });
     });
   });
 });

@@ -148,7 +148,7 @@ describe('a model that appears in one table appears in all that need it', () => 
 
   const withFamilies = tables.filter(({ families }) => families.length > 0);
   const priced = withFamilies.flatMap(({ id, families }) =>
-    SHIPPED_PRICES.filter(
+    SHIPPED_PRICES.all().filter(
       ({ provider, models }) => provider === id && !models.some((name) => /embed/.test(name)),
     )
       .flatMap(({ models }) => models.filter((name) => !name.includes('*')))

@@ -66,7 +66,7 @@ describe('compare', () => {
   });
 
   test('P6 compares the shipped prices with genai-prices: finds the known differences, and most prices agree', () => {
-    const findings = compare(SHIPPED_PRICES, genai, NOW);
+    const findings = compare(SHIPPED_PRICES.all(), genai, NOW);
     const differing = findings.flatMap((finding) => (finding.kind === 'differs' ? [finding.model] : []));
     expect(differing).toEqual(expect.arrayContaining(['deepseek-v4-flash', 'mistral-large-latest']));
     const agreeing = [

@@ -1,7 +1,7 @@
 /** Compares the shipped prices with another source, and finds prices that were not checked recently. */
 
 import { findPrice, ratesInForce } from '../../src/metering/pricing/cost.ts';
-import type { Rates, ShippedPrice } from '../../src/metering/pricing/price.ts';
+import { layerOf, type Rates, type ShippedPrice } from '../../src/metering/pricing/price.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 export const MAX_CHECKED_DAYS = 60;
@@ -39,9 +39,10 @@ export type Finding =
 
 /** @param nowMs only prices in force at this moment are compared */
 export function compare(prices: readonly ShippedPrice[], reference: Reference, nowMs: number): Finding[] {
+  const layer = layerOf(prices);
   return prices.flatMap((price) => {
     const names = price.models.filter((name) => !name.includes('*'));
-    const inForce = names.filter((name) => findPrice([prices], [price.provider], name, nowMs) === price);
+    const inForce = names.filter((name) => findPrice([layer], [price.provider], name, nowMs) === price);
     return inForce.flatMap((model) => compareModel(price, model, reference, nowMs));
   });
 }

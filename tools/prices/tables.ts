@@ -1,6 +1,6 @@
 /** The rows of all shipped tables with the day of their last check: prices, facts of models, and what models accept. */
 import { findPrice } from '../../src/metering/pricing/cost.ts';
-import type { ShippedPrice } from '../../src/metering/pricing/price.ts';
+import { layerOf, type PriceLayer, type ShippedPrice } from '../../src/metering/pricing/price.ts';
 import { SHIPPED_PRICES } from '../../src/metering/pricing/price-book.ts';
 import { CLAUDE_FAMILIES } from '../../src/providers/anthropic.ts';
 import { GEMINI_FAMILIES } from '../../src/providers/gemini.ts';
@@ -13,7 +13,7 @@ export function datedRows(nowMs: number): DatedRow[] {
   const profiles = new Map([...PROFILES, ...PROVIDERS].map((profile) => [profile.id, profile]));
   const families = [...CLAUDE_FAMILIES, ...GEMINI_FAMILIES];
   return [
-    ...priceRows(SHIPPED_PRICES, nowMs),
+    ...priceRows(SHIPPED_PRICES.all(), nowMs),
     ...families.map(({ models = ['newer models'], checked }) => ({
       table: 'families',
       row: models.join(', '),
@@ -25,19 +25,20 @@ export function datedRows(nowMs: number): DatedRow[] {
 
 /** Each price that is in force for one of its names and tiers. */
 export function priceRows(prices: readonly ShippedPrice[], nowMs: number): DatedRow[] {
+  const layer = layerOf(prices);
   return prices
-    .filter((price) => isInForce(price, prices, nowMs))
+    .filter((price) => isInForce(price, layer, nowMs))
     .map(({ provider, models, service_tiers, checked, source }) => {
       const tiers = service_tiers === undefined ? '' : ` (${service_tiers.join(', ')})`;
       return { table: 'prices', row: `${provider}/${models[0]}${tiers}`, checked, source };
     });
 }
 
-function isInForce(price: ShippedPrice, prices: readonly ShippedPrice[], nowMs: number): boolean {
+function isInForce(price: ShippedPrice, layer: PriceLayer, nowMs: number): boolean {
   const tiers = price.service_tiers ?? [undefined];
   return price.models.some((name) =>
     tiers.some(
-      (tier) => findPrice([prices], [price.provider], name.replaceAll('*', '0'), nowMs, tier) === price,
+      (tier) => findPrice([layer], [price.provider], name.replaceAll('*', '0'), nowMs, tier) === price,
     ),
   );
 }

@@ -33,95 +33,97 @@ const SONNET_55 = {
   output: 10,
 } as const;
 
-const PRICES: readonly ShippedPrice[] = [
-  {
-    ...V52,
-    // No separate price was found for Mythos 5.2. Each earlier Mythos costs the same as its Fable.
-    models: ['claude-fable-5-2', 'claude-fable-5-2-20*', 'claude-mythos-5-2'],
-    since: '2026-11-09T00:00:00Z',
-    input: 8,
-    cached_input: 0.2,
-    cache_write: 10,
-    output: 40,
-  },
-  {
-    ...NEWER,
-    models: ['claude-fable-5-1', 'claude-fable-5-1-20*', 'claude-mythos-5-1'],
-    since: '2026-09-01T00:00:00Z',
-    input: 10,
-    cached_input: 0.25,
-    cache_write: 12.5,
-    output: 50,
-  },
-  {
-    ...PAGE,
-    models: ['claude-fable-5', 'claude-fable-5-20*', 'claude-mythos-5'],
-    input: 10,
-    cached_input: 1,
-    cache_write: 12.5,
-    output: 50,
-  },
-  {
-    ...NEWER,
-    models: ['claude-opus-5-5', 'claude-opus-5-5-20*'],
-    since: '2026-09-22T00:00:00Z',
-    input: 4,
-    cached_input: 0.2,
-    cache_write: 5,
-    output: 20,
-  },
-  {
-    ...PAGE,
-    models: [
-      'claude-opus-5',
-      'claude-opus-5-20*',
-      'claude-opus-4-8*',
-      'claude-opus-4-7*',
-      'claude-opus-4-6*',
-      'claude-opus-4-5*',
-    ],
-    input: 5,
-    cached_input: 0.5,
-    cache_write: 6.25,
-    output: 25,
-  },
-  { ...SONNET_55, since: '2026-09-28T00:00:00Z', cached_input: 0.2 },
-  { ...SONNET_55, since: '2026-10-07T00:00:00Z', cached_input: 0.1 },
-  {
-    ...PAGE,
-    models: ['claude-sonnet-5', 'claude-sonnet-5-20*'],
-    input: 2,
-    cached_input: 0.2,
-    cache_write: 2.5,
-    output: 10,
-  },
-  {
-    ...PAGE,
-    models: ['claude-sonnet-4-6*', 'claude-sonnet-4-5*'],
-    input: 3,
-    cached_input: 0.3,
-    cache_write: 3.75,
-    output: 15,
-  },
-  {
-    ...NEWER,
-    models: ['claude-haiku-5-5', 'claude-haiku-5-5-20*'],
-    since: '2026-10-07T00:00:00Z',
-    input: 0.1,
-    cached_input: 0.01,
-    cache_write: 0.125,
-    output: 0.5,
-    above: { prompt_tokens: 100_000, input: 0.5, cached_input: 0.05, cache_write: 0.625, output: 2.5 },
-  },
-  {
-    ...PAGE,
-    models: ['claude-haiku-4-5*'],
-    input: 1,
-    cached_input: 0.1,
-    cache_write: 1.25,
-    output: 5,
-  },
-];
+function standardPrices(): readonly ShippedPrice[] {
+  return [
+    {
+      ...V52,
+      // No separate price was found for Mythos 5.2. Each earlier Mythos costs the same as its Fable.
+      models: ['claude-fable-5-2', 'claude-fable-5-2-20*', 'claude-mythos-5-2'],
+      since: '2026-11-09T00:00:00Z',
+      input: 8,
+      cached_input: 0.2,
+      cache_write: 10,
+      output: 40,
+    },
+    {
+      ...NEWER,
+      models: ['claude-fable-5-1', 'claude-fable-5-1-20*', 'claude-mythos-5-1'],
+      since: '2026-09-01T00:00:00Z',
+      input: 10,
+      cached_input: 0.25,
+      cache_write: 12.5,
+      output: 50,
+    },
+    {
+      ...PAGE,
+      models: ['claude-fable-5', 'claude-fable-5-20*', 'claude-mythos-5'],
+      input: 10,
+      cached_input: 1,
+      cache_write: 12.5,
+      output: 50,
+    },
+    {
+      ...NEWER,
+      models: ['claude-opus-5-5', 'claude-opus-5-5-20*'],
+      since: '2026-09-22T00:00:00Z',
+      input: 4,
+      cached_input: 0.2,
+      cache_write: 5,
+      output: 20,
+    },
+    {
+      ...PAGE,
+      models: [
+        'claude-opus-5',
+        'claude-opus-5-20*',
+        'claude-opus-4-8*',
+        'claude-opus-4-7*',
+        'claude-opus-4-6*',
+        'claude-opus-4-5*',
+      ],
+      input: 5,
+      cached_input: 0.5,
+      cache_write: 6.25,
+      output: 25,
+    },
+    { ...SONNET_55, since: '2026-09-28T00:00:00Z', cached_input: 0.2 },
+    { ...SONNET_55, since: '2026-10-07T00:00:00Z', cached_input: 0.1 },
+    {
+      ...PAGE,
+      models: ['claude-sonnet-5', 'claude-sonnet-5-20*'],
+      input: 2,
+      cached_input: 0.2,
+      cache_write: 2.5,
+      output: 10,
+    },
+    {
+      ...PAGE,
+      models: ['claude-sonnet-4-6*', 'claude-sonnet-4-5*'],
+      input: 3,
+      cached_input: 0.3,
+      cache_write: 3.75,
+      output: 15,
+    },
+    {
+      ...NEWER,
+      models: ['claude-haiku-5-5', 'claude-haiku-5-5-20*'],
+      since: '2026-10-07T00:00:00Z',
+      input: 0.1,
+      cached_input: 0.01,
+      cache_write: 0.125,
+      output: 0.5,
+      above: { prompt_tokens: 100_000, input: 0.5, cached_input: 0.05, cache_write: 0.625, output: 2.5 },
+    },
+    {
+      ...PAGE,
+      models: ['claude-haiku-4-5*'],
+      input: 1,
+      cached_input: 0.1,
+      cache_write: 1.25,
+      output: 5,
+    },
+  ];
+}
 
 /** For every model, a cache write for one hour costs twice the input, and one for five minutes 1.25 times (the page, 2026-11-21). */
 function withHourlyWrites<R extends Rates>(rates: R): R {
@@ -168,13 +170,17 @@ function premiumTier(
 const isFast = (model: string) => FAST.test(model);
 const hasGeo = (model: string) => !WITHOUT_GEO.test(model);
 
-export const ANTHROPIC: readonly ShippedPrice[] = PRICES.map((price) => ({
-  ...withHourlyWrites(price),
-  web_search: WEB_SEARCH,
-  ...(price.above && { above: withHourlyWrites(price.above) }),
-})).flatMap((price) => [
-  { ...price, service_tiers: STANDARD },
-  ...premiumTier(price, 'fast', 2, isFast),
-  ...premiumTier(price, 'us', 1.1, hasGeo),
-  ...premiumTier(price, 'fast+us', 2.2, (model) => isFast(model) && hasGeo(model)),
-]);
+export function anthropicPrices(): readonly ShippedPrice[] {
+  return standardPrices()
+    .map((price) => ({
+      ...withHourlyWrites(price),
+      web_search: WEB_SEARCH,
+      ...(price.above && { above: withHourlyWrites(price.above) }),
+    }))
+    .flatMap((price) => [
+      { ...price, service_tiers: STANDARD },
+      ...premiumTier(price, 'fast', 2, isFast),
+      ...premiumTier(price, 'us', 1.1, hasGeo),
+      ...premiumTier(price, 'fast+us', 2.2, (model) => isFast(model) && hasGeo(model)),
+    ]);
+}

@@ -9,9 +9,11 @@ const PAGE = {
   checked: '2026-11-23',
 } as const;
 
-export const CEREBRAS: readonly ShippedPrice[] = [
-  { ...PAGE, models: ['gemma-4-31b'], input: 0.99, output: 1.49 },
-  { ...PAGE, models: ['gpt-oss-120b'], input: 0.35, output: 0.75 },
-  // No longer served to new accounts (a live list of 2026-08-27 lacks it), and still priced for those that have it.
-  { ...PAGE, models: ['zai-glm-4.7'], input: 2.25, output: 2.75 },
-];
+export function cerebrasPrices(): readonly ShippedPrice[] {
+  return [
+    { ...PAGE, models: ['gemma-4-31b'], input: 0.99, output: 1.49 },
+    { ...PAGE, models: ['gpt-oss-120b'], input: 0.35, output: 0.75 },
+    // No longer served to new accounts (a live list of 2026-08-27 lacks it), and still priced for those that have it.
+    { ...PAGE, models: ['zai-glm-4.7'], input: 2.25, output: 2.75 },
+  ];
+}

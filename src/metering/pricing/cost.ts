@@ -2,7 +2,15 @@
 import type { BilledUsage } from '../../canonical/usage.ts';
 import { matchesAnyGlob } from '../../shared/glob.ts';
 import { MAX_COST_NANO } from '../../shared/money.ts';
-import { type Calendar, type Peak, type Price, type PriceTable, RATES, type Rates } from './price.ts';
+import {
+  type Calendar,
+  type Peak,
+  type Price,
+  type PriceTable,
+  pricesOf,
+  RATES,
+  type Rates,
+} from './price.ts';
 
 export interface Cost {
   /** Integer of 10^-9 of the currency. */
@@ -54,9 +62,9 @@ export function findPrice(
   endMs: number,
   tier = DEFAULT_TIER,
 ): Price | null {
-  for (const prices of table) {
+  for (const layer of table) {
     for (const provider of priceIds) {
-      const { exact, globbed } = candidatesIn(prices, provider, model);
+      const { exact, globbed } = candidatesIn(layer.of(provider), model);
       const found = latest(exact, endMs, tier) ?? latest(globbed, endMs, tier);
       if (found !== null) return found;
     }
@@ -66,8 +74,7 @@ export function findPrice(
 
 /** The models that prices of these providers name without a glob. */
 export function pricedModels(table: PriceTable, priceIds: readonly string[]): string[] {
-  const prices = table.flat().filter(({ provider }) => priceIds.includes(provider));
-  return prices.flatMap(({ models }) => models.filter((model) => !model.includes('*')));
+  return pricesOf(table, priceIds).flatMap(({ models }) => models.filter((model) => !model.includes('*')));
 }
 
 interface DatedPrice {
@@ -81,26 +88,23 @@ interface Candidates {
   readonly globbed: readonly DatedPrice[];
 }
 
-/** A cache of the candidates by layer, then by provider and model. */
+/** A cache of the candidates by the list of a provider's prices, then by model. */
 const cache = new WeakMap<readonly Price[], Map<string, Candidates>>();
-/** Entries of one layer. The cache is cleared beyond that, because callers may send any model name. */
+/** Entries of one provider in one layer. The cache is cleared beyond that, because callers may send any model name. */
 const MAX_CACHED = 500;
 
-function candidatesIn(prices: readonly Price[], provider: string, model: string): Candidates {
+function candidatesIn(prices: readonly Price[], model: string): Candidates {
   const byModel = cache.get(prices) ?? new Map<string, Candidates>();
   cache.set(prices, byModel);
-  const name = `${provider}/${model}`;
-  const found = byModel.get(name);
+  const found = byModel.get(model);
   if (found !== undefined) return found;
-  const providerPrices = prices
-    .filter((price) => price.provider === provider)
-    .map((price) => ({ price, since: Date.parse(price.since) }));
+  const dated = prices.map((price) => ({ price, since: Date.parse(price.since) }));
   const candidates = {
-    exact: providerPrices.filter(({ price }) => price.models.includes(model)),
-    globbed: providerPrices.filter(({ price }) => matchesAnyGlob(price.models, model)),
+    exact: dated.filter(({ price }) => price.models.includes(model)),
+    globbed: dated.filter(({ price }) => matchesAnyGlob(price.models, model)),
   };
   if (byModel.size >= MAX_CACHED) byModel.clear();
-  byModel.set(name, candidates);
+  byModel.set(model, candidates);
   return candidates;
 }
 

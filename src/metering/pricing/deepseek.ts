@@ -77,16 +77,18 @@ const HOLIDAYS_SINCE = '2026-09-20T16:00:00Z';
  */
 const SEARCHES_SINCE = '2026-10-31T16:00:00Z';
 
-export const DEEPSEEK: readonly ShippedPrice[] = [
-  { ...FLAT, models: ['deepseek-v4-flash'], cached_input: 0.0028, input: 0.14, output: 0.28 },
-  { ...FLAT, models: PRO, cached_input: 0.003625, input: 0.435, output: 0.87 },
-  priced(['deepseek-v4-flash'], PEAK_SINCE, V4_FLASH, EVERY_DAY),
-  priced(PRO, PEAK_SINCE, V4_PRO, EVERY_DAY),
-  priced(['deepseek-v4-flash', 'deepseek-v4-flash-vision-exp'], WEEKENDS_SINCE, V4_FLASH, WEEKDAYS),
-  priced(PRO, WEEKENDS_SINCE, V4_PRO, WEEKDAYS),
-  priced(FLASH, FLASH_SINCE, V41_FLASH, WEEKDAYS),
-  priced(FLASH, HOLIDAYS_SINCE, V41_FLASH, WORKDAYS),
-  priced(PRO, HOLIDAYS_SINCE, V4_PRO, WORKDAYS),
-  { ...priced(FLASH, SEARCHES_SINCE, V41_FLASH, WORKDAYS, SEARCH), checked: '2026-11-22' },
-  { ...priced(PRO, SEARCHES_SINCE, V4_PRO, WORKDAYS, SEARCH), checked: '2026-11-22' },
-];
+export function deepseekPrices(): readonly ShippedPrice[] {
+  return [
+    { ...FLAT, models: ['deepseek-v4-flash'], cached_input: 0.0028, input: 0.14, output: 0.28 },
+    { ...FLAT, models: PRO, cached_input: 0.003625, input: 0.435, output: 0.87 },
+    priced(['deepseek-v4-flash'], PEAK_SINCE, V4_FLASH, EVERY_DAY),
+    priced(PRO, PEAK_SINCE, V4_PRO, EVERY_DAY),
+    priced(['deepseek-v4-flash', 'deepseek-v4-flash-vision-exp'], WEEKENDS_SINCE, V4_FLASH, WEEKDAYS),
+    priced(PRO, WEEKENDS_SINCE, V4_PRO, WEEKDAYS),
+    priced(FLASH, FLASH_SINCE, V41_FLASH, WEEKDAYS),
+    priced(FLASH, HOLIDAYS_SINCE, V41_FLASH, WORKDAYS),
+    priced(PRO, HOLIDAYS_SINCE, V4_PRO, WORKDAYS),
+    { ...priced(FLASH, SEARCHES_SINCE, V41_FLASH, WORKDAYS, SEARCH), checked: '2026-11-22' },
+    { ...priced(PRO, SEARCHES_SINCE, V4_PRO, WORKDAYS, SEARCH), checked: '2026-11-22' },
+  ];
+}

@@ -47,65 +47,67 @@ const RETIRED_25 = {
   checked: '2026-11-22',
 } as const;
 
-const PRICES: readonly ShippedPrice[] = [
-  { ...ARGON, since: '2026-09-30T00:00:00Z', input: 2, cached_input: 0.1, output: 10 },
-  { ...ARGON, since: '2026-12-01T00:00:00Z', input: 4, cached_input: 0.2, output: 20 },
-  { ...FLASH, since: '2026-08-13T00:00:00Z', ...FLASH_2026 },
-  { ...FLASH, since: '2027-01-01T00:00:00Z', ...FLASH_2027 },
-  { ...RETIRED_25, models: named('gemini-2.5-pro'), ...FLASH_2026 },
-  { ...RETIRED_25, models: named('gemini-2.5-pro'), since: '2027-01-01T00:00:00Z', ...FLASH_2027 },
-  { ...RETIRED_25, models: named('gemini-2.5-flash'), ...FLASH_LITE },
-  {
-    ...PAGE,
-    models: named('gemini-3.1-pro-preview*', 'gemini-3-pro-preview*'),
-    input: 2,
-    cached_input: 0.2,
-    output: 12,
-    above: { prompt_tokens: 200_000, input: 4, cached_input: 0.4, output: 18 },
-  },
-  { ...PAGE, models: named('gemini-3.5-flash'), input: 1.5, cached_input: 0.15, output: 9 },
-  { ...PAGE, models: named('gemini-3.5-flash-lite*'), ...FLASH_LITE },
-  {
-    ...PAGE,
-    models: named('gemini-3.1-flash-lite', 'gemini-3.1-flash-lite-preview*'),
-    input: 0.25,
-    cached_input: 0.025,
-    output: 1.5,
-    audio_input: 0.5,
-  },
-  {
-    ...PAGE,
-    models: named('gemini-3-flash-preview*'),
-    input: 0.5,
-    cached_input: 0.05,
-    output: 3,
-    audio_input: 1,
-  },
-  {
-    ...PAGE,
-    models: named('gemini-2.5-pro'),
-    input: 1.25,
-    cached_input: 0.125,
-    output: 10,
-    above: { prompt_tokens: 200_000, input: 2.5, cached_input: 0.25, output: 15 },
-  },
-  {
-    ...PAGE,
-    models: named('gemini-2.5-flash'),
-    input: 0.3,
-    cached_input: 0.03,
-    output: 2.5,
-    audio_input: 1,
-  },
-  {
-    ...PAGE,
-    models: named('gemini-2.5-flash-lite'),
-    input: 0.1,
-    cached_input: 0.01,
-    output: 0.4,
-    audio_input: 0.3,
-  },
-];
+function standardPrices(): readonly ShippedPrice[] {
+  return [
+    { ...ARGON, since: '2026-09-30T00:00:00Z', input: 2, cached_input: 0.1, output: 10 },
+    { ...ARGON, since: '2026-12-01T00:00:00Z', input: 4, cached_input: 0.2, output: 20 },
+    { ...FLASH, since: '2026-08-13T00:00:00Z', ...FLASH_2026 },
+    { ...FLASH, since: '2027-01-01T00:00:00Z', ...FLASH_2027 },
+    { ...RETIRED_25, models: named('gemini-2.5-pro'), ...FLASH_2026 },
+    { ...RETIRED_25, models: named('gemini-2.5-pro'), since: '2027-01-01T00:00:00Z', ...FLASH_2027 },
+    { ...RETIRED_25, models: named('gemini-2.5-flash'), ...FLASH_LITE },
+    {
+      ...PAGE,
+      models: named('gemini-3.1-pro-preview*', 'gemini-3-pro-preview*'),
+      input: 2,
+      cached_input: 0.2,
+      output: 12,
+      above: { prompt_tokens: 200_000, input: 4, cached_input: 0.4, output: 18 },
+    },
+    { ...PAGE, models: named('gemini-3.5-flash'), input: 1.5, cached_input: 0.15, output: 9 },
+    { ...PAGE, models: named('gemini-3.5-flash-lite*'), ...FLASH_LITE },
+    {
+      ...PAGE,
+      models: named('gemini-3.1-flash-lite', 'gemini-3.1-flash-lite-preview*'),
+      input: 0.25,
+      cached_input: 0.025,
+      output: 1.5,
+      audio_input: 0.5,
+    },
+    {
+      ...PAGE,
+      models: named('gemini-3-flash-preview*'),
+      input: 0.5,
+      cached_input: 0.05,
+      output: 3,
+      audio_input: 1,
+    },
+    {
+      ...PAGE,
+      models: named('gemini-2.5-pro'),
+      input: 1.25,
+      cached_input: 0.125,
+      output: 10,
+      above: { prompt_tokens: 200_000, input: 2.5, cached_input: 0.25, output: 15 },
+    },
+    {
+      ...PAGE,
+      models: named('gemini-2.5-flash'),
+      input: 0.3,
+      cached_input: 0.03,
+      output: 2.5,
+      audio_input: 1,
+    },
+    {
+      ...PAGE,
+      models: named('gemini-2.5-flash-lite'),
+      input: 0.1,
+      cached_input: 0.01,
+      output: 0.4,
+      audio_input: 0.3,
+    },
+  ];
+}
 
 /**
  * Gemini 3 and later: $14 per 1,000 queries of Google Search beyond a free quota, which responses do not report. Gemini 2.5: $35 per
@@ -118,20 +120,24 @@ function webSearch({ models, since }: ShippedPrice): Pick<ShippedPrice, 'web_sea
 }
 
 /** Embeddings of texts have no output and no tiers. */
-const EMBEDDINGS: readonly ShippedPrice[] = [
-  { ...PAGE, models: named('gemini-embedding-001'), input: 0.15, output: 0 },
-  { ...PAGE, models: named('gemini-embedding-2'), input: 0.2, output: 0 },
-];
+function embeddingPrices(): readonly ShippedPrice[] {
+  return [
+    { ...PAGE, models: named('gemini-embedding-001'), input: 0.15, output: 0 },
+    { ...PAGE, models: named('gemini-embedding-2'), input: 0.2, output: 0 },
+  ];
+}
 
 /**
  * Only the standard tier: the rates of others differ by model, such as `priority` with 75 to 100 % more
  * (https://ai.google.dev/gemini-api/docs/optimization, read 2026-11-22).
  */
-export const GEMINI: readonly ShippedPrice[] = [
-  ...EMBEDDINGS,
-  ...PRICES.map((price) => ({
-    ...price,
-    ...webSearch(price),
-    service_tiers: ['default', 'standard'],
-  })),
-];
+export function geminiPrices(): readonly ShippedPrice[] {
+  return [
+    ...embeddingPrices(),
+    ...standardPrices().map((price) => ({
+      ...price,
+      ...webSearch(price),
+      service_tiers: ['default', 'standard'],
+    })),
+  ];
+}

@@ -1,6 +1,6 @@
 /** The highest price that a request's tokens may have, at any model that may serve it and whenever it ends. */
 import { costOfSearches, costUpperBound, findPrice } from './cost.ts';
-import type { Price, PriceTable } from './price.ts';
+import { type Price, type PriceTable, pricesOf } from './price.ts';
 
 /** The highest prices that the request's tokens may have, as integers of 10^-12 of the currency per token. */
 export interface HighestPrice {
@@ -68,8 +68,9 @@ export function hasPriceIn(
     highestPrice(table, [{ priceIds, model, tier, hasDefaultCache: true }], nowMs, nowMs)?.currency ===
     currency;
   if (isPriced()) return true;
-  const providerPrices = table.flat().filter(({ provider }) => priceIds.includes(provider));
-  return [...new Set(providerPrices.flatMap(({ service_tiers }) => service_tiers ?? []))].some(isPriced);
+  return [...new Set(pricesOf(table, priceIds).flatMap(({ service_tiers }) => service_tiers ?? []))].some(
+    isPriced,
+  );
 }
 
 const MILLION = 1_000_000;

@@ -34,185 +34,188 @@ function cached(input: number, cached_input: number, output: number): Rates {
   return { input, cached_input, cache_write: input * 1.25, cache_write_long: input * 2.5, output };
 }
 
-const PRICES: readonly ShippedPrice[] = [
-  {
-    ...PAGE,
-    models: snapshots('gpt-6.2-astra'),
-    since: '2026-11-17T00:00:00Z',
-    ...longContext(cached(8, 0.4, 40)),
-    source:
-      'https://developers.openai.com/api/docs/models/gpt-6.2-astra, cited by BerriAI/litellm#52347 and https://vercel.com/ai-gateway/models/gpt-6.2-astra',
-    checked: '2026-11-22',
-  },
-  {
-    ...PAGE,
-    models: snapshots('gpt-6.2-sol'),
-    since: '2026-11-17T00:00:00Z',
-    ...longContext(cached(2, 0.1, 10)),
-    source: 'https://developers.openai.com/api/docs/models/gpt-6.2-sol',
-    checked: '2026-11-22',
-  },
-  {
-    ...PAGE,
-    models: snapshots('gpt-6.1-terra'),
-    since: '2026-10-26T00:00:00Z',
-    ...longContext(cached(1, 0.05, 5)),
-    source: 'https://developers.openai.com/api/docs/models/gpt-6.1-terra',
-    checked: '2026-11-22',
-  },
-  {
-    ...PAGE,
-    models: snapshots('gpt-6.1-sol'),
-    since: '2026-09-29T00:00:00Z',
-    ...longContext(cached(2, 0.1, 10)),
-    source: 'https://developers.openai.com/api/docs/models/gpt-6.1-sol, cited by TheKrush/PromptFuel v1.0.22',
-  },
-  {
-    ...PAGE,
-    models: snapshots('gpt-6-sol'),
-    since: '2026-09-22T00:00:00Z',
-    ...longContext(cached(2, 0.2, 10)),
-  },
-  {
-    ...PAGE,
-    models: snapshots('gpt-6-luna'),
-    since: '2026-09-22T00:00:00Z',
-    ...longContext(cached(0.1, 0.01, 0.5)),
-  },
-  {
-    ...PAGE,
-    models: snapshots('gpt-6-astra'),
-    since: '2026-09-03T00:00:00Z',
-    ...longContext(cached(10, 1, 50)),
-  },
-  {
-    ...PAGE,
-    // The lower price was promised "at least through 2026-11-21" (Azure: 2026-11-30): raif#545 (2026-08-27),
-    // anomalyco/models.dev#5992. Whether it ended was not found (2026-11-23), so this is the price before the promotion.
-    models: snapshots('gpt-5.6', 'gpt-5.6-sol'),
-    since: '2026-11-22T00:00:00Z',
-    ...longContext(cached(5, 0.5, 30)),
-    upper_bound: true,
-    checked: '2026-11-23',
-  },
-  {
-    ...PAGE,
-    models: snapshots('gpt-5.6', 'gpt-5.6-sol'),
-    since: '2026-08-21T00:00:00Z',
-    ...longContext(cached(4, 0.4, 20)),
-  },
-  {
-    ...PAGE,
-    models: snapshots('gpt-5.6-terra'),
-    since: '2026-07-30T00:00:00Z',
-    ...longContext(cached(2, 0.2, 12)),
-  },
-  {
-    ...PAGE,
-    models: snapshots('gpt-5.6-luna'),
-    since: '2026-07-30T00:00:00Z',
-    ...longContext(cached(0.2, 0.02, 1.2)),
-  },
-  {
-    ...PAGE,
-    models: snapshots('gpt-5.5'),
-    since: '2026-04-23T00:00:00Z',
-    ...longContext({ input: 5, cached_input: 0.5, output: 30 }),
-  },
-  {
-    ...PAGE,
-    models: snapshots('gpt-5.4'),
-    since: '2026-03-05T00:00:00Z',
-    ...longContext({ input: 2.5, cached_input: 0.25, output: 15 }),
-  },
-  {
-    ...PAGE,
-    models: snapshots('gpt-5.4-mini'),
-    since: '2026-03-17T00:00:00Z',
-    input: 0.75,
-    cached_input: 0.075,
-    output: 4.5,
-  },
-  {
-    ...PAGE,
-    models: snapshots('gpt-5.4-nano'),
-    since: '2026-03-17T00:00:00Z',
-    input: 0.2,
-    cached_input: 0.02,
-    output: 1.25,
-  },
-  {
-    ...PAGE,
-    models: [
-      ...snapshots('gpt-5.2'),
-      'gpt-5.2-chat-latest',
-      'gpt-5.2-codex',
-      'gpt-5.3-chat-latest',
-      'gpt-5.3-codex',
-    ],
-    input: 1.75,
-    cached_input: 0.175,
-    output: 14,
-  },
-  {
-    ...PAGE,
-    models: [
-      ...snapshots('gpt-5', 'gpt-5.1'),
-      'gpt-5-chat-latest',
-      'gpt-5-codex',
-      'gpt-5.1-chat-latest',
-      'gpt-5.1-codex',
-      'gpt-5.1-codex-max',
-    ],
-    input: 1.25,
-    cached_input: 0.125,
-    output: 10,
-  },
-  {
-    ...PAGE,
-    models: [...snapshots('gpt-5-mini'), 'gpt-5.1-codex-mini'],
-    input: 0.25,
-    cached_input: 0.025,
-    output: 2,
-  },
-  { ...PAGE, models: snapshots('gpt-5-nano'), input: 0.05, cached_input: 0.005, output: 0.4 },
-  { ...PAGE, models: snapshots('gpt-4.1'), input: 2, cached_input: 0.5, output: 8 },
-  { ...PAGE, models: snapshots('gpt-4.1-mini'), input: 0.4, cached_input: 0.1, output: 1.6 },
-  { ...PAGE, models: snapshots('gpt-4.1-nano'), input: 0.1, cached_input: 0.025, output: 0.4 },
-  {
-    ...PAGE,
-    models: ['gpt-4o', 'gpt-4o-2024-08-06', 'gpt-4o-2024-11-20'],
-    input: 2.5,
-    cached_input: 1.25,
-    output: 10,
-  },
-  { ...PAGE, models: ['gpt-4o-2024-05-13'], input: 5, output: 15 },
-  { ...PAGE, models: snapshots('gpt-4o-mini'), input: 0.15, cached_input: 0.075, output: 0.6 },
-  { ...PAGE, models: snapshots('o3'), input: 2, cached_input: 0.5, output: 8 },
-  { ...PAGE, models: snapshots('o3-mini'), input: 1.1, cached_input: 0.55, output: 4.4 },
-  { ...PAGE, models: snapshots('o4-mini'), input: 1.1, cached_input: 0.275, output: 4.4 },
-  { ...PAGE, models: snapshots('o1'), input: 15, cached_input: 7.5, output: 60 },
-  {
-    ...PAGE,
-    models: [...snapshots('gpt-audio'), 'gpt-audio-1.5'],
-    input: 2.5,
-    output: 10,
-    audio_input: 32,
-    audio_output: 64,
-  },
-  {
-    ...PAGE,
-    models: snapshots('gpt-audio-mini'),
-    input: 0.6,
-    output: 2.4,
-    audio_input: 10,
-    audio_output: 20,
-  },
-  { ...PAGE, models: snapshots('gpt-4-turbo'), input: 10, output: 30 },
-  { ...PAGE, models: ['gpt-4', 'gpt-4-0613'], input: 30, output: 60 },
-  { ...PAGE, models: ['gpt-3.5-turbo', 'gpt-3.5-turbo-0125'], input: 0.5, output: 1.5 },
-  { ...PAGE, models: ['gpt-3.5-turbo-instruct', 'gpt-3.5-turbo-instruct-0914'], input: 1.5, output: 2 },
-];
+function standardPrices(): readonly ShippedPrice[] {
+  return [
+    {
+      ...PAGE,
+      models: snapshots('gpt-6.2-astra'),
+      since: '2026-11-17T00:00:00Z',
+      ...longContext(cached(8, 0.4, 40)),
+      source:
+        'https://developers.openai.com/api/docs/models/gpt-6.2-astra, cited by BerriAI/litellm#52347 and https://vercel.com/ai-gateway/models/gpt-6.2-astra',
+      checked: '2026-11-22',
+    },
+    {
+      ...PAGE,
+      models: snapshots('gpt-6.2-sol'),
+      since: '2026-11-17T00:00:00Z',
+      ...longContext(cached(2, 0.1, 10)),
+      source: 'https://developers.openai.com/api/docs/models/gpt-6.2-sol',
+      checked: '2026-11-22',
+    },
+    {
+      ...PAGE,
+      models: snapshots('gpt-6.1-terra'),
+      since: '2026-10-26T00:00:00Z',
+      ...longContext(cached(1, 0.05, 5)),
+      source: 'https://developers.openai.com/api/docs/models/gpt-6.1-terra',
+      checked: '2026-11-22',
+    },
+    {
+      ...PAGE,
+      models: snapshots('gpt-6.1-sol'),
+      since: '2026-09-29T00:00:00Z',
+      ...longContext(cached(2, 0.1, 10)),
+      source:
+        'https://developers.openai.com/api/docs/models/gpt-6.1-sol, cited by TheKrush/PromptFuel v1.0.22',
+    },
+    {
+      ...PAGE,
+      models: snapshots('gpt-6-sol'),
+      since: '2026-09-22T00:00:00Z',
+      ...longContext(cached(2, 0.2, 10)),
+    },
+    {
+      ...PAGE,
+      models: snapshots('gpt-6-luna'),
+      since: '2026-09-22T00:00:00Z',
+      ...longContext(cached(0.1, 0.01, 0.5)),
+    },
+    {
+      ...PAGE,
+      models: snapshots('gpt-6-astra'),
+      since: '2026-09-03T00:00:00Z',
+      ...longContext(cached(10, 1, 50)),
+    },
+    {
+      ...PAGE,
+      // The lower price was promised "at least through 2026-11-21" (Azure: 2026-11-30): raif#545 (2026-08-27),
+      // anomalyco/models.dev#5992. Whether it ended was not found (2026-11-23), so this is the price before the promotion.
+      models: snapshots('gpt-5.6', 'gpt-5.6-sol'),
+      since: '2026-11-22T00:00:00Z',
+      ...longContext(cached(5, 0.5, 30)),
+      upper_bound: true,
+      checked: '2026-11-23',
+    },
+    {
+      ...PAGE,
+      models: snapshots('gpt-5.6', 'gpt-5.6-sol'),
+      since: '2026-08-21T00:00:00Z',
+      ...longContext(cached(4, 0.4, 20)),
+    },
+    {
+      ...PAGE,
+      models: snapshots('gpt-5.6-terra'),
+      since: '2026-07-30T00:00:00Z',
+      ...longContext(cached(2, 0.2, 12)),
+    },
+    {
+      ...PAGE,
+      models: snapshots('gpt-5.6-luna'),
+      since: '2026-07-30T00:00:00Z',
+      ...longContext(cached(0.2, 0.02, 1.2)),
+    },
+    {
+      ...PAGE,
+      models: snapshots('gpt-5.5'),
+      since: '2026-04-23T00:00:00Z',
+      ...longContext({ input: 5, cached_input: 0.5, output: 30 }),
+    },
+    {
+      ...PAGE,
+      models: snapshots('gpt-5.4'),
+      since: '2026-03-05T00:00:00Z',
+      ...longContext({ input: 2.5, cached_input: 0.25, output: 15 }),
+    },
+    {
+      ...PAGE,
+      models: snapshots('gpt-5.4-mini'),
+      since: '2026-03-17T00:00:00Z',
+      input: 0.75,
+      cached_input: 0.075,
+      output: 4.5,
+    },
+    {
+      ...PAGE,
+      models: snapshots('gpt-5.4-nano'),
+      since: '2026-03-17T00:00:00Z',
+      input: 0.2,
+      cached_input: 0.02,
+      output: 1.25,
+    },
+    {
+      ...PAGE,
+      models: [
+        ...snapshots('gpt-5.2'),
+        'gpt-5.2-chat-latest',
+        'gpt-5.2-codex',
+        'gpt-5.3-chat-latest',
+        'gpt-5.3-codex',
+      ],
+      input: 1.75,
+      cached_input: 0.175,
+      output: 14,
+    },
+    {
+      ...PAGE,
+      models: [
+        ...snapshots('gpt-5', 'gpt-5.1'),
+        'gpt-5-chat-latest',
+        'gpt-5-codex',
+        'gpt-5.1-chat-latest',
+        'gpt-5.1-codex',
+        'gpt-5.1-codex-max',
+      ],
+      input: 1.25,
+      cached_input: 0.125,
+      output: 10,
+    },
+    {
+      ...PAGE,
+      models: [...snapshots('gpt-5-mini'), 'gpt-5.1-codex-mini'],
+      input: 0.25,
+      cached_input: 0.025,
+      output: 2,
+    },
+    { ...PAGE, models: snapshots('gpt-5-nano'), input: 0.05, cached_input: 0.005, output: 0.4 },
+    { ...PAGE, models: snapshots('gpt-4.1'), input: 2, cached_input: 0.5, output: 8 },
+    { ...PAGE, models: snapshots('gpt-4.1-mini'), input: 0.4, cached_input: 0.1, output: 1.6 },
+    { ...PAGE, models: snapshots('gpt-4.1-nano'), input: 0.1, cached_input: 0.025, output: 0.4 },
+    {
+      ...PAGE,
+      models: ['gpt-4o', 'gpt-4o-2024-08-06', 'gpt-4o-2024-11-20'],
+      input: 2.5,
+      cached_input: 1.25,
+      output: 10,
+    },
+    { ...PAGE, models: ['gpt-4o-2024-05-13'], input: 5, output: 15 },
+    { ...PAGE, models: snapshots('gpt-4o-mini'), input: 0.15, cached_input: 0.075, output: 0.6 },
+    { ...PAGE, models: snapshots('o3'), input: 2, cached_input: 0.5, output: 8 },
+    { ...PAGE, models: snapshots('o3-mini'), input: 1.1, cached_input: 0.55, output: 4.4 },
+    { ...PAGE, models: snapshots('o4-mini'), input: 1.1, cached_input: 0.275, output: 4.4 },
+    { ...PAGE, models: snapshots('o1'), input: 15, cached_input: 7.5, output: 60 },
+    {
+      ...PAGE,
+      models: [...snapshots('gpt-audio'), 'gpt-audio-1.5'],
+      input: 2.5,
+      output: 10,
+      audio_input: 32,
+      audio_output: 64,
+    },
+    {
+      ...PAGE,
+      models: snapshots('gpt-audio-mini'),
+      input: 0.6,
+      output: 2.4,
+      audio_input: 10,
+      audio_output: 20,
+    },
+    { ...PAGE, models: snapshots('gpt-4-turbo'), input: 10, output: 30 },
+    { ...PAGE, models: ['gpt-4', 'gpt-4-0613'], input: 30, output: 60 },
+    { ...PAGE, models: ['gpt-3.5-turbo', 'gpt-3.5-turbo-0125'], input: 0.5, output: 1.5 },
+    { ...PAGE, models: ['gpt-3.5-turbo-instruct', 'gpt-3.5-turbo-instruct-0914'], input: 1.5, output: 2 },
+  ];
+}
 
 /** All rates of a price times a factor, for the tiers as responses name them. */
 function tier(price: ShippedPrice, service_tiers: readonly string[], factor: number): ShippedPrice {
@@ -255,32 +258,34 @@ const PRIORITY_PAGE = {
 } as const;
 
 /** The older models that the page lists: their factors differ. It excludes long prompts, which no model here has a priority price for. */
-const PRIORITY: readonly ShippedPrice[] = [
-  { models: snapshots('gpt-5.5'), input: 12.5, cached_input: 1.25, output: 75 },
-  { models: snapshots('gpt-5.4'), input: 5, cached_input: 0.5, output: 30 },
-  { models: snapshots('gpt-5.4-mini'), input: 1.5, cached_input: 0.15, output: 9 },
-  { models: snapshots('gpt-5.2'), input: 3.5, cached_input: 0.35, output: 28 },
-  {
-    models: [...snapshots('gpt-5', 'gpt-5.1'), 'gpt-5-codex', 'gpt-5.1-codex'],
-    input: 2.5,
-    cached_input: 0.25,
-    output: 20,
-  },
-  { models: snapshots('gpt-5-mini'), input: 0.45, cached_input: 0.045, output: 3.6 },
-  { models: snapshots('gpt-4.1'), input: 3.5, cached_input: 0.875, output: 14 },
-  { models: snapshots('gpt-4.1-mini'), input: 0.7, cached_input: 0.175, output: 2.8 },
-  { models: snapshots('gpt-4.1-nano'), input: 0.2, cached_input: 0.05, output: 0.8 },
-  {
-    models: ['gpt-4o', 'gpt-4o-2024-08-06', 'gpt-4o-2024-11-20'],
-    input: 4.25,
-    cached_input: 2.125,
-    output: 17,
-  },
-  { models: ['gpt-4o-2024-05-13'], input: 8.75, output: 26.25 },
-  { models: snapshots('gpt-4o-mini'), input: 0.25, cached_input: 0.125, output: 1 },
-  { models: snapshots('o3'), input: 3.5, cached_input: 0.875, output: 14 },
-  { models: snapshots('o4-mini'), input: 2, cached_input: 0.5, output: 8 },
-].map((rates) => ({ ...PRIORITY_PAGE, ...rates }));
+function priorityPrices(): readonly ShippedPrice[] {
+  return [
+    { models: snapshots('gpt-5.5'), input: 12.5, cached_input: 1.25, output: 75 },
+    { models: snapshots('gpt-5.4'), input: 5, cached_input: 0.5, output: 30 },
+    { models: snapshots('gpt-5.4-mini'), input: 1.5, cached_input: 0.15, output: 9 },
+    { models: snapshots('gpt-5.2'), input: 3.5, cached_input: 0.35, output: 28 },
+    {
+      models: [...snapshots('gpt-5', 'gpt-5.1'), 'gpt-5-codex', 'gpt-5.1-codex'],
+      input: 2.5,
+      cached_input: 0.25,
+      output: 20,
+    },
+    { models: snapshots('gpt-5-mini'), input: 0.45, cached_input: 0.045, output: 3.6 },
+    { models: snapshots('gpt-4.1'), input: 3.5, cached_input: 0.875, output: 14 },
+    { models: snapshots('gpt-4.1-mini'), input: 0.7, cached_input: 0.175, output: 2.8 },
+    { models: snapshots('gpt-4.1-nano'), input: 0.2, cached_input: 0.05, output: 0.8 },
+    {
+      models: ['gpt-4o', 'gpt-4o-2024-08-06', 'gpt-4o-2024-11-20'],
+      input: 4.25,
+      cached_input: 2.125,
+      output: 17,
+    },
+    { models: ['gpt-4o-2024-05-13'], input: 8.75, output: 26.25 },
+    { models: snapshots('gpt-4o-mini'), input: 0.25, cached_input: 0.125, output: 1 },
+    { models: snapshots('o3'), input: 3.5, cached_input: 0.875, output: 14 },
+    { models: snapshots('o4-mini'), input: 2, cached_input: 0.5, output: 8 },
+  ].map((rates) => ({ ...PRIORITY_PAGE, ...rates }));
+}
 
 /**
  * Per 1,000 searches in all tiers: $10, or $25 with the preview tool at models that do not reason. The response does not name the
@@ -294,14 +299,22 @@ function webSearch({ models }: ShippedPrice): number {
 const STANDARD = ['default', 'auto'];
 
 /** Embeddings have no output, no tiers and no searches. */
-const EMBEDDINGS: readonly ShippedPrice[] = [
-  { ...PAGE, models: ['text-embedding-3-small'], input: 0.02, output: 0 },
-  { ...PAGE, models: ['text-embedding-3-large'], input: 0.13, output: 0 },
-  { ...PAGE, models: ['text-embedding-ada-002'], input: 0.1, output: 0 },
-];
+function embeddingPrices(): readonly ShippedPrice[] {
+  return [
+    { ...PAGE, models: ['text-embedding-3-small'], input: 0.02, output: 0 },
+    { ...PAGE, models: ['text-embedding-3-large'], input: 0.13, output: 0 },
+    { ...PAGE, models: ['text-embedding-ada-002'], input: 0.1, output: 0 },
+  ];
+}
 
-export const OPENAI: readonly ShippedPrice[] = [
-  ...EMBEDDINGS,
-  ...PRICES.flatMap((price) => [{ ...price, service_tiers: STANDARD }, flex(price), ...fast(price)]),
-  ...PRIORITY,
-].map((price) => (EMBEDDINGS.includes(price) ? price : { ...price, web_search: webSearch(price) }));
+export function openaiPrices(): readonly ShippedPrice[] {
+  const searching = [
+    ...standardPrices().flatMap((price) => [
+      { ...price, service_tiers: STANDARD },
+      flex(price),
+      ...fast(price),
+    ]),
+    ...priorityPrices(),
+  ];
+  return [...embeddingPrices(), ...searching.map((price) => ({ ...price, web_search: webSearch(price) }))];
+}

@@ -2,19 +2,19 @@
 import { isWithinJsonBounds, parseJson } from '../../shared/json.ts';
 import { jsonFault } from '../../shared/json-fault.ts';
 import type { StartTimer } from '../record-writer.ts';
-import { ANTHROPIC } from './anthropic.ts';
-import { CEREBRAS } from './cerebras.ts';
-import { DEEPSEEK } from './deepseek.ts';
-import { FIREWORKS } from './fireworks.ts';
-import { GEMINI } from './gemini.ts';
-import { GROQ } from './groq.ts';
-import { CODESTRAL, MISTRAL } from './mistral.ts';
-import { MOONSHOT } from './moonshot.ts';
-import { OPENAI } from './openai.ts';
-import { type Price, type PriceTable, parsePrices, type ShippedPrice } from './price.ts';
-import { TOGETHER } from './together.ts';
-import { XAI } from './xai.ts';
-import { ZAI } from './zai.ts';
+import { anthropicPrices } from './anthropic.ts';
+import { cerebrasPrices } from './cerebras.ts';
+import { deepseekPrices } from './deepseek.ts';
+import { fireworksPrices } from './fireworks.ts';
+import { geminiPrices } from './gemini.ts';
+import { groqPrices } from './groq.ts';
+import { codestralPrices, mistralPrices } from './mistral.ts';
+import { moonshotPrices } from './moonshot.ts';
+import { openaiPrices } from './openai.ts';
+import { layerOf, type Price, PriceLayer, type PriceTable, parsePrices, type ShippedPrice } from './price.ts';
+import { togetherPrices } from './together.ts';
+import { xaiPrices } from './xai.ts';
+import { zaiPrices } from './zai.ts';
 
 /** The KV value `config/prices`. */
 export const MAX_PRICES_CHARS = 256 * 1024;
@@ -28,21 +28,24 @@ const PRICES_FAILURE_TTL_MS = 10_000;
 /** If KV takes longer, the known prices are used. */
 const PRICES_TIMEOUT_MS = 2000;
 
-export const SHIPPED_PRICES: readonly ShippedPrice[] = [
-  ...DEEPSEEK,
-  ...MISTRAL,
-  ...CODESTRAL,
-  ...OPENAI,
-  ...ANTHROPIC,
-  ...GEMINI,
-  ...GROQ,
-  ...XAI,
-  ...MOONSHOT,
-  ...ZAI,
-  ...TOGETHER,
-  ...FIREWORKS,
-  ...CEREBRAS,
-];
+/** The prices that Weir comes with. */
+export const SHIPPED_PRICES = new PriceLayer<ShippedPrice>(
+  new Map([
+    ['deepseek', deepseekPrices],
+    ['mistral', mistralPrices],
+    ['codestral', codestralPrices],
+    ['openai', openaiPrices],
+    ['anthropic', anthropicPrices],
+    ['gemini', geminiPrices],
+    ['groq', groqPrices],
+    ['xai', xaiPrices],
+    ['moonshot', moonshotPrices],
+    ['zai', zaiPrices],
+    ['together', togetherPrices],
+    ['fireworks', fireworksPrices],
+    ['cerebras', cerebrasPrices],
+  ]),
+);
 
 export interface PriceBookPorts {
   readonly store: Pick<KVNamespace, 'get'>;
@@ -66,7 +69,7 @@ export class PriceBook {
   constructor(own: readonly Price[], ports: PriceBookPorts) {
     this.#ports = ports;
     this.#own = own;
-    this.#table = [own, SHIPPED_PRICES];
+    this.#table = [layerOf(own), SHIPPED_PRICES];
   }
 
   /** The prices as they were last loaded. */
@@ -90,7 +93,7 @@ export class PriceBook {
     if (this.#wasRead) this.#until = now + PRICES_FAILURE_TTL_MS;
     try {
       const text = await this.#read();
-      this.#table = [[...this.#own, ...this.#parse(text)], SHIPPED_PRICES];
+      this.#table = [layerOf([...this.#own, ...this.#parse(text)]), SHIPPED_PRICES];
       this.#until = now + PRICES_TTL_MS;
       this.#wasRead = true;
     } catch (error) {

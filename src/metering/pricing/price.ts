@@ -85,8 +85,48 @@ export interface Price extends Rates {
 /** A price of a shipped table. Its source is required. */
 export type ShippedPrice = Price & { readonly source: string; readonly checked: string };
 
+const NO_PRICES: readonly never[] = [];
+
+/** Prices by provider. Those of a provider are made when they are first looked up: start-up and requests do not pay for the others. */
+export class PriceLayer<P extends Price = Price> {
+  readonly #makers: ReadonlyMap<string, () => readonly P[]>;
+  readonly #made = new Map<string, readonly P[]>();
+
+  /** @param makers by the provider's id; each is called at most once, and all of its prices are that provider's */
+  constructor(makers: ReadonlyMap<string, () => readonly P[]>) {
+    this.#makers = makers;
+  }
+
+  /** The prices of one provider, always the same list; empty if it has none. */
+  of(provider: string): readonly P[] {
+    const known = this.#made.get(provider);
+    if (known !== undefined) return known;
+    const make = this.#makers.get(provider);
+    if (make === undefined) return NO_PRICES;
+    const prices = make();
+    this.#made.set(provider, prices);
+    return prices;
+  }
+
+  /** The prices of all providers. */
+  all(): readonly P[] {
+    return [...this.#makers.keys()].flatMap((provider) => this.of(provider));
+  }
+}
+
+/** A layer of prices that are already there, such as a deployment's own. */
+export function layerOf<P extends Price>(prices: readonly P[]): PriceLayer<P> {
+  const byProvider = Map.groupBy(prices, ({ provider }) => provider);
+  return new PriceLayer(new Map([...byProvider].map(([provider, list]) => [provider, () => list])));
+}
+
 /** Layers of prices. The first layer with a matching price decides, so a deployment's own prices come before the shipped ones. */
-export type PriceTable = readonly (readonly Price[])[];
+export type PriceTable = readonly PriceLayer[];
+
+/** All prices of a provider. @param priceIds ids under which they are looked up (`ConfiguredProvider.priceIds`) */
+export function pricesOf(table: PriceTable, priceIds: readonly string[]): readonly Price[] {
+  return table.flatMap((layer) => priceIds.flatMap((provider) => layer.of(provider)));
+}
 
 /** Multiplies each rate by a factor. */
 export function timesRates(rates: Rates, factor: number): Rates {

@@ -25,14 +25,7 @@ import { passedItemId, restoreItems } from './item-ids.ts';
 import { isOwnReasoningId } from './items.ts';
 import { type OpenPassedItem, PassedItems } from './passed-items.ts';
 import { ResponseObject, responseIdOf, writeUsage } from './response-object.ts';
-import {
-  EMPTY_SESSION,
-  type KeptState,
-  MAX_ECHO_CHARS,
-  readShortText,
-  withoutUser,
-  writeEcho,
-} from './session.ts';
+import { type KeptState, MAX_ECHO_CHARS, readShortText, withoutUser, writeEcho } from './session.ts';
 import { itemKey } from './upstream-items.ts';
 
 /** @param kept what the gateway keeps of the response; null: nothing, so that the provider's ids and state are used */
@@ -209,8 +202,13 @@ class ResponsesFormat implements PassthroughFormat {
   /** The response before anything is known of it. */
   #ownResponse(): ResponseObject {
     const { kept } = this.#options;
-    const echo = kept === null ? EMPTY_SESSION.echo : writeEcho({}, [], kept);
-    const session = { ...EMPTY_SESSION, echo, createdAt: kept?.createdAt };
+    const session = {
+      echo: writeEcho({}, [], kept),
+      tools: new Map(),
+      wantsEncrypted: false,
+      serviceTier: 'default',
+      createdAt: kept?.createdAt,
+    };
     return new ResponseObject({ session, writer: this.#options, events: null }, null);
   }
 

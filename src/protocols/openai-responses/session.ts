@@ -149,11 +149,3 @@ function isMetadata(value: unknown): value is JsonObject {
 function readNumber(value: unknown): number | undefined {
   return typeof value === 'number' ? value : undefined;
 }
-
-/** For requests on the passthrough, whose provider writes the response objects. */
-export const EMPTY_SESSION: ResponsesSession = {
-  echo: writeEcho({}, []),
-  tools: new Map(),
-  wantsEncrypted: false,
-  serviceTier: 'default',
-};

@@ -7,7 +7,7 @@ import {
   costUpperBound,
   type PricedRequest,
 } from '../../../src/metering/pricing/cost.ts';
-import type { Price } from '../../../src/metering/pricing/price.ts';
+import { layerOf, type Price } from '../../../src/metering/pricing/price.ts';
 import { SHIPPED_PRICES } from '../../../src/metering/pricing/price-book.ts';
 import { MAX_COST_NANO } from '../../../src/shared/money.ts';
 import { NOON, price, SINCE, usage } from './prices.ts';
@@ -232,7 +232,7 @@ describe('costUpperBound', () => {
 });
 
 const END = Date.parse('2026-11-20T12:00:00Z');
-const TABLE = [[price({ input: 1, output: 4, currency: 'CNY' })]];
+const TABLE = [layerOf([price({ input: 1, output: 4, currency: 'CNY' })])];
 
 function request(fields: Partial<PricedRequest> = {}): PricedRequest {
   const counts = usage({ prompt: 10, completion: 5 });
@@ -267,7 +267,7 @@ describe('costOfRequest', () => {
 
   test('P4 without a price, or with an unknown rate: null', () => {
     expect(costOfRequest(TABLE, request({ model: 'n' }))).toBeNull();
-    expect(costOfRequest([[price({ input: 1 })]], request())).toBeNull();
+    expect(costOfRequest([layerOf([price({ input: 1 })])], request())).toBeNull();
   });
 
   test('P1 after the list of holidays: the peak price, as an upper bound', () => {

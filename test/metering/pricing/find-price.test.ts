@@ -1,7 +1,7 @@
 /** Tests which price is in force: layers, ids, exact names, globs, tiers and dates (P2). */
 import { describe, expect, test } from 'vitest';
 import { findPrice } from '../../../src/metering/pricing/cost.ts';
-import type { Price } from '../../../src/metering/pricing/price.ts';
+import { layerOf, type Price } from '../../../src/metering/pricing/price.ts';
 import { SHIPPED_PRICES } from '../../../src/metering/pricing/price-book.ts';
 import { NOON, price } from './prices.ts';
 
@@ -59,14 +59,14 @@ describe('findPrice', () => {
       'host',
     ],
   ])('P2 %s', (_, layers, found) => {
-    expect(findPrice(layers, ['p', 'host'], 'm', NOON)?.source ?? null).toBe(found);
+    expect(findPrice(layers.map(layerOf), ['p', 'host'], 'm', NOON)?.source ?? null).toBe(found);
   });
 
   test('P2 a price is in force from the first millisecond of its since', () => {
     const layers = [[price({ since: JUNE })]];
-    expect(findPrice(layers, ['p'], 'm', Date.parse(JUNE) - 1)).toBeNull();
-    expect(findPrice(layers, ['p'], 'm', Date.parse(JUNE))).not.toBeNull();
-    expect(findPrice(layers, ['p'], 'm', Number.NaN)).toBeNull();
+    expect(findPrice(layers.map(layerOf), ['p'], 'm', Date.parse(JUNE) - 1)).toBeNull();
+    expect(findPrice(layers.map(layerOf), ['p'], 'm', Date.parse(JUNE))).not.toBeNull();
+    expect(findPrice(layers.map(layerOf), ['p'], 'm', Number.NaN)).toBeNull();
   });
 
   test.each<[provider: string, model: string, input: number | null]>([
@@ -155,12 +155,13 @@ describe('findPrice', () => {
       { ...price({ input: 1 }), service_tiers: ['default', 'auto'] },
     ];
     const below = [price({ input: 9 })];
-    const inputAt = (tier?: string) => findPrice([own, below], ['p'], 'm', NOON, tier)?.input;
+    const inputAt = (tier?: string) => findPrice([own, below].map(layerOf), ['p'], 'm', NOON, tier)?.input;
     expect([inputAt(), inputAt('auto'), inputAt('priority'), inputAt('other')]).toEqual([1, 1, 2, 9]);
     // It also comes before a later price for all tiers. An exact model name comes before both.
     const all = { ...price({ input: 3 }), since: JUNE };
     const glob = { ...price({ input: 4, models: ['m*'] }), service_tiers: ['other'] };
-    const inputOf = (tier: string) => findPrice([[...own, all, glob]], ['p'], 'm', NOON, tier)?.input;
+    const inputOf = (tier: string) =>
+      findPrice([layerOf([...own, all, glob])], ['p'], 'm', NOON, tier)?.input;
     expect([inputOf('priority'), inputOf('other')]).toEqual([2, 3]);
   });
 

@@ -7,13 +7,22 @@ import { matchesAnyGlob } from '../../../src/shared/glob.ts';
 
 const IDS = [...PROVIDERS, ...PROFILES].map(({ id }) => id);
 const tierOf = ({ service_tiers }: Price) => (service_tiers === undefined ? '' : ` (${service_tiers})`);
-const ROWS = SHIPPED_PRICES.map(
+const ROWS = SHIPPED_PRICES.all().map(
   (price) => [`${price.provider}/${price.models[0]} of ${price.since}${tierOf(price)}`, price] as const,
 );
 
 describe('SHIPPED_PRICES', () => {
+  test.each(['deepseek', 'mistral', 'codestral', 'openai', 'gemini'])('P2 of %s: its own', (provider) => {
+    expect(new Set(SHIPPED_PRICES.of(provider).map((price) => price.provider))).toEqual(new Set([provider]));
+  });
+
+  test('P2 a provider’s prices are made once, and of an unknown provider there are none', () => {
+    expect(SHIPPED_PRICES.of('openai')).toBe(SHIPPED_PRICES.of('openai'));
+    expect(SHIPPED_PRICES.of('unknown')).toEqual([]);
+  });
+
   test('P2 prices of 13 providers, under the ids of their addresses', () => {
-    const providers = [...new Set(SHIPPED_PRICES.map(({ provider }) => provider))];
+    const providers = [...new Set(SHIPPED_PRICES.all().map(({ provider }) => provider))];
     expect(providers.sort()).toEqual(
       [
         ...[
@@ -63,7 +72,7 @@ describe('SHIPPED_PRICES', () => {
   });
 
   test.each(ROWS)('P2 %s: its names have no other price with the same since', (_, price) => {
-    const others = SHIPPED_PRICES.filter(
+    const others = SHIPPED_PRICES.all().filter(
       (other) =>
         other !== price &&
         other.provider === price.provider &&

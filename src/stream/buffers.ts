@@ -190,15 +190,15 @@ export class ByteBuffer {
     return this.#length;
   }
 
-  append(piece: Uint8Array): void {
-    const length = this.#length + piece.length;
+  /** Appends the bytes of `source` between `from` and `to`. Views of short pieces would cost more than their copies. */
+  append(source: Uint8Array, from = 0, to = source.length): void {
+    const length = this.#length + to - from;
     if (this.#bytes === undefined || this.#bytes.length < length) {
       const room = Math.max(FIRST_BYTES, length * 2);
       // A transfer frees the old buffer at once, not at the engine's next collection.
       this.#bytes = new Uint8Array(this.#bytes?.buffer.transfer(room) ?? new ArrayBuffer(room));
     }
-    this.#bytes.set(piece, this.#length);
-    this.#length = length;
+    this.#length = copy(source, from, to, this.#bytes, this.#length);
   }
 
   /** Frees the memory at once if the buffer is empty. */

@@ -175,7 +175,7 @@ export class EventReader {
       const lineEnd = findLineEnd(rest);
       // Includes the byte after the line end, because an event ends with a blank line.
       const length = Math.min(lineEnd + 2, rest.length);
-      this.#partial.append(rest.subarray(0, length));
+      this.#partial.append(rest, 0, length);
       if (lineEnd === rest.length && this.#partial.length <= MAX_PARTIAL_BYTES) return MORE;
       rest = rest.subarray(length);
       const outcome = this.#readFast(this.#partial.take(), fastPath);
@@ -192,7 +192,7 @@ export class EventReader {
         at = run.at;
         const isWorthHolding = run.isPartial && bytes.length - at <= MAX_PARTIAL_BYTES;
         if (isWorthHolding) {
-          this.#partial.append(bytes.subarray(at));
+          this.#partial.append(bytes, at);
           return MORE;
         }
       }

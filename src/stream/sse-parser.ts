@@ -101,7 +101,7 @@ export class SseParser {
       if (start === bytes.length) break;
       const end = this.#findLineEnd(bytes, start);
       if (end === bytes.length) {
-        this.#unfinished.append(bytes.subarray(start));
+        this.#unfinished.append(bytes, start);
         this.#checkSize(0);
         break;
       }

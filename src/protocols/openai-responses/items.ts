@@ -53,7 +53,7 @@ class TextAccumulator {
 
   /** Adds the content of a JSON string, which stands between `from` and `to`. */
   addRaw(bytes: Uint8Array, from: number, to: number): void {
-    this.#raw.append(bytes.subarray(from, to));
+    this.#raw.append(bytes, from, to);
   }
 
   read(): string {

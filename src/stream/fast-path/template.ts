@@ -251,7 +251,7 @@ export interface NumberHole {
   readonly start: number;
   readonly end: number;
   readonly value: number;
-  readonly adds: Readonly<Partial<Record<Count, number>>>;
+  readonly adds: readonly (readonly [count: Count, factor: number])[];
 }
 
 /** Numbers that are tried. Each costs two reads of the event. */
@@ -276,7 +276,7 @@ function findNumbers(
   const holes = tokens.flatMap((token): NumberHole[] => {
     const [text] = token;
     const start = token.index;
-    const hole = { start, end: start + text.length, value: Number(text), adds: {} };
+    const hole = { start, end: start + text.length, value: Number(text), adds: [] };
     const addsBy = (step: number) => {
       const changed = readPart(putNumbers(json, [hole], [hole.value + step]));
       return changed === null || withoutUsage(changed) !== rest ? null : differenceOf(read, changed, step);
@@ -303,10 +303,7 @@ export function usageOf(
     const hole = holes[i];
     if (hole === undefined) continue;
     const more = (values[i] ?? hole.value) - hole.value;
-    for (const count of COUNTS) {
-      const adds = hole.adds[count];
-      if (adds !== undefined) usage[count] = (usage[count] ?? 0) + adds * more;
-    }
+    for (const [count, factor] of hole.adds) usage[count] = (usage[count] ?? 0) + factor * more;
   }
   return usage;
 }
@@ -324,12 +321,12 @@ function putNumbers(json: string, holes: readonly NumberHole[], values: readonly
 
 /** How much each count grew for an increment of 1, or null if the growth is not a multiple of the step. */
 function differenceOf(before: ChunkPart, after: ChunkPart, step: number): NumberHole['adds'] | null {
-  const adds: Partial<Record<Count, number>> = {};
+  const adds: [Count, number][] = [];
   for (const count of COUNTS) {
     const [one, other] = [before.usage?.[count], after.usage?.[count]];
     if (one === other) continue;
     if (one === undefined || other === undefined || (other - one) % step !== 0) return null;
-    adds[count] = (other - one) / step;
+    adds.push([count, (other - one) / step]);
   }
   return adds;
 }

@@ -71,13 +71,13 @@ export class BudgetAlerts {
     const { percents, target } = await this.#readSettings();
     if (percents.length === 0) return false;
     const { sql, transaction, log, keyId } = this.#ports;
-    const noted = transaction(() => {
-      const rows = readBudgets(sql).flatMap((budget) => newAlert(sql, budget, percents, now) ?? []);
-      for (const row of rows) insert(sql, row, target === null ? null : now);
-      return rows;
+    const noted = readBudgets(sql).flatMap((budget) => newAlert(sql, budget, percents, now) ?? []);
+    if (noted.length === 0) return false;
+    transaction(() => {
+      for (const row of noted) insert(sql, row, target === null ? null : now);
     });
     for (const row of noted) log({ event: 'budget_alert', ...view(keyId, row) });
-    return noted.length > 0 && target !== null;
+    return target !== null;
   }
 
   /**

@@ -1,5 +1,15 @@
 /** Changes a written request as a provider's refusal asks: a closed list of small changes, after which the output means the same (Z3). */
-import { hasItems, isObject, type JsonObject, objectOf, omit, readArray, readText } from '../shared/json.ts';
+import {
+  hasItems,
+  isObject,
+  type JsonObject,
+  keepEntries,
+  objectOf,
+  omit,
+  ownValue,
+  readArray,
+  readText,
+} from '../shared/json.ts';
 import type { Unsupported } from './rules.ts';
 
 /** What a refusal says about the request. Each applies only to a request that meets its condition, so it can be remembered as it is. */
@@ -61,98 +71,73 @@ interface Field {
   readonly class: FieldClass;
   /** Where the field is in a body of Chat Completions, Messages, Responses or Gemini. */
   readonly paths: readonly Path[];
-  /** Whether this value may be removed; absent: any. */
-  readonly when?: (value: unknown, isUnknown: boolean) => boolean;
 }
+
+/** @param elsewhere where the field is, besides the top level under its own name */
+function field(kind: FieldClass, name: string, ...elsewhere: readonly Path[]): readonly [string, Field] {
+  return [name, { class: kind, paths: [[name], ...elsewhere] }];
+}
+
+const SAMPLING = [
+  ...['temperature', 'top_p', 'top_k', 'min_p', 'seed', 'random_seed'],
+  ...['presence_penalty', 'frequency_penalty', 'repetition_penalty'],
+];
 
 function camel(name: string): string {
   return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-function sampling(name: string): readonly [string, Field] {
-  return [name, { class: 'removed', paths: [[name], ['generationConfig', camel(name)]] }];
-}
+const REMOVED = [
+  ...['user', 'safety_identifier', 'metadata', 'stream_options', 'service_tier', 'store', 'include'],
+  ...['prompt_cache_key', 'prompt_cache_retention', 'prompt_cache_options', 'parallel_tool_calls'],
+];
 
-function removed(name: string, ...paths: readonly Path[]): readonly [string, Field] {
-  return [name, { class: 'removed', paths: [[name], ...paths] }];
-}
-
-function reasoning(name: string, ...paths: readonly Path[]): readonly [string, Field] {
-  return [name, { class: 'reasoning', paths: [[name], ...paths] }];
-}
+const KEPT = [
+  ...['model', 'messages', 'input', 'contents', 'instructions', 'system', 'systemInstruction', 'prompt'],
+  ...['suffix', 'tools', 'tool_choice', 'toolConfig', 'functions', 'function_call', 'response_format'],
+  ...['output_config', 'output_format', 'text', 'generationConfig', 'safetySettings', 'modalities', 'audio'],
+  ...['stop', 'stop_sequences', 'stopSequences', 'n', 'best_of', 'logprobs', 'top_logprobs', 'logit_bias'],
+  ...['context_management', 'prediction', 'web_search_options', 'stream', 'background', 'truncation'],
+  ...['previous_response_id', 'conversation', 'container', 'mcp_servers', 'models', 'agent_id'],
+];
 
 const THINKING_CONFIG = ['generationConfig', 'thinkingConfig'] as const;
 
-const FIELDS: ReadonlyMap<string, Field> = new Map<string, Field>([
-  ...['temperature', 'top_p', 'top_k', 'min_p', 'seed', 'random_seed'].map(sampling),
-  ...['presence_penalty', 'frequency_penalty', 'repetition_penalty'].map(sampling),
-  ...['user', 'safety_identifier', 'metadata', 'stream_options'].map((name) => removed(name)),
-  ...['prompt_cache_key', 'prompt_cache_retention', 'prompt_cache_options'].map((name) => removed(name)),
-  removed('verbosity', ['text', 'verbosity']),
-  [
-    'parallel_tool_calls',
-    { class: 'removed', paths: [['parallel_tool_calls']], when: (value) => value === true },
-  ],
-  ['service_tier', { class: 'removed', paths: [['service_tier']], when: (value) => value === 'auto' }],
-  // Without `store: false` a provider that knows the field stores.
-  [
-    'store',
-    { class: 'removed', paths: [['store']], when: (value, isUnknown) => value !== false || isUnknown },
-  ],
-  ...['max_tokens', 'max_completion_tokens'].map((name): [string, Field] => [
-    name,
-    { class: 'limit', paths: [[name]] },
-  ]),
-  [
-    'max_output_tokens',
-    { class: 'limit', paths: [['max_output_tokens'], ['generationConfig', 'maxOutputTokens']] },
-  ],
-  [
-    'reasoning_effort',
-    {
-      class: 'effort',
-      paths: [
-        ['reasoning_effort'],
-        ['reasoning', 'effort'],
-        ['output_config', 'effort'],
-        [...THINKING_CONFIG, 'thinkingLevel'],
-      ],
-    },
-  ],
-  reasoning(
-    'thinking_budget',
-    ['thinking', 'budget_tokens'],
-    ['reasoning', 'max_tokens'],
-    [...THINKING_CONFIG, 'thinkingBudget'],
+const EFFORT_PATHS = [
+  ['reasoning', 'effort'],
+  ['output_config', 'effort'],
+  [...THINKING_CONFIG, 'thinkingLevel'],
+];
+const BUDGET_PATHS = [
+  ['thinking', 'budget_tokens'],
+  ['reasoning', 'max_tokens'],
+  [...THINKING_CONFIG, 'thinkingBudget'],
+];
+
+const FIELDS: ReadonlyMap<string, Field> = new Map([
+  ...SAMPLING.map((name) => field('removed', name, ['generationConfig', camel(name)])),
+  ...REMOVED.map((name) => field('removed', name)),
+  field('removed', 'verbosity', ['text', 'verbosity']),
+  ...['max_tokens', 'max_completion_tokens'].map((name) => field('limit', name)),
+  field('limit', 'max_output_tokens', ['generationConfig', 'maxOutputTokens']),
+  field('effort', 'reasoning_effort', ...EFFORT_PATHS),
+  field('reasoning', 'thinking_budget', ...BUDGET_PATHS),
+  field('reasoning', 'thinking', THINKING_CONFIG),
+  ...['reasoning', 'enable_thinking', 'include_reasoning', 'reasoning_format'].map((name) =>
+    field('reasoning', name),
   ),
-  reasoning('thinking', THINKING_CONFIG),
-  ...['reasoning', 'enable_thinking', 'include_reasoning', 'reasoning_format'].map((name) => reasoning(name)),
-  reasoning('reasoning_summary', ['reasoning', 'summary']),
-  [
-    'include',
-    {
-      class: 'removed',
-      paths: [['include']],
-      when: (value) => readArray(value).every((entry) => readText(entry)?.startsWith('reasoning.')),
-    },
-  ],
-  ...[
-    ...['model', 'messages', 'input', 'contents', 'instructions', 'system', 'systemInstruction', 'prompt'],
-    ...['suffix', 'tools', 'tool_choice', 'toolConfig', 'functions', 'function_call', 'response_format'],
-    ...[
-      'output_config',
-      'output_format',
-      'text',
-      'generationConfig',
-      'safetySettings',
-      'modalities',
-      'audio',
-    ],
-    ...['stop', 'stop_sequences', 'stopSequences', 'n', 'best_of', 'logprobs', 'top_logprobs', 'logit_bias'],
-    ...['context_management', 'prediction', 'web_search_options', 'stream', 'background', 'truncation'],
-    ...['previous_response_id', 'conversation', 'container', 'mcp_servers', 'models', 'agent_id'],
-  ].map((name): [string, Field] => [name, { class: 'kept', paths: [[name]] }]),
+  field('reasoning', 'reasoning_summary', ['reasoning', 'summary']),
+  ...KEPT.map((name) => field('kept', name)),
 ]);
+
+/** Which values of a field of class `removed` may be removed. A field without a row: any. */
+const REMOVABLE: Readonly<Record<string, (value: unknown, isUnknown: boolean) => boolean>> = {
+  parallel_tool_calls: (value) => value === true,
+  service_tier: (value) => value === 'auto',
+  // Without `store: false` a provider that knows the field stores.
+  store: (value, isUnknown) => value !== false || isUnknown,
+  include: (value) => readArray(value).every((entry) => readText(entry)?.startsWith('reasoning.')),
+};
 
 /** Other names of fields in refusals, as {@link plain} writes them. */
 const ALIASES: Readonly<Record<string, readonly string[]>> = {
@@ -278,20 +263,16 @@ export function mend(finding: Finding, body: JsonObject, options: MendOptions): 
       return setLevel(finding.field, finding.levels, body);
     case 'range':
       return setWithin(finding, body);
-    case 'refused_value': {
-      const value = fieldValue(finding.field, body);
-      return value !== undefined && JSON.stringify(value) === finding.value
+    case 'refused_value':
+      return JSON.stringify(fieldValue(finding.field, body)) === finding.value
         ? removeUnsupported(finding.field, false, body, options)
         : null;
-    }
     case 'conflict':
-      return pathOf(finding.with, body) === null
-        ? null
-        : removeConflicting(finding.field, finding.with, body);
+      return removeConflicting(finding.field, finding.with, body);
     case 'thinking_required':
       return requireThinking(finding.levels, body);
     case 'forced_tool':
-      return forcesTool(body) && isThinkingAllowed(body) ? disableThinking(body, options) : null;
+      return forcesTool(body) && !turnsThinkingOff(body) ? disableThinking(body, options) : null;
     case 'schema':
       return removeKeyword(finding.keyword, finding.allowed, body);
     case 'developer_role':
@@ -315,20 +296,26 @@ function removeUnsupported(
     case 'kept':
       return null;
     case 'limit':
-      return isUnknown ? renameLimit(field, body) : null;
+      // A host that does not know one name of the output limit knows the other: the limit itself is never removed.
+      return isUnknown
+        ? rename(field, field === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens', body)
+        : null;
     case 'unknown':
-      return unsupported === 'drop' ? dropped(without(body, [field]), field) : null;
+      return unsupported === 'drop' ? remove(field, body) : null;
     case 'effort':
-      return dropped(without(body, pathOf(field, body) ?? [field]), field);
     case 'reasoning':
       return field === 'thinking' || field === 'reasoning'
         ? dropped(withoutThinking(body), field)
-        : dropped(without(body, pathOf(field, body) ?? [field]), field);
-    case 'removed': {
-      const { when = () => true } = FIELDS.get(field) ?? {};
-      return when(value, isUnknown) ? dropped(without(body, pathOf(field, body) ?? [field]), field) : null;
-    }
+        : remove(field, body);
+    case 'removed':
+      return (ownValue(REMOVABLE, field)?.(value, isUnknown) ?? true) ? remove(field, body) : null;
   }
+}
+
+/** Null: the body has no such field. */
+function remove(field: string, body: JsonObject): Mended | null {
+  const path = pathOf(field, body);
+  return path === null ? null : dropped(without(body, path), field);
 }
 
 function dropped(body: JsonObject, name: string): Mended {
@@ -337,11 +324,6 @@ function dropped(body: JsonObject, name: string): Mended {
 
 function changed(body: JsonObject, name: string): Mended {
   return { body, name, isDropped: false };
-}
-
-/** A host that does not know one name of the output limit knows the other: the limit itself is never removed. */
-function renameLimit(field: string, body: JsonObject): Mended | null {
-  return rename(field, field === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens', body);
 }
 
 /** The pairs of names between which a field may move. */
@@ -364,15 +346,13 @@ function setLevel(field: string, levels: readonly string[], body: JsonObject): M
   if (path === null) return null;
   const value = valueAt(body, path);
   // Gemini writes levels in capitals.
-  const requestedLevel = typeof value === 'string' ? value.toLowerCase() : value;
-  const knownLevels = levels.map((level) => level.toLowerCase());
-  if (typeof requestedLevel === 'string' && knownLevels.includes(requestedLevel)) return null;
-  if (classOf(field) !== 'effort') {
-    return classOf(field) === 'removed' ? dropped(without(body, path), field) : null;
-  }
-  const nearest = typeof requestedLevel === 'string' ? nearestLevel(requestedLevel, knownLevels) : null;
-  if (nearest === null) return dropped(without(body, path), field);
-  return changed(withValue(body, path, levels[knownLevels.indexOf(nearest)]), field);
+  const asked = typeof value === 'string' ? value.toLowerCase() : null;
+  const known = levels.map((level) => level.toLowerCase());
+  if (asked !== null && known.includes(asked)) return null;
+  const kind = classOf(field);
+  const nearest = kind === 'effort' && asked !== null ? nearestLevel(asked, known) : null;
+  if (nearest !== null) return changed(withValue(body, path, levels[known.indexOf(nearest)]), field);
+  return kind === 'effort' || kind === 'removed' ? dropped(without(body, path), field) : null;
 }
 
 /** The nearest level, the lower of two. A request to think never becomes one not to think, nor the reverse where it can be avoided. */
@@ -381,10 +361,10 @@ function nearestLevel(asked: string, levels: readonly string[]): string | null {
   const candidates = levels.filter((level) => isLevel(level) && (level !== 'none' || asked === 'none'));
   if (at < 0 || candidates.length === 0) return null;
   const distance = (level: string) => Math.abs(LEVELS.indexOf(level) - at);
-  return candidates
-    .toSorted((a, b) => distance(a) - distance(b) || LEVELS.indexOf(a) - LEVELS.indexOf(b))
-    .slice(0, 1)
-    .reduce<string | null>((_, level) => level, null);
+  const [nearest = null] = candidates.toSorted(
+    (a, b) => distance(a) - distance(b) || LEVELS.indexOf(a) - LEVELS.indexOf(b),
+  );
+  return nearest;
 }
 
 function setWithin(
@@ -417,11 +397,10 @@ function outputLimit(body: JsonObject): number | null {
 
 /** Of two limits the lower one stays. */
 function removeConflicting(field: string, other: string, body: JsonObject): Mended | null {
-  const path = pathOf(field, body);
-  if (path === null) return null;
-  if (classOf(field) === 'limit') return classOf(other) === 'limit' ? rename(field, other, body) : null;
-  if (!['removed', 'effort', 'reasoning'].includes(classOf(field))) return null;
-  return dropped(without(body, path), field);
+  if (pathOf(other, body) === null) return null;
+  const kind = classOf(field);
+  if (kind === 'limit') return classOf(other) === 'limit' ? rename(field, other, body) : null;
+  return kind === 'kept' || kind === 'unknown' ? null : remove(field, body);
 }
 
 /** Whether the request turns thinking off in words. */
@@ -472,10 +451,6 @@ export function forcesTool({ tool_choice: choice }: JsonObject): boolean {
   return choice === 'required' || (isObject(choice) && choice.type !== 'auto' && choice.type !== 'none');
 }
 
-function isThinkingAllowed(body: JsonObject): boolean {
-  return !turnsThinkingOff(body);
-}
-
 function disableThinking(body: JsonObject, { hasThinkingSwitch }: MendOptions): Mended | null {
   const rest = withoutThinking(body);
   if (hasThinkingSwitch || isObject(body.thinking)) {
@@ -500,24 +475,17 @@ function withoutThinking(body: JsonObject): JsonObject {
 
 function renameDeveloper(body: JsonObject): Mended | null {
   const field = Array.isArray(body.messages) ? 'messages' : 'input';
-  const isDeveloper = (message: unknown) => isObject(message) && message.role === 'developer';
-  const messages = readArray(body[field]);
-  if (!messages.some(isDeveloper)) return null;
-  const renamed = messages.map((message) =>
+  const renamed = mapFields(body, [field], (message) =>
     isObject(message) && message.role === 'developer' ? { ...message, role: 'system' } : message,
   );
-  return changed({ ...body, [field]: renamed }, `${field}.role`);
+  return renamed === body ? null : changed(renamed, `${field}.role`);
 }
 
 /** The body without the value at a path, and without objects that are empty then. */
 function without(body: JsonObject, [first = '', ...rest]: Path): JsonObject {
-  if (!Object.hasOwn(body, first)) return body;
-  const entries = Object.entries(body).filter(([key]) => key !== first);
   const value = body[first];
-  if (rest.length === 0 || !isObject(value)) return Object.fromEntries(entries);
-  const inner = without(value, rest);
-  if (Object.keys(inner).length === 0) return Object.fromEntries(entries);
-  return Object.fromEntries(Object.entries(body).map(([key, one]) => [key, key === first ? inner : one]));
+  const inner = rest.length > 0 && isObject(value) ? without(value, rest) : {};
+  return Object.keys(inner).length === 0 ? omit(body, first) : { ...body, [first]: inner };
 }
 
 function withValue(body: JsonObject, [first = '', ...rest]: Path, value: unknown): JsonObject {
@@ -532,27 +500,19 @@ function hasNested(name: string, body: JsonObject): boolean {
 function withoutNested(name: string, body: JsonObject): JsonObject {
   switch (name) {
     case 'cache_control':
-      return without(
-        mapFields(
-          body,
-          MARKED_LISTS,
-          mapMarks(() => undefined),
-        ),
-        ['cache_control'],
+      return omit(
+        mapMarks(body, () => undefined),
+        'cache_control',
       );
     case 'tools.strict':
       return mapFields(body, ['tools'], withoutStrict);
     case 'messages.reasoning':
       return mapFields(body, ['messages'], (message) =>
-        withoutKeys(message, ['reasoning', 'reasoning_content', 'reasoning_details']),
+        withoutKeys(message, 'reasoning', 'reasoning_content', 'reasoning_details'),
       );
     default: {
-      const key = MARK_KEYS.filter((one) => markField(one) === name);
-      return mapFields(
-        body,
-        MARKED_LISTS,
-        mapMarks((mark) => withoutKeys(mark, key)),
-      );
+      const keys = MARK_KEYS.filter((key) => markField(key) === name);
+      return mapMarks(body, (mark) => withoutKeys(mark, ...keys));
     }
   }
 }
@@ -565,43 +525,38 @@ function mapFields(
 ): JsonObject {
   let mapped = body;
   for (const field of fields) {
-    const list = body[field];
-    if (!Array.isArray(list)) continue;
-    const elements: readonly unknown[] = list;
-    const next = elements.map(map);
-    if (next.some((element, index) => element !== elements[index])) mapped = { ...mapped, [field]: next };
+    const list = readArray(body[field]);
+    const next = mapList(list, map);
+    if (next !== list) mapped = { ...mapped, [field]: next };
   }
   return mapped;
 }
 
-function withoutKeys(value: unknown, keys: readonly string[]): unknown {
-  if (!isObject(value) || !keys.some((key) => Object.hasOwn(value, key))) return value;
-  return Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key)));
+function withoutKeys(value: unknown, ...keys: readonly string[]): unknown {
+  return isObject(value) ? omit(value, ...keys) : value;
 }
 
 const MARKED_LISTS = ['messages', 'input', 'tools', 'system'];
 
 /** Maps the marks of the prompt cache on a message, a tool, a block, or a block within a tool's result. Undefined removes one. */
-function mapMarks(map: (mark: unknown) => unknown): (element: unknown) => unknown {
+function mapMarks(body: JsonObject, map: (mark: unknown) => unknown): JsonObject {
   const mapElement = (element: unknown): unknown => {
     if (!isObject(element)) return element;
-    const mark = element.cache_control === undefined ? undefined : map(element.cache_control);
+    const { cache_control } = element;
+    const mark = cache_control === undefined ? undefined : map(cache_control);
     const bare =
-      mark === element.cache_control
+      mark === cache_control
         ? element
         : { ...omit(element, 'cache_control'), ...(mark === undefined ? {} : { cache_control: mark }) };
-    if (!Array.isArray(bare.content)) return bare;
-    const content: readonly unknown[] = bare.content;
-    const next = content.map(mapElement);
-    return next.some((block, index) => block !== content[index]) ? { ...bare, content: next } : bare;
+    return mapFields(bare, ['content'], mapElement);
   };
-  return mapElement;
+  return mapFields(body, MARKED_LISTS, mapElement);
 }
 
 function withoutStrict(tool: unknown): unknown {
-  const bare = withoutKeys(tool, ['strict']);
+  const bare = withoutKeys(tool, 'strict');
   if (!isObject(bare) || !isObject(bare.function)) return bare;
-  const inner = withoutKeys(bare.function, ['strict']);
+  const inner = omit(bare.function, 'strict');
   return inner === bare.function ? bare : { ...bare, function: inner };
 }
 
@@ -648,10 +603,7 @@ function mapAt(
 ): unknown {
   if (first === undefined) return map(value, isStrict);
   if (first === '*') {
-    if (!Array.isArray(value)) return value;
-    const elements: readonly unknown[] = value;
-    const next = elements.map((element) => mapAt(element, rest, map, isStrict));
-    return next.some((element, index) => element !== elements[index]) ? next : value;
+    return Array.isArray(value) ? mapList(value, (element) => mapAt(element, rest, map, isStrict)) : value;
   }
   if (!isObject(value) || !Object.hasOwn(value, first)) return value;
   const next = mapAt(value[first], rest, map, isStrict || value.strict === true);
@@ -660,14 +612,7 @@ function mapAt(
 
 /** Keywords whose value is a schema, a list of schemas, or an object of schemas. Below any other keyword are values of the caller. */
 const SUBSCHEMAS = new Set([
-  'items',
-  'additionalProperties',
-  'not',
-  'if',
-  'then',
-  'else',
-  'contains',
-  'propertyNames',
+  ...['items', 'additionalProperties', 'not', 'if', 'then', 'else', 'contains', 'propertyNames'],
 ]);
 const SCHEMA_LISTS = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems', 'items']);
 const SCHEMA_MAPS = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']);
@@ -683,31 +628,24 @@ function withoutKeyword(
 ): unknown {
   if (!isObject(schema) || depth > MAX_SCHEMA_DEPTH) return schema;
   const inner = (value: unknown) => withoutKeyword(value, keyword, allowed, depth + 1);
-  let isSame = true;
-  const entries: [string, unknown][] = [];
-  for (const [key, value] of Object.entries(schema)) {
-    const isAllowed = typeof value === 'number' && allowed.includes(value);
-    if (key === keyword && !isAllowed) {
-      isSame = false;
-      continue;
-    }
-    let next = value;
-    if (SCHEMA_LISTS.has(key) && Array.isArray(value)) next = mapList(value, inner);
-    else if (SCHEMA_MAPS.has(key) && isObject(value)) next = mapValues(value, inner);
-    else if (SUBSCHEMAS.has(key)) next = inner(value);
-    if (next !== value) isSame = false;
-    entries.push([key, next]);
-  }
-  return isSame ? schema : Object.fromEntries(entries);
+  const isAllowed = (value: unknown) => typeof value === 'number' && allowed.includes(value);
+  const kept = keepEntries(schema, (key, value) => key !== keyword || isAllowed(value));
+  return mapValues(kept, (value, key) => {
+    if (SCHEMA_LISTS.has(key) && Array.isArray(value)) return mapList(value, inner);
+    if (SCHEMA_MAPS.has(key) && isObject(value)) return mapValues(value, inner);
+    return SUBSCHEMAS.has(key) ? inner(value) : value;
+  });
 }
 
+/** The same list if nothing changes. */
 function mapList(list: readonly unknown[], map: (value: unknown) => unknown): readonly unknown[] {
   const next = list.map(map);
   return next.some((value, index) => value !== list[index]) ? next : list;
 }
 
-function mapValues(object: JsonObject, map: (value: unknown) => unknown): JsonObject {
-  const entries = Object.entries(object).map(([key, value]) => [key, map(value)] as const);
+/** The same object if nothing changes. */
+function mapValues(object: JsonObject, map: (value: unknown, key: string) => unknown): JsonObject {
+  const entries = Object.entries(object).map(([key, value]) => [key, map(value, key)] as const);
   return entries.some(([key, value]) => value !== object[key]) ? Object.fromEntries(entries) : object;
 }
 

@@ -75,12 +75,12 @@ export function omit(object: JsonObject, ...keys: readonly string[]): JsonObject
 export function keepEntries(
   object: JsonObject,
   isKept: (key: string, value: unknown) => boolean,
-  onDropped: (key: string, value: unknown) => void,
+  onDropped?: (key: string, value: unknown) => void,
 ): JsonObject {
   const entries = Object.entries(object);
   const kept = entries.filter(([key, value]) => isKept(key, value));
   if (kept.length === entries.length) return object;
-  for (const [key, value] of entries) if (!isKept(key, value)) onDropped(key, value);
+  for (const [key, value] of entries) if (!isKept(key, value)) onDropped?.(key, value);
   return Object.fromEntries(kept);
 }
 

@@ -6,15 +6,15 @@ import { matchesModel } from '../shared/model-name.ts';
 import type { TranslationReport } from './dropped-fields.ts';
 import { EFFORT_FIELDS, type EffortField, type EffortRules, type ReasoningFamily } from './rules.ts';
 
-/** The efforts from the highest to the lowest, each with the thinking tokens that it stands for (A2). */
-export const EFFORT_BUDGETS: readonly (readonly [tokens: number, effort: string])[] = [
-  [64_000, 'max'],
-  [32_000, 'xhigh'],
-  [16_384, 'high'],
-  [8192, 'medium'],
-  [2048, 'low'],
-  [1024, 'minimal'],
-];
+/** The efforts from the lowest to the highest, each with the thinking tokens that it stands for (A2). */
+export const EFFORT_BUDGETS = {
+  minimal: 1024,
+  low: 2048,
+  medium: 8192,
+  high: 16_384,
+  xhigh: 32_000,
+  max: 64_000,
+} as const;
 
 /** The effort of a request that turns reasoning on without an amount. */
 const DEFAULT_EFFORT = 'medium';
@@ -24,6 +24,16 @@ const READERS: Readonly<Record<EffortField, (value: unknown) => string | undefin
   thinking: readThinking,
   reasoning: readReasoning,
 };
+
+type Asked = readonly [field: EffortField, effort: string];
+
+/** The fields of a body that set an effort, and the effort that each sets. */
+function effortsIn(body: JsonObject): readonly Asked[] {
+  return EFFORT_FIELDS.flatMap((field) => {
+    const effort = READERS[field](body[field]);
+    return effort === undefined ? [] : [[field, effort]];
+  });
+}
 
 /**
  * Writes the effort as the model's family knows it. What is lost or becomes another level is reported.
@@ -36,18 +46,19 @@ export function rewriteEffort(
   report: TranslationReport,
   isFromOtherProtocol = false,
 ): JsonObject {
-  const effortField = EFFORT_FIELDS.find((field) => READERS[field](body[field]) !== undefined);
-  if (effortField === undefined) return body;
+  const given = effortsIn(body);
+  const [asked] = given;
+  if (asked === undefined) return body;
+  const [field, effort] = asked;
   const family = reasoningFamily(rules.families ?? [], model);
   // Clients of other APIs, such as Claude Code and Codex, send an effort to every model, also to one that cannot reason.
-  const isPreference = effortField !== 'reasoning_effort' || isFromOtherProtocol;
+  const isPreference = field !== 'reasoning_effort' || isFromOtherProtocol;
   if (family === undefined || (family.reasons === 'never' && !isPreference)) {
     return withoutFamily(body, rules, isPreference && rules.families !== undefined, report);
   }
-  const effort = READERS[effortField](body[effortField]) ?? DEFAULT_EFFORT;
-  const rest = omit(body, ...EFFORT_FIELDS.filter((field) => READERS[field](body[field]) !== undefined));
-  if (effort === 'none') return { ...rest, ...withoutReasoning(body, effortField, family, rules, report) };
-  return { ...rest, ...withReasoning(body, { asked: effortField, effort }, family, rules, report) };
+  const rest = omit(body, ...given.map(([name]) => name));
+  if (effort === 'none') return { ...rest, ...withoutReasoning(body, field, family, rules, report) };
+  return { ...rest, ...withReasoning(body, asked, family, rules, report) };
 }
 
 /** The family of a model. Undefined: no row is for it. */
@@ -56,7 +67,7 @@ export function reasoningFamily(
   model: string,
 ): ReasoningFamily | undefined {
   const name = model.toLowerCase();
-  return families.find(({ models }) => models === undefined || matchesModel(models, name));
+  return families.find(({ models }) => matchesModel(models, name));
 }
 
 /** Whether a model of this family reasons for a request with this effort; undefined: the request has none. */
@@ -72,16 +83,14 @@ function withoutFamily(
   isDropped: boolean,
   report: TranslationReport,
 ): JsonObject {
-  const converted = EFFORT_FIELDS.filter(
-    (field) => !rules.takes.includes(field) && READERS[field](body[field]) !== undefined,
-  );
-  const rest = converted.length === 0 ? body : omit(body, ...converted);
-  const explicit = readText(rest.reasoning_effort);
-  const effort = explicit ?? firstEffort(body, converted);
-  if (effort === undefined) return rest;
+  const given = effortsIn(body);
+  const rest = omit(body, ...given.map(([field]) => field).filter((field) => !rules.takes.includes(field)));
+  const asked = given.find(([field]) => field === 'reasoning_effort' || !rules.takes.includes(field));
+  if (asked === undefined) return rest;
+  const [field, effort] = asked;
   if (isDropped || (effort === 'none' && rules.families !== undefined)) {
     // A model that cannot reason loses nothing when reasoning is turned off.
-    if (effort !== 'none') report.drop(explicit === undefined ? (converted[0] ?? '') : 'reasoning_effort');
+    if (effort !== 'none') report.drop(field);
     return omit(rest, 'reasoning_effort');
   }
   if (effort === 'none' && rules.none === 'thinking_disabled') {
@@ -114,15 +123,10 @@ function withoutReasoning(
   return { ...(isBeside && { thinking: { type: 'enabled' } }), reasoning_effort: lowest };
 }
 
-interface Asked {
-  readonly asked: EffortField;
-  readonly effort: string;
-}
-
 /** Sends the amount of reasoning, in the level that is nearest to it. */
 function withReasoning(
   body: JsonObject,
-  { asked, effort }: Asked,
+  [asked, effort]: Asked,
   family: ReasoningFamily,
   { takes }: EffortRules,
   report: TranslationReport,
@@ -155,7 +159,7 @@ function withReasoning(
   return { ...kept, reasoning_effort: level };
 }
 
-const ASCENDING = [...EFFORT_BUDGETS.map(([, effort]) => effort).toReversed(), 'ultra'];
+const ASCENDING = [...Object.keys(EFFORT_BUDGETS), 'ultra'];
 
 /** The nearest level, and the higher one of two. A word that is no effort is sent unchanged. */
 function nearestLevel(
@@ -177,18 +181,14 @@ function rankOf(level: string): number {
   return rank < 0 ? ASCENDING.indexOf(DEFAULT_EFFORT) : rank;
 }
 
-function firstEffort(body: JsonObject, fields: readonly EffortField[]): string | undefined {
-  return fields.map((field) => READERS[field](body[field])).find((effort) => effort !== undefined);
-}
-
 /** The effort in a body, in any of the three fields, and the budget of thinking tokens if one is set. Undefined: neither. */
 export function requestedEffort(body: JsonObject): Effort | undefined {
-  const level = firstEffort(body, EFFORT_FIELDS);
-  if (level === undefined) return undefined;
+  const [asked] = effortsIn(body);
+  if (asked === undefined) return undefined;
   const { budget_tokens } = objectOf(body.thinking);
   const { max_tokens } = objectOf(body.reasoning);
   const budget = readCount(budget_tokens) ?? readCount(max_tokens);
-  return { level, word: readText(body.reasoning_effort), budget };
+  return { level: asked[1], word: readText(body.reasoning_effort), budget };
 }
 
 /** Anthropic's and DeepSeek's `thinking`: `{"type":"enabled","budget_tokens"?}`, `adaptive`, `disabled`. */
@@ -211,5 +211,5 @@ function readReasoning(value: unknown): string | undefined {
 function effortOfBudget(tokens: unknown): string | undefined {
   const budget = readCount(tokens);
   if (budget === undefined) return undefined;
-  return EFFORT_BUDGETS.find(([least]) => budget >= least)?.[1] ?? 'minimal';
+  return Object.entries(EFFORT_BUDGETS).findLast(([, least]) => budget >= least)?.[0] ?? 'minimal';
 }

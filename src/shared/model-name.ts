@@ -7,8 +7,10 @@ const MAX_PREFIXES = 3;
 /**
  * Whether a family's patterns name the model. Behind another gateway a name has prefixes, which patterns need not have: `gpt-5*` also
  * matches `openai/gpt-5` and `openrouter/openai/gpt-5`, and `openai/gpt-5*` the last one.
+ * @param patterns absent: all models
  */
-export function matchesModel(patterns: readonly string[], model: string): boolean {
+export function matchesModel(patterns: readonly string[] | undefined, model: string): boolean {
+  if (patterns === undefined) return true;
   let name = model;
   for (let prefixes = 0; prefixes <= MAX_PREFIXES; prefixes++) {
     if (matchesAnyGlob(patterns, name)) return true;

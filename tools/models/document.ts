@@ -75,7 +75,7 @@ function levelsText(efforts: readonly string[]): string {
   return isRange ? `\`${first}\` to \`${efforts.at(-1)}\`` : code(efforts);
 }
 
-const EFFORTS = EFFORT_BUDGETS.map(([, effort]) => effort).reverse();
+const EFFORTS = Object.keys(EFFORT_BUDGETS);
 
 const CACHE_FIELDS = ['prompt_cache_key', 'prompt_cache_retention', 'prompt_cache_options'];
 

@@ -3,7 +3,15 @@
 import type { Effort, PlainSettings, RequestSettings } from '../../canonical/conversation.ts';
 import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { EFFORT_BUDGETS, requestedEffort } from '../../request-translation/effort.ts';
-import { isObject, type JsonObject, objectOf, omit, readCount, readText } from '../../shared/json.ts';
+import {
+  isObject,
+  type JsonObject,
+  objectOf,
+  omit,
+  ownValue,
+  readCount,
+  readText,
+} from '../../shared/json.ts';
 import type { ClaudeFamily } from './family.ts';
 
 /** 400 "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024": themaximalist/llm.js#30, 2026-08-19. */
@@ -102,19 +110,12 @@ function withBudget(
   maxTokens: number,
   report: TranslationReport,
 ): ThinkingAndEffort {
-  const wanted = budget ?? budgetOf(level);
+  // An unknown word counts as `medium`.
+  const wanted = budget ?? ownValue(EFFORT_BUDGETS, level) ?? EFFORT_BUDGETS.medium;
   const tokens = Math.min(Math.max(wanted, MIN_BUDGET_TOKENS), maxTokens - TEXT_TOKENS);
   if (tokens >= MIN_BUDGET_TOKENS) return { thinking: { type: 'enabled', budget_tokens: tokens } };
   report.change('thinking');
   return {};
-}
-
-/** An unknown effort word counts as `medium`. */
-function budgetOf(effort: string): number {
-  const familyLevels =
-    EFFORT_BUDGETS.find(([, word]) => word === effort) ??
-    EFFORT_BUDGETS.find(([, word]) => word === 'medium');
-  return familyLevels?.[0] ?? MIN_BUDGET_TOKENS;
 }
 
 /** The same effort if the family has it, or the next lower one, so that thinking never costs more than requested. */
@@ -123,10 +124,11 @@ function familyEffort(
   { efforts }: ClaudeFamily,
   report: TranslationReport,
 ): string | undefined {
-  if (efforts.length === 0 || effort === 'none') return undefined;
-  const at = EFFORT_BUDGETS.findIndex(([, word]) => word === effort);
+  if (efforts.length === 0 || effort === undefined || effort === 'none') return undefined;
+  const words = Object.keys(EFFORT_BUDGETS);
+  const at = words.indexOf(effort);
   if (at < 0) return effort;
-  const level = EFFORT_BUDGETS.slice(at).find(([, word]) => efforts.includes(word))?.[1] ?? efforts[0];
+  const level = words.slice(0, at + 1).findLast((word) => efforts.includes(word)) ?? efforts[0];
   if (level !== effort) report.change('reasoning_effort');
   return level;
 }

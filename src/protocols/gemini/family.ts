@@ -37,7 +37,7 @@ export interface GeminiFamily {
 
 /** The first family that matches the model. The last of the table must match all. */
 export function familyOf(families: readonly GeminiFamily[], model: string): GeminiFamily {
-  const found = families.find(({ models }) => models === undefined || matchesModel(models, model));
+  const found = families.find(({ models }) => matchesModel(models, model));
   if (found === undefined) throw new Error('The last family must match all models');
   return found;
 }

@@ -2,6 +2,7 @@
 
 import type { PlainSettings, RequestSettings, ResponseFormat } from '../../canonical/conversation.ts';
 import { isDefault, type TranslationReport } from '../../request-translation/dropped-fields.ts';
+import { EFFORT_BUDGETS } from '../../request-translation/effort.ts';
 import { type JsonObject, omit, ownValue } from '../../shared/json.ts';
 import type { GeminiFamily } from './family.ts';
 import { withoutSchemaKey } from './request-tools.ts';
@@ -87,15 +88,6 @@ function writeFormat(format: ResponseFormat | undefined): JsonObject {
   return { responseMimeType: 'application/json', ...json };
 }
 
-/** Thinking tokens for OpenAI's effort words. Each family also has its own bounds. */
-const BUDGETS: Readonly<Record<string, number>> = {
-  minimal: 1024,
-  low: 2048,
-  medium: 8192,
-  high: 16_384,
-  xhigh: 32_000,
-  max: 64_000,
-};
 /** Thoughts count against the output limit. This much stays for the text, and thinking is off if less is left for it. */
 const MIN_TOKENS = 1024;
 
@@ -133,7 +125,7 @@ function thinkingConfig(
   const { min, max, canBeOff, byDefault } = thinking;
   // An effort in words takes precedence over a budget of Anthropic's `thinking` or OpenRouter's `reasoning`.
   const asked = word === undefined ? given : undefined;
-  const budget = asked ?? ownValue(BUDGETS, effort ?? '');
+  const budget = asked ?? ownValue(EFFORT_BUDGETS, effort ?? '');
   if (effort === undefined || (budget === undefined && effort !== 'none'))
     return byDefault ? nonEmpty(shown) : undefined;
   const available = Math.min(budget ?? 0, limit === null ? max : limit - MIN_TOKENS);

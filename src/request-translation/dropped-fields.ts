@@ -5,8 +5,8 @@ import type { Unsupported } from './rules.ts';
 
 /** Collects the names of dropped and changed fields of one request, and the first reason for which it is not sent. */
 export class TranslationReport {
+  readonly mode: Unsupported;
   readonly #provider: string;
-  readonly #mode: Unsupported;
   readonly #dropped = new ReportedFields();
   readonly #changed = new ReportedFields();
   #error: ApiError | null = null;
@@ -14,11 +14,7 @@ export class TranslationReport {
   /** @param provider the provider's name, for messages */
   constructor(provider: string, mode: Unsupported) {
     this.#provider = provider;
-    this.#mode = mode;
-  }
-
-  get mode(): Unsupported {
-    return this.#mode;
+    this.mode = mode;
   }
 
   get dropped(): readonly string[] {
@@ -42,7 +38,7 @@ export class TranslationReport {
   /** The provider refuses a field that does not change the output: it is dropped. An error if the caller wants such fields refused. */
   drop(field: string): void {
     const name = reportedField(field);
-    if (this.#mode === 'refuse') {
+    if (this.mode === 'refuse') {
       this.fail(name, `${this.#provider} does not support ${name}: remove it from the request`);
     }
     this.#dropped.add(name);
@@ -51,7 +47,7 @@ export class TranslationReport {
   /** The provider does not support a field that changes the output: an error, unless the caller wants such fields dropped. */
   refuse(field: string): void {
     const name = reportedField(field);
-    if (this.#mode === 'drop') return this.dropAllowed(name);
+    if (this.mode === 'drop') return this.dropAllowed(name);
     this.fail(
       name,
       `${this.#provider} does not support ${name}: remove it from the request, or send the header x-weir-unsupported: drop`,
@@ -106,16 +102,8 @@ export function isAboutRequest(field: string): boolean {
 }
 
 const ABOUT_REQUEST: ReadonlySet<string> = new Set([
-  'user',
-  'metadata',
-  'store',
-  'safety_identifier',
-  'prompt_cache_key',
-  'prompt_cache_retention',
-  'prompt_cache_options',
-  'service_tier',
-  'verbosity',
-  'cache_control',
+  ...['user', 'metadata', 'store', 'safety_identifier', 'service_tier', 'verbosity', 'cache_control'],
+  ...['prompt_cache_key', 'prompt_cache_retention', 'prompt_cache_options'],
 ]);
 
 /** Whether the field sets sampling. Clients send these by default, so a refused one is dropped although it changes the output. */
@@ -131,20 +119,9 @@ export function isFromResponse(key: string): boolean {
 }
 
 const FROM_RESPONSES: ReadonlySet<string> = new Set([
-  'refusal',
-  'annotations',
-  'parsed',
-  'parsed_arguments',
-  'audio',
-  'reasoning',
-  'reasoning_content',
-  'reasoning_details',
-  'thinking_blocks',
-  'extra_content',
-  'provider_specific_fields',
-  'function_call',
-  'tool_calls',
-  'index',
+  ...['refusal', 'annotations', 'parsed', 'parsed_arguments', 'audio', 'provider_specific_fields', 'index'],
+  ...['reasoning', 'reasoning_content', 'reasoning_details', 'thinking_blocks', 'extra_content'],
+  ...['function_call', 'tool_calls'],
 ]);
 
 /** Names of dropped or changed request fields in a response header, its record and its log. Clients choose the names. */

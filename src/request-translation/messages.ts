@@ -20,7 +20,7 @@ import {
 import { matchesModel } from '../shared/model-name.ts';
 import { isFromResponse, type TranslationReport } from './dropped-fields.ts';
 import type { MessageRules, ReasoningForm, SignaturePlace, SystemRule } from './rules.ts';
-import { moveMediaBehindResults } from './tool-results.ts';
+import { moveMediaBehindResults, partsOf } from './tool-results.ts';
 
 interface MessageTarget {
   readonly model: string;
@@ -67,10 +67,6 @@ function withPrefix(messages: readonly unknown[]): readonly unknown[] {
   return [...messages.slice(0, -1), { prefix: true, ...last }];
 }
 
-function isFor(models: readonly string[] | undefined, model: string): boolean {
-  return models === undefined || matchesModel(models, model);
-}
-
 /** Rewrites one message at a time. */
 class MessageRewriter {
   readonly #rules: MessageRules;
@@ -83,7 +79,7 @@ class MessageRewriter {
   constructor(body: JsonObject, target: MessageTarget, rules: MessageRules, report: TranslationReport) {
     const { model, providerId } = target;
     const { reasoning, missingSignature } = rules;
-    const rule = reasoning.find(({ models, when }) => isFor(models, model) && (when?.(body) ?? true));
+    const rule = reasoning.find(({ models, when }) => matchesModel(models, model) && (when?.(body) ?? true));
     const needsSignature =
       missingSignature !== undefined &&
       matchesModel(missingSignature.models, model) &&
@@ -232,7 +228,7 @@ function placeSystemMessages(
   model: string,
   rules: readonly SystemRule[] = [],
 ): readonly unknown[] {
-  const rule = rules.find(({ models }) => isFor(models, model));
+  const rule = rules.find(({ models }) => matchesModel(models, model));
   if (rule === undefined) return messages;
   const first = messages.findIndex((message) => !isSystem(message));
   // In a conversation of system messages alone, the last one becomes the user's.
@@ -249,12 +245,6 @@ function isSystem(message: unknown): message is JsonObject {
   return isObject(message) && (message.role === 'system' || message.role === 'developer');
 }
 
-interface OrderedMessage {
-  readonly message: unknown;
-  /** The message was a late system message. */
-  readonly isLate: boolean;
-}
-
 /** Messages that become one user message: late system messages, and at most one message of the user. */
 interface Run {
   readonly messages: JsonObject[];
@@ -264,45 +254,43 @@ interface Run {
   isLate: boolean;
 }
 
-/** Late system messages as user messages. Each is joined with a user message beside it, so that roles still alternate. */
+/**
+ * Late system messages as user messages. Each is joined with a user message beside it, so that roles still alternate. One between tool
+ * calls and their results moves behind the results: providers accept nothing in between.
+ */
 function withoutSystemMessages(messages: readonly unknown[]): readonly unknown[] {
   const runs: (Run | { readonly other: unknown })[] = [];
-  for (const { message, isLate } of moveBehindResults(messages)) {
+  const late: JsonObject[] = [];
+  const add = (message: JsonObject, isLate: boolean) => {
     const last = runs.at(-1);
-    if (!isUser(message)) runs.push({ other: message });
-    else if (last === undefined || 'other' in last || !(last.isLate || isLate)) {
+    if (last === undefined || 'other' in last || !(last.isLate || isLate)) {
       runs.push({ messages: [message], base: message, isLate });
-    } else {
-      last.messages.push(message);
-      if (last.isLate) last.base = message;
-      last.isLate &&= isLate;
+      return;
     }
+    last.messages.push(message);
+    if (last.isLate) last.base = message;
+    last.isLate &&= isLate;
+  };
+  const addLate = () => {
+    for (const message of late.splice(0)) add({ ...message, role: 'user' }, true);
+  };
+  for (const message of messages) {
+    if (isSystem(message)) {
+      late.push(message);
+      continue;
+    }
+    const { role } = objectOf(message);
+    if (role !== 'tool') addLate();
+    if (isObject(message) && role === 'user') add(message, false);
+    else runs.push({ other: message });
   }
+  addLate();
   // Each run is joined once. Joining at every message would take quadratic time.
   return runs.map((run) => ('other' in run ? run.other : joinRun(run)));
 }
 
 function joinRun({ messages, base }: Run): JsonObject {
   return messages.length === 1 ? base : { ...base, content: joinMessages(messages).content };
-}
-
-/** Moves late system messages between tool calls and their results behind the results: providers accept nothing in between. */
-function moveBehindResults(messages: readonly unknown[]): readonly OrderedMessage[] {
-  const turns: OrderedMessage[] = [];
-  const late: OrderedMessage[] = [];
-  for (const message of messages) {
-    if (isSystem(message)) late.push({ message: { ...message, role: 'user' }, isLate: true });
-    else {
-      const isResult = isObject(message) && message.role === 'tool';
-      if (!isResult) for (const turn of late.splice(0)) turns.push(turn);
-      turns.push({ message, isLate: false });
-    }
-  }
-  return [...turns, ...late];
-}
-
-function isUser(message: unknown): message is JsonObject {
-  return isObject(message) && message.role === 'user';
 }
 
 /**
@@ -324,10 +312,6 @@ function joinMessages(messages: readonly JsonObject[]): JsonObject {
 
 function isTextPart({ type, text }: JsonObject): boolean {
   return type === 'text' && typeof text === 'string';
-}
-
-function partsOf(content: unknown): readonly unknown[] {
-  return typeof content === 'string' ? [{ type: 'text', text: content }] : readArray(content);
 }
 
 // Reasoning of earlier turns
@@ -435,8 +419,7 @@ export function signatureOfCall(extra: unknown): ToolCallBlock['signature'] {
 
 /** The id of the provider that sent a call's `extra_content`, or null if Weir did not tag it. */
 function providerOfExtra(extra: unknown): string | null {
-  const tag = isObject(extra) ? extra.weir : undefined;
-  return isObject(tag) ? (readText(tag.provider) ?? null) : null;
+  return readText(objectOf(objectOf(extra).weir).provider) ?? null;
 }
 
 /** Removes Weir's tag from a call's `extra_content`, or all of it if another provider sent it. */

@@ -100,7 +100,8 @@ function contentOf(parts: readonly JsonObject[]): unknown {
   return others.length === 0 && isPlain ? first.text : [first, ...others];
 }
 
-function partsOf(content: unknown): readonly unknown[] {
+/** The parts of a message's content, which may also be a text. */
+export function partsOf(content: unknown): readonly unknown[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : readArray(content);
 }
 

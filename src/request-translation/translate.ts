@@ -106,11 +106,7 @@ export function translateRequest(
 
 /** A null at the top level means the same as no field. */
 export function withoutNulls(body: JsonObject): JsonObject {
-  return keepEntries(
-    body,
-    (_, value) => value !== null,
-    () => {},
-  );
+  return keepEntries(body, (_, value) => value !== null);
 }
 
 /** xAI's field for searches, which says that there are none: @vibe-kit/grok-cli 0.0.34 sends it with each request (2026-11-23). */

@@ -223,12 +223,7 @@ export const anthropic: Provider<'ANTHROPIC_API_KEY' | 'ANTHROPIC_BASE_URL'> = {
   ownModels: ['claude-*'],
   tokenCounter: {
     path: () => '/v1/messages/count_tokens',
-    request: (body) =>
-      keepEntries(
-        body,
-        (field) => COUNTED_FIELDS.includes(field),
-        () => {},
-      ),
+    request: (body) => keepEntries(body, (field) => COUNTED_FIELDS.includes(field)),
     read: ({ input_tokens }) => readCount(input_tokens),
   },
   refusals: {

@@ -4,6 +4,8 @@ import {
   isObject,
   type JsonObject,
   keepEntries,
+  mapList,
+  mapValues,
   objectOf,
   omit,
   ownValue,
@@ -635,18 +637,6 @@ function withoutKeyword(
     if (SCHEMA_MAPS.has(key) && isObject(value)) return mapValues(value, inner);
     return SUBSCHEMAS.has(key) ? inner(value) : value;
   });
-}
-
-/** The same list if nothing changes. */
-function mapList(list: readonly unknown[], map: (value: unknown) => unknown): readonly unknown[] {
-  const next = list.map(map);
-  return next.some((value, index) => value !== list[index]) ? next : list;
-}
-
-/** The same object if nothing changes. */
-function mapValues(object: JsonObject, map: (value: unknown, key: string) => unknown): JsonObject {
-  const entries = Object.entries(object).map(([key, value]) => [key, map(value, key)] as const);
-  return entries.some(([key, value]) => value !== object[key]) ? Object.fromEntries(entries) : object;
 }
 
 /** A part of the request on which a refusal depends besides its field. */

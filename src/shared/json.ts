@@ -84,6 +84,18 @@ export function keepEntries(
   return Object.fromEntries(kept);
 }
 
+/** The list of mapped items, or the same list if nothing changes. */
+export function mapList(list: readonly unknown[], map: (value: unknown) => unknown): readonly unknown[] {
+  const next = list.map(map);
+  return next.some((value, index) => value !== list[index]) ? next : list;
+}
+
+/** The object with mapped values, or the same object if nothing changes. */
+export function mapValues(object: JsonObject, map: (value: unknown, key: string) => unknown): JsonObject {
+  const entries = Object.entries(object).map(([key, value]) => [key, map(value, key)] as const);
+  return entries.some(([key, value]) => value !== object[key]) ? Object.fromEntries(entries) : object;
+}
+
 /** A table's value for a key from outside. Inherited keys such as `constructor` are not found. */
 export function ownValue<Value>(
   table: Readonly<Record<string, Value>> | undefined,

@@ -2,18 +2,13 @@
  * Writes a JSON schema as Anthropic takes it for strict tools and response formats: objects are closed, and unsupported keywords move
  * into the description. https://platform.claude.com/docs/en/build-with-claude/structured-outputs (2026-11-22)
  */
-import { isObject, type JsonObject, omit, readArray } from '../../shared/json.ts';
+import { isObject, type JsonObject, mapValues, omit, readArray } from '../../shared/json.ts';
 
 /** @param onChange called if the schema no longer enforces a keyword, but only describes it */
 export function writeSchema(schema: JsonObject, onChange: () => void): JsonObject {
   // Described keywords are removed before the inner schemas are written: nested descriptions would double their escapes at each level.
   const described = describedKeys(schema);
-  const inner = Object.fromEntries(
-    Object.entries(omit(schema, ...described)).map(([key, value]) => [
-      key,
-      innerSchema(key, value, onChange),
-    ]),
-  );
+  const inner = mapValues(omit(schema, ...described), (value, key) => innerSchema(key, value, onChange));
   const closedSchema = closed(withAnyOf(inner, onChange));
   if (described.length === 0) return closedSchema;
   onChange();
@@ -39,9 +34,7 @@ export function subschemas(schema: JsonObject): readonly JsonObject[] {
 
 function innerSchema(key: string, value: unknown, onChange: () => void): unknown {
   const write = (inner: unknown) => (isObject(inner) ? writeSchema(inner, onChange) : inner);
-  if (SCHEMA_MAPS.includes(key) && isObject(value)) {
-    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, write(inner)]));
-  }
+  if (SCHEMA_MAPS.includes(key) && isObject(value)) return mapValues(value, write);
   if (!SCHEMA_LISTS.includes(key)) return value;
   return Array.isArray(value) ? value.map(write) : write(value);
 }

@@ -13,7 +13,8 @@ import {
 import type { TranslationReport } from './dropped-fields.ts';
 import type { MessageRules } from './rules.ts';
 
-const NO_PARAMETERS = { type: 'object', properties: {} };
+/** The schema of a function without parameters. */
+export const NO_PARAMETERS = { type: 'object', properties: {} };
 
 /** Rewrites the tools of a chat request as the provider takes them. What is not an object stays as it is. */
 export function rewriteTools(

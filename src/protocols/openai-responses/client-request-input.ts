@@ -44,23 +44,6 @@ const ITEM_REFERENCE = apiError(
   'input',
 );
 
-/** A call's result. It follows its call; one without a call stays in its place, so that the next request begins with the same turns (Q16). */
-class ResultItem {
-  readonly turn: Turn;
-  followsCall = false;
-
-  constructor(turn: Turn) {
-    this.turn = turn;
-  }
-}
-
-/** The results of all calls with one id. */
-interface Results {
-  readonly all: ResultItem[];
-  /** How many results already follow their call. */
-  taken: number;
-}
-
 const ROLES = ['user', 'system', 'developer'] as const;
 
 const PARAGRAPH_BREAK = '\n\n';
@@ -69,9 +52,9 @@ class InputReader {
   readonly dropped = new ReportedFields();
   readonly tools: unknown[] = [];
   readonly #embedded = new EmbeddedJson();
-  readonly #entries: (Turn | ModelStep | ResultItem)[] = [];
-  /** By their call's id, in order: some models use the same id in several steps. */
-  readonly #results = new Map<string, Results>();
+  readonly #entries: (Turn | ModelStep)[] = [];
+  /** The results by their call's id, in order: some models use the same id in several steps. */
+  readonly #results = new Map<string, Turn[]>();
   /** The step that further items belong to. */
   #step: ModelStep | null = null;
 
@@ -104,26 +87,20 @@ class InputReader {
     }
   }
 
+  /** A result follows its call. One without a call stays in its place, so that the next request begins with the same turns (Q16). */
   turns(): readonly Turn[] {
-    const withResults = this.#entries.map((entry) => {
+    const waiting = new Map([...this.#results].map(([id, turns]) => [id, turns.values()]));
+    const moved = new Set<Turn>();
+    const entries = this.#entries.map((entry) => {
       if (!(entry instanceof ModelStep)) return entry;
       const { texts, calls } = entry;
       // No provider accepts a step with only reasoning.
-      const step = texts.length === 0 && calls.length === 0 ? [] : [entry.turn(PARAGRAPH_BREAK)];
-      return [...step, ...calls.flatMap(({ id }) => this.#takeResult(id))];
+      if (texts.length === 0 && calls.length === 0) return [];
+      const results = calls.flatMap(({ id }) => waiting.get(id)?.next().value ?? []);
+      for (const result of results) moved.add(result);
+      return [entry.turn(PARAGRAPH_BREAK), ...results];
     });
-    return withResults.flatMap((entry) => {
-      if (!(entry instanceof ResultItem)) return entry;
-      return entry.followsCall ? [] : entry.turn;
-    });
-  }
-
-  #takeResult(id: string): readonly Turn[] {
-    const results = this.#results.get(id);
-    const result = results?.all[results.taken++];
-    if (result === undefined) return [];
-    result.followsCall = true;
-    return [result.turn];
+    return entries.flatMap((entry) => (Array.isArray(entry) || !moved.has(entry) ? entry : []));
   }
 
   #message({ role: given, content }: JsonObject): ApiError | null {
@@ -175,11 +152,11 @@ class InputReader {
     if (blocks.kind === 'error') return blocks.error;
     const isText = blocks.value.every(({ kind }) => kind === 'text');
     const content = isText ? joinTexts(blocks.value) : joinAdjacentTexts(blocks.value, PARAGRAPH_BREAK);
-    const results = this.#results.get(id) ?? { all: [], taken: 0 };
+    const turn = turnOf('user', [{ kind: 'tool_result', id, content }]);
+    const results = this.#results.get(id) ?? [];
+    results.push(turn);
     this.#results.set(id, results);
-    const result = new ResultItem(turnOf('user', [{ kind: 'tool_result', id, content }]));
-    results.all.push(result);
-    this.#entries.push(result);
+    this.#entries.push(turn);
     this.#step = null;
     return null;
   }

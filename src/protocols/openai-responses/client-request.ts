@@ -2,7 +2,15 @@
 
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import { ReportedFields } from '../../request-translation/dropped-fields.ts';
-import { isObject, type JsonObject, readArray, readCount, readText } from '../../shared/json.ts';
+import {
+  isObject,
+  type JsonObject,
+  keepEntries,
+  objectOf,
+  readArray,
+  readCount,
+  readText,
+} from '../../shared/json.ts';
 import { MAX_TOOL_NAMES_CHARS } from '../../shared/limits.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
 import type { ClientRequest } from '../shared/client-protocol.ts';
@@ -66,9 +74,7 @@ function translate(body: JsonObject, kept: KeptState | null): Result<TranslatedB
   const turns = [...system, ...input.value.turns];
   if (turns.length === 0) return failure(NO_MESSAGE);
   const fields: JsonObject = {
-    ...Object.fromEntries(
-      Object.entries(body).filter(([name, value]) => !OWN_FIELDS.has(name) && value !== null),
-    ),
+    ...keepEntries(body, (name, value) => !OWN_FIELDS.has(name) && value !== null),
     messages: [],
     ...toolFields(choice.value, body.parallel_tool_calls),
     ...textFields(body.text),
@@ -85,28 +91,10 @@ function translate(body: JsonObject, kept: KeptState | null): Result<TranslatedB
 
 /** Fields that are translated or handled here. All others are copied. */
 const OWN_FIELDS: ReadonlySet<string> = new Set([
-  'input',
-  'instructions',
-  'tools',
-  'tool_choice',
-  'text',
-  'reasoning',
-  'max_output_tokens',
-  'top_logprobs',
-  'include',
-  'store',
-  'truncation',
-  'client_metadata',
-  'stream_options',
-  'max_tool_calls',
-  'parallel_tool_calls',
-  'previous_response_id',
-  'conversation',
-  'background',
-  'prompt',
-  'context_management',
-  'access_programs',
-  'image',
+  ...['input', 'instructions', 'tools', 'tool_choice', 'text', 'reasoning', 'max_output_tokens'],
+  ...['top_logprobs', 'include', 'store', 'truncation', 'client_metadata', 'stream_options'],
+  ...['max_tool_calls', 'parallel_tool_calls', 'previous_response_id', 'conversation', 'background'],
+  ...['prompt', 'context_management', 'access_programs', 'image'],
 ]);
 
 const TOO_MANY_TOOLS = apiError(
@@ -122,9 +110,8 @@ function untranslated(body: JsonObject, kept: KeptState | null): TranslatedBody 
   const { model, models, route, stream, max_output_tokens, service_tier, input, instructions, tools } = body;
   const text = JSON.stringify([instructions, input, tools]);
   const chat = { model, models, route, stream, service_tier, max_completion_tokens: max_output_tokens };
-  const present = Object.entries(chat).filter(([, value]) => isPresent(value));
   return {
-    fields: { ...Object.fromEntries(present), messages: [] },
+    fields: { ...keepEntries(chat, (_, value) => isPresent(value)), messages: [] },
     turns: [turnOf('user', [textBlock(text)])],
     dropped: [],
     session: sessionOf(body, readTools([]), kept),
@@ -146,7 +133,7 @@ function sessionOf(body: JsonObject, tools: ReadTools, kept: KeptState | null): 
  * @param keepsResponses whether the gateway keeps responses, and has resolved those that the request names
  */
 function findStateful(body: JsonObject, keepsResponses: boolean): ApiError | null {
-  const name = Object.keys(STATEFUL).find((field) => STATEFUL[field]?.(body[field]));
+  const name = STATEFUL.find((field) => isPresent(body[field]));
   if (name === undefined) return null;
   return keepsResponses && name === 'conversation' ? CONVERSATION : notKept(name, keepsResponses);
 }
@@ -164,11 +151,7 @@ export const CONVERSATION = apiError(
   'conversation',
 );
 
-const STATEFUL: Readonly<Record<string, (value: unknown) => boolean>> = {
-  previous_response_id: isPresent,
-  conversation: isPresent,
-  prompt: isPresent,
-};
+const STATEFUL = ['previous_response_id', 'conversation', 'prompt'];
 
 const SEND_ITEMS =
   'send the items of the whole conversation in input, and store: false to an SDK that would refer to them';
@@ -218,7 +201,7 @@ function formatField(format: unknown): JsonObject {
 
 /** Chat has no field for `reasoning.summary`: the reasoning is returned as the upstream sends it. */
 function reasoningFields(reasoning: unknown): JsonObject {
-  const effort = isObject(reasoning) ? readText(reasoning.effort) : undefined;
+  const effort = readText(objectOf(reasoning).effort);
   return effort === undefined ? {} : { reasoning_effort: effort };
 }
 

@@ -23,6 +23,7 @@ import {
 import { reasoningFamily, reasonsAt } from '../../request-translation/effort.ts';
 import { withOnlyLimit } from '../../request-translation/output-limit.ts';
 import { COMPETING_LIMITS, type RequestRules } from '../../request-translation/rules.ts';
+import { NO_PARAMETERS } from '../../request-translation/tools.ts';
 import { type RequestForm, type WriteOptions, withoutNulls } from '../../request-translation/translate.ts';
 import { append } from '../../shared/append.ts';
 import { isObject, type JsonObject, objectOf, omit, readCount, readText } from '../../shared/json.ts';
@@ -127,20 +128,16 @@ function writeResponses(
  */
 class InputWriter {
   readonly items: JsonObject[] = [];
+  /** A step after the last user message has calls, and none of this provider's reasoning: the model continues without it. */
+  hasStepWithoutReasoning = false;
   readonly #providerId: string;
   readonly #report: TranslationReport;
   /** The ids of calls of custom tools, whose results have a type of their own. */
   readonly #customCalls = new Set<string>();
-  #hasStepWithoutReasoning = false;
 
   constructor(providerId: string, report: TranslationReport) {
     this.#providerId = providerId;
     this.#report = report;
-  }
-
-  /** Whether a step after the last user message has calls, and none of this provider's reasoning: the model continues without it. */
-  get hasStepWithoutReasoning(): boolean {
-    return this.#hasStepWithoutReasoning;
   }
 
   add(turn: Turn): void {
@@ -149,7 +146,7 @@ class InputWriter {
     const results = blocks.filter((block) => block.kind === 'tool_result');
     for (const result of results) this.#addResult(result);
     if (results.length > 0 && results.length === blocks.length) return;
-    if (role === 'user') this.#hasStepWithoutReasoning = false;
+    if (role === 'user') this.hasStepWithoutReasoning = false;
     reportUnreadKeys(extra, ['role', 'content'], this.#report);
     // What is no role and no content is the provider's to refuse.
     const { role: givenRole = role, content = this.#parts(blocks) } = extra;
@@ -191,18 +188,17 @@ class InputWriter {
     reportUnreadKeys(extra, ['role', 'content'], this.#report);
     const reasoning = this.#reasoningOf(blocks);
     const texts = outputParts(blocks, refusal);
-    if (texts.length > 0) {
-      append(this.items, reasoning.get(0) ?? []);
-      this.items.push({ type: 'message', role: 'assistant', content: texts });
-    }
     const calls = blocks.filter((block) => block.kind === 'tool_call');
-    for (const [at, call] of calls.entries()) {
-      append(this.items, reasoning.get(at + 1) ?? []);
-      this.items.push(this.#call(call));
-    }
-    const places = [...Array(calls.length + 1).keys()];
-    const hasReasoning = places.some((place) => reasoning.has(place) && (place > 0 || texts.length > 0));
-    if (calls.length > 0 && !hasReasoning) this.#hasStepWithoutReasoning = true;
+    let hasReasoning = false;
+    const push = (place: number, item: JsonObject) => {
+      const before = reasoning.get(place) ?? [];
+      hasReasoning ||= before.length > 0;
+      append(this.items, before);
+      this.items.push(item);
+    };
+    if (texts.length > 0) push(0, { type: 'message', role: 'assistant', content: texts });
+    for (const [at, call] of calls.entries()) push(at + 1, this.#call(call));
+    if (calls.length > 0 && !hasReasoning) this.hasStepWithoutReasoning = true;
   }
 
   /** This provider's encrypted reasoning, by the index of the item that it precedes: 0 for the text, 1 for the first call. */
@@ -297,7 +293,7 @@ function flatTool(tool: Tool): unknown {
   const { kind: type, definition } = tool;
   if (type === 'function') {
     const definedFields = withoutNulls(definition);
-    const { strict = false, parameters = { type: 'object', properties: {} } } = definedFields;
+    const { strict = false, parameters = NO_PARAMETERS } = definedFields;
     return { type, ...definedFields, parameters, strict };
   }
   const { format, ...rest } = definition;

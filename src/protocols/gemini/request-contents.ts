@@ -65,7 +65,10 @@ class ContentWriter {
   readonly #report: TranslationReport;
   readonly #contents: Content[] = [];
   readonly #embedded = new EmbeddedJson();
-  readonly #results = new StepResults(this.#embedded);
+  /** The calls of the last step. */
+  readonly #calls = new StepCalls();
+  /** The tool results since the last model turn. */
+  #results: CallResult[] = [];
   /** The user's parts since the last model turn. They follow the tool results, even if the client sent them before. */
   #userParts: JsonObject[] = [];
 
@@ -101,7 +104,7 @@ class ContentWriter {
   #endUserTurn(): void {
     const userParts = this.#userParts;
     this.#userParts = [];
-    this.#push('user', [...this.#results.take(), ...userParts]);
+    this.#push('user', [...this.#takeResults(), ...userParts]);
   }
 
   /** Turns alternate: parts of the same role as the last turn are added to it. */
@@ -115,7 +118,7 @@ class ContentWriter {
   #assistant(blocks: readonly Block[], refusal: string | undefined): JsonObject[] {
     const signatures = readSignatures(blocks, this.#providerId);
     const content = writeParts(blocks, this.#report);
-    if (this.#contents.at(-1)?.role !== 'model') this.#results.begin();
+    if (this.#contents.at(-1)?.role !== 'model') this.#calls.begin();
     const calls = blocks
       .filter((block) => block.kind === 'tool_call')
       .map((call) => this.#call(call, signatures.calls.get(call.id)));
@@ -127,71 +130,44 @@ class ContentWriter {
   }
 
   #call({ id, name, input }: ToolCallBlock, thoughtSignature: string | undefined): JsonObject {
-    this.#results.addCall(id, name);
+    this.#calls.add(id, name);
     return {
       functionCall: { ...(id === '' ? {} : { id }), name, args: argumentsObject(input, this.#embedded) },
       ...(thoughtSignature === undefined ? {} : { thoughtSignature }),
     };
   }
 
+  /** The result has the name of its call. Media that cannot be within it are parts beside it. */
   #addResult(result: ToolResultBlock): void {
+    const { id, extra = {} } = result;
     const parts = writeParts(resultBlocks(result), this.#report);
-    const name = readText(result.extra?.name) ?? result.id;
-    this.#results.add(result.id, parts, name, this.#family.mediaInResults);
+    const media = parts.filter(({ text }) => text === undefined);
+    const within = this.#family.mediaInResults ? media.filter(isResultMedia) : [];
+    const beside = media.filter((part) => !within.includes(part));
+    const text = parts.flatMap((part) => (typeof part.text === 'string' ? [part.text] : [])).join('\n');
+    const functionResponse = {
+      ...(id === '' ? {} : { id }),
+      name: this.#calls.matchResult(id) ?? readText(extra.name) ?? id,
+      response: responseObject(text === '' && beside.length > 0 ? MOVED_RESULT_NOTE : text, this.#embedded),
+      ...(within.length > 0 ? { parts: within } : {}),
+    };
+    this.#results.push({ id, part: { functionResponse }, beside });
+  }
+
+  /** All results in one turn, in the order of their calls: Google counts them (google-gemini/gemini-cli#16543, 2026-01-13). */
+  #takeResults(): JsonObject[] {
+    const place = ({ id }: CallResult) => this.#calls.positionOf(id);
+    const results = this.#results.toSorted((a, b) => place(a) - place(b));
+    this.#results = [];
+    return [...results.map(({ part }) => part), ...results.flatMap(({ beside }) => beside)];
   }
 }
 
 interface CallResult {
   readonly id: string;
-  /** The result, and media beside it. */
-  readonly parts: readonly JsonObject[];
-}
-
-/** Collects the tool results of a step: each has the name of its call, and they are sent in the order of the calls. */
-class StepResults {
-  readonly #calls = new StepCalls();
-  readonly #embedded: EmbeddedJson;
-  #results: CallResult[] = [];
-
-  constructor(embedded: EmbeddedJson) {
-    this.#embedded = embedded;
-  }
-
-  begin(): void {
-    this.#calls.begin();
-  }
-
-  addCall(id: string, name: string): void {
-    this.#calls.add(id, name);
-  }
-
-  /**
-   * @param parts the result's content: texts and media
-   * @param fallbackName the name if the result's call is missing
-   * @param mediaWithin whether media that a result may have are part of it, or parts beside it
-   */
-  add(id: string, parts: readonly JsonObject[], fallbackName: string, mediaWithin: boolean): void {
-    const media = parts.filter(({ text }) => text === undefined);
-    const within = mediaWithin ? media.filter(isResultMedia) : [];
-    const beside = media.filter((part) => !within.includes(part));
-    const text = parts.flatMap((part) => (typeof part.text === 'string' ? [part.text] : [])).join('\n');
-    const functionResponse = {
-      ...(id === '' ? {} : { id }),
-      name: this.#calls.matchResult(id) ?? fallbackName,
-      response: responseObject(text === '' && beside.length > 0 ? MOVED_RESULT_NOTE : text, this.#embedded),
-      ...(within.length > 0 ? { parts: within } : {}),
-    };
-    this.#results.push({ id, parts: [{ functionResponse }, ...beside] });
-  }
-
-  /** All results in one turn, in the order of their calls: Google counts them (google-gemini/gemini-cli#16543, 2026-01-13). */
-  take(): JsonObject[] {
-    const place = ({ id }: CallResult) => this.#calls.positionOf(id);
-    const results = this.#results.toSorted((a, b) => place(a) - place(b)).map(({ parts }) => parts);
-    this.#results = [];
-    // Media beside the results follow all of them.
-    return [...results.flatMap((parts) => parts.slice(0, 1)), ...results.flatMap((parts) => parts.slice(1))];
-  }
+  readonly part: JsonObject;
+  /** Media beside the results follow all of them. */
+  readonly beside: readonly JsonObject[];
 }
 
 /**

@@ -222,9 +222,7 @@ function mediaBlock(media: Media, block: JsonObject): ContentBlock {
   return { kind: 'media', media, ...markOf(block) };
 }
 
-interface Marked {
-  readonly extra?: JsonObject;
-}
+type Marked = Pick<TextBlock, 'extra'>;
 
 /** The cache mark of a block. Request translation drops it for providers without cache marks. */
 function markOf({ cache_control }: JsonObject): Marked {

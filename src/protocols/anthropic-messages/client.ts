@@ -2,6 +2,7 @@
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import { ReportedFields } from '../../request-translation/dropped-fields.ts';
+import { NO_PARAMETERS } from '../../request-translation/tools.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
 import type { ClientProtocol, ClientRequest } from '../shared/client-protocol.ts';
@@ -32,16 +33,8 @@ export const messages: ClientProtocol<null> = {
 const SAME_FIELDS = ['model', 'models', 'max_tokens', 'temperature', 'top_p', 'top_k', 'stream'];
 /** All fields that are read. Others are dropped. */
 const READ_FIELDS = [
-  ...SAME_FIELDS,
-  'messages',
-  'system',
-  'tools',
-  'tool_choice',
-  'stop_sequences',
-  'thinking',
-  'output_config',
-  'output_format',
-  'metadata',
+  ...[...SAME_FIELDS, 'messages', 'system', 'tools', 'tool_choice', 'stop_sequences'],
+  ...['thinking', 'output_config', 'output_format', 'metadata'],
 ];
 
 function readRequest(body: JsonObject): Result<ClientRequest<null>, ApiError> {
@@ -103,7 +96,7 @@ function readStop(sequences: unknown): JsonObject {
 
 /** A thinking budget is kept, because each provider has its own form for it. For `adaptive` the model's default applies. */
 function readEffort({ thinking, output_config }: JsonObject): JsonObject {
-  const effort = isObject(output_config) ? readText(output_config.effort) : undefined;
+  const effort = readText(objectOf(output_config).effort);
   const { type, budget_tokens } = objectOf(thinking);
   if (type === 'disabled') return { reasoning_effort: 'none' };
   if (effort !== undefined) return { reasoning_effort: effort };
@@ -111,7 +104,7 @@ function readEffort({ thinking, output_config }: JsonObject): JsonObject {
 }
 
 function readFormat({ output_config, output_format }: JsonObject): JsonObject {
-  const format = (isObject(output_config) ? output_config.format : undefined) ?? output_format;
+  const format = objectOf(output_config).format ?? output_format;
   if (!isObject(format) || format.type !== 'json_schema') return {};
   const json_schema = { name: 'output', schema: format.schema, strict: true };
   return { response_format: { type: 'json_schema', json_schema } };
@@ -119,7 +112,7 @@ function readFormat({ output_config, output_format }: JsonObject): JsonObject {
 
 /** Claude Code's `user_id` has device and account ids, so providers get only a hash that tells users apart. */
 function readUser(metadata: unknown): JsonObject {
-  const id = isObject(metadata) ? readText(metadata.user_id) : undefined;
+  const id = readText(objectOf(metadata).user_id);
   return id === undefined ? {} : { user: `user_${toolCallId(id)}` };
 }
 
@@ -172,7 +165,7 @@ function readTool({ name, description, input_schema, strict, cache_control }: Js
     function: {
       name,
       ...(readText(description) === undefined ? {} : { description }),
-      parameters: isObject(input_schema) ? input_schema : { type: 'object', properties: {} },
+      parameters: isObject(input_schema) ? input_schema : NO_PARAMETERS,
       ...(typeof strict === 'boolean' ? { strict } : {}),
     },
     ...(isObject(cache_control) ? { cache_control } : {}),

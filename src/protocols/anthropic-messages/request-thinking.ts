@@ -186,12 +186,12 @@ function fitThinking(body: JsonObject, family: ClaudeFamily, report: Translation
  */
 export function withHiddenThinking(body: JsonObject, { takesDisplay }: ClaudeFamily): JsonObject {
   const { thinking } = body;
-  return takesDisplay && isObject(thinking) && isThinkingOn(thinking)
+  return takesDisplay && isThinkingOn(thinking)
     ? { ...body, thinking: { ...thinking, display: 'omitted' } }
     : body;
 }
 
-function isThinkingOn(thinking: unknown): boolean {
+function isThinkingOn(thinking: unknown): thinking is JsonObject {
   return isObject(thinking) && (thinking.type === 'enabled' || thinking.type === 'adaptive');
 }
 

@@ -2,7 +2,7 @@
 
 import type { NativeRequest, Tool, ToolChoice } from '../../canonical/conversation.ts';
 import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
-import { isForcedTool } from '../../request-translation/tools.ts';
+import { isForcedTool, NO_PARAMETERS } from '../../request-translation/tools.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
 import type { ClaudeFamily } from './family.ts';
 import { subschemas, writeSchema } from './request-schema.ts';
@@ -43,8 +43,6 @@ export function forcesCall({ tool_choice }: SentTools): boolean {
 function nameOf(tool: Tool): unknown {
   return tool.kind === 'unknown' ? objectOf(tool.raw).name : tool.definition.name;
 }
-
-const NO_PARAMETERS = { type: 'object', properties: {} };
 
 function writeTool(
   { definition, extra }: Extract<Tool, { readonly kind: 'function' }>,
@@ -98,17 +96,12 @@ class StrictSchemas {
 
   /** @param format the schema of the response format, which counts too */
   constructor(format: JsonObject = {}) {
-    this.#counts = { tools: 0, ...countsOf(format) };
+    this.#counts = countsOf(format);
   }
 
   /** @returns false if the schema would exceed the limits; it is then not counted */
   add(schema: JsonObject): boolean {
-    const { unions, optional } = countsOf(schema);
-    const counts = {
-      tools: this.#counts.tools + 1,
-      unions: this.#counts.unions + unions,
-      optional: this.#counts.optional + optional,
-    };
+    const counts = sum(this.#counts, { ...countsOf(schema), tools: 1 });
     const fits =
       counts.tools <= STRICT_LIMITS.tools &&
       counts.unions <= STRICT_LIMITS.unions &&
@@ -118,15 +111,16 @@ class StrictSchemas {
   }
 }
 
-function countsOf(schema: JsonObject): Omit<StrictCounts, 'tools'> {
+function sum(a: StrictCounts, b: StrictCounts): StrictCounts {
+  return { tools: a.tools + b.tools, unions: a.unions + b.unions, optional: a.optional + b.optional };
+}
+
+function countsOf(schema: JsonObject): StrictCounts {
   const isUnion = Array.isArray(schema.anyOf) || readArray(schema.type).length > 1;
   const required = new Set(readArray(schema.required));
   const names = isObject(schema.properties) ? Object.keys(schema.properties) : [];
-  const schemaCounts = {
-    unions: isUnion ? 1 : 0,
-    optional: names.filter((name) => !required.has(name)).length,
-  };
+  const optional = names.filter((name) => !required.has(name)).length;
   return subschemas(schema)
     .map(countsOf)
-    .reduce((a, b) => ({ unions: a.unions + b.unions, optional: a.optional + b.optional }), schemaCounts);
+    .reduce(sum, { tools: 0, unions: isUnion ? 1 : 0, optional });
 }

@@ -21,24 +21,14 @@ const TRANSLATED = [
 ];
 
 /** Anthropic answers unknown fields with 400 "Extra inputs are not permitted": anthropics/claude-code#11678, 2026-02, and others. */
+const UNSUPPORTED = [
+  ...['n', 'logprobs', 'top_logprobs', 'logit_bias', 'presence_penalty', 'frequency_penalty'],
+  ...['modalities', 'audio', 'prediction', 'web_search_options', 'store', 'verbosity'],
+  ...['prompt_cache_key', 'prompt_cache_retention', 'prompt_cache_options'],
+];
+
 const OTHER_FIELDS: RequestRules = {
-  fields: {
-    n: REFUSED,
-    logprobs: REFUSED,
-    top_logprobs: REFUSED,
-    logit_bias: REFUSED,
-    presence_penalty: REFUSED,
-    frequency_penalty: REFUSED,
-    modalities: REFUSED,
-    audio: REFUSED,
-    prediction: REFUSED,
-    web_search_options: REFUSED,
-    store: REFUSED,
-    prompt_cache_key: REFUSED,
-    prompt_cache_retention: REFUSED,
-    prompt_cache_options: REFUSED,
-    verbosity: REFUSED,
-  },
+  fields: Object.fromEntries(UNSUPPORTED.map((field) => [field, REFUSED])),
   messages: { reasoning: [] },
   streamUsage: 'always',
 };
@@ -161,7 +151,8 @@ const TIERS: Readonly<Record<string, string>> = { default: 'standard_only', stan
 
 function aboutRequest({ metadata, user, plain }: RequestSettings, report: TranslationReport): JsonObject {
   const { seed, service_tier: tier } = plain;
-  const userId = readText(metadata.user_id) ?? (user === undefined ? undefined : opaque(user));
+  const userId =
+    readText(metadata.user_id) ?? (user === undefined || OPAQUE_ID.test(user) ? user : toolCallId(user));
   if (Object.keys(metadata).some((key) => key !== 'user_id')) report.drop('metadata');
   if (seed !== undefined) report.drop('seed');
   const serviceTier = typeof tier === 'string' ? ownValue(TIERS, tier) : undefined;
@@ -170,10 +161,6 @@ function aboutRequest({ metadata, user, plain }: RequestSettings, report: Transl
     ...(userId === undefined ? {} : { metadata: { user_id: userId } }),
     ...(serviceTier === undefined ? {} : { service_tier: serviceTier }),
   };
-}
-
-function opaque(user: string): string {
-  return OPAQUE_ID.test(user) ? user : toolCallId(user);
 }
 
 /**

@@ -75,9 +75,9 @@ interface Field {
   readonly paths: readonly Path[];
 }
 
-/** @param elsewhere where the field is, besides the top level under its own name */
-function field(kind: FieldClass, name: string, ...elsewhere: readonly Path[]): readonly [string, Field] {
-  return [name, { class: kind, paths: [[name], ...elsewhere] }];
+/** @param elsewhere where the field is, besides the top level under its own name: paths with dots */
+function field(kind: FieldClass, name: string, ...elsewhere: readonly string[]): readonly [string, Field] {
+  return [name, { class: kind, paths: [name, ...elsewhere].map((path) => path.split('.')) }];
 }
 
 const SAMPLING = [
@@ -103,32 +103,33 @@ const KEPT = [
   ...['previous_response_id', 'conversation', 'container', 'mcp_servers', 'models', 'agent_id'],
 ];
 
-const THINKING_CONFIG = ['generationConfig', 'thinkingConfig'] as const;
-
-const EFFORT_PATHS = [
-  ['reasoning', 'effort'],
-  ['output_config', 'effort'],
-  [...THINKING_CONFIG, 'thinkingLevel'],
-];
-const BUDGET_PATHS = [
-  ['thinking', 'budget_tokens'],
-  ['reasoning', 'max_tokens'],
-  [...THINKING_CONFIG, 'thinkingBudget'],
-];
+const THINKING = 'generationConfig.thinkingConfig';
 
 const FIELDS: ReadonlyMap<string, Field> = new Map([
-  ...SAMPLING.map((name) => field('removed', name, ['generationConfig', camel(name)])),
+  ...SAMPLING.map((name) => field('removed', name, `generationConfig.${camel(name)}`)),
   ...REMOVED.map((name) => field('removed', name)),
-  field('removed', 'verbosity', ['text', 'verbosity']),
+  field('removed', 'verbosity', 'text.verbosity'),
   ...['max_tokens', 'max_completion_tokens'].map((name) => field('limit', name)),
-  field('limit', 'max_output_tokens', ['generationConfig', 'maxOutputTokens']),
-  field('effort', 'reasoning_effort', ...EFFORT_PATHS),
-  field('reasoning', 'thinking_budget', ...BUDGET_PATHS),
-  field('reasoning', 'thinking', THINKING_CONFIG),
+  field('limit', 'max_output_tokens', 'generationConfig.maxOutputTokens'),
+  field(
+    'effort',
+    'reasoning_effort',
+    'reasoning.effort',
+    'output_config.effort',
+    `${THINKING}.thinkingLevel`,
+  ),
+  field(
+    'reasoning',
+    'thinking_budget',
+    'thinking.budget_tokens',
+    'reasoning.max_tokens',
+    `${THINKING}.thinkingBudget`,
+  ),
+  field('reasoning', 'thinking', THINKING),
   ...['reasoning', 'enable_thinking', 'include_reasoning', 'reasoning_format'].map((name) =>
     field('reasoning', name),
   ),
-  field('reasoning', 'reasoning_summary', ['reasoning', 'summary']),
+  field('reasoning', 'reasoning_summary', 'reasoning.summary'),
   ...KEPT.map((name) => field('kept', name)),
 ]);
 
@@ -331,7 +332,7 @@ function changed(body: JsonObject, name: string): Mended {
 /** The pairs of names between which a field may move. */
 function rename(field: string, to: string, body: JsonObject): Mended | null {
   const path = pathOf(field, body);
-  const target = to === 'reasoning.effort' ? ['reasoning', 'effort'] : [to];
+  const target = to.split('.');
   const isPair =
     classOf(field) === 'limit'
       ? classOf(to) === 'limit'
@@ -502,10 +503,7 @@ function hasNested(name: string, body: JsonObject): boolean {
 function withoutNested(name: string, body: JsonObject): JsonObject {
   switch (name) {
     case 'cache_control':
-      return omit(
-        mapMarks(body, () => undefined),
-        'cache_control',
-      );
+      return mapMarks(omit(body, 'cache_control'), () => undefined);
     case 'tools.strict':
       return mapFields(body, ['tools'], withoutStrict);
     case 'messages.reasoning':
@@ -639,34 +637,22 @@ function withoutKeyword(
   });
 }
 
-/** A part of the request on which a refusal depends besides its field. */
-export type Condition =
-  | 'thinking'
-  | 'thinking_off'
-  | 'tools'
-  | 'no_tools'
-  | 'forced_tool'
-  | 'stream'
-  | 'no_stream';
+/** Parts of the request on which a refusal may depend besides its field. */
+const CONDITIONS = {
+  thinking: asksForThinking,
+  thinking_off: turnsThinkingOff,
+  tools: ({ tools }) => hasItems(tools),
+  no_tools: ({ tools }) => !hasItems(tools),
+  forced_tool: forcesTool,
+  stream: ({ stream }) => stream === true,
+  no_stream: ({ stream }) => stream !== true,
+} as const satisfies Record<string, (body: JsonObject) => boolean>;
+
+export type Condition = keyof typeof CONDITIONS;
 
 /** Whether a written body meets the condition of a refusal. */
 export function meets(condition: Condition, body: JsonObject): boolean {
-  switch (condition) {
-    case 'thinking':
-      return asksForThinking(body);
-    case 'thinking_off':
-      return turnsThinkingOff(body);
-    case 'tools':
-      return hasItems(body.tools);
-    case 'no_tools':
-      return !hasItems(body.tools);
-    case 'forced_tool':
-      return forcesTool(body);
-    case 'stream':
-      return body.stream === true;
-    case 'no_stream':
-      return body.stream !== true;
-  }
+  return CONDITIONS[condition](body);
 }
 
 /** The words by which a refusal would name what a finding changed, in lower case. */

@@ -183,11 +183,6 @@ interface UnknownBlock {
   readonly raw: JsonObject;
 }
 
-/** The blocks of a tool result. */
-export function resultBlocks({ content }: ToolResultBlock): readonly Block[] {
-  return typeof content === 'string' ? [{ kind: 'text', text: content }] : content;
-}
-
 /** The system turns at the start, for which native APIs have a field, and the turns behind them. */
 export function splitLeadingSystem(turns: readonly Turn[]): readonly [readonly Turn[], readonly Turn[]] {
   const first = turns.findIndex(({ role }) => role !== 'system' && role !== 'developer');

@@ -40,23 +40,14 @@ export function rewriteMessages(
   report: TranslationReport,
 ): readonly unknown[] {
   const rewriter = new MessageRewriter(body, target, rules, report);
-  const placed = placeSystemMessages(
-    placeMedia(readArray(body.messages), target, rules),
-    target.model,
-    rules.system,
-  );
+  const { mediaInResults } = rules;
+  const given = readArray(body.messages);
+  // A chat client knows its server: where nothing is known of it, its tool messages are sent as they came.
+  const isKept = mediaInResults === undefined && !target.isFromOtherProtocol;
+  const ordered = isKept ? given : moveMediaBehindResults(given, mediaInResults ?? []);
+  const placed = placeSystemMessages(ordered, target.model, rules.system);
   const messages = placed.map((message) => (isObject(message) ? rewriter.rewrite(message) : message));
   return rules.continuesPrefix ? withPrefix(messages) : messages;
-}
-
-/** A chat client knows its server: where nothing is known of it, its tool messages are sent as they came. */
-function placeMedia(
-  messages: readonly unknown[],
-  { isFromOtherProtocol }: MessageTarget,
-  { mediaInResults }: MessageRules,
-): readonly unknown[] {
-  if (mediaInResults === undefined && !isFromOtherProtocol) return messages;
-  return moveMediaBehindResults(messages, mediaInResults ?? []);
 }
 
 /** Marks a last message of the assistant as one to continue. A model cannot continue an empty message or one with tool calls. */
@@ -94,12 +85,9 @@ class MessageRewriter {
 
   rewrite(message: JsonObject): JsonObject {
     const named = this.#withRole(message);
-    const targetMessage = named.role === 'assistant' ? this.#assistant(named) : named;
-    const result =
-      typeof targetMessage.tool_call_id === 'string'
-        ? this.#withId(targetMessage, 'tool_call_id')
-        : targetMessage;
-    return this.#withKnownKeys(this.#withContent(result));
+    const reasoned = named.role === 'assistant' ? this.#assistant(named) : named;
+    const result = this.#withContent(this.#withId(reasoned, 'tool_call_id'));
+    return this.#keep(result, ownValue(this.#rules.closed?.roles, readText(result.role) ?? ''), 'messages');
   }
 
   #withRole(message: JsonObject): JsonObject {
@@ -108,18 +96,14 @@ class MessageRewriter {
   }
 
   #assistant(message: JsonObject): JsonObject {
+    const { closed, refused, takesDetails } = this.#rules;
     const reasoned = rewriteReasoning(message, this.#form, this.#requiredReasoning);
-    const detailed = this.#rules.takesDetails
+    const detailed = takesDetails
       ? withDetailsOfProvider(reasoned, this.#providerId)
       : omit(reasoned, 'reasoning_details');
-    return this.#withToolCalls(this.#acceptsRefusal() ? detailed : withRefusalAsContent(detailed));
-  }
-
-  #acceptsRefusal(): boolean {
-    const { closed, refused } = this.#rules;
-    return (
-      (ownValue(closed?.roles, 'assistant')?.includes('refusal') ?? true) && !refused?.includes('refusal')
-    );
+    const isRefusalKnown = ownValue(closed?.roles, 'assistant')?.includes('refusal') ?? true;
+    const takesRefusal = isRefusalKnown && !refused?.includes('refusal');
+    return this.#withToolCalls(takesRefusal ? detailed : withRefusalAsContent(detailed));
   }
 
   #withToolCalls(message: JsonObject): JsonObject {
@@ -132,7 +116,7 @@ class MessageRewriter {
 
   #toolCall(call: JsonObject): JsonObject {
     const { closed, takesExtraContent } = this.#rules;
-    const identified = typeof call.id === 'string' ? this.#withId(call, 'id') : call;
+    const identified = this.#withId(call, 'id');
     const targetMessage = takesExtraContent
       ? withExtraOfProvider(identified, this.#providerId)
       : omit(identified, 'extra_content');
@@ -170,10 +154,6 @@ class MessageRewriter {
     );
   }
 
-  #withKnownKeys(message: JsonObject): JsonObject {
-    return this.#keep(message, ownValue(this.#rules.closed?.roles, readText(message.role) ?? ''), 'messages');
-  }
-
   /**
    * Drops and reports unknown keys.
    * @param keys the known keys, in a closed schema; absent: all but the refused ones
@@ -209,12 +189,8 @@ function withRefusalAsContent(message: JsonObject): JsonObject {
 
 /** The text of a list of text parts; undefined if the list has other parts. */
 function joinText(parts: readonly unknown[]): string | undefined {
-  const texts: string[] = [];
-  for (const part of parts) {
-    if (!isObject(part) || part.type !== 'text' || typeof part.text !== 'string') return undefined;
-    texts.push(part.text);
-  }
-  return texts.join('\n');
+  const texts = parts.filter(isObject).filter(isTextPart);
+  return texts.length === parts.length ? texts.map(({ text }) => text).join('\n') : undefined;
 }
 
 // System messages
@@ -445,13 +421,14 @@ function withSignature(message: JsonObject, place: SignaturePlace | null): JsonO
   const details = readArray(message.reasoning_details);
   if (details.some(isSignedDetail)) return message;
   // The form that OpenRouter has for it: RooCodeInc/Roo-Code#10640, 2026-01-12.
-  const base = {
+  const detail = {
     type: 'reasoning.encrypted',
     data: PLACEHOLDER_SIGNATURE,
     format: 'google-gemini-v1',
     index: 0,
+    id: readText(first.id),
   };
-  return { ...message, reasoning_details: [...details, { ...base, id: readText(first.id) }] };
+  return { ...message, reasoning_details: [...details, detail] };
 }
 
 /** Whether the last turn is the result of a tool call whose message has no signed reasoning. */

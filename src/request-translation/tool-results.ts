@@ -3,15 +3,12 @@
  * them there, and follow it otherwise.
  */
 
+import { MEDIA_PARTS } from '../canonical/media.ts';
 import { append } from '../shared/append.ts';
 import { isObject, type JsonObject, omit, readArray, readText } from '../shared/json.ts';
 
-/** The parts of a tool message that are no text. Parts of other types are not moved: the provider decides about them. */
-const MEDIA_PARTS: readonly unknown[] = ['image_url', 'file', 'input_audio', 'video_url', 'document_url'];
-
-function isMediaPart({ type }: JsonObject): boolean {
-  return MEDIA_PARTS.includes(type);
-}
+/** The types of parts that are moved. About parts of other types the provider decides. */
+const MEDIA_TYPES: readonly unknown[] = Object.values(MEDIA_PARTS);
 
 /** A part of a chat message, or a block of a conversation. */
 interface Part {
@@ -85,7 +82,7 @@ function splitResult(
   accepted: readonly string[],
 ): { readonly result: JsonObject; readonly moved: readonly JsonObject[] } {
   const parts = readArray(message.content).filter(isObject);
-  const isMoved = (part: JsonObject) => isMediaPart(part) && !accepted.includes(String(part.type));
+  const isMoved = ({ type }: JsonObject) => MEDIA_TYPES.includes(type) && !accepted.includes(String(type));
   const moved = parts.filter(isMoved);
   if (moved.length === 0) return { result: message, moved };
   const kept = parts.filter((part) => !isMoved(part));

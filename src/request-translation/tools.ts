@@ -118,7 +118,7 @@ export function withShortToolNames(
 ): { readonly request: CanonicalRequest; readonly names: ToolNames } {
   if (accepted === undefined) return { request, names: new Map() };
   const shortener = new NameShortener(accepted);
-  shortener.reserve(definedNames(request.fields));
+  renamedTools(request.fields, (name) => shortener.reserve(name));
   const rename = (name: string) => shortener.shorten(name);
   const fields = { ...request.fields, ...renamedFields(request.fields, rename) };
   const turns = request.turns?.map((turn) => renamedTurn(turn, accepted, rename)) ?? null;
@@ -154,9 +154,10 @@ class NameShortener {
     this.#accepted = accepted;
   }
 
-  /** Accepted names of other tools, which no short name may equal. */
-  reserve(names: readonly string[]): void {
-    for (const name of names) if (this.#accepted.test(name)) this.#reserved.add(name);
+  /** Keeps an accepted name for its tool: no short name may equal it. */
+  reserve(name: string): string {
+    if (this.#accepted.test(name)) this.#reserved.add(name);
+    return name;
   }
 
   /** The short name contains a hash, so it is the same in every request of a conversation. */
@@ -181,15 +182,6 @@ function shortName(name: string, hashed: string): string {
 }
 
 type Rename = (name: string) => string;
-
-function definedNames(body: JsonObject): readonly string[] {
-  const names: string[] = [];
-  renamedTools(body, (name) => {
-    names.push(name);
-    return name;
-  });
-  return names;
-}
 
 /** The fields of a body that contain tool names, with renamed tools. */
 function renamedFields(body: JsonObject, rename: Rename): JsonObject {

@@ -2,7 +2,6 @@
 
 import {
   type Block,
-  resultBlocks,
   splitLeadingSystem,
   type ToolCallBlock,
   type ToolResultBlock,
@@ -138,9 +137,8 @@ class ContentWriter {
   }
 
   /** The result has the name of its call. Media that cannot be within it are parts beside it. */
-  #addResult(result: ToolResultBlock): void {
-    const { id, extra = {} } = result;
-    const parts = writeParts(resultBlocks(result), this.#report);
+  #addResult({ id, content, extra = {} }: ToolResultBlock): void {
+    const parts = typeof content === 'string' ? textPart(content) : writeParts(content, this.#report);
     const media = parts.filter(({ text }) => text === undefined);
     const within = this.#family.mediaInResults ? media.filter(isResultMedia) : [];
     const beside = media.filter((part) => !within.includes(part));

@@ -69,7 +69,7 @@ function readAssistant(message: JsonObject): Turn {
     role: 'assistant',
     blocks: [
       ...readReasoning(message),
-      ...readContent(content, isThinking),
+      ...readContent(Array.isArray(content) ? content.filter((part) => !isThinking(part)) : content),
       ...readArray(tool_calls).filter(isObject).map(readCall),
     ],
     refusal: readText(message.refusal),
@@ -125,12 +125,10 @@ function readCall(call: JsonObject): ToolCallBlock {
   };
 }
 
-/** @param isSkipped which parts are read elsewhere */
-function readContent(content: unknown, isSkipped?: (part: unknown) => boolean): readonly Block[] {
+function readContent(content: unknown): readonly Block[] {
   if (typeof content === 'string') return [{ kind: 'text', text: content }];
   const blocks: Block[] = [];
   for (const part of readArray(content)) {
-    if (isSkipped?.(part) === true) continue;
     if (typeof part === 'string') blocks.push({ kind: 'text', text: part });
     else if (isObject(part)) blocks.push(readPart(part));
   }

@@ -38,7 +38,10 @@ export function prepareWrite(
 ): Result<(options: WriteOptions) => WrittenRequest, ApiError> {
   const acceptedNames = form.kind === 'native' ? form.toolNames : form.rules.messages.toolNames;
   const { request, names } = withShortToolNames(given, acceptedNames);
-  if (sizeOfNames(names) > MAX_TOOL_NAMES_CHARS) return failure(tooManyNames(provider));
+  if (sizeOfNames(names) > MAX_TOOL_NAMES_CHARS) {
+    const message = `The tool names that ${provider} does not accept have more than ${MAX_TOOL_NAMES_CHARS} characters in total: send fewer or shorter names`;
+    return failure(apiError('invalid_request', message, 'tools'));
+  }
   const write = form.kind === 'native' ? prepareNative(form, request) : prepareChat(form.rules, request);
   return ok((options) => {
     const report = new TranslationReport(options.provider, options.unsupported);
@@ -47,11 +50,6 @@ export function prepareWrite(
     if (error !== null) return failure(error);
     return ok({ body, dropped, changed, ...(names.size === 0 ? {} : { toolNames: names }) });
   });
-}
-
-function tooManyNames(provider: string): ApiError {
-  const message = `The tool names that ${provider} does not accept have more than ${MAX_TOOL_NAMES_CHARS} characters in total: send fewer or shorter names`;
-  return apiError('invalid_request', message, 'tools');
 }
 
 type WriteBody = (options: WriteOptions, report: TranslationReport) => JsonObject;

@@ -50,19 +50,19 @@ function readRequest(body: JsonObject): Result<ClientRequest<null>, ApiError> {
     ...Object.fromEntries(same.map((field) => [field, body[field]])),
     ...(body.stream === true ? { stream_options: { include_usage: true } } : {}),
     messages: [],
-    ...tools.fields,
+    ...(tools.kind === 'ok' ? tools.value : {}),
     ...readStop(body.stop_sequences),
     ...readEffort(body),
     ...readFormat(body),
     ...readUser(body.metadata),
   };
   const turns = readTurns(body.system, readArray(body.messages).filter(isObject), dropped);
-  const translationError = isPresent(body.thread) ? NO_THREADS : (tools.error ?? typeError(body));
+  const bodyError = tools.kind === 'ok' ? typeError(body) : tools.error;
   return ok({
     fields,
     turns,
     dropped: dropped.list,
-    translationError,
+    translationError: isPresent(body.thread) ? NO_THREADS : bodyError,
     isPinned: isPresent(body.thread),
     session: null,
   });
@@ -116,16 +116,14 @@ function readUser(metadata: unknown): JsonObject {
   return id === undefined ? {} : { user: `user_${toolCallId(id)}` };
 }
 
-interface Tools {
-  readonly fields: JsonObject;
-  /** Set if `tool_choice` requires a tool that only Anthropic runs. */
-  readonly error: ApiError | null;
-}
-
-const NO_TOOLS: Tools = { fields: {}, error: null };
-
-/** Reads `tools`, `tool_choice` and `parallel_tool_calls`. Tools that Anthropic runs have no equivalent. */
-function readTools({ tools, tool_choice }: JsonObject, dropped: ReportedFields): Tools {
+/**
+ * Reads `tools`, `tool_choice` and `parallel_tool_calls`. Tools that Anthropic runs have no equivalent: an error if `tool_choice`
+ * requires one.
+ */
+function readTools(
+  { tools, tool_choice }: JsonObject,
+  dropped: ReportedFields,
+): Result<JsonObject, ApiError> {
   const all = readArray(tools).filter(isObject);
   const functions = all.filter(isFunction);
   for (const tool of all) if (!isFunction(tool)) dropped.add(`tools.${readText(tool.type) ?? 'unknown'}`);
@@ -135,23 +133,18 @@ function readTools({ tools, tool_choice }: JsonObject, dropped: ReportedFields):
   if (isHosted) return toolChoiceError(`names ${String(choice.name)}, a tool that only Anthropic runs`);
   if (functions.length === 0) {
     const isForced = choice.type === 'any' || choice.type === 'tool';
-    return isForced
-      ? toolChoiceError('requires a call, but tools has no tool that the client runs')
-      : NO_TOOLS;
+    return isForced ? toolChoiceError('requires a call, but tools has no tool that the client runs') : ok({});
   }
   const toolChoice = readToolChoice(choice);
-  return {
-    error: null,
-    fields: {
-      tools: functions.map(readTool),
-      ...(toolChoice === undefined ? {} : { tool_choice: toolChoice }),
-      ...(choice.disable_parallel_tool_use === true ? { parallel_tool_calls: false } : {}),
-    },
-  };
+  return ok({
+    tools: functions.map(readTool),
+    ...(toolChoice === undefined ? {} : { tool_choice: toolChoice }),
+    ...(choice.disable_parallel_tool_use === true ? { parallel_tool_calls: false } : {}),
+  });
 }
 
-function toolChoiceError(reason: string): Tools {
-  return { fields: {}, error: apiError('unsupported_parameter', `tool_choice ${reason}`, 'tool_choice') };
+function toolChoiceError(reason: string): Result<never, ApiError> {
+  return failure(apiError('unsupported_parameter', `tool_choice ${reason}`, 'tool_choice'));
 }
 
 /** The client runs tools without a type or with the type `custom`. */

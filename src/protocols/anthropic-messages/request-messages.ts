@@ -125,12 +125,7 @@ class MessageWriter {
   }
 
   #call({ id, name, input }: ToolCallBlock): JsonObject {
-    return {
-      type: 'tool_use',
-      id: this.#uniqueId(id),
-      name,
-      input: argumentsObject(input, this.#embedded),
-    };
+    return { type: 'tool_use', id: this.#uniqueId(id), name, input: argumentsObject(input, this.#embedded) };
   }
 
   #uniqueId(given: string): string {

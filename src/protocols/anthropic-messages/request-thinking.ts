@@ -234,12 +234,9 @@ function refusesSampling(
   if (sampling === 'none') return true;
   // 400 "`temperature` and `top_p` cannot both be specified for this model": SalesforceAIResearch/MCP-Universe#49, 2026-01-26.
   if (sampling === 'one' && field === 'top_p' && body.temperature !== undefined) return true;
-  return isThinkingOn(body.thinking) && value !== 1 && !isTakenWithThinking(field, value);
-}
-
-/** 400 "`temperature` may only be set to 1 when thinking is enabled". */
-function isTakenWithThinking(field: (typeof SAMPLING)[number], value: unknown): boolean {
-  return field === 'top_p' && typeof value === 'number' && value >= MIN_TOP_P_THINKING;
+  // 400 "`temperature` may only be set to 1 when thinking is enabled".
+  const isTaken = field === 'top_p' && typeof value === 'number' && value >= MIN_TOP_P_THINKING;
+  return isThinkingOn(body.thinking) && value !== 1 && !isTaken;
 }
 
 function limitTemperature(temperature: unknown, report: TranslationReport): unknown {

@@ -2,6 +2,7 @@
 
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import { ReportedFields } from '../../request-translation/dropped-fields.ts';
+import { sizeOfNames } from '../../request-translation/tools.ts';
 import {
   isObject,
   type JsonObject,
@@ -41,7 +42,9 @@ export function readResponsesRequest(
   body: JsonObject,
   kept: KeptState | null = null,
 ): Result<ClientRequest<ResponsesSession>, ApiError> {
-  if (kept === null && isBackground(body.background)) return failure(notKept('background', false));
+  // A value of another type is refused, too: a lenient provider may take it for true.
+  const isBackground = isPresent(body.background) && body.background !== false;
+  if (kept === null && isBackground) return failure(notKept('background', false));
   const translated = translate(body, kept);
   const isOk = translated.kind === 'ok';
   return ok({
@@ -49,11 +52,6 @@ export function readResponsesRequest(
     translationError: isOk ? null : translated.error,
     isPinned: isPresent(body.previous_response_id) || isPresent(body.conversation),
   });
-}
-
-/** A value of another type is refused, too: a lenient provider may take it for true. */
-function isBackground(value: unknown): boolean {
-  return isPresent(value) && value !== false;
 }
 
 type TranslatedBody = Pick<ClientRequest<ResponsesSession>, 'fields' | 'turns' | 'dropped' | 'session'>;
@@ -66,7 +64,10 @@ function translate(body: JsonObject, kept: KeptState | null): Result<TranslatedB
   const mismatch = validateTypes(body, FIELD_TYPES);
   if (mismatch !== null) return failure(mismatch);
   const tools = readTools([...readArray(body.tools), ...input.value.tools]);
-  if (charsOfOrigins(tools.origins) > MAX_TOOL_NAMES_CHARS) return failure(TOO_MANY_TOOLS);
+  const names = [...tools.origins].map(
+    ([flat, { name, namespace = '' }]) => [flat, namespace + name] as const,
+  );
+  if (sizeOfNames(new Map(names)) > MAX_TOOL_NAMES_CHARS) return failure(TOO_MANY_TOOLS);
   const choice = readToolChoice(body.tool_choice, tools);
   if (choice.kind === 'error') return choice;
   const instructions = readText(body.instructions);
@@ -257,17 +258,6 @@ function readTools(given: readonly unknown[]): ReadTools {
   return { tools: [...tools.values()], origins, echo, dropped: dropped.list };
 }
 
-/** An estimate of what stays in memory until the response ends, in UTF-16 units. */
-function charsOfOrigins(origins: ReadonlyMap<string, ToolOrigin>): number {
-  let chars = 0;
-  for (const [flatName, { name, namespace = '' }] of origins) {
-    chars += ENTRY_CHARS + flatName.length + name.length + namespace.length;
-  }
-  return chars;
-}
-
-const ENTRY_CHARS = 32;
-
 function toFunction(tool: JsonObject, name: string, namespaceDescription: string | undefined): JsonObject {
   const grammar = tool.type === 'custom' ? grammarOf(tool.format) : undefined;
   const description = [namespaceDescription, readText(tool.description), grammar]
@@ -325,7 +315,7 @@ function readToolChoice(value: unknown, { tools }: ReadTools): Result<OfferedToo
   if (!isObject(value)) return unavailableTool('unknown');
   if (value.type === 'allowed_tools') return readAllowedTools(value, tools);
   const name = chosenFunction(value);
-  return name !== undefined && tools.some((tool) => isNamed(tool, name))
+  return name !== undefined && tools.some(({ function: called }) => objectOf(called).name === name)
     ? ok({ choice: { type: 'function', function: { name } }, tools })
     : unavailableTool(readText(value.name) ?? typeName(value));
 }
@@ -333,7 +323,7 @@ function readToolChoice(value: unknown, { tools }: ReadTools): Result<OfferedToo
 function readAllowedTools(choice: JsonObject, tools: readonly JsonObject[]): Result<OfferedTools, ApiError> {
   const names = new Set<unknown>(readArray(choice.tools).filter(isObject).map(chosenFunction));
   names.delete(undefined);
-  const allowed = tools.filter(({ function: called }) => isObject(called) && names.has(called.name));
+  const allowed = tools.filter(({ function: called }) => names.has(objectOf(called).name));
   const mode = readText(choice.mode) ?? 'auto';
   if (allowed.length === 0 && mode === 'required') return unavailableTool('allowed_tools');
   return ok({ choice: allowed.length === 0 ? undefined : mode, tools: allowed });
@@ -343,10 +333,6 @@ function chosenFunction({ type, name, namespace }: JsonObject): string | undefin
   const tool = readText(name);
   const isTranslated = type === 'function' || type === 'custom';
   return isTranslated && tool !== undefined ? functionName(tool, readText(namespace)) : undefined;
-}
-
-function isNamed(tool: JsonObject, name: string): boolean {
-  return isObject(tool.function) && tool.function.name === name;
 }
 
 function unavailableTool(name: string): { readonly kind: 'error'; readonly error: ApiError } {

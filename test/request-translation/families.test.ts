@@ -148,9 +148,8 @@ describe('a model that appears in one table appears in all that need it', () => 
 
   const withFamilies = tables.filter(({ families }) => families.length > 0);
   const priced = withFamilies.flatMap(({ id, families }) =>
-    SHIPPED_PRICES.all().filter(
-      ({ provider, models }) => provider === id && !models.some((name) => /embed/.test(name)),
-    )
+    SHIPPED_PRICES.all()
+      .filter(({ provider, models }) => provider === id && !models.some((name) => /embed/.test(name)))
       .flatMap(({ models }) => models.filter((name) => !name.includes('*')))
       .map((model) => [id, model, families] as const),
   );

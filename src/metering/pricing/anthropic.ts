@@ -33,6 +33,7 @@ const SONNET_55 = {
   output: 10,
 } as const;
 
+/** The prices of the standard tier. */
 function standardPrices(): readonly ShippedPrice[] {
   return [
     {
@@ -170,6 +171,7 @@ function premiumTier(
 const isFast = (model: string) => FAST.test(model);
 const hasGeo = (model: string) => !WITHOUT_GEO.test(model);
 
+/** All prices of Anthropic. */
 export function anthropicPrices(): readonly ShippedPrice[] {
   return standardPrices()
     .map((price) => ({

@@ -9,6 +9,7 @@ const PAGE = {
   checked: '2026-11-23',
 } as const;
 
+/** All prices of Cerebras. */
 export function cerebrasPrices(): readonly ShippedPrice[] {
   return [
     { ...PAGE, models: ['gemma-4-31b'], input: 0.99, output: 1.49 },

@@ -77,6 +77,7 @@ const HOLIDAYS_SINCE = '2026-09-20T16:00:00Z';
  */
 const SEARCHES_SINCE = '2026-10-31T16:00:00Z';
 
+/** All prices of DeepSeek. */
 export function deepseekPrices(): readonly ShippedPrice[] {
   return [
     { ...FLAT, models: ['deepseek-v4-flash'], cached_input: 0.0028, input: 0.14, output: 0.28 },

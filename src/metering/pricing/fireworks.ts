@@ -9,6 +9,7 @@ const PAGE = {
   checked: '2026-11-23',
 } as const;
 
+/** All prices of Fireworks AI. */
 export function fireworksPrices(): readonly ShippedPrice[] {
   return [
     { ...PAGE, models: ['accounts/fireworks/models/deepseek-r1-0528'], input: 3, output: 8 },

@@ -47,6 +47,7 @@ const RETIRED_25 = {
   checked: '2026-11-22',
 } as const;
 
+/** The prices of the standard tier. */
 function standardPrices(): readonly ShippedPrice[] {
   return [
     { ...ARGON, since: '2026-09-30T00:00:00Z', input: 2, cached_input: 0.1, output: 10 },

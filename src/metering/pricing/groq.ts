@@ -9,6 +9,7 @@ const PAGE = {
   checked: '2026-11-21',
 } as const;
 
+/** All prices of Groq. */
 export function groqPrices(): readonly ShippedPrice[] {
   return [
     { ...PAGE, models: ['openai/gpt-oss-120b'], input: 0.15, cached_input: 0.075, output: 0.6 },

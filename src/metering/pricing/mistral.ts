@@ -30,6 +30,7 @@ export function codestralPrices(): readonly ShippedPrice[] {
   ];
 }
 
+/** All prices of Mistral. */
 export function mistralPrices(): readonly ShippedPrice[] {
   return [
     {

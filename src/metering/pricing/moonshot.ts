@@ -9,6 +9,7 @@ const PAGE = {
   checked: '2026-11-23',
 } as const;
 
+/** All prices of Moonshot AI. */
 export function moonshotPrices(): readonly ShippedPrice[] {
   return [
     { ...PAGE, models: ['kimi-k2.5'], input: 0.6, cached_input: 0.1, output: 3 },

@@ -34,6 +34,7 @@ function cached(input: number, cached_input: number, output: number): Rates {
   return { input, cached_input, cache_write: input * 1.25, cache_write_long: input * 2.5, output };
 }
 
+/** The prices of the standard tier. */
 function standardPrices(): readonly ShippedPrice[] {
   return [
     {
@@ -307,6 +308,7 @@ function embeddingPrices(): readonly ShippedPrice[] {
   ];
 }
 
+/** All prices of OpenAI. */
 export function openaiPrices(): readonly ShippedPrice[] {
   const searching = [
     ...standardPrices().flatMap((price) => [

@@ -10,6 +10,7 @@ const PAGE = {
   checked: '2026-11-23',
 } as const;
 
+/** All prices of Together AI. */
 export function togetherPrices(): readonly ShippedPrice[] {
   return [
     {

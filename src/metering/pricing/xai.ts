@@ -24,6 +24,7 @@ function longContext({
   return { input, cached_input, output, above };
 }
 
+/** Without searches. */
 function tokenPrices(): readonly ShippedPrice[] {
   return [
     {

@@ -15,6 +15,7 @@ const MODELS_DEV = {
     'https://docs.z.ai/guides/overview/pricing, cited by https://github.com/anomalyco/models.dev at f3fc69229 (2026-07-02)',
 } as const;
 
+/** All prices of Z.ai. */
 export function zaiPrices(): readonly ShippedPrice[] {
   return [
     {

@@ -70,35 +70,25 @@ function isToolResult({ type }: JsonObject): boolean {
   return type === 'tool_result';
 }
 
+/** A result of one text without a mark is that text. Otherwise it has its blocks in their order. */
 function readResult(block: JsonObject, dropped: ReportedFields): ToolResultBlock {
-  const blocks = readBlocks(blocksOf(block.content), dropped);
-  const texts = blocks.filter((one) => one.kind === 'text');
-  return {
-    kind: 'tool_result',
-    id: fromToolUseId(readText(block.tool_use_id) ?? ''),
-    content: texts.length === blocks.length ? textResult(texts, block) : mixedResult(blocks, block),
-  };
-}
-
-function textResult(texts: readonly TextBlock[], block: JsonObject): ToolResultBlock['content'] {
-  const joined = texts.map(({ text }) => text).join('\n');
-  const text = lacksError(block, joined) ? `Error: ${joined}` : joined;
-  const { extra } = texts.find(isMarked) ?? markOf(block);
-  return extra === undefined ? text : [{ kind: 'text', text, extra }];
-}
-
-/** A result with images or files: its blocks in their order. */
-function mixedResult(given: readonly ContentBlock[], block: JsonObject): readonly Block[] {
-  const blocks = joinAdjacentTexts(given, '\n');
+  const blocks = joinAdjacentTexts(readBlocks(blocksOf(block.content), dropped), '\n');
+  if (blocks.length === 0) blocks.push({ kind: 'text', text: '' });
   const first = blocks.find((one) => one.kind === 'text');
   if (lacksError(block, first?.text ?? '')) {
     if (first === undefined) blocks.unshift({ kind: 'text', text: 'Error:' });
     else blocks[blocks.indexOf(first)] = { ...first, text: `Error: ${first.text}` };
   }
-  const last = blocks.at(-1);
-  return last === undefined || blocks.some(isMarked)
-    ? blocks
-    : [...blocks.slice(0, -1), { ...last, ...markOf(block) }];
+  const last = blocks.pop();
+  if (last !== undefined)
+    blocks.push([...blocks, last].some(isMarked) ? last : { ...last, ...markOf(block) });
+  const [only, ...others] = blocks;
+  const isPlain = others.length === 0 && only?.kind === 'text' && !isMarked(only);
+  return {
+    kind: 'tool_result',
+    id: fromToolUseId(readText(block.tool_use_id) ?? ''),
+    content: isPlain ? only.text : blocks,
+  };
 }
 
 /** Chat has no flag for a failed result. */

@@ -105,12 +105,16 @@ class MessageWriter {
     if (last !== undefined) append(last.content, content);
   }
 
-  #push(role: Message['role'], blocks: JsonObject[]): void {
-    if (blocks.length === 0) return;
+  #push(role: Message['role'], content: JsonObject[], results: JsonObject[] = []): void {
+    if (content.length + results.length === 0) return;
     if (role === 'user') this.#joinSystemTurn();
     const last = this.#messages.at(-1);
-    if (last?.role === role) append(last.content, blocks);
-    else this.#messages.push({ role, results: [], content: blocks });
+    if (last?.role !== role) {
+      this.#messages.push({ role, results, content });
+      return;
+    }
+    append(last.results, results);
+    append(last.content, content);
   }
 
   #assistant({ blocks, refusal = '', extra }: Turn): JsonObject[] {
@@ -144,16 +148,13 @@ class MessageWriter {
     // A text with a mark is a text, as it was and will be without one: the mark belongs to the result.
     const text = first?.type === 'text' && others.length === 0 ? first : undefined;
     const mark = isObject(extra.cache_control) ? extra.cache_control : text?.cache_control;
-    const result: JsonObject = {
+    const result = {
       type: 'tool_result',
       tool_use_id: this.#calls.matchResult(id) ?? validId(id),
       ...(blocks.length === 0 ? {} : { content: text?.text ?? blocks }),
       ...(mark === undefined ? {} : { cache_control: mark }),
     };
-    this.#joinSystemTurn();
-    const last = this.#messages.at(-1);
-    if (last?.role === 'user') last.results.push(result);
-    else this.#messages.push({ role: 'user', results: [result], content: [] });
+    this.#push('user', [], [result]);
   }
 }
 

@@ -1,11 +1,5 @@
 /** Writes the conversation of a client of another protocol as the messages of a chat request. */
-import type {
-  Block,
-  CanonicalRequest,
-  ToolCallBlock,
-  ToolResultBlock,
-  Turn,
-} from '../../canonical/conversation.ts';
+import type { Block, CanonicalRequest, ToolCallBlock, Turn } from '../../canonical/conversation.ts';
 import { MEDIA_PARTS, type Media } from '../../canonical/media.ts';
 import type { JsonObject } from '../../shared/json.ts';
 
@@ -19,14 +13,13 @@ function writeTurn({ role, blocks }: Turn): readonly JsonObject[] {
   const results = blocks.filter((block) => block.kind === 'tool_result');
   const content = results.length === 0 ? blocks : blocks.filter(({ kind }) => kind !== 'tool_result');
   // Results come first: providers accept nothing between a call and its result.
-  const messages = results.map(writeResult);
+  const messages: JsonObject[] = results.map(({ id, content: result }) => ({
+    role: 'tool',
+    tool_call_id: id,
+    content: typeof result === 'string' ? result : writeParts(result),
+  }));
   if (messages.length === 0 || content.length > 0) messages.push({ role, content: writeContent(content) });
   return messages;
-}
-
-function writeResult({ id, content }: ToolResultBlock): JsonObject {
-  const messageContent = typeof content === 'string' ? content : writeParts(content);
-  return { role: 'tool', tool_call_id: id, content: messageContent };
 }
 
 function writeAssistant(blocks: readonly Block[]): JsonObject {

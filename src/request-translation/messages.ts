@@ -11,6 +11,7 @@ import {
   isObject,
   type JsonObject,
   keepEntries,
+  mapObjects,
   objectOf,
   omit,
   ownValue,
@@ -22,11 +23,17 @@ import { isFromResponse, type TranslationReport } from './dropped-fields.ts';
 import type { MessageRules, ReasoningForm, SignaturePlace, SystemRule } from './rules.ts';
 import { moveMediaBehindResults, partsOf } from './tool-results.ts';
 
-interface MessageTarget {
+/** What the messages depend on, besides the body and the provider's table. */
+export interface MessageTarget {
+  /** The model's name at the provider. */
   readonly model: string;
+  /** The provider's id, with which Weir tags reasoning and signatures that the provider made. */
   readonly providerId: string;
-  /** The client used another protocol than Chat Completions. */
-  readonly isFromOtherProtocol: boolean;
+  /**
+   * The client used another protocol than Chat Completions. Its effort is then a preference: such clients send one to every model.
+   * Absent: false.
+   */
+  readonly isFromOtherProtocol?: boolean;
 }
 
 /**
@@ -43,10 +50,10 @@ export function rewriteMessages(
   const { mediaInResults } = rules;
   const given = readArray(body.messages);
   // A chat client knows its server: where nothing is known of it, its tool messages are sent as they came.
-  const isKept = mediaInResults === undefined && !target.isFromOtherProtocol;
+  const isKept = mediaInResults === undefined && target.isFromOtherProtocol !== true;
   const ordered = isKept ? given : moveMediaBehindResults(given, mediaInResults ?? []);
   const placed = placeSystemMessages(ordered, target.model, rules.system);
-  const messages = placed.map((message) => (isObject(message) ? rewriter.rewrite(message) : message));
+  const messages = mapObjects(placed, (message) => rewriter.rewrite(message));
   return rules.continuesPrefix ? withPrefix(messages) : messages;
 }
 
@@ -67,8 +74,12 @@ class MessageRewriter {
   readonly #signaturePlace: SignaturePlace | null;
   readonly #providerId: string;
 
-  constructor(body: JsonObject, target: MessageTarget, rules: MessageRules, report: TranslationReport) {
-    const { model, providerId } = target;
+  constructor(
+    body: JsonObject,
+    { model, providerId }: MessageTarget,
+    rules: MessageRules,
+    report: TranslationReport,
+  ) {
     const { reasoning, missingSignature } = rules;
     const rule = reasoning.find(({ models, when }) => matchesModel(models, model) && (when?.(body) ?? true));
     const needsSignature =
@@ -84,15 +95,11 @@ class MessageRewriter {
   }
 
   rewrite(message: JsonObject): JsonObject {
-    const named = this.#withRole(message);
+    const role = ownValue(this.#rules.roles, readText(message.role) ?? '');
+    const named = role === undefined ? message : { ...message, role };
     const reasoned = named.role === 'assistant' ? this.#assistant(named) : named;
     const result = this.#withContent(this.#withId(reasoned, 'tool_call_id'));
     return this.#keep(result, ownValue(this.#rules.closed?.roles, readText(result.role) ?? ''), 'messages');
-  }
-
-  #withRole(message: JsonObject): JsonObject {
-    const role = ownValue(this.#rules.roles, readText(message.role) ?? '');
-    return role === undefined ? message : { ...message, role };
   }
 
   #assistant(message: JsonObject): JsonObject {
@@ -108,9 +115,7 @@ class MessageRewriter {
 
   #withToolCalls(message: JsonObject): JsonObject {
     if (!Array.isArray(message.tool_calls)) return message;
-    const calls: unknown[] = message.tool_calls.map((call: unknown) =>
-      isObject(call) ? this.#toolCall(call) : call,
-    );
+    const calls = mapObjects(message.tool_calls, (call) => this.#toolCall(call));
     return withSignature({ ...message, tool_calls: calls }, this.#signaturePlace);
   }
 
@@ -140,7 +145,7 @@ class MessageRewriter {
     if (needsContent && message.role === 'assistant' && isContentMissing(message))
       return { ...message, content: '' };
     if (!Array.isArray(content)) return message;
-    const parts = content.map((part: unknown) => (isObject(part) ? this.#part(part) : part));
+    const parts = mapObjects(content, (part) => this.#part(part));
     const isJoined = joinsText?.includes(readText(message.role) ?? '') ?? false;
     return { ...message, content: (isJoined ? joinText(parts) : undefined) ?? parts };
   }
@@ -221,34 +226,18 @@ function isSystem(message: unknown): message is JsonObject {
   return isObject(message) && (message.role === 'system' || message.role === 'developer');
 }
 
-/** Messages that become one user message: late system messages, and at most one message of the user. */
-interface Run {
-  readonly messages: JsonObject[];
-  /** The message that gives the joined one its other members: the user's, if there is one. */
-  base: JsonObject;
-  /** All messages are late system messages. */
-  isLate: boolean;
-}
-
 /**
  * Late system messages as user messages. Each is joined with a user message beside it, so that roles still alternate. One between tool
  * calls and their results moves behind the results: providers accept nothing in between.
  */
 function withoutSystemMessages(messages: readonly unknown[]): readonly unknown[] {
-  const runs: (Run | { readonly other: unknown })[] = [];
+  /** A run becomes one user message: late system messages, and at most one message of the user. */
+  const runs: (JsonObject[] | { readonly other: unknown })[] = [];
   const late: JsonObject[] = [];
-  const add = (message: JsonObject, isLate: boolean) => {
+  const add = (message: JsonObject) => {
     const last = runs.at(-1);
-    if (last === undefined || 'other' in last || !(last.isLate || isLate)) {
-      runs.push({ messages: [message], base: message, isLate });
-      return;
-    }
-    last.messages.push(message);
-    if (last.isLate) last.base = message;
-    last.isLate &&= isLate;
-  };
-  const addLate = () => {
-    for (const message of late.splice(0)) add({ ...message, role: 'user' }, true);
+    if (Array.isArray(last) && (isSystem(message) || last.every(isSystem))) last.push(message);
+    else runs.push([message]);
   };
   for (const message of messages) {
     if (isSystem(message)) {
@@ -256,17 +245,19 @@ function withoutSystemMessages(messages: readonly unknown[]): readonly unknown[]
       continue;
     }
     const { role } = objectOf(message);
-    if (role !== 'tool') addLate();
-    if (isObject(message) && role === 'user') add(message, false);
+    if (role !== 'tool') late.splice(0).forEach(add);
+    if (isObject(message) && role === 'user') add(message);
     else runs.push({ other: message });
   }
-  addLate();
+  late.forEach(add);
   // Each run is joined once. Joining at every message would take quadratic time.
-  return runs.map((run) => ('other' in run ? run.other : joinRun(run)));
+  return runs.map((run) => (Array.isArray(run) ? joinRun(run) : run.other));
 }
 
-function joinRun({ messages, base }: Run): JsonObject {
-  return messages.length === 1 ? base : { ...base, content: joinMessages(messages).content };
+/** The other members are those of the user's message, if there is one. */
+function joinRun(run: readonly JsonObject[]): JsonObject {
+  const base = { ...(run.find((message) => !isSystem(message)) ?? run.at(-1)), role: 'user' };
+  return run.length === 1 ? base : { ...base, content: joinMessages(run).content };
 }
 
 /**
@@ -414,7 +405,8 @@ function withSignature(message: JsonObject, place: SignaturePlace | null): JsonO
   const [first, ...others] = readArray(message.tool_calls);
   if (place === null || !isObject(first)) return message;
   if (place === 'extra_content') {
-    if ([first, ...others].some(isSignedCall)) return message;
+    const calls = [first, ...others].filter(isObject);
+    if (calls.some((call) => signatureOfCall(call.extra_content) !== undefined)) return message;
     const signed = { ...first, extra_content: { google: { thought_signature: PLACEHOLDER_SIGNATURE } } };
     return { ...message, tool_calls: [signed, ...others] };
   }
@@ -436,10 +428,6 @@ export function followsUnsignedStep(messages: readonly unknown[]): boolean {
   const all = messages.filter(isObject);
   const at = all.findLastIndex(({ role }) => role === 'assistant');
   return all[at + 1]?.role === 'tool' && !readArray(all[at]?.reasoning_details).some(isSignedDetail);
-}
-
-function isSignedCall(call: unknown): boolean {
-  return signatureOfCall(objectOf(call).extra_content) !== undefined;
 }
 
 function isSignedDetail(detail: unknown): boolean {

@@ -6,6 +6,7 @@ import {
   isObject,
   type JsonObject,
   keepEntries,
+  mapObjects,
   omit,
   readArray,
   readText,
@@ -16,16 +17,8 @@ import type { MessageRules } from './rules.ts';
 /** The schema of a function without parameters. */
 export const NO_PARAMETERS = { type: 'object', properties: {} };
 
-/** Rewrites the tools of a chat request as the provider takes them. What is not an object stays as it is. */
-export function rewriteTools(
-  tools: readonly unknown[],
-  rules: MessageRules,
-  report: TranslationReport,
-): readonly unknown[] {
-  return tools.map((tool) => (isObject(tool) ? rewriteTool(tool, rules, report) : tool));
-}
-
-function rewriteTool(
+/** Rewrites a tool of a chat request as the provider takes it. */
+export function rewriteTool(
   tool: JsonObject,
   { closed, refused = [], needsParameters }: MessageRules,
   report: TranslationReport,
@@ -236,10 +229,6 @@ function renamedMessage(message: JsonObject, rename: Rename): JsonObject {
 function withName(object: JsonObject, rename: Rename): JsonObject {
   const name = readText(object.name);
   return name === undefined ? object : { ...object, name: rename(name) };
-}
-
-function mapObjects(items: readonly unknown[], map: (item: JsonObject) => JsonObject): readonly unknown[] {
-  return items.map((item) => (isObject(item) ? map(item) : item));
 }
 
 /**

@@ -5,6 +5,7 @@ import {
   isObject,
   type JsonObject,
   keepEntries,
+  mapObjects,
   objectOf,
   omit,
   ownValue,
@@ -13,9 +14,9 @@ import {
 import { matchesModel } from '../shared/model-name.ts';
 import { isAboutRequest, isDefault, isSampling, type TranslationReport } from './dropped-fields.ts';
 import { requestedEffort, rewriteEffort } from './effort.ts';
-import { followsUnsignedStep, rewriteMessages } from './messages.ts';
+import { followsUnsignedStep, type MessageTarget, rewriteMessages } from './messages.ts';
 import type { FieldRule, PromptCache, RequestRules, Unsupported } from './rules.ts';
-import { convertLegacyFunctions, rewriteTools } from './tools.ts';
+import { convertLegacyFunctions, rewriteTool } from './tools.ts';
 
 /** In which form a provider accepts requests: Chat Completions with the differences of a table, or the provider's native API. */
 export type RequestForm =
@@ -51,24 +52,15 @@ export interface LimitedBody {
 }
 
 /** What a translation depends on, besides the body. */
-export interface WriteOptions {
-  /** The model's name at the provider. */
-  readonly model: string;
+export interface WriteOptions extends MessageTarget {
   /** The provider's name, for messages. */
   readonly provider: string;
-  /** The provider's id, with which Weir tags reasoning and signatures that the provider made. */
-  readonly providerId: string;
   readonly promptCache: PromptCache;
   /** The same text for all requests of a session, of which it is a hash. Absent: no session is known, or the form does not take it. */
   readonly promptCacheKey?: string;
   readonly unsupported: Unsupported;
   /** The client gets no reasoning, so the request tells the provider to omit its text if possible. Absent: false. */
   readonly hidesReasoning?: boolean;
-  /**
-   * The client used another protocol than Chat Completions. Its effort is then a preference: such clients send one to every model.
-   * Absent: false.
-   */
-  readonly isFromOtherProtocol?: boolean;
 }
 
 export interface Translation {
@@ -82,9 +74,10 @@ export interface Translation {
 export function translateRequest(
   given: JsonObject,
   rules: RequestRules,
-  { model, provider, providerId, isFromOtherProtocol }: WriteOptions,
+  options: WriteOptions,
   report: TranslationReport,
 ): JsonObject {
+  const { model, provider, isFromOtherProtocol } = options;
   let body = withoutOffSearch(withoutNulls(given));
   if (rules.legacyFunctions === 'converted') body = convertLegacyFunctions(body);
   if (rules.effort !== undefined)
@@ -93,11 +86,11 @@ export function translateRequest(
   body = rewriteFields(body, rules, report);
   if (rules.needsTextPrompt) body = withTextPrompt(body, provider, report);
   if (Array.isArray(body.tools)) {
-    body = { ...body, tools: rewriteTools(body.tools, rules.messages, report) };
+    const tools = mapObjects(body.tools, (tool) => rewriteTool(tool, rules.messages, report));
+    body = { ...body, tools };
   }
   if (Array.isArray(body.messages)) {
-    const target = { model, providerId, isFromOtherProtocol: isFromOtherProtocol === true };
-    body = { ...body, messages: rewriteMessages(body, target, rules.messages, report) };
+    body = { ...body, messages: rewriteMessages(body, options, rules.messages, report) };
   }
   body = withoutUnsignedReasoning(body, model, rules, report);
   if (rules.takesUsageInclude !== true && isUsageInclude(given.usage)) body = omit(body, 'usage');

@@ -90,6 +90,14 @@ export function mapList(list: readonly unknown[], map: (value: unknown) => unkno
   return next.some((value, index) => value !== list[index]) ? next : list;
 }
 
+/** The list with mapped objects. Other items stay as they are. */
+export function mapObjects(
+  list: readonly unknown[],
+  map: (item: JsonObject) => JsonObject,
+): readonly unknown[] {
+  return list.map((item) => (isObject(item) ? map(item) : item));
+}
+
 /** The object with mapped values, or the same object if nothing changes. */
 export function mapValues(object: JsonObject, map: (value: unknown, key: string) => unknown): JsonObject {
   const entries = Object.entries(object).map(([key, value]) => [key, map(value, key)] as const);

@@ -9,6 +9,9 @@ import {
   MAX_JSON_DEPTH,
   MAX_JSON_VALUES,
   MAX_LARGE_OBJECT_MEMBERS,
+  mapList,
+  mapObjects,
+  mapValues,
   parseJsonExactly,
 } from '../../src/shared/json.ts';
 
@@ -221,5 +224,25 @@ describe('B2 JSON in a string', () => {
     expect(embedded.object('{"a":1}')).toEqual({ a: 1 });
     embedded.object('{"a":');
     expect(embedded.object('{"a":1}')).toBeUndefined();
+  });
+});
+
+describe('mapped lists and objects', () => {
+  test('mapList without a change: the same list, by which callers see that nothing changed', () => {
+    const list = [1, { a: 1 }];
+    expect(mapList(list, (value) => value)).toBe(list);
+    expect(mapList(list, (value) => (value === 1 ? 2 : value))).toEqual([2, { a: 1 }]);
+  });
+
+  test('mapObjects: what is no object stays as it is', () => {
+    const list = [null, 'text', [1], { a: 1 }];
+    expect(mapObjects(list, (item) => ({ ...item, b: 2 }))).toEqual([null, 'text', [1], { a: 1, b: 2 }]);
+  });
+
+  test('mapValues: the keys keep their order, also __proto__', () => {
+    const object = JSON.parse('{"b":1,"__proto__":2,"a":3}');
+    expect(JSON.stringify(mapValues(object, (value, key) => `${key}${value}`))).toBe(
+      '{"b":"b1","__proto__":"__proto__2","a":"a3"}',
+    );
   });
 });

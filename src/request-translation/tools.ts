@@ -111,6 +111,7 @@ export function withShortToolNames(
 ): { readonly request: CanonicalRequest; readonly names: ToolNames } {
   if (accepted === undefined) return { request, names: new Map() };
   const shortener = new NameShortener(accepted);
+  // This walk only visits the names: short ones must differ from all that are accepted.
   renamedTools(request.fields, (name) => shortener.reserve(name));
   const rename = (name: string) => shortener.shorten(name);
   const fields = { ...request.fields, ...renamedFields(request.fields, rename) };
@@ -128,10 +129,16 @@ function renamedTurn(turn: Turn, accepted: RegExp, rename: Rename): Turn {
   return { ...turn, blocks };
 }
 
-/** The approximate size of the names in memory, in UTF-16 units. They live as long as the response. */
-export function sizeOfNames(names: ToolNames): number {
+/**
+ * The approximate size of a table of tool names in memory, in UTF-16 units. It lives as long as the response.
+ * @param entries the names of each tool
+ */
+export function sizeOfNames(entries: Iterable<readonly string[]>): number {
   let chars = 0;
-  for (const [short, name] of names) chars += ENTRY_CHARS + short.length + name.length;
+  for (const names of entries) {
+    chars += ENTRY_CHARS;
+    for (const name of names) chars += name.length;
+  }
   return chars;
 }
 

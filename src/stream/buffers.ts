@@ -190,7 +190,7 @@ export class ByteBuffer {
     return this.#length;
   }
 
-  /** Appends the bytes of `source` between `from` and `to`. Views of short pieces would cost more than their copies. */
+  /** Appends the bytes of `source` between `from` and `to`. */
   append(source: Uint8Array, from = 0, to = source.length): void {
     const length = this.#length + to - from;
     if (this.#bytes === undefined || this.#bytes.length < length) {

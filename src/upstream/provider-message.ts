@@ -167,11 +167,13 @@ const OPENING = /["'`“‘«„「]/g;
 /** Quotations that may begin at one mark: a quoted text may contain marks itself. */
 const MAX_CLOSINGS = 4;
 
+// Patterns of Unicode's classes stand in functions: as constants, these two took 0.4 ms of start-up.
+
 function isWordUnit(character: string | undefined): boolean {
   return /[\p{L}\p{N}_]/u.test(character ?? '');
 }
 
-/** Words with a digit, such as passwords and numbers of accounts. Within a function, as patterns of Unicode's classes take 0.1 ms at start-up. */
+/** Words with a digit, such as passwords and numbers of accounts. */
 function codesIn(message: string) {
   return message.matchAll(
     /(?<![\p{L}\p{N}_])(?=[\p{L}_]{0,64}\p{N})(?:[\p{L}\p{N}_]{4,64})(?![\p{L}\p{N}_])/gu,

@@ -79,15 +79,16 @@ function readResult(block: JsonObject, dropped: ReportedFields): ToolResultBlock
     if (first === undefined) blocks.unshift({ kind: 'text', text: 'Error:' });
     else blocks[blocks.indexOf(first)] = { ...first, text: `Error: ${first.text}` };
   }
-  const last = blocks.pop();
-  if (last !== undefined)
-    blocks.push([...blocks, last].some(isMarked) ? last : { ...last, ...markOf(block) });
-  const [only, ...others] = blocks;
+  const lastAt = blocks.length - 1;
+  const marked = blocks.some(isMarked)
+    ? blocks
+    : blocks.map((one, at) => (at === lastAt ? { ...one, ...markOf(block) } : one));
+  const [only, ...others] = marked;
   const isPlain = others.length === 0 && only?.kind === 'text' && !isMarked(only);
   return {
     kind: 'tool_result',
     id: fromToolUseId(readText(block.tool_use_id) ?? ''),
-    content: isPlain ? only.text : blocks,
+    content: isPlain ? only.text : marked,
   };
 }
 

@@ -64,10 +64,8 @@ function translate(body: JsonObject, kept: KeptState | null): Result<TranslatedB
   const mismatch = validateTypes(body, FIELD_TYPES);
   if (mismatch !== null) return failure(mismatch);
   const tools = readTools([...readArray(body.tools), ...input.value.tools]);
-  const names = [...tools.origins].map(
-    ([flat, { name, namespace = '' }]) => [flat, namespace + name] as const,
-  );
-  if (sizeOfNames(new Map(names)) > MAX_TOOL_NAMES_CHARS) return failure(TOO_MANY_TOOLS);
+  const names = Array.from(tools.origins, ([flat, { name, namespace = '' }]) => [flat, name, namespace]);
+  if (sizeOfNames(names) > MAX_TOOL_NAMES_CHARS) return failure(TOO_MANY_TOOLS);
   const choice = readToolChoice(body.tool_choice, tools);
   if (choice.kind === 'error') return choice;
   const instructions = readText(body.instructions);

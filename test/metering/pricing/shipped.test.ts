@@ -12,8 +12,10 @@ const ROWS = SHIPPED_PRICES.all().map(
 );
 
 describe('SHIPPED_PRICES', () => {
-  test.each(['deepseek', 'mistral', 'codestral', 'openai', 'gemini'])('P2 of %s: its own', (provider) => {
-    expect(new Set(SHIPPED_PRICES.of(provider).map((price) => price.provider))).toEqual(new Set([provider]));
+  test('P2 the prices under a provider’s id are its own, and together they are all prices', () => {
+    const lists = [...new Set(IDS)].map((id) => ({ id, prices: SHIPPED_PRICES.of(id) }));
+    expect(lists.flatMap(({ id, prices }) => prices.filter(({ provider }) => provider !== id))).toEqual([]);
+    expect(lists.flatMap(({ prices }) => prices)).toHaveLength(SHIPPED_PRICES.all().length);
   });
 
   test('P2 a provider’s prices are made once, and of an unknown provider there are none', () => {

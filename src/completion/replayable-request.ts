@@ -2,6 +2,7 @@
 import { sha256 } from '../auth/keys.ts';
 import type { CanonicalRequest } from '../canonical/conversation.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
+import { readName } from '../canonical/part.ts';
 import type { Policies } from '../canonical/policies.ts';
 import type { UpstreamRefusal } from '../canonical/refusal.ts';
 import type { Upstream } from '../canonical/upstream-error.ts';
@@ -170,15 +171,15 @@ export class ReplayableRequest {
       providerId: provider.id,
       unsupported,
       promptCache: settings.promptCache,
-      ...(session !== null && form.kind === 'native' && form.takesPromptCacheKey === true
-        ? { promptCacheKey: await promptCacheKey(session) }
-        : {}),
       hidesReasoning:
         policies.reasoning === 'strip' ||
         asksFor('without_summary') ||
         (api === 'responses' && this.#learned.apis.refusesSummary(provider.id, model, this.#now)),
       // Chat Completions has no passthrough.
       isFromOtherProtocol: held.client.passthrough !== null,
+      ...(session !== null && form.kind === 'native' && form.takesPromptCacheKey === true
+        ? { promptCacheKey: await promptCacheKey(session) }
+        : {}),
     });
     if (rewritten.kind === 'error') return rewritten;
     const { changed, toolNames } = rewritten.value;
@@ -208,14 +209,15 @@ export class ReplayableRequest {
         ...(isLimited ? [limitName(form)] : []),
         ...(isWithoutReasoning && !changed.includes('reasoning') ? ['reasoning'] : []),
       ],
+      requestedTier: dropped.includes('service_tier') ? undefined : readName(fields.service_tier),
       choices: prompts * (readCount(fields.n) ?? 1),
-      ...(toolNames === undefined ? {} : { toolNames }),
       showsAll: isTranslated && showsAll(provider, model, body),
       passthrough: passthrough?.endpoint ?? null,
       endpoint,
       api,
       scope,
       mends: mended.statements,
+      ...(toolNames === undefined ? {} : { toolNames }),
     };
     this.#sent = { body, form };
     const sentRequest = {

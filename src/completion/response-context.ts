@@ -1,7 +1,7 @@
 /** What streamed and non-streaming responses share: the options of readers and writers, and the response's headers. */
 import { deadlineExceeded } from '../canonical/upstream-error.ts';
 import { clientError, headerValue } from '../http/respond.ts';
-import { costOfRequest } from '../metering/pricing/cost.ts';
+import { costOfAttempt } from '../metering/request-meter.ts';
 import type { PassthroughOptions, WriterOptions } from '../protocols/shared/client-protocol.ts';
 import { type OwnNameRow, ROUTE_SHAPES } from '../providers/provider.ts';
 import { MAX_NAME_CHARS } from '../shared/limits.ts';
@@ -67,10 +67,10 @@ export function eventReaderOptions(request: CompletionRequest, attempt: Attempt)
       usageAt: usageAt(request, provider.quirks),
       choices,
       ownNames: ownNames(request, provider.ownNames),
-      ...(toolNames === undefined ? {} : { toolNames }),
       now: () => Math.floor(clock.now() / 1000),
       random,
       meter: attempt.meter.accumulator,
+      ...(toolNames === undefined ? {} : { toolNames }),
       ...(request.wantsCost ? { cost: () => costInDollars(request, attempt) } : {}),
     },
   };
@@ -106,14 +106,9 @@ function userAgentOf(headers: Headers): string {
 }
 
 /** Null if the cost is unknown or in another currency, because the field has no currency. */
-function costInDollars({ context }: CompletionRequest, { traits, meter }: Attempt): number | null {
-  const cost = costOfRequest(context.prices.table, {
-    priceIds: traits.target.priceIds,
-    model: traits.target.model,
-    usage: meter.accumulator.countBilled().usage,
-    upstreamCost: meter.accumulator.upstreamCost,
-    endMs: context.ports.clock.now(),
-  });
+function costInDollars({ context }: CompletionRequest, { meter }: Attempt): number | null {
+  const { usage } = meter.accumulator.countBilled();
+  const cost = costOfAttempt(meter, usage, context.prices.table, context.ports.clock.now());
   return cost?.currency === 'USD' ? wholeAmount(cost.nano) : null;
 }
 

@@ -238,7 +238,11 @@ export class RequestMeter {
       time: isoTime(arrivedAt),
       ended: isoTime(now),
       key_id: caller.keyId,
-      ...attribution,
+      // Not a spread: V8 defines each field after one by a call of its runtime.
+      user: attribution.user,
+      session: attribution.session,
+      app: attribution.app,
+      tags: attribution.tags,
       asked: requestedModel,
       provider: target.provider.id,
       model: target.model,
@@ -273,6 +277,8 @@ export interface AttemptTraits {
   /** Names of request fields that were not sent to the provider, or were sent with another value. */
   readonly dropped: readonly string[];
   readonly changed: readonly string[];
+  /** The service tier that was sent to the provider; absent: none. */
+  readonly requestedTier?: string | undefined;
   /** The number of requested choices. */
   readonly choices: number;
   /** A complete output shows every token that is billed: there is no hidden reasoning or prediction (G3). */
@@ -689,9 +695,10 @@ export function costOfAttempt(
   table: PriceTable,
   endMs: number,
 ): Cost | null {
-  const { priceIds, model } = traits.target;
+  const { target, requestedTier } = traits;
+  const { priceIds, model } = target;
   const { upstreamCost } = accumulator;
-  return costOfRequest(table, { priceIds, model, usage, upstreamCost, endMs });
+  return costOfRequest(table, { priceIds, model, usage, requestedTier, upstreamCost, endMs });
 }
 
 const UNKNOWN_COST: CostFields = {

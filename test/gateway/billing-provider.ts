@@ -41,6 +41,8 @@ interface Rates {
   readonly write?: number;
   readonly longWrite?: number;
   readonly output: number;
+  /** How many times as much a token costs in the tier `priority`; absent: twice. */
+  readonly priority?: number;
   readonly reasons: boolean;
   readonly image: number;
   /** The documented context window in tokens: a longer prompt is refused. */
@@ -48,7 +50,8 @@ interface Rates {
 }
 
 const RATES: Readonly<Record<string, Rates>> = {
-  'gpt-4o-mini': { prompt: 0.15, output: 0.6, reasons: false, image: 48_169 },
+  // $0.25 and $1.00 in the tier `priority`: https://openai.com/api-priority-processing/
+  'gpt-4o-mini': { prompt: 0.15, output: 0.6, priority: 5 / 3, reasons: false, image: 48_169 },
   'gpt-3.5-turbo-instruct': { prompt: 1.5, output: 2, reasons: false, image: 0 },
   'gpt-5': { prompt: 1.25, output: 10, reasons: true, image: 48_169 },
   // https://platform.claude.com/docs/en/models (2026-11-23)
@@ -143,7 +146,7 @@ export class BillingProvider {
     const factor =
       (body.speed === 'fast' ? 2 : 1) *
       (body.inference_geo === 'us' ? 1.1 : 1) *
-      (body.service_tier === 'priority' || body.serviceTier === 'priority' ? 2 : 1);
+      (body.service_tier === 'priority' || body.serviceTier === 'priority' ? (rates.priority ?? 2) : 1);
     const nano = Math.floor((prompt * rate + output * rates.output) * 1000 * factor);
     this.bills.push({ model, body, tokens: prompt + output, nano });
   }

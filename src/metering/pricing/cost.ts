@@ -28,6 +28,8 @@ export interface PricedRequest {
   /** The provider's name of the model. */
   readonly model: string;
   readonly usage: BilledUsage;
+  /** The service tier that was sent to the provider. A response without a tier had this one or the default one. Absent: none. */
+  readonly requestedTier?: string | undefined;
   /** The cost that the upstream reports: an integer of 10^-9 US dollars, or null. */
   readonly upstreamCost: number | null;
   /** The request's end, in ms since the epoch. */
@@ -36,11 +38,22 @@ export interface PricedRequest {
 
 /** The cost that the upstream reports, else the cost by the price table; null if unknown. */
 export function costOfRequest(table: PriceTable, request: PricedRequest): Cost | null {
-  const { priceIds, model, usage, upstreamCost, endMs } = request;
+  const { priceIds, model, usage, requestedTier, upstreamCost, endMs } = request;
   if (upstreamCost !== null)
     return { nano: upstreamCost, currency: 'USD', priceSince: null, isUpperBound: false };
-  const price = findPrice(table, priceIds, model, endMs, usage.service_tier);
-  return price === null ? null : costAtPrice(usage, price, endMs);
+  const costIn = (tier: string | undefined) => {
+    const price = findPrice(table, priceIds, model, endMs, tier);
+    return price === null ? null : costAtPrice(usage, price, endMs);
+  };
+  const cost = costIn(usage.service_tier);
+  if (usage.service_tier !== undefined || requestedTier === undefined || cost === null) return cost;
+  return dearer(cost, costIn(requestedTier));
+}
+
+/** Either may be the true cost. */
+function dearer(cost: Cost, other: Cost | null): Cost {
+  if (other?.currency !== cost.currency || other.nano === cost.nano) return cost;
+  return { ...(other.nano > cost.nano ? other : cost), isUpperBound: true };
 }
 
 /** The tier of a response that names none. */

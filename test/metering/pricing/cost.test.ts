@@ -270,6 +270,26 @@ describe('costOfRequest', () => {
     expect(costOfRequest([layerOf([price({ input: 1 })])], request())).toBeNull();
   });
 
+  test.each([
+    ['a dearer tier', 'priority', undefined, 60_000, true],
+    ['a cheaper tier', 'flex', undefined, 30_000, true],
+    ['a tier at the same price', 'auto', undefined, 30_000, false],
+    ['a dearer tier, and the response names the default one', 'priority', 'default', 30_000, false],
+    ['a cheaper tier, and the response names it', 'flex', 'flex', 15_000, false],
+  ])(
+    'P2 P4 the request has %s: the dearer price where the response names none, else the price of its tier',
+    (_, requestedTier, service_tier, nano, isUpperBound) => {
+      const tiers = [
+        price({ input: 1, output: 4 }),
+        price({ input: 2, output: 8, service_tiers: ['priority'] }),
+        price({ input: 0.5, output: 2, service_tiers: ['flex'] }),
+      ];
+      const counts = { ...usage({ prompt: 10, completion: 5 }), ...(service_tier && { service_tier }) };
+      const cost = costOfRequest([layerOf(tiers)], request({ usage: counts, requestedTier }));
+      expect(cost).toMatchObject({ nano, isUpperBound });
+    },
+  );
+
   test('P1 after the list of holidays: the peak price, as an upper bound', () => {
     const target = { priceIds: ['deepseek'], model: 'deepseek-flash' };
     const at = (time: string) =>

@@ -120,7 +120,7 @@ function lagOf({ delivered, arrivedAt }: RequestContext, records: readonly Liste
   const isVisible = isRecent && newest !== null && newest.request_id >= last.requestId;
   return {
     newest_record: newest?.time ?? null,
-    lag_ms: !isRecent ? null : isVisible ? 0 : Math.max(0, arrivedAt - last.endedMs),
+    lag_ms: !isRecent ? null : isVisible ? 0 : Math.max(0, arrivedAt - Date.parse(last.ended)),
     lost_by_this_isolate: lost,
   };
 }

@@ -256,7 +256,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
       const fresh = old.length === 0 ? records : records.filter((one) => !old.includes(one));
       const inserted = insertRecords(this.#sql, compareRecords(this.#sql, fresh));
       addToHours(this.#sql, inserted, state);
-      settleRecords(this.#sql, inserted);
+      settleRecords(this.#sql, inserted, Date.now());
       return {
         forgotten: old.map((record) => record.request_id),
         isNew: inserted.some(({ time }) => !hasSentDay(this.#sql, Math.floor(Date.parse(time) / DAY_MS))),
@@ -361,9 +361,10 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   }
 
   async settleReservation(id: string, charge: Charge): Promise<void> {
+    const now = Date.now();
     if (this.#user !== null) return (await this.#userLimits()).settle(id, charge);
-    this.#storage.transactionSync(() => settle(this.#sql, id, charge));
-    await this.#noteAlerts(Date.now());
+    this.#storage.transactionSync(() => settle(this.#sql, id, charge, now));
+    await this.#noteAlerts(now);
   }
 
   async settleUnreserved(id: string, charge: Charge, day: string): Promise<void> {

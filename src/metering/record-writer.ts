@@ -28,7 +28,8 @@ interface RecordDelivery {
 
 interface LastTaken {
   readonly requestId: string;
-  readonly endedMs: number;
+  /** ISO 8601. */
+  readonly ended: string;
 }
 
 /** Hands each usage record to the first sink that takes it, with retries. A record that none takes is logged whole. */
@@ -64,9 +65,8 @@ export class RecordWriter {
     for (const sink of this.#sinks) {
       const ms = sink === this.#sinks.at(-1) ? left : Math.min(left, MAX_SINK_MS);
       if (await putWithin(ms, sink, delivery)) {
-        const { request_id } = record;
-        if (request_id > (this.#last?.requestId ?? ''))
-          this.#last = { requestId: request_id, endedMs: Date.parse(record.ended) };
+        const { request_id: requestId, ended } = record;
+        if (requestId > (this.#last?.requestId ?? '')) this.#last = { requestId, ended };
         return;
       }
       left -= ms;

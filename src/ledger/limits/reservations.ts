@@ -405,7 +405,7 @@ type ReservationRow = Amounts & { readonly second: number; readonly expected_tok
  * @param now in ms since the epoch
  * @returns null where there is no reservation, running or expired
  */
-export function settle(sql: Sql, id: string, charge: Charge, now = Date.now()): Settled | null {
+export function settle(sql: Sql, id: string, charge: Charge, now: number): Settled | null {
   const [reserved] = sql
     .exec<ReservationRow>('DELETE FROM reservations WHERE id = ? RETURNING *', id)
     .toArray();
@@ -426,13 +426,17 @@ export function settle(sql: Sql, id: string, charge: Charge, now = Date.now()): 
   return { second: null, moreTokens: 0 };
 }
 
-/** Settles requests by their newly stored records. Those without a reservation are charged as well. */
-export function settleRecords(sql: Sql, records: readonly ChargedRecord[]): void {
+/**
+ * Settles requests by their newly stored records. Those without a reservation are charged as well.
+ * @param now in ms since the epoch
+ */
+export function settleRecords(sql: Sql, records: readonly ChargedRecord[], now: number): void {
   // A key that never had limits has nothing to settle: its records cost only this query.
   if (!hadLimits(sql)) return;
   for (const record of records) {
     if (record.charge?.userObject !== undefined) continue;
-    settleNew(sql, record.request_id, record.charge ?? chargeOfRecord(record), record.time.slice(0, 10));
+    const charge = record.charge ?? chargeOfRecord(record);
+    settleNew(sql, record.request_id, charge, record.time.slice(0, 10), now);
   }
 }
 
@@ -444,11 +448,12 @@ export function settleRecords(sql: Sql, records: readonly ChargedRecord[]): void
 export function settleUnreserved(sql: Sql, id: string, charge: Charge, day: string, now: number): void {
   const insert = 'INSERT OR IGNORE INTO unreserved VALUES (?, ?) RETURNING id';
   const isFirst = sql.exec(insert, id, now).toArray().length > 0;
-  if (isFirst) settleNew(sql, id, charge, day);
+  if (isFirst) settleNew(sql, id, charge, day, now);
 }
 
-function settleNew(sql: Sql, id: string, charge: Charge, day: string): void {
-  if (settle(sql, id, charge) === null) addCharge(sql, charge, { day, tokens: 0, currency: '', cost: 0 });
+function settleNew(sql: Sql, id: string, charge: Charge, day: string, now: number): void {
+  if (settle(sql, id, charge, now) === null)
+    addCharge(sql, charge, { day, tokens: 0, currency: '', cost: 0 });
 }
 
 /** @param reserved charged in place of an unknown cost of used tokens, so that a budget in money holds */

@@ -279,7 +279,8 @@ export class UserLimits {
       waiting.result.reject(new Error('The request has ended'));
     }
     if (!this.isOpen) return;
-    const settled = this.#ports.transaction(() => settle(this.#sql, id, charge));
+    const { now, transaction } = this.#ports;
+    const settled = transaction(() => settle(this.#sql, id, charge, now()));
     if (settled === null) return;
     if (settled.second !== null) this.#minute?.correct(settled.second, settled.moreTokens);
     this.#reportLater();

@@ -35,7 +35,7 @@ test('G5 the headers of a response count the request itself', () => {
 test('G5 a budget that warns reports by how much it is overdrawn', () => {
   const sql = new MemorySql({ budget: { USD: 1, mode: 'warn' } });
   sql.reserve('a');
-  settle(sql, 'a', used(10, 1_520_000_000));
+  settle(sql, 'a', used(10, 1_520_000_000), NOW);
   expect(limitHeaders(sql.reserve('b').standing)).toEqual({ 'x-weir-budget-remaining': '-0.52 USD' });
 });
 
@@ -70,7 +70,7 @@ describe('G5 a refusal', () => {
   test('until the next month has a retry-after, and x-should-retry is false', () => {
     const sql = new MemorySql({ budget: { tokens: 150, per: 'month' } });
     sql.reserve('a');
-    settle(sql, 'a', used(149));
+    settle(sql, 'a', used(149), NOW);
     const answer = sql.reserve('b');
     if (answer.kind === 'reserved') throw new Error('It was not refused');
     const days = (Date.UTC(2026, 11, 1) - NOW) / 1000;
@@ -131,7 +131,7 @@ describe('G5 the headers by which Claude Code warns', () => {
   ])('%d of 1000 tokens of a month are spent: %s, %s', (spent, word, share, surpassed) => {
     const sql = new MemorySql({ budget: { tokens: 1000, per: 'month', mode: 'warn' } });
     sql.reserve('a');
-    settle(sql, 'a', used(spent));
+    settle(sql, 'a', used(spent), NOW);
     const headers = unifiedHeaders(sql.reserve('b').standing);
     const name = 'anthropic-ratelimit-unified';
     expect(headers).toEqual({
@@ -152,7 +152,7 @@ describe('G5 the headers by which Claude Code warns', () => {
   function refused(spent: number, isMessages: boolean) {
     const sql = new MemorySql({ budget: { tokens: 150, per: 'month' } });
     sql.reserve('a');
-    if (spent > 0) settle(sql, 'a', used(spent));
+    if (spent > 0) settle(sql, 'a', used(spent), NOW);
     const answer = sql.reserve('b');
     if (answer.kind === 'reserved') throw new Error('It was not refused');
     return refusalResponse(answer.refusal, answer.standing, 'key', [], isMessages).headers;

@@ -50,7 +50,7 @@ test('G2 G3 each request is charged once, and a hard budget is never exceeded', 
           expect(kind).toBe(request !== undefined || room >= UPPER_BOUND ? 'reserved' : 'refused');
           if (kind === 'reserved') known.set(id, request ?? { state: 'running', until: now + 11 * MINUTE });
         } else if (step.kind === 'settle' && request !== undefined) {
-          settle(sql, `r${id}`, used(tokens));
+          settle(sql, `r${id}`, used(tokens), now);
           if (request.state !== 'settled') known.set(id, { state: 'settled', tokens });
         } else if (
           step.kind === 'unreserved' &&

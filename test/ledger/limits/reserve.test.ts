@@ -88,7 +88,7 @@ describe('G2 reserve under a hard budget', () => {
 test('G2 reserve under a budget that warns: refuses nothing, reserves nothing, and reports', () => {
   const sql = new MemorySql({ budget: { tokens: 10, mode: 'warn' } });
   expect(admitted(sql, 5)).toBe(5);
-  settle(sql, `${NOW}-0`, used(25));
+  settle(sql, `${NOW}-0`, used(25), NOW);
   expect(readLimitStatus(sql, NOW).budget).toMatchObject({ spent: 25, reserved: 0 });
 });
 
@@ -119,7 +119,7 @@ describe('G5 the wait of a refused request', () => {
     const sql = new MemorySql({ budget: { tokens: 150, per: 'month' } });
     sql.reserve('a');
     expect(sql.reserve('b')).toMatchObject({ refusal: { kind: 'budget', needed: 100, waitMs: 1000 } });
-    settle(sql, 'a', used(100));
+    settle(sql, 'a', used(100), NOW);
     const untilDecember = Date.UTC(2026, 11, 1) - NOW;
     expect(sql.reserve('b')).toMatchObject({ refusal: { waitMs: untilDecember } });
     expect(sql.reserve('b', { promptTokens: 61 })).toMatchObject({ refusal: { waitMs: null } });
@@ -131,7 +131,7 @@ describe('G5 the wait of a refused request', () => {
     const sql = new MemorySql({ max_concurrent: 2 });
     expect(admitted(sql, 5)).toBe(2);
     expect(sql.reserve('late')).toMatchObject({ refusal: { kind: 'concurrency', waitMs: 1000 } });
-    settle(sql, `${NOW}-1`, used(5));
+    settle(sql, `${NOW}-1`, used(5), NOW);
     expect(sql.reserve('late').kind).toBe('reserved');
   });
 });
@@ -157,7 +157,7 @@ describe('G4 periods, in UTC', () => {
   test('a request that ends in the next period counts in the period of its reservation', () => {
     const sql = new MemorySql({ budget: { tokens: 100, per: 'month' } });
     sql.reserve('a', {}, lastMoment);
-    settle(sql, 'a', used(90));
+    settle(sql, 'a', used(90), NOW);
     expect(readLimitStatus(sql, lastMoment).budget?.spent).toBe(90);
     expect(readLimitStatus(sql, lastMoment + 5 * MINUTE).budget?.spent).toBe(0);
     expect(sql.reserve('b', {}, lastMoment + 5 * MINUTE).kind).toBe('reserved');
@@ -166,7 +166,7 @@ describe('G4 periods, in UTC', () => {
   test('per total: never ends', () => {
     const sql = new MemorySql({ budget: { tokens: 100 } });
     sql.reserve('a');
-    settle(sql, 'a', used(60));
+    settle(sql, 'a', used(60), NOW);
     expect(sql.reserve('b', {}, Date.UTC(2036, 0, 1)).kind).toBe('refused');
     expect(readLimitStatus(sql, Date.UTC(2036, 0, 1)).budget).toMatchObject({ spent: 60, resetsAt: null });
   });
@@ -174,7 +174,7 @@ describe('G4 periods, in UTC', () => {
   test('a budget with a changed amount, unit or period counts what was spent before', () => {
     const sql = new MemorySql({ budget: { tokens: 1000, per: 'day' } });
     sql.reserve('a');
-    settle(sql, 'a', used(40, 7_000_000));
+    settle(sql, 'a', used(40, 7_000_000), NOW);
     sql.reserve('running');
     const changes = [
       [
@@ -232,7 +232,7 @@ test('no leak: after 4,000 requests there is no reservation, and as many seconds
     now += 37;
     expect(sql.reserve(`r${i}`, {}, now).kind).toBe('reserved');
     // One in fifty is never settled.
-    if (i % 50 !== 0) settle(sql, `r${i}`, used(20, 30));
+    if (i % 50 !== 0) settle(sql, `r${i}`, used(20, 30), now);
     if (i % 500 === 499) expire(sql, now + 11 * MINUTE);
   }
   expect(sql.count('reservations')).toBe(0);

@@ -24,7 +24,7 @@ describe('G3 settle', () => {
   test('deletes the reservation and charges the actual usage, once', () => {
     const sql = new MemorySql(HARD);
     sql.reserve('a');
-    for (let i = 0; i < 3; i++) settle(sql, 'a', used(30, 5));
+    for (let i = 0; i < 3; i++) settle(sql, 'a', used(30, 5), NOW);
     expect(budget(sql)).toMatchObject({ spent: 30, reserved: 0 });
     expect(sql.count('reservations')).toBe(0);
   });
@@ -45,7 +45,7 @@ describe('G3 settle', () => {
   test('charges the actual usage also where it exceeds the reservation', () => {
     const sql = new MemorySql(HARD);
     sql.reserve('a');
-    settle(sql, 'a', used(2000));
+    settle(sql, 'a', used(2000), NOW);
     expect(budget(sql)).toMatchObject({ spent: 2000 });
     expect(sql.reserve('b').kind).toBe('refused');
   });
@@ -53,16 +53,16 @@ describe('G3 settle', () => {
   test('tokens with an unknown cost: charges the reserved cost', () => {
     const sql = new MemorySql({ budget: { USD: 1 } });
     sql.reserve('a');
-    settle(sql, 'a', used(30));
+    settle(sql, 'a', used(30), NOW);
     expect(budget(sql)).toMatchObject({ spent: 190_000 });
     sql.reserve('b');
-    settle(sql, 'b', used(0));
+    settle(sql, 'b', used(0), NOW);
     expect(budget(sql)).toMatchObject({ spent: 190_000, reserved: 0 });
   });
 
   test('a request without a reservation: settleUnreserved charges it once on its day, settle does not', () => {
     const sql = new MemorySql({ budget: { tokens: 1000, per: 'day' } });
-    expect(settle(sql, 'unknown', used(30))).toBeNull();
+    expect(settle(sql, 'unknown', used(30), NOW)).toBeNull();
     expect(budget(sql)).toMatchObject({ spent: 0 });
     for (let i = 0; i < 3; i++) settleUnreserved(sql, 'open', used(30), '2026-11-20', NOW);
     expect(budget(sql)).toMatchObject({ spent: 0 });
@@ -73,8 +73,8 @@ describe('G3 settle', () => {
     const sql = new MemorySql({ budget: { tokens: 1000, per: 'day' } });
     sql.reserve('a');
     sql.reserve('b');
-    settle(sql, 'a', { ...used(90, 900), unreported: { tokens: 70, nano: 700 }, recordedTokens: 5 });
-    settle(sql, 'b', used(10, 100));
+    settle(sql, 'a', { ...used(90, 900), unreported: { tokens: 70, nano: 700 }, recordedTokens: 5 }, NOW);
+    settle(sql, 'b', used(10, 100), NOW);
     expect(budget(sql)).toMatchObject({ spent: 100, unreported: 70 });
     expect(budget(sql, NOW + 24 * 60 * MINUTE)).toMatchObject({ spent: 0, unreported: 0 });
     sql.limit({ budget: { USD: 1 } });
@@ -84,7 +84,7 @@ describe('G3 settle', () => {
   test('tpm counts the tokens of the record, not of the charge', () => {
     const sql = new MemorySql({ tpm: 1000 });
     sql.reserve('a');
-    settle(sql, 'a', { ...used(900), unreported: { tokens: 900, nano: 0 }, recordedTokens: 5 });
+    settle(sql, 'a', { ...used(900), unreported: { tokens: 900, nano: 0 }, recordedTokens: 5 }, NOW);
     expect(readLimitStatus(sql, NOW).tokens).toMatchObject({ used: 5 });
   });
 
@@ -94,7 +94,7 @@ describe('G3 settle', () => {
     expire(sql, OVER);
     const charge: Charge = { ...used(80), unreported: { tokens: 80, nano: 0 }, recordedTokens: 3 };
     const charged = { ...record({ request_id: 'a', total_tokens: 3 }), charge };
-    settleRecords(sql, [charged]);
+    settleRecords(sql, [charged], OVER);
     expect(budget(sql)).toMatchObject({ spent: 80, unreported: 80, estimated: 0 });
     expect(withoutCharges([charged])).toEqual([record({ request_id: 'a', total_tokens: 3 })]);
   });
@@ -105,11 +105,11 @@ describe('G3 settle', () => {
       record({ request_id: 'a', total_tokens: 30, cost_nanos: 7, currency: 'USD' }),
       record({ request_id: 'b', total_tokens: 5, cost_nanos: null, currency: null }),
     ];
-    settleRecords(sql, records);
+    settleRecords(sql, records, NOW);
     expect(sql.count('spent')).toBe(0);
     sql.limit(HARD);
     sql.reserve('a');
-    settleRecords(sql, records);
+    settleRecords(sql, records, NOW);
     expect(budget(sql)).toMatchObject({ spent: 35, reserved: 0 });
     sql.limit({ budget: { USD: 1 } });
     expect(budget(sql)).toMatchObject({ spent: 7, reserved: 0 });
@@ -138,7 +138,7 @@ describe('G3 expire', () => {
     const sql = new MemorySql({ budget: { USD: 1 } });
     sql.reserve('a');
     expire(sql, OVER);
-    for (let i = 0; i < 3; i++) settle(sql, 'a', used(30, 44));
+    for (let i = 0; i < 3; i++) settle(sql, 'a', used(30, 44), NOW);
     expect(budget(sql)).toMatchObject({ spent: 44, reserved: 0, estimated: 0 });
   });
 
@@ -178,9 +178,9 @@ describe('G3 expire', () => {
 test('Y6 a record whose charge the object of its user reports is not charged by the object of its key', () => {
   const sql = new MemorySql({ budget: { tokens: 1000 } });
   const one = record({ total_tokens: 40 });
-  settleRecords(sql, [{ ...one, charge: { ...chargeOfRecord(one), userObject: 'k/u/ada' } }]);
+  settleRecords(sql, [{ ...one, charge: { ...chargeOfRecord(one), userObject: 'k/u/ada' } }], NOW);
   expect(readLimitStatus(sql, NOW).budget).toMatchObject({ spent: 0 });
-  settleRecords(sql, [one]);
+  settleRecords(sql, [one], NOW);
   expect(sql.exec<{ tokens: number }>('SELECT sum(tokens) AS tokens FROM spent').toArray()).toEqual([
     { tokens: 40 },
   ]);

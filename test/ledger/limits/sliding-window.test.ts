@@ -57,7 +57,7 @@ describe('G2 tpm', () => {
     const sql = new MemorySql({ tpm: 200 });
     sql.reserve('a');
     expect(readLimitStatus(sql, NOW).tokens?.used).toBe(94);
-    settle(sql, 'a', used(150));
+    settle(sql, 'a', used(150), NOW);
     expect(readLimitStatus(sql, NOW + 5000).tokens?.used).toBe(150);
     expect(sql.reserve('b', {}, NOW + 5000)).toMatchObject({
       refusal: { kind: 'tpm', needed: 94, waitMs: 56_000 },
@@ -69,7 +69,7 @@ describe('G2 tpm', () => {
     const sql = new MemorySql({ tpm: 1000 });
     sql.reserve('a');
     sql.reserve('b', {}, NOW + 61_000);
-    settle(sql, 'a', used(900));
+    settle(sql, 'a', used(900), NOW + 61_000);
     expect(readLimitStatus(sql, NOW + 61_000).tokens?.used).toBe(94);
   });
 

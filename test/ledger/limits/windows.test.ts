@@ -88,8 +88,8 @@ describe('several budgets of a key', () => {
       ],
     });
     expect([sql.reserve('a').kind, sql.reserve('b').kind]).toEqual(['reserved', 'reserved']);
-    settle(sql, 'a', used(100, 190_000));
-    settle(sql, 'b', used(100, 190_000));
+    settle(sql, 'a', used(100, 190_000), NOW);
+    settle(sql, 'b', used(100, 190_000), NOW);
     expect(sql.reserve('c')).toMatchObject({ kind: 'refused', refusal: { kind: 'budget', window: 1 } });
     const tomorrow = sql.reserve('d', {}, NOW + DAY_MS);
     expect(tomorrow).toMatchObject({ kind: 'refused', refusal: { kind: 'budget', window: 1 } });
@@ -109,7 +109,7 @@ describe('several budgets of a key', () => {
   test('report what is left of the tightest one', () => {
     const sql = new MemorySql(THREE);
     sql.reserve('a');
-    settle(sql, 'a', used(100, 19_000_000_000));
+    settle(sql, 'a', used(100, 19_000_000_000), NOW);
     const status = readLimitStatus(sql, NOW);
     expect(tightestUse(status)?.budget).toMatchObject({ per: 'day' } satisfies Partial<Budget>);
     expect(limitHeaders(status)['x-weir-budget-remaining']).toBe('1.00 USD');

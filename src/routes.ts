@@ -353,11 +353,13 @@ export const DEFAULT_CLIENT: ErrorClient = chat;
 
 /** The client protocol of a path, also of an unknown one: a segment such as `messages` decides. */
 export function clientOfPath({ url }: Request): ErrorClient {
-  const segments = pathOf(url).split('/');
-  return NAMED_CLIENTS.findLast(({ name }) => segments.includes(name))?.client ?? DEFAULT_CLIENT;
+  const path = `${pathOf(url)}/`;
+  return NAMED_CLIENTS.findLast(({ segment }) => path.includes(segment))?.client ?? DEFAULT_CLIENT;
 }
 
-const NAMED_CLIENTS = ROUTES.flatMap(({ name, client }) => (name && client ? [{ name, client }] : []));
+const NAMED_CLIENTS = ROUTES.flatMap(({ name, client }) =>
+  name && client ? [{ segment: `/${name}/`, client }] : [],
+);
 
 /** Common mistakes: doubled slashes, a base URL that was completed with `/v1` twice, and the `/openai/v1` of Groq's clients. */
 const MISTAKE = /\/\/|\/v1\/v1(?=\/)|\/openai\/v1(?=\/)/;

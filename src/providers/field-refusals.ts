@@ -163,7 +163,7 @@ const RANGES: readonly RegExp[] = [
 /** The most: tailcallhq/forgecode#1185, 2025-07-22; anthropics/claude-code#24451, 2026-02-09. */
 const MAXIMA: readonly RegExp[] = [
   /\d > (-?\d[\d,_.]{0,20}), which is the max/i,
-  /(?:less than or equal to|smaller than or equal to|<=|≤|at most|up to|(?:cannot|can't|must not|may not|should not) exceed|(?:cannot|can't|must not|may not|should not) be (?:greater|larger|more|higher) than|(?:no|not) (?:more|greater|larger|higher) than|a maximum of|limit (?:is|of))\s{0,2}['"`]?(-?\d[\d,_.]{0,20})/i,
+  /(?:less than or equal to|smaller than or equal to|<=|\u2264|at most|up to|(?:cannot|can't|must not|may not|should not) exceed|(?:cannot|can't|must not|may not|should not) be (?:greater|larger|more|higher) than|(?:no|not) (?:more|greater|larger|higher) than|a maximum of|limit (?:is|of))\s{0,2}['"`]?(-?\d[\d,_.]{0,20})/i,
   /\bmaximum(?: allowed)?(?: number of| value(?: of| for)?)?(?: output| completion)?(?: tokens)?(?: for [^.\n]{1,60})?(?: (?:is|of))?:?\s{0,2}['"`]?(-?\d[\d,_.]{0,20})/i,
   /\bexceeds (?:the )?(?:model's )?(?:limit|maximum)(?: of)?\s{0,2}['"`]?(-?\d[\d,_.]{0,20})/i,
 ];
@@ -171,7 +171,7 @@ const BELOW = /\b(?:less|lower|smaller) than (-?\d[\d,_.]{0,20})/i;
 
 /** "Input should be greater than or equal to 1024": themaximalist/llm.js#30, 2026-08-19. */
 const MINIMUM =
-  /(?:greater than or equal to|>=|≥|at least|minimum(?: value)? (?:is|of))\s{0,2}['"`]?(-?\d[\d,_.]{0,20})/i;
+  /(?:greater than or equal to|>=|\u2265|at least|minimum(?: value)? (?:is|of))\s{0,2}['"`]?(-?\d[\d,_.]{0,20})/i;
 
 /** "Only the default (1) value is supported": QwenLM/qwen-code#921, 2025-09-15; "only 1 is allowed": countbot-ai/CountBot#61, 2026-04-21. */
 const SINGLE =

@@ -105,33 +105,40 @@ const KEPT = [
 
 const THINKING = 'generationConfig.thinkingConfig';
 
-const FIELDS: ReadonlyMap<string, Field> = new Map([
-  ...SAMPLING.map((name) => field('removed', name, `generationConfig.${camel(name)}`)),
-  ...REMOVED.map((name) => field('removed', name)),
-  field('removed', 'verbosity', 'text.verbosity'),
-  ...['max_tokens', 'max_completion_tokens'].map((name) => field('limit', name)),
-  field('limit', 'max_output_tokens', 'generationConfig.maxOutputTokens'),
-  field(
-    'effort',
-    'reasoning_effort',
-    'reasoning.effort',
-    'output_config.effort',
-    `${THINKING}.thinkingLevel`,
-  ),
-  field(
-    'reasoning',
-    'thinking_budget',
-    'thinking.budget_tokens',
-    'reasoning.max_tokens',
-    `${THINKING}.thinkingBudget`,
-  ),
-  field('reasoning', 'thinking', THINKING),
-  ...['reasoning', 'enable_thinking', 'include_reasoning', 'reasoning_format'].map((name) =>
-    field('reasoning', name),
-  ),
-  field('reasoning', 'reasoning_summary', 'reasoning.summary'),
-  ...KEPT.map((name) => field('kept', name)),
-]);
+/** What {@link fields} has made. */
+let madeFields: ReadonlyMap<string, Field> | null = null;
+
+/** The fields by name, made when an isolate first needs them: only refusals do, and start-up is shorter. */
+function fields(): ReadonlyMap<string, Field> {
+  madeFields ??= new Map([
+    ...SAMPLING.map((name) => field('removed', name, `generationConfig.${camel(name)}`)),
+    ...REMOVED.map((name) => field('removed', name)),
+    field('removed', 'verbosity', 'text.verbosity'),
+    ...['max_tokens', 'max_completion_tokens'].map((name) => field('limit', name)),
+    field('limit', 'max_output_tokens', 'generationConfig.maxOutputTokens'),
+    field(
+      'effort',
+      'reasoning_effort',
+      'reasoning.effort',
+      'output_config.effort',
+      `${THINKING}.thinkingLevel`,
+    ),
+    field(
+      'reasoning',
+      'thinking_budget',
+      'thinking.budget_tokens',
+      'reasoning.max_tokens',
+      `${THINKING}.thinkingBudget`,
+    ),
+    field('reasoning', 'thinking', THINKING),
+    ...['reasoning', 'enable_thinking', 'include_reasoning', 'reasoning_format'].map((name) =>
+      field('reasoning', name),
+    ),
+    field('reasoning', 'reasoning_summary', 'reasoning.summary'),
+    ...KEPT.map((name) => field('kept', name)),
+  ]);
+  return madeFields;
+}
 
 /** Which values of a field of class `removed` may be removed. A field without a row: any. */
 const REMOVABLE: Readonly<Record<string, (value: unknown, isUnknown: boolean) => boolean>> = {
@@ -154,9 +161,13 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
   cachecontrol: ['cache_control'],
 };
 
-const BY_PLAIN_NAME: ReadonlyMap<string, string> = new Map(
-  [...FIELDS.keys()].map((name) => [plain(name), name]),
-);
+let madePlainNames: ReadonlyMap<string, string> | null = null;
+
+/** The names of {@link fields}, by their plain form. */
+function byPlainName(): ReadonlyMap<string, string> {
+  madePlainNames ??= new Map([...fields().keys()].map((name) => [plain(name), name]));
+  return madePlainNames;
+}
 
 /** `presencePenalty` and `presence_penalty` are one name. */
 function plain(name: string): string {
@@ -198,7 +209,7 @@ export function fieldsNamed(name: string, body: JsonObject): readonly string[] {
     return first === 'messages' && isReasoning ? present(['messages.reasoning'], body) : [];
   }
   for (const candidate of [segments.join('_'), last, first]) {
-    const field = BY_PLAIN_NAME.get(plain(candidate));
+    const field = byPlainName().get(plain(candidate));
     const names = field === undefined ? (ALIASES[plain(candidate)] ?? []) : [field];
     const found = present(names, body);
     if (found.length > 0) return found;
@@ -219,12 +230,12 @@ function present(names: readonly string[], body: JsonObject): readonly string[] 
 
 /** Whether the field is one that Weir knows and may change. */
 export function isChangeable(field: string): boolean {
-  return NESTED.has(field) || (FIELDS.has(field) && classOf(field) !== 'kept');
+  return NESTED.has(field) || (fields().has(field) && classOf(field) !== 'kept');
 }
 
 /** The class of a field in the list of changes; `unknown`: the field is not on it. */
 export function classOf(field: string): FieldClass | 'unknown' {
-  return NESTED.has(field) ? 'removed' : (FIELDS.get(field)?.class ?? 'unknown');
+  return NESTED.has(field) ? 'removed' : (fields().get(field)?.class ?? 'unknown');
 }
 
 /** The value of a field, wherever the body has it; undefined: it has none. */
@@ -234,7 +245,7 @@ export function fieldValue(field: string, body: JsonObject): unknown {
 }
 
 function pathOf(field: string, body: JsonObject): Path | null {
-  const paths = FIELDS.get(field)?.paths ?? [[field]];
+  const paths = fields().get(field)?.paths ?? [[field]];
   return paths.find((path) => valueAt(body, path) !== undefined) ?? null;
 }
 

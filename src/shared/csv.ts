@@ -8,7 +8,7 @@ export function csvLine(cells: readonly string[]): string {
 const NUMBER = /^-?\d+(\.\d+)?$/;
 
 /** OWASP's ASVS 5.0, requirement 1.2.10, and their forms in full width (no source was found, 2026-11-22). Names have no NUL. */
-const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
+const FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
 
 /** Text that begins like a formula gets an apostrophe before it, which spreadsheets read as "this is text". */
 function writeCell(text: string): string {

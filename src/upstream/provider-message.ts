@@ -162,7 +162,8 @@ const CLOSING: Readonly<Record<string, string>> = {
   '„': '“',
   '「': '」',
 };
-const OPENING = /["'`“‘«„「]/g;
+/** The keys of {@link CLOSING}. */
+const OPENING = /["'`\u201c\u2018\xab\u201e\u300c]/g;
 
 /** Quotations that may begin at one mark: a quoted text may contain marks itself. */
 const MAX_CLOSINGS = 4;

@@ -23,4 +23,14 @@ describe('Z2 Z3 refusals', () => {
       mended === null ? body : { ...BASE, ...mended },
     );
   });
+
+  test.each([
+    ['temperature must be ≤ 1', { temperature: 2 }, { temperature: 1 }],
+    ['top_p must be ≥ 0.5', { top_p: 0.1 }, { top_p: 0.5 }],
+  ])('a bound that is written as a sign: %s', (message, sent, mended) => {
+    const request = { body: { ...BASE, ...sent }, betas: [], isQuoted: () => false };
+    const [statement] = readStatements({ message, code: '', field: undefined }, request);
+    const options = { unsupported: 'auto', hasThinkingSwitch: false } as const;
+    expect(statement && mend(statement.finding, request.body, options)?.body).toEqual({ ...BASE, ...mended });
+  });
 });

@@ -117,6 +117,14 @@ describe('E5 a kept message', () => {
     );
   });
 
+  test.each(['""', "''", '``', '“”', '‘’', '«»', '„“', '「」'])(
+    'has no word of the prompt in %s',
+    ([open, close]) => {
+      const message = (word: string) => `The value ${open}${word}${close} is not supported`;
+      expect(keep(message('medium'), user('Set it to medium'))).toBe(message('…'));
+    },
+  );
+
   test('has no name of a schema or an argument that the caller chose', () => {
     const parameters = { type: 'object', properties: { patient_name: { type: 'string' } } };
     const body = { ...user('Hi'), tools: [{ type: 'function', function: { name: 'find_it', parameters } }] };

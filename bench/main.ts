@@ -1,12 +1,16 @@
 /**
  * Measures the cost of streams and requests: node bench/main.ts [--quick] [--json] [--only bulk,paced,cold,requests,prompts]
- * [--rows pass,weir] [--rounds 5] [--paces 200x25,1000x5]
+ * [--rows pass,weir] [--rounds 5] [--paces 200x25,1000x5] [--base ../before]
+ *
+ * `--base` adds the rows of another checkout of Weir, which has its packages and its page (`npm ci && npm run page`): each row of
+ * Weir's that is measured gets a second one, `base-weir`, in the same turns.
  */
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Bundle, bundle, installPeers } from './build.ts';
 import { goalLines } from './goals.ts';
 import { jsonReport, tables } from './report.ts';
-import { BASELINE, ROWS, type Row, type SectionName } from './rows.ts';
+import { BASELINE, ROWS, type Row, rowsOfCheckout, type SectionName } from './rows.ts';
 import { type Load, startLoad } from './runner.ts';
 import { Samples } from './samples.ts';
 import { SECTIONS } from './sections.ts';
@@ -26,6 +30,7 @@ const { values } = parseArgs({
     rows: { type: 'string', default: ROWS.map(({ name }) => name).join() },
     rounds: { type: 'string' },
     paces: { type: 'string' },
+    base: { type: 'string' },
   },
 });
 
@@ -40,7 +45,9 @@ async function bundles(notes: string[]): Promise<ReadonlyMap<Row, Bundle>> {
   if (missing !== null) notes.push(missing);
   const requested = [BASELINE, ...values.rows.split(',')];
   const built = new Map<Row, Bundle>();
-  for (const row of ROWS.filter(({ name }) => requested.includes(name))) {
+  const rows = ROWS.filter(({ name }) => requested.includes(name));
+  const base = values.base === undefined ? [] : rowsOfCheckout(resolve(values.base), rows);
+  for (const row of [...rows, ...base]) {
     showProgress(`bundling ${row.name}`);
     try {
       const made = await bundle(row);

@@ -1,4 +1,6 @@
 /** The rows of the bench: the Worker of each, its configuration and its requests. */
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import type { Ports } from './jobs.ts';
 import type { Treatment } from './load/check.ts';
 import type { StreamName } from './streams.ts';
@@ -250,6 +252,18 @@ export const ROWS: readonly Row[] = [
   portkey('deepseek'),
   portkey('openai'),
 ];
+
+/** The rows of Weir's among `rows`, with the source of another checkout: `base-weir` for `weir`. */
+export function rowsOfCheckout(directory: string, rows: readonly Row[]): Row[] {
+  return rows
+    .filter(({ isWeir, replace }) => isWeir && replace === null)
+    .map((row) => ({
+      ...row,
+      name: `base-${row.name}`,
+      what: `${row.what}, in ${directory}`,
+      main: pathToFileURL(join(directory, 'src/index.ts')),
+    }));
+}
 
 /** Rows that parse streams read only OpenAI's chat. Weir and rows that pass bytes through take the others too; the Responses stream needs Weir's passthrough. */
 export function takes({ treatment, isWeir, onlyStream }: Row, stream: StreamName): boolean {

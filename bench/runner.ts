@@ -109,11 +109,15 @@ async function stop(child: ChildProcess): Promise<void> {
   await ended;
 }
 
+const running = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
 /** Kills the child even if this process ends without calling stop(). */
 function endWithThisProcess(child: ChildProcess): void {
-  const kill = () => child.kill('SIGKILL');
-  process.once('exit', kill);
-  child.once('exit', () => process.off('exit', kill));
+  running.add(child);
+  child.once('exit', () => running.delete(child));
 }
 
 export interface Load {

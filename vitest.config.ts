@@ -17,6 +17,8 @@ const MEASURED = ['test/stream/hostile-work.test.ts', 'tools/patterns/patterns.t
 /** These measure the memory and the turns of a workerd of their own, and want a machine to themselves. */
 const HOSTILE = 'test/hostile/**/*.test.ts';
 const SLOW = '**/*.slow.test.ts';
+/** These run many Workers, wrangler and a browser beside each other: on a slow machine, the start of 33 Workers took two minutes (2026-11-28). */
+const SLOW_TIMEOUT_MS = 300_000;
 /** A sample in `npm test`, and all with `--mode slow`: `sampleOf` in test/random-run.ts. */
 const SAMPLED = 'test/**/*-{random,matrix}.test.ts';
 
@@ -57,7 +59,10 @@ export default defineConfig(({ mode }) => {
         mode === 'hostile'
           ? [project('hostile', [HOSTILE], exclude)]
           : [
-              project('tests', include, [...exclude, ...MEASURED], { isolate: false }),
+              project('tests', include, [...exclude, ...MEASURED], {
+                isolate: false,
+                ...(mode === 'slow' ? { testTimeout: SLOW_TIMEOUT_MS, hookTimeout: SLOW_TIMEOUT_MS } : {}),
+              }),
               ...(mode === 'slow' ? [] : [project('measured', MEASURED, exclude)]),
             ],
     },

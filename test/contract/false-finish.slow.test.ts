@@ -325,7 +325,7 @@ describe.skipIf(recordingsNote !== '')(`false finishes${recordingsNote}`, () => 
     expect(new Set(recordings.map(([, protocol]) => protocol)).size).toBe(4);
   });
 
-  test.each(recordings)('C8 E2 %s (%s), cut after each event', { timeout: 240_000 }, (_, name, upstream) => {
+  test.each(recordings)('C8 E2 %s (%s), cut after each event', (_, name, upstream) => {
     const ends = [...upstream.matchAll(/\r?\n\r?\n/g)].map(({ index, 0: end }) => index + end.length);
     const clients = Object.entries(CLIENTS).filter(([, { only }]) => only === undefined || only === name);
     for (const [label, client] of clients) {

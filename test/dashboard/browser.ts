@@ -1,6 +1,7 @@
 /** Starts Chromium for tests of the page, and watches the page for errors (D9). */
 import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { type JsonObject, objectOf } from '../../tools/simulator/json.ts';
 
 const EXECUTABLE = process.env.CHROMIUM ?? '/usr/bin/chromium';
 export const hasChromium = existsSync(EXECUTABLE);
@@ -71,6 +72,20 @@ export async function signIn(page: Page, token: string): Promise<void> {
   await page.getByLabel('Admin token or gateway key').fill(token);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('navigation').waitFor();
+}
+
+/** Changes the server's JSON in the responses to these requests. A request that fails is aborted, also one whose page has been closed. */
+export async function alter(
+  page: Page,
+  requests: string,
+  change: (answer: JsonObject, query: URLSearchParams) => JsonObject,
+): Promise<void> {
+  await page.route(requests, async (route) => {
+    const response = route.fetch().then(async (fetched) => objectOf(await fetched.json()));
+    const answer = await response.catch(() => undefined);
+    if (answer === undefined) return route.abort();
+    return route.fulfill({ json: change(answer, new URL(route.request().url()).searchParams) });
+  });
 }
 
 /** Waits until nothing is loading. */

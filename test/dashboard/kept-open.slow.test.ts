@@ -5,10 +5,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { encodePrefix } from '../../src/metering/prompt-hashes.ts';
 import type { UsageRecord } from '../../src/metering/record.ts';
 import { fill } from '../../tools/simulator/demo-records.ts';
+import { objectOf } from '../../tools/simulator/json.ts';
 import { ADMIN_TOKEN } from '../e2e/gateway.ts';
 import { record } from '../metering/records.ts';
 import { overflows, violationsOf } from './axe.ts';
-import { hasChromium, type Look, launch, open, settle, signIn, type Watched } from './browser.ts';
+import { alter, hasChromium, type Look, launch, open, settle, signIn, type Watched } from './browser.ts';
 import { type Filled, makeKey, startFilled } from './filled.ts';
 
 const HOUR_MS = 3_600_000;
@@ -301,11 +302,9 @@ describe.runIf(hasChromium)('the page that stays open', () => {
       cached_tokens: 1_000_000,
       completion_tokens: 500_000,
     };
-    await page.route('**/v1/usage?*', async (route) => {
-      const report = await (await route.fetch()).json();
-      await route.fulfill({
-        json: { ...report, total: { ...report.total, ...total, cache_write_tokens: 0, cost: { USD: 9 } } },
-      });
+    await alter(page, '**/v1/usage?*', (report) => {
+      const counted = { ...objectOf(report.total), ...total, cache_write_tokens: 0, cost: { USD: 9 } };
+      return { ...report, total: counted };
     });
     const rates = { input: 2, cached_input: 0.5, output: 10 };
     await page.route('**/v1/models?details=true', (route) =>
@@ -332,7 +331,7 @@ describe.runIf(hasChromium)('the page that stays open', () => {
     const rows = () => table.locator('tbody tr').allInnerTexts();
     // The refresh may still be under way.
     await expect
-      .poll(rows, { timeout: 10_000 })
+      .poll(rows)
       .toEqual([
         expect.stringMatching(/a\/plain\s+\$11\.50\s+▲ 28%/),
         expect.stringMatching(/b\/long\s+\$17\.50\s+▲ 94%/),

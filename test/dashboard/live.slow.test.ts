@@ -182,7 +182,7 @@ describe.runIf(hasChromium)('the live view', () => {
       await page.keyboard.press('Control+A');
       await page.keyboard.type(id);
       await act();
-      await streamView(page, id).getByText('Finished (stop)').waitFor({ timeout: 10_000 });
+      await streamView(page, id).getByText('Finished (stop)').waitFor();
       expect(await page.locator('.stream-view').count()).toBe(1);
       expect(await model.inputValue()).toBe(id);
     }
@@ -199,7 +199,7 @@ describe.runIf(hasChromium)('the live view', () => {
     await page.keyboard.type('Hello');
     await tabTo(page, page.getByRole('button', { name: 'Send' }));
     await page.keyboard.press('Enter');
-    await streamView(page, FLASH).getByText('Finished (stop)').waitFor({ timeout: 10_000 });
+    await streamView(page, FLASH).getByText('Finished (stop)').waitFor();
     const frame = page.locator('.frame button').first();
     await tabTo(page, frame);
     await page.keyboard.press('Enter');

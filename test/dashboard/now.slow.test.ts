@@ -3,12 +3,12 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { UsageRecord } from '../../src/metering/record.ts';
 import { fill } from '../../tools/simulator/demo-records.ts';
-import { objectsOf, textOf } from '../../tools/simulator/json.ts';
+import { objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { jsonOf } from '../e2e/client.ts';
 import { ADMIN_TOKEN } from '../e2e/gateway.ts';
 import { record } from '../metering/records.ts';
 import { overflows, tabTo, violationsOf } from './axe.ts';
-import { hasChromium, type Look, launch, open, settle, signIn, type Watched } from './browser.ts';
+import { alter, hasChromium, type Look, launch, open, settle, signIn, type Watched } from './browser.ts';
 import { ADMIN, type Filled, makeKey, startFilled } from './filled.ts';
 
 const MINUTE_MS = 60_000;
@@ -198,9 +198,7 @@ describe.runIf(hasChromium)('now', () => {
     await context.close();
   });
 
-  test('D11 a shared link shows the view without the admin token, reads what it is bound to, and ends when it is revoked', {
-    timeout: 60_000,
-  }, async () => {
+  test('D11 a shared link shows the view without the admin token, reads what it is bound to, and ends when it is revoked', async () => {
     const { page, context, complaints } = await signedIn(`#/requests?range=7d&key=${spender}&status=failed`);
     await page.getByRole('button', { name: 'Views' }).click();
     const dialog = page.getByRole('dialog');
@@ -254,9 +252,7 @@ describe.runIf(hasChromium)('now', () => {
     await context.close();
   });
 
-  test('D9 five hundred models with names of 120 letters: every view that lists them, without sideways scrolling', {
-    timeout: 60_000,
-  }, async () => {
+  test('D9 five hundred models with names of 120 letters: every view that lists them, without sideways scrolling', async () => {
     const many = Array.from(
       { length: 500 },
       (_, n) => `provider/${'m'.repeat(106)}-${String(n).padStart(4, '0')}`,
@@ -267,11 +263,9 @@ describe.runIf(hasChromium)('now', () => {
         json: { data: many.map((id) => ({ id, pricing: { currency: 'USD', input: 1, output: 2 } })) },
       }),
     );
-    await page.route('**/v1/usage?*', async (route) => {
-      const report = await (await route.fetch()).json();
-      const by = new URL(route.request().url()).searchParams.get('group_by');
-      const rows = many.map((model, n) => ({ ...report.total, model, cost: { USD: n } }));
-      await route.fulfill({ json: by === 'model' ? { ...report, data: rows } : report });
+    await alter(page, '**/v1/usage?*', (report, query) => {
+      const rows = many.map((model, n) => ({ ...objectOf(report.total), model, cost: { USD: n } }));
+      return query.get('group_by') === 'model' ? { ...report, data: rows } : report;
     });
     for (const hash of ['#/overview?range=30d', '#/now', '#/live', '#/keys']) {
       await page.goto(filled.page + hash);
@@ -291,9 +285,7 @@ describe.runIf(hasChromium)('now', () => {
     await context.close();
   });
 
-  test('D7 the server down and a token that has expired: every view says so', {
-    timeout: 60_000,
-  }, async () => {
+  test('D7 the server down and a token that has expired: every view says so', async () => {
     const { page, context } = await signedIn('#/overview');
     for (const [answer, words] of [
       [{ status: 502, contentType: 'text/html', body: '<h1>Bad gateway</h1>' }, 'The request failed (502)'],

@@ -3,12 +3,12 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { UsageRecord } from '../../src/metering/record.ts';
 import { fill } from '../../tools/simulator/demo-records.ts';
-import { objectsOf, textOf } from '../../tools/simulator/json.ts';
+import { type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import { jsonOf } from '../e2e/client.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway } from '../e2e/gateway.ts';
 import { record } from '../metering/records.ts';
 import { overflows, tabTo, violationsOf } from './axe.ts';
-import { hasChromium, launch, open, settle, signIn } from './browser.ts';
+import { alter, hasChromium, launch, open, settle, signIn } from './browser.ts';
 import { ADMIN, makeKey } from './filled.ts';
 
 const HOUR_MS = 3_600_000;
@@ -201,9 +201,7 @@ describe.runIf(hasChromium)('states', () => {
     await own.context.close();
   });
 
-  test('Y2 D5 a key fixes its user and tags in the form, and the table shows and finds them', {
-    timeout: 60_000,
-  }, async () => {
+  test('Y2 D5 a key fixes its user and tags in the form, and the table shows and finds them', async () => {
     const own = await open(browser, url('#/keys'));
     await signIn(own.page, ADMIN_TOKEN);
     await own.page.getByRole('button', { name: 'Create key' }).click();
@@ -255,25 +253,21 @@ describe.runIf(hasChromium)('states', () => {
     const own = await open(browser, url());
     await signIn(own.page, ADMIN_TOKEN);
     // The API's response to this many users has its own tests.
-    await own.page.route('**/v1/usage?*', async (route) => {
-      const { searchParams } = new URL(route.request().url());
-      const by = searchParams.get('group_by');
+    await alter(own.page, '**/v1/usage?*', (report, query) => {
       // The last day of the page's range.
-      const day = new Date(Date.parse(searchParams.get('to') ?? '') - 1).toISOString().slice(0, 10);
-      const response = await route.fetch();
-      const report = await response.json();
+      const day = new Date(Date.parse(query.get('to') ?? '') - 1).toISOString().slice(0, 10);
       const row = (groups: object, USD: number) => ({
-        ...report.total,
+        ...objectOf(report.total),
         requests: 2,
         ...groups,
         cost: { USD },
       });
-      if (by === 'user') report.data = [row({ user: 'ada' }, 3), row({ user: '(other)' }, 7)];
-      if (by === 'day,user')
-        report.data = [row({ day, user: 'ada' }, 3), row({ day: '(other)', user: '(other)' }, 7)];
-      if (by === 'day') report.data = [row({ day }, 10)];
-      report.total = row({}, 10);
-      return route.fulfill({ json: report });
+      const rows: JsonObject = {
+        user: [row({ user: 'ada' }, 3), row({ user: '(other)' }, 7)],
+        'day,user': [row({ day, user: 'ada' }, 3), row({ day: '(other)', user: '(other)' }, 7)],
+        day: [row({ day }, 10)],
+      };
+      return { ...report, data: rows[query.get('group_by') ?? ''] ?? report.data, total: row({}, 10) };
     });
     await own.page.goto(url('#/overview?by=user&range=7d'));
     await own.page.locator('.bar rect').first().waitFor({ state: 'attached' });
@@ -505,12 +499,11 @@ describe.runIf(hasChromium)('states', () => {
   test('D5 a budget shows what is spent, reserved, left, and charged at the upper bound', async () => {
     const { id } = await makeKey(gateway, { name: 'bounded', budget: { USD: 2, per: 'day' } }, '/llm');
     const own = await open(browser, url('#/keys'));
-    await own.page.route(`**/admin/keys/${id}`, async (route) => {
-      const response = await route.fetch();
-      const { budget, ...status } = await response.json();
-      const used = { spent: 0.75, reserved: 0.1, remaining: 1.15, unreported: 0.25 };
-      await route.fulfill({ json: { ...status, budget: { ...budget, ...used } } });
-    });
+    const used = { spent: 0.75, reserved: 0.1, remaining: 1.15, unreported: 0.25 };
+    await alter(own.page, `**/admin/keys/${id}`, (status) => ({
+      ...status,
+      budget: { ...objectOf(status.budget), ...used },
+    }));
     await signIn(own.page, ADMIN_TOKEN);
     const row = own.page.locator('tr', { hasText: 'bounded' });
     await row.locator('.meter').waitFor();
@@ -522,9 +515,7 @@ describe.runIf(hasChromium)('states', () => {
     await gateway.fetch(`/llm/admin/keys/${id}`, { method: 'DELETE', headers: ADMIN });
   });
 
-  test('Y6 Y8 limits for each user are set in the form, and the admin and the key see what a user has used', {
-    timeout: 60_000,
-  }, async () => {
+  test('Y6 Y8 limits for each user are set in the form, and the admin and the key see what a user has used', async () => {
     const own = await open(browser, url('#/keys'));
     await signIn(own.page, ADMIN_TOKEN);
     await own.page.getByRole('button', { name: 'Create key' }).click();
@@ -586,9 +577,7 @@ describe.runIf(hasChromium)('states', () => {
     await gateway.fetch(`/llm/admin/keys/${key.id}`, { method: 'DELETE', headers: ADMIN });
   });
 
-  test('D9 hostile names, codes and models are shown as text and don’t break the layout', {
-    timeout: 60_000,
-  }, async () => {
+  test('D9 hostile names, codes and models are shown as text and don’t break the layout', async () => {
     const name = `${MARKUP} ${RIGHT_TO_LEFT}`;
     const key = await makeKey(gateway, { name: name.slice(0, 100) }, '/llm');
     await fill(
@@ -638,26 +627,25 @@ describe.runIf(hasChromium)('states', () => {
     const own = await open(browser, url());
     await signIn(own.page, ADMIN_TOKEN);
     // The API's response to this many groups has its own tests.
-    await own.page.route('**/v1/usage?*', async (route) => {
-      const query = new URL(route.request().url()).searchParams;
-      const by = query.get('group_by');
-      if (by === 'day,model')
-        return route.fulfill({
-          status: 400,
-          json: { error: { code: 'invalid_request', message: 'Too many', param: 'group_by' } },
-        });
-      const response = await route.fetch();
-      const report = await response.json();
-      const row = { ...report.total, requests: 3, total_tokens: 70 };
-      if (by === 'model')
-        report.data = Array.from({ length: 10_000 }, (_, n) => ({
-          ...row,
-          model: `p/${n}`,
-          cost: { USD: n / 1000 },
-        }));
-      report.total = { ...row, requests: 30_000, cost: { USD: 49_995 } };
-      return route.fulfill({ json: report });
+    await alter(own.page, '**/v1/usage?*', (report, query) => {
+      const row = { ...objectOf(report.total), requests: 3, total_tokens: 70 };
+      const models = Array.from({ length: 10_000 }, (_, n) => ({
+        ...row,
+        model: `p/${n}`,
+        cost: { USD: n / 1000 },
+      }));
+      return {
+        ...report,
+        data: query.get('group_by') === 'model' ? models : report.data,
+        total: { ...row, requests: 30_000, cost: { USD: 49_995 } },
+      };
     });
+    await own.page.route(/group_by=day%2Cmodel/, (route) =>
+      route.fulfill({
+        status: 400,
+        json: { error: { code: 'invalid_request', message: 'Too many', param: 'group_by' } },
+      }),
+    );
     await own.page.goto(url('#/overview?by=model&range=30d'));
     await own.page.getByText('too many groups to divide').waitFor();
     await settle(own.page);

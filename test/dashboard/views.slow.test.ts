@@ -73,9 +73,7 @@ describe.runIf(hasChromium).each(['kv', 'object'] as const)('the page with LEDGE
       ['audit', '#/audit', 'tbody tr'],
     ];
 
-    test('D2 D9 the sign-in and every view: no console message, no violation, no overflow', {
-      timeout: 90_000,
-    }, async () => {
+    test('D2 D9 the sign-in and every view: no console message, no violation, no overflow', async () => {
       const { page, context, complaints } = await open(browser, filled.page, look);
       expect(await violationsOf(page)).toEqual([]);
       await signIn(page, ADMIN_TOKEN);
@@ -143,7 +141,7 @@ describe.runIf(hasChromium).each(['kv', 'object'] as const)('the page with LEDGE
         counts.push(length);
         return Number(await requests.innerText()) - length;
       };
-      await expect.poll(difference, { timeout: 10_000 }).toBe(0);
+      await expect.poll(difference).toBe(0);
     }
     expect(counts.at(-1)).toBeGreaterThan(0);
     expect(counts.at(-1)).toBeLessThan(counts[0] ?? 0);
@@ -158,7 +156,7 @@ describe.runIf(hasChromium).each(['kv', 'object'] as const)('the page with LEDGE
     const count = Number(await failed.innerText());
     expect(count).toBeGreaterThan(1);
     await failed.click();
-    await expect.poll(() => page.locator('tbody tr').count(), { timeout: 10_000 }).toBe(count);
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(count);
     expect(await page.getByLabel('Status').inputValue()).toBe('failed,timed_out');
     await context.close();
   });
@@ -413,7 +411,7 @@ describe.runIf(hasChromium).each(['kv', 'object'] as const)('the page with LEDGE
         await settle(page);
         return table.locator('tbody tr').count();
       };
-      await expect.poll(loaded, { timeout: 15_000 }).toBe(names.length);
+      await expect.poll(loaded).toBe(names.length);
       expect(await page.locator('main img').count()).toBe(0);
       expect(await overflows(page)).toBe(false);
       expect(await violationsOf(page)).toEqual([]);
@@ -759,7 +757,7 @@ describe.runIf(hasChromium).each(['kv', 'object'] as const)('the page with LEDGE
       await settle(page);
       return tile.innerText();
     };
-    await expect.poll(loaded, { timeout: 15_000 }).toBe('2');
+    await expect.poll(loaded).toBe('2');
     const table = page.getByRole('region', { name: 'Refused requests' });
     expect(await table.locator('tbody tr').allInnerTexts()).toEqual([
       expect.stringMatching(/^model_not_found\s+an unknown model\s+refused app\s+2$/),

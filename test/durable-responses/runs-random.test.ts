@@ -144,7 +144,7 @@ class Isolate {
     const store = { put, get: kv.get.bind(kv), list: kv.list.bind(kv) };
     const ledger: Partial<LedgerStub> = {
       reserve: this.#call((request) => reserve(world.limits, request, world.clock.now())),
-      settleReservation: this.#call((id, charge) => void settle(world.limits, id, charge)),
+      settleReservation: this.#call((id, charge) => void settle(world.limits, id, charge, world.clock.now())),
       settleUnreserved: this.#call((id, charge, day) =>
         settleUnreserved(world.limits, id, charge, day, world.clock.now()),
       ),
@@ -152,7 +152,7 @@ class Isolate {
         for (const { charge, ...record } of records) {
           if (world.written.has(record.request_id)) continue;
           world.write(record);
-          settleRecords(world.limits, [{ ...record, ...(charge && { charge }) }]);
+          settleRecords(world.limits, [{ ...record, ...(charge && { charge }) }], world.clock.now());
         }
         return [];
       }),

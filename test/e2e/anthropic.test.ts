@@ -74,7 +74,7 @@ const SCENARIOS = {
   'claude-400': refusal(400, 'invalid_request_error', 'messages.1: all messages must have non-empty content'),
   'claude-thinks': {
     chunks: [START, ...Array.from({ length: 5 }, () => named('ping')), TEXT, stop({})],
-    gapMs: 250,
+    gapMs: 500,
   },
 };
 
@@ -209,7 +209,7 @@ describe('Anthropic, errors', () => {
 
 describe('Anthropic, settings', () => {
   test('A6 T2 pings delay the idle timeout, also after the first event', async () => {
-    await gateway.set({ ...CLOCKS_OFF, IDLE_TIMEOUT_SECONDS: '0.8' });
+    await gateway.set({ ...CLOCKS_OFF, IDLE_TIMEOUT_SECONDS: '2.7' });
     const text = await (await complete('claude-thinks')).text();
     expect([contentOf(text), finishesOf(text)]).toEqual(['A weir', ['stop']]);
   });

@@ -14,7 +14,7 @@ beforeAll(async () => {
     'vectors-then-end': { chunks: [VECTORS, '0.5,'] },
     'vectors-then-nothing': { chunks: [VECTORS, '0.5,'], ending: 'hang' },
   });
-  gateway = await startGateway({ pace: 10, replay, vars: { ...CLOCKS_OFF, DEADLINE_SECONDS: '1' } });
+  gateway = await startGateway({ pace: 10, replay, vars: { ...CLOCKS_OFF, DEADLINE_SECONDS: '3' } });
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
 

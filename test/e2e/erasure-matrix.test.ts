@@ -191,7 +191,8 @@ describe.each<[users: string, vars: Readonly<Record<string, string>>]>([
       expect(erased.erased).toMatchObject({ keys: 1, tokens: 1, responses: 1, limits: 1 });
       expect(await found(marks)).toEqual([]);
       expect((await recordsOf(ben)).length).toBe(3);
-      const usage = await admin('GET', `/v1/usage?key=${shared.id}&from=2026-01-01&to=2026-12-31`);
+      const day = (fromNow: number) => new Date(Date.now() + fromNow * DAY_MS).toISOString().slice(0, 10);
+      const usage = await admin('GET', `/v1/usage?key=${shared.id}&from=${day(-1)}&to=${day(2)}`);
       if (ledger === 'object') expect(objectOf(usage.total).requests).toBe(5);
 
       // The record that was in the queue arrives, and the user comes back.

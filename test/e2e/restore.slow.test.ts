@@ -88,7 +88,7 @@ describe.skipIf(!hasJq())(
       shell(backup, 'old');
       shell(restore, 'new');
       gateway = await start('new');
-    }, 180_000);
+    });
     afterAll(async () => {
       await gateway?.[Symbol.asyncDispose]();
       if (folder !== undefined) rmSync(folder, { recursive: true, force: true });

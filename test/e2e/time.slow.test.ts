@@ -11,14 +11,17 @@ const HEARTBEAT = ': heartbeat';
 const HALF = 'A weir holds the river back just enough';
 const WHOLE = `${HALF} that every boat may pass in turn. 🌊`;
 
+/** The time limits. A busy machine can stop a process for two seconds: what an upstream sends before a limit must still arrive before it. */
+const LIMIT_SECONDS = 3;
+
 const IDLE = {
-  message: 'DeepSeek sent nothing for 1 seconds',
+  message: `DeepSeek sent nothing for ${LIMIT_SECONDS} seconds`,
   type: 'stream_idle_timeout',
   param: null,
   code: 'stream_idle_timeout',
 };
 const LATE = {
-  message: 'DeepSeek did not finish within 1 seconds',
+  message: `DeepSeek did not finish within ${LIMIT_SECONDS} seconds`,
   type: 'timeout_error',
   param: null,
   code: 'timeout',
@@ -31,6 +34,10 @@ const END = `${DONE}\n\n`;
 /** The simulator's responses for models of these names. None lasts longer than a test may. */
 const SCENARIOS: Readonly<Record<string, Scenario>> = {
   'first-then-nothing': { chunks: [event('Hello')], ending: 'hang' },
+  'comments-then-words': {
+    chunks: [...many(COMMENT, 8), event('one '), event('two'), STOP, END],
+    gapMs: 500,
+  },
   'first-then-comments': { chunks: [event('Hello'), ...many(COMMENT, 400)], gapMs: 50 },
   'half-a-line-for-ever': { chunks: [event('Hello'), 'data: {"', ...many('x', 400)], gapMs: 50 },
   'words-for-ever': { chunks: many(event('word '), 400), gapMs: 50 },
@@ -67,8 +74,8 @@ function endOf(text: string) {
   return { before: frames, beats, ending };
 }
 
-describe('T1 T2: heartbeats of 0.3 s, an idle timeout of 1 s', () => {
-  setUp({ HEARTBEAT_SECONDS: '0.3', IDLE_TIMEOUT_SECONDS: '1' });
+describe(`T1 T2: heartbeats of 0.3 s, an idle timeout of ${LIMIT_SECONDS} s`, () => {
+  setUp({ HEARTBEAT_SECONDS: '0.3', IDLE_TIMEOUT_SECONDS: String(LIMIT_SECONDS) });
 
   test.each(['hang', 'stall-head'])(
     '%s: only heartbeats, then the idle error and [DONE]; timed_out, and the upstream is cancelled',
@@ -77,9 +84,9 @@ describe('T1 T2: heartbeats of 0.3 s, an idle timeout of 1 s', () => {
       expect(response.status).toBe(200);
       expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
       const { before, beats, ending } = endOf(text);
-      // Weir's heartbeats don't postpone the timeout, so there is no time for a fourth.
+      // Weir's heartbeats don't postpone the timeout, so there is no time for an eleventh.
       expect(beats.length).toBeGreaterThanOrEqual(1);
-      expect(beats.length).toBeLessThanOrEqual(3);
+      expect(beats.length).toBeLessThanOrEqual(10);
       expect([before, new Set(beats), ending]).toEqual([[], new Set([HEARTBEAT]), [frame(IDLE), DONE]]);
       expect(await upstream.closed).toBe('disconnected');
       const record = await gateway.record(response);
@@ -91,7 +98,7 @@ describe('T1 T2: heartbeats of 0.3 s, an idle timeout of 1 s', () => {
         bytes_out: Buffer.byteLength(text),
         estimated: true,
       });
-      expect(record.total_ms).toBeGreaterThanOrEqual(1000);
+      expect(record.total_ms).toBeGreaterThanOrEqual(LIMIT_SECONDS * 1000);
       expect(record.prompt_tokens).toBeGreaterThan(0);
     },
   );
@@ -102,7 +109,7 @@ describe('T1 T2: heartbeats of 0.3 s, an idle timeout of 1 s', () => {
     expect(contentOf(`${before.join('\n\n')}\n\n`)).toBe(HALF);
     expect(finishesOf(text)).toEqual([]);
     expect(beats.length).toBeGreaterThanOrEqual(1);
-    expect(beats.length).toBeLessThanOrEqual(3);
+    expect(beats.length).toBeLessThanOrEqual(10);
     expect([new Set(beats), ending]).toEqual([new Set([HEARTBEAT]), [frame(IDLE), DONE]]);
     expect(await upstream.closed).toBe('disconnected');
     const record = await gateway.record(response);
@@ -111,16 +118,16 @@ describe('T1 T2: heartbeats of 0.3 s, an idle timeout of 1 s', () => {
     expect(record.completion_tokens).toBeLessThan(16);
   });
 
-  test('F3 queue: comments postpone the timeout before the first event, and none is forwarded', async () => {
-    const { response, text } = await ask(streamedChat('deepseek/deepseek-chat:queue'));
-    expect(contentOf(text)).toBe(WHOLE);
+  test('F3: comments postpone the timeout before the first event, and none is forwarded', async () => {
+    const { response, text } = await ask(streamedChat('openai/comments-then-words'));
+    expect(contentOf(text)).toBe('one two');
     const frames = framesOf(text);
     expect(frames[0]).toBe(HEARTBEAT);
     expect(new Set(frames.filter((one) => one.startsWith(':')))).toEqual(new Set([HEARTBEAT]));
     expect(text).not.toContain('"error"');
     const record = await gateway.record(response);
-    expect(record).toMatchObject({ status: 'finished', completion_tokens: 16 });
-    expect(record.total_ms).toBeGreaterThan(1000);
+    expect(record).toMatchObject({ status: 'finished', completion_tokens: 2 });
+    expect(record.total_ms).toBeGreaterThan(LIMIT_SECONDS * 1000);
   });
 
   test.each(['first-then-comments', 'half-a-line-for-ever'])(
@@ -129,7 +136,10 @@ describe('T1 T2: heartbeats of 0.3 s, an idle timeout of 1 s', () => {
       const { response, text, upstream } = await ask(streamedChat(`openai/${name}`));
       expect(contentOf(text)).toBe('Hello');
       const { ending } = endOf(text);
-      expect(ending).toEqual([frame({ ...IDLE, message: 'OpenAI sent nothing for 1 seconds' }), DONE]);
+      expect(ending).toEqual([
+        frame({ ...IDLE, message: `OpenAI sent nothing for ${LIMIT_SECONDS} seconds` }),
+        DONE,
+      ]);
       expect(await upstream.closed).toBe('disconnected');
       expect(await gateway.record(response)).toMatchObject({ status: 'timed_out' });
     },
@@ -152,19 +162,19 @@ describe('T1 T2: heartbeats of 0.3 s, an idle timeout of 1 s', () => {
   });
 });
 
-describe('T3: a deadline of 1 s', () => {
-  setUp({ HEARTBEAT_SECONDS: '0.3', DEADLINE_SECONDS: '1' });
+describe(`T3: a deadline of ${LIMIT_SECONDS} s`, () => {
+  setUp({ HEARTBEAT_SECONDS: '0.3', DEADLINE_SECONDS: String(LIMIT_SECONDS) });
 
   test('words-for-ever: the text so far, then the deadline error and [DONE], although the upstream is still sending', async () => {
     const { response, text, upstream } = await ask(streamedChat('openai/words-for-ever'));
     expect(contentOf(text)).toMatch(/^(word )+$/);
-    const late = { ...LATE, message: 'OpenAI did not finish within 1 seconds' };
+    const late = { ...LATE, message: `OpenAI did not finish within ${LIMIT_SECONDS} seconds` };
     expect(framesOf(text).slice(-2)).toEqual([frame(late), DONE]);
     expect(text.split('"error"')).toHaveLength(2);
     expect(await upstream.closed).toBe('disconnected');
     const record = await gateway.record(response);
     expect(record).toMatchObject({ status: 'timed_out', error_code: 'timeout', estimated: true });
-    expect(record.total_ms).toBeGreaterThanOrEqual(1000);
+    expect(record.total_ms).toBeGreaterThanOrEqual(LIMIT_SECONDS * 1000);
   });
 
   test.each(['hang', 'stall-head', 'stall-mid'])(
@@ -205,7 +215,7 @@ describe('T3: a deadline of 1 s', () => {
       return errorOf(await gateway.fetch(at % 2 === 0 ? CHAT : '/v1/fim/completions', init));
     });
     const error = {
-      message: "The request's body did not arrive within 1 seconds",
+      message: `The request's body did not arrive within ${LIMIT_SECONDS} seconds`,
       type: 'timeout_error',
       param: null,
       code: 'request_timeout',
@@ -232,6 +242,6 @@ describe('T3: a deadline of 1 s', () => {
     expect(team.reads).toBeLessThanOrEqual(2);
     team.state = 'up';
     const recovered = () => gateway.post('/v1/messages/count_tokens', body, { headers: team.headers() });
-    await expect.poll(async () => (await recovered()).status, { timeout: 12_000, interval: 500 }).toBe(200);
+    await expect.poll(async () => (await recovered()).status, { interval: 500 }).toBe(200);
   });
 });

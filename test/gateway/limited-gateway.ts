@@ -171,7 +171,8 @@ export class LimitedGateway {
           this.onReserve();
           return reserve(sql, request, Date.now());
         }),
-      settleReservation: (id, charge) => call('settleReservation', () => void settle(sql, id, charge)),
+      settleReservation: (id, charge) =>
+        call('settleReservation', () => void settle(sql, id, charge, Date.now())),
       settleUnreserved: (id, charge, day) =>
         call('settleUnreserved', () => settleUnreserved(sql, id, charge, day, Date.now())),
       standing: (listed = null) =>

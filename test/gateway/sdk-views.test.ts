@@ -130,6 +130,24 @@ describe('U3 P4 more cached tokens than the prompt has', () => {
   );
 });
 
+describe('P2 a service tier that the response does not name', () => {
+  const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 };
+  const rates = { provider: 'own', models: ['a'], since: '2026-01-01', currency: 'USD', input: 1, output: 4 };
+  const PRICES = JSON.stringify([rates, { ...rates, input: 2, output: 8, service_tiers: ['priority'] }]);
+
+  test.each([
+    ['is sent: the dearer cost, as an upper bound', [], 60_000, true],
+    ['is dropped for the server: the default one', ['service_tier'], 30_000, false],
+  ])('priority %s, in the record and in the client’s usage', async (_, drop, nano, isUpperBound) => {
+    const PROVIDERS = JSON.stringify({ own: { base_url: 'https://own', drop } });
+    const gateway = new RoutedGateway({ a: [counting(usage)] }, { PROVIDERS, PRICES });
+    const body = { model: 'own/a', service_tier: 'priority', usage: { include: true } };
+    const shown: unknown = await (await gateway.ask(body)).json();
+    expect(shown).toMatchObject({ usage: { cost: nano / 1e9 } });
+    expect(gateway.records).toMatchObject([{ cost_nanos: nano, cost_estimated: isUpperBound }]);
+  });
+});
+
 describe('U2 usage that a provider reports after the finish, to a client that did not request it', () => {
   const PROVIDERS = JSON.stringify({
     router: { like: 'openrouter', base_url: 'https://router' },

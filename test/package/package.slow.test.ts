@@ -27,7 +27,7 @@ Object.assign(Uint8Array.prototype, {
 let project: Project;
 beforeAll(async () => {
   project = await makeProject();
-}, 120_000);
+});
 afterAll(() => project[Symbol.asyncDispose]());
 
 describe('W2 the packed files', () => {

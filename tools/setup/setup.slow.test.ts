@@ -58,9 +58,7 @@ function setUp(folder: string, cloudflare: FakeCloudflare, args: readonly string
 
 const configOf = (folder: string) => readFileSync(join(folder, 'wrangler.toml'), 'utf8');
 
-test('the set-up of production and staging makes namespaces, bindings, secrets and one key; a second run changes nothing', {
-  timeout: 300_000,
-}, async () => {
+test('the set-up of production and staging makes namespaces, bindings, secrets and one key; a second run changes nothing', async () => {
   const cloudflare = await startFakeCloudflare();
   cleanups.push(() => cloudflare.close());
   await using weir = await startGateway();
@@ -130,9 +128,7 @@ test('the set-up of production and staging makes namespaces, bindings, secrets a
   expect(keys).toMatchObject([{ name: 'first', max_concurrent: 7 }]);
 });
 
-test("the set-up without an admin token makes one and shows it once; without a provider's key it says which is missing", {
-  timeout: 180_000,
-}, async () => {
+test("the set-up without an admin token makes one and shows it once; without a provider's key it says which is missing", async () => {
   const cloudflare = await startFakeCloudflare();
   cleanups.push(() => cloudflare.close());
   // The namespace of an earlier `npm run deploy`, which has keys and records.

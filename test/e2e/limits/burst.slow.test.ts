@@ -90,7 +90,7 @@ describe.each([
 describe.each([
   ['streamed', { stream: true }],
   ['whole', {}],
-])('Y6 200 concurrent %s requests of one user, and 200 of another', { timeout: 120_000 }, (_, fields) => {
+])('Y6 200 concurrent %s requests of one user, and 200 of another', (_, fields) => {
   const model = 'mistral/codestral-latest';
 
   async function burstOfUsers(key: Key, body: JsonObject): Promise<Record<string, number>> {

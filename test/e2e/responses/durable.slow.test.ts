@@ -25,7 +25,6 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   large: { chunks: [...many(event('word '.repeat(2000)), 200), ...END] },
 };
 const VARS = { AUTH: 'keys', RESPONSES: 'durable', HEARTBEAT_SECONDS: '0' };
-const SLOW_MS = 120_000;
 
 let limited: Limited;
 let key: Key;
@@ -105,77 +104,69 @@ async function settled(): Promise<JsonObject> {
 }
 
 describe.each(['kv', 'object'])('LEDGER=%s', (ledger) => {
-  test(
-    'X7 a workerd that is replaced in the middle of a run: it fails within a minute without a request, with one record, settled',
-    async () => {
-      await limited.gateway.set({ ...VARS, LEDGER: ledger });
-      const before = await settled();
-      const id = await start('long');
-      const first = await readSome(await send(`/${id}?stream=true`), 30);
-      const number = Number(eventsOf(first.text).at(-1)?.sequence_number);
-      const killedAt = Date.now();
-      await limited.gateway.set({ ...VARS, LEDGER: ledger });
-      await limited.gateway.logged((lines) =>
-        lines.some((line) => line.event === 'response_interrupted' && line.request_id === requestIdOf(id)),
-      );
-      const failedAfterMs = Date.now() - killedAt;
-      expect(failedAfterMs).toBeLessThan(60_000);
-      const rest = eventsOf(await (await send(`/${id}?stream=true&starting_after=${number}`)).text());
-      expect(rest.at(-1)).toMatchObject({ type: 'response.failed', response: { status: 'failed' } });
-      expect(Number(rest.at(-1)?.sequence_number)).toBeGreaterThan(number + 1);
-      expect(await read(id)).toMatchObject({ status: 'failed', error: { code: 'server_error' } });
-      expect(recordsOf(id)).toMatchObject([{ status: 'failed', error_code: 'interrupted' }]);
-      const after = await settled();
-      // The upper bound: the output's limit, and the bytes of the prompt.
-      expect(Number(after.spent) - Number(before.spent)).toBeGreaterThanOrEqual(5000);
-      expect(Number(after.estimated)).toBe(Number(before.estimated));
-      process.stdout.write(`restart, LEDGER=${ledger}: failed after ${failedAfterMs} ms\n`);
-    },
-    SLOW_MS,
-  );
+  test('X7 a workerd that is replaced in the middle of a run: it fails within a minute without a request, with one record, settled', async () => {
+    await limited.gateway.set({ ...VARS, LEDGER: ledger });
+    const before = await settled();
+    const id = await start('long');
+    const first = await readSome(await send(`/${id}?stream=true`), 30);
+    const number = Number(eventsOf(first.text).at(-1)?.sequence_number);
+    const killedAt = Date.now();
+    await limited.gateway.set({ ...VARS, LEDGER: ledger });
+    await limited.gateway.logged((lines) =>
+      lines.some((line) => line.event === 'response_interrupted' && line.request_id === requestIdOf(id)),
+    );
+    const failedAfterMs = Date.now() - killedAt;
+    expect(failedAfterMs).toBeLessThan(60_000);
+    const rest = eventsOf(await (await send(`/${id}?stream=true&starting_after=${number}`)).text());
+    expect(rest.at(-1)).toMatchObject({ type: 'response.failed', response: { status: 'failed' } });
+    expect(Number(rest.at(-1)?.sequence_number)).toBeGreaterThan(number + 1);
+    expect(await read(id)).toMatchObject({ status: 'failed', error: { code: 'server_error' } });
+    expect(recordsOf(id)).toMatchObject([{ status: 'failed', error_code: 'interrupted' }]);
+    const after = await settled();
+    // The upper bound: the output's limit, and the bytes of the prompt.
+    expect(Number(after.spent) - Number(before.spent)).toBeGreaterThanOrEqual(5000);
+    expect(Number(after.estimated)).toBe(Number(before.estimated));
+    process.stdout.write(`restart, LEDGER=${ledger}: failed after ${failedAfterMs} ms\n`);
+  });
 
-  test(
-    'X3 X7 forty runs at once with kills, cancels, deletions and failing upstreams: one record each, nothing reserved',
-    async () => {
-      const random = seeded(ledger === 'kv' ? 1 : 2);
-      const dice = (max: number) => Math.floor(random() * max);
-      const models = ['short', 'broken', 'long', 'silent'] as const;
-      const runs = Array.from({ length: 40 }, () => ({
-        model: models[dice(models.length)] ?? 'short',
-        acts: Array.from({ length: 1 + dice(3) }, () => ({ act: dice(4), ms: dice(300) })),
-      }));
-      const results = await Promise.all(
-        runs.map(async ({ model, acts }) => {
-          const id = await start(model);
-          let isDeleted = false;
-          for (const { act, ms } of acts) {
-            await setTimeout(ms);
-            if (act === 0) await control('kill', id).catch(() => {});
-            else if (act === 1) isDeleted ||= (await send(`/${id}`, { method: 'DELETE' })).ok;
-            else await (await send(`/${id}/cancel`, { method: 'POST' })).text();
-          }
-          if (!isDeleted) await (await send(`/${id}/cancel`, { method: 'POST' })).text();
-          return { id, status: isDeleted ? 'deleted' : textOf((await ended(id)).status) };
-        }),
-      );
-      await limited.gateway.logged(() => results.every(({ id }) => recordsOf(id).length >= 1));
-      const budget = await settled();
-      expect(budget.reserved).toBe(0);
-      const headers = { authorization: `Bearer ${key.token}` };
-      for (const { id, status } of results) {
-        const found = await limited.gateway.fetch(`/v1/usage/records/${requestIdOf(id)}`, { headers });
-        const record = decodeObject(await found.text()) ?? {};
-        const wanted: Record<string, readonly unknown[]> = {
-          completed: ['finished'],
-          cancelled: ['cancelled'],
-          failed: ['failed', 'timed_out'],
-        };
-        if (status !== 'deleted')
-          expect(wanted[status], JSON.stringify({ record, status })).toContain(record.status);
-      }
-    },
-    SLOW_MS,
-  );
+  test('X3 X7 forty runs at once with kills, cancels, deletions and failing upstreams: one record each, nothing reserved', async () => {
+    const random = seeded(ledger === 'kv' ? 1 : 2);
+    const dice = (max: number) => Math.floor(random() * max);
+    const models = ['short', 'broken', 'long', 'silent'] as const;
+    const runs = Array.from({ length: 40 }, () => ({
+      model: models[dice(models.length)] ?? 'short',
+      acts: Array.from({ length: 1 + dice(3) }, () => ({ act: dice(4), ms: dice(300) })),
+    }));
+    const results = await Promise.all(
+      runs.map(async ({ model, acts }) => {
+        const id = await start(model);
+        let isDeleted = false;
+        for (const { act, ms } of acts) {
+          await setTimeout(ms);
+          if (act === 0) await control('kill', id).catch(() => {});
+          else if (act === 1) isDeleted ||= (await send(`/${id}`, { method: 'DELETE' })).ok;
+          else await (await send(`/${id}/cancel`, { method: 'POST' })).text();
+        }
+        if (!isDeleted) await (await send(`/${id}/cancel`, { method: 'POST' })).text();
+        return { id, status: isDeleted ? 'deleted' : textOf((await ended(id)).status) };
+      }),
+    );
+    await limited.gateway.logged(() => results.every(({ id }) => recordsOf(id).length >= 1));
+    const budget = await settled();
+    expect(budget.reserved).toBe(0);
+    const headers = { authorization: `Bearer ${key.token}` };
+    for (const { id, status } of results) {
+      const found = await limited.gateway.fetch(`/v1/usage/records/${requestIdOf(id)}`, { headers });
+      const record = decodeObject(await found.text()) ?? {};
+      const wanted: Record<string, readonly unknown[]> = {
+        completed: ['finished'],
+        cancelled: ['cancelled'],
+        failed: ['failed', 'timed_out'],
+      };
+      if (status !== 'deleted')
+        expect(wanted[status], JSON.stringify({ record, status })).toContain(record.status);
+    }
+  });
 });
 
 const MODELS = [
@@ -204,87 +195,79 @@ function framesIn(stream: string): string[] {
 }
 
 describe.each(MODELS)('%s', (model) => {
-  test(
-    'X4 the socket is cut after each event: both readers of the SDK, and two at once, have the events and bytes of the uncut run',
-    async () => {
-      const client = new OpenAI({
-        baseURL: `${limited.gateway.url}/v1`,
-        apiKey: key.token,
-        maxRetries: 0,
-      });
-      const uncut = await client.responses.create(requestOf(model));
-      const types: string[] = [];
-      for await (const { type } of uncut) types.push(type);
-      expect(types.join()).toMatch(/reasoning.*function_call_arguments\.done/);
-      const count = types.length;
-      const cuts = Array.from({ length: count }, (_, cut) => cut);
-      await Promise.all(
-        cuts.map(async (cut) => {
-          const stream = await client.responses.create(requestOf(model));
-          const first: ResponseStreamEvent[] = [];
-          let id = '';
-          for await (const event of stream) {
-            first.push(event);
-            if (event.type === 'response.created') id = event.response.id;
-            // Leaving the loop aborts the request.
-            if (event.sequence_number === cut) break;
-          }
-          const retrieved = async () => {
-            const rest: ResponseStreamEvent[] = [];
-            const options = { stream: true as const, starting_after: cut };
-            for await (const event of await client.responses.retrieve(id, options)) rest.push(event);
-            return rest;
-          };
-          const streamed = async () => {
-            const rest: ResponseStreamEvent[] = [];
-            const runner = client.responses.stream({ response_id: id, starting_after: cut });
-            for await (const event of runner) rest.push(event);
-            return { rest, final: await runner.finalResponse() };
-          };
-          const bytes = async (after: string) => (await send(`/${id}?stream=true${after}`)).text();
-          const [one, other, { rest, final }, tail] = await Promise.all([
-            ...[retrieved(), retrieved()],
-            streamed(),
-            bytes(`&starting_after=${cut}`),
-          ] as const);
-          const whole = await bytes('');
-          const events = eventsOf(whole);
-          expect(events).toHaveLength(count);
-          expect([...first, ...one]).toEqual(events);
-          expect(other).toEqual(one);
-          // This reader adds the parsed text to events, and has no event after the terminal one.
-          expect(rest).toMatchObject(one);
-          expect(final.output).toMatchObject((await client.responses.retrieve(id)).output);
-          const frames = framesIn(whole);
-          expect([...frames.slice(0, cut + 1), ...framesIn(tail)].join('')).toBe(frames.join(''));
-        }),
-      );
-    },
-    SLOW_MS,
-  );
+  test('X4 the socket is cut after each event: both readers of the SDK, and two at once, have the events and bytes of the uncut run', async () => {
+    const client = new OpenAI({
+      baseURL: `${limited.gateway.url}/v1`,
+      apiKey: key.token,
+      maxRetries: 0,
+    });
+    const uncut = await client.responses.create(requestOf(model));
+    const types: string[] = [];
+    for await (const { type } of uncut) types.push(type);
+    expect(types.join()).toMatch(/reasoning.*function_call_arguments\.done/);
+    const count = types.length;
+    const cuts = Array.from({ length: count }, (_, cut) => cut);
+    await Promise.all(
+      cuts.map(async (cut) => {
+        const stream = await client.responses.create(requestOf(model));
+        const first: ResponseStreamEvent[] = [];
+        let id = '';
+        for await (const event of stream) {
+          first.push(event);
+          if (event.type === 'response.created') id = event.response.id;
+          // Leaving the loop aborts the request.
+          if (event.sequence_number === cut) break;
+        }
+        const retrieved = async () => {
+          const rest: ResponseStreamEvent[] = [];
+          const options = { stream: true as const, starting_after: cut };
+          for await (const event of await client.responses.retrieve(id, options)) rest.push(event);
+          return rest;
+        };
+        const streamed = async () => {
+          const rest: ResponseStreamEvent[] = [];
+          const runner = client.responses.stream({ response_id: id, starting_after: cut });
+          for await (const event of runner) rest.push(event);
+          return { rest, final: await runner.finalResponse() };
+        };
+        const bytes = async (after: string) => (await send(`/${id}?stream=true${after}`)).text();
+        const [one, other, { rest, final }, tail] = await Promise.all([
+          ...[retrieved(), retrieved()],
+          streamed(),
+          bytes(`&starting_after=${cut}`),
+        ] as const);
+        const whole = await bytes('');
+        const events = eventsOf(whole);
+        expect(events).toHaveLength(count);
+        expect([...first, ...one]).toEqual(events);
+        expect(other).toEqual(one);
+        // This reader adds the parsed text to events, and has no event after the terminal one.
+        expect(rest).toMatchObject(one);
+        expect(final.output).toMatchObject((await client.responses.retrieve(id)).output);
+        const frames = framesIn(whole);
+        expect([...frames.slice(0, cut + 1), ...framesIn(tail)].join('')).toBe(frames.join(''));
+      }),
+    );
+  });
 });
 
-test(
-  'X4 readers that stop: the run and the other readers go on, and those who read again receive every byte',
-  async () => {
-    const options = { headers: { authorization: `Bearer ${key.token}` }, agent: false };
-    const id = await start('large');
-    const stopped = await Promise.all(
-      Array.from(
-        { length: 10 },
-        () =>
-          new Promise<IncomingMessage>((resolve) => {
-            get(`${limited.gateway.url}/v1/responses/${id}?stream=true`, options, resolve);
-          }),
-      ),
-    );
-    const whole = await (await send(`/${id}?stream=true`)).text();
-    expect(eventsOf(whole).at(-1)?.type).toBe('response.completed');
-    expect(whole.length).toBeGreaterThan(4_000_000);
-    for (const response of stopped) expect(await text(response)).toBe(whole);
-  },
-  SLOW_MS,
-);
+test('X4 readers that stop: the run and the other readers go on, and those who read again receive every byte', async () => {
+  const options = { headers: { authorization: `Bearer ${key.token}` }, agent: false };
+  const id = await start('large');
+  const stopped = await Promise.all(
+    Array.from(
+      { length: 10 },
+      () =>
+        new Promise<IncomingMessage>((resolve) => {
+          get(`${limited.gateway.url}/v1/responses/${id}?stream=true`, options, resolve);
+        }),
+    ),
+  );
+  const whole = await (await send(`/${id}?stream=true`)).text();
+  expect(eventsOf(whole).at(-1)?.type).toBe('response.completed');
+  expect(whole.length).toBeGreaterThan(4_000_000);
+  for (const response of stopped) expect(await text(response)).toBe(whole);
+});
 
 describe('X3', () => {
   test.each([
@@ -330,21 +313,17 @@ describe('X3', () => {
   });
 });
 
-test(
-  'X6 an input of 10 MB with characters of every width runs in the background, is listed, and is continued',
-  async () => {
-    const input = `${'word '.repeat(1_900_000)}é漢🌊`;
-    const id = await start('short', { input });
-    expect((await ended(id)).status).toBe('completed');
-    const items = decodeObject(await (await send(`/${id}/input_items`)).text()) ?? {};
-    expect(JSON.stringify(items)).toContain('é漢🌊');
-    const next = await create('short', { input: 'More', previous_response_id: id, store: false });
-    expect(next.status).toBe('completed');
-    const { body } = limited.gateway.simulator.requests.at(-1) ?? {};
-    expect(JSON.stringify(body).length).toBeGreaterThan(input.length);
-  },
-  SLOW_MS,
-);
+test('X6 an input of 10 MB with characters of every width runs in the background, is listed, and is continued', async () => {
+  const input = `${'word '.repeat(1_900_000)}é漢🌊`;
+  const id = await start('short', { input });
+  expect((await ended(id)).status).toBe('completed');
+  const items = decodeObject(await (await send(`/${id}/input_items`)).text()) ?? {};
+  expect(JSON.stringify(items)).toContain('é漢🌊');
+  const next = await create('short', { input: 'More', previous_response_id: id, store: false });
+  expect(next.status).toBe('completed');
+  const { body } = limited.gateway.simulator.requests.at(-1) ?? {};
+  expect(JSON.stringify(body).length).toBeGreaterThan(input.length);
+});
 
 describe('X8 a foreground response', () => {
   test('with store: false makes no call to any object', async () => {
@@ -370,75 +349,68 @@ describe('X8 a foreground response', () => {
   });
 });
 
-test(
-  'X1 2,000 reads of one response at once are all served',
-  async () => {
-    const id = await start('short');
-    const whole = JSON.stringify(await ended(id));
-    const startedAt = Date.now();
-    let served = 0;
-    for (let batch = 0; batch < 2; batch++) {
-      const all = await Promise.all(Array.from({ length: 1000 }, () => read(id)));
-      served += all.filter((response) => JSON.stringify(response) === whole).length;
-    }
-    expect(served).toBe(2000);
-    process.stdout.write(`2,000 reads: ${Date.now() - startedAt} ms\n`);
-  },
-  SLOW_MS,
-);
+test('X1 2,000 reads of one response at once are all served', async () => {
+  const id = await start('short');
+  const whole = JSON.stringify(await ended(id));
+  const startedAt = Date.now();
+  let served = 0;
+  for (let batch = 0; batch < 2; batch++) {
+    const all = await Promise.all(Array.from({ length: 1000 }, () => read(id)));
+    served += all.filter((response) => JSON.stringify(response) === whole).length;
+  }
+  expect(served).toBe(2000);
+  process.stdout.write(`2,000 reads: ${Date.now() - startedAt} ms\n`);
+});
 
-test(
-  'X6 the rows and calls of responses of 2,000 events, of polls and of replays',
-  async () => {
-    const figures: Record<string, unknown> = {};
-    // The first response of a key creates the tables of its index.
-    await create('short');
-    await control('counts');
-    const measure = async (name: string) => {
-      await setTimeout(1000);
-      figures[name] = await control('counts');
-    };
-    const foreground = await create('counted', { stream: false });
-    await measure('foreground, one object');
-    const stream = await send('', {
-      method: 'POST',
-      body: JSON.stringify({
-        model: 'mistral/counted',
-        input: 'Hello',
-        stream: true,
-        max_output_tokens: 5000,
-      }),
-    });
-    expect(eventsOf(await stream.text())).toHaveLength(2000);
-    await measure('foreground, streamed');
-    const id = await start('counted');
-    await ended(id);
-    await measure('background with polls');
-    await read(id);
-    await measure('a poll');
-    await (await send(`/${id}?stream=true`)).text();
-    await measure('a replay');
-    await (await send(`/${id}?stream=true&starting_after=1990`)).text();
-    await measure('a resumption near the end');
-    await create('short', { previous_response_id: textOf(foreground.id), store: false });
-    await measure('a continuation');
-    await send(`/${id}`, { method: 'DELETE' });
-    await measure('a deletion');
-    const slow = await start('short');
-    const alarm = Number(await control('alarmTime', slow));
-    expect(alarm - Date.now()).toBeLessThanOrEqual(20_000);
-    await ended(slow);
-    await setTimeout(200);
-    // Only the deletion alarm is left.
-    expect(Number(await control('alarmTime', slow)) - Date.now()).toBeGreaterThan(29 * 86_400_000);
-    process.stdout.write(`${JSON.stringify(figures, null, 1)}\n`);
-    expect(figures).toMatchObject({
-      'foreground, one object': { calls: 2, rowsWritten: 8, alarmsSet: 1 },
-      'foreground, streamed': { calls: 2, rowsWritten: 10, alarmsSet: 1 },
-      // The newest block is in memory.
-      'a poll': { calls: 1, rowsWritten: 0, rowsRead: 0 },
-      'a replay': { calls: 1, rowsWritten: 0 },
-    });
-  },
-  SLOW_MS,
-);
+test('X6 the rows and calls of responses of 2,000 events, of polls and of replays', async () => {
+  const figures: Record<string, unknown> = {};
+  // The first response of a key creates the tables of its index.
+  await create('short');
+  await control('counts');
+  const measure = async (name: string) => {
+    await setTimeout(1000);
+    figures[name] = await control('counts');
+  };
+  const foreground = await create('counted', { stream: false });
+  await measure('foreground, one object');
+  const stream = await send('', {
+    method: 'POST',
+    body: JSON.stringify({
+      model: 'mistral/counted',
+      input: 'Hello',
+      stream: true,
+      max_output_tokens: 5000,
+    }),
+  });
+  expect(eventsOf(await stream.text())).toHaveLength(2000);
+  await measure('foreground, streamed');
+  const id = await start('counted');
+  await ended(id);
+  await measure('background with polls');
+  await read(id);
+  await measure('a poll');
+  await (await send(`/${id}?stream=true`)).text();
+  await measure('a replay');
+  await (await send(`/${id}?stream=true&starting_after=1990`)).text();
+  await measure('a resumption near the end');
+  await create('short', { previous_response_id: textOf(foreground.id), store: false });
+  await measure('a continuation');
+  await send(`/${id}`, { method: 'DELETE' });
+  await measure('a deletion');
+  const slow = await start('short');
+  const alarm = Number(await control('alarmTime', slow));
+  expect(alarm - Date.now()).toBeLessThanOrEqual(20_000);
+  await ended(slow);
+  // Only the deletion alarm is left.
+  await expect
+    .poll(async () => Number(await control('alarmTime', slow)) - Date.now())
+    .toBeGreaterThan(29 * 86_400_000);
+  process.stdout.write(`${JSON.stringify(figures, null, 1)}\n`);
+  expect(figures).toMatchObject({
+    'foreground, one object': { calls: 2, rowsWritten: 8, alarmsSet: 1 },
+    'foreground, streamed': { calls: 2, rowsWritten: 10, alarmsSet: 1 },
+    // The newest block is in memory.
+    'a poll': { calls: 1, rowsWritten: 0, rowsRead: 0 },
+    'a replay': { calls: 1, rowsWritten: 0 },
+  });
+});

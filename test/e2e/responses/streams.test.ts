@@ -10,6 +10,13 @@ import { ADMIN_TOKEN, type Gateway, startGateway } from '../gateway.ts';
 const encoder = new TextEncoder();
 const CHAT = 'mistral/mistral-small-latest';
 const PASSTHROUGH_MODEL = 'openai/gpt-4o-mini';
+const WAYS = [
+  ['chat', CHAT],
+  ['its passthrough', PASSTHROUGH_MODEL],
+] as const;
+
+/** workerd detects a disconnected client at a write. */
+const HEARTBEAT_SECONDS = '0.1';
 
 let gateway: Gateway;
 let replay: ((request: RecordedRequest) => Replay | undefined) | undefined;
@@ -19,7 +26,7 @@ const FLOOD_BYTES = 160 * 1024 * 1024;
 beforeAll(async () => {
   gateway = await startGateway({
     replay: (request) => replay?.(request),
-    vars: { HEARTBEAT_SECONDS: '0.1', IDLE_TIMEOUT_SECONDS: '0.5' },
+    vars: { HEARTBEAT_SECONDS },
   });
 });
 afterAll(() => gateway[Symbol.asyncDispose]());
@@ -28,33 +35,7 @@ function ask(model: string, body: object = {}, init?: RequestInit): Promise<Resp
   return gateway.post('/v1/responses', { model, input: 'Hello there', stream: true, ...body }, init);
 }
 
-describe.each([
-  ['chat', CHAT],
-  ['its passthrough', PASSTHROUGH_MODEL],
-])('over %s', (_, model) => {
-  test('T1 T2 I4 an upstream that hangs: comments, then error, response.failed and [DONE]', async () => {
-    const response = await ask(`${model}:stall-mid`);
-    const text = await response.text();
-    expect(text).toContain(': heartbeat\n\n');
-    const events = eventsIn(text);
-    expect(events.at(-1)).toMatchObject({ type: 'response.failed' });
-    expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_event, at) => at));
-    expect(await gateway.record(response)).toMatchObject({
-      status: 'timed_out',
-      error_code: 'stream_idle_timeout',
-    });
-  });
-
-  test('E1 I1 an upstream that hangs from the start fails in the stream that a heartbeat began', async () => {
-    const response = await ask(`${model}:hang`);
-    expect(response.status).toBe(200);
-    const text = await response.text();
-    expect(checkResponses(text)).toEqual([]);
-    expect(eventsIn(text).at(-1)).toMatchObject({
-      response: { status: 'failed', error: { code: 'server_error' } },
-    });
-  });
-
+describe.each(WAYS)('over %s', (_, model) => {
   test('T4 M1 a client that disconnects: the upstream is cancelled, and the record is too', async () => {
     const requestCount = gateway.simulator.requests.length;
     const abort = new AbortController();
@@ -122,6 +103,35 @@ describe('errors in the route’s own form', () => {
     const compact = await gateway.post('/v1/responses/compact', { model: 'openai/gpt-4o-mini', input: 'a' });
     expect(compact.status).toBe(404);
     expect(objectOf((await jsonOf(compact)).error).message).toContain('ask a model for a summary');
+  });
+});
+
+describe('an idle timeout', () => {
+  beforeAll(() => gateway.set({ HEARTBEAT_SECONDS, IDLE_TIMEOUT_SECONDS: '0.5' }));
+
+  describe.each(WAYS)('over %s', (_, model) => {
+    test('T1 T2 I4 an upstream that hangs: comments, then error, response.failed and [DONE]', async () => {
+      const response = await ask(`${model}:stall-mid`);
+      const text = await response.text();
+      expect(text).toContain(': heartbeat\n\n');
+      const events = eventsIn(text);
+      expect(events.at(-1)).toMatchObject({ type: 'response.failed' });
+      expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_event, at) => at));
+      expect(await gateway.record(response)).toMatchObject({
+        status: 'timed_out',
+        error_code: 'stream_idle_timeout',
+      });
+    });
+
+    test('E1 I1 an upstream that hangs from the start fails in the stream that a heartbeat began', async () => {
+      const response = await ask(`${model}:hang`);
+      expect(response.status).toBe(200);
+      const text = await response.text();
+      expect(checkResponses(text)).toEqual([]);
+      expect(eventsIn(text).at(-1)).toMatchObject({
+        response: { status: 'failed', error: { code: 'server_error' } },
+      });
+    });
   });
 });
 

@@ -21,7 +21,7 @@ import {
 import { matchesModel } from '../shared/model-name.ts';
 import { isFromResponse, type TranslationReport } from './dropped-fields.ts';
 import type { MessageRules, ReasoningForm, SignaturePlace, SystemRule } from './rules.ts';
-import { moveMediaBehindResults, partsOf } from './tool-results.ts';
+import { moveMediaBehindResults, partsOf, withUniqueIdsInSteps } from './tool-results.ts';
 
 /** What the messages depend on, besides the body and the provider's table. */
 export interface MessageTarget {
@@ -48,7 +48,7 @@ export function rewriteMessages(
 ): readonly unknown[] {
   const rewriter = new MessageRewriter(body, target, rules, report);
   const { mediaInResults } = rules;
-  const given = readArray(body.messages);
+  const given = withUniqueIdsInSteps(readArray(body.messages));
   // A chat client knows its server: where nothing is known of it, its tool messages are sent as they came.
   const isKept = mediaInResults === undefined && target.isFromOtherProtocol !== true;
   const ordered = isKept ? given : moveMediaBehindResults(given, mediaInResults ?? []);

@@ -4,8 +4,9 @@
  */
 
 import { MEDIA_PARTS } from '../canonical/media.ts';
+import { toolCallId } from '../canonical/tool-call-id.ts';
 import { append } from '../shared/append.ts';
-import { isObject, type JsonObject, omit, readArray, readText } from '../shared/json.ts';
+import { isObject, type JsonObject, mapList, omit, readArray, readText } from '../shared/json.ts';
 
 /** The types of parts that are moved. About parts of other types the provider decides. */
 const MEDIA_TYPES: readonly unknown[] = Object.values(MEDIA_PARTS);
@@ -134,4 +135,68 @@ export class StepCalls {
   positionOf(id: string): number {
     return this.#calls.get(id)?.position ?? this.#calls.size;
   }
+}
+
+/**
+ * The ids of calls as a provider gets them: each call has one of its own, which its result has, too. Hosts repeat ids that count the calls
+ * of a step, or are constants. The first call with an id keeps it, and an id depends on the calls before it alone, so a longer
+ * conversation begins with the same bytes (Q16).
+ */
+export class UniqueCallIds {
+  readonly #accepted: (id: string) => string;
+  readonly #used = new Set<string>();
+  /** The ids that are sent, by those that the client sent. */
+  readonly #step = new StepCalls();
+  readonly #latest = new Map<string, string>();
+
+  /** @param accepted an id in a form that the provider accepts */
+  constructor(accepted: (id: string) => string = (id) => id) {
+    this.#accepted = accepted;
+  }
+
+  /** Begins the next step: results belong to its calls first. */
+  begin(): void {
+    this.#step.begin();
+  }
+
+  /** The id of the next call. */
+  call(given: string): string {
+    const id = this.#accepted(given);
+    let unique = id;
+    for (let i = this.#used.size; this.#used.has(unique); i++) unique = toolCallId(`${id} ${i}`);
+    this.#used.add(unique);
+    this.#step.add(given, unique);
+    this.#latest.set(given, unique);
+    return unique;
+  }
+
+  /** The id of the next result. Results of calls with one id come in the order of the calls. */
+  result(given: string): string {
+    return this.#step.matchResult(given) ?? this.#latest.get(given) ?? this.#accepted(given);
+  }
+}
+
+/** Gives calls of one step that have the same id different ones, and their results, too. Returns the same list if there are none. */
+export function withUniqueIdsInSteps(messages: readonly unknown[]): readonly unknown[] {
+  let ids = new UniqueCallIds();
+  let isInStep = false;
+  return mapList(messages, (message) => {
+    if (!isObject(message)) return message;
+    const isStep = message.role === 'assistant';
+    if (isStep && !isInStep) ids = new UniqueCallIds();
+    isInStep = isStep;
+    if (message.role === 'tool') return withId(message, 'tool_call_id', (id) => ids.result(id));
+    if (!isStep || !Array.isArray(message.tool_calls)) return message;
+    const calls = mapList(message.tool_calls, (call) =>
+      isObject(call) ? withId(call, 'id', (id) => ids.call(id)) : call,
+    );
+    return calls === message.tool_calls ? message : { ...message, tool_calls: calls };
+  });
+}
+
+function withId(object: JsonObject, key: string, idOf: (given: string) => string): JsonObject {
+  const given = readText(object[key]);
+  if (given === undefined) return object;
+  const id = idOf(given);
+  return id === given ? object : { ...object, [key]: id };
 }

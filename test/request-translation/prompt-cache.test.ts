@@ -222,9 +222,7 @@ class Maker {
     this.#cuts.push(this.#items.length);
     for (let steps = this.#below(3); steps > 0; steps--) {
       const most = this.#hasFunctions ? 1 : 3;
-      this.#step(
-        this.#list(1, most, (at) => ({ id: `call_${this.#items.length}_${at}`, kind: this.#callKind() })),
-      );
+      this.#step(this.#list(1, most, (at) => ({ id: this.#callId(at), kind: this.#callKind() })));
       this.#cuts.push(this.#items.length);
     }
     this.#step([]);
@@ -298,6 +296,11 @@ class Maker {
     });
     if (this.#client !== 'messages') this.#items.push(...results);
     else if (results.length > 0) this.#items.push({ role: 'user', content: results });
+  }
+
+  /** Some hosts repeat ids, in a step or in several. */
+  #callId(at: number): string {
+    return this.#chance(0.2) ? 'terminal:0' : `call_${this.#items.length}_${at}`;
   }
 
   #callKind(): CallKind {

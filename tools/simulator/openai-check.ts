@@ -114,7 +114,7 @@ function chatProblem(body: JsonObject, model: Model): Refusal | undefined {
       "Invalid value for 'parallel_tool_calls': 'parallel_tool_calls' is only allowed when 'tools' are specified.";
     return failure(400, message, 'parallel_tool_calls', null);
   }
-  const named = nameProblem(body) ?? imageProblem(body);
+  const named = nameProblem(body) ?? imageProblem(body) ?? idProblem(body);
   if (named !== undefined) return named;
   if (isObject(body.web_search_options)) {
     // R openai--refused-web-search-options, 2025: on search models only.
@@ -144,6 +144,23 @@ function imageProblem({ messages }: JsonObject): Refusal | undefined {
     if (role === 'user' || !objectsOf(content).some(({ type }) => type === 'image_url')) continue;
     const message = `Invalid 'messages[${at}]'. Image URLs are only allowed for messages with role 'user', but this message with role '${textOf(role)}' contains an image URL.`;
     return failure(400, message, `messages[${at}]`, 'invalid_value');
+  }
+  return undefined;
+}
+
+/** agno-agi/agno#5116, 2025-10. Ids of different steps may be equal. */
+function idProblem({ messages }: JsonObject): Refusal | undefined {
+  let results = new Map<string, number>();
+  for (const [at, { role, tool_call_id }] of objectsOf(messages).entries()) {
+    if (role === 'assistant') results = new Map();
+    if (role !== 'tool') continue;
+    const id = textOf(tool_call_id);
+    const before = results.get(id);
+    if (before !== undefined) {
+      const message = `Invalid parameter: Duplicate value for 'tool_call_id' of '${id}', in messages[${before}] and messages[${at}].`;
+      return failure(400, message, `messages.[${at}].tool_call_id`, null);
+    }
+    results.set(id, at);
   }
   return undefined;
 }

@@ -38,7 +38,17 @@ function inputProblem(body: JsonObject, refuse: Refuse): Refusal | undefined {
   const answered = new Set(
     items.map(({ type, call_id }) => (textOf(type).endsWith('_output') ? call_id : null)),
   );
+  const ids = new Set<string>();
   for (const [index, { type, call_id, role, content, output }] of items.entries()) {
+    if (textOf(type).endsWith('_call_output')) {
+      const id = textOf(call_id);
+      if (ids.has(id)) {
+        // NousResearch/hermes-agent#102629, 2026-09-04.
+        const message = `Duplicate function_call_output for call_id ${id}. Each function_call must have exactly one matching function_call_output.`;
+        return refuse(400, message, 'input', null);
+      }
+      ids.add(id);
+    }
     if ((type === 'function_call' || type === 'custom_tool_call') && !answered.has(call_id)) {
       const message = `No tool output found for ${type === 'function_call' ? 'function' : 'custom tool'} call ${textOf(call_id)}.`;
       return refuse(400, message, 'input', null);

@@ -40,9 +40,10 @@ beforeAll(async () => {
 });
 afterAll(() => simulator.close());
 
-/** Sends a basic body with the fields of the row. Rows with `agent_id` or `prompt` have all required fields. */
+/** Sends a basic body with the fields of the row. Rows with `agent_id`, `prompt` or `input` have all required fields. */
 async function answerTo(at: At, model: string, more: JsonObject): Promise<{ status: number; text: string }> {
-  const requested: JsonObject = 'prompt' in more ? { model } : 'agent_id' in more ? {} : chatBody(model);
+  const requested: JsonObject =
+    'prompt' in more || 'input' in more ? { model } : 'agent_id' in more ? {} : chatBody(model);
   const response = await sendRequest(simulator, { path: paths[at], body: { ...requested, ...more } });
   return { status: response.status, text: await response.text() };
 }
@@ -191,6 +192,9 @@ const MISTRAL: readonly Row[] = [
   ['codestral', SMALL, FIM, 400, 'Invalid model'],
 ];
 
+const RESULT = { role: 'tool', tool_call_id: CALL.id, content: '9 C' };
+const CALL_ITEM = { type: 'function_call', call_id: 'call_1', name: 'weather', arguments: '{}' };
+const OUTPUT_ITEM = { type: 'function_call_output', call_id: 'call_1', output: '9 C' };
 const MANY = Object.fromEntries(Array.from({ length: 17 }, (_, index) => [`k${index}`, 'v']));
 const OPENAI: readonly Row[] = [
   ['openai', 'o4-mini', { max_tokens: 5 }, 400, "Use 'max_completion_tokens' instead."],
@@ -226,6 +230,22 @@ const OPENAI: readonly Row[] = [
   ['openai', 'gpt-4o-mini', { metadata: MANY, store: true }, 400, '"code":"object_above_max_properties"'],
   ['openai', 'gpt-4o-mini', { prompt_cache_key: 'k'.repeat(65) }, 400, 'maximum length 64'],
   ['openai', 'gpt-4o-mini', step({}, { ...CALL, id: 'i'.repeat(41) }), 400, 'maximum length 40'],
+  [
+    'openai',
+    'gpt-4o-mini',
+    {
+      messages: [...QUESTION, { role: 'assistant', content: null, tool_calls: [CALL, CALL] }, RESULT, RESULT],
+    },
+    400,
+    `Duplicate value for 'tool_call_id' of '${CALL.id}', in messages[2] and messages[3].`,
+  ],
+  [
+    'responses',
+    'gpt-4o-mini',
+    { input: [CALL_ITEM, OUTPUT_ITEM, CALL_ITEM, OUTPUT_ITEM] },
+    400,
+    'Duplicate function_call_output for call_id call_1.',
+  ],
   ['openai', 'gpt-1', {}, 404, '"code":"model_not_found"'],
   ['legacy', 'gpt-3.5-turbo-instruct', { prompt: 'x', messages: [] }, 400, "Unknown parameter: 'messages'."],
 ];

@@ -15,6 +15,7 @@ export const paths = {
   opentoken: `${basePaths.opentoken}/chat/completions`,
   xerotier: `${basePaths.xerotier}/chat/completions`,
   openai: `${basePaths.openai}/chat/completions`,
+  responses: `${basePaths.openai}/responses`,
   legacy: `${basePaths.openai}/completions`,
   anthropic: `${basePaths.anthropic}/v1/messages`,
   compatible: `${basePaths.compatible}/chat/completions`,

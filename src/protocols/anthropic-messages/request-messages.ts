@@ -12,7 +12,7 @@ import { dataAsText, MEDIA_PARTS, type Media, parseDataUrl } from '../../canonic
 import { reasoningOfProvider } from '../../canonical/reasoning-details.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import { reportUnreadKeys, type TranslationReport } from '../../request-translation/dropped-fields.ts';
-import { StepCalls } from '../../request-translation/tool-results.ts';
+import { UniqueCallIds } from '../../request-translation/tool-results.ts';
 import { argumentsObject } from '../../request-translation/tools.ts';
 import { append } from '../../shared/append.ts';
 import { EmbeddedJson, isObject, type JsonObject, readText } from '../../shared/json.ts';
@@ -62,9 +62,8 @@ interface WrittenMessage extends Message {
 class MessageWriter {
   readonly #options: ConversationOptions;
   readonly #messages: WrittenMessage[] = [];
-  /** The calls of the last step, with the ids that are sent. Anthropic refuses ids that are not unique. */
-  readonly #calls = new StepCalls();
-  readonly #usedIds = new Set<string>();
+  /** Anthropic refuses ids that are not unique. */
+  readonly #callIds = new UniqueCallIds(validId);
   readonly #embedded = new EmbeddedJson();
 
   constructor(options: ConversationOptions) {
@@ -121,7 +120,7 @@ class MessageWriter {
     const { providerId, report } = this.#options;
     const ownBlocks = writeBlocks(blocks, report);
     const content = ownBlocks.length === 0 ? textBlocks(refusal) : ownBlocks;
-    if (this.#messages.at(-1)?.role !== 'assistant') this.#calls.begin();
+    if (this.#messages.at(-1)?.role !== 'assistant') this.#callIds.begin();
     const calls = blocks.filter((block) => block.kind === 'tool_call').map((call) => this.#call(call));
     const all = [...thinkingBlocks(blocks, providerId), ...content, ...calls];
     // A turn with only thinking would be refused.
@@ -129,15 +128,12 @@ class MessageWriter {
   }
 
   #call({ id, name, input }: ToolCallBlock): JsonObject {
-    return { type: 'tool_use', id: this.#uniqueId(id), name, input: argumentsObject(input, this.#embedded) };
-  }
-
-  #uniqueId(given: string): string {
-    const id = validId(given);
-    const unique = this.#usedIds.has(id) ? toolCallId(`${id} ${this.#usedIds.size}`) : id;
-    this.#usedIds.add(unique);
-    this.#calls.add(given, unique);
-    return unique;
+    return {
+      type: 'tool_use',
+      id: this.#callIds.call(id),
+      name,
+      input: argumentsObject(input, this.#embedded),
+    };
   }
 
   #addResult({ id, content, extra = {} }: ToolResultBlock): void {
@@ -150,7 +146,7 @@ class MessageWriter {
     const mark = isObject(extra.cache_control) ? extra.cache_control : text?.cache_control;
     const result = {
       type: 'tool_result',
-      tool_use_id: this.#calls.matchResult(id) ?? validId(id),
+      tool_use_id: this.#callIds.result(id),
       ...(blocks.length === 0 ? {} : { content: text?.text ?? blocks }),
       ...(mark === undefined ? {} : { cache_control: mark }),
     };

@@ -14,7 +14,7 @@ import {
   type TranslationReport,
 } from '../../request-translation/dropped-fields.ts';
 import { PLACEHOLDER_SIGNATURE } from '../../request-translation/messages.ts';
-import { MOVED_RESULT_NOTE, StepCalls } from '../../request-translation/tool-results.ts';
+import { MOVED_RESULT_NOTE, StepCalls, UniqueCallIds } from '../../request-translation/tool-results.ts';
 import { argumentsObject } from '../../request-translation/tools.ts';
 import { append } from '../../shared/append.ts';
 import { EmbeddedJson, isObject, type JsonObject, readText } from '../../shared/json.ts';
@@ -66,6 +66,7 @@ class ContentWriter {
   readonly #embedded = new EmbeddedJson();
   /** The calls of the last step. */
   readonly #calls = new StepCalls();
+  readonly #callIds = new UniqueCallIds();
   /** The tool results since the last model turn. */
   #results: CallResult[] = [];
   /** The user's parts since the last model turn. They follow the tool results, even if the client sent them before. */
@@ -117,7 +118,10 @@ class ContentWriter {
   #assistant(blocks: readonly Block[], refusal: string | undefined): JsonObject[] {
     const signatures = readSignatures(blocks, this.#providerId);
     const content = writeParts(blocks, this.#report);
-    if (this.#contents.at(-1)?.role !== 'model') this.#calls.begin();
+    if (this.#contents.at(-1)?.role !== 'model') {
+      this.#calls.begin();
+      this.#callIds.begin();
+    }
     const calls = blocks
       .filter((block) => block.kind === 'tool_call')
       .map((call) => this.#call(call, signatures.calls.get(call.id)));
@@ -131,7 +135,11 @@ class ContentWriter {
   #call({ id, name, input }: ToolCallBlock, thoughtSignature: string | undefined): JsonObject {
     this.#calls.add(id, name);
     return {
-      functionCall: { ...(id === '' ? {} : { id }), name, args: argumentsObject(input, this.#embedded) },
+      functionCall: {
+        ...(id === '' ? {} : { id: this.#callIds.call(id) }),
+        name,
+        args: argumentsObject(input, this.#embedded),
+      },
       ...(thoughtSignature === undefined ? {} : { thoughtSignature }),
     };
   }
@@ -144,7 +152,7 @@ class ContentWriter {
     const beside = media.filter((part) => !within.includes(part));
     const text = parts.flatMap((part) => (typeof part.text === 'string' ? [part.text] : [])).join('\n');
     const functionResponse = {
-      ...(id === '' ? {} : { id }),
+      ...(id === '' ? {} : { id: this.#callIds.result(id) }),
       name: this.#calls.matchResult(id) ?? readText(extra.name) ?? id,
       response: responseObject(text === '' && beside.length > 0 ? MOVED_RESULT_NOTE : text, this.#embedded),
       ...(within.length > 0 ? { parts: within } : {}),

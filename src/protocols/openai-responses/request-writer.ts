@@ -23,6 +23,7 @@ import {
 import { reasoningFamily, reasonsAt } from '../../request-translation/effort.ts';
 import { withOnlyLimit } from '../../request-translation/output-limit.ts';
 import { COMPETING_LIMITS, type RequestRules } from '../../request-translation/rules.ts';
+import { UniqueCallIds } from '../../request-translation/tool-results.ts';
 import { NO_PARAMETERS } from '../../request-translation/tools.ts';
 import { type RequestForm, type WriteOptions, withoutNulls } from '../../request-translation/translate.ts';
 import { append } from '../../shared/append.ts';
@@ -132,8 +133,14 @@ class InputWriter {
   hasStepWithoutReasoning = false;
   readonly #providerId: string;
   readonly #report: TranslationReport;
+  /**
+   * 400 "Duplicate function_call_output for call_id", for each further request of the session: NousResearch/hermes-agent#102629,
+   * 2026-09-04.
+   */
+  readonly #callIds = new UniqueCallIds(validCallId);
   /** The ids of calls of custom tools, whose results have a type of their own. */
   readonly #customCalls = new Set<string>();
+  #isInStep = false;
 
   constructor(providerId: string, report: TranslationReport) {
     this.#providerId = providerId;
@@ -142,7 +149,10 @@ class InputWriter {
 
   add(turn: Turn): void {
     const { role, blocks, extra } = turn;
-    if (role === 'assistant') return this.#addStep(turn);
+    const isStep = role === 'assistant';
+    if (isStep && !this.#isInStep) this.#callIds.begin();
+    this.#isInStep = isStep;
+    if (isStep) return this.#addStep(turn);
     const results = blocks.filter((block) => block.kind === 'tool_result');
     for (const result of results) this.#addResult(result);
     if (results.length > 0 && results.length === blocks.length) return;
@@ -218,7 +228,7 @@ class InputWriter {
   }
 
   #call({ id, name, input, isCustom }: ToolCallBlock): JsonObject {
-    const call_id = callId(id);
+    const call_id = this.#callIds.call(id);
     if (isCustom !== true) return { type: 'function_call', call_id, name, arguments: input };
     this.#customCalls.add(call_id);
     return { type: 'custom_tool_call', call_id, name, input };
@@ -227,7 +237,7 @@ class InputWriter {
   #addResult({ id, content, extra = {} }: ToolResultBlock): void {
     // A result is matched by its id alone, so the tool's name is not needed.
     reportUnreadKeys(extra, ['name'], this.#report);
-    const call_id = callId(id);
+    const call_id = this.#callIds.result(id);
     const type = this.#customCalls.has(call_id) ? 'custom_tool_call_output' : 'function_call_output';
     const output = typeof content === 'string' ? content : onlyText(this.#parts(content));
     this.items.push({ type, call_id, output });
@@ -269,9 +279,9 @@ function outputParts(blocks: readonly Block[], refusal: string | undefined): rea
   return refusal === undefined ? parts : [...parts, { type: 'refusal', refusal }];
 }
 
-/** A longer id, as other providers have them, becomes a hash: the same for a call and its result, in every request. */
-function callId(id: string): string {
-  return id.length <= MAX_CALL_ID_CHARS ? id : toolCallId(id);
+/** A longer id, as other providers have them, and an empty one become a hash: the same for a call and its result, in every request. */
+function validCallId(id: string): string {
+  return id !== '' && id.length <= MAX_CALL_ID_CHARS ? id : toolCallId(id);
 }
 
 function writeTools({ tools, toolChoice }: NativeRequest, search: RequestSettings['search']): JsonObject {

@@ -22,6 +22,8 @@ export interface Allowance {
 export interface UpperBound extends Allowance {
   /** 0 for a further attempt: it is part of a request that already runs, so no rate counts it. */
   readonly requests: 0 | 1;
+  /** The UTC day in which it counts: that of the request which it extends. Absent: the day of its grant. */
+  readonly day?: string;
 }
 
 /** Why a request is refused. `waitMs`: when it would be admitted if no other request came; null: waiting does not help. */
@@ -108,6 +110,8 @@ export type LeaseAnswer =
   | {
       readonly kind: 'leased';
       readonly limits: Limits;
+      /** The UTC day, by the clock of the key, in which all that is granted counts. Absent from an object of an earlier version. */
+      readonly day?: string;
       /** Of the key, with this lease. */
       readonly standing: LimitStatus;
       /** For each need why it is refused; null: it is granted. */
@@ -153,8 +157,13 @@ export type Holding<Asked> =
   | { readonly kind: 'none' }
   /** The key is asked to count the user. */
   | { readonly kind: 'opening'; readonly opened: Promise<OpenAnswer> }
-  /** The key counts what was leased. Requests take from the surplus until that time (ms since the epoch). */
-  | { readonly kind: 'leased'; readonly surplus: Allowance | null; readonly until: number }
+  /** The key counts what was leased, in that UTC day. Requests of the day take from the surplus until that time (ms since the epoch). */
+  | {
+      readonly kind: 'leased';
+      readonly surplus: Allowance | null;
+      readonly day: string;
+      readonly until: number;
+    }
   /** A message returns the surplus. Nothing is admitted until its answer. `answered` never rejects. */
   | { readonly kind: 'asking'; readonly asked: readonly Asked[]; readonly answered: Promise<void> }
   /** An answer was lost, or the object's memory: the key may count more than is used. The next message says what is. */

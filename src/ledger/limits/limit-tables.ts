@@ -2,6 +2,7 @@
 import {
   type Budget,
   type BudgetStatus,
+  dayOf,
   encodeLimits,
   isEnforced,
   type LimitStatus,
@@ -184,16 +185,21 @@ export interface Held {
 
 const NOTHING_HELD: Held = { ofBudget: () => 0, running: 0, requests: 0, tokens: 0 };
 
-/** @param now in ms since the epoch */
+/**
+ * @param now in ms since the epoch
+ * @param day the UTC day whose budgets are read: that of a grant, by the clock of the object that made it, or of an earlier reservation
+ */
 export function readLimitStatus(
   sql: Sql,
   now: number,
   held: Held = NOTHING_HELD,
   limits: Limits = storedLimits(sql),
+  day: string = dayOf(now),
 ): LimitStatus {
   const { budget, windows, rpm, tpm, maxConcurrent } = limits;
   const window = rpm === null && tpm === null ? null : SlidingWindow.read(sql, now, held);
-  const statusOf = (one: Budget) => readBudgetStatus(sql, one, now, held);
+  const inPeriod = day === dayOf(now) ? now : Date.parse(day);
+  const statusOf = (one: Budget) => readBudgetStatus(sql, one, inPeriod, held);
   return {
     limits,
     budget: budget === null ? null : statusOf(budget),

@@ -107,12 +107,13 @@ export function reserve(sql: Sql, asked: ReserveRequest, now: number, held?: Hel
   const request = estimateRequest(sql, asked, limits, now);
   // Only requests of keys with limits are reserved. So the limits are missing here, and nothing admits the request.
   if (limits === NO_LIMITS) throw new UnreadableRow('the object has no limits, and the request lists none');
-  const before = readLimitStatus(sql, now, held, limits);
   if (isSettled(sql, request.id)) {
-    return reservedFor(request, outputLimit(before.limits, request.outputTokens), before);
+    const standing = readLimitStatus(sql, now, held, limits);
+    return reservedFor(request, outputLimit(limits, request.outputTokens), standing);
   }
-  const needed = readNeed(sql, request, before.limits);
+  const needed = readNeed(sql, request, limits);
   const { outputTokens, need } = needed;
+  const before = readLimitStatus(sql, now, held, limits, need?.day);
   if (need === null) return reservedFor(request, outputTokens, before);
   const refusal = refuse(sql, before, need, now, held);
   if (refusal !== null) return { kind: 'refused', refusal, standing: before };
@@ -179,6 +180,7 @@ export interface Needed {
 }
 
 type KnownReservation = {
+  readonly day: string;
   readonly output_tokens: number | null;
   readonly tokens: number;
   readonly cost: number;
@@ -190,25 +192,29 @@ export function readNeed(
   limits: Pick<Limits, 'budget' | 'maxOutputTokens'>,
 ): Needed {
   const [known] = sql
-    .exec<KnownReservation>('SELECT output_tokens, tokens, cost FROM reservations WHERE id = ?', request.id)
+    .exec<KnownReservation>(
+      'SELECT day, output_tokens, tokens, cost FROM reservations WHERE id = ?',
+      request.id,
+    )
     .toArray();
   const outputTokens = known === undefined ? outputLimit(limits, request.outputTokens) : known.output_tokens;
   const all = upperBoundOf(request, outputTokens);
   if (known === undefined) return { outputTokens, need: all, all };
-  // Further attempts belong to the same request, so no rate counts them.
+  // Further attempts belong to the same request, so no rate counts them, and they count in its day.
   const tokens = Math.max(0, all.tokens - known.tokens);
   const cost = Math.max(0, all.cost - known.cost);
-  const need = { ...all, requests: 0, expectedTokens: 0, tokens, cost } as const;
+  const need = { ...all, requests: 0, expectedTokens: 0, tokens, cost, day: known.day } as const;
   return { outputTokens, need: tokens === 0 && cost === 0 ? null : need, all };
 }
 
-/** Stores what {@link readNeed} read. */
+/** Stores what {@link readNeed} read. @param day the UTC day in which a new request counts */
 export function insertReservation(
   sql: Sql,
   { id, expiresAfterMs }: ReserveRequest,
   { need, all, outputTokens }: Needed,
   { requests, tokens: rate }: LimitStatus,
   now: number,
+  day: string = dayOf(now),
 ): void {
   const { tokens, expectedTokens, currency, cost } = all;
   if (need?.requests !== 1) {
@@ -218,7 +224,7 @@ export function insertReservation(
   const second = secondOf(now);
   sql.exec(
     'INSERT INTO reservations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
-    ...[id, dayOf(now), second, now + expiresAfterMs, tokens, expectedTokens, currency, cost, outputTokens],
+    ...[id, day, second, now + expiresAfterMs, tokens, expectedTokens, currency, cost, outputTokens],
   );
   if (requests !== null || rate !== null) addToWindow(sql, second, expectedTokens);
 }
@@ -357,7 +363,8 @@ function waitForBudget({ budget, use }: BudgetUse, needed: number, now: number):
   if (needed > budget.amount) return null;
   // Only the running requests are in the way, and most of them use less than they reserve.
   if (spent + needed <= budget.amount) return SOON_MS;
-  return resetsAt === null ? null : resetsAt - now;
+  // The period of a grant may have ended by this clock.
+  return resetsAt === null ? null : Math.max(SOON_MS, resetsAt - now);
 }
 
 function isSooner(waitMs: number | null, than: number | null): boolean {

@@ -18,6 +18,7 @@ import {
   type Amounts,
   type LeaseAnswer,
   type LeaseMessage,
+  type LimitRefusal,
   type OpenAnswer,
   type RunningSum,
   type SecondSum,
@@ -139,17 +140,19 @@ export class UserLeases {
   async lease(message: LeaseMessage): Promise<LeaseAnswer> {
     const { transaction, now, isRevoked } = this.#ports;
     const { user, needs } = message;
+    // All grants of a message count in one day, also if it ends while other users return what they hold.
+    const day = dayOf(now());
     if (isRevoked()) {
-      const answer = transaction(() => this.#exchange({ ...message, needs: [] }, now()));
+      const answer = transaction(() => this.#exchange({ ...message, needs: [] }, now(), day));
       return answer.kind === 'leased' && needs.length > 0 ? { kind: 'revoked' } : answer;
     }
-    let answer = transaction(() => this.#exchange(message, now()));
+    let answer = transaction(() => this.#exchange(message, now(), day));
     for (let round = 0; round < MAX_ROUNDS; round++) {
       if (answer.kind !== 'leased') return answer;
       const { refusals }: { refusals: readonly unknown[] } = answer;
       const refused = needs.filter((_, i) => refusals[i] !== null);
       if (refused.length === 0 || !(await this.returnLeases(user))) return answer;
-      const again = transaction(() => this.#exchangeAgain({ ...message, needs: refused }, now()));
+      const again = transaction(() => this.#exchangeAgain({ ...message, needs: refused }, now(), day));
       if (again.kind !== 'leased') return again;
       const later = [...again.refusals];
       const all = answer.refusals.map((refusal) => (refusal === null ? null : (later.shift() ?? null)));
@@ -176,7 +179,7 @@ export class UserLeases {
     return users.length > 0;
   }
 
-  #exchange(message: LeaseMessage, now: number): LeaseAnswer {
+  #exchange(message: LeaseMessage, now: number, day: string): LeaseAnswer {
     const { user, seq, needs } = message;
     // Before anything is applied.
     const limits = storedLimits(this.#sql, message.limits);
@@ -186,18 +189,17 @@ export class UserLeases {
     this.#apply(message, now);
     if (message.isLast) this.#sql.exec('DELETE FROM key_users WHERE user = ?', user);
     if (message.erased !== undefined) keepSpent(this.#sql, message.erased);
-    const day = dayOf(now);
     const isOwn = message.isLast || this.#countUser(user, lease.day, day, limits);
     const update = 'UPDATE key_users SET seq = ?, day = ? WHERE user = ?';
     this.#sql.exec(update, seq, isOwn ? day : lease.day, user);
-    return isOwn || needs.length === 0 ? this.#grant(message, now) : { kind: 'shared' };
+    return isOwn || needs.length === 0 ? this.#grant(message, now, day) : { kind: 'shared' };
   }
 
-  #exchangeAgain(message: LeaseMessage, now: number): LeaseAnswer {
+  #exchangeAgain(message: LeaseMessage, now: number, day: string): LeaseAnswer {
     const seq = this.#find(message.user)?.seq;
     // A later message has replaced what the object holds: a grant for this one would never be returned.
     if (seq !== message.seq) return { kind: 'repeated', seq: seq ?? 0 };
-    return this.#grant({ ...message, extra: 0 }, now);
+    return this.#grant({ ...message, extra: 0 }, now, day);
   }
 
   /** The users that have an object. */
@@ -287,34 +289,46 @@ export class UserLeases {
     );
   }
 
-  #grant({ user, needs, extra }: LeaseMessage, now: number): LeaseAnswer {
-    const held = this.held;
-    let status = readLimitStatus(this.#sql, now, held);
-    const { limits } = status;
+  /** @param today the day in which new requests count */
+  #grant({ user, needs, extra }: LeaseMessage, now: number, today: string): LeaseAnswer {
+    const limits = storedLimits(this.#sql);
     if (limits === NO_LIMITS && needs.length > 0) throw new UnreadableRow('the object has no limits');
-    const granted: UpperBound[] = [];
-    const refusals = needs.map((need) => {
-      const refusal = refuse(this.#sql, status, need, now, held);
-      if (refusal !== null) return refusal;
-      granted.push(need);
-      status = withReservation(status, need, now);
-      return null;
-    });
+    const refused = new Map<UpperBound, LimitRefusal>();
+    const grantOn = (day: string) => {
+      const { held } = this;
+      let status = readLimitStatus(this.#sql, now, held, limits, day);
+      const granted: UpperBound[] = [];
+      for (const need of needs) {
+        if ((need.day ?? today) !== day) continue;
+        const refusal = refuse(this.#sql, status, need, now, held);
+        if (refusal !== null) refused.set(need, refusal);
+        else {
+          granted.push(need);
+          status = withReservation(status, need, now);
+        }
+      }
+      return { status, granted };
+    };
+    // Each day is read once what was granted before is held: days may share a month.
+    const earlier = new Set(needs.flatMap(({ day = today }) => (day === today ? [] : [day])));
+    for (const day of earlier) this.#holdGranted(user, grantOn(day).granted, day);
+    const { status, granted } = grantOn(today);
     const last = granted.findLast(({ requests }) => requests === 1);
     const room = last === undefined ? 0 : roomFor(status, last);
     const isExact = needs.length > 0 && room < EXACT_BELOW;
     // While a message waits for others, its own user holds nothing in advance: see `returnLeases`.
-    const isScarce = room < EXACT_BELOW || granted.length < needs.length;
+    const isScarce = room < EXACT_BELOW || refused.size > 0;
     const count = isScarce ? 0 : Math.min(extra, Math.floor(room / LEASED_PART));
     const surplus = last === undefined || count === 0 ? null : times(last, count);
-    this.#holdGranted(user, granted, surplus, dayOf(now));
+    this.#holdGranted(user, surplus === null ? granted : [...granted, surplus], today);
     if (surplus !== null) this.#ahead.add(user);
-    return { kind: 'leased', limits, standing: status, refusals, surplus, isExact };
+    const refusals = needs.map((need) => refused.get(need) ?? null);
+    return { kind: 'leased', limits, day: today, standing: status, refusals, surplus, isExact };
   }
 
-  #holdGranted(user: string, granted: readonly UpperBound[], surplus: Allowance | null, day: string): void {
+  #holdGranted(user: string, leased: readonly Allowance[], day: string): void {
+    if (leased.length === 0) return;
     const before = this.#heldBy(user);
-    const leased: readonly Allowance[] = surplus === null ? granted : [...granted, surplus];
     for (const [currency, own] of Map.groupBy(leased, (one) => one.currency)) {
       const old = before.find((row) => isSameRow(row, { day, currency }));
       const requests = sumOf(own.map((one) => one.requests));

@@ -192,7 +192,8 @@ export class UserLimits {
       userLimits,
     );
     const { need, outputTokens } = needed;
-    const before = readLimitStatus(this.#sql, now, undefined, userLimits);
+    const day = need?.day ?? dayOf(now);
+    const before = readLimitStatus(this.#sql, now, undefined, userLimits, day);
     if (need === null) return reservedFor(request, outputTokens, this.#merge(before));
     const status = this.#allWaiting().reduce((sum, one) => withReservation(sum, one.need, now), before);
     const refusal = refuse(this.#sql, status, need, now);
@@ -200,7 +201,7 @@ export class UserLimits {
       const isFresh = now - this.#heard.at < LEASE_MS;
       return isFresh ? { kind: 'refused', refusal, standing: status, by: 'user' } : { kind: 'stale' };
     }
-    if (this.#takeSurplus(need, now)) return this.#insert({ request, needed, need }, before, now);
+    if (this.#takeSurplus(need, day, now)) return this.#insert({ request, needed, need }, before, day);
     const result = Promise.withResolvers<UserReservation | null>();
     // A caller that has disconnected does not await it.
     result.promise.catch(ignore);
@@ -223,9 +224,11 @@ export class UserLimits {
     return this.#holding.kind === 'leased' ? this.#holding.surplus : null;
   }
 
-  #takeSurplus(need: UpperBound, now: number): boolean {
+  /** @param day in which the need counts: what was leased for another day has no room for it */
+  #takeSurplus(need: UpperBound, day: string, now: number): boolean {
     const holding = this.#holding;
-    if (holding.kind !== 'leased' || holding.surplus === null || holding.until <= now) return false;
+    if (holding.kind !== 'leased' || holding.surplus === null) return false;
+    if (holding.until <= now || holding.day !== day) return false;
     const surplus = takeFrom(holding.surplus, need);
     if (surplus !== null) this.#holding = { ...holding, surplus };
     return surplus !== null;
@@ -234,9 +237,10 @@ export class UserLimits {
   #insert(
     { request, needed, need }: Pick<Waiting, 'request' | 'needed' | 'need'>,
     before: LimitStatus,
-    now: number,
+    day: string,
   ): Extract<UserReservation, { kind: 'reserved' }> {
-    insertReservation(this.#sql, request, needed, before, now);
+    const now = this.#ports.now();
+    insertReservation(this.#sql, request, needed, before, now, day);
     this.#isUnreported = true;
     if (need.requests === 1) this.#minute?.admit(secondOf(now), need.expectedTokens);
     const standing = this.#merge(withReservation(before, need, now));
@@ -444,7 +448,7 @@ export class UserLimits {
         restoreSpent(this.#sql, opened.spent ?? []);
         storeLimits(this.#sql, opened.limits);
       });
-      this.#holding = { kind: 'leased', surplus: null, until: now() };
+      this.#holding = { kind: 'leased', surplus: null, day: dayOf(now()), until: now() };
       this.#heard = { ...this.#heard, at: now() };
       // The key has leased nothing yet.
       if (opened.seq === 0) this.#minute = new MinuteReport(0);
@@ -538,14 +542,15 @@ export class UserLimits {
   }
 
   #takeLease(
-    { surplus, refusals, isExact, limits, standing }: Extract<LeaseAnswer, { kind: 'leased' }>,
+    { surplus, refusals, isExact, limits, standing, day }: Extract<LeaseAnswer, { kind: 'leased' }>,
     asked: readonly Waiting[],
     sentAt: number,
   ): void {
     const now = this.#ports.now();
     const hasChanged = storeLimits(this.#sql, limits);
     this.#heard = { at: now, standing, isExact: asked.length > 0 ? isExact : this.#heard.isExact };
-    this.#holding = { kind: 'leased', surplus, until: leaseEnd(sentAt) };
+    const grantDay = day ?? dayOf(now);
+    this.#holding = { kind: 'leased', surplus, day: grantDay, until: sentAt + LEASE_MS };
     // All that waits was checked against the limits before.
     const outdated = hasChanged ? this.#waiting.splice(0) : [];
     for (const { result } of outdated) result.resolve(null);
@@ -560,11 +565,21 @@ export class UserLimits {
         this.#isUnreported = true;
         result.resolve(null);
       } else {
-        const before = readLimitStatus(this.#sql, now, undefined, userLimits);
-        result.resolve(this.#insert(waiting, before, now));
+        result.resolve(this.#insertGranted(waiting, userLimits, waiting.need.day ?? grantDay));
       }
     }
     if (asked.length > 0) this.#ports.wakeBy(now + LEASE_MS);
+  }
+
+  /** It was checked in the day of this object's clock, and may count in another one: that of the key's. */
+  #insertGranted(waiting: Waiting, userLimits: Limits, day: string): UserReservation {
+    const now = this.#ports.now();
+    const before = readLimitStatus(this.#sql, now, undefined, userLimits, day);
+    const refusal = refuse(this.#sql, before, waiting.need, now);
+    if (refusal === null) return this.#insert(waiting, before, day);
+    // What is granted for it returns with the next message.
+    this.#isUnreported = true;
+    return { kind: 'refused', refusal, standing: before, by: 'user' };
   }
 
   /** The minute of the key then counts all that was leased. */
@@ -595,11 +610,6 @@ export class UserLimits {
 }
 
 function ignore(): void {}
-
-/** Allowance of one day is not used on the next. */
-function leaseEnd(sentAt: number): number {
-  return Math.min(sentAt + LEASE_MS, periodEnd('day', sentAt) ?? Number.POSITIVE_INFINITY);
-}
 
 function spreadOf(user: string): number {
   let hash = 0;

@@ -6,12 +6,15 @@
 import { expect, test } from 'vitest';
 import { seeded } from '../../random.ts';
 import { repeatable, runsOf, SEED } from '../../random-run.ts';
-import { MINUTE } from './memory-sql.ts';
+import { MINUTE, NOW } from './memory-sql.ts';
 import { UserNetwork } from './user-network.ts';
 
 const RUNS = runsOf(2, 16);
 const STEPS = 150;
 const USERS = ['ada', 'bob', 'cy', 'dee', ''];
+const HOUR = 60 * MINUTE;
+/** Before the midnight that some runs pass. */
+const LATE = NOW + 12 * HOUR - 20_000;
 
 interface Sent {
   readonly user: string;
@@ -29,6 +32,7 @@ class Run {
   readonly limit: number;
   readonly rpm: number;
   readonly perUser: number;
+  readonly per: 'day' | 'total';
   readonly sent = new Map<string, Sent>();
   readonly #open: Promise<void>[] = [];
   isFaulty = false;
@@ -39,11 +43,17 @@ class Run {
     this.limit = 100 * size + this.upTo(100);
     this.rpm = this.pick(20, 150, 2000);
     this.perUser = 100 * Math.ceil(size / this.pick(1, 3, 8));
+    this.per = this.pick('day', 'total');
     this.network = new UserNetwork({
-      budget: { tokens: this.limit },
+      budget: { tokens: this.limit, per: this.per },
       rpm: this.rpm,
-      per_user: { budget: { tokens: this.perUser }, rpm: Math.ceil(this.rpm / 2) },
+      per_user: { budget: { tokens: this.perUser, per: this.per }, rpm: Math.ceil(this.rpm / 2) },
     });
+    if (this.per === 'day') {
+      this.network.now = LATE;
+      const skews = new Map(USERS.map((user) => [user, this.pick(0, 0, -3000, 3000, 9000)]));
+      this.network.skewOf = (user) => skews.get(user) ?? 0;
+    }
     this.network.fault = () => {
       const share = this.isFaulty ? this.#random() : 1;
       if (share < 0.1) return 'before';
@@ -123,19 +133,34 @@ class Run {
     }
   }
 
-  /** What all requests use, or may still use. */
-  get used(): number {
-    const requests = [...this.sent.values()].filter(({ admittedAt }) => admittedAt !== null);
-    return requests.reduce((sum, { charged, bound }) => sum + (charged ?? bound), 0);
+  /** What all requests of a user use, or may still use, by the days in which its object counts them. */
+  usedBy(user: string): Map<string, number> {
+    const { sql } = this.network.member(user);
+    const query = 'SELECT day, tokens FROM reservations UNION ALL SELECT day, tokens FROM spent';
+    const rows = sql.exec<{ day: string; tokens: number }>(query).toArray();
+    return sumByDay(rows, this.per);
+  }
+
+  /** What the object of the key counts, by day. */
+  get counted(): Map<string, number> {
+    const query = 'SELECT day, tokens FROM held UNION ALL SELECT day, tokens FROM spent';
+    return sumByDay(this.network.key.exec<{ day: string; tokens: number }>(query).toArray(), this.per);
   }
 
   async check(): Promise<void> {
     await this.quiet();
-    const { budget } = this.network.standing;
-    const counted = (budget?.spent ?? 0) + (budget?.reserved ?? 0);
-    expect(counted).toBeGreaterThanOrEqual(this.used);
-    expect(this.used).toBeLessThanOrEqual(this.limit);
-    expect(counted).toBeLessThanOrEqual(this.limit);
+    if (this.network.users.length === 0) return;
+    const { counted } = this;
+    const byUser = USERS.filter((user) => this.network.users.includes(user)).map((user) => this.usedBy(user));
+    for (const used of byUser) for (const sum of used.values()) expect(sum).toBeLessThanOrEqual(this.perUser);
+    for (const [day, sum] of counted) {
+      const used = byUser.reduce((all, ofUser) => all + (ofUser.get(day) ?? 0), 0);
+      expect(sum).toBeGreaterThanOrEqual(used);
+      expect(sum).toBeLessThanOrEqual(this.limit);
+    }
+    const requests = [...this.sent.values()].filter(({ admittedAt }) => admittedAt !== null);
+    const admitted = requests.reduce((sum, { charged, bound }) => sum + (charged ?? bound), 0);
+    expect([...counted.values()].reduce((sum, one) => sum + one, 0)).toBeGreaterThanOrEqual(admitted);
   }
 
   /** After all are settled, the sums of the key and of its users agree with what was charged. */
@@ -150,6 +175,11 @@ class Run {
     }
     await this.quiet();
     await this.wait(3 * MINUTE);
+    // Sums of all days.
+    this.network.patch({
+      budget: { tokens: 1e9 },
+      per_user: { budget: { tokens: 1e9 }, rpm: Math.ceil(this.rpm / 2) },
+    });
     const { budget, limits } = this.network.standing;
     const own = USERS.map((user) => this.network.member(user).limits.status(limits)?.budget);
     const admitted = [...this.sent.values()].filter(({ admittedAt }) => admittedAt !== null);
@@ -157,7 +187,6 @@ class Run {
     expect(budget).toMatchObject({ spent: charged, reserved: 0, estimated: 0 });
     expect(own.reduce((sum, one) => sum + (one?.spent ?? 0), 0)).toBe(charged);
     for (const one of own) expect(one?.reserved ?? 0).toBe(0);
-    for (const one of own) expect(one?.spent ?? 0).toBeLessThanOrEqual(this.perUser);
     checkMinutes(admitted, this.rpm);
     for (const user of USERS) {
       checkMinutes(
@@ -166,6 +195,19 @@ class Run {
       );
     }
   }
+}
+
+/** All days together for a budget without a period. */
+function sumByDay(
+  rows: readonly { readonly day: string; readonly tokens: number }[],
+  per: 'day' | 'total',
+): Map<string, number> {
+  const sums = new Map<string, number>();
+  for (const { day, tokens } of rows) {
+    const period = per === 'day' ? day : per;
+    sums.set(period, (sums.get(period) ?? 0) + tokens);
+  }
+  return sums;
 }
 
 function checkMinutes(admitted: readonly Sent[], rpm: number): void {

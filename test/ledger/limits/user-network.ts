@@ -23,7 +23,10 @@ interface Member {
 const NO_WAIT = () => Promise.resolve();
 
 export class UserNetwork {
+  /** By the clock of the key's object. */
   now = NOW;
+  /** How much later it is by the clocks of users' objects, in ms. */
+  skewOf: (user: string) => number = () => 0;
   readonly key: MemorySql;
   readonly #users = new Map<string, Member>();
   #leases: UserLeases;
@@ -83,7 +86,7 @@ export class UserNetwork {
         if (isLost()) throw new Error('The object has lost its memory');
         return transaction(sql, act);
       },
-      now: () => this.now,
+      now: () => this.now + this.skewOf(user),
       key: () => ({
         openUser: (name, listed) => {
           this.calls.open++;
@@ -97,7 +100,8 @@ export class UserNetwork {
       }),
       wakeBy: (time) => {
         const member = this.member(user);
-        member.alarmAt = Math.min(time, member.alarmAt ?? time);
+        const at = time - this.skewOf(user);
+        member.alarmAt = Math.min(at, member.alarmAt ?? at);
       },
       deleteAll: async () => {
         this.member(user).alarmAt = null;
@@ -159,12 +163,13 @@ export class UserNetwork {
     const end = this.now + ms;
     for (;;) {
       const due = [...this.#users].filter(([, { alarmAt }]) => alarmAt !== null && alarmAt <= end);
-      const [next] = due.sort(([, a], [, b]) => (a.alarmAt ?? 0) - (b.alarmAt ?? 0));
-      if (next === undefined) break;
-      const [, member] = next;
+      const [first] = due.sort(([, a], [, b]) => (a.alarmAt ?? 0) - (b.alarmAt ?? 0));
+      if (first === undefined) break;
+      const [user, member] = first;
       this.now = Math.max(this.now, member.alarmAt ?? 0);
       member.alarmAt = null;
-      const again = await member.limits.alarm();
+      const next = await member.limits.alarm();
+      const again = next === null ? null : next - this.skewOf(user);
       if (again !== null) member.alarmAt = Math.min(again, member.alarmAt ?? again);
       // An alarm that is due at once again runs a little later.
       if (member.alarmAt !== null) member.alarmAt = Math.max(member.alarmAt, this.now + 1);

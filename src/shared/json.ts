@@ -50,6 +50,12 @@ export function readCount(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }
 
+/** A number, also an integer that `parseJsonExactly` keeps, or undefined. */
+export function readNumber(value: unknown): number | undefined {
+  if (typeof value === 'number') return value;
+  return JSON.isRawJSON(value) ? Number(JSON.stringify(value)) : undefined;
+}
+
 /** The first candidate that is an object, or an empty object. */
 export function objectOf(...candidates: readonly unknown[]): JsonObject {
   return candidates.find(isObject) ?? {};
@@ -112,10 +118,12 @@ export function ownValue<Value>(
   return table !== undefined && Object.hasOwn(table, key) ? table[key] : undefined;
 }
 
-// Exact integers: a request's `seed` or a bound in a schema must arrive as it was written.
+// Exact integers: a request's `seed`, a bound in a schema or an id in a call's arguments must arrive as it was written.
 
-/** Every text with an integer beyond 2^53 has 16 digits in a row. Others may have them in a string. */
-const LONG_NUMBER = /\d{16}/;
+/** The digits of the shortest integer beyond 2^53. */
+const LONG_DIGITS = 16;
+/** What may stand before a number in JSON. Digits after anything else are those of a string or a fraction. */
+const BEFORE_NUMBER = /^[-[:,\s]?$/;
 const INTEGER = /^-?\d+$/;
 
 /**
@@ -124,12 +132,28 @@ const INTEGER = /^-?\d+$/;
  * @returns undefined if the text is not JSON
  */
 export function parseJsonExactly(text: string): unknown {
-  if (!LONG_NUMBER.test(text)) return parseJson(text);
+  if (!mayHaveLongInteger(text)) return parseJson(text);
   try {
     return JSON.parse(text, keepLongInteger);
   } catch {
     return undefined;
   }
+}
+
+/** Whether a number of the text may have {@link LONG_DIGITS} digits in a row. Looks at one of so many characters only. */
+function mayHaveLongInteger(text: string): boolean {
+  for (let at = LONG_DIGITS - 1; at < text.length; at += LONG_DIGITS) {
+    if (!isDigit(text.charCodeAt(at))) continue;
+    let start = at;
+    while (isDigit(text.charCodeAt(start - 1))) start--;
+    while (isDigit(text.charCodeAt(at + 1))) at++;
+    if (at - start >= LONG_DIGITS - 1 && BEFORE_NUMBER.test(text.charAt(start - 1))) return true;
+  }
+  return false;
+}
+
+function isDigit(code: number): boolean {
+  return code >= DIGIT_0 && code <= DIGIT_9;
 }
 
 function keepLongInteger(
@@ -150,6 +174,8 @@ export const MAX_JSON_DEPTH = 100;
 /** Values in such a text. A prompt of a million tokens has far fewer, and each value costs memory beyond its bytes. */
 export const MAX_JSON_VALUES = 250_000;
 
+const DIGIT_0 = 0x30;
+const DIGIT_9 = 0x39;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COMMA = 0x2c;

@@ -16,7 +16,7 @@ import {
   isWithinJsonBounds,
   JSON_BOUNDS,
   type JsonObject,
-  parseJson,
+  parseJsonExactly,
   readText,
 } from '../shared/json.ts';
 import type { JsonProgress } from '../shared/json-progress.ts';
@@ -227,7 +227,7 @@ export class EventReader {
   }
 
   #readPart(json: string): ChunkPart | null {
-    const event = parseJson(json);
+    const event = parseJsonExactly(json);
     if (!isObject(event)) return null;
     return this.#protocol.trial === undefined ? this.#protocol.event(event, '') : this.#protocol.trial(event);
   }
@@ -244,7 +244,8 @@ export class EventReader {
     this.#events++;
     if (text === '[DONE]') return this.#readDone();
     if (!isWithinJsonBounds(data)) return this.#failTooNested();
-    const value = parseJson(data);
+    // A tool call's arguments may be a JSON object, in which an id must not be rounded.
+    const value = parseJsonExactly(data);
     const event = name === '' ? unwrapErrorList(value) : value;
     if (!isObject(event)) return this.#readNonObject(name, data);
     const type = readText(event.type) ?? '';

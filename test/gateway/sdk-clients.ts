@@ -17,7 +17,7 @@ const ENV = {
 };
 
 /** The provider protocols, by the model that is requested. */
-const UPSTREAMS = {
+export const UPSTREAMS = {
   chat: 'tolerant/m',
   messages: 'anthropic/m',
   gemini: 'gemini/m',

@@ -32,6 +32,13 @@ describe('parseJsonExactly', () => {
     expect(roundTrip(text)).toBe(text);
   });
 
+  test('Q11 at every distance from the beginning, beside other digits: its digits are kept', () => {
+    for (let length = 0; length < 40; length++) {
+      const text = `{"a":"${'x'.repeat(length)}1234567890123456","b":-9007199254740993,"c":0.12345678901234568}`;
+      expect(roundTrip(text)).toBe(text);
+    }
+  });
+
   test('Q11 JSON.parse changes its digits', () => {
     expect(JSON.stringify(JSON.parse('{"seed":9007199254740993}'))).not.toBe('{"seed":9007199254740993}');
   });

@@ -7,6 +7,7 @@ import {
   MAX_JSON_DEPTH,
   objectOf,
   readArray,
+  readNumber,
   readText,
 } from '../../shared/json.ts';
 
@@ -209,7 +210,7 @@ function escaped(text: string): string {
 
 /** The JSON of a value that is not a string; null if it has no known type. */
 function literalOf({ numberValue, boolValue, nullValue }: JsonObject): string | null {
-  if (typeof numberValue === 'number' || typeof boolValue === 'boolean')
+  if (readNumber(numberValue) !== undefined || typeof boolValue === 'boolean')
     return JSON.stringify(numberValue ?? boolValue);
   return nullValue === undefined ? null : 'null';
 }

@@ -5,7 +5,15 @@ import { readLogprobs } from '../../canonical/logprobs.ts';
 import { type ChoicePart, type ChunkPart, readName, type ToolCallPart } from '../../canonical/part.ts';
 import { findUpstreamError, unfinished } from '../../canonical/upstream-error.ts';
 import { mergeUsage, type UsageReport } from '../../canonical/usage.ts';
-import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
+import {
+  isObject,
+  type JsonObject,
+  objectOf,
+  readArray,
+  readCount,
+  readNumber,
+  readText,
+} from '../../shared/json.ts';
 import { MAX_CHOICES } from '../../shared/limits.ts';
 import type { ProtocolQuirks, UpstreamProtocol } from '../../stream/types.ts';
 
@@ -81,8 +89,8 @@ function readIndex(index: unknown, position: number): number {
 
 /** A time in seconds, also where the upstream sends milliseconds. */
 export function readCreated(created: unknown): number | undefined {
-  if (typeof created !== 'number' || !Number.isFinite(created) || created < 1) return undefined;
-  let seconds = created;
+  let seconds = readNumber(created) ?? 0;
+  if (!Number.isFinite(seconds) || seconds < 1) return undefined;
   while (seconds > MAX_CREATED_SECONDS) seconds /= 1000;
   return Math.floor(seconds);
 }

@@ -11,6 +11,8 @@ export interface CanonicalRequest {
   readonly fields: JsonObject;
   /** Null: a chat client's, whose messages are in the fields as they came. Otherwise these are empty: they keep the field's place. */
   readonly turns: readonly Turn[] | null;
+  /** A Messages client's `thinking` where it is on, as it came: for Messages. Others read the effort in the fields. Absent: none. */
+  readonly thinking?: JsonObject | undefined;
 }
 
 /** A request as the writer of a native provider reads it. */
@@ -23,6 +25,8 @@ export interface NativeRequest {
   readonly tools?: readonly Tool[] | undefined;
   /** Absent: the provider's default, which is `auto` where there are tools. */
   readonly toolChoice?: ToolChoice | undefined;
+  /** That of {@link CanonicalRequest}. */
+  readonly thinking?: JsonObject | undefined;
 }
 
 /** What a request sets beside its conversation and tools. Absent: the client sent nothing that can be read. */

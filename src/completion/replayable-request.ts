@@ -25,7 +25,7 @@ import {
   withOutputLimit,
   withWrittenLimit,
 } from '../request-translation/output-limit.ts';
-import { COMPETING_LIMITS, type Unsupported } from '../request-translation/rules.ts';
+import { COMPETING_LIMITS, EFFORT_FIELDS, type Unsupported } from '../request-translation/rules.ts';
 import type { ToolNames } from '../request-translation/tools.ts';
 import {
   type LimitedBody,
@@ -153,7 +153,9 @@ export class ReplayableRequest {
     const { body: fields, isLimited } = this.#limit(targetFields);
     // An alias may also set the messages, in the form of chat.
     const turns = aliasTarget.set.messages === undefined ? held.turns : null;
-    const request = { fields, turns };
+    // An alias that sets an effort replaces the client's own.
+    const isEffortSet = EFFORT_FIELDS.some((field) => aliasTarget.set[field] !== undefined);
+    const request = { fields, turns, thinking: isEffortSet ? undefined : held.thinking };
     const passthrough = passthroughTo(target, held);
     if (passthrough === null && translationError !== null) return failure(translationError);
     const { api, endpoint } =
@@ -464,7 +466,7 @@ function withoutReasoningDetails(request: CanonicalRequest): CanonicalRequest {
   const messages = readArray(body.messages).map((message) =>
     isObject(message) ? omit(message, 'reasoning_details') : message,
   );
-  return { fields: { ...body, messages }, turns: null };
+  return { fields: { ...body, messages }, turns: null, thinking: request.thinking };
 }
 
 /** Targets are distinguished by what has a prompt cache of its own: the provider's address and the API. */

@@ -118,6 +118,8 @@ const OTHERS: ClaudeFamily = {
   checked: '2026-11-23',
   maxTokens: 32_000,
   refusesEffort: false,
+  // Claude Code asks every model for adaptive thinking: it is sent as it came. Other efforts become a budget.
+  thinking: ['enabled', 'adaptive'],
   noThinking: 'absent',
   takesDisplay: false,
   cachesPrefixes: false,
@@ -129,7 +131,6 @@ const OTHERS: ClaudeFamily = {
 const CAN_BE_OFF: ClaudeFamily = {
   ...OTHERS,
   models: ['deepseek-*', 'kimi-k2.5*', 'kimi-k2.6*', 'glm-4.*', 'glm-5', 'glm-5-*', 'glm-5.1*', 'glm-5.2*'],
-  thinking: ['enabled', 'adaptive'],
   noThinking: 'disabled',
 };
 
@@ -137,6 +138,7 @@ const CAN_BE_OFF: ClaudeFamily = {
 const KIMI_CODE: ClaudeFamily = {
   ...OTHERS,
   models: ['kimi-k2.7*', 'kimi-k2-thinking*', 'kimi-for-coding*'],
+  thinking: ['enabled'],
   noThinking: 'never',
   refusesEffort: true,
 };
@@ -156,8 +158,10 @@ const KIMI_3: ClaudeFamily = {
  */
 const GLM_5_3: ClaudeFamily = { ...KIMI_3, models: ['glm-*'], efforts: ['low', 'high', 'max'] };
 
-/** An unlisted Claude is newer than the listed ones. */
-const NEWER: ClaudeFamily = { ...NEWEST, models: ['claude-*'] };
+/** An unlisted Claude is newer than the listed ones, and so is one under a deployment's own name: `prod-opus`. */
+const NEWER: ClaudeFamily = { ...NEWEST, models: ['claude-*', '*claude*', '*opus*'] };
+const NEWER_SONNET: ClaudeFamily = { ...SONNET_5_5, models: ['*sonnet*'] };
+const NEWER_HAIKU: ClaudeFamily = { ...CLAUDE_5, models: ['*haiku*'] };
 
 export const CLAUDE_FAMILIES: ClaudeFamilies = [
   NEWEST,
@@ -174,6 +178,8 @@ export const CLAUDE_FAMILIES: ClaudeFamilies = [
   CLAUDE_3_5,
   CLAUDE_3,
   NEWER,
+  NEWER_SONNET,
+  NEWER_HAIKU,
   CAN_BE_OFF,
   KIMI_CODE,
   KIMI_3,

@@ -117,7 +117,7 @@ export function withShortToolNames(
   const fields = { ...request.fields, ...renamedFields(request.fields, rename) };
   const turns = request.turns?.map((turn) => renamedTurn(turn, accepted, rename)) ?? null;
   const { names } = shortener;
-  return { request: names.size === 0 ? request : { fields, turns }, names };
+  return { request: names.size === 0 ? request : { ...request, fields, turns }, names };
 }
 
 /** The results of a client that is not one of chat name no tools. */

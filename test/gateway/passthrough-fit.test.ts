@@ -34,14 +34,22 @@ interface Sent {
 
 async function send(path: string, address: string, fields: JsonObject, headers = {}): Promise<Sent> {
   const model = address.slice(address.indexOf('/') + 1);
+  const ALIASES = {
+    'set/claude-opus-4-6': [{ model: 'anthropic/claude-opus-4-6', set: { metadata: {} } }],
+    'effort/claude-opus-4-6': [{ model: 'anthropic/claude-opus-4-6', set: { reasoning_effort: 'none' } }],
+  };
   const behavior = path === '/v1/messages' ? json(MESSAGE) : json(RESPONSE);
   const gateway = new RoutedGateway(
     { [model]: [behavior] },
     {
       ANTHROPIC_API_KEY: 'key-of-anthropic',
       ANTHROPIC_BASE_URL: 'https://anthropic',
-      PROVIDERS: JSON.stringify({ grok: { base_url: 'https://api.x.ai/v1', api_key: 'GROK_KEY' } }),
+      PROVIDERS: JSON.stringify({
+        grok: { base_url: 'https://api.x.ai/v1', api_key: 'GROK_KEY' },
+        az: { like: 'anthropic', base_url: 'https://az', api_key: 'GROK_KEY' },
+      }),
       GROK_KEY: 'key-of-grok',
+      ALIASES: JSON.stringify(ALIASES),
     },
   );
   const response = await gateway.ask({ model: address, ...fields }, { headers }, path);
@@ -93,6 +101,62 @@ describe('Q14 Messages to a server that speaks Messages', () => {
       body: budget,
       changed: null,
     });
+  });
+
+  const ADAPTIVE = { type: 'adaptive' };
+  const OMITTED = { type: 'adaptive', display: 'omitted' };
+
+  test.each([
+    ...['prod-opus', 'Team-Sonnet', 'haiku-eu', 'my-claude', 'us.anthropic.claude-sonnet-5-v1:0'],
+    ...['eu.anthropic.claude-opus-5-5-20261001-v2:0', 'claude-opus-4-6@20260201', 'main-deployment'],
+  ])('%s, a Claude under another name: adaptive thinking passes as it came', async (model) => {
+    const sent = await send('/v1/messages', `anthropic/${model}`, { max_tokens: 9000, thinking: OMITTED });
+    expect(sent).toMatchObject({ body: { thinking: OMITTED }, changed: null });
+  });
+
+  test('a Claude under a name of AWS or Google is the one that it names', async () => {
+    const fields = { max_tokens: 9000, thinking: { type: 'adaptive' } };
+    for (const model of ['us.anthropic.claude-haiku-4-5-20251001-v1:0', 'claude-sonnet-4-5@20250929']) {
+      const { body, changed } = await send('/v1/messages', `anthropic/${model}`, fields);
+      expect([body?.thinking, changed]).toEqual([{ type: 'enabled', budget_tokens: 7976 }, 'thinking']);
+    }
+  });
+
+  test.each<[address: string, fields: JsonObject, sent: JsonObject]>([
+    ['az/claude-opus-4-6', { thinking: ADAPTIVE }, { thinking: ADAPTIVE }],
+    ['az/claude-opus-5', { thinking: OMITTED }, { thinking: OMITTED }],
+    ['az/my-deployment', { thinking: OMITTED }, { thinking: OMITTED }],
+    ['az/kimi-k3', { thinking: ADAPTIVE }, { thinking: ADAPTIVE }],
+    [
+      'az/claude-opus-5',
+      { thinking: OMITTED, output_config: { effort: 'low' } },
+      { thinking: OMITTED, output_config: { effort: 'low' } },
+    ],
+    [
+      'az/claude-sonnet-4-5',
+      { thinking: { type: 'enabled', budget_tokens: 2000, display: 'omitted' } },
+      { thinking: { type: 'enabled', budget_tokens: 2000, display: 'omitted' } },
+    ],
+    ['set/claude-opus-4-6', { thinking: OMITTED }, { thinking: OMITTED }],
+  ])('translated, %s %j: thinking goes on as the client has it', async (address, fields, sent) => {
+    const { body, changed } = await send('/v1/messages', address, { max_tokens: 9000, ...fields });
+    expect({ thinking: body?.thinking, output_config: body?.output_config }).toEqual({
+      output_config: undefined,
+      ...sent,
+    });
+    expect(changed).toBeNull();
+  });
+
+  test('translated, where the family has a budget alone: adaptive thinking gets the medium one, and is reported', async () => {
+    const fields = { max_tokens: 9000, thinking: ADAPTIVE };
+    const { body, changed } = await send('/v1/messages', 'az/claude-haiku-4-5', fields);
+    expect([body?.thinking, changed]).toEqual([{ type: 'enabled', budget_tokens: 7976 }, 'thinking']);
+  });
+
+  test('an alias that sets an effort replaces the thinking of the client', async () => {
+    const fields = { max_tokens: 9000, thinking: ADAPTIVE };
+    const { body } = await send('/v1/messages', 'effort/claude-opus-4-6', fields);
+    expect(body?.thinking).toEqual({ type: 'disabled' });
   });
 
   test('an effort that the family does not have becomes the next lower one, beside a format', async () => {

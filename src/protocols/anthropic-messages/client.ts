@@ -61,6 +61,7 @@ function readRequest(body: JsonObject): Result<ClientRequest<null>, ApiError> {
   return ok({
     fields,
     turns,
+    thinking: readThinking(body.thinking),
     dropped: dropped.list,
     translationError: isPresent(body.thread) ? NO_THREADS : bodyError,
     isPinned: isPresent(body.thread),
@@ -92,6 +93,12 @@ const NO_THREADS: ApiError = {
 function readStop(sequences: unknown): JsonObject {
   const texts = readArray(sequences).filter((text) => readText(text) !== undefined);
   return texts.length === 0 ? {} : { stop: texts };
+}
+
+/** Its type, its budget and its `display` are kept for providers of Messages. */
+function readThinking(thinking: unknown): JsonObject | undefined {
+  const isOn = isObject(thinking) && (thinking.type === 'adaptive' || thinking.type === 'enabled');
+  return isOn ? thinking : undefined;
 }
 
 /** A thinking budget is kept, because each provider has its own form for it. For `adaptive` the model's default applies. */

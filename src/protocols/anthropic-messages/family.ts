@@ -33,8 +33,16 @@ export interface ClaudeFamily {
 /** The newest family first. It also applies to models that no glob matches. */
 export type ClaudeFamilies = readonly [ClaudeFamily, ...ClaudeFamily[]];
 
-/** The first family that matches the model. Behind another gateway a Claude has dots: `anthropic/claude-sonnet-4.5`. */
+/** What AWS adds to a name: `us.anthropic.claude-sonnet-5-v1:0`. */
+const AWS_VERSION = /-v\d{1,2}(?::\d{1,2})?$/;
+
+/**
+ * The first family that matches the model. Behind another gateway a Claude has dots: `anthropic/claude-sonnet-4.5`. Google's names of
+ * snapshots are like `claude-sonnet-4-5@20250929`.
+ */
 export function familyOf(families: ClaudeFamilies, model: string): ClaudeFamily {
-  const name = model.includes('claude-') ? model.replaceAll('.', '-') : model;
+  const given = model.toLowerCase();
+  const at = given.lastIndexOf('claude-');
+  const name = at < 0 ? given : given.slice(at).replace(AWS_VERSION, '').replaceAll(/[.@]/g, '-');
   return families.find(({ models }) => matchesModel(models, name)) ?? families[0];
 }

@@ -3,6 +3,7 @@
 import type { NativeRequest, RequestSettings, ResponseFormat } from '../../canonical/conversation.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
+import { requestedEffort } from '../../request-translation/effort.ts';
 import { withOnlyLimit } from '../../request-translation/output-limit.ts';
 import { COMPETING_LIMITS, REFUSED, type RequestRules } from '../../request-translation/rules.ts';
 import type { RequestForm, WriteOptions } from '../../request-translation/translate.ts';
@@ -59,12 +60,12 @@ function writeMessages(
   const conversation = writeConversation(turns, { family, providerId: options.providerId, report });
   const limit = writeLimit(settings.outputLimit, family, report);
   const tools = writeTools(request, family, report);
-  const thinking = withoutRefusedThinking(
-    writeThinking(settings, family, readCount(limit) || family.maxTokens, report),
-    conversation.messages,
-    tools,
-    report,
-  );
+  const maxTokens = readCount(limit) || family.maxTokens;
+  const written = writeThinking(withOwnThinking(request), family, maxTokens, report);
+  if (request.thinking !== undefined && written.thinking?.type !== request.thinking.type) {
+    report.change('thinking');
+  }
+  const thinking = withoutRefusedThinking(written, conversation.messages, tools, report);
   const sent: JsonObject = {
     ...extra,
     model: options.model,
@@ -79,6 +80,11 @@ function writeMessages(
   };
   const body = options.hidesReasoning === true ? withHiddenThinking(sent, family) : sent;
   return options.promptCache === 'auto' ? withPromptCache(body, conversation, family) : body;
+}
+
+/** Of a Messages client its own `thinking` counts, with its `display`. Without an effort it reasons as much as the model chooses. */
+function withOwnThinking({ settings, thinking = settings.thinking }: NativeRequest): RequestSettings {
+  return { ...settings, thinking, effort: settings.effort ?? requestedEffort({ thinking }) };
 }
 
 /** `max_tokens` is required. The default is the model's maximum. An invalid limit is sent for Anthropic to refuse. */

@@ -62,7 +62,7 @@ function prepareChat(rules: RequestRules, request: CanonicalRequest): WriteBody 
 /** Without nulls, with tools in the place of OpenAI's functions from before tools, and with a chat client's messages as turns. */
 function prepareNative(
   { rules, fromSettings, write }: Extract<RequestForm, { readonly kind: 'native' }>,
-  { fields, turns }: CanonicalRequest,
+  { fields, turns, thinking }: CanonicalRequest,
 ): WriteBody {
   const chat = convertLegacyFunctions(withoutNulls(fields));
   const given = omit(chat, 'messages', 'tools', 'tool_choice');
@@ -70,6 +70,7 @@ function prepareNative(
     turns: turns ?? readTurns(chat.messages),
     tools: readTools(chat.tools),
     toolChoice: readToolChoice(chat.tool_choice),
+    thinking,
   };
   return (options, report) => {
     const body = rules === undefined ? given : translateRequest(given, rules, options, report);

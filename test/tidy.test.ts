@@ -317,3 +317,26 @@ test('docs/architecture.md has every layer, each below those that it imports', (
   );
   expect(wrong).toEqual([]);
 });
+
+test('miniflare is the version that wrangler depends on, so that tests run the workerd of `wrangler dev`', () => {
+  const packageOf = (folder: string) => readFileSync(join(SRC, '..', folder, 'package.json'), 'utf8');
+  const versionIn = (text: string) => /"miniflare": "([^"]+)"/.exec(text)?.[1];
+  expect(versionIn(packageOf('.'))).toBe(versionIn(packageOf('node_modules/wrangler')));
+});
+
+test('no test has a time limit of its own that a slow machine could reach', () => {
+  const root = join(SRC, '..');
+  const files = ['test', 'tools', 'bench'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.test.ts'))
+      .map((name) => join(folder, name)),
+  );
+  const own = /^ *\}, ([\d_]{4,})\);$|\b(?:poll|waitFor)\(.*\btimeout: ([\d_]+)/gm;
+  const short = files.flatMap((file) =>
+    [...readFileSync(join(root, file), 'utf8').matchAll(own)]
+      .map(([, limit, wait]) => Number((limit ?? wait ?? '').replaceAll('_', '')))
+      .filter((limit) => limit < 300_000)
+      .map((limit) => `${file}: ${limit}`),
+  );
+  expect(short).toEqual([]);
+});

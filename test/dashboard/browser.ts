@@ -21,8 +21,16 @@ const FLAGS = [
   '--disable-sync',
 ];
 
+/** For one step of a test. Only a hang reaches it. */
+const PAGE_LIMIT_MS = 300_000;
+
 export function launch(): Promise<Browser> {
-  return chromium.launch({ executablePath: EXECUTABLE, headless: true, args: FLAGS });
+  return chromium.launch({
+    executablePath: EXECUTABLE,
+    headless: true,
+    args: FLAGS,
+    timeout: PAGE_LIMIT_MS,
+  });
 }
 
 export interface Look {
@@ -51,6 +59,7 @@ export async function open(browser: Browser, url: string, look: Look = {}): Prom
     reducedMotion: 'reduce',
     extraHTTPHeaders: look.headers ?? {},
   });
+  context.setDefaultTimeout(PAGE_LIMIT_MS);
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on('console', (message) => {

@@ -142,8 +142,8 @@ describe.each<[users: string, vars: Readonly<Record<string, string>>]>([
       await control('hold?on=yes');
       expect(await ask(shared, ada)).toEqual([200, null]);
       await expect.poll(async () => Number(await control('hold?on=no'))).toBe(1);
-      await expect.poll(async () => (await recordsOf(ada)).length, { timeout: 20_000 }).toBe(3);
-      await expect.poll(() => spentBy(ada, shared), { timeout: 20_000 }).toBeGreaterThan(0);
+      await expect.poll(async () => (await recordsOf(ada)).length).toBe(3);
+      await expect.poll(() => spentBy(ada, shared)).toBeGreaterThan(0);
       // The object of a user reports within 10 s; the records of the key are settled already.
       const [record] = await recordsOf(ada);
       const stranded = { ...record, user: users === 'plain' ? ada : undefined, attempts: [] };
@@ -200,8 +200,8 @@ describe.each<[users: string, vars: Readonly<Record<string, string>>]>([
       expect((await recordsOf(ada)).length).toBe(1);
       await control(`later?ms=${31_000}`);
       expect(await ask(shared, ada)).toEqual([200, null]);
-      await expect.poll(() => spentBy(ada, shared), { timeout: 20_000 }).toBeGreaterThan(spent);
-      await expect.poll(async () => (await recordsOf(ada)).length, { timeout: 20_000 }).toBe(2);
+      await expect.poll(() => spentBy(ada, shared)).toBeGreaterThan(spent);
+      await expect.poll(async () => (await recordsOf(ada)).length).toBe(2);
       await control(`later?ms=${15 * DAY_MS}`);
       const late = await advance(textOf(id), 'done');
       expect(Number(objectOf(late.erased).records) - Number(objectOf(erased.erased).records)).toBe(1);
@@ -229,7 +229,7 @@ describe.each<[users: string, vars: Readonly<Record<string, string>>]>([
           200,
           null,
         ]);
-        await expect.poll(async () => (await recordsOf(user)).length, { timeout: 20_000 }).toBe(2);
+        await expect.poll(async () => (await recordsOf(user)).length).toBe(2);
       }
       const erase = (user: string) => admin('DELETE', `/v1/admin/users/${user}`);
       const [first, second] = [await erase(ada), await erase(dan)];

@@ -159,9 +159,7 @@ describe.each(CONFIGURATIONS)('Y2 USERS=%s', (users, settings) => {
       const { data } = await keep(await gateway.fetch('/v1/usage/records?limit=1000', { headers: own }));
       const { total } = await keep(await gateway.fetch('/v1/usage?user=Qxzj-header', { headers: own }));
       if (ledger.LEDGER_DOWN !== undefined) {
-        await expect
-          .poll(async () => (await gateway.entries('stranded/')).length, { timeout: 60_000 })
-          .toBeGreaterThan(10);
+        await expect.poll(async () => (await gateway.entries('stranded/')).length).toBeGreaterThan(10);
       } else {
         const stored = objectsOf(data).map(({ user }) => user);
         const isHash = (user: unknown) => /^h_[0-9a-f]{24}$/.test(String(user));

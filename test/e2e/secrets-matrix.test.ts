@@ -105,7 +105,7 @@ describe('E4 K1', () => {
     const entries = await gateway.entries('');
     expect(entries.length).toBeGreaterThanOrEqual(requestCount);
     expect(findSecrets(entries.map((entry) => withoutAddress(JSON.stringify(entry))))).toEqual([]);
-  }, 120_000);
+  });
 
   test('the search finds every secret', () => {
     const { port } = gateway.simulator;

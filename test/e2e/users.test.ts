@@ -60,7 +60,7 @@ describe.each(['kv', 'object'])('Y9 the export of a user with LEDGER=%s', (ledge
       const [ada, ben] = [`ada ${ledger} ${users}/1`, `ben ${ledger} ${users}`];
       const { shared, own } = await fill(ada, ben);
       const of = (lines: readonly JsonObject[], type: string) => lines.filter((line) => line.type === type);
-      await expect.poll(async () => of(await exported(ada), 'record').length, { timeout: 20_000 }).toBe(3);
+      await expect.poll(async () => of(await exported(ada), 'record').length).toBe(3);
       const lines = await exported(ada);
       expect(lines[0]).toMatchObject({ type: 'user', name: ada });
       expect(lines.at(-1)).toEqual({ type: 'end', lines: lines.length - 2 });

@@ -10,6 +10,7 @@ import { type Kv, startKv } from '../hostile/harness/kv.ts';
 import { type Gap, startPacedUpstream, startPacer } from '../hostile/harness/pacer.ts';
 import { peakBytes, ranMs, resetPeak, residentBytes } from '../hostile/harness/process.ts';
 import { startWorkerd, type Workerd } from '../hostile/harness/workerd.ts';
+import { slowness } from '../machine-speed.ts';
 import type { FuzzReport, Start } from './messages.ts';
 
 export interface FuzzOptions {
@@ -31,13 +32,13 @@ export interface FuzzResult {
 }
 
 /** With sixteen concurrent hostile clients. The limit for a single one is 250 (`test/hostile`). */
-export const MAX_GAP_MS = 400;
+export const MAX_GAP_MS = Math.round(400 * slowness());
 export const MAX_RSS_MIB = 256;
 /** A busy machine that stops a process for three seconds fails no normal stream. */
 const CLOCKS = { HEARTBEAT_SECONDS: '1', IDLE_TIMEOUT_SECONDS: '4', DEADLINE_SECONDS: '8' };
 const WARM_MS = 1500;
 /** Records are written after the responses, and failed writes are retried for this time. */
-const RECORD_LIMIT_MS = 10_000;
+const RECORD_LIMIT_MS = 60_000;
 const MIB = 1024 * 1024;
 /** Statuses of records whose request may not have reached the upstream. */
 const UNASKED = ['cancelled', 'timed_out', 'failed'];
@@ -154,8 +155,8 @@ async function endFaults({ port, logged, otherLines, isAlive }: Workerd): Promis
   const exceptions = otherLines.filter((line) => /uncaught|exception/i.test(line));
   faults.push(...exceptions.slice(0, 5));
   if (!isAlive()) return [...faults, `workerd ended: ${otherLines.slice(-5).join(' ')}`];
-  const health = await fetch(`http://127.0.0.1:${port}/health`, { signal: AbortSignal.timeout(5000) }).catch(
-    () => null,
-  );
+  const health = await fetch(`http://127.0.0.1:${port}/health`, {
+    signal: AbortSignal.timeout(60_000),
+  }).catch(() => null);
   return health?.status === 200 ? faults : [...faults, 'the gateway does not answer any more'];
 }

@@ -50,7 +50,7 @@ const ANSWERS: Readonly<Record<string, object>> = { responses: RESPONSE, embeddi
 /** What providers received, as text. */
 let sent: string[] = [];
 
-const clock = passingClock(startTimer);
+const clock = passingClock({ now: () => 0, startTimer });
 
 function gatewayWith(
   settings: JsonObject = {},

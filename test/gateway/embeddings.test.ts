@@ -221,7 +221,7 @@ describe('J1 OpenAI', () => {
         return new Response(stalled(signal));
       },
       { DEADLINE_SECONDS: '5' },
-      { clock: passingClock(deadlines.startTimer) },
+      { clock: passingClock(deadlines) },
     );
     const pending = embed({});
     if (sent === '') {
@@ -508,7 +508,7 @@ describe('J1 what all completions have', () => {
     const { gateway, embed } = gatewayWith(
       stalled,
       { AUTH: 'keys', DEADLINE_SECONDS: '5' },
-      { clock: passingClock(deadlines.startTimer) },
+      { clock: passingClock(deadlines) },
     );
     const key = await gateway.key({
       max_concurrent: 1,

@@ -45,18 +45,19 @@ type Trouble = 'none' | 'fails' | 'lost' | 'hangs';
 
 /**
  * A clock on which waits of 1.5 s at most are over after 20 ms, with all that is due by then.
- * @param startLonger starts a longer timer
+ * @param longer starts longer timers. The clock advances with this one, so that a timer that is started late is due at the same time.
  */
-export function passingClock(startLonger: Clock['startTimer']): Clock {
+export function passingClock(longer: Clock): Clock {
+  const start = longer.now();
   let passedUntil = 0;
-  const now = () => Math.max(Date.now(), passedUntil);
+  const now = () => Math.max(Date.now(), passedUntil) + longer.now() - start;
   return {
     now,
     startTimer: (ms, onFire) => {
-      if (ms > PASSED_MS) return startLonger(ms, onFire);
+      if (ms > PASSED_MS) return longer.startTimer(ms, onFire);
       const at = now() + ms;
       return startTimer(Math.min(ms, SOON_MS), () => {
-        passedUntil = Math.max(passedUntil, at);
+        passedUntil = Math.max(passedUntil, at - (longer.now() - start));
         onFire();
       });
     },
@@ -105,7 +106,10 @@ export class LimitedGateway {
         return Response.json(ANSWER);
       },
       // Deadlines never fire.
-      clock: passingClock((ms, onFire) => startTimer(ms < LONG_MS ? SOON_MS : null, onFire)),
+      clock: passingClock({
+        now: () => 0,
+        startTimer: (ms, onFire) => startTimer(ms < LONG_MS ? SOON_MS : null, onFire),
+      }),
       random: () => crypto.randomUUID(),
       tracing: null,
       log: (entry) => this.logged.push(entry),

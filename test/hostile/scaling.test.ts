@@ -6,6 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { createAttribution } from '../../src/attribution/attribution.ts';
 import { NO_CALLER_FACTS } from '../../src/auth/caller.ts';
 import type { Target } from '../../src/routing/targets.ts';
+import { slowness } from '../machine-speed.ts';
 import {
   type Growth,
   growLists,
@@ -18,8 +19,9 @@ import {
 import { SAMPLES, type Sample } from './scaling/samples.ts';
 import { type Read, read, targetsFor, type Written, write } from './scaling/writers.ts';
 
+const SLOWNESS = slowness();
 /** The longest time that the gateway may work on one body while another stream waits for a frame. */
-const MAX_RAN_MS = 250;
+const MAX_RAN_MS = 250 * SLOWNESS;
 /** The maximal ratio of sent to received bytes, without the bytes that Weir adds. */
 const MAX_FACTOR = 4;
 const ADDED_BYTES = 128 * 1024;
@@ -175,12 +177,12 @@ describe.each(SAMPLES.map((sample) => [sample.name, sample] as const))(
       for (const growth of growPairs(sample.body))
         faults.push(...(await pairFaults(growth, sample, targets)));
       expect(faults).toEqual([]);
-    }, 600_000);
+    });
   },
 );
 
 /** The longest time for one text of `growRuns`. */
-const RUN_MS = 50;
+const RUN_MS = 50 * SLOWNESS;
 
 /** The longest time of each sample. */
 const runTimes: string[] = [];
@@ -214,12 +216,12 @@ describe.each(SAMPLES.map((sample) => [sample.name, sample] as const))('B4 a req
     );
     expect(texts).toBeGreaterThan(0);
     expect(faults).toEqual([]);
-  }, 600_000);
+  });
 });
 
 /** Linear work takes a few ms for this many entries. All pairs are tested with these, and slow ones with the maximum. */
 const PAIR_ENTRIES = 4000;
-const PAIR_MS = 50;
+const PAIR_MS = 50 * SLOWNESS;
 
 async function pairFaults(growth: Growth, sample: Sample, targets: readonly Target[]): Promise<string[]> {
   const size = Math.min(PAIR_ENTRIES, growth.max);
@@ -238,6 +240,9 @@ function trialOf(growth: Growth, sample: Sample) {
 }
 
 afterAll(() => {
+  process.stdout.write(
+    `scaling: bounds in ms are multiplied by ${SLOWNESS.toFixed(2)}, the slowness of this machine\n`,
+  );
   for (const times of runTimes) process.stdout.write(`patterns: ${times}\n`);
   process.stdout.write(`scaling: ${JSON.stringify(bodies)}\n`);
 });

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import OpenAI from 'openai';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeKey } from '../../src/auth/keys.ts';
 import { type JsonObject, objectOf, textOf } from '../../tools/simulator/json.ts';
 import { basePaths } from '../../tools/simulator/scenes.ts';
@@ -421,7 +421,7 @@ describe.each(['bare.ts', 'bare-hono.ts'])('W2 a host without features, %s', (ho
     const response = await send(CHAT, textOf(made.key), streamedChat('openai/gpt-4o-mini'));
     expect(await response.text()).toMatch(/data: \[DONE\]\n\n$/);
     const store = await runtime.miniflare.getKVNamespace('WEIR_KV');
-    await vi.waitFor(async () => expect((await store.list({ prefix: 'usage/' })).keys).toHaveLength(1));
+    await expect.poll(async () => (await store.list({ prefix: 'usage/' })).keys).toHaveLength(1);
     expect(logged.filter((line) => line.includes('misconfigured'))).toEqual([]);
     expect(logged.filter((line) => line.includes('setting_unused'))).toHaveLength(1);
   });

@@ -6,9 +6,10 @@ import { describe, expect, test } from 'vitest';
 import { COSTLY, type CostlyBody } from '../hostile/attacks/requests.ts';
 import type { Sample } from '../hostile/scaling/samples.ts';
 import { read, targetsFor, write } from '../hostile/scaling/writers.ts';
+import { slowness } from '../machine-speed.ts';
 
-/** Ten times the time of the slowest body on an idle machine. */
-const MAX_RAN_MS = 1500;
+/** Ten times the time of the slowest body. */
+const MAX_RAN_MS = 1500 * slowness();
 const PROFILES: Readonly<Record<CostlyBody['provider'], string>> = {
   openai: 'like-openai/',
   anthropic: 'like-anthropic/',

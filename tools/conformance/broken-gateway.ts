@@ -24,7 +24,7 @@ export const BREAKS = {
 } as const;
 export type Break = keyof typeof BREAKS;
 
-const DELAY_MS = 60;
+const DELAY_MS = 180;
 
 /** @param breaks null: it breaks nothing */
 export async function startBroken(

@@ -16,7 +16,7 @@ const ROOT = join(import.meta.dirname, '..', '..');
 const ADMIN_TOKEN = 'conformance-admin-token';
 const KEY = 'conformance';
 /** A record is written after the response has ended. */
-const RECORD_MS = 3_000;
+const RECORD_MS = 30_000;
 const RECORD_EVERY_MS = 50;
 
 export type Started = Gateway & AsyncDisposable;

@@ -8,13 +8,13 @@ import { Reading } from './reading.ts';
 import { PATHS, playIdIn, requestOf } from './request.ts';
 
 /** A gateway that has not sent a piece by then holds it back: the upstream sends nothing more until the client has it. */
-const HELD_BACK_MS = 1_000;
+const HELD_BACK_MS = 3_000;
 /** After the client has left, the upstream's connection must be closed within this time. */
-const CANCEL_MS = 3_000;
+const CANCEL_MS = 6_000;
 /** The whole of one case. */
-const PLAY_MS = 15_000;
+const PLAY_MS = 60_000;
 /** Bytes that arrive at no reader: no growth for this long means that nobody takes more. */
-const STALLED_MS = 400;
+const STALLED_MS = 1_500;
 
 /** The gateway and how a client addresses it. */
 export interface Gateway {

@@ -13,7 +13,7 @@ const MAX_TOKENS = 3400;
 /** What a slice of 2,000 tokens costs at the model's $3 per million. */
 const SLICE_USD = 0.006;
 const SHOWN_CHARACTERS = 160;
-const RECORD_LIMIT_MS = 5_000;
+const RECORD_LIMIT_MS = 60_000;
 
 /** @returns the differences from what is expected */
 export async function showBudget(url: string, adminToken: string): Promise<string[]> {

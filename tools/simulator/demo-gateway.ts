@@ -9,11 +9,11 @@ import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url).href);
-const START_LIMIT_MS = 60_000;
+const START_LIMIT_MS = 240_000;
 const STOP_LIMIT_MS = 5_000;
 const LOG_LINES = 40;
 const CHECK_EVERY_MS = 1_000;
-const CHECK_LIMIT_MS = 5_000;
+const CHECK_LIMIT_MS = 15_000;
 const MAX_FAILED_CHECKS = 3;
 
 export interface Gateway {

@@ -8,7 +8,7 @@ const MODEL = 'anthropic/claude-sonnet-5';
 const QUESTION = 'What does a weir do?';
 /** The events that the client reads before its connection breaks. */
 const READ_BEFORE_CUT = 10;
-const TIMEOUT_MS = 20_000;
+const TIMEOUT_MS = 120_000;
 
 export async function showResume(gateway: GatewayAccess): Promise<LoopTotals> {
   const painter = new Painter();

@@ -4,7 +4,7 @@ import { decodeObject, type JsonObject, numberOf, objectOf, objectsOf, textOf } 
 import { Painter, type Part } from './terminal.ts';
 
 /** Ends the demo if the gateway sends nothing. */
-const TIMEOUT_MS = 20_000;
+const TIMEOUT_MS = 120_000;
 
 /** The gateway's URL, and the key for its requests. */
 export interface GatewayAccess {

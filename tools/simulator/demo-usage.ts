@@ -4,7 +4,7 @@ import type { GatewayAccess } from './demo-stream.ts';
 import { decodeObject, type JsonObject, numberOf, objectOf, objectsOf, textOf } from './json.ts';
 import { table } from './terminal.ts';
 
-const RECORD_LIMIT_MS = 5_000;
+const RECORD_LIMIT_MS = 60_000;
 
 export interface Metered {
   readonly rows: readonly JsonObject[];

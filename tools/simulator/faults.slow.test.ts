@@ -26,7 +26,7 @@ afterAll(() => simulator.close());
 
 const WHOLE = 'Water over the crest, “unhurried”, and every drop of it counted — naïvely.';
 
-function faulty(fault: string, signal = AbortSignal.timeout(20_000)): Promise<Response> {
+function faulty(fault: string, signal = AbortSignal.timeout(120_000)): Promise<Response> {
   const body = chatBody(`gpt-4o-mini:${fault}`, { stream: true });
   return sendRequest(simulator, { path: paths.openai, body, signal });
 }

@@ -31,7 +31,7 @@ beforeAll(async () => {
     });
     await ledger.put(some);
   }
-}, 600_000);
+});
 afterAll(() => ledgers[Symbol.asyncDispose]());
 
 async function report(groups: readonly Group[], only: ReportFilter = {}, keyId = KEY) {

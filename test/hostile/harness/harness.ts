@@ -12,7 +12,7 @@ import { peakBytes, ranMs, resetPeak, residentBytes } from './process.ts';
 import { startWorkerd } from './workerd.ts';
 
 const SETTLE_MS = 120;
-const RECORD_LIMIT_MS = 5000;
+const RECORD_LIMIT_MS = 60_000;
 const MIB = 1024 * 1024;
 
 export interface Attack {

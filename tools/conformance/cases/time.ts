@@ -134,8 +134,8 @@ const paced = (events: readonly string[]): Step[] => events.flatMap((event) => [
 const numbers = Array.from({ length: PACED }, (_, at) => ` w${at}`);
 
 /** The limits are generous: a busy machine must not fail them. The figure is the result. */
-const FIRST_MS = 250;
-const FURTHER_MS = 50;
+const FIRST_MS = 2500;
+const FURTHER_MS = 150;
 
 export const latency: readonly Case[] = [
   {

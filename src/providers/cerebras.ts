@@ -23,6 +23,7 @@ const CHAT: RequestRules = {
     modalities: REFUSED,
     top_k: REFUSED,
   },
+  refusesEmpty: true,
   effort: {
     checked: '2026-11-23',
     // `thinking` and a `reasoning` object are 422: opencode#6648, 2026-01-02; CLIProxyAPI#1143, 2026-01-21.

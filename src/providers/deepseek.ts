@@ -43,6 +43,7 @@ const CHAT: RequestRules = {
       reports: 'thinking',
     },
   ],
+  refusesEmpty: true,
   effort: {
     checked: '2026-11-23',
     takes: ['reasoning_effort', 'thinking'],

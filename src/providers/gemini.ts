@@ -267,6 +267,7 @@ const CHAT: RequestRules = {
     verbosity: REFUSED,
     top_k: REFUSED,
   },
+  refusesEmpty: true,
   effort: {
     checked: '2026-11-23',
     // A `reasoning` object is 400: 2026-01-10.

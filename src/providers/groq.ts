@@ -29,6 +29,9 @@ const CHAT: RequestRules = {
     modalities: REFUSED,
     top_k: REFUSED,
   },
+  refusesEmpty: true,
+  // "`service_tier` must be one of `auto`, `on_demand`, `flex`, `performance`": on demand is OpenAI's `default` (S).
+  words: { service_tier: { default: 'on_demand' } },
   effort: {
     checked: '2026-11-23',
     takes: ['reasoning_effort'],

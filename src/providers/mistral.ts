@@ -88,6 +88,7 @@ const CLOSED = closedMessages({ assistant: ['prefix'], tool: ['name'] });
 const CHAT: RequestRules = {
   checked: '2026-11-23',
   fields: FOREIGN,
+  refusesEmpty: true,
   effort: { checked: '2026-11-23', takes: ['reasoning_effort'], families: FAMILIES },
   legacyFunctions: 'converted',
   messages: {

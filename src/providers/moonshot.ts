@@ -113,6 +113,7 @@ const CHAT: RequestRules = {
       reports: null,
     },
   ],
+  refusesEmpty: true,
   effort: {
     checked: '2026-11-23',
     takes: ['reasoning_effort', 'thinking'],

@@ -7,6 +7,7 @@ import { reasoningFamily, reasonsAt, requestedEffort } from '../request-translat
 import {
   type FieldRule,
   FUNCTION_TOOLS,
+  type MessageRules,
   OPENAI_TOOL_NAMES,
   REFUSED,
   type ReasoningFamily,
@@ -135,6 +136,24 @@ function samplingOnChat(field: 'temperature' | 'top_p', max: number): FieldRule 
   };
 }
 
+/**
+ * 400 "Unknown parameter: 'messages[0].id'", "messages[1].tool_calls[0].index", "…content[0].cache_control" (2024-04 to 2026-09-01). Names,
+ * annotations, refusals and audio are accepted: R.
+ */
+const CLOSED: NonNullable<MessageRules['closed']> = {
+  roles: {
+    system: ['role', 'content', 'name'],
+    developer: ['role', 'content', 'name'],
+    user: ['role', 'content', 'name'],
+    assistant: ['role', 'content', 'name', 'refusal', 'annotations', 'audio', 'tool_calls', 'function_call'],
+    tool: ['role', 'content', 'tool_call_id', 'name'],
+    function: ['role', 'content', 'name'],
+  },
+  parts: {},
+  ...FUNCTION_TOOLS,
+  toolCall: [...FUNCTION_TOOLS.toolCall, 'custom'],
+};
+
 const CHAT: RequestRules = {
   checked: '2026-11-22',
   fields: {
@@ -149,6 +168,7 @@ const CHAT: RequestRules = {
     // "Unrecognized request argument supplied: top_k"; no API of OpenAI has it: openai/openai-java#71, 2024-12-31.
     top_k: REFUSED,
   },
+  refusesEmpty: true,
   effort: {
     checked: '2026-11-23',
     // `thinking` is 400 "Unknown parameter" (2026-08-28), and so is a `reasoning` object.
@@ -163,30 +183,7 @@ const CHAT: RequestRules = {
     // reading it: openai/openai-openapi#523, 2026-02-12.
     mediaInResults: [],
     reasoning: [{ form: 'none' }],
-    // 400 "Unknown parameter: 'messages[0].id'", "messages[1].tool_calls[0].index", "…content[0].cache_control" (2024-04 to
-    // 2026-09-01). Names, annotations, refusals and audio are accepted: R.
-    closed: {
-      roles: {
-        system: ['role', 'content', 'name'],
-        developer: ['role', 'content', 'name'],
-        user: ['role', 'content', 'name'],
-        assistant: [
-          'role',
-          'content',
-          'name',
-          'refusal',
-          'annotations',
-          'audio',
-          'tool_calls',
-          'function_call',
-        ],
-        tool: ['role', 'content', 'tool_call_id', 'name'],
-        function: ['role', 'content', 'name'],
-      },
-      parts: {},
-      ...FUNCTION_TOOLS,
-      toolCall: [...FUNCTION_TOOLS.toolCall, 'custom'],
-    },
+    closed: CLOSED,
     refused: ['cache_control'],
   },
   streamUsage: 'on_request',
@@ -220,7 +217,8 @@ const RESPONSES: RequestRules = {
     // "Unsupported parameter: 'reasoning.effort' is not supported with this model", gpt-4o: RageAgainstThePixel/OpenAI-DotNet#500, 2025-10-24.
     families: FAMILIES,
   },
-  messages: { reasoning: [] },
+  // "Unknown parameter: 'tools[0].x'", as in chat.
+  messages: { reasoning: [], closed: CLOSED },
   streamUsage: 'always',
 };
 

@@ -53,6 +53,7 @@ const CHAT: RequestRules = {
     // 400 "Argument not supported: metadata": Open-WebUI-OpenRouter-pipe#62, 2026-09-21.
     metadata: REFUSED,
   },
+  refusesEmpty: true,
   effort: {
     checked: '2026-11-23',
     takes: ['reasoning_effort'],

@@ -36,6 +36,7 @@ const CHAT: RequestRules = {
     // 400 "Tool choice must be auto": vectorize-io/hindsight#4246, 2026-09-09.
     tool_choice: { kind: 'refused', when: ({ tool_choice }) => isForcedTool(tool_choice) },
   },
+  refusesEmpty: true,
   effort: {
     checked: '2026-11-23',
     takes: ['reasoning_effort', 'thinking'],

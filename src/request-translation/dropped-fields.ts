@@ -73,6 +73,19 @@ export function isDefault(field: string, value: unknown, body: JsonObject): bool
   return ownValue(DEFAULTS, field)?.(value, body) ?? false;
 }
 
+function isEmptyList(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0;
+}
+
+/** Whether a default is empty, or beside an empty list of tools: `refusesEmpty` of a provider's table has the sources. */
+export function isEmptySetting(field: string, value: unknown, body: JsonObject): boolean {
+  const isEmpty = EMPTY_SETTINGS.has(field) || (ABOUT_TOOLS.has(field) && isEmptyList(body.tools));
+  return isEmpty && isDefault(field, value, body);
+}
+
+const EMPTY_SETTINGS: ReadonlySet<string> = new Set(['stop', 'logit_bias', 'top_logprobs', 'tools']);
+const ABOUT_TOOLS: ReadonlySet<string> = new Set(['tool_choice', 'parallel_tool_calls']);
+
 const DEFAULTS: Readonly<Record<string, (value: unknown, body: JsonObject) => boolean>> = {
   n: (value) => value === 1,
   best_of: (value) => value === 1,
@@ -91,8 +104,9 @@ const DEFAULTS: Readonly<Record<string, (value: unknown, body: JsonObject) => bo
   response_format: (value) => isObject(value) && value.type === 'text',
   modalities: (value) => Array.isArray(value) && value.length === 1 && value[0] === 'text',
   service_tier: (value) => value === 'auto',
-  stop: (value) => Array.isArray(value) && value.length === 0,
-  functions: (value) => Array.isArray(value) && value.length === 0,
+  stop: (value) => value === '' || (Array.isArray(value) && value.every((word) => word === '')),
+  tools: isEmptyList,
+  functions: isEmptyList,
   function_call: (value) => value === 'auto',
 };
 

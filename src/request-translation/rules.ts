@@ -19,6 +19,15 @@ export interface RequestRules {
   readonly fields: Readonly<Record<string, FieldRule>>;
   readonly adjustments?: readonly Adjustment[];
   readonly effort?: EffortRules;
+  /** The provider's words for values of fields: `{ service_tier: { default: 'on_demand' } }`. */
+  readonly words?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /**
+   * Settings that say nothing are left out, because the provider refuses some of them: `stop: []` and `""`, `logit_bias: {}`,
+   * `top_logprobs: 0`, `tools: []` with its `tool_choice` and `parallel_tool_calls`. OpenAI's reasoning models refuse the names of the first three
+   * (`UNSUPPORTED` of its API), and OpenAI and DeepSeek an empty list of tools: 400 "[] is too short - 'tools'" (JetBrains/koog#786,
+   * 2025-09-12; runebookai/tome#87, 2025-07-01; earendil-works/pi#3649, 2026-04-24). Absent: they are sent.
+   */
+  readonly refusesEmpty?: true;
   /** `converted`: `functions`, `function_call` and messages of role `function` become tools. Absent: they are sent unchanged. */
   readonly legacyFunctions?: 'converted';
   /** `prompt` must be a string: a list of one string becomes that string, and a longer list is an error. */

@@ -51,6 +51,14 @@ function keepKeys(
   );
 }
 
+/** The paths of a tool's keys that are not sent on. False is the default of `strict`, `defer_loading` and others. */
+export function unreadToolKeys(object: JsonObject, read: readonly string[], path: string): readonly string[] {
+  const isUnread = (key: string) => !read.includes(key) && (object[key] ?? false) !== false;
+  return Object.keys(object)
+    .filter(isUnread)
+    .map((key) => `${path}.${key}`);
+}
+
 /** Whether the client demands a tool call, of any tool or of a named one. */
 export function isForcedTool(toolChoice: unknown): boolean {
   return toolChoice === 'required' || toolChoice === 'any' || isObject(toolChoice);

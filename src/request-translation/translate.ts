@@ -6,13 +6,20 @@ import {
   type JsonObject,
   keepEntries,
   mapObjects,
+  mapValues,
   objectOf,
   omit,
   ownValue,
   readArray,
 } from '../shared/json.ts';
 import { matchesModel } from '../shared/model-name.ts';
-import { isAboutRequest, isDefault, isSampling, type TranslationReport } from './dropped-fields.ts';
+import {
+  isAboutRequest,
+  isDefault,
+  isEmptySetting,
+  isSampling,
+  type TranslationReport,
+} from './dropped-fields.ts';
 import { requestedEffort, rewriteEffort } from './effort.ts';
 import { followsUnsignedStep, type MessageTarget, rewriteMessages } from './messages.ts';
 import type { FieldRule, PromptCache, RequestRules, Unsupported } from './rules.ts';
@@ -78,12 +85,14 @@ export function translateRequest(
   report: TranslationReport,
 ): JsonObject {
   const { model, provider, isFromOtherProtocol } = options;
-  let body = withoutOffSearch(withoutNulls(given));
+  let body = withKnownChoice(withoutOffSearch(withoutNulls(given)));
+  if (rules.refusesEmpty) body = withoutEmptySettings(body);
   if (rules.legacyFunctions === 'converted') body = convertLegacyFunctions(body);
   if (rules.effort !== undefined)
     body = rewriteEffort(body, model, rules.effort, report, isFromOtherProtocol);
   body = adjustFields(body, rules, report);
   body = rewriteFields(body, rules, report);
+  if (rules.words !== undefined) body = withOwnWords(body, rules.words);
   if (rules.needsTextPrompt) body = withTextPrompt(body, provider, report);
   if (Array.isArray(body.tools)) {
     const tools = mapObjects(body.tools, (tool) => rewriteTool(tool, rules.messages, report));
@@ -106,6 +115,25 @@ export function withoutNulls(body: JsonObject): JsonObject {
 function withoutOffSearch(body: JsonObject): JsonObject {
   const { search_parameters: search } = body;
   return isObject(search) && search.mode === 'off' ? omit(body, 'search_parameters') : body;
+}
+
+/** OpenAI's word for Mistral's `any`, which Mistral takes, too. */
+function withKnownChoice(body: JsonObject): JsonObject {
+  return body.tool_choice === 'any' ? { ...body, tool_choice: 'required' } : body;
+}
+
+/** Without settings that say nothing, and that strict providers refuse. */
+export function withoutEmptySettings(body: JsonObject): JsonObject {
+  return keepEntries(body, (field, value) => !isEmptySetting(field, value, body));
+}
+
+/** The provider's words for OpenAI's values. */
+function withOwnWords(body: JsonObject, words: NonNullable<RequestRules['words']>): JsonObject {
+  return mapValues(
+    body,
+    (value, field) =>
+      (typeof value === 'string' ? ownValue(ownValue(words, field), value) : undefined) ?? value,
+  );
 }
 
 function adjustFields(

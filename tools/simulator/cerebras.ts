@@ -17,7 +17,7 @@ import {
 } from './scene.ts';
 import { type Mismatch, mismatches, roles, type Shape, TOOL_CALLS, TOOLS, types } from './schema.ts';
 import { costOf, isWords, joined, type Piece, type Script, scriptFor, wordsOf } from './script.ts';
-import { messageCalls } from './tool-calls.ts';
+import { messageCalls, TOOL_CHOICES, unknownChoice } from './tool-calls.ts';
 
 const ANSWERS: Readonly<Record<string, readonly Piece[]>> = {
   'gpt-oss-120b': [
@@ -114,6 +114,10 @@ function problem(body: JsonObject, model: string): string | undefined {
   }
   if (reasoning_effort !== undefined && !EFFORTS.includes(textOf(reasoning_effort))) {
     return `reasoning_effort: must be one of ${EFFORTS.join(', ')}`;
+  }
+  // The types of @cerebras/cerebras_cloud_sdk 1.91.0.
+  if (unknownChoice(body.tool_choice) !== undefined) {
+    return `tool_choice: must be one of ${TOOL_CHOICES.join(', ')}`;
   }
   // pydantic-ai#7653, 2026-08-20.
   if (service_tier !== undefined && !TIERS.includes(textOf(service_tier))) {

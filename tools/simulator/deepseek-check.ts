@@ -4,7 +4,7 @@ import { checkResponses } from './responses.ts';
 import { type Call, errorType, openaiRefusal, type Refusal } from './scene.ts';
 import { bracketed, firstMismatch, type Mismatch, type Shape, types } from './schema.ts';
 import { contentText } from './script.ts';
-import { tooLong, toolNamesIn } from './tool-calls.ts';
+import { tooLong, toolNamesIn, unknownChoice } from './tool-calls.ts';
 
 /** Since 2026-09-10 (news260910). The first accepts images. Both think unless thinking is disabled (guides/thinking_mode). */
 const CURRENT: Readonly<Record<string, { readonly parts: readonly string[] }>> = {
@@ -107,6 +107,9 @@ function chatProblem(call: Call): string | undefined {
   const { body } = call;
   const messages = objectsOf(body.messages);
   if (messages.length === 0) return 'Empty input messages';
+  const choice = unknownChoice(body.tool_choice);
+  // Its documents have OpenAI's three words: api-docs.deepseek.com/api/create-chat-completion (2026-11-21).
+  if (choice !== undefined) return `Invalid tool_choice: ${choice}`;
   // mrexodia/ida-pro-mcp#129, 2025-09-06.
   const long = toolNamesIn(body).find(({ name }) => name.length > 64);
   if (long !== undefined) return tooLong(long.name, long.at);

@@ -10,6 +10,7 @@ import { compact, type JsonObject, objectsOf, textOf } from './json.ts';
 import { type Call, chatRoutes, errorType, openaiRefusal, type Refusal, type Scene } from './scene.ts';
 import { firstMismatch, type Mismatch, roles, type Shape, TOOL_CALLS, types } from './schema.ts';
 import { type Piece, type Script, scriptFor, wordsOf } from './script.ts';
+import { TOOL_CHOICES, unknownChoice } from './tool-calls.ts';
 
 interface Model {
   readonly answer: readonly Piece[];
@@ -113,6 +114,9 @@ function problem(body: JsonObject, model: Model): string | undefined {
   // D: one choice only.
   if ((body.n ?? 1) !== 1) return "'n' : number must be at most 1";
   if (Array.isArray(body.stop) && body.stop.length > 4) return "'stop' : maximum number of items is 4";
+  const choice = unknownChoice(body.tool_choice);
+  // `ChatCompletionToolChoiceOption` of groq-sdk 1.6.
+  if (choice !== undefined) return `'tool_choice' : value must be one of ${TOOL_CHOICES.join(', ')}`;
   const tier = body.service_tier ?? 'auto';
   if (!TIERS.includes(textOf(tier))) return `\`service_tier\` must be one of ${TIERS.join(', ')}`;
   const hasBoth = (body.reasoning_format ?? null) !== null && (body.include_reasoning ?? null) !== null;

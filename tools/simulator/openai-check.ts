@@ -5,8 +5,8 @@ import { MODELS, type Model, type ModelApi } from './openai-models.ts';
 import { listed, responsesProblem } from './openai-responses-check.ts';
 import { checkItems, checkResponses } from './responses.ts';
 import { type Call, errorType, openaiRefusal, type Refusal } from './scene.ts';
-import { bracketed, firstMismatch, roles, type Shape, types } from './schema.ts';
-import { tooLong, toolNamesIn } from './tool-calls.ts';
+import { bracketed, firstMismatch, roles, type Shape, TOOLS, types } from './schema.ts';
+import { TOOL_CHOICES, tooLong, toolNamesIn, unknownChoice } from './tool-calls.ts';
 
 const SHARED = [
   ...['model', 'max_tokens', 'temperature', 'top_p', 'n', 'stream', 'stream_options', 'stop', 'user', 'seed'],
@@ -55,6 +55,7 @@ const SHAPES: Readonly<Record<'chat' | 'completions', Shape>> = {
     inner: {
       messages: MESSAGES,
       stream_options: { keys: ['include_usage', 'include_obfuscation'] },
+      tools: { by: { key: 'type', shapes: { function: TOOLS, custom: {} } } },
     },
   },
   completions: { keys: [...SHARED, 'prompt', 'suffix', 'echo', 'best_of'] },
@@ -108,6 +109,8 @@ function chatProblem(body: JsonObject, model: Model): Refusal | undefined {
       "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.";
     return failure(400, message, 'messages', 'empty_array');
   }
+  const choice = toolChoiceProblem(body);
+  if (choice !== undefined) return choice;
   if (body.parallel_tool_calls !== undefined && body.tools === undefined) {
     // openai-agents-python, 2026-08.
     const message =
@@ -124,6 +127,28 @@ function chatProblem(body: JsonObject, model: Model): Refusal | undefined {
   const { api } = model;
   if (api !== undefined) return apiProblem(body, api) ?? whileReasoning(body);
   return model.hidden > 0 ? whileReasoning(body) : withoutReasoning(body);
+}
+
+/** JetBrains/koog#786, 2025-09-12; `tool_choice`: the types of openai 7.59.0, and LangChain's issues of 2024. */
+function toolChoiceProblem({ tools, tool_choice: choice, stop }: JsonObject): Refusal | undefined {
+  if (stop === '') {
+    const message =
+      "Invalid 'stop': empty string. Expected a string with minimum length 1, but got an empty string instead.";
+    return failure(400, message, 'stop', 'empty_string');
+  }
+  if (Array.isArray(tools) && tools.length === 0) {
+    return failure(400, "[] is too short - 'tools'", null, null);
+  }
+  if (choice === undefined || choice === null) return undefined;
+  if (tools === undefined) {
+    const message =
+      "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are specified.";
+    return failure(400, message, 'tool_choice', null);
+  }
+  const word = unknownChoice(choice);
+  if (word === undefined) return undefined;
+  const message = `Invalid value: '${word}'. Supported values are: ${listed(TOOL_CHOICES)}.`;
+  return failure(400, message, 'tool_choice', 'invalid_value');
 }
 
 /** ravitemer/mcphub.nvim#243, 2025-09-08; redhat-community-ai-tools/UnifAI#266, 2026-09-03; in history: BerriAI/litellm#17904. */

@@ -66,9 +66,21 @@ function inputProblem(body: JsonObject, refuse: Refuse): Refusal | undefined {
   return undefined;
 }
 
+/** `FunctionTool` of openai 7.59.0. */
+const FUNCTION_KEYS = [
+  ...['type', 'name', 'description', 'parameters', 'strict'],
+  ...['defer_loading', 'allowed_callers', 'output_schema'],
+];
+
 function toolProblem({ tools, tool_choice: choice }: JsonObject, refuse: Refuse): Refusal | undefined {
-  for (const [index, { type, name }] of objectsOf(tools).entries()) {
+  for (const [index, tool] of objectsOf(tools).entries()) {
+    const { type, name } = tool;
     if (type !== 'function' && type !== 'custom') continue;
+    const unknown = Object.keys(tool).find((key) => type === 'function' && !FUNCTION_KEYS.includes(key));
+    if (unknown !== undefined) {
+      const place = `tools[${index}].${unknown}`;
+      return refuse(400, `Unknown parameter: '${place}'.`, place, 'unknown_parameter');
+    }
     const at = `tools[${index}].name`;
     if (name === undefined) {
       return refuse(400, `Missing required parameter: '${at}'.`, at, 'missing_required_parameter');

@@ -1,5 +1,5 @@
 /** OpenAI's form of tool calls, in stream deltas and in messages. All providers except Mistral stream them in this form. */
-import { type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
+import { type Json, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
 import type { CallPiece, Script } from './script.ts';
 import { wholeCalls } from './script.ts';
 
@@ -36,6 +36,14 @@ export function toolNamesIn(body: JsonObject): readonly { readonly name: string;
   return [...offered, ...called].flatMap(({ name, at }) =>
     name === undefined ? [] : [{ name: textOf(name), at }],
   );
+}
+
+/** `ChatCompletionToolChoiceOption` of openai 7.59.0, which other SDKs have as well. */
+export const TOOL_CHOICES = ['none', 'auto', 'required'];
+
+/** A word that is none of these. */
+export function unknownChoice(choice: Json | undefined): string | undefined {
+  return typeof choice === 'string' && !TOOL_CHOICES.includes(choice) ? choice : undefined;
 }
 
 /** OpenAI's error text, which DeepSeek also uses. */

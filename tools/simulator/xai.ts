@@ -18,7 +18,7 @@ import {
   type WireEvent,
 } from './scene.ts';
 import { costOf, isWords, joined, type Piece, type Script, scriptFor, wordsOf } from './script.ts';
-import { messageCalls } from './tool-calls.ts';
+import { messageCalls, unknownChoice } from './tool-calls.ts';
 
 interface Model {
   readonly answer: readonly Piece[];
@@ -128,6 +128,9 @@ function check(call: Call): Refusal | undefined {
   const given = (name: string) => body[name] !== undefined && body[name] !== null;
   const gone = GONE.find(given);
   if (gone !== undefined) return refusal(410, 'Live search is deprecated.', 'gone');
+  // Its types know no other word, and no empty stop.
+  if (unknownChoice(body.tool_choice) !== undefined) return notSupported('tool_choice');
+  if (body.stop === '') return notSupported('stop');
   const unsupported = NOT_SUPPORTED.find(given) ?? (given('stop') && !model.stops ? 'stop' : undefined);
   if (unsupported !== undefined) return notSupported(unsupported);
   const effort = given('reasoning_effort') ? textOf(body.reasoning_effort) : undefined;

@@ -2,7 +2,7 @@
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import { ReportedFields } from '../../request-translation/dropped-fields.ts';
-import { NO_PARAMETERS } from '../../request-translation/tools.ts';
+import { NO_PARAMETERS, unreadToolKeys } from '../../request-translation/tools.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
 import type { ClientProtocol, ClientRequest } from '../shared/client-protocol.ts';
@@ -144,7 +144,7 @@ function readTools(
   }
   const toolChoice = readToolChoice(choice);
   return ok({
-    tools: functions.map(readTool),
+    tools: functions.map((tool) => readTool(tool, dropped)),
     ...(toolChoice === undefined ? {} : { tool_choice: toolChoice }),
     ...(choice.disable_parallel_tool_use === true ? { parallel_tool_calls: false } : {}),
   });
@@ -159,7 +159,11 @@ function isFunction({ type }: JsonObject): boolean {
   return type === undefined || type === null || type === 'custom';
 }
 
-function readTool({ name, description, input_schema, strict, cache_control }: JsonObject): JsonObject {
+const TOOL_KEYS = ['type', 'name', 'description', 'input_schema', 'strict', 'cache_control'];
+
+function readTool(tool: JsonObject, dropped: ReportedFields): JsonObject {
+  const { name, description, input_schema, strict, cache_control } = tool;
+  dropped.addAll(unreadToolKeys(tool, TOOL_KEYS, 'tools'));
   return {
     type: 'function',
     function: {

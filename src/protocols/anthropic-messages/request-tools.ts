@@ -2,7 +2,7 @@
 
 import type { NativeRequest, Tool, ToolChoice } from '../../canonical/conversation.ts';
 import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
-import { isForcedTool, NO_PARAMETERS } from '../../request-translation/tools.ts';
+import { isForcedTool, NO_PARAMETERS, unreadToolKeys } from '../../request-translation/tools.ts';
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../../shared/json.ts';
 import type { ClaudeFamily } from './family.ts';
 import { subschemas, writeSchema } from './request-schema.ts';
@@ -44,6 +44,8 @@ function nameOf(tool: Tool): unknown {
   return tool.kind === 'unknown' ? objectOf(tool.raw).name : tool.definition.name;
 }
 
+const DEFINITION_KEYS = ['name', 'description', 'parameters', 'strict', 'cache_control'];
+
 function writeTool(
   { definition, extra }: Extract<Tool, { readonly kind: 'function' }>,
   family: ClaudeFamily,
@@ -51,6 +53,8 @@ function writeTool(
   report: TranslationReport,
 ): JsonObject {
   const { name, description, parameters, strict, cache_control: inner } = definition;
+  for (const path of unreadToolKeys(extra, ['cache_control'], 'tools')) report.drop(path);
+  for (const path of unreadToolKeys(definition, DEFINITION_KEYS, 'tools.function')) report.drop(path);
   const schema = { ...NO_PARAMETERS, ...objectOf(parameters) };
   const isStrict = strict === true && family.takesSchemas && strictSchemas.add(schema);
   if (strict === true && !isStrict) report.drop('tools.function.strict');

@@ -2,6 +2,7 @@
 
 import type { NativeRequest, RequestSettings, Tool } from '../../canonical/conversation.ts';
 import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
+import { unreadToolKeys } from '../../request-translation/tools.ts';
 import { isObject, type JsonObject, objectOf, omit, readText } from '../../shared/json.ts';
 
 /** The keys of a function definition that have an equivalent. */
@@ -30,8 +31,8 @@ function declaration(
   { definition, extra }: Extract<Tool, { readonly kind: 'function' }>,
   report: TranslationReport,
 ): JsonObject {
-  reportUnread(extra, [], 'tools', report);
-  reportUnread(definition, DEFINITION_KEYS, 'tools.function', report);
+  for (const path of unreadToolKeys(extra, [], 'tools')) report.drop(path);
+  for (const path of unreadToolKeys(definition, DEFINITION_KEYS, 'tools.function')) report.drop(path);
   const { name, description, parameters } = definition;
   return {
     name,
@@ -44,19 +45,6 @@ function declaration(
 /** `$schema` is the only keyword of a schema that Gemini refuses (2026-11). */
 export function withoutSchemaKey(schema: JsonObject): JsonObject {
   return schema.$schema === undefined ? schema : omit(schema, '$schema');
-}
-
-function reportUnread(
-  object: JsonObject,
-  read: readonly string[],
-  path: string,
-  report: TranslationReport,
-): void {
-  for (const [key, value] of Object.entries(object)) {
-    // `strict: false` is the default.
-    const isSet = value !== null && value !== undefined && value !== false;
-    if (isSet && !read.includes(key)) report.drop(`${path}.${key}`);
-  }
 }
 
 type ToolMode = 'NONE' | 'ANY' | 'VALIDATED';

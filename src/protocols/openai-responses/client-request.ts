@@ -2,7 +2,7 @@
 
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import { ReportedFields } from '../../request-translation/dropped-fields.ts';
-import { sizeOfNames } from '../../request-translation/tools.ts';
+import { sizeOfNames, unreadToolKeys } from '../../request-translation/tools.ts';
 import {
   isObject,
   type JsonObject,
@@ -225,6 +225,9 @@ interface ReadTools {
   readonly dropped: readonly string[];
 }
 
+/** The keys of functions and custom tools that are read. */
+const TOOL_KEYS = ['type', 'name', 'description', 'parameters', 'strict', 'format'];
+
 /** Translates functions, custom tools, and namespaces of both. */
 function readTools(given: readonly unknown[]): ReadTools {
   // The last of several tools with one name counts.
@@ -237,6 +240,7 @@ function readTools(given: readonly unknown[]): ReadTools {
     const kind = tool.type === 'function' || tool.type === 'custom' ? tool.type : null;
     if (name === undefined || kind === null) return false;
     const flatName = functionName(name, namespace);
+    dropped.addAll(unreadToolKeys(tool, TOOL_KEYS, 'tools'));
     tools.set(flatName, { type: 'function', function: toFunction(tool, flatName, namespaceDescription) });
     if (kind === 'function' && namespace === undefined) origins.delete(flatName);
     else origins.set(flatName, { kind, name, namespace });

@@ -22,9 +22,9 @@ import {
 } from '../../request-translation/dropped-fields.ts';
 import { reasoningFamily, reasonsAt } from '../../request-translation/effort.ts';
 import { withOnlyLimit } from '../../request-translation/output-limit.ts';
-import { COMPETING_LIMITS, type RequestRules } from '../../request-translation/rules.ts';
+import { COMPETING_LIMITS, type MessageRules, type RequestRules } from '../../request-translation/rules.ts';
 import { UniqueCallIds } from '../../request-translation/tool-results.ts';
-import { NO_PARAMETERS } from '../../request-translation/tools.ts';
+import { NO_PARAMETERS, rewriteTool } from '../../request-translation/tools.ts';
 import { type RequestForm, type WriteOptions, withoutNulls } from '../../request-translation/translate.ts';
 import { append } from '../../shared/append.ts';
 import { isObject, type JsonObject, objectOf, omit, readCount, readText } from '../../shared/json.ts';
@@ -35,8 +35,8 @@ export interface ResponsesRules {
   /** Fields of chat that Responses lacks. They change the output, so the request is refused, unless the caller wants them dropped. */
   readonly absent: readonly string[];
   /**
-   * Other fields that Responses refuses, and the families of models. `messages` is not read. A model that no family matches, or that
-   * cannot reason, answers 400 to `include: ["reasoning.encrypted_content"]` and to `reasoning`.
+   * Other fields that Responses refuses, and the families of models. Of `messages` only the keys of tools are read. A model that no family
+   * matches, or that cannot reason, answers 400 to `include: ["reasoning.encrypted_content"]` and to `reasoning`.
    */
   readonly request: RequestRules;
   /** A request without `prompt_cache_key` gets one that is derived from the session. Absent: false. */
@@ -84,7 +84,7 @@ function writeResponses(
   report: TranslationReport,
 ): JsonObject {
   const { settings, extra, turns } = request;
-  const { search, format, outputLimit, plain } = settings;
+  const { format, outputLimit, plain } = settings;
   for (const field of rules.absent) {
     const value = extra[field];
     if (value !== undefined && !isDefault(field, value, extra)) report.refuse(field);
@@ -111,7 +111,7 @@ function writeResponses(
     // The client's own key wins.
     ...omit(extra, ...rules.absent),
     input: input.items,
-    ...writeTools(request, search),
+    ...writeTools(request, rules.request.messages, report),
     ...writeText(format, plain.verbosity),
     ...writeReasoning(effort, options, reasons && family.refusesSummary !== true),
     ...writeOutputLimit(outputLimit, report),
@@ -284,9 +284,13 @@ function validCallId(id: string): string {
   return id !== '' && id.length <= MAX_CALL_ID_CHARS ? id : toolCallId(id);
 }
 
-function writeTools({ tools, toolChoice }: NativeRequest, search: RequestSettings['search']): JsonObject {
+function writeTools(
+  { tools, toolChoice, settings: { search } }: NativeRequest,
+  rules: MessageRules,
+  report: TranslationReport,
+): JsonObject {
   const searchTools = search === undefined ? [] : [searchTool(search)];
-  const requestTools = [...(tools ?? []).map(flatTool), ...searchTools];
+  const requestTools = [...(tools ?? []).map((tool) => flatTool(tool, rules, report)), ...searchTools];
   return {
     ...(tools === undefined && searchTools.length === 0 ? {} : { tools: requestTools }),
     ...(toolChoice === undefined ? {} : { tool_choice: writeToolChoice(toolChoice) }),
@@ -297,14 +301,16 @@ function writeTools({ tools, toolChoice }: NativeRequest, search: RequestSetting
  * `strict` is always written: Responses makes a function strict by default and chat does not (router-for-me/CLIProxyAPI#5555,
  * 2026-09-06; #4497 measured 19 of 20 tasks with `false`, 8 of 20 without the key).
  */
-function flatTool(tool: Tool): unknown {
+function flatTool(tool: Tool, rules: MessageRules, report: TranslationReport): unknown {
   // A tool that the provider runs has the same form in both APIs.
   if (tool.kind === 'unknown') return tool.raw;
   const { kind: type, definition } = tool;
   if (type === 'function') {
-    const definedFields = withoutNulls(definition);
+    // Keys that the provider's chat refuses are refused here, too.
+    const kept = rewriteTool({ ...tool.extra, type, function: definition }, rules, report);
+    const definedFields = withoutNulls(objectOf(kept.function));
     const { strict = false, parameters = NO_PARAMETERS } = definedFields;
-    return { type, ...definedFields, parameters, strict };
+    return { ...omit(kept, 'function'), type, ...definedFields, parameters, strict };
   }
   const { format, ...rest } = definition;
   const grammar = objectOf(objectOf(format).grammar);

@@ -15,6 +15,7 @@ import {
   type Translation,
   translateRequest,
   type WriteOptions,
+  withoutEmptySettings,
   withoutNulls,
 } from '../../request-translation/translate.ts';
 import { type JsonObject, omit } from '../../shared/json.ts';
@@ -64,7 +65,7 @@ function prepareNative(
   { rules, fromSettings, write }: Extract<RequestForm, { readonly kind: 'native' }>,
   { fields, turns, thinking }: CanonicalRequest,
 ): WriteBody {
-  const chat = convertLegacyFunctions(withoutNulls(fields));
+  const chat = withoutEmptySettings(convertLegacyFunctions(withoutNulls(fields)));
   const given = omit(chat, 'messages', 'tools', 'tool_choice');
   const conversation = {
     turns: turns ?? readTurns(chat.messages),

@@ -78,9 +78,14 @@ export const EMPTY_CHOICE: ChoicePart = {
 };
 
 /** Whether the update has text of content, reasoning, a refusal or a tool call. */
-export function hasText({ content, reasoning, refusal, toolCalls }: ChoicePart): boolean {
+export function hasText(choice: ChoicePart): boolean {
+  return beginsOutput(choice) || choice.toolCalls.some((call) => call.arguments !== '');
+}
+
+/** The same but for arguments, which wait for the name of their tool. */
+export function beginsOutput({ content, reasoning, refusal, toolCalls }: ChoicePart): boolean {
   if (content !== '' || reasoning !== '' || refusal !== '') return true;
-  return toolCalls.some((call) => (call.name ?? '') !== '' || call.arguments !== '');
+  return toolCalls.some((call) => (call.name ?? '') !== '');
 }
 
 /** The contents of one event, or of one non-streaming response. */

@@ -185,6 +185,11 @@ export function brokenToolCall({ name }: Upstream): ApiError {
   );
 }
 
+/** A tool call has arguments or an id, and its name never came. */
+export function namelessToolCall({ name }: Upstream): ApiError {
+  return apiError('upstream_invalid', `${name} sent a tool call without the name of its tool`);
+}
+
 /** The connection broke before the response was complete. */
 export function brokenConnection(upstream: Upstream): ApiError {
   return apiError('upstream_truncated', `${upstream.name} broke the connection`);

@@ -8,7 +8,7 @@
  */
 import type { Chunk } from '../canonical/chunk.ts';
 import { type ApiError, apiError, type UpstreamError } from '../canonical/error.ts';
-import { type ChunkPart, EMPTY_PART, hasText, type VendorTokens } from '../canonical/part.ts';
+import { beginsOutput, type ChunkPart, EMPTY_PART, type VendorTokens } from '../canonical/part.ts';
 import { type Policies, passesVendorEvent } from '../canonical/policies.ts';
 import { readUpstreamError, streamError, unwrapErrorList } from '../canonical/upstream-error.ts';
 import {
@@ -320,7 +320,9 @@ export class EventReader {
     failure: StreamFailure | null,
     event: TextEvent | null,
   ): Outcome {
-    this.#hasOutput ||= part.choices.some((choice) => hasText(choice) || hasText(choice.whole ?? choice));
+    this.#hasOutput ||= part.choices.some(
+      (choice) => beginsOutput(choice) || beginsOutput(choice.whole ?? choice),
+    );
     if (chunk !== null && !this.#writer.chunk(chunk)) return this.#failOutputTooLarge();
     this.#fastPath?.keepTo(this.#normalizer.revision);
     if (event !== null && chunk !== null) this.#fastPath?.learn(event, part, chunk, this.#argumentsOf(part));

@@ -14,11 +14,10 @@ import { toChatLogprobs, toTextLogprobs } from '../canonical/logprobs.ts';
 import { type ChoicePart, type ChunkPart, EMPTY_CHOICE, hasText } from '../canonical/part.ts';
 import { ReasoningStripper } from '../canonical/reasoning-details.ts';
 import { toolCallId } from '../canonical/tool-call-id.ts';
-import { brokenToolCall, cutToolCall, failedFinish } from '../canonical/upstream-error.ts';
+import { brokenToolCall, cutToolCall, failedFinish, namelessToolCall } from '../canonical/upstream-error.ts';
 import type { CountedUsage, Usage } from '../canonical/usage.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { JsonProgress } from '../shared/json-progress.ts';
-import { MAX_TOOL_CALLS } from '../shared/limits.ts';
 import { type ToolCallCount, ToolCallRepair } from './tool-calls.ts';
 import type { ChunkContext, OwnName } from './types.ts';
 
@@ -65,7 +64,7 @@ export class Normalizer {
   #waiting: ChatChunk | null = null;
   #isHolding = false;
   #hasSentUsage = false;
-  readonly #toolCallCount: ToolCallCount = { calls: 0, revision: 0 };
+  readonly #toolCallCount: ToolCallCount = { calls: 0, waitingChars: 0, revision: 0 };
   #revision = 0;
 
   constructor(context: ChunkContext) {
@@ -321,22 +320,18 @@ export class Normalizer {
     return { index: part.index, text: part.content, logprobs, finish_reason };
   }
 
-  #toolCalls(part: ChoicePart, state: ChoiceState): ToolCallDelta[] {
-    const fragments: ToolCallDelta[] = [];
-    for (const call of part.toolCalls) {
-      const fragment = state.toolCalls.read(call);
-      if (fragment !== null) fragments.push(fragment);
+  #toolCalls(part: ChoicePart, { toolCalls }: ChoiceState): ToolCallDelta[] {
+    const fragments = part.toolCalls.flatMap((call) => toolCalls.read(call));
+    if (part.finishWord !== null) {
+      const isEnd = isComplete(meaningOf(part, part.finishWord));
+      fragments.push(...(isEnd ? toolCalls.endArguments() : toolCalls.startWaiting()));
+      // Nothing follows the finish, so nothing replaces a placeholder.
+      toolCalls.decidePlaceholders([]);
     }
-    if (part.finishWord !== null && isComplete(meaningOf(part, part.finishWord))) {
-      fragments.push(...state.toolCalls.endArguments());
-    }
-    // Nothing follows the finish, so nothing replaces a placeholder.
-    if (part.finishWord !== null) state.toolCalls.decidePlaceholders([]);
-    this.#isHolding ||= state.toolCalls.isHolding;
-    if (state.toolCalls.isOverBound) {
-      const { name } = this.#context.upstream;
-      this.#fault = apiError('upstream_invalid', `${name} sent more than ${MAX_TOOL_CALLS} tool calls`);
-    }
+    this.#isHolding ||= toolCalls.isHolding;
+    const { excess } = toolCalls;
+    const { name } = this.#context.upstream;
+    if (excess !== null) this.#fault = apiError('upstream_invalid', `${name} sent more than ${excess}`);
     return fragments;
   }
 
@@ -361,6 +356,7 @@ export class Normalizer {
     const { upstream } = this.#context;
     if (meaning === 'failed') return failedFinish(upstream, word);
     if (meaning === 'length' || meaning === 'content_filter') return meaning;
+    if (toolCalls.isNameless) return namelessToolCall(upstream);
     if (isLimited && (toolCalls.isCut || toolCalls.isEmpty || toolCalls.hasInputs)) return 'length';
     if (toolCalls.isCut) return cutToolCall(upstream);
     if (toolCalls.isBroken) return brokenToolCall(upstream);

@@ -6,18 +6,24 @@ import { JsonProgress } from '../shared/json-progress.ts';
 import { MAX_TOOL_CALLS } from '../shared/limits.ts';
 
 interface ToolCall {
-  readonly index: number;
-  /** The index that the upstream sent, if any. It may differ from `index`. */
+  /** The client's index: how many calls were sent before it. -1 until then. */
+  index: number;
+  /** The index that the upstream sent, if any. */
   readonly upstreamIndex: number | undefined;
   /** The upstream's id, or undefined until it sends one. */
   id: string | undefined;
-  hasName: boolean;
+  /** The upstream's name of the tool, or undefined until it sends one. */
+  name: string | undefined;
   /** Of a custom tool. Its free text becomes the only argument, which `endArguments` ends. */
   isCustom: boolean;
+  /** Something of it came: it has its place among the calls. */
+  isQueued: boolean;
   /** Its first fragment, with id, type and name, was sent. */
   isStarted: boolean;
   /** Received before the first fragment could be sent, and sent with it. */
   extraContent: JsonObject | undefined;
+  waitingText: string;
+  isWhole: boolean;
   progress: JsonProgress;
   /** The last part has the first piece of the arguments, which may be a placeholder for those that follow. */
   isHeld: boolean;
@@ -32,9 +38,14 @@ const INPUT_START = '{"input":"';
 const INPUT_END = '"}';
 const NO_ARGUMENTS = '{}';
 
+/** Arguments that come before the name of their tool, of all calls of an output, in UTF-16 units. */
+export const MAX_NAMELESS_CHARS = 256 * 1024;
+
 /** The tool calls of all choices of one output. */
 export interface ToolCallCount {
   calls: number;
+  /** The arguments that wait for a name, in UTF-16 units. */
+  waitingChars: number;
   /** Changes with what decides to which call a fragment belongs, and how it is read. */
   revision: number;
 }
@@ -48,13 +59,13 @@ export class ToolCallRepair {
   // The newest call of each id and of each upstream index. A search at every fragment would take quadratic time.
   readonly #byId = new Map<string, ToolCall>();
   readonly #byUpstreamIndex = new Map<number, ToolCall>();
-  readonly #indexes = new Set<number>();
+  /** The calls that were not sent, in the order in which they came. The first one has no name yet. */
+  readonly #queue: ToolCall[] = [];
   /** The ids that the client has. */
   readonly #sentIds = new Set<string>();
   readonly #held: ToolCall[] = [];
-  #nextIndex = 0;
-  #isEmpty = true;
-  #isOverBound = false;
+  #started = 0;
+  #excess: string | null = null;
 
   /**
    * @param makeId makes the id of a call that the upstream sent without one
@@ -68,12 +79,17 @@ export class ToolCallRepair {
 
   /** Whether no call was sent. */
   get isEmpty(): boolean {
-    return this.#isEmpty;
+    return this.#started === 0;
   }
 
-  /** Whether the upstream started more than {@link MAX_TOOL_CALLS} calls. The further ones are dropped. */
-  get isOverBound(): boolean {
-    return this.#isOverBound;
+  /** What the upstream sent too much of, or null. What exceeds a bound is dropped. */
+  get excess(): string | null {
+    return this.#excess;
+  }
+
+  /** Whether a call has no name. It was not sent, and neither were those after it. */
+  get isNameless(): boolean {
+    return this.#queue.length > 0;
   }
 
   /** Whether the arguments of a call end within JSON. Empty and otherwise malformed arguments are not. */
@@ -89,45 +105,21 @@ export class ToolCallRepair {
     );
   }
 
-  /** Returns the canonical fragment, or null if the part has nothing to send. */
-  read(part: ToolCallPart): ToolCallDelta | null {
-    const call = this.#find(part) ?? this.#start(part);
-    if (call === undefined) return null;
-    const { arguments: text } = part;
-    if (part.isCustom === true && !call.hasName && !call.isCustom) {
+  /** Returns the canonical fragments: none if the part has nothing to send, several if calls waited for the name of this one. */
+  read(part: ToolCallPart): readonly ToolCallDelta[] {
+    const call = this.#find(part) ?? this.#add(part);
+    if (call === undefined) return [];
+    if (part.isCustom === true && call.name === undefined && !call.isCustom) {
       call.isCustom = true;
       this.#count.revision++;
     }
-    if (call.isCustom) return this.#readInput(part, call);
-    if (!call.progress.hasBegun && part.isWhole !== true && mayBePlaceholder(text)) {
-      call.isHeld = true;
-      this.#held.push(call);
-    }
-    call.isBroken ||= call.placeholder === 'sent' && text.trimStart().startsWith('{');
-    call.progress.push(text);
-    call.hasName ||= part.name !== undefined;
     if (call.id === undefined && part.id !== undefined) this.#setId(call, part.id);
-    if (call.isStarted) {
-      if (text === '' && part.extraContent === undefined) return null;
-      return {
-        index: call.index,
-        function: { arguments: text },
-        ...extraContent(part.extraContent),
-      };
+    if (!call.isStarted) {
+      this.#wait(part, call);
+      return this.#startNamed();
     }
-    call.extraContent ??= part.extraContent;
-    // The first fragment that is sent must have the name. One with only an id or an index waits for the next.
-    if (part.name === undefined && part.arguments === '') return null;
-    call.isStarted = true;
-    this.#isEmpty = false;
-    const { name = '' } = part;
-    return {
-      index: call.index,
-      id: this.#idFor(call),
-      type: 'function',
-      function: { name: this.#names.get(name) ?? name, arguments: text },
-      ...extraContent(call.extraContent),
-    };
+    const fragment = call.isCustom ? this.#continueInput(part, call) : this.#continue(part, call);
+    return fragment === null ? [] : [fragment];
   }
 
   /**
@@ -156,7 +148,8 @@ export class ToolCallRepair {
   endArguments(): readonly ToolCallDelta[] {
     return this.#calls.flatMap((call): readonly ToolCallDelta[] => {
       const { index, isCustom, isStarted, placeholder, progress } = call;
-      if (isCustom && isStarted && !progress.isComplete) {
+      if (!isStarted) return [];
+      if (isCustom && !progress.isComplete) {
         progress.push(INPUT_END);
         return [{ index, function: { arguments: INPUT_END }, custom: { input: '' } }];
       }
@@ -166,27 +159,89 @@ export class ToolCallRepair {
     });
   }
 
-  #readInput(part: ToolCallPart, call: ToolCall): ToolCallDelta | null {
-    const { name, arguments: input } = part;
-    call.hasName ||= name !== undefined;
-    if (call.id === undefined && part.id !== undefined) this.#setId(call, part.id);
-    if (!call.isStarted && name === undefined) return null;
-    const end = part.isWhole === true && !call.progress.isComplete ? INPUT_END : '';
-    const text = (call.isStarted ? '' : INPUT_START) + JSON.stringify(input).slice(1, -1) + end;
-    call.progress.push(text);
-    if (call.isStarted) {
-      return text === '' ? null : { index: call.index, function: { arguments: text }, custom: { input } };
+  /** At the limit: the first fragments of the calls that waited for the name of another one. A call without a name was cut. */
+  startWaiting(): readonly ToolCallDelta[] {
+    const named = this.#queue.filter(({ name }) => name !== undefined);
+    this.#queue.splice(0, this.#queue.length, ...named);
+    return this.#startNamed();
+  }
+
+  /** Keeps what came before the first fragment, which must have the name. Calls are sent in the order in which they came. */
+  #wait(part: ToolCallPart, call: ToolCall): void {
+    const { name, arguments: text, isWhole = false, extraContent } = part;
+    call.name ??= name;
+    call.isWhole ||= isWhole;
+    call.extraContent ??= extraContent;
+    if (!call.isCustom && text.trimStart().startsWith('{') && mayBePlaceholder(call.waitingText)) {
+      call.placeholder = 'dropped';
+      call.waitingText = '';
+      call.progress = new JsonProgress();
     }
+    call.waitingText += text;
+    if (!call.isCustom) call.progress.push(text);
+    const hasCome = call.id !== undefined || call.name !== undefined || call.waitingText !== '';
+    if (hasCome && !call.isQueued) {
+      call.isQueued = true;
+      this.#queue.push(call);
+    }
+    this.#count.waitingChars += text.length;
+    if (this.#count.waitingChars > MAX_NAMELESS_CHARS && this.#queue[0]?.name === undefined) {
+      this.#excess = `${MAX_NAMELESS_CHARS} characters of arguments before the name of their tool`;
+    }
+  }
+
+  /** Sends the calls that have their name, up to the first one without. */
+  #startNamed(): readonly ToolCallDelta[] {
+    const fragments: ToolCallDelta[] = [];
+    for (let call = this.#queue[0]; call?.name !== undefined; call = this.#queue[0]) {
+      this.#queue.shift();
+      fragments.push(this.#start(call, call.name));
+    }
+    return fragments;
+  }
+
+  #start(call: ToolCall, upstreamName: string): ToolCallDelta {
+    const { isCustom, isWhole, waitingText, extraContent } = call;
     call.isStarted = true;
-    this.#isEmpty = false;
-    const callName = this.#names.get(name ?? '') ?? name ?? '';
+    call.index = this.#started++;
+    call.waitingText = '';
+    this.#count.waitingChars -= waitingText.length;
+    const text = isCustom
+      ? INPUT_START + JSON.stringify(waitingText).slice(1, -1) + (isWhole ? INPUT_END : '')
+      : waitingText;
+    if (isCustom) call.progress.push(text);
+    else if (!isWhole && mayBePlaceholder(text)) this.#hold(call);
+    const name = this.#names.get(upstreamName) ?? upstreamName;
     return {
       index: call.index,
       id: this.#idFor(call),
       type: 'function',
-      function: { name: callName, arguments: text },
-      custom: { name: callName, input },
+      function: { name, arguments: text },
+      ...(isCustom ? { custom: { name, input: waitingText } } : {}),
+      ...(extraContent === undefined ? {} : { extra_content: extraContent }),
     };
+  }
+
+  #continue(part: ToolCallPart, call: ToolCall): ToolCallDelta | null {
+    const { arguments: text, extraContent } = part;
+    if (!call.progress.hasBegun && part.isWhole !== true && mayBePlaceholder(text)) this.#hold(call);
+    call.isBroken ||= call.placeholder === 'sent' && text.trimStart().startsWith('{');
+    call.progress.push(text);
+    if (text === '' && extraContent === undefined) return null;
+    const more = extraContent === undefined ? {} : { extra_content: extraContent };
+    return { index: call.index, function: { arguments: text }, ...more };
+  }
+
+  #continueInput({ arguments: input, isWhole }: ToolCallPart, call: ToolCall): ToolCallDelta | null {
+    const end = isWhole === true && !call.progress.isComplete ? INPUT_END : '';
+    const text = JSON.stringify(input).slice(1, -1) + end;
+    call.progress.push(text);
+    return text === '' ? null : { index: call.index, function: { arguments: text }, custom: { input } };
+  }
+
+  #hold(call: ToolCall): void {
+    call.isHeld = true;
+    this.#held.push(call);
   }
 
   /** Whether a fragment of the last part has a placeholder, which the next part may replace. */
@@ -236,26 +291,25 @@ export class ToolCallRepair {
   /** For a fragment with neither index nor id: the last call, unless both have a name. */
   #lastFor(part: ToolCallPart): ToolCall | undefined {
     const last = this.#calls.at(-1);
-    return last?.hasName && part.name !== undefined ? undefined : last;
+    return last?.name !== undefined && part.name !== undefined ? undefined : last;
   }
 
-  #start(part: ToolCallPart): ToolCall | undefined {
+  #add(part: ToolCallPart): ToolCall | undefined {
     if (this.#count.calls >= MAX_TOOL_CALLS) {
-      this.#isOverBound = true;
+      this.#excess = `${MAX_TOOL_CALLS} tool calls`;
       return undefined;
     }
-    // An index out of bounds still distinguishes calls, but is not sent to the client.
-    const isUsable =
-      part.index !== undefined && part.index < MAX_TOOL_CALLS && !this.#indexes.has(part.index);
-    const index = isUsable ? part.index : this.#nextIndex;
     const call: ToolCall = {
-      index,
+      index: -1,
       upstreamIndex: part.index,
       id: undefined,
-      hasName: false,
+      name: undefined,
       isCustom: false,
+      isQueued: false,
       isStarted: false,
       extraContent: undefined,
+      waitingText: '',
+      isWhole: false,
       progress: new JsonProgress(),
       isHeld: false,
       placeholder: 'none',
@@ -264,8 +318,6 @@ export class ToolCallRepair {
     this.#count.calls++;
     this.#count.revision++;
     this.#calls.push(call);
-    this.#indexes.add(index);
-    this.#nextIndex = Math.max(this.#nextIndex, index + 1);
     if (part.index !== undefined) this.#byUpstreamIndex.set(part.index, call);
     return call;
   }
@@ -278,11 +330,7 @@ export class ToolCallRepair {
 }
 
 /** Ollama sends parallel calls under one index and without ids: other arguments begin where those of the call are complete. */
-function beginsAnew(part: ToolCallPart, { id, hasName, isHeld, progress }: ToolCall): boolean {
-  if (part.id !== undefined || id !== undefined || !hasName || isHeld) return false;
+function beginsAnew(part: ToolCallPart, { id, name, isHeld, progress }: ToolCall): boolean {
+  if (part.id !== undefined || id !== undefined || name === undefined || isHeld) return false;
   return progress.isComplete && part.arguments.trimStart().startsWith('{');
-}
-
-function extraContent(value: JsonObject | undefined): { readonly extra_content?: JsonObject } {
-  return value === undefined ? {} : { extra_content: value };
 }

@@ -79,6 +79,8 @@ export const choiceBreaks: Record<string, sample.Case[]> = {
       'a fragment without index',
       withCall({ id: 'call_1', type: 'function', function: { name: 'a', arguments: '' } }),
     ],
+    ['a first call whose index is 1', withCall(callFragment(1, 'call_1', ''))],
+    ['a gap between indexes', withCall(callFragment(0, 'call_1', '{}'), callFragment(2, 'call_2', '{}'))],
     [
       'a first fragment without id',
       withCall({ index: 0, type: 'function', function: { name: 'a', arguments: '' } }),

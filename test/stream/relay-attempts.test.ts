@@ -174,7 +174,10 @@ const OUTPUTS: readonly (readonly [name: string, delta: string])[] = [
   ['reasoning', '{"reasoning_content":"Hello"}'],
   ['a refusal', '{"refusal":"Hello"}'],
   ["a tool call's name", '{"tool_calls":[{"index":0,"id":"c","function":{"name":"Hello","arguments":""}}]}'],
-  ["a tool call's arguments", '{"tool_calls":[{"index":0,"id":"c","function":{"arguments":"Hello"}}]}'],
+  [
+    "a custom tool's name",
+    '{"tool_calls":[{"index":0,"id":"c","type":"custom","custom":{"name":"Hello","input":""}}]}',
+  ],
 ];
 
 describe('R5 output', () => {
@@ -204,6 +207,10 @@ describe('R5 output', () => {
     [
       'a tool call without a name and arguments',
       'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0}]}}]}\n\n',
+    ],
+    [
+      'a tool call’s arguments before its name',
+      'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","function":{"arguments":"{"}}]}}]}\n\n',
     ],
     ['a vendor event that is stripped', 'data: {"type":"x_research.step"}\n\n'],
     ['a comment', ': waiting\n\n'],

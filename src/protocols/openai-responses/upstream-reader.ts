@@ -87,6 +87,7 @@ interface ClientToolCall {
   readonly index: number;
   readonly isCustom: boolean;
   readonly sent: SentArguments;
+  readonly hasName: boolean;
   isClosed: boolean;
 }
 
@@ -327,10 +328,17 @@ class ResponsesReader implements ProtocolReader {
     if (isCall && id !== undefined && this.#callsById.has(id)) return null;
     const details = this.#placeReasoning(item, isCall);
     if (!isCall) return details;
-    const call = { index: this.#callCount++, isCustom, sent: new SentArguments(), isClosed: false };
+    const name = readName(item.name);
+    const call = {
+      index: this.#callCount++,
+      isCustom,
+      sent: new SentArguments(),
+      hasName: name !== undefined,
+      isClosed: false,
+    };
     this.#calls.set(key, call);
     if (id !== undefined) this.#callsById.set(id, call);
-    const head = { ...fragment(call, ''), id, name: readName(item.name) };
+    const head = { ...fragment(call, ''), id, name };
     return { ...details, toolCalls: [head] };
   }
 
@@ -396,10 +404,13 @@ class ResponsesReader implements ProtocolReader {
     const text = rest?.arguments ?? '';
     if (place !== null && this.#omitted.count > before && !call.sent.isDone)
       this.#omitted.inputDone(place, call.isCustom, inputOf(item, call));
+    // A server may name the tool in the final form only.
+    const name = call.hasName ? undefined : readName(item.name);
     const isCut = item.status === 'incomplete';
-    if (call.isCustom) return isCut ? { toolCalls: [fragment(call, text)] } : whole(call, text);
-    const isAbsent = call.sent.length === 0 && !isCut;
-    return text === '' && !isAbsent ? null : whole(call, text || '{}');
+    const isAbsent = !call.isCustom && call.sent.length === 0 && !isCut;
+    if (!call.isCustom && text === '' && !isAbsent && name === undefined) return null;
+    const last = { ...fragment(call, isAbsent ? '{}' : text), name };
+    return { toolCalls: [isCut && call.isCustom ? last : { ...last, isWhole: true }] };
   }
 
   #countDone({ type }: JsonObject): void {
@@ -602,9 +613,4 @@ function restOf(call: ClientToolCall, final: string): Partial<ChoicePart> | null
 function fragment({ index, isCustom }: ClientToolCall, args: string): ToolCallPart {
   const head = { index, id: undefined, name: undefined, arguments: args, extraContent: undefined };
   return isCustom ? { ...head, isCustom } : head;
-}
-
-/** The last piece of a call's arguments. */
-function whole(call: ClientToolCall, args: string): Partial<ChoicePart> {
-  return { toolCalls: [{ ...fragment(call, args), isWhole: true }] };
 }

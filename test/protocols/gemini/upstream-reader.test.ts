@@ -68,15 +68,13 @@ describe('calls', () => {
     for (const id of ids.slice(0, 2)) expect(id).toMatch(/^\w{1,40}$/);
   });
 
-  test('C7 a call without a name takes nothing of the next one, whose arguments come in pieces', () => {
+  test('C7 a call without a name: the output fails, and the arguments of the next call are not taken for its own', () => {
     const parts = [{ args: { a: 1 } }, { name: 'g', willContinue: true }, { args: { b: 2 } }];
-    const found = read(
-      content(
-        parts.map((one) => call(one)),
-        'STOP',
-      ),
-    )?.toolCalls;
-    expect(found).toMatchObject([{ arguments: '{"a":1}' }, { name: 'g', arguments: '{"b":2}' }]);
+    const calls = parts.map((one) => call(one));
+    expect(convert(content(calls, 'STOP')).text).toContain('"code":"upstream_invalid"');
+    expect(read(content(calls, 'MAX_TOKENS'))?.toolCalls).toMatchObject([
+      { name: 'g', arguments: '{"b":2}' },
+    ]);
   });
 
   test('C7 two calls with one id stay two calls, each with its own arguments', () => {

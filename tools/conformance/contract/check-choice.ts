@@ -111,15 +111,20 @@ function* strippedReasoning(delta: JsonObject, frame: number) {
 }
 
 const checkC7: Rule = function* (stream) {
-  const known = new Set<string>();
+  // The number of calls so far, by the choice. They count from 0.
+  const counts = new Map<number, number>();
   for (const { frame, index, value } of choicesOf(stream)) {
     for (const fragment of listOf(objectOf(value.delta).tool_calls)) {
       const call = objectOf(fragment).index;
-      if (!isCount(call)) yield fault('C7', `a fragment's index is ${JSON.stringify(call)}`, frame);
-      const key = `${index} ${JSON.stringify(call)}`;
-      yield* known.has(key) ? laterFragment(fragment, frame) : firstFragment(fragment, frame);
-      if (!known.has(key)) yield* callId(objectOf(fragment).id, stream.expectation, frame);
-      known.add(key);
+      const count = counts.get(index) ?? 0;
+      const isKnown = isCount(call) && call < count;
+      if (!isKnown && call !== count) {
+        yield fault('C7', `the index of call ${count} is ${JSON.stringify(call)}`, frame);
+      }
+      yield* isKnown ? laterFragment(fragment, frame) : firstFragment(fragment, frame);
+      if (isKnown) continue;
+      yield* callId(objectOf(fragment).id, stream.expectation, frame);
+      counts.set(index, count + 1);
     }
   }
 };

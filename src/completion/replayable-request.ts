@@ -318,7 +318,9 @@ export class ReplayableRequest {
         this.#learned.apis.note(target.provider.id, target.model, mending, now);
         return [];
       }
-      return mending.statements.filter((statement) => this.#learned.note(scope, statement, now));
+      return mending.statements.filter(
+        (statement) => statement.isRemembered && this.#learned.note(scope, statement, now),
+      );
     });
   }
 

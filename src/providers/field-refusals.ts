@@ -18,6 +18,7 @@ import {
   VALIDATING_KEYWORDS,
 } from '../request-translation/mend.ts';
 import { isObject, type JsonObject } from '../shared/json.ts';
+import { type NamedRange, rangesIn, sentenceBounds } from './refusal-numbers.ts';
 
 /** What a refusal says of one field. */
 export interface Statement {
@@ -26,6 +27,8 @@ export interface Statement {
   readonly conditions: readonly Condition[];
   /** The refusal's own words, without the caller's. */
   readonly words: string;
+  /** Whether later requests begin with the change. */
+  readonly isRemembered: boolean;
 }
 
 export interface FieldRefusal {
@@ -152,34 +155,16 @@ const RENAMED = /\buse ['"`]?([\w.]{1,64})['"`]? instead\b|\b(?:moved|renamed) t
 const VALUES =
   /\b(?:(?:supported|valid|allowed|accepted|permitted|possible|available) (?:reasoning |effort |thinking )*(?:values?|levels?|options?|efforts?)|(?:must|should) be (?:one of|either)|expected one of|input should be|please use|choose (?:one of|from)|only supports?)\b/gi;
 
-/** Ranges: "[1, 8192]", mnfst/llm-gateway#1177, 2026-03-17; "from 1 (inclusive) to 8193 (exclusive)", Vertex AI. */
-const RANGES: readonly RegExp[] = [
-  /\brange\b[^.\d\n[]{0,60}\[?\s{0,2}(-?\d{1,9}(?:\.\d{1,9})?)\s{0,2}(?:,|to|and|-|\.\.)\s{0,2}(-?\d[\d,_.]{0,20})(\s\(?exclusive)?/i,
-  /\bbetween (-?\d[\d,_.]{0,20}) and (-?\d[\d,_.]{0,20})(\s\(?exclusive)?/i,
-  /\bfrom (-?\d[\d,_.]{0,20})(?: \(inclusive\))? to (-?\d[\d,_.]{0,20})(\s\(?exclusive)?/i,
-  /\bin \[(-?\d[\d_.]{0,20}), ?(-?\d[\d,_.]{0,20})[\])](\s\(?exclusive)?/i,
-];
-
-/** The most: tailcallhq/forgecode#1185, 2025-07-22; anthropics/claude-code#24451, 2026-02-09. */
-const MAXIMA: readonly RegExp[] = [
-  /\d > (-?\d[\d,_.]{0,20}), which is the max/i,
-  /(?:less than or equal to|smaller than or equal to|<=|\u2264|at most|up to|(?:cannot|can't|must not|may not|should not) exceed|(?:cannot|can't|must not|may not|should not) be (?:greater|larger|more|higher) than|(?:no|not) (?:more|greater|larger|higher) than|a maximum of|limit (?:is|of))\s{0,2}['"`]?(-?\d[\d,_.]{0,20})/i,
-  /\bmaximum(?: allowed)?(?: number of| value(?: of| for)?)?(?: output| completion)?(?: tokens)?(?: for [^.\n]{1,60})?(?: (?:is|of))?:?\s{0,2}['"`]?(-?\d[\d,_.]{0,20})/i,
-  /\bexceeds (?:the )?(?:model's )?(?:limit|maximum)(?: of)?\s{0,2}['"`]?(-?\d[\d,_.]{0,20})/i,
-];
-const BELOW = /\b(?:less|lower|smaller) than (-?\d[\d,_.]{0,20})/i;
-
-/** "Input should be greater than or equal to 1024": themaximalist/llm.js#30, 2026-08-19. */
-const MINIMUM =
-  /(?:greater than or equal to|>=|\u2265|at least|minimum(?: value)? (?:is|of))\s{0,2}['"`]?(-?\d[\d,_.]{0,20})/i;
-
-/** "Only the default (1) value is supported": QwenLM/qwen-code#921, 2025-09-15; "only 1 is allowed": countbot-ai/CountBot#61, 2026-04-21. */
-const SINGLE =
-  /\bonly (?:the default )?(?:value )?\(?(-?\d[\d,_.]{0,20})\)?(?: value)? (?:is|are) (?:supported|allowed|accepted|valid|permitted)|\b(?:may|must|can|should) (?:only )?be (?:set to|equal to|exactly) (-?\d[\d,_.]{0,20})|\bmust be (-?\d[\d,_.]{0,20})(?![\d.]| (?:or|and|to))/i;
-
 /** Words for the output limit where a refusal does not name its field. */
 const LIMIT_WORDS =
-  /\bmax(?:imum)?[ _]?(?:output|completion|new)?[ _]?tokens\b|\b(?:output|completion) tokens\b/i;
+  /\bmax(?:imum)?[ _]?(?:output|completion|new)?[ _]?tokens\b|\b(?:output|completion|generated) tokens\b|\b(?:output|completion) (?:limit|length)\b|\bmax(?:imum)? (?:output|completion)\b/i;
+
+/** The number in such a sentence is no limit of the output, or it may be none. */
+const OTHER_LIMITS =
+  /\bcontext (?:length|window|size|limit)\b|\bprompts?\b|\binputs?['"`]? (?:tokens?|length|size)\b|\binput_tokens\b|\bper (?:second|minute|hour|day|month|request|user|image)\b|\b(?:rate|concurren\w{1,8}|quota|credits?|balance|afford|rpm|tpm)\b/i;
+/** The window of a model in another sentence. */
+const WINDOW =
+  /\binputs?['"`]? tokens \+|\bprompt contains\b|\bin the messages\b|\bmaximum context length\b/i;
 
 const BETA = /\bunexpected values?(?:\(s\))? ([^\n]{1,512}?) for the [`'"]?anthropic-beta/i;
 
@@ -263,7 +248,7 @@ class Statements {
     return [...this.#found.values()];
   }
 
-  add(finding: Finding, at: number, words: string): void {
+  add(finding: Finding, at: number, words: string, { isRemembered } = { isRemembered: true }): void {
     const key =
       'field' in finding
         ? finding.field
@@ -278,7 +263,7 @@ class Statements {
       ([condition, pattern]) =>
         isOther(condition, finding) && pattern.test(sentence) && meets(condition, this.#request.body),
     ).map(([condition]) => condition);
-    this.#found.set(key, { finding, conditions, words: words.slice(0, MAX_WORDS_CHARS) });
+    this.#found.set(key, { finding, conditions, words: words.slice(0, MAX_WORDS_CHARS), isRemembered });
   }
 }
 
@@ -305,11 +290,8 @@ function rankOf({ kind }: Finding): number {
   return RANKS.indexOf(kind);
 }
 
-/** The sentence around a place, within bounds. */
 function sentenceAt(text: string, at: number): string {
-  const start = Math.max(text.lastIndexOf('. ', at), text.lastIndexOf('\n', at), 0);
-  const stop = text.slice(at).search(/\.\s|\n/);
-  return text.slice(start, stop < 0 ? text.length : at + stop);
+  return text.slice(...sentenceBounds(text, at));
 }
 
 /** Quoted text with a space, which may be the caller's, and what a host repeats of the request. Names of fields have no spaces. */
@@ -585,65 +567,82 @@ const LEVEL_FILLERS = new Set([
 /** The field whose value a phrase is about: the one beside the message, or the nearest name before the phrase, or after it. */
 function nearestField(text: string, at: number, named: readonly string[], body: JsonObject): string | null {
   const from = Math.max(0, at - MAX_LIST_CHARS);
-  const names = tokensOf(text.slice(from, at), from).toReversed();
-  const before = names.flatMap(({ name }) =>
-    changeable(fieldsNamed(name, body)).filter((field) => classOf(field) !== 'unknown'),
+  return (
+    lastKnown(text.slice(from, at), body) ?? named[0] ?? firstKnown(text.slice(at, at + MAX_LIST_CHARS), body)
   );
-  if (before[0] !== undefined) return before[0];
-  if (named[0] !== undefined) return named[0];
-  const sentence = sentenceAt(text, at);
-  if (LIMIT_WORDS.test(sentence) || LIMIT_WORDS.test(text.slice(from, at))) {
-    const limits = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'];
-    const limit = limits.find((field) => fieldValue(field, body) !== undefined);
-    if (limit !== undefined) return limit;
-  }
-  const after = tokensOf(text.slice(at, at + MAX_LIST_CHARS), at);
-  const fields = after.flatMap(({ name }) =>
-    changeable(fieldsNamed(name, body)).filter((field) => classOf(field) !== 'unknown'),
-  );
-  return fields[0] ?? null;
 }
 
 function readNumbers(text: string, named: readonly string[], body: JsonObject, found: Statements): void {
-  const add = (match: RegExpExecArray, min: number | null, max: number | null) => {
-    const field = nearestField(text, match.index, named, body);
+  const isField = (word: string) => changeable(fieldsNamed(word, body)).some((field) => isChangeable(field));
+  for (const range of rangesIn(text, isField)) {
+    const field = limitedField(text, range, named, body);
     const value = field === null ? undefined : fieldValue(field, body);
-    if (field === null || typeof value !== 'number') return;
-    const isBelow = min !== null && value < min;
-    const isAbove = max !== null && value > max;
-    if (isBelow || isAbove) found.add({ kind: 'range', field, min, max }, match.index, match[0]);
-  };
-  const single = SINGLE.exec(text);
-  if (single !== null) {
-    const value = numberOf(single[1] ?? single[2] ?? single[3]);
-    if (value !== null) add(single, value, value);
+    if (field === null || typeof value !== 'number') continue;
+    const { min, max, at, end } = range;
+    // A limit is no single value.
+    if (min === max && isCountOfTokens(field)) continue;
+    if ((min === null || value >= min) && (max === null || value <= max)) continue;
+    const isTiny = max !== null && isCountOfTokens(field) && max * SMALLEST_SHARE < value;
+    found.add({ kind: 'range', field, min, max }, at, text.slice(at, end), { isRemembered: !isTiny });
   }
-  for (const pattern of RANGES) {
-    const range = pattern.exec(text);
-    const max = numberOf(range?.[2]);
-    if (range !== null && max !== null)
-      add(range, numberOf(range[1]), range[3] === undefined ? max : max - 1);
-  }
-  for (const pattern of MAXIMA) {
-    const most = pattern.exec(text);
-    if (most !== null && !isContext(text, most.index)) add(most, null, numberOf(most[1]));
-  }
-  const below = BELOW.exec(text);
-  const bound = numberOf(below?.[1]);
-  if (below !== null && bound !== null && Number.isInteger(bound)) add(below, null, bound - 1);
-  const least = MINIMUM.exec(text);
-  if (least !== null) add(least, numberOf(least[1]), null);
 }
 
-function numberOf(text: string | undefined): number | null {
-  const value = text === undefined ? Number.NaN : Number(text.replace(/[.,]$/, '').replace(/[,_]/g, ''));
-  return Number.isFinite(value) ? value : null;
+/** A limit below this share of what was asked may be misread, so that it is used once, and not remembered. */
+const SMALLEST_SHARE = 16;
+
+/** The field that a range is about; null: what the sentence counts is no field of the request. */
+function limitedField(
+  text: string,
+  { at, end, isWhole, countsTokens }: NamedRange,
+  named: readonly string[],
+  body: JsonObject,
+): string | null {
+  const [start, stop] = sentenceBounds(text, at);
+  const sentence = text.slice(start, stop);
+  const before = lastKnown(text.slice(Math.max(start, at - MAX_LIST_CHARS), end), body);
+  const isOutput = LIMIT_WORDS.test(sentence);
+  const limit = isOutput ? outputLimitOf(body) : null;
+  // A sentence without a field is about the one that is named beside the message or before it.
+  const field =
+    before ??
+    limit ??
+    named[0] ??
+    firstNamed(text.slice(end, stop), body) ??
+    lastKnown(text.slice(Math.max(0, start - MAX_LIST_CHARS), start), body);
+  if (field === null) return null;
+  if (!isCountOfTokens(field)) return countsTokens ? null : field;
+  const names = before !== null || isOutput || countsTokens || /\b(?:value|range)\b/i.test(sentence);
+  return names && isWhole && !OTHER_LIMITS.test(sentence) && !WINDOW.test(text) ? field : null;
 }
 
-/** The window of a model is no limit of its output. */
-function isContext(text: string, at: number): boolean {
-  if (/\binputs?['"`]? tokens \+|\bprompt contains\b|\bin the messages\b/i.test(text)) return true;
-  return /\bcontext (?:length|window|size)\b/i.test(text.slice(Math.max(0, at - 40), at + 40));
+function isCountOfTokens(field: string): boolean {
+  return classOf(field) === 'limit' || field === 'thinking_budget';
+}
+
+function knownIn(text: string, body: JsonObject): readonly string[] {
+  return tokensOf(text, 0).flatMap(({ name }) =>
+    changeable(fieldsNamed(name, body)).filter((field) => classOf(field) !== 'unknown'),
+  );
+}
+
+function lastKnown(text: string, body: JsonObject): string | null {
+  return knownIn(text, body).at(-1) ?? null;
+}
+
+/** The first name of a field; null if it is none that may be changed. */
+function firstNamed(text: string, body: JsonObject): string | null {
+  const names = tokensOf(text, 0).flatMap(({ name }) => fieldsNamed(name, body));
+  const [first] = names.filter((name) => name !== 'model');
+  return first !== undefined && isChangeable(first) ? first : null;
+}
+
+function firstKnown(text: string, body: JsonObject): string | null {
+  return knownIn(text, body)[0] ?? null;
+}
+
+function outputLimitOf(body: JsonObject): string | null {
+  const limits = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'];
+  return limits.find((field) => fieldValue(field, body) !== undefined) ?? null;
 }
 
 /** Names of keywords: in quotation marks, behind "properties", or at the start of a sentence about patterns (llama.cpp). */

@@ -165,6 +165,17 @@ describe.each([true, false])('streamed: %s', (stream) => {
     expect(gateway.requests.map(({ body }) => body.temperature)).toEqual([0, 1, 0, 1]);
   });
 
+  test.each([
+    ['of an eighth of what was asked: later requests begin with it', 16_000, 16_000],
+    ['below a sixteenth of what was asked: for one request alone', 4, 50_000],
+  ])('Z4 a limit %s', async (_, limit, later) => {
+    const refusal = refuse(400, { message: `max_tokens must be at most ${limit}` });
+    const gateway = gatewayOf({ m: [refusal, answerWith('a'), answerWith('b')] });
+    await ask(gateway, { max_tokens: 128_000 });
+    await ask(gateway, { max_tokens: 50_000 });
+    expect(gateway.requests.map(({ body }) => body.max_tokens)).toEqual([128_000, limit, later]);
+  });
+
   test('Z4 the changed form is refused: it is forgotten', async () => {
     const gateway = gatewayOf({
       m: [

@@ -17,6 +17,8 @@ export const REFUSAL_KINDS = [
   'exceeds_balance',
   /** The provider does not serve the region from which it was called. */
   'unsupported_region',
+  /** The provider took the request, and what the model wrote was invalid: a call of a tool, or JSON against its schema. */
+  'invalid_output',
 ] as const;
 export type RefusalKind = (typeof REFUSAL_KINDS)[number];
 

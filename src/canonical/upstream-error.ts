@@ -45,7 +45,7 @@ export function readUpstreamError(body: JsonObject): UpstreamError {
     message: readMessage(error.message) ?? readText(body.error) ?? readDetail(body.detail),
     type: readText(error.type) ?? readText(body.error_type),
     // Anthropic's `error_code`: https://platform.claude.com/docs/en/build-with-claude/message-threads (2026-11-22).
-    code: readCode(error.code) ?? readCode(objectOf(error.details).error_code),
+    code: readCode(error.code) ?? readCode(objectOf(error.details).error_code) ?? codeOfOutput(error),
     param: readText(error.param),
     status:
       readStatus(error.status) ??
@@ -54,6 +54,11 @@ export function readUpstreamError(body: JsonObject): UpstreamError {
       readStatus(error.code),
     ...readInner(error),
   };
+}
+
+/** Groq's `failed_generation` is what the model wrote, so the request is not at fault. */
+function codeOfOutput({ failed_generation }: JsonObject): string | undefined {
+  return failed_generation === undefined ? undefined : 'failed_generation';
 }
 
 /** Errors that hosts put into one another, as text of JSON: at most this many. */

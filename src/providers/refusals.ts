@@ -33,6 +33,40 @@ const COMMON: RefusalPatterns = {
     /^invalid_api_key:|^[^:]*: [^'"`]{0,256}?(?:\b(?:your|this|the|invalid|incorrect|expired)|using a restricted) (?:api[ -]?)?key\b/i,
 };
 
+/**
+ * The model wrote something invalid. Groq, as recorded in 2026-08: "did not match schema"; "Failed to generate JSON. Please adjust your prompt.
+ * See 'failed_generation' for more details.", "Tool choice is required, but model did not call a tool". Cerebras: "tool_call_validation_error".
+ */
+const OUTPUT_CODES =
+  /^(?:tool_use_failed|failed_generation|json_validate_failed|json_validation_failed|output_parse_failed|tool_call_validation_error|invalid_model_output|invalid_output|malformed_(?:function|tool)_call|structured_output_\w{1,40}|model_output_\w{1,40})$/i;
+const INVALID_OUTPUT: readonly RegExp[] = [
+  /\bfailed[_ ]generation\b|\btool_use_failed\b|\bjson_validate_failed\b|\bmalformed_function_call\b/i,
+  // Not Bedrock's "The model returned the following errors", after which it refuses the request.
+  /\b(?:model|assistant|llm) (?:has |have )?(?:generated|produced|emitted|wrote|hallucinated|attempted to|tried to|did not (?:call|generate|produce|return)|failed to (?:call|generate|produce|return)|called (?:a |an |the )?(?:unknown |wrong )?(?:tool|function)|returned (?:an? )?(?:invalid|malformed|unexpected|empty|no|unknown)\b)/i,
+  /\b(?:tool|function)[ _-](?:call|use)s? (?:validation|parsing|arguments?) (?:has |have )?(?:failed|error|is invalid|are invalid|were invalid)/i,
+  /\b(?:failed|unable|could not|cannot|error) (?:to )?(?:generat|pars|validat|decod)(?:e|ing) (?:the |an? )?(?:valid |generated |model'?s? )?(?:output|response|completion|answer|result|json(?! body| payload| request| schema)|tool calls?|function calls?|arguments)\b/i,
+  /\b(?:attempted to (?:call|use)|failed to call) (?:a |the )?(?:tool|function)\b/i,
+];
+
+/** Words for what a model writes, and that it is wrong: in one sentence with the model or a schema. */
+const OUTPUT =
+  /\b(?:output|response|completion|answer|reply|result|content|text|json(?! schema| body| payload| request)|tool calls?|function calls?|arguments|parameters for (?:tool|function)|generation)\b/i;
+const OF_MODEL = /\b(?:model|models|assistant|llm|generated|generation)(?:'s|s')? /i;
+const INVALID =
+  /\b(?:(?:did|does|do|could|can)(?: not|n't) (?:match|conform|satisfy|comply|adhere|follow|validate|fit|be (?:parsed|decoded|validated))|(?:is|was|were|are) (?:not (?:valid|parsable|parseable)|invalid|malformed)|fail(?:ed|s)? (?:to )?(?:validat|match|pars|conform|decod|schema)|violat|mismatch)/i;
+
+/** Whether a refusal is about what the model wrote, and not about the request. */
+export function isAboutOutput(code: string, message: string): boolean {
+  if (OUTPUT_CODES.test(code) || INVALID_OUTPUT.some((pattern) => pattern.test(message))) return true;
+  return message.split(/\n|[.;] /).some((sentence) => {
+    const output = OUTPUT.exec(sentence);
+    const rest = output === null ? '' : sentence.slice(output.index + output[0].length);
+    const invalid = INVALID.exec(rest);
+    if (output === null || invalid === null) return false;
+    return OF_MODEL.test(sentence.slice(0, output.index)) || /\bschema\b/i.test(rest.slice(invalid.index));
+  });
+}
+
 /** No code that a pattern names is longer. */
 const MAX_CODE_CHARS = 128;
 

@@ -11,7 +11,7 @@ import {
   unwrapErrorList,
   upstreamMessage,
 } from '../canonical/upstream-error.ts';
-import { type RefusalRules, refusalKind } from '../providers/refusals.ts';
+import { isAboutOutput, type RefusalRules, refusalKind } from '../providers/refusals.ts';
 import { isObject, type JsonObject, parseJson, readText } from '../shared/json.ts';
 import { MAX_ERROR_MESSAGE_CHARS } from '../shared/limits.ts';
 
@@ -108,9 +108,9 @@ const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 export function classifyRefusal(refused: RefusedResponse, upstream: UpstreamErrorContext): ApiError {
   const { status, body } = refused;
   const reported = readRefusal(body);
-  const kind = kindOf(reported, upstream);
   // Of a page, the title is its message.
   const upstreamRefusal = isPage(body) ? reported : readUpstreamRefusal(body);
+  const kind = kindOf(reported, upstream) ?? outputKind(reported, upstreamRefusal);
   const withoutSecret = (text: string) => removeSecret(text, upstream.secret).slice(0, MAX_REFUSAL_CHARS);
   const refusal: UpstreamRefusal = {
     status,
@@ -197,6 +197,13 @@ const INVALID_KEY =
 
 function kindOf({ code = '', message = '' }: UpstreamError, { refusals }: UpstreamErrorContext) {
   return refusalKind({ code, message }, refusals);
+}
+
+function outputKind(...errors: readonly UpstreamError[]): RefusalKind | null {
+  const isOutput = errors.some(({ code = '', message = '' }) =>
+    isAboutOutput(code, message.slice(0, MAX_REFUSAL_CHARS)),
+  );
+  return isOutput ? 'invalid_output' : null;
 }
 
 const CONTENT_FILTER = 'content_filter';

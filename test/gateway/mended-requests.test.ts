@@ -260,6 +260,21 @@ describe.each([true, false])('streamed: %s', (stream) => {
     expect(gateway.requests).toHaveLength(1);
   });
 
+  test('Z1 a call of a tool against its schema: one request, and all schemas stay', async () => {
+    const fault = refuse(400, {
+      message:
+        "Tool call validation failed: parameters for tool read did not match schema: errors: [additionalProperties 'foo' not allowed]",
+      code: 'tool_use_failed',
+      failed_generation: '{"name":"read","arguments":{"foo":1}}',
+    });
+    const parameters = { type: 'object', properties: {}, additionalProperties: false };
+    const tools = [{ type: 'function', function: { name: 'read', parameters } }];
+    const gateway = gatewayOf({ m: [fault, answerWith('a')] });
+    expect((await ask(gateway, { tools })).status).toBe(400);
+    await ask(gateway, { tools });
+    expect(gateway.requests.map(({ body }) => body.tools)).toEqual([tools, tools]);
+  });
+
   test('Z1 the circuit stays closed, however often a field is refused', async () => {
     const behaviors = Array.from({ length: 12 }, () => NAMED_SEED);
     const gateway = gatewayOf({ m: behaviors.flatMap((one) => [one, answerWith('a')]) });

@@ -125,7 +125,7 @@ describe('Z2 a limit in a sentence', () => {
   });
 
   test.each(
-    PHRASINGS.flatMap((phrase) => MODELS.map((model) => [phrase('max_tokens', '16384', model), phrase])),
+    PHRASINGS.flatMap((phrase) => MODELS.map((model) => [phrase('max_tokens', '16384', model)] as const)),
   )('with a plain number is read: %s', (message) => {
     expect(readLimit(message, 'max_tokens', 100_000)).toEqual({ value: 16384, isRemembered: true });
   });

@@ -12,6 +12,7 @@ import {
   createBefore,
   createGateway,
   type Gateway,
+  type GatewayMemory,
   type GatewayPorts,
   hasAdmins,
   misconfiguredGateway,
@@ -73,7 +74,7 @@ export function createHandlers<Env, const Features extends readonly Feature[]>(
 
   async function openGateway(env: Env): Promise<Gateway> {
     const environment = environmentOf(env);
-    if (!environment.isReady) await environment.load();
+    await environment.ready(NOT_WAITED_FOR);
     return environment.gateway;
   }
 
@@ -81,10 +82,7 @@ export function createHandlers<Env, const Features extends readonly Feature[]>(
     newContext: (env) => environmentOf(env).gateway.newContext,
     stepErasure: (env) => environmentOf(env).gateway.stepErasure,
     settings: (env) => environmentOf(env).settings,
-    ready: (env) => {
-      const environment = environmentOf(env);
-      return environment.isReady ? null : environment.load();
-    },
+    ready: (env) => environmentOf(env).ready(NOT_WAITED_FOR),
   };
   return {
     fetch: async (request, env, ctx) => {
@@ -92,12 +90,9 @@ export function createHandlers<Env, const Features extends readonly Feature[]>(
       let environment: Environment;
       try {
         environment = environmentOf(env);
-        if (!environment.isReady) {
-          const loading = environment.load();
-          // Other requests wait for the secrets, even if this one's client disconnects.
-          ctx.waitUntil(loading);
-          await loading;
-        }
+        // Other requests wait for the secrets, even if this one's client disconnects.
+        const loading = environment.ready((work) => ctx.waitUntil(work));
+        if (loading !== null) await loading;
       } catch (error) {
         return internalFailure(error);
       }
@@ -127,6 +122,9 @@ function decodeObjects<Env, Features extends readonly Feature[]>(
 }
 
 const NO_BINDINGS = {};
+
+/** The work of a Durable Object, a queue or a schedule goes on without. */
+const NOT_WAITED_FOR = () => {};
 
 /** Checked at run time, because a host in JavaScript may omit arguments. */
 function isObject(argument: unknown): argument is object {
@@ -180,10 +178,14 @@ export class Environment {
   readonly #settings: JsonObject;
   /** The values of its secrets that were read. */
   #secrets: SecretValues = new Map();
+  /** When a secret that could not be read is read again, by setting. */
+  readonly #readAgainAt = new Map<string, number>();
   #read: ReadEnvironment;
   /** A request reads the secrets, and others wait for it. The claim expires, in case that request ends before it has read them. */
-  #claimedUntil = 0;
+  #claimedAt = Number.NEGATIVE_INFINITY;
   #gateway: Gateway | undefined;
+  /** What the last gateway keeps in memory. The one that replaces it takes it over. */
+  #memory: GatewayMemory | null = null;
 
   constructor(options: EnvironmentOptions) {
     this.#options = options;
@@ -202,9 +204,22 @@ export class Environment {
     return this.#read.before;
   }
 
-  /** Whether all secrets are read. Until then there is no gateway. */
-  get isReady(): boolean {
-    return this.#read.unread.size === 0;
+  /** Resolves when requests can be served; null: they can, and no secret is to be read. */
+  ready(waitUntil: (work: Promise<unknown>) => void): Promise<void> | null {
+    return this.#due.size === 0 ? null : this.#load(waitUntil);
+  }
+
+  /** Whether there was a try to read each secret. Until then there is no gateway. */
+  get #isRead(): boolean {
+    return [...this.#read.unread.keys()].every((setting) => this.#readAgainAt.has(setting));
+  }
+
+  /** The secrets that are to be read now. */
+  get #due(): ReadonlyMap<string, SecretBinding> {
+    const { unread } = this.#read;
+    if (unread.size === 0) return unread;
+    const now = Date.now();
+    return new Map([...unread].filter(([setting]) => now >= (this.#readAgainAt.get(setting) ?? 0)));
   }
 
   #readSettings(): ReadEnvironment {
@@ -237,18 +252,37 @@ export class Environment {
     };
   }
 
-  /** Reads the secrets of Secrets Store, once. In Workers, a request must not wait for a promise of another request. */
-  async load(): Promise<void> {
-    while (!this.isReady) {
-      if (Date.now() < this.#claimedUntil) {
-        await new Promise<void>((resolve) => void setTimeout(resolve, POLL_MS));
-        continue;
+  /**
+   * Reads the secrets of Secrets Store that are due. Requests wait for the first try; for others, which may fail like it, only for a
+   * moment. In Workers, a request must not wait for a promise of another request.
+   */
+  async #load(waitUntil: (work: Promise<unknown>) => void): Promise<void> {
+    while (this.#due.size > 0) {
+      const isFirst = !this.#isRead;
+      if (Date.now() >= this.#claimedAt + 2 * MAX_SECRET_MS) {
+        this.#claimedAt = Date.now();
+        const reading = this.#readDue();
+        waitUntil(reading);
+        await (isFirst ? reading : Promise.race([reading, elapsed(MAX_REREAD_WAIT_MS)]));
+      } else {
+        await elapsed(POLL_MS);
       }
-      this.#claimedUntil = Date.now() + 2 * MAX_SECRET_MS;
-      this.#secrets = new Map([...this.#secrets, ...(await readSecrets(this.#read.unread))]);
-      this.#read = this.#readSettings();
-      this.report();
+      if (!isFirst && Date.now() >= this.#claimedAt + MAX_REREAD_WAIT_MS) return;
     }
+  }
+
+  async #readDue(): Promise<void> {
+    const due = this.#due;
+    const isFirst = !this.#isRead;
+    const values = await readSecrets(due);
+    for (const setting of due.keys()) this.#readAgainAt.set(setting, Date.now() + READ_AGAIN_MS);
+    this.#claimedAt = Number.NEGATIVE_INFINITY;
+    if (values.size > 0) {
+      this.#secrets = new Map([...this.#secrets, ...values]);
+      this.#read = this.#readSettings();
+      this.#gateway = undefined;
+    }
+    if (isFirst || values.size > 0) this.report();
   }
 
   /** Whether another environment object has the same names and values as this one. */
@@ -266,9 +300,9 @@ export class Environment {
     return this.#gateway;
   }
 
-  /** Logs settings that are invalid, missing, probably misspelt, or without effect, as soon as all are read. */
+  /** Logs settings that are invalid, missing, probably misspelt, or without effect, as soon as there was a try to read each secret. */
   report(): void {
-    if (!this.isReady) return;
+    if (!this.#isRead) return;
     const { unused, problems, deployment } = this.#read;
     for (const hint of unused) log({ ...hint });
     if (problems.length > 0) return log({ event: 'misconfigured', problems });
@@ -285,7 +319,7 @@ export class Environment {
     const clock = { now: () => Date.now(), startTimer };
     const random = () => crypto.randomUUID();
     const { problems, deployment } = this.#read;
-    if (!this.isReady) throw new Error('The secrets are not read yet');
+    if (!this.#isRead) throw new Error('The secrets are not read yet');
     if (store === undefined || problems.length > 0)
       return misconfiguredGateway(problems, deployment, { clock, random });
     const ports: GatewayPorts = {
@@ -297,7 +331,9 @@ export class Environment {
       tracing: this.#options.tracing,
       log,
     };
-    return createGateway(deployment, ports, this.#options.hooks);
+    const gateway = createGateway(deployment, ports, this.#options.hooks, this.#memory);
+    this.#memory = gateway.memory;
+    return gateway;
   }
 }
 
@@ -305,10 +341,18 @@ export class Environment {
 const MAX_SECRET_MS = 5000;
 /** How often a waiting request checks whether the secrets are read. */
 const POLL_MS = 10;
+/** A secret that could not be read is read again after this time, by the next request. */
+const READ_AGAIN_MS = 5000;
+/** How long requests wait for such a secret. The gateway serves what does not need it. */
+const MAX_REREAD_WAIT_MS = 1000;
 
-/** Reads secrets at the same time. One that cannot be read is logged, and has the value null. */
-async function readSecrets(unread: ReadonlyMap<string, SecretBinding>): Promise<SecretValues> {
-  const secretReads = [...unread].map(async ([setting, binding]): Promise<[string, string | null]> => {
+function elapsed(ms: number): Promise<void> {
+  return new Promise((resolve) => void setTimeout(resolve, ms));
+}
+
+/** Reads secrets at the same time. One that cannot be read is logged, and has no value. */
+async function readSecrets(due: ReadonlyMap<string, SecretBinding>): Promise<SecretValues> {
+  const secretReads = [...due].map(async ([setting, binding]): Promise<readonly [string, string][]> => {
     const late = Promise.withResolvers<never>();
     const cancelTimer = startTimer(MAX_SECRET_MS, () =>
       late.reject(new Error(`No answer within ${MAX_SECRET_MS} ms`)),
@@ -316,15 +360,15 @@ async function readSecrets(unread: ReadonlyMap<string, SecretBinding>): Promise<
     try {
       const text: unknown = await Promise.race([binding.get(), late.promise]);
       if (typeof text !== 'string' || text.trim() === '') throw new Error('It has no text');
-      return [setting, text];
+      return [[setting, text]];
     } catch (error) {
       log({ event: 'secret_unreadable', setting, reason: String(error) });
-      return [setting, null];
+      return [];
     } finally {
       cancelTimer();
     }
   });
-  return new Map(await Promise.all(secretReads));
+  return new Map((await Promise.all(secretReads)).flat());
 }
 
 const NO_STORE: SettingProblem = { setting: 'WEIR_KV', message: 'must be bound to a KV namespace' };

@@ -2,6 +2,7 @@
 import type { AccessUser } from './auth/caller.ts';
 import type { HashUser } from './auth/user-hash.ts';
 import type { ApiError } from './canonical/error.ts';
+import type { UnreadableSecret } from './canonical/secret.ts';
 import type {
   Admit,
   AdmitEarly,
@@ -79,7 +80,7 @@ export interface FeatureParts {
   /** The data of users in kept responses. */
   readonly keptUserStores?: readonly UserStore[];
   readonly keyIdsAfter?: ListKeyIds;
-  readonly hashUser?: HashUser;
+  readonly hashUser?: HashUser | UnreadableSecret;
   /** Absent: erasures are in KV, and their steps are taken by requests and by the daily run. */
   readonly erasures?: Erasures;
   /** Wraps the writer of records, to settle what was reserved. */

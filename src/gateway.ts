@@ -6,7 +6,6 @@ import { ModelLists } from './api/model-lists.ts';
 import { healthResponse } from './api/status.ts';
 import { CALLERS_OF_USERS, KEYS_OF_USERS, RECORDS_OF_USERS } from './api/user-stores.ts';
 import { KnownKeys } from './auth/keys.ts';
-import type { HashUser } from './auth/user-hash.ts';
 import { apiError } from './canonical/error.ts';
 import type { CompletionContext } from './completion/admission.ts';
 import type {
@@ -28,8 +27,9 @@ import { addCors, addRequestId, clientError, internalError, logRefusal } from '.
 import { InFlight } from './metering/in-flight.ts';
 import { KnownCallers } from './metering/known-callers.ts';
 import { KvLedger } from './metering/kv-ledger.ts';
+import type { Ledger } from './metering/ledger.ts';
 import { PriceBook } from './metering/pricing/price-book.ts';
-import { RecordWriter } from './metering/record-writer.ts';
+import { type Deliveries, RecordWriter } from './metering/record-writer.ts';
 import { NO_KEY, RefusalCounts } from './metering/refusals.ts';
 import { requestId } from './metering/time.ts';
 import { clientOfPath, DEFAULT_CLIENT, type HttpRoute, Router } from './routes.ts';
@@ -37,6 +37,7 @@ import { CircuitBreakers } from './routing/circuit-breaker.ts';
 import { LearnedRefusals } from './routing/learned-refusals.ts';
 import { PlaceCheck } from './settings/placement.ts';
 import type { SettingProblem } from './settings/reader.ts';
+import type { Settings } from './settings/settings.ts';
 import { ok } from './shared/result.ts';
 import { Memory } from './stream/memory.ts';
 import { requestTracing, type Tracing } from './tracing/spans.ts';
@@ -58,6 +59,8 @@ export interface GatewayPorts extends Ports {
 export interface Gateway {
   readonly fetch: (request: Request, context: Pick<ExecutionContext, 'waitUntil'>) => Promise<Response>;
   readonly newContext: NewContext;
+  /** What it keeps in the isolate's memory; null: nothing. */
+  readonly memory: GatewayMemory | null;
   /** Takes the next steps of an erasure. */
   readonly stepErasure: StepErasure;
   /** Stores the usage records that arrive through the queue. */
@@ -66,30 +69,53 @@ export interface Gateway {
   readonly scheduled: () => Promise<void>;
 }
 
-/** Creates the gateway of a deployment. */
+/** What a gateway keeps in the isolate's memory, apart from what features keep. */
+export type GatewayMemory = ReturnType<typeof createMemory>;
+
+function createMemory(settings: Settings, ledger: Ledger, ports: GatewayPorts) {
+  const { store, random, log, clock } = ports;
+  const deliveries: Deliveries = { lost: 0, last: null };
+  return {
+    deliveries,
+    refusals: new RefusalCounts({
+      put: (batch) => ledger.putRefusals(batch),
+      now: clock.now,
+      random,
+      log,
+    }),
+    bodies: new Memory(clock),
+    modelLists: new ModelLists(ports),
+    knownKeys: new KnownKeys(store),
+    knownCallers: new KnownCallers(store),
+    circuits: new CircuitBreakers(),
+    learned: new LearnedRefusals(),
+    inFlight: new InFlight(),
+    prices: new PriceBook(settings.prices, { store, log, now: clock.now, startTimer: clock.startTimer }),
+  };
+}
+
+/**
+ * Creates the gateway of a deployment.
+ * @param replaced the memory of the gateway that it replaces
+ */
 export function createGateway(
   { settings, features, running }: Deployment,
   ports: GatewayPorts,
   hooks: Hooks = NO_HOOKS,
+  replaced: GatewayMemory | null = null,
 ): Gateway {
   const { store, random, log, clock } = ports;
   const router = new Router(settings.basePath, routesOf(features), hasSite(features));
   const started: FeatureParts = Object.assign({}, ...features.map(({ start }) => start?.(ports)));
   const { ledger = new KvLedger(store), verifyAccess = null, settle } = started;
-  const records = new RecordWriter(started.sinks ?? [ledger], log);
-  const refusals = new RefusalCounts({
-    put: (batch) => ledger.putRefusals(batch),
-    now: clock.now,
-    random,
-    log,
-  });
-  const memory = new Memory(clock);
+  const memory = replaced ?? createMemory(settings, ledger, ports);
+  const { deliveries, refusals, bodies, ...kept } = memory;
+  const records = new RecordWriter(started.sinks ?? [ledger], log, deliveries);
   /** The same for all requests. */
   const shared = {
     settings,
     ledger,
-    modelLists: new ModelLists(ports),
-    knownKeys: new KnownKeys(store),
+    ...kept,
     keyObjects: started.keyObjects ?? KEYS_WITHOUT_LEDGER,
     placeCheck: new PlaceCheck(store, settings.place),
     showKept: started.showKept ?? null,
@@ -100,7 +126,6 @@ export function createGateway(
     compareCache: started.compareCache ?? null,
     enforces: { limits: started.admit !== undefined, users: started.attribute !== undefined },
     hasAccessAdmins: hasAdmins(features),
-    knownCallers: new KnownCallers(store),
     userStores: [
       KEYS_OF_USERS,
       CALLERS_OF_USERS,
@@ -113,14 +138,10 @@ export function createGateway(
     hashUser: started.hashUser ?? null,
     erasures: started.erasures ?? KV_ERASURES,
     isErasing: isErasing(started.hashUser ?? null, ports),
-    circuits: new CircuitBreakers(),
-    learned: new LearnedRefusals(),
     tracing: requestTracing(ports.tracing),
     running,
     ledgerStatus: started.ledgerStatus ?? statusOfKv,
     delivered: records,
-    inFlight: new InFlight(),
-    prices: new PriceBook(settings.prices, { store, log, now: clock.now, startTimer: clock.startTimer }),
   };
 
   function newContext(...[facts, client, waitUntil]: Parameters<NewContext>): CompletionContext {
@@ -137,7 +158,7 @@ export function createGateway(
       hostCaller: null,
       accessUser: null,
       client,
-      takeMemory: (bytes) => memory.grant(bytes, waitUntil),
+      takeMemory: (bytes) => bodies.grant(bytes, waitUntil),
       deadline: new Deadline(requestClock, facts.arrivedAt, settings.timers.deadlineMs),
       known: { keyId: NO_KEY, actor: null, isSentOn: false },
       waitUntil,
@@ -167,6 +188,7 @@ export function createGateway(
       return request.method === 'HEAD' ? new Response(null, response) : response;
     },
     newContext,
+    memory,
     stepErasure: (erasure, waitUntil) => stepErasure(ownContext(waitUntil), erasure),
     queue: started.queue ?? refuseMessages,
     scheduled: async () => {
@@ -180,15 +202,18 @@ export function createGateway(
 }
 
 /** If the list of erased users cannot be read, no request is refused: the second search erases what is recorded meanwhile. */
-function isErasing(hash: HashUser | null, { store, clock, log }: GatewayPorts): RequestContext['isErasing'] {
-  if (hash === null) return async () => false;
+function isErasing(
+  hash: RequestContext['hashUser'],
+  { store, clock, log }: GatewayPorts,
+): RequestContext['isErasing'] {
+  if (hash === null) return async () => ok(false);
   const users = new ErasingUsers(store, hash);
   return async (user) => {
     try {
       return await users.has(user, clock.now());
     } catch (error) {
       log({ event: 'erasing_users_unreadable', reason: String(error) });
-      return false;
+      return ok(false);
     }
   };
 }
@@ -258,6 +283,7 @@ export function misconfiguredGateway(
     newContext: () => {
       throw new Error(message);
     },
+    memory: null,
     stepErasure: () => Promise.reject(new Error(message)),
     // Rejects, so that the queue delivers the messages again.
     queue: () => Promise.reject(new Error(message)),

@@ -2,9 +2,11 @@
  * The audit: who created, changed or revoked which gateway key. Each entry is written once, to KV and to the log. `GET /admin/audit`
  * lists them, the latest first.
  */
+
 import { type GatewayKey, putRevokedKey, renameRevokedKey, writeKey } from '../auth/keys.ts';
 import type { UsageToken } from '../auth/usage-tokens.ts';
 import type { ApiError } from '../canonical/error.ts';
+import { isUnreadable } from '../canonical/secret.ts';
 import { forAdmin } from '../http/admin.ts';
 import type { Ports, RequestContext, UserLine, UserStore } from '../http/context.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
@@ -112,16 +114,21 @@ async function orLog(
 async function shownKey(
   key: GatewayKey | UsageToken | null,
   nowMs: number,
-  { user: storedUser }: RequestContext['factNames'],
+  factNames: RequestContext['factNames'],
 ): Promise<JsonObject | null> {
+  // The key is changed already: while the name cannot be hashed, the entry has none.
+  const userOf = async (name: string) => {
+    const stored = await factNames.user(name);
+    return isUnreadable(stored) ? null : stored;
+  };
   if (key === null) return null;
   if ('scope' in key) {
     const { id: _, filter, ...token } = key;
-    const user = filter?.user === undefined ? undefined : await storedUser(filter.user);
+    const user = filter?.user === undefined ? undefined : await userOf(filter.user);
     return { ...token, filter: filter && { ...filter, ...(user !== undefined && { user }) } };
   }
   const { id: _, ...shown } = writeKey(key, nowMs);
-  return key.user === undefined ? shown : { ...shown, user: await storedUser(key.user) };
+  return key.user === undefined ? shown : { ...shown, user: await userOf(key.user) };
 }
 
 /** The fields that differ, before and after; null where none does. A field that one of them does not have is null. */

@@ -1,6 +1,7 @@
 /** The steps of an erasure: searches each store in bounded parts, first by the name, and weeks later by its hash for what arrived late. */
 import { OPEN_ID } from '../auth/caller-ids.ts';
 import { listKeys } from '../auth/keys.ts';
+import { isUnreadable, secretUnreadable } from '../canonical/secret.ts';
 import type { ErasedPart, ErasedUser, RequestContext } from '../http/context.ts';
 import {
   ERASURE_KEPT_MS,
@@ -100,6 +101,7 @@ async function search(context: RequestContext, begun: Erasure): Promise<Erasure>
 
 function erasedUser({ hashUser }: RequestContext, erasure: Erasure): ErasedUser {
   if (hashUser === null) throw new Error('Neither USER_HASH_KEY nor ADMIN_TOKEN is set');
+  if (isUnreadable(hashUser)) throw new Error(secretUnreadable(hashUser).message);
   const { names, hashes, erasedAt, ownKeys } = erasure;
   const isName = async (name: string) => hashes.includes(await hashUser(name));
   const beforeId = erasedAt === null ? null : firstIdAt(erasedAt);

@@ -1,4 +1,5 @@
 /** `GET /v1/key` shows the caller's own gateway key; `/admin/keys` creates, lists, shows, changes and revokes keys for the admin. */
+
 import { type Caller, hasUserLimits, UNREADABLE_KEY } from '../auth/caller.ts';
 import {
   type Budget,
@@ -39,6 +40,7 @@ import {
 } from '../auth/keys.ts';
 import { deleteUsageToken, listUsageTokens, readUsageToken, type UsageToken } from '../auth/usage-tokens.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
+import { isUnreadable, secretUnreadable } from '../canonical/secret.ts';
 import { forAdmin } from '../http/admin.ts';
 import type { KeptOwner, RequestContext } from '../http/context.ts';
 import { identifyCaller, readRequestBody } from '../http/request.ts';
@@ -71,6 +73,7 @@ export async function handleOwnKey(request: Request, context: RequestContext): P
   const { key, keyId, models } = caller;
   const unknown = { name: null, expires_at: null, created_at: null, limits: null };
   const user = hasUserLimits(caller) ? await context.factNames.ofCaller(request.headers, caller) : undefined;
+  if (isUnreadable(user)) return errorResponse(secretUnreadable(user));
   const shown = { ...(key ?? unknown), id: keyId, models, fixedUser: caller.facts.user };
   return showKey(shown, context, { ownUser: user });
 }
@@ -134,6 +137,7 @@ export const handleShowKey = forAdmin(async (request, context, id) => {
   if (found === 'unreadable') return errorResponse(UNREADABLE_KEY);
   const name = new URL(request.url).searchParams.get('user');
   const user = name === null ? undefined : await context.factNames.user(name);
+  if (isUnreadable(user)) return errorResponse(secretUnreadable(user));
   return showKey({ ...found.key, fixedUser: found.key.user ?? null }, context, {
     ownUser: user,
     isAdmin: true,
@@ -382,6 +386,10 @@ async function readNewKey(
   const needsUsers = USER_FIELDS.find((field) => (body[field] ?? false) !== false);
   if (needsUsers !== undefined && !context.enforces.users)
     return invalid(`${needsUsers} needs attribution(): ${howToList('attribution')}`, needsUsers);
+  const { user } = fields.value;
+  // The audit has the user as records have it.
+  const stored = user === undefined ? null : await context.factNames.user(user);
+  if (isUnreadable(stored)) return failure(secretUnreadable(stored));
   const prices = await context.prices.load();
   const problem = budgetProblem(fields.value.limits, prices);
   return problem === null ? ok({ newKey: fields.value, prices }) : failure(problem);

@@ -2,8 +2,9 @@
 
 import { type Caller, mayUse, NO_CALLER_FACTS } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
+import { secretUnreadable, type UnreadableSecret } from '../canonical/secret.ts';
 import type { RequestContext } from '../http/context.ts';
-import { ADMIN, identifyAdmin, identifyCaller, identifyUsageToken } from '../http/request.ts';
+import { ADMIN, identifyAdmin, identifyReader } from '../http/request.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
 import { findPrice } from '../metering/pricing/cost.ts';
 import type { Price } from '../metering/pricing/price.ts';
@@ -12,12 +13,13 @@ import type { Provider } from '../providers/provider.ts';
 import { findAlias, isGlob } from '../routing/targets.ts';
 import { type Alias, providerOf, resolveStar } from '../settings/aliases.ts';
 import { providerOfBareName } from '../settings/bare-models.ts';
+import { missingSecret } from '../settings/providers.ts';
 import type { Settings } from '../settings/settings.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 import { MAX_NAME_CHARS } from '../shared/limits.ts';
 import { matchesModel } from '../shared/model-name.ts';
 import { didYouMean } from '../shared/nearest.ts';
-import { ok, type Result } from '../shared/result.ts';
+import { failure, ok, type Result } from '../shared/result.ts';
 import { commonTraits, type Model, shippedTraits, traitsOf } from './model-lists.ts';
 
 /** `GET /v1/models`: the models that the caller may use, in the form of the client's protocol. Refuses a caller that is not identified. */
@@ -41,13 +43,26 @@ export async function handleModels(request: Request, context: RequestContext): P
 export async function handleModel(request: Request, context: RequestContext, id: string): Promise<Response> {
   const found = await findModels(request, context);
   if (found.kind === 'error') return errorResponse(found.error);
-  const { models } = found.value;
+  const { models, caller } = found.value;
   const model = models.find((known) => known.id === id) ?? modelOfName(id, found.value, context);
   if (model !== undefined) return jsonResponse(viewModels([model], request, context)[0]);
+  const missing = missingSecretOf(id, caller, context);
+  if (missing !== null) return errorResponse(secretUnreadable(missing));
   const ids = models.map((known) => known.id);
   const hint = didYouMean(id, ids);
   const message = `There is no model ${JSON.stringify(id.slice(0, MAX_NAME_CHARS))}${hint || ': GET /v1/models lists them'}`;
   return errorResponse(apiError('model_not_found', message, 'model'));
+}
+
+/** The secret without which the provider of a model lists none; null: it needs none that could not be read. */
+function missingSecretOf(
+  name: string,
+  { credential }: Caller,
+  { settings }: RequestContext,
+): UnreadableSecret | null {
+  const id = name.includes('/') ? providerOf(name) : providerOfBareName(name, settings);
+  const configured = id === null ? undefined : settings.providers.get(id);
+  return configured === undefined ? null : missingSecret(configured, credential !== null);
 }
 
 function modelOfName(
@@ -159,13 +174,16 @@ interface FoundModels {
 /** Fetches the lists of all providers at once. A provider that fails or is too slow is logged and skipped. */
 async function findModels(request: Request, context: RequestContext): Promise<Result<FoundModels, ApiError>> {
   const { settings, ports } = context;
-  const identified = await identifyReader(request, context);
+  const identified = await identifyModelReader(request, context);
   if (identified.kind === 'error') return identified;
   const caller = identified.value;
   // With AUTH=passthrough the caller's key is the default provider's, and no other provider may receive it.
-  const providers = [...settings.providers.values()].filter(({ provider, unreadableSecret }) =>
-    caller.credential === null ? unreadableSecret === null : provider.id === settings.defaultProvider,
+  const callerPays = caller.credential !== null;
+  const known = [...settings.providers.values()].filter(
+    ({ provider }) => !callerPays || provider.id === settings.defaultProvider,
   );
+  const missing = known.flatMap((configured) => missingSecret(configured, callerPays) ?? []);
+  const providers = known.filter((configured) => missingSecret(configured, callerPays) === null);
   const failures: string[] = [];
   const lists = await Promise.all(
     providers.map(async (configured) => {
@@ -191,6 +209,8 @@ async function findModels(request: Request, context: RequestContext): Promise<Re
     ...listed.filter(({ id }) => mayUse(caller, id)).map((model) => ({ ...model, address: model.id })),
   ];
   if (models.length > 0) return ok({ caller, models, notice: null });
+  const [secret] = missing;
+  if (secret !== undefined && listed.length === 0) return failure(secretUnreadable(secret));
   const notice = whyEmpty(providers.length, listed.length, failures);
   ports.log({ event: 'models_empty', notice });
   return ok({ caller, models, notice });
@@ -206,16 +226,21 @@ function whyEmpty(providers: number, listed: number, failures: readonly string[]
 }
 
 /** The caller, or the admin as a caller that may use every model. */
-async function identifyReader(request: Request, context: RequestContext): Promise<Result<Caller, ApiError>> {
+async function identifyModelReader(
+  request: Request,
+  context: RequestContext,
+): Promise<Result<Caller, ApiError>> {
   const admin = context.settings.auth === 'open' ? ok(null) : await identifyAdmin(request, context);
-  if (admin.kind === 'error') return admin;
-  if (admin.value) {
-    context.known.keyId = ADMIN;
-    return ok(readerOf(ADMIN));
+  const reader = await identifyReader(request, context, admin);
+  if (reader.kind === 'error') return reader;
+  switch (reader.value.kind) {
+    case 'admin':
+      return ok(readerOf(ADMIN));
+    case 'token':
+      return ok(readerOf(reader.value.token.id));
+    case 'caller':
+      return ok(reader.value.caller);
   }
-  const token = await identifyUsageToken(request, context);
-  if (token.kind === 'error') return token;
-  return token.value === null ? identifyCaller(request, context) : ok(readerOf(token.value.id));
 }
 
 /** Reads the list of all models, and calls none. */

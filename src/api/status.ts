@@ -11,7 +11,7 @@ import type { RecordedAttempt } from '../metering/record.ts';
 import { DAY_MS, firstIdAt, HOUR_MS, isoTime } from '../metering/time.ts';
 import { PROVIDERS } from '../providers/index.ts';
 import { providerOf } from '../settings/aliases.ts';
-import type { ConfiguredProvider } from '../settings/providers.ts';
+import { type ConfiguredProvider, missingSecret } from '../settings/providers.ts';
 import { withoutCredentials } from '../settings/reader.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { RunningVersion } from '../settings/version.ts';
@@ -206,8 +206,9 @@ function providersOf({ providers, auth }: Settings) {
 }
 
 /** `unreadable`: Secrets Store did not return it. `caller`: callers send their own. A header may also hold a key. */
-function credentialOf({ apiKey, headers, unreadableSecret }: ConfiguredProvider, auth: Settings['auth']) {
-  if (unreadableSecret !== null) return 'unreadable';
+function credentialOf(configured: ConfiguredProvider, auth: Settings['auth']) {
+  const { apiKey, headers } = configured;
+  if (missingSecret(configured, auth === 'passthrough') !== null) return 'unreadable';
   if (auth === 'passthrough') return 'caller';
   return apiKey === '' && Object.keys(headers).length === 0 ? 'absent' : 'present';
 }

@@ -1,8 +1,10 @@
 /** `GET /v1/usage` and `GET /v1/usage/refusals`: reports of metered usage and of refused requests, as JSON or CSV. */
+
 import type { TokenFilter } from '../auth/usage-tokens.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
+import { isUnreadable, secretUnreadable } from '../canonical/secret.ts';
 import type { RequestContext } from '../http/context.ts';
-import { ADMIN, identifyAdmin, identifyCaller, identifyUsageToken } from '../http/request.ts';
+import { identifyAdmin, identifyReader } from '../http/request.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
 import { MAX_TAGS, STATUSES, TAG_NAME } from '../metering/record.ts';
 import { REFUSAL_GROUPS, RefusalReport } from '../metering/refusals.ts';
@@ -126,6 +128,7 @@ export async function readFactFilter(
     const isName = plain !== '' && plain !== OTHER;
     const value = !isName ? plain : await (fact === 'user' ? factNames.user(plain) : factNames.fact(plain));
     if (value === null) return ok(null);
+    if (isUnreadable(value)) return failure(secretUnreadable(value));
     filter.push([fact, value]);
   }
   return ok(Object.fromEntries(filter));
@@ -199,26 +202,21 @@ export async function readUsageScope(
   params: URLSearchParams,
   context: RequestContext,
 ): Promise<Result<UsageScope, ApiError>> {
-  const admin = await identifyAdmin(request, context);
-  if (admin.kind === 'error') return admin;
-  if (admin.value) {
-    context.known.keyId = ADMIN;
+  const reader = await identifyReader(request, context, await identifyAdmin(request, context));
+  if (reader.kind === 'error') return reader;
+  if (reader.value.kind === 'admin') {
     const selected = readKeyFilter(params);
     return selected.kind === 'error' ? selected : ok({ ...ALL_KEYS, isAdmin: true, keyId: selected.value });
   }
-  const token = await identifyUsageToken(request, context);
-  if (token.kind === 'error') return token;
-  if (token.value !== null) {
-    const { filter } = token.value;
+  if (reader.value.kind === 'token') {
+    const { filter } = reader.value.token;
     const bound = bindParams(params, filter ?? {});
     const selected = bound.kind === 'error' ? bound : readKeyFilter(params);
     return selected.kind === 'error' ? selected : ok({ ...ALL_KEYS, filter, keyId: selected.value });
   }
-  const identified = await identifyCaller(request, context);
-  if (identified.kind === 'error') return identified;
   if (params.has('key'))
     return invalid('key is for the admin token: you see the usage of your own key', 'key');
-  const { keyId, credential } = identified.value;
+  const { keyId, credential } = reader.value.caller;
   const hasRecords = credential === null || (await context.knownCallers.has(keyId));
   return ok({ isAdmin: false, hasAllKeys: false, filter: null, keyId, hasRecords });
 }

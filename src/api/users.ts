@@ -1,6 +1,7 @@
 /** `/admin/users/:name`: everything that is stored about one user, as lines of JSON, and its erasure. */
 import { OPEN_ID } from '../auth/caller-ids.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
+import { isUnreadable, secretUnreadable } from '../canonical/secret.ts';
 import { forAdmin } from '../http/admin.ts';
 import type { RequestContext, UserLine } from '../http/context.ts';
 import { ERASURE_START, type Erasure, NOTHING_ERASED } from '../http/erasure.ts';
@@ -25,6 +26,7 @@ export const handleEraseUser = forAdmin(async (_request, context, name) => {
   if (names.kind === 'error') return errorResponse(names.error);
   const { hashUser, ports, requestId, arrivedAt, known } = context;
   if (hashUser === null) return errorResponse(NO_SECRET);
+  if (isUnreadable(hashUser)) return errorResponse(secretUnreadable(hashUser));
   const erasure = await context.erasures.start(context, {
     id: requestId,
     startedAt: arrivedAt,
@@ -73,6 +75,7 @@ async function readUserName(
   { factNames }: Pick<RequestContext, 'factNames'>,
 ): Promise<Result<readonly string[], ApiError>> {
   const names = name.length > MAX_NAME_CHARS ? [] : await factNames.forms(name);
+  if (isUnreadable(names)) return failure(secretUnreadable(names));
   return names.length > 0
     ? ok(names)
     : failure(apiError('invalid_request', `A user has a name of 1 to ${MAX_NAME_CHARS} characters`, 'name'));

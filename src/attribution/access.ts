@@ -1,6 +1,7 @@
 /** Verifies the tokens of Cloudflare Access, and finds the admins among their users. */
 import { accessName, callerId, lowerCase } from '../auth/caller-ids.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
+import { isUnreadable } from '../canonical/secret.ts';
 import type { VerifyAccess } from '../feature.ts';
 import { decodeBase64Url } from '../shared/encoding.ts';
 import { matchesGlob } from '../shared/glob.ts';
@@ -52,7 +53,8 @@ export function createVerifyAccess(
 ): VerifyAccess | null {
   if (access === null) return null;
   const tokens = new AccessTokens(access, ports);
-  const hash = userHasher(users === 'plain' ? null : userHashKey);
+  const hashKey = users === 'plain' ? null : userHashKey;
+  const hash = isUnreadable(hashKey) ? hashKey : userHasher(hashKey);
   return async (headers) => {
     const token = headers.get(ACCESS_HEADER);
     if (token === null) return ok(null);
@@ -60,7 +62,7 @@ export function createVerifyAccess(
     if (verified.kind === 'error') return verified;
     const { name, isService } = verified.value;
     const kind = isService ? 'access_service' : 'access_user';
-    const keyId = await callerId(kind, name, hash);
+    const keyId = isUnreadable(hash) ? hash : await callerId(kind, name, hash);
     return ok({ name: accessName(kind, name), keyId, isAdmin: isAdmin(verified.value, access.admins) });
   };
 }

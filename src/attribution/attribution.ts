@@ -1,6 +1,13 @@
 /** Reads who sent a request and for what: user, session, app and tags, from the caller's key, headers and body. */
 
 import { apiError } from '../canonical/error.ts';
+import {
+  isUnreadable,
+  mapSecret,
+  type Secret,
+  secretUnreadable,
+  type UnreadableSecret,
+} from '../canonical/secret.ts';
 import type { Attribute, HashPrompt } from '../completion/admission.ts';
 import type { FactNames } from '../http/context.ts';
 import { encodePrefix, PromptHasher } from '../metering/prompt-hashes.ts';
@@ -64,16 +71,20 @@ export function createAttribution({
   readonly attribute: Attribute;
   readonly names: FactNames;
 } {
-  const hash = userHasher(userHashKey);
-  const hasher = hashKey === null || !reportsCaches ? null : new PromptHasher(hashKey);
+  const hash = hasherOf(userHashKey);
+  const hashOwner = hasherOf(hashKey);
+  const hasher = reportsCaches ? mapSecret(hashKey, (text) => new PromptHasher(text)) : null;
   const hashPrompts: HashPrompt | null =
-    hasher && (async (prompt, clientBody) => encodePrefix(await hasher.prefix(prompt, clientBody)));
+    hasher === null || isUnreadable(hasher)
+      ? null
+      : async (prompt, clientBody) => encodePrefix(await hasher.prefix(prompt, clientBody));
 
-  async function storedUser(plain: string): Promise<string | null> {
+  async function storedUser(plain: string): Promise<string | UnreadableSecret | null> {
     const name = readName(plain);
     if (name === null || users === 'off') return null;
     if (users === 'plain') return boundFact(name);
-    return `h_${await hash(name)}`;
+    const hashed = await hash(name);
+    return isUnreadable(hashed) ? hashed : `h_${hashed}`;
   }
 
   return {
@@ -88,8 +99,10 @@ export function createAttribution({
       const session = readSession(headers, metadata, client.session);
       const app = readApp(headers);
       const found = readTags(fixedTags, headers.get('x-weir-tags'), metadata, tags);
+      const stored = user === null ? null : await storedUser(user);
+      if (isUnreadable(stored)) return failure(secretUnreadable(stored));
       const attribution: Attribution = {
-        user: user === null ? null : await storedUser(user),
+        user: stored,
         session: session === null || users === 'off' ? null : await boundFact(session),
         app: app === null ? null : await boundFact(app),
         tags: await boundTags(found),
@@ -105,16 +118,20 @@ export function createAttribution({
       },
       owner: async (plain) => {
         if (users !== 'off') return (await storedUser(plain)) ?? plain;
-        return hashKey === null ? null : userHasher(hashKey)(plain);
+        return hashKey === null ? null : hashOwner(plain);
       },
       forms: async (plain) => {
         const name = readName(plain);
         if (name === null || HASHED_USER.test(name)) return name === null ? [] : [name];
-        const hashes = userHashKey === null ? [] : [`h_${await hash(name)}`];
-        const owners = hashKey === null ? [] : [await userHasher(hashKey)(name)];
+        const hashed = await hash(name);
+        const owner = await hashOwner(name);
+        if (isUnreadable(hashed)) return hashed;
+        if (isUnreadable(owner)) return owner;
+        const hashes = userHashKey === null ? [] : [`h_${hashed}`];
+        const owners = hashKey === null ? [] : [owner];
         return [...new Set([name, await boundFact(name), ...hashes, ...owners])];
       },
-      user: async (plain) => (users === 'hash' && HASHED_USER.test(plain) ? plain : await storedUser(plain)),
+      user: async (plain) => (users === 'hash' && HASHED_USER.test(plain) ? plain : storedUser(plain)),
       fact: async (plain) => {
         const name = readName(plain);
         return name === null ? null : await boundFact(name);
@@ -224,6 +241,11 @@ async function boundFact(text: string): Promise<string> {
   if (boundName(text, MAX_FACT_BYTES) === text) return text;
   const digest = await crypto.subtle.digest('SHA-256', encoder.encode(text));
   return `${boundName(text, MAX_START_BYTES)}~${new Uint8Array(digest).toHex().slice(0, HASH_CHARS)}`;
+}
+
+/** Hashes names of users, under a secret that may not be readable now. */
+function hasherOf(secret: Secret): (name: string) => Promise<string | UnreadableSecret> {
+  return isUnreadable(secret) ? async () => secret : userHasher(secret);
 }
 
 /**

@@ -1,5 +1,7 @@
 /** The feature `attribution`: who sent a request and for what, in its record; users of Cloudflare Access as callers and admins. */
+
 import { createHashUser } from '../auth/user-hash.ts';
+import { mapSecret } from '../canonical/secret.ts';
 import type { FeatureModule } from '../feature.ts';
 import type { Feature } from '../types.ts';
 import { createVerifyAccess } from './access.ts';
@@ -22,12 +24,12 @@ export function attribution(): Feature<'attribution'> {
             startTimer: clock.startTimer,
             log,
           };
-          const { hashKey = null } = settings;
+          const hashUser = mapSecret(settings.hashKey ?? null, createHashUser);
           return {
             attribute,
             factNames: names,
             verifyAccess: createVerifyAccess(settings, ports),
-            ...(hashKey !== null && { hashUser: createHashUser(hashKey) }),
+            ...(hashUser !== null && { hashUser }),
           };
         },
       };

@@ -1,5 +1,6 @@
 /** The settings of the feature `attribution`: users and tags in records, and Cloudflare Access. */
 import type { AuthMode } from '../auth/caller.ts';
+import { isUnreadable, type Secret } from '../canonical/secret.ts';
 import { MAX_TAGS, TAG_NAME } from '../metering/record.ts';
 import type { SettingsReader } from '../settings/reader.ts';
 import { trimEnd } from '../shared/trim.ts';
@@ -7,10 +8,10 @@ import { trimEnd } from '../shared/trim.ts';
 export interface AttributionSettings {
   /** Whether records name users, have a hash of their names, or neither users nor sessions. */
   readonly users: 'plain' | 'hash' | 'off';
-  /** The secret under which names of users are hashed; null: it is not set. */
-  readonly userHashKey: string | null;
-  /** The secret under which owners of kept responses are hashed with `USERS=off`, and prompts; null: there is none. */
-  readonly hashKey?: string | null;
+  /** The secret under which names of users are hashed. */
+  readonly userHashKey: Secret;
+  /** The secret under which owners of kept responses are hashed with `USERS=off`, and prompts. */
+  readonly hashKey?: Secret;
   /** Requests are compared with the earlier ones of their session, to explain breaks of the prompt cache. */
   readonly reportsCaches?: boolean;
   /** Names of the entries of a request's `metadata` that become tags. */
@@ -27,11 +28,10 @@ export interface AccessSettings {
   readonly admins: readonly string[];
 }
 
-/** @param adminToken null: it is not set */
 export function readAttributionSettings(
   reader: SettingsReader,
   auth: AuthMode,
-  adminToken: string | null = null,
+  adminToken: Secret = null,
 ): AttributionSettings {
   const { userHashKey, ...others } = readUsersAndTags(reader, auth);
   return {
@@ -50,10 +50,10 @@ function readUsersAndTags(
   auth: AuthMode,
 ): Omit<AttributionSettings, 'access' | 'hashKey' | 'reportsCaches'> {
   const users = reader.choice('USERS', ['plain', 'hash', 'off']);
-  const userHashKey = reader.secret('USER_HASH_KEY') ?? null;
+  const userHashKey = reader.secret('USER_HASH_KEY');
   // With AUTH=access, the ids of callers are hashes of their names.
   const isKeyNeeded = users === 'hash' || (users === 'off' && auth === 'access');
-  if (isKeyNeeded && (userHashKey ?? '').length < MIN_HASH_KEY_CHARS) {
+  if (isKeyNeeded && !isUnreadable(userHashKey) && (userHashKey ?? '').length < MIN_HASH_KEY_CHARS) {
     const by = users === 'hash' ? 'USERS=hash' : 'AUTH=access with USERS=off';
     reader.invalid(
       'USER_HASH_KEY',

@@ -1,5 +1,6 @@
 /** Identifies the caller of a request by its credential, as the `AUTH` mode says (K1, K3). */
 import { type ApiError, apiError } from '../canonical/error.ts';
+import { isUnreadable, type Secret, secretUnreadable, type UnreadableSecret } from '../canonical/secret.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { callerId, OPEN_ID } from './caller-ids.ts';
@@ -35,8 +36,8 @@ export interface CallerFacts {
 export interface AccessUser {
   /** The e-mail address, or the name of a service token. */
   readonly name: string;
-  /** The user's id as a caller, under `AUTH=access`. */
-  readonly keyId: string;
+  /** The user's id as a caller, under `AUTH=access`; or the secret that it needs, which could not be read. */
+  readonly keyId: string | UnreadableSecret;
   /** One of `ACCESS_ADMINS`. */
   readonly isAdmin: boolean;
 }
@@ -46,12 +47,12 @@ export const NO_CALLER_FACTS: CallerFacts = { user: null, tags: {}, requiresUser
 const OPEN: Caller = { keyId: OPEN_ID, models: null, key: null, credential: null, facts: NO_CALLER_FACTS };
 
 /**
- * Returns the caller, or a 401. It runs before the body is read and before any upstream is called.
+ * Returns the caller, or a 401; a 503 if a secret that it needs could not be read. It runs before the body is read and before any upstream is called.
  * @param now in ms since the epoch
  */
 export async function identify(
   mode: AuthMode,
-  adminToken: string | null,
+  adminToken: Secret,
   headers: Headers,
   keys: Pick<KnownKeys, 'find'>,
   now: number,
@@ -64,7 +65,9 @@ export async function identify(
   }
   if (mode === 'passthrough') {
     // The credential is forwarded to the provider, and the admin token must not be.
-    if (await isAdmin(adminToken, headers)) return unauthorized("The admin token is not a provider's key");
+    const admin = await isAdmin(adminToken, headers);
+    if (admin.kind === 'error') return admin;
+    if (admin.value) return unauthorized("The admin token is not a provider's key");
     const keyId = await callerId('credential', token);
     return ok({ keyId, models: null, key: null, credential: token, facts: NO_CALLER_FACTS });
   }
@@ -85,19 +88,21 @@ export const UNREADABLE_KEY = apiError(
 );
 
 /** The caller for a user of Cloudflare Access who sends no gateway key, under `AUTH=access`. */
-export function accessCaller({ keyId }: AccessUser): Caller {
-  return { keyId, models: null, key: null, credential: null, facts: NO_CALLER_FACTS };
+export function accessCaller({ keyId }: AccessUser): Result<Caller, ApiError> {
+  if (isUnreadable(keyId)) return failure(secretUnreadable(keyId));
+  return ok({ keyId, models: null, key: null, credential: null, facts: NO_CALLER_FACTS });
 }
 
 function unauthorized(message: string): Result<Caller, ApiError> {
   return failure(apiError('invalid_api_key', message));
 }
 
-/** Whether the request has the deployment's admin token; false if none is set. */
-export async function isAdmin(adminToken: string | null, headers: Headers): Promise<boolean> {
+/** Whether the request has the deployment's admin token; false if none is set. Fails if that cannot be known now. */
+export async function isAdmin(adminToken: Secret, headers: Headers): Promise<Result<boolean, ApiError>> {
   const token = callerToken(headers);
-  if (adminToken === null || token === null) return false;
-  return sameDigest(await sha256(adminToken), await sha256(token));
+  if (adminToken === null || token === null) return ok(false);
+  if (isUnreadable(adminToken)) return failure(secretUnreadable(adminToken));
+  return ok(sameDigest(await sha256(adminToken), await sha256(token)));
 }
 
 /** The credential of a request: a bearer token, or the header that clients of Azure (`api-key`) or Anthropic (`x-api-key`) send. */

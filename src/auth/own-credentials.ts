@@ -14,15 +14,28 @@ const MAX_DECODINGS = 4;
 
 /** Whether a gateway key or the admin token is in the request's URL or headers, plain, percent-encoded or in base64. */
 export function containsOwnCredential({ url, headers }: Request, adminToken: string | null): boolean {
-  const { searchParams } = new URL(url);
-  const credentials = [
-    ...CREDENTIAL_HEADERS.flatMap((name) => headers.get(name) ?? []),
-    ...CREDENTIAL_PARAMS.flatMap((name) => searchParams.getAll(name)),
-  ];
-  if (credentials.flatMap(decodings).some((text) => KEY_START.test(text))) return true;
+  if (
+    credentialsOf({ url, headers })
+      .flatMap(decodings)
+      .some((text) => KEY_START.test(text))
+  )
+    return true;
   return [url, ...headers.values()]
     .flatMap(decodings)
     .some((text) => KEY.test(text) || (adminToken !== null && containsWord(text, adminToken)));
+}
+
+/** Whether anything is in a place for credentials. */
+export function containsCredential(request: Pick<Request, 'url' | 'headers'>): boolean {
+  return credentialsOf(request).length > 0;
+}
+
+function credentialsOf({ url, headers }: Pick<Request, 'url' | 'headers'>): readonly string[] {
+  const { searchParams } = new URL(url);
+  return [
+    ...CREDENTIAL_HEADERS.flatMap((name) => headers.get(name) ?? []),
+    ...CREDENTIAL_PARAMS.flatMap((name) => searchParams.getAll(name)),
+  ];
 }
 
 /** The text, its percent-decoded forms, and the base64 words in them, as `Basic` credentials have. */

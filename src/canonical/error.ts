@@ -45,6 +45,7 @@ export const ERRORS = {
   upstream_truncated: { status: 502, type: 'server_error' },
   upstream_event_too_large: { status: 502, type: 'server_error' },
   access_unreachable: { status: 503, type: 'server_error', retryAfterSeconds: 5 },
+  secret_unreadable: { status: 503, type: 'server_error', retryAfterSeconds: 5 },
   ledger_unreachable: { status: 503, type: 'server_error' },
   interrupted: { status: 503, type: 'server_error' },
   upstream_overloaded: { status: 503, type: 'server_error' },

@@ -22,6 +22,7 @@ const FAULT_OF_CODE: Partial<Record<string, Fault>> = {
   ledger_unreadable: 'gateway',
   ledger_unreachable: 'gateway',
   access_unreachable: 'gateway',
+  secret_unreadable: 'gateway',
 } satisfies Partial<Record<ErrorCode, Fault>>;
 
 const STATUS_OF_CODE: ReadonlyMap<string, number> = new Map(

@@ -127,7 +127,9 @@ async function completionRequest(
   const attributed = await context.attribute({ headers, body: clientBody, caller });
   if (attributed.kind === 'error') return attributed;
   const { attribution, session, affinity, hashPrompt } = attributed.value;
-  if (attribution.user !== null && (await context.isErasing(attribution.user))) return failure(BEING_ERASED);
+  const erasing = attribution.user === null ? ok(false) : await context.isErasing(attribution.user);
+  if (erasing.kind === 'error') return erasing;
+  if (erasing.value) return failure(BEING_ERASED);
   const found = targetsOf(body, affinity, sender, await findUnpricedIn(caller, context));
   if (found.kind === 'error') return found;
   const { targets, skipped } = found.value;

@@ -1,8 +1,10 @@
 /** The routes of stored responses: creation with state, retrieval, resumption, cancellation, deletion, and input items. */
+
 import { handleCountTokens } from '../api/count-tokens.ts';
 import type { Caller } from '../auth/caller.ts';
 import { sha256 } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
+import { isUnreadable, secretUnreadable } from '../canonical/secret.ts';
 import type { CompletionContext, EarlyAdmission, Refusal } from '../completion/admission.ts';
 import { admitEarly } from '../completion/early-admission.ts';
 import { handleCompletion } from '../completion/handler.ts';
@@ -214,7 +216,9 @@ async function readContinued(
   const identified = await identifyCaller(request, context);
   if (identified.kind === 'error') return refused(identified.error);
   const caller = identified.value;
-  const owner = await ownerOf(keptOwnerOf(caller), context);
+  const ownedBy = await ownerOf(keptOwnerOf(caller), context);
+  if (ownedBy.kind === 'error') return refused(ownedBy.error);
+  const owner = ownedBy.value;
   const { maxRequestBytes } = context.settings;
   const parsedBody = await readRequestBody(request, maxRequestBytes, context);
   if (parsedBody.kind === 'error') return refused(parsedBody.error);
@@ -316,7 +320,9 @@ export function showKept(namespace: ResponseNamespace, { kept }: Pick<DurableSet
   const objects = repeatedCalls(namespace);
   return async (keptOwner, context) => {
     try {
-      const owner = await ownerOf(keptOwner, context);
+      const ownedBy = await ownerOf(keptOwner, context);
+      if (ownedBy.kind === 'error') return ownedBy;
+      const owner = ownedBy.value;
       const sums = await withinDeadline(objects.getByName(indexName(owner)).keptSums(owner), context);
       const show = (limit: number, used: number) => ({ limit, used, remaining: Math.max(0, limit - used) });
       return ok({
@@ -337,10 +343,11 @@ export function showKept(namespace: ResponseNamespace, { kept }: Pick<DurableSet
 async function ownerOf(
   { keyId, fixedUser }: KeptOwner,
   { factNames }: Pick<RequestContext, 'factNames'>,
-): Promise<string> {
-  if (fixedUser === null) return keyId;
+): Promise<Result<string, ApiError>> {
+  if (fixedUser === null) return ok(keyId);
   const name = await factNames.owner(fixedUser);
-  return name === null ? keyId : `${keyId} ${await sha256(name)}`;
+  if (isUnreadable(name)) return failure(secretUnreadable(name));
+  return ok(name === null ? keyId : `${keyId} ${await sha256(name)}`);
 }
 
 function keptOwnerOf({ keyId, facts }: Caller): KeptOwner {
@@ -453,11 +460,15 @@ async function handleStored(
   const route = rest.length > 0 ? undefined : ACTIONS[`${request.method} ${action}`];
   const admin = identified.kind === 'error' ? await identifyAdmin(request, context) : null;
   const isByAdmin = admin?.kind === 'ok' && admin.value;
+  if (admin?.kind === 'error') return refuse(context, admin.error);
   if (identified.kind === 'error' && !isByAdmin) return refuse(context, identified.error);
   if (route === undefined) return refuse(context, noRoute(request.method, id));
   if (!isResponseId(id)) return refuse(context, notFound(id));
   try {
-    const owner = identified.kind === 'error' ? null : await ownerOf(keptOwnerOf(identified.value), context);
+    const ownedBy =
+      identified.kind === 'error' ? ok(null) : await ownerOf(keptOwnerOf(identified.value), context);
+    if (ownedBy.kind === 'error') return refuse(context, ownedBy.error);
+    const owner = ownedBy.value;
     const object = objects.getByName(id);
     const { searchParams: query } = new URL(request.url);
     // The admin owns no response, and deletes only what nobody can read.

@@ -6,6 +6,7 @@ import type { KeyStanding, LimitStatus, Limits, NewTopUp, TopUpResult } from '..
 import type { KeyChange, KeyChangeResult, KeyStore, KnownKeys } from '../auth/keys.ts';
 import type { HashUser } from '../auth/user-hash.ts';
 import type { ApiError } from '../canonical/error.ts';
+import type { UnreadableSecret } from '../canonical/secret.ts';
 import type { InFlight } from '../metering/in-flight.ts';
 import type { KnownCallers } from '../metering/known-callers.ts';
 import type { LedgerStore } from '../metering/kv-ledger.ts';
@@ -42,10 +43,10 @@ export interface RequestContext {
   /** All stores with data of users. */
   readonly userStores: readonly UserStore[];
   /** The keyed hash of names of users; null: there is no secret, or there are no users. */
-  readonly hashUser: HashUser | null;
+  readonly hashUser: HashUser | UnreadableSecret | null;
   readonly erasures: Erasures;
-  /** Whether the requests of a user are refused, because its data is being erased. */
-  readonly isErasing: (user: string) => Promise<boolean>;
+  /** Whether the requests of a user are refused, because its data is being erased. Fails if that cannot be known now. */
+  readonly isErasing: (user: string) => Promise<Result<boolean, ApiError>>;
   /** The ids of all keys that have objects, in order, from the one after `after`; null: without objects, no caller has any. */
   readonly keyIdsAfter: ListKeyIds | null;
   readonly circuits: CircuitBreakers;
@@ -78,17 +79,20 @@ export interface RequestContext {
   readonly waitUntil: (work: Promise<unknown>) => void;
 }
 
-/** Converts names in queries into the form that records have; null: no record can have the name. The feature `attribution` implements it. */
+/**
+ * Converts names in queries into the form that records have; null: no record can have the name. While a secret that this needs cannot be
+ * read, the result is that secret. The feature `attribution` implements it.
+ */
 export interface FactNames {
   /** Records have no names of users as they were sent. */
   readonly hidesUsers: boolean;
   /** The user under whom the caller's completions are recorded, read from a request without a body; null: none. */
-  ofCaller(headers: Headers, caller: Caller): Promise<string | null>;
-  user(plain: string): Promise<string | null>;
+  ofCaller(headers: Headers, caller: Caller): Promise<string | UnreadableSecret | null>;
+  user(plain: string): Promise<string | UnreadableSecret | null>;
   /** All forms in which stores may have the name of a user, whatever `USERS` was when they were written. Empty: it is no name. */
-  forms(plain: string): Promise<readonly string[]>;
+  forms(plain: string): Promise<readonly string[] | UnreadableSecret>;
   /** What tells the users of one key apart in what is stored for them; null: nothing may be stored that does. */
-  owner(plain: string): Promise<string | null>;
+  owner(plain: string): Promise<string | UnreadableSecret | null>;
   /** A session, an app, or the value of a tag. */
   fact(plain: string): Promise<string | null>;
 }

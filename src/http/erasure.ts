@@ -1,9 +1,12 @@
 /** The erasure of one user: its state, which is stored between its steps, and the users whose requests are refused meanwhile. */
 import type { KeyStore } from '../auth/keys.ts';
 import type { HashUser } from '../auth/user-hash.ts';
+import type { ApiError } from '../canonical/error.ts';
+import { isUnreadable, secretUnreadable, type UnreadableSecret } from '../canonical/secret.ts';
 import type { RecordSummary } from '../metering/record.ts';
 import { DAY_MS } from '../metering/time.ts';
 import { readArray } from '../shared/json.ts';
+import { failure, ok, type Result } from '../shared/result.ts';
 
 /** What an erasure counts. */
 export type ErasedCounts = {
@@ -104,25 +107,27 @@ export async function putErasing(store: KeyStore, erasures: readonly Erasure[]):
 /** The users who are being erased, as this isolate knows them. Most requests wait for nothing. */
 export class ErasingUsers {
   readonly #store: Pick<KeyStore, 'get'>;
-  readonly #hash: HashUser;
+  readonly #hash: HashUser | UnreadableSecret;
   #hashes: readonly unknown[] = [];
   #until = 0;
 
-  constructor(store: Pick<KeyStore, 'get'>, hash: HashUser) {
+  constructor(store: Pick<KeyStore, 'get'>, hash: HashUser | UnreadableSecret) {
     this.#store = store;
     this.#hash = hash;
   }
 
   /**
-   * Whether the requests of a user are refused. Rejects where the list cannot be read.
+   * Whether the requests of a user are refused. Rejects where the list cannot be read, and fails where users cannot be compared with it now.
    * @param name as it is stored
    * @param now in ms since the epoch
    */
-  async has(name: string, now: number): Promise<boolean> {
+  async has(name: string, now: number): Promise<Result<boolean, ApiError>> {
     if (now >= this.#until) {
       this.#hashes = readArray(await this.#store.get(NAME, { type: 'json', cacheTtl: LIST_TTL_MS / 1000 }));
       this.#until = now + LIST_TTL_MS;
     }
-    return this.#hashes.length > 0 && this.#hashes.includes(await this.#hash(name));
+    if (this.#hashes.length === 0) return ok(false);
+    if (isUnreadable(this.#hash)) return failure(secretUnreadable(this.#hash));
+    return ok(this.#hashes.includes(await this.#hash(name)));
   }
 }

@@ -14,6 +14,7 @@ import { callerId } from '../auth/caller-ids.ts';
 import { isToken, TOKEN_PREFIX } from '../auth/keys.ts';
 import { findUsageToken, isUsageToken, type UsageToken } from '../auth/usage-tokens.ts';
 import { type ApiError, apiError, type ErrorCode } from '../canonical/error.ts';
+import { isUnreadable, type Secret } from '../canonical/secret.ts';
 import { NO_KEY } from '../metering/refusals.ts';
 import { howToList } from '../settings/feature-settings.ts';
 import { ownerOfKey } from '../settings/key-owners.ts';
@@ -88,7 +89,7 @@ const TOKEN_ADMIN = 'admin token';
 
 /**
  * The admin who sent the request, or null: it has the admin token, or no credential and a token of Cloudflare Access of one of
- * `ACCESS_ADMINS`. Fails if another site may have sent it.
+ * `ACCESS_ADMINS`. Fails if another site may have sent it, or if the admin token could not be read.
  * @returns `admin token`, or the name at Cloudflare Access
  */
 export async function identifyAdmin(
@@ -96,7 +97,9 @@ export async function identifyAdmin(
   { settings, accessUser }: RequestContext,
 ): Promise<Result<string | null, ApiError>> {
   const { headers } = request;
-  if (await isAdmin(settings.adminToken, headers)) return ok(TOKEN_ADMIN);
+  const byToken = await isAdmin(settings.adminToken, headers);
+  if (byToken.kind === 'error') return byToken;
+  if (byToken.value) return ok(TOKEN_ADMIN);
   if (accessUser?.isAdmin !== true || callerToken(headers) !== null) return ok(null);
   const problem = crossSiteProblem(request);
   return problem === null ? ok(accessUser.name) : failure(problem);
@@ -138,7 +141,7 @@ const READS_USAGE = apiError(
  * The token for usage that the request has; null: it has none. Fails if the token is unknown, revoked or expired, or if requests come
  * too fast.
  */
-export async function identifyUsageToken(
+async function identifyUsageToken(
   request: Request,
   context: RequestContext,
 ): Promise<Result<UsageToken | null, ApiError>> {
@@ -161,18 +164,19 @@ const TOO_FAST: ApiError = {
 };
 
 /** The error for a token that is no valid gateway key. It says what the token looks like. */
-async function unknownKey(headers: Headers, adminToken: string | null): Promise<ApiError> {
+async function unknownKey(headers: Headers, adminToken: Secret): Promise<ApiError> {
   const token = callerToken(headers) ?? '';
   if (token.startsWith(TOKEN_PREFIX)) return UNKNOWN_KEY;
-  const isOfAdmin = await isAdmin(adminToken, headers);
+  const admin = await isAdmin(adminToken, headers);
   const owner = ownerOfKey(token);
   const looks =
     owner === null
       ? 'and this is none'
       : `and this looks like a key of ${owner}, which the deployment has itself`;
-  const message = isOfAdmin
-    ? 'The admin token is no gateway key: it creates keys (POST /admin/keys) and reads usage, and calls no model'
-    : `Weir's keys begin with ${TOKEN_PREFIX}, ${looks}: send a gateway key`;
+  const message =
+    admin.kind === 'ok' && admin.value
+      ? 'The admin token is no gateway key: it creates keys (POST /admin/keys) and reads usage, and calls no model'
+      : `Weir's keys begin with ${TOKEN_PREFIX}, ${looks}: send a gateway key`;
   return apiError('invalid_api_key', message);
 }
 
@@ -186,7 +190,7 @@ async function findCaller(request: Request, context: RequestContext): Promise<Re
   const { auth, adminToken } = settings;
   if (auth === 'access' && accessUser !== null && !hasGatewayKey(request)) {
     const problem = crossSiteProblem(request);
-    return problem === null ? ok(accessCaller(accessUser)) : failure(problem);
+    return problem === null ? accessCaller(accessUser) : failure(problem);
   }
   const identified = identify(auth, adminToken, request.headers, knownKeys, arrivedAt);
   const found = await context.deadline.bound<Result<Caller, ApiError>>(identified, () =>
@@ -213,6 +217,37 @@ function storeTooSlow({ settings }: RequestContext): ApiError {
   return apiError('timeout', `The key store (WEIR_KV) did not answer within ${seconds} seconds: try again`);
 }
 
+/** Who reads usage, or the list of models. */
+export type Reader =
+  | { readonly kind: 'admin' }
+  | { readonly kind: 'token'; readonly token: UsageToken }
+  | { readonly kind: 'caller'; readonly caller: Caller };
+
+/**
+ * The admin, a token that reads usage, or a caller. Sets the key id for the log and the counts.
+ * @param admin the result of {@link identifyAdmin}; `ok(null)` where the admin is a caller like others
+ */
+export async function identifyReader(
+  request: Request,
+  context: RequestContext,
+  admin: Result<string | null, ApiError>,
+): Promise<Result<Reader, ApiError>> {
+  const isUnknown = admin.kind === 'error' && admin.error.code === 'secret_unreadable';
+  if (admin.kind === 'error' && !isUnknown) return admin;
+  if (admin.kind === 'ok' && admin.value !== null) {
+    context.known.keyId = ADMIN;
+    return ok({ kind: 'admin' });
+  }
+  const token = await identifyUsageToken(request, context);
+  if (token.kind === 'error') return token;
+  if (token.value !== null) return ok({ kind: 'token', token: token.value });
+  const identified = await identifyCaller(request, context);
+  // What is neither a gateway key nor known to the host may be the admin's token.
+  const isKnown = identified.kind === 'ok' && (identified.value.key !== null || context.hostCaller !== null);
+  if (isUnknown && !isKnown) return admin;
+  return identified.kind === 'error' ? identified : ok({ kind: 'caller', caller: identified.value });
+}
+
 /** Limits by the host's caller, else by the key that was sent, valid or not, else by the user of Cloudflare Access, else by the IP address. */
 async function isOverLimit(
   request: Request,
@@ -234,7 +269,7 @@ async function limiterKey(request: Request, { settings, accessUser }: RequestCon
   const { headers } = request;
   const token = settings.auth === 'access' && !hasGatewayKey(request) ? null : callerToken(headers);
   if (token !== null) return `key/${await callerId('key', token)}`;
-  return accessUser === null
+  return accessUser === null || isUnreadable(accessUser.keyId)
     ? `address/${headers.get('cf-connecting-ip') ?? ''}`
     : `caller/${accessUser.keyId}`;
 }

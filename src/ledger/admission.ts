@@ -2,6 +2,7 @@
 
 import { currencyOf, enforcedBudgets, enforcedCurrencies, OTHER_USERS } from '../auth/key-limits.ts';
 import { type ApiError, apiError, type ErrorCode } from '../canonical/error.ts';
+import { isUnreadable, secretUnreadable } from '../canonical/secret.ts';
 import type {
   Admission,
   AdmissionRequest,
@@ -90,11 +91,21 @@ export interface LimitLedger {
 }
 
 export function createAdmit(ledger: LimitLedger): Admit {
-  return (request) => admit(ledger, request);
+  return async (request) => unhashedUser(request) ?? admit(ledger, request);
 }
 
 export function createAdmitEarly(ledger: LimitLedger): AdmitEarly {
-  return (request) => admitEarly(ledger, request);
+  return async (request) => unhashedUser(request) ?? admitEarly(ledger, request);
+}
+
+/** The error for a user whose spend an erasure would not find, because its name cannot be hashed now; null: it can, or need not be. */
+function unhashedUser({
+  context: { hashUser },
+  user,
+}: Pick<AdmissionRequest, 'context' | 'user'>): Result<never, Refusal> | null {
+  return (user?.name ?? null) !== null && isUnreadable(hashUser)
+    ? failure({ error: secretUnreadable(hashUser), headers: {} })
+    : null;
 }
 
 /**
@@ -132,7 +143,7 @@ async function admitEarly(
   const releaseEarly = () => release({ ledger, context, objectName });
   if (reserved.kind === 'error') {
     const { error } = reserved;
-    if (isUnreadable(error)) return failure({ error, headers: { 'x-should-retry': 'false' } });
+    if (isNeverOpen(error)) return failure({ error, headers: { 'x-should-retry': 'false' } });
     // A call that failed may have reserved nevertheless.
     if (ledger.settings.budgetFail === 'open') return ok({ release: releaseEarly });
     releaseEarly();
@@ -339,7 +350,7 @@ async function reserveFor(
     reserved: await ledger.client.call(context, objectName, (object) => object.reserveForUser(one)),
   });
   const { hashUser } = context;
-  const isHashed = user.name !== null && hashUser !== null;
+  const isHashed = user.name !== null && hashUser !== null && !isUnreadable(hashUser);
   const hashed = isHashed ? { ...request, userHash: await hashUser(user.name) } : request;
   const userAdmission = await reserve(userObject(keyId, user.name), hashed);
   const isShared = userAdmission.reserved.kind === 'ok' && userAdmission.reserved.value.kind === 'shared';
@@ -370,7 +381,7 @@ function withoutReservation(
   tokensPerSecond: number | null,
 ): Result<Admitted, Refusal> {
   // Limits that cannot be read are not the same as an object that does not answer: no setting opens them.
-  if (isUnreadable(error)) return failure({ error, headers: { 'x-should-retry': 'false' } });
+  if (isNeverOpen(error)) return failure({ error, headers: { 'x-should-retry': 'false' } });
   if (ledger.settings.budgetFail === 'closed') {
     release({ ledger, context, objectName });
     return failure({ error, headers: {} });
@@ -396,7 +407,7 @@ function withoutReservation(
 /** Errors after which `BUDGET_FAIL=open` opens nothing: the limits are there, and are not known. */
 const NEVER_OPEN: readonly ErrorCode[] = ['ledger_unreadable', 'misconfigured'];
 
-function isUnreadable({ code }: ApiError): boolean {
+function isNeverOpen({ code }: ApiError): boolean {
   return NEVER_OPEN.some((known) => known === code);
 }
 

@@ -81,7 +81,8 @@ function decodeBindings(reader: SettingsReader, place: ObjectPlace): Bindings {
 function start(settings: LedgerSettings, { ledgers, queue }: Bindings, { store, log }: Ports): FeatureParts {
   const client = new LedgerClient(ledgers);
   const { hashSecret } = settings;
-  const limitLedger = { client, settings, hasher: hashSecret === null ? null : new PromptHasher(hashSecret) };
+  const hasher = typeof hashSecret === 'string' ? new PromptHasher(hashSecret) : null;
+  const limitLedger = { client, settings, hasher };
   const isObject = settings.ledger === 'object' && ledgers !== null;
   const ledger = isObject
     ? new ObjectLedger({ ledgers, recordDays: settings.recordDays, log })

@@ -1,4 +1,5 @@
 /** The settings of the feature `ledger`. */
+import { isUnreadable, type Secret } from '../canonical/secret.ts';
 import { SettingsReader } from '../settings/reader.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { AlertSettings } from './limits/budget-alerts.ts';
@@ -10,8 +11,8 @@ export interface LedgerSettings {
   readonly recordDays: number;
   /** Whether a key with limits is refused (`closed`) or allowed (`open`) while its ledger object is unavailable. */
   readonly budgetFail: 'closed' | 'open';
-  /** The secret under which prompts are hashed, to know what providers counted; null: there is none, and nothing is hashed. */
-  readonly hashSecret: string | null;
+  /** The secret under which prompts are hashed, to know what providers counted. Without its text nothing is hashed. */
+  readonly hashSecret: Secret;
   /** Ledger objects read them themselves. */
   readonly alerts: AlertSettings;
 }
@@ -21,7 +22,7 @@ export function readLedgerSettings(reader: SettingsReader): LedgerSettings {
     ledger: reader.choice('LEDGER', ['kv', 'object']),
     recordDays: readDays(reader),
     budgetFail: reader.choice('BUDGET_FAIL', ['closed', 'open']),
-    hashSecret: reader.secret('USER_HASH_KEY') ?? reader.secret('ADMIN_TOKEN') ?? null,
+    hashSecret: reader.secret('USER_HASH_KEY') ?? reader.secret('ADMIN_TOKEN'),
     alerts: readAlertSettings(reader),
   };
 }
@@ -56,18 +57,18 @@ export function readAlertSettings(reader: SettingsReader): AlertSettings {
   const percents = readPercents(reader);
   const url = reader.secret('ALERT_URL');
   const secret = reader.secret('ALERT_SECRET');
-  if (url === undefined) return { percents, target: null };
-  const isUnread = reader.unread.has('ALERT_URL');
-  if (!isUnread && !isAlertUrl(url)) {
+  if (url === null) return { percents, target: null };
+  if (!isUnreadable(url) && !isAlertUrl(url)) {
     reader.invalid('ALERT_URL', 'must be an https URL, or an http URL of localhost');
     return { percents, target: null };
   }
-  if (secret === undefined || secret.length < MIN_SECRET_CHARS) {
+  if (secret === null || (!isUnreadable(secret) && secret.length < MIN_SECRET_CHARS)) {
     const message = `must be set to a secret of at least ${MIN_SECRET_CHARS} characters, because ALERT_URL is set: it signs the alerts`;
     reader.invalid('ALERT_SECRET', message);
     return { percents, target: null };
   }
-  return { percents, target: { url, secret } };
+  if (isUnreadable(url)) return { percents, target: url };
+  return { percents, target: isUnreadable(secret) ? secret : { url, secret } };
 }
 
 function readPercents(reader: SettingsReader): readonly number[] {

@@ -32,27 +32,40 @@ interface LastTaken {
   readonly ended: string;
 }
 
+/** What an isolate has delivered. */
+export interface Deliveries {
+  lost: number;
+  last: LastTaken | null;
+}
+
 /** Hands each usage record to the first sink that takes it, with retries. A record that none takes is logged whole. */
 export class RecordWriter {
   readonly #sinks: readonly RecordSink[];
   readonly #log: (entry: Readonly<Record<string, unknown>>) => void;
-  #lost = 0;
-  #last: LastTaken | null = null;
+  readonly #deliveries: Deliveries;
 
-  /** @param sinks tried in order, until one takes the record */
-  constructor(sinks: readonly RecordSink[], log: (entry: Readonly<Record<string, unknown>>) => void) {
+  /**
+   * @param sinks tried in order, until one takes the record
+   * @param deliveries of the writer that this one replaces
+   */
+  constructor(
+    sinks: readonly RecordSink[],
+    log: (entry: Readonly<Record<string, unknown>>) => void,
+    deliveries: Deliveries = { lost: 0, last: null },
+  ) {
     this.#sinks = sinks;
     this.#log = log;
+    this.#deliveries = deliveries;
   }
 
   /** Records that no sink took. */
   get lost(): number {
-    return this.#lost;
+    return this.#deliveries.lost;
   }
 
   /** The record with the latest arrival of those that a sink has taken; null: none was. */
   get last(): LastTaken | null {
-    return this.#last;
+    return this.#deliveries.last;
   }
 
   /**
@@ -66,16 +79,16 @@ export class RecordWriter {
       const ms = sink === this.#sinks.at(-1) ? left : Math.min(left, MAX_SINK_MS);
       if (await putWithin(ms, sink, delivery)) {
         const { request_id: requestId, ended } = record;
-        if (requestId > (this.#last?.requestId ?? '')) this.#last = { requestId, ended };
+        if (requestId > (this.last?.requestId ?? '')) this.#deliveries.last = { requestId, ended };
         return;
       }
       left -= ms;
     }
-    this.#lost++;
+    this.#deliveries.lost++;
     const reason = delivery.failures.at(-1) ?? `The ledger took longer than ${MAX_WRITE_MS} ms`;
     this.#log({
       event: 'record_lost',
-      lost_by_this_isolate: this.#lost,
+      lost_by_this_isolate: this.lost,
       reason,
       record: withoutCharge(record),
     });

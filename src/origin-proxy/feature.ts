@@ -13,13 +13,12 @@ export function origin(): Feature<'origin'> {
     name: 'origin',
     configure: (reader, { basePath, adminToken }) => {
       const to = readOrigin(reader);
-      const isAdminTokenUnknown = reader.isUnreadable('ADMIN_TOKEN');
       return {
         hasSite: to.kind !== 'none',
         before: (ports) => {
           if (to.kind === 'none' || reader.problems.some(({ setting }) => NEEDED.includes(setting)))
             return null;
-          const proxy = new OriginProxy({ origin: to, basePath, adminToken, isAdminTokenUnknown }, ports);
+          const proxy = new OriginProxy({ origin: to, basePath, adminToken }, ports);
           return (request, context) => proxy.pass(request, context);
         },
       };

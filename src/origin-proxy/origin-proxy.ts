@@ -1,7 +1,7 @@
 /** Passes requests that are not for Weir to the site's own server, once, unchanged, and never with a credential of Weir's. */
-import { callerToken } from '../auth/caller.ts';
-import { containsOwnCredential, decodeAsciiPercent } from '../auth/own-credentials.ts';
+import { containsCredential, containsOwnCredential, decodeAsciiPercent } from '../auth/own-credentials.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
+import { isUnreadable, type Secret, secretUnreadable } from '../canonical/secret.ts';
 import type { BeforePorts } from '../feature.ts';
 import { errorResponse } from '../http/respond.ts';
 import { normalizedUrl } from '../routes.ts';
@@ -17,10 +17,8 @@ const API_ROOTS = ['/v1', '/v1beta'];
 export interface Mount {
   readonly origin: Origin;
   readonly basePath: string;
-  /** A request with it is never passed on. */
-  readonly adminToken: string | null;
-  /** There is one, and it could not be read: no request with a credential is passed on. */
-  readonly isAdminTokenUnknown: boolean;
+  /** A request with it is never passed on. While it cannot be read, no request with a credential is. */
+  readonly adminToken: Secret;
 }
 
 export class OriginProxy {
@@ -50,17 +48,17 @@ export class OriginProxy {
   }
 
   #isForWeir(request: Request): boolean {
-    const { basePath, adminToken, isAdminTokenUnknown } = this.#mount;
-    if (isAdminTokenUnknown && callerToken(request.headers) !== null) return true;
+    const { basePath, adminToken } = this.#mount;
     const { pathname } = new URL(normalizedUrl(request) ?? request.url);
     // A mistyped path of the API must not send a provider key and a prompt to the site.
     const bases = basePath === '' ? API_ROOTS : [basePath];
     const isOwnPath = this.#ports.hasRoute(pathname) || bases.some((base) => leadsBelow(pathname, base));
-    return isOwnPath || containsOwnCredential(request, adminToken);
+    return isOwnPath || containsOwnCredential(request, isUnreadable(adminToken) ? null : adminToken);
   }
 
   #refusal(request: Request): ApiError | null {
-    const { origin } = this.#mount;
+    const { origin, adminToken } = this.#mount;
+    if (isUnreadable(adminToken) && containsCredential(request)) return secretUnreadable(adminToken);
     if (request.headers.has(PASSED_HEADER)) {
       const message = 'ORIGIN leads back to this Worker: no other origin is behind its route';
       return apiError('origin_loop', message);

@@ -1,5 +1,7 @@
 /** Finds the targets of a request: reads the model names, resolves aliases, and maps each address to a provider, an endpoint and a model. */
+
 import { type ApiError, apiError } from '../canonical/error.ts';
+import { secretUnreadable } from '../canonical/secret.ts';
 import { PROVIDERS } from '../providers/index.ts';
 import type { Endpoint, PassthroughEndpoint, Route } from '../providers/provider.ts';
 import {
@@ -10,6 +12,7 @@ import {
   targetWithoutAlias,
 } from '../settings/aliases.ts';
 import { configuredMaker, makersOf, providerOfBareName } from '../settings/bare-models.ts';
+import { missingSecret } from '../settings/providers.ts';
 import type { ConfiguredProvider, Settings } from '../settings/settings.ts';
 import { matchesGlob } from '../shared/glob.ts';
 import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
@@ -33,7 +36,7 @@ export interface SkippedTarget {
   readonly target: Pick<Target, 'provider' | 'model' | 'address'>;
   readonly reason:
     | 'model_not_allowed'
-    | 'model_not_found'
+    | 'secret_unreadable'
     | 'unsupported_route'
     | 'other_provider'
     | 'circuit_open';
@@ -199,7 +202,8 @@ function selectUsable(
   const skipped: SkippedTarget[] = [];
   const errors: ApiError[] = [];
   for (const target of candidates) {
-    const { endpoint, provider, aliasTarget, unreadableSecret } = target;
+    const { endpoint, provider, aliasTarget } = target;
+    const missing = missingSecret(target, callerPays);
     const addresses = addressesOf(target, { ...body, ...aliasTarget.set });
     const forbidden = addresses.find((address) => !mayUse(address));
     const unpriced = findUnpriced(target, addresses, unpricedIn);
@@ -212,10 +216,10 @@ function selectUsable(
     } else if (endpoint === undefined) {
       skipped.push({ target, reason: 'unsupported_route' });
       errors.push(apiError('unsupported_route', `${provider.name} has no ${route} endpoint`));
-    } else if (unreadableSecret !== null && !callerPays) {
-      skipped.push({ target, reason: 'model_not_found' });
-      const message = `The provider ${provider.id} cannot be called now: its secret ${unreadableSecret} could not be read`;
-      errors.push(apiError('model_not_found', message, 'model'));
+    } else if (missing !== null) {
+      skipped.push({ target, reason: 'secret_unreadable' });
+      // The other targets are skipped for good, and this one for some seconds.
+      errors.unshift(secretUnreadable(missing));
     } else if (callerPays && targets.some((other) => other.provider !== provider)) {
       skipped.push({ target, reason: 'other_provider' });
     } else {

@@ -1,5 +1,6 @@
 /** Reads the providers of a deployment: built-in providers whose key is set, and the entries of `PROVIDERS`. */
 import type { AuthMode } from '../auth/caller.ts';
+import { isUnreadable, type Secret, type UnreadableSecret } from '../canonical/secret.ts';
 import {
   type ChatChanges,
   configuredProvider,
@@ -31,8 +32,9 @@ export interface ConfiguredProvider {
   readonly headers: Readonly<Record<string, string>>;
   /** Query parameters of every URL, such as Azure's `api-version`. */
   readonly query: Readonly<Record<string, string>>;
-  /** The secret without which it cannot be called, and that Secrets Store did not return; null: none. */
-  readonly unreadableSecret: string | null;
+  /** Its key, or a secret of its headers or query, where it could not be read. Null: all were. */
+  readonly unreadableKey: UnreadableSecret | null;
+  readonly unreadableField: UnreadableSecret | null;
   /** Sends its requests through a service binding; null: over the network. */
   readonly fetch: ((input: Request | string, init?: RequestInit) => Promise<Response>) | null;
   /** The provider ids under which its prices are looked up, in order: its own, then that of the built-in provider with its host. */
@@ -63,25 +65,24 @@ export function readProviders(
     const apiKey = firstSet(provider.apiKeySettings, (setting) => reader.secret(setting));
     const url = firstSet(provider.baseUrlSettings, (setting) => reader.text(setting));
     const hasUrl = url !== undefined || provider.defaultBaseUrl !== null;
-    const unreadable = provider.apiKeySettings.find((setting) => reader.isUnreadable(setting));
-    const isEnabled = apiKey !== undefined || unreadable !== undefined || auth === 'passthrough';
-    if (!isEnabled || (apiKey === undefined && !hasUrl)) continue;
+    if (apiKey === undefined && (auth !== 'passthrough' || !hasUrl)) continue;
     const setting = url?.setting ?? provider.baseUrlSettings[0];
     if (!hasUrl) {
       reader.invalid(setting, `must be set, because ${apiKey?.setting} is`);
       continue;
     }
-    const baseUrl = reader.url(setting, url?.text ?? provider.defaultBaseUrl ?? undefined);
+    const baseUrl = reader.url(setting, url?.value ?? provider.defaultBaseUrl ?? undefined);
     if (baseUrl === undefined) continue;
     configured.set(provider.id, {
       provider,
       baseUrl,
-      apiKey: apiKey?.text ?? '',
+      apiKey: typeof apiKey?.value === 'string' ? apiKey.value : '',
       keySetting: apiKey?.setting ?? provider.apiKeySettings[0],
       urlSetting: url?.setting ?? null,
       headers: {},
       query: {},
-      unreadableSecret: apiKey === undefined && auth !== 'passthrough' ? (unreadable ?? null) : null,
+      unreadableKey: isUnreadable(apiKey?.value) ? apiKey.value : null,
+      unreadableField: null,
       fetch: null,
       priceIds: [provider.id],
     });
@@ -93,20 +94,18 @@ export function readProviders(
   return configured;
 }
 
-/** The first setting that is set. All are read, so that the reader knows all of their names. */
-function firstSet(
+/** The first setting that is set, readable or not. All are read, so that the reader knows all of their names. */
+function firstSet<Value extends string | UnreadableSecret>(
   settings: readonly string[],
-  read: (setting: string) => string | undefined,
-): { readonly setting: string; readonly text: string } | undefined {
-  const values = settings.map((setting) => ({ setting, text: read(setting) }));
-  for (const { setting, text } of values) if (text !== undefined) return { setting, text };
+  read: (setting: string) => Value | null | undefined,
+): { readonly setting: string; readonly value: Value } | undefined {
+  const values = settings.map((setting) => ({ setting, value: read(setting) ?? null }));
+  for (const { setting, value } of values) if (value !== null) return { setting, value };
   return undefined;
 }
 
 /** Reads the fields of one entry of `PROVIDERS`. Messages name the entry and never contain a value, which may be a secret. */
 class EntryReader {
-  /** A secret of the entry that Secrets Store did not return. */
-  unreadableSecret: string | null = null;
   readonly #reader: SettingsReader;
   readonly #id: string;
 
@@ -126,14 +125,10 @@ class EntryReader {
   }
 
   /** The value of a secret; `""` if the entry names none. */
-  secret(field: string, name: string | undefined): string | undefined {
+  secret(field: string, name: string | undefined): NonNullable<Secret> | undefined {
     if (name === undefined) return '';
-    const text = this.#reader.secret(name);
-    if (text !== undefined) return text;
-    if (this.#reader.isUnreadable(name)) {
-      this.unreadableSecret ??= name;
-      return '';
-    }
+    const secret = this.#reader.secret(name);
+    if (secret !== null) return secret;
     // An operator may have put the secret itself in place of its name. Only a name of words is safe to print.
     const printed = WORDS_NAME.test(name) ? `: ${name}` : '';
     return this.invalid(`${field} names a secret that is not set${printed}`);
@@ -150,11 +145,12 @@ class EntryReader {
     return this.invalid(`binding names no service binding of this Worker: ${text}`);
   }
 
-  /** An object of strings. The value `$NAME` stands for the secret NAME. */
-  texts(field: string, value: unknown): Readonly<Record<string, string>> | undefined {
-    if (value === undefined) return {};
+  /** An object of strings. The value `$NAME` stands for the secret NAME. One that cannot be read is left out. */
+  texts(field: string, value: unknown): EntryTexts | undefined {
+    if (value === undefined) return { texts: {}, unreadable: null };
     if (!isObject(value)) return this.invalid(`${field} must be an object of strings`);
     const texts: Record<string, string> = {};
+    let unreadable: UnreadableSecret | null = null;
     for (const [name, given] of Object.entries(value)) {
       const secretName = typeof given === 'string' && given.startsWith('$') ? given.slice(1) : undefined;
       if (typeof given !== 'string' || (secretName !== undefined && !SECRET_NAME.test(secretName))) {
@@ -162,10 +158,17 @@ class EntryReader {
       }
       const text = secretName === undefined ? given : this.secret(field, secretName);
       if (text === undefined) return undefined;
-      texts[name] = text;
+      if (isUnreadable(text)) unreadable ??= text;
+      else texts[name] = text;
     }
-    return texts;
+    return { texts, unreadable };
   }
+}
+
+interface EntryTexts {
+  readonly texts: Readonly<Record<string, string>>;
+  /** A secret of them that could not be read; null: all were. */
+  readonly unreadable: UnreadableSecret | null;
 }
 
 function isFetcher(binding: object | undefined): binding is Pick<Fetcher, 'fetch'> {
@@ -201,7 +204,7 @@ function readEntry(reader: EntryReader, id: string, entry: unknown): ConfiguredP
       `stops_on_close must be the most output tokens a second of one request, up to ${MAX_TOKENS_PER_SECOND}`,
     );
   }
-  if (headers !== undefined && !Object.entries(headers).every(isHeader)) {
+  if (headers !== undefined && !Object.entries(headers.texts).every(isHeader)) {
     return reader.invalid('headers must have names and values that HTTP allows');
   }
   if (baseUrl === undefined || apiKey === undefined || profile === undefined) return undefined;
@@ -213,12 +216,13 @@ function readEntry(reader: EntryReader, id: string, entry: unknown): ConfiguredP
       secretName ?? 'PROVIDERS',
     ),
     baseUrl,
-    apiKey,
+    apiKey: isUnreadable(apiKey) ? '' : apiKey,
     keySetting: secretName ?? `api_key of ${id} in PROVIDERS`,
     urlSetting: `base_url of ${id} in PROVIDERS`,
-    headers,
-    query,
-    unreadableSecret: reader.unreadableSecret,
+    headers: headers.texts,
+    query: query.texts,
+    unreadableKey: isUnreadable(apiKey) ? apiKey : null,
+    unreadableField: headers.unreadable ?? query.unreadable,
     fetch,
     priceIds: [id, ...hostIds(baseUrl)],
   };
@@ -231,6 +235,14 @@ const MAX_TOKENS_PER_SECOND = 100_000;
 function hostIds(baseUrl: string): string[] {
   const { id, hosts } = profileOfHost(new URL(baseUrl).hostname);
   return hosts.length === 0 ? [] : [id];
+}
+
+/** The secret without which the provider cannot be called now; null: none. @param callerPays the caller sends the key */
+export function missingSecret(
+  { unreadableKey, unreadableField }: ConfiguredProvider,
+  callerPays: boolean,
+): UnreadableSecret | null {
+  return (callerPays ? null : unreadableKey) ?? unreadableField;
 }
 
 function isHeader([name, value]: [string, string]): boolean {

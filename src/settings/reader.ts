@@ -1,4 +1,5 @@
 /** Reads typed values from the Worker's variables and secrets, and collects the invalid ones. */
+import type { Secret } from '../canonical/secret.ts';
 import { isObject, type JsonObject, parseJson, readText } from '../shared/json.ts';
 import { jsonFault, kindOf } from '../shared/json-fault.ts';
 import { trimEnd } from '../shared/trim.ts';
@@ -25,18 +26,15 @@ export interface SecretBinding {
   get(): Promise<string>;
 }
 
-/** The values of secrets of Secrets Store, by the names of their bindings; null: it could not be read. */
-export type SecretValues = ReadonlyMap<string, string | null>;
-
-/** Stands for a secret that is not read yet. Every setting accepts it. */
-const UNREAD = 'a-secret-that-is-not-read-yet';
+/** The values of the secrets of Secrets Store that were read, by the names of their bindings. */
+export type SecretValues = ReadonlyMap<string, string>;
 
 /** Reads settings by name, collects the problems of invalid ones, and notes each name, so that unknown variables can be reported. */
 export class SettingsReader {
   readonly problems: SettingProblem[] = [];
   /** Every name that was read, whether it is set or not. */
   readonly names = new Set<string>();
-  /** The bindings of secrets whose values are not known. The settings are complete when these are read. */
+  /** The bindings of secrets whose values are not known: they are not read yet, or could not be read. */
   readonly unread = new Map<string, SecretBinding>();
   /** The values that may be shown, by setting. */
   readonly #shown = new Map<string, string>();
@@ -62,19 +60,14 @@ export class SettingsReader {
     return undefined;
   }
 
-  /** The text of a secret, which may be a binding of Secrets Store. One that could not be read counts as not set. */
-  secret(name: string): string | undefined {
+  /** A secret, which may be a binding of Secrets Store. Every setting accepts one that is not read. */
+  secret(name: string): Secret {
     const value = this.#valueOf(name);
-    if (!isSecretBinding(value)) return this.#text(name);
-    const text = this.#secrets.get(name);
-    if (text !== undefined) return readText(text?.trim());
+    if (!isSecretBinding(value)) return this.#text(name) ?? null;
+    const text = readText(this.#secrets.get(name)?.trim());
+    if (text !== undefined) return text;
     this.unread.set(name, value);
-    return UNREAD;
-  }
-
-  /** Whether the secret is a binding of Secrets Store that could not be read. */
-  isUnreadable(name: string): boolean {
-    return this.#secrets.get(name) === null;
+    return { unreadable: name };
   }
 
   /** A binding, which has no type at run time; undefined where none has this name. */

@@ -1,6 +1,7 @@
 /** Reads the Worker's variables and secrets into typed settings, or reports every invalid one by name. */
 import type { AuthMode } from '../auth/caller.ts';
 import { type Policies, parseVendorEvents } from '../canonical/policies.ts';
+import type { Secret } from '../canonical/secret.ts';
 import { type Price, parsePrices } from '../metering/pricing/price.ts';
 import {
   PROMPT_CACHE,
@@ -29,8 +30,8 @@ export type { SettingProblem } from './reader.ts';
 export interface Settings {
   /** `""`, or a path with a leading and no trailing slash. */
   readonly basePath: string;
-  /** The secret that opens the admin routes; null: it is not set. */
-  readonly adminToken: string | null;
+  /** The secret that opens the admin routes. */
+  readonly adminToken: Secret;
   readonly providers: ReadonlyMap<string, ConfiguredProvider>;
   readonly defaultProvider: string | null;
   /** Whether a model name without `<provider>/` goes to the model's maker. */
@@ -71,7 +72,7 @@ export function readSettings(reader: SettingsReader): Settings {
   const bareModels = readBareModels(reader, auth);
   return {
     basePath: readBasePath(reader),
-    adminToken: reader.secret('ADMIN_TOKEN') ?? null,
+    adminToken: reader.secret('ADMIN_TOKEN'),
     auth,
     providers,
     defaultProvider,

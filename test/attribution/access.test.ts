@@ -288,7 +288,7 @@ describe('Y3 ACCESS_ADMINS', () => {
 });
 
 describe('Y2 the id of a caller of Access', () => {
-  async function idOf(options: Options, email = 'ada@example.com'): Promise<string | undefined> {
+  async function idOf(options: Options, email = 'ada@example.com'): Promise<unknown> {
     const result = await verifyWith(options)(team.token({ email }));
     return result.kind === 'ok' ? result.value?.keyId : undefined;
   }

@@ -227,6 +227,28 @@ describe('Y2 what is stored of users', () => {
     expect(await plain.fact(String(await plain.fact(long)))).toBe(await plain.fact(long));
   });
 
+  test.each(['hash', 'off', 'plain'] as const)(
+    'W5 USERS=%s while its secret cannot be read: no name is hashed in another way, and none is taken for unknown',
+    async (users) => {
+      const unread = { unreadable: 'USER_HASH_KEY' };
+      const own = { users, userHashKey: unread, hashKey: unread, tags: [] };
+      const { names, attribute: read } = createAttribution(own);
+      expect(await names.forms('ada')).toEqual(unread);
+      expect(await names.user('ada')).toEqual(users === 'hash' ? unread : users === 'off' ? null : 'ada');
+      expect(await names.owner('ada')).toEqual(users === 'plain' ? 'ada' : unread);
+      const facts = { user: null, tags: {}, requiresUser: false };
+      const caller = { keyId: 'k', models: null, key: null, credential: null, facts };
+      expect(await names.ofCaller(new Headers({ 'x-weir-user': 'ada' }), caller)).toEqual(
+        users === 'hash' ? unread : users === 'off' ? null : 'ada',
+      );
+      const request = { headers: new Headers(CODEX), body: { user: 'ada' }, caller };
+      const read1 = await read(request);
+      if (users === 'hash')
+        expect(read1).toMatchObject({ error: { status: 503, code: 'secret_unreadable' } });
+      else expect(read1).toMatchObject({ kind: 'ok', value: { hashPrompt: null } });
+    },
+  );
+
   test('a key that requires a user refuses a request without one, also under USERS=off', async () => {
     const required = { requiresUser: true };
     for (const users of ['plain', 'off'] as const) {

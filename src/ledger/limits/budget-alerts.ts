@@ -1,13 +1,20 @@
 /** Alerts of a key's budgets: each percentage that the spend of a period reaches is logged once, and sent to the operator's URL (G10). */
+
 import { type Budget, type BudgetPeriod, budgetsOf, periodName, writeAmount } from '../../auth/key-limits.ts';
+import { isUnreadable, secretUnreadable, type UnreadableSecret } from '../../canonical/secret.ts';
 import { AUDIT_KEPT_DAYS } from '../../shared/limits.ts';
 import { addedTo, type Sql, storedLimits, sumOfPeriod, unreadableReason } from './limit-tables.ts';
 
 export interface AlertSettings {
   /** Percentages of a budget, the lowest first. Empty: there are no alerts. */
   readonly percents: readonly number[];
-  /** Where alerts are sent, and the secret that signs them; null: they are only logged. */
-  readonly target: { readonly url: string; readonly secret: string } | null;
+  /** Where alerts are sent, and the secret that signs them; or the one of these secrets that could not be read. Null: they are only logged. */
+  readonly target: AlertTarget | UnreadableSecret | null;
+}
+
+interface AlertTarget {
+  readonly url: string;
+  readonly secret: string;
 }
 
 export interface AlertPorts {
@@ -24,6 +31,8 @@ const MAX_SEND_MS = 10_000;
 /** The wait after the first failure. It doubles with each further one. */
 const FIRST_WAIT_MS = 60_000;
 const MAX_WAIT_MS = 60 * 60_000;
+/** The wait for a secret that could not be read. */
+const SECRET_WAIT_MS = 15_000;
 /** An alert that nobody took by then is dropped. */
 const MAX_AGE_MS = 24 * 60 * 60_000;
 const KEPT_MS = AUDIT_KEPT_DAYS * 24 * 60 * 60_000;
@@ -100,14 +109,19 @@ export class BudgetAlerts {
       log({ event: 'budget_alert_failed', key_id: keyId, id: null, reason: String(error) });
       return { percents: [], target: null };
     });
-    return this.#settings;
+    const read = await this.#settings;
+    if (isUnreadable(read.target)) this.#settings = null;
+    return read;
   }
 
   async #sendOne(row: AlertRow, now: number): Promise<void> {
     const { sql, transaction, log, keyId } = this.#ports;
     const { unit, period, percent, at, tries } = row;
-    const problem = await this.#post(JSON.stringify({ event: 'budget_alert', ...view(keyId, row) }));
-    const retryAt = now + Math.min(FIRST_WAIT_MS * 2 ** tries, MAX_WAIT_MS);
+    const { target } = await this.#readSettings();
+    const isWaiting = isUnreadable(target);
+    const body = JSON.stringify({ event: 'budget_alert', ...view(keyId, row) });
+    const problem = isWaiting ? secretUnreadable(target).message : await this.#post(body, target);
+    const retryAt = now + (isWaiting ? SECRET_WAIT_MS : Math.min(FIRST_WAIT_MS * 2 ** tries, MAX_WAIT_MS));
     const nextAt = problem === null || retryAt > at + MAX_AGE_MS ? null : retryAt;
     if (problem !== null) {
       const event = nextAt === null ? 'budget_alert_lost' : 'budget_alert_failed';
@@ -115,17 +129,16 @@ export class BudgetAlerts {
     }
     transaction(() =>
       sql.exec(
-        'UPDATE alerts SET tries = tries + 1, next_at = ? WHERE unit = ? AND period = ? AND percent = ?',
-        ...[nextAt, unit, period, percent],
+        'UPDATE alerts SET tries = ?, next_at = ? WHERE unit = ? AND period = ? AND percent = ?',
+        ...[isWaiting ? tries : tries + 1, nextAt, unit, period, percent],
       ),
     );
   }
 
   /** @returns why it was not taken; null: it was */
-  async #post(body: string): Promise<string | null> {
+  async #post(body: string, target: AlertTarget | null): Promise<string | null> {
+    if (target === null) return 'ALERT_URL is not set any more';
     try {
-      const { target } = await this.#readSettings();
-      if (target === null) return 'ALERT_URL is not set any more';
       const response = await this.#ports.fetch(target.url, {
         method: 'POST',
         headers: {

@@ -38,6 +38,10 @@ class Alerted {
   now = NOW;
   alerts: BudgetAlerts;
   #settings: AlertSettings;
+
+  set settings(changed: Partial<AlertSettings>) {
+    this.#settings = { ...this.#settings, ...changed };
+  }
   #charges = 0;
 
   constructor(limits: Parameters<MemorySql['limit']>[0], settings: Partial<AlertSettings> = {}) {
@@ -198,6 +202,25 @@ describe('G10 an alert that is not taken', () => {
     await alerted.spend(1);
     expect(alerted.sent).toMatchObject([{ body: { percent: 50, spent: 6 } }]);
   });
+
+  test.each(['ALERT_URL', 'ALERT_SECRET'])(
+    'W5 waits while %s cannot be read, and is sent soon after',
+    async (name) => {
+      const alerted = new Alerted(MONTHLY);
+      alerted.settings = { target: { unreadable: name } };
+      let due = await alerted.spend(6);
+      for (let wait = 0; wait < 20; wait++) {
+        expect(due).toBe(alerted.now + 15_000);
+        alerted.now = due ?? 0;
+        due = await alerted.alerts.send(alerted.now);
+      }
+      expect(alerted.sent).toEqual([]);
+      alerted.settings = { target: TARGET };
+      alerted.now = due ?? 0;
+      expect(await alerted.alerts.send(alerted.now)).toBe(null);
+      expect(alerted.percents).toEqual([50]);
+    },
+  );
 
   test('is dropped after a day, with a line in the log', async () => {
     const alerted = new Alerted(MONTHLY);

@@ -33,6 +33,7 @@ const REASONS: Readonly<Record<ErrorCode | 'previous_response_not_found', string
   response_unreadable: 'a kept response cannot be read',
   overloaded: 'no room for a large body',
   access_unreachable: 'Cloudflare Access cannot be reached',
+  secret_unreadable: 'A secret that it needs cannot be read',
   ledger_unreachable: "the key's ledger cannot be reached",
   origin_loop: 'ORIGIN leads back to the Worker',
   upstream_credential: "the provider refuses the deployment's key",

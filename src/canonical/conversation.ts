@@ -27,6 +27,8 @@ export interface NativeRequest {
   readonly toolChoice?: ToolChoice | undefined;
   /** That of {@link CanonicalRequest}. */
   readonly thinking?: JsonObject | undefined;
+  /** By the name of a tool: the keys of its arguments that the provider knows, by the client's. */
+  readonly toolKeys: ReadonlyMap<string, ReadonlyMap<string, string>>;
 }
 
 /** What a request sets beside its conversation and tools. Absent: the client sent nothing that can be read. */

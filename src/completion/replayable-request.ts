@@ -26,6 +26,7 @@ import {
   withWrittenLimit,
 } from '../request-translation/output-limit.ts';
 import { COMPETING_LIMITS, EFFORT_FIELDS, type Unsupported } from '../request-translation/rules.ts';
+import type { ToolKeys } from '../request-translation/tool-schemas.ts';
 import type { ToolNames } from '../request-translation/tools.ts';
 import {
   type LimitedBody,
@@ -49,6 +50,8 @@ export interface TargetTraits extends AttemptTraits {
   readonly target: Target;
   /** The client's names of tools, by the names sent upstream; absent: they are the same. */
   readonly toolNames?: ToolNames;
+  /** By the name that is sent upstream of a tool: the client's keys of its arguments, by those sent upstream; absent: they are the same. */
+  readonly toolKeys?: ToolKeys;
   /** The endpoint that speaks the client's protocol; null: the request is translated. */
   readonly passthrough: PassthroughEndpoint | null;
   /** The endpoint of a translated request. */
@@ -184,7 +187,7 @@ export class ReplayableRequest {
         : {}),
     });
     if (rewritten.kind === 'error') return rewritten;
-    const { changed, toolNames } = rewritten.value;
+    const { changed, toolNames, toolKeys } = rewritten.value;
     const limited = this.#limitWritten(form, rewritten.value);
     const way = passthrough === null ? api : wayOf(passthrough, headers);
     const scope = { providerId: provider.id, model, api: way };
@@ -220,6 +223,7 @@ export class ReplayableRequest {
       scope,
       mends: mended.statements,
       ...(toolNames === undefined ? {} : { toolNames }),
+      ...(toolKeys === undefined ? {} : { toolKeys }),
     };
     this.#sent = { body, form };
     const sentRequest = {

@@ -49,7 +49,7 @@ export async function runToDeadline<Value>(
 /** How an attempt's response is read. */
 export function eventReaderOptions(request: CompletionRequest, attempt: Attempt): EventReaderOptions {
   const { context, route, policies } = request;
-  const { target, choices, passthrough, toolNames, endpoint } = attempt.traits;
+  const { target, choices, passthrough, toolNames, toolKeys, endpoint } = attempt.traits;
   const { provider, model } = target;
   const { clock, random } = context.ports;
   return {
@@ -71,6 +71,7 @@ export function eventReaderOptions(request: CompletionRequest, attempt: Attempt)
       random,
       meter: attempt.meter.accumulator,
       ...(toolNames === undefined ? {} : { toolNames }),
+      ...(toolKeys === undefined ? {} : { toolKeys }),
       ...(request.wantsCost ? { cost: () => costInDollars(request, attempt) } : {}),
     },
   };

@@ -211,7 +211,11 @@ export const anthropic: Provider<'ANTHROPIC_API_KEY' | 'ANTHROPIC_BASE_URL'> = {
       path: () => '/v1/messages',
       // 400 "tools.18.custom.name: String should have at most 128 characters": anthropics/claude-code#96152, 2026-09-22; "String should
       // match pattern '^[a-zA-Z0-9_-]{1,64}$'" earlier: apify/tester-mcp-client#11, 2025-03-07.
-      request: claudeForm(CLAUDE_FAMILIES, /^[a-zA-Z0-9_-]{1,128}$/),
+      request: claudeForm(CLAUDE_FAMILIES, {
+        names: /^[a-zA-Z0-9_-]{1,128}$/,
+        // "Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'": anthropics/claude-code#79418, 2026-07-20.
+        keys: /^[a-zA-Z0-9_.-]{1,64}$/,
+      }),
       protocol: anthropicMessages,
     },
   },

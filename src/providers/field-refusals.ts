@@ -178,6 +178,14 @@ const SCHEMA_CONTEXT =
 const SCHEMA_REFUSED =
   /\b(?:not (?:supported|permitted|allowed|valid|a valid)|only\b[^.\n]{0,80}\bsupported|unsupported|unknown name|cannot find field|unexpected|extraneous|unrecognized|must start with)\b/i;
 
+/**
+ * What the root of a tool's schema must be: "input_schema does not support oneOf, allOf, or anyOf at the top level"
+ * (langchain-ai/langchain#39271, 2026-08-05); OpenAI: "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the
+ * top level" (chatanywhere/GPT_API_free#403, 2025-06-19), "schema must be a JSON Schema of" type object (browserbase/stagehand#1159, 2025-10-22).
+ */
+const SCHEMA_ROOT =
+  /\b(?:anyOf|oneOf|allOf)\b[^.\n]{0,80}\btop[- ]level\b|\bschema must (?:have type\b|be a JSON Schema of\b)/i;
+
 /** What the refusal says depends on something else of the request: "may only be set to 1 when thinking is enabled". */
 const CONDITIONS: readonly (readonly [Condition, RegExp])[] = [
   [
@@ -213,6 +221,8 @@ export function readStatements(refusal: FieldRefusal, request: SentRequest): rea
   }
   readValues(text, named, request, found);
   readKeywords(text, found);
+  const root = SCHEMA_ROOT.exec(text);
+  if (root !== null) found.add({ kind: 'schema_root' }, root.index, root[0]);
   // A field that is named beside a message which says that it is not supported, and names none.
   if (
     found.isEmpty &&

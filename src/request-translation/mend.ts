@@ -5,7 +5,6 @@ import {
   type JsonObject,
   keepEntries,
   mapList,
-  mapValues,
   objectOf,
   omit,
   ownValue,
@@ -13,6 +12,8 @@ import {
   readText,
 } from '../shared/json.ts';
 import type { Unsupported } from './rules.ts';
+import { withPlainRoot } from './schema-root.ts';
+import { mapSubschemas } from './schemas.ts';
 
 /** What a refusal says about the request. Each applies only to a request that meets its condition, so it can be remembered as it is. */
 export type Finding =
@@ -39,6 +40,8 @@ export type Finding =
   | { readonly kind: 'forced_tool' }
   /** A keyword of JSON Schema that only validates. A value in `allowed` is accepted. */
   | { readonly kind: 'schema'; readonly keyword: string; readonly allowed: readonly number[] }
+  /** The root of a tool's schema is no plain object. */
+  | { readonly kind: 'schema_root' }
   /** The role `developer` is unknown. */
   | { readonly kind: 'developer_role' }
   /** An entry of the header `anthropic-beta`. */
@@ -289,6 +292,8 @@ export function mend(finding: Finding, body: JsonObject, options: MendOptions): 
       return forcesTool(body) && !turnsThinkingOff(body) ? disableThinking(body, options) : null;
     case 'schema':
       return removeKeyword(finding.keyword, finding.allowed, body);
+    case 'schema_root':
+      return withPlainRoots(body);
     case 'developer_role':
       return renameDeveloper(body);
     // The header is not part of the body.
@@ -598,7 +603,9 @@ function removeKeyword(keyword: string, allowed: readonly number[], body: JsonOb
   for (const path of SCHEMA_PATHS) {
     rest = objectOf(
       mapAt(rest, path, (schema, isStrict) =>
-        keyword === 'additionalProperties' && isStrict ? schema : withoutKeyword(schema, keyword, allowed, 0),
+        !isObject(schema) || (keyword === 'additionalProperties' && isStrict)
+          ? schema
+          : withoutKeyword(schema, keyword, allowed, 0),
       ),
     );
   }
@@ -621,31 +628,28 @@ function mapAt(
   return next === value[first] ? value : { ...value, [first]: next };
 }
 
-/** Keywords whose value is a schema, a list of schemas, or an object of schemas. Below any other keyword are values of the caller. */
-const SUBSCHEMAS = new Set([
-  ...['items', 'additionalProperties', 'not', 'if', 'then', 'else', 'contains', 'propertyNames'],
-]);
-const SCHEMA_LISTS = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems', 'items']);
-const SCHEMA_MAPS = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']);
+function withPlainRoots(body: JsonObject): Mended | null {
+  let rest = body;
+  for (const path of SCHEMA_PATHS.filter(([field]) => field === 'tools')) {
+    const plain = (schema: unknown) => (isObject(schema) ? withPlainRoot(schema) : schema);
+    rest = objectOf(mapAt(rest, path, plain));
+  }
+  return rest === body ? null : { body: rest, name: 'tools.function.parameters', isDropped: false };
+}
 
 /** Schemas are searched to this depth. Requests are bounded, but a schema may be as deep as JSON. */
 const MAX_SCHEMA_DEPTH = 64;
 
 function withoutKeyword(
-  schema: unknown,
+  schema: JsonObject,
   keyword: string,
   allowed: readonly number[],
   depth: number,
-): unknown {
-  if (!isObject(schema) || depth > MAX_SCHEMA_DEPTH) return schema;
-  const inner = (value: unknown) => withoutKeyword(value, keyword, allowed, depth + 1);
+): JsonObject {
+  if (depth > MAX_SCHEMA_DEPTH) return schema;
   const isAllowed = (value: unknown) => typeof value === 'number' && allowed.includes(value);
   const kept = keepEntries(schema, (key, value) => key !== keyword || isAllowed(value));
-  return mapValues(kept, (value, key) => {
-    if (SCHEMA_LISTS.has(key) && Array.isArray(value)) return mapList(value, inner);
-    if (SCHEMA_MAPS.has(key) && isObject(value)) return mapValues(value, inner);
-    return SUBSCHEMAS.has(key) ? inner(value) : value;
-  });
+  return mapSubschemas(kept, (inner) => withoutKeyword(inner, keyword, allowed, depth + 1));
 }
 
 /** Parts of the request on which a refusal may depend besides its field. */
@@ -679,6 +683,8 @@ export function namesOf(finding: Finding): readonly string[] {
       return ['effort', 'thinking', 'reasoning', 'reasoning_effort', 'output_config'];
     case 'schema':
       return [finding.keyword.toLowerCase()];
+    case 'schema_root':
+      return ['oneof', 'anyof', 'allof', 'input_schema', 'schema', 'parameters'];
     case 'developer_role':
       return ['role', 'system', 'developer'];
     case 'beta':

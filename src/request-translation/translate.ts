@@ -42,6 +42,8 @@ export type RequestForm =
       ) => JsonObject;
       /** The tool names that the provider accepts; absent: all. */
       readonly toolNames?: RegExp;
+      /** What the provider takes as tools; absent: everything. */
+      readonly tools?: ToolRules;
       /** The output limit in a native body, in tokens, or null where it has none. */
       readonly outputLimit: (body: JsonObject) => number | null;
       /** Sets the output limit of a native body, and drops every field that could take precedence over it. */
@@ -51,6 +53,14 @@ export type RequestForm =
       /** The provider's prompt cache uses a key that {@link WriteOptions} has; absent: false. */
       readonly takesPromptCacheKey?: boolean;
     };
+
+/** The provider refuses two tools with one name. */
+export interface ToolRules {
+  /** The schema of parameters is an object without combinators at its root. Absent: false. */
+  readonly plainRoots?: true;
+  /** The keys of parameters that it accepts. Others are replaced, and restored in the response. Absent: all. */
+  readonly keys?: RegExp;
+}
 
 /** A body with an output limit, and the names of the fields that were dropped for it. */
 export interface LimitedBody {

@@ -83,6 +83,7 @@ function nameOf(finding: Finding): string {
       return `beta ${finding.name}`;
     case 'thinking_required':
     case 'forced_tool':
+    case 'schema_root':
     case 'developer_role':
       return finding.kind;
     case 'refused_value':

@@ -268,7 +268,7 @@ export class Normalizer {
       this.#pin();
       return toolCallId(this.#context.random());
     };
-    const toolCalls = new ToolCallRepair(makeId, this.#toolCallCount, this.#context.toolNames);
+    const toolCalls = new ToolCallRepair(makeId, this.#toolCallCount, this.#context);
     const state: ChoiceState = {
       toolCalls,
       stripper: null,

@@ -2,8 +2,10 @@
 import type { ToolCallDelta } from '../canonical/chunk.ts';
 import { mayBePlaceholder, type ToolCallPart } from '../canonical/part.ts';
 import type { JsonObject } from '../shared/json.ts';
+import { KeyReplacer } from '../shared/json-keys.ts';
 import { JsonProgress } from '../shared/json-progress.ts';
 import { MAX_TOOL_CALLS } from '../shared/limits.ts';
+import type { ChunkContext } from './types.ts';
 
 interface ToolCall {
   /** The client's index: how many calls were sent before it. -1 until then. */
@@ -31,6 +33,8 @@ interface ToolCall {
   placeholder: 'none' | 'dropped' | 'sent';
   /** Arguments followed a placeholder that was sent. */
   isBroken: boolean;
+  /** Writes the client's keys into the arguments; null: the upstream knows the same ones. */
+  replacer: KeyReplacer | null;
 }
 
 /** The input of a custom tool as the only argument of a function. */
@@ -55,6 +59,7 @@ export class ToolCallRepair {
   readonly #makeId: () => string;
   readonly #count: ToolCallCount;
   readonly #names: ReadonlyMap<string, string>;
+  readonly #keys: ReadonlyMap<string, ReadonlyMap<string, string>>;
   readonly #calls: ToolCall[] = [];
   // The newest call of each id and of each upstream index. A search at every fragment would take quadratic time.
   readonly #byId = new Map<string, ToolCall>();
@@ -69,12 +74,17 @@ export class ToolCallRepair {
 
   /**
    * @param makeId makes the id of a call that the upstream sent without one
-   * @param names the client's tool names by the names that the upstream knows
+   * @param replaced the client's tool names, and keys of arguments, by those that the upstream knows
    */
-  constructor(makeId: () => string, count: ToolCallCount, names: ReadonlyMap<string, string> = new Map()) {
+  constructor(
+    makeId: () => string,
+    count: ToolCallCount,
+    replaced: Pick<ChunkContext, 'toolNames' | 'toolKeys'> = {},
+  ) {
     this.#makeId = makeId;
     this.#count = count;
-    this.#names = names;
+    this.#names = replaced.toolNames ?? new Map();
+    this.#keys = replaced.toolKeys ?? new Map();
   }
 
   /** Whether no call was sent. */
@@ -131,7 +141,8 @@ export class ToolCallRepair {
     const isPlain =
       name === undefined && isCustom === undefined && isWhole === undefined && extraContent === undefined;
     const call = isPlain ? this.#find(part) : undefined;
-    if (call === undefined || !call.isStarted || call.isCustom || call.isHeld) return null;
+    if (call === undefined || !call.isStarted || call.isCustom || call.isHeld || call.replacer !== null)
+      return null;
     // What follows a placeholder that was sent is read as a text.
     return call.placeholder === 'sent' ? null : call.progress;
   }
@@ -212,11 +223,13 @@ export class ToolCallRepair {
     if (isCustom) call.progress.push(text);
     else if (!isWhole && mayBePlaceholder(text)) this.#hold(call);
     const name = this.#names.get(upstreamName) ?? upstreamName;
+    const keys = isCustom ? undefined : this.#keys.get(upstreamName);
+    if (keys !== undefined) call.replacer = new KeyReplacer(keys);
     return {
       index: call.index,
       id: this.#idFor(call),
       type: 'function',
-      function: { name, arguments: text },
+      function: { name, arguments: call.replacer?.push(text) ?? text },
       ...(isCustom ? { custom: { name, input: waitingText } } : {}),
       ...(extraContent === undefined ? {} : { extra_content: extraContent }),
     };
@@ -227,9 +240,10 @@ export class ToolCallRepair {
     if (!call.progress.hasBegun && part.isWhole !== true && mayBePlaceholder(text)) this.#hold(call);
     call.isBroken ||= call.placeholder === 'sent' && text.trimStart().startsWith('{');
     call.progress.push(text);
-    if (text === '' && extraContent === undefined) return null;
+    const written = call.replacer?.push(text) ?? text;
+    if (written === '' && extraContent === undefined) return null;
     const more = extraContent === undefined ? {} : { extra_content: extraContent };
-    return { index: call.index, function: { arguments: text }, ...more };
+    return { index: call.index, function: { arguments: written }, ...more };
   }
 
   #continueInput({ arguments: input, isWhole }: ToolCallPart, call: ToolCall): ToolCallDelta | null {
@@ -314,6 +328,7 @@ export class ToolCallRepair {
       isHeld: false,
       placeholder: 'none',
       isBroken: false,
+      replacer: null,
     };
     this.#count.calls++;
     this.#count.revision++;

@@ -143,6 +143,12 @@ function withMark(items: readonly unknown[], client: Client): readonly unknown[]
 
 const PNG = 'iVBORw0KGgo=';
 const SCHEMA = { type: 'object', properties: { city: { type: 'string', minLength: 1 } }, required: ['city'] };
+/** With a root and keys that Claude refuses. */
+const ODD_SCHEMA = {
+  type: 'object',
+  properties: { city: { type: 'string' }, 'filter[id]': { type: 'object', properties: { größe: {} } } },
+  anyOf: [{ required: ['city'] }, { required: ['filter[id]'] }],
+};
 const STATES = [
   [
     'gemini',
@@ -166,7 +172,8 @@ const STATES = [
   ],
 ] as const;
 
-const FUNCTION = { name: 'tool_0', arguments: '{"city":"Ghent"}' };
+const INPUT = { city: 'Ghent', 'filter[id]': { größe: 7 } };
+const FUNCTION = { name: 'tool_0', arguments: JSON.stringify(INPUT) };
 const OUTPUTS = {
   function: 'function_call_output',
   custom: 'custom_tool_call_output',
@@ -198,6 +205,8 @@ class Maker {
     const tools = this.#list(0, 3, (at) =>
       this.#tool(`tool_${at}${this.#chance(0.3) ? ' with a name that no provider takes' : ''}`),
     );
+    // Two servers with the same tool.
+    if (tools.length > 0 && this.#chance(0.2)) tools.push(this.#tool('tool_0'));
     const system = this.#chance(0.6) ? this.#text() : undefined;
     if (system !== undefined && this.#client === 'chat')
       this.#items.push(this.#message('system', [{ type: 'text', text: system }]));
@@ -259,7 +268,7 @@ class Maker {
           content: [
             ...(isReasoned ? [{ type: 'thinking', thinking: thought, signature }] : []),
             ...(text === undefined ? [] : [{ type: 'text', text }]),
-            ...calls.map(({ id }) => ({ type: 'tool_use', id, name: 'tool_0', input: { city: 'Ghent' } })),
+            ...calls.map(({ id }) => ({ type: 'tool_use', id, name: 'tool_0', input: INPUT })),
           ],
         });
         break;
@@ -310,9 +319,10 @@ class Maker {
 
   #tool(name: string): JsonObject {
     const description = this.#text();
-    if (this.#client === 'messages') return { name, description, input_schema: SCHEMA };
-    const definition = { name, description, parameters: SCHEMA, strict: this.#chance(0.5) };
-    if (this.#hasFunctions) return { name, description, parameters: SCHEMA };
+    const schema = this.#chance(0.4) ? ODD_SCHEMA : SCHEMA;
+    if (this.#client === 'messages') return { name, description, input_schema: schema };
+    const definition = { name, description, parameters: schema, strict: this.#chance(0.5) };
+    if (this.#hasFunctions) return { name, description, parameters: schema };
     return this.#client === 'chat'
       ? { type: 'function', function: definition }
       : { type: 'function', ...definition };

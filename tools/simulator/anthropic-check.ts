@@ -177,6 +177,13 @@ function toolProblem(body: JsonObject, model: ClaudeModel): string | undefined {
   // anthropics/claude-code#96152, 2026-09-22.
   const long = objectsOf(body.tools).findIndex(({ name }) => textOf(name).length > 128);
   if (long >= 0) return `tools.${long}.custom.name: String should have at most 128 characters`;
+  const names = objectsOf(body.tools).map(({ name }) => name);
+  // danny-avila/LibreChat#13162, 2026-05-17.
+  if (new Set(names).size < names.length) return 'tools: Tool names must be unique.';
+  for (const [at, { input_schema }] of objectsOf(body.tools).entries()) {
+    const problem = inputSchemaProblem(objectOf(input_schema));
+    if (problem !== undefined) return `tools.${at}.custom.input_schema${problem}`;
+  }
   const { type } = objectOf(body.tool_choice);
   if (type === undefined) return undefined;
   if (objectsOf(body.tools).length === 0) return 'tool_choice: may only be specified while providing tools';
@@ -187,6 +194,26 @@ function toolProblem(body: JsonObject, model: ClaudeModel): string | undefined {
   return objectOf(body.thinking).type === 'enabled'
     ? 'Thinking may not be enabled when tool_choice forces tool use.'
     : undefined;
+}
+
+/** The type: from memory, 2026-11-28; langchain-ai/langchain#39271, 2026-08-05; anthropics/claude-code#79418, 2026-07-20. */
+function inputSchemaProblem(schema: JsonObject): string | undefined {
+  if (schema.type !== 'object') return ".type: Input should be 'object'";
+  if (['oneOf', 'allOf', 'anyOf'].some((keyword) => schema[keyword] !== undefined)) {
+    return ': input_schema does not support oneOf, allOf, or anyOf at the top level';
+  }
+  return hasForeignKey(schema)
+    ? ".properties: Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'"
+    : undefined;
+}
+
+function hasForeignKey(value: Json): boolean {
+  if (Array.isArray(value)) return value.some(hasForeignKey);
+  if (typeof value !== 'object' || value === null) return false;
+  const isForeign = Object.keys(objectOf(value.properties)).some(
+    (key) => !/^[a-zA-Z0-9_.-]{1,64}$/.test(key),
+  );
+  return isForeign || Object.values(value).some((inner) => inner !== undefined && hasForeignKey(inner));
 }
 
 const TOOL_ID = /^[a-zA-Z0-9_-]+$/;

@@ -86,6 +86,9 @@ function nameProblem({ tools }: JsonObject): string | undefined {
     .flatMap((tool) => objectsOf(tool.functionDeclarations))
     .map(({ name }) => name);
   const at = names.findIndex((name) => !/^[A-Za-z_][\w.:-]{0,63}$/.test(textOf(name)));
+  // google-gemini/gemini-cli#22207, 2026-03-12.
+  const again = names.find((name, place) => names.indexOf(name) < place);
+  if (again !== undefined) return `Duplicate function declaration found: ${textOf(again)}`;
   return at < 0
     ? undefined
     : `* GenerateContentRequest.tools[0].function_declarations[${at}].name: Invalid function name. Must start with a letter or an underscore.\n`;

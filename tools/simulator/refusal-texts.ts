@@ -29,9 +29,36 @@ const tool = (parameters: JsonObject, extra: JsonObject = {}): JsonObject => ({
   type: 'function',
   function: { name: 'read', parameters, ...extra },
 });
+/** A schema of which Claude and OpenAI refuse the root, and the same with a plain one. */
+const ALTERNATIVES = { ...schema({}), anyOf: [{ required: ['path'] }, {}] };
+const PLAIN = { ...schema({}), description: '{anyOf: [{"required":["path"]},{}]}' };
 const user = (content: string): JsonObject => ({ role: 'user', content });
 
 export const REFUSAL_TEXTS: readonly RefusalText[] = [
+  {
+    name: 'schema-root-claude',
+    text: '{"type":"error","error":{"type":"invalid_request_error","message":"tools.0.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level"}}',
+    sent: { tools: [{ name: 'read', input_schema: ALTERNATIVES }] },
+    mended: { tools: [{ name: 'read', input_schema: PLAIN }] },
+    keyword: 'anyOf',
+    source: 'langchain-ai/langchain#39271, 2026-08-05',
+  },
+  {
+    name: 'schema-root-openai',
+    text: "Invalid schema for function 'read': schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level.",
+    sent: { tools: [tool(ALTERNATIVES)] },
+    mended: { tools: [tool(PLAIN)] },
+    keyword: 'anyOf',
+    source: 'chatanywhere/GPT_API_free#403, 2025-06-19',
+  },
+  {
+    name: 'schema-root-type',
+    text: `Invalid schema for function 'read': schema must be a JSON Schema of 'type: "object"', got 'type: "None"'.`,
+    sent: { tools: [tool({ properties: {} })] },
+    mended: { tools: [tool({ properties: {}, type: 'object' })] },
+    keyword: 'type',
+    source: 'browserbase/stagehand#1159, 2025-10-22',
+  },
   {
     name: 'temperature',
     text: '{"error":{"message":"Unsupported parameter: \'temperature\' is not supported with this model.","type":"invalid_request_error","param":"temperature","code":"unsupported_parameter"}}',

@@ -2,6 +2,7 @@
 
 import {
   type Block,
+  type NativeRequest,
   type ReasoningBlock,
   splitLeadingSystem,
   type ToolCallBlock,
@@ -16,6 +17,7 @@ import { UniqueCallIds } from '../../request-translation/tool-results.ts';
 import { argumentsObject } from '../../request-translation/tools.ts';
 import { append } from '../../shared/append.ts';
 import { EmbeddedJson, isObject, type JsonObject, readText } from '../../shared/json.ts';
+import { replaceKeys } from '../../shared/json-keys.ts';
 import type { ClaudeFamily } from './family.ts';
 
 export interface WrittenConversation {
@@ -32,6 +34,8 @@ interface ConversationOptions {
   readonly family: ClaudeFamily;
   /** The id of the provider that receives the request: only its own thinking is sent. */
   readonly providerId: string;
+  /** The keys of arguments that are sent, by the client's: those of the tools' schemas. */
+  readonly toolKeys: NativeRequest['toolKeys'];
   readonly report: TranslationReport;
 }
 
@@ -128,12 +132,9 @@ class MessageWriter {
   }
 
   #call({ id, name, input }: ToolCallBlock): JsonObject {
-    return {
-      type: 'tool_use',
-      id: this.#callIds.call(id),
-      name,
-      input: argumentsObject(input, this.#embedded),
-    };
+    const keys = this.#options.toolKeys.get(name);
+    const args = argumentsObject(keys === undefined ? input : replaceKeys(input, keys), this.#embedded);
+    return { type: 'tool_use', id: this.#callIds.call(id), name, input: args };
   }
 
   #addResult({ id, content, extra = {} }: ToolResultBlock): void {

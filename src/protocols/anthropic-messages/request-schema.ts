@@ -2,6 +2,7 @@
  * Writes a JSON schema as Anthropic takes it for strict tools and response formats: objects are closed, and unsupported keywords move
  * into the description. https://platform.claude.com/docs/en/build-with-claude/structured-outputs (2026-11-22)
  */
+import { withTold } from '../../request-translation/schemas.ts';
 import { isObject, type JsonObject, mapValues, omit, readArray } from '../../shared/json.ts';
 
 /** @param onChange called if the schema no longer enforces a keyword, but only describes it */
@@ -12,11 +13,10 @@ export function writeSchema(schema: JsonObject, onChange: () => void): JsonObjec
   const closedSchema = closed(withAnyOf(inner, onChange));
   if (described.length === 0) return closedSchema;
   onChange();
-  const keywords = described.map((key) => `${key}: ${shortJson(schema[key])}`).join(', ');
-  const description = [schema.description, `{${keywords}}`]
-    .filter((text) => typeof text === 'string')
-    .join('\n\n');
-  return { ...closedSchema, description };
+  return withTold(
+    closedSchema,
+    described.map((key) => ({ [key]: schema[key] })),
+  );
 }
 
 /** Keywords that map names to schemas, and keywords that hold a schema or a list of schemas. */
@@ -88,12 +88,4 @@ function describedKeys(schema: JsonObject): string[] {
   if (typeof pattern === 'string' && UNSUPPORTED_REGEX.test(pattern)) keys.push('pattern');
   if (oneOf !== undefined && !canBeAnyOf(schema)) keys.push('oneOf');
   return keys;
-}
-
-/** The bound on the described value of a keyword. */
-const MAX_DESCRIBED_CHARS = 4096;
-
-function shortJson(value: unknown): string {
-  const text = JSON.stringify(value);
-  return text.length <= MAX_DESCRIBED_CHARS ? text : `${text.slice(0, MAX_DESCRIBED_CHARS)}…`;
 }

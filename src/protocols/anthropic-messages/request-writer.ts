@@ -34,11 +34,17 @@ const OTHER_FIELDS: RequestRules = {
   streamUsage: 'always',
 };
 
-/** @param toolNames the names that the provider accepts for tools */
-export function claudeForm(families: ClaudeFamilies, toolNames: RegExp): RequestForm {
+/** @param tools the names that the provider accepts for tools, and the keys for their parameters */
+export function claudeForm(
+  families: ClaudeFamilies,
+  tools: { readonly names: RegExp; readonly keys: RegExp },
+): RequestForm {
   return {
     kind: 'native',
-    toolNames,
+    toolNames: tools.names,
+    // 400 "Tool names must be unique": danny-avila/LibreChat#13162, 2026-05-17.
+    // 400 "input_schema does not support oneOf, allOf, or anyOf at the top level": langchain-ai/langchain#39271, 2026-08-05.
+    tools: { plainRoots: true, keys: tools.keys },
     rules: OTHER_FIELDS,
     fromSettings: TRANSLATED,
     // 0 is no usable limit, so it counts as none.
@@ -56,8 +62,9 @@ function writeMessages(
   family: ClaudeFamily,
   report: TranslationReport,
 ): JsonObject {
-  const { settings, extra, turns } = request;
-  const conversation = writeConversation(turns, { family, providerId: options.providerId, report });
+  const { settings, extra, turns, toolKeys } = request;
+  const { providerId } = options;
+  const conversation = writeConversation(turns, { family, providerId, toolKeys, report });
   const limit = writeLimit(settings.outputLimit, family, report);
   const tools = writeTools(request, family, report);
   const maxTokens = readCount(limit) || family.maxTokens;

@@ -28,6 +28,8 @@ export function geminiForm(families: readonly GeminiFamily[], toolNames: RegExp)
   return {
     kind: 'native',
     toolNames,
+    // 400 "Duplicate function declaration found: click": google-gemini/gemini-cli#22207, 2026-03-12.
+    tools: {},
     fromSettings: FROM_SETTINGS,
     outputLimit: ({ generationConfig }) => readCount(objectOf(generationConfig).maxOutputTokens) || null,
     withLimit: (body, maxOutputTokens) => ({

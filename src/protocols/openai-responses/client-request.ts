@@ -241,7 +241,12 @@ function readTools(given: readonly unknown[]): ReadTools {
     if (name === undefined || kind === null) return false;
     const flatName = functionName(name, namespace);
     dropped.addAll(unreadToolKeys(tool, TOOL_KEYS, 'tools'));
-    tools.set(flatName, { type: 'function', function: toFunction(tool, flatName, namespaceDescription) });
+    const translated = { type: 'function', function: toFunction(tool, flatName, namespaceDescription) };
+    const before = tools.get(flatName);
+    if (before !== undefined && JSON.stringify(before) !== JSON.stringify(translated)) {
+      dropped.add(`tools.${kind}`);
+    }
+    tools.set(flatName, translated);
     if (kind === 'function' && namespace === undefined) origins.delete(flatName);
     else origins.set(flatName, { kind, name, namespace });
     return true;

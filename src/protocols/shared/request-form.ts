@@ -5,6 +5,13 @@ import { type ApiError, apiError } from '../../canonical/error.ts';
 import { TranslationReport } from '../../request-translation/dropped-fields.ts';
 import type { RequestRules } from '../../request-translation/rules.ts';
 import {
+  type FittedTools,
+  fitTools,
+  restoringKeys,
+  sizeOfKeys,
+  type ToolKeys,
+} from '../../request-translation/tool-schemas.ts';
+import {
   convertLegacyFunctions,
   sizeOfNames,
   type ToolNames,
@@ -25,8 +32,11 @@ import { readToolChoice, readTools, readTurns } from '../openai-chat/conversatio
 import { chatBody } from '../openai-chat/conversation-writer.ts';
 import { readRequestSettings } from '../openai-chat/request-settings.ts';
 
-/** A translation with the tool names that were replaced; absent: none was. */
-export type WrittenRequest = Result<Translation & { readonly toolNames?: ToolNames }, ApiError>;
+/** A translation with the tool names and the keys of arguments that were replaced; absent: none was. */
+export type WrittenRequest = Result<
+  Translation & { readonly toolNames?: ToolNames; readonly toolKeys?: ToolKeys },
+  ApiError
+>;
 
 /**
  * Reads the request for a form, and returns what writes the body that the provider accepts: between the two, the work on a large request
@@ -43,43 +53,71 @@ export function prepareWrite(
     const message = `The tool names that ${provider} does not accept have more than ${MAX_TOOL_NAMES_CHARS} characters in total: send fewer or shorter names`;
     return failure(apiError('invalid_request', message, 'tools'));
   }
-  const write = form.kind === 'native' ? prepareNative(form, request) : prepareChat(form.rules, request);
+  const { write, toolKeys } =
+    form.kind === 'native' ? prepareNative(form, request) : prepareChat(form.rules, request);
+  if (sizeOfKeys(toolKeys) > MAX_TOOL_NAMES_CHARS) {
+    const message = `The keys of tools' parameters that ${provider} does not accept have more than ${MAX_TOOL_NAMES_CHARS} characters in total: send fewer or shorter keys`;
+    return failure(apiError('invalid_request', message, 'tools'));
+  }
   return ok((options) => {
     const report = new TranslationReport(options.provider, options.unsupported);
     const body = write(options, report);
     const { error, dropped, changed } = report;
     if (error !== null) return failure(error);
-    return ok({ body, dropped, changed, ...(names.size === 0 ? {} : { toolNames: names }) });
+    const replaced = {
+      ...(names.size === 0 ? {} : { toolNames: names }),
+      ...(toolKeys.size === 0 ? {} : { toolKeys: restoringKeys(toolKeys) }),
+    };
+    return ok({ body, dropped, changed, ...replaced });
   });
 }
 
-type WriteBody = (options: WriteOptions, report: TranslationReport) => JsonObject;
+interface Prepared {
+  readonly write: (options: WriteOptions, report: TranslationReport) => JsonObject;
+  readonly toolKeys: ToolKeys;
+}
 
-function prepareChat(rules: RequestRules, request: CanonicalRequest): WriteBody {
+function prepareChat(rules: RequestRules, request: CanonicalRequest): Prepared {
   const chat = chatBody(request);
-  return (options, report) => translateRequest(chat, rules, options, report);
+  return {
+    write: (options, report) => translateRequest(chat, rules, options, report),
+    toolKeys: new Map(),
+  };
 }
 
 /** Without nulls, with tools in the place of OpenAI's functions from before tools, and with a chat client's messages as turns. */
 function prepareNative(
-  { rules, fromSettings, write }: Extract<RequestForm, { readonly kind: 'native' }>,
+  { rules, fromSettings, tools: toolRules, write }: Extract<RequestForm, { readonly kind: 'native' }>,
   { fields, turns, thinking }: CanonicalRequest,
-): WriteBody {
+): Prepared {
   const chat = withoutEmptySettings(convertLegacyFunctions(withoutNulls(fields)));
   const given = omit(chat, 'messages', 'tools', 'tool_choice');
+  const givenTools = readTools(chat.tools);
+  const {
+    tools = givenTools,
+    toolKeys = new Map(),
+    isOneReplaced,
+    isOneChanged,
+  }: Partial<FittedTools> = toolRules && givenTools ? fitTools(givenTools, toolRules) : {};
   const conversation = {
     turns: turns ?? readTurns(chat.messages),
-    tools: readTools(chat.tools),
+    tools,
+    toolKeys,
     toolChoice: readToolChoice(chat.tool_choice),
     thinking,
   };
-  return (options, report) => {
-    const body = rules === undefined ? given : translateRequest(given, rules, options, report);
-    const request = {
-      ...conversation,
-      settings: readRequestSettings(body),
-      extra: omit(body, ...fromSettings),
-    };
-    return write(request, options, report);
+  return {
+    toolKeys,
+    write: (options, report) => {
+      if (isOneReplaced) report.dropAllowed('tools.function');
+      if (isOneChanged) report.change('tools.function.parameters');
+      const body = rules === undefined ? given : translateRequest(given, rules, options, report);
+      const request = {
+        ...conversation,
+        settings: readRequestSettings(body),
+        extra: omit(body, ...fromSettings),
+      };
+      return write(request, options, report);
+    },
   };
 }

@@ -506,6 +506,14 @@ test('X2 RESPONSES_DAYS: 30 by default, from 1 to 365; X6 RESPONSE_BYTES: 32 MiB
     expect(invalid({ RESPONSES_DAYS: value })).toEqual(['RESPONSES_DAYS']);
 });
 
+test('L8 RECORD_BYTES: 8 GB by default, from 100,000 bytes to less than an object holds', () => {
+  expect(valid().room.recordBytes).toBe(8_000_000_000);
+  for (const value of ['100000', '8e9', '9000000000'])
+    expect(valid({ RECORD_BYTES: value }).room.recordBytes).toBe(Number(value));
+  for (const value of ['99999', '0', '-1', '1000000.5', '9000000001', '8 GB', 'Infinity'])
+    expect(invalid({ RECORD_BYTES: value })).toEqual(['RECORD_BYTES']);
+});
+
 test('L4 RECORD_DAYS: 35 by default, at least as long as a Queue may redeliver', () => {
   expect(valid().recordDays).toBe(35);
   expect(['15', '400'].map((value) => valid({ RECORD_DAYS: value }).recordDays)).toEqual([15, 400]);

@@ -22,8 +22,9 @@ import { LedgerClient } from './ledger-client.ts';
 import { LedgerObject } from './ledger-object.ts';
 import type { AlertSettings } from './limits/budget-alerts.ts';
 import { consumeRecords, QueueSink, type RecordQueue } from './queue.ts';
+import type { RoomLimits } from './records/key-records.ts';
 import { ObjectLedger } from './records/object-ledger.ts';
-import { type LedgerSettings, readAlertSettings, readLedgerSettings } from './settings.ts';
+import { type LedgerSettings, readAlertSettings, readLedgerSettings, readRoomLimits } from './settings.ts';
 import { deadLettersOfUsers, ledgersOfUsers, listKeyIds } from './user-stores.ts';
 
 /**
@@ -55,6 +56,12 @@ export function ledger(): Feature<'ledger'> {
           const env = this.env as unknown as Env; // decode
           await gateway.ready(env);
           return readAlertSettings(gateway.settings(env));
+        }
+
+        protected override async roomLimits(): Promise<RoomLimits> {
+          const env = this.env as unknown as Env; // decode
+          await gateway.ready(env);
+          return readRoomLimits(gateway.settings(env));
         }
       },
     }),

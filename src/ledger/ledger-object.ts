@@ -15,7 +15,7 @@ import type { SentPrefix } from '../metering/cache-breaks.ts';
 import type { RecordQuery, ReportQuery } from '../metering/ledger.ts';
 import type { Charge, ChargedRecord, UsageRecord } from '../metering/record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../metering/refusals.ts';
-import { DAY_MS } from '../metering/time.ts';
+import { DAY_MS, isoTime } from '../metering/time.ts';
 import { inJurisdiction, type PlaceableNamespace } from '../settings/placement.ts';
 import { SettingsReader } from '../settings/reader.ts';
 import type { JsonObject } from '../shared/json.ts';
@@ -53,6 +53,7 @@ import {
 import { addToBudget, currentTopUps } from './limits/top-ups.ts';
 import { UserLeases } from './limits/user-leases.ts';
 import { UserLimits, type UserReservation } from './limits/user-limits.ts';
+import type { ArchiveBucket } from './records/archive.ts';
 import { compareRecords, compareSent, createCacheSessions } from './records/cache-sessions.ts';
 import {
   type ActiveDays,
@@ -64,15 +65,14 @@ import {
   takeDays,
   takeRefusals,
 } from './records/directory.ts';
+import { KeyRecords, type RoomLimits } from './records/key-records.ts';
 import {
   createRecords,
   deleteRecords,
-  findRecord,
   hasRecords,
   insertRecords,
-  isForgotten,
   type LedgerPage,
-  listRecords,
+  placeOf,
   readState,
   setState,
 } from './records/records.ts';
@@ -87,15 +87,8 @@ import {
   MAX_MESSAGE_ROWS,
   type RowsResult,
 } from './records/sums.ts';
-import {
-  type ErasedUserPart,
-  eraseUser,
-  readUser,
-  type UserCursor,
-  type UsersPart,
-  usersOfRecords,
-} from './records/user-records.ts';
-import { readAlertSettings, readRecordDays } from './settings.ts';
+import type { ErasedUserPart, UserCursor, UsersPart } from './records/user-records.ts';
+import { readAlertSettings, readRecordDays, readRoomLimits } from './settings.ts';
 import { StoredKey } from './stored-key.ts';
 
 /** The part of an object's storage that the class uses. */
@@ -106,6 +99,7 @@ export type LedgerStorage = Pick<
 
 export interface LedgerEnv {
   readonly WEIR_LEDGER: PlaceableNamespace<LedgerStub>;
+  readonly WEIR_ARCHIVE?: ArchiveBucket;
   readonly WEIR_KV?: KeyStore;
   readonly [name: string]: unknown;
 }
@@ -119,6 +113,11 @@ const RETRY_AFTER_MS = 60_000;
 /** A directory that does not respond must not delay the next alarm. */
 const MAX_SEND_MS = 10_000;
 
+/** How long one alarm moves records. */
+const MAX_ROOM_MS = 20_000;
+/** After records have left, the alarm runs early only once so many bytes were added. */
+const MIN_ROOM_BYTES = 65_536;
+
 /** A request waits so long for what other users hold in advance. */
 const MAX_RETURN_MS = 1000;
 /** Objects of users of a revoked key that one alarm deletes. */
@@ -130,6 +129,9 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   readonly #keyId: string;
   readonly #jobs: readonly Job[];
   #storedKey: StoredKey | null = null;
+  readonly #records: KeyRecords;
+  /** The size of the database at which records have to leave, in bytes; it is known once the alarm has run. */
+  #fullAt = Number.POSITIVE_INFINITY;
   readonly #leases: UserLeases;
   /** Null unless this is the object of a user. */
   readonly #user: UserLimits | null;
@@ -147,6 +149,17 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     this.#sql = storage.sql;
     const { keyId, user } = readObjectName(context.id.name ?? '');
     this.#keyId = keyId;
+    this.#records = new KeyRecords({
+      sql: this.#sql,
+      transaction: (act) => storage.transactionSync(act),
+      keyId,
+      bucket: env.WEIR_ARCHIVE ?? null,
+      now: () => Date.now(),
+      startTimer: (ms, onFire) => {
+        const timer = setTimeout(onFire, ms);
+        return () => clearTimeout(timer);
+      },
+    });
     this.#leases = new UserLeases({
       sql: this.#sql,
       transaction: (act) => storage.transactionSync(act),
@@ -213,6 +226,8 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
         await alerts.note(now);
         return alerts.send(now);
       },
+      (now) => this.#deleteArchived(now),
+      (now) => this.#makeRoom(now),
     ];
     context.waitUntil(this.#setMissingAlarm());
   }
@@ -232,7 +247,10 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     if (this.#user !== null) return this.#user.isOpen;
     if (this.#erasures !== null) return this.#erasures.nextDue !== null;
     return (
-      nextExpiry(this.#sql) !== null || hasRecords(this.#sql) || (this.#alerts?.nextDue ?? null) !== null
+      nextExpiry(this.#sql) !== null ||
+      hasRecords(this.#sql) ||
+      readState(this.#sql).archived_until > 0 ||
+      (this.#alerts?.nextDue ?? null) !== null
     );
   }
 
@@ -252,8 +270,8 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
       const state = readState(this.#sql);
       const days = recordDays ?? state.record_days;
       if (days !== state.record_days) setState(this.#sql, 'record_days', days);
-      const old = records.filter((record) => isForgotten(record, state));
-      const fresh = old.length === 0 ? records : records.filter((one) => !old.includes(one));
+      const byPlace = Map.groupBy(records, (record) => placeOf(this.#sql, record, state));
+      const { new: fresh = [], forgotten: old = [] } = Object.fromEntries(byPlace);
       const inserted = insertRecords(this.#sql, compareRecords(this.#sql, fresh));
       addToHours(this.#sql, inserted, state);
       settleRecords(this.#sql, inserted, Date.now());
@@ -266,26 +284,27 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     const now = Date.now();
     // The directory learns at once on which days a key has records, and then finds each of them. A directory that fails is not called more often.
     const isUrgent = isNew && (alarm === null || alarm > now + RETRY_AFTER_MS);
-    const due = isUrgent ? now : now + SEND_AFTER_MS;
+    const isFull = this.#sql.databaseSize > this.#fullAt;
+    const due = isUrgent || isFull ? now : now + SEND_AFTER_MS;
     if (alarm === null || alarm > due) await this.#storage.setAlarm(due);
     await this.#noteAlerts(now);
     return forgotten;
   }
 
   async find(requestId: string): Promise<UsageRecord | null> {
-    return findRecord(this.#sql, requestId);
+    return this.#records.find(requestId);
   }
 
   async list(query: RecordQuery): Promise<LedgerPage> {
-    return listRecords(this.#sql, query);
+    return this.#records.list(query);
   }
 
   async report(query: ReportQuery): Promise<RowsResult> {
-    return keyReport(this.#sql, query, this.#keyId);
+    return keyReport(this.#sql, query, this.#keyId, (from, before) => this.#records.each(from, before));
   }
 
   async readUser(names: readonly string[], cursor: UserCursor) {
-    return { ...readUser(this.#sql, names, cursor), users: this.#leases.among(names) };
+    return { ...(await this.#records.readUser(names, cursor)), users: this.#leases.among(names) };
   }
 
   async eraseUser(
@@ -294,11 +313,11 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     beforeId: string | null,
   ): Promise<ErasedUserPart> {
     if (beforeId === null) await this.#key.revokeOf(names, this.#keyId);
-    return this.#storage.transactionSync(() => eraseUser(this.#sql, names, cursor, beforeId));
+    return this.#records.eraseUser(names, cursor, beforeId);
   }
 
   async usersOfRecords(after: string, beforeId: string): Promise<UsersPart> {
-    return usersOfRecords(this.#sql, after, beforeId);
+    return this.#records.usersOfRecords(after, beforeId);
   }
 
   /** Takes steps of an erasure. A Worker overrides it with its gateway, which knows all stores. */
@@ -545,12 +564,49 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     return rows.length === MAX_MESSAGE_ROWS ? now : null;
   }
 
+  /** How long single records are kept, wherever they are. */
+  get #keptMs(): number {
+    return (readState(this.#sql).record_days || readRecordDays(this.env)) * DAY_MS;
+  }
+
   #deleteOld(now: number): number | null {
-    const keptMs = (readState(this.#sql).record_days || readRecordDays(this.env)) * DAY_MS;
+    const keptMs = this.#keptMs;
     const oldest = this.#storage.transactionSync(() => deleteRecords(this.#sql, now - keptMs));
     if (oldest === null) return null;
     // Records are deleted once a day.
     return oldest < now - keptMs ? now : oldest + keptMs + DAY_MS;
+  }
+
+  /** Deletes days of the archive, as old records of the object. */
+  async #deleteArchived(now: number): Promise<number | null> {
+    const keptMs = this.#keptMs;
+    try {
+      const first = await this.#records.deleteArchived(now - keptMs);
+      return first === null ? null : Math.max(first + keptMs + DAY_MS, now + DAY_MS);
+    } catch (error) {
+      log({ event: 'archive_failed', key_id: this.#keyId, reason: String(error) });
+      return now + RETRY_AFTER_MS;
+    }
+  }
+
+  /** What the object may keep, by the variables of the Worker. A Worker overrides it with the settings of its gateway, which has options. */
+  protected async roomLimits(): Promise<RoomLimits> {
+    return readRoomLimits(new SettingsReader(this.env));
+  }
+
+  /** Lets the oldest records leave, if there are too many. */
+  async #makeRoom(now: number): Promise<number | null> {
+    const limits = await this.roomLimits();
+    const { archived, deleted, isOver, problem } = await this.#records.makeRoom(limits, now + MAX_ROOM_MS);
+    const key_id = this.#keyId;
+    const before = isoTime(readState(this.#sql).moved_before);
+    if (archived > 0) log({ event: 'records_archived', key_id, records: archived, before });
+    if (deleted > 0) log({ event: 'records_deleted', key_id, records: deleted, before });
+    if (problem !== null) log({ event: 'archive_failed', key_id, reason: problem });
+    const free = Math.max(this.#records.freeBytes(limits), MIN_ROOM_BYTES);
+    this.#fullAt = problem === null ? this.#sql.databaseSize + free : Number.POSITIVE_INFINITY;
+    if (problem !== null) return now + RETRY_AFTER_MS;
+    return isOver ? now : null;
   }
 }
 

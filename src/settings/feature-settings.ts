@@ -13,10 +13,10 @@ interface NamesOfFeature {
 export const FEATURE_SETTINGS: Readonly<Record<FeatureName, NamesOfFeature>> = {
   ledger: {
     settings: [
-      ...['LEDGER', 'RECORD_DAYS', 'BUDGET_FAIL', 'USER_HASH_KEY'],
+      ...['LEDGER', 'RECORD_DAYS', 'RECORD_BYTES', 'BUDGET_FAIL', 'USER_HASH_KEY'],
       ...['BUDGET_ALERTS', 'ALERT_URL', 'ALERT_SECRET'],
     ],
-    bindings: ['WEIR_LEDGER', 'USAGE_QUEUE'],
+    bindings: ['WEIR_LEDGER', 'WEIR_ARCHIVE', 'USAGE_QUEUE'],
   },
   attribution: {
     settings: [

@@ -113,6 +113,8 @@ export interface SettingOptions extends ProviderOptions {
   readonly locationHint?: string | undefined;
   /** How many days a ledger object keeps individual records, 15 to 3650. Default: 35. */
   readonly recordDays?: number | undefined;
+  /** Bytes that a ledger object keeps. Above it, its oldest records leave for `WEIR_ARCHIVE`, or are deleted. */
+  readonly recordBytes?: number | undefined;
   /** Whether Responses are kept for resumption and state: `stateless` (the default) keeps nothing, `durable` keeps each in a Durable Object. */
   readonly responses?: 'stateless' | 'durable' | undefined;
   /** How many days a stored response is kept, 1 to 365. Default: 30. */
@@ -188,6 +190,7 @@ const NAMES: { readonly [Name in DeploymentOption]-?: true } = {
   jurisdiction: true,
   locationHint: true,
   recordDays: true,
+  recordBytes: true,
   responses: true,
   responsesDays: true,
   responseBytes: true,

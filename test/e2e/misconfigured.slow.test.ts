@@ -42,6 +42,7 @@ const INVALID: readonly (readonly [setting: string, vars: Readonly<Record<string
   ['BASE_PATH', { BASE_PATH: 'INVALID' }],
   ['LEDGER', { LEDGER: 'INVALID' }],
   ['RECORD_DAYS', { RECORD_DAYS: '7777' }],
+  ['RECORD_BYTES', { RECORD_BYTES: '99999' }],
   ['BUDGET_ALERTS', { BUDGET_ALERTS: 'INVALID' }],
   ['ALERT_URL', { ALERT_URL: 'http://INVALID.example' }],
   ['ORIGIN', { ORIGIN: 'INVALID' }],

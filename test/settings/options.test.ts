@@ -41,6 +41,7 @@ const ALL: { readonly [Name in Named]-?: NonNullable<SettingOptions[Name]> } = {
   jurisdiction: 'eu',
   locationHint: 'weur',
   recordDays: 60,
+  recordBytes: 1_000_000,
   responses: 'durable',
   responsesDays: 7,
   responseBytes: 1_000_000,

@@ -9,6 +9,7 @@ import { callTwice } from '../../shared/durable-objects.ts';
 import { MAX_PART_RECORDS, MAX_QUERIED_LEDGERS, QUERIED_LEDGERS_AT_ONCE } from '../../shared/limits.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
 import { DIRECTORY, type LedgerNamespace, type LedgerStub } from '../ledger-calls.ts';
+import { archiveProblem } from './archive.ts';
 import type { ActiveDay, ActiveDays } from './directory.ts';
 import type { LedgerPage } from './records.ts';
 import { fromColumns, type SumRow } from './sum-columns.ts';
@@ -53,7 +54,19 @@ export class ObjectLedger implements Ledger {
     );
   }
 
-  async report(query: ReportQuery): Promise<Result<Report, ApiError>> {
+  report(query: ReportQuery): Promise<Result<Report, ApiError>> {
+    return orArchiveProblem(this.#report(query));
+  }
+
+  list(query: RecordQuery): Promise<Result<RecordPage, ApiError>> {
+    return orArchiveProblem(this.#list(query));
+  }
+
+  find(requestId: string, keyId: string | null): Promise<Result<ListedRecord | null, ApiError>> {
+    return orArchiveProblem(this.#find(requestId, keyId));
+  }
+
+  async #report(query: ReportQuery): Promise<Result<Report, ApiError>> {
     const { keyId, groups } = query;
     if (keyId === null) return this.#reportAll(query);
     const result = await this.#read(keyId, (ledger) => ledger.report(query));
@@ -91,7 +104,7 @@ export class ObjectLedger implements Ledger {
     return ok(report);
   }
 
-  async list(query: RecordQuery): Promise<Result<RecordPage, ApiError>> {
+  async #list(query: RecordQuery): Promise<Result<RecordPage, ApiError>> {
     const { keyId, fromId, beforeId } = query;
     if (keyId !== null) return ok(await this.#read(keyId, (ledger) => ledger.list(query)));
     const { days, isCut } = await this.#activeDays(dayOf(fromId), lastDayBefore(beforeId));
@@ -106,7 +119,7 @@ export class ObjectLedger implements Ledger {
     return this.#read(DIRECTORY, (directory) => directory.activeDays(from, to));
   }
 
-  async find(requestId: string, keyId: string | null): Promise<Result<ListedRecord | null, ApiError>> {
+  async #find(requestId: string, keyId: string | null): Promise<Result<ListedRecord | null, ApiError>> {
     if (keyId !== null) return ok(await this.#read(keyId, (ledger) => ledger.find(requestId)));
     const day = dayOf(requestId);
     const { days, isCut } = await this.#activeDays(day, day);
@@ -127,6 +140,19 @@ export class ObjectLedger implements Ledger {
 
   async refusals(query: RefusalQuery): Promise<Result<readonly RefusalRow[], ApiError>> {
     return ok(await this.#read(DIRECTORY, (directory) => directory.refusals(query)));
+  }
+}
+
+/** Records of the time may be in an archive that cannot be read now. */
+async function orArchiveProblem<Value>(
+  answer: Promise<Result<Value, ApiError>>,
+): Promise<Result<Value, ApiError>> {
+  try {
+    return await answer;
+  } catch (error) {
+    const reason = archiveProblem(error);
+    if (reason === null) throw error;
+    return failure(apiError('ledger_unreachable', reason));
   }
 }
 

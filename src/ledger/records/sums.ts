@@ -15,7 +15,7 @@ import {
 import { DAY_MS, firstIdAt, HOUR_MS, isoDay, isoTime } from '../../metering/time.ts';
 import { MAX_PART_RECORDS, MAX_REPORT_ROWS } from '../../shared/limits.ts';
 import { addFacts, createFactSums, factSource, remainder } from './fact-sums.ts';
-import { eachRecord, type LedgerState, readState, setState } from './records.ts';
+import { type LedgerState, lostBefore, readState, setState } from './records.ts';
 import {
   AMOUNTS,
   addColumns,
@@ -214,8 +214,16 @@ interface Span {
   readonly to: number;
 }
 
+/** The single records from one id to another, which is excluded. */
+type EachRecord = (fromId: string, beforeId: string) => AsyncIterable<UsageRecord>;
+
 /** A report of one key: closed days and hours from their sums, parts of hours from single records. */
-export function keyReport(sql: SqlStorage, query: ReportQuery, keyId: string): RowsResult {
+export async function keyReport(
+  sql: SqlStorage,
+  query: ReportQuery,
+  keyId: string,
+  eachRecord: EachRecord,
+): Promise<RowsResult> {
   const { fromMs, toMs, groups, only = {} } = query;
   const facts = factsOf(groups, only);
   const [fact] = facts;
@@ -226,23 +234,25 @@ export function keyReport(sql: SqlStorage, query: ReportQuery, keyId: string): R
     ? { from: Math.ceil(fromMs / unit), to: Math.floor(toMs / unit) }
     : { from: Number.POSITIVE_INFINITY, to: 0 };
   const parts = partsOfTime({ from: fromMs, to: toMs }, whole, unit);
-  const state = readState(sql);
-  if (parts.some(({ from }) => from < state.deleted_before)) return { kind: 'parts', reason: 'too_old' };
+  const isLost = ({ from }: Span) => from < lostBefore(readState(sql));
+  if (parts.some(isLost)) return { kind: 'parts', reason: 'too_old' };
   const records = [];
   let rowsRead = 0;
   for (const { from, to } of parts) {
-    for (const record of eachRecord(sql, firstIdAt(from), firstIdAt(to))) {
+    for await (const record of eachRecord(firstIdAt(from), firstIdAt(to))) {
       if (++rowsRead > MAX_PART_RECORDS) return { kind: 'parts', reason: 'too_many' };
       if (matchesFilter(record, only)) records.push(record);
     }
   }
+  // They may have been deleted while others were read.
+  if (parts.some(isLost)) return { kind: 'parts', reason: 'too_old' };
   if (whole.from >= whole.to) return { kind: 'rows', rows: sumRecords(records, groups) };
   if (fact !== undefined) {
     const sums = factRows(sql, whole, query, fact, keyId);
     return { kind: 'rows', rows: [...sums, ...sumRecords(records, groups)] };
   }
   // A report by hour can't use day sums.
-  const openDay = groups.includes('hour') ? 0 : state.open_day;
+  const openDay = groups.includes('hour') ? 0 : readState(sql).open_day;
   const sums = sumRows(sql, sourceOf(whole, openDay, keyId), query);
   return { kind: 'rows', rows: [...sums, ...sumRecords(records, groups)] };
 }

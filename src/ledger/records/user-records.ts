@@ -4,7 +4,7 @@ import { DAY_MS, idTime } from '../../metering/time.ts';
 import { ERASED } from '../../shared/limits.ts';
 import { deleteCacheSessions } from './cache-sessions.ts';
 import { deleteSessionSums, deleteUserSums, userSums } from './fact-sums.ts';
-import { decodeStored, readState } from './records.ts';
+import { decodeStored, lostBefore, readState } from './records.ts';
 import type { DayRow } from './sum-columns.ts';
 
 /** Where the next part begins. */
@@ -73,9 +73,16 @@ export interface ErasedUserPart {
   readonly next: UserCursor | null;
 }
 
+/** Records of the user that the caller erases from the archive. */
+export interface ErasedFromArchive {
+  readonly records: readonly Pick<UsageRecord, 'request_id' | 'session'>[];
+  /** As {@link UserCursor.id}: up to it, all archived records were searched. */
+  readonly next: string | null;
+}
+
 /**
- * Erases the records and sums under these names, from the cursor on, with the sums and hashes of the sessions of these records. The
- * caller wraps this in a transaction.
+ * Erases the records and sums under these names, from the cursor on, with the sums and hashes of the sessions of these records and of
+ * archived ones. The caller wraps this in a transaction.
  * @param beforeId only records with a smaller id, and the sums of their days; null: all
  */
 export function eraseUser(
@@ -83,10 +90,12 @@ export function eraseUser(
   names: readonly string[],
   { day, id }: UserCursor,
   beforeId: string | null,
+  archived: ErasedFromArchive,
 ): ErasedUserPart {
   const until = beforeId === null ? null : Math.floor(idTime(beforeId) / DAY_MS);
   const sums = day === null ? { rows: 0, next: null } : deleteUserSums(sql, names, day, until);
-  const records = id === null ? { rows: 0, next: null } : deleteRecordsAfter(sql, names, id, beforeId);
+  const records =
+    id === null ? { rows: 0, next: null } : deleteRecordsAfter(sql, names, id, beforeId, archived);
   if (sums.rows + records.rows > 0) {
     // Hashes of prompts have no user. They are of a day, and only make the next reservations larger.
     sql.exec('DELETE FROM counted');
@@ -102,6 +111,7 @@ function deleteRecordsAfter(
   names: readonly string[],
   after: string,
   beforeId: string | null,
+  archived: ErasedFromArchive,
 ): { readonly rows: number; readonly next: string | null } {
   const end = windowEnd(sql, after);
   const found = sql.exec(
@@ -109,17 +119,19 @@ function deleteRecordsAfter(
       RETURNING id, record ->> 'session' AS session`,
     ...[after, JSON.stringify(names), end, beforeId],
   );
-  const rows = [...found];
-  const sessions = rows.flatMap(({ id, session }) =>
-    session === null ? [] : [{ day: Math.floor(idTime(String(id)) / DAY_MS), name: String(session) }],
+  const own = [...found].map(({ id, session }) => ({ request_id: String(id), session }));
+  const sessions = [...own, ...archived.records].flatMap(({ request_id, session }) =>
+    session === null ? [] : [{ day: Math.floor(idTime(request_id) / DAY_MS), name: String(session) }],
   );
   deleteSessionSums(sql, sessions);
   deleteCacheSessions(
     sql,
     sessions.map(({ name }) => name),
-    readState(sql).deleted_before,
+    lostBefore(readState(sql)),
   );
-  return { rows: rows.length, next: end !== null && (beforeId === null || end < beforeId) ? end : null };
+  const ends = [end, archived.next].filter((one) => one !== null).sort();
+  const next = ends.find((one) => beforeId === null || one < beforeId) ?? null;
+  return { rows: own.length + archived.records.length, next };
 }
 
 /** An admin who added to a budget. */

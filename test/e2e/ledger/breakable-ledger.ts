@@ -1,19 +1,26 @@
-/** A ledger object that tests can kill at any step of its work. */
+/** A ledger object that tests can kill at any step of its work, whose archive they can make fail, and which they can restore. */
 import { type LedgerEnv, LedgerObject, type LedgerStorage } from '../../../src/ledger/ledger-object.ts';
+import type { ArchiveBucket } from '../../../src/ledger/records/archive.ts';
+import type { RoomLimits } from '../../../src/ledger/records/key-records.ts';
 
 /** The remaining steps until the object is killed. */
 interface Fuse {
   steps: number;
+  /** Calls of the archive: they fail, or wait until this promise is resolved. */
+  archive: 'works' | 'fails' | Promise<void>;
 }
 
 export class BreakableLedger extends LedgerObject {
   readonly #fuse: Fuse;
 
   constructor(context: DurableObjectState, env: LedgerEnv) {
-    const fuse = { steps: Number.POSITIVE_INFINITY };
+    const fuse: Fuse = { steps: Number.POSITIVE_INFINITY, archive: 'works' };
+    const { WEIR_ARCHIVE } = env;
     super(
       context,
-      env,
+      WEIR_ARCHIVE === undefined
+        ? env
+        : { ...env, WEIR_ARCHIVE: breakableBucket(WEIR_ARCHIVE, fuse, (reason) => context.abort(reason)) },
       breakable({ storage: context.storage, abort: (reason) => context.abort(reason) }, fuse),
     );
     this.#fuse = fuse;
@@ -22,6 +29,52 @@ export class BreakableLedger extends LedgerObject {
   /** Kills the object after so many steps. */
   async killAfter(steps: number): Promise<void> {
     this.#fuse.steps = steps;
+  }
+
+  /** From now on, calls of the archive fail, or work again. */
+  async failArchive(fails: boolean): Promise<void> {
+    this.#fuse.archive = fails ? 'fails' : 'works';
+  }
+
+  /** Runs the alarm while other calls run, and lets the archive answer only after them. */
+  async fireAlarmDuring(method: 'settle', ...args: Parameters<LedgerObject['settle']>): Promise<void> {
+    const held = Promise.withResolvers<void>();
+    this.#fuse.archive = held.promise;
+    const alarm = this.alarm();
+    await this[method](...args);
+    this.#fuse.archive = 'works';
+    held.resolve();
+    await alarm;
+  }
+
+  protected override async roomLimits(): Promise<RoomLimits> {
+    const { OBJECT_BYTES } = this.env;
+    const limits = await super.roomLimits();
+    return typeof OBJECT_BYTES === 'string' ? { ...limits, objectBytes: Number(OBJECT_BYTES) } : limits;
+  }
+
+  /** Keeps a copy of all tables, for {@link restore}. */
+  async save(): Promise<void> {
+    for (const table of this.#tables()) {
+      this.ctx.storage.sql.exec(`DROP TABLE IF EXISTS saved_${table}`);
+      this.ctx.storage.sql.exec(`CREATE TABLE saved_${table} AS SELECT * FROM ${table}`);
+    }
+  }
+
+  /** Makes all tables as they were, as point-in-time recovery does, and ends the instance. */
+  async restore(): Promise<void> {
+    for (const table of this.#tables()) {
+      this.ctx.storage.sql.exec(`DELETE FROM ${table}`);
+      this.ctx.storage.sql.exec(`INSERT INTO ${table} SELECT * FROM saved_${table}`);
+    }
+    await this.ctx.storage.sync();
+    this.ctx.abort('killed by the test');
+  }
+
+  #tables(): string[] {
+    const select =
+      "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'saved_%' AND name NOT LIKE '_cf_%' AND name NOT LIKE 'sqlite_%'";
+    return [...this.ctx.storage.sql.exec(select)].map(({ name }) => String(name));
   }
 
   /** Runs the alarm immediately. */
@@ -74,6 +127,25 @@ function breakable({ storage, abort }: BoundState, fuse: Fuse): LedgerStorage {
     deleteAlarm: () => storage.deleteAlarm(),
     deleteAll: () => storage.deleteAll(),
   };
+}
+
+/** Counts each call, and its return, as a step. */
+function breakableBucket(bucket: ArchiveBucket, fuse: Fuse, abort: (reason: string) => void): ArchiveBucket {
+  const step = () => {
+    if (fuse.steps-- <= 0) abort('killed by the test');
+  };
+  return new Proxy(bucket, {
+    get:
+      (_, name) =>
+      async (...args: readonly unknown[]): Promise<unknown> => {
+        step();
+        if (fuse.archive === 'fails') throw new Error('R2 is broken by the test');
+        if (fuse.archive !== 'works') await fuse.archive;
+        const answer: unknown = await Reflect.apply(Reflect.get(bucket, name), bucket, args);
+        step();
+        return answer;
+      },
+  });
 }
 
 type BoundState = Pick<DurableObjectState, 'storage' | 'abort'>;

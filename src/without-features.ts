@@ -44,7 +44,7 @@ export async function refuseMessages(): Promise<void> {
   throw new Error(`Records of a Queue need ledger(): ${howToList('ledger')}`);
 }
 
-/** The status of the ledger in KV, which has no queue and no waiting records. */
+/** The status of the ledger in KV, which has no queue, no waiting records and no objects. */
 export async function statusOfKv(): Promise<LedgerStatus> {
-  return { store: 'kv', has_queue: false, waiting_records: 0 };
+  return { store: 'kv', has_queue: false, waiting_records: 0, has_archive: false, full_keys: [] };
 }

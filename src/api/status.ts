@@ -108,7 +108,10 @@ async function ledgerView({ ledgerStatus }: RequestContext) {
   try {
     return await ledgerStatus();
   } catch (error) {
-    return { store: null, has_queue: null, waiting_records: null, reason: String(error) };
+    return {
+      ...{ store: null, has_queue: null, waiting_records: null, has_archive: null, full_keys: [] },
+      reason: String(error),
+    };
   }
 }
 

@@ -17,7 +17,7 @@ import type { Feature } from '../types.ts';
 import { createAdmit, createAdmitEarly, settlingRecords } from './admission.ts';
 import { DeadLetters } from './dead-letters.ts';
 import { objectErasures } from './erasures.ts';
-import type { LedgerNamespace, LedgerStub } from './ledger-calls.ts';
+import { DIRECTORY, type LedgerNamespace, type LedgerStub } from './ledger-calls.ts';
 import { LedgerClient } from './ledger-client.ts';
 import { LedgerObject } from './ledger-object.ts';
 import type { AlertSettings } from './limits/budget-alerts.ts';
@@ -74,6 +74,8 @@ interface Bindings {
   readonly ledgers: LedgerNamespace | null;
   /** The queue for usage records (`USAGE_QUEUE`), or null where none is bound. */
   readonly queue: RecordQueue | null;
+  /** Ledger objects have a bucket for records that leave them (`WEIR_ARCHIVE`). */
+  readonly hasArchive: boolean;
 }
 
 /** Trusts the deployment's configuration that each binding has its documented type. */
@@ -82,10 +84,14 @@ function decodeBindings(reader: SettingsReader, place: ObjectPlace): Bindings {
   const store = (reader.binding('WEIR_KV') ?? null) as KeyStore | null; // decode
   const ledgers = bound && store ? placeObjects(bound, place, new PlaceCheck(store, place)) : bound;
   const queue = (reader.binding('USAGE_QUEUE') ?? null) as RecordQueue | null; // decode
-  return { ledgers, queue };
+  return { ledgers, queue, hasArchive: reader.binding('WEIR_ARCHIVE') !== undefined };
 }
 
-function start(settings: LedgerSettings, { ledgers, queue }: Bindings, { store, log }: Ports): FeatureParts {
+function start(
+  settings: LedgerSettings,
+  { ledgers, queue, hasArchive }: Bindings,
+  { store, log }: Ports,
+): FeatureParts {
   const client = new LedgerClient(ledgers);
   const { hashSecret } = settings;
   const hasher = typeof hashSecret === 'string' ? new PromptHasher(hashSecret) : null;
@@ -113,6 +119,8 @@ function start(settings: LedgerSettings, { ledgers, queue }: Bindings, { store, 
       store: isObject ? 'object' : 'kv',
       has_queue: queue !== null,
       waiting_records: isObject ? await deadLetters.count() : 0,
+      has_archive: isObject && hasArchive,
+      full_keys: isObject ? await ledgers.getByName(DIRECTORY).fullLedgers() : [],
     }),
     queue: (messages) => consumeRecords(messages, { sinks: stores, log }),
     scheduled: async () => log({ event: 'stranded_brought_in', ...(await deadLetters.replay()) }),

@@ -11,7 +11,7 @@ import {
 import type { KeyChange, KeyChangeResult } from '../auth/keys.ts';
 import type { Erasure } from '../http/erasure.ts';
 import type { SentPrefix } from '../metering/cache-breaks.ts';
-import type { RecordQuery, ReportQuery } from '../metering/ledger.ts';
+import type { FullKey, RecordQuery, ReportQuery } from '../metering/ledger.ts';
 import type { Charge, ChargedRecord, UsageRecord } from '../metering/record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../metering/refusals.ts';
 import type { JsonObject } from '../shared/json.ts';
@@ -20,6 +20,7 @@ import type { LimitsRow } from './limits/limit-tables.ts';
 import type { Reservation, ReserveRequest } from './limits/reservations.ts';
 import type { UserReservation } from './limits/user-limits.ts';
 import type { ActiveDays } from './records/directory.ts';
+import type { FullLedger } from './records/full-ledgers.ts';
 import type { LedgerPage } from './records/records.ts';
 import type { DayRow, SumRow } from './records/sum-columns.ts';
 import type { RowsResult } from './records/sums.ts';
@@ -94,6 +95,9 @@ interface DirectoryCalls {
   activeDays(from: number, to: number): Promise<ActiveDays>;
   /** The ids of keys that ever had requests, in order, up to 1,000 after this one. */
   keyIdsAfter(after: string): Promise<readonly string[]>;
+  /** Notes that the object of a key is full and deletes records, or cannot archive them, or can again. */
+  noteFull(keyId: string, ledger: FullLedger): Promise<void>;
+  fullLedgers(): Promise<readonly FullKey[]>;
   /** Adds counts of refused requests. A repeated batch changes nothing. */
   takeRefusals(batch: RefusalBatch): Promise<void>;
   /** The counts of one key or of all. */

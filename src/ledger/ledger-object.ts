@@ -12,7 +12,7 @@ import type { KeyChange, KeyChangeResult, KeyStore } from '../auth/keys.ts';
 import type { Erasure } from '../http/erasure.ts';
 import { log } from '../http/log.ts';
 import type { SentPrefix } from '../metering/cache-breaks.ts';
-import type { RecordQuery, ReportQuery } from '../metering/ledger.ts';
+import type { FullKey, RecordQuery, ReportQuery } from '../metering/ledger.ts';
 import type { Charge, ChargedRecord, UsageRecord } from '../metering/record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../metering/refusals.ts';
 import { DAY_MS, isoTime } from '../metering/time.ts';
@@ -65,6 +65,7 @@ import {
   takeDays,
   takeRefusals,
 } from './records/directory.ts';
+import { createFullLedgers, type FullLedger, listFull, noteFull } from './records/full-ledgers.ts';
 import { KeyRecords, type RoomLimits } from './records/key-records.ts';
 import {
   createRecords,
@@ -178,6 +179,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     }
     if (this.#keyId === DIRECTORY) {
       createDirectory(this.#sql);
+      createFullLedgers(this.#sql);
       this.#jobs = [];
       return;
     }
@@ -356,6 +358,14 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
 
   async keyIdsAfter(after: string): Promise<readonly string[]> {
     return keyIdsAfter(this.#sql, after);
+  }
+
+  async noteFull(keyId: string, ledger: FullLedger): Promise<void> {
+    this.#storage.transactionSync(() => noteFull(this.#sql, keyId, ledger, Date.now()));
+  }
+
+  async fullLedgers(): Promise<readonly FullKey[]> {
+    return listFull(this.#sql, Date.now());
   }
 
   async takeRefusals(batch: RefusalBatch): Promise<void> {
@@ -598,15 +608,37 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   async #makeRoom(now: number): Promise<number | null> {
     const limits = await this.roomLimits();
     const { archived, deleted, isOver, problem } = await this.#records.makeRoom(limits, now + MAX_ROOM_MS);
+    const state = readState(this.#sql);
+    if (state.archive_failing > 0 !== (problem !== null))
+      this.#storage.transactionSync(() => {
+        setState(this.#sql, 'archive_failing', problem === null ? 0 : now);
+        setState(this.#sql, 'is_note_due', 1);
+      });
     const key_id = this.#keyId;
-    const before = isoTime(readState(this.#sql).moved_before);
+    const before = isoTime(state.moved_before);
     if (archived > 0) log({ event: 'records_archived', key_id, records: archived, before });
     if (deleted > 0) log({ event: 'records_deleted', key_id, records: deleted, before });
     if (problem !== null) log({ event: 'archive_failed', key_id, reason: problem });
     const free = Math.max(this.#records.freeBytes(limits), MIN_ROOM_BYTES);
     this.#fullAt = problem === null ? this.#sql.databaseSize + free : Number.POSITIVE_INFINITY;
-    if (problem !== null) return now + RETRY_AFTER_MS;
-    return isOver ? now : null;
+    const isNoted = await this.#noteFull(problem);
+    return problem !== null || !isNoted ? now + RETRY_AFTER_MS : isOver ? now : null;
+  }
+
+  /** Tells the directory that records were deleted, or that the archive fails or works again, so that an admin sees it. */
+  async #noteFull(reason: string | null): Promise<boolean> {
+    const state = readState(this.#sql);
+    if (state.is_note_due === 0) return true;
+    const note = {
+      deletedRecords: state.deleted_records,
+      deletedBefore: state.moved_before,
+      failingSince: state.archive_failing || null,
+      reason,
+    };
+    const directory = this.#objects.getByName(DIRECTORY);
+    if (!(await succeeds(directory.noteFull(this.#keyId, note), MAX_SEND_MS))) return false;
+    setState(this.#sql, 'is_note_due', 0);
+    return true;
   }
 }
 

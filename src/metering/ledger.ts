@@ -33,6 +33,23 @@ export interface LedgerStatus {
   readonly has_queue: boolean;
   /** Records that wait in KV because their ledger object could not be reached, up to 1,000. */
   readonly waiting_records: number;
+  /** Records that leave their object go into an archive. */
+  readonly has_archive: boolean;
+  /** Keys whose objects are full and have deleted records within 30 days, or cannot archive them; up to 20. */
+  readonly full_keys: readonly FullKey[];
+}
+
+/** A key whose ledger object was full. Times are ISO 8601. */
+export interface FullKey {
+  readonly key_id: string;
+  /** How many records were deleted because the object was full. */
+  readonly deleted_records: number;
+  /** All deleted ones are from before this time; null: none was deleted. */
+  readonly deleted_before: string | null;
+  /** Null: the archive works, or there is none. */
+  readonly archive_failing_since: string | null;
+  /** Why the archive fails. */
+  readonly reason: string | null;
 }
 
 export interface ReportQuery {

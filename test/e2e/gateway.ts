@@ -6,7 +6,7 @@ import { decodeRecord, type RecordSummary } from '../../src/metering/record.ts';
 import { decodeObject, type JsonObject, objectOf, textOf } from '../../tools/simulator/json.ts';
 import { basePaths, compatibleScenes } from '../../tools/simulator/scenes.ts';
 import { createSimulator, type Simulator, type SimulatorOptions } from '../../tools/simulator/server.ts';
-import { startWorkers } from './workers.ts';
+import { startWorkers, type WorkerOptions } from './workers.ts';
 
 /** Undefined removes a default variable. */
 export type Vars = Readonly<Record<string, string | undefined>>;
@@ -17,6 +17,8 @@ export interface GatewayOptions extends Pick<SimulatorOptions, 'pace' | 'replay'
   readonly zone?: string;
   /** The path of another Worker, for example one that wraps the gateway; absolute or relative to this folder. */
   readonly entrypoint?: string;
+  /** As in `WorkerOptions`. */
+  readonly bindings?: WorkerOptions['bindings'];
   /** The folder to which the runtime writes KV and Durable Objects. Default: a temporary one. */
   readonly persist?: string;
 }
@@ -98,6 +100,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
   const workersOf = (added: Vars | undefined) => [
     {
       ...(options.entrypoint === undefined ? {} : { main: options.entrypoint }),
+      ...(options.bindings && { bindings: options.bindings }),
       vars: varsOf(simulator.url, added),
     },
   ];

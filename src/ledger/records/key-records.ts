@@ -317,6 +317,7 @@ export class KeyRecords {
       } else {
         raiseState(sql, 'lost_before', before);
         setState(sql, 'deleted_records', state.deleted_records + ids.length);
+        setState(sql, 'is_note_due', 1);
       }
     });
   }

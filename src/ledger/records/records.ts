@@ -125,11 +125,14 @@ export interface LedgerState {
   readonly deleted_records: number;
   /** Since when records cannot be archived; 0: they can. */
   readonly archive_failing: number;
+  /** 1: the directory has to learn one of the last two. */
+  readonly is_note_due: number;
 }
 
 const MARKS = [
   ...(['open_day', 'deleted_before', 'record_days', 'moved_before', 'lost_before', 'known_from'] as const),
   ...(['archived_from', 'archived_until', 'archive_checked', 'deleted_records', 'archive_failing'] as const),
+  'is_note_due',
 ] as const satisfies readonly (keyof LedgerState)[];
 
 export function readState(sql: SqlStorage): LedgerState {

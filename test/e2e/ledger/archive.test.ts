@@ -1,5 +1,6 @@
 /** Records that leave a ledger object before it is full, in workerd: into a bucket of R2, or deleted where none is bound. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { FullKey } from '../../../src/metering/ledger.ts';
 import type { UsageRecord } from '../../../src/metering/record.ts';
 import { firstIdAt } from '../../../src/metering/time.ts';
 import { decodeObject, textOf } from '../../../tools/simulator/json.ts';
@@ -238,8 +239,7 @@ describe('L8 without a bucket', () => {
     const keyId = newKey();
     const records = recordsOf(keyId);
     await store.put(records);
-    const rows = (await store.call(keyId, 'run', 'SELECT id FROM records ORDER BY id')) as [string][];
-    const stored = rows.map(([id]) => id);
+    const stored = await store.stored(keyId);
     expect(stored.length).toBeGreaterThan(60);
     expect(stored).toEqual(idsOf(records).slice(-stored.length));
     expect(await store.list(keyId)).toEqual(stored.toReversed());
@@ -398,4 +398,41 @@ test('L8 archived days are deleted after RECORD_DAYS, as the records of the obje
   const border = firstIdAt(TODAY - 20 * DAY);
   expect([...stored, ...archived].sort()).toEqual(idsOf(records).filter((id) => id >= border));
   expect(await small.report(keyId)).toEqual(sumsOf(records));
+});
+
+describe('L8 what the directory knows of full objects', () => {
+  const full = async (ledger: SmallLedger, keyId: string) =>
+    ((await ledger.call('*', 'fullLedgers')) as FullKey[]).find(({ key_id }) => key_id === keyId);
+
+  test('an object without a bucket: how many records it has deleted, and from when', async () => {
+    await using store = await SmallLedger.start({ hasBucket: false });
+    const keyId = newKey();
+    const records = recordsOf(keyId);
+    await store.put(records.slice(0, 100));
+    expect(await full(store, keyId)).toBeUndefined();
+    await store.put(records.slice(100));
+    const stored = await store.stored(keyId);
+    const deleted = records.slice(0, records.length - stored.length);
+    expect(await full(store, keyId)).toEqual({
+      key_id: keyId,
+      deleted_records: deleted.length,
+      deleted_before: new Date(Date.parse(deleted.at(-1)?.time ?? '') + 1).toISOString(),
+      archive_failing_since: null,
+      reason: null,
+    });
+  });
+
+  test('an object whose archive fails: since when and why, until it works again', async () => {
+    const keyId = newKey();
+    await small.call(keyId, 'failArchive', true);
+    const before = Date.now();
+    await small.put(recordsOf(keyId));
+    const shown = await full(small, keyId);
+    expect(shown).toMatchObject({ deleted_records: 0, deleted_before: null });
+    expect(Date.parse(shown?.archive_failing_since ?? '')).toBeGreaterThanOrEqual(before);
+    expect(shown?.reason).toContain('R2 is broken by the test');
+    await small.call(keyId, 'failArchive', false);
+    await small.call(keyId, 'fireAlarm');
+    expect(await full(small, keyId)).toBeUndefined();
+  });
 });

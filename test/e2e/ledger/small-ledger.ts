@@ -78,17 +78,22 @@ export class SmallLedger implements AsyncDisposable {
     return ids;
   }
 
+  /** The ids in the object. */
+  async stored(keyId: string): Promise<string[]> {
+    const rows = (await this.call(keyId, 'run', 'SELECT id FROM records ORDER BY id')) as [string][];
+    return rows.map(([id]) => id);
+  }
+
   /** The ids in the object and in the bucket. */
   async places(keyId: string) {
-    const rows = (await this.call(keyId, 'run', 'SELECT id, LENGTH(record) FROM records ORDER BY id')) as [
-      string,
+    const [[bytes] = [0]] = (await this.call(keyId, 'run', 'SELECT TOTAL(LENGTH(record)) FROM records')) as [
       number,
     ][];
     const texts = [...(await this.objects.archived(`records/${keyId}/`)).values()];
     const lines = texts.flatMap((text) => text.trimEnd().split('\n'));
     return {
-      stored: rows.map(([id]) => id),
-      bytes: rows.reduce((sum, [, bytes]) => sum + bytes, 0),
+      stored: await this.stored(keyId),
+      bytes,
       archived: lines.map((line) => textOf(decodeObject(line)?.request_id)),
       pieces: texts.length,
     };

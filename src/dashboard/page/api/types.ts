@@ -252,10 +252,21 @@ export interface OpenCircuit {
   readonly open_until: string;
 }
 
+/** A key whose ledger object was full. */
+export interface FullKey {
+  readonly key_id: string;
+  readonly deleted_records: number;
+  readonly deleted_before: string | null;
+  readonly archive_failing_since: string | null;
+  readonly reason: string | null;
+}
+
 interface LedgerState {
   readonly store: string | null;
   readonly has_queue: boolean | null;
   readonly waiting_records: number | null;
+  readonly has_archive: boolean | null;
+  readonly full_keys: readonly FullKey[];
   readonly newest_record: string | null;
   readonly lag_ms: number | null;
   readonly lost_by_this_isolate: number;

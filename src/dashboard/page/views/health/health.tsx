@@ -2,6 +2,7 @@
 import type {
   AliasStatus,
   Deployment,
+  FullKey,
   OpenCircuit,
   ProviderError,
   ProviderStatus,
@@ -92,9 +93,11 @@ function Shown({ of: deployment }: { of: Deployment }) {
           ['Newest record', ledger.newest_record === null ? NONE : exactTime(ledger.newest_record)],
           ['Behind this isolate', ledger.lag_ms === null ? NONE : milliseconds(ledger.lag_ms)],
           ['Records that wait', count(ledger.waiting_records)],
+          ledger.store === 'object' && ['Archive', ledger.has_archive ? 'R2' : 'none'],
           ['Lost by this isolate', count(ledger.lost_by_this_isolate)],
         ]}
       />
+      <FullKeys of={ledger.full_keys} hasArchive={ledger.has_archive === true} nameOf={nameOf} />
       {aliases.length > 0 && (
         <>
           <h2>Aliases</h2>
@@ -105,6 +108,53 @@ function Shown({ of: deployment }: { of: Deployment }) {
       <Table label="Settings" columns={SETTINGS} items={settings} idOf={({ setting }) => setting} />
     </>
   );
+}
+
+/** What a full ledger object has deleted, or cannot archive. */
+function FullKeys({
+  of: keys,
+  hasArchive,
+  nameOf,
+}: {
+  of: readonly FullKey[];
+  hasArchive: boolean;
+  nameOf: (id: string) => string;
+}) {
+  if (keys.length === 0) return null;
+  const isFailing = keys.some(({ archive_failing_since }) => archive_failing_since !== null);
+  return (
+    <>
+      <p class="problem" role="alert">
+        {isFailing
+          ? 'Records cannot be archived: check the bucket WEIR_ARCHIVE. They stay in their objects as long as these have room.'
+          : 'Full ledger objects have deleted their oldest records. Sums and budgets are not affected.'}{' '}
+        {!hasArchive && 'Bind an R2 bucket as WEIR_ARCHIVE, so that they are kept.'}
+      </p>
+      <Table label="Full ledgers" columns={fullColumns(nameOf)} items={keys} idOf={({ key_id }) => key_id} />
+    </>
+  );
+}
+
+function fullColumns(nameOf: (id: string) => string): readonly Column<FullKey>[] {
+  return [
+    {
+      head: 'Key',
+      look: 'name',
+      value: ({ key_id }) => nameOf(key_id),
+      cell: ({ key_id }) => <Name text={nameOf(key_id)} title={key_id} />,
+    },
+    numberColumn('Deleted records', ({ deleted_records }) => deleted_records),
+    {
+      head: 'From before',
+      value: ({ deleted_before }) => (deleted_before === null ? NONE : exactTime(deleted_before)),
+    },
+    {
+      head: 'Archive fails since',
+      value: ({ archive_failing_since }) =>
+        archive_failing_since === null ? NONE : exactTime(archive_failing_since),
+    },
+    { head: 'Reason', look: 'limits', value: ({ reason }) => reason ?? NONE },
+  ];
 }
 
 const CREDENTIALS: Readonly<Record<string, string>> = {

@@ -53,6 +53,8 @@ export interface ChatChoice {
   readonly delta: Delta;
   readonly logprobs: ChatLogprobs | null;
   readonly finish_reason: FinishReason | null;
+  /** The stop sequence that ended the output, for the protocols that have it. Chat has none. */
+  readonly stop_sequence?: string;
 }
 
 export interface TextChoice {

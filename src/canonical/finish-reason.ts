@@ -49,6 +49,21 @@ const FAILURES: ReadonlySet<string> = new Set([
   ...['MALFORMED_RESPONSE', 'NO_IMAGE'],
 ]);
 
+/** Words of the meaning `stop`, in the notation of the servers that send them. */
+const STOPS: ReadonlySet<string> = new Set([
+  'stop',
+  'eos',
+  'eos_token',
+  'end_turn',
+  'stop_sequence',
+  'completed',
+]);
+
+/** Whether a server may write this as the reason of a finish. */
+export function isFinishWord(word: string): boolean {
+  return STOPS.has(word) || FAILURES.has(word) || REASONS.has(word);
+}
+
 /** The meaning of any finish word. The normalizer turns `stop` after tool calls into `tool_calls`. */
 export function finishMeaning(word: string): FinishMeaning {
   return FAILURES.has(word) ? 'failed' : finishReason(word);

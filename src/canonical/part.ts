@@ -53,6 +53,8 @@ export interface ChoicePart {
   readonly finishWord: string | null;
   /** The word's meaning, if this provider uses it differently from others. */
   readonly finishMeaning?: FinishMeaning | undefined;
+  /** The client's stop sequence that ended the output. */
+  readonly stopSequence?: string;
   /** The count of the text that the update continues, if the reader compares it with a final form. It includes this update. */
   readonly sent?: TextCount;
   /** The choice's output so far, which the server repeats with its finish. It counts if nothing came before. */

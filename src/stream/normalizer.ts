@@ -308,7 +308,8 @@ export class Normalizer {
     if (toolCalls.length > 0) delta.tool_calls = toolCalls;
     if (details.length > 0) delta.reasoning_details = details;
     state.isStarted = true;
-    return { index: part.index, delta, logprobs, finish_reason };
+    const choice = { index: part.index, delta, logprobs, finish_reason };
+    return part.stopSequence === undefined ? choice : { ...choice, stop_sequence: part.stopSequence };
   }
 
   #textChoice(part: ChoicePart, state: ChoiceState): TextChoice | null {

@@ -15,6 +15,8 @@ function withCall(...fragments: JsonObject[]): string[] {
   return [OPEN, ...deltas, finish('tool_calls'), DONE];
 }
 
+const CUSTOM = { index: 0, id: 'call_1', type: 'custom', custom: { name: 'a', input: '' } };
+
 export const choiceBreaks: Record<string, sample.Case[]> = {
   C4: [
     ['a null delta', [OPEN, STOP.replace('"delta":{}', '"delta":null'), DONE]],
@@ -79,6 +81,12 @@ export const choiceBreaks: Record<string, sample.Case[]> = {
       'a fragment without index',
       withCall({ id: 'call_1', type: 'function', function: { name: 'a', arguments: '' } }),
     ],
+    ['a custom tool’s call with its name alone', withCall({ ...CUSTOM, custom: { name: 'a' } })],
+    ['a custom tool’s call without a name', withCall({ ...CUSTOM, custom: { name: '', input: 'x' } })],
+    ['a custom tool’s call as a function', withCall({ ...CUSTOM, function: { name: 'a', arguments: '' } })],
+    ['an empty later input', withCall(CUSTOM, { index: 0, custom: { input: '' } })],
+    ['a later input with a name', withCall(CUSTOM, { index: 0, custom: { name: 'a', input: 'x' } })],
+    ['later arguments of a custom tool’s call', withCall(CUSTOM, laterFragment(0, '{}'))],
     ['a first call whose index is 1', withCall(callFragment(1, 'call_1', ''))],
     ['a gap between indexes', withCall(callFragment(0, 'call_1', '{}'), callFragment(2, 'call_2', '{}'))],
     [

@@ -49,6 +49,19 @@ const good: sample.Case[] = [
   ['logprobs alone', [OPEN, deltaChunk({}, { logprobs: sample.LOGPROBS }), STOP, DONE]],
   ['tool calls', CALLS],
   [
+    "a custom tool's call, beside a function's",
+    [
+      OPEN,
+      deltaChunk({
+        tool_calls: [{ index: 0, id: 'call_1', type: 'custom', custom: { name: 'patch', input: '' } }],
+      }),
+      deltaChunk({ tool_calls: [{ index: 0, custom: { input: 'x' } }] }),
+      deltaChunk({ tool_calls: [sample.callFragment(1, 'call_2', '{}')] }),
+      deltaChunk({}, { finish_reason: 'tool_calls' }),
+      DONE,
+    ],
+  ],
+  [
     "a call's extra content with an integer beyond 2^53, as its upstream wrote it",
     CALLS.map((frame, at) =>
       at === 1

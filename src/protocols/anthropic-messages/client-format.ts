@@ -12,13 +12,29 @@ import type { OpenBlock } from './client-blocks.ts';
 /** What a message has of its request. */
 export type MessageOptions = Pick<WriterOptions, 'requestId' | 'model'>;
 
-export type StopReason = 'end_turn' | 'max_tokens' | 'tool_use' | 'refusal';
+/** How a message ended, with the stop sequence that ended it. */
+export interface MessageStop {
+  readonly stop_reason: 'end_turn' | 'max_tokens' | 'tool_use' | 'refusal' | 'stop_sequence' | null;
+  readonly stop_sequence: string | null;
+}
 
-/** `tool_use` follows from the calls that were sent, because clients run tools only for this stop reason. */
-export function stopReason(finish: FinishReason | null, hasCalls: boolean): StopReason {
-  if (finish === 'length') return 'max_tokens';
-  if (finish === 'content_filter') return 'refusal';
-  return hasCalls ? 'tool_use' : 'end_turn';
+/** The message has not ended. */
+const NO_STOP: MessageStop = { stop_reason: null, stop_sequence: null };
+
+/**
+ * `tool_use` follows from the calls that were sent, because clients run tools only for this stop reason.
+ * @param sequence the stop sequence that the provider named, or null
+ */
+export function messageStop(
+  finish: FinishReason | null,
+  hasCalls: boolean,
+  sequence: string | null,
+): MessageStop {
+  const stop = (stop_reason: MessageStop['stop_reason']) => ({ stop_reason, stop_sequence: null });
+  if (finish === 'length') return stop('max_tokens');
+  if (finish === 'content_filter') return stop('refusal');
+  if (hasCalls) return stop('tool_use');
+  return sequence === null ? stop('end_turn') : { stop_reason: 'stop_sequence', stop_sequence: sequence };
 }
 
 /** Whether the output ends before its end. */
@@ -86,7 +102,7 @@ export type MessageBlock =
 export function messageJson(
   { requestId, model }: MessageOptions,
   content: readonly MessageBlock[],
-  stop_reason: StopReason | null,
+  stop: MessageStop,
   usage: MessageUsage,
 ): string {
   return JSON.stringify({
@@ -95,8 +111,7 @@ export function messageJson(
     role: 'assistant',
     model,
     content,
-    stop_reason,
-    stop_sequence: null,
+    ...stop,
     stop_details: null,
     container: null,
     diagnostics: null,
@@ -164,7 +179,7 @@ export const PING_FRAME = frame('ping', '{"type":"ping"}');
 
 /** The JSON of `message_start`. */
 export function messageStart(options: MessageOptions, promptTokens: number): string {
-  return `{"type":"message_start","message":${messageJson(options, [], null, initialUsage(promptTokens))}}`;
+  return `{"type":"message_start","message":${messageJson(options, [], NO_STOP, initialUsage(promptTokens))}}`;
 }
 
 /**
@@ -195,8 +210,8 @@ export function blockStop(index: number): string {
 }
 
 /** The last two frames. */
-export function messageEnd(stop_reason: StopReason, usage: MessageUsage): string {
-  const delta = { stop_reason, stop_sequence: null, stop_details: null, container: null };
+export function messageEnd(stop: MessageStop, usage: MessageUsage): string {
+  const delta = { ...stop, stop_details: null, container: null };
   const json = JSON.stringify({ type: 'message_delta', delta, usage });
   return frame('message_delta', json) + frame('message_stop', '{"type":"message_stop"}');
 }

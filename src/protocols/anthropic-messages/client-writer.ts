@@ -23,10 +23,10 @@ import {
   MESSAGE_START,
   messageEnd,
   messageStart,
+  messageStop,
   messageUsage,
   PING_FRAME,
   redactedThinkingBlock,
-  stopReason,
 } from './client-format.ts';
 
 type MessagesOptions = Pick<WriterOptions, 'maxEventBytes' | 'requestId' | 'promptTokens' | 'model'>;
@@ -51,6 +51,7 @@ export class MessagesWriter implements StreamWriter, BlockSink {
   #pending: ReasoningState | null = null;
   #isAfterText = false;
   #finish: FinishReason | null = null;
+  #stopSequence: string | null = null;
   #usage: Usage | null = null;
   #fits = true;
   #revision = 0;
@@ -70,8 +71,9 @@ export class MessagesWriter implements StreamWriter, BlockSink {
     if (this.#model === null) this.#start(chunk.model);
     if (chunk.usage !== undefined) this.#usage = chunk.usage;
     const { passesArguments } = this.#blocks;
-    for (const { index, delta, finish_reason } of chunk.choices) {
+    for (const { index, delta, finish_reason, stop_sequence } of chunk.choices) {
       if (index !== 0) continue;
+      this.#stopSequence = stop_sequence ?? this.#stopSequence;
       this.#fits &&= this.#blocks.read(delta);
       if (finish_reason === null) continue;
       this.#finish = finish_reason;
@@ -90,7 +92,7 @@ export class MessagesWriter implements StreamWriter, BlockSink {
       return;
     }
     this.#blocks.finish(isTruncated(this.#finish));
-    const stop = stopReason(this.#finish, this.#blocks.hasCalls);
+    const stop = messageStop(this.#finish, this.#blocks.hasCalls, this.#stopSequence);
     this.output.text(messageEnd(stop, messageUsage(this.#usage)));
   }
 
@@ -106,6 +108,7 @@ export class MessagesWriter implements StreamWriter, BlockSink {
     this.#blocks = new MessageBlocks(this, this.#options.maxEventBytes);
     this.#nextIndex = 0;
     this.#finish = null;
+    this.#stopSequence = null;
     this.#usage = null;
     this.#fits = true;
     this.#revision++;

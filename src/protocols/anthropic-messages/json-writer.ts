@@ -14,9 +14,9 @@ import {
   type MessageBlock,
   type MessageOptions,
   messageJson,
+  messageStop,
   messageUsage,
   redactedThinkingBlock,
-  stopReason,
 } from './client-format.ts';
 
 /** The estimated size of a block besides its text, in UTF-16 units. */
@@ -34,6 +34,7 @@ export class MessagesJsonWriter implements JsonWriter, BlockSink {
   /** The canonical model, whose provider made the reasoning states. */
   #model = '';
   #finish: FinishReason | null = null;
+  #stopSequence: string | null = null;
   #usage: Usage | null = null;
   #chars = 0;
 
@@ -49,8 +50,9 @@ export class MessagesJsonWriter implements JsonWriter, BlockSink {
     if (chunk.object !== 'chat.completion.chunk') return true;
     this.#model = chunk.model;
     if (chunk.usage !== undefined) this.#usage = chunk.usage;
-    for (const { index, delta, finish_reason } of chunk.choices) {
+    for (const { index, delta, finish_reason, stop_sequence } of chunk.choices) {
       if (index !== 0) continue;
+      this.#stopSequence = stop_sequence ?? this.#stopSequence;
       this.#chars += JSON.stringify(delta).length;
       if (this.#chars > MAX_RESPONSE_BYTES || !this.#blocks.read(delta)) return false;
       this.#finish ??= finish_reason;
@@ -63,7 +65,7 @@ export class MessagesJsonWriter implements JsonWriter, BlockSink {
 
   take(): string {
     this.#blocks.finish(isTruncated(this.#finish));
-    const stop = stopReason(this.#finish, this.#blocks.hasCalls);
+    const stop = messageStop(this.#finish, this.#blocks.hasCalls, this.#stopSequence);
     return messageJson(this.#options, this.#content, stop, messageUsage(this.#usage));
   }
 

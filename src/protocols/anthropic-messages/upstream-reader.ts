@@ -39,6 +39,7 @@ class MessageReader implements ProtocolReader {
   #searchResults = 0;
   /** Announced at `message_delta`, and reported at `message_stop`, because a truncated message must not have a finish. */
   #finishWord: string | null = null;
+  #stopSequence: string | undefined;
   /** Content that came with the message's start, for a message without blocks. */
   #firstContent: readonly unknown[] = [];
 
@@ -75,7 +76,12 @@ class MessageReader implements ProtocolReader {
     const choice = this.#readContent(readArray(response.content));
     const isMessage = response.type === 'message' || Array.isArray(response.content);
     const usage = this.#usage.latest(response.usage, this.#searchResults);
-    const finished = { ...choice, hasRole: true, finishWord: readText(response.stop_reason) ?? 'end_turn' };
+    const finished = {
+      ...choice,
+      hasRole: true,
+      finishWord: readText(response.stop_reason) ?? 'end_turn',
+      ...stopSequence(readText(response.stop_sequence)),
+    };
     // Null means that the message goes on: "In non-streaming mode this value is always non-null", @anthropic-ai/sdk 1.12.0, `Message` (2026-11-20).
     const isUnfinished = isMessage && response.stop_reason === null;
     return {
@@ -108,7 +114,8 @@ class MessageReader implements ProtocolReader {
   #stop(): ChunkPart {
     const rest = this.#hasBlocks ? EMPTY_CHOICE : this.#readContent(this.#firstContent);
     const toolCalls = [...this.#closeAllCalls(), ...rest.toolCalls];
-    const choice = { ...rest, toolCalls, finishWord: this.#finishWord ?? 'end_turn' };
+    const finishWord = this.#finishWord ?? 'end_turn';
+    const choice = { ...rest, toolCalls, finishWord, ...stopSequence(this.#stopSequence) };
     return { ...EMPTY_PART, choices: [choice], ends: true };
   }
 
@@ -194,7 +201,9 @@ class MessageReader implements ProtocolReader {
 
   /** Anthropic's document allows several: the last one counts. */
   #messageDelta(event: JsonObject): ChunkPart {
-    this.#finishWord = readText(objectOf(event.delta).stop_reason) ?? this.#finishWord;
+    const delta = objectOf(event.delta);
+    this.#finishWord = readText(delta.stop_reason) ?? this.#finishWord;
+    this.#stopSequence = readText(delta.stop_sequence) ?? this.#stopSequence;
     const toolCalls = this.#closeAllCalls();
     const finishWord = this.#finishWord;
     const choices = [{ ...EMPTY_CHOICE, toolCalls, finishWord, isAnnounced: true as const }];
@@ -218,6 +227,10 @@ interface OpenCall {
 }
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
+function stopSequence(sequence: string | undefined): Pick<ChoicePart, 'stopSequence'> {
+  return sequence === undefined ? {} : { stopSequence: sequence };
+}
 
 function idAndModel(message: JsonObject): Pick<ChunkPart, 'id' | 'model'> {
   return { id: readName(message.id), model: readName(message.model) };

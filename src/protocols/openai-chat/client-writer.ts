@@ -91,30 +91,45 @@ function completionClient(id: 'chat' | 'completions', ...checks: readonly Check[
   };
 }
 
-function hasCustomCall({ delta }: ChatChoice): boolean {
-  return delta.tool_calls?.some(isCustom) === true;
-}
-
 function isCustom({ custom }: ToolCallDelta): boolean {
   return custom !== undefined;
 }
 
-/** Calls of custom tools in their own form, without the fragments that only end their arguments as JSON. */
-function withCustomCalls(chunk: Chunk): Chunk | object {
-  if (chunk.object !== 'chat.completion.chunk') return chunk;
-  if (!chunk.choices.some(hasCustomCall)) return chunk;
-  const choices = chunk.choices.map((choice) => {
-    const { tool_calls = [], ...rest } = choice.delta;
-    const calls = tool_calls.flatMap((call): object[] => {
-      const { custom } = call;
-      if (custom === undefined) return [call];
-      const { index } = call;
-      if ('id' in call) return [{ index, id: call.id, type: 'custom', custom }];
-      return custom.input === '' ? [] : [{ index, custom }];
-    });
-    return { ...choice, delta: calls.length === 0 ? rest : { ...rest, tool_calls: calls } };
-  });
-  return { ...chunk, choices };
+function hasOtherForm({ delta, stop_sequence }: ChatChoice): boolean {
+  return stop_sequence !== undefined || delta.tool_calls?.some(isCustom) === true;
+}
+
+/**
+ * The chunk as a chat client gets it: calls of custom tools in their own form, without the fragments that only end their arguments as
+ * JSON, and no stop sequence. Null: nothing is left (C5).
+ */
+function chatForm(chunk: Chunk): object | null {
+  if (chunk.object !== 'chat.completion.chunk' || !chunk.choices.some(hasOtherForm)) return chunk;
+  const choices = chunk.choices.map(chatChoice).filter(hasUpdate);
+  return choices.length === 0 && chunk.usage === undefined ? null : { ...chunk, choices };
+}
+
+interface SentChoice extends Pick<ChatChoice, 'logprobs' | 'finish_reason'> {
+  readonly delta: object;
+}
+
+function chatChoice({ stop_sequence: _, ...choice }: ChatChoice): SentChoice {
+  const { tool_calls, ...rest } = choice.delta;
+  if (tool_calls === undefined) return choice;
+  const calls = tool_calls.flatMap(customForm);
+  // The position of a key stays where its value is replaced (C4).
+  return { ...choice, delta: calls.length === 0 ? rest : { ...choice.delta, tool_calls: calls } };
+}
+
+function customForm(call: ToolCallDelta): object[] {
+  const { index, custom } = call;
+  if (custom === undefined) return [call];
+  if ('id' in call) return [{ index, id: call.id, type: 'custom', custom }];
+  return custom.input === '' ? [] : [{ index, custom }];
+}
+
+function hasUpdate({ delta, logprobs, finish_reason }: SentChoice): boolean {
+  return Object.keys(delta).length > 0 || logprobs !== null || finish_reason !== null;
 }
 
 /** The start of a frame: `data: `, one line of compact JSON, two LFs. */
@@ -135,7 +150,8 @@ export class ChatWriter implements StreamWriter {
 
   /** JSON.stringify keeps the order in which the chunk's keys were set, which is the canonical one. */
   chunk(chunk: Chunk): boolean {
-    return this.output.frame(DATA, JSON.stringify(withCustomCalls(chunk)));
+    const sent = chatForm(chunk);
+    return sent === null || this.output.frame(DATA, JSON.stringify(sent));
   }
 
   /** Writes the upstream's own JSON. An LF between its data lines is only white space, so it is removed. */

@@ -1,6 +1,6 @@
 /** Reads OpenAI chat and text completions, and the variants of compatible servers, into canonical parts. */
 
-import { finishMeaning } from '../../canonical/finish-reason.ts';
+import { finishMeaning, isFinishWord } from '../../canonical/finish-reason.ts';
 import { readLogprobs } from '../../canonical/logprobs.ts';
 import { type ChoicePart, type ChunkPart, readName, type ToolCallPart } from '../../canonical/part.ts';
 import { findUpstreamError, unfinished } from '../../canonical/upstream-error.ts';
@@ -150,20 +150,36 @@ function readMessage(
 ): ChoicePart {
   const typed = Array.isArray(delta.content) ? readTypedContent(delta.content) : undefined;
   const content = typed?.text ?? (typeof delta.content === 'string' ? delta.content : '');
+  const reasoning = readText(delta.reasoning_content) ?? readText(delta.reasoning) ?? '';
   const part = {
     index,
     hasRole: readText(delta.role) !== undefined,
     hasContent: typed !== undefined || typeof delta.content === 'string',
     content,
-    reasoning:
-      (typed?.thinking ?? '') + (readText(delta.reasoning_content) ?? readText(delta.reasoning) ?? ''),
-    refusal: readText(delta.refusal) ?? '',
+    reasoning: (typed?.thinking ?? '') + reasoning,
+    refusal: readText(delta.refusal) ?? typed?.refusal ?? '',
     toolCalls: readToolCalls(delta, quirks),
     reasoningDetails: readArray(delta.reasoning_details).filter(isObject),
     logprobs: readLogprobs(choice.logprobs),
     finishWord: readText(choice.finish_reason) ?? null,
   };
+  return withHints(part, choice);
+}
+
+/** The part with what a server says of its end beside the finish word. */
+function withHints(part: ChoicePart, choice: JsonObject): ChoicePart {
+  const stopSequence = readStopSequence(choice);
+  if (stopSequence !== undefined) return { ...part, stopSequence };
   return isLimited(choice) ? { ...part, isLimited: true } : part;
+}
+
+/**
+ * The stop sequence that matched: `stop_reason` of vLLM (`ChatCompletionResponseChoice`), `matched_stop` of SGLang, 2026-11. Both are null or a
+ * token's number at another end. Translators of Claude have its stop reason under the first name.
+ */
+function readStopSequence({ stop_reason, matched_stop }: JsonObject): string | undefined {
+  const sequence = readText(stop_reason);
+  return sequence === undefined || isFinishWord(sequence) ? readText(matched_stop) : sequence;
 }
 
 /** Whether the provider's own word behind a finish word that the server translated is that of its limit: OpenRouter sends both. */
@@ -171,23 +187,51 @@ function isLimited({ native_finish_reason: word }: JsonObject): boolean {
   return typeof word === 'string' && finishMeaning(word) === 'length';
 }
 
-/** Typed content parts: `{"type":"text","text"}` and `{"type":"thinking","thinking":[…]}`. Other types have no text. */
-function readTypedContent(parts: readonly unknown[]): { text: string; thinking: string } {
-  let text = '';
-  let thinking = '';
-  for (const part of parts) {
-    if (!isObject(part)) continue;
-    if (part.type === 'thinking') thinking += readThinking(part.thinking);
-    else if (part.type === 'text') text += readText(part.text) ?? '';
-  }
-  return { text, thinking };
+/** The types of a text in typed content. The second is that of Responses. */
+const TEXT_PARTS: readonly unknown[] = ['text', 'output_text'];
+
+/**
+ * The types of reasoning in typed content: `thinking` at Mistral, `reasoning` with a `summary` at Databricks (databricks/appkit#559,
+ * 2026-09-01), and names like them.
+ */
+const REASONING_PART = /^(?:reasoning|think|thought|summary_text)/;
+
+/** Where a part of reasoning has its text. The first with a text counts. */
+const REASONING_MEMBERS = [
+  ...['thinking', 'reasoning', 'reasoning_content', 'think', 'thought'],
+  ...['text', 'summary', 'content'],
+];
+
+interface TypedContent {
+  readonly text: string;
+  readonly thinking: string;
+  readonly refusal: string;
 }
 
-function readThinking(thinking: unknown): string {
-  if (typeof thinking === 'string') return thinking;
-  return readArray(thinking)
-    .map((part) => (isObject(part) ? (readText(part.text) ?? '') : ''))
-    .join('');
+/** Typed content parts. Those of other types have no text. */
+function readTypedContent(parts: readonly unknown[]): TypedContent {
+  let text = '';
+  let thinking = '';
+  let refusal = '';
+  for (const part of parts) {
+    if (!isObject(part)) continue;
+    const type = readText(part.type) ?? '';
+    if (TEXT_PARTS.includes(type)) text += readText(part.text) ?? '';
+    else if (type === 'refusal') refusal += readText(part.refusal) ?? '';
+    else if (REASONING_PART.test(type)) thinking += readThinking(part);
+  }
+  return { text, thinking, refusal };
+}
+
+/** A text, a list of texts, or a part that has either. */
+function readThinking(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (!isObject(value)) return readArray(value).map(readThinking).join('');
+  for (const member of REASONING_MEMBERS) {
+    const thinking = readThinking(value[member]);
+    if (thinking !== '') return thinking;
+  }
+  return '';
 }
 
 function readToolCalls(delta: JsonObject, quirks: ProtocolQuirks): ToolCallPart[] {

@@ -82,8 +82,10 @@ describe.skipIf(recordingsNote !== '')(`I3 recorded streams as Messages${recordi
     test('I3 the stop reason and the reported usage', () => {
       expect(client.error !== null).toBe(error !== null);
       if (error !== null) return;
-      const word = STOPS.get(sent?.finish ?? '');
-      expect(client.stop).toBe(word ?? (client.calls.length > 0 ? 'tool_use' : 'end_turn'));
+      const [, sequence] = /"stop_sequence":\s*"((?:[^"\\]|\\.)+)"/.exec(upstream) ?? [];
+      expect(text.includes(`"stop_sequence":"${sequence}"`)).toBe(sequence !== undefined);
+      const word = STOPS.get(sent?.finish ?? '') ?? (client.calls.length > 0 ? 'tool_use' : undefined);
+      expect(client.stop).toBe(word ?? (sequence === undefined ? 'end_turn' : 'stop_sequence'));
       const { prompt, completion, cached, cacheWrite } = read.usage ?? {};
       if (prompt == null || completion == null) return;
       expect(client.usage).toMatchObject({

@@ -113,6 +113,7 @@ function* strippedReasoning(delta: JsonObject, frame: number) {
 const checkC7: Rule = function* (stream) {
   // The number of calls so far, by the choice. They count from 0.
   const counts = new Map<number, number>();
+  const custom = new Set<string>();
   for (const { frame, index, value } of choicesOf(stream)) {
     for (const fragment of listOf(objectOf(value.delta).tool_calls)) {
       const call = objectOf(fragment).index;
@@ -121,7 +122,10 @@ const checkC7: Rule = function* (stream) {
       if (!isKnown && call !== count) {
         yield fault('C7', `the index of call ${count} is ${JSON.stringify(call)}`, frame);
       }
-      yield* isKnown ? laterFragment(fragment, frame) : firstFragment(fragment, frame);
+      const key = `${index} ${JSON.stringify(call)}`;
+      if (!isKnown && objectOf(fragment).type === 'custom') custom.add(key);
+      if (custom.has(key)) yield* customFragment(fragment, isKnown, frame);
+      else yield* isKnown ? laterFragment(fragment, frame) : firstFragment(fragment, frame);
       if (isKnown) continue;
       yield* callId(objectOf(fragment).id, stream.expectation, frame);
       counts.set(index, count + 1);
@@ -138,6 +142,20 @@ function* firstFragment(fragment: Json, frame: number) {
   if (call.type !== 'function') yield fault('C7', `type is ${JSON.stringify(call.type)}`, frame);
   if (typeof name !== 'string' || name === '') yield fault('C7', `name is ${JSON.stringify(name)}`, frame);
   if (typeof args !== 'string') yield fault('C7', 'arguments is not a string', frame);
+}
+
+/** A fragment of a custom tool's call. */
+function* customFragment(fragment: Json, isLater: boolean, frame: number) {
+  const keys = isLater ? ['index', 'custom'] : ['index', 'id', 'type', 'custom'];
+  yield* keyFault('C7', "a custom tool's fragment", fragment, keys, frame);
+  const { custom } = objectOf(fragment);
+  yield* keyFault('C7', "a fragment's custom", custom, isLater ? ['input'] : ['name', 'input'], frame);
+  const { name, input } = objectOf(custom);
+  if (!isLater && (typeof name !== 'string' || name === '')) {
+    yield fault('C7', `name is ${JSON.stringify(name)}`, frame);
+  }
+  if (typeof input !== 'string') yield fault('C7', 'input is not a string', frame);
+  else if (isLater && input === '') yield fault('C7', 'an empty later fragment', frame);
 }
 
 function* callId(id: Json | undefined, { provider, upstreamIds }: Expectation, frame: number) {

@@ -27,7 +27,7 @@ const ERROR_TYPES = [
   'overloaded_error',
 ];
 /** The stop reasons that Weir sends. */
-const STOP_REASONS = ['end_turn', 'max_tokens', 'tool_use', 'refusal'];
+const STOP_REASONS = ['end_turn', 'max_tokens', 'tool_use', 'refusal', 'stop_sequence'];
 /** The deltas of a block, and the key of each. */
 const DELTAS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   text: { text_delta: 'text' },
@@ -179,11 +179,18 @@ function messageDelta(state: State, event: JsonObject, fault: Fault): void {
   if (state.stop !== null) fault('a second message_delta');
   const { stop_reason, stop_sequence } = objectOf(event.delta);
   state.stop = textOf(stop_reason);
-  if (!STOP_REASONS.includes(state.stop) || stop_sequence !== null) fault('no stop reason');
+  if (!STOP_REASONS.includes(state.stop)) fault('no stop reason');
+  const hasSequence = typeof stop_sequence === 'string' && stop_sequence !== '';
+  if (state.stop === 'stop_sequence' ? !hasSequence : stop_sequence !== null) {
+    fault('a stop sequence that is not the reason, or none');
+  }
   if (missingKeys('delta', event.delta).length > 0) fault(`the delta ${LACKS}`);
   if (missingKeys('deltaUsage', event.usage).length > 0) fault(`its usage ${LACKS}`);
   const hasCall = state.calls > 0;
-  if (['end_turn', 'tool_use'].includes(state.stop) && hasCall !== (state.stop === 'tool_use')) {
+  if (
+    ['end_turn', 'stop_sequence', 'tool_use'].includes(state.stop) &&
+    hasCall !== (state.stop === 'tool_use')
+  ) {
     fault('tool_use is not reported where there are calls');
   }
   const usage = objectOf(event.usage);

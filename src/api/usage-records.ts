@@ -3,9 +3,9 @@ import type { TokenFilter } from '../auth/usage-tokens.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
-import type { ListedRecord, RecordQuery } from '../metering/ledger.ts';
+import { type ListedRecord, type RecordQuery, readCursor } from '../metering/ledger.ts';
 import { matchesFilter } from '../metering/report.ts';
-import { firstIdAt, isPosition, isRequestId } from '../metering/time.ts';
+import { firstIdAt, isRequestId } from '../metering/time.ts';
 import { ok, type Result } from '../shared/result.ts';
 import { viewRecord } from './record-view.ts';
 import {
@@ -23,7 +23,7 @@ const MAX_LIST_RECORDS = 1000;
 const DEFAULT_LIMIT = 100;
 const MAX_SEARCH_CHARS = 200;
 /** Parameters that select records by a field of the same name. */
-const FILTERS = ['provider', 'route', 'client'] as const;
+const FILTERS = ['provider', 'route', 'client', 'fault', 'error'] as const;
 
 /** `GET /v1/usage/records` and `GET /admin/usage/records`: one page of usage records, newest first. Refuses an invalid time span, filter or cursor. */
 export async function handleListRecords(request: Request, context: RequestContext): Promise<Response> {
@@ -90,7 +90,8 @@ function readRecordQuery(
   const limit = readListLimit(params);
   if (limit.kind === 'error') return limit;
   const cursor = params.get('cursor');
-  if (cursor !== null && !isPosition(cursor))
+  const position = cursor === null ? null : readCursor(cursor);
+  if (cursor !== null && position === null)
     return invalid('cursor must be the next_cursor of the page before', 'cursor');
   const truncated = params.get('truncated');
   if (truncated !== null && truncated !== 'true') return invalid('truncated takes true', 'truncated');
@@ -104,9 +105,9 @@ function readRecordQuery(
   };
   const fromId = firstIdAt(span.value.fromMs);
   const end = firstIdAt(span.value.toMs);
-  const beforeId = cursor !== null && cursor < end ? cursor : end;
+  const next = position !== null && position.beforeId <= end ? position : { beforeId: end };
   const model = params.get('model');
-  return ok({ fromId, beforeId, keyId, model, statuses: statuses.value, limit: limit.value, only });
+  return ok({ fromId, ...next, keyId, model, statuses: statuses.value, limit: limit.value, only });
 }
 
 /** How many items a page of a list has. */

@@ -17,7 +17,7 @@ import type { Feature } from '../types.ts';
 import { createAdmit, createAdmitEarly, settlingRecords } from './admission.ts';
 import { DeadLetters } from './dead-letters.ts';
 import { objectErasures } from './erasures.ts';
-import { DIRECTORY, type LedgerNamespace, type LedgerStub } from './ledger-calls.ts';
+import { FIRST_DIRECTORY, type LedgerNamespace, type LedgerStub } from './ledger-calls.ts';
 import { LedgerClient } from './ledger-client.ts';
 import { LedgerObject } from './ledger-object.ts';
 import type { AlertSettings } from './limits/budget-alerts.ts';
@@ -120,7 +120,7 @@ function start(
       has_queue: queue !== null,
       waiting_records: isObject ? await deadLetters.count() : 0,
       has_archive: isObject && hasArchive,
-      full_keys: isObject ? await ledgers.getByName(DIRECTORY).fullLedgers() : [],
+      full_keys: isObject ? await ledgers.getByName(FIRST_DIRECTORY).fullLedgers() : [],
     }),
     queue: (messages) => consumeRecords(messages, { sinks: stores, log }),
     scheduled: async () => log({ event: 'stranded_brought_in', ...(await deadLetters.replay()) }),

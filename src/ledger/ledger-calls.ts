@@ -15,20 +15,24 @@ import type { FullKey, RecordQuery, ReportQuery } from '../metering/ledger.ts';
 import type { Charge, ChargedRecord, UsageRecord } from '../metering/record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../metering/refusals.ts';
 import type { JsonObject } from '../shared/json.ts';
+import type { ActiveHours } from './directory/active-keys.ts';
+import type { ErasedSums, FoundRecord } from './directory/directory.ts';
+import type { ReportPart } from './directory/directory-reports.ts';
+import type { NewestPage } from './directory/newest-records.ts';
 import type { Amounts, KeyLeases } from './limits/allowance.ts';
 import type { LimitsRow } from './limits/limit-tables.ts';
 import type { Reservation, ReserveRequest } from './limits/reservations.ts';
 import type { UserReservation } from './limits/user-limits.ts';
-import type { ActiveDays } from './records/directory.ts';
 import type { FullLedger } from './records/full-ledgers.ts';
 import type { LedgerPage } from './records/records.ts';
-import type { DayRow, SumRow } from './records/sum-columns.ts';
+import type { DayRow } from './records/sum-columns.ts';
 import type { RowsResult } from './records/sums.ts';
+import type { SumsMessage } from './records/unsent-sums.ts';
 import type { ErasedUserPart, UserCursor, UserPart, UsersPart } from './records/user-records.ts';
 
 /** The Durable Object namespace of `LedgerObject`. */
 export interface LedgerNamespace {
-  /** @param name a key's id, {@link userObject}, or {@link DIRECTORY} */
+  /** @param name a key's id, {@link userObject}, or one of {@link DIRECTORIES} */
   getByName(name: string): LedgerStub;
 }
 
@@ -36,6 +40,7 @@ export interface LedgerNamespace {
 export interface LedgerStub
   extends RecordCalls,
     DirectoryCalls,
+    FirstDirectoryCalls,
     LimitCalls,
     KeyCalls,
     KeyLeases,
@@ -53,6 +58,10 @@ interface RecordCalls {
   find(requestId: string): Promise<UsageRecord | null>;
   list(query: RecordQuery): Promise<LedgerPage>;
   report(query: ReportQuery): Promise<RowsResult>;
+  /** As `report`, without rows if a directory has sums of this key. */
+  reportUnsent(query: ReportQuery): Promise<RowsResult>;
+  /** Sends the key's directory what it has not received. @returns whether it has all of it */
+  sendSums(): Promise<boolean>;
   /**
    * What is stored under these names of a user, from the cursor on.
    * @returns also those of the names whose limits have an object of their own
@@ -72,8 +81,23 @@ interface RecordCalls {
   compareCache(session: string, sent: SentPrefix): Promise<string>;
 }
 
-/** The directory's name among the objects: no key has this id. */
-export const DIRECTORY = '*';
+/**
+ * The object that counts refused requests, and was the directory of all keys in 0.2. No key has this id, and none begins with it.
+ */
+export const FIRST_DIRECTORY = '*';
+
+/** 60,000 keys that are active in one minute are 63 messages a second for each; an object takes 200 to 500 writes a second. */
+const DIRECTORY_COUNT = 16;
+
+/** The names of the directories among the objects. */
+export const DIRECTORIES: readonly string[] = Array.from({ length: DIRECTORY_COUNT }, (_, n) => `*${n}`);
+
+/** The directory of a key: by a hash of its id (FNV-1a, 32 bits), which must stay the same. */
+export function directoryOf(keyId: string): string {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < keyId.length; i++) hash = Math.imul(hash ^ keyId.charCodeAt(i), 0x01000193);
+  return DIRECTORIES[(hash >>> 0) % DIRECTORY_COUNT] ?? FIRST_DIRECTORY;
+}
 
 /** The name of the object that runs erasures: no key has this id. */
 export const ERASURES = '*erasures';
@@ -85,16 +109,34 @@ interface ErasureCalls {
   findErasure(id: string): Promise<Erasure | null>;
 }
 
-/** The sums over all keys. Only the object named {@link DIRECTORY} has them. */
+/** The sums over keys, and their newest records. Only the objects named in {@link DIRECTORIES} have them. */
 interface DirectoryCalls {
-  /** Stores a key's day sums. */
-  takeDays(keyId: string, rows: readonly DayRow[]): Promise<void>;
-  /** Reports over all keys, for whole days. */
-  reportAll(query: ReportQuery): Promise<readonly SumRow[]>;
-  /** The keys that had requests on these days (since the epoch, both inclusive), latest day first. */
-  activeDays(from: number, to: number): Promise<ActiveDays>;
+  /** Stores what a key has. A repeated or late message changes nothing. */
+  takeSums(keyId: string, message: SumsMessage): Promise<void>;
+  /**
+   * A part of a report over all keys. {@link FIRST_DIRECTORY} has the keys whose directories do not know them yet.
+   * @param after `next` of the part before; null: the first
+   */
+  reportPart(query: ReportQuery, after: string | null): Promise<ReportPart>;
+  /** The newest records that match. */
+  listNewest(query: RecordQuery): Promise<NewestPage>;
+  /**
+   * When which keys had requests that may match, the latest hour first.
+   * @param beforeKey only keys before it in the latest hour; null: all
+   */
+  activeHours(query: RecordQuery, beforeKey: string | null): Promise<ActiveHours>;
+  /** Searches keys after `after` for a record; null: from the first. */
+  findOfAll(requestId: string, after: string | null): Promise<FoundRecord>;
   /** The ids of keys that ever had requests, in order, up to 1,000 after this one. */
   keyIdsAfter(after: string): Promise<readonly string[]>;
+  /** Erases what the directory has of users of a key. */
+  eraseSums(keyId: string, erased: ErasedSums): Promise<void>;
+}
+
+/** Only the object named {@link FIRST_DIRECTORY} has these. */
+interface FirstDirectoryCalls {
+  /** Objects of 0.2 call it with their day sums. */
+  takeDays(keyId: string, rows: readonly DayRow[]): Promise<void>;
   /** Notes that the object of a key is full and deletes records, or cannot archive them, or can again. */
   noteFull(keyId: string, ledger: FullLedger): Promise<void>;
   fullLedgers(): Promise<readonly FullKey[]>;

@@ -1,4 +1,4 @@
-/** The Durable Object of one gateway key: its limits, its usage records and the key itself. One object is the directory of all keys. */
+/** The Durable Object of one gateway key: its limits, its usage records and the key itself. Some objects are directories of all keys. */
 import { DurableObject } from 'cloudflare:workers';
 import type {
   KeyStanding,
@@ -18,11 +18,20 @@ import type { RefusalBatch, RefusalQuery, RefusalRow } from '../metering/refusal
 import { DAY_MS, isoTime } from '../metering/time.ts';
 import { inJurisdiction, type PlaceableNamespace } from '../settings/placement.ts';
 import { SettingsReader } from '../settings/reader.ts';
+import { callTwice } from '../shared/durable-objects.ts';
 import type { JsonObject } from '../shared/json.ts';
+import type { ActiveHours } from './directory/active-keys.ts';
+import { Directory, type ErasedSums, type FoundRecord } from './directory/directory.ts';
+import type { ReportPart } from './directory/directory-reports.ts';
+import { FirstDirectory } from './directory/first-directory.ts';
+import type { NewestPage } from './directory/newest-records.ts';
+import { createRefusals, sumRefusals, takeRefusals } from './directory/refusals.ts';
 import { ErasureRun } from './erasures.ts';
 import {
-  DIRECTORY,
+  DIRECTORIES,
+  directoryOf,
   ERASURES,
+  FIRST_DIRECTORY,
   type LedgerNamespace,
   type LedgerStub,
   readObjectName,
@@ -55,16 +64,6 @@ import { UserLeases } from './limits/user-leases.ts';
 import { UserLimits, type UserReservation } from './limits/user-limits.ts';
 import type { ArchiveBucket } from './records/archive.ts';
 import { compareRecords, compareSent, createCacheSessions } from './records/cache-sessions.ts';
-import {
-  type ActiveDays,
-  activeDays,
-  createDirectory,
-  directoryReport,
-  keyIdsAfter,
-  sumRefusals,
-  takeDays,
-  takeRefusals,
-} from './records/directory.ts';
 import { createFullLedgers, type FullLedger, listFull, noteFull } from './records/full-ledgers.ts';
 import { KeyRecords, type RoomLimits } from './records/key-records.ts';
 import {
@@ -77,17 +76,19 @@ import {
   readState,
   setState,
 } from './records/records.ts';
-import type { DayRow, SumRow } from './records/sum-columns.ts';
+import type { DayRow } from './records/sum-columns.ts';
 import {
   addToHours,
   changedDays,
   createSums,
+  hasSent,
   hasSentDay,
   keepDays,
   keyReport,
-  MAX_MESSAGE_ROWS,
+  MAX_CHANGED_ROWS,
   type RowsResult,
 } from './records/sums.ts';
+import { type SumsMessage, UnsentSums } from './records/unsent-sums.ts';
 import type { ErasedUserPart, UserCursor, UsersPart } from './records/user-records.ts';
 import { readAlertSettings, readRecordDays, readRoomLimits } from './settings.ts';
 import { StoredKey } from './stored-key.ts';
@@ -140,6 +141,12 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   #alerts: BudgetAlerts | null = null;
   /** Null unless this is the object that runs erasures. */
   #erasures: ErasureRun | null = null;
+  readonly #unsent: UnsentSums;
+  #sending: Promise<number | null> | null = null;
+  /** Null unless this is a directory. */
+  #directory: Directory | null = null;
+  /** Null unless this is the directory of 0.2. */
+  #firstDirectory: FirstDirectory | null = null;
   /** The time of the alarm of a user's object; undefined: not known. */
   #alarmAt: number | null | undefined;
 
@@ -171,16 +178,31 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
         await succeeds(object.returnLease(), MAX_RETURN_MS);
       },
     });
+    this.#unsent = new UnsentSums({
+      sql: this.#sql,
+      recordDays: () => this.#recordDays,
+      now: () => Date.now(),
+    });
     this.#user = user === null ? null : this.#openUser(user);
     if (this.#user !== null) {
       this.#jobs = [() => this.#alarmOfUser()];
       context.waitUntil(this.#setMissingAlarm());
       return;
     }
-    if (this.#keyId === DIRECTORY) {
-      createDirectory(this.#sql);
+    if (DIRECTORIES.includes(this.#keyId)) {
+      const directory = new Directory(this.#directoryPorts);
+      this.#directory = directory;
+      this.#jobs = [(now) => directory.alarm(now)];
+      context.waitUntil(this.#setMissingAlarm());
+      return;
+    }
+    if (this.#keyId === FIRST_DIRECTORY) {
+      createRefusals(this.#sql);
       createFullLedgers(this.#sql);
-      this.#jobs = [];
+      const directory = new FirstDirectory(this.#directoryPorts);
+      this.#firstDirectory = directory;
+      this.#jobs = [(now) => directory.alarm(now)];
+      if (directory.hasWork) context.waitUntil(this.#setAlarmBy(Date.now()));
       return;
     }
     if (this.#keyId === ERASURES) {
@@ -223,7 +245,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
       (now) => this.#clearUsers(now),
       (now) => this.#storage.transactionSync(() => forgetSpent(this.#sql, now, this.#key.isSurelyRevoked)),
       (now) => this.#deleteOld(now),
-      (now) => this.#sendDays(now),
+      (now) => this.#sendChanged(now),
       async (now) => {
         await alerts.note(now);
         return alerts.send(now);
@@ -245,8 +267,18 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     return inJurisdiction(this.env.WEIR_LEDGER, this.ctx.id.jurisdiction);
   }
 
+  get #directoryPorts() {
+    return {
+      sql: this.#sql,
+      transaction: <Value>(act: () => Value) => this.#storage.transactionSync(act),
+      read: <Value>(keyId: string, call: (ledger: LedgerStub) => Promise<Value>) =>
+        callTwice(() => this.#objects.getByName(keyId), call),
+    };
+  }
+
   get #hasWork(): boolean {
     if (this.#user !== null) return this.#user.isOpen;
+    if (this.#directory !== null) return this.#directory.hasWork;
     if (this.#erasures !== null) return this.#erasures.nextDue !== null;
     return (
       nextExpiry(this.#sql) !== null ||
@@ -277,6 +309,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
       const inserted = insertRecords(this.#sql, compareRecords(this.#sql, fresh));
       addToHours(this.#sql, inserted, state);
       settleRecords(this.#sql, inserted, Date.now());
+      this.#unsent.note(inserted);
       return {
         forgotten: old.map((record) => record.request_id),
         isNew: inserted.some(({ time }) => !hasSentDay(this.#sql, Math.floor(Date.parse(time) / DAY_MS))),
@@ -305,6 +338,16 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     return keyReport(this.#sql, query, this.#keyId, (from, before) => this.#records.each(from, before));
   }
 
+  async reportUnsent(query: ReportQuery): Promise<RowsResult> {
+    return hasSent(this.#sql) ? { kind: 'rows', rows: [] } : this.report(query);
+  }
+
+  async sendSums(): Promise<boolean> {
+    const next = await this.#sendChanged(Date.now());
+    if (next !== null) await this.#setAlarmBy(next);
+    return next === null;
+  }
+
   async readUser(names: readonly string[], cursor: UserCursor) {
     return { ...(await this.#records.readUser(names, cursor)), users: this.#leases.among(names) };
   }
@@ -315,7 +358,11 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     beforeId: string | null,
   ): Promise<ErasedUserPart> {
     if (beforeId === null) await this.#key.revokeOf(names, this.#keyId);
-    return this.#records.eraseUser(names, cursor, beforeId);
+    const eraseSums = (sessions: ErasedSums['sessions']) =>
+      this.#objects
+        .getByName(directoryOf(this.#keyId))
+        .eraseSums(this.#keyId, { users: names, beforeId, sessions });
+    return this.#records.eraseUser(names, cursor, beforeId, eraseSums);
   }
 
   async usersOfRecords(after: string, beforeId: string): Promise<UsersPart> {
@@ -344,20 +391,42 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     return compareSent(this.#sql, session, sent);
   }
 
-  async takeDays(keyId: string, rows: readonly DayRow[]): Promise<void> {
-    this.#storage.transactionSync(() => takeDays(this.#sql, keyId, rows));
+  get #asDirectory(): Directory {
+    if (this.#directory === null) throw new Error('Not a directory');
+    return this.#directory;
   }
 
-  async reportAll(query: ReportQuery): Promise<readonly SumRow[]> {
-    return directoryReport(this.#sql, query);
+  async takeSums(keyId: string, message: SumsMessage): Promise<void> {
+    this.#asDirectory.takeSums(keyId, message);
   }
 
-  async activeDays(from: number, to: number): Promise<ActiveDays> {
-    return activeDays(this.#sql, from, to);
+  async reportPart(query: ReportQuery, after: string | null): Promise<ReportPart> {
+    return (this.#firstDirectory ?? this.#asDirectory).reportPart(query, after);
+  }
+
+  async listNewest(query: RecordQuery): Promise<NewestPage> {
+    return this.#asDirectory.listNewest(query);
+  }
+
+  async activeHours(query: RecordQuery, beforeKey: string | null): Promise<ActiveHours> {
+    return this.#asDirectory.activeHours(query, beforeKey);
+  }
+
+  async findOfAll(requestId: string, after: string | null): Promise<FoundRecord> {
+    return this.#asDirectory.findOfAll(requestId, after);
   }
 
   async keyIdsAfter(after: string): Promise<readonly string[]> {
-    return keyIdsAfter(this.#sql, after);
+    return (this.#firstDirectory ?? this.#asDirectory).keyIdsAfter(after);
+  }
+
+  async eraseSums(keyId: string, erased: ErasedSums): Promise<void> {
+    this.#asDirectory.eraseSums(keyId, erased);
+  }
+
+  async takeDays(keyId: string, rows: readonly DayRow[]): Promise<void> {
+    this.#firstDirectory?.takeDays(keyId, rows);
+    await this.#setAlarmBy(Date.now());
   }
 
   async noteFull(keyId: string, ledger: FullLedger): Promise<void> {
@@ -563,20 +632,37 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     if (set === null || set > time) await this.#storage.setAlarm(time);
   }
 
-  /** Sends day sums to the directory, and retries later if that fails. The key's own reports do not depend on it. */
-  async #sendDays(now: number): Promise<number | null> {
+  /** Sends changed sums to the key's directory, and retries later if that fails. The key's own reports do not depend on it. */
+  #sendChanged(now: number): Promise<number | null> {
+    // Two at once would each count on what the other sends.
+    this.#sending ??= this.#send(now).finally(() => {
+      this.#sending = null;
+    });
+    return this.#sending;
+  }
+
+  async #send(now: number): Promise<number | null> {
     const rows = changedDays(this.#sql, readState(this.#sql));
     if (rows.length === 0) return null;
-    const directory = this.#objects.getByName(DIRECTORY);
-    if (!(await succeeds(directory.takeDays(this.#keyId, rows), MAX_SEND_MS))) return now + RETRY_AFTER_MS;
+    const directory = directoryOf(this.#keyId);
+    for (const message of this.#unsent.messages(rows)) {
+      const sent = this.#objects.getByName(directory).takeSums(this.#keyId, message);
+      if (await succeeds(sent, MAX_SEND_MS)) continue;
+      this.#unsent.forget();
+      return now + RETRY_AFTER_MS;
+    }
     // Yesterday stays open: a request counts on the day of its arrival and may end on the next.
     this.#storage.transactionSync(() => keepDays(this.#sql, rows, Math.floor(now / DAY_MS) - 1));
-    return rows.length === MAX_MESSAGE_ROWS ? now : null;
+    return rows.length === MAX_CHANGED_ROWS ? now : null;
+  }
+
+  get #recordDays(): number {
+    return readState(this.#sql).record_days || readRecordDays(this.env);
   }
 
   /** How long single records are kept, wherever they are. */
   get #keptMs(): number {
-    return (readState(this.#sql).record_days || readRecordDays(this.env)) * DAY_MS;
+    return this.#recordDays * DAY_MS;
   }
 
   #deleteOld(now: number): number | null {
@@ -635,7 +721,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
       failingSince: state.archive_failing || null,
       reason,
     };
-    const directory = this.#objects.getByName(DIRECTORY);
+    const directory = this.#objects.getByName(FIRST_DIRECTORY);
     if (!(await succeeds(directory.noteFull(this.#keyId, note), MAX_SEND_MS))) return false;
     setState(this.#sql, 'is_note_due', 0);
     return true;

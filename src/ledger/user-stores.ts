@@ -7,13 +7,28 @@ import { DAY_MS, firstIdAt, idTime, isoDay } from '../metering/time.ts';
 import { callTwice } from '../shared/durable-objects.ts';
 import { wholeAmount } from '../shared/money.ts';
 import type { DeadLetters } from './dead-letters.ts';
-import { DIRECTORY, type LedgerNamespace, type LedgerStub, userObject } from './ledger-calls.ts';
+import { MAX_KEY_IDS } from './directory/directory.ts';
+import {
+  DIRECTORIES,
+  FIRST_DIRECTORY,
+  type LedgerNamespace,
+  type LedgerStub,
+  userObject,
+} from './ledger-calls.ts';
 import { type DayRow, DIMENSIONS, fromColumns } from './records/sum-columns.ts';
 import { USER_START, type UserCursor } from './records/user-records.ts';
 
-/** The ids of the keys that the directory knows. */
+/** The ids of the keys that the directories know. */
 export function listKeyIds(ledgers: LedgerNamespace): ListKeyIds {
-  return (after) => call(ledgers, DIRECTORY, (directory) => directory.keyIdsAfter(after ?? ''));
+  return async (after) => {
+    const pages = await Promise.all(
+      [FIRST_DIRECTORY, ...DIRECTORIES].map((name) =>
+        call(ledgers, name, (directory) => directory.keyIdsAfter(after ?? '')),
+      ),
+    );
+    // Each page has the first ids of its directory, so these are the first of all.
+    return [...new Set(pages.flat())].sort().slice(0, MAX_KEY_IDS);
+  };
 }
 
 function call<Value>(

@@ -5,6 +5,7 @@ import type { RecordSummary, Tags, UsageRecord } from './record.ts';
 import type { RecordSink } from './record-writer.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from './refusals.ts';
 import { type Group, isTruncated, matchesFilter, type Report, type ReportFilter } from './report.ts';
+import { isPosition } from './time.ts';
 
 /**
  * Two implementations: `KvLedger` (`LEDGER=kv`) and `ObjectLedger` (`LEDGER=object`). A query fails with the error for the client if
@@ -76,6 +77,35 @@ export interface RecordQuery {
   /** Absent: any. */
   readonly only?: RecordFilter;
   readonly limit: number;
+  /** The part of an hour's keys that this page goes on with; absent: a page of all. */
+  readonly portion?: KeyPortion;
+}
+
+/** Some keys of an hour that has more than one page may read. Their order is downwards. */
+export interface KeyPortion {
+  /** All records of the hour are before this id. */
+  readonly boundId: string;
+  /** Keys before this one; empty: all. */
+  readonly beforeKey: string;
+  /** The last of the keys; empty: as many as one page may read. */
+  readonly lastKey: string;
+}
+
+/** The text of a page's `next`: an id, and for a part of an hour's keys, which. */
+export function writeCursor(beforeId: string, portion: KeyPortion | null): string {
+  if (portion === null) return beforeId;
+  return [beforeId, portion.boundId, portion.beforeKey, portion.lastKey].join('.');
+}
+
+const KEY_OF_CURSOR = /^[\w-]{0,64}$/;
+
+/** Null: no page has such a cursor. */
+export function readCursor(text: string): Pick<RecordQuery, 'beforeId' | 'portion'> | null {
+  const [beforeId = '', boundId, beforeKey = '', lastKey = '', ...rest] = text.split('.');
+  if (!isPosition(beforeId) || rest.length > 0) return null;
+  if (boundId === undefined) return { beforeId };
+  const isPortion = isPosition(boundId) && [beforeKey, lastKey].every((key) => KEY_OF_CURSOR.test(key));
+  return isPortion ? { beforeId, portion: { boundId, beforeKey, lastKey } } : null;
 }
 
 /** Further conditions on the records of a list. Absent fields select all. */
@@ -93,7 +123,7 @@ export type ListedRecord = RecordSummary & Partial<UsageRecord>;
 export interface RecordPage {
   /** The latest first. A page may have fewer records than its limit, or none, although more follow. */
   readonly records: readonly ListedRecord[];
-  /** The `beforeId` of the next page; null if this is the last one. */
+  /** The cursor of the next page, as {@link writeCursor} writes it; null if this is the last one. */
   readonly next: string | null;
 }
 

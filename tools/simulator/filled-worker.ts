@@ -1,24 +1,15 @@
 /** The gateway with one more route, which stores posted records in the ledger. For the demo and for tests of the dashboard. */
 import worker from '../../src/index.ts';
 import type { LedgerStub } from '../../src/ledger/ledger-calls.ts';
-import { LedgerObject } from '../../src/ledger/ledger-object.ts';
 import { ObjectLedger } from '../../src/ledger/records/object-ledger.ts';
 import { KvLedger } from '../../src/metering/kv-ledger.ts';
 import { chargeOfRecord, type UsageRecord } from '../../src/metering/record.ts';
 
-/** Sends its sums to the directory on demand instead of after half a minute. */
-class FilledLedger extends LedgerObject {
-  async sendSums(): Promise<void> {
-    await this.alarm();
-  }
-}
-
-export { ResponseObject } from '../../src/index.ts';
-export { FilledLedger as LedgerObject };
+export { LedgerObject, ResponseObject } from '../../src/index.ts';
 
 interface Env {
   readonly WEIR_KV: KVNamespace;
-  readonly WEIR_LEDGER: { getByName(name: string): LedgerStub & Pick<FilledLedger, 'sendSums'> };
+  readonly WEIR_LEDGER: { getByName(name: string): LedgerStub };
   readonly LEDGER?: string;
   readonly [name: string]: unknown;
 }
@@ -59,6 +50,7 @@ async function chargeBudgets(records: readonly UsageRecord[], { WEIR_LEDGER }: E
 
 async function fillObjects(records: readonly UsageRecord[], { WEIR_LEDGER }: Env): Promise<void> {
   await new ObjectLedger({ ledgers: WEIR_LEDGER, log: () => undefined }).put(records);
+  // At once, instead of after half a minute.
   const keyIds = new Set(records.map(({ key_id }) => key_id));
   await Promise.all([...keyIds].map((id) => WEIR_LEDGER.getByName(id).sendSums()));
 }

@@ -1,31 +1,28 @@
 /** A key's day sums by user, session, app and tag. They have a separate table, so that names of callers never displace models. */
 import type { ReportQuery } from '../../metering/ledger.ts';
 import type { UsageRecord } from '../../metering/record.ts';
-import { type Amounts, CACHE_CAUSE, COUNTS, type FactGroup, OTHER } from '../../metering/report.ts';
+import { type Amounts, CACHE_CAUSE, type FactGroup, OTHER } from '../../metering/report.ts';
 import {
   AMOUNTS,
-  addition,
   type Columns,
-  createSumTable,
+  combine,
   type DayRow,
   DIMENSIONS,
   fromColumns,
-  MAX_SPEED_CHARS,
   readColumns,
-  rowsFrom,
   type SumRow,
-  shortenSpeeds,
   toColumns,
-  valuesOf,
 } from './sum-columns.ts';
+import { type SumKey, SumTable } from './sum-tables.ts';
 
 /** Rows of one day for users, for sessions, for apps, and for all tags together. Further names are summed under {@link OTHER}. */
 export const MAX_FACT_ROWS = 10_000;
 
-const KEYS = ['day', 'fact', 'name', ...DIMENSIONS];
+/** The days' sums by fact. */
+export const FACT_DAYS = new SumTable('fact_days', { day: 'INTEGER', fact: 'TEXT', name: 'TEXT' });
 
 export function createFactSums(sql: SqlStorage): void {
-  createSumTable(sql, 'fact_days', { day: 'INTEGER', fact: 'TEXT', name: 'TEXT' });
+  FACT_DAYS.create(sql);
   sql.exec(`CREATE TABLE IF NOT EXISTS fact_counts (
     day INTEGER NOT NULL, kind TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (day, kind)
   ) STRICT, WITHOUT ROWID`);
@@ -55,7 +52,7 @@ export function addFacts(sql: SqlStorage, sums: readonly RecordSums[]): void {
   for (const row of addRows(sql, withoutNewNames(sql, rows))) countRow(sql, row);
 }
 
-const SAME = KEYS.map((name) => `${name} = ?`).join(' AND ');
+const SAME = FACT_DAYS.keys.map((name) => `${name} = ?`).join(' AND ');
 const FULL = `SELECT kind, count FROM fact_counts WHERE day = ? AND count >= ${MAX_FACT_ROWS}`;
 const EXISTS = `SELECT 1 FROM fact_days WHERE ${SAME}`;
 
@@ -87,11 +84,18 @@ function maxRows({ fact, name }: { readonly fact: string; readonly name: string 
 }
 
 /** What {@link MAX_FACT_ROWS} counts. */
-function kindOf(fact: string): string {
+export function kindOf(fact: string): string {
   return fact.startsWith('tag:') ? 'tag' : fact;
 }
 
-function factsOfRecord({ user, session, app, tags, cache }: UsageRecord): (readonly [FactGroup, string])[] {
+/** The facts of a record, with their names. */
+export function factsOfRecord({
+  user,
+  session,
+  app,
+  tags,
+  cache,
+}: UsageRecord): (readonly [FactGroup, string])[] {
   const facts: (readonly [FactGroup, string])[] = Object.entries(tags).map(([name, value]) => [
     `tag:${name}`,
     value,
@@ -103,33 +107,13 @@ function factsOfRecord({ user, session, app, tags, cache }: UsageRecord): (reado
   return facts;
 }
 
-const ADD = `INSERT INTO fact_days ${rowsFrom(3)} ON CONFLICT DO UPDATE SET ${addition((name) => `excluded.${name}`)}
-  RETURNING requests, LENGTH(speeds), ${KEYS.join(', ')}`;
-const SET_SPEEDS = `UPDATE fact_days SET speeds = ? WHERE ${SAME}`;
-const SPEEDS = `SELECT speeds FROM fact_days WHERE ${SAME}`;
-
-type RowKey = readonly SqlStorageValue[];
-
 /** @returns the keys of the rows that are new */
-function addRows(sql: SqlStorage, rows: readonly FactRow[]): RowKey[] {
-  const json = JSON.stringify(
-    rows.map(({ day, fact, name, dimensions, columns }) => [
-      day,
-      fact,
-      name,
-      ...dimensions,
-      ...valuesOf(columns),
-    ]),
-  );
-  const created: RowKey[] = [];
-  for (const [requests, speedChars, ...key] of [...sql.exec(ADD, json).raw()]) {
-    if (requests === 1) created.push(key);
-    if (Number(speedChars) > MAX_SPEED_CHARS) {
-      const speeds = String(sql.exec(SPEEDS, ...key).one().speeds);
-      if (speeds.length > MAX_SPEED_CHARS) sql.exec(SET_SPEEDS, shortenSpeeds(speeds), ...key);
-    }
-  }
-  return created;
+function addRows(sql: SqlStorage, rows: readonly FactRow[]): SumKey[] {
+  const sums = rows.map(({ day, fact, name, dimensions, columns }) => ({
+    key: [day, fact, name, ...dimensions],
+    columns,
+  }));
+  return FACT_DAYS.add(sql, sums).flatMap(({ key, requests }) => (requests === 1 ? [key] : []));
 }
 
 const COUNT = `INSERT INTO fact_counts VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET count = count + 1 RETURNING count`;
@@ -137,7 +121,7 @@ const UNCOUNT = 'UPDATE fact_counts SET count = count - 1 WHERE day = ? AND kind
 const REMOVE = `DELETE FROM fact_days WHERE ${SAME} RETURNING ${AMOUNTS.join(', ')}`;
 
 /** Counts a new row, and moves it to {@link OTHER} if there are then too many. */
-function countRow(sql: SqlStorage, key: RowKey): void {
+function countRow(sql: SqlStorage, key: SumKey): void {
   const [day = 0, fact = '', name = '', ...dimensions] = key;
   const count = Number(sql.exec(COUNT, day, kindOf(String(fact))).one().count);
   if (count <= maxRows({ fact: String(fact), name: String(name) })) return;
@@ -258,25 +242,4 @@ export function remainder(
     const values = row.values.map((value, i) => (groups[i] === fact ? name : value));
     return { values, currency: row.currency, columns: toColumns(amounts) };
   });
-}
-
-function combine(a: Amounts, b: Amounts, sign: 1 | -1): Amounts {
-  const bounded = (count: number) => Math.min(Math.max(count, 0), Number.MAX_SAFE_INTEGER);
-  const counts = Object.fromEntries(COUNTS.map((name) => [name, bounded(a[name] + sign * b[name])]));
-  const speeds = new Map(a.speeds);
-  for (const [bucket, count] of b.speeds)
-    speeds.set(bucket, bounded((speeds.get(bucket) ?? 0) + sign * count));
-  const money = (x: bigint, y: bigint) => {
-    const sum = x + BigInt(sign) * y;
-    return sum < 0n ? 0n : sum;
-  };
-  return {
-    ...a,
-    ...counts,
-    cost: money(a.cost, b.cost),
-    estimatedCost: money(a.estimatedCost, b.estimatedCost),
-    lostTokens: bounded(a.lostTokens + sign * b.lostTokens),
-    lostCost: money(a.lostCost, b.lostCost),
-    speeds: [...speeds].filter(([, count]) => count > 0).sort(([x], [y]) => x - y),
-  };
 }

@@ -1,4 +1,4 @@
-/** In the directory: the keys whose objects are full and have deleted records, or cannot archive them. */
+/** In the object `*`: the keys whose objects are full and have deleted records, or cannot archive them. */
 import type { FullKey } from '../../metering/ledger.ts';
 import { DAY_MS, isoTime } from '../../metering/time.ts';
 

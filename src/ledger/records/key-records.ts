@@ -25,6 +25,9 @@ import {
   type ErasedUserPart,
   eraseUser,
   readUser,
+  type SessionDay,
+  sessionDays,
+  sessionsOfUser,
   type UserCursor,
   type UserPart,
   type UsersPart,
@@ -145,6 +148,7 @@ export class KeyRecords {
     names: readonly string[],
     cursor: UserCursor,
     beforeId: string | null,
+    eraseSums: (sessions: readonly SessionDay[]) => Promise<void>,
   ): Promise<ErasedUserPart> {
     const { sql, transaction } = this.#ports;
     const end = beforeId ?? AFTER_ALL;
@@ -166,6 +170,7 @@ export class KeyRecords {
       }
       // The sums of sessions first: a repetition finds the sessions again only as long as the records are there.
       const archived = { records: erased, next: found?.next ?? null };
+      await eraseSums([...sessionsOfUser(sql, names, cursor, beforeId), ...sessionDays(erased)]);
       const part = transaction(() => eraseUser(sql, names, cursor, beforeId, archived));
       for (const { piece, kept, etag } of changes) {
         if (kept.length > 0) await archive?.write(piece, kept, etag);

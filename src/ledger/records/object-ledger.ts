@@ -1,21 +1,21 @@
-/** The store of usage records on Durable Objects (`LEDGER=object`): one object for each key, and a directory over all of them. */
+/** The store of usage records on Durable Objects (`LEDGER=object`): one object for each key, and directories over all of them. */
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import type { Ledger, ListedRecord, RecordPage, RecordQuery, ReportQuery } from '../../metering/ledger.ts';
 import type { UsageRecord } from '../../metering/record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../../metering/refusals.ts';
 import { factsOf, Report } from '../../metering/report.ts';
-import { DAY_MS, endOfIds, firstIdAt, idTime } from '../../metering/time.ts';
 import { callTwice } from '../../shared/durable-objects.ts';
-import { MAX_PART_RECORDS, MAX_QUERIED_LEDGERS, QUERIED_LEDGERS_AT_ONCE } from '../../shared/limits.ts';
+import { MAX_PART_RECORDS } from '../../shared/limits.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
-import { DIRECTORY, type LedgerNamespace, type LedgerStub } from '../ledger-calls.ts';
+import type { FoundRecord } from '../directory/directory.ts';
+import type { ReportPart } from '../directory/directory-reports.ts';
+import { DIRECTORIES, FIRST_DIRECTORY, type LedgerNamespace, type LedgerStub } from '../ledger-calls.ts';
 import { archiveProblem } from './archive.ts';
-import type { ActiveDay, ActiveDays } from './directory.ts';
-import type { LedgerPage } from './records.ts';
+import { listAll } from './record-lists.ts';
 import { fromColumns, type SumRow } from './sum-columns.ts';
 
-/** Ledgers whose sums are held at a time. Each may have thousands of rows. */
-const SUMMED_LEDGERS_AT_ONCE = 6;
+/** Directories whose sums are held at a time. Each may have thousands of rows. */
+const DIRECTORIES_AT_ONCE = 8;
 
 export interface ObjectLedgerPorts {
   readonly ledgers: LedgerNamespace;
@@ -73,73 +73,68 @@ export class ObjectLedger implements Ledger {
     return result.kind === 'rows' ? reportOf(result.rows, groups) : refuseParts(result.reason, query);
   }
 
+  /** Adds what each directory has, some at a time, because each may have thousands of rows. */
   async #reportAll(query: ReportQuery): Promise<Result<Report, ApiError>> {
-    const { fromMs, toMs, groups, only = {} } = query;
-    const isSummed = !groups.includes('hour') && factsOf(groups, only).length === 0;
-    const isOfDays = fromMs % DAY_MS === 0 && toMs % DAY_MS === 0 && isSummed;
-    return isOfDays
-      ? reportOf(await this.#read(DIRECTORY, (directory) => directory.reportAll(query)), groups)
-      : this.#reportEach(query);
-  }
-
-  /** The directory has only days: for hours and parts of days, reads the objects of the keys that it lists. */
-  async #reportEach(query: ReportQuery): Promise<Result<Report, ApiError>> {
-    const { days, isCut } = await this.#activeDays(
-      Math.floor(query.fromMs / DAY_MS),
-      Math.floor((query.toMs - 1) / DAY_MS),
-    );
-    if (isCut) return refuse(TOO_MANY_LEDGERS, 'from');
-    const keyIds = [...new Set(days.flatMap((day) => day.keyIds))];
     const report = new Report(query.groups);
-    for (let at = 0; at < keyIds.length && !report.isTooLarge; at += SUMMED_LEDGERS_AT_ONCE) {
-      const some = keyIds.slice(at, at + SUMMED_LEDGERS_AT_ONCE);
-      const results = await Promise.all(
-        some.map((id) => this.#read(id, (ledger) => ledger.report({ ...query, keyId: id }))),
-      );
-      for (const result of results) {
-        if (result.kind === 'parts') return refuseParts(result.reason, query);
-        addRows(report, result.rows);
+    const names = [FIRST_DIRECTORY, ...DIRECTORIES].values();
+    let refused: Result<never, ApiError> | null = null;
+    const addNext = async () => {
+      for (const name of names) {
+        for (let after: string | null = null, isMore = true; isMore; isMore = after !== null) {
+          if (report.isTooLarge || refused !== null) return;
+          const at: string | null = after;
+          const part: ReportPart = await this.#read<ReportPart>(name, (directory) =>
+            directory.reportPart(query, at),
+          );
+          if (part.kind === 'parts') {
+            refused ??= refuseParts(part.reason, query);
+            return;
+          }
+          addRows(report, part.rows);
+          after = part.next;
+        }
       }
-    }
-    return ok(report);
+    };
+    await Promise.all(Array.from({ length: DIRECTORIES_AT_ONCE }, addNext));
+    return refused ?? ok(report);
   }
 
   async #list(query: RecordQuery): Promise<Result<RecordPage, ApiError>> {
-    const { keyId, fromId, beforeId } = query;
+    const { keyId } = query;
     if (keyId !== null) return ok(await this.#read(keyId, (ledger) => ledger.list(query)));
-    const { days, isCut } = await this.#activeDays(dayOf(fromId), lastDayBefore(beforeId));
-    const earliestDay = days.at(-1);
-    if (isCut && earliestDay === undefined) return refuse(TOO_MANY_KEYS, 'key');
-    const page = await listAll(query, days, (id, own) => this.#read(id, (ledger) => ledger.list(own)));
-    const hasMore = page.next === null && isCut && earliestDay !== undefined;
-    return ok(hasMore ? { ...page, next: firstIdAt(earliestDay.day * DAY_MS) } : page);
-  }
-
-  #activeDays(from: number, to: number): Promise<ActiveDays> {
-    return this.#read(DIRECTORY, (directory) => directory.activeDays(from, to));
+    return ok(
+      await listAll(query, {
+        newest: (name, own) => this.#read(name, (directory) => directory.listNewest(own)),
+        hours: (name, own, beforeKey) =>
+          this.#read(name, (directory) => directory.activeHours(own, beforeKey)),
+        ofKey: (id, own) => this.#read(id, (ledger) => ledger.list(own)),
+      }),
+    );
   }
 
   async #find(requestId: string, keyId: string | null): Promise<Result<ListedRecord | null, ApiError>> {
     if (keyId !== null) return ok(await this.#read(keyId, (ledger) => ledger.find(requestId)));
-    const day = dayOf(requestId);
-    const { days, isCut } = await this.#activeDays(day, day);
-    if (isCut) return refuse(TOO_MANY_KEYS, 'key');
-    const keyIds = days.flatMap((active) => active.keyIds);
-    for (let at = 0; at < keyIds.length; at += QUERIED_LEDGERS_AT_ONCE) {
-      const some = keyIds.slice(at, at + QUERIED_LEDGERS_AT_ONCE);
-      const found = await Promise.all(some.map((id) => this.#read(id, (ledger) => ledger.find(requestId))));
-      const record = found.find((one) => one !== null);
-      if (record !== undefined) return ok(record);
+    const found = await Promise.all(DIRECTORIES.map((name) => this.#findIn(name, requestId)));
+    return ok(found.find((record) => record !== null) ?? null);
+  }
+
+  async #findIn(directory: string, requestId: string): Promise<UsageRecord | null> {
+    for (let after: string | null = null; ; ) {
+      const at: string | null = after;
+      const { record, next }: FoundRecord = await this.#read<FoundRecord>(directory, (stub) =>
+        stub.findOfAll(requestId, at),
+      );
+      if (record !== null || next === null) return record;
+      after = next;
     }
-    return ok(null);
   }
 
   putRefusals(batch: RefusalBatch): Promise<void> {
-    return this.#ledger(DIRECTORY).takeRefusals(batch);
+    return this.#ledger(FIRST_DIRECTORY).takeRefusals(batch);
   }
 
   async refusals(query: RefusalQuery): Promise<Result<readonly RefusalRow[], ApiError>> {
-    return ok(await this.#read(DIRECTORY, (directory) => directory.refusals(query)));
+    return ok(await this.#read(FIRST_DIRECTORY, (directory) => directory.refusals(query)));
   }
 }
 
@@ -154,20 +149,6 @@ async function orArchiveProblem<Value>(
     if (reason === null) throw error;
     return failure(apiError('ledger_unreachable', reason));
   }
-}
-
-const TOO_MANY_KEYS = `More than ${MAX_QUERIED_LEDGERS} keys had requests on that day: name one with key=`;
-
-const TOO_MANY_LEDGERS = `A report over all keys by hour, for parts of days, or by user, session, app, tag or cache_cause reads at most ${MAX_QUERIED_LEDGERS} keys with requests on a day: choose whole days (UTC) without these, or one key with key=`;
-
-/** The day of an id, in days since the epoch. */
-function dayOf(id: string): number {
-  return Math.floor(idTime(id) / DAY_MS);
-}
-
-/** The latest day that has ids before this one. */
-function lastDayBefore(id: string): number {
-  return Math.floor((endOfIds(id) - 1) / DAY_MS);
 }
 
 function reportOf(rows: readonly SumRow[], groups: ReportQuery['groups']): Result<Report, ApiError> {
@@ -197,89 +178,4 @@ function refuseParts(
 
 function refuse(message: string, param: string): Result<never, ApiError> {
   return failure(apiError('invalid_request', message, param));
-}
-
-/** The fewest records that one call reads from an object, however many objects there are. */
-const MIN_CHUNK = 20;
-
-type ListOne = (keyId: string, query: RecordQuery) => Promise<LedgerPage>;
-
-/**
- * Merges the records of several keys, latest first. Reads each object only as far as its records are next.
- * @param days the keys to read, latest day first
- */
-async function listAll(
-  query: RecordQuery,
-  days: readonly ActiveDay[],
-  listOne: ListOne,
-): Promise<LedgerPage> {
-  const records: UsageRecord[] = [];
-  let calls = 0;
-  for (const { day, keyIds } of days) {
-    const fromId = latest(query.fromId, firstIdAt(day * DAY_MS));
-    const beforeId = earliest(query.beforeId, firstIdAt((day + 1) * DAY_MS));
-    const sources = keyIds.map((keyId) => new RecordSource(keyId, beforeId));
-    const share = Math.ceil((2 * query.limit) / sources.length);
-    const limit = Math.min(query.limit, Math.max(MIN_CHUNK, share));
-    const readSource = async (source: RecordSource) => {
-      calls++;
-      source.addPage(
-        await listOne(source.keyId, { ...query, fromId, beforeId: source.position ?? fromId, limit }),
-      );
-    };
-    for (let at = 0; at < sources.length; at += QUERIED_LEDGERS_AT_ONCE)
-      await Promise.all(sources.slice(at, at + QUERIED_LEDGERS_AT_ONCE).map(readSource));
-    for (let source = leading(sources); source !== undefined; source = leading(sources)) {
-      const last = records.at(-1);
-      if (records.length === query.limit && last !== undefined) return { records, next: last.request_id };
-      const record = source.shift();
-      if (record !== undefined) records.push(record);
-      else if (calls < 2 * MAX_QUERIED_LEDGERS) await readSource(source);
-      else return { records, next: source.position };
-    }
-  }
-  return { records, next: null };
-}
-
-/** The records of one key: a page that was read, and where the next page begins. */
-class RecordSource {
-  readonly keyId: string;
-  #records: UsageRecord[] = [];
-  #next: string | null;
-
-  constructor(keyId: string, beforeId: string) {
-    this.keyId = keyId;
-    this.#next = beforeId;
-  }
-
-  /** The id of the next record, or an id before which the next record is; null where no record is left. */
-  get position(): string | null {
-    return this.#records[0]?.request_id ?? this.#next;
-  }
-
-  addPage({ records, next }: LedgerPage): void {
-    this.#records = [...records];
-    this.#next = next;
-  }
-
-  shift(): UsageRecord | undefined {
-    return this.#records.shift();
-  }
-}
-
-/** The source whose next record may be the latest of all. */
-function leading(sources: readonly RecordSource[]): RecordSource | undefined {
-  let best: RecordSource | undefined;
-  for (const source of sources) {
-    if (source.position !== null && source.position > (best?.position ?? '')) best = source;
-  }
-  return best;
-}
-
-function latest(a: string, b: string): string {
-  return a > b ? a : b;
-}
-
-function earliest(a: string, b: string): string {
-  return a < b ? a : b;
 }

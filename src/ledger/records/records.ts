@@ -104,8 +104,10 @@ export function decodeStored(text: unknown): UsageRecord {
 
 /** Numbers that a ledger object stores about itself, in the table `marks`. Each is 0 until it is set; times are in ms since the epoch. */
 export interface LedgerState {
-  /** Days since the epoch. The days before are closed: their sums are complete in `days`. */
+  /** As 0.2 set it, which reads it after a rollback: the days before (since the epoch) were closed, and have no records since. */
   readonly open_day: number;
+  /** Days since the epoch. The days before are closed: their sums are complete in `sent_days`. */
+  readonly sent_day: number;
   /** Records from before this time may not be in the object. 0.2.0 takes them for deleted. */
   readonly deleted_before: number;
   /** How many days records are kept, as the gateway's last call set it. */
@@ -130,7 +132,15 @@ export interface LedgerState {
 }
 
 const MARKS = [
-  ...(['open_day', 'deleted_before', 'record_days', 'moved_before', 'lost_before', 'known_from'] as const),
+  ...([
+    'open_day',
+    'sent_day',
+    'deleted_before',
+    'record_days',
+    'moved_before',
+    'lost_before',
+    'known_from',
+  ] as const),
   ...(['archived_from', 'archived_until', 'archive_checked', 'deleted_records', 'archive_failing'] as const),
   'is_note_due',
 ] as const satisfies readonly (keyof LedgerState)[];

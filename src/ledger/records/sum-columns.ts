@@ -87,6 +87,28 @@ function joinNanos(numbers: readonly number[], at: number): bigint {
   return BigInt(numbers[at] ?? 0) * BigInt(NANOS_PER_UNIT) + BigInt(numbers[at + 1] ?? 0);
 }
 
+/** Adds sums, or subtracts them with the sign -1: no result is below 0. */
+export function combine(a: Amounts, b: Amounts, sign: 1 | -1): Amounts {
+  const bounded = (count: number) => Math.min(Math.max(count, 0), Number.MAX_SAFE_INTEGER);
+  const counts = Object.fromEntries(COUNTS.map((name) => [name, bounded(a[name] + sign * b[name])]));
+  const speeds = new Map(a.speeds);
+  for (const [bucket, count] of b.speeds)
+    speeds.set(bucket, bounded((speeds.get(bucket) ?? 0) + sign * count));
+  const money = (x: bigint, y: bigint) => {
+    const sum = x + BigInt(sign) * y;
+    return sum < 0n ? 0n : sum;
+  };
+  return {
+    ...a,
+    ...counts,
+    cost: money(a.cost, b.cost),
+    estimatedCost: money(a.estimatedCost, b.estimatedCost),
+    lostTokens: bounded(a.lostTokens + sign * b.lostTokens),
+    lostCost: money(a.lostCost, b.lostCost),
+    speeds: [...speeds].filter(([, count]) => count > 0).sort(([x], [y]) => x - y),
+  };
+}
+
 /** Adds two rows in JavaScript. Nanos may exceed a unit here: the few records of a report keep the sum exact. */
 export function addColumns(a: Columns, b: Columns): Columns {
   return {
@@ -138,19 +160,18 @@ export function addition(of: (column: string) => string): string {
   return [...counts, ...money, `speeds = speeds || ${of('speeds')}`].join(', ');
 }
 
-/**
- * SQL expressions that sum a group. TOTAL never overflows, and is exact as far as JavaScript numbers are. The text is as long as
- * those of all rows together, and must stay within SQLite's limit of a value.
- */
-export const SUMS = [
+/** SQL expressions that sum the numbers of a group. TOTAL never overflows, and is exact as far as JavaScript numbers are. */
+export const NUMBER_SUMS = [
   ...PLAIN.map((name) => `CAST(MIN(TOTAL(${name}), ${MAX}) AS INTEGER)`),
   ...MONEY.flatMap((name) => {
     const nanos = `CAST(TOTAL(${name}_nanos) AS INTEGER)`;
     const units = `CAST(MIN(TOTAL(${name}_units), ${MAX - 1e9}) AS INTEGER)`;
     return [`${units} + ${nanos} / ${NANOS_PER_UNIT}`, `${nanos} % ${NANOS_PER_UNIT}`];
   }),
-  "GROUP_CONCAT(speeds, '')",
 ].join(', ');
+
+/** The text of speeds is as long as those of all rows together, and must stay within SQLite's limit of a value. */
+export const SUMS = `${NUMBER_SUMS}, GROUP_CONCAT(speeds, '')`;
 
 /**
  * Each letter stands for one step of the speed histogram. The number behind it is the count of responses, where that is more than

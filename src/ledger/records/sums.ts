@@ -19,44 +19,61 @@ import { type LedgerState, lostBefore, readState, setState } from './records.ts'
 import {
   AMOUNTS,
   addColumns,
-  addition,
   type Columns,
-  createSumTable,
   type DayRow,
   DIMENSIONS,
-  MAX_SPEED_CHARS,
   readColumns,
   readSums,
-  rowsFrom,
   SUMS,
   type SumRow,
-  shortenSpeeds,
   toColumns,
-  valuesOf,
 } from './sum-columns.ts';
+import { SumTable } from './sum-tables.ts';
 
 /** Groups of one key's day sums, by provider, model, route, status, fault, error and currency. Callers choose the model names. */
 export const MAX_DAY_GROUPS = 1000;
 
-const HOURS_PER_DAY = 24;
+export const HOURS_PER_DAY = 24;
 
 /** Clients choose model names, so a day has at most so many groups: further models are summed under this name. */
-const OTHER_MODEL = '(other)';
+export const OTHER_MODEL = '(other)';
 
-/** Rows of one message to the directory. */
-export const MAX_MESSAGE_ROWS = 2000;
+/** Changed day sums that are read at once. */
+export const MAX_CHANGED_ROWS = 2000;
 
 /** Later than every day that a date can have. */
 const LAST_DAY = 100_000_001;
 
-const MODEL = DIMENSIONS.indexOf('model');
+export const MODEL = DIMENSIONS.indexOf('model');
 const KEYS = DIMENSIONS.join(', ');
 const SAME = DIMENSIONS.map((name) => `${name} = ?`).join(' AND ');
 
+/** Each record is added to its hour. */
+export const HOURS = new SumTable('hours', { hour: 'INTEGER' });
+/** The sums of days as the directory has received them. */
+const SENT_DAYS = new SumTable('sent_days', { day: 'INTEGER' });
+/** What 0.2 told the directory of its time: it goes on from there after a rollback. */
+const DAYS_OF_0_2 = new SumTable('days', { day: 'INTEGER' });
+
 export function createSums(sql: SqlStorage): void {
-  createSumTable(sql, 'hours', { hour: 'INTEGER' });
-  createSumTable(sql, 'days', { day: 'INTEGER' });
+  HOURS.create(sql);
+  SENT_DAYS.create(sql);
+  DAYS_OF_0_2.create(sql);
+  reopenDays(sql);
   createFactSums(sql);
+}
+
+/** Opens closed days to which 0.2 added after a rollback. */
+function reopenDays(sql: SqlStorage): void {
+  const { sent_day } = readState(sql);
+  const { first } = sql
+    .exec(
+      `SELECT MIN(day) AS first FROM days WHERE day < ? AND requests > COALESCE((SELECT requests FROM sent_days WHERE
+        ${SENT_DAYS.keys.map((name) => `sent_days.${name} = days.${name}`).join(' AND ')}), 0)`,
+      sent_day,
+    )
+    .one();
+  if (first !== null) setState(sql, 'sent_day', Number(first));
 }
 
 /** A group of requests of one hour. */
@@ -75,7 +92,7 @@ interface HourRow extends HourGroup {
 export function addToHours(
   sql: SqlStorage,
   records: readonly UsageRecord[],
-  { open_day }: LedgerState,
+  { open_day, sent_day }: LedgerState,
 ): void {
   if (records.length === 0) return;
   const rows = records.map(hourRow);
@@ -99,9 +116,11 @@ export function addToHours(
   // A record of a closed day opens the day again.
   const firstDay = Math.min(...rows.map(dayOf));
   if (firstDay < open_day) setState(sql, 'open_day', firstDay);
+  if (firstDay < sent_day) setState(sql, 'sent_day', firstDay);
 }
 
-function hourRow(record: UsageRecord): HourRow {
+/** The row of the hours to which a record is added, unless its day has too many groups. */
+export function hourRow(record: UsageRecord): HourRow {
   const amounts = amountsOf(record);
   const { provider, model, route, status, fault, error } = record;
   return {
@@ -115,35 +134,16 @@ function groupId({ hour, dimensions }: HourGroup): string {
   return JSON.stringify([hour, dimensions]);
 }
 
-function dayOf({ hour }: HourGroup): number {
+export function dayOf({ hour }: HourGroup): number {
   return Math.floor(hour / HOURS_PER_DAY);
 }
 
-const ADD = `INSERT INTO hours ${rowsFrom(1)}
-  ON CONFLICT DO UPDATE SET ${addition((name) => `excluded.${name}`)}
-  RETURNING requests, LENGTH(speeds), hour, ${KEYS}`;
-
 /** Adds each request to its hour, and returns the groups that had no request before. */
 function addRows(sql: SqlStorage, rows: readonly HourRow[]): HourGroup[] {
-  const json = JSON.stringify(
-    rows.map(({ hour, dimensions, columns }) => [hour, ...dimensions, ...valuesOf(columns)]),
+  const sums = rows.map(({ hour, dimensions, columns }) => ({ key: [hour, ...dimensions], columns }));
+  return HOURS.add(sql, sums).flatMap(({ key: [hour, ...dimensions], requests }) =>
+    requests === 1 ? [{ hour: Number(hour), dimensions: dimensions.map(String) }] : [],
   );
-  const created: HourGroup[] = [];
-  for (const [requests, speedChars, hour, ...dimensions] of [...sql.exec(ADD, json).raw()]) {
-    const group = { hour: Number(hour), dimensions: dimensions.map(String) };
-    if (requests === 1) created.push(group);
-    if (Number(speedChars) > MAX_SPEED_CHARS) shortenGroup(sql, group);
-  }
-  return created;
-}
-
-const SPEEDS = `SELECT speeds FROM hours WHERE hour = ? AND ${SAME}`;
-const SET_SPEEDS = `UPDATE hours SET speeds = ? WHERE hour = ? AND ${SAME}`;
-
-function shortenGroup(sql: SqlStorage, { hour, dimensions }: HourGroup): void {
-  const speeds = String(sql.exec(SPEEDS, hour, ...dimensions).one().speeds);
-  // A batch may contain the group several times: after the first it is short.
-  if (speeds.length > MAX_SPEED_CHARS) sql.exec(SET_SPEEDS, shortenSpeeds(speeds), hour, ...dimensions);
 }
 
 const REMOVE = `DELETE FROM hours WHERE hour = ? AND ${SAME} RETURNING ${AMOUNTS.join(', ')}`;
@@ -173,13 +173,13 @@ function isTooMany(sql: SqlStorage, group: HourGroup): boolean {
 
 const CHANGED = `SELECT hour / ${HOURS_PER_DAY} AS day, ${KEYS}, ${SUMS} FROM hours WHERE hour >= ? AND hour < ?
   GROUP BY day, ${KEYS}
-  HAVING TOTAL(requests) > COALESCE((SELECT requests FROM days WHERE day = hour / ${HOURS_PER_DAY}
-    AND ${DIMENSIONS.map((name) => `days.${name} = hours.${name}`).join(' AND ')}), 0)
-  LIMIT ${MAX_MESSAGE_ROWS}`;
+  HAVING TOTAL(requests) > COALESCE((SELECT requests FROM sent_days WHERE day = hour / ${HOURS_PER_DAY}
+    AND ${DIMENSIONS.map((name) => `sent_days.${name} = hours.${name}`).join(' AND ')}), 0)
+  LIMIT ${MAX_CHANGED_ROWS}`;
 
-/** Day sums before `until` that have grown since they were stored in `days`: at most as many as one message holds. */
-export function changedDays(sql: SqlStorage, { open_day }: LedgerState, until = LAST_DAY): DayRow[] {
-  const rows = sql.exec(CHANGED, open_day * HOURS_PER_DAY, until * HOURS_PER_DAY).raw();
+/** Day sums before `until` that have grown since the directory received them, up to {@link MAX_CHANGED_ROWS}. */
+export function changedDays(sql: SqlStorage, { sent_day }: LedgerState, until = LAST_DAY): DayRow[] {
+  const rows = sql.exec(CHANGED, sent_day * HOURS_PER_DAY, until * HOURS_PER_DAY).raw();
   return [...rows].map(([day, ...rest]) => ({
     day: Number(day),
     dimensions: rest.slice(0, DIMENSIONS.length).map(String),
@@ -189,17 +189,22 @@ export function changedDays(sql: SqlStorage, { open_day }: LedgerState, until = 
 
 /** Whether the directory has received sums of this day, since 1970. */
 export function hasSentDay(sql: SqlStorage, day: number): boolean {
-  return [...sql.exec('SELECT 1 FROM days WHERE day = ? LIMIT 1', day)].length > 0;
+  return [...sql.exec('SELECT 1 FROM sent_days WHERE day = ? LIMIT 1', day)].length > 0;
 }
 
-const KEEP = `INSERT INTO days ${rowsFrom(1)} ON CONFLICT DO UPDATE SET
-  ${AMOUNTS.map((name) => `${name} = excluded.${name}`).join(', ')}`;
+/** Whether the directory has received anything. */
+export function hasSent(sql: SqlStorage): boolean {
+  return [...sql.exec('SELECT 1 FROM sent_days LIMIT 1')].length > 0;
+}
 
 /** Stores day sums that the directory has received, and closes the days before `day` that are completely stored. */
 export function keepDays(sql: SqlStorage, rows: readonly DayRow[], day: number): void {
-  sql.exec(KEEP, JSON.stringify(rows.map((row) => [row.day, ...row.dimensions, ...valuesOf(row.columns)])));
+  SENT_DAYS.replace(
+    sql,
+    rows.map((row) => ({ key: [row.day, ...row.dimensions], columns: row.columns })),
+  );
   const state = readState(sql);
-  if (state.open_day < day && changedDays(sql, state, day).length === 0) setState(sql, 'open_day', day);
+  if (state.sent_day < day && changedDays(sql, state, day).length === 0) setState(sql, 'sent_day', day);
 }
 
 /** An object returns it by RPC. */
@@ -208,7 +213,7 @@ export type RowsResult =
   /** The parts of hours at the ends of the time have too many records, or their records are deleted. */
   | { readonly kind: 'parts'; readonly reason: 'too_many' | 'too_old' };
 
-interface Span {
+export interface Span {
   readonly from: number;
   /** Exclusive. */
   readonly to: number;
@@ -247,37 +252,46 @@ export async function keyReport(
   // They may have been deleted while others were read.
   if (parts.some(isLost)) return { kind: 'parts', reason: 'too_old' };
   if (whole.from >= whole.to) return { kind: 'rows', rows: sumRecords(records, groups) };
+  const { sent_day } = readState(sql);
   if (fact !== undefined) {
-    const sums = factRows(sql, whole, query, fact, keyId);
+    const hours = { from: whole.from * HOURS_PER_DAY, to: whole.to * HOURS_PER_DAY };
+    const sources = { all: sourceOf(hours, sent_day, keyId), fact: factSource(fact, whole, keyId) };
+    const sums = factRows(sql, sources, query, fact);
     return { kind: 'rows', rows: [...sums, ...sumRecords(records, groups)] };
   }
   // A report by hour can't use day sums.
-  const openDay = groups.includes('hour') ? 0 : readState(sql).open_day;
-  const sums = sumRows(sql, sourceOf(whole, openDay, keyId), query);
+  const sentDay = groups.includes('hour') ? 0 : sent_day;
+  const sums = sumRows(sql, sourceOf(whole, sentDay, keyId), query);
   return { kind: 'rows', rows: [...sums, ...sumRecords(records, groups)] };
 }
 
-/** The sums of whole days by one fact. Requests without the fact have no rows: their sums are all sums minus those by the fact. */
-function factRows(sql: SqlStorage, days: Span, query: ReportQuery, fact: FactGroup, keyId: string): SumRow[] {
+/**
+ * The sums of whole days by one fact. Requests without the fact have no rows: their sums are all sums minus those by the fact.
+ * @param sources the sums of all requests, and those by the fact
+ */
+export function factRows(
+  sql: SqlStorage,
+  sources: { readonly all: SumSource; readonly fact: SumSource },
+  query: Pick<ReportQuery, 'groups' | 'only'>,
+  fact: FactGroup,
+): SumRow[] {
   const { groups, only = {} } = query;
-  const source = factSource(fact, days, keyId);
   const named = only[fact];
-  if (named !== undefined && named !== '') return sumRows(sql, source, query, fact);
+  if (named !== undefined && named !== '') return sumRows(sql, sources.fact, query, fact);
   // All groups besides the fact.
   const { [fact]: _, ...others } = only;
   const all = { groups, only: others };
-  const hours = { from: days.from * HOURS_PER_DAY, to: days.to * HOURS_PER_DAY };
-  const total = sumRows(sql, sourceOf(hours, readState(sql).open_day, keyId), all);
-  const withFact = sumRows(sql, source, all);
+  const total = sumRows(sql, sources.all, all);
+  const withFact = sumRows(sql, sources.fact, all);
   const without = remainder(total, withFact, query, fact, '');
   if (named === '') return without;
-  const rows = sumRows(sql, source, all, fact);
+  const rows = sumRows(sql, sources.fact, all, fact);
   // The first remainder is empty unless there are more rows than one report may have.
   return [...rows, ...remainder(withFact, rows, query, fact, OTHER), ...without];
 }
 
 /** The parts of the time that are not in whole hours or days. `whole` and `unit`: in ms. */
-function partsOfTime({ from, to }: Span, whole: Span, unit: number): Span[] {
+export function partsOfTime({ from, to }: Span, whole: Span, unit: number): Span[] {
   if (whole.from > whole.to) return [{ from, to }];
   const parts = [
     { from, to: whole.from * unit },
@@ -286,9 +300,10 @@ function partsOfTime({ from, to }: Span, whole: Span, unit: number): Span[] {
   return parts.filter((part) => part.from < part.to);
 }
 
-const COLUMNS = [...DIMENSIONS, ...AMOUNTS].join(', ');
+/** The columns of a source besides its keys. */
+export const COLUMNS = [...DIMENSIONS, ...AMOUNTS].join(', ');
 
-/** Closed whole days come from `days`, which has fewer rows; all other hours come from `hours`. */
+/** Closed whole days come from `sent_days`, which has fewer rows; all other hours come from `hours`. */
 function sourceOf(hours: Span, openDay: number, keyId: string): SumSource {
   const days = {
     from: Math.ceil(hours.from / HOURS_PER_DAY),
@@ -298,7 +313,7 @@ function sourceOf(hours: Span, openDay: number, keyId: string): SumSource {
   const before = hasDays ? days.from * HOURS_PER_DAY : hours.to;
   const after = hasDays ? days.to * HOURS_PER_DAY : hours.to;
   return {
-    select: `SELECT NULL AS hour, day, ? AS key, ${COLUMNS} FROM days WHERE day >= ? AND day < ?
+    select: `SELECT NULL AS hour, day, ? AS key, ${COLUMNS} FROM sent_days WHERE day >= ? AND day < ?
       UNION ALL SELECT hour, hour / ${HOURS_PER_DAY} AS day, ? AS key, ${COLUMNS} FROM hours
       WHERE (hour >= ? AND hour < ?) OR (hour >= ? AND hour < ?)`,
     bindings: [
@@ -309,7 +324,7 @@ function sourceOf(hours: Span, openDay: number, keyId: string): SumSource {
 }
 
 /** A report with more rows is refused. The same group may occur in several currencies. */
-const MAX_ROWS = 4 * MAX_REPORT_ROWS;
+export const MAX_ROWS = 4 * MAX_REPORT_ROWS;
 
 /** Characters of speeds that SQLite concatenates into one value, which is limited to two million bytes. */
 const MAX_JOINED_CHARS = 1_000_000;
@@ -329,7 +344,7 @@ const EXPRESSIONS: Readonly<Record<SummedGroup, string>> = {
 type SummedGroup = Exclude<Group, FactGroup>;
 
 /** A SELECT whose rows have `day`, `key`, `hour` where a report groups by it, the dimensions and the amounts. */
-interface SumSource {
+export interface SumSource {
   readonly select: string;
   readonly bindings: readonly (string | number)[];
 }

@@ -106,6 +106,34 @@ export function eraseUser(
   return { records: records.rows, sums: sums.rows, next };
 }
 
+/** A session that had requests on a day (since the epoch). */
+export interface SessionDay {
+  readonly day: number;
+  readonly name: string;
+}
+
+export function sessionDays(
+  records: readonly Pick<UsageRecord, 'request_id' | 'session'>[],
+): readonly SessionDay[] {
+  return records.flatMap(({ request_id, session }) =>
+    session === null ? [] : [{ day: Math.floor(idTime(request_id) / DAY_MS), name: session }],
+  );
+}
+
+/** The sessions of the records that {@link eraseUser} deletes from the cursor on. */
+export function sessionsOfUser(
+  sql: SqlStorage,
+  names: readonly string[],
+  { id }: UserCursor,
+  beforeId: string | null,
+): readonly SessionDay[] {
+  if (id === null) return [];
+  const select = `SELECT id, record ->> 'session' AS session FROM records
+    WHERE ${OF_USER} AND (?3 IS NULL OR id <= ?3) AND (?4 IS NULL OR id < ?4) AND record ->> 'session' IS NOT NULL`;
+  const found = sql.exec(select, id, JSON.stringify(names), windowEnd(sql, id), beforeId);
+  return sessionDays([...found].map((row) => ({ request_id: String(row.id), session: String(row.session) })));
+}
+
 function deleteRecordsAfter(
   sql: SqlStorage,
   names: readonly string[],
@@ -119,10 +147,11 @@ function deleteRecordsAfter(
       RETURNING id, record ->> 'session' AS session`,
     ...[after, JSON.stringify(names), end, beforeId],
   );
-  const own = [...found].map(({ id, session }) => ({ request_id: String(id), session }));
-  const sessions = [...own, ...archived.records].flatMap(({ request_id, session }) =>
-    session === null ? [] : [{ day: Math.floor(idTime(request_id) / DAY_MS), name: String(session) }],
-  );
+  const own = [...found].map(({ id, session }) => ({
+    request_id: String(id),
+    session: session === null ? null : String(session),
+  }));
+  const sessions = sessionDays([...own, ...archived.records]);
   deleteSessionSums(sql, sessions);
   deleteCacheSessions(
     sql,

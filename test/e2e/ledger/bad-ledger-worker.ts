@@ -55,7 +55,8 @@ function badLedgers(namespace: Env['WEIR_LEDGER'], store: KVNamespace | null): L
           for (const { request_id } of records) log({ event: 'settled', request_id });
           return forgotten;
         },
-        takeDays: (keyId, rows) => disturbed(() => namespace.getByName(name).takeDays(keyId, rows), kill),
+        takeSums: (keyId, message) =>
+          disturbed(() => namespace.getByName(name).takeSums(keyId, message), kill),
       };
       return new Proxy(stub, {
         get: (_, method) => Reflect.get(methods, method) ?? Reflect.get(stub, method),

@@ -1,5 +1,6 @@
 /** A ledger object that is killed at each step of its work, in workerd: each record is stored once. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { directoryOf } from '../../../src/ledger/ledger-calls.ts';
 import { ObjectLedger } from '../../../src/ledger/records/object-ledger.ts';
 import type { UsageRecord } from '../../../src/metering/record.ts';
 import { Report } from '../../../src/metering/report.ts';
@@ -8,7 +9,6 @@ import { type Ledgers, startLedgers } from './ledgers.ts';
 
 const DAY = 24 * 3_600_000;
 const TODAY = Math.floor(Date.now() / DAY) * DAY;
-const DIRECTORY = '*';
 /** More steps than any work of an object has. */
 const MAX_STEPS = 60;
 const NEVER = 1_000_000;
@@ -156,10 +156,10 @@ test('L4 the directory killed at each step of storing sums: nothing counts twice
     );
     await ledger.put(records);
     settled.push(...records);
-    await ledgers.call(DIRECTORY, 'killAfter', steps);
+    await ledgers.call(directoryOf(key_id), 'killAfter', steps);
     // Sending fails, and the object stays alive.
     await ledgers.call(key_id, 'fireAlarm');
-    await ledgers.call(DIRECTORY, 'killAfter', NEVER);
+    await ledgers.call(directoryOf(key_id), 'killAfter', NEVER);
     const between = (await reported(null)).filter(({ key }) => key === key_id);
     expect([sumsOf(settled.slice(0, -3)), sumsOf(settled)]).toContainEqual(between);
     await ledgers.call(key_id, 'fireAlarm');

@@ -1,10 +1,16 @@
 /** The ledger objects in workerd: records, exact reports and lists, and the directory. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type LedgerStub, userObject } from '../../../src/ledger/ledger-calls.ts';
+import { directoryOf, type LedgerStub, userObject } from '../../../src/ledger/ledger-calls.ts';
 import { MAX_FACT_ROWS } from '../../../src/ledger/records/fact-sums.ts';
 import { ObjectLedger } from '../../../src/ledger/records/object-ledger.ts';
-import { AMOUNTS, type Columns, MAX_SPEED_CHARS } from '../../../src/ledger/records/sum-columns.ts';
+import {
+  AMOUNTS,
+  type Columns,
+  type DayRow,
+  MAX_SPEED_CHARS,
+} from '../../../src/ledger/records/sum-columns.ts';
 import { MAX_DAY_GROUPS } from '../../../src/ledger/records/sums.ts';
+import type { SumsMessage } from '../../../src/ledger/records/unsent-sums.ts';
 import type { Ledger, RecordQuery, ReportQuery } from '../../../src/metering/ledger.ts';
 import { encodePrefix } from '../../../src/metering/prompt-hashes.ts';
 import type { UsageRecord } from '../../../src/metering/record.ts';
@@ -19,7 +25,6 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 /** The start of today, which is an open day. Earlier days are closed. */
 const TODAY = Math.floor(Date.now() / DAY) * DAY;
-const DIRECTORY = '*';
 
 let ledgers: Ledgers;
 let ledger: Ledger;
@@ -191,7 +196,7 @@ describe('report', () => {
     }
   });
 
-  test('L4 over all keys, by hour and for parts of days: from the objects that had requests', async () => {
+  test('L4 L9 over all keys, by hour and for parts of days: from the objects that had requests', async () => {
     for (const groups of [
       ['hour', 'key'],
       ['key', 'model'],
@@ -262,6 +267,11 @@ function columnsOf(numbers: Readonly<Record<string, number>>, speeds = ''): Colu
   return { numbers: AMOUNTS.slice(0, -1).map((name) => numbers[name] ?? 0), speeds };
 }
 
+/** A message with the sums of days alone. */
+function messageOf(days: readonly DayRow[]): SumsMessage {
+  return { days, hours: [], facts: [], factTotals: [], records: [], recordDays: 35 };
+}
+
 /** The shortest form: each letter at most once. */
 const EACH_ONCE = /^(?:([A-Za-r])(?!.*\1)\d*)+$/;
 
@@ -285,7 +295,7 @@ describe('medians', () => {
     expect(await reported(query)).toEqual(expected(records, query));
     await ledgers.call(key_id, 'fireAlarm');
     expect(await reported(query)).toEqual(expected(records, query));
-    expect(await ledgers.call(key_id, 'run', 'SELECT speeds FROM days')).toEqual([
+    expect(await ledgers.call(key_id, 'run', 'SELECT speeds FROM sent_days')).toEqual([
       [expect.stringMatching(EACH_ONCE)],
     ]);
   });
@@ -303,7 +313,7 @@ describe('medians', () => {
         dimensions: ['p', `m${n}`, 'chat', 'finished', '', '', 'USD'],
         columns: columnsOf({ requests: 1, total_tokens: 7 }, speeds),
       }));
-      await ledgers.call(DIRECTORY, 'takeDays', 'long', rows);
+      await ledgers.call(directoryOf('long'), 'takeSums', 'long', messageOf(rows));
     }
     expect(speeds.length * days * models).toBeGreaterThan(12_000_000);
     const query = { fromMs: 20 * DAY, toMs: (20 + days) * DAY, keyId: null, groups: ['provider'] as const };
@@ -376,7 +386,8 @@ describe('the directory', () => {
       dimensions: ['p', 'm', 'chat', 'finished', '', '', 'USD'],
       columns: columnsOf({ requests, total_tokens: requests * 10 }),
     });
-    for (const requests of [2, 5, 5, 3]) await ledgers.call(DIRECTORY, 'takeDays', key, [row(requests)]);
+    for (const requests of [2, 5, 5, 3])
+      await ledgers.call(directoryOf(key), 'takeSums', key, messageOf([row(requests)]));
     const query = { fromMs: 10 * DAY, toMs: 11 * DAY, keyId: null, groups: ['key'] as const };
     expect(await reported(query)).toMatchObject({ rows: [{ key, requests: 5, total_tokens: 50 }] });
   });

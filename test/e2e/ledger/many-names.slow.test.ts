@@ -1,7 +1,10 @@
 /** Ledger objects whose keys have more users, or names of tags, on one day than they list: reports stay bounded, and say `(other)`. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { MAX_DIRECTORY_FACT_ROWS } from '../../../src/ledger/directory/tables.ts';
+import { directoryOf } from '../../../src/ledger/ledger-calls.ts';
 import { MAX_FACT_ROWS } from '../../../src/ledger/records/fact-sums.ts';
 import { ObjectLedger } from '../../../src/ledger/records/object-ledger.ts';
+import { AMOUNTS } from '../../../src/ledger/records/sum-columns.ts';
 import type { Group, ReportFilter } from '../../../src/metering/report.ts';
 import { record } from '../../metering/records.ts';
 import { residentBytes, workerdIds } from '../processes.ts';
@@ -93,3 +96,57 @@ test('Y5 names of tags beyond twice the limit of a day have no row, and requests
   ]);
   expect(await rowsOf(2 * MAX_FACT_ROWS + 1)).toEqual([['', all]]);
 });
+
+test('L9 names beyond the limit of a directory are summed as (other), also if messages repeat and names grow', async () => {
+  const day = TODAY / DAY - 3;
+  const dimensions = ['p', 'm', 'chat', 'finished', '', '', 'USD'];
+  const columnsOf = (requests: number) => ({
+    numbers: AMOUNTS.slice(0, -1).map((name) => (name === 'requests' ? requests : 0)),
+    speeds: '',
+  });
+  const perKey = 30_000;
+  const [a, b] = ['names-a', ...SAME_DIRECTORY];
+  const messageOf = (facts: readonly [name: string, requests: number][], total: number) => ({
+    ...{ records: [], recordDays: 35, days: [{ day, dimensions, columns: columnsOf(total) }] },
+    hours: [{ key: [day * 24, ...dimensions], columns: columnsOf(total) }],
+    facts: facts.map(([name, requests]) => ({
+      key: [day, 'user', name, ...dimensions],
+      columns: columnsOf(requests),
+    })),
+    factTotals: [{ key: [day, 'user', ...dimensions], columns: columnsOf(total) }],
+  });
+  const send = (key: string, message: ReturnType<typeof messageOf>) =>
+    ledgers.call(directoryOf(key), 'takeSums', key, message);
+  const names = (key: string, from: number, to: number) =>
+    Array.from({ length: to - from }, (_, i): [string, number] => [`${key}-${from + i}`, 1]);
+  for (const key of [a, b])
+    for (let at = 0; at < perKey; at += 2000) await send(key, messageOf(names(key, at, at + 2000), perKey));
+  const sums = async () => {
+    const span = { fromMs: day * DAY, toMs: (day + 1) * DAY, keyId: null, groups: ['user'] as const };
+    const others = await ledger.report({ ...span, only: { user: '(other)' } });
+    const all = await ledger.report(span);
+    if (others.kind === 'error' || all.kind === 'error') throw new Error();
+    return [others.value.total.requests, all.value.total.requests];
+  };
+  const beyond = 2 * perKey - MAX_DIRECTORY_FACT_ROWS;
+  expect(await sums()).toEqual([beyond, 2 * perKey]);
+  await send(b, messageOf(names(b, perKey - 2000, perKey), perKey));
+  expect(await sums()).toEqual([beyond, 2 * perKey]);
+  // One that has a row, and one that has none.
+  await send(
+    b,
+    messageOf(
+      [
+        [`${b}-0`, 3],
+        [`${b}-${perKey - 1}`, 6],
+      ],
+      perKey + 7,
+    ),
+  );
+  expect(await sums()).toEqual([beyond + 5, 2 * perKey + 7]);
+});
+
+/** A key whose directory is that of the other. */
+const SAME_DIRECTORY = Array.from({ length: 1000 }, (_, n) => `names-${n}`)
+  .filter((key) => directoryOf(key) === directoryOf('names-a'))
+  .slice(0, 1) as [string];

@@ -1,0 +1,287 @@
+/** Reports of a directory: over sums of its keys, and of the keys themselves where no sum has the answer. */
+import type { ReportQuery } from '../../metering/ledger.ts';
+import { type FactGroup, factsOf, isFactGroup, OTHER } from '../../metering/report.ts';
+import { DAY_MS, HOUR_MS } from '../../metering/time.ts';
+import { MAX_QUERIED_LEDGERS } from '../../shared/limits.ts';
+import { addColumns, MAX_SPEED_CHARS, type SumRow, shortenSpeeds } from '../records/sum-columns.ts';
+import {
+  COLUMNS,
+  factRows,
+  HOURS_PER_DAY,
+  MAX_ROWS,
+  partsOfTime,
+  type RowsResult,
+  type Span,
+  type SumSource,
+  sumRows,
+} from '../records/sums.ts';
+import { readDirectoryState } from './tables.ts';
+
+/** Objects of keys whose sums are held at a time. Each may have thousands of rows. */
+const SUMMED_LEDGERS_AT_ONCE = 6;
+
+/** A part of a report. An object returns it by RPC. */
+export type ReportPart =
+  | {
+      readonly kind: 'rows';
+      readonly rows: readonly SumRow[];
+      /** Further keys are read from here; null: this was the last part. */
+      readonly next: string | null;
+    }
+  | Extract<RowsResult, { kind: 'parts' }>;
+
+/** Reads the report of one key. */
+export type ReadKey = (keyId: string, query: ReportQuery) => Promise<RowsResult>;
+
+/** The time of a report in ms, by what answers it. */
+interface Plan {
+  /** Whole days, in days since the epoch, from the sums of days. */
+  readonly days: Span;
+  /** Whole hours, in hours since the epoch, from the sums of hours or of facts. */
+  readonly hours: readonly Span[];
+  /** What the keys themselves sum from single records. */
+  readonly parts: readonly Span[];
+  readonly fact: FactGroup | undefined;
+}
+
+const NOTHING: Span = { from: 0, to: 0 };
+
+function planOf({ fromMs, toMs, groups, only = {} }: ReportQuery): Plan {
+  const time = { from: fromMs, to: toMs };
+  const facts = factsOf(groups, only);
+  const [fact] = facts;
+  const byHour = groups.includes('hour');
+  // Sums have one fact each, and no hours with it.
+  if (facts.length > 1 || (fact !== undefined && byHour))
+    return { days: NOTHING, hours: [], parts: [time], fact };
+  const days = { from: Math.ceil(fromMs / DAY_MS), to: Math.floor(toMs / DAY_MS) };
+  const ofDays = { from: days.from * HOURS_PER_DAY, to: days.to * HOURS_PER_DAY };
+  if (fact !== undefined) {
+    const hours = days.from < days.to ? [ofDays] : [];
+    return { days: NOTHING, hours, parts: partsOfTime(time, days, DAY_MS), fact };
+  }
+  const hours = { from: Math.ceil(fromMs / HOUR_MS), to: Math.floor(toMs / HOUR_MS) };
+  const parts = partsOfTime(time, hours, HOUR_MS);
+  if (byHour || days.from >= days.to)
+    return { days: NOTHING, hours: hours.from < hours.to ? [hours] : [], parts, fact };
+  const edges = [
+    { from: hours.from, to: ofDays.from },
+    { from: ofDays.to, to: hours.to },
+  ];
+  return { days, hours: edges.filter(({ from, to }) => from < to), parts, fact };
+}
+
+/**
+ * The sums of this directory for a report over all keys, part by part.
+ * @param after the last key that was read itself; null: this is the first part, which also has the sums
+ */
+export async function reportPart(
+  sql: SqlStorage,
+  query: ReportQuery,
+  after: string | null,
+  read: ReadKey,
+): Promise<ReportPart> {
+  const plan = planOf(query);
+  const sums = after === null ? summedRows(sql, query, plan) : [];
+  const { keys, next } = keysToRead(sql, query, plan, after ?? '');
+  return readKeys(query, keys, { rows: sums, next }, read);
+}
+
+/** Merges the reports of keys into these rows. */
+export async function readKeys(
+  query: ReportQuery,
+  keys: ReadonlyMap<string, readonly Span[]>,
+  { rows, next }: { readonly rows: readonly SumRow[]; readonly next: string | null },
+  read: ReadKey,
+): Promise<ReportPart> {
+  const merged = new MergedRows(query, rows);
+  const calls = [...keys].flatMap(([keyId, spans]) => spans.map((span) => ({ keyId, span })));
+  for (let at = 0; at < calls.length; at += SUMMED_LEDGERS_AT_ONCE) {
+    const some = calls.slice(at, at + SUMMED_LEDGERS_AT_ONCE);
+    const results = await Promise.all(
+      some.map(({ keyId, span }) => read(keyId, { ...query, keyId, fromMs: span.from, toMs: span.to })),
+    );
+    for (const result of results) {
+      if (result.kind === 'parts') return result;
+      for (const row of result.rows) merged.add(row);
+    }
+    if (merged.isFull) return { kind: 'rows', rows: merged.rows, next: null };
+  }
+  return { kind: 'rows', rows: merged.rows, next };
+}
+
+function summedRows(sql: SqlStorage, query: ReportQuery, { days, hours, fact }: Plan): readonly SumRow[] {
+  const byKey = query.groups.includes('key');
+  const first = sumsFrom(sql, query, fact) * HOURS_PER_DAY;
+  const kept = hours
+    .map(({ from, to }) => ({ from: Math.max(from, first), to }))
+    .filter(({ from, to }) => from < to);
+  if (fact === undefined) {
+    const sources = [
+      sourceOf('day', byKey ? 'key_days' : 'all_days', days, byKey),
+      ...kept.map((span) => sourceOf('hour', byKey ? 'key_hours' : 'all_hours', span, byKey)),
+    ];
+    return sumRows(sql, unionOf(sources), query);
+  }
+  return kept.flatMap(({ from, to }) => {
+    const all = sourceOf('hour', byKey ? 'key_hours' : 'all_hours', { from, to }, byKey);
+    return factRows(sql, { all, fact: factSource(fact, { from, to }, byKey) }, query, fact);
+  });
+}
+
+function sourceOf(unit: 'day' | 'hour', table: string, { from, to }: Span, byKey: boolean): SumSource {
+  const time = unit === 'day' ? 'NULL AS hour, day' : `hour, hour / ${HOURS_PER_DAY} AS day`;
+  return {
+    select: `SELECT ${time}, ${byKey ? 'key' : "'' AS key"}, ${COLUMNS} FROM ${table} WHERE ${unit} >= ? AND ${unit} < ?`,
+    bindings: [from, to],
+  };
+}
+
+/** @param hours of whole days */
+function factSource(fact: FactGroup, { from, to }: Span, byKey: boolean): SumSource {
+  const table = byKey ? 'key_facts' : 'all_facts';
+  return {
+    select: `SELECT NULL AS hour, day, ${byKey ? 'key' : "'' AS key"}, name, ${COLUMNS} FROM ${table}
+      WHERE day >= ? AND day < ? AND fact = ?`,
+    bindings: [from / HOURS_PER_DAY, to / HOURS_PER_DAY, fact],
+  };
+}
+
+function unionOf(sources: readonly SumSource[]): SumSource {
+  return {
+    select: sources.map(({ select }) => select).join(' UNION ALL '),
+    bindings: sources.flatMap(({ bindings }) => bindings),
+  };
+}
+
+/** Keys to read for a span; `day` is null where they are read for the whole span. */
+interface KeySource {
+  /** In ms. */
+  readonly span: Span;
+  readonly select: string;
+  readonly bindings: readonly number[];
+}
+
+/** The keys to read themselves, in order, after this one, and when: as many as one call may read. */
+function keysToRead(
+  sql: SqlStorage,
+  query: ReportQuery,
+  plan: Plan,
+  after: string,
+): { readonly keys: ReadonlyMap<string, readonly Span[]>; readonly next: string | null } {
+  const sources = keySources(sql, query, plan);
+  if (sources.length === 0) return { keys: new Map(), next: null };
+  const all = sources.map(({ select }) => `SELECT key FROM (${select})`).join(' UNION ');
+  const bindings = sources.flatMap((source) => source.bindings);
+  const found = [
+    ...sql
+      .exec(
+        `SELECT key FROM (${all}) WHERE key > ? ORDER BY key LIMIT ?`,
+        ...bindings,
+        after,
+        MAX_QUERIED_LEDGERS + 1,
+      )
+      .raw(),
+  ].map(([key]) => String(key));
+  const keyIds = found.slice(0, MAX_QUERIED_LEDGERS);
+  const last = keyIds.at(-1) ?? '';
+  const spans = sources.flatMap(({ span, select, bindings: own }) =>
+    [
+      ...sql
+        .exec(
+          `SELECT DISTINCT key, day FROM (${select}) WHERE key > ? AND key <= ? ORDER BY key, day`,
+          ...own,
+          after,
+          last,
+        )
+        .raw(),
+    ].map(([key, day]) => ({ key: String(key), span: day === null ? span : within(span, Number(day)) })),
+  );
+  const byKey = Map.groupBy(spans, ({ key }) => key);
+  const keys = keyIds.map(
+    (keyId) => [keyId, joined((byKey.get(keyId) ?? []).map(({ span }) => span))] as const,
+  );
+  return { keys: new Map(keys), next: found.length > keyIds.length ? last : null };
+}
+
+function keySources(sql: SqlStorage, query: ReportQuery, { hours, parts, fact }: Plan): readonly KeySource[] {
+  const { details_from } = readDirectoryState(sql);
+  const summedFrom = sumsFrom(sql, query, fact);
+  const daysOf = ({ from, to }: Span) => [Math.floor(from / DAY_MS), Math.ceil(to / DAY_MS)] as const;
+  const earlier = 'SELECT DISTINCT key, day FROM key_days WHERE day >= ? AND day < MIN(?, ?)';
+  const unsummed = 'SELECT key, day FROM unsummed_days WHERE day >= ? AND day < ?';
+  return [
+    ...hours.map((one): KeySource => {
+      const span = { from: one.from * HOUR_MS, to: one.to * HOUR_MS };
+      const [from, to] = daysOf(span);
+      return { span, select: `${unsummed} UNION ${earlier}`, bindings: [from, to, from, to, summedFrom] };
+    }),
+    ...parts.map((span): KeySource => {
+      const [from, to] = daysOf(span);
+      const active = 'SELECT key, NULL AS day FROM key_hours WHERE hour >= ? AND hour < ?';
+      return {
+        span,
+        select: `SELECT DISTINCT key, NULL AS day FROM (${active} UNION ALL ${unsummed} UNION ALL ${earlier})`,
+        bindings: [
+          ...[Math.floor(span.from / HOUR_MS), Math.ceil(span.to / HOUR_MS)],
+          ...[from, to, from, to, details_from],
+        ],
+      };
+    }),
+  ];
+}
+
+/** The first day whose sums this directory has for such a report. */
+function sumsFrom(sql: SqlStorage, { groups }: ReportQuery, fact: FactGroup | undefined): number {
+  const { details_from, hours_from } = readDirectoryState(sql);
+  return fact !== undefined || groups.includes('key') ? details_from : hours_from;
+}
+
+/** The part of a span on one day. */
+function within({ from, to }: Span, day: number): Span {
+  return { from: Math.max(from, day * DAY_MS), to: Math.min(to, (day + 1) * DAY_MS) };
+}
+
+/** Joins spans that follow each other. */
+function joined(spans: readonly Span[]): readonly Span[] {
+  const all: Span[] = [];
+  for (const span of spans.toSorted((a, b) => a.from - b.from)) {
+    const last = all.at(-1);
+    if (last !== undefined && last.to === span.from) all[all.length - 1] = { from: last.from, to: span.to };
+    else all.push(span);
+  }
+  return all;
+}
+
+/** Adds up rows of several keys with the same values. */
+class MergedRows {
+  readonly #groups: ReportQuery['groups'];
+  readonly #rows = new Map<string, SumRow>();
+
+  constructor({ groups }: ReportQuery, rows: readonly SumRow[]) {
+    this.#groups = groups;
+    for (const row of rows) this.add(row);
+  }
+
+  add({ values, currency, columns }: SumRow): void {
+    const id = JSON.stringify([values, currency]);
+    const row = this.#rows.get(id);
+    if (row === undefined && this.#rows.size >= MAX_ROWS && this.#groups.some(isFactGroup)) {
+      const others = this.#groups.map(() => OTHER);
+      const isOther = values.every((value) => value === OTHER);
+      if (!isOther) return this.add({ values: others, currency, columns });
+    }
+    const sum = row === undefined ? columns : addColumns(row.columns, columns);
+    const speeds = sum.speeds.length > MAX_SPEED_CHARS ? shortenSpeeds(sum.speeds) : sum.speeds;
+    this.#rows.set(id, { values, currency, columns: { ...sum, speeds } });
+  }
+
+  /** There are more rows than any report may have. */
+  get isFull(): boolean {
+    return this.#rows.size > MAX_ROWS && !this.#groups.some(isFactGroup);
+  }
+
+  get rows(): readonly SumRow[] {
+    return [...this.#rows.values()];
+  }
+}

@@ -1,0 +1,128 @@
+/** One of the directories: the sums and the newest records of its keys, for reports and lists over all keys. */
+import type { RecordQuery, ReportQuery } from '../../metering/ledger.ts';
+import type { UsageRecord } from '../../metering/record.ts';
+import { DAY_MS, firstIdAt, HOUR_MS, idTime } from '../../metering/time.ts';
+import { QUERIED_LEDGERS_AT_ONCE } from '../../shared/limits.ts';
+import type { RowsResult } from '../records/sums.ts';
+import type { SumsMessage } from '../records/unsent-sums.ts';
+import type { SessionDay } from '../records/user-records.ts';
+import { type ActiveHours, activeHours, keysOfHour } from './active-keys.ts';
+import { type ReportPart, reportPart } from './directory-reports.ts';
+import {
+  createNewest,
+  deleteNewest,
+  eraseNewest,
+  findNewest,
+  listNewest,
+  type NewestPage,
+  takeNewest,
+} from './newest-records.ts';
+import { DirectoryTables, readDirectoryState } from './tables.ts';
+
+/** Ids of one page of keys. */
+export const MAX_KEY_IDS = 1000;
+
+/** What a directory reads from the object of a key. */
+interface KeyReader {
+  report(query: ReportQuery): Promise<RowsResult>;
+  find(requestId: string): Promise<UsageRecord | null>;
+}
+
+export interface DirectoryPorts {
+  readonly sql: SqlStorage;
+  readonly transaction: <Value>(act: () => Value) => Value;
+  /** Calls the object of a key. */
+  readonly read: <Value>(keyId: string, call: (ledger: KeyReader) => Promise<Value>) => Promise<Value>;
+}
+
+/** What is erased of a user in a directory. */
+export interface ErasedSums {
+  readonly users: readonly string[];
+  /** Only records with a smaller id, and the sums of their days; null: all. */
+  readonly beforeId: string | null;
+  /** Of erased records. */
+  readonly sessions: readonly SessionDay[];
+}
+
+/** A record of a directory's keys, or where the search goes on. */
+export interface FoundRecord {
+  readonly record: UsageRecord | null;
+  /** The key after which the next call searches; null: all were searched. */
+  readonly next: string | null;
+}
+
+export class Directory {
+  readonly #ports: DirectoryPorts;
+  readonly #tables: DirectoryTables;
+
+  constructor(ports: DirectoryPorts) {
+    this.#ports = ports;
+    this.#tables = new DirectoryTables(ports.sql);
+    createNewest(ports.sql);
+  }
+
+  takeSums(keyId: string, { records, ...sums }: SumsMessage): void {
+    const { sql, transaction } = this.#ports;
+    transaction(() => {
+      this.#tables.take(keyId, sums);
+      takeNewest(sql, keyId, records);
+    });
+  }
+
+  reportPart(query: ReportQuery, after: string | null): Promise<ReportPart> {
+    const { sql, read } = this.#ports;
+    return reportPart(sql, query, after, (keyId, own) => read(keyId, (ledger) => ledger.report(own)));
+  }
+
+  listNewest(query: RecordQuery): NewestPage {
+    return listNewest(this.#ports.sql, query);
+  }
+
+  activeHours(query: RecordQuery, beforeKey: string | null): ActiveHours {
+    return activeHours(this.#ports.sql, query, beforeKey);
+  }
+
+  /** Finds a record among the newest, then in the objects of the keys that had requests in its hour. */
+  async findOfAll(requestId: string, after: string | null): Promise<FoundRecord> {
+    const { sql, read } = this.#ports;
+    const newest = after === null ? findNewest(sql, requestId) : null;
+    if (newest !== null) return { record: newest, next: null };
+    const keyIds = keysOfHour(sql, Math.floor(idTime(requestId) / HOUR_MS), after ?? '');
+    for (let at = 0; at < keyIds.length; at += QUERIED_LEDGERS_AT_ONCE) {
+      const some = keyIds.slice(at, at + QUERIED_LEDGERS_AT_ONCE);
+      const found = await Promise.all(some.map((keyId) => read(keyId, (ledger) => ledger.find(requestId))));
+      const record = found.find((one) => one !== null);
+      if (record !== undefined) return { record, next: null };
+    }
+    return { record: null, next: keyIds.at(-1) ?? null };
+  }
+
+  keyIdsAfter(after: string): readonly string[] {
+    return this.#tables.keyIdsAfter(after, MAX_KEY_IDS);
+  }
+
+  eraseSums(keyId: string, { users, beforeId, sessions }: ErasedSums): void {
+    const { sql, transaction } = this.#ports;
+    const until = beforeId === null ? null : Math.floor(idTime(beforeId) / DAY_MS);
+    transaction(() => {
+      this.#tables.erase(keyId, users, until, sessions);
+      eraseNewest(sql, keyId, users, beforeId);
+    });
+  }
+
+  get hasWork(): boolean {
+    return !this.#tables.isEmpty;
+  }
+
+  /** @returns when the alarm is due again */
+  alarm(now: number): number | null {
+    const { sql, transaction } = this.#ports;
+    if (this.#tables.isEmpty) return null;
+    const hasMore = transaction(() => {
+      const { record_days } = readDirectoryState(sql);
+      if (record_days > 0) deleteNewest(sql, firstIdAt(now - record_days * DAY_MS));
+      return this.#tables.deleteOld(now);
+    });
+    return hasMore ? now : now + DAY_MS;
+  }
+}

@@ -6,12 +6,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { parse } from 'yaml';
 import { importLiteLlm } from './import/litellm.ts';
+import { printable, printableName, shellWord } from './setup/terminal-text.ts';
 import { isObject, type JsonObject } from './simulator/json.ts';
 
 const USAGE = 'npm run import -- config.yaml [--out setup.json]';
 
 function fail(message: string): never {
-  process.stderr.write(`${message}\n`);
+  process.stderr.write(`${printable(message)}\n`);
   process.exit(2);
 }
 
@@ -46,8 +47,8 @@ try {
   fail(`${out} exists, or cannot be written: choose another file with --out`);
 }
 process.stdout.write(
-  `${out} has ALIASES, PROVIDERS and the limits of a first key. See what it would set up:\n`,
+  `${printableName(out)} has ALIASES, PROVIDERS and the limits of a first key. See what it would set up:\n`,
 );
-process.stdout.write(`  npm run setup -- --answers ${out} --dry-run\n`);
+process.stdout.write(`  npm run setup -- --answers ${printableName(shellWord(out))} --dry-run\n`);
 if (notes.length > 0) process.stdout.write(`\nWhat differs or has no counterpart:\n`);
-for (const note of notes) process.stdout.write(`- ${note}\n`);
+for (const note of notes) process.stdout.write(`- ${printableName(note)}\n`);

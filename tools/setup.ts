@@ -7,6 +7,7 @@ import { parseArgs } from 'node:util';
 import { readAnswers } from './setup/answers.ts';
 import { askAnswers, Terminal } from './setup/ask.ts';
 import { planSteps, type Step } from './setup/steps.ts';
+import { printable } from './setup/terminal-text.ts';
 
 const HELP = `npm run setup -- [options]
 
@@ -17,10 +18,10 @@ const HELP = `npm run setup -- [options]
 docs/deployment.md#set-up has the fields of the file.
 `;
 
-const print = (line: string) => void process.stdout.write(`${line}\n`);
+const print = (line: string) => void process.stdout.write(`${printable(line)}\n`);
 
 function fail(message: string): never {
-  process.stderr.write(`${message}\n`);
+  process.stderr.write(`${printable(message)}\n`);
   process.exit(2);
 }
 
@@ -75,7 +76,7 @@ try {
   }
 } catch (error) {
   process.stderr.write(
-    `\n${error instanceof Error ? error.message : String(error)}\nAfter a repair, run the same command again.\n`,
+    `\n${printable(error instanceof Error ? error.message : String(error))}\nAfter a repair, run the same command again.\n`,
   );
   process.exitCode = 1;
 } finally {

@@ -44,6 +44,13 @@ export interface ConfiguredProvider {
 const SECRET_NAME = /^[A-Z][A-Z0-9_]*$/;
 /** A name of words and short numbers, such as `GROQ_API_KEY` and `ACME2_TOKEN`. A secret does not have this form. */
 const WORDS_NAME = /^[A-Z]{1,16}\d{0,2}(?:_(?:[A-Z]{1,16}\d{0,2}|\d{1,3})){1,8}$/;
+/** Secrets of Weir itself. No provider gets one. */
+const OWN_SECRETS: ReadonlySet<string> = new Set([
+  'ADMIN_TOKEN',
+  'USER_HASH_KEY',
+  'ALERT_SECRET',
+  'ALERT_URL',
+]);
 const PROVIDER_ID = /^[a-z0-9][a-z0-9_-]{0,31}$/;
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 const HEADER_VALUE = /^[\x20-\x7e]*$/;
@@ -127,6 +134,8 @@ class EntryReader {
   /** The value of a secret; `""` if the entry names none. */
   secret(field: string, name: string | undefined): NonNullable<Secret> | undefined {
     if (name === undefined) return '';
+    if (isOwnSecret(name))
+      return this.invalid(`${field} names ${name}, a secret of Weir's own: no provider may get it`);
     const secret = this.#reader.secret(name);
     if (secret !== null) return secret;
     // An operator may have put the secret itself in place of its name. Only a name of words is safe to print.
@@ -169,6 +178,11 @@ interface EntryTexts {
   readonly texts: Readonly<Record<string, string>>;
   /** A secret of them that could not be read; null: all were. */
   readonly unreadable: UnreadableSecret | null;
+}
+
+/** Whether the secret with this name is Weir's own, so that no provider may get it. */
+export function isOwnSecret(name: string): boolean {
+  return OWN_SECRETS.has(name);
 }
 
 function isFetcher(binding: object | undefined): binding is Pick<Fetcher, 'fetch'> {

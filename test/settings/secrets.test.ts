@@ -536,3 +536,23 @@ describe('W5 alerts', () => {
     expect(logged.filter(({ event }) => event === 'misconfigured')).toEqual([]);
   });
 });
+
+describe('W5 a secret of Weir’s own', () => {
+  test.each(['ADMIN_TOKEN', 'USER_HASH_KEY', 'ALERT_SECRET', 'ALERT_URL'])(
+    '%s is no key, header or parameter of a provider, as a variable, a binding or an option',
+    async (name) => {
+      const forms = [{ api_key: name }, { headers: { 'x-key': `$${name}` } }, { query: { key: `$${name}` } }];
+      for (const form of forms) {
+        const PROVIDERS = { evil: { base_url: UPSTREAM, ...form } };
+        for (const value of ['a secret of sixteen', store.secret('a secret of sixteen')]) {
+          const asVariable = await new Isolate({ PROVIDERS, [name]: value }).chat('evil/m');
+          expect(asVariable).toMatchObject({ status: 500, code: 'misconfigured' });
+          expect(JSON.stringify(asVariable.json)).toContain(name);
+        }
+        const asOption = new Isolate({ [name]: 'a secret of sixteen' }, { providers: PROVIDERS });
+        expect(await asOption.chat('evil/m')).toMatchObject({ status: 500, code: 'misconfigured' });
+      }
+      expect(called).toEqual([]);
+    },
+  );
+});

@@ -244,3 +244,88 @@ test('npm run import writes a file once, prints what differs, and names a file t
     rmSync(folder, { recursive: true });
   }
 });
+
+describe('secrets', () => {
+  /** What was written: nothing of it may be a secret of the configuration. */
+  const written = ({ vars, secrets, notes }: ReturnType<typeof imported>) =>
+    JSON.stringify([vars, secrets, notes]);
+
+  test('in headers become names of secrets; headers that have none, and references, stay what they are', () => {
+    const all = imported(`
+model_list:
+  - model_name: a
+    litellm_params:
+      model: openai/m
+      api_base: https://a.example/v1
+      extra_headers:
+        Authorization: "Bearer sk-live-1111"
+        x-api-key: sk-live-2222
+        X-Team: team-3333
+        x-number: 4444
+        x-own: os.environ/GATE_KEY
+        x-evil: os.environ/ADMIN_TOKEN
+        HTTP-Referer: https://us.example
+`);
+    expect(written(all)).not.toMatch(/1111|2222|3333|4444/);
+    const [{ headers } = { headers: null }] = Object.values(objectOf(all.entries)).map(objectOf);
+    expect(headers).toEqual({
+      Authorization: '$A_AUTHORIZATION',
+      'x-api-key': '$A_X_API_KEY',
+      'X-Team': '$A_X_TEAM',
+      'x-number': '$A_X_NUMBER',
+      'x-own': '$GATE_KEY',
+      'x-evil': '$A_X_EVIL',
+      'HTTP-Referer': 'https://us.example',
+    });
+    expect(all.secrets).toEqual(expect.arrayContaining(['A_AUTHORIZATION', 'A_X_API_KEY', 'GATE_KEY']));
+    expect(all.notes).toContain('A_AUTHORIZATION=…');
+  });
+
+  test('in URLs become names of secrets: user, password and parameters', () => {
+    const all = imported(`
+model_list:
+  - model_name: a
+    litellm_params: { model: hosted_vllm/m, api_base: "http://user1:PASSWORD1@llm.example:8000/v1" }
+  - model_name: b
+    litellm_params: { model: openai/m, api_base: "https://b.example/v1?sig=SIGN2&api-version=2026-01-01#FRAGMENT3" }
+  - model_name: c
+    litellm_params: { model: openai/gpt-4o-mini, api_base: "https://:PASSWORD4@api.openai.com/v1" }
+`);
+    expect(written(all)).not.toMatch(/user1|PASSWORD|SIGN2|FRAGMENT3/);
+    expect(all.entries).toMatchObject({
+      vllm: { base_url: 'http://llm.example:8000/v1', headers: { authorization: '$VLLM_AUTHORIZATION' } },
+      b: { base_url: 'https://b.example/v1', query: { sig: '$B_SIG', 'api-version': '2026-01-01' } },
+    });
+    expect(all.providers).toEqual([]);
+  });
+
+  test.each(['ADMIN_TOKEN', 'USER_HASH_KEY', 'ALERT_SECRET'])(
+    'api_key %s is not given to a provider: the note names another secret',
+    (name) => {
+      const all = imported(`
+model_list:
+  - model_name: a
+    litellm_params: { model: openai/m, api_base: "https://evil.example/v1", api_key: os.environ/${name} }
+`);
+      expect(JSON.stringify([all.vars, all.secrets])).not.toContain(name);
+      expect(all.notes).toContain(name);
+      expect(all.entries).toMatchObject({ evil: { api_key: 'OPENAI_API_KEY' } });
+    },
+  );
+
+  test('two headers of one name are two secrets, and no name is that of a setting', () => {
+    const all = imported(`
+model_list:
+  - model_name: a
+    litellm_params: { model: openai/m, api_base: "https://admin.example/v1", extra_headers: { token: t1, Token: t2 } }
+  - model_name: b
+    litellm_params: { model: openai/m, api_base: "https://openai.example/v1", extra_headers: { api-key: t3 } }
+`);
+    const [admin = {}, openai = {}] = Object.values(objectOf(all.entries)).map((entry) =>
+      objectOf(objectOf(entry).headers),
+    );
+    expect(new Set(Object.values(admin)).size).toBe(2);
+    expect(Object.values(admin)).not.toContain('$ADMIN_TOKEN');
+    expect(Object.values(openai)).not.toContain('$OPENAI_API_KEY');
+  });
+});

@@ -3,6 +3,7 @@
  * answers of `npm run setup`. Whatever has no counterpart becomes a note.
  */
 import { PROVIDERS } from '../../src/providers/index.ts';
+import { isOwnSecret } from '../../src/settings/providers.ts';
 import { matchesAnyGlob } from '../../src/shared/glob.ts';
 import { MAX_TARGETS } from '../../src/shared/limits.ts';
 import {
@@ -95,6 +96,15 @@ const READ_FIELDS = new Set([
   ...['litellm_credential_name', 'extra_headers'],
 ]);
 const SECRET_NAME = /^[A-Z][A-Z0-9_]{0,63}$/;
+/** What LiteLLM writes before the name of a variable of its environment. */
+const REFERENCE = 'os.environ/';
+/** Headers and parameters that have no secret. */
+const PLAIN_HEADERS = new Set([
+  ...['accept', 'content-type', 'user-agent', 'http-referer', 'referer', 'x-title'],
+  ...['anthropic-version', 'anthropic-beta', 'openai-beta', 'openai-organization', 'openai-project'],
+]);
+const PLAIN_PARAMS = new Set(['api-version']);
+const KEY_SETTINGS = new Set(PROVIDERS.flatMap(({ apiKeySettings }) => apiKeySettings));
 const MAX_RETRIES = 5;
 
 /** One deployment of `model_list`. */
@@ -211,7 +221,7 @@ class Import {
       );
       return null;
     }
-    if (given.startsWith('os.environ/')) {
+    if (isReference(given)) {
       this.#note(
         `${group}: api_base is ${given}: put the address itself into base_url of the entry, and run this again`,
       );
@@ -240,34 +250,98 @@ class Import {
     const hasOwnKey =
       params.api_key !== undefined || known.key !== undefined || builtIn !== undefined || isAzure;
     const key = hasOwnKey ? this.#secretOf(params.api_key, usual, group) : '';
-    const isOwnHost =
-      builtIn?.defaultBaseUrl != null && new URL(baseUrl).host === new URL(builtIn.defaultBaseUrl).host;
+    const url = new URL(baseUrl);
+    const isOwnHost = builtIn?.defaultBaseUrl != null && url.host === new URL(builtIn.defaultBaseUrl).host;
     const place = `${baseUrl} ${key} ${JSON.stringify(params.extra_headers ?? null)}`;
     const found = this.#places.get(place);
     if (found !== undefined) return found;
-    if (builtIn !== undefined && isOwnHost && key === usual && params.extra_headers === undefined) {
+    const isPlainUrl = url.username + url.password + url.search === '';
+    if (
+      builtIn !== undefined &&
+      isOwnHost &&
+      isPlainUrl &&
+      key === usual &&
+      params.extra_headers === undefined
+    ) {
       this.#builtIn.add(builtIn.id);
       this.#places.set(place, builtIn.id);
       return builtIn.id;
     }
     const id = this.#freeId(builtIn === undefined ? known.id : isOwnHost ? `${known.id}-2` : hostId(baseUrl));
+    const headers = { ...this.#headersOf(params, id, group), ...this.#userOf(url, id, group) };
+    const query = this.#queryOf(url, id, group);
     this.#entries.set(id, {
-      base_url: baseUrl,
+      base_url: plainUrl(url, baseUrl),
       ...(key === '' ? {} : { api_key: key }),
       ...(known.like === undefined ? {} : { like: known.like }),
-      ...this.#headersOf(params, group),
+      ...(Object.keys(headers).length === 0 ? {} : { headers }),
+      ...(Object.keys(query).length === 0 ? {} : { query }),
     });
     if (key !== '') this.#secrets.add(key);
     this.#places.set(place, id);
     return id;
   }
 
-  #headersOf(params: JsonObject, group: string): JsonObject {
+  /** Headers as an entry has them. What may be a secret becomes the name of one. */
+  #headersOf(params: JsonObject, id: string, group: string): Readonly<Record<string, string>> {
     if (!isObject(params.extra_headers)) return {};
-    this.#note(
-      `${group}: extra_headers are headers of every request to this provider. Put secrets among them into a secret, and write $NAME`,
+    this.#note(`${group}: extra_headers are headers of every request to this provider`);
+    return Object.fromEntries(
+      Object.entries(params.extra_headers).map(([name, value]) => {
+        const text = typeof value === 'string' ? value : JSON.stringify(value ?? null);
+        const isPlain = PLAIN_HEADERS.has(name.toLowerCase()) && !text.startsWith('$') && !isReference(text);
+        return [name, isPlain ? text : this.#secretText(text, `${id}_${name}`, `the header ${name}`, group)];
+      }),
     );
-    return { headers: params.extra_headers };
+  }
+
+  /** User and password of a URL, as the header into which clients turn them. */
+  #userOf({ username, password }: URL, id: string, group: string): Readonly<Record<string, string>> {
+    if (username + password === '') return {};
+    const name = this.#newSecret(`${id}_authorization`);
+    this.#note(
+      `${group}: api_base has a user or a password. It is not copied: give it to the set-up as ${name}='Basic …', with user:password in base64`,
+    );
+    return { authorization: `$${name}` };
+  }
+
+  #queryOf({ searchParams }: URL, id: string, group: string): Readonly<Record<string, string>> {
+    return Object.fromEntries(
+      [...searchParams].map(([name, value]) => [
+        name,
+        PLAIN_PARAMS.has(name.toLowerCase())
+          ? value
+          : this.#secretText(value, `${id}_${name}`, `the parameter ${name} of api_base`, group),
+      ]),
+    );
+  }
+
+  /** `$NAME`, for a value that may be a secret. */
+  #secretText(value: string, wanted: string, what: string, group: string): string {
+    const referred = isReference(value) ? value.slice(REFERENCE.length) : '';
+    if (SECRET_NAME.test(referred) && !isOwnSecret(referred)) {
+      this.#secrets.add(referred);
+      return `$${referred}`;
+    }
+    const name = this.#newSecret(wanted);
+    this.#note(
+      `${group}: ${what} may be a secret. Its value is not copied: give it to the set-up as ${name}=…`,
+    );
+    return `$${name}`;
+  }
+
+  /** A name that no other secret has. */
+  #newSecret(wanted: string): string {
+    const plain = wanted
+      .toUpperCase()
+      .replace(/[^A-Z0-9]+/g, '_')
+      .replace(/^[^A-Z]+|_+$/g, '')
+      .slice(0, 56);
+    const isTaken = (name: string) => this.#secrets.has(name) || isOwnSecret(name) || KEY_SETTINGS.has(name);
+    let name = plain === '' ? 'HEADER' : plain;
+    for (let number = 2; isTaken(name); number++) name = `${plain}_${number}`;
+    this.#secrets.add(name);
+    return name;
   }
 
   #freeId(wanted: string): string {
@@ -280,8 +354,14 @@ class Import {
   /** The name of the secret with a key. A key that the file itself contains is not copied. */
   #secretOf(value: unknown, usual: string, group: string): string {
     const text = textOf(value);
-    const name = text.startsWith('os.environ/') ? text.slice('os.environ/'.length) : '';
+    const name = isReference(text) ? text.slice(REFERENCE.length) : '';
     if (text === '' || name === usual) return usual;
+    if (isOwnSecret(name)) {
+      this.#note(
+        `${group}: api_key is ${name}, a secret of Weir's own here, which no provider may get: give the provider's key to the set-up as ${usual}=…`,
+      );
+      return usual;
+    }
     if (name !== '' && SECRET_NAME.test(name)) return name;
     if (text === 'none' || text === 'None') return '';
     this.#note(
@@ -512,6 +592,15 @@ function stepsOf(deployments: readonly Deployment[]): readonly Step[] {
     ...(timeout === null ? {} : { timeout_seconds: timeout }),
     ...(Object.keys(set).length === 0 ? {} : { set }),
   }));
+}
+
+function isReference(text: string): boolean {
+  return text.startsWith(REFERENCE);
+}
+
+/** The address without user, password, query and fragment; as it was given if it has none. */
+function plainUrl({ username, password, search, hash, origin, pathname }: URL, given: string): string {
+  return username + password + search + hash === '' && !given.includes('@') ? given : origin + pathname;
 }
 
 function isPlain(step: Step): boolean {

@@ -1,9 +1,10 @@
 /** What the set-up needs to know: the answers of a person at the terminal, or of a file. */
 import { PROVIDERS } from '../../src/providers/index.ts';
 import type { Provider } from '../../src/providers/provider.ts';
+import { isOwnSecret } from '../../src/settings/providers.ts';
 import { didYouMean } from '../../src/shared/nearest.ts';
 import { failure, ok, type Result } from '../../src/shared/result.ts';
-import { decodeObject, isObject, type JsonObject } from '../simulator/json.ts';
+import { decodeObject, isObject, type JsonObject, objectOf, textOf } from '../simulator/json.ts';
 import { PRODUCTION } from './wrangler-config.ts';
 
 interface FirstKey extends JsonObject {
@@ -59,11 +60,13 @@ export function readAnswers(text: string): Result<Answers, readonly string[]> {
   for (const name of Object.keys(vars ?? {})) {
     if (!VARIABLE.test(name)) say(`vars.${name} must be a name in capitals`);
     else if (SECRET.test(name)) say(`vars.${name} is a secret: set it in the environment of this command`);
+    else if (hasPassword(vars?.[name] ?? '')) say(`vars.${name} has a password in a URL: make it a secret`);
   }
+  for (const problem of entryProblems(decodeObject(vars?.PROVIDERS ?? '') ?? {})) say(problem);
   if (vars === null) say('vars must be an object of texts');
   const addresses = recordOf(file.addresses ?? {});
-  if (addresses === null || !Object.values(addresses).every((url) => URL.canParse(url)))
-    say('addresses must be an object of environments and URLs');
+  if (addresses === null || !Object.values(addresses).every(isAddress))
+    say('addresses must be an object of environments and http(s) URLs');
 
   const secrets = textsOf(file.secrets ?? []);
   if (secrets === null || !secrets.every((name) => VARIABLE.test(name)))
@@ -84,10 +87,41 @@ export function readAnswers(text: string): Result<Answers, readonly string[]> {
     environments: environments ?? [],
     providers,
     vars: vars ?? {},
-    addresses: addresses ?? {},
+    addresses: Object.fromEntries(
+      Object.entries(addresses ?? {}).map(([environment, url]) => [environment, plainAddress(url)]),
+    ),
     secrets: secrets ?? [],
     key: key ?? { name: '' },
   });
+}
+
+/** Of entries of `PROVIDERS`: wrangler.toml is often in a repository, and no provider gets a secret of Weir's own. */
+function entryProblems(entries: JsonObject): readonly string[] {
+  return Object.entries(entries).flatMap(([id, entry]) => {
+    const { base_url, api_key, headers, query } = objectOf(entry);
+    const values = [...Object.values(objectOf(headers)), ...Object.values(objectOf(query))].map(textOf);
+    const names = [textOf(api_key), ...values.flatMap((text) => (text.startsWith('$') ? text.slice(1) : []))];
+    const own = names.find(isOwnSecret);
+    return [
+      ...(own === undefined ? [] : [`vars.PROVIDERS: ${id} names ${own}, a secret of Weir's own`]),
+      ...(hasPassword(textOf(base_url)) ? [`vars.PROVIDERS: base_url of ${id} has a password`] : []),
+    ];
+  });
+}
+
+function hasPassword(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { username, password } = new URL(text);
+  return username + password !== '';
+}
+
+function isAddress(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) && !hasPassword(text);
+}
+
+/** Without the characters that a URL ignores, and without a slash at its end. */
+function plainAddress(text: string): string {
+  return new URL(text).href.replace(/\/+$/, '');
 }
 
 /** Whether a deployment has to name the provider's base URL. */

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { decodeObject, objectsOf, textOf } from '../simulator/json.ts';
 import { type Answers, secretOf } from './answers.ts';
+import { printableName, shellWord } from './terminal-text.ts';
 import { changeConfig, namespaceId, PRODUCTION, workerName } from './wrangler-config.ts';
 
 const CONFIG = 'wrangler.toml';
@@ -282,7 +283,7 @@ class Setup {
     const { key: wanted } = this.#answers;
     const { name } = wanted;
     if (objectsOf(decodeObject(listed)?.data).some((key) => key.name === name)) {
-      this.#print(`  There is a key named ${name}. Its text was shown when it was made.`);
+      this.#print(`  There is a key named ${printableName(name)}. Its text was shown when it was made.`);
       return;
     }
     const response = await fetch(`${address}/admin/keys`, {
@@ -370,7 +371,7 @@ function environmentFlag(environment: string): string {
 }
 
 function command(args: readonly string[]): string {
-  return ['npx wrangler', ...args].join(' ');
+  return ['npx wrangler', ...args.map(shellWord)].join(' ');
 }
 
 /** The lines of the new text that the old one lacks. Lines are only added, or replaced by a line with another name. */
@@ -392,10 +393,10 @@ function pasteLines(address: string, key: string): readonly string[] {
     '',
     'Paste this into a shell, or the names and values into your clients:',
     '',
-    `export WEIR_URL=${address} WEIR_KEY=${key}`,
-    `export OPENAI_BASE_URL=${address}/v1 OPENAI_API_KEY=$WEIR_KEY`,
-    `export ANTHROPIC_BASE_URL=${address} ANTHROPIC_AUTH_TOKEN=$WEIR_KEY`,
-    `curl -s $WEIR_URL/v1/models -H "authorization: Bearer $WEIR_KEY"`,
+    `export WEIR_URL=${shellWord(address)} WEIR_KEY=${shellWord(key)}`,
+    `export OPENAI_BASE_URL=${shellWord(`${address}/v1`)} OPENAI_API_KEY=$WEIR_KEY`,
+    `export ANTHROPIC_BASE_URL=${shellWord(address)} ANTHROPIC_AUTH_TOKEN=$WEIR_KEY`,
+    `curl -s "$WEIR_URL/v1/models" -H "authorization: Bearer $WEIR_KEY"`,
     '',
     `Dashboard: ${address}/dashboard, with ADMIN_TOKEN`,
   ];

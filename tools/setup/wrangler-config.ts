@@ -48,7 +48,10 @@ export function namespaceId(text: string, environment: string): string | null {
   return textOf(namespace?.id) || null;
 }
 
-/** @returns the whole new text of the file, equal to the old one where nothing is missing */
+/**
+ * Throws where the new text would not have each variable with its value: the file has a form that a change by lines does not see.
+ * @returns the whole new text of the file, equal to the old one where nothing is missing
+ */
 export function changeConfig(before: string, { worker, namespaces, vars }: ConfigChanges): ChangedConfig {
   const notes: string[] = [];
   let text = withName(before, worker);
@@ -67,7 +70,40 @@ export function changeConfig(before: string, { worker, namespaces, vars }: Confi
     const after = objectOf(objectOf(objectOf(parse(text)).env)[environment]);
     text = withVars(text, `[env.${environment}.vars]`, vars, objectOf(after.vars), notes);
   }
+  verify(before, text, { worker, namespaces, vars });
   return { text, notes };
+}
+
+/** Reads the new text as wrangler does. */
+function verify(before: string, after: string, { namespaces, vars }: ConfigChanges): void {
+  const [old, changed] = [objectOf(parse(before)), parsedOrNull(after)];
+  const varsOf = (config: Readonly<Record<string, unknown>>, environment: string) =>
+    objectOf(environment === PRODUCTION ? config.vars : objectOf(objectOf(config.env)[environment]).vars);
+  for (const environment of namespaces.keys()) {
+    const inherited = environment === PRODUCTION ? {} : objectOf(old.vars);
+    const wanted = { ...writable(vars), ...inherited, ...varsOf(old, environment) };
+    const found = changed === null ? {} : varsOf(changed, environment);
+    const lacking = Object.keys(vars).filter(
+      (name) => JSON.stringify(found[name]) !== JSON.stringify(wanted[name]),
+    );
+    if (changed === null || lacking.length > 0)
+      throw new Error(
+        `The variables of ${environment} cannot be added to wrangler.toml, which has a form that is not known here: add ${lacking.join(', ')} by hand, and run this again`,
+      );
+  }
+}
+
+function parsedOrNull(text: string): TomlTable | null {
+  try {
+    return parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** TOML has no halves of surrogates. */
+function writable(vars: ConfigChanges['vars']): ConfigChanges['vars'] {
+  return Object.fromEntries(Object.entries(vars).map(([name, value]) => [name, value.toWellFormed()]));
 }
 
 /** The name stands before the first table. */
@@ -108,7 +144,8 @@ function withVars(
   const missing: string[] = [];
   for (const [name, value] of Object.entries(vars)) {
     if (!(name in present)) missing.push(`${name} = ${quoted(value)}`);
-    else if (present[name] !== value) notes.push(`${name} in ${head} has another value, which stays`);
+    else if (present[name] !== value.toWellFormed())
+      notes.push(`${name} in ${head} has another value, which stays`);
   }
   if (missing.length === 0) return text;
   const lines = text.split('\n');
@@ -159,7 +196,15 @@ function append(text: string, block: string): string {
   return `${text.trimEnd()}\n\n${block}\n`;
 }
 
+/** What a literal string cannot have. */
+const NOT_LITERAL = /['\p{Cc}]/u;
+
 /** A TOML string. JSON text stays readable in a literal one. */
 function quoted(value: string): string {
-  return value.includes('"') && !/['\n]/.test(value) ? `'${value}'` : JSON.stringify(value);
+  const text = value.toWellFormed();
+  if (text.includes('"') && !NOT_LITERAL.test(text)) return `'${text}'`;
+  return JSON.stringify(text).replace(
+    /\p{Cc}/gu,
+    (character) => `\\u00${character.charCodeAt(0).toString(16)}`,
+  );
 }

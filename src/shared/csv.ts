@@ -7,11 +7,25 @@ export function csvLine(cells: readonly string[]): string {
 
 const NUMBER = /^-?\d+(\.\d+)?$/;
 
-/** OWASP's ASVS 5.0, requirement 1.2.10, and their forms in full width (no source was found, 2026-11-22). Names have no NUL. */
-const FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
+/** Nothing is seen of these at the beginning of a cell: controls, spaces, marks without a width, blanks that count as letters. */
+const UNSEEN = /^[\p{Cc}\p{Cf}\p{Cs}\p{Z}\p{M}\p{Default_Ignorable_Code_Point}\u2800]*/u;
+/** OWASP's ASVS 5.0, requirement 1.2.10. */
+const FORMULA = /^[=+\-@]/;
+const LINE_OR_TAB = /[\t\r\n]/;
+/**
+ * Look-alikes of `=` and `-` that have no form in common with them: those of `=` are of Unicode's confusables.txt, with the double lines.
+ * All others, such as the full width, become plain ones by compatibility.
+ */
+const LOOK_ALIKES = /^[\u1400\u2e40\u30a0\ua4ff\u2550\u268c\u2212]/;
 
 /** Text that begins like a formula gets an apostrophe before it, which spreadsheets read as "this is text". */
 function writeCell(text: string): string {
-  const plain = FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text;
+  const plain = looksLikeFormula(text) && !NUMBER.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
+}
+
+function looksLikeFormula(text: string): boolean {
+  const unseen = UNSEEN.exec(text)?.[0] ?? '';
+  const first = String.fromCodePoint(text.codePointAt(unseen.length) ?? 0);
+  return LINE_OR_TAB.test(unseen) || FORMULA.test(first.normalize('NFKD')) || LOOK_ALIKES.test(first);
 }

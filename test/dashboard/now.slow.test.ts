@@ -246,6 +246,46 @@ describe.runIf(hasChromium)('now', () => {
     await late.context.close();
   });
 
+  test.each([
+    ['the admin token is in memory, and the link is opened in the same tab', false],
+    ['the admin token is kept for the tab, and the link is opened anew', true],
+  ])('D11 a shared link asks before it replaces a session: %s', async (_, isKept) => {
+    const { page, context, complaints } = await open(browser, filled.page);
+    await page.getByLabel('Admin token or gateway key').fill(ADMIN_TOKEN);
+    if (isKept) await page.getByLabel('Keep it for this tab').check();
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('navigation').getByRole('link', { name: 'Keys' }).waitFor();
+    const made = await jsonOf(
+      await filled.gateway.post('/admin/keys', { name: 'reader', scope: 'usage' }, { headers: ADMIN }),
+    );
+    const link = `${filled.page}#/requests?range=7d&token=${textOf(made.key)}`;
+    const follow = async () => {
+      if (isKept) await page.goto('about:blank');
+      await page.goto(link);
+      await page.getByRole('button', { name: 'Stay signed in' }).waitFor();
+      expect(page.url()).not.toContain('weir-usage_');
+    };
+    const stored = () => page.evaluate<string | null>("sessionStorage.getItem('weir-token')");
+    await follow();
+    expect(await violationsOf(page)).toEqual([]);
+    expect(await stored()).toBe(isKept ? ADMIN_TOKEN : null);
+    await page.getByRole('button', { name: 'Stay signed in' }).click();
+    await page.getByRole('navigation').getByRole('link', { name: 'Keys' }).waitFor();
+    expect(await stored()).toBe(isKept ? ADMIN_TOKEN : null);
+    await page.goto(`${filled.page}#/overview`);
+    await follow();
+    await page.getByRole('button', { name: 'Use the link’s token' }).click();
+    await page.getByText('Read only').waitFor();
+    expect(await page.getByRole('navigation').getByRole('link', { name: 'Keys' }).count()).toBe(0);
+    // A reader's token is replaced without a question.
+    await page.goto(`${filled.page}#/overview`);
+    await page.goto(link);
+    await page.getByText('Read only').waitFor();
+    expect(complaints).toEqual([]);
+    await context.close();
+    await filled.gateway.fetch(`/admin/keys/${textOf(made.id)}`, { method: 'DELETE', headers: ADMIN });
+  });
+
   test('D11 an address with another token than one that reads usage: the page does not use it', async () => {
     const { page, context } = await open(browser, `${filled.page}#/overview?token=${ADMIN_TOKEN}`);
     await page.getByLabel('Admin token or gateway key').waitFor();

@@ -14,10 +14,12 @@ import {
 } from './state/route.ts';
 import {
   forgetToken,
+  isMoreThanReader,
   readStoredToken,
   type Session,
   SessionContext,
   signIn,
+  storeToken,
   takeLinkToken,
   useSession,
 } from './state/session.ts';
@@ -34,7 +36,13 @@ import { SignIn } from './views/sign-in.tsx';
 
 export function App() {
   const [session, setSession] = useState<Session | null>(null);
-  const [isOfLink] = useState(takeLinkToken);
+  const [linkToken] = useState(takeLinkToken);
+  /** The token of a shared link that would replace the session. */
+  const [offered, setOffered] = useState(() => {
+    if (linkToken === null || isMoreThanReader(null)) return linkToken;
+    storeToken(linkToken);
+    return null;
+  });
   /** The stored token was refused. */
   const [hasFailed, setFailed] = useState(false);
   const [isReturning, setReturning] = useState(() => readStoredToken() !== null);
@@ -54,16 +62,25 @@ export function App() {
 
   // A link that is opened in a tab with the page changes only its hash.
   useEffect(() => {
-    const reloadWithToken = () => takeLinkToken() && location.reload();
-    addEventListener('hashchange', reloadWithToken);
-    return () => removeEventListener('hashchange', reloadWithToken);
-  }, []);
+    const takeLink = () => {
+      const token = takeLinkToken();
+      if (token === null) return;
+      if (isMoreThanReader(session)) setOffered(token);
+      else openLink(token);
+    };
+    addEventListener('hashchange', takeLink);
+    return () => removeEventListener('hashchange', takeLink);
+  }, [session]);
 
   const signOut = () => {
     forgetToken();
     setSession(null);
   };
 
+  if (offered !== null)
+    return (
+      <LinkQuestion name={session?.name} onOpen={() => openLink(offered)} onStay={() => setOffered(null)} />
+    );
   if (session === null)
     return isReturning ? (
       <main class="sign-in" aria-busy="true">
@@ -71,12 +88,51 @@ export function App() {
         <p class="hint">Signing in …</p>
       </main>
     ) : (
-      <SignIn onSignedIn={setSession} hasEndedLink={isOfLink && hasFailed} />
+      <SignIn onSignedIn={setSession} hasEndedLink={linkToken !== null && hasFailed} />
     );
   return (
     <SessionContext.Provider value={{ ...session, signOut }}>
       <Frame />
     </SessionContext.Provider>
+  );
+}
+
+function openLink(token: string): void {
+  storeToken(token);
+  location.reload();
+}
+
+interface LinkQuestionProps {
+  /** Who is signed in, once that is known. */
+  readonly name: string | undefined;
+  readonly onOpen: () => void;
+  readonly onStay: () => void;
+}
+
+/** Asks before a shared link replaces the session: the link may be of another deployment's admin, or of nobody the reader knows. */
+function LinkQuestion({ name, onOpen, onStay }: LinkQuestionProps) {
+  return (
+    <main class="sign-in">
+      <h1>Weir</h1>
+      <p role="alert">
+        This link has a token of its own, which only reads usage. It would replace your session in this tab
+        {name !== undefined && (
+          <>
+            {' '}
+            (<bdi>{name}</bdi>)
+          </>
+        )}
+        .
+      </p>
+      <p class="send">
+        <button type="button" class="primary" onClick={onStay}>
+          Stay signed in
+        </button>
+        <button type="button" onClick={onOpen}>
+          Use the link’s token
+        </button>
+      </p>
+    </main>
   );
 }
 

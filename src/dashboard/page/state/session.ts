@@ -83,21 +83,23 @@ export function sharedLink(hash: string, token: string): string {
   return `${location.href.split('#')[0]}${hash}${hash.includes('?') ? '&' : '?'}${query}`;
 }
 
-/**
- * Takes the token of a shared link out of the address and keeps it for this tab, in place of another one.
- *
- * @returns whether there was one
- */
-export function takeLinkToken(): boolean {
+/** Takes the token of a shared link out of the address; null: it has none. */
+export function takeLinkToken(): string | null {
   const [view = '', query] = location.hash.split('?');
   const params = new URLSearchParams(query);
   const token = params.get(LINK_TOKEN);
   // A key or the admin token does not belong into an address.
-  if (!token?.startsWith(READER_PREFIX)) return false;
+  if (!token?.startsWith(READER_PREFIX)) return null;
   params.delete(LINK_TOKEN);
   history.replaceState(null, '', params.size === 0 ? view : `${view}?${params}`);
-  storeToken(token);
-  return true;
+  return token;
+}
+
+/** Whether a shared link would replace more than another link: it may be anybody's. @param session null: not signed in, or not yet */
+export function isMoreThanReader(session: Session | null): boolean {
+  if (session !== null) return session.isAdmin || session.key !== null;
+  const token = readStoredToken();
+  return token !== null && !token.startsWith(READER_PREFIX);
 }
 
 export function storeToken(token: string): void {

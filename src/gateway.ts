@@ -23,7 +23,7 @@ import type { Ports, RequestContext } from './http/context.ts';
 import { ErasingUsers } from './http/erasure.ts';
 import { CONTINUE, type Hooks, NO_HOOKS, runOnRequestHook, withRecordHook } from './http/hooks.ts';
 import { hasCaller } from './http/request.ts';
-import { addCors, addRequestId, clientError, internalError, logRefusal } from './http/respond.ts';
+import { addCors, addNoStore, addRequestId, clientError, internalError, logRefusal } from './http/respond.ts';
 import { InFlight } from './metering/in-flight.ts';
 import { KnownCallers } from './metering/known-callers.ts';
 import { KvLedger } from './metering/kv-ledger.ts';
@@ -184,6 +184,7 @@ export function createGateway(
         counts: refusals,
       });
       addRequestId(response, requestContext);
+      addNoStore(request, response, requestContext);
       addCors(request, response, settings.corsOrigins);
       return request.method === 'HEAD' ? new Response(null, response) : response;
     },

@@ -16,7 +16,7 @@ import { viewRecord } from './record-view.ts';
 export const handleExportUser = forAdmin(async (_request, context, name) => {
   const names = await readUserName(name, context);
   if (names.kind === 'error') return errorResponse(names.error);
-  const headers = { 'content-type': 'application/x-ndjson; charset=utf-8', 'cache-control': 'no-store' };
+  const headers = { 'content-type': 'application/x-ndjson; charset=utf-8' };
   return new Response(streamOf(exportLines(context, name, names.value)), { headers });
 });
 

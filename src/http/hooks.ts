@@ -7,7 +7,7 @@ import { type UsageRecord, withoutCharge } from '../metering/record.ts';
 import type { RecordWriter } from '../metering/record-writer.ts';
 import { isObject, readText } from '../shared/json.ts';
 import type { RequestContext } from './context.ts';
-import { clientError } from './respond.ts';
+import { clientError, isAdminPath } from './respond.ts';
 
 /** The hooks of one environment; null where the host has none. They may throw or return anything. */
 export interface Hooks {
@@ -27,9 +27,6 @@ export const CONTINUE: HookResult = { kind: 'continue', caller: null };
 
 const LATE = Symbol('late');
 
-/** Below the base path. */
-const ADMIN_PATH = /^(?:\/v1)?\/admin\//;
-
 /** Runs `onRequest`, except for requests with the admin token, or a token that reads usage, which opens no other route. When the hook fails, the request is refused. */
 export async function runOnRequestHook(
   onRequest: NonNullable<Hooks['onRequest']>,
@@ -39,7 +36,7 @@ export async function runOnRequestHook(
   const { settings, requestId, client } = context;
   const admin = await isAdmin(settings.adminToken, request.headers);
   // A token that could not be compared may be the admin's. The admin routes refuse it, and the host knows all its other callers.
-  if (admin.kind === 'error' ? isForAdmin(request, settings) : admin.value) return CONTINUE;
+  if (admin.kind === 'error' ? isAdminPath(request.url, settings.basePath) : admin.value) return CONTINUE;
   if (isUsageToken(callerToken(request.headers) ?? '')) return CONTINUE;
   try {
     const running = (async () => onRequest(request, requestId))();
@@ -53,10 +50,6 @@ export async function runOnRequestHook(
   } catch (error) {
     return { kind: 'answered', response: clientError(client, context, hookFailed(context, error)) };
   }
-}
-
-function isForAdmin({ url }: Request, { basePath }: RequestContext['settings']): boolean {
-  return ADMIN_PATH.test(new URL(url).pathname.slice(basePath.length));
 }
 
 async function readIdentity(identity: unknown): Promise<Caller> {

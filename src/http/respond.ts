@@ -1,6 +1,6 @@
 /** Makes the responses that are not streams, sets the headers of every response, and logs refusals. */
 import { type ApiError, apiError } from '../canonical/error.ts';
-import type { RefusalCounts } from '../metering/refusals.ts';
+import { NO_KEY, type RefusalCounts } from '../metering/refusals.ts';
 import { chat } from '../protocols/openai-chat/client-writer.ts';
 import type { ClientProtocol, ErrorResponse } from '../protocols/shared/client-protocol.ts';
 import type { RequestContext } from './context.ts';
@@ -97,6 +97,27 @@ export function addRequestId(
   headers.set('x-weir-request-id', requestId);
   // Anthropic's SDKs read this name.
   if (client.id === 'messages') headers.set('request-id', requestId);
+}
+
+const ADMIN_PATH = /^(?:\/v1)?\/admin(?:\/|$)/;
+
+/**
+ * No cache keeps what admins get, nor what other callers read of theirs: with Cloudflare Access the credential is a cookie, which a cache
+ * does not compare.
+ */
+export function addNoStore(
+  { method, url }: Request,
+  { headers }: Response,
+  { known, settings: { basePath } }: Pick<RequestContext, 'known' | 'settings'>,
+): void {
+  const isForAdmin = isAdminPath(url, basePath);
+  const isRead = (method === 'GET' || method === 'HEAD') && known.keyId !== NO_KEY;
+  if (isForAdmin || (isRead && !headers.has('cache-control'))) headers.set('cache-control', 'no-store');
+}
+
+/** Whether only admins may call this path. */
+export function isAdminPath(url: string, basePath: string): boolean {
+  return ADMIN_PATH.test(new URL(url).pathname.slice(basePath.length));
 }
 
 // CORS is written here because itty-router's own CORS clones the response, which tees every stream.

@@ -88,6 +88,7 @@ export function readAlertSettings(reader: SettingsReader): AlertSettings {
     reader.invalid('ALERT_URL', 'must be an https URL, or an http URL of localhost');
     return { percents, target: null };
   }
+  if (!isUnreadable(url)) reader.show('ALERT_URL', new URL(url).host);
   if (secret === null || (!isUnreadable(secret) && secret.length < MIN_SECRET_CHARS)) {
     const message = `must be set to a secret of at least ${MIN_SECRET_CHARS} characters, because ALERT_URL is set: it signs the alerts`;
     reader.invalid('ALERT_SECRET', message);

@@ -13,7 +13,7 @@ export interface SettingProblem {
 /** A setting that is in force, without its value where that may be a secret. */
 export interface SettingInForce {
   readonly setting: string;
-  /** Null: a secret, or a list or an object, which may contain one. Of a URL, the part without credentials and query. */
+  /** Null: a secret, or a list or an object, which may contain one. Of a URL, the part without credentials and query; of `ALERT_URL`, the host. */
   readonly value: string | null;
   readonly source: 'default' | 'environment' | 'option' | 'secrets_store';
 }
@@ -68,6 +68,11 @@ export class SettingsReader {
     if (text !== undefined) return text;
     this.unread.set(name, value);
     return { unreadable: name };
+  }
+
+  /** Shows this part of a secret among the settings in force. */
+  show(name: string, part: string): void {
+    this.#shown.set(name, part);
   }
 
   /** A binding, which has no type at run time; undefined where none has this name. */

@@ -485,3 +485,57 @@ describe.each([
     expect(objectOf(byUser.total).requests).toBe(users === 'hash' ? records.length : 0);
   });
 });
+
+describe('caches', () => {
+  const ID = '0123456789abcdef';
+  const ADMIN_ROUTES = [
+    ...[
+      '/admin/keys',
+      `/admin/keys/${ID}`,
+      `/admin/keys/${ID}/limits`,
+      '/admin/audit',
+      '/admin/status',
+      '/admin/none',
+    ],
+    ...[`/admin/erasures/${ID}`, '/admin/users/ada/export', '/v1/admin/status', '/v1/admin/audit', '/admin'],
+  ];
+
+  test('keep no response of an admin route: for the token, a user of Access, a stranger, any method, an error', async () => {
+    const gateway = gatewayWith({ ACCESS_ADMINS: ADMINS });
+    for (const path of ADMIN_ROUTES)
+      for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'])
+        for (const [token, headers] of [
+          [ADMIN, {}],
+          ['', team.headers(ADA)],
+          ['', {}],
+          ['wrong', {}],
+        ] as const) {
+          const body = method === 'GET' || method === 'HEAD' ? undefined : '{}';
+          const init = { method, headers: { ...JSON_HEADERS, ...headers }, ...(body && { body }) };
+          const response = await gateway.fetch(path, token, init);
+          expect(response.headers.get('cache-control'), `${method} ${path} ${response.status}`).toBe(
+            'no-store',
+          );
+        }
+    const made = await gateway.fetch('/admin/keys', ADMIN, { method: 'POST', body: '{"name":"k"}' });
+    expect([made.status, made.headers.get('cache-control')]).toEqual([201, 'no-store']);
+    const based = gatewayWith({ BASE_PATH: '/ai' });
+    expect((await based.fetch('/ai/admin/keys', ADMIN)).headers.get('cache-control')).toBe('no-store');
+  });
+
+  test('keep nothing that a caller reads of its own, and may keep /health', async () => {
+    const gateway = gatewayWith({ AUTH: 'access', ACCESS_ADMINS: ADMINS });
+    for (const path of [
+      '/v1/key',
+      '/v1/usage',
+      '/v1/usage/records',
+      '/v1/usage/refusals',
+      '/v1/usage?format=csv',
+    ])
+      for (const claims of [ADA, EVE]) {
+        const { status, headers } = await gateway.fetch(path, '', { headers: team.headers(claims) });
+        expect([status, headers.get('cache-control')], path).toEqual([200, 'no-store']);
+      }
+    expect((await gateway.fetch('/health', '')).headers.get('cache-control')).toBe(null);
+  });
+});

@@ -120,7 +120,7 @@ export class BudgetAlerts {
     const { target } = await this.#readSettings();
     const isWaiting = isUnreadable(target);
     const body = JSON.stringify({ event: 'budget_alert', ...view(keyId, row) });
-    const problem = isWaiting ? secretUnreadable(target).message : await this.#post(body, target);
+    const problem = isWaiting ? secretUnreadable(target).message : await this.#post(body, target, now);
     const retryAt = now + (isWaiting ? SECRET_WAIT_MS : Math.min(FIRST_WAIT_MS * 2 ** tries, MAX_WAIT_MS));
     const nextAt = problem === null || retryAt > at + MAX_AGE_MS ? null : retryAt;
     if (problem !== null) {
@@ -135,15 +135,19 @@ export class BudgetAlerts {
     );
   }
 
-  /** @returns why it was not taken; null: it was */
-  async #post(body: string, target: AlertTarget | null): Promise<string | null> {
+  /**
+   * @param now in ms since the epoch. It is signed, so that a receiver can refuse an alert that is sent again by somebody else.
+   * @returns why it was not taken; null: it was
+   */
+  async #post(body: string, target: AlertTarget | null, now: number): Promise<string | null> {
     if (target === null) return 'ALERT_URL is not set any more';
+    const seconds = Math.floor(now / 1000);
     try {
       const response = await this.#ports.fetch(target.url, {
         method: 'POST',
         headers: {
           'content-type': 'application/json',
-          'x-weir-signature': `sha256=${await sign(body, target.secret)}`,
+          'x-weir-signature': `t=${seconds},sha256=${await sign(`${seconds}.${body}`, target.secret)}`,
         },
         body,
         redirect: 'manual',
@@ -207,9 +211,9 @@ function view(keyId: string, row: AlertRow) {
 }
 
 /** HMAC-SHA-256 in hexadecimal digits. */
-async function sign(body: string, secret: string): Promise<string> {
+async function sign(text: string, secret: string): Promise<string> {
   const encoder = new TextEncoder();
   const algorithm = { name: 'HMAC', hash: 'SHA-256' };
   const key = await crypto.subtle.importKey('raw', encoder.encode(secret), algorithm, false, ['sign']);
-  return new Uint8Array(await crypto.subtle.sign('HMAC', key, encoder.encode(body))).toHex();
+  return new Uint8Array(await crypto.subtle.sign('HMAC', key, encoder.encode(text))).toHex();
 }

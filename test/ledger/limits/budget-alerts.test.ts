@@ -21,6 +21,11 @@ Object.assign(Uint8Array.prototype, {
   },
 });
 
+function signatureAt(ms: number, text: string): string {
+  const seconds = Math.floor(ms / 1000);
+  return `t=${seconds},sha256=${createHmac('sha256', SECRET).update(`${seconds}.${text}`).digest('hex')}`;
+}
+
 interface Sent {
   readonly url: string;
   readonly body: JsonObject;
@@ -113,12 +118,31 @@ describe('G10 an alert', () => {
     expect(alerted.percents).toEqual([80]);
   });
 
-  test('is signed with HMAC-SHA-256 over its body', async () => {
+  test('is signed with HMAC-SHA-256 over the time of its sending and its body', async () => {
     const alerted = new Alerted(MONTHLY);
     await alerted.spend(10);
     const [{ text = '', signature, url } = {}] = alerted.sent;
     expect(url).toBe(TARGET.url);
-    expect(signature).toBe(`sha256=${createHmac('sha256', SECRET).update(text).digest('hex')}`);
+    expect(signature).toBe(signatureAt(NOW, text));
+  });
+
+  test('that is sent again has the same body and id, and is signed with the time of that try', async () => {
+    const alerted = new Alerted(MONTHLY);
+    alerted.statuses.push(500, 500);
+    let due = await alerted.spend(10);
+    const times = [alerted.now];
+    while (due !== null) {
+      alerted.now = due;
+      times.push(due);
+      due = await alerted.alerts.send(due);
+    }
+    const [first] = alerted.sent;
+    expect(times).toHaveLength(3);
+    expect(alerted.sent.map(({ text }) => text)).toEqual(times.map(() => first?.text));
+    expect(alerted.sent.map(({ signature }) => signature)).toEqual(
+      times.map((ms) => signatureAt(ms, first?.text ?? '')),
+    );
+    expect(new Set(alerted.sent.map(({ signature }) => signature)).size).toBe(3);
   });
 
   test('is sent anew in the next period', async () => {
@@ -269,9 +293,15 @@ describe('G10 settings of alerts', () => {
       });
   });
 
-  test('the URL, which may contain a secret, is not among the settings that are shown', () => {
-    const reader = new SettingsReader({ ALERT_URL: 'https://a.example/T0K3N', ALERT_SECRET: SECRET });
+  test.each([
+    'https://a.example:8443/T0K3N?T0K3N#T0K3N',
+    'https://T0K3N:T0K3N@a.example:8443',
+    ' https://a.example:8443/T0K3N/T0K3N ',
+  ])('of the URL, which may contain a secret, the host alone is shown: %s', (ALERT_URL) => {
+    const reader = new SettingsReader({ ALERT_URL, ALERT_SECRET: SECRET });
     readAlertSettings(reader);
-    expect(JSON.stringify(reader.inForce({}))).not.toMatch(/T0K3N|secret-of/);
+    const shown = reader.inForce({ ALERT_URL });
+    expect(shown).toContainEqual({ setting: 'ALERT_URL', value: 'a.example:8443', source: 'environment' });
+    expect(JSON.stringify(shown)).not.toMatch(/T0K3N|secret-of/);
   });
 });

@@ -14,7 +14,7 @@ import { isOwnReasoningId } from './items.ts';
 
 export interface ReadInput {
   readonly turns: readonly Turn[];
-  /** Tools that are items of the input: Codex sends all of its tools so (0.169, 2026-11-22). */
+  /** Tools that are in items of the input: Codex sends all of its tools so (0.169, 2026-11-22), and those that a search found. */
   readonly tools: readonly unknown[];
   /** The types of items and parts that are dropped, as paths. */
   readonly dropped: readonly string[];
@@ -73,6 +73,12 @@ class InputReader {
         return isOptionalText(item.input)
           ? this.#call(item, JSON.stringify({ input: readText(item.input) ?? '' }))
           : invalidInput('The input of a custom_tool_call must be a text');
+      case 'tool_search_call':
+        return isRunByServer(item)
+          ? this.#drop(item)
+          : this.#call({ ...item, name: TOOL_SEARCH }, searchArguments(item.arguments));
+      case 'tool_search_output':
+        return isRunByServer(item) ? this.#drop(item) : this.#foundTools(item);
       case 'function_call_output':
       case 'custom_tool_call_output':
         return this.#result(item);
@@ -82,9 +88,22 @@ class InputReader {
       case 'item_reference':
         return ITEM_REFERENCE;
       default:
-        this.dropped.add(`input.${typeName(item)}`);
-        return null;
+        return this.#drop(item);
     }
+  }
+
+  #drop(item: JsonObject): null {
+    this.dropped.add(`input.${typeName(item)}`);
+    return null;
+  }
+
+  /** The found tools can be called from now on. */
+  #foundTools(item: JsonObject): ApiError | null {
+    const found = readArray(item.tools).filter(isObject);
+    for (const tool of found) this.tools.push(tool);
+    const names = found.flatMap(functionNames);
+    const output = names.map((name) => `Found the tool ${name}: it can be called now.`).join('\n');
+    return this.#result({ ...item, output: output === '' ? 'No tool was found.' : output });
   }
 
   /** A result follows its call. One without a call stays in its place, so that the next request begins with the same turns (Q16). */
@@ -167,6 +186,34 @@ class InputReader {
     this.#entries.push(this.#step);
     return this.#step;
   }
+}
+
+/** Codex's search for its deferred tools, which it runs itself (openai/codex, 2026-09). */
+export const TOOL_SEARCH = 'tool_search';
+
+/** Whether the client runs a search for tools, and not the provider. */
+export function isClientSearch({ type, execution }: JsonObject): boolean {
+  return type === TOOL_SEARCH && execution === 'client';
+}
+
+/** OpenAI's own searches have no call's id. */
+function isRunByServer({ execution, call_id }: JsonObject): boolean {
+  return execution === 'server' || (execution !== 'client' && readText(call_id) === undefined);
+}
+
+/** An object; some clients send its text. */
+function searchArguments(given: unknown): string {
+  return typeof given === 'string' ? given : JSON.stringify(given ?? {});
+}
+
+/** The functions that stand for a tool, or for those of a namespace. */
+function functionNames(tool: JsonObject): readonly string[] {
+  const name = readText(tool.name);
+  if (tool.type !== 'namespace') return name === undefined ? [] : [functionName(name, undefined)];
+  return readArray(tool.tools)
+    .filter(isObject)
+    .flatMap((inner) => readText(inner.name) ?? [])
+    .map((inner) => functionName(inner, name));
 }
 
 /** A turn without further fields. */

@@ -18,8 +18,10 @@ import type { ClientRequest } from '../shared/client-protocol.ts';
 import { isPresent, isString, type ValueTypes, validateTypes } from '../shared/validate-types.ts';
 import {
   functionName,
+  isClientSearch,
   MAX_FUNCTION_NAME_CHARS,
   readInput,
+  TOOL_SEARCH,
   textBlock,
   turnOf,
   typeName,
@@ -228,15 +230,35 @@ interface ReadTools {
 /** The keys of functions and custom tools that are read. */
 const TOOL_KEYS = ['type', 'name', 'description', 'parameters', 'strict', 'format'];
 
-/** Translates functions, custom tools, and namespaces of both. */
+/** Of a search that names no parameters. */
+const SEARCH_PARAMETERS = {
+  type: 'object',
+  properties: { query: { type: 'string' } },
+  required: ['query'],
+};
+
+/** Translates functions, custom tools, namespaces of both, and a search for tools that the client runs. */
 function readTools(given: readonly unknown[]): ReadTools {
   // The last of several tools with one name counts.
   const tools = new Map<string, JsonObject>();
   const origins = new Map<string, ToolOrigin>();
   const echo: JsonObject[] = [];
   const dropped = new ReportedFields();
+  const addSearch = ({ description, parameters }: JsonObject) => {
+    const described = readText(description) === undefined ? {} : { description };
+    const schema = isObject(parameters) ? parameters : SEARCH_PARAMETERS;
+    tools.set(TOOL_SEARCH, {
+      type: 'function',
+      function: { name: TOOL_SEARCH, ...described, parameters: schema },
+    });
+    origins.set(TOOL_SEARCH, { kind: 'tool_search', name: TOOL_SEARCH, namespace: undefined });
+  };
   const add = (tool: JsonObject, namespace?: string, namespaceDescription?: string): boolean => {
     const name = readText(tool.name);
+    if (namespace === undefined && isClientSearch(tool)) {
+      addSearch(tool);
+      return true;
+    }
     const kind = tool.type === 'function' || tool.type === 'custom' ? tool.type : null;
     if (name === undefined || kind === null) return false;
     const flatName = functionName(name, namespace);
@@ -337,6 +359,7 @@ function readAllowedTools(choice: JsonObject, tools: readonly JsonObject[]): Res
 }
 
 function chosenFunction({ type, name, namespace }: JsonObject): string | undefined {
+  if (type === TOOL_SEARCH) return TOOL_SEARCH;
   const tool = readText(name);
   const isTranslated = type === 'function' || type === 'custom';
   return isTranslated && tool !== undefined ? functionName(tool, readText(namespace)) : undefined;

@@ -1,7 +1,8 @@
 /** The output items of a response: messages, reasoning and tool calls. Each writes its own events, and its JSON when it is closed. */
 import type { ChatLogprobs } from '../../canonical/logprobs.ts';
 import { ReasoningDetails } from '../../canonical/reasoning-details.ts';
-import { parseJson } from '../../shared/json.ts';
+import { argumentsObject } from '../../request-translation/tools.ts';
+import { EmbeddedJson, parseJson } from '../../shared/json.ts';
 import { JsonProgress } from '../../shared/json-progress.ts';
 import { ByteBuffer } from '../../stream/buffers.ts';
 import { frameHead } from '../../stream/sse-frame.ts';
@@ -291,9 +292,9 @@ function summaryPartJson(text: string): string {
   return `{"type":"summary_text","text":${text}}`;
 }
 
-/** A call of a function, with JSON arguments, or of a custom tool, with one text as its input. */
+/** A call of a function, with JSON arguments, of a custom tool, with one text as its input, or of a search for tools, with an object. */
 export class CallItem implements OpenItem {
-  /** Null for a custom tool, whose input is another text than its arguments, and before the first piece. */
+  /** Null where the arguments are not sent as they come, and before the first piece. */
   openText: OpenText | null = null;
   readonly #events: EventSink | null;
   readonly #names: (typeof CALL_NAMES)[keyof typeof CALL_NAMES];
@@ -318,7 +319,9 @@ export class CallItem implements OpenItem {
     this.#id = `${this.#names.prefix}_${idBase}${index}`;
     this.#place = `"item_id":${JSON.stringify(this.#id)},"output_index":${index},`;
     const namespaceMember = namespace === undefined ? '' : `,"namespace":${JSON.stringify(namespace)}`;
-    this.#callMembers = `"call_id":${JSON.stringify(callId)},"name":${JSON.stringify(name)}${namespaceMember}`;
+    const toolMembers =
+      kind === 'tool_search' ? '"execution":"client"' : `"name":${JSON.stringify(name)}${namespaceMember}`;
+    this.#callMembers = `"call_id":${JSON.stringify(callId)},${toolMembers}`;
     events?.event('output_item.added', `"output_index":${index},"item":${this.#json('in_progress')}`);
   }
 
@@ -329,7 +332,8 @@ export class CallItem implements OpenItem {
 
   addArguments(piece: string): void {
     this.#progress.push(piece);
-    if (this.#customInput === null && piece !== '') this.openText ??= this.#open();
+    const { event } = this.#names;
+    if (this.#customInput === null && event !== null && piece !== '') this.openText ??= this.#open(event);
     this.#add(this.#customInput === null ? piece : this.#customInput.push(piece));
   }
 
@@ -343,8 +347,8 @@ export class CallItem implements OpenItem {
     const isIncomplete = isTruncated && !this.isComplete;
     if (this.#customInput !== null) this.#add(this.#customInput.end());
     else if (this.#text.read() === '' && !isIncomplete) this.#add(NO_ARGUMENTS);
-    const { event, member } = this.#names;
-    this.#events?.event(`${event}.done`, `${this.#place}"${member}":${JSON.stringify(this.#text.read())}`);
+    const { member } = this.#names;
+    this.#event('done', `"${member}":${JSON.stringify(this.#text.read())}`);
     return this.#json(isIncomplete ? 'incomplete' : 'completed');
   }
 
@@ -352,29 +356,36 @@ export class CallItem implements OpenItem {
     return this.#json('incomplete');
   }
 
-  #open(): OpenText {
-    const head = `${eventHead(`${this.#names.event}.delta`)}${this.#place}"delta":"`;
+  #open(event: string): OpenText {
+    const head = `${eventHead(`${event}.delta`)}${this.#place}"delta":"`;
     return { of: 'call', head, tail: `"${BEFORE_NUMBER}`, text: this };
   }
 
   #add(text: string): void {
     if (text === '') return;
     this.#text.add(text);
-    this.#events?.event(`${this.#names.event}.delta`, `${this.#place}"delta":${JSON.stringify(text)}`);
+    this.#event('delta', `"delta":${JSON.stringify(text)}`);
+  }
+
+  #event(moment: 'delta' | 'done', members: string): void {
+    const { event } = this.#names;
+    if (event !== null) this.#events?.event(`${event}.${moment}`, `${this.#place}${members}`);
   }
 
   #json(status: ItemStatus): string {
-    const { type, member } = this.#names;
+    const { type, member, event } = this.#names;
     const id = JSON.stringify(this.#id);
-    const text = JSON.stringify(this.#text.read());
+    const given = this.#text.read();
+    const text = JSON.stringify(event === null ? argumentsObject(given, new EmbeddedJson()) : given);
     return `{"id":${id},"type":"${type}","status":"${status}",${this.#callMembers},"${member}":${text}}`;
   }
 }
 
-/** The protocol's names for each kind of call. */
+/** The protocol's names for each kind of call. Without an event the arguments are an object in the item alone. */
 const CALL_NAMES = {
   function: { type: 'function_call', prefix: 'fc', member: 'arguments', event: 'function_call_arguments' },
   custom: { type: 'custom_tool_call', prefix: 'ctc', member: 'input', event: 'custom_tool_call_input' },
+  tool_search: { type: 'tool_search_call', prefix: 'tsc', member: 'arguments', event: null },
 } as const;
 
 /** Clients parse the arguments, so they can't be empty. */

@@ -20,8 +20,8 @@ export interface ResponsesSession {
 
 /** The tool of the request that a function of the canonical request stands for. */
 export interface ToolOrigin {
-  /** A call of a custom tool has one text as its input instead of JSON arguments. */
-  readonly kind: 'function' | 'custom';
+  /** A call of a custom tool has one text as its input instead of JSON arguments; one of a search for tools has an object. */
+  readonly kind: 'function' | 'custom' | 'tool_search';
   readonly name: string;
   readonly namespace: string | undefined;
 }

@@ -102,9 +102,14 @@ function* checkAdded(walk: Walk, event: JsonObject): Generator<string> {
     textOf(item.arguments) + textOf(item.input) === '';
   if (!isEmpty) yield 'it has something before its first delta';
   if ('status' in item && item.status !== 'in_progress') yield 'it is not in progress';
-  const isCall = 'call_id' in item;
+  const isCall = comesAsText(item);
   const parts = isCall ? [{ kind: textOf(item.type), text: '', done: null, isClosed: false }] : [];
   walk.items.push({ index: walk.items.length, added: item, parts, done: null });
+}
+
+/** Whether it is a call with a text in deltas: the arguments of a search for tools come with its item. */
+function comesAsText(item: JsonObject): boolean {
+  return 'call_id' in item && item.type !== 'tool_search_call';
 }
 
 /** The type of the part that an event belongs to. */
@@ -165,7 +170,7 @@ function* checkDone(walk: Walk, event: JsonObject): Generator<string> {
     const { text, refusal } = objectOf(part);
     return textOf(text ?? refusal);
   });
-  const itemTexts = 'call_id' in item ? [textOf(item.arguments ?? item.input)] : texts;
+  const itemTexts = comesAsText(item) ? [textOf(item.arguments ?? item.input)] : texts;
   if (JSON.stringify(itemTexts) !== JSON.stringify(open.parts.map(({ text }) => text))) {
     yield 'its texts differ from its deltas';
   }

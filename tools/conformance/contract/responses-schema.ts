@@ -104,6 +104,8 @@ const item = kinds({
     status,
     namespace: optional(id),
   }),
+  // ResponseToolSearchCall, of a search that the client runs.
+  tool_search_call: shape({ type: anything, id, call_id: id, execution: id, arguments: object, status }),
 });
 
 const usage = shape({
@@ -124,6 +126,7 @@ const tool = kinds({
   }),
   custom: object,
   namespace: object,
+  tool_search: object,
 });
 
 const format = kinds({

@@ -32,7 +32,7 @@ import { PriceBook } from './metering/pricing/price-book.ts';
 import { type Deliveries, RecordWriter } from './metering/record-writer.ts';
 import { NO_KEY, RefusalCounts } from './metering/refusals.ts';
 import { requestId } from './metering/time.ts';
-import { clientOfPath, DEFAULT_CLIENT, type HttpRoute, Router } from './routes.ts';
+import { clientOf, DEFAULT_CLIENT, type HttpRoute, Router } from './routes.ts';
 import { CircuitBreakers } from './routing/circuit-breaker.ts';
 import { LearnedRefusals } from './routing/learned-refusals.ts';
 import { PlaceCheck } from './settings/placement.ts';
@@ -176,7 +176,7 @@ export function createGateway(
       const waitUntil = (work: Promise<unknown>) => context.waitUntil(work);
       const arrivedAt = clock.now();
       const facts = { requestId: requestId(arrivedAt, random()), arrivedAt };
-      const requestContext = newContext(facts, clientOfPath(request), waitUntil);
+      const requestContext = newContext(facts, clientOf(request), waitUntil);
       const response = await respond(router, request, requestContext, { hooks, verifyAccess });
       requestContext.deadline.stop();
       logRefusal(request, response, requestContext, {
@@ -274,7 +274,7 @@ export function misconfiguredGateway(
   return {
     fetch: async (request) => {
       const id = requestId(clock.now(), random());
-      const client = clientOfPath(request);
+      const client = clientOf(request);
       const response = new URL(request.url).pathname.endsWith('/health')
         ? healthResponse(running)
         : clientError(client, { requestId: id }, misconfigured);

@@ -351,10 +351,14 @@ function methodNotAllowed(request: Request, context: RequestContext, allowed: st
 /** The client protocol of errors where a path names no other. */
 export const DEFAULT_CLIENT: ErrorClient = chat;
 
-/** The client protocol of a path, also of an unknown one: a segment such as `messages` decides. */
-export function clientOfPath({ url }: Request): ErrorClient {
+/**
+ * The client protocol of a request, also on an unknown path: a segment such as `messages` decides, and else the header that Anthropic's
+ * clients send with each request.
+ */
+export function clientOf({ url, headers }: Request): ErrorClient {
   const path = `${pathOf(url)}/`;
-  return NAMED_CLIENTS.findLast(({ segment }) => path.includes(segment))?.client ?? DEFAULT_CLIENT;
+  const named = NAMED_CLIENTS.findLast(({ segment }) => path.includes(segment))?.client;
+  return named ?? (headers.has('anthropic-version') ? messages : DEFAULT_CLIENT);
 }
 
 const NAMED_CLIENTS = ROUTES.flatMap(({ name, client }) =>

@@ -5,7 +5,7 @@ import { type ApiError, apiError } from '../canonical/error.ts';
 import { secretUnreadable, type UnreadableSecret } from '../canonical/secret.ts';
 import type { RequestContext } from '../http/context.ts';
 import { ADMIN, identifyAdmin, identifyReader } from '../http/request.ts';
-import { errorResponse, jsonResponse } from '../http/respond.ts';
+import { clientError, jsonResponse } from '../http/respond.ts';
 import { findPrice } from '../metering/pricing/cost.ts';
 import type { Price } from '../metering/pricing/price.ts';
 import { isoTime } from '../metering/time.ts';
@@ -25,7 +25,7 @@ import { commonTraits, type Model, shippedTraits, traitsOf } from './model-lists
 /** `GET /v1/models`: the models that the caller may use, in the form of the client's protocol. Refuses a caller that is not identified. */
 export async function handleModels(request: Request, context: RequestContext): Promise<Response> {
   const found = await findModels(request, context);
-  if (found.kind === 'error') return errorResponse(found.error);
+  if (found.kind === 'error') return clientError(context.client, context, found.error);
   const { models, notice } = found.value;
   const data = viewModels(models, request, context);
   const [first_id, last_id] = [data[0]?.id ?? null, data.at(-1)?.id ?? null];
@@ -42,16 +42,16 @@ export async function handleModels(request: Request, context: RequestContext): P
 /** A model by any name that a request may have: a listed one, an alias that is a glob, or a bare name. */
 export async function handleModel(request: Request, context: RequestContext, id: string): Promise<Response> {
   const found = await findModels(request, context);
-  if (found.kind === 'error') return errorResponse(found.error);
+  if (found.kind === 'error') return clientError(context.client, context, found.error);
   const { models, caller } = found.value;
   const model = models.find((known) => known.id === id) ?? modelOfName(id, found.value, context);
   if (model !== undefined) return jsonResponse(viewModels([model], request, context)[0]);
   const missing = missingSecretOf(id, caller, context);
-  if (missing !== null) return errorResponse(secretUnreadable(missing));
+  if (missing !== null) return clientError(context.client, context, secretUnreadable(missing));
   const ids = models.map((known) => known.id);
   const hint = didYouMean(id, ids);
   const message = `There is no model ${JSON.stringify(id.slice(0, MAX_NAME_CHARS))}${hint || ': GET /v1/models lists them'}`;
-  return errorResponse(apiError('model_not_found', message, 'model'));
+  return clientError(context.client, context, apiError('model_not_found', message, 'model'));
 }
 
 /** The secret without which the provider of a model lists none; null: it needs none that could not be read. */

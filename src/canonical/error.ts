@@ -26,6 +26,7 @@ export const ERRORS = {
   websocket_unsupported: { status: 426, type: 'invalid_request_error' },
   request_timeout: { status: 408, type: 'timeout_error' },
   request_too_large: { status: 413, type: 'invalid_request_error' },
+  unsupported_encoding: { status: 415, type: 'invalid_request_error' },
   rate_limited: { status: 429, type: 'rate_limit_error' },
   // Clients do not retry an error of this type.
   budget_exceeded: { status: 429, type: 'insufficient_quota' },

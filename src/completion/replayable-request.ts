@@ -38,7 +38,15 @@ import { chooseApi } from '../routing/api-choice.ts';
 import { LearnedRefusals, type LearnedScope } from '../routing/learned-refusals.ts';
 import { passthroughUrl, type Target, targetUrl } from '../routing/targets.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
-import { isObject, type JsonObject, omit, readArray, readCount, writeJson } from '../shared/json.ts';
+import {
+  isObject,
+  type JsonObject,
+  omit,
+  readArray,
+  readCount,
+  withoutHalfPairs,
+  writeJson,
+} from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { LARGE_BYTES, SMALL_BYTES } from '../stream/memory.ts';
 import type { Clock } from '../stream/timers.ts';
@@ -107,7 +115,7 @@ export interface ReplayedRequest {
 
 /** The body and what depends on it. */
 type HeldBody = Omit<ClientBody, 'client' | 'isPinned' | 'requestedModels'> & {
-  readonly client: Pick<ClientBody['client'], 'passthrough'>;
+  readonly client: Pick<ClientBody['client'], 'passthrough' | 'fieldNames'>;
 };
 
 /** Fields that the gateway itself reads. Upstreams refuse them, or would route by them again. */
@@ -182,6 +190,7 @@ export class ReplayableRequest {
         (api === 'responses' && this.#learned.apis.refusesSummary(provider.id, model, this.#now)),
       // Chat Completions has no passthrough.
       isFromOtherProtocol: held.client.passthrough !== null,
+      ...(held.client.fieldNames === undefined ? {} : { fieldNames: held.client.fieldNames }),
       ...(session !== null && form.kind === 'native' && form.takesPromptCacheKey === true
         ? { promptCacheKey: await promptCacheKey(session) }
         : {}),
@@ -200,6 +209,7 @@ export class ReplayableRequest {
       provider: provider.name,
       // A large body's memory is granted for one text.
       keepsItems: session !== null && held.clientBodyBytes <= LARGE_BYTES,
+      isWellFormed: passthrough === null,
     });
     if (bodyText.kind === 'error') return bodyText;
     await grant.pause();
@@ -211,6 +221,7 @@ export class ReplayableRequest {
       changed: [
         ...changed,
         ...mended.changed,
+        ...bodyText.value.repaired,
         ...(isLimited ? [limitName(form)] : []),
         ...(isWithoutReasoning && !changed.includes('reasoning') ? ['reasoning'] : []),
       ],
@@ -585,6 +596,8 @@ interface BodyOptions {
   /** Its name, for the error's message. */
   readonly provider: string;
   readonly keepsItems: boolean;
+  /** Half a surrogate pair becomes U+FFFD. */
+  readonly isWellFormed: boolean;
 }
 
 interface WrittenParts extends Pick<TargetRequest, 'itemTexts'> {
@@ -592,17 +605,39 @@ interface WrittenParts extends Pick<TargetRequest, 'itemTexts'> {
   readonly json: string | undefined;
 }
 
+interface WrittenBody extends Pick<TargetRequest, 'json' | 'itemTexts'> {
+  /** The fields with half a surrogate pair, which strict providers refuse: elizaOS/eliza#18079, 2026-08-08. */
+  readonly repaired: readonly string[];
+}
+
 function writeBody(
   body: JsonObject,
-  { maxBytes, provider, keepsItems }: BodyOptions,
-): Result<Pick<TargetRequest, 'json' | 'itemTexts'>, ApiError> {
+  { maxBytes, provider, keepsItems, isWellFormed }: BodyOptions,
+): Result<WrittenBody, ApiError> {
   const list = keepsItems ? conversationField(body) : null;
-  const { json, itemTexts }: WrittenParts =
+  const { json: written, itemTexts }: WrittenParts =
     list === null ? { json: writeJson(body), itemTexts: null } : writeInParts(body, list);
-  if (json !== undefined && isWithin(json, maxBytes)) return ok({ json, itemTexts });
+  const json = isWellFormed && written !== undefined ? withoutHalfPairs(written) : written;
+  if (json !== undefined && isWithin(json, maxBytes)) {
+    const isSame = json === written;
+    return ok({
+      json,
+      itemTexts: isSame ? itemTexts : (itemTexts?.map(withoutHalfPairs) ?? null),
+      repaired: isSame ? [] : fieldsWithHalfPairs(body),
+    });
+  }
   const field = largestField(body);
   const message = `Translated for ${provider}, the request is larger than its bound of ${maxBytes} bytes. Its largest field is ${field}: send less at once`;
   return failure(apiError('request_too_large', message, field));
+}
+
+/** The list of turns is named as in Chat Completions. */
+function fieldsWithHalfPairs(body: JsonObject): readonly string[] {
+  const conversation = conversationField(body);
+  return Object.entries(body).flatMap(([field, value]) => {
+    const json = writeJson(value) ?? '';
+    return withoutHalfPairs(json) === json ? [] : [field === conversation ? 'messages' : field];
+  });
 }
 
 /** The text of the whole body, and those of the items of one of its lists. */

@@ -109,6 +109,7 @@ function bindSession<Session>(client: ClientProtocol<Session>, session: Session)
     id: client.id,
     passthrough: client.passthrough ?? null,
     takesVendorEvents: client.takesVendorEvents,
+    ...(client.fieldNames === undefined ? {} : { fieldNames: client.fieldNames }),
     errorResponse: (error, requestId) => client.errorResponse(error, requestId),
     streamWriter: (options) => client.streamWriter(session, options),
     jsonWriter: (options) => client.jsonWriter(session, options),

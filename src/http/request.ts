@@ -310,7 +310,10 @@ export async function readRequestBody(
   context: RequestContext,
 ): Promise<Result<RequestBody, ApiError>> {
   const bodyText = await readInTime(request, maxBytes, context);
-  if (bodyText.kind !== 'text') return failure(apiError(...REFUSALS[bodyText.kind](maxBytes, context)));
+  if (bodyText.kind !== 'text') {
+    const encoding = bodyText.kind === 'unreadable' ? encodingOf(request, '') : null;
+    return failure(encoding ?? apiError(...REFUSALS[bodyText.kind](maxBytes, context)));
+  }
   const { text, bytes, grant } = bodyText;
   const isBounded = bytes > SMALL_BYTES || isWithinJsonBounds(text);
   await grant.pause();
@@ -319,8 +322,27 @@ export async function readRequestBody(
     return ok({ body, bytes, grant });
   }
   const message = isBounded ? bodyFault(text, body) : TOO_NESTED;
+  const encoding = body === undefined ? encodingOf(request, text) : null;
   grant.release();
-  return failure(apiError('invalid_json', message));
+  return failure(encoding ?? apiError('invalid_json', message));
+}
+
+/** Compressions of HTTP: https://www.iana.org/assignments/http-parameters (from memory, 2026-11-28). */
+const CODINGS = /\b(?:x-)?(gzip|deflate|br|zstd|compress)\b/i;
+const WIDE_CHARSET = /\bcharset="?(utf-(?:16|32)(?:le|be)?)\b/i;
+/** Two bytes that are not UTF-8 where a compressed or a UTF-16 body begins, or the null bytes of UTF-16 without such a mark. */
+const GZIP_START = '\x1f\ufffd';
+const WIDE_START = /^(?:\ufffd\ufffd|[^\0]?\0)/;
+
+/** The error for a body that is not JSON because it is compressed, or in another encoding than UTF-8; null: it is neither. */
+function encodingOf({ headers }: Request, text: string): ApiError | null {
+  const coding = CODINGS.exec(headers.get('content-encoding') ?? '')?.[1]?.toLowerCase();
+  const charset = WIDE_CHARSET.exec(headers.get('content-type') ?? '')?.[1]?.toUpperCase();
+  const name =
+    coding ?? charset ?? (text.startsWith(GZIP_START) ? 'gzip' : WIDE_START.test(text) ? 'UTF-16' : null);
+  if (name === null) return null;
+  const message = `The body is encoded as ${name}, which is not read here: send JSON as UTF-8, without a content-encoding`;
+  return apiError('unsupported_encoding', message);
 }
 
 const TOO_NESTED = `The body has more than ${JSON_BOUNDS}: send less at once`;

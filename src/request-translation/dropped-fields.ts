@@ -9,12 +9,17 @@ export class TranslationReport {
   readonly #provider: string;
   readonly #dropped = new ReportedFields();
   readonly #changed = new ReportedFields();
+  readonly #fieldNames: Readonly<Record<string, string>>;
   #error: ApiError | null = null;
 
-  /** @param provider the provider's name, for messages */
-  constructor(provider: string, mode: Unsupported) {
+  /**
+   * @param provider the provider's name, for messages
+   * @param fieldNames the client's names of fields, where an error names another
+   */
+  constructor(provider: string, mode: Unsupported, fieldNames: Readonly<Record<string, string>> = {}) {
     this.#provider = provider;
     this.mode = mode;
+    this.#fieldNames = fieldNames;
   }
 
   get dropped(): readonly string[] {
@@ -39,7 +44,8 @@ export class TranslationReport {
   drop(field: string): void {
     const name = reportedField(field);
     if (this.mode === 'refuse') {
-      this.fail(name, `${this.#provider} does not support ${name}: remove it from the request`);
+      const field = this.#nameOf(name);
+      this.fail(field, `${this.#provider} does not support ${field}: remove it from the request`);
     }
     this.#dropped.add(name);
   }
@@ -48,10 +54,15 @@ export class TranslationReport {
   refuse(field: string): void {
     const name = reportedField(field);
     if (this.mode === 'drop') return this.dropAllowed(name);
+    const own = this.#nameOf(name);
     this.fail(
-      name,
-      `${this.#provider} does not support ${name}: remove it from the request, or send the header x-weir-unsupported: drop`,
+      own,
+      `${this.#provider} does not support ${own}: remove it from the request, or send the header x-weir-unsupported: drop`,
     );
+  }
+
+  #nameOf(field: string): string {
+    return ownValue(this.#fieldNames, field) ?? field;
   }
 
   /** A field that changes the output was dropped, because the caller allows it. */

@@ -30,6 +30,15 @@ export function writeJson(value: unknown): string | undefined {
   }
 }
 
+/** Half a surrogate pair, which `JSON.stringify` writes as an escape, and a backslash before which none begins. */
+const HALF_PAIR = /\\\\|\\ud[89a-f][\da-f]{2}/g;
+
+/** JSON text of `JSON.stringify` with U+FFFD in the place of each half of a surrogate pair. */
+export function withoutHalfPairs(json: string): string {
+  if (!json.includes('\\ud')) return json;
+  return json.replace(HALF_PAIR, (found) => (found === '\\\\' ? found : '\ufffd'));
+}
+
 /** False for an integer that `parseJsonExactly` keeps: it is an object whose member would be its digits. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value);

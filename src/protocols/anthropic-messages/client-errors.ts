@@ -15,6 +15,7 @@ const TYPES: ReadonlyMap<number, string> = new Map([
   [408, 'timeout_error'],
   [409, 'conflict_error'],
   [413, 'request_too_large'],
+  [415, 'invalid_request_error'],
   [422, 'invalid_request_error'],
   [429, 'rate_limit_error'],
   [503, 'overloaded_error'],

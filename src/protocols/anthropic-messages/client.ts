@@ -23,6 +23,7 @@ export const messages: ClientProtocol<null> = {
   id: 'messages',
   passthrough: messagesPassthrough,
   takesVendorEvents: false,
+  fieldNames: { stop: 'stop_sequences' },
   readRequest,
   streamWriter: (_, options) => new MessagesWriter(options),
   jsonWriter: (_, options) => new MessagesJsonWriter(options),

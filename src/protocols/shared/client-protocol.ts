@@ -17,6 +17,8 @@ export interface ClientProtocol<Session> {
   readonly passthrough?: Passthrough;
   /** Whether streams may contain vendor events. False if clients fail on events that they do not know. */
   readonly takesVendorEvents: boolean;
+  /** The client's names of fields, by those of Chat Completions, where an error names another. Absent: they are the same. */
+  readonly fieldNames?: Readonly<Record<string, string>>;
   /**
    * Checks a request's body and translates it into the canonical request. The body is a JSON object whose `model` and `models` are
    * already checked. An error is sent to the client before any upstream is called; its message says what to send instead.
@@ -111,7 +113,7 @@ export interface PassthroughOptions extends WriterOptions {
 
 /** A protocol bound to one request's session, whose type the rest of the gateway does not need. */
 export interface BoundProtocol
-  extends Pick<ClientProtocol<unknown>, 'id' | 'takesVendorEvents' | 'errorResponse'> {
+  extends Pick<ClientProtocol<unknown>, 'id' | 'takesVendorEvents' | 'fieldNames' | 'errorResponse'> {
   readonly passthrough: Passthrough | null;
   streamWriter(options: WriterOptions): StreamWriter;
   jsonWriter(options: WriterOptions): JsonWriter;

@@ -60,7 +60,7 @@ export function prepareWrite(
     return failure(apiError('invalid_request', message, 'tools'));
   }
   return ok((options) => {
-    const report = new TranslationReport(options.provider, options.unsupported);
+    const report = new TranslationReport(options.provider, options.unsupported, options.fieldNames);
     const body = write(options, report);
     const { error, dropped, changed } = report;
     if (error !== null) return failure(error);

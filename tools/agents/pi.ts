@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { type Client, exportsOf, type Protocol, type Trial } from './client.ts';
 
-const PACKAGE = '@mariozechner/pi-coding-agent';
+const PACKAGE = '@earendil-works/pi-coding-agent';
 
 /** pi's names of the protocols. */
 const APIS: Readonly<Record<Protocol, string>> = {
@@ -33,7 +33,7 @@ function trial(protocol: Protocol, model: string): Trial {
         env: { WEIR_KEY: key, ...exportsOf(page.block('console', 'PI_OFFLINE'), { url, key }) },
         command: [
           process.execPath,
-          join(packages, 'node_modules', PACKAGE, 'dist', 'cli.js'),
+          join(packages, 'node_modules', PACKAGE, 'dist', 'bundle', 'cli.js'),
           ...['--provider', 'weir', '--model', model, '-p', prompt],
         ],
       };

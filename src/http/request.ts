@@ -328,7 +328,7 @@ export async function readRequestBody(
 }
 
 /** Compressions of HTTP: https://www.iana.org/assignments/http-parameters (from memory, 2026-11-28). */
-const CODINGS = /\b(?:x-)?(gzip|deflate|br|zstd|compress)\b/i;
+const CODINGS = ['gzip', 'x-gzip', 'deflate', 'br', 'zstd', 'compress'];
 const WIDE_CHARSET = /\bcharset="?(utf-(?:16|32)(?:le|be)?)\b/i;
 /** Two bytes that are not UTF-8 where a compressed or a UTF-16 body begins, or the null bytes of UTF-16 without such a mark. */
 const GZIP_START = '\x1f\ufffd';
@@ -336,7 +336,8 @@ const WIDE_START = /^(?:\ufffd\ufffd|[^\0]?\0)/;
 
 /** The error for a body that is not JSON because it is compressed, or in another encoding than UTF-8; null: it is neither. */
 function encodingOf({ headers }: Request, text: string): ApiError | null {
-  const coding = CODINGS.exec(headers.get('content-encoding') ?? '')?.[1]?.toLowerCase();
+  const codings = (headers.get('content-encoding') ?? '').toLowerCase().split(',');
+  const coding = codings.map((name) => name.trim()).find((name) => CODINGS.includes(name));
   const charset = WIDE_CHARSET.exec(headers.get('content-type') ?? '')?.[1]?.toUpperCase();
   const name =
     coding ?? charset ?? (text.startsWith(GZIP_START) ? 'gzip' : WIDE_START.test(text) ? 'UTF-16' : null);

@@ -8,7 +8,7 @@ const PAGE = [50, 200] as const;
 /** The meaning of each error code with which Weir refuses a request. */
 const REASONS: Readonly<Record<ErrorCode | 'previous_response_not_found', string>> = {
   invalid_json: 'a body that is not JSON',
-  unsupported_encoding: 'Compressed or not UTF-8',
+  unsupported_encoding: 'a body that is compressed, or not UTF-8',
   invalid_request: 'a mistake in the request',
   unsupported_route: 'a route that the provider does not have',
   unsupported_parameter: 'a field that the provider does not have',

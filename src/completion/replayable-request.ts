@@ -41,7 +41,9 @@ import { matchesAnyGlob } from '../shared/glob.ts';
 import {
   isObject,
   type JsonObject,
+  objectOf,
   omit,
+  parseJsonExactly,
   readArray,
   readCount,
   withoutHalfPairs,
@@ -201,17 +203,17 @@ export class ReplayableRequest {
     const way = passthrough === null ? api : wayOf(passthrough, headers);
     const scope = { providerId: provider.id, model, api: way };
     const mended = this.#mended(limited.body, form, target, scope);
-    const { body } = mended;
     const dropped = [...limited.dropped, ...mended.dropped];
     await grant.pause();
-    const bodyText = writeBody(body, {
+    const written = writeBody(mended.body, {
       maxBytes: maxWrittenBytes(held.clientBodyBytes, settings.maxRequestBytes),
       provider: provider.name,
       // A large body's memory is granted for one text.
       keepsItems: session !== null && held.clientBodyBytes <= LARGE_BYTES,
       isWellFormed: passthrough === null,
     });
-    if (bodyText.kind === 'error') return bodyText;
+    if (written.kind === 'error') return written;
+    const { body, json, itemTexts, repaired } = written.value;
     await grant.pause();
     const prompts = countPrompts(fields);
     const isTranslated = passthrough === null;
@@ -221,7 +223,7 @@ export class ReplayableRequest {
       changed: [
         ...changed,
         ...mended.changed,
-        ...bodyText.value.repaired,
+        ...repaired,
         ...(isLimited ? [limitName(form)] : []),
         ...(isWithoutReasoning && !changed.includes('reasoning') ? ['reasoning'] : []),
       ],
@@ -241,8 +243,8 @@ export class ReplayableRequest {
       traits,
       url: isTranslated ? targetUrl(target, endpoint, fields) : passthroughUrl(target, passthrough.endpoint),
       body,
-      json: bodyText.value.json,
-      itemTexts: bodyText.value.itemTexts,
+      json,
+      itemTexts,
       form,
       prompts,
       writesText: route !== 'embeddings',
@@ -605,7 +607,7 @@ interface WrittenParts extends Pick<TargetRequest, 'itemTexts'> {
   readonly json: string | undefined;
 }
 
-interface WrittenBody extends Pick<TargetRequest, 'json' | 'itemTexts'> {
+interface WrittenBody extends Pick<TargetRequest, 'body' | 'json' | 'itemTexts'> {
   /** The fields with half a surrogate pair, which strict providers refuse: elizaOS/eliza#18079, 2026-08-08. */
   readonly repaired: readonly string[];
 }
@@ -619,11 +621,12 @@ function writeBody(
     list === null ? { json: writeJson(body), itemTexts: null } : writeInParts(body, list);
   const json = isWellFormed && written !== undefined ? withoutHalfPairs(written) : written;
   if (json !== undefined && isWithin(json, maxBytes)) {
-    const isSame = json === written;
+    if (json === written) return ok({ body, json, itemTexts, repaired: [] });
     return ok({
+      body: objectOf(parseJsonExactly(json)),
       json,
-      itemTexts: isSame ? itemTexts : (itemTexts?.map(withoutHalfPairs) ?? null),
-      repaired: isSame ? [] : fieldsWithHalfPairs(body),
+      itemTexts: itemTexts?.map(withoutHalfPairs) ?? null,
+      repaired: fieldsWithHalfPairs(body),
     });
   }
   const field = largestField(body);

@@ -167,6 +167,8 @@ export interface StreamMeter {
   vendor(tokens: VendorTokens | null): void;
   /** The upstream's finish word for a choice. */
   finish(word: string, meaning: FinishMeaning): void;
+  /** More output follows a finish that was counted, or another finish word replaces it. */
+  resumed(): void;
   /** The provider removed reasoning from the conversation, for these reasons. May be called several times with the same ones. */
   removedReasoning(reasons: readonly string[]): void;
   /** The upstream generated a complete response, which has an id. A second attempt would be billed again. */

@@ -182,6 +182,11 @@ export function cutToolCall({ name }: Upstream): ApiError {
   return apiError('upstream_truncated', `${name} ended a tool call before its arguments were complete`);
 }
 
+/** More output came when the finish of its choice was sent. */
+export function outputAfterFinish({ name }: Upstream): ApiError {
+  return apiError('upstream_invalid', `${name} sent more output after the end of a choice`);
+}
+
 /** The pieces of a tool call's arguments are no JSON together. */
 export function brokenToolCall({ name }: Upstream): ApiError {
   return apiError(

@@ -7,7 +7,7 @@ import { type OwnNameRow, ROUTE_SHAPES } from '../providers/provider.ts';
 import { MAX_NAME_CHARS } from '../shared/limits.ts';
 import { wholeAmount } from '../shared/money.ts';
 import type { EventReaderOptions } from '../stream/event-reader.ts';
-import type { ChunkContext, OwnName, ProtocolQuirks } from '../stream/types.ts';
+import type { ChunkContext, OwnName } from '../stream/types.ts';
 import { pickResponseHeaders } from '../upstream/fetch.ts';
 import {
   type Attempt,
@@ -64,7 +64,7 @@ export function eventReaderOptions(request: CompletionRequest, attempt: Attempt)
       provider: provider.id,
       model,
       reasoning: policies.reasoning,
-      usageAt: usageAt(request, provider.quirks),
+      usageAt: usageAt(request, attempt.traits),
       choices,
       ownNames: ownNames(request, provider.ownNames),
       now: () => Math.floor(clock.now() / 1000),
@@ -77,14 +77,19 @@ export function eventReaderOptions(request: CompletionRequest, attempt: Attempt)
   };
 }
 
-/** A non-streaming response always has the usage. In a stream, the client and the policy decide. */
+/**
+ * A non-streaming response always has the usage. In a stream, the client and the policy decide. What Weir requested for its own records
+ * is no answer to the client.
+ */
 function usageAt(
   { policies, isStreamed, wantsUsage, headers }: CompletionRequest,
-  { reportsUsageUnasked = false }: ProtocolQuirks = {},
+  { target, endpoint: { request } }: Attempt['traits'],
 ): ChunkContext['usageAt'] {
   if (!isStreamed || wantsUsage || policies.usageChunk === 'always') return 'end';
   if (policies.usageChunk !== 'finish') return 'nowhere';
-  return reportsUsageUnasked && !STRICT_READERS.test(userAgentOf(headers)) ? 'finish_or_end' : 'finish';
+  const isRequested = request.kind === 'chat' && request.rules.streamUsage === 'on_request';
+  if (!(target.provider.quirks?.passesLateUsage ?? !isRequested)) return 'finish';
+  return STRICT_READERS.test(userAgentOf(headers)) ? 'wait' : 'wait_or_end';
 }
 
 /** Clients that read `choices[0]` of every chunk, by their `user-agent`: @ai-sdk/mistral 3 and 4 (run on 2026-11-21). */

@@ -490,9 +490,10 @@ export class UsageAccumulator implements StreamMeter {
   finishesAtUsage = 0;
   /** The upstream has made a complete output with an id. A retry would make, and bill, another one. */
   isMade = false;
-  /** The first finish reason, as the upstream sent it, and its meaning. */
+  /** The finish reason of the first choice that finished, as the upstream sent it last, and its meaning. */
   finishWord: string | null = null;
   finishMeaning: FinishMeaning | null = null;
+  #isFinishReplaced = false;
   /** Why the provider removed reasoning from the conversation that it was sent. */
   readonly removalReasons = new Set<string>();
   /** Time of the first text, in ms since the epoch. */
@@ -542,8 +543,17 @@ export class UsageAccumulator implements StreamMeter {
 
   finish(word: string, meaning: FinishMeaning): void {
     this.finishes++;
-    this.finishWord ??= loggedWord(word);
-    this.finishMeaning ??= meaning;
+    if (this.finishWord !== null && !this.#isFinishReplaced) return;
+    this.finishWord = loggedWord(word);
+    this.finishMeaning = meaning;
+    this.#isFinishReplaced = false;
+  }
+
+  /** The word stays until the next one: it is the last that the upstream sent. */
+  resumed(): void {
+    this.finishes--;
+    this.finishesAtUsage = Math.min(this.finishesAtUsage, this.finishes);
+    this.#isFinishReplaced = this.finishes === 0;
   }
 
   generated(): void {

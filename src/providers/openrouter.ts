@@ -117,7 +117,7 @@ export const openrouter: Profile = {
   models: { path: '/models?output_modalities=text,embeddings' },
   embeddingModels: ['*embed*', 'baai/bge-*', 'intfloat/*', 'sentence-transformers/*', 'thenlper/*'],
   // 87 of 87 recorded streams (rig, 2026-08), none of which had requested it. @openrouter/ai-sdk-provider 3.1 relies on it.
-  quirks: { costOf, reportsUsageUnasked: true },
+  quirks: { costOf, passesLateUsage: true },
   refusals: {
     // 400: R refused-unknown-model, 2026-08. 404: chatboxai/chatbox#2743, 2025-11-21; "No endpoints found that support tool use" is about
     // the request itself.

@@ -10,6 +10,8 @@ export const opentoken: Provider<'OPENTOKEN_API_KEY' | 'OPENTOKEN_BASE_URL'> = {
   apiKeySettings: ['OPENTOKEN_API_KEY'],
   baseUrlSettings: ['OPENTOKEN_BASE_URL'],
   defaultBaseUrl: null,
+  // Its document prints a stream without the usage chunk that each stream has (2026-11): OpenAI's clients get that one.
+  quirks: { passesLateUsage: false },
   endpoints: {
     chat: {
       path: () => '/chat/completions',

@@ -164,7 +164,7 @@ export const xai: Profile = {
   ownModels: ['grok-*'],
   // Recorded in chat: 165 + 2 tokens, 129 of reasoning, 296 in all (xai--text, 2026-03). Its Responses API includes them in the output tokens.
   // The chunk after the finish of recorded streams that had not requested usage (2026-08).
-  quirks: { costOf, countsReasoningApart: true, reportsUsageUnasked: true },
+  quirks: { costOf, countsReasoningApart: true, passesLateUsage: true },
   refusals: {
     // badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22.
     context_length: /\bmaximum prompt length is \d/i,

@@ -194,7 +194,7 @@ export class JsonProgress {
 const WORDS = ['true', 'false', 'null'];
 
 /** The UTF-16 unit of an escape, of which `at` is the byte after the backslash. */
-function escapedUnit(bytes: Uint8Array, at: number): number {
+export function escapedUnit(bytes: Uint8Array, at: number): number {
   const byte = bytes[at] ?? 0;
   if (byte !== LOWER_U) return ESCAPES.get(byte) ?? byte;
   return Number.parseInt(String.fromCharCode(...bytes.subarray(at + 1, at + 5)), 16);

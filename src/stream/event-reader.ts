@@ -19,12 +19,12 @@ import {
   parseJsonExactly,
   readText,
 } from '../shared/json.ts';
-import type { JsonProgress } from '../shared/json-progress.ts';
 import { ByteBuffer } from './buffers.ts';
 import { TemplateFastPath } from './fast-path/fast-path.ts';
 import type { TextEvent } from './fast-path/template.ts';
 import { Normalizer } from './normalizer.ts';
 import { CR, indexOrEnd, LF, SseParser } from './sse-parser.ts';
+import type { RawText } from './text-progress.ts';
 import {
   type ChunkContext,
   type ChunkWriter,
@@ -163,9 +163,21 @@ export class EventReader {
     return DONE;
   }
 
-  /** Writes what waits for the next part: the output ends for a reason that is not in it, such as a timeout. */
+  /** Writes what waits for the next part: the output ends for a reason that is not in it, such as a timeout. It gets no finish. */
   sendWaiting(): void {
+    this.#sendWaiting(null, true);
+  }
+
+  /** Whether a finish waits for the next event. */
+  get holdsFinish(): boolean {
+    return this.#normalizer.holdsFinish;
+  }
+
+  /** Writes a finish that has waited long enough. */
+  sendFinish(): Outcome {
     this.#sendWaiting(null);
+    const { fault } = this.#normalizer;
+    return fault === null ? MORE : this.#fail(fault);
   }
 
   /** Copies only as much of the read as completes a partial event. The rest is read in place. */
@@ -255,7 +267,7 @@ export class EventReader {
     if (name === 'error') return this.#failWithUpstreamError(readUpstreamError(event));
     const part = this.#protocol.event(event, name);
     if (part !== null) this.#sendWaiting(part);
-    const chunk = part === null ? null : this.#normalizer.read(part);
+    const chunk = part === null ? null : this.#normalizer.read(part, part.ends !== true);
     const failure = part === null ? null : this.#failureOf(part);
     // The error frame replaces an event that fails: such an event claims a complete output, or may contain a credential (E4).
     if (failure !== null) this.#writer.failedEvent?.(data, event);
@@ -279,7 +291,9 @@ export class EventReader {
   #finishOr(error: ApiError): Outcome {
     const outcome = this.#readEnd();
     if (outcome !== MORE) return outcome;
-    return this.#normalizer.isFinished ? this.#finish() : this.#fail(error);
+    if (this.#normalizer.isFinished) return this.#finish();
+    const sent = this.sendFinish();
+    return sent === MORE ? this.#fail(error) : sent;
   }
 
   /** Reads what the protocol knows only at the end. */
@@ -296,8 +310,8 @@ export class EventReader {
   }
 
   /** Sends the chunk that waited for this part, or for the end. */
-  #sendWaiting(next: ChunkPart | null): void {
-    const waiting = this.#normalizer.takeWaiting(next);
+  #sendWaiting(next: ChunkPart | null, isFailed = false): void {
+    const waiting = this.#normalizer.takeWaiting(next, isFailed);
     if (waiting !== null) this.#writer.chunk(waiting);
   }
 
@@ -325,23 +339,24 @@ export class EventReader {
     );
     if (chunk !== null && !this.#writer.chunk(chunk)) return this.#failOutputTooLarge();
     this.#fastPath?.keepTo(this.#normalizer.revision);
-    if (event !== null && chunk !== null) this.#fastPath?.learn(event, part, chunk, this.#argumentsOf(part));
+    if (event !== null && chunk !== null) this.#fastPath?.learn(event, part, chunk, this.#textOf(part));
     if (failure !== null) return this.#failWith(failure);
     return part.ends === true ? this.#finish() : MORE;
   }
 
-  /** The arguments of a tool call, if events like this one do nothing but continue them. */
-  #argumentsOf(part: ChunkPart): JsonProgress | null {
-    return this.#protocol.copiesArguments === true ? this.#normalizer.argumentsOf(part) : null;
+  /** What events like this one do nothing but continue, if anything has to know of it. */
+  #textOf(part: ChunkPart): RawText | null {
+    return this.#protocol.copiesArguments === true ? this.#normalizer.textOf(part) : null;
   }
 
   #readVendorEvent(type: string, eventName: string, event: JsonObject, json: string): Outcome {
     this.#hasVendorEvent = true;
-    this.#sendWaiting(null);
     this.#options.context.meter.vendor(this.#options.vendorTokens(type, event));
     // An event that only its SSE name marks as the vendor's could contain what a client takes for a chunk or an error.
     const isPlain = event.type === type || (event.choices === undefined && event.error === undefined);
     if (!isPlain || !passesVendorEvent(this.#options.policies, type)) return MORE;
+    const sent = this.sendFinish();
+    if (sent !== MORE) return sent;
     this.#hasOutput = true;
     // A client would take an event with a name such as `error` or `message` for something else.
     this.#writer.vendor(json, eventName.startsWith('x_') ? eventName : '');
@@ -404,7 +419,7 @@ export class EventReader {
   }
 
   #failWith(failure: StreamFailure): Outcome {
-    this.#sendWaiting(null);
+    this.#sendWaiting(null, true);
     return failed(failure);
   }
 }

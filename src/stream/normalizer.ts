@@ -14,10 +14,16 @@ import { toChatLogprobs, toTextLogprobs } from '../canonical/logprobs.ts';
 import { type ChoicePart, type ChunkPart, EMPTY_CHOICE, hasText } from '../canonical/part.ts';
 import { ReasoningStripper } from '../canonical/reasoning-details.ts';
 import { toolCallId } from '../canonical/tool-call-id.ts';
-import { brokenToolCall, cutToolCall, failedFinish, namelessToolCall } from '../canonical/upstream-error.ts';
+import {
+  brokenToolCall,
+  cutToolCall,
+  failedFinish,
+  namelessToolCall,
+  outputAfterFinish,
+} from '../canonical/upstream-error.ts';
 import type { CountedUsage, Usage } from '../canonical/usage.ts';
 import type { JsonObject } from '../shared/json.ts';
-import type { JsonProgress } from '../shared/json-progress.ts';
+import { type RawText, TextProgress } from './text-progress.ts';
 import { type ToolCallCount, ToolCallRepair } from './tool-calls.ts';
 import type { ChunkContext, OwnName } from './types.ts';
 
@@ -27,7 +33,12 @@ interface ChoiceState {
   stripper: ReasoningStripper | null;
   /** The first delta, which has the role, was sent. */
   isStarted: boolean;
-  isFinished: boolean;
+  /** `held`: its finish waits for what follows it. */
+  finish: 'none' | 'held' | 'sent';
+  /** The last finish word, also of a finish that more output followed. */
+  lastFinish: Pick<ChoicePart, 'finishWord' | 'finishMeaning' | 'stopSequence'> | null;
+  /** The text of each member, as far as it was sent. */
+  readonly sent: { readonly [Member in TextMember]: TextProgress };
   /** The upstream hinted that the output reached its limit. */
   isLimited: boolean;
   /** There was text, or a tool call. */
@@ -35,6 +46,10 @@ interface ChoiceState {
   /** UTF-16 units of the tokens whose logprobs were sent: the next offset in the legacy form. */
   logprobsLength: number;
 }
+
+/** The members of a delta with text. */
+const TEXT_MEMBERS = ['content', 'reasoning', 'refusal'] as const;
+type TextMember = (typeof TEXT_MEMBERS)[number];
 
 /** Repeated on every chunk once the upstream has sent them. */
 interface Labels {
@@ -60,10 +75,14 @@ export class Normalizer {
   #labels: Labels = { service_tier: undefined, system_fingerprint: undefined };
   #fault: ApiError | null = null;
   #isFailing = false;
-  /** A chunk whose tool call may have a placeholder: the next part decides. */
-  #waiting: ChatChunk | null = null;
+  /** A chunk with a tool call that may have a placeholder, or with a finish: what follows decides. */
+  #waiting: Chunk | null = null;
   #isHolding = false;
+  /** A finish of the part that is read may be followed by more output. */
+  #mayGoOn = false;
   #hasSentUsage = false;
+  /** The usage that was reported with the last finish, while it waits. */
+  #finishUsage: Usage | null = null;
   readonly #toolCallCount: ToolCallCount = { calls: 0, waitingChars: 0, revision: 0 };
   #revision = 0;
 
@@ -82,13 +101,16 @@ export class Normalizer {
   }
 
   /**
-   * The arguments of a tool call, if a part like this one, which was read last, does nothing but continue them; otherwise null. They are
-   * the same until the revision changes.
+   * The text, or the arguments of a tool call, if a part like this one, which was read last, does nothing but continue it; otherwise
+   * null. It is the same until the revision changes.
    */
-  argumentsOf({ choices: [choice] }: ChunkPart): JsonProgress | null {
-    const call = choice?.toolCalls[0];
-    if (choice === undefined || call === undefined) return null;
-    return this.#choices.get(choice.index)?.toolCalls.argumentsOf(call) ?? null;
+  textOf({ choices: [choice] }: ChunkPart): RawText | null {
+    const state = choice === undefined ? undefined : this.#choices.get(choice.index);
+    if (choice === undefined || state === undefined) return null;
+    const [call] = choice.toolCalls;
+    if (call !== undefined) return state.toolCalls.argumentsOf(call);
+    const member = TEXT_MEMBERS.find((name) => choice[name] !== '');
+    return member === undefined ? null : state.sent[member];
   }
 
   /** Whether there was no choice yet. */
@@ -96,72 +118,150 @@ export class Normalizer {
     return this.#choices.size === 0;
   }
 
-  /** Whether the output is complete: there was a choice, and each has its finish reason. */
+  /** Whether the output is complete: there was a choice, and each has its finish reason, which may wait. */
   get isFinished(): boolean {
-    return !this.isEmpty && [...this.#choices.values()].every((choice) => choice.isFinished);
+    return !this.isEmpty && [...this.#choices.values()].every((choice) => choice.finish !== 'none');
   }
 
-  /** Returns the chunk for a part, or null if the part has nothing new, or if its chunk waits for `takeWaiting`. */
-  read(part: ChunkPart): Chunk | null {
+  /** Whether a chunk with a finish waits. */
+  get holdsFinish(): boolean {
+    return this.#waiting?.choices.some(({ index }) => this.#choices.get(index)?.finish === 'held') === true;
+  }
+
+  /**
+   * Returns the chunk for a part, or null if the part has nothing new, or if its chunk waits for `takeWaiting`.
+   * @param mayGoOn more output may follow a finish: its chunk waits (C8)
+   */
+  read(part: ChunkPart, mayGoOn = false): Chunk | null {
+    this.#mayGoOn = mayGoOn;
     this.#id ??= part.id;
     this.#created ??= part.created;
     this.#model ??= part.model;
     this.#setLabels(part);
-    const choices = part.choices.some(hasWhole)
-      ? part.choices.map((choice) => this.#withOutput(choice))
-      : part.choices;
+    const choices = this.#updates(part);
     this.#meter(part, choices);
     this.#isFailing = part.error !== null;
     this.#isHolding = false;
     const chunk = this.#writeLast(choices);
-    if (!this.#isHolding || chunk?.object !== 'chat.completion.chunk') return chunk;
+    if (this.#waiting !== null && chunk === null) return this.#readBehindFinish(part);
+    if (!this.#isHolding || chunk === null) return chunk;
     this.#waiting = chunk;
+    this.#finishUsage = this.#usageOfFinish();
     this.#revision++;
     return null;
   }
 
-  /**
-   * Returns the chunk that waits because of a tool call's placeholder, or null. Call it before anything later is written.
-   * @param next the next part, which may replace the placeholder; null at the end
-   */
-  takeWaiting(next: ChunkPart | null): Chunk | null {
-    const waiting = this.#waiting;
-    if (waiting === null) return null;
-    this.#waiting = null;
-    const choices = waiting.choices.flatMap((choice) => {
-      const parts = next?.choices.filter(({ index }) => index === choice.index) ?? [];
-      const dropped = this.#choices
-        .get(choice.index)
-        ?.toolCalls.decidePlaceholders(parts.flatMap((part) => part.toolCalls));
-      return withoutPlaceholders(choice, dropped ?? new Set());
-    });
-    return choices.length === 0 ? null : { ...waiting, choices };
+  /** A part without output while a finish waits. A further finish word waits as well, and usage is the last of an output. */
+  #readBehindFinish({ choices, usage, error }: ChunkPart): Chunk | null {
+    const isLast = usage !== null && error === null && choices.every(({ finishWord }) => finishWord === null);
+    return isLast ? this.takeWaiting(null) : null;
   }
 
-  /** At `[DONE]`: returns one chunk that finishes every open choice, or null if there is none. */
+  /**
+   * Returns the chunk that waits because of a tool call's placeholder or of a finish, or null. Call it before anything later is written.
+   * @param next the next part, which may replace the placeholder, or follow the finish with more output; null at the end
+   * @param isFailed the output has failed: it gets no finish
+   */
+  takeWaiting(next: ChunkPart | null, isFailed = false): Chunk | null {
+    const waiting = this.#waiting;
+    if (waiting === null) return null;
+    const parts = next === null ? [] : this.#updates(next);
+    const holdsFinish = this.holdsFinish;
+    if (holdsFinish && next !== null && parts.every((part) => this.#isQuiet(part))) return null;
+    this.#waiting = null;
+    this.#mayGoOn = false;
+    this.#revision++;
+    const isChat = waiting.object === 'chat.completion.chunk';
+    const chunk = isChat
+      ? { ...waiting, choices: waiting.choices.flatMap((one) => this.#decideChat(one, parts, isFailed)) }
+      : { ...waiting, choices: waiting.choices.flatMap((one) => this.#decideText(one, parts, isFailed)) };
+    const usage = holdsFinish ? this.#takeFinishUsage() : null;
+    if (chunk.choices.length === 0) return null;
+    return usage === null ? chunk : this.#withUsage(chunk, usage);
+  }
+
+  #decideChat(choice: ChatChoice, next: readonly ChoicePart[], isFailed: boolean): ChatChoice[] {
+    const { index } = choice;
+    const state = this.#state(index);
+    const parts = next.filter((part) => part.index === index);
+    const isHeld = state.finish === 'held';
+    const dropped = state.toolCalls.decidePlaceholders(parts.flatMap((part) => part.toolCalls));
+    const [rest] = withoutPlaceholders(choice, dropped);
+    if (!isHeld) return rest === undefined ? [] : [rest];
+    const { logprobs, delta } = rest ?? { delta: {}, logprobs: null };
+    const end = this.#endHeld(state, parts, isFailed);
+    if (end === null)
+      return Object.keys(delta).length === 0 && logprobs === null ? [] : [{ ...choice, delta, logprobs }];
+    const tool_calls = [...(delta.tool_calls ?? []), ...end.fragments];
+    const ended = end.fragments.length === 0 ? delta : { ...delta, tool_calls };
+    const finished = { ...choice, delta: ended, logprobs, finish_reason: end.reason };
+    return [{ ...finished, ...stopSequence(state.lastFinish ?? {}) }];
+  }
+
+  #decideText(choice: TextChoice, next: readonly ChoicePart[], isFailed: boolean): TextChoice[] {
+    const state = this.#state(choice.index);
+    if (state.finish !== 'held') return [choice];
+    const parts = next.filter(({ index }) => index === choice.index);
+    const end = this.#endHeld(state, parts, isFailed);
+    if (end !== null) return [{ ...choice, finish_reason: end.reason }];
+    return choice.text === '' && choice.logprobs === null ? [] : [choice];
+  }
+
+  /** Ends a choice whose finish waits, or returns null: more output follows, or the output has failed. */
+  #endHeld(state: ChoiceState, next: readonly ChoicePart[], isFailed: boolean): HeldEnd | null {
+    state.finish = 'none';
+    if (isFailed) return null;
+    if (next.some((part) => isUpdate(part))) {
+      this.#context.meter.resumed();
+      this.#finishUsage = null;
+      return null;
+    }
+    const part = { ...EMPTY_CHOICE, ...state.lastFinish };
+    const fragments = this.#endCalls(part, state);
+    const reason = this.#finish(part, state);
+    return reason === null ? null : { fragments, reason };
+  }
+
+  /** Whether a part has nothing that is sent, but perhaps one more finish word of a choice whose finish waits. */
+  #isQuiet(part: ChoicePart): boolean {
+    const state = this.#choices.get(part.index);
+    if (state === undefined || !state.isStarted || isUpdate(part)) return false;
+    return part.finishWord === null || state.finish !== 'none';
+  }
+
+  /** At `[DONE]`: returns one chunk that finishes every open choice, or null if there is none. The last finish word counts. */
   finishOpenChoices(): Chunk | null {
-    return this.isFinished ? null : this.#finishAll('stop', [...this.#choices.keys()]);
+    if (this.isFinished) return null;
+    return this.#finishAll([...this.#choices.keys()], (index) => {
+      return this.#choices.get(index)?.lastFinish ?? { finishWord: 'stop' };
+    });
   }
 
   /** Returns one chunk that ends every choice that is not finished as one that has reached its limit, or null if there is none. */
   limitOpenChoices(): Chunk | null {
     const requested = Array.from({ length: this.#context.choices }, (_, index) => index);
-    return this.#finishAll('length', [...new Set([...this.#choices.keys(), ...requested])]);
+    return this.#finishAll([...new Set([...this.#choices.keys(), ...requested])], () => ({
+      finishWord: 'length',
+    }));
   }
 
-  #finishAll(finishWord: string, indexes: readonly number[]): Chunk | null {
+  #finishAll(
+    indexes: readonly number[],
+    finishOf: (index: number) => NonNullable<ChoiceState['lastFinish']>,
+  ): Chunk | null {
+    this.#mayGoOn = false;
     const open = indexes
-      .filter((index) => this.#choices.get(index)?.isFinished !== true)
+      .filter((index) => (this.#choices.get(index)?.finish ?? 'none') === 'none')
       .sort((a, b) => a - b);
     return open.length === 0
       ? null
-      : this.#writeLast(open.map((index) => ({ ...EMPTY_CHOICE, index, finishWord })));
+      : this.#writeLast(open.map((index) => ({ ...EMPTY_CHOICE, index, ...finishOf(index) })));
   }
 
   /** Returns the usage chunk of an output that has ended, or null if the client gets none. */
   usageChunk(): Chunk | null {
     const { usageAt, shape } = this.#context;
-    const isLate = usageAt === 'finish_or_end' && !this.#hasSentUsage;
+    const isLate = usageAt === 'wait_or_end' && !this.#hasSentUsage;
     if (usageAt !== 'end' && !isLate) return null;
     const { usage, estimated } = this.#countUsage();
     if (isLate && estimated) return null;
@@ -171,14 +271,28 @@ export class Normalizer {
   /** Calls `#write`. Adds usage to the chunk of the last finish if it belongs there and was reported by then (U2). */
   #writeLast(parts: readonly ChoicePart[]): Chunk | null {
     const chunk = this.#write(parts);
-    const { usageAt } = this.#context;
-    const isAtFinish = usageAt === 'finish' || usageAt === 'finish_or_end';
-    if (chunk === null || !isAtFinish || this.#hasSentUsage) return chunk;
-    if (!this.isFinished || this.#choices.size < this.#context.choices) return chunk;
-    const { usage, estimated } = this.#countUsage();
-    if (estimated) return chunk;
+    const usage = chunk === null || this.#isHolding ? null : this.#usageOfFinish();
+    if (chunk === null || usage === null) return chunk;
     this.#hasSentUsage = true;
     return this.#withUsage(chunk, usage);
+  }
+
+  /** The usage for the chunk of the last finish, if it was reported. */
+  #usageOfFinish(): Usage | null {
+    const { usageAt, choices } = this.#context;
+    if (usageAt === 'end' || usageAt === 'nowhere' || this.#hasSentUsage) return null;
+    if (!this.isFinished || this.#choices.size < choices) return null;
+    const { usage, estimated } = this.#countUsage();
+    return estimated ? null : usage;
+  }
+
+  /** The usage for the chunk of a finish that has waited: `finish` excludes what was reported after it. */
+  #takeFinishUsage(): Usage | null {
+    const usage = this.#context.usageAt === 'finish' ? this.#finishUsage : this.#usageOfFinish();
+    this.#finishUsage = null;
+    if (usage === null || !this.isFinished) return null;
+    this.#hasSentUsage = true;
+    return usage;
   }
 
   #withUsage(chunk: Chunk, usage: Usage): Chunk {
@@ -212,6 +326,28 @@ export class Normalizer {
     this.#revision++;
   }
 
+  /** The updates of a part as they count. */
+  #updates({ choices }: ChunkPart): readonly ChoicePart[] {
+    const isPlain = ({ whole, index }: ChoicePart) =>
+      whole === undefined && (this.#choices.get(index)?.lastFinish ?? null) === null;
+    if (choices.every(isPlain)) return choices;
+    return choices.map((choice) => this.#withoutRepeats(this.#withOutput(choice)));
+  }
+
+  /** The update without what repeats all that was sent, which some servers send after a finish. */
+  #withoutRepeats(choice: ChoicePart): ChoicePart {
+    const state = this.#choices.get(choice.index);
+    if (state === undefined || state.lastFinish === null) return choice;
+    const texts: Partial<Record<TextMember, string>> = {};
+    for (const member of TEXT_MEMBERS) {
+      const { [member]: sent } = state.sent;
+      // A text of one piece may be followed by the same piece.
+      if (choice[member] !== '' && sent.pieces > 1 && sent.equals(choice[member])) texts[member] = '';
+    }
+    const toolCalls = choice.toolCalls.filter((call) => !state.toolCalls.isRepeated(call));
+    return { ...choice, ...texts, toolCalls };
+  }
+
   /** The update, or the whole output where the choice has had none. */
   #withOutput(choice: ChoicePart): ChoicePart {
     const { whole } = choice;
@@ -219,15 +355,18 @@ export class Normalizer {
     return this.#choices.get(choice.index)?.hasOutput === true ? choice : whole;
   }
 
-  /** Meters the part before a policy removes any of it (C6). What follows a choice's finish does not count. */
+  /** Meters the part before a policy removes any of it (C6). What follows a finish that was sent does not count. */
   #meter(part: ChunkPart, choices: readonly ChoicePart[]): void {
     const { meter } = this.#context;
     if (part.serviceTier !== undefined) meter.serviceTier(part.serviceTier);
     for (const choice of choices) {
-      if (this.#choices.get(choice.index)?.isFinished) continue;
+      const { finish = 'none' } = this.#choices.get(choice.index) ?? {};
+      if (finish === 'sent') continue;
       meter.delta(choice);
       const { finishWord, isAnnounced } = choice;
-      if (finishWord !== null && !isAnnounced) meter.finish(finishWord, meaningOf(choice, finishWord));
+      if (finishWord === null || isAnnounced) continue;
+      if (finish === 'held') meter.resumed();
+      meter.finish(finishWord, meaningOf(choice, finishWord));
     }
     if (part.usage !== null) meter.usage(part.usage);
     if (part.removedReasoning !== undefined) meter.removedReasoning(part.removedReasoning);
@@ -255,7 +394,13 @@ export class Normalizer {
     for (const part of parts) {
       const state = this.#state(part.index);
       state.hasOutput ||= hasText(part);
-      const choice = state.isFinished ? null : write(part, state);
+      if (state.finish === 'sent' && hasText(part)) this.#fault ??= outputAfterFinish(this.#context.upstream);
+      const { finishWord, finishMeaning } = part;
+      if (finishWord !== null && part.isAnnounced !== true)
+        state.lastFinish = { finishWord, finishMeaning, ...sequenceOf(part) };
+      if (state.finish !== 'none') continue;
+      for (const member of TEXT_MEMBERS) state.sent[member].push(part[member]);
+      const choice = write(part, state);
       if (choice !== null) choices.push(choice);
     }
     return choices;
@@ -273,7 +418,9 @@ export class Normalizer {
       toolCalls,
       stripper: null,
       isStarted: false,
-      isFinished: false,
+      finish: 'none',
+      lastFinish: null,
+      sent: { content: new TextProgress(), reasoning: new TextProgress(), refusal: new TextProgress() },
       isLimited: false,
       hasOutput: false,
       logprobsLength: 0,
@@ -296,7 +443,8 @@ export class Normalizer {
       toolCalls.length > 0 ||
       details.length > 0 ||
       logprobs !== null ||
-      finish_reason !== null;
+      finish_reason !== null ||
+      state.finish === 'held';
     const isFirst = !state.isStarted && (hasUpdate || part.hasRole);
     if (!hasUpdate && !isFirst) return null;
     const delta: Delta = {};
@@ -309,7 +457,7 @@ export class Normalizer {
     if (details.length > 0) delta.reasoning_details = details;
     state.isStarted = true;
     const choice = { index: part.index, delta, logprobs, finish_reason };
-    return part.stopSequence === undefined ? choice : { ...choice, stop_sequence: part.stopSequence };
+    return finish_reason === null ? choice : { ...choice, ...stopSequence(part) };
   }
 
   #textChoice(part: ChoicePart, state: ChoiceState): TextChoice | null {
@@ -317,18 +465,16 @@ export class Normalizer {
     const logprobs = part.logprobs === null ? null : toTextLogprobs(part.logprobs, state.logprobsLength);
     for (const token of logprobs?.tokens ?? []) state.logprobsLength += token.length;
     const finish_reason = this.#finish(part, state);
-    if (part.content === '' && logprobs === null && finish_reason === null) return null;
+    const isLast = finish_reason !== null || state.finish === 'held';
+    if (part.content === '' && logprobs === null && !isLast) return null;
+    state.isStarted = true;
     return { index: part.index, text: part.content, logprobs, finish_reason };
   }
 
-  #toolCalls(part: ChoicePart, { toolCalls }: ChoiceState): ToolCallDelta[] {
+  #toolCalls(part: ChoicePart, state: ChoiceState): ToolCallDelta[] {
+    const { toolCalls } = state;
     const fragments = part.toolCalls.flatMap((call) => toolCalls.read(call));
-    if (part.finishWord !== null) {
-      const isEnd = isComplete(meaningOf(part, part.finishWord));
-      fragments.push(...(isEnd ? toolCalls.endArguments() : toolCalls.startWaiting()));
-      // Nothing follows the finish, so nothing replaces a placeholder.
-      toolCalls.decidePlaceholders([]);
-    }
+    if (!this.#mayWait(part)) fragments.push(...this.#endCalls(part, state));
     this.#isHolding ||= toolCalls.isHolding;
     const { excess } = toolCalls;
     const { name } = this.#context.upstream;
@@ -336,14 +482,34 @@ export class Normalizer {
     return fragments;
   }
 
+  /** Nothing follows a finish that does not wait: the fragments that end calls, and no placeholder is replaced. */
+  #endCalls(part: ChoicePart, { toolCalls }: ChoiceState): readonly ToolCallDelta[] {
+    if (part.finishWord === null) return [];
+    const isEnd = isComplete(meaningOf(part, part.finishWord));
+    const fragments = isEnd ? toolCalls.endArguments() : toolCalls.startWaiting();
+    toolCalls.decidePlaceholders([]);
+    return fragments;
+  }
+
+  /** Whether the part's finish waits for what follows it. One that means a failure does not. */
+  #mayWait(part: ChoicePart): boolean {
+    if (!this.#mayGoOn || part.finishWord === null || part.isAnnounced === true) return false;
+    return meaningOf(part, part.finishWord) !== 'failed';
+  }
+
   #finish(part: ChoicePart, state: ChoiceState): FinishReason | null {
     state.isLimited ||= part.isLimited === true;
     // A finish word that comes together with an error does not count.
     if (part.finishWord === null || this.#isFailing || this.#fault !== null) return null;
+    if (this.#mayWait(part)) {
+      state.finish = 'held';
+      this.#isHolding = true;
+      return null;
+    }
     const reason = this.#judge(meaningOf(part, part.finishWord), part.finishWord, state);
     if (typeof reason === 'object') this.#fault = reason;
     if (typeof reason === 'object' || part.isAnnounced === true) return null;
-    state.isFinished = true;
+    state.finish = 'sent';
     this.#revision++;
     return reason;
   }
@@ -395,8 +561,22 @@ export class Normalizer {
   }
 }
 
-function hasWhole({ whole }: ChoicePart): boolean {
-  return whole !== undefined;
+function sequenceOf({ stopSequence }: ChoicePart): Pick<ChoicePart, 'stopSequence'> {
+  return stopSequence === undefined ? {} : { stopSequence };
+}
+
+function stopSequence({ stopSequence }: Pick<ChoicePart, 'stopSequence'>): Pick<ChatChoice, 'stop_sequence'> {
+  return stopSequence === undefined ? {} : { stop_sequence: stopSequence };
+}
+
+interface HeldEnd {
+  readonly fragments: readonly ToolCallDelta[];
+  readonly reason: FinishReason;
+}
+
+/** Whether the part has something for the client besides a finish. */
+function isUpdate(part: ChoicePart): boolean {
+  return hasText(part) || part.reasoningDetails.length > 0 || part.logprobs !== null;
 }
 
 function meaningOf(choice: ChoicePart, word: string): FinishMeaning {

@@ -27,6 +27,9 @@ const MAX_SILENT_BYTES = 64 * 1024;
  */
 const SILENT_EVENT_BYTES = 512;
 
+/** So long a finish waits for the next event, which may have more output (C8). */
+export const MAX_FINISH_WAIT_MS = 1000;
+
 /** What an attempt writes before its first output is held up to this size, because another attempt or an HTTP error may follow. */
 export const MAX_HELD_OUTPUT_BYTES = 64 * 1024;
 
@@ -428,6 +431,7 @@ export class Relay {
     let buffer = new Uint8Array(READ_BUFFER_BYTES);
     while (this.#outcome === MORE) {
       const reading = source.read(buffer);
+      if (reader.holdsFinish && !(await this.#awaitNext(reading, reader, output))) return;
       const revoked = this.#grant?.revoked;
       const chunk = revoked === undefined ? await reading : await Promise.race([reading, revoked]);
       if (chunk === 'revoked') return this.end(failedWith(this.#overloaded()));
@@ -452,6 +456,23 @@ export class Relay {
       if (flushed !== undefined) yields.reset();
       if (this.#grant !== null || reader.heldBytes > SMALL_BYTES) await this.#fitGrant(reader, output);
     }
+  }
+
+  /**
+   * Waits for the next read while a finish waits, and sends the finish if it takes too long.
+   * @returns false: the output has ended
+   */
+  async #awaitNext(reading: Promise<unknown>, reader: EventReader, output: RelayOutput): Promise<boolean> {
+    const { promise: due, resolve } = Promise.withResolvers<'due'>();
+    const cancelTimer = this.#options.clock.startTimer(MAX_FINISH_WAIT_MS, () => resolve('due'));
+    const first = await Promise.race([reading, due]).finally(cancelTimer);
+    if (first !== 'due') return true;
+    this.#step(() => reader.sendFinish());
+    if (this.#outcome === MORE) await Promise.race([output.flush(), this.#ended.promise]);
+    if (this.#outcome === MORE) return true;
+    // It is cancelled.
+    reading.catch(() => {});
+    return false;
   }
 
   /**

@@ -5,6 +5,7 @@ import type { JsonObject } from '../shared/json.ts';
 import { KeyReplacer } from '../shared/json-keys.ts';
 import { JsonProgress } from '../shared/json-progress.ts';
 import { MAX_TOOL_CALLS } from '../shared/limits.ts';
+import { type RawText, TextProgress } from './text-progress.ts';
 import type { ChunkContext } from './types.ts';
 
 interface ToolCall {
@@ -27,6 +28,8 @@ interface ToolCall {
   waitingText: string;
   isWhole: boolean;
   progress: JsonProgress;
+  /** The arguments, or the input of a custom tool, as they came. */
+  text: TextProgress;
   /** The last part has the first piece of the arguments, which may be a placeholder for those that follow. */
   isHeld: boolean;
   /** `dropped`: the arguments began with a placeholder, which was left out. `sent`: with what may have been one, and was sent. */
@@ -115,8 +118,17 @@ export class ToolCallRepair {
     );
   }
 
+  /** Whether the part repeats a whole call that was sent: its id, its name and its arguments. */
+  isRepeated({ id, index, name, arguments: text, extraContent }: ToolCallPart): boolean {
+    const call = id === undefined ? undefined : this.#byId.get(id);
+    if (call?.isStarted !== true || name === undefined || name !== call.name) return false;
+    if (extraContent !== undefined || (index !== undefined && index !== call.upstreamIndex)) return false;
+    return (call.progress.isComplete || !call.progress.hasBegun) && call.text.equals(text);
+  }
+
   /** Returns the canonical fragments: none if the part has nothing to send, several if calls waited for the name of this one. */
   read(part: ToolCallPart): readonly ToolCallDelta[] {
+    if (this.isRepeated(part)) return [];
     const call = this.#find(part) ?? this.#add(part);
     if (call === undefined) return [];
     if (part.isCustom === true && call.name === undefined && !call.isCustom) {
@@ -136,7 +148,7 @@ export class ToolCallRepair {
    * The arguments that a part continues which has just been read, if the next part like it does nothing but continue them; otherwise null.
    * They are the same until the revision changes.
    */
-  argumentsOf(part: ToolCallPart): JsonProgress | null {
+  argumentsOf(part: ToolCallPart): RawText | null {
     const { name, isCustom, isWhole, extraContent } = part;
     const isPlain =
       name === undefined && isCustom === undefined && isWhole === undefined && extraContent === undefined;
@@ -144,7 +156,7 @@ export class ToolCallRepair {
     if (call === undefined || !call.isStarted || call.isCustom || call.isHeld || call.replacer !== null)
       return null;
     // What follows a placeholder that was sent is read as a text.
-    return call.placeholder === 'sent' ? null : call.progress;
+    return call.placeholder === 'sent' ? null : new CopiedArguments(call);
   }
 
   /** Whether there is a call of a custom tool, of which nothing shows whether its input is complete. */
@@ -186,9 +198,10 @@ export class ToolCallRepair {
     if (!call.isCustom && text.trimStart().startsWith('{') && mayBePlaceholder(call.waitingText)) {
       call.placeholder = 'dropped';
       call.waitingText = '';
-      call.progress = new JsonProgress();
+      restart(call);
     }
     call.waitingText += text;
+    call.text.push(text);
     if (!call.isCustom) call.progress.push(text);
     const hasCome = call.id !== undefined || call.name !== undefined || call.waitingText !== '';
     if (hasCome && !call.isQueued) {
@@ -240,6 +253,7 @@ export class ToolCallRepair {
     if (!call.progress.hasBegun && part.isWhole !== true && mayBePlaceholder(text)) this.#hold(call);
     call.isBroken ||= call.placeholder === 'sent' && text.trimStart().startsWith('{');
     call.progress.push(text);
+    call.text.push(text);
     const written = call.replacer?.push(text) ?? text;
     if (written === '' && extraContent === undefined) return null;
     const more = extraContent === undefined ? {} : { extra_content: extraContent };
@@ -250,6 +264,7 @@ export class ToolCallRepair {
     const end = isWhole === true && !call.progress.isComplete ? INPUT_END : '';
     const text = JSON.stringify(input).slice(1, -1) + end;
     call.progress.push(text);
+    call.text.push(input);
     return text === '' ? null : { index: call.index, function: { arguments: text }, custom: { input } };
   }
 
@@ -277,7 +292,7 @@ export class ToolCallRepair {
     for (const call of held) {
       call.isHeld = false;
       call.placeholder = isReplaced ? 'dropped' : 'sent';
-      if (isReplaced) call.progress = new JsonProgress();
+      if (isReplaced) restart(call);
     }
     return new Set(isReplaced ? held.map(({ index }) => index) : []);
   }
@@ -285,8 +300,12 @@ export class ToolCallRepair {
   /** The call that a fragment continues, or undefined if it starts a new one. */
   #find(part: ToolCallPart): ToolCall | undefined {
     const sameId = part.id === undefined ? undefined : this.#byId.get(part.id);
-    if (part.index === undefined) return part.id === undefined ? this.#lastFor(part) : sameId;
-    if (sameId?.upstreamIndex === part.index) return sameId;
+    const isAnew = sameId !== undefined && part.name !== undefined && beginsAnew(part, sameId);
+    if (part.index === undefined) {
+      if (part.id === undefined) return this.#lastFor(part);
+      return isAnew ? undefined : sameId;
+    }
+    if (sameId?.upstreamIndex === part.index) return isAnew ? undefined : sameId;
     const sameIndex = this.#byUpstreamIndex.get(part.index);
     const differs = part.id !== undefined && sameIndex?.id !== undefined && part.id !== sameIndex.id;
     // Some upstreams send index 0 for every parallel call, with a name. Others send a new id with every fragment, without one.
@@ -325,6 +344,7 @@ export class ToolCallRepair {
       waitingText: '',
       isWhole: false,
       progress: new JsonProgress(),
+      text: new TextProgress(),
       isHeld: false,
       placeholder: 'none',
       isBroken: false,
@@ -344,8 +364,32 @@ export class ToolCallRepair {
   }
 }
 
-/** Ollama sends parallel calls under one index and without ids: other arguments begin where those of the call are complete. */
-function beginsAnew(part: ToolCallPart, { id, name, isHeld, progress }: ToolCall): boolean {
-  if (part.id !== undefined || id !== undefined || name === undefined || isHeld) return false;
+/**
+ * Servers that send parallel calls under one index, without ids (Ollama) or with one id for all (llama.cpp): other arguments begin where
+ * those of the call are complete.
+ */
+function beginsAnew(part: ToolCallPart, { id, name, isHeld, placeholder, progress }: ToolCall): boolean {
+  if (part.id !== id || name === undefined || isHeld) return false;
+  if (id !== undefined && placeholder !== 'none') return false;
   return progress.isComplete && part.arguments.trimStart().startsWith('{');
+}
+
+/** What came of its arguments was a placeholder. */
+function restart(call: ToolCall): void {
+  call.progress = new JsonProgress();
+  call.text = new TextProgress();
+}
+
+/** The arguments that the fast path copies. */
+class CopiedArguments implements RawText {
+  readonly #call: ToolCall;
+
+  constructor(call: ToolCall) {
+    this.#call = call;
+  }
+
+  pushRaw(bytes: Uint8Array, from: number, to: number, units: number): void {
+    this.#call.progress.pushRaw(bytes, from, to);
+    this.#call.text.pushRaw(bytes, from, to, units);
+  }
 }

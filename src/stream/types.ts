@@ -43,8 +43,11 @@ export interface ProtocolReader {
 }
 
 export interface ProtocolQuirks {
-  /** In a stream of chat it reports usage after the finish, also to clients that did not request it. */
-  readonly reportsUsageUnasked?: boolean;
+  /**
+   * Whether a chat client that did not request usage gets what the provider reports after the finish of a stream. Absent: if Weir did not
+   * request it either.
+   */
+  readonly passesLateUsage?: boolean;
   /** Where else chunks and responses have the usage: the path of a field such as `['x_groq', 'usage']`. Absent: at `usage` only. */
   readonly usageField?: readonly string[];
   /** A placeholder that the provider sends as a tool call's id if it has none. */
@@ -73,10 +76,10 @@ export interface ChunkContext {
   readonly model: string;
   readonly reasoning: 'pass' | 'strip';
   /**
-   * Which chunk has the usage: a separate one at the end, the one with the last finish, or none. `finish_or_end`: the one with the last
-   * finish if it was reported by then, else a separate one.
+   * Which chunk has the usage: a separate one at the `end`, the one with the last `finish` if the upstream reported it with that or
+   * before, or none. `wait`: also if it was reported while the finish waited; `wait_or_end`: if it came later, a separate one.
    */
-  readonly usageAt: 'end' | 'finish' | 'finish_or_end' | 'nowhere';
+  readonly usageAt: 'end' | 'finish' | 'wait' | 'wait_or_end' | 'nowhere';
   /** The cost so far in US dollars, or null if it is unknown. Absent if the request did not ask for a cost. */
   readonly cost?: () => number | null;
   /** The provider's own names that its clients read. Absent: only the canonical ones are written. */

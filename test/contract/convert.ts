@@ -70,7 +70,7 @@ export interface Converted {
 export function usageAtOf({
   usageChunk,
   policies = DEFAULT_POLICIES,
-}: Conversion): Exclude<ChunkContext['usageAt'], 'finish_or_end'> {
+}: Conversion): Exclude<ChunkContext['usageAt'], 'wait' | 'wait_or_end'> {
   if (usageChunk || policies.usageChunk === 'always') return 'end';
   return policies.usageChunk === 'finish' ? 'finish' : 'nowhere';
 }

@@ -88,12 +88,31 @@ describe('readUpstream, content', () => {
     expect([...content.choices.values()].map(({ text }) => text)).toEqual(['a', 'b']);
   });
 
-  test('content after a finish: it is ignored, and so is another finish', () => {
+  test('content after a finish: it is read, and the last finish counts', () => {
     const content = upstream(
       deltaEvent({ content: 'a' }, { finish_reason: 'eos' }),
       deltaEvent({ content: 'b' }, { finish_reason: 'stop' }),
     );
-    expect(content.choices.get(0)).toEqual({ ...emptyChoice(), text: 'a', finish: 'eos' });
+    expect(content.choices.get(0)).toEqual({ ...emptyChoice(), text: 'ab', finish: 'stop' });
+  });
+
+  test('content after a finish that usage has followed: an error', () => {
+    const content = upstream(
+      deltaEvent({ content: 'a' }, { finish_reason: 'stop' }),
+      { choices: [], usage: { prompt_tokens: 1 } },
+      deltaEvent({ content: 'b' }),
+    );
+    expect(content).toMatchObject({ error: 'output after the end of a choice' });
+  });
+
+  test('the whole text after a finish: it is dropped, as a repetition', () => {
+    const content = upstream(
+      deltaEvent({ content: 'a' }),
+      deltaEvent({ content: 'b' }, { finish_reason: 'stop' }),
+      deltaEvent({ content: 'ab' }),
+      done,
+    );
+    expect(content.choices.get(0)).toEqual({ ...emptyChoice(), text: 'ab', finish: 'stop' });
   });
 
   test('vendor events of both forms: they are neither content nor an error', () => {

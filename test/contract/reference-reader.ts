@@ -17,7 +17,7 @@ import {
   parseJson,
   textOf,
 } from '../../tools/conformance/contract/json.ts';
-import { addFragment, type CallSlot, toolCallOf } from './reference-tool-calls.ts';
+import { addFragment, type CallSlot, isRepeatedCall, toolCallOf } from './reference-tool-calls.ts';
 import { addUsage } from './reference-usage.ts';
 
 export type { Content } from '../../tools/conformance/contract/content.ts';
@@ -30,15 +30,31 @@ interface Walk {
   content: Content;
   /** The tool calls of each choice, with the indexes under which their fragments come. */
   slots: Map<number, CallSlot[]>;
+  /** The pieces of each choice's texts. */
+  pieces: Map<number, Pieces>;
+  /** The last finish word of each choice, also of a finish that more output followed. */
+  lastFinishes: Map<number, string>;
+  /** Choices whose finish was followed by something else than more output, so that nothing may follow it. */
+  ended: Set<number>;
 }
+
+type Pieces = { [Member in 'text' | 'reasoning' | 'refusal']: string[] };
 
 /** Reads to the first `[DONE]` or error. A stream without either and with an unfinished choice has failed. */
 export function readUpstream(text: string, kind: 'sse' | 'jsonl'): Content {
-  const walk: Walk = { content: emptyContent(), slots: new Map() };
+  const walk: Walk = {
+    content: emptyContent(),
+    slots: new Map(),
+    pieces: new Map(),
+    lastFinishes: new Map(),
+    ended: new Set(),
+  };
   const { content } = walk;
   for (const { name, data } of kind === 'sse' ? eventsOf(text) : linesOf(text)) {
-    if (data.trim() === '[DONE]') content.done = true;
-    else if (!name.startsWith('x_')) readEvent(walk, name, data);
+    if (data.trim() === '[DONE]') {
+      content.done = true;
+      for (const [index, choice] of content.choices) choice.finish ??= walk.lastFinishes.get(index) ?? null;
+    } else if (!name.startsWith('x_')) readEvent(walk, name, data);
     if (content.done || content.error !== null) break;
   }
   for (const [index, slots] of walk.slots) choiceAt(content, index).toolCalls = slots.map(toolCallOf);
@@ -76,16 +92,27 @@ function readEvent(walk: Walk, name: string, data: string): void {
   const choices = listOf(value.choices).map(objectOf);
   for (const source of [value, objectOf(value.x_groq), ...choices]) addUsage(walk.content, source.usage);
   const error = upstreamError ?? errorFinishOf(walk, choices);
-  const finishes = finishCount(walk.content);
+  const before = finished(walk.content);
+  let isFinish = false;
+  let hasUpdate = false;
   for (const [position, choice] of choices.entries()) {
-    readChoice(walk, choice, indexOf(choice, position), error !== null);
+    const read = readChoice(walk, choice, indexOf(choice, position), error !== null);
+    isFinish ||= read.isFinish;
+    hasUpdate ||= read.isUpdate;
+    walk.content.error ??= read.error;
   }
-  walk.content.error = error;
-  if (finishCount(walk.content) > finishes) walk.content.usageByFinish = walk.content.usage;
+  walk.content.error ??= error;
+  if (isFinish) walk.content.usageByFinish = walk.content.usage;
+  const hasWord = choices.some((choice) => textOf(choice.finish_reason) !== '');
+  const hasUsage = [value, objectOf(value.x_groq), ...choices].some(({ usage }) => isObject(usage));
+  // A finish that nothing has followed yet waits for the next event.
+  if (hasUpdate || isFinish || (hasUsage && !hasWord)) {
+    for (const index of before) if (finished(walk.content).includes(index)) walk.ended.add(index);
+  }
 }
 
-function finishCount(content: Content): number {
-  return [...content.choices.values()].filter((choice) => choice.finish !== null).length;
+function finished(content: Content): number[] {
+  return [...content.choices].filter(([, { finish }]) => finish !== null).map(([index]) => index);
 }
 
 function errorOf(name: string, value: Json | undefined): string | null {
@@ -108,23 +135,55 @@ function indexOf(choice: JsonObject, position: number): number {
   return typeof choice.index === 'number' ? choice.index : position;
 }
 
+interface ReadChoice {
+  isUpdate: boolean;
+  /** It finished an open choice. */
+  isFinish: boolean;
+  error: string | null;
+}
+
 /** A choice next to an error keeps its content, but has not finished. */
-function readChoice(walk: Walk, choice: JsonObject, index: number, failing: boolean): void {
+function readChoice(walk: Walk, choice: JsonObject, index: number, failing: boolean): ReadChoice {
+  const isNew = !walk.content.choices.has(index);
   const into = choiceAt(walk.content, index);
-  if (into.finish !== null) return;
   const delta = objectOf(choice.delta);
+  const slots = walk.slots.get(index) ?? [];
+  walk.slots.set(index, slots);
+  const pieces = walk.pieces.get(index) ?? { text: [], reasoning: [], refusal: [] };
+  walk.pieces.set(index, pieces);
+  const wasFinished = walk.lastFinishes.has(index);
   // A choice of Together has both, and `text` repeats the delta's content.
-  addContent(into, delta.content ?? choice.text);
-  into.reasoning += textOf(delta.reasoning_content) || textOf(delta.reasoning);
-  into.refusal += textOf(delta.refusal);
-  into.details.push(...listOf(delta.reasoning_details).filter(isObject));
-  into.logprobTokens += logprobTokens(choice.logprobs);
-  for (const fragment of [...listOf(delta.tool_calls), ...legacyCall(delta)]) {
-    const slots = walk.slots.get(index) ?? [];
-    walk.slots.set(index, slots);
-    addFragment(slots, objectOf(fragment));
+  const update = emptyChoice();
+  addContent(update, delta.content ?? choice.text);
+  update.reasoning += textOf(delta.reasoning_content) || textOf(delta.reasoning);
+  update.refusal = textOf(delta.refusal);
+  update.details.push(...listOf(delta.reasoning_details).filter(isObject));
+  update.logprobTokens = logprobTokens(choice.logprobs);
+  for (const member of ['text', 'reasoning', 'refusal'] as const) {
+    const isWhole = pieces[member].length > 1 && pieces[member].join('') === update[member];
+    if (wasFinished && isWhole) update[member] = '';
   }
-  if (!failing && textOf(choice.finish_reason) !== '') into.finish = textOf(choice.finish_reason);
+  const fragments = [...listOf(delta.tool_calls), ...legacyCall(delta)]
+    .map(objectOf)
+    .filter((fragment) => !isRepeatedCall(slots, fragment));
+  const hasOutput = update.text + update.reasoning + update.refusal !== '' || fragments.length > 0;
+  const isUpdate = hasOutput || update.details.length > 0 || update.logprobTokens > 0 || isNew;
+  const word = textOf(choice.finish_reason);
+  if (word !== '' && !failing) walk.lastFinishes.set(index, word);
+  if (walk.ended.has(index)) {
+    return { isUpdate: false, isFinish: false, error: hasOutput ? 'output after the end of a choice' : null };
+  }
+  if (into.finish !== null && isUpdate) into.finish = null;
+  const isFinish = into.finish === null && word !== '' && !failing;
+  for (const member of ['text', 'reasoning', 'refusal'] as const) {
+    into[member] += update[member];
+    if (update[member] !== '') pieces[member].push(update[member]);
+  }
+  into.details.push(...update.details);
+  into.logprobTokens += update.logprobTokens;
+  for (const fragment of fragments) addFragment(slots, fragment);
+  if (word !== '' && !failing) into.finish = word;
+  return { isUpdate, isFinish, error: null };
 }
 
 function legacyCall(delta: JsonObject): Json[] {

@@ -6,6 +6,7 @@ import {
   type Json,
   type JsonObject,
   objectOf,
+  parseJson,
   textOf,
 } from '../../tools/conformance/contract/json.ts';
 
@@ -17,6 +18,15 @@ export interface CallSlot {
 
 export function toolCallOf(slot: CallSlot): ToolCall {
   return slot.call;
+}
+
+/** Whether a fragment repeats a whole call, with its id and name. */
+export function isRepeatedCall(slots: CallSlot[], fragment: JsonObject): boolean {
+  const part = objectOf(fragment.function);
+  const id = realId(fragment.id);
+  const call = slots.findLast((slot) => slot.call.id === id && id !== '')?.call;
+  const isEqual = call?.name === textOf(part.name) && call.arguments === argumentsOf(part.arguments);
+  return isEqual && (call.arguments === '' || isObject(parseJson(call.arguments)));
 }
 
 export function addFragment(slots: CallSlot[], fragment: JsonObject): void {

@@ -25,7 +25,6 @@ describe('an upstream whose stream ends in an unusual way', () => {
   test.each([
     ['no-done', 'stop'],
     ['no-finish', null],
-    ['after-finish', 'stop'],
     ['double-done', 'stop'],
     ['gzip', 'stop'],
     ['text-plain', 'stop'],
@@ -43,6 +42,13 @@ describe('an upstream whose stream ends in an unusual way', () => {
     expect(record).toMatchObject({ status: 'finished', finish_reason: word, completion_tokens: 16 });
     expect(record.estimated).toBe(false);
   });
+});
+
+test('C8 after-finish: output after a finish is sent, with one finish after it', async () => {
+  const { response, text } = await streamed('deepseek/deepseek-chat:after-finish');
+  expect(contentOf(text)).toBe(`${WHOLE}A`);
+  expect(finishesOf(text)).toEqual(['stop']);
+  expect(await gateway.record(response)).toMatchObject({ status: 'finished', finish_reason: 'stop' });
 });
 
 const TRUNCATED = 'DeepSeek ended the stream before the answer was complete';

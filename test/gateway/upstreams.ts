@@ -30,6 +30,8 @@ export type Behavior =
       readonly pieces: readonly string[];
       readonly ending?: 'end' | 'cut' | 'hang';
     }
+  /** An event stream whose bytes a test writes. */
+  | { readonly kind: 'stream'; readonly body: ReadableStream<Uint8Array> }
   | { readonly kind: 'unreachable' }
   | { readonly kind: 'hang' };
 
@@ -164,6 +166,8 @@ export class RoutedGateway {
     aborted.catch(() => {});
     if (behavior.kind === 'unreachable') throw new Error('connect ECONNREFUSED 10.0.0.1:443');
     if (behavior.kind === 'hang') return aborted;
+    if (behavior.kind === 'stream')
+      return new Response(behavior.body, { headers: { 'content-type': EVENTS } });
     if (behavior.kind === 'refuse') {
       const { status, headers = {}, body = '', ending } = behavior;
       const cutOff = ending && bodyOf({ pieces: [body], ending }, requested, aborted);

@@ -7,14 +7,63 @@ describe('Normalizer.read, the finish', () => {
   const finishOf = (...parts: Partial<ChoicePart>[]) =>
     choicesOf(...parts).map((choices) => choices?.map((one) => one.finish_reason) ?? null);
 
-  test('C8 a finish: once, and what follows it is dropped and not metered', () => {
+  test('C8 a finish that was sent: once; a later one is dropped, and more output is a fault and not metered', () => {
     const { normalizer, accumulator } = bench();
     normalizer.read(part([choice({ content: 'a', finishWord: 'length' })]));
     const counted = accumulator.countUsage().usage.completion_tokens;
-    expect(normalizer.read(part([choice({ content: 'b' })]))).toBeNull();
     expect(normalizer.read(part([choice({ finishWord: 'stop' })]))).toBeNull();
+    expect(normalizer.fault).toBeNull();
+    expect(normalizer.read(part([choice({ content: 'b' })]))).toBeNull();
+    expect(normalizer.fault?.code).toBe('upstream_invalid');
     expect(accumulator.finishWord).toBe('length');
     expect(accumulator.countUsage().usage.completion_tokens).toBe(counted);
+  });
+
+  test('C8 a finish that waits: nothing is sent, more output takes it back, and the meter counts it once', () => {
+    const { normalizer, accumulator } = bench();
+    const held = part([choice({ content: 'a', finishWord: 'length' })]);
+    expect(normalizer.read(held, true)).toBeNull();
+    expect([normalizer.holdsFinish, normalizer.isFinished, accumulator.finishes]).toEqual([true, true, 1]);
+    const next = part([choice({ content: 'b' })]);
+    const waited = normalizer.takeWaiting(next);
+    expect(waited?.choices).toMatchObject([
+      { delta: { role: 'assistant', content: 'a' }, finish_reason: null },
+    ]);
+    expect([normalizer.isFinished, accumulator.finishes]).toEqual([false, 0]);
+    expect(normalizer.read(next, true)?.choices).toMatchObject([{ delta: { content: 'b' } }]);
+    const end = part([choice({ finishWord: 'stop' })]);
+    expect(normalizer.takeWaiting(end)).toBeNull();
+    expect(normalizer.read(end, true)).toBeNull();
+    expect(normalizer.takeWaiting(null)?.choices).toMatchObject([{ delta: {}, finish_reason: 'stop' }]);
+    expect([accumulator.finishWord, accumulator.finishes]).toEqual(['stop', 1]);
+  });
+
+  test('C8 I8 a finish that waits with its stop sequence: both are sent with it, and neither if more follows', () => {
+    const { normalizer } = bench();
+    normalizer.read(part([choice({ content: 'a', finishWord: 'stop', stopSequence: 'ONE' })]), true);
+    const next = part([choice({ content: 'b', finishWord: 'stop', stopSequence: 'TWO' })]);
+    expect(normalizer.takeWaiting(next)?.choices[0]).not.toHaveProperty('stop_sequence');
+    normalizer.read(next, true);
+    expect(normalizer.takeWaiting(null)?.choices[0]).toMatchObject({
+      finish_reason: 'stop',
+      stop_sequence: 'TWO',
+    });
+  });
+
+  test('C8 a finish of one of two choices: the other one’s output sends it', () => {
+    const { normalizer } = bench({ choices: 2 });
+    normalizer.read(part([choice({ content: 'a' }), choice({ index: 1, content: 'b' })]), true);
+    normalizer.read(part([choice({ finishWord: 'stop' })]), true);
+    const next = part([choice({ index: 1, content: 'c' })]);
+    expect(normalizer.takeWaiting(next)?.choices).toMatchObject([{ index: 0, finish_reason: 'stop' }]);
+  });
+
+  test('C8 a finish that waits when the output fails: its text is sent, without it', () => {
+    const { normalizer } = bench();
+    normalizer.read(part([choice({ content: 'a', finishWord: 'stop' })]), true);
+    expect(normalizer.takeWaiting(null, true)?.choices).toMatchObject([
+      { delta: { content: 'a' }, finish_reason: null },
+    ]);
   });
 
   test.each(['length', 'tool_calls'] as const)(

@@ -139,7 +139,7 @@ describe('Normalizer, usage on the finish', () => {
 });
 
 describe('Normalizer, usage on the finish or after it', () => {
-  const late = { usageAt: 'finish_or_end' } as const;
+  const late = { usageAt: 'wait_or_end' } as const;
 
   test.each<[name: string, parts: ChunkPart[], usages: unknown[]]>([
     ['with the finish', [text(), stop(0, USAGE)], ['none', SUMS, null, null]],

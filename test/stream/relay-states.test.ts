@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { apiError } from '../../src/canonical/error.ts';
 import { UsageAccumulator } from '../../src/metering/request-meter.ts';
-import { MAX_HELD_OUTPUT_BYTES } from '../../src/stream/relay.ts';
+import { MAX_FINISH_WAIT_MS, MAX_HELD_OUTPUT_BYTES } from '../../src/stream/relay.ts';
 import type { TimerLimits } from '../../src/stream/timers.ts';
 import { failedWith, type Outcome } from '../../src/stream/types.ts';
 import { optionsOf } from '../contract/convert.ts';
@@ -255,6 +255,18 @@ const ROWS: Readonly<Record<string, () => Promise<string>>> = {
     await scene.readable.cancel();
     const state = await scene.state();
     expect([scene.reported, scene.cancels()]).toEqual([[], 1]);
+    return state;
+  },
+  'committed: a read whose last event has a finish, and no other for 1 s': async () => {
+    const scene = await committed();
+    void readAll(scene.readable);
+    await scene.feed(STOP);
+    scene.clock.advance(MAX_FINISH_WAIT_MS - 1);
+    await settle();
+    expect(scene.written).toHaveLength(1);
+    scene.clock.advance(1);
+    const state = await scene.state();
+    expect(scene.written).toHaveLength(2);
     return state;
   },
   'committed: a read': async () => {

@@ -408,7 +408,11 @@ test('C7 A3 any fragments: each index is announced once, in order, before its la
   fc.assert(
     fc.property(fc.array(anyFragment, { maxLength: 20 }), (fragments) => {
       const calls = repair();
-      const deltas = fragments.flatMap((fragment) => calls.read(part(fragment)));
+      const read: Fragment[] = [];
+      const deltas = fragments.flatMap((fragment) => {
+        if (!calls.isRepeated(part(fragment))) read.push(fragment);
+        return calls.read(part(fragment));
+      });
       let announced = 0;
       for (const fragment of deltas) {
         if ('id' in fragment) expect(fragment.index).toBe(announced++);
@@ -420,7 +424,7 @@ test('C7 A3 any fragments: each index is announced once, in order, before its la
       complete++;
       const args = (list: readonly { arguments?: string }[]) =>
         [...list.map((one) => one.arguments ?? '').join('')].sort().join('');
-      expect(args(deltas.map((fragment) => fragment.function))).toBe(args(fragments));
+      expect(args(deltas.map((fragment) => fragment.function))).toBe(args(read));
     }),
     { numRuns: 500, seed: 20261121 },
   );

@@ -16,8 +16,9 @@
  *    event can be included. Any number of spaces may precede the last brace, because some upstreams pad events with them.
  * 4. Numbers may vary at the top level if nothing is read from them (an event's number), or if they only make a usage that replaces
  *    earlier ones. Their effect on the usage is known, and it is reported before anything later is read.
- * 5. The arguments of a tool call are a text, too. Whether they are complete is judged as they come: a copied piece is pushed into the
- *    same `JsonProgress` as a parsed one. A further call, an id or a placeholder changes the normalizer's revision.
+ * 5. The arguments of a tool call are a text, too. Whether they are complete is judged as they come, and whether a later text repeats
+ *    all of it is known from its hash: a copied piece is pushed into the same `RawText` as a parsed one. A further call, an id or a
+ *    placeholder changes the normalizer's revision.
  * 6. The result of the normal path also depends on earlier events: a finished choice, a changed fingerprint. All of that changes the
  *    normalizer's revision, which drops every template. What a client's frames depend on, such as the open block, changes the
  *    writer's revision.
@@ -25,7 +26,7 @@
  */
 import type { Chunk } from '../../canonical/chunk.ts';
 import type { ChunkPart, StreamMeter } from '../../canonical/part.ts';
-import type { JsonProgress } from '../../shared/json-progress.ts';
+import type { RawText } from '../text-progress.ts';
 import type { StreamWriter } from '../types.ts';
 import { findStringEnd, lastSurplus, OPEN_ENDED, viewOf } from './matcher.ts';
 import {
@@ -61,8 +62,8 @@ const NOTHING = new Uint8Array(0);
 const UNCHANGED = [NOTHING, NOTHING];
 
 interface LearnedTemplate extends Template {
-  /** The arguments of the tool call that its text continues; null: the text is no arguments. */
-  readonly arguments: JsonProgress | null;
+  /** What its text continues and has to know of it; null: nothing. */
+  readonly continued: RawText | null;
 }
 
 /** The fast path of one stream: at most {@link MAX_TEMPLATES} templates, dropped when anything changes that their frames depend on. */
@@ -132,7 +133,8 @@ export class TemplateFastPath {
       else this.#writer.splice(template.outLiterals, bytes, this.#textStart, this.#textEnd);
       this.#meter.rawText(bytes, this.#textStart, this.#textEnd);
       if (template.sent !== null) template.sent.units += this.#textUnits;
-      if (template.arguments !== null) template.arguments.pushRaw(bytes, this.#textStart, this.#textEnd);
+      if (template.continued !== null)
+        template.continued.pushRaw(bytes, this.#textStart, this.#textEnd, this.#textUnits);
       if (template.counts !== null) {
         counting = template;
         [this.#numbers, this.#counted] = [this.#counted, this.#numbers];
@@ -166,12 +168,13 @@ export class TemplateFastPath {
   /**
    * Learns from an event that took the normal path.
    * @param event its name, and its data from one `data: ` line
-   * @param callArguments the arguments of a tool call, if events like this one do nothing but continue them
+   * @param continued what events like this one do nothing but continue; null for a text that nothing follows. From an event of a
+   * tool call nothing is learned without it
    */
-  learn(event: TextEvent, part: ChunkPart, chunk: Chunk, callArguments: JsonProgress | null): void {
+  learn(event: TextEvent, part: ChunkPart, chunk: Chunk, continued: RawText | null): void {
     const text = textToLearn(event, part);
     const hasCall = part.choices.some(({ toolCalls }) => toolCalls.length > 0);
-    if (text === null || (hasCall && callArguments === null)) return;
+    if (text === null || (hasCall && continued === null)) return;
     // Learning takes as long as a dozen events. It would delay the first text, and many outputs have no second one.
     if (!this.#hasText) {
       this.#hasText = true;
@@ -183,7 +186,7 @@ export class TemplateFastPath {
     }
     const template = makeTemplate(event, text, part, chunk, this.#readPart, this.#textFrame);
     if (template !== null) {
-      this.#templates.unshift({ ...template, arguments: callArguments });
+      this.#templates.unshift({ ...template, continued });
       if (this.#templates.length > MAX_TEMPLATES) this.#templates.pop();
     }
     if (++this.#unusedTemplates < MAX_UNUSED_TEMPLATES) return;

@@ -11,6 +11,7 @@ import {
 } from '../shared/json.ts';
 import { MAX_ERROR_MESSAGE_CHARS } from '../shared/limits.ts';
 import { type ApiError, apiError, ERRORS, type ErrorCode, type UpstreamError } from './error.ts';
+import { statusOfCode } from './error-codes.ts';
 
 /** The called provider: its name for messages, and its credential, which no message may contain. */
 export interface Upstream {
@@ -24,36 +25,127 @@ export function unwrapErrorList(value: unknown): unknown {
   return others.length === 0 && isObject(only) && isObject(only.error) ? only : value;
 }
 
-/** The error in a stream's event, or null if the event is not an error. */
+/** The error in a stream's event or in a complete response, in whichever form, or null if there is none. */
 export function findUpstreamError(event: JsonObject): UpstreamError | null {
-  const isError =
-    isObject(event.error) ||
-    readText(event.error) !== undefined ||
-    event.object === 'error' ||
-    event.type === 'error' ||
-    (event.detail !== undefined && event.detail !== null && event.choices === undefined);
-  return isError ? readUpstreamError(event) : null;
+  return isOwnError(event) || isOtherError(event) ? readUpstreamError(event) : null;
+}
+
+/** Whether an object is an error in a form of the providers' own APIs. Other forms may come from something in front of a provider. */
+export function isOwnError({ error, object, type, detail, choices }: JsonObject): boolean {
+  return (
+    isObject(error) ||
+    readText(error) !== undefined ||
+    object === 'error' ||
+    type === 'error' ||
+    (detail !== undefined && detail !== null && choices === undefined)
+  );
 }
 
 /**
- * Reads a body that is known to be an error: `{"error":{…}}`, `{"error":"…"}`, `{"object":"error","message":…}`, `{"detail":[…]}` or
- * `{"message":…}`, where the message may be an object or a list.
+ * Forms of other hosts: Groq's `x_groq.error`, an error of a choice, MiniMax's `base_resp`; and, where there is no output, `error` as a list,
+ * a number or true, `errors`, a code with its message, `success: false`, a status that says so, or nothing but a message.
+ */
+function isOtherError(event: JsonObject): boolean {
+  if (readGroqError(event) !== undefined || choiceError(event) !== undefined) return true;
+  if (isFailureCode(objectOf(event.base_resp).status_code)) return true;
+  if (OUTPUTS.some((name) => readArray(event[name]).length > 0)) return false;
+  const { error, errors, code, error_code, error_msg, success, status, message, msg } = event;
+  if (isReported(error) || isReported(errors) || success === false) return true;
+  if (status === 'error' || readStatus(status) !== undefined) return true;
+  if (isFailureCode(code) && (isReported(message) || isReported(msg))) return true;
+  if (readText(error_msg) !== undefined || isFailureCode(error_code)) return true;
+  return readText(message) !== undefined && Object.keys(event).every((name) => BESIDE_MESSAGE.test(name));
+}
+
+/** Lists with output, of all protocols and of embeddings. */
+const OUTPUTS = ['choices', 'candidates', 'content', 'output', 'data', 'embeddings'];
+
+/** What may stand beside a message that is an error by itself. Anything else, such as a type or a status, may say what it is. */
+const BESIDE_MESSAGE = /^(?:message|choices|name|path|(?:request|trace|correlation)_?id|timestamp|time)$/i;
+
+function isReported(value: unknown): boolean {
+  if (isObject(value)) return Object.keys(value).length > 0;
+  if (Array.isArray(value)) return value.length > 0;
+  return value === true || (typeof value === 'number' && value !== 0) || readText(value) !== undefined;
+}
+
+/** A code other than those with which wrappers of responses say that all is well. */
+function isFailureCode(code: unknown): boolean {
+  if (typeof code !== 'number' && readText(code) === undefined) return false;
+  return !SUCCESS_CODES.includes(String(code).toLowerCase());
+}
+
+const SUCCESS_CODES: readonly string[] = ['0', '200', 'success', 'ok'];
+
+/** "An error string indicating why a stream was stopped early": `XGroq` of groq-python (2026-08-18). */
+function readGroqError({ x_groq }: JsonObject): string | undefined {
+  return readText(objectOf(x_groq).error);
+}
+
+/** An error that a choice has in place of its end, or beside it. */
+function choiceError({ choices }: JsonObject): unknown {
+  const failed = readArray(choices).find((choice) => isObject(choice) && isReported(choice.error));
+  return isObject(failed) ? failed.error : undefined;
+}
+
+/**
+ * Reads a body that is known to be an error, in any of the forms that `findUpstreamError` knows. The message may be an object or a list.
  */
 export function readUpstreamError(body: JsonObject): UpstreamError {
-  const error = isObject(body.error) ? body.error : body;
-  return {
-    message: readMessage(error.message) ?? readText(body.error) ?? readDetail(body.detail),
-    type: readText(error.type) ?? readText(body.error_type),
+  const inChoice = choiceError(body);
+  if (inChoice !== undefined && !isReported(body.error)) return readUpstreamError({ error: inChoice });
+  const [listed] = [body.error, body.errors].flatMap((list) => readArray(list)).filter(isObject);
+  const error = isObject(body.error) ? body.error : (listed ?? body);
+  const base = objectOf(body.base_resp);
+  const baseCode = isFailureCode(base.status_code) ? readCode(base.status_code) : undefined;
+  const groqError = readGroqError(body);
+  const messages = [
+    ...[readMessage(error.message), readText(body.error), readText(base.status_msg)],
+    ...[readText(error.msg), readText(error.error_msg), readText(error.reason), readDetail(body.detail)],
+    ...[
+      readProblems(readArray(body.error)),
+      readProblems(body.errors),
+      readMessage(body.message),
+      readText(body.msg),
+    ],
+    ...[readText(body.title), groqError],
+  ];
+  const codes = [
+    readCode(error.code),
     // Anthropic's `error_code`: https://platform.claude.com/docs/en/build-with-claude/message-threads (2026-11-22).
-    code: readCode(error.code) ?? readCode(objectOf(error.details).error_code) ?? codeOfOutput(error),
+    readCode(objectOf(error.details).error_code),
+    ...[codeOfOutput(error), readCode(error.error_code), baseCode],
+    isObject(body.error) ? undefined : readCode(body.code),
+    groqError !== undefined && WORD.test(groqError) ? groqError : undefined,
+  ];
+  const statuses = [error.status, error.status_code, body.status_code, error.code, body.error, body.status];
+  return {
+    message: messages.find((message) => message !== undefined),
+    type: readText(error.type) ?? readText(body.error_type),
+    code: codes.find((code) => code !== undefined),
     param: readText(error.param),
     status:
-      readStatus(error.status) ??
-      readStatus(error.status_code) ??
-      readStatus(body.status_code) ??
-      readStatus(error.code),
+      [...statuses, body.code].map(readStatus).find((status) => status !== undefined) ??
+      statusOfCode('base_resp', baseCode) ??
+      (listed === undefined ? undefined : statusOfCode('errors', readCode(listed.code))),
     ...readInner(error),
   };
+}
+
+const WORD = /^[\w.-]{1,64}$/;
+
+/** Errors in a list, or by the names of fields: `["…"]`, `[{"message":"…"}]`, `{"model":["is unknown"]}`. */
+function readProblems(errors: unknown): string | undefined {
+  const lines = isObject(errors)
+    ? Object.entries(errors).map(([name, problems]) => {
+        const text = readText(problems) ?? readProblems(readArray(problems));
+        return text === undefined ? undefined : `${name}: ${text}`;
+      })
+    : readArray(errors).map((one) => {
+        if (!isObject(one)) return readText(one);
+        return readMessage(one.message) ?? readText(one.msg);
+      });
+  return readText(lines.filter((line) => line !== undefined).join('; '));
 }
 
 /** Groq's `failed_generation` is what the model wrote, so the request is not at fault. */

@@ -18,7 +18,10 @@ const COMMON: RefusalPatterns = {
   // and Mistral (badlogic/pi-mono, packages/ai/src/utils/overflow.ts, read 2026-11-22).
   context_length: /\bcontext_length_exceeded\b|\bmaximum context length\b/i,
   // Azure's code and OpenAI's: https://learn.microsoft.com/azure/ai-services/openai/concepts/content-filter, read 2026-11-22.
-  content_filter: /^content_filter:|^content_policy_violation:/,
+  // Alibaba's code and MiniMax's message: https://help.aliyun.com/zh/model-studio/error-code (2026-11),
+  // https://platform.minimax.io/docs/api-reference/errorcode.md (read 2026-11-28).
+  content_filter:
+    /^content_filter:|^content_policy_violation:|^data_?inspection_?failed:|^[^:]{0,64}: (?:input|output) new_sensitive\b/i,
   // A 404 of OpenAI's: can1357/oh-my-pi#41, 2026-02-12.
   missing_state: /\b(?:item|response) with id\b.{0,256}\bnot found\b/i,
   // OpenAI's code, which Together also sends (evo-design/evo#14, 2024-02-28). "The model `x` does not exist": vLLM

@@ -61,6 +61,8 @@ export class EventReader {
   readonly #partial = new ByteBuffer();
   #hasOutput = false;
   #hasVendorEvent = false;
+  /** There was an object that is neither a chunk nor anything else that is known. */
+  #hasUnknown = false;
   #bodyEnded = false;
   #events = 0;
 
@@ -266,6 +268,7 @@ export class EventReader {
     if (name.startsWith('x_')) return this.#readVendorEvent(name, name, event, data);
     if (name === 'error') return this.#failWithUpstreamError(readUpstreamError(event));
     const part = this.#protocol.event(event, name);
+    this.#hasUnknown ||= !isChunk(event, part);
     if (part !== null) this.#sendWaiting(part);
     const chunk = part === null ? null : this.#normalizer.read(part, part.ends !== true);
     const failure = part === null ? null : this.#failureOf(part);
@@ -279,12 +282,13 @@ export class EventReader {
   #readDone(): Outcome {
     const outcome = this.#readEnd();
     if (outcome !== MORE) return outcome;
-    const { isEmpty, isFinished } = this.#normalizer;
-    const hasOutput = !isEmpty || this.#hasVendorEvent;
-    // In passthrough the upstream's events must have the finish.
+    // In passthrough the upstream's events must have the finish. What is not understood may be why there is none.
     const mayLackFinish =
-      this.#options.protocol.isFinishedByDone === true && this.#writer.event === undefined;
-    return isFinished || (mayLackFinish && hasOutput) ? this.#finish() : this.#fail(this.#truncated);
+      this.#options.protocol.isFinishedByDone === true &&
+      this.#writer.event === undefined &&
+      !this.#hasUnknown &&
+      (this.#hasOutput || this.#hasVendorEvent);
+    return this.#normalizer.isFinished || mayLackFinish ? this.#finish() : this.#fail(this.#truncated);
   }
 
   /** The body has ended: the output is complete if every choice has its finish, else it fails with the error. */
@@ -423,6 +427,14 @@ export class EventReader {
     return failed(failure);
   }
 }
+
+/** Whether an event of a chat provider is a chunk, or has nothing in it. */
+function isChunk(event: JsonObject, part: ChunkPart | null): boolean {
+  if (Array.isArray(event.choices) || (part !== null && part.usage !== null)) return true;
+  return CHUNKS.includes(event.object) || Object.keys(event).length === 0;
+}
+
+const CHUNKS: readonly unknown[] = ['chat.completion.chunk', 'text_completion', 'text_completion.chunk'];
 
 /** A larger partial event is parsed instead of held for the fast path. */
 const MAX_PARTIAL_BYTES = 1024;

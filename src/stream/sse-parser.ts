@@ -13,6 +13,8 @@ const BRACKET = 0x5b;
 const BOM = [0xef, 0xbb, 0xbf];
 const DATA = [100, 97, 116, 97];
 const EVENT = [101, 118, 101, 110, 116];
+/** The field in which servers of llama.cpp reported an error: `error: {"code":500,"message":"…"}`. */
+const ERROR = [101, 114, 114, 111, 114];
 
 /** Keeps a BOM: only one at the start of the stream is removed, and this decoder would remove one from every line. */
 const decoder = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true });
@@ -168,12 +170,20 @@ export class SseParser {
     if (this.#isBare || this.#beginsBare(line)) this.#bareLine(line);
     else if (startsWith(line, DATA)) this.#dataField(line);
     else if (startsWith(line, EVENT)) this.#eventName = fieldValue(line, EVENT.length) ?? this.#eventName;
+    else if (startsWith(line, ERROR)) this.#errorField(line);
     // Everything else is skipped: a comment, `id`, `retry` or an unknown field.
     return false;
   }
 
-  #dataField(line: Uint8Array): void {
-    const value = fieldValue(line, DATA.length);
+  /** The event is an error, and the field has its data. */
+  #errorField(line: Uint8Array): void {
+    if (fieldValue(line, ERROR.length) === undefined) return;
+    this.#eventName = 'error';
+    this.#dataField(line, ERROR.length);
+  }
+
+  #dataField(line: Uint8Array, nameLength = DATA.length): void {
+    const value = fieldValue(line, nameLength);
     if (value === undefined) return;
     this.#dataBytes += line.length;
     this.#dataLines = this.#dataLines === undefined ? value : `${this.#dataLines}\n${value}`;

@@ -1,5 +1,5 @@
 /** Decides by evidence whether an upstream that sent no output did any work, which it may bill (G3). */
-import { findUpstreamError, unwrapErrorList } from '../canonical/upstream-error.ts';
+import { isOwnError, unwrapErrorList } from '../canonical/upstream-error.ts';
 import { isObject, parseJson } from '../shared/json.ts';
 
 /** Refusals before any work, in whichever words. */
@@ -19,10 +19,10 @@ export const MAX_REFUSED_CONNECTION_MS = 1000;
  * @param body its text, or the beginning
  */
 export function showsNoWork(status: number, body: string): boolean {
-  return REFUSED_BEFORE_WORK.has(status) || isOwnError(body);
+  return REFUSED_BEFORE_WORK.has(status) || hasOwnError(body);
 }
 
-function isOwnError(body: string): boolean {
+function hasOwnError(body: string): boolean {
   const value = unwrapErrorList(parseJson(body));
-  return isObject(value) && findUpstreamError(value) !== null;
+  return isObject(value) && isOwnError(value);
 }

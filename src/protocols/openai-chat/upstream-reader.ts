@@ -2,7 +2,13 @@
 
 import { finishMeaning, isFinishWord } from '../../canonical/finish-reason.ts';
 import { readLogprobs } from '../../canonical/logprobs.ts';
-import { type ChoicePart, type ChunkPart, readName, type ToolCallPart } from '../../canonical/part.ts';
+import {
+  type ChoicePart,
+  type ChunkPart,
+  hasText,
+  readName,
+  type ToolCallPart,
+} from '../../canonical/part.ts';
 import { findUpstreamError, unfinished } from '../../canonical/upstream-error.ts';
 import { mergeUsage, type UsageReport } from '../../canonical/usage.ts';
 import {
@@ -53,10 +59,15 @@ function stateless(
 
 /**
  * Whether a choice of a complete response says that it goes on, and no usage shows that it has ended: relays make such a response of the
- * pieces of a truncated stream. A response without the field is taken as complete, as a stream without a finish that ends with `[DONE]`.
+ * pieces of a truncated stream. A response without the field is taken as complete if it has output, as a stream without a finish that
+ * ends with `[DONE]`.
  */
-function isUnfinished({ choices }: JsonObject, { usage }: ChunkPart): boolean {
-  const goesOn = readArray(choices).some((choice) => isObject(choice) && choice.finish_reason === null);
+function isUnfinished({ choices }: JsonObject, { usage, choices: read }: ChunkPart): boolean {
+  const isEmpty = !read.some(hasText);
+  const goesOn = readArray(choices).some((choice) => {
+    if (!isObject(choice)) return false;
+    return choice.finish_reason === null || (choice.finish_reason === undefined && isEmpty);
+  });
   return goesOn && (usage?.completion ?? 0) === 0;
 }
 

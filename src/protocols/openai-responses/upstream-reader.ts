@@ -162,6 +162,8 @@ class ResponsesReader implements ProtocolReader {
     this.#callsById = new Map();
     this.#callCount = 0;
     this.#done = { ...NONE_DONE };
+    const reported = Array.isArray(response.output) ? null : findUpstreamError(response);
+    if (reported !== null) return { ...EMPTY_PART, error: reported };
     const finish = finishOf(response, false);
     const part = this.#ending(response, finish);
     this.#omitted.take();

@@ -8,7 +8,13 @@
  */
 import type { Chunk } from '../canonical/chunk.ts';
 import { type ApiError, apiError, type UpstreamError } from '../canonical/error.ts';
-import { beginsOutput, type ChunkPart, EMPTY_PART, type VendorTokens } from '../canonical/part.ts';
+import {
+  beginsOutput,
+  type ChoicePart,
+  type ChunkPart,
+  EMPTY_PART,
+  type VendorTokens,
+} from '../canonical/part.ts';
 import { type Policies, passesVendorEvent } from '../canonical/policies.ts';
 import { readUpstreamError, streamError, unwrapErrorList } from '../canonical/upstream-error.ts';
 import {
@@ -143,7 +149,7 @@ export class EventReader {
     const { error, usage, id } = part;
     if (error === null && id !== undefined) this.#options.context.meter.generated();
     // Nothing of a failed response is sent, as another attempt may replace it. Its usage counts.
-    const outcome = this.#sendPart(error === null ? part : { ...EMPTY_PART, error, usage });
+    const outcome = this.#sendParts(error === null ? part : { ...EMPTY_PART, error, usage }, false);
     if (outcome !== MORE) return outcome;
     if (!this.#normalizer.isEmpty) return this.#finish();
     return this.#fail(apiError('upstream_invalid', `${this.#name} answered without a choice`));
@@ -269,6 +275,9 @@ export class EventReader {
     if (name === 'error') return this.#failWithUpstreamError(readUpstreamError(event));
     const part = this.#protocol.event(event, name);
     this.#hasUnknown ||= !isChunk(event, part);
+    // A client on the passthrough gets the event, and no chunks.
+    if (part !== null && this.#writer.event === undefined && repeatsChoice(part))
+      return this.#sendParts(part, true);
     if (part !== null) this.#sendWaiting(part);
     const chunk = part === null ? null : this.#normalizer.read(part, part.ends !== true);
     const failure = part === null ? null : this.#failureOf(part);
@@ -303,14 +312,21 @@ export class EventReader {
   /** Reads what the protocol knows only at the end. */
   #readEnd(): Outcome {
     const part = this.#protocol.end?.() ?? null;
-    return part === null ? MORE : this.#sendPart(part);
+    return part === null ? MORE : this.#sendParts(part, false);
   }
 
-  /** Sends a part that no single event contains. */
-  #sendPart(part: ChunkPart): Outcome {
-    this.#sendWaiting(part);
-    const chunk = this.#normalizer.read(part);
-    return this.#send(part, chunk, this.#failureOf(part), null);
+  /**
+   * Sends a part that is no single event's, or that needs several chunks.
+   * @param mayGoOn other parts may follow
+   */
+  #sendParts(part: ChunkPart, mayGoOn: boolean): Outcome {
+    for (const one of oneUpdateEach(part)) {
+      this.#sendWaiting(one);
+      const chunk = this.#normalizer.read(one, mayGoOn && one.ends !== true);
+      const outcome = this.#send(one, chunk, this.#failureOf(one), null);
+      if (outcome !== MORE) return outcome;
+    }
+    return MORE;
   }
 
   /** Sends the chunk that waited for this part, or for the end. */
@@ -426,6 +442,25 @@ export class EventReader {
     this.#sendWaiting(null, true);
     return failed(failure);
   }
+}
+
+/** Whether the part has several updates of one choice. */
+function repeatsChoice({ choices }: ChunkPart): boolean {
+  return choices.length > 1 && new Set(choices.map(({ index }) => index)).size < choices.length;
+}
+
+/** The part as parts of which each has one update of a choice (C3). What is not of a choice comes with the last one. */
+function oneUpdateEach(part: ChunkPart): readonly ChunkPart[] {
+  if (!repeatsChoice(part)) return [part];
+  const groups: ChoicePart[][] = [];
+  for (const choice of part.choices) {
+    const last = groups.at(-1);
+    if (last === undefined || last.some(({ index }) => index === choice.index)) groups.push([choice]);
+    else last.push(choice);
+  }
+  const { id, created, model, serviceTier, systemFingerprint } = part;
+  const head = { ...EMPTY_PART, id, created, model, serviceTier, systemFingerprint };
+  return groups.map((choices, at) => (at < groups.length - 1 ? { ...head, choices } : { ...part, choices }));
 }
 
 /** Whether an event of a chat provider is a chunk, or has nothing in it. */

@@ -62,6 +62,7 @@ export const chunkBreaks: Record<string, sample.Case[]> = {
       around(HELLO.replace('"logprobs":null,"finish_reason":null', '"finish_reason":null,"logprobs":null')),
     ],
     ['a foreign key on a choice', around(deltaChunk({ content: 'a' }, { stop_reason: null }))],
+    ['two updates of one choice', around(chunk([choice({ content: 'a' }), choice({ content: 'b' })]))],
     ['a choice that is not an object', around(chunk([choice({ content: 'a' }), 1]))],
     [
       'an index that is text',

@@ -151,7 +151,29 @@ export class SentItems {
   /** Counts what comes of the items that are not followed. */
   readonly #others = othersOf();
   readonly #ids = new Set<string>();
+  /** The index of each id that came with one. */
+  readonly #indexes = new Map<string, number>();
   #followed = 0;
+
+  /**
+   * The key of an event's item. Some servers send the index with some events of an item only: the others have its id.
+   * @returns its index, or its id if no event has an index for it
+   */
+  keyOf(event: EventItem): unknown {
+    const key = itemKey(event);
+    if (typeof key === 'string') return this.#indexes.get(key) ?? key;
+    const id = readText(event.item_id) ?? readText(objectOf(event.item).id);
+    if (typeof key !== 'number' || id === undefined || this.#indexes.get(id) === key) return key;
+    if (!this.#indexes.has(id) && this.#indexes.size >= MAX_FOLLOWED) return key;
+    this.#indexes.set(id, key);
+    // What came with its id alone is its.
+    const item = this.#items.get(id);
+    if (item !== undefined && !this.#items.has(key)) {
+      this.#items.set(key, item);
+      this.#items.delete(id);
+    }
+    return key;
+  }
 
   /** The item at an index, or with an id if the server sends no index. */
   at(key: unknown): SentItem {
@@ -187,12 +209,11 @@ export class SentItems {
   }
 }
 
+/** What an event says of its item. */
+export type EventItem = Readonly<{ output_index?: unknown; item_id?: unknown; item?: unknown }>;
+
 /** The index of an event's item, or its id if the server sends no index. */
-export function itemKey({
-  output_index,
-  item_id,
-  item,
-}: Readonly<{ output_index?: unknown; item_id?: unknown; item?: unknown }>): unknown {
+export function itemKey({ output_index, item_id, item }: EventItem): unknown {
   return readCount(output_index) ?? readText(item_id) ?? readText(objectOf(item).id);
 }
 

@@ -26,7 +26,6 @@ import { readArguments, readCreated, readUsage } from '../openai-chat/upstream-r
 import { OmittedEvents, type SentPlace } from './omitted-events.ts';
 import {
   type FinalText,
-  itemKey,
   lengthOf,
   partText,
   SentArguments,
@@ -127,7 +126,7 @@ class ResponsesReader implements ProtocolReader {
   #read(event: JsonObject): ChunkPart | null {
     const type = readText(event.type) ?? '';
     if (DELTAS.has(type)) return this.#delta(event, true);
-    const key = itemKey(event);
+    const key = this.#items.keyOf(event);
     this.#hasIndexes ||= typeof key === 'number';
     const isOfCall = CALL_DELTAS.includes(type) || CALLS_DONE.includes(type);
     if (isOfCall && !this.#items.at(key).hasBegun) return { ...EMPTY_PART, isOrphan: true };
@@ -180,7 +179,7 @@ class ResponsesReader implements ProtocolReader {
   #delta(event: JsonObject, counts: boolean): ChunkPart {
     const kind = DELTAS.get(readText(event.type) ?? '') ?? 'text';
     const delta = readText(event.delta) ?? '';
-    const key = itemKey(event);
+    const key = this.#items.keyOf(event);
     const item = this.#items.at(key);
     const sent = item.count(kind, partIndex(event));
     const text = counts ? item.before(sent, delta) + delta : delta;

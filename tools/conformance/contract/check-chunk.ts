@@ -96,6 +96,9 @@ const checkC3: Rule = function* (stream) {
   const keys = chat ? CHAT_CHOICE_KEYS : TEXT_CHOICE_KEYS;
   for (const { frame, value } of chunksOf(stream)) {
     for (const choice of listOf(value.choices)) yield* keyFault(rule, 'a choice', choice, keys, frame);
+    const indexes = listOf(value.choices).map((choice) => objectOf(choice).index);
+    // Clients that read `choices[0]` lose a second update.
+    if (new Set(indexes).size < indexes.length) yield fault(rule, 'two updates of one choice', frame);
   }
   const limit = stream.expectation.requestedChoices ?? Number.POSITIVE_INFINITY;
   for (const { frame, index, value } of choicesOf(stream)) {

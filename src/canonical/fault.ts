@@ -75,3 +75,11 @@ export function weirCode({ code, weirCode: known, status }: ApiError): string {
   if (Object.hasOwn(ERRORS, code) || code === 'content_filter') return code;
   return status >= 500 ? 'upstream_error' : 'invalid_request';
 }
+
+/** A provider's code as records and logs have it: with spaces or signs it is a sentence, which may quote the prompt. */
+const STORED_CODE = /^[\w.-]{1,64}$/;
+
+/** The code of an error for records and logs: the client's, or Weir's where the provider's has not the form of a code (E5). */
+export function storedCode(error: ApiError): string {
+  return STORED_CODE.test(error.code) ? error.code : weirCode(error);
+}

@@ -4,6 +4,7 @@
  */
 import { mayUse } from '../auth/caller.ts';
 import { type ApiError, apiError, type FailureReason } from '../canonical/error.ts';
+import { storedCode } from '../canonical/fault.ts';
 import type { UpstreamRefusal } from '../canonical/refusal.ts';
 import { sanitize } from '../canonical/upstream-error.ts';
 import { pricedModels } from '../metering/pricing/cost.ts';
@@ -15,7 +16,8 @@ import {
   RequestMeter,
 } from '../metering/request-meter.ts';
 import { isoTime } from '../metering/time.ts';
-import { secondTry } from '../providers/api-refusals.ts';
+import { readApiStatement } from '../providers/api-refusals.ts';
+import { subjectOf } from '../providers/field-refusals.ts';
 import { namesOf, tableLine } from '../request-translation/mend.ts';
 import type { OpenCircuit } from '../routing/circuit-breaker.ts';
 import { isTimeout, judge, readRetryAfter, TIMED_OUT } from '../routing/failures.ts';
@@ -215,7 +217,7 @@ export class AttemptRunner {
     if (isAnswered && !isMade && this.#tryAgain(attempt, ownError, now)) return null;
     this.#forget(attempt, ownError);
     const error = this.#firstRefusal(attempt, ownError);
-    this.#giveUp(attempt, { errorCode: ownError.code, isRefused: !isTimeout(reason) });
+    this.#giveUp(attempt, { errorCode: storedCode(ownError), isRefused: !isTimeout(reason) });
     const outcome = {
       error,
       reason,
@@ -253,9 +255,9 @@ export class AttemptRunner {
   }
 
   /** Keeps what the provider said in the attempt's record, while the request is there to compare it with. */
-  #keepMessage({ meter, upstream }: Attempt, { refusal }: ApiError): void {
+  #keepMessage({ meter, traits, upstream }: Attempt, { refusal }: ApiError): void {
     if (refusal === undefined) return;
-    meter.message = this.#replayable.providerMessage(refusal.message ?? '', upstream);
+    meter.message = this.#replayable.providerMessage(traits, refusal, upstream);
     if (meter.message === null) return;
     this.#messages.push({ meter, shown: sanitize(refusal.message ?? '', upstream) });
   }
@@ -312,20 +314,10 @@ export class AttemptRunner {
     } else if (this.#mendedRounds++ >= MAX_MENDED_ROUNDS) return false;
     this.#replayable.tryAgain(traits.target, mending);
     if (!this.#refusals.has(traits.target)) this.#refusals.set(traits.target, error);
-    attempt.meter.cause ??= this.#causeOf(mending, attempt);
-    this.#giveUp(attempt, { errorCode: error.code, isRefused: true });
+    attempt.meter.cause ??= causeOf(mending);
+    this.#giveUp(attempt, { errorCode: storedCode(error), isRefused: true });
     this.#next = { target: traits.target, at: now };
     return true;
-  }
-
-  /** For which words of the refusal the request is changed; only the names of the fields if no words are kept. */
-  #causeOf(mending: Mending, { upstream }: Attempt): string {
-    if (mending.kind !== 'fields') return `refused: ${mending.kind}`;
-    const whys = mending.statements.map(
-      ({ words, finding }) =>
-        this.#replayable.providerMessage(words, upstream) ?? namesOf(finding).join(', '),
-    );
-    return `refused: ${whys.join('; ')}`;
   }
 
   /**
@@ -344,7 +336,7 @@ export class AttemptRunner {
     const { context, callerPays } = this.request;
     if (!this.#refusals.has(traits.target) || callerPays) return;
     const { provider, model } = traits.target;
-    for (const { finding, conditions, words } of this.#replayable.learn(traits)) {
+    for (const { finding, conditions } of this.#replayable.learn(traits)) {
       context.ports.log({
         event: 'provider_learned',
         request_id: context.requestId,
@@ -352,7 +344,6 @@ export class AttemptRunner {
         model,
         finding,
         conditions,
-        words: sanitize(words, { name: provider.name, secret: traits.target.apiKey }),
         table: tableLine(finding, model),
       });
     }
@@ -609,11 +600,17 @@ function withNearestModel(
 
 const FILTERED = 'content_filter';
 
+/** For what the request is changed, in words of Weir. */
+function causeOf(mending: Mending): string {
+  if (mending.kind !== 'fields') return `refused: ${mending.kind}`;
+  return `refused: ${mending.statements.map(({ finding }) => subjectOf(finding)).join(', ')}`;
+}
+
 /** Whether a refusal of a changed request is about the change: it names what Weir set, or asks for the API that refused first. */
 function namesChange(refusal: UpstreamRefusal, { mends, api }: TargetTraits): boolean {
   const words = wordsOf(refusal);
   const names = mends.flatMap(({ finding }) => namesOf(finding));
-  return secondTry(refusal, api)?.kind === 'api' || names.some((name) => words.has(name));
+  return readApiStatement(refusal, api)?.change.kind === 'api' || names.some((name) => words.has(name));
 }
 
 function wordsOf({ message = '', field = '' }: UpstreamRefusal): ReadonlySet<string> {

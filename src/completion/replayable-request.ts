@@ -12,8 +12,8 @@ import type { AttemptTraits } from '../metering/request-meter.ts';
 import { chatBody } from '../protocols/openai-chat/conversation-writer.ts';
 import type { Passthrough } from '../protocols/shared/client-protocol.ts';
 import { prepareWrite } from '../protocols/shared/request-form.ts';
-import { type SecondTry, secondTry } from '../providers/api-refusals.ts';
-import { betasOf, quotesFrom, readStatements, type Statement } from '../providers/field-refusals.ts';
+import { type ApiStatement, readApiStatement, type SecondTry } from '../providers/api-refusals.ts';
+import { betasOf, readStatements, type Statement } from '../providers/field-refusals.ts';
 import type { Endpoint, PassthroughEndpoint, Provider, Route } from '../providers/provider.ts';
 import { MAX_REPORTED_NAMES, ReportedFields } from '../request-translation/dropped-fields.ts';
 import { type Finding, type MendOptions, mend } from '../request-translation/mend.ts';
@@ -52,7 +52,7 @@ import {
 import { failure, ok, type Result } from '../shared/result.ts';
 import { LARGE_BYTES, SMALL_BYTES } from '../stream/memory.ts';
 import type { Clock } from '../stream/timers.ts';
-import { providerMessage } from '../upstream/provider-message.ts';
+import { compareWithRequest, type MessageComparison } from '../upstream/provider-message.ts';
 import type { ClientBody } from './request.ts';
 
 /** Traits of the request to one target. They live as long as the response, so they hold nothing of the prompt. */
@@ -135,6 +135,8 @@ export class ReplayableRequest {
   readonly #mendings = new Map<Target, readonly Mending[]>();
   /** The last request that was written; null once released. */
   #sent: { readonly body: JsonObject; readonly form: RequestForm } | null = null;
+  /** The last refusal that was compared with it: each is, once. */
+  #compared: ComparedRefusal | null = null;
 
   constructor(body: HeldBody, request: ReplayedRequest) {
     this.#request = request;
@@ -282,9 +284,8 @@ export class ReplayableRequest {
   }
 
   /** What the provider said, as a record may keep it (E5); null: it said nothing, or nothing is kept. */
-  providerMessage(message: string, upstream: Upstream): string | null {
-    if (!this.#keepsMessages || this.#sent === null) return null;
-    return providerMessage(message, this.#sent.body, upstream);
+  providerMessage(traits: TargetTraits, refusal: UpstreamRefusal, upstream: Upstream): string | null {
+    return this.#keepsMessages ? (this.#compare(traits, refusal)?.comparison?.keep(upstream) ?? null) : null;
   }
 
   /**
@@ -292,24 +293,14 @@ export class ReplayableRequest {
    * @returns null: the refusal goes to the client
    */
   readRefusal(traits: TargetTraits, refusal: UpstreamRefusal): Mending | null {
-    const { route, unsupported } = this.#request;
+    const { unsupported } = this.#request;
     const sent = this.#sent;
-    if (sent === null || !this.#mends) return null;
-    const { target, api, passthrough } = traits;
-    const tried = this.#mendingsOf(target);
-    const canSwitch = route === 'chat' && passthrough === null && target.provider.responses !== undefined;
-    const second = canSwitch ? secondTry(refusal, api) : null;
-    if (second !== null) return tried.some(({ kind }) => kind === second.kind) ? null : second;
-    if (!MENDED_STATUSES.has(refusal.status) || refusal.kind !== null) return null;
-    const { messages, system, input, contents, tools, instructions, prompt } = sent.body;
-    const statements = readStatements(
-      { message: refusal.message ?? '', code: refusal.code, field: refusal.field },
-      {
-        body: sent.body,
-        betas: passthrough === null ? [] : this.#betas,
-        isQuoted: quotesFrom({ messages, system, input, contents, tools, instructions, prompt }),
-      },
-    );
+    const compared = this.#compare(traits, refusal);
+    if (sent === null || compared === null) return null;
+    const { api, statements } = compared;
+    if (api !== null) {
+      return this.#mendingsOf(traits.target).some(({ kind }) => kind === api.kind) ? null : api;
+    }
     const options = mendOptions(sent.form, unsupported);
     const made = statements.filter(
       ({ finding }) =>
@@ -317,6 +308,43 @@ export class ReplayableRequest {
         mendWithin(finding, sent.body, sent.form, options) !== null,
     );
     return made.length === 0 ? null : { kind: 'fields', statements: made };
+  }
+
+  /** Reads what a refusal says of the request, without what may be an echo of the prompt. Null: the request was released. */
+  #compare(traits: TargetTraits, refusal: UpstreamRefusal): ComparedRefusal | null {
+    if (this.#compared?.refusal === refusal) return this.#compared;
+    const sent = this.#sent;
+    if (sent === null) return null;
+    const { message = '' } = refusal;
+    const api = this.#mends ? this.#apiStatement(traits, refusal) : null;
+    const statements = this.#mends && api === null ? this.#statements(traits, refusal, sent.body) : [];
+    const claims = [...statements, ...(api === null ? [] : [api])].flatMap(({ claim }) => claim ?? []);
+    const isNeeded = claims.length > 0 || (this.#keepsMessages && message !== '');
+    const comparison = isNeeded ? compareWithRequest(message, sent.body, claims) : null;
+    const isOwn = ({ claim }: Pick<ApiStatement, 'claim'>) =>
+      claim === null || (comparison !== null && !comparison.isEcho(claim));
+    this.#compared = {
+      refusal,
+      comparison,
+      api: api !== null && isOwn(api) ? api.change : null,
+      statements: statements.filter(isOwn),
+    };
+    return this.#compared;
+  }
+
+  #apiStatement({ target, api, passthrough }: TargetTraits, refusal: UpstreamRefusal): ApiStatement | null {
+    const canSwitch =
+      this.#request.route === 'chat' && passthrough === null && target.provider.responses !== undefined;
+    return canSwitch ? readApiStatement(refusal, api) : null;
+  }
+
+  #statements(
+    { passthrough }: TargetTraits,
+    { status, kind, code, field, message = '' }: UpstreamRefusal,
+    body: JsonObject,
+  ): readonly Statement[] {
+    if (!MENDED_STATUSES.has(status) || kind !== null) return [];
+    return readStatements({ message, code, field }, { body, betas: passthrough === null ? [] : this.#betas });
   }
 
   /** Changes the request to this target as a refusal asks. */
@@ -422,6 +450,7 @@ export class ReplayableRequest {
     const grant = this.#held?.grant;
     this.#held = null;
     this.#sent = null;
+    this.#compared = null;
     if (sent === undefined) grant?.release();
     else void sent.then(grant?.release);
   }
@@ -440,6 +469,15 @@ export class ReplayableRequest {
     const limited = withWrittenLimit(form, body, this.#outputTokens);
     return { body: limited.body, dropped: [...dropped, ...limited.dropped] };
   }
+}
+
+/** What a refusal says of the request. */
+interface ComparedRefusal {
+  readonly refusal: UpstreamRefusal;
+  /** Null: there was nothing to compare, or the request is too large for it. */
+  readonly comparison: MessageComparison | null;
+  readonly api: SecondTry | null;
+  readonly statements: readonly Statement[];
 }
 
 /** Statuses with which a provider refuses a field (Z1). */

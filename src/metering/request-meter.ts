@@ -1,6 +1,6 @@
 /** Meters one request over all of its attempts and writes its usage record exactly once, however the request ends. */
 import { type ApiError, apiError } from '../canonical/error.ts';
-import { faultOf, weirCode } from '../canonical/fault.ts';
+import { faultOf, storedCode, weirCode } from '../canonical/fault.ts';
 import type { FinishMeaning } from '../canonical/finish-reason.ts';
 import type { ChoicePart, StreamMeter, VendorTokens } from '../canonical/part.ts';
 import {
@@ -166,7 +166,7 @@ export class RequestMeter {
     if (this.#isSettled) return;
     this.#isSettled = true;
     this.#endInFlight();
-    const errorCode = 'error' in end ? end.error.code : null;
+    const errorCode = 'error' in end ? storedCode(end.error) : null;
     this.#current.end({
       errorCode,
       isRefused: end.kind === 'refused',
@@ -249,7 +249,7 @@ export class RequestMeter {
       route,
       client: client.id,
       status: end.kind === 'refused' ? 'failed' : end.kind,
-      error_code: error?.code ?? null,
+      error_code: error && storedCode(error),
       error: error && weirCode(error),
       fault: error && faultOf(error, { isAlias: alias !== null, callerPays }),
       finish_reason: accumulator.finishWord,

@@ -1,6 +1,8 @@
 /** Refusals that ask for another API, or for a request without reasoning that the provider can't read (O5). */
 import type { UpstreamRefusal } from '../canonical/refusal.ts';
 import type { ChatApi } from './provider.ts';
+import { sentenceBounds } from './refusal-numbers.ts';
+import type { Claim } from './refusal-words.ts';
 
 /** What a refusal says about the request that was sent. */
 export type SecondTry =
@@ -89,15 +91,30 @@ const STATUSES = [400, 404, 405, 422, 501];
 /** A host without the route may respond with one of these and no words. */
 const MISSING_ROUTE = [404, 405, 501];
 
-/** The change that a refusal by this API asks for, or null if there is none that Weir can make. */
-export function secondTry({ status, code, message }: UpstreamRefusal, on: ChatApi): SecondTry | null {
+/** A change that a refusal asks for, and where its message says so; null: its code or its status does. */
+export interface ApiStatement {
+  readonly change: SecondTry;
+  readonly claim: Claim | null;
+}
+
+/** What a refusal by this API asks for, or null if there is nothing that Weir can change. */
+export function readApiStatement(
+  { status, code, message }: UpstreamRefusal,
+  on: ChatApi,
+): ApiStatement | null {
   if (!STATUSES.includes(status)) return null;
-  if (message === undefined) return on === 'responses' && MISSING_ROUTE.includes(status) ? TO_CHAT : null;
-  const row = REFUSALS.find(
-    (refusal) =>
-      refusal.on === on &&
-      (refusal.code === undefined || refusal.code.test(code)) &&
-      (refusal.message === undefined || refusal.message.test(message)),
-  );
-  return row?.action ?? null;
+  if (message === undefined) {
+    return on === 'responses' && MISSING_ROUTE.includes(status) ? { change: TO_CHAT, claim: null } : null;
+  }
+  for (const row of REFUSALS) {
+    if (row.on !== on || (row.code !== undefined && !row.code.test(code))) continue;
+    const match = row.message?.exec(message);
+    if (match === null) continue;
+    if (match === undefined) return { change: row.action, claim: null };
+    const phrase = { from: match.index, to: match.index + match[0].length };
+    const [from, to] = sentenceBounds(message, phrase.from);
+    const claim = { sentence: { from, to: Math.max(to, phrase.to) }, core: [phrase] };
+    return { change: row.action, claim };
+  }
+  return null;
 }

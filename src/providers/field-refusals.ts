@@ -17,16 +17,17 @@ import {
   turnsThinkingOff,
   VALIDATING_KEYWORDS,
 } from '../request-translation/mend.ts';
-import { isObject, type JsonObject } from '../shared/json.ts';
+import { type JsonObject, LARGE_OBJECT_MEMBERS } from '../shared/json.ts';
 import { type NamedRange, rangesIn, sentenceBounds } from './refusal-numbers.ts';
+import type { Claim, TextSpan } from './refusal-words.ts';
 
 /** What a refusal says of one field. */
 export interface Statement {
   readonly finding: Finding;
   /** What else must hold for the refusal, because it says so. */
   readonly conditions: readonly Condition[];
-  /** The refusal's own words, without the caller's. */
-  readonly words: string;
+  /** Where the refusal says it. */
+  readonly claim: Claim;
   /** Whether later requests begin with the change. */
   readonly isRemembered: boolean;
 }
@@ -42,8 +43,6 @@ export interface SentRequest {
   /** As it was sent. */
   readonly body: JsonObject;
   readonly betas: readonly string[];
-  /** Whether a text occurs in what the caller wrote, so that the provider may have quoted it. */
-  readonly isQuoted: (text: string) => boolean;
 }
 
 /** A phrase of refusals, and where the names of the fields are. */
@@ -146,7 +145,7 @@ const FORCED_TOOL =
 
 /** "`temperature` and `top_p` cannot both be specified": cloud-apim/otoroshi-llm-extension#140, 2025-10-30; HKUDS/nanobot#3939, 2026-05-20. */
 const CONFLICT =
-  /\b(?:cannot|can't|must not|may not) (?:specify|set|use|have|provide|pass|be used|be set|be specified)?\s*(?:both|together|at the same time)\b|\bboth be (?:specified|set|used|provided)\b|\bmutually exclusive\b|\bonly (?:specify |set |use |provide )?one of\b|\bnot both\b|\bare incompatible\b/i;
+  /\b(?:cannot|can't|must not|may not) (?:specify|set|use|have|provide|pass|be used|be set|be specified)?\s*(?:both|together|at the same time)\b|\bboth be (?:specified|set|used|provided)\b|\bmutually exclusive\b|\bonly (?:specify |set |use |provide )?one of\b|\bnot both\b|\bare incompatible\b/gi;
 
 /** "Use 'max_completion_tokens' instead": griptape-ai/ComfyUI-Griptape#312, 2025-08-22; "has moved to 'reasoning.effort'": OpenHands/software-agent-sdk#755. */
 const RENAMED = /\buse ['"`]?([\w.]{1,64})['"`]? instead\b|\b(?:moved|renamed) to ['"`]([\w.]{1,64})['"`]/i;
@@ -202,82 +201,175 @@ const CONDITIONS: readonly (readonly [Condition, RegExp])[] = [
 
 /**
  * The statements of a refusal about fields that the request has and that may be changed. Empty: the refusal reaches the client.
- * A field counts only where a phrase puts it, so text of the caller that the provider quotes does not count.
+ * A field counts only where a phrase puts it. Whether a statement is an echo of the prompt is not known here.
  */
 export function readStatements(refusal: FieldRefusal, request: SentRequest): readonly Statement[] {
   const text = withoutQuotations(refusal.message.slice(0, MAX_REFUSAL_CHARS));
-  const { body } = request;
-  const named = refusal.field === undefined ? [] : changeable(fieldsNamed(refusal.field, body));
-  const found = new Statements(text, request);
-  readThinking(text, request, found);
-  const renamed = RENAMED.exec(text);
-  const fields = readFields(text, request);
-  for (const { field, isUnknown, at, words } of fields) {
-    const to = renamed?.[1] ?? renamed?.[2];
-    if (to !== undefined && classOf(field) !== 'kept' && to !== field) {
-      found.add({ kind: 'renamed', field, to }, at, words);
+  const fields = new SentFields(request.body);
+  const named = refusal.field === undefined ? [] : fields.named(refusal.field);
+  const found = new Statements(text, fields);
+  readThinking(text, fields, found);
+  const mentions = readFields(text, fields);
+  for (const { field, isUnknown, phrase, name } of mentions) {
+    const renamed = readRenaming(text, phrase, mentions);
+    if (renamed !== null && classOf(field) !== 'kept' && renamed.to !== field) {
+      found.add({ kind: 'renamed', field, to: renamed.to }, phrase, name, renamed.span);
     }
-    found.add({ kind: 'unsupported', field, isUnknown }, at, words);
+    found.add({ kind: 'unsupported', field, isUnknown }, phrase, name);
   }
-  readValues(text, named, request, found);
+  readValues(text, named, fields, found);
+  readBetas(text, request.betas, found);
   readKeywords(text, found);
   const root = SCHEMA_ROOT.exec(text);
-  if (root !== null) found.add({ kind: 'schema_root' }, root.index, root[0]);
+  if (root !== null) found.add({ kind: 'schema_root' }, spanOf(root));
   // A field that is named beside a message which says that it is not supported, and names none.
+  const unsupported = /\bnot supported\b/i.exec(text);
   if (
     found.isEmpty &&
-    fields.length === 0 &&
+    mentions.length === 0 &&
     named.length > 0 &&
-    (UNSUPPORTED_CODES.has(refusal.code) || /\bnot supported\b/i.test(text))
+    (UNSUPPORTED_CODES.has(refusal.code) || unsupported !== null)
   ) {
-    for (const field of named) found.add({ kind: 'unsupported', field, isUnknown: false }, 0, text);
+    const span = unsupported === null ? { from: 0, to: 0 } : spanOf(unsupported);
+    for (const field of named) found.add({ kind: 'unsupported', field, isUnknown: false }, span);
   }
   return found.list;
+}
+
+/** The new name behind a phrase, before the next one. */
+function readRenaming(
+  text: string,
+  phrase: TextSpan,
+  mentions: readonly NamedField[],
+): { readonly to: string; readonly span: TextSpan } | null {
+  const next = mentions.reduce(
+    (first, { phrase: { from } }) => (from > phrase.from ? Math.min(first, from) : first),
+    text.length,
+  );
+  const match = RENAMED.exec(text.slice(phrase.from, next));
+  const to = match?.[1] ?? match?.[2];
+  return match === null || to === undefined ? null : { to, span: spanOf(match, phrase.from) };
+}
+
+function spanOf(match: RegExpExecArray, offset = 0): TextSpan {
+  return { from: offset + match.index, to: offset + match.index + match[0].length };
 }
 
 /** OpenAI's codes, which compatible hosts repeat. They say which field, with the field beside them, if the message does not. */
 const UNSUPPORTED_CODES = new Set(['unsupported_parameter', 'unknown_parameter']);
 
-/** Collects statements. Of two about one field the one that says more holds: a value rather than a removal. */
+/** The fields of the sent request by the names that a refusal gives them. Each name is looked up once. */
+class SentFields {
+  readonly body: JsonObject;
+  readonly #named = new Map<string, readonly string[]>();
+
+  constructor(body: JsonObject) {
+    this.body = body;
+  }
+
+  /** The fields that may be changed, or that Weir does not know. */
+  named(name: string): readonly string[] {
+    const known = this.#named.get(name);
+    if (known !== undefined) return known;
+    const fields = fieldsNamed(name, this.body).filter(
+      (field) => isChangeable(field) || classOf(field) === 'unknown',
+    );
+    this.#named.set(name, fields);
+    return fields;
+  }
+
+  /** Those that Weir knows and may change. */
+  changeable(name: string): readonly string[] {
+    return this.named(name).filter(isChangeable);
+  }
+}
+
+/** Statements of one refusal. A refusal with more names the fields of an odd request. */
+const MAX_STATEMENTS = 32;
+/** Each change copies the top level of a body, which takes long where the engine keeps it as a hash table. */
+const MAX_STATEMENTS_OF_LARGE = 4;
+
+/** Collects statements. Of two about one subject the one that says more holds: a value rather than a removal. */
 class Statements {
   readonly #found = new Map<string, Statement>();
   readonly #text: string;
-  readonly #request: SentRequest;
+  readonly #fields: SentFields;
+  readonly #most: number;
 
-  constructor(text: string, request: SentRequest) {
+  constructor(text: string, fields: SentFields) {
     this.#text = text;
-    this.#request = request;
+    this.#fields = fields;
+    const isLarge = Object.keys(fields.body).length > LARGE_OBJECT_MEMBERS;
+    this.#most = isLarge ? MAX_STATEMENTS_OF_LARGE : MAX_STATEMENTS;
   }
 
   get isEmpty(): boolean {
     return this.#found.size === 0;
   }
 
-  /** One of each field, in the order in which they were found. */
+  /** One of each subject, in the order in which they were found. */
   get list(): readonly Statement[] {
     return [...this.#found.values()];
   }
 
-  add(finding: Finding, at: number, words: string, { isRemembered } = { isRemembered: true }): void {
-    const key =
-      'field' in finding
-        ? finding.field
-        : finding.kind === 'schema'
-          ? `schema ${finding.keyword}`
-          : finding.kind;
+  /** @param spans the words that say it, those of its phrase first */
+  add(finding: Finding, phrase: TextSpan, ...spans: readonly TextSpan[]): void {
+    this.#add(finding, { isRemembered: true }, phrase, spans);
+  }
+
+  /** Adds a statement that changes this request and no later one. */
+  addOnce(finding: Finding, phrase: TextSpan, ...spans: readonly TextSpan[]): void {
+    this.#add(finding, { isRemembered: false }, phrase, spans);
+  }
+
+  #add(
+    finding: Finding,
+    { isRemembered }: { readonly isRemembered: boolean },
+    phrase: TextSpan,
+    spans: readonly TextSpan[],
+  ): void {
+    const key = subjectOf(finding);
     const other = this.#found.get(key);
-    if (other !== undefined && rankOf(other.finding) <= rankOf(finding)) return;
-    if (this.#request.isQuoted(words)) return;
-    const sentence = sentenceAt(this.#text, at);
+    if (other === undefined ? this.#found.size >= this.#most : rankOf(other.finding) <= rankOf(finding))
+      return;
+    const [from, to] = sentenceBounds(this.#text, phrase.from);
+    const sentence = this.#text.slice(from, to);
     const conditions = CONDITIONS.filter(
       ([condition, pattern]) =>
-        isOther(condition, finding) && pattern.test(sentence) && meets(condition, this.#request.body),
+        isOther(condition, finding) && pattern.test(sentence) && meets(condition, this.#fields.body),
     ).map(([condition]) => condition);
-    this.#found.set(key, { finding, conditions, words: words.slice(0, MAX_WORDS_CHARS), isRemembered });
+    const claim = {
+      sentence: { from, to: Math.max(to, phrase.to) },
+      core: [phrase, ...spans, ...this.#namesOf(finding, from, to)],
+    };
+    this.#found.set(key, { finding, conditions, claim, isRemembered });
+  }
+
+  /** Where a sentence names the field. */
+  #namesOf(finding: Finding, from: number, to: number): readonly TextSpan[] {
+    if (!('field' in finding)) return [];
+    return tokensOf(this.#text.slice(from, Math.min(to, from + 2 * MAX_LIST_CHARS)), from)
+      .filter(({ name }) => this.#fields.named(name).includes(finding.field))
+      .map(({ start, stop }) => ({ from: start, to: stop }));
   }
 }
 
-const MAX_WORDS_CHARS = 200;
+/** What a finding is about. */
+export function subjectOf(finding: Finding): string {
+  switch (finding.kind) {
+    case 'schema':
+      return `schema ${finding.keyword}`;
+    case 'beta':
+      return `beta ${finding.name}`;
+    case 'schema_root':
+    case 'thinking_required':
+    case 'forced_tool':
+    case 'developer_role':
+      return finding.kind;
+    default:
+      return finding.field;
+  }
+}
 
 /** A finding about thinking has its condition in its meaning. */
 function isOther(condition: Condition, finding: Finding): boolean {
@@ -300,47 +392,37 @@ function rankOf({ kind }: Finding): number {
   return RANKS.indexOf(kind);
 }
 
-function sentenceAt(text: string, at: number): string {
-  return text.slice(...sentenceBounds(text, at));
-}
-
-/** Quoted text with a space, which may be the caller's, and what a host repeats of the request. Names of fields have no spaces. */
+/** Blanks quoted text with a space, which may be the caller's, and cuts what a host repeats of the request. Names of fields have no spaces. */
 function withoutQuotations(text: string): string {
   const end = text.search(/[,;{]\s?['"]?(?:input|value|input_value|got|received)['"]?\s?[:=]\s?(?=\S)/i);
   const firstPart = end < 0 ? text : text.slice(0, end);
   return firstPart
-    .replace(/"([^"\n]{1,2048})"/g, maskSpaced)
-    .replace(/`([^`\n]{1,2048})`/g, maskSpaced)
-    .replace(/(?<![\w])'([^'\n]{1,2048})'(?!\w)/g, maskSpaced);
+    .replace(/"([^"\n]{1,2048})"/g, blankSpaced)
+    .replace(/`([^`\n]{1,2048})`/g, blankSpaced)
+    .replace(/\u201c([^\u201d\n]{1,2048})\u201d/g, blankSpaced)
+    .replace(/\xab([^\xbb\n]{1,2048})\xbb/g, blankSpaced)
+    .replace(/(?<![\w])'([^'\n]{1,2048})'(?!\w)/g, blankSpaced);
 }
 
-function maskSpaced(quoted: string, inner: string): string {
-  return /\s/.test(inner) ? quoted.charAt(0) + quoted.charAt(0) : quoted;
+/** The places of all other words stay. */
+function blankSpaced(quoted: string, inner: string): string {
+  return /\s/.test(inner) ? quoted.charAt(0) + ' '.repeat(inner.length) + quoted.charAt(0) : quoted;
 }
 
 interface NamedField {
   readonly field: string;
   readonly isUnknown: boolean;
-  readonly at: number;
-  readonly words: string;
+  readonly phrase: TextSpan;
+  readonly name: TextSpan;
 }
 
-function changeable(fields: readonly string[]): readonly string[] {
-  return fields.filter((field) => isChangeable(field) || classOf(field) === 'unknown');
-}
-
-function readFields(text: string, { body }: SentRequest): readonly NamedField[] {
+function readFields(text: string, fields: SentFields): readonly NamedField[] {
   return PHRASES.flatMap(({ pattern, names, isUnknown }) =>
     [...text.matchAll(pattern)].flatMap((match) => {
-      const end = match.index + match[0].length;
-      const found = names === 'before' ? namesBefore(text, match.index) : namesAfter(text, end);
+      const phrase = spanOf(match);
+      const found = names === 'before' ? namesBefore(text, phrase.from) : namesAfter(text, phrase.to);
       return found.flatMap(({ name, start, stop }) =>
-        changeable(fieldsNamed(name, body)).map((field) => ({
-          field,
-          isUnknown,
-          at: match.index,
-          words: text.slice(Math.min(start, match.index), Math.max(stop, end)),
-        })),
+        fields.named(name).map((field) => ({ field, isUnknown, phrase, name: { from: start, to: stop } })),
       );
     }),
   );
@@ -452,16 +534,16 @@ function namesBefore(text: string, start: number): readonly Name[] {
   return names;
 }
 
-function readThinking(text: string, { body }: SentRequest, found: Statements): void {
+function readThinking(text: string, { body }: SentFields, found: Statements): void {
   const required = THINKING_REQUIRED.exec(text);
   if (required !== null && turnsThinkingOff(body)) {
     const levels = [...text.matchAll(VALUES)].flatMap((match) =>
       levelsAfter(text, match.index + match[0].length),
     );
-    found.add({ kind: 'thinking_required', levels }, required.index, required[0]);
+    found.add({ kind: 'thinking_required', levels }, spanOf(required));
   }
   const forced = FORCED_TOOL.exec(text);
-  if (forced !== null && forcesTool(body)) found.add({ kind: 'forced_tool' }, forced.index, forced[0]);
+  if (forced !== null && forcesTool(body)) found.add({ kind: 'forced_tool' }, spanOf(forced));
   const words: readonly (readonly [RegExp, string])[] = [
     [EFFORT_REFUSED, 'reasoning_effort'],
     [LEVEL_REFUSED, 'reasoning_effort'],
@@ -471,47 +553,50 @@ function readThinking(text: string, { body }: SentRequest, found: Statements): v
     const match = pattern.exec(text);
     const value = fieldValue(field, body);
     if (match === null || value === undefined) continue;
-    found.add({ kind: 'refused_value', field, value: JSON.stringify(value) }, match.index, match[0]);
+    found.add({ kind: 'refused_value', field, value: JSON.stringify(value) }, spanOf(match));
   }
   const encrypted = ENCRYPTED_REFUSED.exec(text);
   if (encrypted !== null && fieldValue('include', body) !== undefined) {
-    found.add({ kind: 'unsupported', field: 'include', isUnknown: false }, encrypted.index, encrypted[0]);
+    found.add({ kind: 'unsupported', field: 'include', isUnknown: false }, spanOf(encrypted));
   }
 }
 
-function readValues(text: string, named: readonly string[], request: SentRequest, found: Statements): void {
-  const { body } = request;
+function readBetas(text: string, betas: readonly string[], found: Statements): void {
+  const match = BETA.exec(text);
+  if (match === null) return;
+  for (const name of new Set(match[1]?.match(/[\w.-]{1,128}/g) ?? [])) {
+    if (betas.includes(name)) found.add({ kind: 'beta', name }, spanOf(match));
+  }
+}
+
+function readValues(text: string, named: readonly string[], fields: SentFields, found: Statements): void {
+  const { body } = fields;
   const role = DEVELOPER_ROLE.exec(text);
   // A list of roles names no developer, but the role that takes its place.
   if (role !== null && /developer|\bsystem\b/i.test(text)) {
-    found.add({ kind: 'developer_role' }, role.index, role[0]);
+    found.add({ kind: 'developer_role' }, spanOf(role));
   }
-  const betas = BETA.exec(text);
-  for (const name of betas?.[1]?.match(/[\w-]{1,128}/g) ?? []) {
-    if (request.betas.includes(name)) found.add({ kind: 'beta', name }, betas?.index ?? 0, name);
-  }
-  const conflict = CONFLICT.exec(text);
-  if (conflict !== null) readConflict(text, conflict, body, found);
+  for (const conflict of text.matchAll(CONFLICT)) readConflict(text, conflict, fields, found);
   for (const match of text.matchAll(VALUES)) {
-    const end = match.index + match[0].length;
-    const levels = levelsAfter(text, end);
-    const field = nearestField(text, match.index, named, body);
+    const span = spanOf(match);
+    const levels = levelsAfter(text, span.to);
+    const field = nearestField(text, span.from, named, fields);
     if (field === null) continue;
     if (levels.some(isLevel)) {
       // The values of a field such as `verbosity`, which is removed and not set.
-      found.add({ kind: 'levels', field, levels }, match.index, text.slice(match.index, end));
+      found.add({ kind: 'levels', field, levels }, span);
     } else if (
       levels.length > 0 &&
       classOf(field) === 'removed' &&
       typeof fieldValue(field, body) === 'string'
     ) {
       const value = JSON.stringify(fieldValue(field, body));
-      found.add({ kind: 'refused_value', field, value }, match.index, text.slice(match.index, end));
+      found.add({ kind: 'refused_value', field, value }, span);
     } else if (levels.length > 0 && classOf(field) === 'reasoning' && asksForThinking(body)) {
-      found.add({ kind: 'unsupported', field, isUnknown: false }, match.index, text.slice(match.index, end));
+      found.add({ kind: 'unsupported', field, isUnknown: false }, span);
     }
   }
-  readNumbers(text, named, body, found);
+  readNumbers(text, named, fields, found);
 }
 
 /** Of two fields the one that says less is removed. */
@@ -526,15 +611,16 @@ const WEAKER = [
   'thinking',
 ];
 
-function readConflict(text: string, match: RegExpExecArray, body: JsonObject, found: Statements): void {
-  const sentence = sentenceAt(text, match.index);
-  const fields = tokensOf(sentence, 0)
-    .flatMap(({ name }) => changeable(fieldsNamed(name, body)))
-    .filter((field, index, all) => all.indexOf(field) === index);
-  const weakest = fields.toSorted((a, b) => weakness(a) - weakness(b))[0];
-  const other = fields.find((field) => field !== weakest);
+function readConflict(text: string, match: RegExpExecArray, fields: SentFields, found: Statements): void {
+  const [from, to] = sentenceBounds(text, match.index);
+  const names = tokensOf(text.slice(from, Math.min(to, from + 2 * MAX_LIST_CHARS)), from);
+  const both = names.filter(({ name }) => fields.named(name).length > 0);
+  const named = [...new Set(both.flatMap(({ name }) => fields.named(name)))];
+  const weakest = named.toSorted((a, b) => weakness(a) - weakness(b))[0];
+  const other = named.find((field) => field !== weakest);
   if (weakest === undefined || other === undefined) return;
-  found.add({ kind: 'conflict', field: weakest, with: other }, match.index, match[0]);
+  const spans = both.map(({ start, stop }) => ({ from: start, to: stop }));
+  found.add({ kind: 'conflict', field: weakest, with: other }, spanOf(match), ...spans);
 }
 
 function weakness(field: string): number {
@@ -575,26 +661,38 @@ const LEVEL_FILLERS = new Set([
 ]);
 
 /** The field whose value a phrase is about: the one beside the message, or the nearest name before the phrase, or after it. */
-function nearestField(text: string, at: number, named: readonly string[], body: JsonObject): string | null {
+function nearestField(text: string, at: number, named: readonly string[], fields: SentFields): string | null {
   const from = Math.max(0, at - MAX_LIST_CHARS);
   return (
-    lastKnown(text.slice(from, at), body) ?? named[0] ?? firstKnown(text.slice(at, at + MAX_LIST_CHARS), body)
+    lastKnown(text.slice(from, at), fields) ??
+    named[0] ??
+    firstKnown(text.slice(at, at + MAX_LIST_CHARS), fields)
   );
 }
 
-function readNumbers(text: string, named: readonly string[], body: JsonObject, found: Statements): void {
-  const isField = (word: string) => changeable(fieldsNamed(word, body)).some((field) => isChangeable(field));
-  for (const range of rangesIn(text, isField)) {
-    const field = limitedField(text, range, named, body);
-    const value = field === null ? undefined : fieldValue(field, body);
+function readNumbers(text: string, named: readonly string[], fields: SentFields, found: Statements): void {
+  for (const range of rangesIn(text, (word) => fields.changeable(word).length > 0)) {
+    const field = limitedField(text, range, named, fields);
+    const value = field === null ? undefined : fieldValue(field, fields.body);
     if (field === null || typeof value !== 'number') continue;
     const { min, max, at, end } = range;
     // A limit is no single value.
     if (min === max && isCountOfTokens(field)) continue;
     if ((min === null || value >= min) && (max === null || value <= max)) continue;
     const isTiny = max !== null && isCountOfTokens(field) && max * SMALLEST_SHARE < value;
-    found.add({ kind: 'range', field, min, max }, at, text.slice(at, end), { isRemembered: !isTiny });
+    const finding = { kind: 'range', field, min, max } as const;
+    const span = { from: at, to: end };
+    const counted = limitWords(text, at);
+    if (isTiny) found.addOnce(finding, span, ...counted);
+    else found.add(finding, span, ...counted);
   }
+}
+
+/** The words for the output limit in the sentence of a place. */
+function limitWords(text: string, at: number): readonly TextSpan[] {
+  const [from, to] = sentenceBounds(text, at);
+  const match = LIMIT_WORDS.exec(text.slice(from, to));
+  return match === null ? [] : [spanOf(match, from)];
 }
 
 /** A limit below this share of what was asked may be misread, so that it is used once, and not remembered. */
@@ -605,20 +703,20 @@ function limitedField(
   text: string,
   { at, end, isWhole, countsTokens }: NamedRange,
   named: readonly string[],
-  body: JsonObject,
+  fields: SentFields,
 ): string | null {
   const [start, stop] = sentenceBounds(text, at);
   const sentence = text.slice(start, stop);
-  const before = lastKnown(text.slice(Math.max(start, at - MAX_LIST_CHARS), end), body);
+  const before = lastKnown(text.slice(Math.max(start, at - MAX_LIST_CHARS), end), fields);
   const isOutput = LIMIT_WORDS.test(sentence);
-  const limit = isOutput ? outputLimitOf(body) : null;
+  const limit = isOutput ? outputLimitOf(fields.body) : null;
   // A sentence without a field is about the one that is named beside the message or before it.
   const field =
     before ??
     limit ??
     named[0] ??
-    firstNamed(text.slice(end, stop), body) ??
-    lastKnown(text.slice(Math.max(0, start - MAX_LIST_CHARS), start), body);
+    firstNamed(text.slice(end, Math.min(stop, end + MAX_LIST_CHARS)), fields) ??
+    lastKnown(text.slice(Math.max(0, start - MAX_LIST_CHARS), start), fields);
   if (field === null) return null;
   if (!isCountOfTokens(field)) return countsTokens ? null : field;
   const names = before !== null || isOutput || countsTokens || /\b(?:value|range)\b/i.test(sentence);
@@ -629,25 +727,23 @@ function isCountOfTokens(field: string): boolean {
   return classOf(field) === 'limit' || field === 'thinking_budget';
 }
 
-function knownIn(text: string, body: JsonObject): readonly string[] {
-  return tokensOf(text, 0).flatMap(({ name }) =>
-    changeable(fieldsNamed(name, body)).filter((field) => classOf(field) !== 'unknown'),
-  );
+function knownIn(text: string, fields: SentFields): readonly string[] {
+  return tokensOf(text, 0).flatMap(({ name }) => fields.changeable(name));
 }
 
-function lastKnown(text: string, body: JsonObject): string | null {
-  return knownIn(text, body).at(-1) ?? null;
+function lastKnown(text: string, fields: SentFields): string | null {
+  return knownIn(text, fields).at(-1) ?? null;
 }
 
 /** The first name of a field; null if it is none that may be changed. */
-function firstNamed(text: string, body: JsonObject): string | null {
+function firstNamed(text: string, { body }: SentFields): string | null {
   const names = tokensOf(text, 0).flatMap(({ name }) => fieldsNamed(name, body));
   const [first] = names.filter((name) => name !== 'model');
   return first !== undefined && isChangeable(first) ? first : null;
 }
 
-function firstKnown(text: string, body: JsonObject): string | null {
-  return knownIn(text, body)[0] ?? null;
+function firstKnown(text: string, fields: SentFields): string | null {
+  return knownIn(text, fields)[0] ?? null;
 }
 
 function outputLimitOf(body: JsonObject): string | null {
@@ -660,7 +756,9 @@ const KEYWORD =
   /\b(minLength|maxLength|minItems|maxItems|uniqueItems|multipleOf|additionalProperties)\b|\.([$A-Za-z]{4,24}): (?:only|unsupported|not)\b|\bkey \[([$A-Za-z]{4,24})\]|is not a valid (format)\b|\b(?:unsupported|invalid|unknown) (format)\b|['"`]([$A-Za-z]{4,24})['"`]|\bproperties ([A-Za-z, ]{4,120}?) (?:is|are) not\b|: (Pattern) must (?:start|end)\b/g;
 
 function readKeywords(text: string, found: Statements): void {
-  if (!SCHEMA_CONTEXT.test(text) || !SCHEMA_REFUSED.test(text) || /\bis required\b/i.test(text)) return;
+  const context = SCHEMA_CONTEXT.exec(text);
+  const refused = SCHEMA_REFUSED.exec(text);
+  if (context === null || refused === null || /\bis required\b/i.test(text)) return;
   for (const match of text.matchAll(KEYWORD)) {
     const words = match.slice(1).find((group) => group !== undefined) ?? '';
     for (const word of words.split(/,\s?| and /)) {
@@ -670,7 +768,7 @@ function readKeywords(text: string, found: Statements): void {
         text.slice(match.index, match.index + 80),
       );
       const allowed = [others?.[1], others?.[2]].flatMap((one) => (one === undefined ? [] : [Number(one)]));
-      found.add({ kind: 'schema', keyword: name, allowed }, match.index, match[0]);
+      found.add({ kind: 'schema', keyword: name, allowed }, spanOf(match), spanOf(context), spanOf(refused));
     }
   }
 }
@@ -681,20 +779,4 @@ export function betasOf(header: string | null): readonly string[] {
     .split(',')
     .map((entry) => entry.trim())
     .filter((entry) => entry !== '');
-}
-
-/** @param texts what the caller wrote: messages, tools, system text. A refusal that repeats a part of it says nothing of its own. */
-export function quotesFrom(texts: JsonObject): (text: string) => boolean {
-  return (text) => text.length >= MIN_QUOTED_CHARS && occurs(text, texts, 0);
-}
-
-/** A shorter text occurs in any prompt. */
-const MIN_QUOTED_CHARS = 12;
-const MAX_TEXT_DEPTH = 32;
-
-function occurs(text: string, value: unknown, depth: number): boolean {
-  if (typeof value === 'string') return value.includes(text);
-  if (depth > MAX_TEXT_DEPTH) return false;
-  if (Array.isArray(value)) return value.some((element) => occurs(text, element, depth + 1));
-  return isObject(value) && Object.values(value).some((element) => occurs(text, element, depth + 1));
 }

@@ -183,13 +183,21 @@ function rangeOf(
     if (isHalfOpen && !isWhole) return null;
     return within(previous.value, isHalfOpen ? value - 1 : value, previous.start);
   }
-  if (AT_LEAST.test(words)) return within(value, null);
-  if (AT_MOST.test(words) || isMaximum(words, isField)) return within(null, value);
-  if (ABOVE.test(words) && IS_MAXIMUM.test(rest)) return within(null, value);
-  if (BELOW.test(words)) return isWhole ? within(null, value - 1) : null;
-  if (BE.test(words) && OR_LESS.test(rest)) return within(null, value);
+  /** From the words that name the bound. */
+  const bound = (pattern: RegExp, min: number | null, max: number | null): NamedRange | null => {
+    const match = pattern.exec(words);
+    return match === null ? null : within(min, max, start - words.length + match.index);
+  };
+  const least = bound(AT_LEAST, value, null);
+  if (least !== null) return least;
+  const most =
+    bound(AT_MOST, null, value) ?? (isMaximum(words, isField) ? bound(MAXIMUM, null, value) : null);
+  if (most !== null) return most;
+  if (IS_MAXIMUM.test(rest) && ABOVE.test(words)) return bound(ABOVE, null, value);
+  if (BELOW.test(words)) return isWhole ? bound(BELOW, null, value - 1) : null;
+  if (OR_LESS.test(rest) && BE.test(words)) return bound(BE, null, value);
   if (OR_ANOTHER.test(rest)) return null;
-  return (ONLY.test(words) && IS_ALLOWED.test(rest)) || EXACTLY.test(words) ? within(value, value) : null;
+  return (IS_ALLOWED.test(rest) ? bound(ONLY, value, value) : null) ?? bound(EXACTLY, value, value);
 }
 
 /** What stands before a number in its sentence. */

@@ -308,7 +308,10 @@ function removeUnsupported(
   body: JsonObject,
   { unsupported }: MendOptions,
 ): Mended | null {
-  if (NESTED.has(field)) return hasNested(field, body) ? dropped(withoutNested(field, body), field) : null;
+  if (NESTED.has(field)) {
+    const bare = withoutNested(field, body);
+    return bare === body ? null : dropped(bare, field);
+  }
   const value = fieldValue(field, body);
   if (value === undefined) return null;
   switch (classOf(field)) {
@@ -511,9 +514,15 @@ function withValue(body: JsonObject, [first = '', ...rest]: Path, value: unknown
   return { ...body, [first]: rest.length === 0 ? value : withValue(objectOf(body[first]), rest, value) };
 }
 
+/** The keys of {@link NESTED} that a body has or has not, by body: a refusal may name one for each message. */
+const nestedIn = new WeakMap<JsonObject, Map<string, boolean>>();
+
 /** Whether an element of the messages, tools or system text has the key. */
 function hasNested(name: string, body: JsonObject): boolean {
-  return withoutNested(name, body) !== body;
+  const known = nestedIn.get(body) ?? new Map<string, boolean>();
+  const has = known.get(name) ?? withoutNested(name, body) !== body;
+  nestedIn.set(body, known.set(name, has));
+  return has;
 }
 
 function withoutNested(name: string, body: JsonObject): JsonObject {

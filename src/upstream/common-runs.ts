@@ -1,9 +1,9 @@
-/** Finds what a short text has in common with long ones: runs of three words, or of 12 characters, whatever their case, accents and spaces. */
+/** Finds what a short text has in common with long ones: runs of three words, or of 11 characters, whatever their case, accents and spaces. */
 
 // The numbers come before all other statements: esbuild writes only such into the code, where the loops are twice as fast.
 
-/** What two texts have in common counts from three words, or from this many characters on. */
-export const RUN_CHARS = 12;
+/** What two texts have in common counts from three words, or from this many characters on, without white space and `_`. */
+export const RUN_CHARS = 11;
 
 /**
  * Runs of characters are looked for only around some places of a long text: each run has a gram of this many characters that ends at one
@@ -38,6 +38,8 @@ const SURROGATE = 1 << 19;
 const WHOLE_WORD = 1 << 20;
 /** Marks, invisible characters, the backslash of escapes, and what stands for an unreadable character. */
 const SKIPPED = 1 << 21;
+/** White space and `_`, which may stand between any two characters. */
+const GAP = 1 << 22;
 /** These may have to be skipped. */
 const RARE = SURROGATE | SKIPPED;
 
@@ -135,10 +137,8 @@ function scan(
       if (wordAt < 0) wordAt = at;
       word = (Math.imul(word, BASE) + traits) | 0;
     }
-    // White space counts as one space.
-    const isRepeated = (traits & last & SPACE) !== 0;
     last = traits;
-    if (isRepeated || at === text.length) continue;
+    if ((traits & GAP) !== 0) continue;
     gram = (gram << GRAM_SHIFT) ^ (traits & FOLDED);
     if (--left > 0) continue;
     left = stride;
@@ -152,40 +152,49 @@ const RING = 16;
 const codes = new Uint16Array(RING);
 const places = new Int32Array(RING);
 
-/** Visits each run of characters between two places. None begins or ends with a space. */
+/** Visits each run of characters between two places. */
 function eachRunOfChars(text: string, from: number, to: number, visit: VisitRun): void {
   let chars = 0;
   let hash = 0;
-  let lastSpace = SPACE;
   for (let at = from; at < to; at++) {
     const unit = text.charCodeAt(at);
     const traits = UNITS[unit] || learn(unit);
-    if ((traits & RARE) !== 0 && isSkipped(text, at, unit, traits)) continue;
-    if ((traits & lastSpace) !== 0) continue;
-    lastSpace = traits & SPACE;
+    if ((traits & GAP) !== 0 || ((traits & RARE) !== 0 && isSkipped(text, at, unit, traits))) continue;
     const folded = traits & FOLDED;
     const out = chars < RUN_CHARS ? 0 : Math.imul(codes[(chars - RUN_CHARS) % RING] ?? 0, OUT);
     hash = (Math.imul(hash, BASE) + folded - out) | 0;
     codes[chars % RING] = folded;
     places[chars % RING] = at;
     chars++;
-    if (chars < RUN_CHARS || lastSpace !== 0) continue;
-    const oldest = (chars - RUN_CHARS) % RING;
-    if (codes[oldest] !== SPACE_CODE) visit(hash & INTEGER_MASK, places[oldest] ?? 0, at + 1);
+    if (chars >= RUN_CHARS) visit(hash & INTEGER_MASK, places[(chars - RUN_CHARS) % RING] ?? 0, at + 1);
   }
 }
 
-/** How far a run with the character at `at` may reach before it (-1) or after it (1): white space and invisible characters do not count. */
+/** How far a run with the character at `at` may reach before it (-1) or after it (1): gaps and invisible characters do not count. */
 function reach(text: string, at: number, step: 1 | -1): number {
   let left = RUN_CHARS;
   let place = at;
   for (let next = at; next >= 0 && next < text.length && left > 0; next += step) {
     const unit = text.charCodeAt(next);
     const traits = UNITS[unit] || learn(unit);
-    if ((traits & SPACE) === 0 && !isSkipped(text, next, unit, traits)) left--;
+    if ((traits & GAP) === 0 && !isSkipped(text, next, unit, traits)) left--;
     place = next;
   }
   return place;
+}
+
+/** A UTF-16 unit in lower case without its accent, as texts are compared; 0: it does not count. */
+export function foldedUnit(text: string, at: number): number {
+  const unit = text.charCodeAt(at);
+  const traits = UNITS[unit] || learn(unit);
+  return (traits & RARE) !== 0 && isSkipped(text, at, unit, traits) ? 0 : traits & FOLDED;
+}
+
+/** Whether a unit is a part of a word. */
+export function isWordAt(text: string, at: number): boolean {
+  if (at < 0 || at >= text.length) return false;
+  const unit = text.charCodeAt(at);
+  return ((UNITS[unit] || learn(unit)) & WORD) !== 0;
 }
 
 /** Fills the table for one unit. */
@@ -193,7 +202,8 @@ function learn(unit: number): number {
   const character = String.fromCharCode(unit);
   const folded = character.normalize('NFKD').toLowerCase();
   const kind = kindOf(character, folded);
-  const traits = kind | (kind === SPACE ? SPACE_CODE : folded.charCodeAt(0));
+  const gap = kind === SPACE || character === '_' ? GAP : 0;
+  const traits = kind | gap | (kind === SPACE ? SPACE_CODE : folded.charCodeAt(0));
   UNITS[unit] = traits;
   return traits;
 }

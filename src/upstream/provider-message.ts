@@ -1,18 +1,23 @@
-/** Makes of a provider's message a text that may be stored and logged: without the caller's prompt, without secrets, bounded (E5). */
+/**
+ * Compares what a provider said with the request: what may be stored and logged of it, without the caller's prompt, without secrets, bounded
+ * (E5), and which of its statements may be an echo of the prompt (Z2).
+ */
 import { sanitize, type Upstream } from '../canonical/upstream-error.ts';
+import { type Claim, isStockWord, type TextSpan } from '../providers/refusal-words.ts';
 import { isObject, type JsonObject } from '../shared/json.ts';
 import { CommonRuns, RUN_CHARS } from './common-runs.ts';
+import { ShortTexts } from './short-texts.ts';
 
 /** The bound of a stored message. */
 const MAX_KEPT_CHARS = 300;
 
-/** The part of a message that is compared with the request. */
+/** The part of a message of which the stored one is made. */
 const MAX_MESSAGE_CHARS = 1000;
 
-/** The texts of a request that are compared. The message about a larger request is not kept. */
-const MAX_COMPARED_CHARS = 4 * 1024 * 1024;
+/** The texts of a request that are compared. Of a refusal of a larger one nothing is kept and nothing learned. */
+const MAX_COMPARED_CHARS = 8 * 1024 * 1024;
 
-/** The depth of a request. The message about a deeper one is not kept. */
+/** The depth of a request. A deeper one is as a larger one. */
 const MAX_DEPTH = 64;
 
 /** Quotations and codes of a message that are searched in the request. Further ones are hidden. */
@@ -23,26 +28,127 @@ const MIN_PART_CHARS = 4;
 
 const HIDDEN = '…';
 
-/**
- * The beginning of what the provider said. Everything that may come from the prompt becomes `…`: quotations that occur in the request,
- * runs of three words or 12 characters that occur there, and words with digits that do. Case, accents, white space and escapes make no
- * difference. Names of fields stay.
- * @param body the request as it was sent
- * @returns null: nothing is left, or the request is too large to compare
- */
-export function providerMessage(message: string, body: JsonObject, upstream: Upstream): string | null {
+/** What a provider's message has in common with the request that it refuses. The request is read once. */
+export class MessageComparison {
+  readonly #message: string;
+  readonly #fields: ReadonlySet<string>;
+  /** The characters of runs that occur in the request, and those of quotations and codes. */
+  readonly #runs: Uint8Array;
+  readonly #covered: Uint8Array;
+  /** The claims whose words stand together in the request. */
+  readonly #echoed = new Set<Claim>();
+
+  constructor(message: string, request: RequestTexts, claims: readonly Claim[]) {
+    const end = claims.reduce((last, { sentence }) => Math.max(last, sentence.to), MAX_MESSAGE_CHARS);
+    const compared = message.slice(0, end);
+    this.#message = message;
+    this.#fields = request.fields;
+    this.#runs = new Uint8Array(compared.length);
+    this.#covered = new Uint8Array(Math.min(compared.length, MAX_MESSAGE_CHARS));
+    const decoded = decodeEscapes(compared);
+    const runs = new CommonRuns();
+    addRuns(runs, compared, decoded, this.#runs);
+    const short = new ShortTexts();
+    const coverNumbers = this.#search(short, decoded);
+    const nearby = new NearbyWords(claims, compared, short, (claim) => this.#echoed.add(claim));
+    for (const text of request.texts) {
+      runs.find(text);
+      nearby.startText();
+      short.find(text);
+    }
+    dropShortRuns(compared, this.#runs);
+    for (const [i, bit] of this.#runs.subarray(0, this.#covered.length).entries())
+      if (bit === 1) this.#covered[i] = 1;
+    coverNumbers();
+  }
+
+  /**
+   * Searches quotations and codes, which are too short for runs, and covers those that are found.
+   * @returns covers numbers of several groups, when all groups were searched
+   */
+  #search(short: ShortTexts, { text, from, to }: Decoded): () => void {
+    const cover = (span: TextSpan) =>
+      this.#covered.fill(1, from[span.from] ?? span.from, to[span.to - 1] ?? span.to);
+    const start = text.slice(0, MAX_MESSAGE_CHARS);
+    /** What to do when a text is found, by the text: a message may have one many times. */
+    const searched = new Map<string, (() => void)[]>();
+    const search = (span: TextSpan, isWord: boolean, onFound: () => void) => {
+      const part = start.slice(span.from, span.to);
+      const key = `${isWord} ${part}`;
+      const known = searched.get(key);
+      if (known !== undefined) {
+        known.push(onFound);
+        return;
+      }
+      const all = [onFound];
+      const report = () => {
+        for (const one of all) one();
+        return 'done' as const;
+      };
+      const isSearched = searched.size < MAX_SEARCHED && short.add(part, isWord, report);
+      if (isSearched) searched.set(key, all);
+      else onFound();
+    };
+    const codes = [...codesIn(start)].filter(({ 0: code }) => !SHORT_NUMBER.test(code));
+    for (const span of [...quotationsIn(start), ...codes.map(spanOf)]) {
+      const part = start.slice(span.from, span.to).trim();
+      if (part !== '' && !isField(part, this.#fields))
+        search(span, part.length < MIN_PART_CHARS, () => cover(span));
+    }
+    const numbers = [...groupsIn(start)].filter(({ 0: number }) => !DECIMAL.test(number)).map(spanOf);
+    const left = numbers.map((number) => {
+      const groups = [...start.slice(number.from, number.to).matchAll(/\d+/g)].map(spanOf);
+      const missing = new Set(groups);
+      for (const group of groups) {
+        const place = { from: number.from + group.from, to: number.from + group.to };
+        search(place, true, () => {
+          missing.delete(group);
+        });
+      }
+      return { number, missing };
+    });
+    return () => {
+      for (const { number, missing } of left) if (missing.size === 0) cover(number);
+    };
+  }
+
+  /**
+   * The beginning of what the provider said. Everything that may come from the prompt becomes `…`: quotations that occur in the request,
+   * runs of three words or 11 characters that occur there, and words with digits that do. Case, accents, white space and escapes make no
+   * difference. Names of fields stay.
+   * @returns null: nothing is left
+   */
+  keep(upstream: Upstream): string | null {
+    const start = this.#message.slice(0, MAX_MESSAGE_CHARS);
+    const covered = this.#covered.slice();
+    // The cut may have divided a run, of which the rest is too short to be found.
+    if (start.length < this.#message.length) covered.fill(1, start.length - CUT_CHARS);
+    coverWholeWords(start, covered);
+    uncoverFields(start, this.#fields, covered);
+    const kept = sanitize(hide(start, covered), upstream).slice(0, MAX_KEPT_CHARS).toWellFormed();
+    return /[\p{L}\p{N}]/u.test(kept) ? kept : null;
+  }
+
+  /**
+   * Whether a claim may be the caller's own text, which the provider repeats: its sentence has a part of the prompt, or its words stand
+   * together there. A field's name alone, and words that many refusals have, are no part of a prompt.
+   */
+  isEcho(claim: Claim): boolean {
+    return this.#echoed.has(claim) || hasPartOfPrompt(claim, this.#message, this.#runs);
+  }
+}
+
+/** The rest of a run behind the cut, with white space. */
+const CUT_CHARS = 2 * RUN_CHARS;
+
+/** @returns null: the request is too large to compare */
+export function compareWithRequest(
+  message: string,
+  body: JsonObject,
+  claims: readonly Claim[] = [],
+): MessageComparison | null {
   const request = readRequest(body);
-  if (request === null) return null;
-  const start = message.slice(0, MAX_MESSAGE_CHARS);
-  const covered = new Uint8Array(start.length);
-  coverRuns(start, request, covered);
-  coverSearched(start, request, covered);
-  // The cut may have divided a run, of which the rest is too short to be found.
-  if (start.length < message.length) covered.fill(1, start.length - RUN_CHARS);
-  coverWholeWords(start, covered);
-  uncoverFields(start, request, covered);
-  const kept = sanitize(hide(start, covered), upstream).slice(0, MAX_KEPT_CHARS).toWellFormed();
-  return /[\p{L}\p{N}]/u.test(kept) ? kept : null;
+  return request === null ? null : new MessageComparison(message, request, claims);
 }
 
 interface RequestTexts {
@@ -105,13 +211,31 @@ function readRequest(body: JsonObject): RequestTexts | null {
   return { texts, fields };
 }
 
-/** Covers what the message has in common with the request, in one pass over the request. */
-function coverRuns(message: string, { texts }: RequestTexts, covered: Uint8Array): void {
-  const runs = new CommonRuns();
+function addRuns(runs: CommonRuns, message: string, decoded: Decoded, covered: Uint8Array): void {
   runs.add(message, (first, end) => covered.fill(1, first, end));
-  const { text, from, to } = decodeEscapes(message);
+  const { text, from, to } = decoded;
   if (text !== message) runs.add(text, (first, end) => covered.fill(1, from[first] ?? 0, to[end - 1] ?? 0));
-  for (const one of texts) runs.find(one);
+}
+
+/** A single word of a prompt counts from this many characters on. */
+const MIN_WORD_CHARS = 12;
+
+/** Uncovers runs of {@link RUN_CHARS} characters that are one word: it may be any. */
+function dropShortRuns(message: string, covered: Uint8Array): void {
+  for (let at = covered.indexOf(1); at >= 0; at = covered.indexOf(1, at)) {
+    const next = covered.indexOf(0, at);
+    const end = next < 0 ? covered.length : next;
+    const part = message.slice(at, end);
+    if (part.length < MIN_WORD_CHARS && /^[\p{L}\p{N}]*$/u.test(part)) covered.fill(0, at, end);
+    at = end;
+  }
+}
+
+interface Decoded {
+  readonly text: string;
+  /** Where each of its characters begins and ends in the original. Empty: it is the original. */
+  readonly from: readonly number[];
+  readonly to: readonly number[];
 }
 
 const ESCAPE =
@@ -121,11 +245,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
 };
 
 /** The text with the escapes of JSON, Python, HTML and URLs decoded, and where each of its characters begins and ends in the original. */
-function decodeEscapes(message: string): {
-  readonly text: string;
-  readonly from: readonly number[];
-  readonly to: readonly number[];
-} {
+function decodeEscapes(message: string): Decoded {
   if (!/[\\&%]/.test(message)) return { text: message, from: [], to: [] };
   const from: number[] = [];
   const to: number[] = [];
@@ -181,26 +301,23 @@ function codesIn(message: string) {
   );
 }
 
-/** Numbers of fewer digits are limits and counts. */
+/** Numbers of fewer digits are limits and counts, if they stand alone. */
 const SHORT_NUMBER = /^\d{1,5}$/;
 
-/** Covers quotations and codes that are too short for runs. */
-function coverSearched(message: string, request: RequestTexts, covered: Uint8Array): void {
-  const found: [from: number, to: number][] = [];
-  let searches = 0;
-  let lower: readonly string[] | null = null;
-  const search = (from: number, to: number) => {
-    const text = message.slice(from, to);
-    const isCovered = covered.subarray(from, to).every((bit) => bit === 1);
-    if (text.trim() === '' || isCovered || isField(text, request)) return;
-    if (++searches > MAX_SEARCHED) {
-      found.push([from, to]);
-      return;
-    }
-    lower ??= request.texts.map((one) => one.toLowerCase());
-    const forms = new Set([text, text.replaceAll('\\', ''), decodeEscapes(text).text]);
-    if ([...forms].some((form) => occurs(form.trim().toLowerCase(), lower ?? []))) found.push([from, to]);
-  };
+/** Groups of digits, as numbers of cards and telephones have them: no limits. */
+function groupsIn(message: string) {
+  return message.matchAll(/(?<![\p{L}\p{N}_.])\d{1,5}(?:[ ./()-]{1,3}\d{1,5}){1,12}(?![\p{L}\p{N}_])/gu);
+}
+
+const DECIMAL = /^\d+\.\d+$/;
+
+function spanOf({ index, 0: text }: RegExpMatchArray & { readonly index: number }): TextSpan {
+  return { from: index, to: index + text.length };
+}
+
+/** Where the quotations of a text are, without their marks. Quoted text may contain marks itself. */
+function quotationsIn(message: string): readonly TextSpan[] {
+  const spans: TextSpan[] = [];
   for (const { index, 0: mark } of message.matchAll(OPENING)) {
     if (mark === "'" && isWordUnit(message[index - 1])) continue;
     let closing = index;
@@ -209,28 +326,14 @@ function coverSearched(message: string, request: RequestTexts, covered: Uint8Arr
       if (closing < 0) break;
       const isApostrophe = mark === "'" && isWordUnit(message[closing + 1]);
       // A longer text is a run.
-      if (!isApostrophe && closing - index <= MAX_QUOTED_CHARS) search(index + 1, closing);
+      if (!isApostrophe && closing - index <= MAX_QUOTED_CHARS) spans.push({ from: index + 1, to: closing });
     }
   }
-  for (const { index, 0: code } of codesIn(message))
-    if (!SHORT_NUMBER.test(code)) search(index, index + code.length);
-  for (const [from, to] of found) covered.fill(1, from, to);
+  return spans;
 }
 
-/** What is longer has a run of 12 characters, also with white space and escapes. */
-const MAX_QUOTED_CHARS = 6 * RUN_CHARS;
-
-function occurs(text: string, lower: readonly string[]): boolean {
-  if (text === '') return false;
-  if (text.length >= MIN_PART_CHARS) return lower.some((one) => one.includes(text));
-  return lower.some((one) => {
-    for (let at = one.indexOf(text); at >= 0; at = one.indexOf(text, at + 1)) {
-      const isWord = !isWordUnit(one[at - 1]) && !isWordUnit(one[at + text.length]);
-      if (isWord) return true;
-    }
-    return false;
-  });
-}
+/** What is longer has a run, also with white space and escapes. */
+const MAX_QUOTED_CHARS = 72;
 
 /** A run may begin or end within a word: the rest of the word belongs to the prompt, too. */
 function coverWholeWords(message: string, covered: Uint8Array): void {
@@ -245,14 +348,14 @@ const PATH = /[\w$][\w$.[\]]*[\w$\]]/g;
 /** Words without these are English, too. */
 const CODED = /[_.[]|[a-z][A-Z]/;
 
-function uncoverFields(message: string, request: RequestTexts, covered: Uint8Array): void {
+function uncoverFields(message: string, fields: ReadonlySet<string>, covered: Uint8Array): void {
   for (const { index, 0: path } of message.matchAll(PATH)) {
     const isAlone = covered[index - 1] !== 1 && covered[index + path.length] !== 1;
-    if ((isAlone || CODED.test(path)) && isField(path, request)) covered.fill(0, index, index + path.length);
+    if ((isAlone || CODED.test(path)) && isField(path, fields)) covered.fill(0, index, index + path.length);
   }
 }
 
-function isField(path: string, { fields }: RequestTexts): boolean {
+function isField(path: string, fields: ReadonlySet<string>): boolean {
   const steps = path
     .trim()
     .split(/[.[\]]+/)
@@ -274,4 +377,119 @@ function hide(message: string, covered: Uint8Array): string {
     at = end < 0 || next < 0 ? message.length : end;
   }
   return text;
+}
+
+/** Words that stand this close to each other in a prompt stand together. */
+const MIN_NEAR_CHARS = 160;
+const MAX_NEAR_CHARS = 400;
+/** Words of a claim that are searched. */
+const MAX_CORE_WORDS = 12;
+/** Comparisons of places. Beyond them, every claim counts as an echo. */
+const MAX_NEAR_CHECKS = 2_000_000;
+
+interface SearchedClaim {
+  readonly claim: Claim;
+  readonly words: readonly number[];
+  readonly near: number;
+}
+
+/** Finds the claims whose words stand together in a text, in any order. */
+class NearbyWords {
+  /** By word, where it was last seen. */
+  readonly #seen: number[] = [];
+  readonly #claimsOf: SearchedClaim[][] = [];
+  readonly #claims: readonly Claim[];
+  readonly #onEcho: (claim: Claim) => void;
+  #checks = 0;
+
+  constructor(claims: readonly Claim[], message: string, short: ShortTexts, onEcho: (claim: Claim) => void) {
+    this.#claims = claims;
+    this.#onEcho = onEcho;
+    const ids = new Map<string, number>();
+    for (const claim of claims) {
+      const words = coreWords(claim, message).filter((word) => word.length > 2 || /\d/.test(word));
+      if (words.length < 2) continue;
+      const near = Math.max(
+        MIN_NEAR_CHARS,
+        Math.min(claim.sentence.to - claim.sentence.from, MAX_NEAR_CHARS),
+      );
+      const searched: SearchedClaim = {
+        claim,
+        near,
+        words: words.slice(0, MAX_CORE_WORDS).map((word) => {
+          const known = ids.get(word);
+          if (known !== undefined) return known;
+          const id = ids.size;
+          ids.set(word, id);
+          this.#claimsOf.push([]);
+          if (!short.add(word, true, (from) => this.#see(id, from))) this.#giveUp();
+          return id;
+        }),
+      };
+      for (const id of searched.words) this.#claimsOf[id]?.push(searched);
+    }
+  }
+
+  /** The next places are those of another text. */
+  startText(): void {
+    this.#seen.length = 0;
+  }
+
+  #see(id: number, at: number): 'more' | 'done' {
+    this.#seen[id] = at;
+    const left = (this.#claimsOf[id] ?? []).filter(({ claim, words, near }) => {
+      const isTogether = words.every((word) => {
+        this.#checks += 1;
+        const seen = this.#seen[word];
+        return seen !== undefined && at - seen <= near;
+      });
+      if (isTogether) this.#onEcho(claim);
+      return !isTogether;
+    });
+    this.#claimsOf[id] = left;
+    if (this.#checks <= MAX_NEAR_CHECKS) return 'more';
+    this.#giveUp();
+    return 'done';
+  }
+
+  #giveUp(): void {
+    for (const claim of this.#claims) this.#onEcho(claim);
+  }
+}
+
+function wordsIn(text: string) {
+  return text.matchAll(/[\p{L}\p{N}_$]+/gu);
+}
+
+/** The words of a claim's core, each once, in lower case. */
+function coreWords({ core }: Claim, message: string): readonly string[] {
+  const words = core.flatMap(({ from, to }) =>
+    [...wordsIn(message.slice(from, to))].map(({ 0: word }) => word.toLowerCase()),
+  );
+  return [...new Set(words)];
+}
+
+/**
+ * Whether the sentence has several words of the prompt in a row: with one that is neither a word of the claim nor of many refusals, or with all
+ * words of the claim.
+ */
+function hasPartOfPrompt(claim: Claim, message: string, runs: Uint8Array): boolean {
+  const core = new Set(coreWords(claim, message));
+  const { from, to } = claim.sentence;
+  let end = -1;
+  let row: string[] = [];
+  const isForeign = () =>
+    row.length > 1 &&
+    (row.some((word) => !core.has(word) && !isStockWord(word)) || core.isSubsetOf(new Set(row)));
+  for (const { index, 0: word } of wordsIn(message.slice(from, to))) {
+    const at = from + index;
+    if (!runs.subarray(at, at + word.length).includes(1)) continue;
+    if (end < 0 || runs.subarray(end, at).includes(0)) {
+      if (isForeign()) return true;
+      row = [];
+    }
+    row.push(word.toLowerCase());
+    end = at + word.length;
+  }
+  return isForeign();
 }

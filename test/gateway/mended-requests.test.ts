@@ -253,6 +253,31 @@ describe.each([true, false])('streamed: %s', (stream) => {
     }
   });
 
+  test.each([
+    'max_tokens must be <= 1',
+    'temperature must be 1',
+    'Unsupported  parameters:  temperature, seed',
+    'top_k <= 1',
+  ])('Z2 a host that repeats the prompt changes nothing, for nobody: %s', async (prompt) => {
+    const echo = refuse(400, { message: `Request too large for text: ${prompt}` });
+    const gateway = gatewayOf({ m: [echo, answerWith('a')] });
+    const fields = { max_tokens: 5000, temperature: 0.7, seed: 1, top_k: 9 };
+    const messages = [{ role: 'user', content: prompt.toUpperCase() }];
+    expect((await ask(gateway, { ...fields, messages })).status).toBe(400);
+    await ask(gateway, fields);
+    expect(gateway.requests.map(({ body }) => [body.max_tokens, body.temperature, body.seed])).toEqual([
+      [5000, 0.7, 1],
+      [5000, 0.7, 1],
+    ]);
+  });
+
+  test('Z2 a refusal of a request that is too large to compare changes nothing', async () => {
+    const gateway = gatewayOf({ m: [NO_TEMPERATURE] }, { MAX_REQUEST_BYTES: String(16 * 1024 * 1024) });
+    const messages = [{ role: 'user', content: 'x'.repeat(8 * 1024 * 1024 + 1) }];
+    expect((await ask(gateway, { temperature: 0.7, messages })).status).toBe(400);
+    expect(gateway.requests).toHaveLength(1);
+  });
+
   test('Z2 a refusal that repeats the prompt changes nothing', async () => {
     const prompt = "Unsupported parameter: 'temperature' is not supported with this model.";
     const gateway = gatewayOf({ m: [refuse(400, { message: `Invalid content: ${prompt}` })] });
@@ -273,6 +298,29 @@ describe.each([true, false])('streamed: %s', (stream) => {
     expect((await ask(gateway, { tools })).status).toBe(400);
     await ask(gateway, { tools });
     expect(gateway.requests.map(({ body }) => body.tools)).toEqual([tools, tools]);
+  });
+
+  test.each([
+    ['my password is zebraquartz 4711 for alice', 'invalid_request'],
+    ['a/b:c', 'invalid_request'],
+    ['x'.repeat(65), 'invalid_request'],
+    ['some.code-4_2', 'some.code-4_2'],
+  ])('E5 the code %s of a provider is stored as %s', async (code, stored) => {
+    for (const behavior of [
+      refuse(400, { message: 'No', code }),
+      sse(ROLE + errorEvent({ message: 'No', code, status: 400 })),
+    ]) {
+      const gateway = gatewayOf({ m: [behavior] }, { RETRIES: '0' });
+      await ask(gateway, {});
+      await settle();
+      const [record] = gateway.records;
+      expect([record?.error_code, record?.attempts.map(({ error_code }) => error_code)]).toEqual([
+        stored,
+        [stored],
+      ]);
+      if (stored !== code)
+        expect(JSON.stringify([gateway.records, gateway.gateway.logged])).not.toContain(code);
+    }
   });
 
   test('Z1 the circuit stays closed, however often a field is refused', async () => {
@@ -390,6 +438,16 @@ describe('Z1 Z3 passthrough', () => {
       'beta-a,beta-b, beta-c',
       'beta-a, beta-c',
       'beta-a, beta-c',
+    ]);
+  });
+
+  test('Z1 all entries of anthropic-beta that one refusal names: removed in one round, the others stay', async () => {
+    const text = 'Unexpected value(s) `beta-a`, `beta-b`, `beta-c` for the `anthropic-beta` header.';
+    const gateway = gatewayOf({ 'claude-x': [refusal(text), message] }, env);
+    expect((await send(gateway, {}, { 'anthropic-beta': 'beta-a,beta-b, beta-c,beta-d' })).status).toBe(200);
+    expect(gateway.requests.map(({ headers }) => headers.get('anthropic-beta'))).toEqual([
+      'beta-a,beta-b, beta-c,beta-d',
+      'beta-d',
     ]);
   });
 

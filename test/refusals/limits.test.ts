@@ -16,10 +16,7 @@ interface Read {
 function readLimit(text: string, field: string, asked: number): Read {
   const { message = '', code = '', param } = readUpstreamRefusal(text);
   const body: JsonObject = { model: 'm', messages: [{ role: 'user', content: 'Hello' }], [field]: asked };
-  const statements = readStatements(
-    { message, code, field: param },
-    { body, betas: [], isQuoted: () => false },
-  );
+  const statements = readStatements({ message, code, field: param }, { body, betas: [] });
   let mended = body;
   let isRemembered = false;
   for (const statement of statements) {

@@ -1,9 +1,10 @@
 /** Reads real refusals, and changes the request that they refuse. */
 import { describe, expect, test } from 'vitest';
 import { readUpstreamRefusal } from '../../src/canonical/upstream-error.ts';
-import { quotesFrom, readStatements } from '../../src/providers/field-refusals.ts';
+import { readStatements } from '../../src/providers/field-refusals.ts';
 import { mend } from '../../src/request-translation/mend.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
+import { compareWithRequest } from '../../src/upstream/provider-message.ts';
 import { REFUSAL_TEXTS } from '../../tools/simulator/refusal-texts.ts';
 
 const BASE = { model: 'unknown-1', messages: [{ role: 'user', content: 'Hello' }] };
@@ -12,10 +13,13 @@ describe('Z2 Z3 refusals', () => {
   test.each(REFUSAL_TEXTS.map((row) => [row.name, row] as const))('%s', (_, { text, sent, mended }) => {
     const body: JsonObject = { ...BASE, ...sent };
     const { message = '', code = '', param } = readUpstreamRefusal(text);
-    const statements = readStatements(
-      { message, code, field: param },
-      { body, betas: [], isQuoted: quotesFrom({ messages: body.messages }) },
+    const all = readStatements({ message, code, field: param }, { body, betas: [] });
+    const comparison = compareWithRequest(
+      message,
+      body,
+      all.map(({ claim }) => claim),
     );
+    const statements = all.filter(({ claim }) => comparison !== null && !comparison.isEcho(claim));
     const options = { unsupported: 'auto', hasThinkingSwitch: false } as const;
     let changed = body;
     for (const { finding } of statements) changed = mend(finding, changed, options)?.body ?? changed;
@@ -28,7 +32,7 @@ describe('Z2 Z3 refusals', () => {
     ['temperature must be ≤ 1', { temperature: 2 }, { temperature: 1 }],
     ['top_p must be ≥ 0.5', { top_p: 0.1 }, { top_p: 0.5 }],
   ])('a bound that is written as a sign: %s', (message, sent, mended) => {
-    const request = { body: { ...BASE, ...sent }, betas: [], isQuoted: () => false };
+    const request = { body: { ...BASE, ...sent }, betas: [] };
     const [statement] = readStatements({ message, code: '', field: undefined }, request);
     const options = { unsupported: 'auto', hasThinkingSwitch: false } as const;
     expect(statement && mend(statement.finding, request.body, options)?.body).toEqual({ ...BASE, ...mended });

@@ -1,6 +1,6 @@
 /** Tests which API serves a chat request, and what a provider's refusal says about it. */
 import { describe, expect, test } from 'vitest';
-import { secondTry } from '../../src/providers/api-refusals.ts';
+import { readApiStatement } from '../../src/providers/api-refusals.ts';
 import { openai } from '../../src/providers/openai.ts';
 import { xai } from '../../src/providers/xai.ts';
 import { ApiMemory, type ApiRequest, chooseApi } from '../../src/routing/api-choice.ts';
@@ -183,7 +183,8 @@ describe('O2 the provider’s own word', () => {
     ['responses', 404, 'not_found', "Item with id 'rs_1' not found.", null],
     ['chat', 400, 'invalid_request', 'Invalid schema for function', null],
   ])('%s: %d %s %s', (on, status, code, message, expected) => {
-    expect(secondTry({ status, code, message, kind: null, field: undefined }, on)).toEqual(expected);
+    const refusal = { status, code, message, kind: null, field: undefined };
+    expect(readApiStatement(refusal, on)?.change ?? null).toEqual(expected);
   });
 
   test('what a refusal taught holds for an hour, for that model and that scope', () => {

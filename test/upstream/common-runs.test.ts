@@ -27,8 +27,6 @@ interface Word {
   readonly to: number;
 }
 
-const isSpace = (folded: string) => folded === ' ';
-
 /** The characters that count, and the words. */
 function read(text: string): { readonly units: readonly Unit[]; readonly words: readonly Word[] } {
   const units: Unit[] = [];
@@ -58,7 +56,7 @@ function read(text: string): { readonly units: readonly Unit[]; readonly words: 
       const from = open.folded === '' ? at : open.from;
       open = { folded: open.folded + (isWhole ? unit : folded), from, isWhole };
     }
-    if (!isBlank || !isSpace(units.at(-1)?.folded ?? ' ')) units.push({ folded, at });
+    if (!isBlank && unit !== '_') units.push({ folded, at });
   }
   close(text.length);
   return { units, words };
@@ -68,9 +66,9 @@ function read(text: string): { readonly units: readonly Unit[]; readonly words: 
 function runsOf(text: string): readonly (readonly [string, from: number, to: number])[] {
   const { units, words } = read(text);
   const ofChars = units.flatMap((first, i) => {
-    const run = units.slice(i, i + 12);
+    const run = units.slice(i, i + 11);
     const last = run.at(-1);
-    if (run.length < 12 || last === undefined || isSpace(first.folded) || isSpace(last.folded)) return [];
+    if (run.length < 11 || last === undefined) return [];
     return [[`c ${run.map(({ folded }) => folded).join('')}`, first.at, last.at + 1] as const];
   });
   const ofWords = words.flatMap((first, i) => {
@@ -153,6 +151,6 @@ test('E5 a run is found wherever it begins in the text, and after any white spac
     const text = `${'z'.repeat(before)} Correct\nHorse${' '.repeat(before + 1)}battery`;
     expect(found(message, [text])).toBe('The key "·····················" is wrong');
     expect(found('abcdefghijkl', [`${'z'.repeat(before)}ABCDEFGHIJKL`])).toBe('·'.repeat(12));
-    expect(found('abcdefghijk', [`${'z'.repeat(before)}abcdefghijk`])).toBe('abcdefghijk');
+    expect(found('abcdefghij', [`${'z'.repeat(before)}abcdefghij`])).toBe('abcdefghij');
   }
 });

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { readUpstreamRefusal } from '../../src/canonical/upstream-error.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
-import { providerMessage } from '../../src/upstream/provider-message.ts';
+import { compareWithRequest } from '../../src/upstream/provider-message.ts';
 import { REFUSAL_TEXTS } from '../../tools/simulator/refusal-texts.ts';
 
 const UPSTREAM = { name: 'Unknown', secret: 'sk-of-the-deployment-42' };
@@ -12,7 +12,7 @@ function user(content: unknown): JsonObject {
 }
 
 function keep(message: string, body: JsonObject): string | null {
-  return providerMessage(message, body, UPSTREAM);
+  return compareWithRequest(message, body)?.keep(UPSTREAM) ?? null;
 }
 
 /** Prompts with secrets and odd text. */
@@ -54,6 +54,10 @@ const QUOTES: readonly (readonly [string, (prompt: string) => string])[] = [
   ['in capitals', (prompt) => `BLOCKED: ${prompt.toUpperCase()}`],
   ['cut', (prompt) => `Prompt is flagged: "${prompt.slice(0, 30)}..."`],
   ['on one line', (prompt) => `Unexpected text: ${prompt.replace(/\s+/g, ' ')}`],
+  ['without spaces', (prompt) => `Blocked: ${prompt.replace(/\s+/g, '')}`],
+  ['with a space behind each letter', (prompt) => `Blocked: ${Array.from(prompt).join(' ')}`],
+  ['with _ for spaces', (prompt) => `Blocked: ${prompt.replace(/\s+/g, '_')}`],
+  ['with double spaces', (prompt) => `Blocked: ${prompt.replace(/\s/g, '  ')}`],
   ['after a long text', (prompt) => `${'x'.repeat(950)} ${prompt}`],
 ];
 
@@ -138,6 +142,34 @@ describe('E5 a kept message', () => {
     expect(keep('tools.0.input_schema.properties.codename_falcon: invalid', body)).not.toContain('falcon');
   });
 
+  test.each([
+    ['Kr\\u00f6te9813', 'Kröte9813'],
+    ['h%75nter2', 'hunter2'],
+    ['hun&#116;er2', 'hunter2'],
+    ['&#x68;unter2', 'hunter2'],
+    ['HUNTER2', 'hunter2'],
+  ])('has no word with a digit of the prompt, however it is escaped: %s', (echo, word) => {
+    expect(keep(`Wrong word ${echo} in it`, user(`My password is ${word}, please`))).toBe(
+      'Wrong word … in it',
+    );
+  });
+
+  test.each([
+    ['4711-0815', '4711-0815'],
+    ['4711 0815', '4711-0815'],
+    ['(030) 4711', '030 4711'],
+    ['555.0123.99', '555-0123-99'],
+    ['12/34', '12/34'],
+  ])('has no number of two groups that is in the prompt: %s', (echo, number) => {
+    expect(keep(`Wrong number ${echo} given`, user(`It is ${number}, or so`))).not.toMatch(/\d/);
+  });
+
+  test('has limits and counts, also those that are in the prompt', () => {
+    const said = 'max_tokens: 32000 > 8192, between 1 and 8192, [1, 8192], 0.5';
+    expect(keep(said, user('Count 32000, 8192, 1, then 0.5'))).toBe(said);
+    expect(keep('Wrong number 4711-0815 given', user('Nothing of it: 4711'))).toContain('4711-0815');
+  });
+
   test('has no credential, and at most 300 characters', () => {
     expect(keep(`Wrong key sk-proj-abcdef123456 ${'word '.repeat(100)}`, user('Hi'))).toMatch(
       /^Wrong key \[redacted\] .{200,}$/,
@@ -147,7 +179,7 @@ describe('E5 a kept message', () => {
 
   test('is null if nothing is left, or if the request is too large or too deep to compare', () => {
     expect(keep('"My password is hunter2"', user('My password is hunter2'))).toBeNull();
-    expect(keep('Too long', user('x'.repeat(4 * 1024 * 1024 + 1)))).toBeNull();
+    expect(keep('Too long', user('x'.repeat(8 * 1024 * 1024 + 1)))).toBeNull();
     let deep: unknown = 'Hi';
     for (let i = 0; i < 100; i++) deep = [deep];
     expect(keep('Too deep', user(deep))).toBeNull();

@@ -17,7 +17,7 @@ const LARGEST = 1024 * 1024;
 
 const BOUNDS: readonly Bound[] = [
   { path: 'canonical/upstream-error.ts', chars: MAX_ERROR_MESSAGE_CHARS, by: 'sanitize, sanitizeCode' },
-  { path: 'upstream/provider-message.ts', chars: 1000, by: 'MAX_MESSAGE_CHARS' },
+  { path: 'upstream/provider-message.ts', chars: MAX_REFUSAL_CHARS, by: 'classifyRefusal' },
   { path: 'upstream/errors.ts', chars: 4096, by: 'isAboutKey, readRefusal' },
   { path: 'providers/api-refusals.ts', chars: MAX_REFUSAL_CHARS, by: 'classifyRefusal' },
   { path: 'providers/field-refusals.ts', chars: MAX_REFUSAL_CHARS, by: 'readStatements' },

@@ -89,11 +89,7 @@ function adviceOn(
 
 /** What the gateway would learn from the refusal, as the line of the table. */
 function* learnedFrom(message: string, body: JsonObject, file: string, model: string): Generator<string> {
-  const isQuoted = () => false;
-  for (const { finding } of readStatements(
-    { message, code: '', field: undefined },
-    { body, betas: [], isQuoted },
-  )) {
+  for (const { finding } of readStatements({ message, code: '', field: undefined }, { body, betas: [] })) {
     const line = tableLine(finding, model);
     // The advice above names these.
     const isNamed = finding.kind === 'unsupported' && isAboutRequest(finding.field);

@@ -113,6 +113,7 @@ async function countUpstream(
     route,
     headers: new Headers(),
     callerPays,
+    caller,
     session: null,
     policies: settings.policies,
     unsupported: 'drop',

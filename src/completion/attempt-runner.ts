@@ -18,7 +18,7 @@ import {
 import { isoTime } from '../metering/time.ts';
 import { readApiStatement } from '../providers/api-refusals.ts';
 import { subjectOf } from '../providers/field-refusals.ts';
-import { namesOf, tableLine } from '../request-translation/mend.ts';
+import { hasKnownNames, namesOf, shownFinding, tableLine } from '../request-translation/mend.ts';
 import type { OpenCircuit } from '../routing/circuit-breaker.ts';
 import { isTimeout, judge, readRetryAfter, TIMED_OUT } from '../routing/failures.ts';
 import type { RetrySchedule, ScheduledTarget } from '../routing/retry-schedule.ts';
@@ -308,6 +308,8 @@ export class AttemptRunner {
     if (error.refusal === undefined) return false;
     const mending = this.#replayable.readRefusal(traits, error.refusal);
     if (mending === null) return false;
+    // The provider names another field, so it took what was changed before.
+    if (!namesChange(error.refusal, traits)) this.#learn(attempt);
     if (mending.kind === 'api') {
       if (this.#hasSwitchedApi) return false;
       this.#hasSwitchedApi = true;
@@ -342,7 +344,7 @@ export class AttemptRunner {
         request_id: context.requestId,
         provider: provider.id,
         model,
-        finding,
+        finding: shownFinding(finding),
         conditions,
         table: tableLine(finding, model),
       });
@@ -603,7 +605,11 @@ const FILTERED = 'content_filter';
 /** For what the request is changed, in words of Weir. */
 function causeOf(mending: Mending): string {
   if (mending.kind !== 'fields') return `refused: ${mending.kind}`;
-  return `refused: ${mending.statements.map(({ finding }) => subjectOf(finding)).join(', ')}`;
+  const subjects = mending.statements.map(({ finding }) => {
+    if (finding.kind === 'beta') return 'anthropic-beta';
+    return hasKnownNames(finding) ? subjectOf(finding) : 'a field that Weir does not know';
+  });
+  return `refused: ${subjects.join(', ')}`;
 }
 
 /** Whether a refusal of a changed request is about the change: it names what Weir set, or asks for the API that refused first. */
@@ -623,7 +629,7 @@ function unsent(error: ApiError, reason: UpstreamFailure['reason']): Result<neve
 
 function unsentTraits(target: Target): TargetTraits {
   const { endpoint } = target;
-  const scope = { providerId: target.provider.id, model: target.model, api: 'chat' };
+  const scope = { providerId: target.provider.id, model: target.model, api: 'chat', keyId: '' };
   const traits = {
     scope,
     mends: [],

@@ -1,4 +1,5 @@
 /** Keeps the client's request until no further target can be tried, and writes it as each target's provider expects it. */
+import type { Caller } from '../auth/caller.ts';
 import { sha256 } from '../auth/keys.ts';
 import type { CanonicalRequest } from '../canonical/conversation.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
@@ -13,7 +14,7 @@ import { chatBody } from '../protocols/openai-chat/conversation-writer.ts';
 import type { Passthrough } from '../protocols/shared/client-protocol.ts';
 import { prepareWrite } from '../protocols/shared/request-form.ts';
 import { type ApiStatement, readApiStatement, type SecondTry } from '../providers/api-refusals.ts';
-import { betasOf, readStatements, type Statement } from '../providers/field-refusals.ts';
+import { betaOf, betasOf, readStatements, type Statement } from '../providers/field-refusals.ts';
 import type { Endpoint, PassthroughEndpoint, Provider, Route } from '../providers/provider.ts';
 import { MAX_REPORTED_NAMES, ReportedFields } from '../request-translation/dropped-fields.ts';
 import { type Finding, type MendOptions, mend } from '../request-translation/mend.ts';
@@ -34,8 +35,8 @@ import {
   type Translation,
   withoutNulls,
 } from '../request-translation/translate.ts';
-import { chooseApi } from '../routing/api-choice.ts';
-import { LearnedRefusals, type LearnedScope } from '../routing/learned-refusals.ts';
+import { chooseApi, type ModelOfKey } from '../routing/api-choice.ts';
+import { LearnedRefusals, type LearnedScope, type LearnedStatement } from '../routing/learned-refusals.ts';
 import { passthroughUrl, type Target, targetUrl } from '../routing/targets.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 import {
@@ -69,7 +70,7 @@ export interface TargetTraits extends AttemptTraits {
   /** To which later requests a refusal of this one applies. */
   readonly scope: LearnedScope;
   /** What refusals said, in this request or in earlier ones, for which the request was changed. */
-  readonly mends: readonly Statement[];
+  readonly mends: readonly LearnedStatement[];
 }
 
 /** What a refusal asks for, so that the same target is tried once more. */
@@ -108,6 +109,8 @@ export interface ReplayedRequest {
   readonly headers: Headers;
   /** The credential is the caller's own (`AUTH=passthrough`), so refusals of it concern the caller. */
   readonly callerPays: boolean;
+  /** The id of the caller's key. */
+  readonly caller: Pick<Caller, 'keyId'>;
   /** As the client sent it, never stored; null: it is not known. Its hash is the key of prompt caches that take one. */
   readonly session: string | null;
   readonly policies: Policies;
@@ -191,7 +194,7 @@ export class ReplayableRequest {
       hidesReasoning:
         policies.reasoning === 'strip' ||
         asksFor('without_summary') ||
-        (api === 'responses' && this.#learned.apis.refusesSummary(provider.id, model, this.#now)),
+        (api === 'responses' && this.#learned.apis.refusesSummary(this.#modelOf(target), this.#now)),
       // Chat Completions has no passthrough.
       isFromOtherProtocol: held.client.passthrough !== null,
       ...(held.client.fieldNames === undefined ? {} : { fieldNames: held.client.fieldNames }),
@@ -203,7 +206,7 @@ export class ReplayableRequest {
     const { changed, toolNames, toolKeys } = rewritten.value;
     const limited = this.#limitWritten(form, rewritten.value);
     const way = passthrough === null ? api : wayOf(passthrough, headers);
-    const scope = { providerId: provider.id, model, api: way };
+    const scope = { ...this.#modelOf(target), api: way };
     const mended = this.#mended(limited.body, form, target, scope);
     const dropped = [...limited.dropped, ...mended.dropped];
     await grant.pause();
@@ -360,7 +363,8 @@ export class ReplayableRequest {
     const now = this.#now;
     return this.#mendingsOf(target).flatMap((mending) => {
       if (mending.kind !== 'fields') {
-        this.#learned.apis.note(target.provider.id, target.model, mending, now);
+        const isRemembered = mending.kind !== 'api' || mending.isRemembered !== false;
+        if (isRemembered) this.#learned.apis.note(this.#modelOf(target), mending, now);
         return [];
       }
       return mending.statements.filter(
@@ -394,6 +398,10 @@ export class ReplayableRequest {
     return this.#request.context.ports.clock.now();
   }
 
+  #modelOf({ provider, model }: Target): ModelOfKey {
+    return { providerId: provider.id, model, keyId: this.#request.caller.keyId };
+  }
+
   #mendingsOf(target: Target): readonly Mending[] {
     return this.#mendings.get(target) ?? [];
   }
@@ -405,16 +413,16 @@ export class ReplayableRequest {
     if (mendings.length === 0 && learnedMendings.length === 0) return { body, ...UNCHANGED };
     const dropped: string[] = [];
     const changed: string[] = [];
-    const statements: Statement[] = [];
+    const statements: LearnedStatement[] = [];
     const betas: string[] = [];
     let mended = body;
     const options = mendOptions(form, this.#request.unsupported);
     const sentBetas = this.#betas;
     for (const statement of [...learnedMendings, ...mendings]) {
       const { finding } = statement;
-      const isBeta = finding.kind === 'beta' && sentBetas.includes(finding.name);
-      if (isBeta) {
-        betas.push(finding.name);
+      const beta = finding.kind === 'beta' ? betaOf(finding, sentBetas) : undefined;
+      if (beta !== undefined) {
+        betas.push(beta);
         dropped.push('anthropic-beta');
       }
       const change = mendWithin(finding, mended, form, options);
@@ -422,7 +430,7 @@ export class ReplayableRequest {
         mended = change.body;
         (change.isDropped ? dropped : changed).push(change.name);
       }
-      if (isBeta || change !== null) statements.push(statement);
+      if (beta !== undefined || change !== null) statements.push(statement);
     }
     return { body: mended, dropped, changed, statements, betas };
   }
@@ -433,7 +441,8 @@ export class ReplayableRequest {
     if (this.#request.route !== 'chat' || provider.responses === undefined) return chatEndpoint(target);
     const switched = this.#mendingsOf(target).findLast((mending) => mending.kind === 'api');
     const forced = switched?.api ?? aliasTarget.api;
-    const api = chooseApi({ provider, model, request, forced }, this.#learned.apis, this.#now);
+    const { keyId } = this.#request.caller;
+    const api = chooseApi({ provider, model, request, forced, keyId }, this.#learned.apis, this.#now);
     return api === 'responses' ? { api, endpoint: provider.responses.endpoint } : chatEndpoint(target);
   }
 
@@ -487,7 +496,7 @@ interface MendedBody {
   readonly body: JsonObject;
   readonly dropped: readonly string[];
   readonly changed: readonly string[];
-  readonly statements: readonly Statement[];
+  readonly statements: readonly LearnedStatement[];
   readonly betas: readonly string[];
 }
 

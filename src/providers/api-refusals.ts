@@ -1,5 +1,6 @@
 /** Refusals that ask for another API, or for a request without reasoning that the provider can't read (O5). */
 import type { UpstreamRefusal } from '../canonical/refusal.ts';
+import { hasUnlistedCondition } from './field-refusals.ts';
 import type { ChatApi } from './provider.ts';
 import { sentenceBounds } from './refusal-numbers.ts';
 import type { Claim } from './refusal-words.ts';
@@ -7,7 +8,13 @@ import type { Claim } from './refusal-words.ts';
 /** What a refusal says about the request that was sent. */
 export type SecondTry =
   /** The model, or the model with function tools, is served by this API alone. */
-  | { readonly kind: 'api'; readonly api: ChatApi; readonly scope: 'model' | 'tools' }
+  | {
+      readonly kind: 'api';
+      readonly api: ChatApi;
+      readonly scope: 'model' | 'tools';
+      /** False: the refusal says so under a condition, so that later requests are tried as they are. */
+      readonly isRemembered?: false;
+    }
   /** The encrypted reasoning belongs to another organisation, or was altered. */
   | { readonly kind: 'without_reasoning' }
   /** The organisation or the model gets no summaries of reasoning. */
@@ -114,7 +121,8 @@ export function readApiStatement(
     const phrase = { from: match.index, to: match.index + match[0].length };
     const [from, to] = sentenceBounds(message, phrase.from);
     const claim = { sentence: { from, to: Math.max(to, phrase.to) }, core: [phrase] };
-    return { change: row.action, claim };
+    const isOpen = row.action.kind === 'api' && hasUnlistedCondition(message.slice(from, to));
+    return { change: isOpen ? { ...row.action, isRemembered: false } : row.action, claim };
   }
   return null;
 }

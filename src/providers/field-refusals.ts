@@ -11,12 +11,15 @@ import {
   fieldsNamed,
   fieldValue,
   forcesTool,
+  hasKnownNames,
   isChangeable,
   isLevel,
   meets,
   turnsThinkingOff,
   VALIDATING_KEYWORDS,
+  valueFingerprint,
 } from '../request-translation/mend.ts';
+import { fingerprint } from '../shared/fingerprint.ts';
 import { type JsonObject, LARGE_OBJECT_MEMBERS } from '../shared/json.ts';
 import { type NamedRange, rangesIn, sentenceBounds } from './refusal-numbers.ts';
 import type { Claim, TextSpan } from './refusal-words.ts';
@@ -199,6 +202,15 @@ const CONDITIONS: readonly (readonly [Condition, RegExp])[] = [
   ['stream', /\b(?:when|while|with|if|in) stream/i],
 ];
 
+/** Words that make a sentence depend on something: on another field, or on who asks. */
+const UNLISTED =
+  /\b(?:when|whenever|if|unless|until|while|where|provided that|because|except|requires?|required|without|together with|along with|combined with|in combination|alongside|during|after|before|depends|depending)\b|\bonly (?:be used |be set |be specified )?(?:for|in|on|with|via|through)\b|\b(?:for|by|in|on|with|to) (?:this|your|the|an?|some|certain|other) (?:\w+ )?(?:organi[sz]ations?|accounts?|users?|projects?|workspaces?|teams?|tenants?|api keys?|keys?|credentials?|regions?|locations?|countr(?:y|ies)|plans?|tiers?|subscriptions?|deployments?|customers?)\b|\b(?:your|this) (?:organi[sz]ation|account|user|project|workspace|team|tenant|api key|plan|tier|subscription)\b|\b(?:in preview|permissions?|verified|verification|enterprise)\b/i;
+
+/** Whether a sentence has a condition that is none of {@link CONDITIONS}. */
+export function hasUnlistedCondition(sentence: string): boolean {
+  return UNLISTED.test(sentence);
+}
+
 /**
  * The statements of a refusal about fields that the request has and that may be changed. Empty: the refusal reaches the client.
  * A field counts only where a phrase puts it. Whether a statement is an echo of the prompt is not known here.
@@ -333,16 +345,17 @@ class Statements {
     if (other === undefined ? this.#found.size >= this.#most : rankOf(other.finding) <= rankOf(finding))
       return;
     const [from, to] = sentenceBounds(this.#text, phrase.from);
-    const sentence = this.#text.slice(from, to);
-    const conditions = CONDITIONS.filter(
-      ([condition, pattern]) =>
-        isOther(condition, finding) && pattern.test(sentence) && meets(condition, this.#fields.body),
-    ).map(([condition]) => condition);
+    const stated = readConditions(this.#text.slice(from, to), finding, this.#fields.body);
     const claim = {
       sentence: { from, to: Math.max(to, phrase.to) },
       core: [phrase, ...spans, ...this.#namesOf(finding, from, to)],
     };
-    this.#found.set(key, { finding, conditions, claim, isRemembered });
+    this.#found.set(key, {
+      finding,
+      conditions: stated ?? [],
+      claim,
+      isRemembered: isRemembered && stated !== null && hasKnownNames(finding),
+    });
   }
 
   /** Where a sentence names the field. */
@@ -360,7 +373,7 @@ export function subjectOf(finding: Finding): string {
     case 'schema':
       return `schema ${finding.keyword}`;
     case 'beta':
-      return `beta ${finding.name}`;
+      return `beta ${finding.fingerprint}`;
     case 'schema_root':
     case 'thinking_required':
     case 'forced_tool':
@@ -369,6 +382,26 @@ export function subjectOf(finding: Finding): string {
     default:
       return finding.field;
   }
+}
+
+/**
+ * What else must hold for a refusal, by its sentence. Null: something that is not on the list, or that the request does not meet, so that
+ * nothing is known of other requests.
+ */
+function readConditions(sentence: string, finding: Finding, body: JsonObject): readonly Condition[] | null {
+  const conditions: Condition[] = [];
+  // What these findings mean is a condition itself.
+  const meaning = finding.kind === 'forced_tool' ? FORCED_TOOL : THINKING_REQUIRED;
+  let rest = sentence.replace(meaning, ' ');
+  for (const [condition, pattern] of CONDITIONS) {
+    const match = pattern.exec(rest);
+    if (match === null) continue;
+    rest = rest.replace(match[0], ' ');
+    if (!isOther(condition, finding)) continue;
+    if (!meets(condition, body)) return null;
+    conditions.push(condition);
+  }
+  return hasUnlistedCondition(rest) ? null : conditions;
 }
 
 /** A finding about thinking has its condition in its meaning. */
@@ -540,7 +573,7 @@ function readThinking(text: string, { body }: SentFields, found: Statements): vo
     const levels = [...text.matchAll(VALUES)].flatMap((match) =>
       levelsAfter(text, match.index + match[0].length),
     );
-    found.add({ kind: 'thinking_required', levels }, spanOf(required));
+    found.add({ kind: 'thinking_required', levels: levels.filter(isLevel) }, spanOf(required));
   }
   const forced = FORCED_TOOL.exec(text);
   if (forced !== null && forcesTool(body)) found.add({ kind: 'forced_tool' }, spanOf(forced));
@@ -551,9 +584,9 @@ function readThinking(text: string, { body }: SentFields, found: Statements): vo
   ];
   for (const [pattern, field] of words) {
     const match = pattern.exec(text);
-    const value = fieldValue(field, body);
-    if (match === null || value === undefined) continue;
-    found.add({ kind: 'refused_value', field, value: JSON.stringify(value) }, spanOf(match));
+    const value = match === null ? null : valueFingerprint(field, body);
+    if (match === null || value === null) continue;
+    found.add({ kind: 'refused_value', field, fingerprint: value }, spanOf(match));
   }
   const encrypted = ENCRYPTED_REFUSED.exec(text);
   if (encrypted !== null && fieldValue('include', body) !== undefined) {
@@ -565,8 +598,16 @@ function readBetas(text: string, betas: readonly string[], found: Statements): v
   const match = BETA.exec(text);
   if (match === null) return;
   for (const name of new Set(match[1]?.match(/[\w.-]{1,128}/g) ?? [])) {
-    if (betas.includes(name)) found.add({ kind: 'beta', name }, spanOf(match));
+    if (betas.includes(name)) found.add({ kind: 'beta', fingerprint: fingerprint(name) }, spanOf(match));
   }
+}
+
+/** The entry of a header that a finding is about. */
+export function betaOf(
+  finding: Extract<Finding, { kind: 'beta' }>,
+  betas: readonly string[],
+): string | undefined {
+  return betas.find((name) => fingerprint(name) === finding.fingerprint);
 }
 
 function readValues(text: string, named: readonly string[], fields: SentFields, found: Statements): void {
@@ -584,14 +625,14 @@ function readValues(text: string, named: readonly string[], fields: SentFields, 
     if (field === null) continue;
     if (levels.some(isLevel)) {
       // The values of a field such as `verbosity`, which is removed and not set.
-      found.add({ kind: 'levels', field, levels }, span);
+      found.add({ kind: 'levels', field, levels: levels.filter(isLevel) }, span);
     } else if (
       levels.length > 0 &&
       classOf(field) === 'removed' &&
       typeof fieldValue(field, body) === 'string'
     ) {
-      const value = JSON.stringify(fieldValue(field, body));
-      found.add({ kind: 'refused_value', field, value }, span);
+      const value = valueFingerprint(field, body);
+      if (value !== null) found.add({ kind: 'refused_value', field, fingerprint: value }, span);
     } else if (levels.length > 0 && classOf(field) === 'reasoning' && asksForThinking(body)) {
       found.add({ kind: 'unsupported', field, isUnknown: false }, span);
     }
@@ -637,7 +678,7 @@ function levelsAfter(text: string, end: number): readonly string[] {
     else if (levels.length === 0 && LEVEL_FILLERS.has(word)) continue;
     else if (!isJoined || name.length > MAX_LEVEL_CHARS) break;
     else {
-      levels.push(name);
+      levels.push(isLevel(word) ? word : name);
       isJoined = false;
     }
   }

@@ -1,4 +1,6 @@
 /** Changes a written request as a provider's refusal asks: a closed list of small changes, after which the output means the same (Z3). */
+
+import { fingerprint } from '../shared/fingerprint.ts';
 import {
   hasItems,
   isObject,
@@ -21,7 +23,7 @@ export type Finding =
   | { readonly kind: 'unsupported'; readonly field: string; readonly isUnknown: boolean }
   /** The field has another name. */
   | { readonly kind: 'renamed'; readonly field: string; readonly to: string }
-  /** The values that an effort may have. */
+  /** The values that an effort may have: those of {@link isLevel}. */
   | { readonly kind: 'levels'; readonly field: string; readonly levels: readonly string[] }
   /** The range of a number; a single allowed value is a range of one. */
   | {
@@ -30,8 +32,8 @@ export type Finding =
       readonly min: number | null;
       readonly max: number | null;
     }
-  /** This value is refused, and the refusal names none that is accepted. `value` is its JSON text. */
-  | { readonly kind: 'refused_value'; readonly field: string; readonly value: string }
+  /** This value is refused, and the refusal names none that is accepted. The fingerprint is that of its JSON text. */
+  | { readonly kind: 'refused_value'; readonly field: string; readonly fingerprint: string }
   /** Only one of the fields may be there: the first is removed. */
   | { readonly kind: 'conflict'; readonly field: string; readonly with: string }
   /** Thinking can't be off. The levels may be empty. */
@@ -44,8 +46,8 @@ export type Finding =
   | { readonly kind: 'schema_root' }
   /** The role `developer` is unknown. */
   | { readonly kind: 'developer_role' }
-  /** An entry of the header `anthropic-beta`. */
-  | { readonly kind: 'beta'; readonly name: string };
+  /** An entry of the header `anthropic-beta`, by its fingerprint. */
+  | { readonly kind: 'beta'; readonly fingerprint: string };
 
 /** A body after one change. */
 export interface Mended {
@@ -281,7 +283,7 @@ export function mend(finding: Finding, body: JsonObject, options: MendOptions): 
     case 'range':
       return setWithin(finding, body);
     case 'refused_value':
-      return JSON.stringify(fieldValue(finding.field, body)) === finding.value
+      return valueFingerprint(finding.field, body) === finding.fingerprint
         ? removeUnsupported(finding.field, false, body, options)
         : null;
     case 'conflict':
@@ -300,6 +302,12 @@ export function mend(finding: Finding, body: JsonObject, options: MendOptions): 
     case 'beta':
       return null;
   }
+}
+
+/** The fingerprint of a field's value; null: the body has none. */
+export function valueFingerprint(field: string, body: JsonObject): string | null {
+  const value = fieldValue(field, body);
+  return value === undefined ? null : fingerprint(JSON.stringify(value));
 }
 
 function removeUnsupported(
@@ -369,11 +377,13 @@ function setLevel(field: string, levels: readonly string[], body: JsonObject): M
   const value = valueAt(body, path);
   // Gemini writes levels in capitals.
   const asked = typeof value === 'string' ? value.toLowerCase() : null;
-  const known = levels.map((level) => level.toLowerCase());
-  if (asked !== null && known.includes(asked)) return null;
+  if (asked !== null && levels.includes(asked)) return null;
   const kind = classOf(field);
-  const nearest = kind === 'effort' && asked !== null ? nearestLevel(asked, known) : null;
-  if (nearest !== null) return changed(withValue(body, path, levels[known.indexOf(nearest)]), field);
+  const nearest = kind === 'effort' && asked !== null ? nearestLevel(asked, levels) : null;
+  if (nearest !== null) {
+    const isCapital = value !== asked;
+    return changed(withValue(body, path, isCapital ? nearest.toUpperCase() : nearest), field);
+  }
   return kind === 'effort' || kind === 'removed' ? dropped(without(body, path), field) : null;
 }
 
@@ -697,10 +707,26 @@ export function namesOf(finding: Finding): readonly string[] {
     case 'developer_role':
       return ['role', 'system', 'developer'];
     case 'beta':
-      return [finding.name.toLowerCase()];
+      return ['beta'];
     default:
       return fields(finding.field);
   }
+}
+
+/** A finding for the log: without fingerprints, which others could compare with a guess. */
+export function shownFinding(finding: Finding): JsonObject {
+  const { kind } = finding;
+  if (kind === 'beta') return { kind };
+  return kind === 'refused_value' ? { kind, field: finding.field } : { ...finding };
+}
+
+/** Whether all names in a finding are those of fields that Weir knows, and none is the caller's. */
+export function hasKnownNames(finding: Finding): boolean {
+  const names = [
+    ...('field' in finding ? [finding.field] : []),
+    ...(finding.kind === 'conflict' ? [finding.with] : []),
+  ];
+  return names.every((name) => classOf(name) !== 'unknown');
 }
 
 /** The line that a provider's table would need for a finding; null: tables have no such rows. */

@@ -11,61 +11,59 @@ import { isDefault } from '../request-translation/dropped-fields.ts';
 import { requestedEffort } from '../request-translation/effort.ts';
 import { hasItems, objectOf, readArray } from '../shared/json.ts';
 import { matchesModel } from '../shared/model-name.ts';
-
-/** For how long a refusal decides the API of later requests. */
-const MEMORY_MS = 60 * 60 * 1000;
-
-/** Models that are remembered. The oldest entry is forgotten first. */
-const MAX_MODELS = 1000;
+import { TaughtMemory } from './taught-memory.ts';
 
 /** Remembers for an hour which API the refusals of a model named, so that later requests need no second try. The isolate has one. */
 export class ApiMemory {
-  readonly #entries = new Map<
-    string,
-    { readonly api: ChatApi | 'without_summary'; readonly until: number }
-  >();
+  readonly #taught = new TaughtMemory<ChatApi | 'without_summary'>();
 
   /** Remembers what a refusal asked for. Refused reasoning says nothing about later requests. */
-  note(providerId: string, model: string, change: SecondTry, now: number): void {
+  note({ providerId, model, keyId }: ModelOfKey, change: SecondTry, now: number): void {
     if (change.kind === 'without_reasoning') return;
-    const key = keyOf(providerId, model, change.kind === 'api' ? change.scope : 'summary');
-    this.#entries.delete(key);
-    this.#entries.set(key, { api: change.kind === 'api' ? change.api : change.kind, until: now + MEMORY_MS });
-    const [oldest] = this.#entries.keys();
-    if (this.#entries.size > MAX_MODELS && oldest !== undefined) this.#entries.delete(oldest);
+    const scope: Scope = change.kind === 'api' ? change.scope : 'summary';
+    const value = change.kind === 'api' ? change.api : change.kind;
+    this.#taught.note(`${providerId}/${model}`, scope, value, keyId, now);
   }
 
   /** Both APIs refused the model, so neither refusal says which one serves it. */
-  forget(providerId: string, model: string, change: SecondTry): void {
-    if (change.kind === 'api') this.#entries.delete(keyOf(providerId, model, change.scope));
+  forget({ providerId, model, keyId }: ModelOfKey, change: SecondTry): void {
+    if (change.kind === 'api') this.#taught.forget(`${providerId}/${model}`, change.scope, keyId);
   }
 
   /** The API that a refusal named; undefined if there was none. */
-  recall(providerId: string, model: string, hasTools: boolean, now: number): ChatApi | undefined {
+  recall(model: ModelOfKey, hasTools: boolean, now: number): ChatApi | undefined {
     const scopes: Scope[] = hasTools ? ['model', 'tools'] : ['model'];
     for (const scope of scopes) {
-      const knownApi = this.#known(keyOf(providerId, model, scope), now);
+      const knownApi = this.#known(model, scope, now);
       if (knownApi === 'chat' || knownApi === 'responses') return knownApi;
     }
     return undefined;
   }
 
   /** Whether the provider refused to summarize the model's reasoning. */
-  refusesSummary(providerId: string, model: string, now: number): boolean {
-    return this.#known(keyOf(providerId, model, 'summary'), now) !== undefined;
+  refusesSummary(model: ModelOfKey, now: number): boolean {
+    return this.#known(model, 'summary', now) !== undefined;
   }
 
-  #known(key: string, now: number): ChatApi | 'without_summary' | undefined {
-    const entry = this.#entries.get(key);
-    return entry !== undefined && entry.until > now ? entry.api : undefined;
+  #known(
+    { providerId, model, keyId }: ModelOfKey,
+    scope: Scope,
+    now: number,
+  ): ChatApi | 'without_summary' | undefined {
+    return this.#taught.isEmpty
+      ? undefined
+      : this.#taught.recall(`${providerId}/${model}`, keyId, now).get(scope);
   }
+}
+
+/** A model of a provider, as a key's requests name it. */
+export interface ModelOfKey {
+  readonly providerId: string;
+  readonly model: string;
+  readonly keyId: string;
 }
 
 type Scope = 'model' | 'tools' | 'summary';
-
-function keyOf(providerId: string, model: string, scope: Scope): string {
-  return `${scope} ${providerId}/${model}`;
-}
 
 export interface ApiRequest {
   readonly provider: Pick<Provider, 'id' | 'responses'>;
@@ -73,11 +71,12 @@ export interface ApiRequest {
   readonly request: CanonicalRequest;
   /** `"api"` of the alias target or of the entry of `PROVIDERS`; null: the table decides. */
   readonly forced: ChatApi | null;
+  readonly keyId: string;
 }
 
 /** The API for a chat request. A provider without Responses is called through chat. */
 export function chooseApi(
-  { provider, model, request, forced }: ApiRequest,
+  { provider, model, request, forced, keyId }: ApiRequest,
   memory: ApiMemory,
   now: number,
 ): ChatApi {
@@ -86,7 +85,7 @@ export function chooseApi(
   if (forced !== null) return forced;
   const { fields } = request;
   const hasTools = hasItems(fields.tools) || hasItems(fields.functions);
-  const remembered = memory.recall(provider.id, model, hasTools, now);
+  const remembered = memory.recall({ providerId: provider.id, model, keyId }, hasTools, now);
   if (remembered !== undefined) return remembered;
   const family = responses.families.find(({ models }) => matchesModel(models, model));
   if (family === undefined || family.api === 'chat') return 'chat';

@@ -96,7 +96,74 @@ describe.each([true, false])('streamed: %s', (stream) => {
     const response = await ask(gateway, { temperature: 0, top_p: 0.5, seed: 1, user: 'ada' });
     expect(response.status).toBe(400);
     expect(gateway.requests).toHaveLength(4);
+  });
+
+  test('Z4 a host that names one field at a time: those that passed are left out of the next request', async () => {
+    const fields = ['temperature', 'top_p', 'seed', 'user'];
+    const refusals = fields.map((field) => refuse(400, { message: `Unsupported parameter: '${field}'` }));
+    const last = refuse(400, { message: "Unsupported parameter: 'user'" });
+    const gateway = gatewayOf({ m: [...refusals, last, answerWith('a'), answerWith('b')] });
+    const sent = { temperature: 0, top_p: 0.5, seed: 1, user: 'ada' };
+    expect((await ask(gateway, sent)).status).toBe(400);
+    expect((await ask(gateway, sent)).status).toBe(200);
+    expect((await ask(gateway, sent)).status).toBe(200);
+    const left = gateway.requests.map(({ body }) => fields.filter((field) => body[field] !== undefined));
+    expect(left).toEqual([fields, ['top_p', 'seed', 'user'], ['seed', 'user'], ['user'], ['user'], [], []]);
+    expect(learned(gateway)).toHaveLength(4);
+  });
+
+  test.each([
+    "The 'metadata' parameter is only allowed when 'store' is enabled.",
+    "'metadata' is not supported for this organization",
+    "'metadata' is not available on your plan",
+    "'metadata' is not supported unless you are verified",
+  ])('Z4 a condition that is not on the list: this request is changed, no other: %s', async (text) => {
+    const gateway = gatewayOf({ m: [refuse(400, { message: text }), answerWith('a'), answerWith('b')] });
+    const metadata = { a: 'b' };
+    expect((await ask(gateway, { metadata })).status).toBe(200);
+    await ask(gateway, { metadata, store: true });
+    expect(gateway.requests.map(({ body }) => body.metadata)).toEqual([metadata, undefined, metadata]);
     expect(learned(gateway)).toEqual([]);
+  });
+
+  test('Z4 what one key was refused changes the requests of others once a second key was refused it', async () => {
+    const refusals = [NO_TEMPERATURE, answerWith('a'), answerWith('b'), NO_TEMPERATURE];
+    const gateway = gatewayOf({ m: [...refusals, answerWith('c'), answerWith('d')] }, { AUTH: 'keys' });
+    const keys = [await gateway.gateway.key(), await gateway.gateway.key(), await gateway.gateway.key()];
+    const fields = { model: 'acme/m', stream, temperature: 0.7, messages: [{ role: 'user', content: 'Hi' }] };
+    const send = async (at: number) =>
+      (await gateway.gateway.post('/v1/chat/completions', keys[at] ?? '', fields)).text();
+    for (const at of [0, 0, 1, 2, 0]) await send(at);
+    expect(gateway.requests.map(({ body }) => body.temperature)).toEqual([
+      ...[0.7, undefined],
+      undefined,
+      ...[0.7, undefined],
+      undefined,
+      undefined,
+    ]);
+    expect(learned(gateway)).toHaveLength(1);
+  });
+
+  test('E5 what is learned has no value of the caller: neither in the log nor in the memory', async () => {
+    const marker = 'zebraquartz';
+    const values = refuse(400, {
+      message: 'Invalid value. Supported values are: in_memory, pebblelemur.',
+      param: 'prompt_cache_retention',
+    });
+    const effort = refuse(400, { message: 'Invalid reasoning effort' });
+    for (const [refusal, fields] of [
+      [values, { prompt_cache_retention: marker }],
+      [effort, { reasoning_effort: marker }],
+    ] as const) {
+      const gateway = gatewayOf({ m: [refusal, answerWith('a'), answerWith('b')] });
+      await ask(gateway, { ...fields, user: `user-${marker}` });
+      await ask(gateway, { ...fields, user: `user-${marker}` });
+      await settle();
+      expect(gateway.requests).toHaveLength(3);
+      expect(learned(gateway)).toHaveLength(1);
+      expect(JSON.stringify(learned(gateway))).not.toMatch(/zebraquartz|lemur/);
+      expect(JSON.stringify(gateway.records.map(({ attempts }) => attempts))).not.toContain(marker);
+    }
   });
 
   test('Z1 refused again for what Weir set: the client gets the first refusal', async () => {

@@ -43,6 +43,7 @@ function hold(
       route: 'chat',
       headers: new Headers(),
       callerPays: false,
+      caller: { keyId: 'k' },
       session,
       policies: DEFAULT_POLICIES,
       unsupported: 'auto',

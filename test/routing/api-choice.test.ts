@@ -19,7 +19,11 @@ function choose(
     now = 0,
   }: Partial<ApiRequest> & { memory?: ApiMemory; now?: number } = {},
 ) {
-  return chooseApi({ provider, model, request: { fields: body, turns: null }, forced }, memory, now);
+  return chooseApi(
+    { provider, model, request: { fields: body, turns: null }, forced, keyId: 'k' },
+    memory,
+    now,
+  );
 }
 
 describe('O1 the table of families', () => {
@@ -189,21 +193,43 @@ describe('O2 the provider’s own word', () => {
 
   test('what a refusal taught holds for an hour, for that model and that scope', () => {
     const memory = new ApiMemory();
-    memory.note('openai', 'gpt-9', { kind: 'api', api: 'responses', scope: 'tools' }, 0);
+    memory.note(
+      { providerId: 'openai', model: 'gpt-9', keyId: 'k' },
+      { kind: 'api', api: 'responses', scope: 'tools' },
+      0,
+    );
     expect(choose('gpt-9', {}, { memory })).toBe('chat');
     expect(choose('gpt-9', { tools: TOOLS, n: 2 }, { memory, now: HOUR_MS - 1 })).toBe('responses');
-    memory.note('openai', 'gpt-5-codex', { kind: 'api', api: 'chat', scope: 'model' }, 0);
+    memory.note(
+      { providerId: 'openai', model: 'gpt-5-codex', keyId: 'k' },
+      { kind: 'api', api: 'chat', scope: 'model' },
+      0,
+    );
     expect(choose('gpt-5-codex', {}, { memory, now: HOUR_MS - 1 })).toBe('chat');
     expect(choose('gpt-5-codex', {}, { memory, now: HOUR_MS })).toBe('responses');
     expect(choose('gpt-5-codex-mini', {}, { memory })).toBe('responses');
   });
 
+  test('Z4 what one key was told holds for all once a second key was told it', () => {
+    const memory = new ApiMemory();
+    const change = { kind: 'api', api: 'responses', scope: 'model' } as const;
+    const known = (keyId: string) => memory.recall({ providerId: 'openai', model: 'gpt-9', keyId }, false, 0);
+    memory.note({ providerId: 'openai', model: 'gpt-9', keyId: 'a' }, change, 0);
+    expect([known('a'), known('b'), known('c')]).toEqual(['responses', undefined, undefined]);
+    memory.note({ providerId: 'openai', model: 'gpt-9', keyId: 'b' }, change, 0);
+    expect([known('a'), known('b'), known('c')]).toEqual(['responses', 'responses', 'responses']);
+  });
+
   test('a caller who invents models: the memory keeps its newest thousand', () => {
     const memory = new ApiMemory();
     for (let at = 0; at <= 1000; at++) {
-      memory.note('openai', `gpt-${at}x`, { kind: 'api', api: 'responses', scope: 'model' }, 0);
+      memory.note(
+        { providerId: 'openai', model: `gpt-${at}x`, keyId: 'k' },
+        { kind: 'api', api: 'responses', scope: 'model' },
+        0,
+      );
     }
-    expect(memory.recall('openai', 'gpt-0x', false, 0)).toBeUndefined();
-    expect(memory.recall('openai', 'gpt-1x', false, 0)).toBe('responses');
+    expect(memory.recall({ providerId: 'openai', model: 'gpt-0x', keyId: 'k' }, false, 0)).toBeUndefined();
+    expect(memory.recall({ providerId: 'openai', model: 'gpt-1x', keyId: 'k' }, false, 0)).toBe('responses');
   });
 });

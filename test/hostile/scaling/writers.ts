@@ -161,6 +161,7 @@ export async function write(
     route: sample.route,
     headers: new Headers(),
     callerPays: false,
+    caller: { keyId: 'k' },
     session: null,
     policies: DEFAULT_POLICIES,
     unsupported: 'drop',

@@ -97,7 +97,7 @@ export function writeCursor(beforeId: string, portion: KeyPortion | null): strin
   return [beforeId, portion.boundId, portion.beforeKey, portion.lastKey].join('.');
 }
 
-const KEY_OF_CURSOR = /^[\w-]{0,64}$/;
+const KEY_OF_CURSOR = /^[\w-]{0,128}$/;
 
 /** Null: no page has such a cursor. */
 export function readCursor(text: string): Pick<RecordQuery, 'beforeId' | 'portion'> | null {

@@ -24,6 +24,9 @@ export interface ExportPorts {
   readonly progress: Pick<Progress, 'show'>;
 }
 
+/** A deployment reads at most 366 days at once. */
+const MAX_SPAN_MS = 366 * 86_400_000;
+
 /** Delays before each retry of a request. */
 const RETRY_DELAYS_MS = [1000, 2000, 4000, 8000, 16_000];
 
@@ -31,6 +34,8 @@ const RETRY_DELAYS_MS = [1000, 2000, 4000, 8000, 16_000];
 interface Position {
   /** The options that select the records. An export with other options must not continue from this position. */
   readonly of: string;
+  /** Which of the spans that together are the whole time. */
+  readonly span: number;
   readonly cursor: string | null;
   /** Bytes of the file with complete pages. */
   readonly bytes: number;
@@ -45,26 +50,28 @@ export async function exportRecords(options: ExportOptions, ports: ExportPorts):
   const resumed = await readPosition(state, of);
   const file = await open(out, resumed === null ? 'w' : 'r+');
   try {
-    const total = await countRecords(options, ports);
-    let position = resumed ?? { of, cursor: null, bytes: 0, records: 0 };
+    const spans = spansOf(options);
+    const total = await countRecords(options, spans, ports);
+    let position = resumed ?? { of, span: 0, cursor: null, bytes: 0, records: 0 };
     // Removes the rest of an interrupted write after the last complete page.
     await file.truncate(position.bytes);
-    for (let isMore = true; isMore; ) {
+    for (let span = spans[position.span]; span !== undefined; span = spans[position.span]) {
       ports.progress.show(position.records, total);
-      const page = await get(recordsPath(options, position.cursor), options, ports);
+      const page = await get(recordsPath(options, span, position.cursor), options, ports);
       const records = objectsOf(page.data);
       const head = position.bytes === 0 && format === 'csv' ? csvHeader() : '';
       const text = head + records.map(format === 'csv' ? csvRecord : ndjsonRecord).join('');
       const { bytesWritten } = await file.write(text, position.bytes);
       await file.sync();
-      isMore = page.has_more === true && typeof page.next_cursor === 'string';
+      const cursor = page.has_more === true && typeof page.next_cursor === 'string' ? page.next_cursor : null;
       position = {
         of,
-        cursor: isMore ? String(page.next_cursor) : null,
+        span: cursor === null ? position.span + 1 : position.span,
+        cursor,
         bytes: position.bytes + bytesWritten,
         records: position.records + records.length,
       };
-      if (isMore) await writePosition(state, position);
+      if (position.span < spans.length) await writePosition(state, position);
     }
     await rm(state, { force: true });
     ports.progress.show(position.records, position.records);
@@ -86,7 +93,10 @@ async function readPosition(path: string, of: string): Promise<Position | null> 
     throw new Error(`${path} belongs to another export: finish that export or delete the file`);
   }
   const cursor = typeof read.cursor === 'string' ? read.cursor : null;
-  return { of, cursor, bytes: Number(read.bytes), records: Number(read.records) };
+  return {
+    ...{ of, span: Number(read.span ?? 0), cursor },
+    ...{ bytes: Number(read.bytes), records: Number(read.records) },
+  };
 }
 
 /** Writes atomically: the process may end at any time. */
@@ -95,21 +105,45 @@ async function writePosition(path: string, position: Position): Promise<void> {
   await rename(`${path}.new`, path);
 }
 
-function recordsPath({ from, to, key, page }: ExportOptions, cursor: string | null): string {
+type Span = Pick<ExportOptions, 'from' | 'to'>;
+
+/** The time as spans that a query may have, the latest first. */
+function spansOf({ from, to }: Span): readonly Span[] {
+  const [first, last] = [Date.parse(from), Date.parse(to)];
+  // What is no time is for the deployment to refuse.
+  if (!(last - first > MAX_SPAN_MS)) return [{ from, to }];
+  return Array.from({ length: Math.ceil((last - first) / MAX_SPAN_MS) }, (_, n) => {
+    const end = last - n * MAX_SPAN_MS;
+    return {
+      from: new Date(Math.max(first, end - MAX_SPAN_MS)).toISOString(),
+      to: new Date(end).toISOString(),
+    };
+  });
+}
+
+function recordsPath({ key, page }: ExportOptions, { from, to }: Span, cursor: string | null): string {
   const query = new URLSearchParams({ from, to, limit: String(page) });
   if (key !== null) query.set('key', key);
   if (cursor !== null) query.set('cursor', cursor);
   return `/v1/usage/records?${query}`;
 }
 
-/** The number of records, for the progress bar only; null if the deployment cannot report on the range. */
-async function countRecords(options: ExportOptions, ports: ExportPorts): Promise<number | null> {
-  const { from, to, key } = options;
-  const query = new URLSearchParams({ from, to, group_by: 'status' });
-  if (key !== null) query.set('key', key);
-  const report = await get(`/v1/usage?${query}`, options, ports).catch(() => null);
-  const requests = objectOf(report?.total).requests;
-  return typeof requests === 'number' ? requests : null;
+/** The number of records, for the progress bar only; null if the deployment cannot report on the time. */
+async function countRecords(
+  options: ExportOptions,
+  spans: readonly Span[],
+  ports: ExportPorts,
+): Promise<number | null> {
+  let total = 0;
+  for (const { from, to } of spans) {
+    const query = new URLSearchParams({ from, to, group_by: 'status' });
+    if (options.key !== null) query.set('key', options.key);
+    const report = await get(`/v1/usage?${query}`, options, ports).catch(() => null);
+    const { requests } = objectOf(report?.total);
+    if (typeof requests !== 'number') return null;
+    total += requests;
+  }
+  return total;
 }
 
 /** Retries network errors, 429 and 5xx. Other errors are final. */

@@ -105,6 +105,31 @@ describe('exportRecords', () => {
     expect(waits).toEqual([]);
   });
 
+  test('L7 a time of more than 366 days is read in spans, the latest first, and continues in the right one', async () => {
+    const given = { from: '2024-11-01' };
+    const spansRead = (requested: readonly string[]) => {
+      const lists = requested
+        .map((path) => new URL(path, 'https://x'))
+        .filter(({ pathname }) => pathname.endsWith('/records'));
+      return [
+        ...new Set(lists.map(({ searchParams }) => `${searchParams.get('from')} ${searchParams.get('to')}`)),
+      ];
+    };
+    const all = [
+      '2025-11-30T00:00:00.000Z 2026-12-01T00:00:00.000Z',
+      '2024-11-29T00:00:00.000Z 2025-11-30T00:00:00.000Z',
+      '2024-11-01T00:00:00.000Z 2024-11-29T00:00:00.000Z',
+    ];
+    // Three reports, then ten pages of each span.
+    const broken = bench((request) => (request >= 3 + 12 ? null : 200), given);
+    await expect(broken.run()).rejects.toThrow('does not respond');
+    expect(spansRead(broken.requested)).toEqual(all.slice(0, 2));
+    const rest = bench(() => 200, given);
+    expect(await rest.run()).toBe(3 * RECORDS.length);
+    expect(spansRead(rest.requested)).toEqual(all.slice(1));
+    expect(await read()).toBe(whole.repeat(3));
+  });
+
   test('L7 does not overwrite the file of another interrupted export', async () => {
     await expect(bench((request) => (request > 2 ? null : 200)).run()).rejects.toThrow();
     const before = await read();

@@ -1,13 +1,15 @@
 /** A Worker for `npm run ledger` that fills a ledger object with many records, or calls one of its methods. */
 import { type LedgerEnv, LedgerObject } from '../../src/ledger/ledger-object.ts';
-import { requestId } from '../../src/metering/time.ts';
+import { ObjectLedger } from '../../src/ledger/records/object-ledger.ts';
+import type { ReportQuery } from '../../src/metering/ledger.ts';
+import { DAY_MS, firstIdAt, requestId } from '../../src/metering/time.ts';
 import { record } from '../../test/metering/records.ts';
 import { seeded } from '../../test/random.ts';
 
 const MODELS = 10;
 const SLICE_TOKENS = 2000;
 
-/** The posted job: generate and settle records, call a method several times, or reserve and settle requests under a running budget. */
+/** The posted job: generate and settle records, call a method or read over all keys several times, or reserve and settle requests under a running budget. */
 export type Job =
   | {
       readonly fill: number;
@@ -18,10 +20,23 @@ export type Job =
       readonly toMs: number;
     }
   | {
-      readonly call: 'report' | 'reportAll' | 'fireAlarms' | 'nothing';
+      readonly call: 'report' | 'fireAlarms' | 'nothing';
       readonly times: number;
       readonly key: string;
       readonly args: readonly unknown[];
+    }
+  | {
+      /** Settles records of these keys and has each of them tell its directory. */
+      readonly spread: readonly string[];
+      readonly records: number;
+      readonly users: number;
+      readonly fromMs: number;
+      readonly toMs: number;
+    }
+  | {
+      /** A report over all keys, or the first page of their records. */
+      readonly all: ReportQuery | 'list';
+      readonly times: number;
     }
   | {
       readonly reserve: number;
@@ -48,6 +63,8 @@ export default {
   async fetch(request, env) {
     const job = await request.json<Job>();
     if ('fill' in job) return Response.json(await fill(job, env));
+    if ('spread' in job) return Response.json(await spread(job, env));
+    if ('all' in job) return Response.json(await readAll(job, env));
     if ('reserve' in job) return Response.json(await reserve(job, env));
     const stub: object = env.WEIR_LEDGER.getByName(job.key);
     let result: unknown;
@@ -64,6 +81,38 @@ async function fill(job: Extract<Job, { fill: number }>, env: LedgerEnv): Promis
     await env.WEIR_LEDGER.getByName(job.key).settle(records);
   }
   return job.fill;
+}
+
+async function spread(job: Extract<Job, { spread: unknown }>, env: LedgerEnv): Promise<number> {
+  for (const [n, key] of job.spread.entries()) {
+    const random = seeded(n + 1);
+    const records = Array.from({ length: job.records }, () => ({
+      ...recordOf({ ...job, key }, random),
+      user: `user-${Math.floor(random() * job.users)}@example.com`,
+    }));
+    await env.WEIR_LEDGER.getByName(key).settle(records);
+    await env.WEIR_LEDGER.getByName(key).sendSums();
+  }
+  return job.spread.length;
+}
+
+/** @returns the rows or records of the last answer */
+async function readAll({ all, times }: Extract<Job, { all: unknown }>, env: LedgerEnv): Promise<number> {
+  const ledger = new ObjectLedger({ ledgers: env.WEIR_LEDGER, log: () => {} });
+  let count = 0;
+  for (let i = 0; i < times; i++) {
+    if (all === 'list') {
+      const bounds = { fromId: firstIdAt(0), beforeId: firstIdAt(Date.now() + DAY_MS) };
+      const page = await ledger.list({ ...bounds, keyId: null, model: null, statuses: null, limit: 100 });
+      if (page.kind === 'error') throw new Error(page.error.message);
+      count = page.value.records.length;
+    } else {
+      const report = await ledger.report(all);
+      if (report.kind === 'error') throw new Error(report.error.message);
+      count = report.value.rows.length;
+    }
+  }
+  return count;
 }
 
 /** @returns how many requests found no room */
@@ -95,7 +144,10 @@ async function reserve(
   return refused;
 }
 
-function recordOf({ key, fromMs, toMs }: Extract<Job, { fill: number }>, random: () => number) {
+function recordOf(
+  { key, fromMs, toMs }: Pick<Extract<Job, { fill: number }>, 'key' | 'fromMs' | 'toMs'>,
+  random: () => number,
+) {
   const below = (limit: number) => Math.floor(random() * limit);
   const ms = fromMs + below(toMs - fromMs);
   const prompt_tokens = below(20_000);

@@ -179,6 +179,9 @@ const CHAT: RequestRules = {
     // 400 "Invalid 'tools[0].function.name': string too long. Expected a string with maximum length 64":
     // ravitemer/mcphub.nvim#243, 2025-09-08; other characters: redhat-community-ai-tools/UnifAI#266, 2026-09-03.
     toolNames: OPENAI_TOOL_NAMES,
+    // 400 "string too long. Expected a string with maximum length 40": langgenius/dify#28987, 2025-12-01; anomalyco/opencode#12653,
+    // 2026-02-08.
+    toolCallIds: /^[\s\S]{1,40}$/,
     // "Image URLs are only allowed for messages with role 'user'": OpenHands/OpenHands#7700, 2025-04-22. Later models accept one without
     // reading it: openai/openai-openapi#523, 2026-02-12.
     mediaInResults: [],

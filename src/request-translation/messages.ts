@@ -151,7 +151,10 @@ class MessageRewriter {
   }
 
   #part(part: JsonObject): JsonObject {
-    const targetPart = this.#rules.part?.(part) ?? part;
+    const written = this.#rules.part?.(part) ?? part;
+    // SDKs that write every key write nulls, as Hugging Face's does.
+    const targetPart =
+      this.#rules.closed === undefined ? written : keepEntries(written, (_, value) => value !== null);
     return this.#keep(
       targetPart,
       ownValue(this.#rules.closed?.parts, readText(targetPart.type) ?? ''),

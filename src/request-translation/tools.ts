@@ -23,9 +23,17 @@ export function rewriteTool(
   { closed, refused = [], needsParameters }: MessageRules,
   report: TranslationReport,
 ): JsonObject {
+  const { type = 'function' } = tool;
   // Tools of other types have other keys, which the provider checks itself.
-  if (tool.type !== 'function' || !isObject(tool.function)) return tool;
-  const kept = keepKeys(tool, (key) => closed?.tool.includes(key) ?? !refused.includes(key), 'tools', report);
+  if (type !== 'function' || !isObject(tool.function)) return tool;
+  // Mistral does not need the type, and its SDK leaves it out.
+  const typed = tool.type === undefined ? { type, ...tool } : tool;
+  const kept = keepKeys(
+    typed,
+    (key) => closed?.tool.includes(key) ?? !refused.includes(key),
+    'tools',
+    report,
+  );
   const definition = keepKeys(
     tool.function,
     (key) => closed?.function.includes(key) ?? true,

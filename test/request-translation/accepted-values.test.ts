@@ -114,6 +114,43 @@ describe('Q1 words that a provider has for OpenAI’s values', () => {
   );
 });
 
+describe('Q1 what SDKs of other providers leave out or write', () => {
+  test.each(STRICT_NAMES)('Q1 %s: a tool without its type, as Mistral’s SDK sends it', (name) => {
+    const { body, dropped, changed, refusal } = sentTo(name, 'chat', {
+      messages: MESSAGES,
+      tools: [{ function: TOOL.function }],
+    });
+    expect({ dropped, changed, refusal }).toEqual({ dropped: [], changed: [], refusal: null });
+    expect(JSON.stringify(body.tools)).toContain('"name":"f"');
+  });
+
+  test.each(['OpenAI chat', 'Mistral', 'Groq', 'Cerebras'] as const)(
+    'Q1 %s: a part with nulls, as Hugging Face’s client sends it',
+    (name) => {
+      const content = [{ type: 'text', text: 'Hello', image_url: null }];
+      const { body, dropped, refusal } = sentTo(name, 'chat', { messages: [{ role: 'user', content }] });
+      expect({ dropped, refusal }).toEqual({ dropped: [], refusal: null });
+      expect(JSON.stringify(body.messages)).not.toContain('image_url');
+    },
+  );
+
+  test('Q3 OpenAI’s chat: an id of more than 40 characters becomes a hash of itself', () => {
+    const id = `toolu_${'x'.repeat(60)}`;
+    const call = { id, type: 'function', function: { name: 'f', arguments: '{}' } };
+    const messages = [
+      ...MESSAGES,
+      { role: 'assistant', content: null, tool_calls: [call] },
+      { role: 'tool', tool_call_id: id, content: 'done' },
+    ];
+    const { body, refusal } = sentTo('OpenAI chat', 'chat', { messages });
+    expect(refusal).toBeNull();
+    const sent = JSON.stringify(body.messages);
+    expect(sent).not.toContain(id);
+    const [, short] = /"tool_call_id":"(\w+)"/.exec(sent) ?? [];
+    expect(sent).toContain(`"id":"${short}"`);
+  });
+});
+
 describe('Q5 keys of tools that the provider does not know', () => {
   const definition = { ...TOOL.function, requires_confirmation: true, external_execution: false, x: null };
   const tools = [{ type: 'function', function: definition, owner: 'me' }];

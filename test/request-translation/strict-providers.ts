@@ -57,7 +57,7 @@ export interface Sent {
 }
 
 /** @returns the request as the provider gets it, or Weir's own error */
-function sendTo(name: StrictName, client: Client, given: JsonObject): Sent | ApiError {
+export function sendTo(name: StrictName, client: Client, given: JsonObject): Sent | ApiError {
   const target: StrictTarget = STRICT[name];
   const { model, path } = target;
   const provider = providerNamed(target.provider);

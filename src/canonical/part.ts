@@ -102,6 +102,8 @@ export interface ChunkPart {
   readonly usage: UsageReport | null;
   /** Why the provider removed reasoning from the conversation that it was sent. */
   readonly removedReasoning?: readonly string[];
+  /** Web searches that the provider has begun so far, if there is a new one. */
+  readonly searches?: number;
   /** An error. It ends the stream after the choices of the same part are sent. */
   readonly error: UpstreamError | null;
   /** The protocol reader keeps state from the event that the part does not contain, so the fast path must not learn from it. */
@@ -163,6 +165,8 @@ export interface StreamMeter {
   usage(report: UsageReport): void;
   /** The service tier that the upstream reports, which may have another price. */
   serviceTier(name: string): void;
+  /** Web searches that the provider has begun so far, before it reports how many it bills. */
+  searches(begun: number): void;
   /** A vendor event, with the tokens that it reports, or null. */
   vendor(tokens: VendorTokens | null): void;
   /** The upstream's finish word for a choice. */

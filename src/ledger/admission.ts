@@ -15,37 +15,35 @@ import type {
   Refusal,
 } from '../completion/admission.ts';
 import type { KeyCallContext, RequestContext } from '../http/context.ts';
-import { type HighestPrice, highestPrice, type PricedModel } from '../metering/pricing/highest-price.ts';
-import { assumedOutputSpeed, fastestOutputSpeed } from '../metering/pricing/output-speeds.ts';
-import type { PriceTable } from '../metering/pricing/price.ts';
+import { highestPrice, type PricedModel } from '../metering/pricing/highest-price.ts';
+import {
+  assumedOutputSpeed,
+  fastestOutputSpeed,
+  type ShownSpeeds,
+} from '../metering/pricing/output-speeds.ts';
 import type { PromptHasher } from '../metering/prompt-hashes.ts';
 import {
   type Charge,
   type ChargedRecord,
-  chargeOfRecord,
   NO_CHARGE,
   type UsageRecord,
   withoutCharge,
 } from '../metering/record.ts';
 import type { RecordWriter, StartTimer } from '../metering/record-writer.ts';
-import {
-  type AddCharge,
-  type AttemptMeter,
-  costOfAttempt,
-  type ReceivedOutput,
-  type Unreported,
-} from '../metering/request-meter.ts';
+import type { AddCharge, AttemptMeter, ReceivedOutput } from '../metering/request-meter.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
+import { type ChargeBound, chargeOf, type ReservedSlices } from './charge.ts';
 import { userObject } from './ledger-calls.ts';
 import type { LedgerClient } from './ledger-client.ts';
+import type { UpperBound } from './limits/allowance.ts';
 import { limitHeaders, overdraft, refusalResponse, unifiedHeaders } from './limits/limit-responses.ts';
 import {
-  clampAmount,
+  likelySearches,
   maxBilledSearches,
-  maxCost,
   maxOutput,
   type Reservation,
   type ReserveRequest,
+  upperBoundOf,
 } from './limits/reservations.ts';
 import { findUsageUpperBound, MAX_PROMPT_TOKENS } from './limits/usage-upper-bound.ts';
 import type { UserReservation } from './limits/user-limits.ts';
@@ -73,8 +71,10 @@ interface ReservedRequest {
   readonly outputTokens: number | null;
   /** The UTC day on which the request counts if the object could not be reached to reserve; null: it reserved. */
   readonly unreservedDay: string | null;
-  /** The providers that end a request, and its bill, when its connection closes. */
+  /** The providers whose operator says that they end a request, and its bill, when its connection closes. */
   readonly stopping: ReadonlySet<string>;
+  /** The providers that are known to go on, and to bill, when the connection closes. */
+  readonly goingOn: ReadonlySet<string>;
   /** Null: the output is reserved whole. */
   readonly slices: SlicedOutput | null;
 }
@@ -88,6 +88,7 @@ export interface LimitLedger {
   readonly settings: Pick<LedgerSettings, 'ledger' | 'budgetFail'>;
   /** Null: no prompts are hashed. */
   readonly hasher: Pick<PromptHasher, 'beginnings'> | null;
+  readonly speeds: ShownSpeeds;
 }
 
 export function createAdmit(ledger: LimitLedger): Admit {
@@ -177,10 +178,8 @@ async function admit(
   const price = highestPrice(table, models, now, now + longestMs);
   const tokensPerSecond = fastestOutputSpeed(models);
   const sliceTokens = SLICE_TOKENS * upperBound.choices;
-  const hiddenTokensPerSecond = hidesOutput ? assumedOutputSpeed(models) : 0;
-  // Without a speed, no time says how much a model may have written.
-  const isPaced = admissionRequest.isStreamed && hiddenTokensPerSecond !== null;
-  const mayBeSliced = isPaced && enforcedBudgets(limits).some(({ mode }) => mode === 'running');
+  const mayBeSliced =
+    admissionRequest.isStreamed && enforcedBudgets(limits).some(({ mode }) => mode === 'running');
   const request: ReserveRequest = {
     id: context.requestId,
     ...upperBound,
@@ -221,12 +220,13 @@ async function admit(
   const again = reservedPrompt === undefined ? request : withoutPrompts(request, reservedPrompt);
   const reservedObject = { ledger, context, keyId, objectName };
   const slices =
-    reservation.isSliced === true
+    reservation.isSliced === true && again.likely !== undefined
       ? new SlicedOutput({
-          request: again,
-          sliceTokens,
+          ...{ request: again, likely: again.likely, outputTokens, sliceTokens },
           maxTokens: maxOutput(again, outputTokens),
-          hiddenTokensPerSecond: hidesOutput ? (hiddenTokensPerSecond ?? 0) * upperBound.choices : null,
+          hiddenTokensPerSecond: hidesOutput
+            ? assumedOutputSpeed(models, ledger.speeds) * upperBound.choices
+            : null,
           reserve: (more) => reserveMore(reservedObject, more),
         })
       : null;
@@ -237,7 +237,8 @@ async function admit(
     tokensPerSecond,
     outputTokens,
     unreservedDay: null,
-    stopping: new Set(admissionRequest.isStreamed ? stoppingProviders(targets) : []),
+    stopping: new Set(admissionRequest.isStreamed ? providersOf(targets, 'stopsOnClose') : []),
+    goingOn: new Set(providersOf(targets, 'goesOnAfterClose')),
     slices,
   };
   replayable.limitOutput(outputTokens);
@@ -255,8 +256,12 @@ async function admit(
   });
 }
 
-function stoppingProviders(targets: AdmissionRequest['targets']): readonly string[] {
-  return targets.flatMap(({ provider }) => (provider.stopsOnClose === undefined ? [] : [provider.id]));
+/** The ids of those that have the field. */
+function providersOf(
+  targets: AdmissionRequest['targets'],
+  field: 'stopsOnClose' | 'goesOnAfterClose',
+): readonly string[] {
+  return targets.flatMap(({ provider }) => (provider[field] === undefined ? [] : [provider.id]));
 }
 
 function withoutPrompts(
@@ -267,8 +272,11 @@ function withoutPrompts(
 }
 
 interface SlicedOutputOptions {
-  /** With what is likely, and without prompts. */
+  /** Without prompts. */
   readonly request: ReserveRequest;
+  readonly likely: NonNullable<ReserveRequest['likely']>;
+  /** The output limit of one choice that is sent upstream; null: none. */
+  readonly outputTokens: number | null;
   readonly sliceTokens: number;
   /** Of one attempt. */
   readonly maxTokens: number;
@@ -277,7 +285,7 @@ interface SlicedOutputOptions {
 }
 
 /** Each call names all that is to be reserved, so that a repeated one reserves nothing more. */
-class SlicedOutput implements OutputSlices {
+class SlicedOutput implements OutputSlices, ReservedSlices {
   readonly #options: SlicedOutputOptions;
   #attempts = 1;
   #reserved: number;
@@ -304,6 +312,15 @@ class SlicedOutput implements OutputSlices {
     return this.#reserved >= this.#options.maxTokens * this.#attempts;
   }
 
+  get searches(): number {
+    const { request, maxTokens } = this.#options;
+    return likelySearches(maxBilledSearches(request, maxTokens) * this.#attempts, this.#reserved);
+  }
+
+  get all(): UpperBound {
+    return upperBoundOf(this.#requestOf(this.#attempts, this.#reserved), this.#options.outputTokens);
+  }
+
   async extend(): Promise<boolean> {
     return (await this.#reserveSlice(this.#attempts)) === null;
   }
@@ -314,15 +331,18 @@ class SlicedOutput implements OutputSlices {
   }
 
   async #reserveSlice(attempts: number): Promise<ApiError | null> {
-    const { request, sliceTokens, maxTokens, reserve } = this.#options;
-    const { likely } = request;
-    if (likely === undefined) return null;
+    const { sliceTokens, maxTokens, reserve } = this.#options;
     const outputTokens = Math.min(this.#reserved + sliceTokens, maxTokens * attempts);
-    const error = await reserve({ ...request, attempts, likely: { ...likely, outputTokens } });
+    const error = await reserve(this.#requestOf(attempts, outputTokens));
     if (error !== null) return error;
     this.#attempts = attempts;
     this.#reserved = Math.max(this.#reserved, outputTokens);
     return null;
+  }
+
+  #requestOf(attempts: number, outputTokens: number): ReserveRequest {
+    const { request, likely } = this.#options;
+    return { ...request, attempts, likely: { ...likely, outputTokens } };
   }
 }
 
@@ -399,6 +419,7 @@ function withoutReservation(
     outputTokens,
     unreservedDay,
     stopping: new Set(),
+    goingOn: new Set(),
     slices: null,
   };
   return ok({ admission: admissionOf(reserved, {}), first });
@@ -469,35 +490,34 @@ function addCharge(reserved: ReservedRequest): AddCharge {
     outputTokens,
     unreservedDay,
     stopping,
+    goingOn,
     slices,
   } = reserved;
   const { prices } = context;
   const { promptTokens, price, choices, extraOutputTokens = 0 } = request;
   const output = maxOutput(request, outputTokens);
-  const searches = maxBilledSearches(request, output);
   const maxOutputAfter = (ms: number) =>
     tokensPerSecond === null
       ? output
       : Math.min(output, (Math.ceil((tokensPerSecond * ms) / 1000) + extraOutputTokens) * choices);
-  const receivedBy = (provider: string, received: ReceivedOutput) => {
-    if (!stopping.has(provider)) return output;
-    if (slices !== null) return received.tokens + slices.hiddenTokens + slices.sliceTokens / 2;
+  const maxOutputOf = (provider: string, received: ReceivedOutput) => {
     // The speed of all that it may have written includes what was received.
-    if (tokensPerSecond === null) return output;
+    if (!received.isClosed || !stopping.has(provider) || tokensPerSecond === null) return output;
     const maxHidden = received.showsAll ? 0 : (tokensPerSecond * received.ms * choices) / 1000;
-    return received.maxTokens + maxHidden + tokensPerSecond * choices;
+    return Math.min(output, Math.ceil(received.maxTokens + maxHidden + tokensPerSecond * choices));
   };
-  const maxOutputOf = (provider: string, received: ReceivedOutput) =>
-    Math.min(output, Math.ceil(receivedBy(provider, received)));
-  const bound: AttemptBound = {
-    ...{ promptTokens, outputTokens: output, maxOutputAfter, maxOutputOf, searches, price },
+  const bound: ChargeBound = {
+    ...{ promptTokens, outputTokens: output, maxOutputAfter, maxOutputOf, price, slices, goingOn },
+    searches: maxBilledSearches(request, output),
   };
-  return (record, attempts) => {
-    const counted = countedPrompt(record, attempts, hashes);
+  return (asCounted, attempts) => {
+    for (const attempt of attempts) showSpeed(attempt, ledger.speeds);
+    const counted = countedPrompt(asCounted, attempts, hashes);
     const charge = {
-      ...chargeOf(record, attempts, bound, prices.table),
+      ...chargeOf(asCounted, attempts, bound, prices.table),
       ...(counted !== null && { counted }),
     };
+    const record = slices === null || charge.unreported === undefined ? asCounted : asEstimate(asCounted);
     const unreserved = unreservedDay === null ? {} : { unreservedDay };
     if (objectName !== keyId)
       return { ...record, charge: { ...charge, ...unreserved, userObject: objectName } };
@@ -505,6 +525,18 @@ function addCharge(reserved: ReservedRequest): AddCharge {
       return charge.unreported === undefined && counted === null ? record : { ...record, charge };
     return { ...record, charge: { ...charge, ...unreserved } };
   };
+}
+
+/** The record of a stream that was charged by what was received, although its provider may have reported a part of its output. */
+function asEstimate(record: UsageRecord): UsageRecord {
+  const isCostEstimated = record.cost_estimated || record.cost_source === 'table';
+  return { ...record, estimated: true, cost_estimated: isCostEstimated };
+}
+
+function showSpeed({ accumulator, attempt, unreported }: AttemptMeter, speeds: ShownSpeeds): void {
+  const { output } = accumulator.reported;
+  const { provider, model, ms } = attempt;
+  if (unreported === null && output !== null && ms !== null) speeds.add(`${provider}/${model}`, output, ms);
 }
 
 /** The prompt as its provider counted it. Null: it was not reported, or the request was changed after a refusal. */
@@ -570,96 +602,4 @@ async function settle(
     if (settled.kind === 'ok' || delay === null) return;
     await new Promise<void>((resolve) => void startTimer(delay, resolve));
   }
-}
-
-/** The upper bound of one attempt, as it was reserved. */
-interface AttemptBound {
-  readonly promptTokens: number;
-  /** Of all choices. */
-  readonly outputTokens: number;
-  /** Of all choices, after this many ms. */
-  readonly maxOutputAfter: (ms: number) => number;
-  /** Of a stream whose connection Weir closed. */
-  readonly maxOutputOf: (provider: string, received: ReceivedOutput) => number;
-  readonly searches: number;
-  readonly price: HighestPrice | null;
-}
-
-/**
- * The charge of a request: what its providers reported, and the upper bound of what they did not report.
- * @param attempts the attempts that the record sums up
- */
-function chargeOf(
-  record: UsageRecord,
-  attempts: readonly AttemptMeter[],
-  bound: AttemptBound,
-  table: PriceTable,
-): Charge {
-  const ofRecord = chargeOfRecord(record);
-  if (attempts.every(({ unreported }) => unreported === null)) return ofRecord;
-  const endMs = Date.parse(record.ended);
-  const charges = attempts.map((attempt) => attemptCharge(attempt, bound, table, endMs));
-  const unreported = charges.filter(({ isUnreported }) => isUnreported);
-  const currency = bound.price?.currency ?? null;
-  const isPriced = currency !== null && charges.every((charge) => charge.currency === currency);
-  return {
-    tokens: sumOf(charges.map(({ tokens }) => tokens)),
-    cost: isPriced ? { currency, nano: sumOf(charges.map(({ nano }) => nano)) } : ofRecord.cost,
-    unreported: {
-      tokens: sumOf(unreported.map(({ tokens }) => tokens)),
-      nano: isPriced ? sumOf(unreported.map(({ nano }) => nano)) : (ofRecord.cost?.nano ?? 0),
-    },
-    recordedTokens: record.total_tokens,
-  };
-}
-
-interface AttemptCharge {
-  readonly tokens: number;
-  readonly nano: number;
-  /** Null where the price is not known. */
-  readonly currency: string | null;
-  readonly isUnreported: boolean;
-}
-
-function attemptCharge(
-  attempt: AttemptMeter,
-  bound: AttemptBound,
-  table: PriceTable,
-  endMs: number,
-): AttemptCharge {
-  const { unreported } = attempt;
-  const { price } = bound;
-  if (unreported === null) {
-    const { usage } = attempt.countUsage();
-    const cost = costOfAttempt(attempt, usage, table, endMs);
-    const isUsed = usage.total_tokens > 0 || cost !== null;
-    const currency = (isUsed ? cost : price)?.currency ?? null;
-    return { tokens: usage.total_tokens, nano: cost?.nano ?? 0, currency, isUnreported: false };
-  }
-  const prompt = promptOf(unreported, bound);
-  const output = outputOf(unreported, attempt.traits.target.provider.id, bound);
-  return {
-    tokens: prompt + output,
-    nano: maxCost(price, prompt, output, bound.searches),
-    currency: price?.currency ?? null,
-    isUnreported: true,
-  };
-}
-
-/** A reported prompt is final, except where the provider may read more into it during the response. */
-function promptOf({ promptTokens }: Unreported, bound: AttemptBound): number {
-  if (promptTokens === null) return bound.promptTokens;
-  return bound.promptTokens < MAX_PROMPT_TOKENS ? promptTokens : Math.max(promptTokens, bound.promptTokens);
-}
-
-function outputOf(unreported: Unreported, provider: string, bound: AttemptBound): number {
-  const { outputTokens, maxOutputTokens, minOutputTokens, unansweredMs, received } = unreported;
-  if (outputTokens !== null) return outputTokens;
-  if (unansweredMs !== null) return bound.maxOutputAfter(unansweredMs);
-  const ofClosed = received === null ? bound.outputTokens : bound.maxOutputOf(provider, received);
-  return Math.max(minOutputTokens, Math.min(maxOutputTokens ?? ofClosed, ofClosed));
-}
-
-function sumOf(amounts: readonly number[]): number {
-  return clampAmount(amounts.reduce((sum, amount) => sum + amount, 0));
 }

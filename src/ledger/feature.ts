@@ -5,6 +5,7 @@ import type { FeatureModule, FeatureParts, OpenGateway } from '../feature.ts';
 import type { Ports } from '../http/context.ts';
 import type { Erasure } from '../http/erasure.ts';
 import { KvLedger } from '../metering/kv-ledger.ts';
+import { ShownSpeeds } from '../metering/pricing/output-speeds.ts';
 import { PromptHasher } from '../metering/prompt-hashes.ts';
 import {
   type ObjectPlace,
@@ -95,7 +96,7 @@ function start(
   const client = new LedgerClient(ledgers);
   const { hashSecret } = settings;
   const hasher = typeof hashSecret === 'string' ? new PromptHasher(hashSecret) : null;
-  const limitLedger = { client, settings, hasher };
+  const limitLedger = { client, settings, hasher, speeds: new ShownSpeeds() };
   const isObject = settings.ledger === 'object' && ledgers !== null;
   const ledger = isObject
     ? new ObjectLedger({ ledgers, recordDays: settings.recordDays, log })

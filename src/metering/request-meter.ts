@@ -23,6 +23,7 @@ import {
   type ChargedRecord,
   type RecordedAttempt,
   type UsageRecord,
+  withoutCharge,
 } from './record.ts';
 import type { RecordWriter, StartTimer } from './record-writer.ts';
 import { isoTime } from './time.ts';
@@ -62,7 +63,7 @@ export type RequestEnd =
   | { readonly kind: 'cancelled' }
   | { readonly kind: 'failed' | 'timed_out' | 'refused'; readonly error: ApiError };
 
-/** Adds to a record what its key's limits charge. `attempts` are those that the record sums up. */
+/** Adds to a record what its key's limits charge, and marks it as an estimate where that is one. `attempts` are those that the record sums up. */
 export type AddCharge = (record: UsageRecord, attempts: readonly AttemptMeter[]) => ChargedRecord;
 
 interface MeterHooks {
@@ -172,12 +173,12 @@ export class RequestMeter {
       isRefused: end.kind === 'refused',
       isComplete: end.kind === 'finished' && end.endedBy === undefined,
     });
-    const record = this.#record(end);
     const { ports, records } = this.#request.context;
+    const { addCharge, onRecord } = this.#hooks;
+    const charged = addCharge(this.#record(end), this.#meters);
+    const record = charged.charge === undefined ? charged : withoutCharge(charged);
     ports.log({ event: 'request', ...record });
     this.#logRemovedReasoning();
-    const { addCharge, onRecord } = this.#hooks;
-    const charged = addCharge(record, this.#meters);
     this.#withPrefix(charged, (complete) =>
       records.write(complete, ports.clock.startTimer).then(() => this.#settled.resolve(record)),
     );
@@ -311,12 +312,15 @@ export interface Unreported {
    * a response, or Weir ended it, after which the upstream may go on.
    */
   readonly unansweredMs: number | null;
-  /** What was received of a stream whose connection Weir closed; null: it was not closed so. */
+  /** Web searches that were reported or seen. */
+  readonly searches: number;
+  /** What was received until the attempt ended; null: it has not ended. */
   readonly received: ReceivedOutput | null;
 }
 
-/** The output of a stream that Weir did not read to its end, although nothing failed. */
 export interface ReceivedOutput {
+  /** Weir closed the connection of a response with success: its client has left, or its budget is used up. */
+  readonly isClosed: boolean;
   /** An estimate. */
   readonly tokens: number;
   /** An upper bound of the same. */
@@ -411,7 +415,7 @@ export class AttemptMeter {
     if (this.#isRefused && (this.#isAnswered ? !this.#isInterrupted : this.showsNoWork)) return null;
     const { accumulator } = this;
     const { choices, showsAll } = this.traits;
-    const { at = this.#startedAt } = this.#end ?? {};
+    const ms = (this.#end?.at ?? this.#startedAt) - this.#startedAt;
     const { prompt, output } = accumulator.reported;
     const isFinal = this.#end?.isComplete === true || accumulator.finishesAtUsage >= choices;
     if (isFinal && prompt !== null && output !== null) return null;
@@ -421,19 +425,21 @@ export class AttemptMeter {
       outputTokens: isFinal ? output : null,
       minOutputTokens: output ?? 0,
       maxOutputTokens: isAllSeen ? accumulator.maxSeenTokens : null,
-      unansweredMs: this.#isRefused && !this.#isAnswered ? at - this.#startedAt : null,
-      received: this.#isClosed
-        ? {
-            tokens: accumulator.seenTokens,
-            maxTokens: accumulator.maxSeenTokens,
-            ms: at - this.#startedAt,
-            showsAll,
-          }
-        : null,
+      unansweredMs: this.#isRefused && !this.#isAnswered ? ms : null,
+      searches: accumulator.seenSearches,
+      received:
+        this.#end === null
+          ? null
+          : {
+              isClosed: this.#isClosed,
+              tokens: accumulator.seenTokens,
+              maxTokens: accumulator.maxSeenTokens,
+              ms,
+              showsAll,
+            },
     };
   }
 
-  /** Weir closed the connection of a response with success: its client has left, or its budget is used up. */
   get #isClosed(): boolean {
     const end = this.#end;
     return (
@@ -484,6 +490,7 @@ export class UsageAccumulator implements StreamMeter {
   #vendorTokensAdded = 0;
   #vendorTokensTotal = 0;
   vendorEvents = 0;
+  #begunSearches = 0;
   /** Choices that are finished. */
   finishes = 0;
   /** The value of `finishes` at the last usage report. A report before the end may cover only a part of the output. */
@@ -541,6 +548,10 @@ export class UsageAccumulator implements StreamMeter {
     if (tokens?.kind === 'total') this.#vendorTokensTotal = Math.max(this.#vendorTokensTotal, tokens.tokens);
   }
 
+  searches(begun: number): void {
+    this.#begunSearches = Math.max(this.#begunSearches, begun);
+  }
+
   finish(word: string, meaning: FinishMeaning): void {
     this.finishes++;
     if (this.finishWord !== null && !this.#isFinishReplaced) return;
@@ -582,6 +593,16 @@ export class UsageAccumulator implements StreamMeter {
   /** An upper bound of the tokens of the text that passed. */
   get maxSeenTokens(): number {
     return this.#text.maxTokens;
+  }
+
+  /** Web searches that were reported, or that were seen to begin. */
+  get seenSearches(): number {
+    return Math.max(this.#begunSearches, this.#reported.searches ?? 0);
+  }
+
+  /** Whether the report says what of the prompt a cache read or took. */
+  get reportsCache(): boolean {
+    return this.#reported.cached !== undefined || this.#reported.cacheWrite !== undefined;
   }
 
   /** Tokens of vendor events: the sum of the tasks, or the reported total if that is higher, because it includes them. */
@@ -709,6 +730,47 @@ export function costOfAttempt(
   const { priceIds, model } = target;
   const { upstreamCost } = accumulator;
   return costOfRequest(table, { priceIds, model, usage, requestedTier, upstreamCost, endMs });
+}
+
+/** What an attempt used, of which its upstream reported the prompt. */
+export interface PartlyReportedUse {
+  /** Tokens that were read into the prompt after the report. */
+  readonly morePromptTokens: number;
+  /** Of all choices. */
+  readonly outputTokens: number;
+  readonly searches: number;
+  /** The cost is a bound: a prompt may have been taken by a cache, at a higher price, of which the report says nothing. */
+  readonly isBound: boolean;
+}
+
+/**
+ * The cost of an attempt whose upstream reported its prompt: each kind of token as reported, at its own price.
+ * @param endMs the request's end, in ms since the epoch
+ * @returns null where the price of a kind is not known
+ */
+export function costOfPartlyReported(
+  { traits, accumulator }: AttemptMeter,
+  { morePromptTokens, outputTokens, searches, isBound }: PartlyReportedUse,
+  table: PriceTable,
+  endMs: number,
+): Cost | null {
+  const { target, requestedTier } = traits;
+  const { priceIds, model } = target;
+  const { usage } = accumulator.countReported();
+  const price = findPrice(table, priceIds, model, endMs, usage.service_tier);
+  if (isBound && price?.cache_write !== undefined && !accumulator.reportsCache) return null;
+  const prompt = usage.prompt_tokens + morePromptTokens;
+  const priced = usage.priced_prompt;
+  const all: BilledUsage = {
+    ...usage,
+    prompt_tokens: prompt,
+    completion_tokens: outputTokens,
+    total_tokens: prompt + outputTokens,
+    searches,
+    ...(priced !== undefined && { priced_prompt: { ...priced, tokens: priced.tokens + morePromptTokens } }),
+  };
+  const request = { priceIds, model, usage: all, requestedTier, endMs };
+  return costOfRequest(table, { ...request, upstreamCost: null });
 }
 
 const UNKNOWN_COST: CostFields = {

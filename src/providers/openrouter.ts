@@ -132,4 +132,10 @@ export const openrouter: Profile = {
   searchingModels: ['*:online*', '@preset/*', '*@preset/*', 'perplexity/*', '*-search*', '*deep-research*'],
   // It also serves OpenAI's models.
   imageTokens: 48_169,
+  // "For non-streaming requests or unsupported providers, the model will continue processing and you will be billed for the complete
+  // response." It lists 19 providers as supported, and 28 as not.
+  goesOnAfterClose: {
+    source: 'https://openrouter.ai/docs/api-reference/streaming',
+    checked: '2026-11-28',
+  },
 };

@@ -99,9 +99,15 @@ export interface Profile {
   readonly visibleOutputModels?: readonly string[];
   /**
    * It ends a streamed request, and bills no more of it, when the connection closes. The value is the most output tokens that it writes in a
-   * second for one choice. Absent: it may go on. No provider's documents state both (2026-11-23), so operators do, of servers they know.
+   * second for one choice. Absent: hard budgets take it for one that may go on. No provider's documents state both (2026-11-23), so
+   * operators do, of servers they know.
    */
   readonly stopsOnClose?: number;
+  /**
+   * It is known, by its documents or by a probe, to go on with a streamed request, and to bill it, when the connection closes. Absent:
+   * budgets of the mode `running` charge such a stream by what was received (G3). An entry of `PROVIDERS` has no date.
+   */
+  readonly goesOnAfterClose?: { readonly source: string; readonly checked?: string };
   /** It bills every model in `fallbacks` that began to respond. Absent: it bills only the one that responds. */
   readonly billsFallbacks?: true;
   /** The tokens that a vendor event (`x_*`) reports, or null. Absent: no event reports any. */

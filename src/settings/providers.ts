@@ -212,10 +212,10 @@ function readEntry(reader: EntryReader, id: string, entry: unknown): ConfiguredP
   const headers = reader.texts('headers', entry.headers);
   const query = reader.texts('query', entry.query);
   const fetch = reader.binding(entry.binding);
-  const { stops_on_close: speed } = entry;
-  if (speed !== undefined && !(typeof speed === 'number' && speed > 0 && speed <= MAX_TOKENS_PER_SECOND)) {
+  const closing = readClosing(entry.stops_on_close);
+  if (closing === undefined) {
     return reader.invalid(
-      `stops_on_close must be the most output tokens a second of one request, up to ${MAX_TOKENS_PER_SECOND}`,
+      `stops_on_close must be the most output tokens a second of one request, up to ${MAX_TOKENS_PER_SECOND}, or false`,
     );
   }
   if (headers !== undefined && !Object.entries(headers.texts).every(isHeader)) {
@@ -226,7 +226,7 @@ function readEntry(reader: EntryReader, id: string, entry: unknown): ConfiguredP
   return {
     provider: configuredProvider(
       id,
-      speed === undefined ? profile : { ...profile, stopsOnClose: speed },
+      closing === null ? profile : { ...withoutClosing(profile), ...closing },
       secretName ?? 'PROVIDERS',
     ),
     baseUrl,
@@ -244,6 +244,20 @@ function readEntry(reader: EntryReader, id: string, entry: unknown): ConfiguredP
 
 /** More than any server writes. */
 const MAX_TOKENS_PER_SECOND = 100_000;
+
+type Closing = Pick<Profile, 'stopsOnClose' | 'goesOnAfterClose'>;
+
+/** What a server does when a connection closes. Null: the entry does not say it; undefined: the value is invalid. */
+function readClosing(value: unknown): Closing | null | undefined {
+  if (value === undefined) return null;
+  if (value === false) return { goesOnAfterClose: { source: 'stops_on_close in PROVIDERS' } };
+  const isSpeed = typeof value === 'number' && value > 0 && value <= MAX_TOKENS_PER_SECOND;
+  return isSpeed ? { stopsOnClose: value } : undefined;
+}
+
+function withoutClosing({ stopsOnClose: _, goesOnAfterClose: __, ...profile }: Profile): Profile {
+  return profile;
+}
 
 /** The provider with this host, whose prices apply. An entry that is only `like` a provider has its own prices. */
 function hostIds(baseUrl: string): string[] {

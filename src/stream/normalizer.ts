@@ -368,6 +368,7 @@ export class Normalizer {
       if (finish === 'held') meter.resumed();
       meter.finish(finishWord, meaningOf(choice, finishWord));
     }
+    if (part.searches !== undefined) meter.searches(part.searches);
     if (part.usage !== null) meter.usage(part.usage);
     if (part.removedReasoning !== undefined) meter.removedReasoning(part.removedReasoning);
   }

@@ -82,10 +82,16 @@ const MAX_SHOWN_CHARS = 600;
 const encoder = new TextEncoder();
 
 export class BillingProvider {
+  readonly #stops: boolean;
   readonly bills: Bill[] = [];
   /** What the next requests meet, in order. */
   behaviors: Behavior[] = [];
   asked = 0;
+
+  /** @param stops an answer whose reader has left is billed as far as it was written */
+  constructor({ stops = false } = {}) {
+    this.#stops = stops;
+  }
 
   get nano(): number {
     return this.bills.reduce((sum, { nano }) => sum + nano, 0);
@@ -126,7 +132,7 @@ export class BillingProvider {
     }
     // What is answered is billed, also where the reader leaves.
     this.#bill(model, body, use, rates);
-    const left = () => this.#bill(model, body, { ...use, prompt: 0, output: use.rest }, rates);
+    const left = () => this.#stops || this.#bill(model, body, { ...use, prompt: 0, output: use.rest }, rates);
     if (behavior.kind === 'hang') {
       left();
       return hang(signal);

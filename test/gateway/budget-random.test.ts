@@ -6,7 +6,7 @@
  */
 import { expect, test } from 'vitest';
 import type { Clock } from '../../src/stream/timers.ts';
-import type { JsonObject } from '../../tools/simulator/json.ts';
+import { type JsonObject, objectOf } from '../../tools/simulator/json.ts';
 import { seeded } from '../random.ts';
 import { repeatable, runsOf, SEED, useOrderedDigests } from '../random-run.ts';
 import { type Behavior, BillingProvider, OWN_PRICES } from './billing-provider.ts';
@@ -45,15 +45,15 @@ const clock: Clock = {
   startTimer: (ms, onFire) => (ms < LONG_MS ? afterTurns(PAUSE_TURNS, onFire) : () => {}),
 };
 
+const PROVIDERS: JsonObject = {
+  own: { base_url: 'https://own.example/v1', api_key: 'OWN_KEY', like: 'llamacpp' },
+  router: { base_url: 'https://openrouter.ai/api/v1', api_key: 'OWN_KEY', like: 'openrouter' },
+};
 const ENV = {
   ANTHROPIC_API_KEY: 'k',
   GEMINI_API_KEY: 'k',
   OWN_KEY: 'k',
   RETRIES: '1',
-  PROVIDERS: JSON.stringify({
-    own: { base_url: 'https://own.example/v1', api_key: 'OWN_KEY', like: 'llamacpp' },
-    router: { base_url: 'https://openrouter.ai/api/v1', api_key: 'OWN_KEY', like: 'openrouter' },
-  }),
   PRICES: JSON.stringify(OWN_PRICES),
 };
 
@@ -328,13 +328,20 @@ async function ask(gateway: LimitedGateway, token: string, dice: Dice): Promise<
   }
 }
 
-async function run(seed: number): Promise<{ readonly share: number }> {
-  const dice = new Dice(seeded(seed));
-  const provider = new BillingProvider();
+/** Not to be a part of the choices of a seed, which is of providers that go on. */
+const STOPPING = 7_919;
+/** The most that it writes in a second, as its operator says: all, as the clock of a run stands still. */
+const STOPS = { stops_on_close: 100_000 };
+
+async function run(seed: number, stops = false): Promise<{ readonly share: number }> {
+  const dice = new Dice(seeded(stops ? seed + STOPPING : seed));
+  const provider = new BillingProvider({ stops });
   const share = seeded(seed);
   const random = () =>
     'xxxxxxxx-xxxx-4xxx-8xxx-xxxxxxxxxxxx'.replace(/x/g, () => Math.floor(share() * 16).toString(16));
-  const gateway = new LimitedGateway(ENV, { fetch: provider.fetch, clock, random });
+  const own = { ...objectOf(PROVIDERS.own), ...(stops && dice.is(0.5) && STOPS) };
+  const env = { ...ENV, PROVIDERS: JSON.stringify({ ...PROVIDERS, own }) };
+  const gateway = new LimitedGateway(env, { fetch: provider.fetch, clock, random });
   const isTokens = dice.is(0.4);
   const amount = isTokens ? dice.pick(20_000, 200_000, 3_000_000, 9_000_000) : dice.pick(0.02, 0.3, 5, 40);
   const token = await gateway.key({
@@ -388,6 +395,14 @@ test(`G2 G3 what a provider bills never exceeds the budget, for any requests (SE
   expect(counts.admitted).toBeGreaterThan(RUNS);
   expect(counts.refused).toBeGreaterThan(RUNS);
   expect(shares / RUNS).toBeGreaterThan(0.05);
+}, 3_600_000);
+
+test(`G2 G3 what a provider that stops with its connection bills never exceeds the budget (SEED=${SEED}, ${RUNS} runs)`, async () => {
+  for (let i = 0; i < RUNS; i++) {
+    await repeatable(SEED + i, async () => {
+      await run(SEED + i, true);
+    });
+  }
 }, 3_600_000);
 
 test.each(FOUND_SEEDS)(

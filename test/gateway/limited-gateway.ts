@@ -9,7 +9,7 @@ import {
   readLimitsRow,
   storedLimits,
 } from '../../src/ledger/limits/limit-tables.ts';
-import { reserve, settle, settleUnreserved } from '../../src/ledger/limits/reservations.ts';
+import { reserve, settle, settleRecords, settleUnreserved } from '../../src/ledger/limits/reservations.ts';
 import { addToBudget, currentTopUps } from '../../src/ledger/limits/top-ups.ts';
 import { StoredKey } from '../../src/ledger/stored-key.ts';
 import type { Clock } from '../../src/stream/timers.ts';
@@ -200,8 +200,15 @@ export class LimitedGateway {
       changeKey: async (change) => (await call('changeKey', () => {})) ?? key.changeKey(change),
       revokeKey: async (id) => (await call('revokeKey', () => {})) ?? key.revokeKey(id),
     };
-    // These tests use LEDGER=kv, so the objects have no records.
-    return { getByName: () => ({ ...stub, ...keyCalls }) as LedgerStub };
+    // With LEDGER=object the object settles by records, and keeps none.
+    const records: Pick<LedgerStub, 'settle'> = {
+      settle: (all) =>
+        call('settle', () => {
+          settleRecords(sql, all, Date.now());
+          return [];
+        }),
+    };
+    return { getByName: () => ({ ...stub, ...keyCalls, ...records }) as LedgerStub };
   }
 }
 

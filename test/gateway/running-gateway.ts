@@ -109,6 +109,7 @@ export class Running {
           own: { base_url: 'https://own.example/v1', like: 'llamacpp' },
           host: { base_url: 'https://host.example/v1' },
           stops: { base_url: 'https://stops.example/v1', like: 'llamacpp', stops_on_close: 100 },
+          'goes-on': { base_url: 'https://goes-on.example/v1', like: 'llamacpp', stops_on_close: false },
         }),
         ...settings,
       },

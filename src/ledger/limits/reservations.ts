@@ -280,20 +280,20 @@ const MIN_TOKENS_PER_SEARCH = 8;
 /** With the text that a model usually writes about what it has found. */
 const LIKELY_TOKENS_PER_SEARCH = 500;
 
-function upperBoundOf(request: ReserveRequest, outputTokens: number | null): UpperBound {
+/** All that is reserved for a request. @param outputTokens the output limit of one choice that is sent upstream; null: none */
+export function upperBoundOf(request: ReserveRequest, outputTokens: number | null): UpperBound {
   const { promptTokens, estimatedPromptTokens, price, attempts = 1, likely } = request;
   const output = maxOutput(request, outputTokens);
   const searches = maxBilledSearches(request, output);
   if (likely !== undefined) {
     const prompt = likely.promptTokens * attempts;
     const soFar = Math.min(likely.outputTokens, output * attempts);
-    const likelySearches = Math.min(searches * attempts, Math.ceil(soFar / LIKELY_TOKENS_PER_SEARCH));
     return {
       requests: 1,
       tokens: clampAmount(prompt + soFar),
       expectedTokens: clampAmount(estimatedPromptTokens + soFar),
       currency: price?.currency ?? '',
-      cost: maxCost(price, prompt, soFar, likelySearches),
+      cost: maxCost(price, prompt, soFar, likelySearches(searches * attempts, soFar)),
     };
   }
   return {
@@ -303,6 +303,11 @@ function upperBoundOf(request: ReserveRequest, outputTokens: number | null): Upp
     currency: price?.currency ?? '',
     cost: clampAmount(maxCost(price, promptTokens, output, searches) * attempts),
   };
+}
+
+/** How many web searches are reserved with an output. @param most of all attempts */
+export function likelySearches(most: number, outputTokens: number): number {
+  return Math.min(most, Math.ceil(outputTokens / LIKELY_TOKENS_PER_SEARCH));
 }
 
 /** The most output tokens of all choices of one attempt. */

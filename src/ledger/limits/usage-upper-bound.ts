@@ -294,7 +294,7 @@ function tokensOf(bytes: number, fixed: number, max = Number.POSITIVE_INFINITY):
  * What a search is likely to add to a prompt: OpenAI bills the content of one as 8,000 tokens at some models
  * (https://platform.openai.com/docs/pricing, 2026-11-23).
  */
-const LIKELY_SEARCHED_TOKENS = 8000;
+export const LIKELY_SEARCHED_TOKENS = 8000;
 
 /** Parts and references of which the body shows neither the text nor the size. Quotes inside a JSON text are escaped and do not match. */
 const UNSEEN_PARTS = [

@@ -82,6 +82,8 @@ const OUTPUT_SPEEDS: readonly OutputSpeed[] = [
 ];
 
 interface MeteredModel {
+  /** `<provider>/<model>`. */
+  readonly address?: string;
   readonly priceIds: readonly string[];
   readonly model: string;
   /** A premium tier may be faster. */
@@ -106,19 +108,56 @@ export function fastestOutputSpeed(models: readonly MeteredModel[]): number | nu
 }
 
 /**
- * As {@link fastestOutputSpeed}, where a model without a row, or in a premium tier, is assumed to be faster than all measured ones of its
- * provider. No hard budget may depend on it.
- * @returns null if nothing of a model's provider is measured
+ * As {@link fastestOutputSpeed}, where a model without a row, or in a premium tier, is assumed to be as fast as it has shown, else faster
+ * than all measured ones of its provider, else as fast as a usual model. No hard budget may depend on it.
  */
-export function assumedOutputSpeed(models: readonly MeteredModel[]): number | null {
-  return highest(models, ({ priceIds }) => {
-    const medians = OUTPUT_SPEEDS.filter(({ provider }) => priceIds.includes(provider)).map(
-      ({ median }) => median,
-    );
-    return medians.length === 0
-      ? null
-      : Math.max(...medians) * FASTEST_TIMES_MEDIAN * UNMEASURED_TIMES_FASTEST;
-  });
+export function assumedOutputSpeed(models: readonly MeteredModel[], shown = new ShownSpeeds()): number {
+  const unmeasured = ({ address, priceIds, tier }: MeteredModel) => {
+    const own = address === undefined || tier !== undefined ? null : shown.of(address);
+    if (own !== null) return own * FASTEST_TIMES_MEDIAN;
+    const medians = mediansOf(({ provider }) => priceIds.includes(provider));
+    const fastest = medians.at(-1);
+    return fastest === undefined ? usualSpeed() : fastest * FASTEST_TIMES_MEDIAN * UNMEASURED_TIMES_FASTEST;
+  };
+  return highest(models, unmeasured) ?? usualSpeed();
+}
+
+/** The slowest first. */
+function mediansOf(isMeant: (speed: OutputSpeed) => boolean): readonly number[] {
+  return OUTPUT_SPEEDS.filter(isMeant)
+    .map(({ median }) => median)
+    .sort((a, b) => a - b);
+}
+
+function usualSpeed(): number {
+  const medians = mediansOf(() => true);
+  return (medians[Math.floor(medians.length / 2)] ?? 0) * FASTEST_TIMES_MEDIAN;
+}
+
+/** Models whose speed an isolate remembers. */
+const MAX_SHOWN = 1000;
+/** A speed is not measured over less time or fewer tokens. */
+const MIN_SHOWN_MS = 500;
+const MIN_SHOWN_TOKENS = 50;
+
+/** How fast models have written whole outputs, since the isolate began. */
+export class ShownSpeeds {
+  /** The fastest of each, in tokens per second, by the model's address. */
+  readonly #fastest = new Map<string, number>();
+
+  /** @param ms from the request to the end of the output */
+  add(address: string, tokens: number, ms: number): void {
+    if (ms < MIN_SHOWN_MS || tokens < MIN_SHOWN_TOKENS) return;
+    const fastest = Math.max(this.#fastest.get(address) ?? 0, (tokens * 1000) / ms);
+    this.#fastest.delete(address);
+    this.#fastest.set(address, fastest);
+    const [oldest] = this.#fastest.keys();
+    if (this.#fastest.size > MAX_SHOWN && oldest !== undefined) this.#fastest.delete(oldest);
+  }
+
+  of(address: string): number | null {
+    return this.#fastest.get(address) ?? null;
+  }
 }
 
 /** @param unmeasured the speed of a model that has none in the table */

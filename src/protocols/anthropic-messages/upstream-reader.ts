@@ -37,6 +37,8 @@ class MessageReader implements ProtocolReader {
   /** Whether the open thinking block has had text. */
   #hasThinkingText = false;
   #searchResults = 0;
+  /** Searches that have begun. */
+  #searches = 0;
   /** Announced at `message_delta`, and reported at `message_stop`, because a truncated message must not have a finish. */
   #finishWord: string | null = null;
   #stopSequence: string | undefined;
@@ -137,7 +139,8 @@ class MessageReader implements ProtocolReader {
     this.#countSearchResult(objectOf(content_block));
     const block = readBlock(objectOf(content_block), index, this.#provider);
     this.#hasThinkingText = block.reasoning !== '';
-    return block.call === null ? choicePart(choiceOf(block)) : this.#openCall(block.call, index);
+    const part = block.call === null ? choicePart(choiceOf(block)) : this.#openCall(block.call, index);
+    return isSearch(objectOf(content_block)) ? { ...(part ?? EMPTY_PART), searches: ++this.#searches } : part;
   }
 
   /** Searches without results (an empty list) and failed ones (an object) are not billed where results are counted (DeepSeek). */
@@ -224,6 +227,11 @@ interface OpenCall {
   readonly index: number;
   /** What has been received of the arguments: all of them in the block's start, or fragments. */
   arguments: 'none' | 'fragments' | 'complete';
+}
+
+/** The call of Anthropic's own tool, which runs once its input is complete. */
+function isSearch({ type, name }: JsonObject): boolean {
+  return type === 'server_tool_use' && name === 'web_search';
 }
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };

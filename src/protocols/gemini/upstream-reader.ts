@@ -65,6 +65,7 @@ class GeminiReader implements ProtocolReader {
       systemFingerprint: undefined,
       choices,
       usage: usage === null ? null : { ...readUsage(usage, hasCandidate), ...this.#searches },
+      ...(queries.length > 0 && this.#searches),
       error: findUpstreamError(event) ?? this.#brokenCall(),
       ...(hasFinish || this.#signatures > signatures || queries.length > 0 ? { isRemembered: true } : {}),
     };

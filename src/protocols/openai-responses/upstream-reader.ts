@@ -40,6 +40,8 @@ export const openaiResponses: UpstreamProtocol = {
   open: (quirks, provider) => new ResponsesReader(quirks, provider),
 };
 
+const SEARCH_CALL = 'web_search_call';
+
 /** The events with a piece of text. */
 const DELTAS: ReadonlyMap<string, TextKind> = new Map([
   ['response.output_text.delta', 'text'],
@@ -107,6 +109,10 @@ class ResponsesReader implements ProtocolReader {
   /** The number of final items so far, of the types that must not count twice. */
   #done: Record<string, number> = { ...NONE_DONE };
   #searches = 0;
+  /** Searches that have begun and are not done. */
+  #openSearches = 0;
+  /** Of both, as the last part had them. */
+  #begunSearches = 0;
   #announcedChars = 0;
   readonly #omitted = new OmittedEvents();
   /** Encrypted reasoning whose following item has not come yet. */
@@ -118,9 +124,16 @@ class ResponsesReader implements ProtocolReader {
   }
 
   event(event: JsonObject): ChunkPart | null {
-    const part = this.#read(event);
+    const part = this.#withSearches(this.#read(event));
     if (this.#omitted.count === 0) return part;
     return { ...(part ?? EMPTY_PART), omitted: this.#omitted.take(), isRemembered: true };
+  }
+
+  #withSearches(part: ChunkPart | null): ChunkPart | null {
+    const searches = this.#searches + this.#openSearches;
+    if (searches <= this.#begunSearches) return part;
+    this.#begunSearches = searches;
+    return { ...(part ?? EMPTY_PART), searches, isRemembered: true };
   }
 
   #read(event: JsonObject): ChunkPart | null {
@@ -249,6 +262,7 @@ class ResponsesReader implements ProtocolReader {
 
   /** An item begins. Some servers use one index for several items. */
   #announce(item: JsonObject, key: unknown): (Partial<ChoicePart> | null)[] {
+    if (item.type === SEARCH_CALL) this.#openSearches++;
     const sent = this.#items.at(key);
     const id = readText(item.id);
     if (sent.isOpen && id !== undefined && id === sent.id) return [];
@@ -387,7 +401,8 @@ class ResponsesReader implements ProtocolReader {
     sent.isDone = true;
     sent.id = readText(item.id) ?? sent.id;
     this.#countDone(item);
-    if (item.type === 'web_search_call' && item.status !== 'failed') {
+    if (item.type === SEARCH_CALL) this.#openSearches = Math.max(0, this.#openSearches - 1);
+    if (item.type === SEARCH_CALL && item.status !== 'failed') {
       this.#searches += (this.#quirks.searchesOf ?? oneSearch)(objectOf(item.action));
     }
     const data = readText(item.encrypted_content);

@@ -46,8 +46,9 @@ describe.each(['kv', 'object'])('G9 with LEDGER=%s', (ledger) => {
     expect(text.length / 'token '.length).toBeLessThan(6000);
     if (limits !== BUDGET) return;
     const { budget } = await limited.settled(key);
-    // DeepSeek may go on, so all of the output limit is charged.
-    expect(Number(objectOf(budget).spent)).toBeGreaterThanOrEqual(LIMIT);
+    // What was received, and what may have been on its way.
+    expect(Number(objectOf(budget).spent)).toBeGreaterThan(3900);
+    expect(Number(objectOf(budget).spent)).toBeLessThanOrEqual(6000);
   });
 
   test('a message ends with max_tokens, for Anthropic’s SDK', async () => {

@@ -82,6 +82,13 @@ export type UserReservation =
   | { readonly kind: 'shared' }
   | { readonly kind: 'revoked' };
 
+/** Only what other requests of the user wait for keeps the request out. */
+interface DelayedReservation {
+  readonly kind: 'delayed';
+  /** The refusal, if they take what they wait for. */
+  readonly otherwise: UserReservation;
+}
+
 /** How long allowance that is leased in advance, and limits of the key, may be used before the key is called again. */
 const LEASE_MS = 10_000;
 const RETRY_AFTER_MS = 60_000;
@@ -89,6 +96,8 @@ const RETRY_AFTER_MS = 60_000;
 const MAX_NEEDS = 500;
 /** How often one request is checked again because limits change meanwhile. */
 const MAX_ROUNDS = 5;
+/** How often one request waits for the answers to others. Its caller waits 5 s. */
+const MAX_WAITS = 50;
 /** For how many requests the first lease is in advance, and the highest number. Each lease is for twice the requests of the last one. */
 const FIRST_EXTRA = 15;
 const MAX_EXTRA = 1000;
@@ -104,6 +113,11 @@ interface Waiting {
   readonly result: PromiseWithResolvers<UserReservation | null>;
   /** The request has ended: nothing is reserved for it. */
   isEnded: boolean;
+}
+
+/** A request that only what others wait for keeps out. */
+interface Delayed {
+  readonly id: string;
 }
 
 /** What the key said last. */
@@ -122,6 +136,8 @@ export class UserLimits {
   #holding: Holding<Waiting>;
   /** Requests that the next message asks for. */
   #waiting: Waiting[] = [];
+  /** Those that have not ended. */
+  readonly #delayed = new Set<Delayed>();
   /** Sends messages until no request waits, and another one if it is wanted; null: none is sent. */
   #sending: { readonly done: Promise<void>; isWantedAgain: boolean } | null = null;
   #heard: Heard = { at: Number.NEGATIVE_INFINITY, standing: null, isExact: true };
@@ -147,17 +163,29 @@ export class UserLimits {
 
   /** Admits or refuses a request. A repeated call with the same id and attempts reserves nothing more. */
   async reserve(request: ReserveRequest): Promise<UserReservation> {
-    for (let round = 0; round < MAX_ROUNDS; round++) {
+    let waits = 0;
+    for (let round = 0; round < MAX_ROUNDS; ) {
       const refused = await this.#open(request.limits ?? null, request.userHash);
       if (refused !== null) return { kind: refused };
       const result = await this.#tryReserve(request);
-      if (result !== null) return result;
+      if (result === null) round++;
+      else if (result.kind !== 'delayed') return result;
+      else if (waits++ === MAX_WAITS) return result.otherwise;
+      else await this.#answers(request.id);
     }
     throw new Error('The limits of the key change too often');
   }
 
+  /** Waits until the key has decided about a request that waits for it. */
+  async #answers(id: string): Promise<void> {
+    const delayed: Delayed = { id };
+    this.#delayed.add(delayed);
+    await Promise.race(this.#allWaiting().map(({ result }) => result.promise.then(ignore, ignore)));
+    if (!this.#delayed.delete(delayed)) throw new Error('The request has ended');
+  }
+
   /** @returns null where the request must be checked again */
-  async #tryReserve(request: ReserveRequest): Promise<UserReservation | null> {
+  async #tryReserve(request: ReserveRequest): Promise<UserReservation | DelayedReservation | null> {
     const { now, transaction, wakeBy } = this.#ports;
     const earlier = this.#allWaiting().find((one) => one.request.id === request.id);
     if (earlier !== undefined) await earlier.result.promise;
@@ -179,7 +207,11 @@ export class UserLimits {
   #reserveHere(
     asked: ReserveRequest,
     now: number,
-  ): UserReservation | { readonly kind: 'waits'; readonly waiting: Waiting } | { readonly kind: 'stale' } {
+  ):
+    | UserReservation
+    | DelayedReservation
+    | { readonly kind: 'waits'; readonly waiting: Waiting }
+    | { readonly kind: 'stale' } {
     // The alarm may be late, and what has expired must not keep its place.
     this.#expire(now);
     const limits = this.#limits;
@@ -198,8 +230,11 @@ export class UserLimits {
     const status = this.#allWaiting().reduce((sum, one) => withReservation(sum, one.need, now), before);
     const refusal = refuse(this.#sql, status, need, now);
     if (refusal !== null) {
+      const refused = { kind: 'refused', refusal, standing: status, by: 'user' } as const;
+      // The key may refuse what others wait for.
+      if (refuse(this.#sql, before, need, now) === null) return { kind: 'delayed', otherwise: refused };
       const isFresh = now - this.#heard.at < LEASE_MS;
-      return isFresh ? { kind: 'refused', refusal, standing: status, by: 'user' } : { kind: 'stale' };
+      return isFresh ? refused : { kind: 'stale' };
     }
     if (this.#takeSurplus(need, day, now)) return this.#insert({ request, needed, need }, before, day);
     const result = Promise.withResolvers<UserReservation | null>();
@@ -282,6 +317,7 @@ export class UserLimits {
       waiting.isEnded = true;
       waiting.result.reject(new Error('The request has ended'));
     }
+    for (const delayed of this.#delayed) if (delayed.id === id) this.#delayed.delete(delayed);
     if (!this.isOpen) return;
     const { now, transaction } = this.#ports;
     const settled = transaction(() => settle(this.#sql, id, charge, now()));

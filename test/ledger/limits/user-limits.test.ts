@@ -71,6 +71,67 @@ describe('Y6 limits for each user', () => {
     expect(network.standing.budget).toMatchObject({ reserved: 40 * EACH });
   });
 
+  describe('a request that only tentative holds of its user keep out', () => {
+    const small = { outputTokens: 190 };
+    const large = { outputTokens: 890 };
+
+    /** The user has room for 1,000 tokens, the key for fewer; both requests are sent at once. */
+    async function both(left: number) {
+      const network = new UserNetwork({ budget: { tokens: left }, per_user: { budget: { tokens: 1000 } } });
+      await network.reserve('ada', 'opens');
+      network.settle('ada', 'opens', 0);
+      await network.wait(LATE);
+      network.latency = () => new Promise(setImmediate);
+      const sent = [network.reserve('ada', 'large', large), network.reserve('ada', 'small', small)];
+      return { network, results: await Promise.all(sent) };
+    }
+
+    test('waits for their answers, and is admitted if the key refuses them', async () => {
+      const { results, network } = await both(500);
+      expect(results).toMatchObject([{ kind: 'refused', by: 'key' }, { kind: 'reserved' }]);
+      expect(network.standing.budget).toMatchObject({ reserved: 200 });
+    });
+
+    test('is refused by the user if the key grants them', async () => {
+      const { results } = await both(5000);
+      expect(results).toMatchObject([{ kind: 'reserved' }, { kind: 'refused', by: 'user' }]);
+    });
+
+    test('waits no longer once it has ended', async () => {
+      const network = new UserNetwork({
+        budget: { tokens: 500 },
+        per_user: { max_concurrent: 1, budget: { tokens: 1000 } },
+      });
+      await network.reserve('ada', 'opens');
+      network.settle('ada', 'opens', 0);
+      const answered = Promise.withResolvers<void>();
+      network.latency = () => answered.promise;
+      const sent = ['large', 'small'].map((id) => network.reserve('ada', id, id === 'large' ? large : small));
+      const ended = expect(sent[1]).rejects.toThrow('ended');
+      await new Promise(setImmediate);
+      network.settle('ada', 'small', 0);
+      answered.resolve();
+      network.latency = () => Promise.resolve();
+      await ended;
+      expect(await sent[0]).toMatchObject({ kind: 'refused', by: 'key' });
+      expect(network.standing.budget).toMatchObject({ reserved: 0 });
+    });
+
+    test('is decided after each of many that the key refuses, and is repeated once', async () => {
+      const network = new UserNetwork({ budget: { tokens: 500 }, per_user: { budget: { tokens: 1000 } } });
+      network.latency = () => new Promise(setImmediate);
+      const sent = [
+        ...Array.from({ length: 20 }, (_, i) => network.reserve('ada', `large ${i}`, large)),
+        network.reserve('ada', 'small', small),
+        network.reserve('ada', 'small', small),
+      ];
+      const results = await Promise.all(sent);
+      expect(results.slice(0, 20).every((one) => one.kind === 'refused' && one.by === 'key')).toBe(true);
+      expect(passed(results.slice(20))).toBe(2);
+      expect(network.standing.budget).toMatchObject({ reserved: 200 });
+    });
+  });
+
   test('settled requests are charged once to both, and repeated settlements change nothing', async () => {
     const network = new UserNetwork({
       budget: { tokens: 30 * EACH },

@@ -3,7 +3,7 @@ import { type GatewayKey, listKeys, secretsOf, writeKey } from '../auth/keys.ts'
 import { listUsageTokens } from '../auth/usage-tokens.ts';
 import type { RequestContext, UserLine, UserStore } from '../http/context.ts';
 import { isErased } from '../http/erasure.ts';
-import { listRecords, MAX_REPORT_LISTINGS, readRecords, recordKey } from '../metering/kv-ledger.ts';
+import { forgetUser, listRecords, MAX_REPORT_LISTINGS, readRecords } from '../metering/kv-ledger.ts';
 import type { RecordSummary } from '../metering/record.ts';
 import { requestId } from '../metering/time.ts';
 import { omit } from '../shared/json.ts';
@@ -59,7 +59,7 @@ async function keysOf({ ports: { store } }: Pick<RequestContext, 'ports'>, names
   };
 }
 
-/** Records in KV, also those from before `LEDGER=object`. */
+/** Records in KV, also those from before `LEDGER=object`. There are no sums in KV, so the records stay, without the user. */
 export const RECORDS_OF_USERS: UserStore = {
   scope: 'all',
   read: async function* ({ ports: { store } }, names): AsyncGenerator<UserLine> {
@@ -78,8 +78,8 @@ export const RECORDS_OF_USERS: UserStore = {
     const page = await listRecords(store, cursor, MAX_LISTED);
     const userRecords: RecordSummary[] = [];
     for (const record of page.records) if (await isErased(record, user)) userRecords.push(record);
-    await Promise.all(userRecords.map((record) => store.delete(recordKey(record))));
-    return { next: page.next, calls: 1 + userRecords.length, counts: { records: userRecords.length } };
+    const calls = await forgetUser(store, userRecords);
+    return { next: page.next, calls: 1 + calls, counts: { records: userRecords.length } };
   },
 };
 

@@ -18,6 +18,7 @@ import {
   encodeRecord,
   type RecordSummary,
   type UsageRecord,
+  withoutUser,
 } from './record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from './refusals.ts';
 import { CACHE_CAUSE, factsOf, isTagGroup, matchesFilter, Report } from './report.ts';
@@ -42,11 +43,7 @@ export class KvLedger implements Ledger {
 
   /** The value is the complete record; the metadata is its summary. Idempotent: a record always has the same key and value. */
   async put(records: readonly UsageRecord[]): Promise<void> {
-    await Promise.all(
-      records.map((record) =>
-        this.#store.put(recordKey(record), JSON.stringify(record), { metadata: encodeRecord(record) }),
-      ),
-    );
+    await Promise.all(records.map((record) => putRecord(this.#store, record)));
   }
 
   async report({ fromMs, toMs, keyId, groups, only = {} }: ReportQuery): Promise<Result<Report, ApiError>> {
@@ -211,6 +208,24 @@ export async function* readRecords(
     const values: ReadonlyMap<string, unknown> = await store.get(some.map(recordKey), 'json');
     for (const summary of some) yield { ...summary, ...decodeUsageRecord(values.get(recordKey(summary))) };
   }
+}
+
+/**
+ * Writes records again without who sent them and what a provider said about them. Their tokens and costs stay in reports.
+ * @returns the number of calls
+ */
+export async function forgetUser(
+  store: Pick<LedgerStore, 'get' | 'put'>,
+  records: readonly RecordSummary[],
+): Promise<number> {
+  const complete = await readAll(store, records);
+  const erased = complete.map((record) => withoutUser({ tags: {}, attempts: [], ...record }));
+  await Promise.all(erased.map((record) => putRecord(store, record)));
+  return erased.length + Math.ceil(erased.length / MAX_BULK_GET);
+}
+
+function putRecord(store: Pick<LedgerStore, 'put'>, record: UsageRecord): Promise<void> {
+  return store.put(recordKey(record), JSON.stringify(record), { metadata: encodeRecord(record) });
 }
 
 function readAll(

@@ -203,6 +203,14 @@ export function withoutCharges(records: readonly ChargedRecord[]): readonly Usag
   return records.every(({ charge }) => charge === undefined) ? records : records.map(withoutCharge);
 }
 
+/** A record of a user who is erased: what was used, and nothing of who used it, nor of the prompt. */
+export function withoutUser({ prefix: _, cache: __, cache_saves: ___, ...record }: UsageRecord): UsageRecord {
+  const attempts = record.attempts.map(
+    ({ message: _, message_shown: __, cause: ___, ...attempt }) => attempt,
+  );
+  return { ...record, ...NO_ATTRIBUTION, attempts };
+}
+
 /** Bounds of names in bytes of UTF-8, so that every record fits into KV metadata, which holds 1,024 bytes (L1). */
 const MAX_MODEL_BYTES = 208;
 const MAX_ASKED_BYTES = 144;

@@ -2,11 +2,13 @@
 import { expect, test } from 'vitest';
 import type { AdmissionRequest, EarlyAdmissionRequest } from '../../src/completion/admission.ts';
 import { createAdmit, createAdmitEarly, type LimitLedger } from '../../src/ledger/admission.ts';
+import { ShownSpeeds } from '../../src/metering/pricing/output-speeds.ts';
 
 /** Fails the test where it is called. */
 const UNTOUCHED = {
   settings: { ledger: 'object', budgetFail: 'open' },
   hasher: null,
+  speeds: new ShownSpeeds(),
   get client(): never {
     throw new Error('The ledger is called');
   },

@@ -619,11 +619,19 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
 
   override async alarm(): Promise<void> {
     const next: number[] = [];
+    const problems: unknown[] = [];
     for (const job of this.#jobs) {
-      const time = await job(Date.now());
-      if (time !== null) next.push(time);
+      try {
+        const time = await job(Date.now());
+        if (time !== null) next.push(time);
+      } catch (error) {
+        // The last job may make the room that another one lacks.
+        problems.push(error);
+      }
     }
     if (next.length > 0) await this.#setAlarmBy(Math.min(...next));
+    // The runtime tries again.
+    if (problems.length > 0) throw problems[0];
   }
 
   /** Sets the alarm to that time (ms since the epoch), unless it is already set to an earlier one. */

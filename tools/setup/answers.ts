@@ -23,6 +23,8 @@ export interface Answers {
   readonly addresses: Readonly<Record<string, string>>;
   /** Further secrets, which entries of `PROVIDERS` name. */
   readonly secrets: readonly string[];
+  /** Whether each environment gets an R2 bucket for records that leave their object. */
+  readonly archive: boolean;
   /** The first gateway key: the body of `POST /admin/keys`. */
   readonly key: FirstKey;
 }
@@ -31,7 +33,9 @@ const WORKER = /^[a-z0-9](?:[a-z0-9-]{0,52}[a-z0-9])?$/;
 const ENVIRONMENT = /^[a-z][a-z0-9-]{0,19}$/;
 const VARIABLE = /^[A-Z][A-Z0-9_]*$/;
 const SECRET = /_(API_KEY|TOKEN|SECRET|HASH_KEY|PASSWORD)$/;
-const FIELDS = ['worker', 'environments', 'providers', 'secrets', 'vars', 'addresses', 'key'];
+/** A jurisdiction of Durable Objects that R2 does not have (https://developers.cloudflare.com/r2/reference/data-location/, 2026-11-28). */
+const NO_BUCKETS = 'fedramp-high';
+const FIELDS = ['worker', 'environments', 'providers', 'secrets', 'vars', 'addresses', 'archive', 'key'];
 
 export const PROVIDER_IDS: readonly string[] = PROVIDERS.map(({ id }) => id);
 
@@ -68,6 +72,11 @@ export function readAnswers(text: string): Result<Answers, readonly string[]> {
   if (addresses === null || !Object.values(addresses).every(isAddress))
     say('addresses must be an object of environments and http(s) URLs');
 
+  const { archive = vars?.LEDGER === 'object' } = file;
+  if (typeof archive !== 'boolean') say('archive must be true or false');
+  else if (archive && vars?.JURISDICTION === NO_BUCKETS)
+    say(`archive must be false: R2 has no jurisdiction ${NO_BUCKETS}, and records would leave it`);
+
   const secrets = textsOf(file.secrets ?? []);
   if (secrets === null || !secrets.every((name) => VARIABLE.test(name)))
     say('secrets must be a list of names in capitals');
@@ -91,6 +100,7 @@ export function readAnswers(text: string): Result<Answers, readonly string[]> {
       Object.entries(addresses ?? {}).map(([environment, url]) => [environment, plainAddress(url)]),
     ),
     secrets: secrets ?? [],
+    archive: archive === true,
     key: key ?? { name: '' },
   });
 }

@@ -1,6 +1,6 @@
 /** The part of Cloudflare's API that wrangler 4.155 calls for the set-up, with its state in memory. */
 import { createServer } from 'node:http';
-import { decodeObject, type Json, objectOf, textOf } from '../simulator/json.ts';
+import { decodeObject, type Json, type JsonObject, objectOf, textOf } from '../simulator/json.ts';
 
 export interface FakeCloudflare {
   /** The value of CLOUDFLARE_API_BASE_URL. */
@@ -9,6 +9,8 @@ export interface FakeCloudflare {
   readonly requests: string[];
   /** Ids by title. */
   readonly namespaces: Map<string, string>;
+  /** Names of R2 buckets, each with its jurisdiction before it, such as `eu/weir-archive`. */
+  readonly buckets: Set<string>;
   /** The bindings that were uploaded, by script. */
   readonly uploads: Map<string, readonly Json[]>;
   /** Values by name, for each script. */
@@ -19,13 +21,20 @@ export interface FakeCloudflare {
 interface Answer {
   readonly status?: number;
   readonly result: Json;
+  readonly error?: JsonObject;
 }
 
 const NOT_FOUND: Answer = { status: 404, result: null };
+const BUCKET_EXISTS: Answer = {
+  status: 409,
+  result: null,
+  error: { code: 10004, message: 'The bucket you tried to create already exists, and you own it.' },
+};
 
 export async function startFakeCloudflare(): Promise<FakeCloudflare> {
   const requests: string[] = [];
   const namespaces = new Map<string, string>();
+  const buckets = new Set<string>();
   const uploads = new Map<string, readonly Json[]>();
   const secrets = new Map<string, Map<string, string>>();
 
@@ -34,6 +43,7 @@ export async function startFakeCloudflare(): Promise<FakeCloudflare> {
     path: string,
     query: URLSearchParams,
     body: Response,
+    jurisdiction: string,
   ): Promise<Answer> {
     const script = /^\/workers\/(?:scripts|services|workers)\/([^/]+)/.exec(path)?.[1] ?? '';
     const isKnown = uploads.has(script);
@@ -51,6 +61,16 @@ export async function startFakeCloudflare(): Promise<FakeCloudflare> {
         namespaces.set(title, id);
         return { result: { title, id } };
       }
+      case 'GET /r2/buckets': {
+        const own = [...buckets].filter((name) => name.startsWith(`${jurisdiction}/`));
+        return { result: { buckets: own.map((name) => ({ name: name.slice(jurisdiction.length + 1) })) } };
+      }
+      case 'POST /r2/buckets': {
+        const name = `${jurisdiction}/${textOf(decodeObject(await body.text())?.name)}`;
+        if (buckets.has(name)) return BUCKET_EXISTS;
+        buckets.add(name);
+        return { result: { name } };
+      }
       case 'GET /workers/services/:script':
         return isKnown
           ? {
@@ -62,6 +82,8 @@ export async function startFakeCloudflare(): Promise<FakeCloudflare> {
               },
             }
           : NOT_FOUND;
+      case 'GET /workers/scripts/:script/settings':
+        return { result: { bindings: [...(uploads.get(script) ?? [])] } };
       case 'GET /workers/scripts/:script/secrets':
         return isKnown
           ? {
@@ -107,9 +129,10 @@ export async function startFakeCloudflare(): Promise<FakeCloudflare> {
       requests.push(`${method} ${path}`);
       const type = request.headers['content-type'] ?? 'application/json';
       const body = new Response(Buffer.concat(chunks), { headers: { 'content-type': type } });
-      const { status = 200, result } = await answer(method, path, searchParams, body);
-      const errors =
-        status < 400 ? [] : [{ code: 10007, message: 'This Worker does not exist on your account.' }];
+      const jurisdiction = String(request.headers['cf-r2-jurisdiction'] ?? 'default');
+      const { status = 200, result, error } = await answer(method, path, searchParams, body, jurisdiction);
+      const missing = { code: 10007, message: 'This Worker does not exist on your account.' };
+      const errors = status < 400 ? [] : [error ?? missing];
       response.writeHead(status, { 'content-type': 'application/json' });
       response.end(JSON.stringify({ success: status < 400, errors, messages: [], result }));
     });
@@ -121,6 +144,7 @@ export async function startFakeCloudflare(): Promise<FakeCloudflare> {
     url: `http://127.0.0.1:${port}/client/v4`,
     requests,
     namespaces,
+    buckets,
     uploads,
     secrets,
     close: () => server.close(),

@@ -145,3 +145,56 @@ test("the set-up without an admin token makes one and shows it once; without a p
   expect(configOf(folder)).toContain(`id = "${'7'.repeat(32)}"`);
   expect(cloudflare.secrets.get('weir')).toBeUndefined();
 });
+
+test('the set-up with LEDGER=object makes a bucket for records in JURISDICTION and binds it, in each environment, once', async () => {
+  const cloudflare = await startFakeCloudflare();
+  cleanups.push(() => cloudflare.close());
+  await using weir = await startGateway();
+  // From a run that ended after it.
+  cloudflare.buckets.add('eu/weir-weir-archive');
+  const folder = makeClone({
+    environments: ['production', 'staging'],
+    providers: ['openai'],
+    vars: { LEDGER: 'object', JURISDICTION: 'eu' },
+    addresses: { production: weir.url, staging: weir.url },
+  });
+  const env = { ADMIN_TOKEN, STAGING_ADMIN_TOKEN: ADMIN_TOKEN };
+  const dry = await setUp(folder, cloudflare, ['--dry-run'], env);
+  expect(dry.text).toContain('npx wrangler r2 bucket create weir-staging-weir-archive --jurisdiction=eu');
+  expect(dry.text).toContain('+ [[env.staging.r2_buckets]]');
+  const first = await setUp(folder, cloudflare, [], env);
+  expect(first.code, first.text).toBe(0);
+  expect([...cloudflare.buckets]).toEqual(['eu/weir-weir-archive', 'eu/weir-staging-weir-archive']);
+  for (const script of ['weir', 'weir-staging'])
+    expect(
+      objectsOf(cloudflare.uploads.get(script)).find(({ name }) => name === 'WEIR_ARCHIVE'),
+    ).toMatchObject({
+      type: 'r2_bucket',
+      bucket_name: `${script}-weir-archive`,
+      jurisdiction: 'eu',
+    });
+  const written = configOf(folder);
+  cloudflare.requests.length = 0;
+  const second = await setUp(folder, cloudflare, [], env);
+  expect(second.code, second.text).toBe(0);
+  expect(configOf(folder)).toBe(written);
+  expect(cloudflare.requests).not.toContain('POST /r2/buckets');
+});
+
+test('the set-up makes no bucket with LEDGER=kv or "archive": false, and none outside of the jurisdiction', async () => {
+  const cloudflare = await startFakeCloudflare();
+  cleanups.push(() => cloudflare.close());
+  for (const rest of [{}, { vars: { LEDGER: 'object' }, archive: false }]) {
+    const folder = makeClone({ providers: ['openai'], ...rest });
+    const { code, text } = await setUp(folder, cloudflare, ['--dry-run']);
+    expect(code).toBe(0);
+    expect(text).not.toContain('r2');
+  }
+  const folder = makeClone({
+    providers: ['openai'],
+    vars: { LEDGER: 'object', JURISDICTION: 'fedramp-high' },
+  });
+  const refused = await setUp(folder, cloudflare, ['--dry-run']);
+  expect(refused.code).toBe(2);
+  expect(refused.text).toContain('archive must be false: R2 has no jurisdiction fedramp-high');
+});

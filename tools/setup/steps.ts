@@ -8,7 +8,14 @@ import { setTimeout } from 'node:timers/promises';
 import { decodeObject, objectsOf, textOf } from '../simulator/json.ts';
 import { type Answers, secretOf } from './answers.ts';
 import { printableName, shellWord } from './terminal-text.ts';
-import { changeConfig, namespaceId, PRODUCTION, workerName } from './wrangler-config.ts';
+import {
+  type Bucket,
+  changeConfig,
+  hasArchive,
+  namespaceId,
+  PRODUCTION,
+  workerName,
+} from './wrangler-config.ts';
 
 const CONFIG = 'wrangler.toml';
 const WRANGLER = join('node_modules', 'wrangler', 'bin', 'wrangler.js');
@@ -61,6 +68,7 @@ class Setup {
     return [
       { title: 'Check the login', shown: [command(['whoami'])], run: () => this.#checkLogin() },
       this.#namespaceStep(),
+      ...this.#archiveSteps(),
       this.#configStep(),
       ...this.#answers.environments.flatMap((environment) => [
         this.#deployStep(environment),
@@ -91,6 +99,42 @@ class Setup {
       return { title: 'KV namespaces', shown: [`${CONFIG} names them already`], run: async () => undefined };
     const run = () => this.#findNamespaces();
     return { title: 'KV namespaces', shown: [command(['kv', 'namespace', 'list']), ...shown], run };
+  }
+
+  /** The bucket for records of each environment that has none in the file. */
+  get #buckets(): ReadonlyMap<string, Bucket> {
+    const { archive, environments, vars, worker } = this.#answers;
+    if (!archive) return new Map();
+    const text = this.#readConfig();
+    const jurisdiction = vars.JURISDICTION || null;
+    return new Map(
+      environments
+        .filter((environment) => !hasArchive(text, environment))
+        .map((one) => [one, { name: `${workerName(worker, one)}-weir-archive`, jurisdiction }]),
+    );
+  }
+
+  #archiveSteps(): readonly Step[] {
+    if (!this.#answers.archive) return [];
+    const title = 'R2 buckets for records that leave a full ledger object';
+    const buckets = [...this.#buckets.values()];
+    if (buckets.length === 0)
+      return [{ title, shown: [`${CONFIG} names them already`], run: async () => undefined }];
+    const shown = buckets.map((bucket) => `${command(createBucket(bucket))}   # if there is none`);
+    const run = async () => {
+      for (const bucket of buckets) await this.#createBucket(bucket);
+    };
+    return [{ title, shown, run }];
+  }
+
+  async #createBucket(bucket: Bucket): Promise<void> {
+    const args = createBucket(bucket);
+    const { code, stdout, stderr } = await this.#wrangler(args);
+    if (code !== 0 && !BUCKET_EXISTS.test(stdout + stderr))
+      throw new Error(
+        `${command(args)} failed:\n${stdout}${stderr}\nWithout R2, set "archive": false: full objects then delete their oldest records`,
+      );
+    this.#print(`  ${bucket.name}`);
   }
 
   /** The title that `wrangler deploy` gives to a namespace without an id, so that the one of an earlier deployment is found. */
@@ -147,7 +191,7 @@ class Setup {
 
   #changed(namespaces: ReadonlyMap<string, string>) {
     const { worker, vars } = this.#answers;
-    return changeConfig(this.#readConfig(), { worker, vars, namespaces });
+    return changeConfig(this.#readConfig(), { worker, vars, namespaces, buckets: this.#buckets });
   }
 
   #readConfig(): string {
@@ -338,6 +382,19 @@ class Setup {
       child.on('close', (code) => resolve({ code, stdout, stderr }));
     });
   }
+}
+
+/** Cloudflare's error 10004, or its sentence. */
+const BUCKET_EXISTS = /already exists|10004/;
+
+function createBucket({ name, jurisdiction }: Bucket): readonly string[] {
+  return [
+    'r2',
+    'bucket',
+    'create',
+    name,
+    ...(jurisdiction === null ? [] : [`--jurisdiction=${jurisdiction}`]),
+  ];
 }
 
 /** The address of the first host among the targets of `wrangler deploy`, of the file that it writes for programs. */

@@ -10,6 +10,8 @@ export const PRODUCTION = 'production';
 
 /** The binding of the KV namespace, which is the only one that needs an id. */
 const KV_BINDING = 'WEIR_KV';
+/** The binding of the bucket for records that leave their object. */
+const ARCHIVE_BINDING = 'WEIR_ARCHIVE';
 
 /**
  * What wrangler takes from the top level for no environment, and staging can share as it is. Other such tables, for example `queues`,
@@ -27,6 +29,14 @@ export interface ConfigChanges {
   /** The environments, and the id of the KV namespace of each. */
   readonly namespaces: ReadonlyMap<string, string>;
   readonly vars: Readonly<Record<string, string>>;
+  /** The bucket for records of each environment that gets one. Absent: none does. */
+  readonly buckets?: ReadonlyMap<string, Bucket>;
+}
+
+export interface Bucket {
+  readonly name: string;
+  /** Null: the bucket is in none. */
+  readonly jurisdiction: string | null;
 }
 
 export interface ChangedConfig {
@@ -42,33 +52,49 @@ export function workerName(worker: string, environment: string): string {
 
 /** The id of an environment's KV namespace in the file; null: none. */
 export function namespaceId(text: string, environment: string): string | null {
-  const config = objectOf(parse(text));
-  const table = environment === PRODUCTION ? config : objectOf(objectOf(config.env)[environment]);
-  const namespace = objectsOf(table.kv_namespaces).find(({ binding }) => binding === KV_BINDING);
+  const namespace = objectsOf(tableOf(text, environment).kv_namespaces).find(
+    ({ binding }) => binding === KV_BINDING,
+  );
   return textOf(namespace?.id) || null;
+}
+
+/** Whether an environment has a bucket for records in the file. */
+export function hasArchive(text: string, environment: string): boolean {
+  return objectsOf(tableOf(text, environment).r2_buckets).some(({ binding }) => binding === ARCHIVE_BINDING);
+}
+
+function tableOf(text: string, environment: string): Readonly<Record<string, unknown>> {
+  const config = objectOf(parse(text));
+  return environment === PRODUCTION ? config : objectOf(objectOf(config.env)[environment]);
 }
 
 /**
  * Throws where the new text would not have each variable with its value: the file has a form that a change by lines does not see.
  * @returns the whole new text of the file, equal to the old one where nothing is missing
  */
-export function changeConfig(before: string, { worker, namespaces, vars }: ConfigChanges): ChangedConfig {
+export function changeConfig(
+  before: string,
+  { worker, namespaces, vars, buckets = new Map() }: ConfigChanges,
+): ChangedConfig {
   const notes: string[] = [];
   let text = withName(before, worker);
   for (const [environment, id] of namespaces) {
     if (environment !== PRODUCTION) continue;
     text = withId(text, '[[kv_namespaces]]', id);
     text = withVars(text, '[vars]', vars, objectOf(objectOf(parse(text)).vars), notes);
+    text = withBucket(text, environment, buckets.get(environment));
   }
   for (const [environment, id] of namespaces) {
     if (environment === PRODUCTION) continue;
     const config = parse(text);
     const own = objectOf(objectOf(config.env)[environment]);
-    const missing = missingTables(config, environment, own, id, notes);
+    const bucket = buckets.get(environment);
+    const missing = missingTables(config, environment, own, id, bucket !== undefined, notes);
     if (Object.keys(missing).length > 0) text = append(text, environmentText(environment, own, missing));
     text = withId(text, `[[env.${environment}.kv_namespaces]]`, id);
     const after = objectOf(objectOf(objectOf(parse(text)).env)[environment]);
     text = withVars(text, `[env.${environment}.vars]`, vars, objectOf(after.vars), notes);
+    text = withBucket(text, environment, bucket);
   }
   verify(before, text, { worker, namespaces, vars });
   return { text, notes };
@@ -127,6 +153,25 @@ function withId(text: string, head: string, id: string): string {
   return lines.toSpliced(binding + 1, 0, `id = ${quoted(id)}`).join('\n');
 }
 
+/** Adds the binding of the bucket for records, unless there is one. */
+function withBucket(text: string, environment: string, bucket: Bucket | undefined): string {
+  if (bucket === undefined || hasArchive(text, environment)) return text;
+  const { name, jurisdiction } = bucket;
+  const lines = [
+    '# Records that leave a full ledger object: docs/ledgers.md#records-leave-an-object.',
+    environment === PRODUCTION ? '[[r2_buckets]]' : `[[env.${environment}.r2_buckets]]`,
+    `binding = ${quoted(ARCHIVE_BINDING)}`,
+    `bucket_name = ${quoted(name)}`,
+    ...(jurisdiction === null ? [] : [`jurisdiction = ${quoted(jurisdiction)}`]),
+  ];
+  const changed = append(text, lines.join('\n'));
+  if (parsedOrNull(changed) === null)
+    throw new Error(
+      `The bucket ${name} cannot be added to wrangler.toml, which has a form that is not known here: bind it as ${ARCHIVE_BINDING} by hand, and run this again`,
+    );
+  return changed;
+}
+
 /** The lines of a table, up to the next one. */
 function tableLines(lines: readonly string[], start: number): readonly string[] {
   const end = lines.findIndex((line, at) => at > start && line.trimStart().startsWith('['));
@@ -161,6 +206,7 @@ function missingTables(
   environment: string,
   own: Readonly<Record<string, unknown>>,
   id: string,
+  getsBucket: boolean,
   notes: string[],
 ): TomlTable {
   const missing: TomlTable = {};
@@ -176,7 +222,7 @@ function missingTables(
   }
   if (isObject(config.vars) && own.vars === undefined) missing.vars = config.vars;
   for (const name of NOT_COPIED) {
-    if (config[name] !== undefined && own[name] === undefined)
+    if (config[name] !== undefined && own[name] === undefined && !(name === 'r2_buckets' && getsBucket))
       notes.push(`[env.${environment}] has no ${name}: add one of its own if it needs it`);
   }
   return missing;

@@ -8,17 +8,21 @@ export const MAX_LEFT_ID_BYTES = 500_000_000;
 const ID_BYTES = 16;
 
 /** A row has the ids of one piece. Packed, they take 16 bytes each, and one written row for thousands. */
-export function createLeftIds(sql: SqlStorage): void {
+function createLeftIds(sql: SqlStorage): void {
   sql.exec(
     'CREATE TABLE IF NOT EXISTS left_ids (until INTEGER NOT NULL, since INTEGER NOT NULL, ids BLOB NOT NULL) STRICT',
   );
   sql.exec('CREATE INDEX IF NOT EXISTS left_ids_times ON left_ids (until, since)');
 }
 
-/** Remembers these ids, which are in their order. */
+/**
+ * Remembers these ids, which are in their order, once their records are deleted: an object that was full when this version was deployed
+ * has room for the table only then.
+ */
 export function addLeftIds(sql: SqlStorage, ids: readonly string[]): void {
   const [first, last] = [ids[0], ids.at(-1)];
   if (first === undefined || last === undefined) return;
+  createLeftIds(sql);
   const bytes = new Uint8Array(ids.length * ID_BYTES);
   for (const [at, id] of ids.entries()) bytes.set(idBytes(id), at * ID_BYTES);
   sql.exec('INSERT INTO left_ids VALUES (?, ?, ?)', idTime(last), idTime(first), bytes.buffer);

@@ -7,7 +7,7 @@ import {
   withoutCharges,
 } from '../../metering/record.ts';
 import { firstIdAt, idTime } from '../../metering/time.ts';
-import { createLeftIds, hasLeft } from './left-ids.ts';
+import { hasLeft } from './left-ids.ts';
 
 /** Records that are scanned for the matching ones of one page. */
 const MAX_SCANNED_RECORDS = 10_000;
@@ -23,7 +23,6 @@ export function createRecords(sql: SqlStorage): void {
   sql.exec(
     'CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID',
   );
-  createLeftIds(sql);
 }
 
 const INSERT = `INSERT OR IGNORE INTO records SELECT value ->> 'request_id', value FROM json_each(?) RETURNING id`;

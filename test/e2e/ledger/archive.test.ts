@@ -228,6 +228,17 @@ describe('L8 a rollback to 0.2.0, which knows the mark deleted_before and the ta
 /** `git show 970bcfec`: sum-columns.ts and records.ts. */
 const COLUMNS_OF_0_2_0: Readonly<Record<string, number>> = { hours: 28, days: 28, records: 2, marks: 2 };
 
+test('L8 an object that is full to its last byte, as of a version without a limit, starts, makes room and counts again', async () => {
+  const keyId = newKey();
+  const records = recordsOf(keyId, 400);
+  await small.ledger.put(records.slice(0, 300));
+  await small.call(keyId, 'becomeFull').catch(() => undefined);
+  await small.call(keyId, 'fireAlarm').catch(() => undefined);
+  await small.put(records);
+  await small.expectEachOnce(keyId, records);
+  expect((await small.places(keyId)).bytes).toBeLessThanOrEqual(LIMIT);
+});
+
 describe('L8 without a bucket', () => {
   let store: SmallLedger;
   beforeAll(async () => {

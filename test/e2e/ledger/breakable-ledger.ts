@@ -6,6 +6,8 @@ import type { RoomLimits } from '../../../src/ledger/records/key-records.ts';
 /** The remaining steps until the object is killed. */
 interface Fuse {
   steps: number;
+  /** The database takes no new rows and tables until records are deleted. */
+  isFull: boolean;
   /** Calls of the archive: they fail, or wait until this promise is resolved. */
   archive: 'works' | 'fails' | Promise<void>;
 }
@@ -14,7 +16,8 @@ export class BreakableLedger extends LedgerObject {
   readonly #fuse: Fuse;
 
   constructor(context: DurableObjectState, env: LedgerEnv) {
-    const fuse: Fuse = { steps: Number.POSITIVE_INFINITY, archive: 'works' };
+    const isFull = !context.storage.sql.exec(HAS_TABLE, 'test_is_full').next().done;
+    const fuse: Fuse = { steps: Number.POSITIVE_INFINITY, archive: 'works', isFull };
     const { WEIR_ARCHIVE } = env;
     super(
       context,
@@ -29,6 +32,14 @@ export class BreakableLedger extends LedgerObject {
   /** Kills the object after so many steps. */
   async killAfter(steps: number): Promise<void> {
     this.#fuse.steps = steps;
+  }
+
+  /** The object is as one that another version has filled. */
+  async becomeFull(): Promise<void> {
+    this.ctx.storage.sql.exec('CREATE TABLE test_is_full (x)');
+    this.ctx.storage.sql.exec('DROP TABLE IF EXISTS left_ids');
+    await this.ctx.storage.sync();
+    this.ctx.abort('killed by the test');
   }
 
   /** From now on, calls of the archive fail, or work again. */
@@ -91,6 +102,11 @@ export class BreakableLedger extends LedgerObject {
     return [...this.ctx.storage.sql.exec(query).raw()];
   }
 
+  /** Of the database, in bytes. */
+  async size(): Promise<number> {
+    return this.ctx.storage.sql.databaseSize;
+  }
+
   /** Deletes the alarm, as the platform does after its last try, and ends the instance. */
   async loseAlarm(): Promise<void> {
     await this.ctx.storage.deleteAlarm();
@@ -103,6 +119,8 @@ export class BreakableLedger extends LedgerObject {
   }
 }
 
+const HAS_TABLE = 'SELECT 1 FROM sqlite_master WHERE name = ?';
+
 /** Counts each statement and each setting of the alarm as a step. */
 function breakable({ storage, abort }: BoundState, fuse: Fuse): LedgerStorage {
   function step(): void {
@@ -114,6 +132,12 @@ function breakable({ storage, abort }: BoundState, fuse: Fuse): LedgerStorage {
         if (name !== 'exec') return Reflect.get(sql, name);
         return (...args: Parameters<SqlStorage['exec']>) => {
           step();
+          const [query] = args;
+          if (query.startsWith('DELETE FROM records')) fuse.isFull = false;
+          const [, created] = /^CREATE (?:TABLE|INDEX) IF NOT EXISTS (\w+)/.exec(query) ?? [];
+          const isNew = created !== undefined && sql.exec(HAS_TABLE, created).next().done;
+          if (fuse.isFull && (isNew || query.startsWith('INSERT')))
+            throw new Error('database or disk is full: SQLITE_FULL');
           return sql.exec(...args);
         };
       },

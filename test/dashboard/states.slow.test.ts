@@ -304,6 +304,30 @@ describe.runIf(hasChromium)('states', () => {
     expect(complaints).toEqual([]);
   });
 
+  test('L8 D7 Health names the keys whose full object has deleted records or cannot archive them, and what to do', async () => {
+    const shown = (hasArchive: boolean, key: JsonObject) =>
+      alter(page, '**/v1/admin/status', (answer) => ({
+        ...answer,
+        ledger: { ...objectOf(answer.ledger), store: 'object', has_archive: hasArchive, full_keys: [key] },
+      }));
+    const key = { key_id: 'busy', deleted_records: 4321, deleted_before: '2026-11-20T10:00:00.000Z' };
+    await shown(false, { ...key, archive_failing_since: null, reason: null });
+    await page.goto(url('#/health'));
+    await page.getByText('Bind an R2 bucket as WEIR_ARCHIVE').waitFor();
+    expect(await page.getByRole('region', { name: 'Full ledgers' }).innerText()).toMatch(/busy\s+4,321/);
+    expect(await violationsOf(page)).toEqual([]);
+    await page.unroute('**/v1/admin/status');
+    const failing = { archive_failing_since: '2026-11-21T08:00:00.000Z', reason: MARKUP };
+    await shown(true, { key_id: 'busy', deleted_records: 0, deleted_before: null, ...failing });
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await page.getByText('Records cannot be archived').waitFor();
+    expect(await page.getByRole('region', { name: 'Full ledgers' }).innerText()).toContain(MARKUP);
+    expect(await violationsOf(page)).toEqual([]);
+    expect(await overflows(page)).toBe(false);
+    await page.unroute('**/v1/admin/status');
+    expect(complaints).toEqual([]);
+  });
+
   test('D7 a key that is revoked while signed in: the page offers to sign out', async () => {
     const key = await makeKey(gateway, { name: 'short-lived' }, '/llm');
     const own = await open(browser, url());

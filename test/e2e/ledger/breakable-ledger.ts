@@ -16,7 +16,7 @@ export class BreakableLedger extends LedgerObject {
   readonly #fuse: Fuse;
 
   constructor(context: DurableObjectState, env: LedgerEnv) {
-    const isFull = !context.storage.sql.exec(HAS_TABLE, 'test_is_full').next().done;
+    const isFull = context.storage.sql.exec(HAS_TABLE, 'test_is_full').toArray().length > 0;
     const fuse: Fuse = { steps: Number.POSITIVE_INFINITY, archive: 'works', isFull };
     const { WEIR_ARCHIVE } = env;
     super(
@@ -133,9 +133,9 @@ function breakable({ storage, abort }: BoundState, fuse: Fuse): LedgerStorage {
         return (...args: Parameters<SqlStorage['exec']>) => {
           step();
           const [query] = args;
-          if (query.startsWith('DELETE FROM records')) fuse.isFull = false;
+          if (query.startsWith('DELETE FROM records WHERE id IN (SELECT value')) fuse.isFull = false;
           const [, created] = /^CREATE (?:TABLE|INDEX) IF NOT EXISTS (\w+)/.exec(query) ?? [];
-          const isNew = created !== undefined && sql.exec(HAS_TABLE, created).next().done;
+          const isNew = created !== undefined && sql.exec(HAS_TABLE, created).toArray().length === 0;
           if (fuse.isFull && (isNew || query.startsWith('INSERT')))
             throw new Error('database or disk is full: SQLITE_FULL');
           return sql.exec(...args);

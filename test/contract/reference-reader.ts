@@ -55,6 +55,7 @@ export function readUpstream(text: string, kind: 'sse' | 'jsonl'): Content {
       content.done = true;
       for (const [index, choice] of content.choices) choice.finish ??= walk.lastFinishes.get(index) ?? null;
     } else if (!name.startsWith('x_')) readEvent(walk, name, data);
+    if (content.error !== null) dropWaitingFinishes(walk);
     if (content.done || content.error !== null) break;
   }
   for (const [index, slots] of walk.slots) choiceAt(content, index).toolCalls = slots.map(toolCallOf);
@@ -109,6 +110,11 @@ function readEvent(walk: Walk, name: string, data: string): void {
   if (hasUpdate || isFinish || (hasUsage && !hasWord)) {
     for (const index of before) if (finished(walk.content).includes(index)) walk.ended.add(index);
   }
+}
+
+/** An error follows a finish that waits: it was none. */
+function dropWaitingFinishes({ content, ended }: Walk): void {
+  for (const [index, choice] of content.choices) if (!ended.has(index)) choice.finish = null;
 }
 
 function finished(content: Content): number[] {
@@ -171,7 +177,11 @@ function readChoice(walk: Walk, choice: JsonObject, index: number, failing: bool
   const word = textOf(choice.finish_reason);
   if (word !== '' && !failing) walk.lastFinishes.set(index, word);
   if (walk.ended.has(index)) {
-    return { isUpdate: false, isFinish: false, error: hasOutput ? 'output after the end of a choice' : null };
+    return {
+      isUpdate: hasOutput,
+      isFinish: false,
+      error: hasOutput ? 'output after the end of a choice' : null,
+    };
   }
   if (into.finish !== null && isUpdate) into.finish = null;
   const isFinish = into.finish === null && word !== '' && !failing;

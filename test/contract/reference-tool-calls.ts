@@ -35,7 +35,9 @@ export function addFragment(slots: CallSlot[], fragment: JsonObject): void {
   const name = textOf(part.name);
   const slot = known(slots, fragment.index, id, name) ?? begin(slots, fragment.index, id);
   slot.call.name ||= name;
-  slot.call.arguments += argumentsOf(part.arguments);
+  const args = argumentsOf(part.arguments);
+  // The first one is a placeholder for the second.
+  if (slot.call.arguments !== '{}' || args !== '{}') slot.call.arguments += args;
   slot.call.extra ??= isObject(fragment.extra_content) ? fragment.extra_content : null;
 }
 

@@ -128,13 +128,16 @@ export function countUsage(
     accepted_prediction_tokens: reported.acceptedPrediction,
     rejected_prediction_tokens: reported.rejectedPrediction,
   });
+  const estimated = prompt === undefined || completion === undefined;
+  const sum = promptTokens + completionTokens;
   return {
-    estimated: prompt === undefined || completion === undefined,
+    estimated,
     ...(isOver || reported.isUpperBound === true ? { isUpperBound: true } : {}),
     usage: {
       prompt_tokens: promptTokens,
       completion_tokens: completionTokens,
-      total_tokens: total ?? promptTokens + completionTokens,
+      // A total counts tokens that neither part has, at some servers. One below the sum is of an earlier report, or contradicts it.
+      total_tokens: estimated ? sum : Math.max(total ?? 0, sum),
       ...(promptDetails === null ? {} : { prompt_tokens_details: promptDetails }),
       ...(completionDetails === null ? {} : { completion_tokens_details: completionDetails }),
     },

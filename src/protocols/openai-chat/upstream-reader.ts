@@ -301,7 +301,9 @@ function valueAt(object: JsonObject, path: readonly string[]): unknown {
  */
 function withReasoning(report: UsageReport): UsageReport {
   const { prompt = 0, completion = 0, reasoning = 0, total = 0 } = report;
-  return prompt + completion + reasoning > total ? report : { ...report, completion: completion + reasoning };
+  const sum = prompt + completion + reasoning;
+  if (sum > total || reasoning === 0) return report;
+  return { ...report, completion: completion + reasoning, total: report.prompt === undefined ? total : sum };
 }
 
 /** Reads one usage object, with OpenAI's names and those of compatible servers. */

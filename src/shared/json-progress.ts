@@ -53,6 +53,11 @@ export class JsonProgress {
     return this.#isComplete;
   }
 
+  /** Whether the text so far is one object or array of JSON, and nothing else. */
+  get isAlone(): boolean {
+    return this.#isComplete && !this.#isMalformed && this.#next === null;
+  }
+
   /**
    * Whether the text so far is the beginning of JSON, and not all of it. False for a text that no continuation would make JSON. Within a
    * string every character is accepted, also a line end.

@@ -36,6 +36,8 @@ interface ToolCall {
   placeholder: 'none' | 'dropped' | 'sent';
   /** Arguments followed a placeholder that was sent. */
   isBroken: boolean;
+  /** Arguments came before the name. */
+  isEarly: boolean;
   /** Writes the client's keys into the arguments; null: the upstream knows the same ones. */
   replacer: KeyReplacer | null;
 }
@@ -110,11 +112,11 @@ export class ToolCallRepair {
     return this.#calls.some(({ progress }) => progress.endsCut);
   }
 
-  /** Whether a placeholder and what followed it do not form JSON. */
+  /** Whether a placeholder and what followed it do not form JSON, or arguments from before the name and what followed those. */
   get isBroken(): boolean {
     return this.#calls.some(
-      ({ isBroken, placeholder, progress }) =>
-        isBroken || (placeholder === 'dropped' && !progress.isComplete),
+      ({ isBroken, isEarly, placeholder, progress }) =>
+        isBroken || (placeholder === 'dropped' && !progress.isComplete) || (isEarly && !progress.isAlone),
     );
   }
 
@@ -193,6 +195,7 @@ export class ToolCallRepair {
   #wait(part: ToolCallPart, call: ToolCall): void {
     const { name, arguments: text, isWhole = false, extraContent } = part;
     call.name ??= name;
+    call.isEarly ||= !call.isCustom && call.name === undefined && text !== '';
     call.isWhole ||= isWhole;
     call.extraContent ??= extraContent;
     if (!call.isCustom && text.trimStart().startsWith('{') && mayBePlaceholder(call.waitingText)) {
@@ -348,6 +351,7 @@ export class ToolCallRepair {
       isHeld: false,
       placeholder: 'none',
       isBroken: false,
+      isEarly: false,
       replacer: null,
     };
     this.#count.calls++;

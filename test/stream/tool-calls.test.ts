@@ -348,6 +348,21 @@ describe('ToolCallRepair.read, arguments before the name of their tool', () => {
     }
   });
 
+  test.each([
+    ['in the middle of another call', ['": 1', '{"a":1}']],
+    ['all of another call', ['{"a":1}', '{"b":2}']],
+    ['the end only', ['":1}']],
+  ])(
+    'C7 isBroken where arguments before the name and those behind it are not one object: %s',
+    (_, [early = '', ...rest]) => {
+      const calls = repair();
+      calls.read(part({ index: 0, arguments: early }));
+      calls.read(part({ index: 0, id: 'a', name: 'f' }));
+      for (const text of rest) calls.read(part({ index: 0, arguments: text }));
+      expect(calls.isBroken).toBe(true);
+    },
+  );
+
   test('C7 startWaiting sends the calls that waited for the name of a call that was cut', () => {
     const calls = repair();
     calls.read(part({ index: 0, arguments: '{"p"' }));

@@ -31,6 +31,8 @@ class MessageReader implements ProtocolReader {
    * may open several.
    */
   readonly #openCalls = new Map<unknown, OpenCall>();
+  /** The indexes of all blocks, up to {@link MAX_KNOWN_BLOCKS}. */
+  readonly #blocks = new Set<unknown>();
   /** The message's id, if it has one. */
   #id: string | undefined;
   #hasBlocks = false;
@@ -136,6 +138,7 @@ class MessageReader implements ProtocolReader {
   #openBlock({ content_block, index }: JsonObject): ChunkPart | null {
     this.#hasBlocks = true;
     this.#firstContent = [];
+    if (this.#blocks.size < MAX_KNOWN_BLOCKS) this.#blocks.add(index);
     this.#countSearchResult(objectOf(content_block));
     const block = readBlock(objectOf(content_block), index, this.#provider);
     this.#hasThinkingText = block.reasoning !== '';
@@ -179,9 +182,14 @@ class MessageReader implements ProtocolReader {
 
   /** Fragments of server tools are skipped, because the client does not see those calls. */
   #arguments(text: string, block: unknown): ChunkPart | null {
+    if (text === '') return null;
     const call = this.#openCalls.get(block);
+    if (call === undefined) {
+      const isKnown = this.#blocks.has(block) || this.#blocks.size >= MAX_KNOWN_BLOCKS;
+      return isKnown ? null : { ...EMPTY_PART, error: UNKNOWN_BLOCK };
+    }
     // Fragments after a complete input would repeat it.
-    if (call === undefined || call.arguments === 'complete' || text === '') return null;
+    if (call.arguments === 'complete') return null;
     call.arguments = 'fragments';
     return choicePart({ toolCalls: [fragment(call.index, text)] });
   }
@@ -222,6 +230,18 @@ const SECOND_MESSAGE: UpstreamError = {
   param: undefined,
   status: undefined,
 };
+
+/** A call whose arguments are lost would look complete. */
+const UNKNOWN_BLOCK: UpstreamError = {
+  message: 'Arguments came for a block that did not begin',
+  type: undefined,
+  code: 'upstream_invalid',
+  param: undefined,
+  status: undefined,
+};
+
+/** Blocks of a message whose indexes are kept. */
+const MAX_KNOWN_BLOCKS = 4096;
 
 interface OpenCall {
   readonly index: number;

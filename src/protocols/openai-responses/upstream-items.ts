@@ -157,13 +157,19 @@ export class SentItems {
 
   /**
    * The key of an event's item. Some servers send the index with some events of an item only: the others have its id.
+   * @param isNew the item begins with the event
    * @returns its index, or its id if no event has an index for it
    */
-  keyOf(event: EventItem): unknown {
+  keyOf(event: EventItem, isNew = false): unknown {
     const key = itemKey(event);
     if (typeof key === 'string') return this.#indexes.get(key) ?? key;
     const id = readText(event.item_id) ?? readText(objectOf(event.item).id);
-    if (typeof key !== 'number' || id === undefined || this.#indexes.get(id) === key) return key;
+    if (typeof key !== 'number' || id === undefined) return key;
+    const known = this.#indexes.get(id);
+    if (known === key) return key;
+    // An index that no item has.
+    if (!isNew && known !== undefined && this.#isOpen(known) && this.#items.get(key)?.hasBegun !== true)
+      return known;
     if (!this.#indexes.has(id) && this.#indexes.size >= MAX_FOLLOWED) return key;
     this.#indexes.set(id, key);
     // What came with its id alone is its.
@@ -183,6 +189,11 @@ export class SentItems {
     const made = new SentItem(() => this.#isFollowed());
     this.#items.set(key, made);
     return made;
+  }
+
+  #isOpen(key: unknown): boolean {
+    const item = this.#items.get(key);
+    return item?.hasBegun === true && !item.isDone;
   }
 
   /** All items. */

@@ -139,7 +139,7 @@ class ResponsesReader implements ProtocolReader {
   #read(event: JsonObject): ChunkPart | null {
     const type = readText(event.type) ?? '';
     if (DELTAS.has(type)) return this.#delta(event, true);
-    const key = this.#items.keyOf(event);
+    const key = this.#items.keyOf(event, type === 'response.output_item.added');
     this.#hasIndexes ||= typeof key === 'number';
     const isOfCall = CALL_DELTAS.includes(type) || CALLS_DONE.includes(type);
     if (isOfCall && !this.#items.at(key).hasBegun) return { ...EMPTY_PART, isOrphan: true };

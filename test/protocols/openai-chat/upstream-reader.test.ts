@@ -37,7 +37,7 @@ describe('reasoning that a provider does not include in completion_tokens', () =
     // shared/streams/xai--text.
     ['xAI: reasoning is added to the completion', 'xai', event(165, 2, 296, 129), [165, 131, 296]],
     ['xAI, reasoning already included: unchanged', 'xai', event(165, 131, 296, 129), [165, 131, 296]],
-    ['xAI, no total: unchanged', 'xai', event(165, 131, 0, 129), [165, 131, 0]],
+    ['xAI, a total of zero: the sum', 'xai', event(165, 131, 0, 129), [165, 131, 296]],
     ['any other provider: unchanged', 'tolerant', event(165, 2, 296, 129), [165, 2, 296]],
   ])('U3 %s', (_, provider, reported, sums) => {
     const { prompt_tokens, completion_tokens, total_tokens } = usageOf(provider, [reported]);

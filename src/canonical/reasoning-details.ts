@@ -32,7 +32,9 @@ const TEXT_SUFFIX = '-text';
 
 /** The tag's payload of a signed detail. */
 export function signaturePayload(index: unknown, isOfText: boolean): string {
-  return `${String(index)}${isOfText ? TEXT_SUFFIX : ''}`;
+  // An exact integer is an object that has no other text than its JSON.
+  const payload = typeof index === 'string' ? index : JSON.stringify(index);
+  return `${payload}${isOfText ? TEXT_SUFFIX : ''}`;
 }
 
 function isTextSignature({ payload }: ProviderTag): boolean {

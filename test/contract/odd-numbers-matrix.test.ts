@@ -42,7 +42,9 @@ interface Client {
 const fromContent = ({ choices, error }: ReturnType<typeof readClient>): Seen => {
   const all = [...choices.values()];
   const texts = all.map(({ text, reasoning, refusal, finish }) => [text, reasoning, refusal, finish]);
-  const calls = all.flatMap(({ toolCalls }) => toolCalls.map((call) => `${call.name} ${call.arguments}`));
+  const calls = all.flatMap(({ toolCalls }) =>
+    toolCalls.map((call) => `${call.name} ${call.arguments || '{}'}`),
+  );
   const isCut = all.some(({ finish }) => finish === 'length');
   return { output: JSON.stringify(texts), calls, isComplete: error === null && !isCut };
 };
@@ -55,7 +57,7 @@ const CLIENTS: Readonly<Record<string, Client>> = {
       const { text: written, reasoning, calls, stop, error } = readMessage(text);
       return {
         output: JSON.stringify([written, reasoning, stop]),
-        calls: calls.map((call) => `${call.name} ${call.arguments}`),
+        calls: calls.map((call) => `${call.name} ${call.arguments || '{}'}`),
         isComplete: error === null && stop !== null && stop !== 'max_tokens',
       };
     },
@@ -97,10 +99,16 @@ function* placesOf(value: unknown, path = '', put: Place['put'] = (mark) => mark
   }
 }
 
-function* editsOf(json: unknown): Generator<Edit> {
+/** Whether the event's block, if it has one, is a call of the client's, not of a tool that the provider runs. */
+function isClientCall(event: object): boolean {
+  const block = 'content_block' in event ? event.content_block : undefined;
+  return typeof block !== 'object' || block === null || !('type' in block) || block.type === 'tool_use';
+}
+
+function* editsOf(json: object): Generator<Edit> {
   for (const { path, put, value } of placesOf(json)) {
     const keys = path.split('.');
-    const isInArguments = keys.some((key) => ARGUMENTS.includes(key));
+    const isInArguments = isClientCall(json) && keys.some((key) => ARGUMENTS.includes(key));
     const write = (mark: unknown) => JSON.stringify(put(mark)).replace(MARK, DIGITS);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
       const text = write({ ...value, weir_n: '<digits>' });
@@ -153,7 +161,8 @@ function* editedStreams(stream: string): Generator<Edit> {
 /** Writes indexes as if they began at 1 and had gaps, but for those of choices. */
 function shiftIndexes(this: object, key: string, value: unknown): unknown {
   const isOfChoice =
-    !('type' in this) && ['delta', 'message', 'content', 'finish_reason'].some((one) => one in this);
+    !('type' in this) &&
+    ['delta', 'message', 'content', 'finish_reason', 'finishReason'].some((one) => one in this);
   return INDEXES.includes(key) && typeof value === 'number' && !isOfChoice ? 3 * value + 1 : value;
 }
 

@@ -29,7 +29,7 @@ export const messagesPassthrough: Passthrough = {
   // All edits except those that clear content run a model: https://platform.claude.com/docs/en/build-with-claude/context-editing (2026-11-22).
   compactsContext: ({ context_management: management }) =>
     readArray(isObject(management) ? management.edits : undefined).some(
-      (edit) => !(isObject(edit) && /^clear_/.test(String(edit.type))),
+      (edit) => !(isObject(edit) && /^clear_/.test(readText(edit.type) ?? '')),
     ),
   requestHeaders: ['anthropic-version', 'anthropic-beta'],
   responseHeaders: ['requests', 'tokens', 'input-tokens', 'output-tokens'].flatMap((unit) =>

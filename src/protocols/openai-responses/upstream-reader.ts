@@ -468,7 +468,7 @@ class ResponsesReader implements ProtocolReader {
       const isKnown = isCall && (hasAllCalls || this.#callsById.has(readName(item.call_id) ?? ''));
       const isRead = isCall
         ? isKnown && this.#isClosed(item, key)
-        : sent.isDone || isComplete.has(String(item.type));
+        : sent.isDone || isComplete.has(readText(item.type) ?? '');
       const place = this.#omitted.isFull ? null : this.#placeAtEnd(item, at, isFirst);
       const before = this.#omitted.count;
       if (place !== null && isFirst) this.#omitted.item(sent, place.outputIndex, item);

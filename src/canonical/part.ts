@@ -48,6 +48,10 @@ export interface ChoicePart {
   readonly toolCalls: readonly ToolCallPart[];
   /** Reasoning in the form that the upstream wants back, signed or encrypted. */
   readonly reasoningDetails: readonly JsonObject[];
+  /** The sources that a chat provider cites, in its own form. */
+  readonly annotations?: readonly JsonObject[];
+  /** There was an image, which no client gets. */
+  readonly hasImage?: true;
   readonly logprobs: Logprobs | null;
   /** The upstream's own finish word, or null if there is none. */
   readonly finishWord: string | null;

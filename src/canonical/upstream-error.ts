@@ -292,6 +292,14 @@ export function namelessToolCall({ name }: Upstream): ApiError {
   return apiError('upstream_invalid', `${name} sent a tool call without the name of its tool`);
 }
 
+/** The output has images, and nothing that a client gets. */
+export function imagesAlone({ name }: Upstream): ApiError {
+  return apiError(
+    'upstream_invalid',
+    `${name} answered with images alone, which are not passed on: request a text`,
+  );
+}
+
 /** The connection broke before the response was complete. */
 export function brokenConnection(upstream: Upstream): ApiError {
   return apiError('upstream_truncated', `${upstream.name} broke the connection`);

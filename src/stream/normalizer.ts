@@ -18,6 +18,7 @@ import {
   brokenToolCall,
   cutToolCall,
   failedFinish,
+  imagesAlone,
   namelessToolCall,
   outputAfterFinish,
 } from '../canonical/upstream-error.ts';
@@ -43,6 +44,10 @@ interface ChoiceState {
   isLimited: boolean;
   /** There was text, or a tool call. */
   hasOutput: boolean;
+  /** There was content, a refusal or a tool call. */
+  hasAnswer: boolean;
+  /** There was an image, which is not passed on. */
+  hasImage: boolean;
   /** UTF-16 units of the tokens whose logprobs were sent: the next offset in the legacy form. */
   logprobsLength: number;
 }
@@ -395,6 +400,8 @@ export class Normalizer {
     for (const part of parts) {
       const state = this.#state(part.index);
       state.hasOutput ||= hasText(part);
+      state.hasAnswer ||= part.content !== '' || part.refusal !== '' || part.toolCalls.length > 0;
+      state.hasImage ||= part.hasImage === true;
       if (state.finish === 'sent' && hasText(part)) this.#fault ??= outputAfterFinish(this.#context.upstream);
       const { finishWord, finishMeaning } = part;
       if (finishWord !== null && part.isAnnounced !== true)
@@ -424,6 +431,8 @@ export class Normalizer {
       sent: { content: new TextProgress(), reasoning: new TextProgress(), refusal: new TextProgress() },
       isLimited: false,
       hasOutput: false,
+      hasAnswer: false,
+      hasImage: false,
       logprobsLength: 0,
     };
     this.#choices.set(index, state);
@@ -443,6 +452,7 @@ export class Normalizer {
       part.refusal !== '' ||
       toolCalls.length > 0 ||
       details.length > 0 ||
+      part.annotations !== undefined ||
       logprobs !== null ||
       finish_reason !== null ||
       state.finish === 'held';
@@ -454,6 +464,7 @@ export class Normalizer {
     if (reasoning !== '') delta.reasoning_content = reasoning;
     if (reasoning !== '' && this.#names('delta.reasoning')) delta.reasoning = reasoning;
     if (part.refusal !== '') delta.refusal = part.refusal;
+    if (part.annotations !== undefined) delta.annotations = part.annotations;
     if (toolCalls.length > 0) delta.tool_calls = toolCalls;
     if (details.length > 0) delta.reasoning_details = details;
     state.isStarted = true;
@@ -519,12 +530,13 @@ export class Normalizer {
   #judge(
     meaning: FinishMeaning,
     word: string,
-    { toolCalls, isLimited }: ChoiceState,
+    { toolCalls, isLimited, hasImage, hasAnswer }: ChoiceState,
   ): FinishReason | ApiError {
     const { upstream } = this.#context;
     if (meaning === 'failed') return failedFinish(upstream, word);
     if (meaning === 'length' || meaning === 'content_filter') return meaning;
     if (toolCalls.isNameless) return namelessToolCall(upstream);
+    if (hasImage && !hasAnswer) return imagesAlone(upstream);
     if (isLimited && (toolCalls.isCut || toolCalls.isEmpty || toolCalls.hasInputs)) return 'length';
     if (toolCalls.isCut) return cutToolCall(upstream);
     if (toolCalls.isBroken) return brokenToolCall(upstream);

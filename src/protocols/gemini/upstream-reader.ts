@@ -149,6 +149,7 @@ class GeminiReader implements ProtocolReader {
       reasoningDetails: parts.flatMap((part) => this.#signature(part)),
       logprobs: readGeminiLogprobs(candidate.logprobsResult),
       finishWord: null,
+      ...(parts.some(hasImage) ? { hasImage: true } : {}),
     };
   }
 
@@ -172,6 +173,11 @@ class GeminiReader implements ProtocolReader {
     const id = tagProvider({ provider: this.#provider, payload });
     return [{ type: 'reasoning.encrypted', data, id, format: 'google-gemini-v1', index: this.#signatures++ }];
   }
+}
+
+function hasImage({ inlineData, fileData, thought }: JsonObject): boolean {
+  const { mimeType } = objectOf(inlineData, fileData);
+  return thought !== true && readText(mimeType)?.startsWith('image/') === true;
 }
 
 function searchQueries({ groundingMetadata }: JsonObject): string[] {

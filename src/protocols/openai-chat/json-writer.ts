@@ -32,6 +32,7 @@ interface ChatState {
   refusal: string;
   readonly toolCalls: Map<number, MessageToolCall>;
   readonly reasoningDetails: ReasoningDetails;
+  readonly annotations: JsonObject[];
   readonly logprobs: ChatLogprobs[];
   finish: FinishReason | null;
 }
@@ -113,6 +114,7 @@ export class ChatJsonWriter implements JsonWriter {
     state.reasoning += delta.reasoning_content ?? '';
     state.hasOwnName ||= delta.reasoning !== undefined;
     state.refusal += delta.refusal ?? '';
+    state.annotations.push(...(delta.annotations ?? []));
     for (const fragment of delta.tool_calls ?? []) addToolCall(state.toolCalls, fragment);
     if (delta.reasoning_details !== undefined) state.reasoningDetails.add(delta.reasoning_details);
     if (logprobs !== null) state.logprobs.push(logprobs);
@@ -136,6 +138,7 @@ function emptyChat(): ChatState {
     refusal: '',
     toolCalls: new Map(),
     reasoningDetails: new ReasoningDetails(),
+    annotations: [],
     logprobs: [],
     finish: null,
   };
@@ -152,6 +155,7 @@ function message(state: ChatState) {
     ...(state.reasoning === '' ? {} : { reasoning_content: state.reasoning }),
     ...(state.hasOwnName ? { reasoning: state.reasoning } : {}),
     refusal: state.refusal === '' ? null : state.refusal,
+    ...(state.annotations.length === 0 ? {} : { annotations: state.annotations }),
     ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls }),
     ...(details.length === 0 ? {} : { reasoning_details: details }),
   };
@@ -217,9 +221,10 @@ function sizeOf(chunk: Chunk): number {
   );
 }
 
-function sizeOfDelta({ content, reasoning_content, refusal, tool_calls, reasoning_details }: Delta): number {
+function sizeOfDelta(delta: Delta): number {
+  const { content, reasoning_content, refusal, annotations, tool_calls, reasoning_details } = delta;
   const texts = (content?.length ?? 0) + (reasoning_content?.length ?? 0) + (refusal?.length ?? 0);
-  return texts + sizeOfJson(tool_calls) + sizeOfJson(reasoning_details);
+  return texts + sizeOfJson(annotations) + sizeOfJson(tool_calls) + sizeOfJson(reasoning_details);
 }
 
 function sizeOfJson(value: unknown): number {

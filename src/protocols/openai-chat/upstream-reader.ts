@@ -12,6 +12,7 @@ import {
 import { findUpstreamError, unfinished } from '../../canonical/upstream-error.ts';
 import { mergeUsage, type UsageReport } from '../../canonical/usage.ts';
 import {
+  hasItems,
   isObject,
   type JsonObject,
   objectOf,
@@ -149,6 +150,10 @@ function readWholeChoice(choice: JsonObject, index: number, quirks: ProtocolQuir
     refusal: message.refusal || delta.refusal,
     toolCalls: calls.toolCalls,
     reasoningDetails: details.reasoningDetails,
+    ...(message.annotations === undefined && delta.annotations !== undefined
+      ? { annotations: delta.annotations }
+      : {}),
+    ...(delta.hasImage === true ? { hasImage: true } : {}),
   };
 }
 
@@ -174,7 +179,12 @@ function readMessage(
     logprobs: readLogprobs(choice.logprobs),
     finishWord: readText(choice.finish_reason) ?? null,
   };
-  return withHints(part, choice);
+  const annotations = readArray(delta.annotations).filter(isObject);
+  const hasImage = hasItems(delta.images) || typed?.hasImage === true;
+  return withHints(
+    { ...part, ...(annotations.length === 0 ? {} : { annotations }), ...(hasImage ? { hasImage } : {}) },
+    choice,
+  );
 }
 
 /** The part with what a server says of its end beside the finish word. */
@@ -213,10 +223,14 @@ const REASONING_MEMBERS = [
   ...['text', 'summary', 'content'],
 ];
 
+/** The types of an image in typed content. OpenRouter has images in a list of their own (`images`). */
+const IMAGE_PARTS: readonly unknown[] = ['image_url', 'image', 'output_image'];
+
 interface TypedContent {
   readonly text: string;
   readonly thinking: string;
   readonly refusal: string;
+  readonly hasImage: boolean;
 }
 
 /** Typed content parts. Those of other types have no text. */
@@ -224,14 +238,16 @@ function readTypedContent(parts: readonly unknown[]): TypedContent {
   let text = '';
   let thinking = '';
   let refusal = '';
+  let hasImage = false;
   for (const part of parts) {
     if (!isObject(part)) continue;
     const type = readText(part.type) ?? '';
     if (TEXT_PARTS.includes(type)) text += readText(part.text) ?? '';
     else if (type === 'refusal') refusal += readText(part.refusal) ?? '';
     else if (REASONING_PART.test(type)) thinking += readThinking(part);
+    hasImage ||= IMAGE_PARTS.includes(type);
   }
-  return { text, thinking, refusal };
+  return { text, thinking, refusal, hasImage };
 }
 
 /** A text, a list of texts, or a part that has either. */

@@ -12,9 +12,11 @@ import {
 } from './check-rule.ts';
 import { isCount, isObject, type Json, type JsonObject, listOf, objectOf, textOf } from './json.ts';
 
-const DELTA_KEYS = ['role', 'content', 'reasoning_content', 'refusal', 'tool_calls', 'reasoning_details'];
+const DELTA_KEYS = [
+  ...['role', 'content', 'reasoning_content', 'refusal', 'annotations', 'tool_calls', 'reasoning_details'],
+];
 const TEXT_FIELDS = ['content', 'reasoning_content', 'refusal'];
-const LIST_FIELDS = ['tool_calls', 'reasoning_details'];
+const LIST_FIELDS = ['annotations', 'tool_calls', 'reasoning_details'];
 /** Other names under which upstreams send reasoning. C6 allows only one. */
 const REASONING_ALIASES = ['reasoning', 'thinking'];
 /** The keys of a reasoning detail's text, and of what the upstream wants back. */

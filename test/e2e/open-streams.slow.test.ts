@@ -1,57 +1,13 @@
 /** Three thousand streams that are open at one moment: counted at the client, at the upstream and in the status, and each with its record (M1). */
-import { Agent, createServer, get, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { Agent, get, type IncomingMessage, request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { decodeObject, objectOf } from '../../tools/simulator/json.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway } from './gateway.ts';
+import { HeldUpstream, WORD } from './held-upstream.ts';
 
 const STREAMS = 3000;
 /** That are opened at once. */
 const OPENING = 50;
-const WORD = 'word';
-
-/** An upstream that sends the first chunk, and the rest when it is told to. */
-class HeldUpstream {
-  readonly #open = new Set<ServerResponse>();
-  readonly #server = createServer((incoming, response) => {
-    incoming.resume().on('end', () => {
-      response.writeHead(200, { 'content-type': 'text/event-stream' });
-      response.write(event({ choices: [{ index: 0, delta: { role: 'assistant', content: WORD } }] }));
-      this.#open.add(response);
-      response.on('close', () => this.#open.delete(response));
-    });
-  });
-
-  async listen(): Promise<string> {
-    await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', 4096, resolve));
-    const { port } = this.#server.address() as AddressInfo;
-    return `http://127.0.0.1:${port}`;
-  }
-
-  get open(): number {
-    return this.#open.size;
-  }
-
-  /** Ends all streams, with the usage of each. */
-  finish(): void {
-    for (const response of this.#open) {
-      response.write(event({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }));
-      response.write(
-        event({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 } }),
-      );
-      response.end('data: [DONE]\n\n');
-    }
-  }
-
-  close(): void {
-    this.#server.closeAllConnections();
-    this.#server.close();
-  }
-}
-
-function event(fields: object): string {
-  return `data: ${JSON.stringify({ id: 'a', object: 'chat.completion.chunk', created: 1, model: 'm', ...fields })}\n\n`;
-}
 
 const upstream = new HeldUpstream();
 const agent = new Agent({ maxSockets: Number.POSITIVE_INFINITY, keepAlive: false });

@@ -1,0 +1,139 @@
+/** The queue and the dead letters end to end under faults (L5, L6, M1): whatever fails, each request is counted once, and none is lost. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../../tools/simulator/json.ts';
+import { createSimulator, type Simulator } from '../../../tools/simulator/server.ts';
+import { chat } from '../client.ts';
+import { ADMIN_TOKEN } from '../gateway.ts';
+import { type Runtime, startWorkers, type WorkerOptions } from '../workers.ts';
+
+const REQUESTS = 8;
+const ADMIN = { authorization: `Bearer ${ADMIN_TOKEN}` };
+const TODAY = new Date().toISOString().slice(0, 10);
+
+let simulator: Simulator;
+let runtime: Runtime;
+const lost: string[] = [];
+
+function workerOf(ledger: 'kv' | 'object'): WorkerOptions {
+  const queue = `queue-${ledger}`;
+  return {
+    name: ledger,
+    main: 'ledger/queue-faults-worker.ts',
+    vars: {
+      AUTH: 'keys',
+      ADMIN_TOKEN,
+      LEDGER: ledger,
+      OPENAI_API_KEY: 'sim-x',
+      OPENAI_BASE_URL: `${simulator.url}/openai/v1`,
+    },
+    bindings: { USAGE_QUEUE: { type: 'queue', name: queue } },
+    triggers: [{ type: 'queue', name: queue, maxBatchSize: 100, maxBatchTimeout: 1, maxRetries: 100 }],
+  };
+}
+
+beforeAll(async () => {
+  simulator = await createSimulator({});
+  runtime = await startWorkers({
+    workers: [workerOf('object'), workerOf('kv')],
+    onLog: (line) => {
+      if (decodeObject(line)?.event === 'record_lost') lost.push(line);
+    },
+  });
+});
+afterAll(async () => {
+  await runtime[Symbol.asyncDispose]();
+  await simulator.close();
+});
+
+class Deployment {
+  readonly #name: string;
+
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  async call(method: string, path: string, headers: Record<string, string>, body?: JsonObject) {
+    const worker = await runtime.miniflare.getWorker(this.#name);
+    const init = { method, headers, ...(body && { body: JSON.stringify(body) }) };
+    const response = await worker.fetch(`http://weir.example${path}`, init);
+    const text = await response.text();
+    const id = textOf(response.headers.get('x-weir-request-id'));
+    return { status: response.status, id, json: decodeObject(text) ?? {} };
+  }
+
+  faults(query: string) {
+    return this.call('POST', `/test/faults?${query}`, {});
+  }
+
+  async daily(): Promise<void> {
+    const worker = await runtime.miniflare.getWorker(this.#name);
+    await worker.scheduled({ cron: '23 4 * * *', scheduledTime: new Date() });
+  }
+
+  async waiting(): Promise<number> {
+    const { WEIR_KV } = await runtime.miniflare.getBindings<{ readonly WEIR_KV: KVNamespace }>(this.#name);
+    return (await WEIR_KV.list({ prefix: 'stranded/' })).keys.length;
+  }
+}
+
+describe.each(['object', 'kv'])('LEDGER=%s', (name) => {
+  const deployment = new Deployment(name);
+
+  test.each([
+    'queue=down',
+    'queue=lost',
+    'queue=twice',
+    'queue=half',
+    'ledger=down',
+    'ledger=lost',
+    'ledger=half&queue=twice',
+    'ledger=down&queue=down',
+    'ledger=down&letters=down',
+    'ledger=lost&letters=lost',
+    'consumer=down',
+    'consumer=lost',
+    'consumer=half&ledger=half&queue=half&letters=half',
+  ])('L5 L6 M1 %s, then all is well again: each request is counted once', async (faults) => {
+    lost.length = 0;
+    const made = await deployment.call('POST', '/admin/keys', ADMIN, {
+      name: faults,
+      budget: { tokens: 1_000_000, per: 'total', mode: 'hard' },
+    });
+    const keyId = textOf(made.json.id);
+    const key = { authorization: `Bearer ${textOf(made.json.key)}` };
+    await deployment.faults(faults);
+    const bodies = Array.from({ length: REQUESTS }, () => chat('openai/gpt-4o-mini'));
+    const asked = await Promise.all(
+      bodies.map((body) => deployment.call('POST', '/v1/chat/completions', key, body)),
+    );
+    expect(asked.map(({ status }) => status)).toEqual(bodies.map(() => 200));
+    // The batch that the consumer got meets the fault, and where calls fail the next sink does, which is tried after ten seconds.
+    await new Promise((resolve) => setTimeout(resolve, faults.includes('down') ? 12_000 : 3000));
+    await deployment.faults('');
+    const list = async () => {
+      const { json } = await deployment.call('GET', `/v1/usage/records?from=${TODAY}&key=${keyId}`, ADMIN);
+      return objectsOf(json.data);
+    };
+    await expect
+      .poll(
+        async () => {
+          await deployment.daily();
+          return (await list()).length;
+        },
+        { timeout: 90_000, interval: 500 },
+      )
+      .toBe(REQUESTS);
+    await expect.poll(() => deployment.waiting(), { timeout: 30_000 }).toBe(0);
+    const records = await list();
+    expect(records.map(({ request_id }) => request_id).sort()).toEqual(asked.map(({ id }) => id).sort());
+    const tokens = records.reduce((sum, { total_tokens }) => sum + Number(total_tokens), 0);
+    const { json } = await deployment.call('GET', `/v1/usage?from=${TODAY}&key=${keyId}`, ADMIN);
+    expect(objectOf(json.total)).toMatchObject({ requests: REQUESTS, total_tokens: tokens });
+    const spent = async () => {
+      const shown = await deployment.call('GET', `/admin/keys/${keyId}`, ADMIN);
+      return objectOf(shown.json.budget);
+    };
+    await expect.poll(async () => (await spent()).spent, { timeout: 30_000 }).toBe(tokens);
+    expect(lost).toEqual([]);
+  });
+});

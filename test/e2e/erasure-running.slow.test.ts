@@ -81,13 +81,10 @@ describe.each(['object', 'kv'])('Y10 LEDGER=%s', (LEDGER) => {
 
   async function advance(id: string, phase: string): Promise<void> {
     await expect
-      .poll(
-        async () => {
-          await control(`fire?name=${ERASURES}`);
-          return statusOf(id);
-        },
-        { timeout: 30_000 },
-      )
+      .poll(async () => {
+        await control(`fire?name=${ERASURES}`);
+        return statusOf(id);
+      })
       .toBe(phase);
   }
 
@@ -100,13 +97,13 @@ describe.each(['object', 'kv'])('Y10 LEDGER=%s', (LEDGER) => {
     expect(await askAs(ben)).toBe(200);
     upstream.finish();
     for (const end of ends) expect(await end()).toMatch(/data: \[DONE\]\n\n$/);
-    await expect.poll(() => countOf(ada, 'record'), { timeout: 30_000 }).toBe(1);
+    await expect.poll(() => countOf(ada, 'record')).toBe(1);
     await control(`fire?name=${ERASURES}`);
     expect(await statusOf(id)).toBe('waiting');
     await control(`later?ms=${3 * 60_000}`);
     await advance(id, 'erased');
     expect(await storedOf(ada)).toEqual([]);
-    await expect.poll(() => countOf(ben, 'record'), { timeout: 30_000 }).toBe(2);
+    await expect.poll(() => countOf(ben, 'record')).toBe(2);
   });
 
   test('a stream that ends after the search: the late search erases its record, and what came later stays', async () => {
@@ -117,11 +114,11 @@ describe.each(['object', 'kv'])('Y10 LEDGER=%s', (LEDGER) => {
     await advance(id, 'erased');
     upstream.finish();
     await end();
-    await expect.poll(() => countOf(ada, 'record'), { timeout: 30_000 }).toBe(1);
+    await expect.poll(() => countOf(ada, 'record')).toBe(1);
     await control('later?ms=61000');
     // The user comes back.
     expect(await askAs(ada)).toBe(200);
-    await expect.poll(() => countOf(ada, 'record'), { timeout: 30_000 }).toBe(2);
+    await expect.poll(() => countOf(ada, 'record')).toBe(2);
     await control(`later?ms=${15 * DAY_MS}`);
     await advance(id, 'done');
     expect(await countOf(ada, 'record')).toBe(1);
@@ -136,12 +133,12 @@ describe.each(['object', 'kv'])('Y10 LEDGER=%s', (LEDGER) => {
     const body = { model: HELD, input: 'Hello', background: true };
     const response = await jsonOf(await gateway.post('/v1/responses', body, { headers }));
     const path = `/v1/responses/${textOf(response.id)}`;
-    await expect.poll(() => upstream.open, { timeout: 30_000 }).toBe(1);
+    await expect.poll(() => upstream.open).toBe(1);
     const id = await erase(ada);
     upstream.finish();
     const read = async () => jsonOf(await gateway.fetch(path, { headers }));
-    await expect.poll(read, { timeout: 10_000 }).toMatchObject({ status: 'completed', error: null });
-    await expect.poll(() => countOf(ada, 'record'), { timeout: 30_000 }).toBe(1);
+    await expect.poll(read).toMatchObject({ status: 'completed', error: null });
+    await expect.poll(() => countOf(ada, 'record')).toBe(1);
     await control(`later?ms=${4 * 60_000}`);
     await advance(id, 'erased');
     expect(await storedOf(ada)).toEqual([]);
@@ -151,7 +148,7 @@ describe.each(['object', 'kv'])('Y10 LEDGER=%s', (LEDGER) => {
   test('requests of others while the stores are searched, several times at once: none is refused, lost or erased', async () => {
     const [ada, ben] = ['ada-4', 'ben-4'];
     for (let n = 0; n < 5; n++) expect(await askAs(ada)).toBe(200);
-    await expect.poll(() => countOf(ada, 'record'), { timeout: 30_000 }).toBe(5);
+    await expect.poll(() => countOf(ada, 'record')).toBe(5);
     const id = await erase(ada);
     await control(`later?ms=${4 * 60_000}`);
     const statuses = await Promise.all([
@@ -164,6 +161,6 @@ describe.each(['object', 'kv'])('Y10 LEDGER=%s', (LEDGER) => {
     expect(new Set(statuses)).toEqual(new Set([200]));
     await advance(id, 'erased');
     expect(await storedOf(ada)).toEqual([]);
-    await expect.poll(() => countOf(ben, 'record'), { timeout: 30_000 }).toBe(20);
+    await expect.poll(() => countOf(ben, 'record')).toBe(20);
   });
 });

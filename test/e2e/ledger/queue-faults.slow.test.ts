@@ -120,10 +120,10 @@ describe.each(['object', 'kv'])('LEDGER=%s', (name) => {
           await deployment.daily();
           return (await list()).length;
         },
-        { timeout: 90_000, interval: 500 },
+        { interval: 500 },
       )
       .toBe(REQUESTS);
-    await expect.poll(() => deployment.waiting(), { timeout: 30_000 }).toBe(0);
+    await expect.poll(() => deployment.waiting()).toBe(0);
     const records = await list();
     expect(records.map(({ request_id }) => request_id).sort()).toEqual(asked.map(({ id }) => id).sort());
     const tokens = records.reduce((sum, { total_tokens }) => sum + Number(total_tokens), 0);
@@ -133,7 +133,7 @@ describe.each(['object', 'kv'])('LEDGER=%s', (name) => {
       const shown = await deployment.call('GET', `/admin/keys/${keyId}`, ADMIN);
       return objectOf(shown.json.budget);
     };
-    await expect.poll(async () => (await spent()).spent, { timeout: 30_000 }).toBe(tokens);
+    await expect.poll(async () => (await spent()).spent).toBe(tokens);
     expect(lost).toEqual([]);
   });
 });

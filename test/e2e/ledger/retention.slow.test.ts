@@ -51,7 +51,7 @@ describe('LEDGER=object', () => {
     const sumOf = async (to: number) =>
       objectOf((await admin(`/v1/usage?key=${key.id}&from=${day(-1)}&to=${day(to)}`)).total).requests;
     const spent = async () => objectOf((await admin(`/admin/keys/${key.id}`)).budget).spent;
-    await expect.poll(() => recordsOf(1), { timeout: 30_000 }).toBe(3);
+    await expect.poll(() => recordsOf(1)).toBe(3);
     const before = await spent();
     expect(Number(before)).toBeGreaterThan(0);
     const fire = () => control(`fire?name=${key.id}`);
@@ -60,13 +60,13 @@ describe('LEDGER=object', () => {
     await fire();
     expect(await recordsOf(RECORD_DAYS)).toBe(3);
     expect(await ask(key.headers)).toBe(200);
-    await expect.poll(() => recordsOf(RECORD_DAYS), { timeout: 30_000 }).toBe(4);
+    await expect.poll(() => recordsOf(RECORD_DAYS)).toBe(4);
     // Two days late, twice at once, beside a request.
     await control(`later?ms=${3 * DAY_MS}`);
     const [, , status] = await Promise.all([fire(), fire(), ask(key.headers)]);
     expect(status).toBe(200);
-    await expect.poll(() => recordsOf(RECORD_DAYS + 4), { timeout: 30_000 }).toBe(2);
-    await expect.poll(() => sumOf(RECORD_DAYS + 4), { timeout: 30_000 }).toBe(5);
+    await expect.poll(() => recordsOf(RECORD_DAYS + 4)).toBe(2);
+    await expect.poll(() => sumOf(RECORD_DAYS + 4)).toBe(5);
     expect(Number(await spent())).toBeGreaterThan(Number(before));
   });
 

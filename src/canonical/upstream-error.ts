@@ -12,6 +12,7 @@ import {
 import { MAX_ERROR_MESSAGE_CHARS } from '../shared/limits.ts';
 import { type ApiError, apiError, ERRORS, type ErrorCode, type UpstreamError } from './error.ts';
 import { statusOfCode } from './error-codes.ts';
+import { MAX_REFUSAL_CHARS } from './refusal.ts';
 
 /** The called provider: its name for messages, and its credential, which no message may contain. */
 export interface Upstream {
@@ -182,15 +183,44 @@ export function readUpstreamRefusal(text: string, depth = 0): UpstreamError {
     );
     if (problems.length > 0) return { ...upstreamError, message: problems.join('; ') };
     const brace = start.indexOf('{"');
-    const inner = brace > 0 ? parseJson(start.slice(brace)) : undefined;
-    return isObject(inner) ? readUpstreamRefusal(start.slice(brace), depth + 1) : upstreamError;
+    // LiteLLM: "litellm.BadRequestError: OpenAIException - {…}. Received Model Group=…".
+    const json = brace > 0 ? start.slice(brace, start.lastIndexOf('}') + 1) : '';
+    return isObject(parseJson(json)) ? readUpstreamRefusal(json, depth + 1) : upstreamError;
   }
   const error = isObject(value.error) ? value.error : value;
-  const outer = readUpstreamError(value);
-  const raw = readText(objectOf(error.metadata).raw) ?? readText(error.message);
-  if (raw === undefined || !/[{[]/.test(raw)) return raw === undefined ? outer : { ...outer, message: raw };
+  const read = readUpstreamError(value);
+  const outer = { ...read, message: withDetails(read, error, value) };
+  const metadata = readText(objectOf(error.metadata).raw);
+  const raw = metadata ?? readText(error.message);
+  if (raw === undefined || !/[{[]/.test(raw))
+    return metadata === undefined ? outer : { ...outer, message: metadata };
   const { message = raw, code = outer.code, param = outer.param } = readUpstreamRefusal(raw, depth + 1);
   return { ...outer, message, code, param };
+}
+
+/** The message with the sentences that some hosts put beside it: in `param`, `details` or `errors`. */
+function withDetails(
+  { message, param }: UpstreamError,
+  error: JsonObject,
+  body: JsonObject,
+): string | undefined {
+  const lists = [error.details, error.errors, body.details, body.errors];
+  const sentences = [param, ...lists.flatMap(sentencesIn)].filter(
+    (text) => text !== undefined && /\S\s+\S/.test(text) && message?.includes(text) !== true,
+  );
+  const said = [message, ...new Set(sentences)].filter((text) => text !== undefined);
+  return said.length === 0 ? undefined : said.join('. ').slice(0, MAX_REFUSAL_CHARS);
+}
+
+/** Entries of a list that are read. */
+const MAX_DETAILS = 16;
+
+function sentencesIn(details: unknown): readonly (string | undefined)[] {
+  if (isObject(details)) return [readText(details.message) ?? readText(details.reason)];
+  if (!Array.isArray(details)) return [readText(details)];
+  return details
+    .slice(0, MAX_DETAILS)
+    .map((item) => readText(item) ?? readText(objectOf(item).message) ?? readDetail([item]));
 }
 
 /** pydantic's problems as Python prints them, by vLLM. */

@@ -45,6 +45,38 @@ const REFUSALS: readonly ApiRefusal[] = [
   { on: 'chat', message: /\bonly supported in v1\/responses\b/i, action: TO_RESPONSES },
   // "This is not a chat model and thus not supported in the v1/chat/completions endpoint.": chatwise#1256 (2026-02-26).
   { on: 'chat', message: /\bnot a chat model\b[\s\S]{0,64}\bv1\/chat\/completions\b/i, action: TO_RESPONSES },
+  // In other words: "Please use the /v1/responses endpoint", "only available through the Responses API", "not accessible via the
+  // /chat/completions endpoint": farion1231/cc-switch#1681 (2026-03-25).
+  {
+    on: 'chat',
+    message:
+      /\b(?:use|try|call) (?:the )?(?:openai )?['"`]?(?:\/?v1\/|\/)?responses\b['"`]?(?: api| endpoint| instead)\b|\b(?:use|try|call) (?:the )?['"`]?\/?v1\/responses\b/i,
+    action: TO_RESPONSES,
+  },
+  {
+    on: 'chat',
+    message:
+      /\bonly (?:available|supported|accessible|served|usable) (?:through|via|in|with|on|by|at|from) (?:the )?(?:openai )?['"`]?(?:\/?v1\/|\/)?responses\b/i,
+    action: TO_RESPONSES,
+  },
+  {
+    on: 'chat',
+    message:
+      /\bmodel\b[^.\n]{0,120}\bnot (?:available|supported|accessible|served|usable) (?:through|via|in|with|on|by|at|from) (?:the )?['"`]?(?:\/?v1\/|\/)?chat[ /]completions\b/i,
+    action: TO_RESPONSES,
+  },
+  {
+    on: 'responses',
+    message:
+      /\b(?:use|try|call) (?:the )?['"`]?(?:\/?v1\/|\/)?chat[ /]completions\b|\bonly (?:available|supported|accessible|served|usable) (?:through|via|in|with|on|by|at|from) (?:the )?['"`]?(?:\/?v1\/|\/)?chat[ /]completions\b/i,
+    action: TO_CHAT,
+  },
+  {
+    on: 'responses',
+    message:
+      /\bmodel\b[^.\n]{0,120}\bnot (?:available|accessible|served|usable) (?:through|via|in|with|on|by|at|from) (?:the )?['"`]?(?:\/?v1\/|\/)?responses\b/i,
+    action: TO_CHAT,
+  },
   // Azure: "The chatCompletion operation does not work with the specified model, gpt-5.1-codex.": langchain-ai/langchain#35050 (2026-02-06).
   {
     on: 'chat',

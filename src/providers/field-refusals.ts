@@ -61,7 +61,7 @@ interface Phrase {
 const PHRASES: readonly Phrase[] = [
   {
     pattern:
-      /\b(?:unsupported|unrecognized|unrecognised|unknown|unexpected|unpermitted|extra|invalid) (?:request )?(?:(?:keyword )?argument|parameter|param|field|property|key|name|attribute|option)(?:\(s\)|s)?(?![\w-])/gi,
+      /\b(?:bad|unsupported|unrecognized|unrecognised|unknown|unexpected|unpermitted|extra|invalid) (?:request )?(?:(?:keyword )?argument|parameter|param|field|property|key|name|attribute|option)(?:\(s\)|s)?(?![\w-])/gi,
     names: 'after',
     isUnknown: true,
     source:
@@ -69,7 +69,7 @@ const PHRASES: readonly Phrase[] = [
   },
   {
     pattern:
-      /\b(?:is|are) (?:currently |also )?(?:not (?:yet |currently )?(?:supported|permitted|allowed|enabled|recognized|accepted|available|implemented|a (?:valid|supported|known|recognized) (?:field|parameter|argument|property|option))|unsupported|deprecated|unrecognized|no longer supported)\b/gi,
+      /\b(?:(?:is|are)(?: currently| also)?(?: not|n['\u2019]t) (?:yet |currently )?(?:supported|permitted|allowed|enabled|recognized|accepted|available|implemented|configurable|adjustable|a (?:valid|supported|known|recognized) (?:field|parameter|argument|property|option))|(?:is|are) (?:currently |also )?(?:unsupported|deprecated|unrecognized|unavailable|no longer (?:supported|accepted|available|allowed|permitted))|has been (?:removed|deprecated|disabled)|(?:cannot|can't|can not) be (?:set|changed|configured|modified|adjusted|customized)|(?<=[\w'\x22`]) not (?:supported|configurable))\b/gi,
     names: 'before',
     isUnknown: false,
     source:

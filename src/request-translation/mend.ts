@@ -136,9 +136,8 @@ function fields(): ReadonlyMap<string, Field> {
       `${THINKING}.thinkingBudget`,
     ),
     field('reasoning', 'thinking', THINKING),
-    ...['reasoning', 'enable_thinking', 'include_reasoning', 'reasoning_format'].map((name) =>
-      field('reasoning', name),
-    ),
+    field('reasoning', 'enable_thinking', 'chat_template_kwargs.enable_thinking'),
+    ...['reasoning', 'include_reasoning', 'reasoning_format'].map((name) => field('reasoning', name)),
     field('reasoning', 'reasoning_summary', 'reasoning.summary'),
     ...KEPT.map((name) => field('kept', name)),
   ]);
@@ -441,7 +440,7 @@ export function turnsThinkingOff(body: JsonObject): boolean {
     objectOf(body.thinking).type === 'disabled' ||
     fieldValue('reasoning_effort', body) === 'none' ||
     objectOf(body.reasoning).enabled === false ||
-    body.enable_thinking === false ||
+    fieldValue('enable_thinking', body) === false ||
     fieldValue('thinking_budget', body) === 0
   );
 }
@@ -454,7 +453,7 @@ export function asksForThinking(body: JsonObject): boolean {
     (effort !== undefined && effort !== 'none') ||
     type === 'enabled' ||
     type === 'adaptive' ||
-    body.enable_thinking === true ||
+    fieldValue('enable_thinking', body) === true ||
     Number(fieldValue('thinking_budget', body) ?? 0) > 0
   );
 }
@@ -488,6 +487,8 @@ function disableThinking(body: JsonObject, { hasThinkingSwitch }: MendOptions): 
   if (hasThinkingSwitch || isObject(body.thinking)) {
     return changed({ ...rest, thinking: { type: 'disabled' } }, 'thinking');
   }
+  const thinkingSwitch = pathOf('enable_thinking', body);
+  if (thinkingSwitch !== null) return changed(withValue(rest, thinkingSwitch, false), 'enable_thinking');
   const path = pathOf('reasoning_effort', body);
   return path === null ? null : changed(withValue(rest, path, 'none'), 'reasoning_effort');
 }

@@ -54,7 +54,7 @@ import { findAlias } from '../routing/targets.ts';
 import { providerOf } from '../settings/aliases.ts';
 import { configuredMaker } from '../settings/bare-models.ts';
 import { howToList } from '../settings/feature-settings.ts';
-import { WrongJurisdiction } from '../settings/placement.ts';
+import { placeError } from '../settings/placement.ts';
 import type { Settings } from '../settings/settings.ts';
 import { globsOverlap, matchesAnyGlob } from '../shared/glob.ts';
 import { isObject, type JsonObject, objectOf, omit, parseJson, readArray, readText } from '../shared/json.ts';
@@ -105,8 +105,9 @@ async function placeProblem({ placeCheck }: RequestContext): Promise<ApiError | 
     await placeCheck.verify();
     return null;
   } catch (error) {
-    if (error instanceof WrongJurisdiction) return apiError('misconfigured', error.message, 'JURISDICTION');
-    throw error;
+    const problem = placeError(error);
+    if (problem === null) throw error;
+    return problem;
   }
 }
 

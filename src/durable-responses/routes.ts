@@ -610,6 +610,7 @@ async function withinDeadline<Value>(
 }
 
 function unreachable(context: RequestContext, reason: unknown): ApiError {
-  internalError(context, reason);
+  const error = internalError(context, reason);
+  if (error.code === 'misconfigured') return error;
   return apiError('overloaded', 'The store of responses did not answer: try again');
 }

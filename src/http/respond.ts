@@ -3,6 +3,7 @@ import { type ApiError, apiError } from '../canonical/error.ts';
 import { NO_KEY, type RefusalCounts } from '../metering/refusals.ts';
 import { chat } from '../protocols/openai-chat/client-writer.ts';
 import type { ClientProtocol, ErrorResponse } from '../protocols/shared/client-protocol.ts';
+import { placeError } from '../settings/placement.ts';
 import type { RequestContext } from './context.ts';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
@@ -30,8 +31,10 @@ export function clientError(
   return writeError(client.errorResponse(error, requestId), error, others);
 }
 
-/** Logs an unexpected exception. The client gets an error without its details. */
+/** Logs an unexpected exception. The client gets an error without its details, except that of a wrong `JURISDICTION`. */
 export function internalError({ ports, requestId }: RequestContext, reason: unknown): ApiError {
+  const misplaced = placeError(reason);
+  if (misplaced !== null) return misplaced;
   ports.log({ event: 'internal_error', request_id: requestId, reason: String(reason) });
   return apiError('internal_error', 'Weir failed on this request; its log has the reason');
 }

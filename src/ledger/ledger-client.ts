@@ -4,7 +4,7 @@ import type { KeyChange, KeyChangeResult } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { KeyCallContext, KeyObjects } from '../http/context.ts';
 import { KeysInKv } from '../http/keys-in-kv.ts';
-import { WrongJurisdiction } from '../settings/placement.ts';
+import { placeError } from '../settings/placement.ts';
 import { callTwice } from '../shared/durable-objects.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
@@ -52,8 +52,8 @@ export class LedgerClient implements KeyObjects {
       if (answer.kind === 'unreadable') throw answer.error;
       return ok(answer.value);
     } catch (error) {
-      if (error instanceof WrongJurisdiction)
-        return failure(apiError('misconfigured', error.message, 'JURISDICTION'));
+      const misplaced = placeError(error);
+      if (misplaced !== null) return failure(misplaced);
       const { keyId } = readObjectName(name);
       const reason = unreadableReason(error);
       if (reason !== null) {

@@ -3,6 +3,7 @@
  * chosen before the first key, and KV remembers it.
  */
 import type { KeyStore } from '../auth/keys.ts';
+import { type ApiError, apiError } from '../canonical/error.ts';
 import { isObject } from '../shared/json.ts';
 import type { SettingsReader } from './reader.ts';
 
@@ -56,7 +57,14 @@ export function inJurisdiction<Stub>(
 }
 
 /** `JURISDICTION` is not that of the objects. */
-export class WrongJurisdiction extends Error {}
+class WrongJurisdiction extends Error {}
+
+/** The error of a call that {@link PlaceCheck} refused; null: another exception. */
+export function placeError(reason: unknown): ApiError | null {
+  return reason instanceof WrongJurisdiction
+    ? apiError('misconfigured', reason.message, 'JURISDICTION')
+    : null;
+}
 
 /** Checks that the jurisdiction is that of the deployment's objects: once in each isolate, with one read of KV. */
 export class PlaceCheck {
@@ -73,7 +81,7 @@ export class PlaceCheck {
     return this.#isVerified;
   }
 
-  /** @throws WrongJurisdiction */
+  /** @throws what {@link placeError} reads */
   async verify(): Promise<void> {
     if (this.#isVerified) return;
     const chosen = await this.#readChosen();
@@ -88,8 +96,14 @@ export class PlaceCheck {
 
   /** The jurisdiction of the objects; null: none. The first check of a deployment without keys chooses it. */
   async #readChosen(): Promise<string | null> {
-    const stored = await this.#store.get(MARKER, 'json');
-    if (isObject(stored)) return typeof stored.jurisdiction === 'string' ? stored.jurisdiction : null;
+    const stored = await this.#store.get<unknown>(MARKER, 'json');
+    if (stored !== null) {
+      const chosen = isObject(stored) ? stored.jurisdiction : undefined;
+      if (typeof chosen === 'string' || chosen === null) return chosen;
+      throw new WrongJurisdiction(
+        `${MARKER} in KV can't be read: it says where the objects of this deployment are`,
+      );
+    }
     if (this.#jurisdiction === null) return null;
     const { keys } = await this.#store.list({ prefix: FIRST_KEY, limit: 1 });
     if (keys.length > 0) return null;

@@ -91,6 +91,23 @@ test.each<[what: string, first: JsonObject, then: JsonObject, fields: JsonObject
   expect((await deployment.makeKey(first)).status).toBe(201);
 });
 
+test.each(['"eu"', '[]', '{}', '{"jurisdiction":7}'])(
+  'W6 config/place that is %j is no permission: an error, with and without JURISDICTION, and no object is called',
+  async (marker) => {
+    const deployment = new Deployment();
+    await deployment.store.asStore.put('config/place', marker);
+    for (const settings of [EU, {}]) {
+      const made = await deployment.makeKey(settings);
+      expect([made.status, objectOf(made.error)]).toMatchObject([
+        500,
+        { code: 'misconfigured', message: expect.stringContaining('config/place in KV') },
+      ]);
+    }
+    expect(deployment.calls).toEqual([]);
+    expect(await deployment.store.asStore.get('config/place', 'json')).toEqual(JSON.parse(marker));
+  },
+);
+
 test('W6 a key with limits is refused under another jurisdiction, also with BUDGET_FAIL=open', async () => {
   const deployment = new Deployment();
   const token = String((await deployment.makeKey(EU)).key);

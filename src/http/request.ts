@@ -330,9 +330,9 @@ export async function readRequestBody(
 /** Compressions of HTTP: https://www.iana.org/assignments/http-parameters (from memory, 2026-11-28). */
 const CODINGS = ['gzip', 'x-gzip', 'deflate', 'br', 'zstd', 'compress'];
 const WIDE_CHARSET = /\bcharset="?(utf-(?:16|32)(?:le|be)?)\b/i;
-/** Two bytes that are not UTF-8 where a compressed or a UTF-16 body begins, or the null bytes of UTF-16 without such a mark. */
+/** Two bytes that are not UTF-8 where a compressed or a UTF-16 body begins, or the null bytes of UTF-16 and UTF-32 without such a mark. */
 const GZIP_START = '\x1f\ufffd';
-const WIDE_START = /^(?:\ufffd\ufffd|[^\0]?\0)/;
+const WIDE_START = /^(?:\ufffd\ufffd|(?:[^\0]\0){2}|(?:\0[^\0]){2}|[^\0]\0{3}|\0{3}[^\0])/;
 
 /** The error for a body that is not JSON because it is compressed, or in another encoding than UTF-8; null: it is neither. */
 function encodingOf({ headers }: Request, text: string): ApiError | null {

@@ -69,8 +69,9 @@ describe.skipIf(recordingsNote !== '')(`recorded Gemini streams${recordingsNote}
         const read = readGemini([event]);
         const object = encoder.encode(JSON.stringify(event));
         const { text } = convertObject(object, CONVERSION, true);
-        // A non-streaming response needs no finish.
-        if (read.error !== 'ended with an unfinished answer') {
+        const isImages = JSON.stringify(event).includes('"inlineData"');
+        // A non-streaming response needs no finish, and one of images alone is an error (C12).
+        if (read.error !== 'ended with an unfinished answer' && !isImages) {
           expect(differences(read, readClient(text))).toEqual([]);
         }
       }

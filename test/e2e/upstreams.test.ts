@@ -159,8 +159,12 @@ describe('Mistral', () => {
     });
   });
 
-  test.each(['auto', 'none', 'any'])('tool_choice %s is unchanged', async (tool_choice) => {
-    expect(await sent(CHAT, chat(model, { tool_choice }))).toMatchObject({ tool_choice });
+  test.each([
+    ['auto', 'auto'],
+    ['none', 'none'],
+    ['any', 'required'],
+  ])('Q1 tool_choice %s is %s', async (tool_choice, sentUp) => {
+    expect(await sent(CHAT, chat(model, { tool_choice }))).toMatchObject({ tool_choice: sentUp });
   });
 
   test('an agent is requested at its own path, by its id and without a model', async () => {

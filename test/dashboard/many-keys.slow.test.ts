@@ -1,5 +1,6 @@
-/** The page, status and the export with 1,000 keys and 20,000 requests within a day: the sums of the records (L9, D7, L7). */
+/** The page, status and the export with 1,000 keys or people, and 20,000 requests within a day: the sums of the records (L9, D7, L7). */
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,6 +8,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { callerId } from '../../src/auth/caller-ids.ts';
 import type { UsageRecord } from '../../src/metering/record.ts';
 import { fill } from '../../tools/simulator/demo-records.ts';
 import { type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
@@ -22,7 +24,19 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const EXPORT = join(import.meta.dirname, '..', '..', 'tools', 'export.ts');
 
-describe('L9 1,000 keys', () => {
+/** As users are hashed. */
+const hash = async (name: string) => createHash('sha256').update(name).digest('hex').slice(0, 32);
+
+const ACCESS = {
+  AUTH: 'access',
+  ACCESS_TEAM_DOMAIN: 'example.cloudflareaccess.com',
+  ACCESS_AUD: 'a'.repeat(64),
+};
+
+describe.each([
+  ['keys', { AUTH: 'keys' }],
+  ['people of AUTH=access', ACCESS],
+] as const)('L9 %s', (what, auth) => {
   const now = Date.now();
   let gateway: Gateway;
   let records: readonly UsageRecord[];
@@ -33,9 +47,15 @@ describe('L9 1,000 keys', () => {
   beforeAll(async () => {
     gateway = await startGateway({
       entrypoint: '../../tools/simulator/filled-worker.ts',
-      vars: { AUTH: 'keys', LEDGER: 'object' },
+      vars: { ...auth, LEDGER: 'object' },
     });
-    const keyIds = Array.from({ length: KEYS }, (_, n) => n.toString(16).padStart(16, '0'));
+    const keyIds = await Promise.all(
+      Array.from({ length: KEYS }, async (_, n) =>
+        what === 'keys'
+          ? n.toString(16).padStart(16, '0')
+          : await callerId('access_user', `p${n}@example.com`, hash),
+      ),
+    );
     const span = { fromMs: Math.floor(now / HOUR) * HOUR - DAY + HOUR, toMs: now };
     records = manyRecords(RECORDS, keyIds, span, 1965)
       .map((one, n) => ({

@@ -1,4 +1,4 @@
-/** The gateway with a queue, a ledger and dead letters that a test breaks: `/test/faults?queue=…&ledger=…&letters=…&consumer=…`. */
+/** The gateway with a queue, a ledger and dead letters that a test breaks: `/test/faults?queue=…&ledger=…&letters=…&consumer=…`; `/test/met` counts them. */
 import weir from '../../../src/index.ts';
 import type { LedgerNamespace, LedgerStub } from '../../../src/ledger/ledger-calls.ts';
 
@@ -22,17 +22,30 @@ const faults: Record<'queue' | 'ledger' | 'letters' | 'consumer', Fault> = {
   letters: 'none',
   consumer: 'none',
 };
-let calls = 0;
+/** How many calls of each met its fault. */
+const met: Record<keyof typeof faults, number> = { queue: 0, ledger: 0, letters: 0, consumer: 0 };
+/** How many calls of each there were. */
+const calls: Record<keyof typeof faults, number> = { queue: 0, ledger: 0, letters: 0, consumer: 0 };
 
 async function broken<Value>(part: keyof typeof faults, act: () => Promise<Value>): Promise<Value> {
-  const turn = calls++ % 4;
+  const turn = calls[part]++ % 4;
   const fault = faults[part] === 'half' ? (['down', 'none', 'lost', 'none'] as const)[turn] : faults[part];
-  if (fault === 'down') throw new Error('Network connection lost');
+  if (fault === 'down') {
+    met[part]++;
+    throw new Error('Network connection lost');
+  }
   const value = await act();
+  if (fault !== 'none') met[part]++;
   if (fault === 'lost') throw new Error('Network connection lost after the work');
   return fault === 'twice' ? act() : value;
 }
 
+/** The calls by which a request is charged: with its record, or alone where records are in KV. */
+const SETTLING: ReadonlySet<string | symbol> = new Set<keyof LedgerStub>([
+  'settle',
+  'settleReservation',
+  'settleUnreserved',
+]);
 const wrapped = new WeakMap<Env, Env>();
 
 function wrap(env: Env): Env {
@@ -41,9 +54,13 @@ function wrap(env: Env): Env {
   const WEIR_LEDGER: LedgerNamespace = {
     getByName: (name) => {
       const stub = env.WEIR_LEDGER.getByName(name);
-      const settle: LedgerStub['settle'] = (records) => broken('ledger', async () => stub.settle(records));
       return new Proxy(stub, {
-        get: (_, method) => (method === 'settle' ? settle : Reflect.get(stub, method)),
+        get: (_, method) => {
+          const own: unknown = Reflect.get(stub, method);
+          if (typeof own !== 'function' || !SETTLING.has(method)) return own;
+          return (...args: readonly unknown[]) =>
+            broken('ledger', async (): Promise<unknown> => Reflect.apply(own, stub, args));
+        },
       });
     },
   };
@@ -82,9 +99,13 @@ function soon(message: Message): Message {
 export default {
   async fetch(request: Request<unknown, IncomingRequestCfProperties>, env: Env, context: ExecutionContext) {
     const { pathname, searchParams } = new URL(request.url);
+    if (pathname === '/test/met') return Response.json({ met, calls });
     if (pathname !== '/test/faults') return weir.fetch(request, wrap(env), context);
-    for (const part of Object.keys(faults))
-      faults[part as keyof typeof faults] = (searchParams.get(part) ?? 'none') as Fault; // decode
+    for (const part of Object.keys(faults) as (keyof typeof faults)[]) {
+      faults[part] = (searchParams.get(part) ?? 'none') as Fault; // decode
+      met[part] = 0;
+      calls[part] = 0;
+    }
     return new Response();
   },
   queue: (batch: MessageBatch, env: Env) =>

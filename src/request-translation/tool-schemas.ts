@@ -32,7 +32,8 @@ export function fitTools(given: readonly Tool[], { keys: accepted, plainRoots }:
     const typed = { ...NO_PARAMETERS, ...renamed };
     const schema = plainRoots ? withPlainRoot(typed) : typed;
     if (keys.size === 0 && schema === typed) return tool;
-    if (keys.size > 0) toolKeys.set(String(name), keys);
+    // A provider refuses any other name.
+    if (keys.size > 0 && typeof name === 'string') toolKeys.set(name, keys);
     isOneChanged = true;
     return { ...tool, definition: { ...tool.definition, parameters: schema } };
   });

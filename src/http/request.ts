@@ -330,8 +330,9 @@ export async function readRequestBody(
 /** Compressions of HTTP: https://www.iana.org/assignments/http-parameters (from memory, 2026-11-28). */
 const CODINGS = ['gzip', 'x-gzip', 'deflate', 'br', 'zstd', 'compress'];
 const WIDE_CHARSET = /\bcharset="?(utf-(?:16|32)(?:le|be)?)\b/i;
-/** Two bytes that are not UTF-8 where a compressed or a UTF-16 body begins, or the null bytes of UTF-16 and UTF-32 without such a mark. */
-const GZIP_START = '\x1f\ufffd';
+/** A control character and a byte that is not UTF-8, as gzip has them. */
+const GZIP_START = /^[^ -\uffff\s]\ufffd/;
+/** Two bytes that are not UTF-8 where a UTF-16 body begins, or the null bytes of UTF-16 and UTF-32 without such a mark. */
 const WIDE_START = /^(?:\ufffd\ufffd|(?:[^\0]\0){2}|(?:\0[^\0]){2}|[^\0]\0{3}|\0{3}[^\0])/;
 
 /** The error for a body that is not JSON because it is compressed, or in another encoding than UTF-8; null: it is neither. */
@@ -340,7 +341,7 @@ function encodingOf({ headers }: Request, text: string): ApiError | null {
   const coding = codings.map((name) => name.trim()).find((name) => CODINGS.includes(name));
   const charset = WIDE_CHARSET.exec(headers.get('content-type') ?? '')?.[1]?.toUpperCase();
   const name =
-    coding ?? charset ?? (text.startsWith(GZIP_START) ? 'gzip' : WIDE_START.test(text) ? 'UTF-16' : null);
+    coding ?? charset ?? (GZIP_START.test(text) ? 'gzip' : WIDE_START.test(text) ? 'UTF-16' : null);
   if (name === null) return null;
   const message = `The body is encoded as ${name}, which is not read here: send JSON as UTF-8, without a content-encoding`;
   return apiError('unsupported_encoding', message);

@@ -83,7 +83,7 @@ const OUTPUTS: Readonly<Record<string, string>> = {
   reasoning: delta({ reasoning_content: 'Half' }),
   refusal: delta({ refusal: 'Half' }),
   'tool-name': delta({ tool_calls: [call] }),
-  'tool-arguments': delta({ tool_calls: [{ ...call, function: { arguments: '{' } }] }),
+  'tool-arguments': delta({ tool_calls: [{ ...call, function: { name: 'f', arguments: '{' } }] }),
   vendor: 'data: {"type":"x_research.step"}\n\n',
   'more-than-is-held': delta({}, { logprobs: { content: LOGPROBS } }),
 };

@@ -300,7 +300,7 @@ describe.runIf(hasChromium)('now', () => {
     const { page, context, complaints } = await signedIn('#/keys', { width: 320 });
     await page.route('**/v1/models**', (route) =>
       route.fulfill({
-        json: { data: many.map((id) => ({ id, pricing: { currency: 'USD', input: 1, output: 2 } })) },
+        json: { data: many.map((id) => ({ id })) },
       }),
     );
     await alter(page, '**/v1/usage?*', (report, query) => {
@@ -316,11 +316,6 @@ describe.runIf(hasChromium)('now', () => {
     await page.getByLabel('Add a model').selectOption(many[499] ?? '');
     expect(await overflows(page)).toBe(false);
     await page.keyboard.press('Escape');
-    await page.goto(`${filled.page}#/overview?range=30d`);
-    await page.getByText('What if: the cost').click();
-    await page.getByRole('searchbox', { name: 'Search in What if' }).fill('-0499');
-    expect(await page.getByRole('region', { name: 'What if' }).locator('tbody tr').count()).toBe(1);
-    expect(await overflows(page)).toBe(false);
     expect(complaints).toEqual([]);
     await context.close();
   });

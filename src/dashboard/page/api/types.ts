@@ -274,22 +274,6 @@ interface LedgerState {
   readonly problem: string | null;
 }
 
-/** Per million tokens. */
-interface PricingRates {
-  readonly input?: number;
-  readonly output?: number;
-  readonly cached_input?: number;
-  readonly cache_write?: number;
-}
-
-export interface Pricing extends PricingRates {
-  readonly currency: string;
-  /** The rates of longer prompts. */
-  readonly above?: PricingRates & { readonly prompt_tokens: number };
-}
-
 export interface Model {
   readonly id: string;
-  /** With `details`. */
-  readonly pricing?: Pricing;
 }

@@ -14,7 +14,6 @@ import { OverTime } from './over-time.tsx';
 import { Refused } from './refused.tsx';
 import { useReports } from './reports.ts';
 import { GroupTable } from './table.tsx';
-import { WhatIf } from './what-if.tsx';
 import { Why } from './why.tsx';
 
 export function Overview({ params }: { params: Params }) {
@@ -71,7 +70,6 @@ export function Overview({ params }: { params: Params }) {
             />
           )}
           <Lost byCause={lostByCause?.data ?? []} byApp={lostByApp?.data ?? []} currency={currency} />
-          {shown !== null && shown.total.requests > 0 && <WhatIf total={shown.total} currency={currency} />}
           <Why report={why} />
           {refused !== null && <Refused refusals={refused} nameOf={isAdmin ? nameOf : null} />}
           {now.loadedAt !== null && (

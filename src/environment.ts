@@ -225,7 +225,7 @@ export class Environment {
   #readSettings(): ReadEnvironment {
     const { options, features } = this.#options;
     const settings = this.#settings;
-    const { names, problems, unread, deployment } = readDeployment(
+    const { names, problems, overridden, unread, deployment } = readDeployment(
       settings,
       features.features,
       this.#secrets,
@@ -240,7 +240,10 @@ export class Environment {
           event: 'setting_unknown',
           ...hint,
         })),
-        ...unusedSettings(this.#bindings, listed).map((hint) => ({ event: 'setting_unused', ...hint })),
+        ...[...unusedSettings(this.#bindings, listed), ...overridden].map((hint) => ({
+          event: 'setting_unused',
+          ...hint,
+        })),
       ],
       problems: [
         ...features.problems,

@@ -148,6 +148,8 @@ export type DeploymentResult = {
   /** Invalid where there are problems. */
   readonly deployment: Deployment;
   readonly problems: readonly SettingProblem[];
+  /** Settings without effect, because another one takes precedence. */
+  readonly overridden: readonly SettingProblem[];
   /** The secrets that must be read before the settings are complete. */
   readonly unread: ReadonlyMap<string, SecretBinding>;
 };
@@ -167,13 +169,13 @@ export function readDeployment(
   const features = listed.map((feature) => feature.configure(reader, settings));
   for (const { setting, message } of unenforcedSettings(env, new Set(listed.map(({ name }) => name))))
     reader.invalid(setting, message);
-  const { names, problems, unread } = reader;
+  const { names, problems, overridden, unread } = reader;
   const running = {
     ...readVersion(reader),
     features: listed.map(({ name }) => name),
     settings: reader.inForce(variables),
   };
-  return { names, problems, unread, deployment: { settings, features, running } };
+  return { names, problems, overridden, unread, deployment: { settings, features, running } };
 }
 
 export interface ListedFeatures {

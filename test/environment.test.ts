@@ -111,6 +111,46 @@ describe('W2 weir().fetch', () => {
     );
   });
 
+  test.each([
+    ['TOGETHERAI_API_KEY', 'TOGETHER_API_KEY'],
+    ['FIREWORKS_AI_API_KEY', 'FIREWORKS_API_KEY'],
+    ['ANTHROPIC_KEY', 'ANTHROPIC_API_KEY'],
+    ['CLAUDE_API_KEY', 'ANTHROPIC_API_KEY'],
+    ['GROK_API_KEY', 'XAI_API_KEY'],
+    ['KIMI_API_KEY', 'MOONSHOT_API_KEY'],
+    ['GOOGLE_GENERATIVE_AI_API_KEY', 'GEMINI_API_KEY'],
+    ['OPEN_ROUTER_TOKEN', 'OPENROUTER_API_KEY'],
+  ])(
+    'W7 the secret %s, which looks like a provider’s and is used by none: one line, about %s',
+    async (name, meant) => {
+      const linesOf = async (more: object) => {
+        logged.length = 0;
+        await call(
+          weir().fetch,
+          new Request('https://weir.example/health'),
+          { [name]: 'sk-secret', ...more },
+          ctx,
+        );
+        return logged.filter((line) => line.includes('setting_unknown')).map((line) => JSON.parse(line));
+      };
+      const line = { event: 'setting_unknown', setting: name };
+      expect(await linesOf({})).toEqual([{ ...line, message: `is no setting: did you mean ${meant}?` }]);
+      expect(await linesOf({ [meant]: 'k' })).toEqual([
+        { ...line, message: `is no setting, and no provider uses it: ${meant} is set` },
+      ]);
+      const entry = { base_url: 'https://own.example/v1', api_key: name };
+      expect(await linesOf({ PROVIDERS: { own: entry } })).toEqual([]);
+    },
+  );
+
+  test.each(['X_API_KEY', 'API_KEY', 'API_BASE_URL', 'AI_API_KEY', 'GITHUB_TOKEN', 'CLOUDFLARE_API_TOKEN'])(
+    'the variable %s looks like no provider’s: no line',
+    async (name) => {
+      await call(weir().fetch, new Request('https://weir.example/health'), { [name]: 'sk-secret' }, ctx);
+      expect(logged.filter((line) => line.includes('setting_unknown'))).toEqual([]);
+    },
+  );
+
   test('I1 misconfigured: the response has a request id, which an error in the form of Messages repeats', async () => {
     const requested = new Request('https://weir.example/v1/messages', { method: 'POST', body: '{}' });
     const response = await weir().fetch(requested, {}, ctx);

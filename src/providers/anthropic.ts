@@ -206,6 +206,7 @@ export const anthropic: Provider<'ANTHROPIC_API_KEY' | 'ANTHROPIC_BASE_URL'> = {
   apiKeySettings: ['ANTHROPIC_API_KEY'],
   baseUrlSettings: ['ANTHROPIC_BASE_URL'],
   defaultBaseUrl: 'https://api.anthropic.com',
+  otherNames: ['claude'],
   endpoints: {
     chat: {
       path: () => '/v1/messages',

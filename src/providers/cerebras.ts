@@ -4,6 +4,7 @@
  */
 import { OPENAI_TOOL_NAMES, REFUSED, type RequestRules, renamed } from '../request-translation/rules.ts';
 import { closedMessages, compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
+import type { Provider } from './provider.ts';
 
 const CHAT: RequestRules = {
   checked: '2026-11-23',
@@ -58,4 +59,10 @@ const CHAT: RequestRules = {
   streamUsage: 'on_request',
 };
 
-export const cerebras = compatibleProfile('cerebras', ['api.cerebras.ai'], CHAT);
+export const cerebras: Provider<'CEREBRAS_API_KEY' | 'CEREBRAS_BASE_URL'> = {
+  ...compatibleProfile('cerebras', ['api.cerebras.ai'], CHAT),
+  name: 'Cerebras',
+  apiKeySettings: ['CEREBRAS_API_KEY'],
+  baseUrlSettings: ['CEREBRAS_BASE_URL'],
+  defaultBaseUrl: 'https://api.cerebras.ai/v1',
+};

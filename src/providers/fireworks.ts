@@ -1,8 +1,9 @@
 /** Fireworks: refuses unknown fields, also in messages (400 "Extra inputs are not permitted"). The schema is that of its Python SDK of 2026-07-21. */
 import { OPENAI_TOOL_NAMES, REFUSED, type RequestRules, renamed } from '../request-translation/rules.ts';
 import { closedMessages, compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
+import type { Provider } from './provider.ts';
 
-const CHAT: RequestRules = {
+export const CHAT: RequestRules = {
   checked: '2026-11-22',
   fields: {
     // Either is accepted; both together are an error.
@@ -42,4 +43,10 @@ const CHAT: RequestRules = {
   streamUsage: 'on_request',
 };
 
-export const fireworks = compatibleProfile('fireworks', ['api.fireworks.ai'], CHAT);
+export const fireworks: Provider<'FIREWORKS_API_KEY' | 'FIREWORKS_BASE_URL'> = {
+  ...compatibleProfile('fireworks', ['api.fireworks.ai'], CHAT),
+  name: 'Fireworks',
+  apiKeySettings: ['FIREWORKS_API_KEY'],
+  baseUrlSettings: ['FIREWORKS_BASE_URL'],
+  defaultBaseUrl: 'https://api.fireworks.ai/inference/v1',
+};

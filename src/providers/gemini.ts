@@ -201,13 +201,15 @@ export const geminiNative: Profile = {
   ],
 };
 
-export const gemini: Provider<'GEMINI_API_KEY' | 'GEMINI_BASE_URL'> = {
+export const gemini: Provider<'GEMINI_API_KEY' | 'GOOGLE_API_KEY' | 'GEMINI_BASE_URL'> = {
   ...geminiNative,
   // https://ai.google.dev/gemini-api/docs/api-key (from memory, 2026-11-23).
   keyPrefixes: ['AIza'],
   id: 'gemini',
   name: 'Gemini',
-  apiKeySettings: ['GEMINI_API_KEY'],
+  // Google's own SDKs read both: googleapis/js-genai 2.18.0 (2026-08-21).
+  apiKeySettings: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
+  otherNames: ['google', 'google generative ai', 'google ai studio'],
   baseUrlSettings: ['GEMINI_BASE_URL'],
   defaultBaseUrl: 'https://generativelanguage.googleapis.com',
   ownModels: OWN_MODELS,

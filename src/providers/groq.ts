@@ -4,7 +4,7 @@
  */
 import { OPENAI_TOOL_NAMES, REFUSED, type RequestRules } from '../request-translation/rules.ts';
 import { closedMessages, compatibleProfile, GROQ_USAGE, STRICT_TEMPLATES } from './compatible.ts';
-import type { Profile } from './provider.ts';
+import type { Provider } from './provider.ts';
 
 const CLOSED = closedMessages({});
 
@@ -67,8 +67,12 @@ const CHAT: RequestRules = {
  */
 const READERS = ['ai-sdk/', 'Groq/'];
 
-export const groq: Profile = {
+export const groq: Provider<'GROQ_API_KEY' | 'GROQ_BASE_URL'> = {
   ...compatibleProfile('groq', ['api.groq.com'], CHAT),
+  name: 'Groq',
+  apiKeySettings: ['GROQ_API_KEY'],
+  baseUrlSettings: ['GROQ_BASE_URL'],
+  defaultBaseUrl: 'https://api.groq.com/openai/v1',
   // https://console.groq.com/docs/quickstart (from memory, 2026-11-23).
   keyPrefixes: ['gsk_'],
   quirks: { usageField: GROQ_USAGE },

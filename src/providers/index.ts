@@ -18,7 +18,8 @@ import { xai } from './xai.ts';
 import { xerotier } from './xerotier.ts';
 import { zai } from './zai.ts';
 
-const KNOWN = [
+/** No entry of `PROVIDERS` may have the name of one of these. */
+const RESERVED = [
   deepseek, //
   mistral,
   codestral,
@@ -29,8 +30,27 @@ const KNOWN = [
   gemini,
 ] as const;
 
+/** An entry of `PROVIDERS` with the name of one of these replaces it: deployments had such entries before the names were built in. */
+const REPLACEABLE = [
+  groq, //
+  xai,
+  openrouter,
+  together,
+  fireworks,
+  cerebras,
+  moonshot,
+  zai,
+] as const;
+
+const KNOWN = [...RESERVED, ...REPLACEABLE] as const;
+
 /** The built-in providers, which their key enables. */
 export const PROVIDERS: readonly Provider[] = KNOWN;
+
+/** Whether the name is a built-in provider's that no entry of `PROVIDERS` may have. */
+export function isReserved(id: string): boolean {
+  return RESERVED.some((provider) => provider.id === id);
+}
 
 /** The names of the settings with their keys and base URLs. */
 export const PROVIDER_SETTINGS = KNOWN.flatMap(({ apiKeySettings, baseUrlSettings }) => [

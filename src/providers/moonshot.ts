@@ -11,7 +11,7 @@ import { isForcedTool } from '../request-translation/tools.ts';
 import { hasItems, isObject, type JsonObject, objectOf, readArray, readText } from '../shared/json.ts';
 import { matchesModel } from '../shared/model-name.ts';
 import { compatibleProfile } from './compatible.ts';
-import type { ModelTraitsRow, Profile } from './provider.ts';
+import type { ModelTraitsRow, Provider } from './provider.ts';
 
 function isThinking({ thinking }: JsonObject): boolean {
   return !(isObject(thinking) && thinking.type === 'disabled');
@@ -151,8 +151,13 @@ const MODEL_TRAITS: readonly ModelTraitsRow[] = [
   { ...FACTS, models: ['kimi-k2.5', 'kimi-k2.6', 'kimi-k2.7-code*'], contextTokens: 262_144 },
 ];
 
-export const moonshot: Profile = {
+export const moonshot: Provider<'MOONSHOT_API_KEY' | 'MOONSHOT_BASE_URL'> = {
   ...compatibleProfile('moonshot', ['api.moonshot.ai', 'api.moonshot.cn'], CHAT),
+  name: 'Moonshot',
+  apiKeySettings: ['MOONSHOT_API_KEY'],
+  baseUrlSettings: ['MOONSHOT_BASE_URL'],
+  defaultBaseUrl: 'https://api.moonshot.ai/v1',
+  otherNames: ['kimi'],
   modelTraits: MODEL_TRAITS,
   ownModels: ['kimi-*', 'moonshot-*'],
   refusals: {

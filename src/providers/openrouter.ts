@@ -9,7 +9,7 @@ import {
 import { isObject, type JsonObject } from '../shared/json.ts';
 import { readAmount } from '../shared/money.ts';
 import { compatibleProfile, STRICT_TEMPLATES } from './compatible.ts';
-import type { Profile } from './provider.ts';
+import type { Provider } from './provider.ts';
 
 /** OpenRouter chooses the model's nearest level itself. */
 const EFFORTS = ['minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
@@ -109,8 +109,12 @@ function costOf({ cost, is_byok, cost_details }: JsonObject): number | undefined
   return charged === undefined || upstream === undefined ? undefined : charged + upstream;
 }
 
-export const openrouter: Profile = {
+export const openrouter: Provider<'OPENROUTER_API_KEY' | 'OPENROUTER_BASE_URL'> = {
   ...compatibleProfile('openrouter', ['openrouter.ai'], CHAT),
+  name: 'OpenRouter',
+  apiKeySettings: ['OPENROUTER_API_KEY'],
+  baseUrlSettings: ['OPENROUTER_BASE_URL'],
+  defaultBaseUrl: 'https://openrouter.ai/api/v1',
   // https://openrouter.ai/docs/api-reference/authentication (from memory, 2026-11-23).
   keyPrefixes: ['sk-or-'],
   // Models for embeddings are listed on request: https://openrouter.ai/docs/models (read 2026-11-23).

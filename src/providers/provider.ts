@@ -41,6 +41,8 @@ export interface Provider<Setting extends string = string> extends Profile {
   readonly baseUrlSettings: readonly [Setting, ...Setting[]];
   /** The base URL if no setting is set; null: a setting is required. */
   readonly defaultBaseUrl: string | null;
+  /** Names under which other software knows it, to recognize a secret that no provider uses: `KIMI_API_KEY` is a key of Moonshot. */
+  readonly otherNames?: readonly string[];
   /** Globs of the models that `GET /v1/models` lists, of all models that the provider lists; absent: all. */
   readonly listedModels?: readonly string[];
 }

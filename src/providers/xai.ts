@@ -14,7 +14,7 @@ import {
 import type { JsonObject } from '../shared/json.ts';
 import { readAmount } from '../shared/money.ts';
 import { CHAT_ONLY_FIELDS, compatibleProfile, RESPONSES_PASSTHROUGH } from './compatible.ts';
-import type { ModelTraitsRow, Profile, ResponsesApi } from './provider.ts';
+import type { ModelTraitsRow, Provider, ResponsesApi } from './provider.ts';
 
 /**
  * What each family knows, as of 2026-11-23, the newest last; both APIs have the same levels. `D` is
@@ -147,8 +147,13 @@ const MODEL_TRAITS: readonly ModelTraitsRow[] = [
   },
 ];
 
-export const xai: Profile = {
+export const xai: Provider<'XAI_API_KEY' | 'XAI_BASE_URL'> = {
   ...compatibleProfile('xai', ['api.x.ai'], CHAT),
+  name: 'xAI',
+  apiKeySettings: ['XAI_API_KEY'],
+  baseUrlSettings: ['XAI_BASE_URL'],
+  defaultBaseUrl: 'https://api.x.ai/v1',
+  otherNames: ['grok'],
   // https://docs.x.ai/docs/tutorial (from memory, 2026-11-23).
   keyPrefixes: ['xai-'],
   // Recorded: xai--responses-*, 2026-08.

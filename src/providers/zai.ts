@@ -7,7 +7,7 @@ import {
 } from '../request-translation/rules.ts';
 import { isForcedTool } from '../request-translation/tools.ts';
 import { compatibleProfile } from './compatible.ts';
-import type { ModelTraitsRow, Profile } from './provider.ts';
+import type { ModelTraitsRow, Provider } from './provider.ts';
 
 /**
  * What each family knows, as of 2026-11-23, the newest last. `D` is https://docs.z.ai/guides/capabilities/thinking, as
@@ -66,8 +66,13 @@ const MODEL_TRAITS: readonly ModelTraitsRow[] = [
   },
 ];
 
-export const zai: Profile = {
+export const zai: Provider<'ZAI_API_KEY' | 'ZAI_BASE_URL'> = {
   ...compatibleProfile('zai', ['api.z.ai', 'open.bigmodel.cn'], CHAT),
+  name: 'Z.ai',
+  apiKeySettings: ['ZAI_API_KEY'],
+  baseUrlSettings: ['ZAI_BASE_URL'],
+  defaultBaseUrl: 'https://api.z.ai/api/paas/v4',
+  otherNames: ['zhipu', 'glm', 'bigmodel'],
   modelTraits: MODEL_TRAITS,
   ownModels: ['glm-*'],
 };

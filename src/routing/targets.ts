@@ -2,7 +2,7 @@
 
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { secretUnreadable } from '../canonical/secret.ts';
-import { PROVIDERS } from '../providers/index.ts';
+import { isReserved, PROVIDERS } from '../providers/index.ts';
 import type { Endpoint, PassthroughEndpoint, Route } from '../providers/provider.ts';
 import {
   type Alias,
@@ -125,7 +125,7 @@ function findCandidate(
   const param = route === 'agents' ? 'agent_id' : 'model';
   const address = aliasTarget?.address ?? name;
   const prefix = providerOf(address);
-  const isAddressed = settings.providers.has(prefix) || PROVIDERS.some((provider) => provider.id === prefix);
+  const isAddressed = settings.providers.has(prefix) || isKnownProvider(prefix, settings);
   const id = isAddressed ? prefix : defaultProvider(address, settings, route);
   if (id === null) {
     return notFound(unknownProvider(address, settings), param);
@@ -141,6 +141,14 @@ function findCandidate(
     address: `${id}/${model}`,
     aliasTarget: aliasTarget ?? targetWithoutAlias(address),
   });
+}
+
+/**
+ * Whether the first part of a name is a built-in provider, whether it is set up or not. Where there is a default provider, such as
+ * another gateway, that may be one of its models' makers.
+ */
+function isKnownProvider(id: string, { defaultProvider }: Settings): boolean {
+  return isReserved(id) || (defaultProvider === null && PROVIDERS.some((provider) => provider.id === id));
 }
 
 function notSetUp(id: string): string {
@@ -220,7 +228,7 @@ function selectUsable(
       skipped.push({ target, reason: 'secret_unreadable' });
       // The other targets are skipped for good, and this one for some seconds.
       errors.unshift(secretUnreadable(missing));
-    } else if (callerPays && targets.some((other) => other.provider !== provider)) {
+    } else if (callerPays && targets.some((other) => other.provider.id !== provider.id)) {
       skipped.push({ target, reason: 'other_provider' });
     } else {
       targets.push({ ...target, endpoint });

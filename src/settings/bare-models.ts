@@ -4,7 +4,7 @@ import type { Profile } from '../providers/provider.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 import type { ConfiguredProvider } from './providers.ts';
 
-type Providers = ReadonlyMap<string, Pick<ConfiguredProvider, 'baseUrl'>>;
+type Providers = ReadonlyMap<string, Pick<ConfiguredProvider, 'baseUrl' | 'yields'>>;
 
 /** The settings that decide where bare names go. */
 export interface BareNameSettings {
@@ -22,14 +22,18 @@ export function providerOfBareName(
   return defaultProvider ?? (bareModels ? configuredMaker(name, providers) : null);
 }
 
-/** The id of the configured provider that makes the model. An entry of `PROVIDERS` is the maker if it has the maker's id or host. */
+/**
+ * The id of the configured provider that makes the model. An entry of `PROVIDERS` is the maker if it has the maker's id or host; it
+ * comes before a built-in provider that yields to it.
+ */
 export function configuredMaker(name: string, providers: Providers): string | null {
   const makers = makersOf(name);
-  const named = makers.find(({ id }) => providers.has(id));
-  if (named !== undefined) return named.id;
+  const named = makers.find(({ id }) => providers.has(id))?.id;
+  if (named !== undefined && providers.get(named)?.yields !== true) return named;
   const hosts = makers.flatMap((maker) => maker.hosts);
-  for (const [id, { baseUrl }] of providers) if (hosts.includes(new URL(baseUrl).hostname)) return id;
-  return null;
+  for (const [id, { baseUrl, yields }] of providers)
+    if (!yields && hosts.includes(new URL(baseUrl).hostname)) return id;
+  return named ?? null;
 }
 
 /** The profiles whose API has a model with this name because they make it, the built-in providers first. */

@@ -10,10 +10,10 @@ import {
   withChatChanges,
   withoutStreamUsage,
 } from '../providers/compatible.ts';
-import { PROFILES, PROVIDERS, profileOfHost, profileOfUrl } from '../providers/index.ts';
+import { isReserved, PROFILES, PROVIDERS, profileOfHost, profileOfUrl } from '../providers/index.ts';
 import type { Profile, Provider } from '../providers/provider.ts';
 import { type FieldRule, REASONING_FORMS, renamed } from '../request-translation/rules.ts';
-import { isObject, type JsonObject, readText } from '../shared/json.ts';
+import { isObject, type JsonObject, objectOf, readText } from '../shared/json.ts';
 import { didYouMean } from '../shared/nearest.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import type { SettingsReader } from './reader.ts';
@@ -39,6 +39,8 @@ export interface ConfiguredProvider {
   readonly fetch: ((input: Request | string, init?: RequestInit) => Promise<Response>) | null;
   /** The provider ids under which its prices are looked up, in order: its own, then that of the built-in provider with its host. */
   readonly priceIds: readonly string[];
+  /** A bare model name goes to an entry of `PROVIDERS` with the maker's id or host before it goes to this provider. */
+  readonly yields: boolean;
 }
 
 const SECRET_NAME = /^[A-Z][A-Z0-9_]*$/;
@@ -62,43 +64,85 @@ const ENTRY_FIELDS: readonly string[] = [
   ...RULE_FIELDS,
 ];
 
-/** A built-in provider is enabled by its key. Under `AUTH=passthrough` callers send the key, so a base URL is enough. */
+/**
+ * A built-in provider is enabled by its key. Under `AUTH=passthrough` callers send the key, so a base URL is enough. An entry of
+ * `PROVIDERS` with its name replaces it, unless the name is reserved.
+ */
 export function readProviders(
   reader: SettingsReader,
   auth: AuthMode,
 ): ReadonlyMap<string, ConfiguredProvider> {
+  const entries = Object.entries(reader.object('PROVIDERS'));
+  const entrySecrets = new Set(entries.flatMap(([, entry]) => secretsOf(entry)));
   const configured = new Map<string, ConfiguredProvider>();
   for (const provider of PROVIDERS) {
-    const apiKey = firstSet(provider.apiKeySettings, (setting) => reader.secret(setting));
-    const url = firstSet(provider.baseUrlSettings, (setting) => reader.text(setting));
-    const hasUrl = url !== undefined || provider.defaultBaseUrl !== null;
-    if (apiKey === undefined && (auth !== 'passthrough' || !hasUrl)) continue;
-    const setting = url?.setting ?? provider.baseUrlSettings[0];
-    if (!hasUrl) {
-      reader.invalid(setting, `must be set, because ${apiKey?.setting} is`);
-      continue;
-    }
-    const baseUrl = reader.url(setting, url?.value ?? provider.defaultBaseUrl ?? undefined);
-    if (baseUrl === undefined) continue;
-    configured.set(provider.id, {
-      provider,
-      baseUrl,
-      apiKey: typeof apiKey?.value === 'string' ? apiKey.value : '',
-      keySetting: apiKey?.setting ?? provider.apiKeySettings[0],
-      urlSetting: url?.setting ?? null,
-      headers: {},
-      query: {},
-      unreadableKey: isUnreadable(apiKey?.value) ? apiKey.value : null,
-      unreadableField: null,
-      fetch: null,
-      priceIds: [provider.id],
-    });
+    if (!isReserved(provider.id) && entries.some(([id]) => id === provider.id)) continue;
+    const builtIn = readBuiltIn(reader, provider, auth);
+    if (builtIn !== undefined) configured.set(provider.id, builtIn);
   }
-  for (const [id, entry] of Object.entries(reader.object('PROVIDERS'))) {
+  reportOverridden(reader, configured, entrySecrets);
+  for (const [id, entry] of entries) {
     const provider = readEntry(new EntryReader(reader, id), id, entry);
     if (provider !== undefined) configured.set(id, provider);
   }
   return configured;
+}
+
+function readBuiltIn(
+  reader: SettingsReader,
+  provider: Provider,
+  auth: AuthMode,
+): ConfiguredProvider | undefined {
+  const apiKey = firstSet(provider.apiKeySettings, (setting) => reader.secret(setting));
+  const url = firstSet(provider.baseUrlSettings, (setting) => reader.text(setting));
+  const hasUrl = url !== undefined || provider.defaultBaseUrl !== null;
+  if (apiKey === undefined && (auth !== 'passthrough' || !hasUrl)) return undefined;
+  const setting = url?.setting ?? provider.baseUrlSettings[0];
+  if (!hasUrl) {
+    reader.invalid(setting, `must be set, because ${apiKey?.setting} is`);
+    return undefined;
+  }
+  const baseUrl = reader.url(setting, url?.value ?? provider.defaultBaseUrl ?? undefined);
+  if (baseUrl === undefined) return undefined;
+  const keySetting = apiKey?.setting ?? provider.apiKeySettings[0];
+  return {
+    provider,
+    baseUrl,
+    apiKey: typeof apiKey?.value === 'string' ? apiKey.value : '',
+    keySetting,
+    urlSetting: url?.setting ?? null,
+    headers: {},
+    query: {},
+    unreadableKey: isUnreadable(apiKey?.value) ? apiKey.value : null,
+    unreadableField: null,
+    fetch: null,
+    priceIds: [provider.id],
+    yields: !isReserved(provider.id) || keySetting !== provider.apiKeySettings[0],
+  };
+}
+
+/** The names of the secrets that an entry of `PROVIDERS` uses, whether it is valid or not. */
+function secretsOf(entry: unknown): readonly string[] {
+  const { api_key, headers, query } = objectOf(entry);
+  const values = [...Object.values(objectOf(headers)), ...Object.values(objectOf(query))];
+  const named = values.flatMap((value) =>
+    typeof value === 'string' && value.startsWith('$') ? value.slice(1) : [],
+  );
+  return [readText(api_key) ?? [], ...named].flat();
+}
+
+/** Reports the keys that no provider uses, because another setting of their provider is set, too. */
+function reportOverridden(
+  reader: SettingsReader,
+  configured: ReadonlyMap<string, ConfiguredProvider>,
+  entrySecrets: ReadonlySet<string>,
+): void {
+  const used = new Set([...entrySecrets, ...[...configured.values()].map(({ keySetting }) => keySetting)]);
+  for (const { provider, keySetting } of configured.values()) {
+    const others = provider.apiKeySettings.filter((name) => !used.has(name) && reader.secret(name) !== null);
+    for (const setting of others)
+      reader.overridden.push({ setting, message: `is not used, because ${keySetting} is set` });
+  }
 }
 
 /** The first setting that is set, readable or not. All are read, so that the reader knows all of their names. */
@@ -190,9 +234,9 @@ function isFetcher(binding: object | undefined): binding is Pick<Fetcher, 'fetch
 }
 
 function readEntry(reader: EntryReader, id: string, entry: unknown): ConfiguredProvider | undefined {
-  if (!PROVIDER_ID.test(id) || PROVIDERS.some((known) => known.id === id)) {
+  if (!PROVIDER_ID.test(id) || isReserved(id)) {
     return reader.invalid(
-      "can't be a provider's name: use lowercase letters, digits, - and _, and no name of a built-in provider",
+      "can't be a provider's name: use lowercase letters, digits, - and _, and no reserved name of a built-in provider",
     );
   }
   if (!isObject(entry))
@@ -239,6 +283,7 @@ function readEntry(reader: EntryReader, id: string, entry: unknown): ConfiguredP
     unreadableField: headers.unreadable ?? query.unreadable,
     fetch,
     priceIds: [id, ...hostIds(baseUrl)],
+    yields: false,
   };
 }
 

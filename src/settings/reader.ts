@@ -32,6 +32,8 @@ export type SecretValues = ReadonlyMap<string, string>;
 /** Reads settings by name, collects the problems of invalid ones, and notes each name, so that unknown variables can be reported. */
 export class SettingsReader {
   readonly problems: SettingProblem[] = [];
+  /** Settings without effect, because another one takes precedence. */
+  readonly overridden: SettingProblem[] = [];
   /** Every name that was read, whether it is set or not. */
   readonly names = new Set<string>();
   /** The bindings of secrets whose values are not known: they are not read yet, or could not be read. */
@@ -172,7 +174,8 @@ export function withoutCredentials(text: string): string {
   return username + password + search + hash === '' ? text : origin + pathname;
 }
 
-function isSecretBinding(value: unknown): value is SecretBinding {
+/** Whether the value is a secret of Secrets Store. */
+export function isSecretBinding(value: unknown): value is SecretBinding {
   return isObject(value) && typeof value.get === 'function';
 }
 

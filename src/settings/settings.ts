@@ -3,6 +3,7 @@ import type { AuthMode } from '../auth/caller.ts';
 import { type Policies, parseVendorEvents } from '../canonical/policies.ts';
 import type { Secret } from '../canonical/secret.ts';
 import { type Price, parsePrices } from '../metering/pricing/price.ts';
+import { PROVIDERS } from '../providers/index.ts';
 import {
   PROMPT_CACHE,
   type PromptCache,
@@ -16,7 +17,7 @@ import type { TimerLimits } from '../stream/timers.ts';
 import { type Alias, readAliases } from './aliases.ts';
 import { type ObjectPlace, readPlace } from './placement.ts';
 import { type ConfiguredProvider, readProviders } from './providers.ts';
-import type { SettingProblem, SettingsReader } from './reader.ts';
+import { isSecretBinding, type SettingProblem, type SettingsReader } from './reader.ts';
 
 /** The setting `PRICES`. A Worker's variable holds no more. */
 const MAX_PRICES_SETTING_BYTES = 5 * 1024;
@@ -169,11 +170,12 @@ function readCorsOrigins(reader: SettingsReader): readonly string[] {
   return origins;
 }
 
-/** Variables of the platform whose names resemble a setting's. */
-const PLATFORM_NAMES: ReadonlySet<string> = new Set(['USER']);
+/** Variables of the platform whose names resemble a setting's. `CLOUDFLARE_API_TOKEN` is wrangler's. */
+const PLATFORM_NAMES: ReadonlySet<string> = new Set(['USER', 'CLOUDFLARE_API_TOKEN']);
 
 /**
- * Unknown variables with a name similar to a setting that is not set: probably misspelt.
+ * Unknown variables that are probably misspelt: their name is similar to a setting that is not set, or they look like the secret of a
+ * provider.
  * @param settings the environment with the options in it
  * @param names the names of all settings
  */
@@ -184,10 +186,44 @@ export function misspeltSettings(
 ): readonly SettingProblem[] {
   const absent = [...names].filter((name) => settings[name] === undefined);
   return Object.entries(env).flatMap(([setting, value]) => {
-    if (typeof value !== 'string' || names.has(setting) || PLATFORM_NAMES.has(setting)) return [];
-    const nearest = nearestName(setting, absent);
-    return nearest === undefined ? [] : { setting, message: `is no setting: did you mean ${nearest}?` };
+    const isSet = value !== '' && (typeof value === 'string' || isSecretBinding(value));
+    if (!isSet || names.has(setting) || PLATFORM_NAMES.has(setting)) return [];
+    const known = secretOfSameProvider(setting) ?? similarSetting(setting, value, absent);
+    if (known === undefined) return [];
+    const message =
+      settings[known] === undefined || settings[known] === ''
+        ? `is no setting: did you mean ${known}?`
+        : `is no setting, and no provider uses it: ${known} is set`;
+    return { setting, message };
   });
+}
+
+/** The names of a provider's settings, but for these endings, are too similar to be compared if they are shorter than this. */
+const MIN_STEM_CHARS = 4;
+const PROVIDER_ENDING = /_(?:API_KEY|BASE_URL)$/;
+
+function similarSetting(name: string, value: unknown, absent: readonly string[]): string | undefined {
+  if (typeof value !== 'string') return undefined;
+  const isLong = (known: string) => known.replace(PROVIDER_ENDING, '').length >= MIN_STEM_CHARS;
+  return nearestName(name, absent.filter(isLong));
+}
+
+const SECRET_ENDING = /_?(?:API_?)?(?:KEY|TOKEN|SECRET)$/;
+
+/** The setting with the key of the provider whose secret has this name elsewhere, such as `TOGETHERAI_API_KEY`. */
+function secretOfSameProvider(name: string): string | undefined {
+  const stem = name.replace(SECRET_ENDING, '');
+  if (stem === name || stem === '') return undefined;
+  const words = [stem, stem.replace(/_?AI$/, '')].map(plainName);
+  const provider = PROVIDERS.find(({ id, name: shown, otherNames = [] }) =>
+    [id, shown, ...otherNames].some((known) => words.includes(plainName(known))),
+  );
+  return provider?.apiKeySettings[0];
+}
+
+/** Only letters and digits, in one case. */
+function plainName(name: string): string {
+  return name.toLowerCase().replace(/[^a-z0-9]/g, '');
 }
 
 /**

@@ -65,6 +65,14 @@ export const CREDENTIALS = {
   OPENAI_API_KEY: 'sim-openai-15e6d3',
   ANTHROPIC_API_KEY: 'sim-anthropic-40bd71',
   GEMINI_API_KEY: 'sim-gemini-41d0e8',
+  GROQ_API_KEY: 'sim-groq-0b6f31',
+  XAI_API_KEY: 'sim-xai-d8e274',
+  OPENROUTER_API_KEY: 'sim-openrouter-5c19af',
+  TOGETHER_API_KEY: 'sim-together-72ce40',
+  FIREWORKS_API_KEY: 'sim-fireworks-e3a95d',
+  CEREBRAS_API_KEY: 'sim-cerebras-18f7b6',
+  MOONSHOT_API_KEY: 'sim-moonshot-a4d203',
+  ZAI_API_KEY: 'sim-zai-6f80cb',
   COMPATIBLE_SECRET: 'sim-compatible-6c98b1',
 } as const;
 
@@ -212,7 +220,10 @@ function varsOf(simulatorUrl: string, vars: Vars = {}): Readonly<Record<string, 
   return Object.fromEntries(merged.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
 }
 
-/** Configures every provider of the simulator; `compatible` has a secret, `keyless` has none. */
+/**
+ * Configures every provider of the simulator; `compatible` has a secret, `keyless` has none. Entries replace the built-in providers with
+ * their names, as in deployments from before these were built in.
+ */
 function defaultVars(simulatorUrl: string): Vars {
   const base = (provider: keyof typeof basePaths) => simulatorUrl + basePaths[provider];
   return {
@@ -229,6 +240,14 @@ function defaultVars(simulatorUrl: string): Vars {
     OPENAI_BASE_URL: base('openai'),
     ANTHROPIC_BASE_URL: base('anthropic'),
     GEMINI_BASE_URL: base('gemini'),
+    GROQ_BASE_URL: base('groq'),
+    XAI_BASE_URL: base('xai'),
+    OPENROUTER_BASE_URL: base('openrouter'),
+    TOGETHER_BASE_URL: base('together'),
+    FIREWORKS_BASE_URL: base('fireworks'),
+    CEREBRAS_BASE_URL: base('cerebras'),
+    MOONSHOT_BASE_URL: base('moonshot'),
+    ZAI_BASE_URL: base('zai'),
     PROVIDERS: JSON.stringify({
       compatible: { base_url: base('compatible'), api_key: 'COMPATIBLE_SECRET' },
       keyless: { base_url: base('compatible') },

@@ -134,7 +134,8 @@ describe('unknown names', () => {
       'deepseek-chat',
       'deepseek-chat names no provider, and its maker deepseek is not set up in this deployment: its operator has not set DEEPSEEK_API_KEY',
     ],
-    ['grok-4.7', 'its maker xai is not set up in this deployment: its operator has no xai in PROVIDERS'],
+    ['grok-4.7', 'its maker xai is not set up in this deployment: its operator has not set XAI_API_KEY'],
+    ['groq/llama-4', 'groq is not set up in this deployment: its operator has not set GROQ_API_KEY'],
     ['deepsek/a', 'unknown provider "deepsek": did you mean deepseek? Providers here: mistral'],
     [
       'deepseek/a',

@@ -39,6 +39,7 @@ export type Behavior =
 export interface UpstreamRequest {
   readonly model: string;
   readonly provider: string;
+  readonly url: string;
   readonly body: JsonObject;
   readonly headers: Headers;
   /** Its request was aborted, or its answer's body was cancelled. */
@@ -146,6 +147,7 @@ export class RoutedGateway {
     const requested: UpstreamRequest = {
       model,
       provider: new URL(url).hostname,
+      url,
       body,
       headers: new Headers(init?.headers),
       isCancelled: false,

@@ -124,7 +124,7 @@ describe('W2 options', () => {
     ['deepseekApikey', 'k', /^does not exist: did you mean deepseekApiKey\?$/],
     ['depseekApiKey', 'k', /^does not exist: did you mean deepseekApiKey\?$/],
     ['mistralBaseURL', 'k', /^does not exist: did you mean mistralBaseUrl\?$/],
-    ['groqApiKey', 'k', /^does not exist: put the keys of your own providers into secrets$/],
+    ['acmeApiKey', 'k', /^does not exist: put the keys of your own providers into secrets$/],
     ['temperature', 1, /^does not exist$/],
   ])('%s is reported by name, without its value', (option, value, message) => {
     expect(optionProblems({ [option]: value }, { names: null, listed: LISTED })).toEqual([
@@ -134,11 +134,11 @@ describe('W2 options', () => {
 
   test('an unused secret is reported, a secret that an entry of providers names in any field is read', () => {
     const entry = { base_url: 'https://a.example/v1', headers: { 'x-key': '$ACME_TOKEN' } };
-    const options = { providers: { acme: entry }, secrets: { ACME_TOKEN: 'a', GROQ_API_KEY: 'k' } };
+    const options = { providers: { acme: entry }, secrets: { ACME_TOKEN: 'a', BORIS_API_KEY: 'k' } };
     const read = settingsOf(options);
     expect(read).toMatchObject({ kind: 'valid' });
     expect(optionProblems(options, { names: read.names, listed: LISTED })).toEqual([
-      { setting: 'the option secrets.GROQ_API_KEY', message: 'is not used by providers' },
+      { setting: 'the option secrets.BORIS_API_KEY', message: 'is not used by providers' },
     ]);
     const misspelt = { ...options, secrets: { ACNE_TOKEN: 'a' } };
     const { names, kind } = settingsOf(misspelt);

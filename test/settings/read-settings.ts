@@ -26,7 +26,7 @@ export interface AllSettings extends Settings, LedgerSettings, AttributionSettin
   readonly origin: Origin;
 }
 
-type Read = { readonly names: ReadonlySet<string> } & (
+type Read = { readonly names: ReadonlySet<string>; readonly overridden: readonly SettingProblem[] } & (
   | { readonly kind: 'valid'; readonly settings: AllSettings }
   | { readonly kind: 'invalid'; readonly problems: readonly SettingProblem[] }
 );
@@ -42,8 +42,9 @@ export function readSettings(env: JsonObject): Read {
     ...readDurableSettings(reader),
     origin: readOrigin(reader),
   };
-  const { names, problems } = reader;
-  return problems.length > 0 ? { kind: 'invalid', names, problems } : { kind: 'valid', names, settings };
+  const { names, problems, overridden } = reader;
+  const read = { names, overridden };
+  return problems.length > 0 ? { kind: 'invalid', ...read, problems } : { kind: 'valid', ...read, settings };
 }
 
 /** Throws if a setting is invalid. */

@@ -54,7 +54,7 @@ model_list:
   });
 
   test('several deployments of a name share its requests by weight, rpm or tpm; a higher order comes after', () => {
-    const { aliases, entries, secrets } = imported(`
+    const { aliases, entries, secrets, providers } = imported(`
 model_list:
   - model_name: chat
     litellm_params: { model: azure/chat-eu, api_base: "https://eu.openai.azure.com/", api_key: os.environ/AZURE_EU, api_version: "2024-10-21", rpm: 30 }
@@ -73,9 +73,9 @@ model_list:
     expect(entries).toMatchObject({
       azure: { base_url: 'https://eu.openai.azure.com/openai/v1', api_key: 'AZURE_EU', like: 'openai' },
       'azure-2': { base_url: 'https://us.openai.azure.com/openai/v1', api_key: 'AZURE_US' },
-      groq: { base_url: 'https://api.groq.com/openai/v1', api_key: 'GROQ_API_KEY' },
     });
-    expect(secrets).toEqual(['AZURE_EU', 'AZURE_US', 'GROQ_API_KEY']);
+    expect(secrets).toEqual(['AZURE_EU', 'AZURE_US']);
+    expect(providers).toEqual(['groq']);
   });
 
   test('own servers and a second key of one provider are entries; a server without a key has none', () => {

@@ -4,6 +4,7 @@ import { anthropic } from './anthropic.ts';
 import { cerebras } from './cerebras.ts';
 import { compatible } from './compatible.ts';
 import { deepseek } from './deepseek.ts';
+import { fireworks } from './fireworks.ts';
 import { gemini } from './gemini.ts';
 import { geminiCompatible } from './gemini-compatible.ts';
 import { groq } from './groq.ts';
@@ -13,6 +14,7 @@ import { openai } from './openai.ts';
 import { openrouter } from './openrouter.ts';
 import { opentoken } from './opentoken.ts';
 import type { Operation, PathWords, Scene } from './scene.ts';
+import { together } from './together.ts';
 import { unknown } from './unknown.ts';
 import { xai } from './xai.ts';
 import { xerotier } from './xerotier.ts';
@@ -27,10 +29,12 @@ const ownScenes: readonly Scene[] = [
   xerotier,
   openai,
   anthropic,
+  together,
+  fireworks,
   compatible,
 ];
 
-/** Providers that a gateway configures by an entry of `PROVIDERS` with the profile of the same name. */
+/** Providers that the tests configure by an entry of `PROVIDERS` with the profile of the same name. */
 export const compatibleScenes: readonly Scene[] = [
   groq, //
   cerebras,
@@ -56,6 +60,8 @@ export const basePaths = {
   xerotier: '/xerotier/proj_ABC123/my-endpoint/v1',
   openai: '/openai/v1',
   anthropic: '/anthropic',
+  together: '/together/v1',
+  fireworks: '/fireworks/v1',
   compatible: '/compatible/v1',
   groq: '/groq/v1',
   cerebras: '/cerebras/v1',

@@ -226,6 +226,9 @@ function withoutUser(entry: JsonObject, names: readonly string[], ownKeys: reado
   return replaceIn(entry);
 }
 
+/** The parameters of `GET /admin/audit`. */
+export const AUDIT_PARAMS = ['key', 'limit', 'cursor'] as const;
+
 /** `GET /admin/audit` */
 export const handleListAudit = forAdmin(async (request, { ports }) => {
   const query = readQuery(new URL(request.url).searchParams);
@@ -238,7 +241,7 @@ export const handleListAudit = forAdmin(async (request, { ports }) => {
     has_more: hasMore,
     next_cursor: hasMore && last !== undefined ? entryId(last) : null,
   });
-});
+}, AUDIT_PARAMS);
 
 interface AuditQuery {
   readonly keyId: string | null;

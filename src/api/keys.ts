@@ -131,6 +131,9 @@ export const handleListKeys = forAdmin(async (_request, context) => {
   });
 });
 
+/** The parameters of `GET /admin/keys/:id`. */
+export const KEY_PARAMS = ['user'] as const;
+
 /** `GET /admin/keys/:id`: the same response as the key's own `GET /v1/key`, with the use of the user that `?user=` names. */
 export const handleShowKey = forAdmin(async (request, context, id) => {
   const found = await findKey(context, id);
@@ -143,7 +146,7 @@ export const handleShowKey = forAdmin(async (request, context, id) => {
     ownUser: user,
     isAdmin: true,
   });
-});
+}, KEY_PARAMS);
 
 /** `PATCH /admin/keys/:id`: sets the fields that the body names. Null removes a limit, an expiry or a list of models. */
 export const handleChangeKey = forAdmin(async (request, context, id) => {

@@ -33,6 +33,9 @@ export function healthResponse({ version, commit, version_id }: RunningVersion):
   });
 }
 
+/** The parameters of `GET /admin/status`. */
+export const STATUS_PARAMS = ['only'] as const;
+
 /** `GET /admin/status`. With `only=isolate` it reads no ledger, so that it can be asked often. */
 export const handleStatus = forAdmin(async (request, context) => {
   const only = new URL(request.url).searchParams.get('only');
@@ -40,7 +43,7 @@ export const handleStatus = forAdmin(async (request, context) => {
     return errorResponse(apiError('invalid_request', 'only takes isolate, or is left out', 'only'));
   const shown = { object: 'status', time: isoTime(context.arrivedAt), ...isolateView(context) };
   return jsonResponse(only === null ? { ...shown, ...(await deploymentView(context)) } : shown);
-});
+}, STATUS_PARAMS);
 
 /** What each isolate has of its own. The next request may reach another isolate. */
 function isolateView({ circuits, inFlight, ports }: RequestContext) {

@@ -10,10 +10,12 @@ import { ok, type Result } from '../shared/result.ts';
 import { viewRecord } from './record-view.ts';
 import {
   invalid,
+  NAMED_FACTS,
   readFactFilter,
   readStatuses,
   readTimeSpan,
   readUsageScope,
+  SPAN_PARAMS,
   type UsageScope,
 } from './usage.ts';
 
@@ -25,10 +27,25 @@ const MAX_SEARCH_CHARS = 200;
 /** Parameters that select records by a field of the same name. */
 const FILTERS = ['provider', 'route', 'client', 'fault', 'error'] as const;
 
-/** `GET /v1/usage/records` and `GET /admin/usage/records`: one page of usage records, newest first. Refuses an invalid time span, filter or cursor. */
+/** The parameters of `GET /v1/usage/records`. */
+export const RECORD_PARAMS = [
+  ...SPAN_PARAMS,
+  'limit',
+  'cursor',
+  'search',
+  'key',
+  'model',
+  'status',
+  'truncated',
+  ...FILTERS,
+  ...NAMED_FACTS,
+  'tag',
+] as const;
+
+/** `GET /v1/usage/records`: one page of usage records, newest first. Refuses an invalid time span, filter or cursor. */
 export async function handleListRecords(request: Request, context: RequestContext): Promise<Response> {
   const params = new URL(request.url).searchParams;
-  const scope = await readUsageScope(request, params, context);
+  const scope = await readUsageScope(request, params, RECORD_PARAMS, context);
   if (scope.kind === 'error') return errorResponse(scope.error);
   const { isAdmin, hasRecords } = scope.value;
   const query = readRecordQuery(params, context.arrivedAt, scope.value);
@@ -56,7 +73,7 @@ export async function handleFindRecord(
   { id = '' }: { readonly id?: string | undefined },
 ): Promise<Response> {
   const params = new URL(request.url).searchParams;
-  const scope = await readUsageScope(request, params, context);
+  const scope = await readUsageScope(request, params, ['key'], context);
   if (scope.kind === 'error') return errorResponse(scope.error);
   const { filter, isAdmin, keyId, hasRecords } = scope.value;
   const found = hasRecords && isRequestId(id) ? await context.ledger.find(id, keyId) : ok(null);

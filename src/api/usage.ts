@@ -4,6 +4,7 @@ import type { TokenFilter } from '../auth/usage-tokens.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { isUnreadable, secretUnreadable } from '../canonical/secret.ts';
 import type { RequestContext } from '../http/context.ts';
+import { unknownParam } from '../http/query.ts';
 import { identifyAdmin, identifyReader } from '../http/request.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
 import { MAX_TAGS, STATUSES, TAG_NAME } from '../metering/record.ts';
@@ -32,10 +33,23 @@ import { csvResponse, decimalText } from './csv.ts';
 /** Days in one usage report. Each day takes at least one KV listing. */
 const MAX_REPORT_DAYS = 366;
 
+export const SPAN_PARAMS = ['from', 'to'] as const;
+
+/** The parameters of `GET /v1/usage`. */
+export const USAGE_PARAMS = [
+  ...SPAN_PARAMS,
+  'group_by',
+  'limit',
+  'format',
+  'key',
+  ...FILTERS,
+  'tag',
+] as const;
+
 /** The usage of the calling key, or of all keys for the admin. */
 export async function handleUsage(request: Request, context: RequestContext): Promise<Response> {
   const params = new URL(request.url).searchParams;
-  const scope = await readUsageScope(request, params, context);
+  const scope = await readUsageScope(request, params, USAGE_PARAMS, context);
   if (scope.kind === 'error') return errorResponse(scope.error);
   const { keyId, hasRecords } = scope.value;
   const query = readReportQuery(params, USAGE_GROUPS, 'day', scope.value, context.arrivedAt);
@@ -60,10 +74,13 @@ export async function handleUsage(request: Request, context: RequestContext): Pr
     : jsonResponse({ object: 'list', from, to, group_by: groups, data: rows, total });
 }
 
+/** The parameters of `GET /v1/usage/refusals`. */
+export const REFUSAL_PARAMS = [...SPAN_PARAMS, 'group_by', 'format', 'key'] as const;
+
 /** The counts of requests that were refused before they were sent to an upstream. */
 export async function handleRefusals(request: Request, context: RequestContext): Promise<Response> {
   const params = new URL(request.url).searchParams;
-  const scope = await readUsageScope(request, params, context);
+  const scope = await readUsageScope(request, params, REFUSAL_PARAMS, context);
   if (scope.kind === 'error') return errorResponse(scope.error);
   const { filter, keyId, hasRecords } = scope.value;
   const [unknown] = Object.keys(filter ?? {}).filter((name) => name !== 'key');
@@ -134,7 +151,7 @@ export async function readFactFilter(
   return ok(Object.fromEntries(filter));
 }
 
-const NAMED_FACTS = [...FACTS, CACHE_CAUSE] as const;
+export const NAMED_FACTS = [...FACTS, CACHE_CAUSE] as const;
 const MAX_FACT_FILTERS = NAMED_FACTS.length + MAX_TAGS;
 
 const TOO_LARGE = apiError(
@@ -196,14 +213,18 @@ export interface UsageScope {
 /**
  * The admin, and a token that reads usage, may select a key with `key`. Every other caller reads the usage of its own key.
  * @param params what the token is bound to is added
+ * @param known the names of the route's parameters; another one is an error
  */
 export async function readUsageScope(
   request: Request,
   params: URLSearchParams,
+  known: readonly string[],
   context: RequestContext,
 ): Promise<Result<UsageScope, ApiError>> {
   const reader = await identifyReader(request, context, await identifyAdmin(request, context));
   if (reader.kind === 'error') return reader;
+  const unknown = unknownParam(params, known);
+  if (unknown !== null) return failure(unknown);
   if (reader.value.kind === 'admin') {
     const selected = readKeyFilter(params);
     return selected.kind === 'error' ? selected : ok({ ...ALL_KEYS, isAdmin: true, keyId: selected.value });

@@ -2,13 +2,17 @@
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import type { RequestContext } from './context.ts';
+import { unknownParam } from './query.ts';
 import { ADMIN, identifyAdmin } from './request.ts';
 import { errorResponse } from './respond.ts';
 
 type AdminHandler = (request: Request, context: RequestContext, id: string) => Promise<Response>;
 
-/** A handler that refuses every request that is not an admin's. */
-export function forAdmin(handle: AdminHandler) {
+/**
+ * A handler that refuses every request that is not an admin's, or that has a parameter of another name.
+ * @param params the names of the route's query parameters
+ */
+export function forAdmin(handle: AdminHandler, params: readonly string[] = []) {
   return async (
     request: Request,
     context: RequestContext,
@@ -18,6 +22,8 @@ export function forAdmin(handle: AdminHandler) {
     if (admin.kind === 'error') return errorResponse(admin.error);
     context.known.keyId = ADMIN;
     context.known.actor = admin.value;
+    const unknown = unknownParam(new URL(request.url).searchParams, params);
+    if (unknown !== null) return errorResponse(unknown);
     return handle(request, context, id);
   };
 }

@@ -3,7 +3,14 @@
  * `test/docs/openapi.test.ts`. After a change: npm run openapi.
  */
 import { type ErasurePhase, NOTHING_ERASED } from '../../src/http/erasure.ts';
-import { RETURNED_GROUPS, USAGE_FILTERS } from './parameters.ts';
+import {
+  AUDIT_QUERY,
+  KEY_QUERY,
+  RECORD_QUERY,
+  REFUSAL_QUERY,
+  STATUS_QUERY,
+  USAGE_QUERY,
+} from './parameters.ts';
 import {
   anyObject,
   count,
@@ -117,11 +124,6 @@ const RESPONSE = foreign({
 const list = (items: Schema) => ({ object: { const: 'list' }, data: listOf(items) });
 const paged = { has_more: flag, next_cursor: orNull(text) };
 const span = { from: text, to: text, group_by: listOf(text) };
-const SPAN = {
-  from: 'a day or a UTC time; default: the first of this month',
-  to: 'exclusive; default: the end of today',
-};
-
 export const OPERATIONS: readonly Operation[] = [
   {
     ...{ method: 'POST', path: '/v1/chat/completions', tag: 'Completions', auth: 'caller' },
@@ -255,25 +257,13 @@ export const OPERATIONS: readonly Operation[] = [
   {
     ...{ method: 'GET', path: '/v1/usage', tag: 'Usage', auth: 'caller', csv: true },
     summary: 'A report of the usage of the calling key, or of all keys for the admin',
-    query: {
-      ...SPAN,
-      group_by: RETURNED_GROUPS,
-      limit: 'rows, 1 to 10,000',
-      format: 'json or csv',
-      ...USAGE_FILTERS,
-    },
+    query: USAGE_QUERY,
     returns: object({ ...list(ref('ReportRow')), ...span, total: ref('Sums') }),
   },
   {
     ...{ method: 'GET', path: '/v1/usage/records', tag: 'Usage', auth: 'caller' },
     summary: 'Usage records, the latest first',
-    query: {
-      ...SPAN,
-      limit: '1 to 1,000',
-      cursor: 'next_cursor of the page before',
-      search: 'part of an id or name',
-      ...USAGE_FILTERS,
-    },
+    query: RECORD_QUERY,
     returns: object({ ...list(ref('Record')), ...paged }),
   },
   {
@@ -284,7 +274,7 @@ export const OPERATIONS: readonly Operation[] = [
   {
     ...{ method: 'GET', path: '/v1/usage/refusals', tag: 'Usage', auth: 'caller', csv: true },
     summary: 'Counts of requests that Weir refused',
-    query: { ...SPAN, group_by: 'code, hour, day, key', format: 'json or csv', key: 'for the admin' },
+    query: REFUSAL_QUERY,
     returns: object({
       ...list({ type: 'object', properties: { refused_requests: count }, required: ['refused_requests'] }),
       ...{ ...span, total: object({ refused_requests: count }) },
@@ -314,7 +304,7 @@ export const OPERATIONS: readonly Operation[] = [
   {
     ...{ method: 'GET', path: '/admin/keys/{id}', tag: 'Keys', auth: 'admin' },
     summary: 'A key and what it has used of its limits',
-    ...{ query: { user: 'also the use of this user' }, returns: ref('KeyStatus') },
+    ...{ query: KEY_QUERY, returns: ref('KeyStatus') },
   },
   {
     ...{ method: 'PATCH', path: '/admin/keys/{id}', tag: 'Keys', auth: 'admin' },
@@ -382,7 +372,7 @@ export const OPERATIONS: readonly Operation[] = [
   {
     ...{ method: 'GET', path: '/v1/admin/audit', tag: 'Administration', auth: 'admin' },
     summary: 'Who created, changed or revoked which key',
-    query: { key: 'the id of a key', limit: '1 to 1,000', cursor: 'next_cursor of the page before' },
+    query: AUDIT_QUERY,
     returns: object({
       ...list(
         object({
@@ -397,7 +387,7 @@ export const OPERATIONS: readonly Operation[] = [
   {
     ...{ method: 'GET', path: '/v1/admin/status', tag: 'Administration', auth: 'admin' },
     summary: 'What runs, and how its providers do',
-    query: { only: 'isolate: in_flight and circuits alone, without a read of the ledger' },
+    query: STATUS_QUERY,
     returns: object({
       ...{ object: { const: 'status' }, time, in_flight: anyObject, circuits: anyObject },
       version: optional(text),

@@ -1,10 +1,55 @@
-/** Query parameters that several operations take, from the lists of the code. */
-import { FILTERS, GROUPS } from '../../src/metering/report.ts';
+/** Query parameters of operations. Their names are the lists by which the code refuses other parameters. */
+import { AUDIT_PARAMS } from '../../src/api/audit.ts';
+import { KEY_PARAMS } from '../../src/api/keys.ts';
+import { STATUS_PARAMS } from '../../src/api/status.ts';
+import { REFUSAL_PARAMS, USAGE_PARAMS } from '../../src/api/usage.ts';
+import { RECORD_PARAMS } from '../../src/api/usage-records.ts';
+import { GROUPS } from '../../src/metering/report.ts';
 
-export const RETURNED_GROUPS = `with commas: ${GROUPS.join(', ')}, tag:<name>; key for the admin`;
+type Name =
+  | (typeof USAGE_PARAMS)[number]
+  | (typeof REFUSAL_PARAMS)[number]
+  | (typeof RECORD_PARAMS)[number]
+  | (typeof AUDIT_PARAMS)[number]
+  | (typeof KEY_PARAMS)[number]
+  | (typeof STATUS_PARAMS)[number];
+type Query = Readonly<Record<string, string>>;
 
-export const USAGE_FILTERS: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(FILTERS.map((name) => [name, 'only requests with this value'])),
-  tag: '<name>:<value>',
+const THIS_VALUE = 'only requests with this value';
+
+const TEXTS: Readonly<Record<Name, string>> = {
+  from: 'a day or a UTC time; default: the first of this month',
+  to: 'exclusive; default: the end of today',
+  group_by: `with commas: ${GROUPS.join(', ')}, tag:<name>; key for the admin`,
+  limit: '1 to 1,000',
+  format: 'json or csv',
+  cursor: 'next_cursor of the page before',
+  search: 'part of an id or name',
   key: 'the id of a key, for the admin',
+  provider: THIS_VALUE,
+  model: THIS_VALUE,
+  route: THIS_VALUE,
+  client: THIS_VALUE,
+  status: THIS_VALUE,
+  fault: THIS_VALUE,
+  error: THIS_VALUE,
+  truncated: 'true: only outputs that began and then failed',
+  user: THIS_VALUE,
+  session: THIS_VALUE,
+  app: THIS_VALUE,
+  cache_cause: THIS_VALUE,
+  tag: '<name>:<value>',
+  only: 'isolate: in_flight and circuits alone, without a read of the ledger',
 };
+
+/** @param own texts that differ from those of other operations */
+function described<N extends Name>(names: readonly N[], own: { readonly [name in N]?: string } = {}): Query {
+  return Object.fromEntries(names.map((name) => [name, own[name] ?? TEXTS[name]]));
+}
+
+export const USAGE_QUERY = described(USAGE_PARAMS, { limit: 'rows, 1 to 10,000' });
+export const REFUSAL_QUERY = described(REFUSAL_PARAMS, { group_by: 'code, hour, day, key' });
+export const RECORD_QUERY = described(RECORD_PARAMS);
+export const AUDIT_QUERY = described(AUDIT_PARAMS, { key: 'the id of a key' });
+export const KEY_QUERY = described(KEY_PARAMS, { user: 'also the use of this user' });
+export const STATUS_QUERY = described(STATUS_PARAMS);

@@ -380,6 +380,24 @@ const KEY_FIELDS = [...OWN_FIELDS, ...LIMIT_FIELDS];
 /** Fields that need the users of requests. */
 const USER_FIELDS = ['require_user', 'per_user'];
 
+/**
+ * What `POST /admin/keys` would say about a body, for the set-up, which asks before there is a deployment.
+ * @param table the prices that are known
+ * @returns the warnings of a valid key
+ */
+export function checkNewKey(
+  body: JsonObject,
+  settings: Settings,
+  table: PriceTable,
+  nowMs: number,
+): Result<readonly KeyWarning[], ApiError> {
+  const fields = readFields(body, nowMs);
+  if (fields.kind === 'error') return fields;
+  const problem = budgetProblem(fields.value.limits, table);
+  if (problem !== null) return failure(problem);
+  return ok(keyWarnings(fields.value, { settings, arrivedAt: nowMs }, table).warnings ?? []);
+}
+
 /** Reads the fields of a new or changed key. Loads the prices, because its budget must have a currency of one. */
 async function readNewKey(
   body: JsonObject,
@@ -510,7 +528,8 @@ function namedBudgets(limits: JsonObject | null): { readonly budget: Budget; rea
   return ofUsers === null ? keyBudgets : [...keyBudgets, { budget: ofUsers, param: 'per_user' }];
 }
 
-interface KeyWarning {
+/** A reason why a key cannot be used as things are. */
+export interface KeyWarning {
   /** The field that the warning is about; null: the whole key. */
   readonly param: string | null;
   readonly message: string;
@@ -518,7 +537,7 @@ interface KeyWarning {
 
 /** Reasons why the key can't be used now. They are no errors, because settings may change: a provider may be set up later. */
 function keyWarnings(
-  key: GatewayKey,
+  key: Pick<GatewayKey, 'models' | 'expires_at' | 'limits'>,
   { settings, arrivedAt }: Pick<RequestContext, 'settings' | 'arrivedAt'>,
   table: PriceTable,
 ): { readonly warnings?: readonly KeyWarning[] } {

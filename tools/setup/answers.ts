@@ -1,11 +1,16 @@
 /** What the set-up needs to know: the answers of a person at the terminal, or of a file. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { PROVIDERS } from '../../src/providers/index.ts';
 import type { Provider } from '../../src/providers/provider.ts';
 import { isOwnSecret } from '../../src/settings/providers.ts';
+import { parseJson } from '../../src/shared/json.ts';
+import { jsonFault } from '../../src/shared/json-fault.ts';
 import { didYouMean } from '../../src/shared/nearest.ts';
 import { failure, ok, type Result } from '../../src/shared/result.ts';
 import { decodeObject, isObject, type JsonObject, objectOf, textOf } from '../simulator/json.ts';
-import { PRODUCTION } from './wrangler-config.ts';
+import { checkDeployment, type DeploymentCheck, type PlannedDeployment, placeSuffix } from './check.ts';
+import { PRODUCTION, workerName } from './wrangler-config.ts';
 
 interface FirstKey extends JsonObject {
   readonly name: string;
@@ -16,20 +21,36 @@ export interface Answers {
   readonly worker: string;
   /** In the order in which they are set up. */
   readonly environments: readonly string[];
-  readonly providers: readonly Provider[];
   /** Variables of `wrangler.toml`. */
   readonly vars: Readonly<Record<string, string>>;
   /** Where clients reach an environment. Absent: the address that wrangler prints. */
   readonly addresses: Readonly<Record<string, string>>;
-  /** Further secrets, which entries of `PROVIDERS` name. */
+  readonly providers: readonly Provider[];
+  /** Further secrets. */
   readonly secrets: readonly string[];
+  /** The names of all secrets of each environment: the admin token, providers' keys, those above, and what the settings name. */
+  readonly neededSecrets: ReadonlyMap<string, readonly string[]>;
   /** Whether each environment gets an R2 bucket for records that leave their object. */
   readonly archive: boolean;
   /** The first gateway key: the body of `POST /admin/keys`. */
   readonly key: FirstKey;
+  /** What the operator should know. */
+  readonly notes: readonly string[];
+}
+
+/** What the answers are checked with. */
+export interface Surroundings {
+  /** The text of `wrangler.toml`. */
+  readonly config: string;
+  /** Where secrets are looked up. */
+  readonly env: NodeJS.ProcessEnv;
+  /** ms since the epoch. */
+  readonly now: number;
 }
 
 const WORKER = /^[a-z0-9](?:[a-z0-9-]{0,52}[a-z0-9])?$/;
+/** A label of a host name, of which an address on `workers.dev` is made. */
+const MAX_WORKER_CHARS = 63;
 const ENVIRONMENT = /^[a-z][a-z0-9-]{0,19}$/;
 const VARIABLE = /^[A-Z][A-Z0-9_]*$/;
 const SECRET = /_(API_KEY|TOKEN|SECRET|HASH_KEY|PASSWORD)$/;
@@ -39,70 +60,163 @@ const FIELDS = ['worker', 'environments', 'providers', 'secrets', 'vars', 'addre
 
 export const PROVIDER_IDS: readonly string[] = PROVIDERS.map(({ id }) => id);
 
-/** @returns the answers, or every problem with them */
-export function readAnswers(text: string): Result<Answers, readonly string[]> {
+/**
+ * Reads the text of an answers file.
+ * @returns the answers, or every problem with them: with their form, with the settings and secrets of each environment, and with the key
+ */
+export function readAnswers(
+  text: string,
+  surroundings: Surroundings = ownSurroundings(),
+): Result<Answers, readonly string[]> {
   const file = decodeObject(text);
-  if (file === undefined) return failure(['The answers must be a JSON object']);
+  if (file === undefined)
+    return failure([`The answers must be a JSON object, and the text ${jsonFault(text, parseJson(text))}`]);
   const problems: string[] = [];
   const say = (problem: string) => void problems.push(problem);
   for (const field of Object.keys(file))
     if (!FIELDS.includes(field)) say(`${field} is no field of the answers${didYouMean(field, FIELDS)}`);
 
   const { worker = 'weir' } = file;
-  const key = firstKey(file.key ?? 'first');
-  if (typeof worker !== 'string' || !WORKER.test(worker))
-    say('worker must be 1 to 54 lowercase letters, digits and dashes');
-  if (key === null) say('key must be the name of a gateway key, or an object with its name and limits');
-  const environments = textsOf(file.environments ?? [PRODUCTION]);
-  if (
-    environments === null ||
-    environments.length === 0 ||
-    !environments.every((one) => ENVIRONMENT.test(one))
-  )
-    say('environments must be a list of names, such as ["production", "staging"]');
-  const vars = recordOf(file.vars ?? {});
-  for (const name of Object.keys(vars ?? {})) {
-    if (!VARIABLE.test(name)) say(`vars.${name} must be a name in capitals`);
-    else if (SECRET.test(name)) say(`vars.${name} is a secret: set it in the environment of this command`);
-    else if (hasPassword(vars?.[name] ?? '')) say(`vars.${name} has a password in a URL: make it a secret`);
-  }
-  for (const problem of entryProblems(decodeObject(vars?.PROVIDERS ?? '') ?? {})) say(problem);
-  if (vars === null) say('vars must be an object of texts');
-  const addresses = recordOf(file.addresses ?? {});
-  if (addresses === null || !Object.values(addresses).every(isAddress))
-    say('addresses must be an object of environments and http(s) URLs');
+  const isName = typeof worker === 'string' && WORKER.test(worker);
+  if (!isName) say('worker must be 1 to 54 lowercase letters, digits and dashes');
+  const environments = readEnvironments(file.environments ?? [PRODUCTION], isName ? worker : '', say);
+  const vars = readVars(file.vars ?? {}, say);
+  const addresses = readAddresses(file.addresses ?? {}, environments, say);
 
-  const { archive = vars?.LEDGER === 'object' } = file;
+  const { archive = vars.LEDGER === 'object' } = file;
   if (typeof archive !== 'boolean') say('archive must be true or false');
-  else if (archive && vars?.JURISDICTION === NO_BUCKETS)
+  else if (archive && vars.JURISDICTION === NO_BUCKETS)
     say(`archive must be false: R2 has no jurisdiction ${NO_BUCKETS}, and records would leave it`);
 
   const secrets = textsOf(file.secrets ?? []);
   if (secrets === null || !secrets.every((name) => VARIABLE.test(name)))
     say('secrets must be a list of names in capitals');
   const ids = textsOf(file.providers ?? []);
-  if (ids === null || (ids.length === 0 && vars?.PROVIDERS === undefined))
+  if (ids === null || (ids.length === 0 && vars.PROVIDERS === undefined))
     say(`providers must be a list of: ${PROVIDER_IDS.join(', ')}`);
   const providers = (ids ?? []).flatMap((id) => {
     const provider = PROVIDERS.find((one) => one.id === id);
     if (provider === undefined) say(`${id} is no provider${didYouMean(id, PROVIDER_IDS)}`);
-    else if (needsUrl(provider) && vars?.[provider.baseUrlSettings[0]] === undefined)
-      say(`vars needs ${provider.baseUrlSettings[0]}, because ${provider.name} has no address of its own`);
     return provider ?? [];
   });
-  if (problems.length > 0) return failure(problems);
-  return ok({
-    worker: String(worker),
-    environments: environments ?? [],
-    providers,
-    vars: vars ?? {},
-    addresses: Object.fromEntries(
-      Object.entries(addresses ?? {}).map(([environment, url]) => [environment, plainAddress(url)]),
-    ),
-    secrets: secrets ?? [],
+  const key = firstKey(file.key ?? 'first');
+  if (key === null) say('key must be the name of a gateway key, or an object with its name and limits');
+
+  const plan = {
+    worker: isName ? worker : 'weir',
+    environments: environments.length === 0 ? [PRODUCTION] : environments,
+    vars,
+    secrets: [...providerKeys(providers, surroundings.env), ...(secrets ?? [])],
     archive: archive === true,
+    key,
+  };
+  const check = checked(plan, surroundings, say, [...problems]);
+  if (check === null || problems.length > 0) return failure(problems);
+  return ok({
+    ...plan,
+    providers,
+    addresses,
+    secrets: secrets ?? [],
+    neededSecrets: check.secrets,
     key: key ?? { name: '' },
+    notes: check.notes,
   });
+}
+
+/** Weir's own checks. What was already said of a variable is not said again. @returns null: there is a problem */
+function checked(
+  plan: PlannedDeployment,
+  { config, env, now }: Surroundings,
+  say: (problem: string) => void,
+  said: readonly string[],
+): DeploymentCheck | null {
+  let check: DeploymentCheck;
+  try {
+    const find = (environment: string, name: string) => secretOf(env, environment, name);
+    check = checkDeployment(plan, { config, secretOf: find, now });
+  } catch (error) {
+    say(error instanceof Error ? error.message : String(error));
+    return null;
+  }
+  for (const problem of check.problems)
+    if (!said.some((text) => text.startsWith(`vars.${problem.setting}`)))
+      say(problem.text + placeSuffix(problem, plan.environments));
+  if (check.keyProblem !== null) say(`key: ${check.keyProblem}`);
+  return check;
+}
+
+/** `wrangler.toml` of this clone, and the environment of this command. */
+function ownSurroundings(): Surroundings {
+  const config = readFileSync(join(import.meta.dirname, '..', '..', 'wrangler.toml'), 'utf8');
+  return { config, env: process.env, now: Date.now() };
+}
+
+function readEnvironments(value: unknown, worker: string, say: (problem: string) => void): readonly string[] {
+  const names = textsOf(value);
+  if (names === null || names.length === 0) {
+    say('environments must be a list of names, such as ["production", "staging"]');
+    return [];
+  }
+  for (const name of new Set(names)) {
+    if (!ENVIRONMENT.test(name))
+      say(
+        `environments: ${JSON.stringify(name)} must be 1 to 20 lowercase letters, digits and dashes, and begin with a letter`,
+      );
+    else if (workerName(worker, name).length > MAX_WORKER_CHARS)
+      say(`environments: ${workerName(worker, name)} is longer than ${MAX_WORKER_CHARS} characters`);
+    if (names.indexOf(name) < names.lastIndexOf(name))
+      say(`environments has ${JSON.stringify(name)} more than once`);
+  }
+  return [...new Set(names.filter((name) => ENVIRONMENT.test(name)))];
+}
+
+/** The variables as texts. Objects and lists, which are tables in `wrangler.toml`, become JSON text of several lines. */
+function readVars(value: unknown, say: (problem: string) => void): Readonly<Record<string, string>> {
+  if (!isObject(value)) {
+    say('vars must be an object of texts, objects and lists');
+    return {};
+  }
+  const vars: Record<string, string> = {};
+  for (const [name, given] of Object.entries(value)) {
+    if (!VARIABLE.test(name)) say(`vars.${name} must be a name in capitals`);
+    else if (SECRET.test(name)) say(`vars.${name} is a secret: set it in the environment of this command`);
+    else if (given === null || given === undefined) say(`vars.${name} must be a text, an object or a list`);
+    else if (hasPassword(textOf(given))) say(`vars.${name} has a password in a URL: make it a secret`);
+    else vars[name] = typeof given === 'object' ? JSON.stringify(given, null, 2) : String(given);
+  }
+  for (const problem of entryProblems(decodeObject(vars.PROVIDERS ?? '') ?? {})) say(problem);
+  return vars;
+}
+
+function readAddresses(
+  value: unknown,
+  environments: readonly string[],
+  say: (problem: string) => void,
+): Readonly<Record<string, string>> {
+  const addresses = objectOf(value);
+  const isRecord = isObject(value) && Object.values(addresses).every((url) => isAddress(textOf(url)));
+  if (!isRecord) {
+    say(
+      'addresses must be an object of environments and http(s) URLs, without a password, query and fragment',
+    );
+    return {};
+  }
+  for (const environment of Object.keys(addresses))
+    if (!environments.includes(environment))
+      say(
+        `addresses: ${JSON.stringify(environment)} is not among environments${didYouMean(environment, environments)}`,
+      );
+  return Object.fromEntries(
+    Object.entries(addresses).map(([environment, url]) => [environment, plainAddress(textOf(url))]),
+  );
+}
+
+/** The name of the secret with each provider's key: the one that is given where it has several, as Mistral's serves Codestral, too. */
+function providerKeys(providers: readonly Provider[], env: NodeJS.ProcessEnv): readonly string[] {
+  return providers.map(
+    ({ apiKeySettings: [own, ...others] }) =>
+      [own, ...others].find((name) => secretOf(env, PRODUCTION, name) !== null) ?? own,
+  );
 }
 
 /** Of entries of `PROVIDERS`: wrangler.toml is often in a repository, and no provider gets a secret of Weir's own. */
@@ -126,17 +240,14 @@ function hasPassword(text: string): boolean {
 }
 
 function isAddress(text: string): boolean {
-  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) && !hasPassword(text);
+  if (!URL.canParse(text) || hasPassword(text)) return false;
+  const { protocol, search, hash } = new URL(text);
+  return /^https?:$/.test(protocol) && search + hash === '';
 }
 
 /** Without the characters that a URL ignores, and without a slash at its end. */
 function plainAddress(text: string): string {
   return new URL(text).href.replace(/\/+$/, '');
-}
-
-/** Whether a deployment has to name the provider's base URL. */
-export function needsUrl({ defaultBaseUrl }: Provider): boolean {
-  return defaultBaseUrl === null;
 }
 
 /**
@@ -158,12 +269,4 @@ function firstKey(value: unknown): FirstKey | null {
 
 function textsOf(value: unknown): readonly string[] | null {
   return Array.isArray(value) && value.every((one) => typeof one === 'string') ? value : null;
-}
-
-function recordOf(value: unknown): Readonly<Record<string, string>> | null {
-  if (!isObject(value)) return null;
-  const entries = Object.entries(value).flatMap(([name, text]) =>
-    typeof text === 'string' ? [[name, text] as const] : [],
-  );
-  return entries.length === Object.keys(value).length ? Object.fromEntries(entries) : null;
 }

@@ -15,6 +15,8 @@ export interface FakeCloudflare {
   readonly uploads: Map<string, readonly Json[]>;
   /** Values by name, for each script. */
   readonly secrets: Map<string, Map<string, string>>;
+  /** Requests that are answered with a 500. */
+  readonly failing: Set<string>;
   close(): void;
 }
 
@@ -37,6 +39,7 @@ export async function startFakeCloudflare(): Promise<FakeCloudflare> {
   const buckets = new Set<string>();
   const uploads = new Map<string, readonly Json[]>();
   const secrets = new Map<string, Map<string, string>>();
+  const failing = new Set<string>();
 
   async function answer(
     method: string,
@@ -45,6 +48,8 @@ export async function startFakeCloudflare(): Promise<FakeCloudflare> {
     body: Response,
     jurisdiction: string,
   ): Promise<Answer> {
+    if (failing.has(`${method} ${path}`))
+      return { status: 500, result: null, error: { code: 10000, message: 'Internal error' } };
     const script = /^\/workers\/(?:scripts|services|workers)\/([^/]+)/.exec(path)?.[1] ?? '';
     const isKnown = uploads.has(script);
     const route = `${method} ${script === '' ? path : path.replace(script, ':script')}`;
@@ -147,6 +152,7 @@ export async function startFakeCloudflare(): Promise<FakeCloudflare> {
     buckets,
     uploads,
     secrets,
+    failing,
     close: () => server.close(),
   };
 }

@@ -1,5 +1,5 @@
 /** The set-up as an operator runs it: the command, the real wrangler, a Cloudflare API in memory, and Weir in workerd. */
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -128,22 +128,93 @@ test('the set-up of production and staging makes namespaces, bindings, secrets a
   expect(keys).toMatchObject([{ name: 'first', max_concurrent: 7 }]);
 });
 
-test("the set-up without an admin token makes one and shows it once; without a provider's key it says which is missing", async () => {
+test("the set-up without a provider's key stops before it makes anything; with it, it makes an admin token and shows it once", async () => {
   const cloudflare = await startFakeCloudflare();
   cleanups.push(() => cloudflare.close());
   // The namespace of an earlier `npm run deploy`, which has keys and records.
   cloudflare.namespaces.set('weir-weir-kv', '7'.repeat(32));
   const folder = makeClone({
+    environments: ['production', 'staging'],
     providers: ['openai', 'mistral'],
+    vars: { PROVIDERS: { gate: { base_url: 'https://g.example/v1', api_key: 'GATE_KEY' } } },
   });
-  const run = await setUp(folder, cloudflare, []);
-  expect(run.code).toBe(1);
-  expect(run.text).toContain('MISTRAL_API_KEY is not set');
-  // The address that wrangler has deployed to.
-  expect(run.text).toContain('https://weir.acme.workers.dev\n');
+  const before = configOf(folder);
+  // Staging is there, and has a key.
+  cloudflare.uploads.set('weir-staging', []);
+  cloudflare.secrets.set('weir-staging', new Map([['MISTRAL_API_KEY', 'set by hand']]));
+  const stopped = await setUp(folder, cloudflare, []);
+  expect(stopped.code).toBe(1);
+  expect(stopped.text).toContain('MISTRAL_API_KEY is not set for production');
+  expect(stopped.text).not.toContain('MISTRAL_API_KEY is not set for staging');
+  for (const environment of ['production', 'staging'])
+    expect(stopped.text).toContain(`GATE_KEY is not set for ${environment}`);
+  expect(cloudflare.requests.filter((line) => !line.startsWith('GET '))).toEqual([]);
+  expect(configOf(folder)).toBe(before);
+
+  const keys = { MISTRAL_API_KEY: 'sk-of-mistral', GATE_KEY: 'sk-of-the-gate' };
+  await using weir = await startGateway();
+  writeFileSync(
+    join(folder, 'answers.json'),
+    JSON.stringify({
+      ...{ providers: ['openai', 'mistral'], addresses: { production: weir.url } },
+      vars: { PROVIDERS: { gate: { base_url: 'https://g.example/v1', api_key: 'GATE_KEY' } } },
+    }),
+  );
+  const run = await setUp(folder, cloudflare, [], { ...keys, ADMIN_TOKEN });
+  expect(run.code, run.text).toBe(0);
+  expect([...(cloudflare.secrets.get('weir')?.keys() ?? [])].toSorted()).toEqual([
+    'ADMIN_TOKEN',
+    'GATE_KEY',
+    'MISTRAL_API_KEY',
+    'OPENAI_API_KEY',
+  ]);
   expect(cloudflare.namespaces.size).toBe(1);
   expect(configOf(folder)).toContain(`id = "${'7'.repeat(32)}"`);
-  expect(cloudflare.secrets.get('weir')).toBeUndefined();
+});
+
+test('the set-up that cannot read the secrets of a Worker stops: unreadable is not absent', async () => {
+  const cloudflare = await startFakeCloudflare();
+  cleanups.push(() => cloudflare.close());
+  cloudflare.failing.add('GET /workers/scripts/weir/secrets');
+  const folder = makeClone({ providers: ['openai'] });
+  const run = await setUp(folder, cloudflare, []);
+  expect(run.code).toBe(1);
+  expect(run.text).toContain('wrangler secret list --name=weir --env= failed');
+  expect(cloudflare.requests.filter((line) => !line.startsWith('GET '))).toEqual([]);
+});
+
+test('answers that Weir would refuse are refused before any call, in a dry run and in a real one', async () => {
+  const cloudflare = await startFakeCloudflare();
+  cleanups.push(() => cloudflare.close());
+  const folder = makeClone({ providers: ['openai'], vars: { LEDGER: 'sql' }, key: { name: 'a', bugdet: 1 } });
+  const before = configOf(folder);
+  for (const args of [['--dry-run'], []]) {
+    const { code, text } = await setUp(folder, cloudflare, args);
+    expect(code).toBe(2);
+    expect(text).toContain('vars.LEDGER must be one of: kv, object\nkey: A key has no field "bugdet"');
+  }
+  expect(cloudflare.requests).toEqual([]);
+  expect(configOf(folder)).toBe(before);
+});
+
+test('flags that npm takes for itself are those of the set-up', async () => {
+  const folder = makeClone({ providers: ['openai'] });
+  const before = configOf(folder);
+  // No Cloudflare: a call would fail.
+  for (const args of [
+    '--dry-run --answers answers.json',
+    '--dry-run --answers=answers.json',
+    '--answers=answers.json -- --dry-run',
+  ]) {
+    const shown = execFileSync('npm', ['run', 'setup', ...args.split(' ')], {
+      cwd: folder,
+      env: { PATH: `${join(ROOT, 'node_modules', '.bin')}:${process.env.PATH}`, HOME: folder },
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    expect(shown).toContain('These are the steps');
+    expect(configOf(folder)).toBe(before);
+  }
 });
 
 test('the set-up with LEDGER=object makes a bucket for records in JURISDICTION and binds it, in each environment, once', async () => {

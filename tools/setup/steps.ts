@@ -53,6 +53,8 @@ class Setup {
   /** The ids of the KV namespaces, by environment. */
   readonly #namespaces = new Map<string, string>();
   readonly #addresses: Map<string, string>;
+  /** The names of the secrets that an environment's Worker has, by environment. */
+  readonly #present = new Map<string, ReadonlySet<string>>();
   /** The admin token, where this run knows it. */
   readonly #tokens = new Map<string, string>();
 
@@ -67,6 +69,7 @@ class Setup {
   steps(): readonly Step[] {
     return [
       { title: 'Check the login', shown: [command(['whoami'])], run: () => this.#checkLogin() },
+      this.#secretCheckStep(),
       this.#namespaceStep(),
       ...this.#archiveSteps(),
       this.#configStep(),
@@ -82,6 +85,46 @@ class Setup {
     const { code, stdout } = await this.#wrangler(['whoami']);
     if (code !== 0 || /not authenticated/i.test(stdout))
       throw new Error('wrangler is not logged in. Run: npx wrangler login');
+  }
+
+  /** Before anything is made: a Worker without a secret that its settings name refuses every request. */
+  #secretCheckStep(): Step {
+    const { environments } = this.#answers;
+    const shown = environments.map((environment) => command(this.#secretList(environment)));
+    return { title: 'Read which secrets are set', shown, run: () => this.#checkSecrets() };
+  }
+
+  /** Names the Worker itself: its environment may not be in the file yet. */
+  #secretList(environment: string): readonly string[] {
+    const name = workerName(this.#answers.worker, environment);
+    return ['secret', 'list', `--name=${name}`, '--env='];
+  }
+
+  async #checkSecrets(): Promise<void> {
+    const problems: string[] = [];
+    for (const environment of this.#answers.environments) {
+      const present = await this.#readPresent(environment);
+      this.#present.set(environment, present);
+      const worker = workerName(this.#answers.worker, environment);
+      for (const name of this.#secretNames(environment)) {
+        if (name === 'ADMIN_TOKEN' || present.has(name)) continue;
+        if (secretOf(this.#env, environment, name) !== null) continue;
+        const put = command(['secret', 'put', name, `--name=${worker}`, '--env=']);
+        problems.push(
+          `${name} is not set for ${environment}. Run this again with ${name}=… in its environment, or: ${put}`,
+        );
+      }
+    }
+    if (problems.length > 0) throw new Error(problems.join('\n'));
+  }
+
+  /** The names of the secrets of an environment's Worker: none where there is no Worker yet. */
+  async #readPresent(environment: string): Promise<ReadonlySet<string>> {
+    const args = this.#secretList(environment);
+    const { code, stdout, stderr } = await this.#wrangler(args);
+    if (code === 0) return new Set(jsonList(stdout).map(({ name }) => textOf(name)));
+    if (NO_WORKER.test(stdout + stderr)) return new Set();
+    throw new Error(`${command(args)} failed:\n${stdout}${stderr}`);
   }
 
   #namespaceStep(): Step {
@@ -238,19 +281,18 @@ class Setup {
 
   #secretStep(environment: string): Step {
     const flag = environmentFlag(environment);
-    const sources = this.#secretNames().map((name) => {
+    const sources = this.#secretNames(environment).map((name) => {
       const given = secretOf(this.#env, environment, name) !== null;
       const source = given
         ? 'from the environment of this command'
         : name === 'ADMIN_TOKEN'
           ? 'a new random text'
-          : 'not given: must be set already';
+          : 'not given: the set-up stops at step 2 unless the Worker has it';
       return `  ${name}: ${source}`;
     });
     return {
       title: `Secrets of ${environment}`,
       shown: [
-        command(['secret', 'list', flag]),
         `${command(['secret', 'bulk', flag])}   # those that are not set, through standard input:`,
         ...sources,
       ],
@@ -258,20 +300,14 @@ class Setup {
     };
   }
 
-  #secretNames(): readonly string[] {
-    // Mistral's key serves Codestral, too.
-    const keys = this.#answers.providers.map(
-      ({ apiKeySettings: [own, ...others] }) =>
-        [own, ...others].find((name) => secretOf(this.#env, PRODUCTION, name) !== null) ?? own,
-    );
-    return [...new Set(['ADMIN_TOKEN', ...keys, ...this.#answers.secrets])];
+  #secretNames(environment: string): readonly string[] {
+    return this.#answers.neededSecrets.get(environment) ?? [];
   }
 
   async #setSecrets(environment: string, flag: string): Promise<void> {
-    const stdout = await this.#succeed(['secret', 'list', flag]);
-    const present = new Set(jsonList(stdout).map(({ name }) => textOf(name)));
+    const present = this.#present.get(environment) ?? new Set();
     const added: Record<string, string> = {};
-    for (const name of this.#secretNames()) {
+    for (const name of this.#secretNames(environment)) {
       const given = secretOf(this.#env, environment, name);
       if (name === 'ADMIN_TOKEN' && given !== null) this.#tokens.set(environment, given);
       if (present.has(name)) {
@@ -281,10 +317,6 @@ class Setup {
       } else if (name === 'ADMIN_TOKEN') {
         added[name] = randomBytes(32).toString('hex');
         this.#tokens.set(environment, added[name]);
-      } else {
-        throw new Error(
-          `${name} is not set. Run this again with ${name}=… in its environment, or: npx wrangler secret put ${name} ${flag}`,
-        );
       }
     }
     if (Object.keys(added).length === 0) return;
@@ -383,6 +415,9 @@ class Setup {
     });
   }
 }
+
+/** What wrangler says of a Worker that was never deployed. */
+const NO_WORKER = /Worker "[^"]*"[^\n]* not found/;
 
 /** Cloudflare's error 10004, or its sentence. */
 const BUCKET_EXISTS = /already exists|10004/;

@@ -3,7 +3,7 @@
  * changes nothing.
  */
 import { parse, stringify, type TomlTable } from 'smol-toml';
-import { isObject, objectOf, objectsOf, textOf } from '../simulator/json.ts';
+import { isObject, type JsonObject, objectOf, objectsOf, textOf } from '../simulator/json.ts';
 
 /** `production` is the top level of the file; any other is `[env.<name>]`. */
 export const PRODUCTION = 'production';
@@ -52,7 +52,7 @@ export function workerName(worker: string, environment: string): string {
 
 /** The id of an environment's KV namespace in the file; null: none. */
 export function namespaceId(text: string, environment: string): string | null {
-  const namespace = objectsOf(tableOf(text, environment).kv_namespaces).find(
+  const namespace = objectsOf(environmentTable(text, environment).kv_namespaces).find(
     ({ binding }) => binding === KV_BINDING,
   );
   return textOf(namespace?.id) || null;
@@ -60,10 +60,13 @@ export function namespaceId(text: string, environment: string): string | null {
 
 /** Whether an environment has a bucket for records in the file. */
 export function hasArchive(text: string, environment: string): boolean {
-  return objectsOf(tableOf(text, environment).r2_buckets).some(({ binding }) => binding === ARCHIVE_BINDING);
+  return objectsOf(environmentTable(text, environment).r2_buckets).some(
+    ({ binding }) => binding === ARCHIVE_BINDING,
+  );
 }
 
-function tableOf(text: string, environment: string): Readonly<Record<string, unknown>> {
+/** The table of an environment in the file: its bindings and variables, as wrangler reads them. */
+export function environmentTable(text: string, environment: string): JsonObject {
   const config = objectOf(parse(text));
   return environment === PRODUCTION ? config : objectOf(objectOf(config.env)[environment]);
 }
@@ -93,7 +96,11 @@ export function changeConfig(
     if (Object.keys(missing).length > 0) text = append(text, environmentText(environment, own, missing));
     text = withId(text, `[[env.${environment}.kv_namespaces]]`, id);
     const after = objectOf(objectOf(objectOf(parse(text)).env)[environment]);
-    text = withVars(text, `[env.${environment}.vars]`, vars, objectOf(after.vars), notes);
+    const inherited = Object.entries(inheritedVars(config, own)).flatMap(([name, value]) =>
+      typeof value === 'string' ? [[name, value] as const] : [],
+    );
+    const wanted = { ...vars, ...Object.fromEntries(inherited) };
+    text = withVars(text, `[env.${environment}.vars]`, wanted, objectOf(after.vars), notes);
     text = withBucket(text, environment, bucket);
   }
   verify(before, text, { worker, namespaces, vars });
@@ -200,6 +207,15 @@ function withVars(
     : lines.toSpliced(start + 1, 0, ...missing).join('\n');
 }
 
+/** The variables of the top level that an environment without its own gets. */
+function inheritedVars(config: TomlTable, own: Readonly<Record<string, unknown>>): TomlTable {
+  return own.vars === undefined && isTable(config.vars) ? config.vars : {};
+}
+
+function isTable(value: unknown): value is TomlTable {
+  return isObject(value);
+}
+
 /** The tables of the top level that an environment needs and does not have. */
 function missingTables(
   config: TomlTable,
@@ -220,7 +236,8 @@ function missingTables(
     const table = config[name];
     if (table !== undefined && own[name] === undefined) missing[name] = table;
   }
-  if (isObject(config.vars) && own.vars === undefined) missing.vars = config.vars;
+  const tables = Object.entries(inheritedVars(config, own)).filter(([, value]) => typeof value !== 'string');
+  if (tables.length > 0) missing.vars = Object.fromEntries(tables);
   for (const name of NOT_COPIED) {
     if (config[name] !== undefined && own[name] === undefined && !(name === 'r2_buckets' && getsBucket))
       notes.push(`[env.${environment}] has no ${name}: add one of its own if it needs it`);
@@ -244,11 +261,15 @@ function append(text: string, block: string): string {
 
 /** What a literal string cannot have. */
 const NOT_LITERAL = /['\p{Cc}]/u;
+/** What one of several lines cannot have, besides a line that looks like the head of a table to a change by lines. */
+const NOT_LITERAL_LINES = /'|(?!\n)\p{Cc}|\n[ \t]*\[/u;
 
 /** A TOML string. JSON text stays readable in a literal one. */
 function quoted(value: string): string {
   const text = value.toWellFormed();
   if (text.includes('"') && !NOT_LITERAL.test(text)) return `'${text}'`;
+  // A line break after the opening quotes would be lost.
+  if (text.includes('"') && !text.startsWith('\n') && !NOT_LITERAL_LINES.test(text)) return `'''${text}'''`;
   return JSON.stringify(text).replace(
     /\p{Cc}/gu,
     (character) => `\\u00${character.charCodeAt(0).toString(16)}`,

@@ -1,0 +1,200 @@
+/** Weir's own checks of a deployment that does not exist yet: the settings of each environment, the secrets that they need, and the first key. */
+import { registerHooks } from 'node:module';
+import type { JsonObject as Settings } from '../../src/shared/json.ts';
+import { didYouMean } from '../../src/shared/nearest.ts';
+import { decodeObject, isObject, type JsonObject, objectOf, objectsOf, textOf } from '../simulator/json.ts';
+import { changeConfig, environmentTable } from './wrangler-config.ts';
+
+// The classes of Durable Objects extend one of the runtime, which Node does not have. None of them is created here.
+const RUNTIME = 'data:text/javascript,export class DurableObject {}';
+registerHooks({
+  resolve: (specifier, context, next) =>
+    specifier === 'cloudflare:workers' ? { url: RUNTIME, shortCircuit: true } : next(specifier, context),
+});
+const [
+  { ledger },
+  { attribution },
+  { durableResponses },
+  { origin },
+  { readDeployment, readFeatures },
+  { misspeltSettings },
+  { isOwnSecret },
+  { checkNewKey },
+  { SHIPPED_PRICES },
+  { layerOf },
+] = await Promise.all([
+  import('../../src/ledger/feature.ts'),
+  import('../../src/attribution/feature.ts'),
+  import('../../src/durable-responses/feature.ts'),
+  import('../../src/origin-proxy/feature.ts'),
+  import('../../src/feature.ts'),
+  import('../../src/settings/settings.ts'),
+  import('../../src/settings/providers.ts'),
+  import('../../src/api/keys.ts'),
+  import('../../src/metering/pricing/price-book.ts'),
+  import('../../src/metering/pricing/price.ts'),
+]);
+
+/** Those of the deployed Worker that have settings. */
+const { features: FEATURES } = readFeatures([ledger(), attribution(), durableResponses(), origin()]);
+
+export interface PlannedDeployment {
+  readonly worker: string;
+  readonly environments: readonly string[];
+  readonly vars: Readonly<Record<string, string>>;
+  /** Names of secrets that are needed whatever the settings say. */
+  readonly secrets: readonly string[];
+  /** The body of `POST /admin/keys`; null: it is checked elsewhere. */
+  readonly key: JsonObject | null;
+  /** Whether each environment gets a bucket for records. */
+  readonly archive: boolean;
+}
+
+export interface Surroundings {
+  /** The text of `wrangler.toml`. */
+  readonly config: string;
+  /** The secret with this name that an environment is given; null: none. */
+  readonly secretOf: (environment: string, name: string) => string | null;
+  /** ms since the epoch. */
+  readonly now: number;
+}
+
+/** A setting that Weir refuses, in all of these environments. */
+export interface PlannedProblem {
+  readonly setting: string;
+  /** With the name, and where it is set. */
+  readonly text: string;
+  readonly environments: readonly string[];
+}
+
+export interface DeploymentCheck {
+  readonly problems: readonly PlannedProblem[];
+  /** Whatever is wrong with the first key; null: nothing is. */
+  readonly keyProblem: string | null;
+  /** What the operator should know. */
+  readonly notes: readonly string[];
+  /** The names of all secrets of each environment. */
+  readonly secrets: ReadonlyMap<string, readonly string[]>;
+}
+
+/** Reads the settings of each environment as its Worker will. Throws where `wrangler.toml` cannot be changed. */
+export function checkDeployment(
+  { worker, environments, vars, secrets: listed, key, archive }: PlannedDeployment,
+  { config, secretOf, now }: Surroundings,
+): DeploymentCheck {
+  const bucket = { name: 'records', jurisdiction: null };
+  const { text } = changeConfig(config, {
+    worker,
+    vars,
+    namespaces: new Map(environments.map((one) => [one, 'id'])),
+    buckets: new Map(archive ? environments.map((one) => [one, bucket]) : []),
+  });
+  const found = new Map<string, { readonly setting: string; readonly environments: string[] }>();
+  const notes = new Set<string>();
+  const secrets = new Map<string, readonly string[]>();
+  let keyProblem: string | null = null;
+  for (const environment of environments) {
+    const table = environmentTable(text, environment);
+    const present = objectOf(table.vars);
+    const placeOf = (name: string) =>
+      present[name] !== undefined && present[name] === vars[name]?.toWellFormed()
+        ? `vars.${name}`
+        : present[name] === undefined
+          ? name
+          : `${name} in wrangler.toml`;
+    const say = (setting: string, message: string) => {
+      const problem = `${placeOf(setting)} ${message}`;
+      const known = found.get(problem);
+      if (known === undefined) found.set(problem, { setting, environments: [environment] });
+      else known.environments.push(environment);
+    };
+    const { names, read } = readEnvironment(table, listed, (name) => secretOf(environment, name));
+    secrets.set(environment, names);
+    for (const { setting, message } of read.problems) say(setting, message);
+    const { settings } = read.deployment;
+    for (const name of Object.keys(vars).filter((one) => !read.names.has(one))) {
+      const nearest = didYouMean(name, read.names);
+      if (nearest === '') notes.add(`vars.${name} is no setting of Weir`);
+      else say(name, `is no setting${nearest}`);
+    }
+    for (const { setting, message } of misspeltSettings(present, present, read.names))
+      if (!(setting in vars)) notes.add(`${setting} in wrangler.toml ${message}`);
+    for (const name of Object.keys(vars))
+      if (isOwnSecret(name))
+        notes.add(`vars.${name} is written into wrangler.toml. As a secret, nobody reads it there`);
+    if (key === null || keyProblem !== null) continue;
+    const checked = checkNewKey(key, settings, [layerOf(settings.prices), SHIPPED_PRICES], now);
+    if (checked.kind === 'error') keyProblem = checked.error.message;
+    else for (const { message } of checked.value) notes.add(`key: ${message}`);
+  }
+  const problems = [...found].map(([text, problem]) => ({ text, ...problem }));
+  return { problems, keyProblem, notes: [...notes], secrets };
+}
+
+/** A secret whose value is not known here: every setting accepts one. */
+const UNREAD = { get: async () => '' };
+
+/** Reads one environment, with a secret for each name that its settings ask for. */
+function readEnvironment(
+  table: JsonObject,
+  listed: readonly string[],
+  secretOf: (name: string) => string | null,
+) {
+  const vars = objectOf(table.vars);
+  const names = new Set(['ADMIN_TOKEN', ...listed, ...secretsOfEntries(vars.PROVIDERS)]);
+  for (;;) {
+    const secrets = [...names].map((name): readonly [string, unknown] => [name, secretOf(name) ?? UNREAD]);
+    const env: Settings = { ...Object.fromEntries(secrets), ...bindingsOf(table), ...vars };
+    const read = readDeployment(env, FEATURES);
+    const own = [...read.names].filter((name) => isOwnSecret(name) && !names.has(name) && !(name in vars));
+    // Weir's own secrets: those that are given, and those that others need.
+    const added = own.filter(
+      (name) => secretOf(name) !== null || read.problems.some(({ setting }) => setting === name),
+    );
+    if (added.length === 0) return { names: [...names], read };
+    for (const name of added) names.add(name);
+  }
+}
+
+const SECRET_NAME = /^[A-Z][A-Z0-9_]*$/;
+
+/** The secrets that entries of `PROVIDERS` name: as `api_key`, and as `$NAME` in headers and parameters. */
+function secretsOfEntries(value: unknown): readonly string[] {
+  const entries = typeof value === 'string' ? (decodeObject(value) ?? {}) : objectOf(value);
+  return Object.values(entries)
+    .flatMap((entry) => {
+      const { api_key, headers, query } = objectOf(entry);
+      const texts = [...Object.values(objectOf(headers)), ...Object.values(objectOf(query))].map(textOf);
+      return [textOf(api_key), ...texts.flatMap((text) => (text.startsWith('$') ? text.slice(1) : []))];
+    })
+    .filter((name) => SECRET_NAME.test(name) && !isOwnSecret(name));
+}
+
+/** What Weir reads of a binding before the first request. */
+const BOUND: object = {
+  fetch: async () => new Response(),
+  getByName: () => ({}),
+  jurisdiction: () => BOUND,
+};
+
+/** The bindings of an environment's table, by name. */
+function bindingsOf(table: JsonObject): Settings {
+  const { durable_objects, queues, secrets_store_secrets, vars: _, ...others } = table;
+  const named = [
+    ...Object.values(others).flatMap((value) => (isObject(value) ? [value] : objectsOf(value))),
+    ...objectsOf(objectOf(queues).producers),
+  ].map(({ binding }) => textOf(binding));
+  const objects = [...objectsOf(objectOf(durable_objects).bindings), ...objectsOf(table.ratelimits)].map(
+    ({ name }) => textOf(name),
+  );
+  const stored = objectsOf(secrets_store_secrets).map(({ binding }) => textOf(binding));
+  return {
+    ...Object.fromEntries([...named, ...objects].map((name) => [name, BOUND])),
+    ...Object.fromEntries(stored.map((name) => [name, UNREAD])),
+  };
+}
+
+/** In which environments a problem is, unless it is in all. */
+export function placeSuffix({ environments }: PlannedProblem, all: readonly string[]): string {
+  return environments.length === all.length ? '' : ` (${environments.join(', ')})`;
+}

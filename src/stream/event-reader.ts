@@ -159,7 +159,7 @@ export class EventReader {
   limit(): Outcome {
     // What follows ends it.
     if (this.#normalizer.isFinished) return MORE;
-    this.#sendWaiting(null);
+    this.#sendWaiting(null, 'complete');
     const last = this.#normalizer.limitOpenChoices();
     if (this.#writer.limit !== undefined) {
       this.#writer.limit(this.#options.context.meter.countUsage().usage);
@@ -173,7 +173,7 @@ export class EventReader {
 
   /** Writes what waits for the next part: the output ends for a reason that is not in it, such as a timeout. It gets no finish. */
   sendWaiting(): void {
-    this.#sendWaiting(null, true);
+    this.#sendWaiting(null, 'failed');
   }
 
   /** Whether a finish waits for the next event. */
@@ -330,8 +330,8 @@ export class EventReader {
   }
 
   /** Sends the chunk that waited for this part, or for the end. */
-  #sendWaiting(next: ChunkPart | null, isFailed = false): void {
-    const waiting = this.#normalizer.takeWaiting(next, isFailed);
+  #sendWaiting(next: ChunkPart | null, end?: 'complete' | 'failed'): void {
+    const waiting = this.#normalizer.takeWaiting(next, end);
     if (waiting !== null) this.#writer.chunk(waiting);
   }
 
@@ -424,7 +424,7 @@ export class EventReader {
   }
 
   #finish(): Outcome {
-    this.#sendWaiting(null);
+    this.#sendWaiting(null, 'complete');
     const last = this.#normalizer.finishOpenChoices();
     if (last !== null) this.#writer.chunk(last);
     // An open choice may end within a tool call.
@@ -439,7 +439,7 @@ export class EventReader {
   }
 
   #failWith(failure: StreamFailure): Outcome {
-    this.#sendWaiting(null, true);
+    this.#sendWaiting(null, 'failed');
     return failed(failure);
   }
 }

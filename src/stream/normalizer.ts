@@ -88,6 +88,8 @@ export class Normalizer {
   #hasSentUsage = false;
   /** The usage that was reported with the last finish, while it waits. */
   #finishUsage: Usage | null = null;
+  /** No further choice begins: the output has ended. */
+  #hasEnded = false;
   readonly #toolCallCount: ToolCallCount = { calls: 0, waitingChars: 0, revision: 0 };
   #revision = 0;
 
@@ -151,7 +153,7 @@ export class Normalizer {
     if (this.#waiting !== null && chunk === null) return this.#readBehindFinish(part);
     if (!this.#isHolding || chunk === null) return chunk;
     this.#waiting = chunk;
-    this.#finishUsage = this.#usageOfFinish();
+    this.#finishUsage = this.#reportedUsage();
     this.#revision++;
     return null;
   }
@@ -159,15 +161,18 @@ export class Normalizer {
   /** A part without output while a finish waits. A further finish word waits as well, and usage is the last of an output. */
   #readBehindFinish({ choices, usage, error }: ChunkPart): Chunk | null {
     const isLast = usage !== null && error === null && choices.every(({ finishWord }) => finishWord === null);
-    return isLast ? this.takeWaiting(null) : null;
+    // Usage of its own is the end, also where fewer choices came than were requested.
+    return isLast ? this.takeWaiting(null, choices.length === 0 ? 'complete' : undefined) : null;
   }
 
   /**
    * Returns the chunk that waits because of a tool call's placeholder or of a finish, or null. Call it before anything later is written.
-   * @param next the next part, which may replace the placeholder, or follow the finish with more output; null at the end
-   * @param isFailed the output has failed: it gets no finish
+   * @param next the next part, which may replace the placeholder, or follow the finish with more output; null if there is none
+   * @param end why no part follows any more. `failed`: the output gets no finish. Absent: parts may follow
    */
-  takeWaiting(next: ChunkPart | null, isFailed = false): Chunk | null {
+  takeWaiting(next: ChunkPart | null, end?: 'complete' | 'failed'): Chunk | null {
+    this.#hasEnded ||= end === 'complete';
+    const isFailed = end === 'failed';
     const waiting = this.#waiting;
     if (waiting === null) return null;
     const parts = next === null ? [] : this.#updates(next);
@@ -255,6 +260,7 @@ export class Normalizer {
     finishOf: (index: number) => NonNullable<ChoiceState['lastFinish']>,
   ): Chunk | null {
     this.#mayGoOn = false;
+    this.#hasEnded = true;
     const open = indexes
       .filter((index) => (this.#choices.get(index)?.finish ?? 'none') === 'none')
       .sort((a, b) => a - b);
@@ -284,18 +290,27 @@ export class Normalizer {
 
   /** The usage for the chunk of the last finish, if it was reported. */
   #usageOfFinish(): Usage | null {
-    const { usageAt, choices } = this.#context;
+    return this.#isLastFinish ? this.#reportedUsage() : null;
+  }
+
+  /** Whether no choice is open. Of the requested ones fewer may have come. */
+  get #isLastFinish(): boolean {
+    return this.isFinished && (this.#hasEnded || this.#choices.size >= this.#context.choices);
+  }
+
+  /** The usage that a finish may have, if it was reported. */
+  #reportedUsage(): Usage | null {
+    const { usageAt } = this.#context;
     if (usageAt === 'end' || usageAt === 'nowhere' || this.#hasSentUsage) return null;
-    if (!this.isFinished || this.#choices.size < choices) return null;
     const { usage, estimated } = this.#countUsage();
     return estimated ? null : usage;
   }
 
   /** The usage for the chunk of a finish that has waited: `finish` excludes what was reported after it. */
   #takeFinishUsage(): Usage | null {
-    const usage = this.#context.usageAt === 'finish' ? this.#finishUsage : this.#usageOfFinish();
+    const usage = this.#context.usageAt === 'finish' ? this.#finishUsage : this.#reportedUsage();
     this.#finishUsage = null;
-    if (usage === null || !this.isFinished) return null;
+    if (usage === null || !this.#isLastFinish) return null;
     this.#hasSentUsage = true;
     return usage;
   }

@@ -272,9 +272,18 @@ describe('C8 F4 the wait of a finish', () => {
 });
 
 describe('U2 usage that arrives while a finish waits, to a client that did not request it', () => {
-  const usageOf = async (model: string, pieces: readonly string[], env: JsonObject = {}, agent = 'curl') => {
+  const usageOf = async (
+    model: string,
+    pieces: readonly string[],
+    env: JsonObject = {},
+    agent = 'curl',
+    fields: JsonObject = {},
+  ) => {
     const gateway = new RoutedGateway({ a: [sse(...pieces)] }, { PROVIDERS, ...OPENTOKEN, ...env });
-    const answer = await gateway.ask({ model, stream: true }, { headers: { 'user-agent': agent } });
+    const answer = await gateway.ask(
+      { model, stream: true, ...fields },
+      { headers: { 'user-agent': agent } },
+    );
     const chunks = (await answer.text()).split('\n\n').filter((frame) => frame.includes('"usage"'));
     return chunks.map((frame) => JSON.parse(frame.slice('data: '.length)));
   };
@@ -313,4 +322,20 @@ describe('U2 usage that arrives while a finish waits, to a client that did not r
     const chunks = await usageOf('own/a', pieces);
     expect(chunks).toMatchObject([{ choices: [{ delta: { content: 'b' }, finish_reason: 'stop' }] }]);
   });
+
+  const inFinish = event({ content: 'a' }, 'stop', { usage: USAGE });
+  test.each([
+    ['own/a', 'with the finish', [inFinish, DONE]],
+    ['own/a', 'before it', [event({ content: 'a' }, null, { usage: USAGE }), event({}, 'stop'), DONE]],
+    ['own/a', 'with an empty chunk behind it', [inFinish, event({}), DONE]],
+    ['silent/a', 'with the finish', [inFinish, DONE]],
+    ['silent/a', 'behind it', [event({ content: 'a' }, 'stop'), usage, DONE]],
+    ['silent/a', 'and no finish word', [event({ content: 'a' }, null, { usage: USAGE }), DONE]],
+  ])(
+    'of two choices that were requested at %s one came, usage %s: on its finish',
+    async (model, _, pieces) => {
+      const chunks = await usageOf(model, pieces, {}, 'curl', { n: 2 });
+      expect(chunks).toMatchObject([{ choices: [{ finish_reason: 'stop' }], usage: USAGE }]);
+    },
+  );
 });

@@ -61,7 +61,7 @@ describe('Normalizer.read, the finish', () => {
   test('C8 a finish that waits when the output fails: its text is sent, without it', () => {
     const { normalizer } = bench();
     normalizer.read(part([choice({ content: 'a', finishWord: 'stop' })]), true);
-    expect(normalizer.takeWaiting(null, true)?.choices).toMatchObject([
+    expect(normalizer.takeWaiting(null, 'failed')?.choices).toMatchObject([
       { delta: { content: 'a' }, finish_reason: null },
     ]);
   });

@@ -43,7 +43,7 @@ export interface Delta {
   /** The same text, for clients of providers with this name. */
   reasoning?: string;
   refusal?: string;
-  /** The sources that a chat provider cites, in its own form. */
+  /** What the choice cites. Only beside its finish. */
   annotations?: readonly JsonObject[];
   tool_calls?: readonly ToolCallDelta[];
   /** Reasoning that the upstream wants back, signed or encrypted, in OpenRouter's form. */

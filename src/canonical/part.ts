@@ -2,6 +2,7 @@
 
 import { type JsonObject, readText } from '../shared/json.ts';
 import { MAX_NAME_CHARS } from '../shared/limits.ts';
+import type { Source } from './citations.ts';
 import type { UpstreamError } from './error.ts';
 import type { FinishMeaning } from './finish-reason.ts';
 import type { Logprobs } from './logprobs.ts';
@@ -48,8 +49,10 @@ export interface ChoicePart {
   readonly toolCalls: readonly ToolCallPart[];
   /** Reasoning in the form that the upstream wants back, signed or encrypted. */
   readonly reasoningDetails: readonly JsonObject[];
-  /** The sources that a chat provider cites, in its own form. */
+  /** What the choice cites, in the form of chat. */
   readonly annotations?: readonly JsonObject[];
+  /** Pages that the choice cites as a whole. */
+  readonly sources?: readonly Source[];
   /** There was an image, which no client gets. */
   readonly hasImage?: true;
   readonly logprobs: Logprobs | null;
@@ -104,6 +107,8 @@ export interface ChunkPart {
   readonly systemFingerprint: string | undefined;
   readonly choices: readonly ChoicePart[];
   readonly usage: UsageReport | null;
+  /** Pages that all choices cite. */
+  readonly sources?: readonly Source[];
   /** Why the provider removed reasoning from the conversation that it was sent. */
   readonly removedReasoning?: readonly string[];
   /** Web searches that the provider has begun so far, if there is a new one. */

@@ -70,6 +70,8 @@ export class EventReader {
   /** There was an object that is neither a chunk nor anything else that is known. */
   #hasUnknown = false;
   #bodyEnded = false;
+  /** The writer did not take a chunk. */
+  #isOutputTooLarge = false;
   #events = 0;
 
   /** @param frames the same writer, if the fast path may write frames to it; null for no fast path */
@@ -184,6 +186,7 @@ export class EventReader {
   /** Writes a finish that has waited long enough. */
   sendFinish(): Outcome {
     this.#sendWaiting(null);
+    if (this.#isOutputTooLarge) return this.#failOutputTooLarge();
     const { fault } = this.#normalizer;
     return fault === null ? MORE : this.#fail(fault);
   }
@@ -332,7 +335,11 @@ export class EventReader {
   /** Sends the chunk that waited for this part, or for the end. */
   #sendWaiting(next: ChunkPart | null, end?: 'complete' | 'failed'): void {
     const waiting = this.#normalizer.takeWaiting(next, end);
-    if (waiting !== null) this.#writer.chunk(waiting);
+    if (waiting !== null) this.#writeChunk(waiting);
+  }
+
+  #writeChunk(chunk: Chunk): void {
+    this.#isOutputTooLarge = !this.#writer.chunk(chunk) || this.#isOutputTooLarge;
   }
 
   /** Why the part that was read last fails the output, or null. */
@@ -357,7 +364,8 @@ export class EventReader {
     this.#hasOutput ||= part.choices.some(
       (choice) => beginsOutput(choice) || beginsOutput(choice.whole ?? choice),
     );
-    if (chunk !== null && !this.#writer.chunk(chunk)) return this.#failOutputTooLarge();
+    if (chunk !== null) this.#writeChunk(chunk);
+    if (this.#isOutputTooLarge) return this.#failOutputTooLarge();
     this.#fastPath?.keepTo(this.#normalizer.revision);
     if (event !== null && chunk !== null) this.#fastPath?.learn(event, part, chunk, this.#textOf(part));
     if (failure !== null) return this.#failWith(failure);
@@ -426,7 +434,8 @@ export class EventReader {
   #finish(): Outcome {
     this.#sendWaiting(null, 'complete');
     const last = this.#normalizer.finishOpenChoices();
-    if (last !== null) this.#writer.chunk(last);
+    if (last !== null) this.#writeChunk(last);
+    if (this.#isOutputTooLarge) return this.#failOutputTooLarge();
     // An open choice may end within a tool call.
     if (this.#normalizer.fault !== null) return this.#fail(this.#normalizer.fault);
     const usage = this.#normalizer.usageChunk();

@@ -8,6 +8,7 @@ import type {
   TextChunk,
   ToolCallDelta,
 } from '../canonical/chunk.ts';
+import { Citations } from '../canonical/citations.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { type FinishMeaning, type FinishReason, finishMeaning } from '../canonical/finish-reason.ts';
 import { toChatLogprobs, toTextLogprobs } from '../canonical/logprobs.ts';
@@ -32,6 +33,8 @@ interface ChoiceState {
   readonly toolCalls: ToolCallRepair;
   /** Created for the first details that a policy strips. */
   stripper: ReasoningStripper | null;
+  /** Created for the first source that the choice cites. */
+  citations: Citations | null;
   /** The first delta, which has the role, was sent. */
   isStarted: boolean;
   /** `held`: its finish waits for what follows it. */
@@ -88,6 +91,9 @@ export class Normalizer {
   #hasSentUsage = false;
   /** The usage that was reported with the last finish, while it waits. */
   #finishUsage: Usage | null = null;
+  /** The sources of all choices. Created for the first one. */
+  #citations: Citations | null = null;
+  readonly #citationCount = { citations: 0, chars: 0 };
   /** No further choice begins: the output has ended. */
   #hasEnded = false;
   readonly #toolCallCount: ToolCallCount = { calls: 0, waitingChars: 0, revision: 0 };
@@ -145,6 +151,7 @@ export class Normalizer {
     this.#created ??= part.created;
     this.#model ??= part.model;
     this.#setLabels(part);
+    this.#collectCitations(part);
     const choices = this.#updates(part);
     this.#meter(part, choices);
     this.#isFailing = part.error !== null;
@@ -175,6 +182,7 @@ export class Normalizer {
     const isFailed = end === 'failed';
     const waiting = this.#waiting;
     if (waiting === null) return null;
+    if (next !== null) this.#collectCitations(next);
     const parts = next === null ? [] : this.#updates(next);
     const holdsFinish = this.holdsFinish;
     if (holdsFinish && next !== null && parts.every((part) => this.#isQuiet(part))) return null;
@@ -202,8 +210,7 @@ export class Normalizer {
     const end = this.#endHeld(state, parts, isFailed);
     if (end === null)
       return Object.keys(delta).length === 0 && logprobs === null ? [] : [{ ...choice, delta, logprobs }];
-    const tool_calls = [...(delta.tool_calls ?? []), ...end.fragments];
-    const ended = end.fragments.length === 0 ? delta : { ...delta, tool_calls };
+    const ended = lastDelta(delta, this.#annotations(state), end.fragments);
     const finished = { ...choice, delta: ended, logprobs, finish_reason: end.reason };
     return [{ ...finished, ...stopSequence(state.lastFinish ?? {}) }];
   }
@@ -346,6 +353,34 @@ export class Normalizer {
     this.#revision++;
   }
 
+  /**
+   * Keeps what a part cites until the finish. A list in more than one delta would be lost: openai-node 7.55 keeps the last one, and
+   * openai-python fails at the second (`accumulate_delta`).
+   */
+  #collectCitations({ choices, sources }: ChunkPart): void {
+    if (sources !== undefined) {
+      this.#citations ??= new Citations(this.#citationCount);
+      this.#citations.addSources(sources);
+    }
+    for (const choice of choices) {
+      if (isCiting(choice)) this.#citationsOf(choice);
+      if (choice.whole !== undefined && isCiting(choice.whole)) this.#citationsOf(choice.whole);
+    }
+  }
+
+  #citationsOf({ index, annotations, sources }: ChoicePart): void {
+    const state = this.#state(index);
+    state.citations ??= new Citations(this.#citationCount);
+    if (annotations !== undefined) state.citations.add(annotations);
+    if (sources !== undefined) state.citations.addSources(sources);
+  }
+
+  /** What a choice cites, for its last delta. */
+  #annotations({ citations }: ChoiceState): readonly JsonObject[] {
+    const all = [citations, this.#citations].filter((one) => one !== null);
+    return all.length === 0 ? [] : Citations.join(all);
+  }
+
   /** The updates of a part as they count. */
   #updates({ choices }: ChunkPart): readonly ChoicePart[] {
     const isPlain = ({ whole, index }: ChoicePart) =>
@@ -440,6 +475,7 @@ export class Normalizer {
     const state: ChoiceState = {
       toolCalls,
       stripper: null,
+      citations: null,
       isStarted: false,
       finish: 'none',
       lastFinish: null,
@@ -467,7 +503,6 @@ export class Normalizer {
       part.refusal !== '' ||
       toolCalls.length > 0 ||
       details.length > 0 ||
-      part.annotations !== undefined ||
       logprobs !== null ||
       finish_reason !== null ||
       state.finish === 'held';
@@ -479,7 +514,8 @@ export class Normalizer {
     if (reasoning !== '') delta.reasoning_content = reasoning;
     if (reasoning !== '' && this.#names('delta.reasoning')) delta.reasoning = reasoning;
     if (part.refusal !== '') delta.refusal = part.refusal;
-    if (part.annotations !== undefined) delta.annotations = part.annotations;
+    const annotations = finish_reason === null ? [] : this.#annotations(state);
+    if (annotations.length > 0) delta.annotations = annotations;
     if (toolCalls.length > 0) delta.tool_calls = toolCalls;
     if (details.length > 0) delta.reasoning_details = details;
     state.isStarted = true;
@@ -595,6 +631,25 @@ function sequenceOf({ stopSequence }: ChoicePart): Pick<ChoicePart, 'stopSequenc
 
 function stopSequence({ stopSequence }: Pick<ChoicePart, 'stopSequence'>): Pick<ChatChoice, 'stop_sequence'> {
   return stopSequence === undefined ? {} : { stop_sequence: stopSequence };
+}
+
+function isCiting({ annotations, sources }: ChoicePart): boolean {
+  return annotations !== undefined || sources !== undefined;
+}
+
+/** The last delta of a choice, whose finish has waited, in the order of its keys (C4). */
+function lastDelta(
+  { tool_calls = [], reasoning_details, ...texts }: Delta,
+  annotations: readonly JsonObject[],
+  fragments: readonly ToolCallDelta[],
+): Delta {
+  const calls = [...tool_calls, ...fragments];
+  return {
+    ...texts,
+    ...(annotations.length === 0 ? {} : { annotations }),
+    ...(calls.length === 0 ? {} : { tool_calls: calls }),
+    ...(reasoning_details === undefined ? {} : { reasoning_details }),
+  };
 }
 
 interface HeldEnd {

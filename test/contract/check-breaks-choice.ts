@@ -1,4 +1,4 @@
-/** Streams that each break exactly one of the rules C4 to C8 and A7. */
+/** Streams that each break exactly one of the rules C4 to C8, C11 and A7. */
 
 import type { Json, JsonObject } from '../../tools/conformance/contract/json.ts';
 import * as sample from './check-samples.ts';
@@ -41,6 +41,9 @@ export const choiceBreaks: Record<string, sample.Case[]> = {
       'reasoning details that are not last',
       around(deltaChunk({ reasoning_details: [DETAIL], refusal: 'a' })),
     ],
+  ],
+  C11: [
+    ['annotations before the finish', around(deltaChunk({ content: 'a', annotations: [{ type: 'a' }] }))],
   ],
   C5: [
     ['an empty delta', around(deltaChunk({}))],

@@ -12,7 +12,7 @@ const { CALLS, DONE, ERROR, HEARTBEAT, HELLO, OPEN, STOP, STOP_WITH_USAGE, USAGE
 const { around, choice, chunk, errorFrame, deltaChunk, textChunk } = sample;
 
 /** Every rule that can be checked on the bytes alone. The others need a clock, a counter or the upstream's bytes. */
-const CHECKED_RULES = 'A7 C1 C10 C2 C3 C4 C5 C6 C7 C8 C9 E2 E3 E4 F1 F2 F3 U1 U2 U3 V2';
+const CHECKED_RULES = 'A7 C1 C10 C11 C2 C3 C4 C5 C6 C7 C8 C9 E2 E3 E4 F1 F2 F3 U1 U2 U3 V2';
 
 const text = { shape: 'text' } as const;
 

@@ -13,6 +13,7 @@ import { findUpstreamError, unfinished } from '../../canonical/upstream-error.ts
 import { isObject, type JsonObject, objectOf, readArray, readText, writeJson } from '../../shared/json.ts';
 import { MAX_TOOL_CALLS } from '../../shared/limits.ts';
 import type { ProtocolReader, UpstreamProtocol } from '../../stream/types.ts';
+import { ClaudeCitations } from './upstream-citations.ts';
 import { ClaudeUsage } from './upstream-usage.ts';
 
 export const anthropicMessages: UpstreamProtocol = {
@@ -39,6 +40,7 @@ class MessageReader implements ProtocolReader {
   /** Whether the open thinking block has had text. */
   #hasThinkingText = false;
   #searchResults = 0;
+  readonly #citations = new ClaudeCitations();
   /** Searches that have begun. */
   #searches = 0;
   /** Announced at `message_delta`, and reported at `message_stop`, because a truncated message must not have a finish. */
@@ -59,7 +61,7 @@ class MessageReader implements ProtocolReader {
       case 'content_block_start':
         return this.#openBlock(event);
       case 'content_block_delta':
-        return this.#delta(objectOf(event.delta), event.index);
+        return this.#delta(objectOf(event.delta), event.index, true);
       case 'content_block_stop':
         return this.#closeBlock(event.index);
       case 'message_delta':
@@ -76,8 +78,15 @@ class MessageReader implements ProtocolReader {
     }
   }
 
+  /** The fast path reads text events again while it learns. */
+  trial(event: JsonObject): ChunkPart | null {
+    return event.type === 'content_block_delta'
+      ? this.#delta(objectOf(event.delta), event.index, false)
+      : null;
+  }
+
   response(response: JsonObject): ChunkPart {
-    const choice = this.#readContent(readArray(response.content));
+    const choice = { ...this.#readContent(readArray(response.content)), ...this.#citations.uncited() };
     const isMessage = response.type === 'message' || Array.isArray(response.content);
     const usage = this.#usage.latest(response.usage, this.#searchResults);
     const finished = {
@@ -102,24 +111,36 @@ class MessageReader implements ProtocolReader {
   #readContent(content: readonly unknown[]): ChoicePart {
     const choice: Writable<ChoicePart> = { ...EMPTY_CHOICE, hasContent: true };
     const toolCalls: ToolCallPart[] = [];
+    const annotations: JsonObject[] = [];
     for (const [index, value] of content.filter(isObject).entries()) {
       this.#countSearchResult(value);
       const block = readBlock(value, index, this.#provider);
+      this.#citations.begin(value);
+      this.#citations.text.units += block.text.length;
+      annotations.push(...this.#citations.end());
       choice.content += block.text;
       choice.reasoning += block.reasoning;
       choice.reasoningDetails = [...choice.reasoningDetails, ...block.details];
       if (block.call !== null)
         toolCalls.push(callPart(toolCalls.length, block.call, block.call.input || '{}'));
     }
-    return { ...choice, toolCalls };
+    return { ...choice, toolCalls, ...(annotations.length === 0 ? {} : { annotations }) };
   }
 
   /** A compatible server may send the content in the message's start, and no blocks, or no stop reason. */
   #stop(): ChunkPart {
     const rest = this.#hasBlocks ? EMPTY_CHOICE : this.#readContent(this.#firstContent);
     const toolCalls = [...this.#closeAllCalls(), ...rest.toolCalls];
+    const annotations = [...(rest.annotations ?? []), ...this.#citations.end()];
     const finishWord = this.#finishWord ?? 'end_turn';
-    const choice = { ...rest, toolCalls, finishWord, ...stopSequence(this.#stopSequence) };
+    const choice = {
+      ...rest,
+      toolCalls,
+      ...(annotations.length === 0 ? {} : { annotations }),
+      ...this.#citations.uncited(),
+      finishWord,
+      ...stopSequence(this.#stopSequence),
+    };
     return { ...EMPTY_PART, choices: [choice], ends: true };
   }
 
@@ -142,7 +163,12 @@ class MessageReader implements ProtocolReader {
     this.#countSearchResult(objectOf(content_block));
     const block = readBlock(objectOf(content_block), index, this.#provider);
     this.#hasThinkingText = block.reasoning !== '';
-    const part = block.call === null ? choicePart(choiceOf(block)) : this.#openCall(block.call, index);
+    // A compatible server may omit `content_block_stop`.
+    const annotations = this.#citations.end();
+    this.#citations.begin(objectOf(content_block));
+    this.#citations.text.units += block.text.length;
+    const opened = block.call === null ? choicePart(choiceOf(block)) : this.#openCall(block.call, index);
+    const part = annotations.length === 0 ? opened : withAnnotations(opened, annotations);
     return isSearch(objectOf(content_block)) ? { ...(part ?? EMPTY_PART), searches: ++this.#searches } : part;
   }
 
@@ -159,11 +185,18 @@ class MessageReader implements ProtocolReader {
     return choicePart({ toolCalls: [...closed, callPart(index, call, call.input)] });
   }
 
-  /** Text deltas must not change the state, because the fast path reads them again. */
-  #delta(delta: JsonObject, index: unknown): ChunkPart | null {
+  /** Text deltas change nothing but the count of the text, because the fast path reads them again. @param counts not a trial */
+  #delta(delta: JsonObject, index: unknown, counts: boolean): ChunkPart | null {
     switch (delta.type) {
-      case 'text_delta':
-        return choicePart({ content: readText(delta.text) ?? '', hasContent: true });
+      case 'text_delta': {
+        const content = readText(delta.text) ?? '';
+        const { text: sent } = this.#citations;
+        if (counts) sent.units += content.length;
+        return choicePart({ content, hasContent: true, sent });
+      }
+      case 'citations_delta':
+        this.#citations.cite(objectOf(delta.citation));
+        return null;
       case 'thinking_delta':
       case 'signature_delta': {
         const { thinking, signature } = delta;
@@ -196,7 +229,9 @@ class MessageReader implements ProtocolReader {
 
   #closeBlock(block: unknown): ChunkPart | null {
     const toolCalls = this.#closeCall(block);
-    return toolCalls.length === 0 ? null : choicePart({ toolCalls });
+    const part = toolCalls.length === 0 ? null : choicePart({ toolCalls });
+    const annotations = this.#citations.end();
+    return annotations.length === 0 ? part : withAnnotations(part, annotations);
   }
 
   #closeAllCalls(): ToolCallPart[] {
@@ -266,6 +301,11 @@ function idAndModel(message: JsonObject): Pick<ChunkPart, 'id' | 'model'> {
 
 function choicePart(choice: Partial<ChoicePart> | null): ChunkPart | null {
   return choice === null ? null : { ...EMPTY_PART, choices: [{ ...EMPTY_CHOICE, ...choice }] };
+}
+
+function withAnnotations(part: ChunkPart | null, annotations: readonly JsonObject[]): ChunkPart {
+  const { choices: [choice = EMPTY_CHOICE] = [], ...rest } = part ?? EMPTY_PART;
+  return { ...rest, choices: [{ ...choice, annotations }] };
 }
 
 function callPart(index: number, { id, name }: BlockCall, input: string): ToolCallPart {

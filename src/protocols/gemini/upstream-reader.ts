@@ -1,4 +1,5 @@
 /** Reads Gemini's `generateContent` responses into canonical parts. */
+import { MAX_CITATIONS, type Source, sourceOf } from '../../canonical/citations.ts';
 import type { UpstreamError } from '../../canonical/error.ts';
 import { type Logprobs, readLogprobs } from '../../canonical/logprobs.ts';
 import { type ChoicePart, type ChunkPart, EMPTY_CHOICE, EMPTY_PART, readName } from '../../canonical/part.ts';
@@ -135,6 +136,7 @@ class GeminiReader implements ProtocolReader {
     const toolCalls = parts.flatMap((part) =>
       isObject(part.functionCall) ? state.calls.read(part, part.functionCall) : [],
     );
+    const sources = groundingSources(candidate);
     state.finish = readText(candidate.finishReason) ?? state.finish;
     state.hasContent ||= text !== '' || reasoning !== '' || toolCalls.length > 0;
     return {
@@ -149,6 +151,7 @@ class GeminiReader implements ProtocolReader {
       reasoningDetails: parts.flatMap((part) => this.#signature(part)),
       logprobs: readGeminiLogprobs(candidate.logprobsResult),
       finishWord: null,
+      ...(sources.length === 0 ? {} : { sources }),
       ...(parts.some(hasImage) ? { hasImage: true } : {}),
     };
   }
@@ -178,6 +181,19 @@ class GeminiReader implements ProtocolReader {
 function hasImage({ inlineData, fileData, thought }: JsonObject): boolean {
   const { mimeType } = objectOf(inlineData, fileData);
   return thought !== true && readText(mimeType)?.startsWith('image/') === true;
+}
+
+/**
+ * The pages behind the text: `GroundingChunk` of https://ai.google.dev/api/generate-content (2026-11). The places that they are for are
+ * left out, because they count bytes of the whole text, which is not kept.
+ */
+function groundingSources({ groundingMetadata }: JsonObject): readonly Source[] {
+  if (!isObject(groundingMetadata)) return [];
+  const chunks = readArray(groundingMetadata.groundingChunks).slice(0, MAX_CITATIONS);
+  return chunks.filter(isObject).flatMap(({ web, retrievedContext, maps }) => {
+    const { uri, title } = objectOf(web, retrievedContext, maps);
+    return sourceOf(uri, title) ?? [];
+  });
 }
 
 function searchQueries({ groundingMetadata }: JsonObject): string[] {

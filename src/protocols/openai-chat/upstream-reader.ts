@@ -1,5 +1,6 @@
 /** Reads OpenAI chat and text completions, and the variants of compatible servers, into canonical parts. */
 
+import { readAnnotations, readSources } from '../../canonical/citations.ts';
 import { finishMeaning, isFinishWord } from '../../canonical/finish-reason.ts';
 import { readLogprobs } from '../../canonical/logprobs.ts';
 import {
@@ -81,6 +82,9 @@ function readEnvelope(
   readChoice: (choice: JsonObject, index: number) => ChoicePart,
 ): ChunkPart {
   const choices = readArray(event.choices).slice(0, MAX_CHOICES).filter(isObject);
+  // Perplexity: `StreamChunk` of perplexity-node (2026-11); in each event, the addresses alone or with titles. xAI: in the last chunk,
+  // https://docs.x.ai/docs/guides/live-search (2026-11).
+  const sources = readSources(event.citations, event.search_results);
   return {
     id: readName(event.id),
     created: readCreated(event.created),
@@ -90,6 +94,7 @@ function readEnvelope(
     choices: choices.map((choice, position) => readChoice(choice, readIndex(choice.index, position))),
     usage: readAnyUsage(event, choices, quirks),
     error: findUpstreamError(event),
+    ...(sources === undefined ? {} : { sources }),
   };
 }
 
@@ -153,6 +158,7 @@ function readWholeChoice(choice: JsonObject, index: number, quirks: ProtocolQuir
     ...(message.annotations === undefined && delta.annotations !== undefined
       ? { annotations: delta.annotations }
       : {}),
+    ...(message.sources === undefined && delta.sources !== undefined ? { sources: delta.sources } : {}),
     ...(delta.hasImage === true ? { hasImage: true } : {}),
   };
 }
@@ -179,10 +185,16 @@ function readMessage(
     logprobs: readLogprobs(choice.logprobs),
     finishWord: readText(choice.finish_reason) ?? null,
   };
-  const annotations = readArray(delta.annotations).filter(isObject);
+  const annotations = readAnnotations(delta.annotations);
+  const sources = readSources(delta.citations, choice.citations);
   const hasImage = hasItems(delta.images) || typed?.hasImage === true;
   return withHints(
-    { ...part, ...(annotations.length === 0 ? {} : { annotations }), ...(hasImage ? { hasImage } : {}) },
+    {
+      ...part,
+      ...(annotations === undefined ? {} : { annotations }),
+      ...(sources === undefined ? {} : { sources }),
+      ...(hasImage ? { hasImage } : {}),
+    },
     choice,
   );
 }

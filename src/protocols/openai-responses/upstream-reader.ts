@@ -1,4 +1,5 @@
 /** OpenAI's Responses as a provider protocol: reads its events, or a non-streaming response, into canonical parts. */
+import { MAX_CITATIONS } from '../../canonical/citations.ts';
 import type { UpstreamError } from '../../canonical/error.ts';
 import { finishMeaning } from '../../canonical/finish-reason.ts';
 import { readLogprobs } from '../../canonical/logprobs.ts';
@@ -24,6 +25,7 @@ import {
 import type { ProtocolQuirks, ProtocolReader, UpstreamProtocol } from '../../stream/types.ts';
 import { readArguments, readCreated, readUsage } from '../openai-chat/upstream-reader.ts';
 import { OmittedEvents, type SentPlace } from './omitted-events.ts';
+import { citationsIn, readCitations } from './upstream-citations.ts';
 import {
   type FinalText,
   lengthOf,
@@ -115,6 +117,8 @@ class ResponsesReader implements ProtocolReader {
   #begunSearches = 0;
   #announcedChars = 0;
   readonly #omitted = new OmittedEvents();
+  /** The keys of items whose citations were read. */
+  readonly #citingItems = new Set<unknown>();
   /** Encrypted reasoning whose following item has not come yet. */
   #reasoning: readonly JsonObject[] = [];
 
@@ -145,9 +149,12 @@ class ResponsesReader implements ProtocolReader {
     if (isOfCall && !this.#items.at(key).hasBegun) return { ...EMPTY_PART, isOrphan: true };
     if (CALL_DELTAS.includes(type)) return choicePart(this.#arguments(event, key));
     if (CALLS_DONE.includes(type)) return choicePart(this.#argumentsDone(event, key));
+    if (type === 'response.output_text.annotation.added') return choicePart(this.#citation(event, key));
     if (type.endsWith('.done')) {
-      if (type === 'response.output_item.done')
-        return choicePart(...this.#itemDone(objectOf(event.item), key));
+      if (type === 'response.output_item.done') {
+        const item = objectOf(event.item);
+        return choicePart(...this.#itemDone(item, key), this.#citations(item, key));
+      }
       return choicePart(this.#textDone(type, event, key));
     }
     if (type === 'response.output_item.added')
@@ -247,6 +254,26 @@ class ResponsesReader implements ProtocolReader {
       this.#omitted.textDone(sent, { ...place, kind: final.kind, index: final.index }, final.text);
     }
     return missing;
+  }
+
+  /** A citation of the text that is being sent. */
+  #citation(event: JsonObject, key: unknown): Partial<ChoicePart> | null {
+    const item = this.#items.at(key);
+    const { units, start } = item.count('text', partIndex(event));
+    const length = units > start ? units - start : item.units('text', true);
+    const annotations = readCitations([event.annotation], this.#items.units('text') - length);
+    return annotations.length === 0 ? null : { annotations };
+  }
+
+  /** The citations of an item that is done, with which the text so far ends. Some servers repeat an item later. */
+  #citations(item: JsonObject, key: unknown): Partial<ChoicePart> | null {
+    if (item.type !== 'message' || this.#citingItems.has(key) || this.#citingItems.size === MAX_CITATIONS)
+      return null;
+    const length = lengthOf(textsOf(item), 'text');
+    const annotations = citationsIn([item], Math.max(0, this.#items.units('text') - length));
+    if (annotations.length === 0) return null;
+    this.#citingItems.add(key);
+    return { annotations };
   }
 
   #partAdded(event: JsonObject, key: unknown): Partial<ChoicePart> | null {
@@ -441,7 +468,10 @@ class ResponsesReader implements ProtocolReader {
     const announced = finish === null || output.length > 0 ? [] : this.#announced();
     const missing = choicePart(...this.#missing(output), ...announced)?.choices ?? [];
     const state = this.#state(response, finish);
-    return { ...state, choices: [...missing, ...state.choices] };
+    const annotations = citationsIn(output, 0);
+    const last =
+      annotations.length === 0 ? state.choices : state.choices.map((one) => ({ ...one, annotations }));
+    return { ...state, choices: [...missing, ...last] };
   }
 
   /** What no event had of the complete output. Kinds and types of which nothing is missing are left out, however servers count items. */

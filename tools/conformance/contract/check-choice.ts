@@ -1,4 +1,4 @@
-/** The checks of each choice from its first delta to its last: C4, C5, C6, C7, C8, A7. */
+/** The checks of each choice from its first delta to its last: C4, C5, C6, C7, C8, C11, A7. */
 import { fault } from './check-frames.ts';
 import {
   type Choice,
@@ -215,6 +215,15 @@ function* unfinished(stream: Stream, seen: ReadonlySet<number>, finished: Readon
   }
 }
 
+/** Clients that add deltas up keep the last list, or fail at the second. */
+const checkC11: Rule = function* (stream) {
+  for (const { frame, value } of choicesOf(stream)) {
+    if (listOf(objectOf(value.delta).annotations).length > 0 && !isFinish(value.finish_reason)) {
+      yield fault('C11', 'annotations before the finish', frame);
+    }
+  }
+};
+
 /** Opaque tokens: only their form is checked. */
 const checkA7: Rule = function* (stream) {
   for (const { frame, value } of choicesOf(stream)) {
@@ -229,4 +238,4 @@ const checkA7: Rule = function* (stream) {
   }
 };
 
-export const choiceRules: readonly Rule[] = [checkC4, checkC5, checkC6, checkC7, checkC8, checkA7];
+export const choiceRules: readonly Rule[] = [checkC4, checkC5, checkC6, checkC7, checkC8, checkC11, checkA7];

@@ -1,0 +1,126 @@
+/** The sources that an output cites, in the form of OpenAI's chat (`url_citation`): collected until its finish, once each (C11). */
+import { isObject, type JsonObject, objectOf, readArray, readText } from '../shared/json.ts';
+
+/** A page that the whole output cites. */
+export interface Source {
+  readonly url: string;
+  readonly title: string | undefined;
+}
+
+/** Citations of one output, all its choices together. Further ones are left out. */
+export const MAX_CITATIONS = 256;
+
+/** Their size as JSON, in UTF-16 units. OpenRouter's contain a piece of the page. */
+export const MAX_CITATION_CHARS = 128 * 1024;
+
+/** What the citations of one output have used of both limits. */
+export interface CitationCount {
+  citations: number;
+  chars: number;
+}
+
+/** The part of the text that a citation is for, in UTF-16 units. Where a provider names none, both are 0, as at OpenRouter. */
+interface CitedPlace {
+  readonly start: number;
+  readonly end: number;
+}
+
+const NOWHERE: CitedPlace = { start: 0, end: 0 };
+
+/** A citation as OpenAI's SDK has it. AI SDK refuses a chunk in which a member is absent, so a page without a title has its URL. */
+export function urlCitation({ url, title }: Source, { start, end }: CitedPlace = NOWHERE): JsonObject {
+  return {
+    type: 'url_citation',
+    url_citation: { start_index: start, end_index: end, title: title ?? url, url },
+  };
+}
+
+const WEB_PAGE = /^https?:\/\//i;
+
+/** A page with an address that a client can open, or null. */
+export function sourceOf(url: unknown, title: unknown): Source | null {
+  const address = readText(url);
+  if (address === undefined || !WEB_PAGE.test(address)) return null;
+  return { url: address, title: readText(title) };
+}
+
+/**
+ * Reads lists of sources, in which an entry is an address, or an object with an address and a title.
+ * @returns undefined if there are none
+ */
+export function readSources(...lists: readonly unknown[]): readonly Source[] | undefined {
+  let sources: Source[] | undefined;
+  for (const list of lists) {
+    if (!Array.isArray(list)) continue;
+    for (const entry of list.slice(0, MAX_CITATIONS)) {
+      const { url, link, uri, title } = objectOf(entry);
+      const source = sourceOf(isObject(entry) ? (url ?? link ?? uri) : entry, title);
+      if (source === null) continue;
+      sources ??= [];
+      sources.push(source);
+    }
+  }
+  return sources;
+}
+
+/** Reads citations that are in the form of chat. One in the form of Responses gets it. Undefined if there are none. */
+export function readAnnotations(list: unknown): readonly JsonObject[] | undefined {
+  const annotations = readArray(list).filter(isObject).slice(0, MAX_CITATIONS);
+  return annotations.length === 0 ? undefined : annotations.map(chatAnnotation);
+}
+
+function chatAnnotation(annotation: JsonObject): JsonObject {
+  const { type, url, title, start_index, end_index, ...rest } = annotation;
+  if (type !== 'url_citation' || isObject(annotation.url_citation) || readText(url) === undefined)
+    return annotation;
+  return { type, ...rest, url_citation: { start_index, end_index, title, url } };
+}
+
+/** The citations of one choice, or of all choices of an output. */
+export class Citations {
+  readonly #count: CitationCount;
+  /** By their JSON. */
+  readonly #annotations = new Map<string, JsonObject>();
+  /** By their address. */
+  readonly #sources = new Map<string, Source>();
+
+  /** @param count shared by all citations of one output */
+  constructor(count: CitationCount) {
+    this.#count = count;
+  }
+
+  /** Adds citations in their final form. Some servers repeat those before. */
+  add(annotations: readonly JsonObject[]): void {
+    for (const annotation of annotations) {
+      const json = JSON.stringify(annotation);
+      if (!this.#annotations.has(json) && this.#mayKeep(json.length)) this.#annotations.set(json, annotation);
+    }
+  }
+
+  /** Adds pages that are cited as a whole. Perplexity repeats all of them in each event, first without and then with titles. */
+  addSources(sources: readonly Source[]): void {
+    for (const source of sources) {
+      const known = this.#sources.get(source.url);
+      if (known !== undefined && (known.title !== undefined || source.title === undefined)) continue;
+      if (this.#mayKeep(source.url.length + (source.title?.length ?? 0), known === undefined ? 1 : 0))
+        this.#sources.set(source.url, source);
+    }
+  }
+
+  #mayKeep(chars: number, citations = 1): boolean {
+    const count = this.#count;
+    if (count.citations + citations > MAX_CITATIONS || count.chars + chars > MAX_CITATION_CHARS) return false;
+    count.citations += citations;
+    count.chars += chars;
+    return true;
+  }
+
+  /** All citations: those with a place of their own, then the pages that none of them is of. */
+  static join(all: readonly Citations[]): readonly JsonObject[] {
+    const annotations = all.flatMap((one) => [...one.#annotations.values()]);
+    const cited = new Set(annotations.map(({ url_citation }) => objectOf(url_citation).url));
+    const pages = new Map(all.flatMap((one) => [...one.#sources]));
+    const others = [...pages.values()].filter(({ url }) => !cited.has(url));
+    return [...annotations, ...others.map((source) => urlCitation(source))];
+  }
+}

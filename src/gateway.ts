@@ -35,6 +35,7 @@ import { requestId } from './metering/time.ts';
 import { clientOf, DEFAULT_CLIENT, type HttpRoute, Router } from './routes.ts';
 import { CircuitBreakers } from './routing/circuit-breaker.ts';
 import { LearnedRefusals } from './routing/learned-refusals.ts';
+import { resalesOf } from './settings/configured-provider.ts';
 import { PlaceCheck } from './settings/placement.ts';
 import type { SettingProblem } from './settings/reader.ts';
 import type { Settings } from './settings/settings.ts';
@@ -90,7 +91,9 @@ function createMemory(settings: Settings, ledger: Ledger, ports: GatewayPorts) {
     circuits: new CircuitBreakers(),
     learned: new LearnedRefusals(),
     inFlight: new InFlight(),
-    prices: new PriceBook(settings.prices, { store, log, now: clock.now, startTimer: clock.startTimer }),
+    prices: new PriceBook(settings.prices, resalesOf(settings.providers), {
+      ...{ store, log, now: clock.now, startTimer: clock.startTimer },
+    }),
   };
 }
 

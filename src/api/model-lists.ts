@@ -8,6 +8,7 @@ import {
   type Provider,
 } from '../providers/provider.ts';
 import { apiUrl } from '../routing/targets.ts';
+import { servedBy } from '../settings/configured-provider.ts';
 import type { ConfiguredProvider } from '../settings/settings.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 import {
@@ -123,7 +124,7 @@ export class ModelLists {
       const listText = await readBodyText({ message: response, maxBytes: MAX_MODEL_LIST_BYTES }, takeMemory);
       if (listText.kind !== 'text') return fail('did not send a list');
       const { text, grant } = listText;
-      const models = isWithinJsonBounds(text) ? readList(parseJson(text), provider) : null;
+      const models = isWithinJsonBounds(text) ? readList(parseJson(text), configured) : null;
       grant.release();
       return models === null ? fail('did not send a list') : ok(models);
     } catch (error) {
@@ -132,24 +133,31 @@ export class ModelLists {
   }
 }
 
-function readList(list: unknown, provider: Provider): Model[] | null {
+/** The models that the provider lists, and those to which the deployment gives names of its own. */
+function readList(list: unknown, configured: ConfiguredProvider): Model[] | null {
+  const { provider } = configured;
   if (!isObject(list)) return null;
-  const models = (provider.models?.read ?? readOpenaiList)(list);
-  if (models === null) return null;
-  return models
-    .filter(({ id }) => isListed(provider, id))
-    .map((model) => ({
-      id: `${provider.id}/${model.id}`,
-      object: 'model',
-      created: model.created,
-      owned_by: provider.id,
-      ...viewTraits(model, traitsOf(provider, model.id)),
-    }));
+  const listed = (provider.models?.read ?? readOpenaiList)(list);
+  if (listed === null) return null;
+  const models = listed.filter(({ id }) => isListed(provider, id));
+  const own = Object.keys(configured.models).filter((name) => !models.some(({ id }) => id === name));
+  return [...models, ...own.map((id): ListedModel => ({ id, created: 0 }))].map((model) => ({
+    id: `${provider.id}/${model.id}`,
+    object: 'model',
+    created: model.created,
+    owned_by: provider.id,
+    ...viewTraits(model, shippedFacts(configured, model.id)),
+  }));
 }
 
 /** What is shipped about a model that its provider's list does not have, or whose list did not come. */
-export function shippedTraits(provider: Pick<Provider, 'modelTraits'>, model: string): ModelLimits {
-  return viewTraits({}, traitsOf(provider, model));
+export function shippedTraits(configured: ConfiguredProvider, model: string): ModelLimits {
+  return viewTraits({}, shippedFacts(configured, model));
+}
+
+function shippedFacts(configured: ConfiguredProvider, model: string) {
+  const { provider, makerModel } = servedBy(configured, model);
+  return traitsOf(provider, makerModel);
 }
 
 /**

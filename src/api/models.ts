@@ -13,7 +13,7 @@ import type { Provider } from '../providers/provider.ts';
 import { findAlias, isGlob } from '../routing/targets.ts';
 import { type Alias, providerOf, resolveStar } from '../settings/aliases.ts';
 import { providerOfBareName } from '../settings/bare-models.ts';
-import { missingSecret } from '../settings/providers.ts';
+import { missingSecret, servedBy } from '../settings/configured-provider.ts';
 import type { Settings } from '../settings/settings.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 import { MAX_NAME_CHARS } from '../shared/limits.ts';
@@ -95,8 +95,10 @@ function aliasModel(
   const traits = addresses.map((address) => {
     const listedModel = listed.find(({ id }) => id === address);
     if (listedModel !== undefined) return listedModel;
-    const provider = providers.get(providerOf(address))?.provider ?? {};
-    return shippedTraits(provider, address.slice(providerOf(address).length + 1));
+    const configured = providers.get(providerOf(address));
+    return configured === undefined
+      ? {}
+      : shippedTraits(configured, address.slice(providerOf(address).length + 1));
   });
   const [address] = addresses;
   return {
@@ -131,12 +133,12 @@ function viewModels(models: readonly ShownModel[], request: Request, context: Re
 function detailsOf(address: string, { settings, prices, arrivedAt }: RequestContext) {
   const configured = settings.providers.get(providerOf(address));
   if (configured === undefined) return {};
-  const { provider, priceIds } = configured;
-  const model = address.slice(provider.id.length + 1);
+  const model = address.slice(configured.provider.id.length + 1);
+  const { provider, priceIds, makerModel } = servedBy(configured, model);
   const price = findPrice(prices.table, priceIds, model, arrivedAt);
-  const traits = traitsOf(provider, model);
+  const traits = traitsOf(provider, makerModel);
   return {
-    apis: apisOf(provider, model),
+    apis: apisOf(provider, makerModel),
     ...(price !== null && { pricing: viewPrice(price) }),
     ...(traits !== undefined && { facts_source: traits.source, facts_checked: traits.checked }),
   };

@@ -11,7 +11,7 @@ import type { RecordedAttempt } from '../metering/record.ts';
 import { DAY_MS, firstIdAt, HOUR_MS, isoTime } from '../metering/time.ts';
 import { PROVIDERS } from '../providers/index.ts';
 import { providerOf } from '../settings/aliases.ts';
-import { type ConfiguredProvider, missingSecret } from '../settings/providers.ts';
+import { type ConfiguredProvider, missingSecret } from '../settings/configured-provider.ts';
 import { withoutCredentials } from '../settings/reader.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { RunningVersion } from '../settings/version.ts';

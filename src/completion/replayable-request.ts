@@ -13,7 +13,12 @@ import type { AttemptTraits } from '../metering/request-meter.ts';
 import { chatBody } from '../protocols/openai-chat/conversation-writer.ts';
 import type { Passthrough } from '../protocols/shared/client-protocol.ts';
 import { prepareWrite } from '../protocols/shared/request-form.ts';
-import { type ApiStatement, readApiStatement, type SecondTry } from '../providers/api-refusals.ts';
+import {
+  type ApiStatement,
+  asksForOtherPath,
+  readApiStatement,
+  type SecondTry,
+} from '../providers/api-refusals.ts';
 import { betaOf, betasOf, readStatements, type Statement } from '../providers/field-refusals.ts';
 import type { Endpoint, PassthroughEndpoint, Provider, Route } from '../providers/provider.ts';
 import { MAX_REPORTED_NAMES, ReportedFields } from '../request-translation/dropped-fields.ts';
@@ -160,8 +165,9 @@ export class ReplayableRequest {
     const { grant, translationError } = held;
     const { context, route, headers, unsupported, session, policies } = this.#request;
     const { settings } = context;
-    const { provider, model, aliasTarget } = target;
-    const name = route === 'agents' ? { agent_id: model } : { model };
+    const { provider, model, makerModel, aliasTarget } = target;
+    // The rules for a model are those of its maker's name. The provider's name takes its place when the body is written.
+    const name = route === 'agents' ? { agent_id: model } : { model: makerModel };
     const targetFields: JsonObject = {
       ...omit(held.fields, ...ROUTING_FIELDS),
       ...aliasTarget.set,
@@ -186,7 +192,7 @@ export class ReplayableRequest {
     if (prepared.kind === 'error') return prepared;
     await grant.pause();
     const rewritten = prepared.value({
-      model,
+      model: makerModel,
       provider: provider.name,
       providerId: provider.id,
       unsupported,
@@ -210,7 +216,7 @@ export class ReplayableRequest {
     const mended = this.#mended(limited.body, form, target, scope);
     const dropped = [...limited.dropped, ...mended.dropped];
     await grant.pause();
-    const written = writeBody(mended.body, {
+    const written = writeBody(withModel(mended.body, target), {
       maxBytes: maxWrittenBytes(held.clientBodyBytes, settings.maxRequestBytes),
       provider: provider.name,
       // A large body's memory is granted for one text.
@@ -234,7 +240,7 @@ export class ReplayableRequest {
       ],
       requestedTier: dropped.includes('service_tier') ? undefined : readName(fields.service_tier),
       choices: prompts * (readCount(fields.n) ?? 1),
-      showsAll: isTranslated && showsAll(provider, model, body),
+      showsAll: isTranslated && showsAll(provider, makerModel, body),
       passthrough: passthrough?.endpoint ?? null,
       endpoint,
       api,
@@ -246,7 +252,9 @@ export class ReplayableRequest {
     this.#sent = { body, form };
     const sentRequest = {
       traits,
-      url: isTranslated ? targetUrl(target, endpoint, fields) : passthroughUrl(target, passthrough.endpoint),
+      url: isTranslated
+        ? targetUrl(this.#addressOf(target), endpoint, withModel(fields, target))
+        : passthroughUrl(this.#addressOf(target), passthrough.endpoint),
       body,
       json,
       itemTexts,
@@ -336,6 +344,8 @@ export class ReplayableRequest {
   }
 
   #apiStatement({ target, api, passthrough }: TargetTraits, refusal: UpstreamRefusal): ApiStatement | null {
+    if (target.otherBaseUrl !== null && asksForOtherPath(refusal))
+      return { change: { kind: 'other_path' }, claim: null };
     const canSwitch =
       this.#request.route === 'chat' && passthrough === null && target.provider.responses !== undefined;
     return canSwitch ? readApiStatement(refusal, api) : null;
@@ -362,6 +372,17 @@ export class ReplayableRequest {
   learn({ target, scope }: TargetTraits): readonly Statement[] {
     const now = this.#now;
     return this.#mendingsOf(target).flatMap((mending) => {
+      if (mending.kind === 'other_path') {
+        const model = this.#modelOf(target);
+        if (this.#learned.apis.isAtOtherPath(model, now)) this.#learned.apis.forgetOtherPath(model);
+        else this.#learned.apis.note(model, mending, now);
+        // From now on the memory says it.
+        this.#mendings.set(
+          target,
+          this.#mendingsOf(target).filter((one) => one !== mending),
+        );
+        return [];
+      }
       if (mending.kind !== 'fields') {
         const isRemembered = mending.kind !== 'api' || mending.isRemembered !== false;
         if (isRemembered) this.#learned.apis.note(this.#modelOf(target), mending, now);
@@ -396,6 +417,14 @@ export class ReplayableRequest {
   /** In ms since the epoch. */
   get #now(): number {
     return this.#request.context.ports.clock.now();
+  }
+
+  /** The target with the base URL that earlier refusals, and those of this request, leave: each names the other one. */
+  #addressOf(target: Target): Target {
+    if (target.otherBaseUrl === null) return target;
+    const isKnown = this.#learned.apis.isAtOtherPath(this.#modelOf(target), this.#now);
+    const isAsked = this.#mendingsOf(target).some(({ kind }) => kind === 'other_path');
+    return isKnown === isAsked ? target : { ...target, baseUrl: target.otherBaseUrl };
   }
 
   #modelOf({ provider, model }: Target): ModelOfKey {
@@ -437,12 +466,16 @@ export class ReplayableRequest {
 
   /** The API of the alias target, else of an earlier refusal, else of the provider's table. */
   #endpointFor(target: Target, request: CanonicalRequest): Pick<TargetTraits, 'api' | 'endpoint'> {
-    const { provider, model, aliasTarget } = target;
+    const { provider, model, makerModel, aliasTarget } = target;
     if (this.#request.route !== 'chat' || provider.responses === undefined) return chatEndpoint(target);
     const switched = this.#mendingsOf(target).findLast((mending) => mending.kind === 'api');
     const forced = switched?.api ?? aliasTarget.api;
     const { keyId } = this.#request.caller;
-    const api = chooseApi({ provider, model, request, forced, keyId }, this.#learned.apis, this.#now);
+    const api = chooseApi(
+      { provider, model, makerModel, request, forced, keyId },
+      this.#learned.apis,
+      this.#now,
+    );
     return api === 'responses' ? { api, endpoint: provider.responses.endpoint } : chatEndpoint(target);
   }
 
@@ -542,6 +575,11 @@ export function sentPrompt({ body, itemTexts, traits }: TargetRequest): SentProm
   return { body, itemTexts, target: JSON.stringify([target.provider.id, target.baseUrl, way]) };
 }
 
+/** The body with the provider's name of the model, where it has one. */
+function withModel(body: JsonObject, { model, makerModel }: Target): JsonObject {
+  return model === makerModel || body.model !== makerModel ? body : { ...body, model };
+}
+
 interface OpenPassthrough {
   readonly passthrough: Passthrough;
   readonly endpoint: PassthroughEndpoint;
@@ -551,12 +589,12 @@ interface OpenPassthrough {
 
 /** Null if the request is translated. An alias that sets fields needs translation, because its fields are those of Chat Completions. */
 function passthroughTo(
-  { provider, model, aliasTarget }: Target,
+  { provider, makerModel, aliasTarget }: Target,
   { client: { passthrough }, clientBody }: HeldBody,
 ): OpenPassthrough | null {
   const endpoint = passthrough === null ? undefined : provider.passthrough?.[passthrough.protocol];
   if (passthrough === null || endpoint === undefined || Object.keys(aliasTarget.set).length > 0) return null;
-  const encryptsReasoning = endpoint.encryptsReasoning?.(model) ?? false;
+  const encryptsReasoning = endpoint.encryptsReasoning?.(makerModel) ?? false;
   const body = passthrough.upstreamBody(clientBody, { provider: provider.id, encryptsReasoning });
   return body === null ? null : { passthrough, endpoint, body };
 }

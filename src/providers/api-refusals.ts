@@ -18,13 +18,23 @@ export type SecondTry =
   /** The encrypted reasoning belongs to another organisation, or was altered. */
   | { readonly kind: 'without_reasoning' }
   /** The organisation or the model gets no summaries of reasoning. */
-  | { readonly kind: 'without_summary' };
+  | { readonly kind: 'without_summary' }
+  /** The provider has the model below another path. */
+  | { readonly kind: 'other_path' };
 
 interface ApiRefusal {
   readonly on: ChatApi;
   readonly code?: RegExp;
   readonly message?: RegExp;
   readonly action: SecondTry;
+}
+
+/** Bedrock's Mantle: "model `X` isn't supported on this route": ENTERPILOT/GoModel#544, 2026-07-17. */
+const OTHER_PATH = /\b(?:isn['\u2019]t|is not|not) supported on this route\b/i;
+
+/** Whether a refusal says that the model is below another path of the provider. */
+export function asksForOtherPath({ status, message }: Pick<UpstreamRefusal, 'status' | 'message'>): boolean {
+  return STATUSES.includes(status) && message !== undefined && OTHER_PATH.test(message);
 }
 
 const TO_RESPONSES: SecondTry = { kind: 'api', api: 'responses', scope: 'model' };

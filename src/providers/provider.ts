@@ -41,10 +41,94 @@ export interface Provider<Setting extends string = string> extends Profile {
   readonly baseUrlSettings: readonly [Setting, ...Setting[]];
   /** The base URL if no setting is set; null: a setting is required. */
   readonly defaultBaseUrl: string | null;
+  /** What it has as a cloud, which sells models of several makers. `defaultBaseUrl` is then null. Absent: it is none. */
+  readonly cloud?: Cloud<Setting>;
   /** Names under which other software knows it, to recognize a secret that no provider uses: `KIMI_API_KEY` is a key of Moonshot. */
   readonly otherNames?: readonly string[];
   /** Globs of the models that `GET /v1/models` lists, of all models that the provider lists; absent: all. */
   readonly listedModels?: readonly string[];
+}
+
+/**
+ * A provider that sells models of several makers. Its addresses follow from further settings, and the model decides by which of its APIs
+ * it is called:
+ *
+ * ```ts
+ * cloud: {
+ *   parameters: [{ setting: 'ACME_REGION', form: /^[a-z]+$/, what: 'a region such as north', isOfHost: true }],
+ *   hosts: { api: { setting: 'ACME_BASE_URL', origin: ({ ACME_REGION }) => `https://${ACME_REGION}.acme.example` } },
+ *   doors: [
+ *     { serves: ({ makerModel }) => makerModel.startsWith('claude-'), host: 'api', path: () => '/anthropic', profile: CLAUDE },
+ *     { serves: () => true, host: 'api', path: () => '/openai/v1', profile: OPENAI },
+ *   ],
+ *   makers: ['anthropic'],
+ *   makerOf: (model) => (model.startsWith('anthropic.') ? { maker: 'anthropic', model: model.slice(10) } : null),
+ * }
+ * ```
+ *
+ * @typeParam Setting the names of its settings
+ */
+export interface Cloud<Setting extends string = string> {
+  /** Its settings besides the key. */
+  readonly parameters: readonly CloudParameter<Setting>[];
+  readonly hosts: Readonly<Record<string, CloudHost<Setting>>>;
+  /** The first that serves a model applies. The last one serves every model, and lists all. */
+  readonly doors: readonly [Door, ...Door[]];
+  /** The ids of the makers whose prices apply where the cloud's own is not known. */
+  readonly makers: readonly string[];
+  /** The maker of a model and its name there, by which its family, facts and price are known; null: unknown. */
+  readonly makerOf: (model: string) => MakerModel | null;
+  /** The setting with the models behind the operator's own names: `{"my-gpt": "openai/gpt-6.1-terra"}`. Absent: there are none. */
+  readonly modelsSetting?: Setting;
+}
+
+/** A model as its maker names it. */
+export interface MakerModel {
+  /** The provider id of the maker, which may be of no provider here. */
+  readonly maker: string;
+  readonly model: string;
+  /** What the cloud asks for it at most, as a multiple of the maker's price. Absent: 1. */
+  readonly priceFactor?: number;
+}
+
+/** The values of a cloud's parameters, by their settings. */
+export type CloudValues = Readonly<Record<string, string>>;
+
+interface CloudParameter<Setting extends string> {
+  readonly setting: Setting;
+  readonly form: RegExp;
+  /** What it must be, for messages: `a region such as us-east-1`. */
+  readonly what: string;
+  /** Its value if it is not set; absent: it is required. */
+  readonly byDefault?: string;
+  /** Only hosts contain it, so it is not needed where settings replace all of them. */
+  readonly isOfHost: boolean;
+}
+
+interface CloudHost<Setting extends string> {
+  /** The setting that replaces scheme and host. */
+  readonly setting: Setting;
+  readonly origin: (values: CloudValues) => string;
+}
+
+/** One API of a cloud. */
+export interface Door {
+  readonly serves: (names: ModelNames) => boolean;
+  readonly host: string;
+  /** The path before those of the profile's endpoints. */
+  readonly path: (values: CloudValues) => string;
+  /** Where the same API is for other models, which a refusal may ask for; absent: nowhere. */
+  readonly otherPath?: string;
+  readonly profile: Profile;
+  /** Headers of every request. Absent: none. */
+  readonly headers?: (values: CloudValues) => Readonly<Record<string, string>>;
+}
+
+export interface ModelNames {
+  /** The name at the provider. */
+  readonly model: string;
+  /** The name at its maker. */
+  readonly makerModel: string;
 }
 
 /**

@@ -15,12 +15,12 @@ import { TaughtMemory } from './taught-memory.ts';
 
 /** Remembers for an hour which API the refusals of a model named, so that later requests need no second try. The isolate has one. */
 export class ApiMemory {
-  readonly #taught = new TaughtMemory<ChatApi | 'without_summary'>();
+  readonly #taught = new TaughtMemory<ChatApi | 'without_summary' | 'other_path'>();
 
   /** Remembers what a refusal asked for. Refused reasoning says nothing about later requests. */
   note({ providerId, model, keyId }: ModelOfKey, change: SecondTry, now: number): void {
     if (change.kind === 'without_reasoning') return;
-    const scope: Scope = change.kind === 'api' ? change.scope : 'summary';
+    const scope: Scope = change.kind === 'api' ? change.scope : SCOPES[change.kind];
     const value = change.kind === 'api' ? change.api : change.kind;
     this.#taught.note(`${providerId}/${model}`, scope, value, keyId, now);
   }
@@ -45,11 +45,21 @@ export class ApiMemory {
     return this.#known(model, 'summary', now) !== undefined;
   }
 
+  /** Whether the provider has the model below another path than its table says. */
+  isAtOtherPath(model: ModelOfKey, now: number): boolean {
+    return this.#known(model, 'path', now) !== undefined;
+  }
+
+  /** The model is no longer below the other path. */
+  forgetOtherPath({ providerId, model, keyId }: ModelOfKey): void {
+    this.#taught.forget(`${providerId}/${model}`, 'path', keyId);
+  }
+
   #known(
     { providerId, model, keyId }: ModelOfKey,
     scope: Scope,
     now: number,
-  ): ChatApi | 'without_summary' | undefined {
+  ): ChatApi | 'without_summary' | 'other_path' | undefined {
     return this.#taught.isEmpty
       ? undefined
       : this.#taught.recall(`${providerId}/${model}`, keyId, now).get(scope);
@@ -63,11 +73,15 @@ export interface ModelOfKey {
   readonly keyId: string;
 }
 
-type Scope = 'model' | 'tools' | 'summary';
+type Scope = 'model' | 'tools' | 'summary' | 'path';
+
+const SCOPES = { without_summary: 'summary', other_path: 'path' } as const satisfies Record<string, Scope>;
 
 export interface ApiRequest {
   readonly provider: Pick<Provider, 'id' | 'responses'>;
   readonly model: string;
+  /** The model's name at its maker. */
+  readonly makerModel: string;
   readonly request: CanonicalRequest;
   /** `"api"` of the alias target or of the entry of `PROVIDERS`; null: the table decides. */
   readonly forced: ChatApi | null;
@@ -76,7 +90,7 @@ export interface ApiRequest {
 
 /** The API for a chat request. A provider without Responses is called through chat. */
 export function chooseApi(
-  { provider, model, request, forced, keyId }: ApiRequest,
+  { provider, model, makerModel, request, forced, keyId }: ApiRequest,
   memory: ApiMemory,
   now: number,
 ): ChatApi {
@@ -87,7 +101,7 @@ export function chooseApi(
   const hasTools = hasItems(fields.tools) || hasItems(fields.functions);
   const remembered = memory.recall({ providerId: provider.id, model, keyId }, hasTools, now);
   if (remembered !== undefined) return remembered;
-  const family = responses.families.find(({ models }) => matchesModel(models, model));
+  const family = responses.families.find(({ models }) => matchesModel(models, makerModel));
   if (family === undefined || family.api === 'chat') return 'chat';
   if (family.api === 'responses_only') return 'responses';
   return prefersResponses(request, provider.id, responses, family, hasTools) ? 'responses' : 'chat';

@@ -12,7 +12,7 @@ import {
   targetWithoutAlias,
 } from '../settings/aliases.ts';
 import { configuredMaker, makersOf, providerOfBareName } from '../settings/bare-models.ts';
-import { missingSecret } from '../settings/providers.ts';
+import { missingSecret, type ServingProvider, servedBy } from '../settings/configured-provider.ts';
 import type { ConfiguredProvider, Settings } from '../settings/settings.ts';
 import { matchesGlob } from '../shared/glob.ts';
 import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
@@ -21,7 +21,7 @@ import { didYouMean } from '../shared/nearest.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 
 /** One model at one provider that may serve a request. */
-export interface Target extends ConfiguredProvider {
+export interface Target extends ServingProvider {
   readonly endpoint: Endpoint;
   /** The model's name at the provider, or the agent's id on the agents route. */
   readonly model: string;
@@ -134,9 +134,10 @@ function findCandidate(
   if (configured === undefined) return notFound(`The provider ${notSetUp(id)}`, param);
   const model = isAddressed ? address.slice(id.length + 1) : address;
   if (model === '') return notFound(`${name} names no model`, param);
+  const serving = servedBy(configured, model);
   return ok({
-    ...configured,
-    endpoint: configured.provider.endpoints[route],
+    ...serving,
+    endpoint: serving.provider.endpoints[route],
     model,
     address: `${id}/${model}`,
     aliasTarget: aliasTarget ?? targetWithoutAlias(address),
@@ -385,23 +386,22 @@ export function addressesOf(
 }
 
 /** The URL of a target's endpoint for this body. */
-export function targetUrl(target: Target, endpoint: Endpoint, body: JsonObject): string {
+export function targetUrl(target: Addressed, endpoint: Endpoint, body: JsonObject): string {
   return apiUrl(target, endpoint.path(body));
 }
 
 /** The URL of a target's endpoint for a request that passes through. */
-export function passthroughUrl(target: Target, { path }: PassthroughEndpoint): string {
+export function passthroughUrl(target: Addressed, { path }: PassthroughEndpoint): string {
   return apiUrl(target, path);
 }
+
+type Addressed = Pick<ConfiguredProvider, 'baseUrl' | 'provider' | 'query'>;
 
 /**
  * Joins a base URL and a path. A base URL may end in the version with which the path begins, because the SDKs of one API differ in
  * this, or contain its version elsewhere.
  */
-export function apiUrl(
-  { baseUrl, provider, query }: Pick<ConfiguredProvider, 'baseUrl' | 'provider' | 'query'>,
-  path: string,
-): string {
+export function apiUrl({ baseUrl, provider, query }: Addressed, path: string): string {
   const [version = ''] = /^\/v\d\w*(?=\/)/.exec(path) ?? [];
   const hasVersion = baseUrl.endsWith(version) || provider.versionedBase?.test(baseUrl) === true;
   const url = baseUrl + (hasVersion ? path.slice(version.length) : path);

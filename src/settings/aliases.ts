@@ -6,7 +6,7 @@ import { isObject, type JsonObject, readArray, readText } from '../shared/json.t
 import { MAX_TARGETS } from '../shared/limits.ts';
 import { didYouMean } from '../shared/nearest.ts';
 import { type BareNameSettings, providerOfBareName } from './bare-models.ts';
-import type { ConfiguredProvider } from './providers.ts';
+import { type ConfiguredProvider, servedBy } from './configured-provider.ts';
 import type { SettingsReader } from './reader.ts';
 
 /** The refusals that a step may name in `on`, to move on to the next step. */
@@ -164,7 +164,9 @@ class StepReader {
   #readApi(value: unknown, address: string): ChatApi | null | undefined {
     if (value === undefined) return null;
     const id = providerOf(address);
-    const hasResponses = this.#context.providers.get(id)?.provider.responses !== undefined;
+    const configured = this.#context.providers.get(id);
+    const serving = configured && servedBy(configured, address.slice(id.length + 1));
+    const hasResponses = serving?.provider.responses !== undefined;
     if (value === 'chat' || (value === 'responses' && hasResponses)) return value;
     const problem =
       value === 'responses' ? `${id} has no Responses API here` : 'api must be chat or responses';

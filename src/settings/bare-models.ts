@@ -2,7 +2,7 @@
 import { PROFILES, PROVIDERS } from '../providers/index.ts';
 import type { Profile } from '../providers/provider.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
-import type { ConfiguredProvider } from './providers.ts';
+import type { ConfiguredProvider } from './configured-provider.ts';
 
 type Providers = ReadonlyMap<string, Pick<ConfiguredProvider, 'baseUrl' | 'yields'>>;
 

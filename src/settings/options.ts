@@ -49,6 +49,8 @@ export interface ProviderEntry {
   readonly effort?: Readonly<Record<string, string>> | undefined;
   /** The field in which reasoning of earlier turns is sent back. */
   readonly reasoning?: 'reasoning_content' | 'reasoning' | 'both' | 'thinking_parts' | 'none' | undefined;
+  /** `<maker>/<model>` by names of the server's, such as those of deployments: families, facts and prices are the maker's. */
+  readonly models?: Readonly<Record<string, string>> | undefined;
   /** Headers of each request. The value `$NAME` stands for the secret NAME. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Query parameters of each URL. The value `$NAME` stands for the secret NAME. */

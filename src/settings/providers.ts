@@ -16,32 +16,9 @@ import { type FieldRule, REASONING_FORMS, renamed } from '../request-translation
 import { isObject, type JsonObject, objectOf, readText } from '../shared/json.ts';
 import { didYouMean } from '../shared/nearest.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
+import { MODEL_NAMES, readCloud, readModelNames } from './clouds.ts';
+import type { ConfiguredProvider } from './configured-provider.ts';
 import type { SettingsReader } from './reader.ts';
-
-/** A provider that this deployment can call. */
-export interface ConfiguredProvider {
-  readonly provider: Provider;
-  /** Without a trailing slash. */
-  readonly baseUrl: string;
-  /** `""` if no key is set: the server needs none, or the deployment forwards the caller's. */
-  readonly apiKey: string;
-  /** The settings with the key and the base URL, for messages; null for the provider's default URL. */
-  readonly keySetting: string;
-  readonly urlSetting: string | null;
-  /** Headers of every request. */
-  readonly headers: Readonly<Record<string, string>>;
-  /** Query parameters of every URL, such as Azure's `api-version`. */
-  readonly query: Readonly<Record<string, string>>;
-  /** Its key, or a secret of its headers or query, where it could not be read. Null: all were. */
-  readonly unreadableKey: UnreadableSecret | null;
-  readonly unreadableField: UnreadableSecret | null;
-  /** Sends its requests through a service binding; null: over the network. */
-  readonly fetch: ((input: Request | string, init?: RequestInit) => Promise<Response>) | null;
-  /** The provider ids under which its prices are looked up, in order: its own, then that of the built-in provider with its host. */
-  readonly priceIds: readonly string[];
-  /** A bare model name goes to an entry of `PROVIDERS` with the maker's id or host before it goes to this provider. */
-  readonly yields: boolean;
-}
 
 const SECRET_NAME = /^[A-Z][A-Z0-9_]*$/;
 /** A name of words and short numbers, such as `GROQ_API_KEY` and `ACME2_TOKEN`. A secret does not have this form. */
@@ -60,7 +37,7 @@ const HEADER_VALUE = /^[\x20-\x7e]*$/;
 const RULE_FIELDS = ['rename', 'drop', 'roles', 'effort', 'reasoning'] as const;
 const ENTRY_FIELDS: readonly string[] = [
   ...['base_url', 'api_key', 'like', 'stream_usage', 'responses', 'api', 'headers', 'query', 'binding'],
-  'stops_on_close',
+  ...['stops_on_close', 'models'],
   ...RULE_FIELDS,
 ];
 
@@ -77,7 +54,7 @@ export function readProviders(
   const configured = new Map<string, ConfiguredProvider>();
   for (const provider of PROVIDERS) {
     if (!isReserved(provider.id) && entries.some(([id]) => id === provider.id)) continue;
-    const builtIn = readBuiltIn(reader, provider, auth);
+    const builtIn = readBuiltIn(reader, provider, auth, entrySecrets);
     if (builtIn !== undefined) configured.set(provider.id, builtIn);
   }
   reportOverridden(reader, configured, entrySecrets);
@@ -92,8 +69,26 @@ function readBuiltIn(
   reader: SettingsReader,
   provider: Provider,
   auth: AuthMode,
+  entrySecrets: ReadonlySet<string>,
 ): ConfiguredProvider | undefined {
   const apiKey = firstSet(provider.apiKeySettings, (setting) => reader.secret(setting));
+  const keySetting = apiKey?.setting ?? provider.apiKeySettings[0];
+  const shared = {
+    apiKey: typeof apiKey?.value === 'string' ? apiKey.value : '',
+    keySetting,
+    query: {},
+    unreadableKey: isUnreadable(apiKey?.value) ? apiKey.value : null,
+    unreadableField: null,
+    fetch: null,
+    priceIds: [provider.id],
+    yields: !isReserved(provider.id) || keySetting !== provider.apiKeySettings[0],
+  };
+  if (provider.cloud !== undefined) {
+    // Callers send the key, or an entry has it and may have all that it needs.
+    const isOptional = apiKey === undefined || entrySecrets.has(keySetting);
+    const isOn = apiKey !== undefined || auth === 'passthrough';
+    return readCloud(reader, provider, provider.cloud, { shared, isOn, isOptional });
+  }
   const url = firstSet(provider.baseUrlSettings, (setting) => reader.text(setting));
   const hasUrl = url !== undefined || provider.defaultBaseUrl !== null;
   if (apiKey === undefined && (auth !== 'passthrough' || !hasUrl)) return undefined;
@@ -104,20 +99,15 @@ function readBuiltIn(
   }
   const baseUrl = reader.url(setting, url?.value ?? provider.defaultBaseUrl ?? undefined);
   if (baseUrl === undefined) return undefined;
-  const keySetting = apiKey?.setting ?? provider.apiKeySettings[0];
   return {
+    ...shared,
     provider,
     baseUrl,
-    apiKey: typeof apiKey?.value === 'string' ? apiKey.value : '',
-    keySetting,
     urlSetting: url?.setting ?? null,
     headers: {},
-    query: {},
-    unreadableKey: isUnreadable(apiKey?.value) ? apiKey.value : null,
-    unreadableField: null,
-    fetch: null,
-    priceIds: [provider.id],
-    yields: !isReserved(provider.id) || keySetting !== provider.apiKeySettings[0],
+    doors: [],
+    models: {},
+    otherBaseUrl: null,
   };
 }
 
@@ -262,6 +252,8 @@ function readEntry(reader: EntryReader, id: string, entry: unknown): ConfiguredP
       `stops_on_close must be the most output tokens a second of one request, up to ${MAX_TOKENS_PER_SECOND}, or false`,
     );
   }
+  const models = entry.models === undefined ? {} : readModelNames(entry.models);
+  if (models === null) return reader.invalid(`models must be ${MODEL_NAMES}`);
   if (headers !== undefined && !Object.entries(headers.texts).every(isHeader)) {
     return reader.invalid('headers must have names and values that HTTP allows');
   }
@@ -283,6 +275,9 @@ function readEntry(reader: EntryReader, id: string, entry: unknown): ConfiguredP
     unreadableField: headers.unreadable ?? query.unreadable,
     fetch,
     priceIds: [id, ...hostIds(baseUrl)],
+    doors: [],
+    models,
+    otherBaseUrl: null,
     yields: false,
   };
 }
@@ -308,14 +303,6 @@ function withoutClosing({ stopsOnClose: _, goesOnAfterClose: __, ...profile }: P
 function hostIds(baseUrl: string): string[] {
   const { id, hosts } = profileOfHost(new URL(baseUrl).hostname);
   return hosts.length === 0 ? [] : [id];
-}
-
-/** The secret without which the provider cannot be called now; null: none. @param callerPays the caller sends the key */
-export function missingSecret(
-  { unreadableKey, unreadableField }: ConfiguredProvider,
-  callerPays: boolean,
-): UnreadableSecret | null {
-  return (callerPays ? null : unreadableKey) ?? unreadableField;
 }
 
 function isHeader([name, value]: [string, string]): boolean {

@@ -15,8 +15,9 @@ import { didYouMean, nearestName } from '../shared/nearest.ts';
 import { trimEnd } from '../shared/trim.ts';
 import type { TimerLimits } from '../stream/timers.ts';
 import { type Alias, readAliases } from './aliases.ts';
+import type { ConfiguredProvider } from './configured-provider.ts';
 import { type ObjectPlace, readPlace } from './placement.ts';
-import { type ConfiguredProvider, readProviders } from './providers.ts';
+import { readProviders } from './providers.ts';
 import { isSecretBinding, type SettingProblem, type SettingsReader } from './reader.ts';
 
 /** The setting `PRICES`. A Worker's variable holds no more. */
@@ -25,7 +26,7 @@ const MAX_PRICES_SETTING_BYTES = 5 * 1024;
 /** The highest value of `RETRIES`. */
 const MAX_RETRIES = 5;
 
-export type { ConfiguredProvider } from './providers.ts';
+export type { ConfiguredProvider } from './configured-provider.ts';
 export type { SettingProblem } from './reader.ts';
 
 export interface Settings {

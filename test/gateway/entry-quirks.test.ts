@@ -1,7 +1,8 @@
 /** An entry of PROVIDERS that names its server's quirks as data: what goes up, and what the client gets reported (Q1, Q5, Q9). */
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../tools/simulator/json.ts';
-import { answerWith, RoutedGateway, read } from './upstreams.ts';
+import { readSettings } from '../settings/read-settings.ts';
+import { answerWith, RoutedGateway, read, settle } from './upstreams.ts';
 
 const ACME = {
   base_url: 'https://acme/v1',
@@ -74,5 +75,53 @@ describe('an entry with quirks', () => {
     const { body, dropped } = await ask({ seed: 7, logit_bias: { 5: 1 } }, { base_url: 'https://acme/v1' });
     expect(body).toMatchObject({ seed: 7, logit_bias: { 5: 1 } });
     expect(dropped).toBeNull();
+  });
+});
+
+describe('Q17 an entry with models', () => {
+  const ENTRY = { base_url: 'https://host/v1', like: 'openai', models: { 'my-gpt': 'openai/gpt-6.1-terra' } };
+
+  async function askFor(model: string, fields: JsonObject = {}) {
+    const routed = new RoutedGateway(
+      { 'my-gpt': [answerWith('Hi')], 'gpt-6.1-terra': [answerWith('Hi')] },
+      { PROVIDERS: { host: ENTRY } },
+    );
+    const got = await read(await routed.ask({ model: `host/${model}`, ...fields }));
+    await settle();
+    return { got, body: routed.requests[0]?.body, record: routed.records[0] };
+  }
+
+  test('the server gets its own name, and the request is written by the rules of the model behind it', async () => {
+    const { got, body } = await askFor('my-gpt', { temperature: 0.5, max_tokens: 64 });
+    expect(body).toMatchObject({ model: 'my-gpt', max_completion_tokens: 64 });
+    expect(body).not.toHaveProperty('temperature');
+    expect(got.headers.get('x-weir-dropped')).toBe('temperature');
+    expect(got.headers.get('x-weir-model')).toBe('my-gpt');
+    expect((await askFor('other', { temperature: 0.5 })).body).toHaveProperty('temperature');
+  });
+
+  test('its price is the maker’s, as an estimate; another name has none', async () => {
+    const { record } = await askFor('my-gpt');
+    expect(record).toMatchObject({ model: 'my-gpt', currency: 'USD', cost_estimated: true });
+    expect(record?.cost_nanos).toBeGreaterThan(0);
+    expect((await askFor('gpt-6.1-terra')).record?.cost_nanos).toBeNull();
+  });
+
+  test.each([
+    ['a list', ['hunter2']],
+    ['a model without a maker', { a: 'hunter2' }],
+    ['a number', { a: 7 }],
+    ['an empty name', { '': 'openai/gpt-4o' }],
+  ])('%s: misconfigured, by name and without the value', (_, models) => {
+    const settings = readSettings({ PROVIDERS: { host: { ...ENTRY, models } } });
+    expect(settings).toMatchObject({
+      problems: [
+        {
+          setting: 'PROVIDERS',
+          message: expect.stringMatching(/^host: models must be an object of at most 200 names and models/),
+        },
+      ],
+    });
+    expect(JSON.stringify(settings)).not.toContain('hunter2');
   });
 });

@@ -118,7 +118,11 @@ describe('Q14 a model behind another gateway', () => {
     if (openai === undefined) throw new Error('There is no OpenAI');
     const apiOf = (model: string) => {
       const request = { fields: { model, tools: [TOOL] }, turns: null };
-      return chooseApi({ provider: openai, model, request, forced: null, keyId: 'k' }, new ApiMemory(), 0);
+      return chooseApi(
+        { provider: openai, model, makerModel: model, request, forced: null, keyId: 'k' },
+        new ApiMemory(),
+        0,
+      );
     };
     for (const model of ['gpt-5.6-terra', 'gpt-4o', 'o3-pro', 'gpt-oss-120b', 'gpt-7']) {
       expect(apiOf(`openai/${model}`), model).toBe(apiOf(model));

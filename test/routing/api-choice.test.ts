@@ -20,7 +20,7 @@ function choose(
   }: Partial<ApiRequest> & { memory?: ApiMemory; now?: number } = {},
 ) {
   return chooseApi(
-    { provider, model, request: { fields: body, turns: null }, forced, keyId: 'k' },
+    { provider, model, makerModel: model, request: { fields: body, turns: null }, forced, keyId: 'k' },
     memory,
     now,
   );

@@ -106,7 +106,10 @@ function upperBoundOf(request: TargetRequest): Result<UsageUpperBound, ApiError>
     ...(provider.stopsOnClose !== undefined && { maxTokensPerSecond: provider.stopsOnClose }),
   };
   const times = provider.billsFallbacks === true ? models.length : 1;
-  const prompt = promptTokensOf(request, models);
+  // Facts of models are known by their makers' names.
+  const { model: ownName, makerModel } = traits.target;
+  const makerModels = models.map((name) => (name === ownName ? makerModel : name));
+  const prompt = promptTokensOf(request, makerModels);
   const tokens = prompt.tokens * times;
   const likelyTokens = prompt.likelyTokens * times;
   return ok({
@@ -119,7 +122,7 @@ function upperBoundOf(request: TargetRequest): Result<UsageUpperBound, ApiError>
     outputTokens,
     // Rejected predicted tokens are billed as output: https://platform.openai.com/docs/guides/predicted-outputs.
     extraOutputTokens: sent.prediction === undefined ? 0 : maxTokensOf(sent.prediction),
-    hidesOutput: hidesOutput(request, models),
+    hidesOutput: hidesOutput(request, makerModels),
     models: models.map((model) => ({ ...shared, model, address: `${provider.id}/${model}` })),
   });
 }

@@ -77,7 +77,7 @@ export function findPrice(
 ): Price | null {
   for (const layer of table) {
     for (const provider of priceIds) {
-      const { exact, globbed } = candidatesIn(layer.of(provider), model);
+      const { exact, globbed } = candidatesIn(layer.ofModel(provider, model), model);
       const found = latest(exact, endMs, tier) ?? latest(globbed, endMs, tier);
       if (found !== null) return found;
     }

@@ -12,6 +12,7 @@ import { codestralPrices, mistralPrices } from './mistral.ts';
 import { moonshotPrices } from './moonshot.ts';
 import { openaiPrices } from './openai.ts';
 import { layerOf, type Price, PriceLayer, type PriceTable, parsePrices, type ShippedPrice } from './price.ts';
+import { type Resale, ResalePrices } from './resale-prices.ts';
 import { togetherPrices } from './together.ts';
 import { xaiPrices } from './xai.ts';
 import { zaiPrices } from './zai.ts';
@@ -61,15 +62,21 @@ const KEY = 'config/prices';
 export class PriceBook {
   readonly #ports: PriceBookPorts;
   readonly #own: readonly Price[];
+  /** The shipped prices, and those of sellers that are not the makers. */
+  readonly #shipped: readonly PriceLayer[];
   #table: PriceTable;
   #until = Number.NEGATIVE_INFINITY;
   #wasRead = false;
 
-  /** @param own the prices of the setting `PRICES`; prices from KV follow them in the same layer */
-  constructor(own: readonly Price[], ports: PriceBookPorts) {
+  /**
+   * @param own the prices of the setting `PRICES`; prices from KV follow them in the same layer
+   * @param resales by the provider's id: whose models it sells
+   */
+  constructor(own: readonly Price[], resales: ReadonlyMap<string, Resale>, ports: PriceBookPorts) {
     this.#ports = ports;
     this.#own = own;
-    this.#table = [layerOf(own), SHIPPED_PRICES];
+    this.#shipped = [SHIPPED_PRICES, new ResalePrices(resales, SHIPPED_PRICES)];
+    this.#table = [layerOf(own), ...this.#shipped];
   }
 
   /** The prices as they were last loaded. */
@@ -93,7 +100,7 @@ export class PriceBook {
     if (this.#wasRead) this.#until = now + PRICES_FAILURE_TTL_MS;
     try {
       const text = await this.#read();
-      this.#table = [layerOf([...this.#own, ...this.#parse(text)]), SHIPPED_PRICES];
+      this.#table = [layerOf([...this.#own, ...this.#parse(text)]), ...this.#shipped];
       this.#until = now + PRICES_TTL_MS;
       this.#wasRead = true;
     } catch (error) {

@@ -108,6 +108,11 @@ export class PriceLayer<P extends Price = Price> {
     return prices;
   }
 
+  /** The prices of one provider among which that of the model is, always the same list. */
+  ofModel(provider: string, _model: string): readonly P[] {
+    return this.of(provider);
+  }
+
   /** The prices of all providers. */
   all(): readonly P[] {
     return [...this.#makers.keys()].flatMap((provider) => this.of(provider));

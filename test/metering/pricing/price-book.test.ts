@@ -21,7 +21,7 @@ function setUp(first: Answer = null) {
     },
   } as unknown as Pick<KVNamespace, 'get'>;
   const own = [price({ models: ['own'], input: 1 }), price({ models: ['both'], input: 1 })];
-  const book = new PriceBook(own, {
+  const book = new PriceBook(own, new Map(), {
     store,
     now: () => state.now,
     startTimer: (_, onFire) => {

@@ -1,0 +1,129 @@
+/** Reads the settings of a cloud: the parts of its addresses, what replaces its hosts, and the models behind the operator's own names. */
+import type { Cloud, CloudValues, Door, Provider } from '../providers/provider.ts';
+import { isObject, readText } from '../shared/json.ts';
+import { trimEnd } from '../shared/trim.ts';
+import type { ConfiguredDoor, ConfiguredProvider } from './configured-provider.ts';
+import type { SettingsReader } from './reader.ts';
+
+interface CloudOptions {
+  readonly shared: Omit<
+    ConfiguredProvider,
+    'provider' | 'baseUrl' | 'urlSetting' | 'headers' | 'doors' | 'models' | 'otherBaseUrl'
+  >;
+  /** There is a key, or callers send it. Otherwise the settings are read for their names alone. */
+  readonly isOn: boolean;
+  /** The cloud is off where a setting is missing; otherwise that is a problem. */
+  readonly isOptional: boolean;
+}
+
+/** The cloud with the addresses of this deployment; undefined: it is off, or a setting is invalid. */
+export function readCloud(
+  reader: SettingsReader,
+  provider: Provider,
+  cloud: Cloud,
+  { shared, isOn, isOptional }: CloudOptions,
+): ConfiguredProvider | undefined {
+  const given = new Map(
+    Object.entries(cloud.hosts).map(([host, { setting }]) => [host, reader.text(setting)] as const),
+  );
+  const values = readValues(reader, cloud, {
+    // A host that a setting replaces needs no region.
+    needsHosts: [...given.values()].some((url) => url === undefined),
+    because: shared.keySetting,
+    isReported: isOn && !isOptional,
+  });
+  const models = cloud.modelsSetting === undefined ? {} : readModels(reader, cloud.modelsSetting);
+  if (!isOn || values === undefined) return undefined;
+  const paths = cloud.doors.flatMap((door) => [door.path(values), ...(door.otherPath ?? [])]);
+  const origins = new Map<string, string | undefined>();
+  for (const [host, { setting, origin }] of Object.entries(cloud.hosts)) {
+    const text = given.get(host);
+    const url = text === undefined ? origin(values) : reader.url(setting, text);
+    origins.set(host, url === undefined ? undefined : withoutPath(url, paths));
+  }
+  if ([...origins.values()].includes(undefined)) return undefined;
+  const configure = (door: Door): ConfiguredProvider => {
+    const origin = origins.get(door.host) ?? '';
+    return {
+      ...shared,
+      provider: { ...ofProvider(provider), ...door.profile, id: provider.id, name: provider.name },
+      baseUrl: origin + door.path(values),
+      urlSetting: given.get(door.host) === undefined ? null : (cloud.hosts[door.host]?.setting ?? null),
+      headers: door.headers?.(values) ?? {},
+      doors: [],
+      models,
+      otherBaseUrl: door.otherPath === undefined ? null : origin + door.otherPath,
+    };
+  };
+  const doors: readonly ConfiguredDoor[] = cloud.doors.map((door) => ({
+    serves: door.serves,
+    configured: configure(door),
+  }));
+  const last = doors.at(-1)?.configured;
+  return last && { ...last, doors };
+}
+
+/** What is the provider's own whichever API serves a model. */
+function ofProvider({ apiKeySettings, baseUrlSettings, cloud }: Provider) {
+  return { apiKeySettings, baseUrlSettings, defaultBaseUrl: null, ...(cloud === undefined ? {} : { cloud }) };
+}
+
+/** A setting may have been given with the path of an API, which Weir appends. */
+function withoutPath(url: string, paths: readonly string[]): string {
+  const path = paths.toSorted((a, b) => b.length - a.length).find((one) => one !== '' && url.endsWith(one));
+  return trimEnd(path === undefined ? url : url.slice(0, -path.length), '/');
+}
+
+interface ValueOptions {
+  readonly needsHosts: boolean;
+  /** The setting that turns the cloud on. */
+  readonly because: string;
+  readonly isReported: boolean;
+}
+
+/** @returns undefined if one is missing or invalid */
+function readValues(
+  reader: SettingsReader,
+  { parameters }: Cloud,
+  { needsHosts, because, isReported }: ValueOptions,
+): CloudValues | undefined {
+  const values: Record<string, string> = {};
+  let isComplete = true;
+  for (const { setting, form, what, byDefault, isOfHost } of parameters) {
+    const value = reader.text(setting) ?? byDefault;
+    if (value !== undefined && form.test(value)) values[setting] = value;
+    else if (value !== undefined || !isOfHost || needsHosts) {
+      isComplete = false;
+      const problem = value === undefined ? `must be set, because ${because} is: ${what}` : `must be ${what}`;
+      if (isReported) reader.invalid(setting, problem);
+    }
+  }
+  return isComplete ? values : undefined;
+}
+
+/** A larger number is a mistake. */
+const MAX_MODELS = 200;
+const MAX_NAME_CHARS = 256;
+const MAKER_MODEL = /^[a-z0-9][a-z0-9_-]{0,31}\/\S{1,223}$/;
+
+/** The models behind the operator's own names, from a setting or from `models` of an entry; null if the value is invalid. */
+export function readModelNames(value: unknown): Readonly<Record<string, string>> | null {
+  if (!isObject(value) || Object.keys(value).length > MAX_MODELS) return null;
+  const models: Record<string, string> = {};
+  for (const [name, given] of Object.entries(value)) {
+    const model = readText(given);
+    if (name === '' || name.length > MAX_NAME_CHARS || model === undefined || !MAKER_MODEL.test(model))
+      return null;
+    models[name] = model;
+  }
+  return models;
+}
+
+/** What `models` and the settings like it must be. */
+export const MODEL_NAMES = `an object of at most ${MAX_MODELS} names and models: {"my-gpt": "openai/gpt-6.1-terra"}`;
+
+function readModels(reader: SettingsReader, setting: string): Readonly<Record<string, string>> {
+  const models = readModelNames(reader.object(setting));
+  if (models === null) reader.invalid(setting, `must be ${MODEL_NAMES}`);
+  return models ?? {};
+}

@@ -18,7 +18,7 @@ import type { JsonObject } from '../shared/json.ts';
 import type { ActiveHours } from './directory/active-keys.ts';
 import type { ErasedSums, FoundRecord } from './directory/directory.ts';
 import type { ReportPart } from './directory/directory-reports.ts';
-import type { NewestPage } from './directory/newest-records.ts';
+import type { RecentPage } from './directory/recent-records.ts';
 import type { Amounts, KeyLeases } from './limits/allowance.ts';
 import type { LimitsRow } from './limits/limit-tables.ts';
 import type { Reservation, ReserveRequest } from './limits/reservations.ts';
@@ -109,17 +109,20 @@ interface ErasureCalls {
   findErasure(id: string): Promise<Erasure | null>;
 }
 
-/** The sums over keys, and their newest records. Only the objects named in {@link DIRECTORIES} have them. */
+/** The sums over keys, and their records. Only the objects named in {@link DIRECTORIES} have them. */
 interface DirectoryCalls {
-  /** Stores what a key has. A repeated or late message changes nothing. */
-  takeSums(keyId: string, message: SumsMessage): Promise<void>;
+  /**
+   * Stores what a key has. A repeated or late message changes nothing.
+   * @returns the hours of the message (since the epoch) of which it has not all records
+   */
+  takeSums(keyId: string, message: SumsMessage): Promise<readonly number[]>;
   /**
    * A part of a report over all keys. {@link FIRST_DIRECTORY} has the keys whose directories do not know them yet.
    * @param after `next` of the part before; null: the first
    */
   reportPart(query: ReportQuery, after: string | null): Promise<ReportPart>;
-  /** The newest records that match. */
-  listNewest(query: RecordQuery): Promise<NewestPage>;
+  /** The latest records that match, as far as the directory has them. */
+  listRecent(query: RecordQuery): Promise<RecentPage>;
   /**
    * When which keys had requests that may match, the latest hour first.
    * @param beforeKey only keys before it in the latest hour; null: all

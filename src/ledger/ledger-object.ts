@@ -24,7 +24,7 @@ import type { ActiveHours } from './directory/active-keys.ts';
 import { Directory, type ErasedSums, type FoundRecord } from './directory/directory.ts';
 import type { ReportPart } from './directory/directory-reports.ts';
 import { FirstDirectory } from './directory/first-directory.ts';
-import type { NewestPage } from './directory/newest-records.ts';
+import { MAX_RECENT_BYTES, type RecentPage } from './directory/recent-records.ts';
 import { createRefusals, sumRefusals, takeRefusals } from './directory/refusals.ts';
 import { ErasureRun } from './erasures.ts';
 import {
@@ -143,6 +143,8 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   #erasures: ErasureRun | null = null;
   readonly #unsent: UnsentSums;
   #sending: Promise<number | null> | null = null;
+  /** Erasures of users that run. */
+  #erasing = 0;
   /** Null unless this is a directory. */
   #directory: Directory | null = null;
   /** Null unless this is the directory of 0.2. */
@@ -190,7 +192,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
       return;
     }
     if (DIRECTORIES.includes(this.#keyId)) {
-      const directory = new Directory(this.#directoryPorts);
+      const directory = new Directory({ ...this.#directoryPorts, maxRecordBytes: this.maxRecentBytes });
       this.#directory = directory;
       this.#jobs = [(now) => directory.alarm(now)];
       context.waitUntil(this.#setMissingAlarm());
@@ -276,6 +278,11 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     };
   }
 
+  /** What the records of a directory take at most. */
+  protected get maxRecentBytes(): number {
+    return MAX_RECENT_BYTES;
+  }
+
   get #hasWork(): boolean {
     if (this.#user !== null) return this.#user.isOpen;
     if (this.#directory !== null) return this.#directory.hasWork;
@@ -358,6 +365,17 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     beforeId: string | null,
   ): Promise<ErasedUserPart> {
     if (beforeId === null) await this.#key.revokeOf(names, this.#keyId);
+    // What is sent meanwhile would arrive after the directory has erased it.
+    this.#erasing++;
+    try {
+      await this.#sending;
+      return await this.#erase(names, cursor, beforeId);
+    } finally {
+      this.#erasing--;
+    }
+  }
+
+  #erase(names: readonly string[], cursor: UserCursor, beforeId: string | null): Promise<ErasedUserPart> {
     const eraseSums = (sessions: ErasedSums['sessions']) =>
       this.#objects
         .getByName(directoryOf(this.#keyId))
@@ -396,16 +414,16 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     return this.#directory;
   }
 
-  async takeSums(keyId: string, message: SumsMessage): Promise<void> {
-    this.#asDirectory.takeSums(keyId, message);
+  async takeSums(keyId: string, message: SumsMessage): Promise<readonly number[]> {
+    return this.#asDirectory.takeSums(keyId, message);
   }
 
   async reportPart(query: ReportQuery, after: string | null): Promise<ReportPart> {
     return (this.#firstDirectory ?? this.#asDirectory).reportPart(query, after);
   }
 
-  async listNewest(query: RecordQuery): Promise<NewestPage> {
-    return this.#asDirectory.listNewest(query);
+  async listRecent(query: RecordQuery): Promise<RecentPage> {
+    return this.#asDirectory.listRecent(query);
   }
 
   async activeHours(query: RecordQuery, beforeKey: string | null): Promise<ActiveHours> {
@@ -642,6 +660,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
 
   /** Sends changed sums to the key's directory, and retries later if that fails. The key's own reports do not depend on it. */
   #sendChanged(now: number): Promise<number | null> {
+    if (this.#erasing > 0) return Promise.resolve(now + SEND_AFTER_MS);
     // Two at once would each count on what the other sends.
     this.#sending ??= this.#send(now).finally(() => {
       this.#sending = null;
@@ -652,16 +671,31 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   async #send(now: number): Promise<number | null> {
     const rows = changedDays(this.#sql, readState(this.#sql));
     if (rows.length === 0) return null;
-    const directory = directoryOf(this.#keyId);
+    const missing = new Set<number>();
     for (const message of this.#unsent.messages(rows)) {
-      const sent = this.#objects.getByName(directory).takeSums(this.#keyId, message);
-      if (await succeeds(sent, MAX_SEND_MS)) continue;
-      this.#unsent.forget();
-      return now + RETRY_AFTER_MS;
+      const hours = await this.#tellDirectory(message);
+      if (hours === null) {
+        this.#unsent.forget();
+        return now + RETRY_AFTER_MS;
+      }
+      // The message of an hour may be followed by one with its records.
+      for (const hour of hours) missing.add(hour);
     }
+    for (const hour of missing)
+      for (const message of this.#unsent.recordsOfHour(hour))
+        if ((await this.#tellDirectory(message)) === null) {
+          this.#unsent.forget();
+          return now + RETRY_AFTER_MS;
+        }
     // Yesterday stays open: a request counts on the day of its arrival and may end on the next.
     this.#storage.transactionSync(() => keepDays(this.#sql, rows, Math.floor(now / DAY_MS) - 1));
     return rows.length === MAX_CHANGED_ROWS ? now : null;
+  }
+
+  /** @returns the hours of which the directory does not have all records; null: it cannot be reached */
+  #tellDirectory(message: SumsMessage): Promise<readonly number[] | null> {
+    const directory = this.#objects.getByName(directoryOf(this.#keyId));
+    return answerWithin(directory.takeSums(this.#keyId, message), MAX_SEND_MS);
   }
 
   get #recordDays(): number {
@@ -738,15 +772,19 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
 
 /** Whether the call succeeds within the time. Never rejects. */
 async function succeeds(call: Promise<void>, ms: number): Promise<boolean> {
-  const timeout = Promise.withResolvers<boolean>();
-  const timer = setTimeout(() => timeout.resolve(false), ms);
-  const hasSucceeded = await Promise.race([
-    call.then(
-      () => true,
-      () => false,
-    ),
-    timeout.promise,
-  ]);
+  return (
+    (await answerWithin(
+      call.then(() => true),
+      ms,
+    )) === true
+  );
+}
+
+/** What the call returns within the time; null: it fails, or takes longer. Never rejects. */
+async function answerWithin<Value>(call: Promise<Value>, ms: number): Promise<Value | null> {
+  const timeout = Promise.withResolvers<null>();
+  const timer = setTimeout(() => timeout.resolve(null), ms);
+  const answer = await Promise.race([call.catch(() => null), timeout.promise]);
   clearTimeout(timer);
-  return hasSucceeded;
+  return answer;
 }

@@ -67,6 +67,12 @@ export function endOfIds(beforeId: string): number {
   return beforeId > firstIdAt(ms) ? ms + 1 : ms;
 }
 
+/** The least id after this one. */
+export function idAfter(id: string): string {
+  const next = (BigInt(`0x${id.replaceAll('-', '')}`) + 1n).toString(16).padStart(32, '0');
+  return next.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+}
+
 /** Whether the text is a valid bound between ids: an id, or a result of {@link firstIdAt}. */
 export function isPosition(text: string): boolean {
   return POSITION.test(text);

@@ -4,6 +4,7 @@ import { CACHE_CAUSE, FACTS, OTHER } from '../../metering/report.ts';
 import { endOfIds, HOUR_MS, idTime } from '../../metering/time.ts';
 import { MAX_QUERIED_LEDGERS } from '../../shared/limits.ts';
 import { HOURS_PER_DAY } from '../records/sums.ts';
+import { INCOMPLETE } from './recent-records.ts';
 
 /** A key that had requests in an hour. */
 export interface ActiveHour {
@@ -71,8 +72,8 @@ export function activeHours(
   return { hours: hours.slice(0, MAX_QUERIED_LEDGERS), isCut: hours.length > MAX_QUERIED_LEDGERS };
 }
 
-/** The keys that had requests in an hour (since the epoch), in order, after this one: as many as one call may read. */
+/** The keys whose records of an hour (since the epoch) the directory does not have, in order, after this one: as many as one call may read. */
 export function keysOfHour(sql: SqlStorage, hour: number, after: string): readonly string[] {
-  const select = 'SELECT DISTINCT key FROM key_hours WHERE hour = ? AND key > ? ORDER BY key LIMIT ?';
-  return [...sql.exec(select, hour, after, MAX_QUERIED_LEDGERS).raw()].map(([key]) => String(key));
+  const select = `SELECT key FROM (${INCOMPLETE}) WHERE key > ? ORDER BY key LIMIT ?`;
+  return [...sql.exec(select, hour, hour + 1, after, MAX_QUERIED_LEDGERS).raw()].map(([key]) => String(key));
 }

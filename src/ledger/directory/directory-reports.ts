@@ -1,9 +1,24 @@
 /** Reports of a directory: over sums of its keys, and of the keys themselves where no sum has the answer. */
 import type { ReportQuery } from '../../metering/ledger.ts';
-import { type FactGroup, factsOf, isFactGroup, OTHER } from '../../metering/report.ts';
-import { DAY_MS, HOUR_MS } from '../../metering/time.ts';
+import type { UsageRecord } from '../../metering/record.ts';
+import {
+  amountsOf,
+  type FactGroup,
+  factsOf,
+  groupValues,
+  isFactGroup,
+  matchesFilter,
+  OTHER,
+} from '../../metering/report.ts';
+import { DAY_MS, firstIdAt, HOUR_MS } from '../../metering/time.ts';
 import { MAX_QUERIED_LEDGERS } from '../../shared/limits.ts';
-import { addColumns, MAX_SPEED_CHARS, type SumRow, shortenSpeeds } from '../records/sum-columns.ts';
+import {
+  addColumns,
+  MAX_SPEED_CHARS,
+  type SumRow,
+  shortenSpeeds,
+  toColumns,
+} from '../records/sum-columns.ts';
 import {
   COLUMNS,
   factRows,
@@ -15,6 +30,7 @@ import {
   type SumSource,
   sumRows,
 } from '../records/sums.ts';
+import { INCOMPLETE, recentRecords } from './recent-records.ts';
 import { readDirectoryState } from './tables.ts';
 
 /** Objects of keys whose sums are held at a time. Each may have thousands of rows. */
@@ -73,7 +89,7 @@ function planOf({ fromMs, toMs, groups, only = {} }: ReportQuery): Plan {
 
 /**
  * The sums of this directory for a report over all keys, part by part.
- * @param after the last key that was read itself; null: this is the first part, which also has the sums
+ * @param after the last key that was read; null: this is the first part, which also has the sums
  */
 export async function reportPart(
   sql: SqlStorage,
@@ -82,21 +98,27 @@ export async function reportPart(
   read: ReadKey,
 ): Promise<ReportPart> {
   const plan = planOf(query);
-  const sums = after === null ? summedRows(sql, query, plan) : [];
+  const merged = new MergedRows(query);
+  for (const row of after === null ? summedRows(sql, query, plan) : []) merged.add(row);
+  // In one step, so that each record is found either here or at its key.
   const { keys, next } = keysToRead(sql, query, plan, after ?? '');
-  return readKeys(query, keys, { rows: sums, next }, read);
+  const isRead = (keyId: string, day: number) => keys.get(keyId)?.days.has(day) !== true;
+  for (const span of plan.parts)
+    addRecords(merged, recordsOf(sql, query, span, { after: after ?? '', last: next }, isRead), query);
+  const spans = new Map([...keys].map(([keyId, own]) => [keyId, own.spans]));
+  return readKeys(query, spans, merged, next, read);
 }
 
 /** Merges the reports of keys into these rows. */
 export async function readKeys(
   query: ReportQuery,
   keys: ReadonlyMap<string, readonly Span[]>,
-  { rows, next }: { readonly rows: readonly SumRow[]; readonly next: string | null },
+  merged: MergedRows,
+  next: string | null,
   read: ReadKey,
 ): Promise<ReportPart> {
-  const merged = new MergedRows(query, rows);
   const calls = [...keys].flatMap(([keyId, spans]) => spans.map((span) => ({ keyId, span })));
-  for (let at = 0; at < calls.length; at += SUMMED_LEDGERS_AT_ONCE) {
+  for (let at = 0; at < calls.length && !merged.isFull; at += SUMMED_LEDGERS_AT_ONCE) {
     const some = calls.slice(at, at + SUMMED_LEDGERS_AT_ONCE);
     const results = await Promise.all(
       some.map(({ keyId, span }) => read(keyId, { ...query, keyId, fromMs: span.from, toMs: span.to })),
@@ -105,9 +127,36 @@ export async function readKeys(
       if (result.kind === 'parts') return result;
       for (const row of result.rows) merged.add(row);
     }
-    if (merged.isFull) return { kind: 'rows', rows: merged.rows, next: null };
   }
-  return { kind: 'rows', rows: merged.rows, next };
+  return { kind: 'rows', rows: merged.rows, next: merged.isFull ? null : next };
+}
+
+/** The records of a part of the report's time that the directory has. */
+function* recordsOf(
+  sql: SqlStorage,
+  { only = {} }: ReportQuery,
+  { from, to }: Span,
+  keys: { readonly after: string; readonly last: string | null },
+  isRead: (keyId: string, day: number) => boolean,
+): Generator<UsageRecord> {
+  const hours = { from: Math.floor(from / HOUR_MS), to: Math.ceil(to / HOUR_MS) };
+  const [first, end] = [firstIdAt(from), firstIdAt(to)];
+  for (const record of recentRecords(sql, hours, keys, only, isRead)) {
+    const { request_id } = record;
+    if (request_id >= first && request_id < end && matchesFilter(record, only)) yield record;
+  }
+}
+
+function addRecords(merged: MergedRows, records: Iterable<UsageRecord>, { groups }: ReportQuery): void {
+  for (const record of records) {
+    if (merged.isFull) return;
+    const amounts = amountsOf(record);
+    merged.add({
+      values: groupValues(record, groups),
+      currency: amounts.currency ?? '',
+      columns: toColumns(amounts),
+    });
+  }
 }
 
 function summedRows(sql: SqlStorage, query: ReportQuery, { days, hours, fact }: Plan): readonly SumRow[] {
@@ -154,7 +203,14 @@ function unionOf(sources: readonly SumSource[]): SumSource {
   };
 }
 
-/** Keys to read for a span; `day` is null where they are read for the whole span. */
+/** What is read from a key itself. */
+interface KeySpans {
+  readonly spans: readonly Span[];
+  /** Since the epoch. */
+  readonly days: ReadonlySet<number>;
+}
+
+/** Keys to read for a span, each on some days of it. */
 interface KeySource {
   /** In ms. */
   readonly span: Span;
@@ -168,7 +224,7 @@ function keysToRead(
   query: ReportQuery,
   plan: Plan,
   after: string,
-): { readonly keys: ReadonlyMap<string, readonly Span[]>; readonly next: string | null } {
+): { readonly keys: ReadonlyMap<string, KeySpans>; readonly next: string | null } {
   const sources = keySources(sql, query, plan);
   if (sources.length === 0) return { keys: new Map(), next: null };
   const all = sources.map(({ select }) => `SELECT key FROM (${select})`).join(' UNION ');
@@ -195,12 +251,13 @@ function keysToRead(
           last,
         )
         .raw(),
-    ].map(([key, day]) => ({ key: String(key), span: day === null ? span : within(span, Number(day)) })),
+    ].map(([key, day]) => ({ key: String(key), day: Number(day), span: within(span, Number(day)) })),
   );
   const byKey = Map.groupBy(spans, ({ key }) => key);
-  const keys = keyIds.map(
-    (keyId) => [keyId, joined((byKey.get(keyId) ?? []).map(({ span }) => span))] as const,
-  );
+  const keys = keyIds.map((keyId): [string, KeySpans] => {
+    const own = byKey.get(keyId) ?? [];
+    return [keyId, { spans: joined(own.map(({ span }) => span)), days: new Set(own.map(({ day }) => day)) }];
+  });
   return { keys: new Map(keys), next: found.length > keyIds.length ? last : null };
 }
 
@@ -218,14 +275,11 @@ function keySources(sql: SqlStorage, query: ReportQuery, { hours, parts, fact }:
     }),
     ...parts.map((span): KeySource => {
       const [from, to] = daysOf(span);
-      const active = 'SELECT key, NULL AS day FROM key_hours WHERE hour >= ? AND hour < ?';
+      const firstHour = Math.max(Math.floor(span.from / HOUR_MS), details_from * HOURS_PER_DAY);
       return {
         span,
-        select: `SELECT DISTINCT key, NULL AS day FROM (${active} UNION ALL ${unsummed} UNION ALL ${earlier})`,
-        bindings: [
-          ...[Math.floor(span.from / HOUR_MS), Math.ceil(span.to / HOUR_MS)],
-          ...[from, to, from, to, details_from],
-        ],
+        select: `SELECT key, hour / ${HOURS_PER_DAY} AS day FROM (${INCOMPLETE}) UNION ${unsummed} UNION ${earlier}`,
+        bindings: [firstHour, Math.ceil(span.to / HOUR_MS), from, to, from, to, details_from],
       };
     }),
   ];
@@ -254,13 +308,12 @@ function joined(spans: readonly Span[]): readonly Span[] {
 }
 
 /** Adds up rows of several keys with the same values. */
-class MergedRows {
+export class MergedRows {
   readonly #groups: ReportQuery['groups'];
   readonly #rows = new Map<string, SumRow>();
 
-  constructor({ groups }: ReportQuery, rows: readonly SumRow[]) {
+  constructor({ groups }: ReportQuery) {
     this.#groups = groups;
-    for (const row of rows) this.add(row);
   }
 
   add({ values, currency, columns }: SumRow): void {

@@ -1,7 +1,7 @@
-/** One of the directories: the sums and the newest records of its keys, for reports and lists over all keys. */
+/** One of the directories: the sums and the records of its keys, for reports and lists over all keys. */
 import type { RecordQuery, ReportQuery } from '../../metering/ledger.ts';
 import type { UsageRecord } from '../../metering/record.ts';
-import { DAY_MS, firstIdAt, HOUR_MS, idTime } from '../../metering/time.ts';
+import { DAY_MS, HOUR_MS, idTime } from '../../metering/time.ts';
 import { QUERIED_LEDGERS_AT_ONCE } from '../../shared/limits.ts';
 import type { RowsResult } from '../records/sums.ts';
 import type { SumsMessage } from '../records/unsent-sums.ts';
@@ -9,15 +9,16 @@ import type { SessionDay } from '../records/user-records.ts';
 import { type ActiveHours, activeHours, keysOfHour } from './active-keys.ts';
 import { type ReportPart, reportPart } from './directory-reports.ts';
 import {
-  createNewest,
-  deleteNewest,
-  eraseNewest,
-  findNewest,
-  listNewest,
-  type NewestPage,
-  takeNewest,
-} from './newest-records.ts';
-import { DirectoryTables, readDirectoryState } from './tables.ts';
+  createRecent,
+  eraseRecent,
+  findRecent,
+  listRecent,
+  missingHours,
+  type RecentPage,
+  takeRecent,
+  trimRecent,
+} from './recent-records.ts';
+import { DirectoryTables } from './tables.ts';
 
 /** Ids of one page of keys. */
 export const MAX_KEY_IDS = 1000;
@@ -31,6 +32,8 @@ interface KeyReader {
 export interface DirectoryPorts {
   readonly sql: SqlStorage;
   readonly transaction: <Value>(act: () => Value) => Value;
+  /** What single records take at most. */
+  readonly maxRecordBytes: number;
   /** Calls the object of a key. */
   readonly read: <Value>(keyId: string, call: (ledger: KeyReader) => Promise<Value>) => Promise<Value>;
 }
@@ -58,14 +61,16 @@ export class Directory {
   constructor(ports: DirectoryPorts) {
     this.#ports = ports;
     this.#tables = new DirectoryTables(ports.sql);
-    createNewest(ports.sql);
+    createRecent(ports.sql);
   }
 
-  takeSums(keyId: string, { records, ...sums }: SumsMessage): void {
+  /** @returns the hours of the message (since the epoch) of which records are missing */
+  takeSums(keyId: string, { records, ...sums }: SumsMessage): readonly number[] {
     const { sql, transaction } = this.#ports;
-    transaction(() => {
+    return transaction(() => {
       this.#tables.take(keyId, sums);
-      takeNewest(sql, keyId, records);
+      takeRecent(sql, keyId, records);
+      return missingHours(sql, keyId, new Set(sums.hours.map(({ key: [hour] }) => Number(hour))));
     });
   }
 
@@ -74,19 +79,19 @@ export class Directory {
     return reportPart(sql, query, after, (keyId, own) => read(keyId, (ledger) => ledger.report(own)));
   }
 
-  listNewest(query: RecordQuery): NewestPage {
-    return listNewest(this.#ports.sql, query);
+  listRecent(query: RecordQuery): RecentPage {
+    return listRecent(this.#ports.sql, query);
   }
 
   activeHours(query: RecordQuery, beforeKey: string | null): ActiveHours {
     return activeHours(this.#ports.sql, query, beforeKey);
   }
 
-  /** Finds a record among the newest, then in the objects of the keys that had requests in its hour. */
+  /** Finds a record, also in the objects of keys whose records of its hour are missing here. */
   async findOfAll(requestId: string, after: string | null): Promise<FoundRecord> {
     const { sql, read } = this.#ports;
-    const newest = after === null ? findNewest(sql, requestId) : null;
-    if (newest !== null) return { record: newest, next: null };
+    const recent = after === null ? findRecent(sql, requestId) : null;
+    if (recent !== null) return { record: recent, next: null };
     const keyIds = keysOfHour(sql, Math.floor(idTime(requestId) / HOUR_MS), after ?? '');
     for (let at = 0; at < keyIds.length; at += QUERIED_LEDGERS_AT_ONCE) {
       const some = keyIds.slice(at, at + QUERIED_LEDGERS_AT_ONCE);
@@ -106,7 +111,7 @@ export class Directory {
     const until = beforeId === null ? null : Math.floor(idTime(beforeId) / DAY_MS);
     transaction(() => {
       this.#tables.erase(keyId, users, until, sessions);
-      eraseNewest(sql, keyId, users, beforeId);
+      eraseRecent(sql, keyId, users, beforeId);
     });
   }
 
@@ -116,13 +121,12 @@ export class Directory {
 
   /** @returns when the alarm is due again */
   alarm(now: number): number | null {
-    const { sql, transaction } = this.#ports;
+    const { sql, transaction, maxRecordBytes } = this.#ports;
     if (this.#tables.isEmpty) return null;
     const hasMore = transaction(() => {
-      const { record_days } = readDirectoryState(sql);
-      if (record_days > 0) deleteNewest(sql, firstIdAt(now - record_days * DAY_MS));
+      trimRecent(sql, maxRecordBytes);
       return this.#tables.deleteOld(now);
     });
-    return hasMore ? now : now + DAY_MS;
+    return hasMore ? now : now + HOUR_MS;
   }
 }

@@ -3,7 +3,7 @@ import type { ReportQuery } from '../../metering/ledger.ts';
 import type { LedgerStub } from '../ledger-calls.ts';
 import type { DayRow } from '../records/sum-columns.ts';
 import { requestsOf, SumTable } from '../records/sum-tables.ts';
-import { type ReportPart, readKeys } from './directory-reports.ts';
+import { MergedRows, type ReportPart, readKeys } from './directory-reports.ts';
 
 /** What 0.2 reads after a rollback. */
 const LEDGER_DAYS = new SumTable('ledger_days', { day: 'INTEGER', key: 'TEXT' });
@@ -79,7 +79,8 @@ export class FirstDirectory {
     return readKeys(
       query,
       new Map(keyIds.map((keyId) => [keyId, [span]])),
-      { rows: [], next },
+      new MergedRows(query),
+      next,
       (keyId, own) => read(keyId, (ledger) => ledger.reportUnsent(own)),
     );
   }

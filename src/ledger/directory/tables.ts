@@ -259,6 +259,7 @@ export class DirectoryTables {
     setState(sql, 'hours_from', hoursFrom);
     const deleted = [
       deleteBefore(sql, HOURS.ofKeys.name, 'hour', from * HOURS_PER_DAY),
+      deleteBefore(sql, 'recent', 'hour', from * HOURS_PER_DAY),
       deleteBefore(sql, FACTS.ofKeys.name, 'day', from),
       deleteBefore(sql, FACTS.ofAll.name, 'day', from),
       deleteBefore(sql, HOURS.ofAll.name, 'hour', hoursFrom * HOURS_PER_DAY),

@@ -1,6 +1,6 @@
 /** The archived records of one key: pieces of days in an R2 bucket, as NDJSON. The bucket itself is the list of the pieces. */
 import { completeRecord, type UsageRecord } from '../../metering/record.ts';
-import { DAY_MS, firstIdAt, idTime, isoDay } from '../../metering/time.ts';
+import { DAY_MS, firstIdAt, idAfter, idTime, isoDay } from '../../metering/time.ts';
 import { isObject, parseJson } from '../../shared/json.ts';
 
 /** The part of an R2 bucket that is used. */
@@ -247,12 +247,6 @@ export function dayStart(id: string): number {
 
 function isOfRange(day: number, fromId: string, beforeId: string): boolean {
   return firstIdAt(day + DAY_MS) > fromId && firstIdAt(day) < beforeId;
-}
-
-/** The least id after this one. */
-function idAfter(id: string): string {
-  const next = (BigInt(`0x${id.replaceAll('-', '')}`) + 1n).toString(16).padStart(32, '0');
-  return next.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
 /** A text between all earlier ids and this one, which is no id. */

@@ -104,7 +104,7 @@ export class ObjectLedger implements Ledger {
     if (keyId !== null) return ok(await this.#read(keyId, (ledger) => ledger.list(query)));
     return ok(
       await listAll(query, {
-        newest: (name, own) => this.#read(name, (directory) => directory.listNewest(own)),
+        recent: (name, own) => this.#read(name, (directory) => directory.listRecent(own)),
         hours: (name, own, beforeKey) =>
           this.#read(name, (directory) => directory.activeHours(own, beforeKey)),
         ofKey: (id, own) => this.#read(id, (ledger) => ledger.list(own)),

@@ -1,10 +1,10 @@
-/** Lists of records over all keys: the newest from the directories, earlier ones hour by hour from the objects of keys. */
+/** Lists of records over all keys: from the directories as far as they have them, before that hour by hour from the objects of keys. */
 import { type KeyPortion, type RecordPage, type RecordQuery, writeCursor } from '../../metering/ledger.ts';
 import type { UsageRecord } from '../../metering/record.ts';
 import { firstIdAt, HOUR_MS } from '../../metering/time.ts';
 import { MAX_QUERIED_LEDGERS, QUERIED_LEDGERS_AT_ONCE } from '../../shared/limits.ts';
 import type { ActiveHour, ActiveHours } from '../directory/active-keys.ts';
-import type { NewestPage } from '../directory/newest-records.ts';
+import type { RecentPage } from '../directory/recent-records.ts';
 import { DIRECTORIES } from '../ledger-calls.ts';
 import type { LedgerPage } from './records.ts';
 
@@ -12,41 +12,50 @@ import type { LedgerPage } from './records.ts';
 const MIN_CHUNK = 20;
 
 export interface ListCalls {
-  newest(directory: string, query: RecordQuery): Promise<NewestPage>;
+  recent(directory: string, query: RecordQuery): Promise<RecentPage>;
   hours(directory: string, query: RecordQuery, beforeKey: string | null): Promise<ActiveHours>;
   ofKey(keyId: string, query: RecordQuery): Promise<LedgerPage>;
 }
 
+/** Calls of directories for one page, which may have to search for matching records. */
+const MAX_DIRECTORY_CALLS = 4 * DIRECTORIES.length;
+
 /** The latest records of all keys first. A page reads {@link MAX_QUERIED_LEDGERS} objects of keys at most, each again as far as it is needed. */
 export async function listAll(query: RecordQuery, calls: ListCalls): Promise<RecordPage> {
   if (query.portion !== undefined) return listHours(query, [], calls);
-  const { records, floor } = await listNewest(query, calls);
-  const last = records.at(-1);
-  if (records.length === query.limit && last !== undefined) return { records, next: last.request_id };
-  if (floor <= query.fromId) return { records, next: null };
+  const { records, next, floor } = await listRecent(query, calls);
+  if (next !== null || floor <= query.fromId) return { records, next };
   const beforeId = floor < query.beforeId ? floor : query.beforeId;
   return listHours({ ...query, beforeId }, records, calls);
 }
 
-/** @returns the matching records that directories keep; all that have the id `floor` or a later one are among them, up to the limit */
-async function listNewest(
-  query: RecordQuery,
-  calls: ListCalls,
-): Promise<{ readonly records: readonly UsageRecord[]; readonly floor: string }> {
+/** The part of a page that directories have. */
+interface RecentPart {
+  readonly records: readonly UsageRecord[];
+  /** Not null: the page ends here. */
+  readonly next: string | null;
+  /** All matching records with this id or a later one are among them. */
+  readonly floor: string;
+}
+
+async function listRecent(query: RecordQuery, calls: ListCalls): Promise<RecentPart> {
   let floor = '';
-  const merge = new Merge(DIRECTORIES, query, async (name, own) => {
-    const page = await calls.newest(name, own);
+  const read = async (name: string, own: RecordQuery) => {
+    const page = await calls.recent(name, own);
     if (page.from > floor) floor = page.from;
     return page;
-  });
+  };
+  const merge = new Merge(DIRECTORIES, query, read, MAX_DIRECTORY_CALLS);
   await merge.start();
   const records: UsageRecord[] = [];
   while (records.length < query.limit) {
     const record = await merge.next();
-    if (record === null || record === 'spent' || record.request_id < floor) break;
-    records.push(record);
+    const at = record === 'spent' ? merge.position : record?.request_id;
+    if (at == null || at < floor) return { records, next: null, floor };
+    if (record === 'spent') return { records, next: at, floor };
+    if (record !== null) records.push(record);
   }
-  return { records, floor };
+  return { records, next: records.at(-1)?.request_id ?? null, floor };
 }
 
 /** @param newer the records before these, on the same page */
@@ -70,7 +79,7 @@ async function listHours(
     const { keyIds, fromHour, portion, rest } = batch;
     const start = firstIdAt(fromHour * HOUR_MS);
     const fromId = start > query.fromId ? start : query.fromId;
-    const merge = new Merge(keyIds, { ...query, fromId, beforeId }, calls.ofKey);
+    const merge = new Merge(keyIds, { ...query, fromId, beforeId }, calls.ofKey, 2 * MAX_QUERIED_LEDGERS);
     await merge.start();
     for (;;) {
       const last = records.at(-1);
@@ -168,13 +177,15 @@ class Merge {
   readonly #sources: readonly RecordSource[];
   readonly #query: RecordQuery;
   readonly #read: ReadSource;
+  readonly #maxCalls: number;
   calls = 0;
 
-  constructor(names: readonly string[], query: RecordQuery, read: ReadSource) {
+  constructor(names: readonly string[], query: RecordQuery, read: ReadSource, maxCalls: number) {
     this.#sources = names.map((name) => new RecordSource(name, query.beforeId));
     const share = Math.ceil((2 * query.limit) / names.length);
     this.#query = { ...query, limit: Math.min(query.limit, Math.max(MIN_CHUNK, share)) };
     this.#read = read;
+    this.#maxCalls = maxCalls;
   }
 
   /** Reads the first page of each source. */
@@ -201,7 +212,7 @@ class Merge {
     for (let source = this.#leading; source !== undefined; source = this.#leading) {
       const record = source.shift();
       if (record !== undefined) return record;
-      if (this.calls >= 2 * MAX_QUERIED_LEDGERS) return 'spent';
+      if (this.calls >= this.#maxCalls) return 'spent';
       await this.#readPage(source);
     }
     return null;

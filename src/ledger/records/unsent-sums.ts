@@ -1,17 +1,23 @@
-/** What a key's object sends to its directory: the absolute values of sums that changed, and the newest records. */
+/** What a key's object sends to its directory: the absolute values of sums that changed, and new records. */
 import type { UsageRecord } from '../../metering/record.ts';
 import { OTHER } from '../../metering/report.ts';
-import { DAY_MS, firstIdAt } from '../../metering/time.ts';
+import { DAY_MS, firstIdAt, HOUR_MS, idAfter } from '../../metering/time.ts';
 import { FACT_DAYS, factsOfRecord } from './fact-sums.ts';
-import { decodeStored } from './records.ts';
+import { decodeStored, recordsFrom } from './records.ts';
 import { type DayRow, DIMENSIONS, NUMBER_SUMS, readColumns } from './sum-columns.ts';
 import { keyText, type StoredSum, type SumKey, type SumTable } from './sum-tables.ts';
 import { dayOf, HOURS, HOURS_PER_DAY, hourRow, MODEL, OTHER_MODEL } from './sums.ts';
 
 /** Rows of sums in one message. */
 const MAX_MESSAGE_ROWS = 2000;
-/** Records in one message: as many as a directory keeps. */
-export const MAX_NEWEST = 1000;
+/** Records in one message. */
+const MAX_MESSAGE_RECORDS = 1000;
+/** New records of a day whose ids are remembered, and records of one hour that are sent again. */
+const MAX_SENT_RECORDS = 20_000;
+/** Of the latest records of a day, which a new instance may not have sent. */
+const LATEST_RECORDS = 20;
+/** Hours before this one whose records are sent again where a directory lacks some. Earlier ones are read from the key. */
+const RESENT_HOURS = 48;
 /** Days whose changed rows are remembered: yesterday's and today's requests end today. */
 const MAX_REMEMBERED_DAYS = 3;
 
@@ -33,7 +39,7 @@ export interface SumsMessage {
 interface Changes {
   readonly hours: Map<string, SumKey>;
   readonly facts: Map<string, SumKey>;
-  ids: string[];
+  readonly ids: string[];
 }
 
 export interface UnsentPorts {
@@ -47,6 +53,8 @@ export class UnsentSums {
   readonly #ports: UnsentPorts;
   /** Days since the epoch, which this instance has sent. */
   readonly #days = new Map<number, Changes>();
+  /** Hours since the epoch, whose records this instance has sent again. */
+  readonly #resentHours = new Set<number>();
 
   constructor(ports: UnsentPorts) {
     this.#ports = ports;
@@ -64,20 +72,20 @@ export class UnsentSums {
         for (const [fact, name] of factsOfRecord(record))
           for (const one of [name, OTHER]) remember(changes.facts, [dayOf(row), fact, one, ...dimensions]);
       }
-      changes.ids.push(record.request_id);
-      if (changes.ids.length > 2 * MAX_NEWEST) changes.ids = newest(changes.ids);
+      if (changes.ids.length < MAX_SENT_RECORDS) changes.ids.push(record.request_id);
     }
   }
 
   /** Has everything of the remembered days sent again. */
   forget(): void {
     this.#days.clear();
+    this.#resentHours.clear();
   }
 
   /** The messages that tell a directory about these changed days. Each is read when it is asked for. */
   *messages(changed: readonly DayRow[]): Generator<SumsMessage> {
     const { recordDays, now } = this.#ports;
-    const empty = { days: [], hours: [], facts: [], factTotals: [], records: [], recordDays: recordDays() };
+    const empty = this.#empty;
     // Directories keep nothing but days of earlier ones.
     const first = Math.floor(now() / DAY_MS) - recordDays();
     const old = changed.filter(({ day }) => day < first);
@@ -89,7 +97,10 @@ export class UnsentSums {
     for (const [day, days] of [...recent].sort(([a], [b]) => b - a)) {
       const changes = this.#days.get(day);
       this.#remember(day);
-      let message: SumsMessage = { ...empty, days, records: this.#records(day, changes?.ids ?? null) };
+      const [records = [], ...further] =
+        changes === undefined ? [this.#latest(day)] : [...this.#recordsOf(changes.ids)];
+      for (const some of further) yield { ...empty, records: some };
+      let message: SumsMessage = { ...empty, days, records };
       for (const part of changes === undefined ? this.#wholeDay(day) : this.#changed(changes)) {
         yield { ...message, ...part };
         message = empty;
@@ -130,30 +141,50 @@ export class UnsentSums {
     }
   }
 
-  /** @param ids null: the newest of the day */
-  #records(day: number, ids: readonly string[] | null): readonly UsageRecord[] {
-    const { sql } = this.#ports;
-    const rows =
-      ids === null
-        ? sql.exec(
-            `SELECT record FROM records WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ${MAX_NEWEST}`,
-            firstIdAt(day * DAY_MS),
-            firstIdAt((day + 1) * DAY_MS),
-          )
-        : sql.exec(
-            'SELECT record FROM records WHERE id IN (SELECT value FROM json_each(?))',
-            JSON.stringify(newest(ids)),
-          );
+  /** The messages with the records of an hour (since the epoch) that a directory does not have. Each hour is sent once. */
+  *recordsOfHour(hour: number): Generator<SumsMessage> {
+    const { sql, now } = this.#ports;
+    const first = Math.floor(now() / HOUR_MS) - RESENT_HOURS;
+    if (hour < first || this.#resentHours.has(hour)) return;
+    for (const old of this.#resentHours) if (old < first) this.#resentHours.delete(old);
+    this.#resentHours.add(hour);
+    const end = firstIdAt((hour + 1) * HOUR_MS);
+    let sent = 0;
+    for (let from = firstIdAt(hour * HOUR_MS); sent < MAX_SENT_RECORDS; ) {
+      const records = recordsFrom(sql, from, end, MAX_MESSAGE_RECORDS);
+      const last = records.at(-1);
+      if (last === undefined) return;
+      yield { ...this.#empty, records };
+      sent += records.length;
+      from = idAfter(last.request_id);
+    }
+  }
+
+  get #empty(): SumsMessage {
+    const recordDays = this.#ports.recordDays();
+    return { days: [], hours: [], facts: [], factTotals: [], records: [], recordDays };
+  }
+
+  *#recordsOf(ids: readonly string[]): Generator<readonly UsageRecord[]> {
+    const select = 'SELECT record FROM records WHERE id IN (SELECT value FROM json_each(?))';
+    for (let at = 0; at < ids.length; at += MAX_MESSAGE_RECORDS) {
+      const some = JSON.stringify(ids.slice(at, at + MAX_MESSAGE_RECORDS));
+      yield [...this.#ports.sql.exec(select, some)].map(({ record }) => decodeStored(record));
+    }
+  }
+
+  #latest(day: number): readonly UsageRecord[] {
+    const rows = this.#ports.sql.exec(
+      `SELECT record FROM records WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ${LATEST_RECORDS}`,
+      firstIdAt(day * DAY_MS),
+      firstIdAt((day + 1) * DAY_MS),
+    );
     return [...rows].map(({ record }) => decodeStored(record));
   }
 }
 
 function remember(keys: Map<string, SumKey>, key: SumKey): void {
   keys.set(keyText(key), key);
-}
-
-function newest(ids: readonly string[]): string[] {
-  return ids.toSorted().slice(-MAX_NEWEST);
 }
 
 /** The rows of some hours or days, in parts. */

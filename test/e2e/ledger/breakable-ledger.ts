@@ -64,6 +64,11 @@ export class BreakableLedger extends LedgerObject {
     return typeof OBJECT_BYTES === 'string' ? { ...limits, objectBytes: Number(OBJECT_BYTES) } : limits;
   }
 
+  protected override get maxRecentBytes(): number {
+    const { RECENT_BYTES } = this.env;
+    return typeof RECENT_BYTES === 'string' ? Number(RECENT_BYTES) : super.maxRecentBytes;
+  }
+
   /** Keeps a copy of all tables, for {@link restore}. */
   async save(): Promise<void> {
     for (const table of this.#tables()) {

@@ -1,5 +1,5 @@
 /** Whose fault an error is: for reports and alerts, so that a caller's mistake does not look like an outage (E6). */
-import { type ApiError, ERRORS, type ErrorCode } from './error.ts';
+import { type ApiError, ERRORS, type ErrorCode, errorRow } from './error.ts';
 
 /**
  * `caller`: the request itself. `deployment`: this deployment's credentials, balance, aliases and settings. `provider`: limits, failures
@@ -8,26 +8,6 @@ import { type ApiError, ERRORS, type ErrorCode } from './error.ts';
  */
 export const FAULTS = ['caller', 'deployment', 'provider', 'gateway'] as const;
 export type Fault = (typeof FAULTS)[number];
-
-/** Weir's own codes by fault. All others that begin the caller's request are the caller's. */
-const FAULT_OF_CODE: Partial<Record<string, Fault>> = {
-  misconfigured: 'deployment',
-  upstream_credential: 'deployment',
-  upstream_balance: 'deployment',
-  upstream_refused: 'deployment',
-  overloaded: 'gateway',
-  internal_error: 'gateway',
-  interrupted: 'gateway',
-  response_unreadable: 'gateway',
-  ledger_unreadable: 'gateway',
-  ledger_unreachable: 'gateway',
-  access_unreachable: 'gateway',
-  secret_unreadable: 'gateway',
-} satisfies Partial<Record<ErrorCode, Fault>>;
-
-const STATUS_OF_CODE: ReadonlyMap<string, number> = new Map(
-  Object.entries(ERRORS).map(([code, { status }]) => [code, status]),
-);
 
 /** Statuses of a provider that are not about the request, although they are 4xx. */
 const PROVIDER_STATUSES: ReadonlySet<number> = new Set([408, 429]);
@@ -46,9 +26,7 @@ interface FaultContext {
 export function faultOf(error: ApiError, { isAlias, callerPays }: FaultContext): Fault {
   const { refusal, status, code } = error;
   if (refusal === undefined) {
-    // A provider may use the same word as Weir, with another status.
-    const codeFault = STATUS_OF_CODE.get(code) === status ? FAULT_OF_CODE[code] : undefined;
-    return codeFault ?? (status >= 500 ? 'provider' : 'caller');
+    return errorRow(error)?.fault ?? (status >= 500 ? 'provider' : 'caller');
   }
   const { kind } = refusal;
   if (kind === 'content_filter' && refusal.status < 500) return 'caller';

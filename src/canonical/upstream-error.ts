@@ -277,20 +277,19 @@ const TIMEOUT_CODES = ['timeout', 'stream_idle_timeout'] as const satisfies read
 /** The error that ends a stream after its headers, from the error that the upstream reported. */
 export function streamError(upstream: Upstream, error: UpstreamError): ApiError {
   const timeout = TIMEOUT_CODES.find((code) => ERRORS[code].type === error.type);
-  const kind = ERRORS[timeout ?? 'upstream_error'];
+  const weirCode = timeout ?? 'upstream_error';
   const ownType = error.type === 'server_error' ? undefined : error.type;
-  return {
-    ...kind,
-    code: sanitizeCode(error.code ?? timeout ?? ownType, upstream) ?? 'upstream_error',
-    message: upstreamMessage(upstream, error.message),
-    param: error.param === undefined ? null : sanitize(error.param, upstream),
-  };
+  const code = sanitizeCode(error.code ?? timeout ?? ownType, upstream) ?? weirCode;
+  const param = error.param === undefined ? null : sanitize(error.param, upstream);
+  const own = apiError(weirCode, upstreamMessage(upstream, error.message), param);
+  // The upstream's word may be one of Weir's, which means something else.
+  return code === weirCode ? own : { ...own, code, weirCode };
 }
 
 /** The error for a finish word that means failure. */
 export function failedFinish(upstream: Upstream, word: string): ApiError {
   const error = apiError('upstream_error', `${upstream.name} stopped: ${word}`);
-  return word === 'error' ? error : { ...error, code: word };
+  return word === 'error' ? error : { ...error, code: word, weirCode: 'upstream_error' };
 }
 
 /** Why a whole response is truncated: what it says of its end, in a clause that follows "the answer ended". */

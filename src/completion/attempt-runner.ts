@@ -4,7 +4,6 @@
  */
 import { mayUse } from '../auth/caller.ts';
 import { type ApiError, apiError, type FailureReason } from '../canonical/error.ts';
-import { storedCode } from '../canonical/fault.ts';
 import type { UpstreamRefusal } from '../canonical/refusal.ts';
 import { sanitize } from '../canonical/upstream-error.ts';
 import { pricedModels } from '../metering/pricing/cost.ts';
@@ -12,6 +11,7 @@ import type { RecordedAttempt } from '../metering/record.ts';
 import {
   type AttemptEnd,
   type AttemptMeter,
+  endOf,
   type RequestEnd,
   RequestMeter,
 } from '../metering/request-meter.ts';
@@ -217,7 +217,7 @@ export class AttemptRunner {
     if (isAnswered && !isMade && this.#tryAgain(attempt, ownError, now)) return null;
     this.#forget(attempt, ownError);
     const error = this.#firstRefusal(attempt, ownError);
-    this.#giveUp(attempt, { errorCode: storedCode(ownError), isRefused: !isTimeout(reason) });
+    this.#giveUp(attempt, { ...endOf(ownError), isRefused: !isTimeout(reason) });
     const outcome = {
       error,
       reason,
@@ -317,7 +317,7 @@ export class AttemptRunner {
     this.#replayable.tryAgain(traits.target, mending);
     if (!this.#refusals.has(traits.target)) this.#refusals.set(traits.target, error);
     attempt.meter.cause ??= causeOf(mending);
-    this.#giveUp(attempt, { errorCode: storedCode(error), isRefused: true });
+    this.#giveUp(attempt, { ...endOf(error), isRefused: true });
     this.#next = { target: traits.target, at: now };
     return true;
   }

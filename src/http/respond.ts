@@ -1,5 +1,5 @@
 /** Makes the responses that are not streams, sets the headers of every response, and logs refusals. */
-import { type ApiError, apiError } from '../canonical/error.ts';
+import { type ApiError, apiError, errorRow } from '../canonical/error.ts';
 import { NO_KEY, type RefusalCounts } from '../metering/refusals.ts';
 import { chat } from '../protocols/openai-chat/client-writer.ts';
 import type { ClientProtocol, ErrorResponse } from '../protocols/shared/client-protocol.ts';
@@ -39,27 +39,12 @@ export function internalError({ ports, requestId }: RequestContext, reason: unkn
   return apiError('internal_error', 'Weir failed on this request; its log has the reason');
 }
 
-/**
- * Errors that a retry cannot change. Without `x-should-retry: false` SDKs retry twice, and Claude Code many times (2.1.197,
- * 2026-11-22).
- */
-const NON_RETRYABLE: readonly string[] = [
-  'misconfigured',
-  'upstream_credential',
-  'upstream_balance',
-  'upstream_refused',
-  'kept_limit_reached',
-];
-
-function writeError(
-  { status, body }: ErrorResponse,
-  { code, retryAfterSeconds }: ApiError,
-  others: HeadersInit,
-): Response {
+function writeError({ status, body }: ErrorResponse, error: ApiError, others: HeadersInit): Response {
+  const { code, retryAfterSeconds } = error;
   const headers = new Headers(others);
   headers.set('content-type', JSON_TYPE);
   if (retryAfterSeconds !== undefined) headers.set('retry-after', String(retryAfterSeconds));
-  if (NON_RETRYABLE.includes(code)) headers.set('x-should-retry', 'false');
+  if (errorRow(error)?.isFinal === true) headers.set('x-should-retry', 'false');
   const response = new Response(body, { status, headers });
   errorCodes.set(response, code);
   return response;

@@ -1,5 +1,5 @@
 /** Meters one request over all of its attempts and writes its usage record exactly once, however the request ends. */
-import { type ApiError, apiError } from '../canonical/error.ts';
+import { type ApiError, apiError, errorRow } from '../canonical/error.ts';
 import { faultOf, storedCode, weirCode } from '../canonical/fault.ts';
 import type { FinishMeaning } from '../canonical/finish-reason.ts';
 import type { ChoicePart, StreamMeter, VendorTokens } from '../canonical/part.ts';
@@ -167,9 +167,8 @@ export class RequestMeter {
     if (this.#isSettled) return;
     this.#isSettled = true;
     this.#endInFlight();
-    const errorCode = 'error' in end ? storedCode(end.error) : null;
     this.#current.end({
-      errorCode,
+      ...('error' in end ? endOf(end.error) : { errorCode: null }),
       isRefused: end.kind === 'refused',
       isComplete: end.kind === 'finished' && end.endedBy === undefined,
     });
@@ -291,10 +290,17 @@ export interface AttemptTraits {
 /** How an attempt ended. */
 export interface AttemptEnd {
   readonly errorCode: string | null;
+  /** Weir itself ends an output that may have begun. The upstream did not refuse and may bill it. */
+  readonly isInterrupted?: boolean;
   /** The attempt failed without output, and not by a timeout of Weir's: only reported usage is recorded. */
   readonly isRefused: boolean;
   /** The output is complete. */
   readonly isComplete?: boolean;
+}
+
+/** What an error says of an attempt's end. */
+export function endOf(error: ApiError): Pick<AttemptEnd, 'errorCode' | 'isInterrupted'> {
+  return { errorCode: storedCode(error), isInterrupted: errorRow(error)?.interrupts === true };
 }
 
 /** Usage that an upstream bills, or may bill, and did not report completely. A null count is charged at its upper bound. */
@@ -330,17 +336,6 @@ export interface ReceivedOutput {
   /** There is no other output. */
   readonly showsAll: boolean;
 }
-
-/** Errors with which Weir itself ends an output that has begun. The upstream did not refuse and may bill it. */
-const INTERRUPTIONS = [
-  'upstream_truncated',
-  'upstream_invalid',
-  'upstream_event_too_large',
-  'stream_idle_timeout',
-  'timeout',
-  'overloaded',
-  'internal_error',
-];
 
 /** Meters one attempt. */
 export class AttemptMeter {
@@ -466,7 +461,7 @@ export class AttemptMeter {
 
   /** Weir ended the attempt after a response with success. */
   get #isInterrupted(): boolean {
-    return INTERRUPTIONS.includes(this.#end?.errorCode ?? '');
+    return this.#end?.isInterrupted === true;
   }
 }
 

@@ -1,5 +1,5 @@
 /** Judges the failure of an attempt: whether another target is tried, whether a retry may succeed, and what the circuit breaker records. */
-import type { ApiError, FailureReason } from '../canonical/error.ts';
+import { type ApiError, errorRow, type FailureReason } from '../canonical/error.ts';
 import type { Target } from './targets.ts';
 
 /** Why an attempt has no output. */
@@ -23,33 +23,26 @@ export interface Verdict {
   readonly circuitEffect: 'failure' | 'refusal' | 'nothing';
 }
 
-/** The caller's mistake, which every target would refuse, or a failure that must not be retried. */
-const MISTAKE: Verdict = { triesNext: false, isRecoverable: false, circuitEffect: 'nothing' };
-/** Another model may accept the request. */
-const UNSUITABLE: Verdict = { triesNext: true, isRecoverable: false, circuitEffect: 'nothing' };
-/** The deployment's key, balance or model was refused. Waiting does not help. */
-const REFUSED: Verdict = { triesNext: true, isRecoverable: false, circuitEffect: 'refusal' };
-const FAILED: Verdict = { triesNext: true, isRecoverable: true, circuitEffect: 'failure' };
-/** The rate limit of the caller's own credential, which does not concern other callers. */
-const LIMITED: Verdict = { triesNext: true, isRecoverable: true, circuitEffect: 'nothing' };
-/** Timed out. The target is not retried, because a retry would take as long again. */
-export const TIMED_OUT: Verdict = { triesNext: true, isRecoverable: false, circuitEffect: 'failure' };
+const VERDICTS = {
+  /** The caller's mistake, which every target would refuse, or a failure that must not be retried. */
+  mistake: { triesNext: false, isRecoverable: false, circuitEffect: 'nothing' },
+  /** Another model may accept the request. */
+  unsuitable: { triesNext: true, isRecoverable: false, circuitEffect: 'nothing' },
+  /** The deployment's key, balance or model was refused. Waiting does not help. */
+  refused: { triesNext: true, isRecoverable: false, circuitEffect: 'refusal' },
+  failed: { triesNext: true, isRecoverable: true, circuitEffect: 'failure' },
+  /** The rate limit of the caller's own credential, which does not concern other callers. */
+  limited: { triesNext: true, isRecoverable: true, circuitEffect: 'nothing' },
+  /** The target is not retried, because a retry would take as long again. */
+  timed_out: { triesNext: true, isRecoverable: false, circuitEffect: 'failure' },
+} as const satisfies Record<string, Verdict>;
+
+export const TIMED_OUT: Verdict = VERDICTS.timed_out;
 
 /** Whether a timeout of Weir's ended an attempt, after which the upstream may go on. */
 export function isTimeout(reason: FailureReason): boolean {
   return reason === 'idle' || reason === 'slow';
 }
-
-/** Weir's own error codes that decide without any other condition. */
-const VERDICT_BY_CODE: ReadonlyMap<string, Verdict> = new Map([
-  ['upstream_credential', REFUSED],
-  ['upstream_balance', REFUSED],
-  ['upstream_refused', UNSUITABLE],
-  ['upstream_event_too_large', TIMED_OUT],
-  // Weir itself is out of memory: another target would not help.
-  ['overloaded', MISTAKE],
-  ['internal_error', MISTAKE],
-]);
 
 /** Statuses that concern the credential and what it may access. Whether the caller's or the deployment's was sent decides the verdict. */
 const CREDENTIAL_STATUSES = [401, 402, 403, 404];
@@ -63,24 +56,24 @@ const REQUEST_STATUSES = [400, 413, 422];
  */
 export function judge(failure: Failure, { aliasTarget }: Target, callerPays: boolean): Verdict {
   const { error } = failure;
-  if (failure.isMade || failure.reason === 'over_budget') return MISTAKE;
-  if (failure.reason === 'unsent') return UNSUITABLE;
+  if (failure.isMade || failure.reason === 'over_budget') return VERDICTS.mistake;
+  if (failure.reason === 'unsent') return VERDICTS.unsuitable;
   if (isTimeout(failure.reason)) return TIMED_OUT;
-  const byCode = VERDICT_BY_CODE.get(error.code);
-  if (byCode !== undefined) return byCode;
+  const byCode = errorRow(error)?.verdict;
+  if (byCode !== undefined) return VERDICTS[byCode];
   const kind = error.refusal?.kind ?? null;
-  if (kind === 'missing_state' && error.status < 500) return MISTAKE;
+  if (kind === 'missing_state' && error.status < 500) return VERDICTS.mistake;
   if (CREDENTIAL_STATUSES.includes(error.status)) {
-    if (callerPays) return MISTAKE;
+    if (callerPays) return VERDICTS.mistake;
     // A file, a thread or an id that this request names may be missing, which says nothing about the target.
-    return error.status === 404 && kind !== 'missing_model' ? UNSUITABLE : REFUSED;
+    return error.status === 404 && kind !== 'missing_model' ? VERDICTS.unsuitable : VERDICTS.refused;
   }
   if (REQUEST_STATUSES.includes(error.status)) {
-    if (kind === 'missing_model') return callerPays ? MISTAKE : REFUSED;
-    return kind !== null && aliasTarget.on.includes(kind) ? UNSUITABLE : MISTAKE;
+    if (kind === 'missing_model') return callerPays ? VERDICTS.mistake : VERDICTS.refused;
+    return kind !== null && aliasTarget.on.includes(kind) ? VERDICTS.unsuitable : VERDICTS.mistake;
   }
-  if (error.status === 429) return callerPays ? LIMITED : FAILED;
-  return error.status >= 500 ? FAILED : MISTAKE;
+  if (error.status === 429) return callerPays ? VERDICTS.limited : VERDICTS.failed;
+  return error.status >= 500 ? VERDICTS.failed : VERDICTS.mistake;
 }
 
 /** The wait that a response's headers state, in ms, or null: `retry-after-ms`, or `retry-after` in seconds or as a date. */

@@ -43,6 +43,18 @@ const FAILURES: readonly (readonly [
     sse(': queued\n\n', ROLE, 'data: {"error":"no"}\n\n'),
     'upstream_error',
   ],
+  // Words of providers that are codes of Weir, too.
+  ['a 500 with the code internal_error', refuse(500, { code: 'internal_error' }), '500'],
+  [
+    'an error event with the code internal_error',
+    sse('data: {"error":{"message":"no","code":"internal_error"}}\n\n'),
+    'internal_error',
+  ],
+  [
+    'an error as JSON with the code overloaded',
+    json({ error: { message: 'no', code: 'overloaded' } }),
+    'overloaded',
+  ],
   ['an error as JSON', json({ error: { message: 'no', code: 'busy' } }), 'busy'],
   [
     'a page',

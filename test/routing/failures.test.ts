@@ -1,6 +1,7 @@
 /** Tests the verdict on each failure of an attempt, with the deployment's credential and with the caller's own (R4). */
 import { describe, expect, test } from 'vitest';
 import { type ApiError, apiError, type FailureReason } from '../../src/canonical/error.ts';
+import { streamError } from '../../src/canonical/upstream-error.ts';
 import { type Failure, judge, readRetryAfter } from '../../src/routing/failures.ts';
 import { classifyRefusal, type UpstreamErrorContext } from '../../src/upstream/errors.ts';
 import { settingsWith, targetsOf } from './targets.ts';
@@ -24,6 +25,11 @@ function refused(
 
 function failed(error: ApiError, reason: FailureReason = 'no_response'): Failure {
   return { ...IN_TIME, error, reason };
+}
+
+/** An error that an upstream reports in its stream. */
+function eventError(code: string): ApiError {
+  return streamError(UPSTREAM, { message: 'x', type: undefined, code, param: undefined, status: undefined });
 }
 
 const [PLAIN] = targetsOf(['openai/gpt-5']);
@@ -68,12 +74,16 @@ describe('R4 judge', () => {
       (status) => [`a ${status}`, refused(status), MISTAKE] as [string, Failure, string],
     ),
     ['an error event that is a 400', failed(apiError('invalid_request', 'x')), MISTAKE],
-    [
-      'a lack of Weir’s own memory',
-      failed({ ...apiError('upstream_error', 'x'), code: 'overloaded' }),
-      MISTAKE,
-    ],
+    ['a lack of Weir’s own memory', failed(apiError('overloaded', 'x')), MISTAKE],
     ['a fault of Weir’s own', failed(apiError('internal_error', 'x')), MISTAKE],
+    ...['overloaded', 'internal_error', 'upstream_balance', 'upstream_event_too_large'].flatMap((code) => [
+      [`a 500 whose code is ${code}`, refused(500, { error: { message: 'x', code } }), FAILED] as [
+        string,
+        Failure,
+        string,
+      ],
+      [`an error event whose code is ${code}`, failed(eventError(code)), FAILED] as [string, Failure, string],
+    ]),
     ['a 3xx', refused(302), FAILED],
     ['a request that was not sent', { ...refused(400), reason: 'unsent' }, 'moves on, nothing'],
     ['a 400 that names a parameter', refused(400, { error: { code: 'unsupported_parameter' } }), MISTAKE],

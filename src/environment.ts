@@ -28,7 +28,7 @@ import {
   type SettingProblem,
   SettingsReader,
 } from './settings/reader.ts';
-import { missingSettings, misspeltSettings } from './settings/settings.ts';
+import { missingSettings, misspeltSettings, weakSettings } from './settings/settings.ts';
 import type { JsonObject } from './shared/json.ts';
 import type { Tracing } from './tracing/spans.ts';
 import type { Feature, Weir, WeirOptions } from './types.ts';
@@ -308,6 +308,7 @@ export class Environment {
     if (!this.#isRead) return;
     const { unused, problems, deployment } = this.#read;
     for (const hint of unused) log({ ...hint });
+    for (const hint of weakSettings(deployment.settings)) log({ event: 'setting_weak', ...hint });
     if (problems.length > 0) return log({ event: 'misconfigured', problems });
     const { settings, features } = deployment;
     for (const hint of missingSettings(settings, hasAdmins(features))) {

@@ -143,6 +143,22 @@ describe('W2 weir().fetch', () => {
     },
   );
 
+  test.each([
+    ['fifteen-chars-x', 1],
+    ['sixteen-chars-xx', 0],
+  ])('logs an ADMIN_TOKEN of fewer than 16 characters, without its text: %s', async (token, count) => {
+    await call(weir().fetch, new Request('https://weir.example/health'), { ADMIN_TOKEN: token }, ctx);
+    const lines = logged.filter((line) => line.includes('setting_weak'));
+    expect(lines.map((line) => JSON.parse(line))).toEqual(
+      Array.from({ length: count }, () => ({
+        event: 'setting_weak',
+        setting: 'ADMIN_TOKEN',
+        message: expect.stringContaining('fewer than 16 characters'),
+      })),
+    );
+    expect(logged.join()).not.toContain(token);
+  });
+
   test.each(['X_API_KEY', 'API_KEY', 'API_BASE_URL', 'AI_API_KEY', 'GITHUB_TOKEN', 'CLOUDFLARE_API_TOKEN'])(
     'the variable %s looks like no provider’s: no line',
     async (name) => {

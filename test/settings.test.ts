@@ -244,7 +244,12 @@ describe('readSettings, rules in an entry of PROVIDERS', () => {
     [{ reasoning: 'hunter2' }, 'reasoning must be one of: reasoning_content, reasoning, both'],
     [{ like: 'anthropic', drop: ['seed'] }, 'apply to chat completions, and anthropic has another API'],
     [{ renmae: {} }, 'accepts only base_url, api_key, like'],
-    [{ renmae: {} }, ': did you mean rename?'],
+    [{ renmae: {} }, ', not renmae: did you mean rename?'],
+    [{ url: 'https://a.example' }, ', not url: did you mean base_url?'],
+    [{ baseURL: 'https://a.example' }, ', not baseURL: did you mean base_url?'],
+    [{ apiKey: 'A_KEY' }, ', not apiKey: did you mean api_key?'],
+    [{ 'sk-hunter2': 1 }, ', not another field'],
+    [{ base_url: 'hunter2' }, 'acme: base_url must be an http(s) URL'],
   ])('%j: invalid, with a message about the expected form', (entry, message) => {
     const env = { PROVIDERS: { acme: { ...own, ...entry } } };
     expect(invalid(env)).toEqual(['PROVIDERS']);
@@ -363,6 +368,11 @@ describe('readSettings, models', () => {
     ],
     [{ fast: { model: 'mistral/a', on: 'content_filter' } }, 'fast: on must be a list'],
     [{ fast: { model: 'mistral/a', hunter2: 1 } }, 'fast: accepts only model, weight'],
+    [
+      { fast: ['mistral/a', { model: 'mistral/b', wieght: 1 }] },
+      'fast step 2: accepts only model, weight, timeout_seconds, set, on, api, not wieght: did you mean weight?',
+    ],
+    [{ fast: { model: 'mistral/a', colour: 1 } }, ', not colour'],
     [{ 'hunter 2 with spaces': 1 }, 'an alias: must name a model'],
   ])('R2 ALIASES %j is misconfigured, by name', (ALIASES, message) => {
     expect(invalid({ ...MISTRAL, ALIASES })).toEqual(['ALIASES']);

@@ -5,7 +5,7 @@
  */
 import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { type ExportOptions, exportRecords } from './export/export-records.ts';
+import { type ExportOptions, exportRecords, RefusedExport } from './export/export-records.ts';
 import { Progress } from './export/progress.ts';
 
 const USAGE =
@@ -60,6 +60,7 @@ try {
   progress.end(`${count} records are in ${options.out}`);
 } catch (error) {
   const reason = error instanceof Error ? error.message : String(error);
-  progress.end(`${reason}\nRun the same command again to continue.`);
+  const isFinal = error instanceof RefusedExport;
+  progress.end(isFinal ? reason : `${reason}\nRun the same command again to continue.`);
   process.exitCode = 1;
 }

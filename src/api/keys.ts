@@ -96,8 +96,26 @@ export const handleCreateKey = forAdmin(async (request, context) => {
   }
   await putKey(context.ports.store, key, digest);
   await recordAct(context, { action: 'key_created', keyId: key.id, before: null, after: key });
-  return jsonResponse(writeSecret(key, token, context, prices), 201);
+  const namesakes = await namesakeWarnings(key, context);
+  return jsonResponse(writeSecret(key, token, context, prices, namesakes), 201);
 });
+
+/** The names of keys that a warning lists. */
+const MAX_SHOWN_NAMESAKES = 5;
+
+/** The warning that other keys have this name, so that only the ids tell them apart; none where KV cannot be read. */
+async function namesakeWarnings(
+  { id, name }: Pick<GatewayKey, 'id' | 'name'>,
+  { ports }: RequestContext,
+): Promise<readonly KeyWarning[]> {
+  const { keys } = await listKeys(ports.store).catch(() => ({ keys: [] }));
+  const ids = keys.filter((key) => key.name === name && key.id !== id).map((key) => key.id);
+  if (ids.length === 0) return [];
+  const shown = ids.slice(0, MAX_SHOWN_NAMESAKES).join(', ');
+  const rest = ids.length > MAX_SHOWN_NAMESAKES ? ` and ${ids.length - MAX_SHOWN_NAMESAKES} more` : '';
+  const others = ids.length === 1 ? 'Another key has' : `${ids.length} other keys have`;
+  return [{ param: 'name', message: `${others} this name: ${shown}${rest}` }];
+}
 
 /** The jurisdiction of objects is chosen before the first key. */
 async function placeProblem({ placeCheck }: RequestContext): Promise<ApiError | null> {
@@ -174,7 +192,11 @@ async function changedKey(
   if (changed.kind === 'error') return errorResponse(changed.error);
   const { key } = changed.value;
   const table = prices ?? (await context.prices.load());
-  return jsonResponse({ ...writeKey(key, context.arrivedAt), ...keyWarnings(key, context, table) });
+  const namesakes = 'name' in change.fields ? await namesakeWarnings(key, context) : [];
+  return jsonResponse({
+    ...writeKey(key, context.arrivedAt),
+    ...keyWarnings(key, context, table, namesakes),
+  });
 }
 
 interface ChangedKey {
@@ -258,9 +280,10 @@ function writeSecret(
   token: string,
   context: RequestContext,
   prices: PriceTable,
+  namesakes: readonly KeyWarning[] = [],
 ): JsonObject {
   const { id, name, ...rest } = writeKey(key, context.arrivedAt);
-  return { id, name, key: token, ...rest, ...keyWarnings(key, context, prices) };
+  return { id, name, key: token, ...rest, ...keyWarnings(key, context, prices, namesakes) };
 }
 
 /** `POST /admin/keys/:id/budget`: raises one budget of the key for its current period. Responds as `GET /admin/keys/:id`. */
@@ -528,21 +551,22 @@ function namedBudgets(limits: JsonObject | null): { readonly budget: Budget; rea
   return ofUsers === null ? keyBudgets : [...keyBudgets, { budget: ofUsers, param: 'per_user' }];
 }
 
-/** A reason why a key cannot be used as things are. */
+/** What is probably not meant, such as a key that cannot be used as things are. */
 export interface KeyWarning {
   /** The field that the warning is about; null: the whole key. */
   readonly param: string | null;
   readonly message: string;
 }
 
-/** Reasons why the key can't be used now. They are no errors, because settings may change: a provider may be set up later. */
+/** Reasons why the key can't be used now, and those that are known already. They are no errors, because settings may change: a provider may be set up later. */
 function keyWarnings(
   key: Pick<GatewayKey, 'models' | 'expires_at' | 'limits'>,
   { settings, arrivedAt }: Pick<RequestContext, 'settings' | 'arrivedAt'>,
   table: PriceTable,
+  known: readonly KeyWarning[] = [],
 ): { readonly warnings?: readonly KeyWarning[] } {
   const { models, expires_at, limits } = key;
-  const warnings: KeyWarning[] = [];
+  const warnings: KeyWarning[] = [...known];
   const warn = (param: string | null, message: string) => warnings.push({ param, message });
   if (settings.auth !== 'keys' && settings.auth !== 'access')
     warn(null, `AUTH=${settings.auth} takes no gateway keys: this one is not used`);

@@ -41,6 +41,7 @@ import {
   likelySearches,
   maxBilledSearches,
   maxOutput,
+  outputNeed,
   type Reservation,
   type ReserveRequest,
   upperBoundOf,
@@ -150,7 +151,7 @@ async function admitEarly(
     releaseEarly();
     return failure({ error, headers: {} });
   }
-  const refusal = refusalOf(reserved.value);
+  const refusal = refusalOf(reserved.value, { request });
   if (refusal !== null) return failure(refusal);
   if (reserved.value.kind !== 'reserved') return failure({ error: KEY_REVOKED, headers: {} });
   return ok({ release: releaseEarly });
@@ -203,7 +204,7 @@ async function admit(
     highestPrice(table, [model], now, now + longestMs)?.currency === currency;
   const unpriced = models.filter((model) => !isPriced(model)).map(({ address }) => address);
   const isMessages = admissionRequest.client === 'messages';
-  const refusal = refusalOf(reservation, unpriced, isMessages);
+  const refusal = refusalOf(reservation, { request, unpriced, isMessages });
   if (refusal !== null) return failure(refusal);
   if (reservation.kind !== 'reserved') return failure({ error: KEY_REVOKED, headers: {} });
   const { outputTokens, standing: status, promptTokens: reservedPrompt } = reservation;
@@ -379,16 +380,26 @@ async function reserveFor(
 
 /**
  * Null where the reservation is not refused.
- * @param models without a price in the unit of the budget
+ * @param request absent: it extends what an earlier one reserved
+ * @param unpriced models without a price in the unit of the budget
  */
 function refusalOf(
   reservation: Reservation | UserReservation,
-  models: readonly string[] = [],
-  isMessages = false,
+  {
+    request,
+    unpriced = [],
+    isMessages = false,
+  }: {
+    readonly request?: ReserveRequest;
+    readonly unpriced?: readonly string[];
+    readonly isMessages?: boolean;
+  } = {},
 ): Refusal | null {
   if (reservation.kind !== 'refused') return null;
+  const { refusal, standing } = reservation;
   const by = 'by' in reservation ? reservation.by : 'key';
-  return refusalResponse(reservation.refusal, reservation.standing, by, models, isMessages);
+  const output = request === undefined ? null : outputNeed(request, standing.limits);
+  return refusalResponse(refusal, standing, by, unpriced, isMessages, output);
 }
 
 /** `BUDGET_FAIL` decides. A call that failed may have reserved nevertheless. */

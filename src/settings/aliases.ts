@@ -7,7 +7,7 @@ import { MAX_TARGETS } from '../shared/limits.ts';
 import { didYouMean } from '../shared/nearest.ts';
 import { type BareNameSettings, providerOfBareName } from './bare-models.ts';
 import { type ConfiguredProvider, servedBy } from './configured-provider.ts';
-import type { SettingsReader } from './reader.ts';
+import { type SettingsReader, shownName } from './reader.ts';
 
 /** The refusals that a step may name in `on`, to move on to the next step. */
 const REFUSALS = ['context_length', 'content_filter'] as const satisfies readonly RefusalKind[];
@@ -125,8 +125,10 @@ class StepReader {
   #readStep(entry: JsonObject): AliasTarget | null {
     const { weight = 0, timeout_seconds, set = NO_FIELDS, on = [] } = entry;
     const model = readText(entry.model);
-    if (Object.keys(entry).some((field) => !STEP_FIELDS.includes(field))) {
-      return this.#invalid(`accepts only ${STEP_FIELDS.join(', ')}`);
+    const unknown = Object.keys(entry).find((field) => !STEP_FIELDS.includes(field));
+    if (unknown !== undefined) {
+      const hint = didYouMean(unknown, STEP_FIELDS);
+      return this.#invalid(`accepts only ${STEP_FIELDS.join(', ')}, not ${shownName(unknown)}${hint}`);
     }
     if (model === undefined)
       return this.#invalid('must name a model, such as "mistral/mistral-small-latest"');

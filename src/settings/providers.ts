@@ -18,7 +18,7 @@ import { didYouMean } from '../shared/nearest.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { MODEL_NAMES, readCloud, readModelNames } from './clouds.ts';
 import type { ConfiguredProvider } from './configured-provider.ts';
-import type { SettingsReader } from './reader.ts';
+import { isHttpUrl, type SettingsReader, shownName } from './reader.ts';
 
 const SECRET_NAME = /^[A-Z][A-Z0-9_]*$/;
 /** A name of words and short numbers, such as `GROQ_API_KEY` and `ACME2_TOKEN`. A secret does not have this form. */
@@ -40,6 +40,13 @@ const ENTRY_FIELDS: readonly string[] = [
   ...['stops_on_close', 'models'],
   ...RULE_FIELDS,
 ];
+/** What other software calls a field of an entry, in lower case and without signs. */
+const FIELDS_ELSEWHERE: Readonly<Record<string, string>> = {
+  ...{ url: 'base_url', baseurl: 'base_url', apibase: 'base_url', apiurl: 'base_url', endpoint: 'base_url' },
+  ...{ host: 'base_url', address: 'base_url', key: 'api_key', apikey: 'api_key', apikeyenv: 'api_key' },
+  ...{ token: 'api_key', secret: 'api_key', extraheaders: 'headers', extraquery: 'query', params: 'query' },
+  ...{ service: 'binding', type: 'like', kind: 'like', provider: 'like' },
+};
 
 /**
  * A built-in provider is enabled by its key. Under `AUTH=passthrough` callers send the key, so a base URL is enough. An entry of
@@ -162,7 +169,9 @@ class EntryReader {
   }
 
   url(value: unknown): string | undefined {
-    return this.#reader.url('PROVIDERS', readText(value));
+    const text = readText(value);
+    if (isHttpUrl(text)) return this.#reader.url('PROVIDERS', text);
+    return this.invalid('base_url must be an http(s) URL');
   }
 
   /** The value of a secret; `""` if the entry names none. */
@@ -233,8 +242,9 @@ function readEntry(reader: EntryReader, id: string, entry: unknown): ConfiguredP
     return reader.invalid('must be {"base_url": "https://…/v1", "api_key": "NAME_OF_A_SECRET"}');
   const unknown = Object.keys(entry).find((field) => !ENTRY_FIELDS.includes(field));
   if (unknown !== undefined) {
-    const hint = didYouMean(unknown, ENTRY_FIELDS);
-    return reader.invalid(`accepts only ${ENTRY_FIELDS.join(', ')}${hint}`);
+    const other = FIELDS_ELSEWHERE[unknown.toLowerCase().replace(/[^a-z]/g, '')];
+    const hint = other === undefined ? didYouMean(unknown, ENTRY_FIELDS) : `: did you mean ${other}?`;
+    return reader.invalid(`accepts only ${ENTRY_FIELDS.join(', ')}, not ${shownName(unknown)}${hint}`);
   }
   const baseUrl = reader.url(entry.base_url);
   const secretName = readText(entry.api_key);

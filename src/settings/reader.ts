@@ -155,7 +155,7 @@ export class SettingsReader {
   }
 
   url(name: string, value: string | undefined): string | undefined {
-    if (value !== undefined && URL.canParse(value) && /^https?:\/\//.test(value)) return trimEnd(value, '/');
+    if (isHttpUrl(value)) return trimEnd(value, '/');
     this.invalid(name, 'must be an http(s) URL');
     return undefined;
   }
@@ -165,6 +165,18 @@ export class SettingsReader {
     if (this.problems.some((known) => known.setting === setting && known.message === message)) return;
     this.problems.push({ setting, message });
   }
+}
+
+/** Whether a text is a URL with `http:` or `https:`. */
+export function isHttpUrl(text: string | undefined): text is string {
+  return text !== undefined && URL.canParse(text) && /^https?:\/\//.test(text);
+}
+
+const FIELD_NAME = /^[A-Za-z][A-Za-z_]{0,31}$/;
+
+/** The name of a field for a message. Another text may be a value in the wrong place, such as a secret. */
+export function shownName(name: string): string {
+  return FIELD_NAME.test(name) ? name : 'another field';
 }
 
 /** A URL without its user, password and query, where keys may be. */

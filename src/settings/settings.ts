@@ -227,6 +227,16 @@ function plainName(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]/g, '');
 }
 
+/** A shorter admin token could be guessed. */
+const MIN_ADMIN_TOKEN_CHARS = 16;
+
+/** Secrets that protect less than they should. */
+export function weakSettings({ adminToken }: Settings): readonly SettingProblem[] {
+  if (typeof adminToken !== 'string' || adminToken.length >= MIN_ADMIN_TOKEN_CHARS) return [];
+  const message = `has fewer than ${MIN_ADMIN_TOKEN_CHARS} characters and could be guessed: take a long random text, such as the output of openssl rand -hex 32`;
+  return [{ setting: 'ADMIN_TOKEN', message }];
+}
+
 /**
  * Settings without which a valid deployment serves no request.
  * @param hasAdmins a feature names admins, who need no admin token

@@ -793,22 +793,24 @@ describe.runIf(hasChromium).each(['kv', 'object'] as const)('the page with LEDGE
     await context.close();
   });
 
-  testOnce(
-    'D2 the token is only in memory, unless it is kept for this tab; signing out removes it',
-    async () => {
-      const { page, context } = await signedIn();
-      expect(
-        await page.evaluate<string>('JSON.stringify([{ ...sessionStorage }, { ...localStorage }])'),
-      ).not.toContain(ADMIN_TOKEN);
-      expect(await context.cookies()).toEqual([]);
-      await page.reload();
-      await page.getByLabel('Keep it for this tab').check();
-      await signIn(page, ADMIN_TOKEN);
-      await page.reload();
-      await page.getByRole('button', { name: 'Sign out' }).click();
-      await page.getByLabel('Admin token or gateway key').waitFor();
-      expect(await page.evaluate<string | null>("sessionStorage.getItem('weir-token')")).toBe(null);
-      await context.close();
-    },
-  );
+  testOnce('D2 the token is kept for this tab alone, or only in memory; signing out removes it', async () => {
+    const { page, context } = await open(browser, filled.page);
+    const hint = page.locator('#token-hint');
+    expect(await hint.innerText()).not.toContain('AUTH=open');
+    await page.getByLabel('Keep it for this tab').uncheck();
+    await signIn(page, ADMIN_TOKEN);
+    expect(
+      await page.evaluate<string>('JSON.stringify([{ ...sessionStorage }, { ...localStorage }])'),
+    ).not.toContain(ADMIN_TOKEN);
+    expect(await context.cookies()).toEqual([]);
+    await page.reload();
+    expect(await page.getByLabel('Keep it for this tab').isChecked()).toBe(true);
+    await signIn(page, ADMIN_TOKEN);
+    expect(await page.evaluate<string>('JSON.stringify({ ...localStorage })')).not.toContain(ADMIN_TOKEN);
+    await page.reload();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Admin token or gateway key').waitFor();
+    expect(await page.evaluate<string | null>("sessionStorage.getItem('weir-token')")).toBe(null);
+    await context.close();
+  });
 });

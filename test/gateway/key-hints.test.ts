@@ -7,7 +7,7 @@ test.each([
   ['sk-proj-0f1e2d3c4b5a69788796a5b4', 'this looks like a key of OpenAI'],
   ['sk-ant-api03-0f1e2d3c4b5a69788', 'this looks like a key of Anthropic'],
   ['AIzaSy0f1e2d3c4b5a69788796a5b4', 'this looks like a key of Gemini'],
-  ['gsk_0f1e2d3c4b5a69788796a5b4c3', 'this looks like a key of groq'],
+  ['gsk_0f1e2d3c4b5a69788796a5b4c3', 'this looks like a key of Groq'],
   ['sk-0f1e2d3c4b5a69788796a5b4c3d', 'this looks like a key of a provider'],
   ['0f1e2d3c4b5a69788796a5b4c3d2e1', "Weir's keys begin with weir_, and this is none"],
   ['weir_0f1e2d3c4b5a69788796a5b4c', 'This key is unknown, revoked, disabled or expired'],

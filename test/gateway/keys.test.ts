@@ -83,10 +83,32 @@ describe('K4 a new key', () => {
       expect(objectsOf(created.warnings)).toEqual([
         { param: 'budget', message: expect.stringMatching(message) },
       ]);
-      const inTokens = await create(gateway, { models, budget: { tokens: 5 } });
+      const inTokens = await create(gateway, { name: 'in tokens', models, budget: { tokens: 5 } });
       expect(inTokens.warnings).toBeUndefined();
     },
   );
+
+  test('with the name of another key: is created, with a warning that names its id; so is a key that is renamed', async () => {
+    const gateway = new LimitedGateway();
+    const first = await create(gateway, { name: 'ci' });
+    expect(first).not.toHaveProperty('warnings');
+    const second = await create(gateway, { name: 'ci' });
+    const warning = { param: 'name', message: `Another key has this name: ${textOf(first.id)}` };
+    expect([second.status, second.warnings]).toEqual([201, [warning]]);
+    const third = await create(gateway, { name: 'other' });
+    expect(third).not.toHaveProperty('warnings');
+    const change = (body: JsonObject) =>
+      gateway.fetch(`/admin/keys/${textOf(third.id)}`, 'admin', {
+        method: 'PATCH',
+        body: JSON.stringify(body),
+      });
+    const renamed = await read(await change({ name: 'ci' }));
+    expect(textOf(objectsOf(renamed.warnings)[0]?.message)).toMatch(/^2 other keys have this name: /);
+    expect(await read(await change({ rpm: 5 }))).not.toHaveProperty('warnings');
+    await gateway.fetch(`/admin/keys/${textOf(first.id)}`, 'admin', { method: 'DELETE' });
+    await gateway.fetch(`/admin/keys/${textOf(second.id)}`, 'admin', { method: 'DELETE' });
+    expect(await read(await change({ name: 'ci' }))).not.toHaveProperty('warnings');
+  });
 
   test('where AUTH takes no gateway keys: is created, with a warning', async () => {
     const { warnings } = await create(new LimitedGateway({ AUTH: 'open' }), {});

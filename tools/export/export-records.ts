@@ -146,6 +146,9 @@ async function countRecords(
   return total;
 }
 
+/** The deployment's answer is final. */
+export class RefusedExport extends Error {}
+
 /** Retries network errors, 429 and 5xx. Other errors are final. */
 async function get(path: string, { url, token }: ExportOptions, ports: ExportPorts): Promise<JsonObject> {
   let reason = '';
@@ -156,8 +159,12 @@ async function get(path: string, { url, token }: ExportOptions, ports: ExportPor
       const body = decodeObject(await response.text());
       if (response.ok && body !== undefined) return body;
       reason = `${response.status} ${objectOf(body?.error).message ?? ''}`.trim();
-      if (response.status < 500 && response.status !== 429) break;
+      if (response.status === 401)
+        throw new RefusedExport(`${url} does not accept the token of ADMIN_TOKEN or WEIR_KEY: ${reason}`);
+      if (response.status < 500 && response.status !== 429)
+        throw new RefusedExport(`${url} refuses the export: ${reason}`);
     } catch (error) {
+      if (error instanceof RefusedExport) throw error;
       reason = String(error);
     }
   }

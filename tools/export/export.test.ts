@@ -101,8 +101,11 @@ describe('exportRecords', () => {
 
   test('L7 does not retry a 4xx response and reports its message', async () => {
     const { run, waits } = bench((request) => (request > 0 ? 401 : 200));
-    await expect(run()).rejects.toThrow('401 broken');
+    await expect(run()).rejects.toThrow('does not accept the token of ADMIN_TOKEN or WEIR_KEY: 401 broken');
     expect(waits).toEqual([]);
+    const refused = bench((request) => (request > 0 ? 400 : 200));
+    await expect(refused.run()).rejects.toThrow('refuses the export: 400 broken');
+    expect(refused.waits).toEqual([]);
   });
 
   test('L7 a time of more than 366 days is read in spans, the latest first, and continues in the right one', async () => {

@@ -17,7 +17,7 @@ const [
   { durableResponses },
   { origin },
   { readDeployment, readFeatures },
-  { misspeltSettings },
+  { misspeltSettings, weakSettings },
   { isOwnSecret },
   { checkNewKey },
   { SHIPPED_PRICES },
@@ -122,6 +122,8 @@ export function checkDeployment(
     for (const name of Object.keys(vars))
       if (isOwnSecret(name))
         notes.add(`vars.${name} is written into wrangler.toml. As a secret, nobody reads it there`);
+    for (const { setting, message } of weakSettings(settings))
+      notes.add(`${setting} of ${environment} ${message}`);
     if (key === null || keyProblem !== null) continue;
     const checked = checkNewKey(key, settings, [layerOf(settings.prices), SHIPPED_PRICES], now);
     if (checked.kind === 'error') keyProblem = checked.error.message;

@@ -103,6 +103,20 @@ describe('the command line', () => {
     expect(readOptions([])).toEqual({ kind: 'run', once: false, fault: undefined, port: undefined });
   });
 
+  test.each([
+    [['--help'], null, /--port <number>[\s\S]*--fault <name>[\s\S]*cut/],
+    [['--prot', '1'], 2, /^Unknown option '--prot'[\s\S]*npm run simulator -- --help lists the options\n$/],
+    [['--port', 'x'], 2, /^--port must be a number/],
+    [['--pace', 'x'], 2, /^--pace must be a number/],
+    [['--fault', 'x'], 2, /^--fault must be one of: .*cut/],
+  ])('the simulator with %j says what it takes, without a stack trace', async (args, code, text) => {
+    const main = join(import.meta.dirname, 'main.ts');
+    const ended = await promisify(execFile)(process.execPath, [main, ...args]).catch((error) => error);
+    expect(ended.code ?? null).toBe(code);
+    expect(code === null ? ended.stdout : ended.stderr).toMatch(text);
+    expect(ended.stderr).not.toMatch(/ at /);
+  });
+
   test('--help prints the options, and an invalid option prints no stack trace', async () => {
     const demo = join(import.meta.dirname, 'demo.ts');
     const run = promisify(execFile);

@@ -39,6 +39,15 @@ export type LimitRefusal =
   | { readonly kind: 'unpriced' }
   | { readonly kind: 'rpm' | 'tpm' | 'concurrency'; readonly needed: number; readonly waitMs: number | null };
 
+/** What of a request's need is its output; the rest is its prompt. */
+export interface OutputNeed {
+  readonly tokens: number;
+  /** An integer of 10^-9 of the currency, with the searches that the output may cause. */
+  readonly cost: number;
+  /** Null: the request sets no output limit, and this many tokens are assumed for a choice. */
+  readonly assumed: number | null;
+}
+
 /** A wait for running requests, whose end is not known. */
 export const SOON_MS = 1000;
 

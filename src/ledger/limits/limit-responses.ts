@@ -1,5 +1,6 @@
 /** What responses report about the limits of a key: rate limit headers, the remaining budget, and the errors of refused requests. */
 import {
+  type BudgetUnit,
   type BudgetUse,
   budgetUses,
   currencyOf,
@@ -8,11 +9,12 @@ import {
   type Limits,
   type RateStatus,
   remainingOf,
+  TOKENS,
   tightestUse,
 } from '../../auth/key-limits.ts';
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import type { Refusal } from '../../completion/admission.ts';
-import { type LimitRefusal, SOON_MS } from './allowance.ts';
+import { type LimitRefusal, type OutputNeed, SOON_MS } from './allowance.ts';
 
 const BUDGET_HEADER = 'x-weir-budget-remaining';
 /** Whose limit refused the request: `key`, or `user` for the allowance of one of its users. */
@@ -123,6 +125,7 @@ const MAX_SDK_WAIT_MS = 60_000;
  * @param by whose limit it is
  * @param models without a price
  * @param isMessages the client's protocol is Messages
+ * @param output null: the parts of the need are not known
  */
 export function refusalResponse(
   refusal: LimitRefusal,
@@ -130,6 +133,7 @@ export function refusalResponse(
   by: 'key' | 'user' = 'key',
   models: readonly string[] = [],
   isMessages = false,
+  output: OutputNeed | null = null,
 ): Refusal {
   const unified = isMessages ? unifiedRefusal(refusal, status) : {};
   const headers: Record<string, string> = { ...limitHeaders(status), ...unified, [LIMIT_HEADER]: by };
@@ -137,7 +141,7 @@ export function refusalResponse(
   if (waitMs !== null) headers['retry-after'] = String(Math.ceil(waitMs / 1000));
   if (waitMs === null || waitMs > MAX_SDK_WAIT_MS) headers['x-should-retry'] = 'false';
   const owner = by === 'key' ? 'This key' : 'Each user of this key';
-  return { error: errorOf(refusal, status, owner, models), headers };
+  return { error: errorOf(refusal, status, owner, models, output), headers };
 }
 
 function errorOf(
@@ -145,11 +149,12 @@ function errorOf(
   status: LimitStatus,
   owner: string,
   models: readonly string[],
+  output: OutputNeed | null,
 ): ApiError {
   const { limits } = status;
   switch (refusal.kind) {
     case 'budget':
-      return apiError('budget_exceeded', budgetMessage(refusal, status, owner));
+      return apiError('budget_exceeded', budgetMessage(refusal, status, owner, output));
     case 'unpriced':
       return apiError('model_not_allowed', unpricedMessage(limits, owner, models), 'model');
     case 'rpm':
@@ -158,7 +163,7 @@ function errorOf(
         `${owner} may send ${limits.rpm} request${limits.rpm === 1 ? '' : 's'} a minute`,
       );
     case 'tpm':
-      return apiError('rate_limited', tokensMessage(refusal.needed, status, owner));
+      return apiError('rate_limited', tokensMessage(refusal.needed, status, owner, output));
     case 'concurrency':
       return apiError(
         'rate_limited',
@@ -171,6 +176,7 @@ function budgetMessage(
   refusal: Extract<LimitRefusal, { kind: 'budget' }>,
   status: LimitStatus,
   owner: string,
+  output: OutputNeed | null,
 ): string {
   const refused = refusedUse(refusal, status);
   if (refused === null) return 'The budget is used up';
@@ -181,8 +187,9 @@ function budgetMessage(
   const { spent, reserved, resetsAt } = use;
   const used = `${formatAmount(spent, unit)} are spent, ${formatAmount(reserved, unit)} reserved by running requests`;
   const here = `this request may use up to ${formatAmount(needed, unit)}`;
-  const hint = needed > amount ? ': lower max_tokens or send less' : '';
-  const reset = resetsAt === null ? '' : `; it starts again at ${new Date(resetsAt).toISOString()}`;
+  const hint = needHint(needed, amount, spent + reserved, output === null ? null : { ...output, unit });
+  const start = output === null ? '; it starts' : '. The budget starts';
+  const reset = resetsAt === null ? '' : `${start} again at ${new Date(resetsAt).toISOString()}`;
   return `${owner} has a budget of ${limit}: ${used}, and ${here}${hint}${reset}`;
 }
 
@@ -192,8 +199,39 @@ function unpricedMessage(limits: Limits, owner: string, models: readonly string[
   return `${owner} has a budget in ${unit}, and no price in ${unit} is known for ${named} with the service_tier and the searches of this request: add one to PRICES, of 0 for a server of your own`;
 }
 
-function tokensMessage(needed: number, { limits, tokens }: LimitStatus, owner: string): string {
+function tokensMessage(
+  needed: number,
+  { limits, tokens }: LimitStatus,
+  owner: string,
+  output: OutputNeed | null,
+): string {
   const counted = `${owner} may use ${limits.tpm} tokens a minute: ${tokens?.used ?? 0} are counted, and this request`;
-  const hint = needed > (limits.tpm ?? 0) ? ': lower max_tokens or send less' : '';
+  const limit = limits.tpm ?? 0;
+  const hint = needed > limit ? needHint(needed, limit, 0, output && { ...output, unit: TOKENS }) : '';
   return `${counted} may use about ${needed}${hint}`;
+}
+
+/** The parts of a need, which of them is larger, and what helps. @param used what others have of the limit for some time */
+function needHint(
+  needed: number,
+  limit: number,
+  used: number,
+  output: (OutputNeed & { readonly unit: BudgetUnit }) | null,
+): string {
+  if (output === null) return needed > limit ? ': lower max_tokens or send less' : '';
+  const left = needed > limit ? limit : limit - used;
+  const { unit, assumed } = output;
+  const ofOutput = Math.min(needed, unit === TOKENS ? output.tokens : output.cost);
+  const ofPrompt = needed - ofOutput;
+  const parts = `, ${formatAmount(ofPrompt, unit)} for the prompt and ${formatAmount(ofOutput, unit)} for the output`;
+  const setLimit =
+    assumed === null
+      ? 'lower max_tokens'
+      : `set max_tokens, without which ${assumed} tokens of output are reserved`;
+  if (ofOutput > ofPrompt) {
+    const alone = ofPrompt > left ? ', and send less: the prompt alone does not fit' : '';
+    return `${parts}. The output limit is the larger part: ${setLimit}${alone}`;
+  }
+  const only = ofPrompt > left ? '; a lower max_tokens does not help' : ` or ${setLimit}`;
+  return `${parts}. The prompt is the larger part: send less${only}`;
 }

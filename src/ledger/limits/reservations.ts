@@ -19,6 +19,7 @@ import type { JsonObject } from '../../shared/json.ts';
 import {
   type Amounts,
   type LimitRefusal,
+  type OutputNeed,
   type ReportedCharge,
   SOON_MS,
   type UpperBound,
@@ -308,6 +309,21 @@ export function upperBoundOf(request: ReserveRequest, outputTokens: number | nul
 /** How many web searches are reserved with an output. @param most of all attempts */
 export function likelySearches(most: number, outputTokens: number): number {
   return Math.min(most, Math.ceil(outputTokens / LIKELY_TOKENS_PER_SEARCH));
+}
+
+/** What of a request's need is its output, where a limit refuses it. @param limits of the key or the user that refused */
+export function outputNeed(
+  request: ReserveRequest,
+  limits: Pick<Limits, 'budget' | 'maxOutputTokens'>,
+): OutputNeed {
+  const { outputTokens, price, likely } = request;
+  const limit = outputLimit(limits, outputTokens);
+  const most = maxOutput(request, limit);
+  const isLikely = likely !== undefined && limits.budget?.mode === 'running';
+  const tokens = isLikely ? Math.min(likely.outputTokens, most) : most;
+  const searches = maxBilledSearches(request, most);
+  const cost = maxCost(price, 0, tokens, isLikely ? likelySearches(searches, tokens) : searches);
+  return { tokens, cost, assumed: outputTokens === null ? (limit ?? DEFAULT_MAX_OUTPUT_TOKENS) : null };
 }
 
 /** The most output tokens of all choices of one attempt. */

@@ -6,9 +6,9 @@ import {
   refusalResponse,
   unifiedHeaders,
 } from '../../../src/ledger/limits/limit-responses.ts';
-import { type ReserveRequest, settle } from '../../../src/ledger/limits/reservations.ts';
+import { outputNeed, type ReserveRequest, settle } from '../../../src/ledger/limits/reservations.ts';
 import type { JsonObject } from '../../../tools/simulator/json.ts';
-import { MemorySql, NOW, used } from './memory-sql.ts';
+import { MemorySql, NOW, request, used } from './memory-sql.ts';
 
 function refuse(limits: JsonObject, before: readonly string[] = [], fields: Partial<ReserveRequest> = {}) {
   const sql = new MemorySql(limits);
@@ -65,6 +65,60 @@ describe('G5 a refusal', () => {
       'x-should-retry': 'false',
       'x-weir-limit': 'key',
     });
+  });
+
+  test.each([
+    [
+      'the prompt is larger and does not fit',
+      { budget: { tokens: 60 } },
+      { promptTokens: 1112, outputTokens: 30 },
+      '1112 tokens for the prompt and 30 tokens for the output. The prompt is the larger part: send less; a lower max_tokens does not help',
+    ],
+    [
+      'the prompt is larger, and a lower limit helps',
+      { budget: { tokens: 100 } },
+      { promptTokens: 90, outputTokens: 30 },
+      '90 tokens for the prompt and 30 tokens for the output. The prompt is the larger part: send less or lower max_tokens',
+    ],
+    [
+      'the limit is larger',
+      { budget: { tokens: 100 } },
+      { promptTokens: 20, outputTokens: 50, choices: 2 },
+      '20 tokens for the prompt and 100 tokens for the output. The output limit is the larger part: lower max_tokens',
+    ],
+    [
+      'the limit is larger, and the prompt alone does not fit',
+      { budget: { tokens: 10 } },
+      { promptTokens: 20, outputTokens: 50 },
+      'The output limit is the larger part: lower max_tokens, and send less: the prompt alone does not fit',
+    ],
+    [
+      'the request sets no limit',
+      { budget: { tokens: 1000 } },
+      { promptTokens: 20, outputTokens: null },
+      'The output limit is the larger part: set max_tokens, without which 4096 tokens of output are reserved',
+    ],
+    [
+      'the budget is in money',
+      { budget: { USD: 0.0001 } },
+      { promptTokens: 50, outputTokens: 40 },
+      '0.00005 USD for the prompt and 0.00008 USD for the output. The output limit is the larger part: lower max_tokens',
+    ],
+    [
+      'the limit is tpm',
+      { tpm: 60 },
+      { promptTokens: 900, estimatedPromptTokens: 70, outputTokens: 20 },
+      '70 tokens for the prompt and 20 tokens for the output. The prompt is the larger part: send less; a lower max_tokens does not help',
+    ],
+  ])('names the parts of what is needed, and what helps: %s', (_, limits, fields, text) => {
+    const sql = new MemorySql(limits);
+    const refused = { ...request('refused'), ...fields };
+    const answer = sql.reserve('refused', refused);
+    if (answer.kind === 'reserved') throw new Error('It was not refused');
+    const output = outputNeed(refused, answer.standing.limits);
+    expect(
+      refusalResponse(answer.refusal, answer.standing, 'key', [], false, output).error.message,
+    ).toContain(text);
   });
 
   test('until the next month has a retry-after, and x-should-retry is false', () => {

@@ -51,7 +51,7 @@ export class MemorySql implements Sql {
   }
 }
 
-function request(id: string): ReserveRequest {
+export function request(id: string): ReserveRequest {
   return {
     id,
     promptTokens: 10,

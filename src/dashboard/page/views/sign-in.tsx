@@ -15,7 +15,7 @@ interface SignInProps {
 
 export function SignIn({ onSignedIn, hasEndedLink = false }: SignInProps) {
   const [token, setToken] = useState('');
-  const [isKept, setKept] = useState(false);
+  const [isKept, setKept] = useState(true);
   const [state, setState] = useState<'idle' | 'busy' | keyof typeof REFUSALS>('idle');
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => field.current?.focus(), []);
@@ -71,8 +71,8 @@ export function SignIn({ onSignedIn, hasEndedLink = false }: SignInProps) {
           </p>
         )}
         <p id="token-hint" class="hint">
-          A key sees its own use, the admin token everything. It stays in this page's memory, and is sent to
-          this deployment alone. AUTH=open takes an empty one.
+          A key sees its own use, the admin token everything. It stays in this tab, and is sent to this
+          deployment alone.
         </p>
       </form>
     </main>

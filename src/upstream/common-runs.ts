@@ -9,7 +9,7 @@ export const RUN_CHARS = 11;
  * Runs of characters are looked for only around some places of a long text: each run has a gram of this many characters that ends at one
  * of them, and most grams are not in the short text.
  */
-const GRAM_CHARS = 7;
+const GRAM_CHARS = 6;
 const GRAM_STRIDE = RUN_CHARS - GRAM_CHARS + 1;
 
 const IS_RUN = 1;
@@ -22,7 +22,7 @@ const INTEGER_MASK = (1 << 30) - 1;
 const BASE = 0x01000193;
 const WORDS_SEED = 0x9e3779b9;
 /** A character has bits in the grams of the next {@link GRAM_CHARS}: then it is shifted out. */
-const GRAM_SHIFT = 5;
+const GRAM_SHIFT = 6;
 const GRAM_FACTOR = 0x9e3779b1;
 
 // What is known of each UTF-16 unit: one bit for each of its kinds, and in the lower bits the unit in lower case without its accent. 0: not known yet.
@@ -73,6 +73,7 @@ export class CommonRuns {
 
   /** Reports the runs that are in a long text, each once. The time is linear in the text's length. */
   find(text: string): void {
+    if (this.#runs.size === 0) return;
     const knownHashes = this.#known;
     const find: VisitRun = (hash) => {
       if (((knownHashes[hash & HASH_MASK] ?? 0) & IS_RUN) !== 0) this.#report(hash);

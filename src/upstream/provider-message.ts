@@ -57,8 +57,7 @@ export class MessageComparison {
       short.find(text);
     }
     dropShortRuns(compared, this.#runs);
-    for (const [i, bit] of this.#runs.subarray(0, this.#covered.length).entries())
-      if (bit === 1) this.#covered[i] = 1;
+    for (let i = 0; i < this.#covered.length; i++) if (this.#runs[i] === 1) this.#covered[i] = 1;
     coverNumbers();
   }
 
@@ -72,9 +71,9 @@ export class MessageComparison {
     const start = text.slice(0, MAX_MESSAGE_CHARS);
     /** What to do when a text is found, by the text: a message may have one many times. */
     const searched = new Map<string, (() => void)[]>();
-    const search = (span: TextSpan, isWord: boolean, onFound: () => void) => {
+    const search = (span: TextSpan, kind: 'part' | 'word', onFound: () => void) => {
       const part = start.slice(span.from, span.to);
-      const key = `${isWord} ${part}`;
+      const key = `${kind} ${part}`;
       const known = searched.get(key);
       if (known !== undefined) {
         known.push(onFound);
@@ -85,7 +84,7 @@ export class MessageComparison {
         for (const one of all) one();
         return 'done' as const;
       };
-      const isSearched = searched.size < MAX_SEARCHED && short.add(part, isWord, report);
+      const isSearched = searched.size < MAX_SEARCHED && short.add(part, kind, report);
       if (isSearched) searched.set(key, all);
       else onFound();
     };
@@ -93,7 +92,7 @@ export class MessageComparison {
     for (const span of [...quotationsIn(start), ...codes.map(spanOf)]) {
       const part = start.slice(span.from, span.to).trim();
       if (part !== '' && !isField(part, this.#fields))
-        search(span, part.length < MIN_PART_CHARS, () => cover(span));
+        search(span, part.length < MIN_PART_CHARS ? 'word' : 'part', () => cover(span));
     }
     const numbers = [...groupsIn(start)].filter(({ 0: number }) => !DECIMAL.test(number)).map(spanOf);
     const left = numbers.map((number) => {
@@ -101,7 +100,7 @@ export class MessageComparison {
       const missing = new Set(groups);
       for (const group of groups) {
         const place = { from: number.from + group.from, to: number.from + group.to };
-        search(place, true, () => {
+        search(place, 'word', () => {
           missing.delete(group);
         });
       }
@@ -196,12 +195,18 @@ function readRequest(body: JsonObject): RequestTexts | null {
     if (depth > MAX_DEPTH) return false;
     if (Array.isArray(value)) return value.every((element) => collect(element, depth + 1, false));
     if (!isObject(value)) return true;
-    return Object.entries(value).every(([key, member]) => {
-      if (hasOwnKeys) return add(key) && collect(member, depth + 1, isObject(member) && OWN_KEYS.has(key));
+    for (const key of Object.keys(value)) {
+      const member = value[key];
+      const isOwn = OWN_KEYS.has(key);
+      if (hasOwnKeys) {
+        if (!add(key) || !collect(member, depth + 1, isOwn && isObject(member))) return false;
+        continue;
+      }
       fields.add(key);
-      const isWord = API_WORDS.has(key) && typeof member === 'string' && WORD_OF_API.test(member);
-      return isWord || collect(member, depth + 1, OWN_KEYS.has(key));
-    });
+      const isWord = typeof member === 'string' && API_WORDS.has(key) && WORD_OF_API.test(member);
+      if (!isWord && !collect(member, depth + 1, isOwn)) return false;
+    }
+    return true;
   };
   for (const [key, value] of Object.entries(body)) {
     fields.add(key);
@@ -407,8 +412,11 @@ class NearbyWords {
     this.#onEcho = onEcho;
     const ids = new Map<string, number>();
     for (const claim of claims) {
-      const words = coreWords(claim, message).filter((word) => word.length > 2 || /\d/.test(word));
+      const words = coreWords(claim, message)
+        .filter((word) => word.length > 2 || /\d/.test(word))
+        .slice(0, MAX_CORE_WORDS);
       if (words.length < 2) continue;
+      short.addGroup(words);
       const near = Math.max(
         MIN_NEAR_CHARS,
         Math.min(claim.sentence.to - claim.sentence.from, MAX_NEAR_CHARS),
@@ -416,13 +424,13 @@ class NearbyWords {
       const searched: SearchedClaim = {
         claim,
         near,
-        words: words.slice(0, MAX_CORE_WORDS).map((word) => {
+        words: words.map((word) => {
           const known = ids.get(word);
           if (known !== undefined) return known;
           const id = ids.size;
           ids.set(word, id);
           this.#claimsOf.push([]);
-          if (!short.add(word, true, (from) => this.#see(id, from))) this.#giveUp();
+          if (!short.add(word, 'word', (from) => this.#see(id, from), false)) this.#giveUp();
           return id;
         }),
       };
@@ -447,6 +455,7 @@ class NearbyWords {
       return !isTogether;
     });
     this.#claimsOf[id] = left;
+    if (left.length === 0) return 'done';
     if (this.#checks <= MAX_NEAR_CHECKS) return 'more';
     this.#giveUp();
     return 'done';

@@ -1,16 +1,20 @@
 /** Finds many short texts in long ones, in one pass over each, whatever their case and accents: quotations and words of a refusal. */
 import { foldedUnit, isWordAt } from './common-runs.ts';
 
-/** Different characters of all short texts. A text with further ones is not searched. */
-const MAX_CHARACTERS = 250;
+/** Characters that are distinguished, as a power of two. */
+const CHARACTER_BITS = 8;
 
 /** Steps of all short texts, one for each character that no other text begins with. */
 const MAX_STATES = 8192;
 
-/** The last places of a long text, where a short text may begin. A power of two is a fast ring. */
-const RING = 128;
+/** Characters of a short text. */
+const MAX_UNITS = 128;
+
+/** Characters of long texts times short texts that the engine's own search may read. Beyond, its slowest texts would count. */
+const MAX_QUICK_CHARS = 512 * 1024;
 
 const SPACE_CODE = 32;
+const BACKSLASH = 92;
 
 // The characters of long texts, by unit; 0: not known yet. From the fourth on they are those of the short texts.
 
@@ -19,36 +23,58 @@ const OTHER = 2;
 const SPACE = 3;
 const FIRST = 4;
 
-/** Called with the place in a long text of what was found. `done`: it need not be found again. */
-type OnFound = (from: number, to: number) => 'more' | 'done';
+/** Different characters of all short texts. A text with further ones is not searched. */
+const MAX_CHARACTERS = (1 << CHARACTER_BITS) - FIRST;
+
+// Which kinds of texts end at a state.
+
+const HAS_PART = 1;
+const HAS_WORD = 2;
+
+/** Called with the place in a long text where a word begins, or once for a part. `done`: it need not be found again. */
+type OnFound = (from: number) => 'more' | 'done';
+
+interface Needed {
+  /** It must have all of these. */
+  readonly pieces: readonly string[];
+  /** As it is compared. */
+  readonly whole: string;
+  /** Where it ends, if it is a part; null: more must be known than that it is there. */
+  readonly state: number | null;
+}
 
 interface ShortText {
   readonly length: number;
-  readonly isWord: boolean;
   readonly onFound: OnFound;
 }
 
+/** The texts of one kind that end at a state, by state. */
+type Ends = (ShortText[] | undefined)[];
+
 /** An automaton: its states are the beginnings of the short texts, and each character of a long text takes one step (Aho and Corasick). */
 export class ShortTexts {
-  /** By unit of a long text, filled when it is first seen. */
-  readonly #characters = new Uint8Array(1 << 16);
   /** By folded unit of the short texts. */
   readonly #known = new Map<number, number>([[SPACE_CODE, SPACE]]);
   /** By state: the next states by character. The first state is 0. */
   readonly #next: Map<number, number>[] = [new Map()];
-  /** By state: the texts that end there. */
-  readonly #ends: (ShortText[] | undefined)[] = [undefined];
-  #table: Automaton | null = null;
+  readonly #parts: Ends = [];
+  readonly #words: Ends = [];
+  #automaton: Automaton | null = null;
+  /** What a long text must have to be of interest. */
+  #needed: readonly Needed[] = [];
+  #pieceCount = 0;
+  #quickChars = MAX_QUICK_CHARS;
 
   /**
-   * @param isWord whether only whole words count
+   * @param kind `part`: it may be a part of a word, and is found once
    * @param onFound called for each place in texts that are searched later
+   * @param isAlone false: it matters only together with others, see {@link addGroup}
    * @returns false: there are too many texts, so that this one is not searched
    */
-  add(text: string, isWord: boolean, onFound: OnFound): boolean {
+  add(text: string, kind: 'part' | 'word', onFound: OnFound, isAlone = true): boolean {
     const units = unitsOf(text);
     if (units.length === 0) return true;
-    if (units.length > RING || this.#next.length + units.length > MAX_STATES) return false;
+    if (units.length > MAX_UNITS || this.#next.length + units.length > MAX_STATES) return false;
     let state = 0;
     for (const unit of units) {
       const character = this.#characterOf(unit);
@@ -57,48 +83,93 @@ export class ShortTexts {
       let to = steps?.get(character);
       if (to === undefined) {
         to = this.#next.push(new Map()) - 1;
-        this.#ends.push(undefined);
         steps?.set(character, to);
       }
       state = to;
     }
-    const ends = this.#ends[state] ?? [];
-    ends.push({ length: units.length, isWord, onFound });
-    this.#ends[state] = ends;
+    const ends = kind === 'word' ? this.#words : this.#parts;
+    ends[state] = [...(ends[state] ?? NONE), { length: units.length, onFound }];
+    if (isAlone) {
+      const whole = String.fromCharCode(...units);
+      this.#need({ pieces: [longestPiece(whole)], whole, state: kind === 'part' ? state : null });
+    }
     return true;
   }
 
-  /** Reports where the short texts are in a long one. The time is linear in its length and in what is found. */
+  /** Words that matter only where one long text has all of them. */
+  addGroup(words: readonly string[]): void {
+    const pieces = words.map((word) => longestPiece(String.fromCharCode(...unitsOf(word))));
+    this.#need({ pieces, whole: '', state: null });
+  }
+
+  #need(needed: Needed): void {
+    this.#needed = [...this.#needed, needed];
+    this.#pieceCount += needed.pieces.length;
+  }
+
+  /** Reports where the short texts are in a long one. The time is linear in its length, whatever is found. */
   find(text: string): void {
-    if (this.#next.length === 1) return;
-    this.#table ??= buildAutomaton(this.#next, this.#ends, FIRST + this.#known.size);
-    const { steps, outputs, shorter, width } = this.#table;
-    const characters = this.#characters;
+    if (this.#next.length === 1 || this.#isWithout(text)) return;
+    const automaton = this.#automaton ?? buildAutomaton(this.#next, this.#parts, this.#words);
+    this.#automaton = automaton;
+    const { characters, steps, kinds } = automaton;
     let state = 0;
-    let count = 0;
-    let last = SPACE;
+    // Little is done for a character: most texts are long, and most of their characters end nothing.
     for (let at = 0; at < text.length; at++) {
-      const character = characters[text.charCodeAt(at)] || this.#learn(text, at);
-      // White space counts as one space.
-      if (character === SKIPPED || (character === SPACE && last === SPACE)) continue;
-      last = character;
-      places[count & (RING - 1)] = at;
-      count++;
-      state = steps[state * width + character] ?? 0;
-      for (let ended = outputs[state] ?? 0; ended !== 0; ended = shorter[ended] ?? 0) {
-        this.#report(text, ended, count, at + 1);
-      }
+      const character = characters[text.charCodeAt(at)] || this.#learn(characters, text, at);
+      state = steps[(state << CHARACTER_BITS) | character] ?? 0;
+      if (kinds[state] !== 0 && character !== SKIPPED) this.#report(automaton, text, state, at + 1);
     }
   }
 
-  #report(text: string, state: number, count: number, to: number): void {
-    const ends = this.#ends[state] ?? NONE;
-    for (let i = ends.length - 1; i >= 0; i--) {
-      const found = ends[i];
-      if (found === undefined) continue;
-      const from = places[(count - found.length) & (RING - 1)] ?? 0;
-      if (found.isWord && !isWordBetween(text, from, to)) continue;
-      if (found.onFound(from, to) === 'done') ends.splice(i, 1);
+  /** A quick look, by the engine's own search: most texts of a request have nothing of its refusal. */
+  #isWithout(text: string): boolean {
+    const chars = text.length * this.#pieceCount;
+    if (chars > this.#quickChars) return false;
+    this.#quickChars -= chars;
+    const folded = foldRare(text);
+    if (folded === null) return false;
+    // What is left of such a text is what it is compared by, besides white space.
+    const lower = folded.replaceAll('\\', '').toLowerCase();
+    const there = this.#needed.filter(({ pieces }) => pieces.every((piece) => lower.includes(piece)));
+    if (there.length === 0) return true;
+    const spaced = lower.replace(/[\s\p{Cc}]+/gu, ' ');
+    const found = there.filter(({ whole, state }) => state !== null && spaced.includes(whole));
+    this.#needed = this.#needed.filter((one) => !found.includes(one));
+    for (const { state } of found) this.#reportPart(state ?? 0);
+    return there.every(({ state }) => state !== null);
+  }
+
+  #reportPart(state: number): void {
+    const texts = this.#parts[state] ?? NONE;
+    this.#parts[state] = undefined;
+    for (const { onFound } of texts) onFound(0);
+  }
+
+  #report({ kinds, parts, words }: Automaton, text: string, state: number, to: number): void {
+    const kind = kinds[state] ?? 0;
+    if ((kind & HAS_PART) !== 0) {
+      kinds[state] = kind & HAS_WORD;
+      for (let end = parts.longest[state] ?? 0; end !== 0; end = parts.shorter[end] ?? 0)
+        this.#reportPart(end);
+    }
+    // Of all words that end within a word none is whole.
+    if ((kind & HAS_WORD) !== 0 && !isWordAt(text, to)) this.#reportWords(words, text, state, to);
+  }
+
+  #reportWords({ longest, shorter }: Suffixes, text: string, state: number, to: number): void {
+    let least = -1;
+    for (let end = longest[state] ?? 0; end !== 0; end = shorter[end] ?? 0) {
+      const ends = this.#words[end];
+      const length = ends?.[0]?.length;
+      if (ends === undefined || length === undefined) continue;
+      // The longest comes first.
+      if (least < 0) least = findStarts(text, to, length);
+      if (length < least) return;
+      const from = starts[length] ?? -1;
+      if (from < 0) continue;
+      const left = ends.filter(({ onFound }) => onFound(from) === 'more');
+      this.#words[end] = left.length === 0 ? undefined : left;
     }
   }
 
@@ -110,17 +181,41 @@ export class ShortTexts {
     return character;
   }
 
-  #learn(text: string, at: number): number {
+  #learn(characters: Uint8Array, text: string, at: number): number {
+    const unit = text.charCodeAt(at);
     const folded = foldedUnit(text, at);
     const character = folded === 0 ? SKIPPED : (this.#known.get(folded) ?? OTHER);
     // Half of a pair is skipped only where the other half is missing.
-    if (!/[\ud800-\udfff]/.test(text.charAt(at))) this.#characters[text.charCodeAt(at)] = character;
+    const isHalf = unit >= 0xd800 && unit <= 0xdfff;
+    if (!isHalf) characters[unit] = character;
     return character;
   }
 }
 
-const places = new Int32Array(RING);
 const NONE: ShortText[] = [];
+
+/** Characters beyond ASCII for which a quick look pays. */
+const MAX_RARE_CHARS = 64;
+
+/** A text with its characters beyond ASCII as they are compared; null: it has too many. */
+function foldRare(text: string): string | null {
+  const rare = /[\x80-\uffff]/g;
+  let folded = '';
+  let from = 0;
+  for (let chars = 0; rare.test(text); chars++) {
+    if (chars === MAX_RARE_CHARS) return null;
+    const at = rare.lastIndex - 1;
+    const unit = foldedUnit(text, at);
+    folded += text.slice(from, at) + (unit === 0 ? '' : String.fromCharCode(unit));
+    from = at + 1;
+  }
+  return folded + text.slice(from);
+}
+
+/** The longest piece without white space. */
+function longestPiece(text: string): string {
+  return text.split(' ').reduce((longest, piece) => (piece.length > longest.length ? piece : longest), '');
+}
 
 function unitsOf(text: string): number[] {
   const units: number[] = [];
@@ -132,46 +227,83 @@ function unitsOf(text: string): number[] {
   return units;
 }
 
-/** A letter behind a backslash is an escape. */
-function isWordBetween(text: string, from: number, to: number): boolean {
-  return !isWordAt(text, to) && (!isWordAt(text, from - 1) || text[from - 2] === '\\');
+/** By the count of units before a place, where they begin, if a word begins there; else -1. One call at a time uses it. */
+const starts = new Int32Array(MAX_UNITS + 1);
+
+/** @returns the least count of units with which a word begins; more than `count`: none does */
+function findStarts(text: string, to: number, count: number): number {
+  let units = 0;
+  let least = count + 1;
+  let isSpace = false;
+  for (let at = to - 1; at >= 0 && units < count; at--) {
+    const unit = foldedUnit(text, at);
+    // White space counts as one space.
+    if (unit === 0 || (isSpace && unit === SPACE_CODE)) continue;
+    isSpace = unit === SPACE_CODE;
+    units++;
+    // A letter behind a backslash is an escape.
+    const isStart = !isWordAt(text, at - 1) || text.charCodeAt(at - 2) === BACKSLASH;
+    starts[units] = isStart ? at : -1;
+    if (isStart && least > count) least = units;
+  }
+  return least;
 }
 
-interface Automaton {
-  /** The next state, by state and character. */
-  readonly steps: Uint16Array;
-  readonly width: number;
-  /** By state: the longest text that ends there, as the state of its end; 0: none. */
-  readonly outputs: Uint16Array;
+interface Suffixes {
+  /** By state: the longest text of the kind that ends there, as the state of its end; 0: none. */
+  readonly longest: Uint16Array;
   /** By state of an end: the next shorter text that ends there. */
   readonly shorter: Uint16Array;
 }
 
-function buildAutomaton(
-  next: readonly Map<number, number>[],
-  ends: readonly (readonly ShortText[] | undefined)[],
-  width: number,
-): Automaton {
-  const steps = new Uint16Array(next.length * width);
-  const outputs = new Uint16Array(next.length);
-  const shorter = new Uint16Array(next.length);
+interface Automaton {
+  /** By unit of a long text, filled when it is first seen. */
+  readonly characters: Uint8Array;
+  /** The next state, by state and character. */
+  readonly steps: Uint16Array;
+  /** By state: {@link HAS_PART}, {@link HAS_WORD}. */
+  readonly kinds: Uint8Array;
+  readonly parts: Suffixes;
+  readonly words: Suffixes;
+}
+
+function buildAutomaton(next: readonly Map<number, number>[], partEnds: Ends, wordEnds: Ends): Automaton {
+  const steps = new Uint16Array(next.length << CHARACTER_BITS);
+  const kinds = new Uint8Array(next.length);
+  const parts = suffixesOf(next.length);
+  const words = suffixesOf(next.length);
   /** By state: the longest other beginning of a text with which it ends. */
   const fallbacks = new Uint16Array(next.length);
+  const isBehindSpace = new Uint8Array(next.length);
   const queue = [0];
   for (const state of queue) {
     const fallback = fallbacks[state] ?? 0;
+    const row = state << CHARACTER_BITS;
     if (state !== 0) {
-      for (let character = 1; character < width; character++)
-        steps[state * width + character] = steps[fallback * width + character] ?? 0;
-      const inherited = outputs[fallback] ?? 0;
-      outputs[state] = ends[state] === undefined ? inherited : state;
-      shorter[state] = inherited;
+      steps.copyWithin(row, fallback << CHARACTER_BITS, (fallback + 1) << CHARACTER_BITS);
+      addEnd(parts, partEnds, state, fallback);
+      addEnd(words, wordEnds, state, fallback);
     }
+    kinds[state] = (parts.longest[state] === 0 ? 0 : HAS_PART) | (words.longest[state] === 0 ? 0 : HAS_WORD);
+    steps[row + SKIPPED] = state;
+    // White space counts as one space.
+    if (isBehindSpace[state] === 1) steps[row + SPACE] = state;
     for (const [character, to] of next[state] ?? []) {
-      if (state !== 0) fallbacks[to] = steps[state * width + character] ?? 0;
-      steps[state * width + character] = to;
+      if (state !== 0) fallbacks[to] = steps[row + character] ?? 0;
+      steps[row + character] = to;
       queue.push(to);
+      if (character === SPACE) isBehindSpace[to] = 1;
     }
   }
-  return { steps, width, outputs, shorter };
+  return { characters: new Uint8Array(1 << 16), steps, kinds, parts, words };
+}
+
+function suffixesOf(states: number): Suffixes {
+  return { longest: new Uint16Array(states), shorter: new Uint16Array(states) };
+}
+
+function addEnd({ longest, shorter }: Suffixes, ends: Ends, state: number, fallback: number): void {
+  const inherited = longest[fallback] ?? 0;
+  longest[state] = ends[state] === undefined ? inherited : state;
+  shorter[state] = inherited;
 }

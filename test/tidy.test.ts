@@ -40,19 +40,21 @@ function readSource(path: string): Source {
 /** What each layer may import besides itself: only layers below. The features come last. */
 const LAYERS: Readonly<Record<string, readonly string[]>> = {
   shared: [],
+  facts: ['shared'],
   canonical: ['shared'],
   stream: ['shared', 'canonical'],
-  'request-translation': ['shared', 'canonical'],
-  protocols: ['shared', 'canonical', 'stream', 'request-translation'],
-  providers: ['shared', 'canonical', 'stream', 'request-translation', 'protocols'],
+  'request-translation': ['shared', 'facts', 'canonical'],
+  protocols: ['shared', 'facts', 'canonical', 'stream', 'request-translation'],
+  providers: ['shared', 'facts', 'canonical', 'stream', 'request-translation', 'protocols'],
   auth: ['shared', 'canonical'],
-  upstream: ['shared', 'canonical', 'stream', 'auth', 'providers'],
-  metering: ['shared', 'canonical'],
+  upstream: ['shared', 'facts', 'canonical', 'stream', 'auth', 'providers'],
+  metering: ['shared', 'facts', 'canonical'],
   settings: ['shared', 'canonical', 'stream', 'auth', 'request-translation', 'providers', 'metering'],
   routing: ['shared', 'canonical', 'request-translation', 'providers', 'metering', 'settings'],
   http: ['shared', 'canonical', 'stream', 'protocols', 'upstream', 'routing', 'metering', 'auth', 'settings'],
   completion: [
     'shared',
+    'facts',
     'canonical',
     'stream',
     'request-translation',
@@ -98,6 +100,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'origin-proxy': ['shared', 'canonical', 'auth', 'settings', 'http', 'types.ts', 'routes.ts', 'feature.ts'],
   ledger: [
     'shared',
+    'facts',
     'canonical',
     'request-translation',
     'routing',
@@ -181,7 +184,7 @@ const FEATURES = ['attribution', 'dashboard', 'durable-responses', 'ledger', 'or
 /** The files that list the features. */
 const WIRING = ['whole-worker.ts', 'index.ts', 'worker-gateway.ts', 'worker.ts'];
 
-const PURE_LAYERS = ['shared', 'canonical', 'stream', 'protocols', 'request-translation'];
+const PURE_LAYERS = ['shared', 'facts', 'canonical', 'stream', 'protocols', 'request-translation'];
 const IMPURE = /\b(Request|Response|fetch|env|KVNamespace|console|crypto)\b|Math\.random/;
 const READS_CLOCK = /\b(setTimeout|setInterval|performance)\b|Date\.now|\bnew Date\(\)/;
 /** Where the Worker meets the runtime. All its other code gets the time as an argument. */

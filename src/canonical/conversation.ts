@@ -49,27 +49,9 @@ export interface RequestSettings {
   /** The id of the client's user. */
   readonly user?: string | undefined;
   readonly metadata: JsonObject;
-  readonly plain: PlainSettings;
+  /** All fields, under the names of Chat Completions, without nulls: a writer takes those from here that have the same value there. */
+  readonly plain: JsonObject;
 }
-
-/** Settings with values as they came, under the names of Chat Completions: what a provider does not accept, it refuses. */
-export type PlainSettings = { readonly [Name in PlainSetting]?: unknown };
-type PlainSetting =
-  | 'temperature'
-  | 'top_p'
-  | 'top_k'
-  | 'seed'
-  | 'presence_penalty'
-  | 'frequency_penalty'
-  | 'n'
-  | 'logprobs'
-  | 'top_logprobs'
-  | 'modalities'
-  | 'parallel_tool_calls'
-  | 'reasoning_effort'
-  | 'service_tier'
-  | 'store'
-  | 'verbosity';
 
 /** The form of the output, other than text. */
 export interface ResponseFormat {

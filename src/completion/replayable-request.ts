@@ -7,6 +7,8 @@ import { readName } from '../canonical/part.ts';
 import type { Policies } from '../canonical/policies.ts';
 import type { UpstreamRefusal } from '../canonical/refusal.ts';
 import type { Upstream } from '../canonical/upstream-error.ts';
+import { EFFORT_FIELDS } from '../facts/efforts.ts';
+import { fieldsWhere } from '../facts/fields.ts';
 import type { RequestContext } from '../http/context.ts';
 import { conversationField, type SentPrompt } from '../metering/prompt-hashes.ts';
 import type { AttemptTraits } from '../metering/request-meter.ts';
@@ -31,7 +33,7 @@ import {
   withOutputLimit,
   withWrittenLimit,
 } from '../request-translation/output-limit.ts';
-import { COMPETING_LIMITS, EFFORT_FIELDS, type Unsupported } from '../request-translation/rules.ts';
+import { COMPETING_LIMITS, type Unsupported } from '../request-translation/rules.ts';
 import type { ToolKeys } from '../request-translation/tool-schemas.ts';
 import type { ToolNames } from '../request-translation/tools.ts';
 import {
@@ -129,7 +131,7 @@ type HeldBody = Omit<ClientBody, 'client' | 'isPinned' | 'requestedModels'> & {
 };
 
 /** Fields that the gateway itself reads. Upstreams refuse them, or would route by them again. */
-const ROUTING_FIELDS = ['models', 'route'];
+const ROUTING_FIELDS = fieldsWhere(({ routes }) => routes === true);
 
 /** One client's request, held as long as it may be sent again, and written for each target. It holds the request's memory until `release`. */
 export class ReplayableRequest {
@@ -651,11 +653,7 @@ function joinNames(read: readonly string[], written: readonly string[]): readonl
   return names.list;
 }
 
-/** Fields that truncate or hide a part of the output, or produce more than is sent. */
-const HIDING_FIELDS = [
-  ...['stop', 'stop_sequences', 'prediction', 'best_of', 'audio', 'modalities'],
-  ...['include_reasoning', 'separate_reasoning', 'reasoning_format', 'grammar'],
-];
+const HIDING_FIELDS = fieldsWhere(({ hidesOutput }) => hidesOutput === true);
 
 function showsAll(provider: Provider, model: string, body: JsonObject): boolean {
   const isHiding = HIDING_FIELDS.some((field) => body[field] !== undefined);

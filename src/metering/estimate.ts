@@ -1,4 +1,5 @@
 /** Estimates the number of tokens of a text that passes, without keeping it, for responses whose upstream reports no usage. */
+import { fieldsWhere } from '../facts/fields.ts';
 import { isObject, type JsonObject, readArray } from '../shared/json.ts';
 
 /** Consecutive characters of one kind that form a token, as an average over the tokenizers of current models. */
@@ -149,9 +150,7 @@ function firstOfSequence(lead: number, second: number): number {
 }
 
 /** The fields of a request body that the model reads. */
-const PROMPT_FIELDS = [
-  ...['system', 'instructions', 'messages', 'prompt', 'suffix', 'tools', 'functions', 'input'],
-];
+const PROMPT_FIELDS = fieldsWhere(({ isEstimated }) => isEstimated === true);
 /** Tokens of a message's role and delimiters. */
 const TOKENS_A_MESSAGE = 4;
 /** Fields with media or their address, if it has the data. The length of that text does not correlate with its tokens. */

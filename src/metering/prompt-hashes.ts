@@ -2,6 +2,7 @@
  * Keyed hashes of a request's prompt as it is sent to a provider, from which no text can be read or guessed without the key: those of its
  * beginnings, under which budgets know what a provider counted, and those of its parts, by which a break of the prompt cache is explained.
  */
+import { type Field, fieldOf, fieldsWhere } from '../facts/fields.ts';
 import { encodeBase64Bytes } from '../shared/encoding.ts';
 import { isObject, type JsonObject, omit, readArray } from '../shared/json.ts';
 
@@ -221,43 +222,19 @@ export function decodePrefix(text: string): PromptPrefix | null {
 
 // The fields of the four protocols.
 
+const hashedAs = (part: Field['hashed']) => fieldsWhere(({ hashed }) => hashed === part);
+
 /** The lists of messages, items or contents. A body has one of them. */
-const CONVERSATIONS = ['messages', 'input', 'contents'] as const;
-const SYSTEM_FIELDS = ['system', 'instructions', 'systemInstruction', 'system_instruction'];
-const TOOL_FIELDS = ['tools', 'functions'];
-const SETTING_FIELDS = [
-  ...[
-    'thinking',
-    'output_config',
-    'reasoning',
-    'reasoning_effort',
-    'enable_thinking',
-    'chat_template_kwargs',
-  ],
-  ...[
-    'tool_choice',
-    'function_call',
-    'toolConfig',
-    'tool_config',
-    'response_format',
-    'text',
-    'output_format',
-  ],
-];
+const CONVERSATIONS = hashedAs('conversation');
+const SYSTEM_FIELDS = hashedAs('system');
+const TOOL_FIELDS = hashedAs('tools');
+const SETTING_FIELDS = hashedAs('setting');
 /** Settings of Gemini that are settings of the prompt. The others are limits and sampling. */
 const GEMINI_SETTINGS = ['thinkingConfig', 'responseMimeType', 'responseSchema', 'responseJsonSchema'];
 
 /** Fields that cannot change how a prompt is counted: output limits, sampling, streaming, names of users. */
-const UNCOUNTED_FIELDS = [
-  ...['max_tokens', 'max_completion_tokens', 'max_output_tokens', 'stream', 'stream_options'],
-  ...['temperature', 'top_p', 'top_k', 'min_p', 'seed', 'random_seed', 'stop', 'stop_sequences'],
-  ...['presence_penalty', 'frequency_penalty', 'repetition_penalty', 'logprobs', 'top_logprobs'],
-  ...['metadata', 'user', 'safety_identifier'],
-];
-const UNCOUNTED_GEMINI = [
-  ...['maxOutputTokens', 'temperature', 'topP', 'topK', 'seed', 'stopSequences', 'presencePenalty'],
-  ...['frequencyPenalty', 'responseLogprobs', 'logprobs'],
-];
+const UNCOUNTED_FIELDS = hashedAs('uncounted');
+const UNCOUNTED_GEMINI = UNCOUNTED_FIELDS.flatMap((field) => fieldOf(field).configName ?? []);
 
 /** Marks where a provider is to cache. Clients move them with each step. */
 const MARKS = ['cache_control', 'prompt_cache_breakpoint'];

@@ -1,10 +1,11 @@
 /** Profiles of APIs that are compatible with OpenAI's, the tolerant one for unknown hosts, and the changes that `PROVIDERS` makes to one. */
+
+import { EFFORT_FIELDS } from '../facts/efforts.ts';
 import { openaiChat, openaiCompletions } from '../protocols/openai-chat/upstream-reader.ts';
 import { responsesForm } from '../protocols/openai-responses/request-writer.ts';
 import { openaiResponses } from '../protocols/openai-responses/upstream-reader.ts';
 import {
   COMPETING_LIMITS,
-  EFFORT_FIELDS,
   type EffortRules,
   FUNCTION_TOOLS,
   type MessageRules,

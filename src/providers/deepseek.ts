@@ -48,7 +48,7 @@ const CHAT: RequestRules = {
     checked: '2026-11-23',
     takes: ['reasoning_effort', 'thinking'],
     // DeepSeek chooses the same levels itself: D guides/thinking_mode.
-    families: [{ efforts: ['none', 'low', 'high', 'max'], nearest: { xhigh: 'high' } }],
+    families: [{ efforts: ['none', 'low', 'high', 'max'], nearest: { medium: 'high', xhigh: 'high' } }],
     // "none" is documented only for Responses; `thinking` was recorded 85 times: R.
     none: 'thinking_disabled',
   },

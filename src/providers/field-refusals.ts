@@ -3,6 +3,8 @@
  * hosts repeat each other's: OpenAI's sentences come from Azure, Copilot and Groq, pydantic's from Mistral, Fireworks and vLLM.
  */
 import { MAX_REFUSAL_CHARS } from '../canonical/refusal.ts';
+import { isLevel } from '../facts/efforts.ts';
+import { fieldsBy } from '../facts/fields.ts';
 import {
   asksForThinking,
   type Condition,
@@ -13,7 +15,7 @@ import {
   forcesTool,
   hasKnownNames,
   isChangeable,
-  isLevel,
+  LIMIT_FIELDS,
   meets,
   turnsThinkingOff,
   VALIDATING_KEYWORDS,
@@ -641,16 +643,7 @@ function readValues(text: string, named: readonly string[], fields: SentFields, 
 }
 
 /** Of two fields the one that says less is removed. */
-const WEAKER = [
-  'reasoning_effort',
-  'thinking_budget',
-  'top_k',
-  'top_p',
-  'temperature',
-  'max_tokens',
-  'reasoning',
-  'thinking',
-];
+const WEAKER = fieldsBy(({ says }) => says);
 
 function readConflict(text: string, match: RegExpExecArray, fields: SentFields, found: Statements): void {
   const [from, to] = sentenceBounds(text, match.index);
@@ -788,8 +781,7 @@ function firstKnown(text: string, fields: SentFields): string | null {
 }
 
 function outputLimitOf(body: JsonObject): string | null {
-  const limits = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'];
-  return limits.find((field) => fieldValue(field, body) !== undefined) ?? null;
+  return LIMIT_FIELDS.find((field) => fieldValue(field, body) !== undefined) ?? null;
 }
 
 /** Names of keywords: in quotation marks, behind "properties", or at the start of a sentence about patterns (llama.cpp). */

@@ -1,6 +1,7 @@
 /** Which fields of a request may be dropped without changing the output, and the report of what a translation dropped or changed. */
 import { type ApiError, apiError } from '../canonical/error.ts';
-import { hasItems, isObject, type JsonObject, ownValue } from '../shared/json.ts';
+import { fieldOf } from '../facts/fields.ts';
+import { hasItems, type JsonObject, ownValue } from '../shared/json.ts';
 import type { Unsupported } from './rules.ts';
 
 /** Collects the names of dropped and changed fields of one request, and the first reason for which it is not sent. */
@@ -79,64 +80,29 @@ export class TranslationReport {
   }
 }
 
-/** Whether the value has the same effect as no value. https://platform.openai.com/docs/api-reference/chat (2026-11-21) */
+/** Whether the value has the same effect as no value. */
 export function isDefault(field: string, value: unknown, body: JsonObject): boolean {
-  return ownValue(DEFAULTS, field)?.(value, body) ?? false;
-}
-
-function isEmptyList(value: unknown): boolean {
-  return Array.isArray(value) && value.length === 0;
+  return fieldOf(field).isDefault?.(value, body) ?? false;
 }
 
 /** Whether a default is empty, or beside an empty list of tools: `refusesEmpty` of a provider's table has the sources. */
 export function isEmptySetting(field: string, value: unknown, body: JsonObject): boolean {
-  const isEmpty = EMPTY_SETTINGS.has(field) || (ABOUT_TOOLS.has(field) && isEmptyList(body.tools));
+  const { saysNothing } = fieldOf(field);
+  const isEmpty =
+    saysNothing === 'as_default' ||
+    (saysNothing === 'without_tools' && Array.isArray(body.tools) && !hasItems(body.tools));
   return isEmpty && isDefault(field, value, body);
 }
 
-const EMPTY_SETTINGS: ReadonlySet<string> = new Set(['stop', 'logit_bias', 'top_logprobs', 'tools']);
-const ABOUT_TOOLS: ReadonlySet<string> = new Set(['tool_choice', 'parallel_tool_calls']);
-
-const DEFAULTS: Readonly<Record<string, (value: unknown, body: JsonObject) => boolean>> = {
-  n: (value) => value === 1,
-  best_of: (value) => value === 1,
-  temperature: (value) => value === 1,
-  top_p: (value) => value === 1,
-  echo: (value) => value === false,
-  presence_penalty: (value) => value === 0,
-  frequency_penalty: (value) => value === 0,
-  logprobs: (value) => value === false,
-  top_logprobs: (value) => value === 0,
-  logit_bias: (value) => isObject(value) && Object.keys(value).length === 0,
-  store: (value) => value === false,
-  // A choice of tools has no effect without tools.
-  tool_choice: (value, body) => value === 'auto' || (value === 'none' && !hasItems(body.tools)),
-  parallel_tool_calls: (value, body) => value === true || !hasItems(body.tools),
-  response_format: (value) => isObject(value) && value.type === 'text',
-  modalities: (value) => Array.isArray(value) && value.length === 1 && value[0] === 'text',
-  service_tier: (value) => value === 'auto',
-  stop: (value) => value === '' || (Array.isArray(value) && value.every((word) => word === '')),
-  tools: isEmptyList,
-  functions: isEmptyList,
-  function_call: (value) => value === 'auto',
-};
-
 /** Whether the field is about the request, such as who sent it, and not about the output. */
 export function isAboutRequest(field: string): boolean {
-  return ABOUT_REQUEST.has(field);
+  return fieldOf(field).optional === 'about_request';
 }
-
-const ABOUT_REQUEST: ReadonlySet<string> = new Set([
-  ...['user', 'metadata', 'store', 'safety_identifier', 'service_tier', 'verbosity', 'cache_control'],
-  ...['prompt_cache_key', 'prompt_cache_retention', 'prompt_cache_options'],
-]);
 
 /** Whether the field sets sampling. Clients send these by default, so a refused one is dropped although it changes the output. */
 export function isSampling(field: string): boolean {
-  return SAMPLING.has(field);
+  return fieldOf(field).optional === 'sampling';
 }
-
-const SAMPLING: ReadonlySet<string> = new Set(['temperature', 'top_p', 'top_k']);
 
 /** Whether clients copy the key from a response into a later request: dropping it loses nothing, so it is not reported. */
 export function isFromResponse(key: string): boolean {

@@ -1,23 +1,17 @@
 /** Converts the fields that set how much a model reasons into the provider's own. */
 
 import type { Effort } from '../canonical/conversation.ts';
+import {
+  DEFAULT_EFFORT,
+  EFFORT_FIELDS,
+  type EffortField,
+  effortOfTokens,
+  nearestEffort,
+} from '../facts/efforts.ts';
 import { isObject, type JsonObject, objectOf, omit, ownValue, readCount, readText } from '../shared/json.ts';
 import { matchesModel } from '../shared/model-name.ts';
 import type { TranslationReport } from './dropped-fields.ts';
-import { EFFORT_FIELDS, type EffortField, type EffortRules, type ReasoningFamily } from './rules.ts';
-
-/** The efforts from the lowest to the highest, each with the thinking tokens that it stands for (A2). */
-export const EFFORT_BUDGETS = {
-  minimal: 1024,
-  low: 2048,
-  medium: 8192,
-  high: 16_384,
-  xhigh: 32_000,
-  max: 64_000,
-} as const;
-
-/** The effort of a request that turns reasoning on without an amount. */
-const DEFAULT_EFFORT = 'medium';
+import type { EffortRules, ReasoningFamily } from './rules.ts';
 
 const READERS: Readonly<Record<EffortField, (value: unknown) => string | undefined>> = {
   reasoning_effort: readText,
@@ -123,7 +117,7 @@ function withoutReasoning(
   return { ...(isBeside && { thinking: { type: 'enabled' } }), reasoning_effort: lowest };
 }
 
-/** Sends the amount of reasoning, in the level that is nearest to it. */
+/** Sends the amount of reasoning, in a level that the family has. */
 function withReasoning(
   body: JsonObject,
   [asked, effort]: Asked,
@@ -154,31 +148,9 @@ function withReasoning(
   if (asked === 'thinking' && isKept) return kept;
   // Without an amount, a model that always reasons does so at its own default.
   if (!hasAmount && !family.efforts.includes('none')) return {};
-  const level = nearestLevel(effort, levels, family.nearest);
+  const level = nearestEffort(effort, levels, family.nearest) ?? effort;
   if (level !== effort) report.change(asked);
   return { ...kept, reasoning_effort: level };
-}
-
-const ASCENDING = [...Object.keys(EFFORT_BUDGETS), 'ultra'];
-
-/** The nearest level, and the higher one of two. A word that is no effort is sent unchanged. */
-function nearestLevel(
-  effort: string,
-  levels: readonly string[],
-  nearest: Readonly<Record<string, string>> = {},
-): string {
-  const nearestValue = ownValue(nearest, effort);
-  if (nearestValue !== undefined) return nearestValue;
-  const rank = ASCENDING.indexOf(effort);
-  if (levels.includes(effort) || rank < 0) return effort;
-  const distance = (level: string) => Math.abs(rankOf(level) - rank);
-  return levels.reduce((best, level) => (distance(level) <= distance(best) ? level : best));
-}
-
-/** A level with a name of its own, such as Groq's `default`, is in the middle. */
-function rankOf(level: string): number {
-  const rank = ASCENDING.indexOf(level);
-  return rank < 0 ? ASCENDING.indexOf(DEFAULT_EFFORT) : rank;
 }
 
 /** The effort in a body, in any of the three fields, and the budget of thinking tokens if one is set. Undefined: neither. */
@@ -207,9 +179,7 @@ function readReasoning(value: unknown): string | undefined {
   return effort ?? (value.enabled === true ? DEFAULT_EFFORT : undefined);
 }
 
-/** The highest effort whose own budget is at most this one. */
 function effortOfBudget(tokens: unknown): string | undefined {
   const budget = readCount(tokens);
-  if (budget === undefined) return undefined;
-  return Object.entries(EFFORT_BUDGETS).findLast(([, least]) => budget >= least)?.[0] ?? 'minimal';
+  return budget === undefined ? undefined : effortOfTokens(budget);
 }

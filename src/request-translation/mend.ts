@@ -1,5 +1,7 @@
 /** Changes a written request as a provider's refusal asks: a closed list of small changes, after which the output means the same (Z3). */
 
+import { nearestEffort } from '../facts/efforts.ts';
+import { type FieldClass, fieldOf, fieldsBy, fieldsWhere } from '../facts/fields.ts';
 import { fingerprint } from '../shared/fingerprint.ts';
 import {
   hasItems,
@@ -9,7 +11,6 @@ import {
   mapList,
   objectOf,
   omit,
-  ownValue,
   readArray,
   readText,
 } from '../shared/json.ts';
@@ -65,93 +66,20 @@ export interface MendOptions {
 
 type Path = readonly string[];
 
-/**
- * What may happen to a field:
- * - `removed`: without it the output means the same, or the provider's default applies;
- * - `limit`: the output limit is renamed or lowered, and never removed;
- * - `effort`, `reasoning`: set to a level, or removed;
- * - `kept`: never changed, because it steers the output.
- */
-type FieldClass = 'removed' | 'limit' | 'effort' | 'reasoning' | 'kept';
-
-interface Field {
-  readonly class: FieldClass;
-  /** Where the field is in a body of Chat Completions, Messages, Responses or Gemini. */
-  readonly paths: readonly Path[];
+/** Where a field is in a body of Chat Completions, Messages, Responses or Gemini. */
+function pathsOf(name: string): readonly Path[] {
+  const known = madePaths.get(name);
+  if (known !== undefined) return known;
+  const { class: fieldClass, configName, elsewhere = [] } = fieldOf(name);
+  const inConfig =
+    configName === undefined || fieldClass === 'kept' ? [] : [`generationConfig.${configName}`];
+  const paths = [name, ...inConfig, ...elsewhere].map((path) => path.split('.'));
+  // Clients choose the names of others.
+  if (fieldClass !== undefined) madePaths.set(name, paths);
+  return paths;
 }
 
-/** @param elsewhere where the field is, besides the top level under its own name: paths with dots */
-function field(kind: FieldClass, name: string, ...elsewhere: readonly string[]): readonly [string, Field] {
-  return [name, { class: kind, paths: [name, ...elsewhere].map((path) => path.split('.')) }];
-}
-
-const SAMPLING = [
-  ...['temperature', 'top_p', 'top_k', 'min_p', 'seed', 'random_seed'],
-  ...['presence_penalty', 'frequency_penalty', 'repetition_penalty'],
-];
-
-function camel(name: string): string {
-  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
-}
-
-const REMOVED = [
-  ...['user', 'safety_identifier', 'metadata', 'stream_options', 'service_tier', 'store', 'include'],
-  ...['prompt_cache_key', 'prompt_cache_retention', 'prompt_cache_options', 'parallel_tool_calls'],
-];
-
-const KEPT = [
-  ...['model', 'messages', 'input', 'contents', 'instructions', 'system', 'systemInstruction', 'prompt'],
-  ...['suffix', 'tools', 'tool_choice', 'toolConfig', 'functions', 'function_call', 'response_format'],
-  ...['output_config', 'output_format', 'text', 'generationConfig', 'safetySettings', 'modalities', 'audio'],
-  ...['stop', 'stop_sequences', 'stopSequences', 'n', 'best_of', 'logprobs', 'top_logprobs', 'logit_bias'],
-  ...['context_management', 'prediction', 'web_search_options', 'stream', 'background', 'truncation'],
-  ...['previous_response_id', 'conversation', 'container', 'mcp_servers', 'models', 'agent_id'],
-];
-
-const THINKING = 'generationConfig.thinkingConfig';
-
-/** What {@link fields} has made. */
-let madeFields: ReadonlyMap<string, Field> | null = null;
-
-/** The fields by name, made when an isolate first needs them: only refusals do, and start-up is shorter. */
-function fields(): ReadonlyMap<string, Field> {
-  madeFields ??= new Map([
-    ...SAMPLING.map((name) => field('removed', name, `generationConfig.${camel(name)}`)),
-    ...REMOVED.map((name) => field('removed', name)),
-    field('removed', 'verbosity', 'text.verbosity'),
-    ...['max_tokens', 'max_completion_tokens'].map((name) => field('limit', name)),
-    field('limit', 'max_output_tokens', 'generationConfig.maxOutputTokens'),
-    field(
-      'effort',
-      'reasoning_effort',
-      'reasoning.effort',
-      'output_config.effort',
-      `${THINKING}.thinkingLevel`,
-    ),
-    field(
-      'reasoning',
-      'thinking_budget',
-      'thinking.budget_tokens',
-      'reasoning.max_tokens',
-      `${THINKING}.thinkingBudget`,
-    ),
-    field('reasoning', 'thinking', THINKING),
-    field('reasoning', 'enable_thinking', 'chat_template_kwargs.enable_thinking'),
-    ...['reasoning', 'include_reasoning', 'reasoning_format'].map((name) => field('reasoning', name)),
-    field('reasoning', 'reasoning_summary', 'reasoning.summary'),
-    ...KEPT.map((name) => field('kept', name)),
-  ]);
-  return madeFields;
-}
-
-/** Which values of a field of class `removed` may be removed. A field without a row: any. */
-const REMOVABLE: Readonly<Record<string, (value: unknown, isUnknown: boolean) => boolean>> = {
-  parallel_tool_calls: (value) => value === true,
-  service_tier: (value) => value === 'auto',
-  // Without `store: false` a provider that knows the field stores.
-  store: (value, isUnknown) => value !== false || isUnknown,
-  include: (value) => readArray(value).every((entry) => readText(entry)?.startsWith('reasoning.')),
-};
+const madePaths = new Map<string, readonly Path[]>();
 
 /** Other names of fields in refusals, as {@link plain} writes them. */
 const ALIASES: Readonly<Record<string, readonly string[]>> = {
@@ -167,9 +95,10 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
 
 let madePlainNames: ReadonlyMap<string, string> | null = null;
 
-/** The names of {@link fields}, by their plain form. */
+/** The names of the fields of a class, by their plain form: made when an isolate first needs them, which only refusals do. */
 function byPlainName(): ReadonlyMap<string, string> {
-  madePlainNames ??= new Map([...fields().keys()].map((name) => [plain(name), name]));
+  const names = () => fieldsWhere((field) => field.class !== undefined);
+  madePlainNames ??= new Map(names().map((name) => [plain(name), name]));
   return madePlainNames;
 }
 
@@ -219,7 +148,7 @@ export function fieldsNamed(name: string, body: JsonObject): readonly string[] {
     if (found.length > 0) return found;
     // "does not support thinking" is about whichever field asks for it.
     const isReasoning = field === 'thinking' || field === 'reasoning';
-    const [asked] = isReasoning ? present(THINKING_FIELDS, body) : [];
+    const [asked] = isReasoning ? present(REASONING_FIELDS, body) : [];
     if (asked !== undefined) return [asked];
   }
   if (FOREIGN_REASONING.has(last)) return present(['messages.reasoning'], body);
@@ -234,12 +163,13 @@ function present(names: readonly string[], body: JsonObject): readonly string[] 
 
 /** Whether the field is one that Weir knows and may change. */
 export function isChangeable(field: string): boolean {
-  return NESTED.has(field) || (fields().has(field) && classOf(field) !== 'kept');
+  const fieldClass = classOf(field);
+  return fieldClass !== 'kept' && fieldClass !== 'unknown';
 }
 
 /** The class of a field in the list of changes; `unknown`: the field is not on it. */
 export function classOf(field: string): FieldClass | 'unknown' {
-  return NESTED.has(field) ? 'removed' : (fields().get(field)?.class ?? 'unknown');
+  return NESTED.has(field) ? 'removed' : (fieldOf(field).class ?? 'unknown');
 }
 
 /** The value of a field, wherever the body has it; undefined: it has none. */
@@ -249,8 +179,7 @@ export function fieldValue(field: string, body: JsonObject): unknown {
 }
 
 function pathOf(field: string, body: JsonObject): Path | null {
-  const paths = fields().get(field)?.paths ?? [[field]];
-  return paths.find((path) => valueAt(body, path) !== undefined) ?? null;
+  return pathsOf(field).find((path) => valueAt(body, path) !== undefined) ?? null;
 }
 
 function valueAt(body: JsonObject, path: Path): unknown {
@@ -258,14 +187,6 @@ function valueAt(body: JsonObject, path: Path): unknown {
     (value, key) => (isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined),
     body,
   );
-}
-
-/** The efforts from the lowest to the highest. `default` is a host's own amount. */
-const LEVELS = ['none', 'minimal', 'low', 'default', 'medium', 'high', 'xhigh', 'max'];
-
-/** Whether a word is a level of effort, such as `low`. */
-export function isLevel(word: string): boolean {
-  return LEVELS.includes(word);
 }
 
 /** Applies a finding to a written body. Null: the body does not meet its condition, or the change is not on the list. */
@@ -337,7 +258,7 @@ function removeUnsupported(
         ? dropped(withoutThinking(body), field)
         : remove(field, body);
     case 'removed':
-      return (ownValue(REMOVABLE, field)?.(value, isUnknown) ?? true) ? remove(field, body) : null;
+      return (fieldOf(field).isRemovable?.(value, isUnknown) ?? true) ? remove(field, body) : null;
   }
 }
 
@@ -378,24 +299,12 @@ function setLevel(field: string, levels: readonly string[], body: JsonObject): M
   const asked = typeof value === 'string' ? value.toLowerCase() : null;
   if (asked !== null && levels.includes(asked)) return null;
   const kind = classOf(field);
-  const nearest = kind === 'effort' && asked !== null ? nearestLevel(asked, levels) : null;
+  const nearest = kind === 'effort' && asked !== null ? nearestEffort(asked, levels) : null;
   if (nearest !== null) {
     const isCapital = value !== asked;
     return changed(withValue(body, path, isCapital ? nearest.toUpperCase() : nearest), field);
   }
   return kind === 'effort' || kind === 'removed' ? dropped(without(body, path), field) : null;
-}
-
-/** The nearest level, the lower of two. A request to think never becomes one not to think, nor the reverse where it can be avoided. */
-function nearestLevel(asked: string, levels: readonly string[]): string | null {
-  const at = LEVELS.indexOf(asked);
-  const candidates = levels.filter((level) => isLevel(level) && (level !== 'none' || asked === 'none'));
-  if (at < 0 || candidates.length === 0) return null;
-  const distance = (level: string) => Math.abs(LEVELS.indexOf(level) - at);
-  const [nearest = null] = candidates.toSorted(
-    (a, b) => distance(a) - distance(b) || LEVELS.indexOf(a) - LEVELS.indexOf(b),
-  );
-  return nearest;
 }
 
 function setWithin(
@@ -420,11 +329,12 @@ function setWithin(
 }
 
 function outputLimit(body: JsonObject): number | null {
-  const values = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'].map((name) =>
-    fieldValue(name, body),
-  );
+  const values = LIMIT_FIELDS.map((name) => fieldValue(name, body));
   return values.find((value) => typeof value === 'number') ?? null;
 }
+
+/** The names of the output limit in all protocols. */
+export const LIMIT_FIELDS = fieldsWhere((field) => field.class === 'limit');
 
 /** Of two limits the lower one stays. */
 function removeConflicting(field: string, other: string, body: JsonObject): Mended | null {
@@ -460,9 +370,12 @@ export function asksForThinking(body: JsonObject): boolean {
 
 function requireThinking(levels: readonly string[], body: JsonObject): Mended | null {
   if (!turnsThinkingOff(body)) return null;
-  const lowest = LEVELS.slice(1).find((level) => levels.includes(level));
+  const lowest = nearestEffort(
+    'none',
+    levels.filter((level) => level !== 'none'),
+  );
   const rest = withoutThinking(body);
-  if (lowest === undefined) return dropped(rest, 'thinking');
+  if (lowest === null) return dropped(rest, 'thinking');
   const effortPath =
     pathOf('reasoning_effort', body) ??
     (isMessages(body) ? ['output_config', 'effort'] : ['reasoning_effort']);
@@ -493,11 +406,12 @@ function disableThinking(body: JsonObject, { hasThinkingSwitch }: MendOptions): 
   return path === null ? null : changed(withValue(rest, path, 'none'), 'reasoning_effort');
 }
 
-const THINKING_FIELDS = ['thinking_budget', 'thinking', 'reasoning_effort', 'reasoning', 'enable_thinking'];
+const REASONING_FIELDS = fieldsBy(({ asksToReason }) => asksToReason);
+const FOLLOWING_FIELDS = fieldsWhere(({ followsReasoning }) => followsReasoning === true);
 
 function withoutThinking(body: JsonObject): JsonObject {
   let rest = body;
-  for (const field of [...THINKING_FIELDS, 'include_reasoning', 'reasoning_format']) {
+  for (const field of [...REASONING_FIELDS, ...FOLLOWING_FIELDS]) {
     for (let path = pathOf(field, rest); path !== null; path = pathOf(field, rest))
       rest = without(rest, path);
   }

@@ -1,4 +1,6 @@
 /** What a provider accepts in a request: the types of the table in each provider's file, and helpers to write its rows (Q9). */
+import type { EffortField } from '../facts/efforts.ts';
+import { fieldsWhere } from '../facts/fields.ts';
 import type { JsonObject } from '../shared/json.ts';
 
 /**
@@ -101,10 +103,6 @@ interface Adjustment {
   readonly reports: string | null;
 }
 
-/** The three fields with which clients set the amount of reasoning: OpenAI's, Anthropic's, and OpenRouter's. */
-export const EFFORT_FIELDS = ['reasoning_effort', 'thinking', 'reasoning'] as const;
-export type EffortField = (typeof EFFORT_FIELDS)[number];
-
 /**
  * How the amount of reasoning is sent to the provider.
  *
@@ -142,7 +140,7 @@ export interface ReasoningFamily {
   readonly thinking?: readonly string[];
   /** `never`: the models cannot reason; `on_request`: only where a request asks for it. Absent: unless a request turns it off. */
   readonly reasons?: 'never' | 'on_request';
-  /** The provider's own choice for efforts that the models do not know. Absent: the nearest, and the higher of two. */
+  /** The provider's own choice for efforts that the models do not know. Absent: {@link nearestEffort}. */
   readonly nearest?: Readonly<Record<string, string>>;
   /** The models refuse a request for a summary of their reasoning. */
   readonly refusesSummary?: true;
@@ -251,12 +249,7 @@ export const OPENAI_TOOL_NAMES = /^[a-zA-Z0-9_-]{1,64}$/;
  * `n_predict` takes precedence over `max_tokens`, and `n_cmpl` over `n` (its server's source, read 2026-11-22). The others are fields of
  * the native APIs of Ollama, Hugging Face, SGLang, vLLM, Anthropic and Google, which a proxy in front of them may forward.
  */
-export const COMPETING_LIMITS: readonly string[] = [
-  ...['max_output_tokens', 'maxOutputTokens', 'n_predict', 'num_predict', 'options', 'n_cmpl'],
-  ...['max_new_tokens', 'max_gen_len', 'max_length', 'max_tokens_to_sample', 'num_return_sequences'],
-  ...['generation_config', 'generationConfig', 'candidate_count', 'candidateCount'],
-  ...['parameters', 'sampling_params', 'extra_body', 'use_beam_search', 'min_tokens'],
-];
+export const COMPETING_LIMITS = fieldsWhere(({ competesWithLimit }) => competesWithLimit === true);
 
 /** What a deployment (`UNSUPPORTED`) or a request (`x-weir-unsupported`) wants done with fields that a provider does not support (Q8). */
 export type Unsupported = 'auto' | 'drop' | 'refuse';

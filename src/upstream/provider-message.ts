@@ -3,6 +3,7 @@
  * (E5), and which of its statements may be an echo of the prompt (Z2).
  */
 import { sanitize, type Upstream } from '../canonical/upstream-error.ts';
+import { fieldOf } from '../facts/fields.ts';
 import { type Claim, isStockWord, type TextSpan } from '../providers/refusal-words.ts';
 import { isObject, type JsonObject } from '../shared/json.ts';
 import { CommonRuns, RUN_CHARS } from './common-runs.ts';
@@ -155,12 +156,6 @@ interface RequestTexts {
   readonly fields: ReadonlySet<string>;
 }
 
-/** Fields whose texts are settings, and not the caller's own. */
-const SETTINGS: ReadonlySet<string> = new Set([
-  ...['model', 'reasoning', 'reasoning_effort', 'thinking', 'service_tier', 'verbosity', 'truncation'],
-  ...['include', 'modalities', 'tool_choice', 'encoding_format'],
-]);
-
 /** Objects whose keys the caller chooses: schemas, arguments of tools, metadata. */
 const OWN_KEYS: ReadonlySet<string> = new Set([
   ...['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'],
@@ -210,7 +205,7 @@ function readRequest(body: JsonObject): RequestTexts | null {
   };
   for (const [key, value] of Object.entries(body)) {
     fields.add(key);
-    const isSetting = SETTINGS.has(key) || typeof value === 'number';
+    const isSetting = fieldOf(key).hasApiWords === true || typeof value === 'number';
     if (!isSetting && !collect(value, 0, OWN_KEYS.has(key))) return null;
   }
   return { texts, fields };

@@ -99,8 +99,8 @@ describe('levels that a family does not know', () => {
   const changed = ['reasoning_effort'];
   check('zai', [
     ['glm-5.3', level('minimal'), low, changed],
-    ['glm-5.3', level('medium'), level('high'), changed],
-    ['glm-5.3', level('xhigh'), level('max'), changed],
+    ['glm-5.3', level('medium'), low, changed],
+    ['glm-5.3', level('xhigh'), level('high'), changed],
     ['glm-5.3', level('high'), level('high')],
     ['glm-5.3', BUDGET, BUDGET],
     ['glm-5.2', level('low'), level('high'), changed],
@@ -109,8 +109,8 @@ describe('levels that a family does not know', () => {
     ['glm-4.7', BUDGET, BUDGET],
   ]);
   check('moonshot', [
-    ['kimi-k3', level('medium'), level('high'), changed],
-    ['kimi-k3', level('xhigh'), level('max'), changed],
+    ['kimi-k3', level('medium'), low, changed],
+    ['kimi-k3', level('xhigh'), level('high'), changed],
     ['kimi-k3', BUDGET, level('high')],
     // Without an amount, the model's own default holds.
     ['kimi-k3', ENABLED, {}],

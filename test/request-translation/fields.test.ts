@@ -57,7 +57,7 @@ describe('Q1 the same meaning under another name or value', () => {
     ['groq', 'openai/gpt-oss-20b', { reasoning_effort: 'xhigh' }, { reasoning_effort: 'high' }],
     ['cerebras', 'm', { thinking: { type: 'enabled', budget_tokens: 2048 } }, { reasoning_effort: 'low' }],
     ['openrouter', 'm', { reasoning: { effort: 'high' } }, { reasoning: { effort: 'high' } }],
-    ['moonshot', 'kimi-k3', { reasoning_effort: 'medium' }, { reasoning_effort: 'high' }],
+    ['moonshot', 'kimi-k3', { reasoning_effort: 'medium' }, { reasoning_effort: 'low' }],
     ['vllm', 'm', { thinking: { type: 'enabled' } }, { thinking: { type: 'enabled' } }],
     ['openai', 'gpt-5', { thinking: 'yes' }, { thinking: 'yes' }],
   ])('Q1 %s, %s, effort %j: sent as %j', (provider, model, body, sent) => {

@@ -1,4 +1,6 @@
 /** The text of `docs/models.md`: the tables in `src/providers` of what profiles and families of models accept. */
+
+import { REASONING_LEVELS } from '../../src/facts/efforts.ts';
 import type { ClaudeFamily } from '../../src/protocols/anthropic-messages/family.ts';
 import type { GeminiFamily } from '../../src/protocols/gemini/family.ts';
 import { CLAUDE_FAMILIES } from '../../src/providers/anthropic.ts';
@@ -6,7 +8,7 @@ import { GEMINI_FAMILIES } from '../../src/providers/gemini.ts';
 import { PROFILES } from '../../src/providers/index.ts';
 import type { ApiFamily, Profile } from '../../src/providers/provider.ts';
 import { isAboutRequest, isSampling } from '../../src/request-translation/dropped-fields.ts';
-import { EFFORT_BUDGETS } from '../../src/request-translation/effort.ts';
+
 import type { FieldRule, ReasoningFamily, RequestRules } from '../../src/request-translation/rules.ts';
 
 const INTRO = `# What models and servers accept
@@ -70,12 +72,10 @@ function globs(models: readonly string[]): string {
 /** Efforts, the lowest first; three and more that follow each other as a range. */
 function levelsText(efforts: readonly string[]): string {
   const [first = '', ...rest] = efforts;
-  const start = EFFORTS.indexOf(first);
-  const isRange = rest.length > 1 && efforts.every((effort, i) => EFFORTS[start + i] === effort);
+  const start = REASONING_LEVELS.indexOf(first);
+  const isRange = rest.length > 1 && efforts.every((effort, i) => REASONING_LEVELS[start + i] === effort);
   return isRange ? `\`${first}\` to \`${efforts.at(-1)}\`` : code(efforts);
 }
-
-const EFFORTS = Object.keys(EFFORT_BUDGETS);
 
 const CACHE_FIELDS = ['prompt_cache_key', 'prompt_cache_retention', 'prompt_cache_options'];
 

@@ -2,6 +2,7 @@
  * The shapes of a chat's prompt whose tokens its bytes bound: texts, calls of tools, schemas, and images inside the body. Servers read
  * other fields as images, files or references, so that whatever is not known here has no bound.
  */
+import { fieldOf } from '../../facts/fields.ts';
 import { isObject, type JsonObject, readText } from '../../shared/json.ts';
 
 export interface Media {
@@ -13,70 +14,6 @@ export interface Media {
   /** The body has a field that is not known: the provider may read the prompt more than once. */
   readonly isUnknown: boolean;
 }
-
-/** Fields of a body besides its prompt that hold more than a number, and nothing but settings, names and schemas. */
-const SETTINGS: ReadonlySet<string> = new Set([
-  ...['model', 'models', 'stop', 'user', 'safety_identifier', 'service_tier', 'metadata', 'logit_bias'],
-  ...['tools', 'tool_choice', 'functions', 'function_call', 'allowed_tools', 'parallel_tool_calls'],
-  ...['response_format', 'stream_options', 'modalities', 'reasoning', 'reasoning_effort', 'verbosity'],
-  ...['thinking', 'output_config', 'speed', 'inference_geo', 'safety_settings', 'truncate'],
-  ...[
-    'prompt_cache_key',
-    'prompt_cache_retention',
-    'prompt_cache_options',
-    'cache_control',
-    'encoding_format',
-  ],
-  // Alternatives that are bounded for themselves, and routing: https://openrouter.ai/docs/features/provider-routing (2026-11-23).
-  ...['fallbacks', 'provider', 'route', 'transforms', 'usage', 'betas', 'context_length_exceeded_behavior'],
-  // Of llama.cpp, vLLM and SGLang: grammars, schemas, samplers and arguments of the template.
-  ...['grammar', 'json_schema', 'samplers', 'structured_outputs', 'structural_tag', 'regex', 'ebnf'],
-  ...['guided_json', 'guided_regex', 'guided_choice', 'guided_grammar', 'bad_words', 'stop_token_ids'],
-  ...['reasoning_format', 'reasoning_split', 'prompt_mode', 'input_type', 'task', 'output_dtype'],
-  ...['cache_salt', 'request_id', 'keep_alive', 'think', 'result_format'],
-]);
-
-/**
- * Numbers and flags that add nothing to a prompt. Any other may: `enable_search` of Qwen adds results, and `vl_high_resolution_images`
- * tokens of images. Null and false turn a field off.
- */
-const FLAGS: ReadonlySet<string> = new Set([
-  ...['max_tokens', 'max_completion_tokens', 'max_output_tokens', 'min_tokens', 'n', 'best_of', 'seed'],
-  ...['stream', 'store', 'echo', 'logprobs', 'top_logprobs', 'dimensions', 'output_dimension', 'random_seed'],
-  ...[
-    'temperature',
-    'top_p',
-    'top_k',
-    'min_p',
-    'top_a',
-    'typical_p',
-    'presence_penalty',
-    'frequency_penalty',
-  ],
-  ...[
-    'repetition_penalty',
-    'length_penalty',
-    'do_sample',
-    'safe_prompt',
-    'thinking_budget',
-    'enable_thinking',
-  ],
-  ...['include_reasoning', 'separate_reasoning', 'stream_reasoning', 'tool_stream', 'max_tool_calls'],
-  ...['disable_tool_validation', 'incremental_output', 'deferred', 'priority'],
-  // vLLM, SGLang and Fireworks.
-  ...['use_beam_search', 'early_stopping', 'ignore_eos', 'skip_special_tokens', 'add_special_tokens'],
-  ...['spaces_between_special_tokens', 'include_stop_str_in_output', 'truncate_prompt_tokens'],
-  ...['prompt_truncate_len', 'prompt_cache_max_len', 'prompt_logprobs', 'return_tokens_as_token_ids'],
-  ...['return_token_ids', 'return_hidden_states', 'add_generation_prompt', 'continue_final_message'],
-  ...['no_stop_trim', 'raw_output', 'perf_metrics_in_response', 'detokenize'],
-  // llama.cpp.
-  ...['dynatemp_range', 'dynatemp_exponent', 'xtc_probability', 'xtc_threshold', 'repeat_last_n'],
-  ...['repeat_penalty', 'dry_multiplier', 'dry_base', 'dry_allowed_length', 'dry_penalty_last_n', 'mirostat'],
-  ...['mirostat_tau', 'mirostat_eta', 'mirostat_target', 'mirostat_lr', 'n_predict', 'n_indent', 'n_keep'],
-  ...['n_probs', 'min_keep', 't_max_predict_ms', 'id_slot', 'cache_prompt', 'return_tokens'],
-  ...['post_sampling_probs', 'timings_per_token', 'parse_tool_calls', 'reasoning_in_content'],
-  ...['return_progress', 'thinking_forced_open'],
-]);
 
 /** What a template of a server may do with an object or a list in its arguments is not known. */
 const TEMPLATE_ARGUMENTS = 'chat_template_kwargs';
@@ -175,11 +112,13 @@ export function mediaOf(body: JsonObject): Media {
 }
 
 function isKnownField(field: string, value: unknown): boolean {
-  if (value === null || value === undefined || value === false || SETTINGS.has(field)) return true;
+  const { prompt } = fieldOf(field);
+  // Null and false turn a field off.
+  if (value === null || value === undefined || value === false || prompt === 'setting') return true;
   if (field === 'prediction') return hasKnownMembers(value);
   if (field === TEMPLATE_ARGUMENTS) return isObject(value) && Object.values(value).every(isTextual);
-  if (!isTextual(value)) return (field === 'prompt' || field === 'input') && isPrompt(value);
-  return typeof value === 'string' ? ['prompt', 'input', 'suffix'].includes(field) : FLAGS.has(field);
+  if (prompt === 'text') return typeof value === 'string' || (field !== 'suffix' && isPrompt(value));
+  return prompt === 'flag' && isTextual(value) && typeof value !== 'string';
 }
 
 /** A list of texts, of tokens, or of lists of tokens. */

@@ -4,6 +4,7 @@
  */
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import type { ReplayableRequest, TargetRequest } from '../../completion/replayable-request.ts';
+import { fieldOf, fieldsWhere } from '../../facts/fields.ts';
 import type { PricedModel } from '../../metering/pricing/highest-price.ts';
 import type { PromptHasher } from '../../metering/prompt-hashes.ts';
 import { limitName, readOutputLimit, readWrittenLimit } from '../../request-translation/output-limit.ts';
@@ -136,7 +137,7 @@ function hidesOutput({ traits }: TargetRequest, models: readonly string[]): bool
 }
 
 /** A prompt that may be shortened can grow by more than what follows. */
-const TRUNCATING_FIELDS = ['truncation', 'truncate', 'transforms', 'context_length_exceeded_behavior'];
+const TRUNCATING_FIELDS = fieldsWhere(({ shortensPrompt }) => shortensPrompt === true);
 
 /** A smaller body is not hashed: its bytes are a bound that is good enough. */
 const MIN_HASHED_BYTES = 4096;
@@ -230,15 +231,10 @@ export const MAX_PROMPT_TOKENS = 2 * 1024 * 1024;
 const ADDED_TOKENS = 1024;
 
 /** Fields that chat templates write in another form: with indents, or with `\u` escapes. */
-const REWRITTEN_FIELDS = ['tools', 'functions', 'response_format'];
+const REWRITTEN_FIELDS = fieldsWhere(({ isRewritten }) => isRewritten === true);
 
 /** Fields that make the provider search, read, or continue from what it stores. */
-const READING_FIELDS = [
-  ...['web_search_options', 'search_parameters', 'plugins', 'agent_id', 'preset', 'data_sources'],
-  ...['previous_response_id', 'conversation', 'thread', 'container', 'mcp_servers', 'context_management'],
-  // Google's fields for stored contents, and fields that may contain them.
-  ...['cached_content', 'cachedContent', 'extra_body', 'contents', 'system_instruction', 'systemInstruction'],
-];
+const READING_FIELDS = fieldsWhere(({ reads }) => reads !== undefined);
 /** Tools that the client runs. The provider runs all others, and what they read becomes part of the prompt. */
 const CLIENT_TOOLS = ['function', 'custom'];
 
@@ -358,7 +354,7 @@ function isClientTool(tool: unknown): boolean {
 const SEARCH_TOOLS = /^(?:web_search|x_search|google_?search)/i;
 
 /** Fields of a chat that enable searches. */
-const SEARCH_FIELDS = ['web_search_options', 'search_parameters'];
+const SEARCH_FIELDS = fieldsWhere(({ reads }) => reads === 'searches');
 
 /**
  * The most searches that the provider may run and bill: 0 without a search tool, null where nothing limits them.
@@ -387,27 +383,18 @@ function isSearch(tool: JsonObject): boolean {
  */
 const CACHE_TIMES = /"(?:ttl|prompt_cache_retention)"/;
 
-/**
- * Fields that change the price of a token, with the values that cost at most the table's price: from the pages of OpenAI, Groq and
- * Anthropic, for the last two https://platform.claude.com/docs/en/build-with-claude/fast-mode and /docs/en/manage-claude/data-residency
- * (2026-11-22).
- */
-const TIER_FIELDS: Readonly<Record<string, readonly string[]>> = {
-  service_tier: ['auto', 'default', 'standard', 'standard_only', 'flex', 'on_demand'],
-  speed: ['standard'],
-  inference_geo: ['global'],
-};
+const TIER_FIELDS = fieldsWhere(({ plainTiers }) => plainTiers !== undefined);
 
 /**
  * The requested tier that may cost more than the table's price, such as OpenAI's `priority`, under its name in prices and responses.
  * Several are joined by a plus.
  */
 function premiumTier(body: JsonObject): string | undefined {
-  const tiers = Object.entries(TIER_FIELDS).flatMap(([field, listed]) => {
+  const tiers = TIER_FIELDS.flatMap((field) => {
     const tier = body[field] ?? undefined;
     if (tier === undefined) return [];
     if (typeof tier !== 'string') return ['unknown'];
-    return listed.includes(tier) ? [] : [tier];
+    return fieldOf(field).plainTiers?.includes(tier) ? [] : [tier];
   });
   return tiers.length === 0 ? undefined : tiers.join('+');
 }

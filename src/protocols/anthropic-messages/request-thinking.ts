@@ -1,17 +1,11 @@
 /** Writes thinking, effort and sampling as the model family takes them. */
 
-import type { Effort, PlainSettings, RequestSettings } from '../../canonical/conversation.ts';
+import type { Effort, RequestSettings } from '../../canonical/conversation.ts';
+import { DEFAULT_EFFORT, nearestEffort, tokensOfEffort } from '../../facts/efforts.ts';
+import { fieldsWhere } from '../../facts/fields.ts';
 import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
-import { EFFORT_BUDGETS, requestedEffort } from '../../request-translation/effort.ts';
-import {
-  isObject,
-  type JsonObject,
-  objectOf,
-  omit,
-  ownValue,
-  readCount,
-  readText,
-} from '../../shared/json.ts';
+import { requestedEffort } from '../../request-translation/effort.ts';
+import { isObject, type JsonObject, objectOf, omit, readCount, readText } from '../../shared/json.ts';
 import type { ClaudeFamily } from './family.ts';
 
 /** 400 "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024": themaximalist/llm.js#30, 2026-08-19. */
@@ -104,38 +98,37 @@ function noThinking(family: ClaudeFamily, report: TranslationReport): ThinkingAn
   }
 }
 
+/** Of a word that is no effort. */
+const DEFAULT_TOKENS = tokensOfEffort(DEFAULT_EFFORT) ?? MIN_BUDGET_TOKENS;
+
 /** 400 "`max_tokens` must be greater than `thinking.budget_tokens`": router-for-me/CLIProxyAPI#413, 2025-12-03. */
 function withBudget(
   { level, budget }: Effort,
   maxTokens: number,
   report: TranslationReport,
 ): ThinkingAndEffort {
-  // An unknown word counts as `medium`.
-  const wanted = budget ?? ownValue(EFFORT_BUDGETS, level) ?? EFFORT_BUDGETS.medium;
+  const wanted = budget ?? tokensOfEffort(level) ?? DEFAULT_TOKENS;
   const tokens = Math.min(Math.max(wanted, MIN_BUDGET_TOKENS), maxTokens - TEXT_TOKENS);
   if (tokens >= MIN_BUDGET_TOKENS) return { thinking: { type: 'enabled', budget_tokens: tokens } };
   report.change('thinking');
   return {};
 }
 
-/** The same effort if the family has it, or the next lower one, so that thinking never costs more than requested. */
+/** The same effort if the family has it, or the one in its place. */
 function familyEffort(
   effort: string | undefined,
   { efforts }: ClaudeFamily,
   report: TranslationReport,
 ): string | undefined {
   if (efforts.length === 0 || effort === undefined || effort === 'none') return undefined;
-  const words = Object.keys(EFFORT_BUDGETS);
-  const at = words.indexOf(effort);
-  if (at < 0) return effort;
-  const level = words.slice(0, at + 1).findLast((word) => efforts.includes(word)) ?? efforts[0];
+  const level = nearestEffort(effort, efforts) ?? effort;
   if (level !== effort) report.change('reasoning_effort');
   return level;
 }
 
 /**
  * A Messages request as the family accepts it: thinking that it does not have becomes what {@link writeThinking} makes of it, an effort
- * the next lower one, and refused sampling is dropped. What it accepts is unchanged.
+ * the nearest one, and refused sampling is dropped. What it accepts is unchanged.
  */
 export function fitToFamily(body: JsonObject, family: ClaudeFamily, report: TranslationReport): JsonObject {
   const fitted: JsonObject = { ...body, ...fitThinking(body, family, report) };
@@ -195,7 +188,7 @@ function isThinkingOn(thinking: unknown): thinking is JsonObject {
   return isObject(thinking) && (thinking.type === 'enabled' || thinking.type === 'adaptive');
 }
 
-const SAMPLING = ['temperature', 'top_p', 'top_k'] as const;
+const SAMPLING = fieldsWhere(({ optional }) => optional === 'sampling');
 
 /** OpenAI allows up to 2. */
 const MAX_TEMPERATURE = 1;
@@ -208,11 +201,11 @@ const MIN_TOP_P_THINKING = 0.95;
  * those clients. A temperature or `top_p` of 1 is the default and is not sent.
  */
 export function writeSampling(
-  plain: PlainSettings,
+  plain: JsonObject,
   { thinking }: SentThinking,
   family: ClaudeFamily,
   report: TranslationReport,
-): PlainSettings {
+): JsonObject {
   const sent: Record<string, unknown> = {};
   for (const field of SAMPLING) {
     const value = plain[field];
@@ -224,11 +217,7 @@ export function writeSampling(
 }
 
 /** Whether the family refuses this field of a Messages request. */
-function refusesSampling(
-  field: (typeof SAMPLING)[number],
-  body: JsonObject,
-  { sampling }: ClaudeFamily,
-): boolean {
+function refusesSampling(field: string, body: JsonObject, { sampling }: ClaudeFamily): boolean {
   const value = body[field];
   if (value === undefined) return false;
   if (sampling === 'none') return true;

@@ -1,30 +1,21 @@
 /** Writes Gemini's `generationConfig`: the output limit, sampling, response format and thinking. */
 
-import type { PlainSettings, RequestSettings, ResponseFormat } from '../../canonical/conversation.ts';
+import type { RequestSettings, ResponseFormat } from '../../canonical/conversation.ts';
+import { nearestEffort, tokensOfEffort } from '../../facts/efforts.ts';
+import { fieldOf, fieldsWhere } from '../../facts/fields.ts';
 import { isDefault, type TranslationReport } from '../../request-translation/dropped-fields.ts';
-import { EFFORT_BUDGETS } from '../../request-translation/effort.ts';
-import { type JsonObject, omit, ownValue } from '../../shared/json.ts';
+import { type JsonObject, omit } from '../../shared/json.ts';
 import type { GeminiFamily } from './family.ts';
 import { withoutSchemaKey } from './request-tools.ts';
 
-/** OpenAI fields and their names in `generationConfig`. */
-const SAMPLING = [
-  ['temperature', 'temperature'],
-  ['top_p', 'topP'],
-  ['top_k', 'topK'],
-] as const;
-const RENAMED = [
-  ['seed', 'seed'],
-  ['presence_penalty', 'presencePenalty'],
-  ['frequency_penalty', 'frequencyPenalty'],
-  ['n', 'candidateCount'],
-  ['logprobs', 'responseLogprobs'],
-  ['top_logprobs', 'logprobs'],
-] as const;
+/** OpenAI's fields that have a name in `generationConfig`, but for those with another form: the limit and the stop sequences. */
+const PLAIN = fieldsWhere(
+  ({ configName, class: kind }, name) => configName !== undefined && kind !== 'limit' && name !== 'stop',
+);
 
 /** All OpenAI fields that this file writes. */
 export const CONFIG_FIELDS: readonly string[] = [
-  ...[...SAMPLING, ...RENAMED].map(([field]) => field),
+  ...PLAIN,
   ...['max_tokens', 'max_completion_tokens', 'stop', 'response_format'],
   ...['reasoning_effort', 'reasoning', 'thinking'],
 ];
@@ -64,19 +55,20 @@ function lowestLimit(limit: RequestSettings['outputLimit'], native: unknown): nu
   return limits.length === 0 ? undefined : Math.min(...limits);
 }
 
-function renamedFields(plain: PlainSettings, family: GeminiFamily, report: TranslationReport): JsonObject {
+function renamedFields(plain: JsonObject, family: GeminiFamily, report: TranslationReport): JsonObject {
   const config: Record<string, unknown> = {};
-  for (const [field, name] of SAMPLING) {
-    if (plain[field] === undefined) continue;
-    if (family.sampling) config[name] = plain[field];
-    else report.drop(field);
-  }
-  for (const [field, name] of RENAMED) {
+  for (const field of PLAIN) {
+    const { configName: name = field, optional } = fieldOf(field);
     const value = plain[field];
-    if (value === undefined || isDefault(field, value, plain)) continue;
-    // A field that the model refuses is sent, so that the client gets Google's error, unless the caller allows dropping it.
-    if (report.mode === 'drop' && family.refused.includes(field)) report.dropAllowed(field);
-    else config[name] = value;
+    if (value === undefined) continue;
+    if (optional === 'sampling') {
+      if (family.sampling) config[name] = value;
+      else report.drop(field);
+    } else if (!isDefault(field, value, plain)) {
+      // A field that the model refuses is sent, so that the client gets Google's error, unless the caller allows dropping it.
+      if (report.mode === 'drop' && family.refused.includes(field)) report.dropAllowed(field);
+      else config[name] = value;
+    }
   }
   return config;
 }
@@ -90,16 +82,6 @@ function writeFormat(format: ResponseFormat | undefined): JsonObject {
 
 /** Thoughts count against the output limit. This much stays for the text, and thinking is off if less is left for it. */
 const MIN_TOKENS = 1024;
-
-/** The levels to try for each effort word, the nearest first. */
-const NEAREST_LEVELS: Readonly<Record<string, readonly string[]>> = {
-  minimal: ['minimal', 'low', 'medium', 'high'],
-  low: ['low', 'minimal', 'medium', 'high'],
-  medium: ['medium', 'high'],
-  high: ['high'],
-  xhigh: ['high'],
-  max: ['high'],
-};
 
 /**
  * `thinkingConfig`, or undefined if the model's default applies.
@@ -117,15 +99,14 @@ function thinkingConfig(
   if (thinking.kind === 'level') {
     if (effort === undefined) return nonEmpty(shown);
     const [lowest = effort] = thinking.levels;
-    const near = ownValue(NEAREST_LEVELS, effort)?.find((level) => thinking.levels.includes(level));
-    const level = effort === 'none' ? lowest : (near ?? effort);
+    const level = effort === 'none' ? lowest : (nearestEffort(effort, thinking.levels) ?? effort);
     if (level !== effort) report.change('reasoning_effort');
     return effort === 'none' ? { thinkingLevel: level } : { ...shown, thinkingLevel: level };
   }
   const { min, max, canBeOff, byDefault } = thinking;
   // An effort in words takes precedence over a budget of Anthropic's `thinking` or OpenRouter's `reasoning`.
   const asked = word === undefined ? given : undefined;
-  const budget = asked ?? ownValue(EFFORT_BUDGETS, effort ?? '');
+  const budget = asked ?? tokensOfEffort(effort ?? '');
   if (effort === undefined || (budget === undefined && effort !== 'none'))
     return byDefault ? nonEmpty(shown) : undefined;
   const available = Math.min(budget ?? 0, limit === null ? max : limit - MIN_TOKENS);

@@ -30,7 +30,7 @@ describe('A2 thinking, by family', () => {
     ['gemini-3.5-flash', 'none', { thinkingLevel: 'minimal' }],
     ['models/gemini-3.5-flash-lite', 'medium', { includeThoughts: true, thinkingLevel: 'medium' }],
     ['gemini-3.1-pro-preview', 'minimal', { includeThoughts: true, thinkingLevel: 'low' }],
-    ['gemini-3-pro-preview', 'medium', { includeThoughts: true, thinkingLevel: 'high' }],
+    ['gemini-3-pro-preview', 'medium', { includeThoughts: true, thinkingLevel: 'low' }],
     ['gemini-3.1-flash-image', 'low', { includeThoughts: true, thinkingLevel: 'minimal' }],
     ['gemini-flash-latest', 'max', { includeThoughts: true, thinkingLevel: 'high' }],
     ['gemini-4-hydrogen', 'low', { includeThoughts: true, thinkingLevel: 'low' }],

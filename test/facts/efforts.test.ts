@@ -1,0 +1,91 @@
+/** Tests the one rule by which an effort takes the place of another, and that tables, native families and refusals follow it (Q14). */
+import { describe, expect, test } from 'vitest';
+import { effortOfTokens, isLevel, nearestEffort, tokensOfEffort } from '../../src/facts/efforts.ts';
+import { familyOf } from '../../src/protocols/anthropic-messages/family.ts';
+import { fitToFamily } from '../../src/protocols/anthropic-messages/request-thinking.ts';
+import { CLAUDE_FAMILIES } from '../../src/providers/anthropic.ts';
+import { TranslationReport } from '../../src/request-translation/dropped-fields.ts';
+import { rewriteEffort } from '../../src/request-translation/effort.ts';
+import { mend } from '../../src/request-translation/mend.ts';
+
+describe('Q14 the nearest effort', () => {
+  test.each([
+    ['xhigh', ['high', 'max'], 'high'],
+    ['medium', ['low', 'high', 'max'], 'low'],
+    ['medium', ['high', 'low'], 'low'],
+    ['minimal', ['medium', 'high'], 'medium'],
+    ['ultra', ['low', 'max'], 'max'],
+    ['ultra', ['low', 'ultra'], 'ultra'],
+    ['max', ['low', 'ultra'], 'ultra'],
+    ['none', ['high', 'low'], 'low'],
+    ['low', ['none', 'default'], 'default'],
+    ['low', ['none'], null],
+    ['none', ['none', 'low'], 'none'],
+    ['turbo', ['low', 'high'], null],
+    ['turbo', ['turbo'], 'turbo'],
+  ])('%s of %j is %j: of two the lower, and never none instead of reasoning', (level, levels, nearest) => {
+    expect(nearestEffort(level, levels)).toBe(nearest);
+  });
+
+  test("a provider's own choice comes before the rule", () => {
+    expect(nearestEffort('medium', ['low', 'high'], { medium: 'high' })).toBe('high');
+  });
+
+  test.each([
+    ['xhigh', ['low', 'medium', 'high', 'max']],
+    ['medium', ['low', 'high', 'max']],
+    ['minimal', ['low', 'high']],
+    ['ultra', ['low', 'medium', 'high']],
+  ])(
+    '%s at a model with %j: a table, a Claude family and a refusal give the same level',
+    (level, efforts) => {
+      const nearest = nearestEffort(level, efforts);
+      const report = new TranslationReport('P', 'auto');
+      const rules = { takes: ['reasoning_effort'], families: [{ efforts }] } as const;
+      expect(rewriteEffort({ reasoning_effort: level }, 'm', rules, report)).toEqual({
+        reasoning_effort: nearest,
+      });
+      const options = { unsupported: 'auto', hasThinkingSwitch: false } as const;
+      const finding = { kind: 'levels', field: 'reasoning_effort', levels: efforts } as const;
+      expect(mend(finding, { reasoning_effort: level }, options)?.body).toEqual({
+        reasoning_effort: nearest,
+      });
+      const family = { ...familyOf(CLAUDE_FAMILIES, 'claude'), efforts };
+      expect(fitToFamily({ output_config: { effort: level } }, family, report)).toEqual({
+        output_config: { effort: nearest },
+      });
+    },
+  );
+});
+
+describe('A2 thinking tokens', () => {
+  test.each([
+    ['minimal', 1024],
+    ['medium', 8192],
+    ['max', 64_000],
+    ['ultra', 64_000],
+    ['none', undefined],
+    ['turbo', undefined],
+  ])('%s stands for %j', (level, tokens) => {
+    expect(tokensOfEffort(level)).toBe(tokens);
+  });
+
+  test.each([
+    [0, 'minimal'],
+    [8191, 'low'],
+    [8192, 'medium'],
+    [1_000_000, 'max'],
+  ])('%i tokens are %s', (tokens, level) => {
+    expect(effortOfTokens(tokens)).toBe(level);
+  });
+
+  test.each([
+    ['ultra', true],
+    ['default', true],
+    ['none', true],
+    ['turbo', false],
+    ['constructor', false],
+  ])('whether %s is a level: %j', (word, expected) => {
+    expect(isLevel(word)).toBe(expected);
+  });
+});

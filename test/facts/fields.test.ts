@@ -1,0 +1,117 @@
+/** Tests the table of fields, and finds lists of field names that stand elsewhere. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { fieldOf, fieldsBy, fieldsWhere } from '../../src/facts/fields.ts';
+
+test('a name that no row has, such as one of every object, has no facts', () => {
+  for (const name of ['no_field', 'constructor', '__proto__']) expect(fieldOf(name)).toEqual({});
+});
+
+test('no field has two rows', () => {
+  const names = fieldsWhere(() => true);
+  const text = readFileSync(join(import.meta.dirname, '../../src/facts/fields.ts'), 'utf8');
+  const rows = [...text.matchAll(/^ {2}\[(?:\n {4})?'([\w ]+)',/gm)].flatMap(([, row = '']) =>
+    row.split(' '),
+  );
+  expect(rows.toSorted()).toEqual(names.toSorted());
+});
+
+// Hashes of prompts are stored for 30 days: a new order would make all of them breaks of the cache.
+test('M10 the fields of which hashes are made keep their order', () => {
+  const hashedAs = (part: string) => fieldsWhere(({ hashed }) => hashed === part);
+  expect(hashedAs('system')).toEqual(['system', 'instructions', 'systemInstruction', 'system_instruction']);
+  expect(hashedAs('tools')).toEqual(['tools', 'functions']);
+  expect(hashedAs('conversation')).toEqual(['messages', 'input', 'contents']);
+  expect(hashedAs('setting')).toEqual([
+    ...[
+      'thinking',
+      'output_config',
+      'reasoning',
+      'reasoning_effort',
+      'enable_thinking',
+      'chat_template_kwargs',
+    ],
+    ...[
+      'tool_choice',
+      'function_call',
+      'toolConfig',
+      'tool_config',
+      'response_format',
+      'text',
+      'output_format',
+    ],
+  ]);
+});
+
+test('Z3 of two fields that exclude each other, the one that says less is named first', () => {
+  expect(fieldsBy(({ says }) => says)).toEqual([
+    ...['reasoning_effort', 'thinking_budget', 'top_k', 'top_p', 'temperature', 'max_tokens'],
+    ...['reasoning', 'thinking'],
+  ]);
+});
+
+/** Lists that stay where they are, with the reason. */
+const OTHER_LISTS: Readonly<Record<string, string>> = {
+  'canonical/finish-reason.ts REASONS': 'words of finish reasons',
+  'ledger/limits/prompt-shapes.ts TEXT_PARTS': 'types of content parts',
+  'ledger/limits/prompt-shapes.ts TEXT_PART_FIELDS': 'members of content parts',
+  'ledger/limits/prompt-shapes.ts MEMBERS': 'members of calls, reasoning and citations',
+  'ledger/records/sum-columns.ts DIMENSIONS': 'columns of reports',
+  'ledger/records/sums.ts EXPRESSIONS': 'columns of reports',
+  'metering/record.ts CACHE_CAUSES': 'causes in records',
+  'metering/report.ts FILTERS': 'columns of reports',
+  'metering/report.ts GROUPS': 'columns of reports',
+  'protocols/anthropic-messages/client-format.ts DELTAS': 'types of content deltas',
+  'protocols/anthropic-messages/client.ts SAME_FIELDS': 'what this client reads: its protocol',
+  'protocols/anthropic-messages/client.ts READ_FIELDS': 'what this client reads: its protocol',
+  'protocols/anthropic-messages/client.ts FIELD_TYPES': 'types that this client checks: its protocol',
+  'protocols/anthropic-messages/request-writer.ts TRANSLATED': 'what this writer writes: its protocol',
+  'protocols/anthropic-messages/request-writer.ts UNSUPPORTED':
+    'what the API refuses: a table with its source',
+  'protocols/gemini/embeddings.ts HANDLED': 'what this writer writes: its protocol',
+  'protocols/gemini/request-config.ts CONFIG_FIELDS': 'what this writer writes: its protocol',
+  'protocols/gemini/request-contents.ts WITHOUT_TEXT': 'members of content parts',
+  'protocols/gemini/request-writer.ts FROM_SETTINGS': 'what this writer writes: its protocol',
+  'protocols/gemini/request-writer.ts UNSUPPORTED': 'what the API lacks: a table of the protocol',
+  'protocols/gemini/request-writer.ts NATIVE_NAMES': 'two spellings of the same names: its protocol',
+  'protocols/openai-chat/upstream-reader.ts REASONING_MEMBERS': 'members of content parts of responses',
+  'protocols/openai-responses/client-request.ts OWN_FIELDS': 'what this client reads: its protocol',
+  'protocols/openai-responses/client-request.ts FIELD_TYPES': 'types that this client checks: its protocol',
+  'protocols/openai-responses/client-request.ts STATEFUL': 'what this client refuses: its protocol',
+  'protocols/openai-responses/passthrough.ts SHORT_FIELDS': 'fields of a response',
+  'protocols/openai-responses/request-writer.ts WRITTEN': 'what this writer writes: its protocol',
+  'request-translation/dropped-fields.ts FROM_RESPONSES': 'members of messages',
+  'request-translation/mend.ts ALIASES': 'other names of fields in the texts of refusals',
+  'request-translation/mend.ts CONDITIONS': 'names of conditions',
+  'request-translation/mend.ts LISTS': 'lists whose elements have names of their own in refusals',
+  'request-translation/mend.ts MARKED_LISTS': 'lists whose elements have cache marks',
+  'request-translation/mend.ts SCHEMA_PATHS': 'places of schemas in each protocol',
+  'routes.ts ROUTES': 'names of routes',
+  'settings/aliases.ts FIXED_FIELDS': 'what an operator may not set',
+  'settings/providers.ts FIXED': 'what an operator may not rename or drop',
+  'stream/fast-path/template.ts READ_KEYS': 'members of events',
+  'upstream/provider-message.ts OWN_KEYS': "keys of objects whose names are the caller's",
+};
+
+/** So many names of fields are a list. */
+const MIN_NAMES = 3;
+
+function listsOf(path: string, text: string): readonly string[] {
+  const code = text.replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '');
+  const lists = code.matchAll(/^(?:export )?const (\w+)[^=;]*=\s*(?:new (?:Set|Map)\()?[[{]([^;]*);/gm);
+  return [...lists].flatMap(([, name = '', list = '']) => {
+    const words = [...list.matchAll(/'(\w+)'|^ {2}(\w+):/gm)].flatMap(([, word, key]) => word ?? key ?? []);
+    const named = new Set(words.filter((word) => Object.keys(fieldOf(word)).length > 0));
+    return named.size >= MIN_NAMES ? [`${path} ${name}`] : [];
+  });
+}
+
+test("lists of fields are queries of the table: no list of their names is elsewhere, but in providers' files", () => {
+  const src = join(import.meta.dirname, '../../src');
+  const paths = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter(
+    (path) => /\.ts$/.test(path) && !/^(?:facts|providers|dashboard)\//.test(path),
+  );
+  const lists = paths.flatMap((path) => listsOf(path, readFileSync(join(src, path), 'utf8')));
+  expect(lists.toSorted()).toEqual(Object.keys(OTHER_LISTS).toSorted());
+});

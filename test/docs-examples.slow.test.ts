@@ -70,7 +70,7 @@ const documents = await Promise.all(
 );
 
 /** The pages whose SDK this repository has. */
-const AGENTS = ['openai-sdk', 'anthropic-sdk', 'openai-agents'];
+const AGENTS = ['openai-sdk', 'anthropic-sdk', 'openai-agents', 'ai-sdk'];
 
 describe('agents that edit a file', () => {
   test.each(AGENTS)('docs/clients/%s.md: the agent corrects river.txt at the demo', async (page) => {

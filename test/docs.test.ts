@@ -1,6 +1,8 @@
 /** Tests the documents: links and anchors resolve, every rule has a test, and every code names a rule. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join, relative } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { fixtures } from './contract/fixtures.ts';
 
@@ -48,6 +50,42 @@ describe.each(documents.map((document) => [document.path, document] as const))('
     });
     expect(broken).toEqual([]);
   });
+});
+
+/** A program in TypeScript, not a part of one. */
+const PROGRAM = /^```ts\nimport /m;
+
+test.each(documents.filter(({ text }) => PROGRAM.test(text)))(
+  '$path says which Node runs its TypeScript',
+  ({ text }) => {
+    expect(text).toMatch(/Node 22\.18 or later|Node of the clone/);
+  },
+);
+
+test("the Node that README promises for TypeScript runs it: that of the clone where the system's is older", () => {
+  const readme = documents.find(({ path }) => path === 'README.md')?.text ?? '';
+  const [, command = ''] = /and run `npm exec -c '(node \S+\.ts)'`/.exec(readme) ?? [];
+  expect(command).toBe('node first.ts');
+  const folder = mkdtempSync(join(tmpdir(), 'weir-docs-'));
+  try {
+    writeFileSync(
+      join(folder, 'first.ts'),
+      "import { version } from 'node:process';\nconst text: string = await version;\nprocess.stdout.write(text);\n",
+    );
+    // Without the folder of the clone's commands, as in a user's shell.
+    const PATH = (process.env.PATH ?? '')
+      .split(delimiter)
+      .filter((part) => !part.includes('node_modules'))
+      .join(delimiter);
+    const run = spawnSync('npm', ['exec', '-c', command.replace('first.ts', join(folder, 'first.ts'))], {
+      cwd: ROOT,
+      env: { ...process.env, PATH },
+      encoding: 'utf8',
+    });
+    expect([run.stdout, run.stderr]).toEqual([expect.stringMatching(/^v\d+\.\d+\.\d+$/), '']);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 /** Folders of the repository whose files documents name. */

@@ -188,11 +188,12 @@ function readTurn(body: JsonObject): Turn {
   }
   const correction = correctionOf(messages);
   if (correction !== null) {
-    const tool = tools[taken];
+    const fileTools = toolsOfCorrection(tools);
+    const tool = fileTools[taken];
     return {
       calls: tool === undefined ? [] : [correctingCall(tool, correction)],
       taken,
-      steps: tools.length,
+      steps: fileTools.length,
     };
   }
   const steps = stepsOf(messages);
@@ -276,12 +277,25 @@ function correctionOf(messages: readonly JsonObject[]): Correction | null {
   return file === undefined || text === undefined ? null : { file, text: `${text}\n` };
 }
 
+const FILE_PARAMETER = /path|file/i;
+
+const TEXT_PARAMETER = /text|content/i;
+
+/** The tools with a file, up to the one that writes it. An agent may have others, which start a further agent or delete the file. */
+function toolsOfCorrection(tools: readonly JsonObject[]): readonly JsonObject[] {
+  const takes = ({ parameters }: JsonObject, parameter: RegExp) =>
+    Object.keys(objectOf(objectOf(parameters).properties)).some((name) => parameter.test(name));
+  const fileTools = tools.filter((tool) => takes(tool, FILE_PARAMETER));
+  const writing = fileTools.findIndex((tool) => takes(tool, TEXT_PARAMETER));
+  return writing < 0 ? fileTools : fileTools.slice(0, writing + 1);
+}
+
 /** Calls a tool that reads or writes a file. */
 function correctingCall(tool: JsonObject, { file, text }: Correction): PlannedCall {
   const { properties } = objectOf(tool.parameters);
   const values = Object.entries(objectOf(properties)).map(([name, schema]) => {
-    const isText = /text|content/i.test(name);
-    return [name, isText ? text : /path|file/i.test(name) ? file : example(objectOf(schema))];
+    const isText = TEXT_PARAMETER.test(name);
+    return [name, isText ? text : FILE_PARAMETER.test(name) ? file : example(objectOf(schema))];
   });
   return { name: textOf(tool.name), arguments: JSON.stringify(Object.fromEntries(values)) };
 }

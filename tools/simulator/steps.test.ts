@@ -1,6 +1,6 @@
 /** Tests agent loops with each provider: messages are sent back unchanged, and the next step is rejected if they were changed. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
+import { decodeObject, type Json, type JsonObject, objectOf, objectsOf, textOf } from './json.ts';
 import { basePaths } from './scenes.ts';
 import { createSimulator, type Simulator } from './server.ts';
 import { paths, sendRequest, WEATHER } from './test-requests.ts';
@@ -140,6 +140,39 @@ test('calls:[…] anywhere in a prompt: these calls, one per turn, and then the 
   expect(called).toEqual(
     calls.slice(0, 2).map(({ name, arguments: args }) => ({ name, arguments: JSON.stringify(args) })),
   );
+});
+
+test('a correction calls the tools with a file up to the one that writes it: none that deletes it or starts a further agent', async () => {
+  const tool = (name: string, ...parameters: string[]) => ({
+    type: 'function',
+    function: {
+      name,
+      parameters: {
+        type: 'object',
+        properties: Object.fromEntries(parameters.map((one) => [one, { type: 'string' }])),
+      },
+    },
+  });
+  // Those of deepagents 1.14.1, in its order.
+  const tools = [
+    ...[tool('write_todos', 'todos'), tool('ls', 'path'), tool('read_file', 'file_path', 'offset')],
+    ...[tool('write_file', 'file_path', 'content'), tool('edit_file', 'file_path', 'old_string')],
+    ...[tool('delete', 'file_path'), tool('task', 'description', 'subagent_type')],
+  ];
+  const messages: JsonObject[] = [
+    { role: 'user', content: 'Correct river.txt: the river is at 312 cm and rising.' },
+  ];
+  const called: Json[] = [];
+  for (;;) {
+    const body = { model: 'gpt-4o-mini', messages, tools };
+    const answer = decodeObject(await (await sendRequest(simulator, { path: paths.openai, body })).text());
+    const message = objectOf(objectsOf(answer?.choices)[0]?.message);
+    const [call] = objectsOf(message.tool_calls);
+    if (call === undefined) break;
+    called.push(objectOf(call.function).name ?? '');
+    messages.push(message, { role: 'tool', tool_call_id: call.id ?? '', content: 'done' });
+  }
+  expect(called).toEqual(['ls', 'read_file', 'write_file']);
 });
 
 test.each([

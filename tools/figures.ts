@@ -1,6 +1,11 @@
-/** Writes `docs/figures.md`: npm run figures. */
-import { writeFileSync } from 'node:fs';
+/** Writes `docs/figures.md` and the tables of `docs/sizes-and-costs.md`: npm run figures. */
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { computeFigures, figuresPage } from './figures/figures.ts';
+import { computeSizes, withTables } from './figures/sizes.ts';
 
-writeFileSync(join(import.meta.dirname, '..', 'docs', 'figures.md'), figuresPage(await computeFigures()));
+const DOCS = join(import.meta.dirname, '..', 'docs');
+writeFileSync(join(DOCS, 'figures.md'), figuresPage(await computeFigures()));
+
+const SIZES = join(DOCS, 'sizes-and-costs.md');
+writeFileSync(SIZES, withTables(readFileSync(SIZES, 'utf8'), await computeSizes()));

@@ -69,7 +69,8 @@ function read(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8');
 }
 
-function kib(text: string): number {
+/** KiB of a text with gzip, with one decimal. */
+export function kib(text: string): number {
   return Math.round((gzipSync(text).length / 1024) * 10) / 10;
 }
 

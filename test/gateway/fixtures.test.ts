@@ -8,7 +8,10 @@ import { LimitedGateway } from './limited-gateway.ts';
 import './upstreams.ts';
 
 const PIECE_BYTES = 7;
-const KEYS = ['ANTHROPIC', 'CODESTRAL', 'DEEPSEEK', 'GEMINI', 'MISTRAL', 'OPENAI', 'OPENTOKEN', 'XEROTIER'];
+const KEYS = [
+  ...['ANTHROPIC', 'CEREBRAS', 'CODESTRAL', 'DEEPSEEK', 'FIREWORKS', 'GEMINI', 'GROQ', 'MISTRAL', 'MOONSHOT'],
+  ...['OPENAI', 'OPENROUTER', 'OPENTOKEN', 'TOGETHER', 'XAI', 'XEROTIER', 'ZAI'],
+];
 const ENV = {
   AUTH: 'open',
   RETRIES: '0',

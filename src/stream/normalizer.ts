@@ -91,6 +91,8 @@ export class Normalizer {
   #hasSentUsage = false;
   /** The usage that was reported with the last finish, while it waits. */
   #finishUsage: Usage | null = null;
+  /** The provider's index of the choice that has index 0: another one only where one choice was requested. */
+  #firstIndex: number | null = null;
   /** The sources of all choices. Created for the first one. */
   #citations: Citations | null = null;
   readonly #citationCount = { citations: 0, chars: 0 };
@@ -118,7 +120,7 @@ export class Normalizer {
    * null. It is the same until the revision changes.
    */
   textOf({ choices: [choice] }: ChunkPart): RawText | null {
-    const state = choice === undefined ? undefined : this.#choices.get(choice.index);
+    const state = choice === undefined ? undefined : this.#choices.get(this.#indexOf(choice));
     if (choice === undefined || state === undefined) return null;
     const [call] = choice.toolCalls;
     if (call !== undefined) return state.toolCalls.argumentsOf(call);
@@ -145,7 +147,8 @@ export class Normalizer {
    * Returns the chunk for a part, or null if the part has nothing new, or if its chunk waits for `takeWaiting`.
    * @param mayGoOn more output may follow a finish: its chunk waits (C8)
    */
-  read(part: ChunkPart, mayGoOn = false): Chunk | null {
+  read(received: ChunkPart, mayGoOn = false): Chunk | null {
+    const part = this.#indexed(received);
     this.#mayGoOn = mayGoOn;
     this.#id ??= part.id;
     this.#created ??= part.created;
@@ -182,8 +185,9 @@ export class Normalizer {
     const isFailed = end === 'failed';
     const waiting = this.#waiting;
     if (waiting === null) return null;
-    if (next !== null) this.#collectCitations(next);
-    const parts = next === null ? [] : this.#updates(next);
+    const following = next === null ? null : this.#indexed(next);
+    if (following !== null) this.#collectCitations(following);
+    const parts = following === null ? [] : this.#updates(following);
     const holdsFinish = this.holdsFinish;
     if (holdsFinish && next !== null && parts.every((part) => this.#isQuiet(part))) return null;
     this.#waiting = null;
@@ -379,6 +383,30 @@ export class Normalizer {
   #annotations({ citations }: ChoiceState): readonly JsonObject[] {
     const all = [citations, this.#citations].filter((one) => one !== null);
     return all.length === 0 ? [] : Citations.join(all);
+  }
+
+  /** The part with index 0 for the only choice that was requested: some servers count from 1, and Messages and Responses have no index. */
+  #indexed(part: ChunkPart): ChunkPart {
+    const [first] = part.choices;
+    if (this.#firstIndex === 0 || first === undefined) return part;
+    const isAlone = this.#context.choices === 1 && part.choices.every(({ index }) => index === first.index);
+    this.#firstIndex ??= isAlone ? first.index : 0;
+    if (this.#firstIndex === 0) return part;
+    return {
+      ...part,
+      choices: part.choices.map((choice) => {
+        const { whole } = choice;
+        const index = this.#indexOf(choice);
+        return { ...choice, index, ...(whole === undefined ? {} : { whole: { ...whole, index } }) };
+      }),
+    };
+  }
+
+  /** The index of a choice for the client. One with index 0 that comes later gets the free one. */
+  #indexOf({ index }: ChoicePart): number {
+    const first = this.#firstIndex ?? 0;
+    if (index === first) return 0;
+    return index === 0 ? first : index;
   }
 
   /** The updates of a part as they count. */

@@ -134,7 +134,7 @@ describe('Normalizer.read, the finish', () => {
   });
 
   test('C8 finishOpenChoices: one chunk for all open choices, in the order of their indexes, then null', () => {
-    const { normalizer } = bench();
+    const { normalizer } = bench({ choices: 3 });
     normalizer.read(part([choice({ index: 2, content: 'a' })]));
     normalizer.read(part([choice({ index: 1, finishWord: 'length' })]));
     normalizer.read(

@@ -1,5 +1,9 @@
 /** A deployment with full ledger objects, over HTTP: what its key and its admin see of records that have left. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { exportRecords } from '../../../tools/export/export-records.ts';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../../tools/simulator/json.ts';
 import { chat, jsonOf } from '../client.ts';
 import { ADMIN_TOKEN, type Gateway, type GatewayOptions, startGateway } from '../gateway.ts';
@@ -9,6 +13,7 @@ const REQUESTS = 400;
 const AT_A_TIME = 20;
 const ADMIN = { authorization: `Bearer ${ADMIN_TOKEN}` };
 const USERS = ['ada', 'bob'];
+const BUDGET = { tokens: 1e9, per: 'month' };
 
 /** A deployment whose one key has made requests of two users. The first ones have left its object. */
 async function withRequests(bindings: GatewayOptions['bindings']) {
@@ -17,7 +22,9 @@ async function withRequests(bindings: GatewayOptions['bindings']) {
     entrypoint: 'ledger/calm-ledger-worker.ts',
     ...(bindings && { bindings }),
   });
-  const made = await jsonOf(await gateway.post('/admin/keys', { name: 'busy' }, { headers: ADMIN }));
+  const made = await jsonOf(
+    await gateway.post('/admin/keys', { name: 'busy', budget: BUDGET }, { headers: ADMIN }),
+  );
   const headers = { authorization: `Bearer ${textOf(made.key)}` };
   const ids: string[] = [];
   const ask = async (_: unknown, n: number) => {
@@ -77,6 +84,65 @@ async function exportedOf(gateway: Gateway, user: string) {
   return lines.flatMap(({ type, request_id }) => (type === 'record' ? [textOf(request_id)] : [])).sort();
 }
 
+/** What the budget of the key has counted, and the tokens of all its records. */
+async function spentAndUsed(gateway: Gateway, keyId: string) {
+  const { budget } = await get(gateway, `/admin/keys/${keyId}`);
+  const { total } = await get(gateway, `/v1/usage?key=${keyId}`);
+  const { spent, reserved } = objectOf(budget);
+  expect(reserved).toBe(0);
+  return [spent, objectOf(total).total_tokens];
+}
+
+/** Exports the records of the key. Each call of the deployment runs after `before`. @returns the ids in the file */
+async function exported(gateway: Gateway, key: string, out: string, before: (call: number) => Promise<void>) {
+  const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+  let calls = 0;
+  const ports = {
+    fetch: async (...args: Parameters<typeof fetch>) => {
+      await before(calls++);
+      return fetch(...args);
+    },
+    wait: async () => {},
+    progress: { show: () => {} },
+  };
+  const span = { from: day(-1), to: day(1) };
+  const options = {
+    url: gateway.url,
+    token: ADMIN_TOKEN,
+    ...span,
+    format: 'ndjson',
+    key,
+    out,
+    page: 30,
+  } as const;
+  await exportRecords(options, ports);
+  const lines = (await readFile(out, 'utf8')).trimEnd().split('\n');
+  return lines.map((line) => textOf(decodeObject(line)?.request_id));
+}
+
+test('L7 L8 an export reads the archive, and goes on where it stopped because the archive failed', async () => {
+  const { gateway, ids, keyId } = await withRequests(ARCHIVE);
+  await using _ = gateway;
+  const folder = await mkdtemp(join(tmpdir(), 'weir-export-'));
+  const out = join(folder, 'records.ndjson');
+  const failArchive = async (fails: boolean) => {
+    await gateway.fetch(`/archive?name=${keyId}&fails=${fails}`);
+  };
+  // The first call counts the records. By then some of the archive are written.
+  const stopped = exported(gateway, keyId, out, async (call) => {
+    if (call === 8) await failArchive(true);
+  });
+  await expect(stopped).rejects.toThrow('503 The archive (WEIR_ARCHIVE)');
+  const written = (await readFile(out, 'utf8')).trimEnd().split('\n');
+  expect(written).toHaveLength(7 * 30);
+  await failArchive(false);
+  let calls = 0;
+  const all = await exported(gateway, keyId, out, async () => void calls++);
+  expect(all.toSorted()).toEqual(ids);
+  expect(calls).toBe(1 + Math.ceil((REQUESTS - written.length) / 30));
+  await rm(folder, { recursive: true });
+});
+
 test('L8 Y9 with a bucket: the key and the admin find each record, by id, in lists and in the export of a user, once', async () => {
   const { gateway, headers, ids, keyId } = await withRequests(ARCHIVE);
   await using _ = gateway;
@@ -92,6 +158,8 @@ test('L8 Y9 with a bucket: the key and the admin find each record, by id, in lis
   expect(exported).toEqual(await listed(gateway, 'user=ada', headers));
   const { ledger } = await get(gateway, '/v1/admin/status');
   expect(ledger).toMatchObject({ store: 'object', has_archive: true, full_keys: [] });
+  const [spent, used] = await spentAndUsed(gateway, keyId);
+  expect(spent).toBe(used);
 });
 
 test('L8 without a bucket: the first records are gone, the sums are not, and the status names the key', async () => {
@@ -101,6 +169,8 @@ test('L8 without a bucket: the first records are gone, the sums are not, and the
   expect(kept.length).toBeGreaterThan(50);
   expect(kept).toEqual(ids.slice(-kept.length));
   expect((await gateway.fetch(`/v1/usage/records/${ids[0]}`, { headers })).status).toBe(404);
+  const [spent, used] = await spentAndUsed(gateway, keyId);
+  expect(spent).toBe(used);
   const { ledger } = await get(gateway, '/v1/admin/status');
   expect(ledger).toMatchObject({
     has_archive: false,

@@ -1,4 +1,4 @@
-/** The deployed gateway, with a route by which a test runs the alarm of a ledger object immediately. */
+/** The deployed gateway, with routes by which a test runs the alarm of a ledger object, or makes its archive fail. */
 import weir from '../../../src/index.ts';
 import { BreakableLedger } from './breakable-ledger.ts';
 
@@ -15,8 +15,10 @@ export default {
   scheduled: weir.scheduled,
   async fetch(request: Request<unknown, IncomingRequestCfProperties>, env: Env, context: ExecutionContext) {
     const { pathname, searchParams } = new URL(request.url);
-    if (pathname !== '/fire') return weir.fetch(request, env, context);
-    await env.WEIR_LEDGER.getByName(searchParams.get('name') ?? '').fireAlarm();
+    if (pathname !== '/fire' && pathname !== '/archive') return weir.fetch(request, env, context);
+    const ledger = env.WEIR_LEDGER.getByName(searchParams.get('name') ?? '');
+    if (pathname === '/fire') await ledger.fireAlarm();
+    else await ledger.failArchive(searchParams.get('fails') === 'true');
     return new Response();
   },
 };

@@ -7,8 +7,8 @@ import { decodeStored, type LedgerPage } from '../records/records.ts';
 import { HOURS_PER_DAY, type Span } from '../records/sums.ts';
 import { readDirectoryState } from './tables.ts';
 
-/** A part is appended to until it has so many characters, so that a key with few requests writes one row an hour. */
-const PART_CHARS = 65_536;
+/** A part is appended to until it has so many characters. A page of a list reads one part of each key. */
+const PART_CHARS = 16_384;
 /** What the records of a directory take at most, about; the oldest hours are deleted beyond it. */
 export const MAX_RECENT_BYTES = 1_000_000_000;
 /** Pages of SQLite beside the part of a row that is in the table itself. */
@@ -199,6 +199,8 @@ class Scan {
       const own = decode(sql.exec(select, hour, String(row.key), part).one().records);
       if (last < beforeId) this.#scanned += own.length;
       waiting.push(...own.filter((record) => this.#isWanted(record)));
+      // More than a page has no room in memory. They are read again for the next page.
+      if (waiting.length > 2 * this.#query.limit) waiting = newestOf(waiting).slice(0, this.#query.limit);
     }
     this.#take(waiting, '');
     return this.#records.length >= this.#query.limit ? this.#end : null;
@@ -216,11 +218,15 @@ class Scan {
 
   /** Moves records after this id onto the page, the latest first. @returns the others */
   #take(waiting: readonly UsageRecord[], after: string): UsageRecord[] {
-    const sorted = waiting.toSorted((a, b) => (a.request_id < b.request_id ? 1 : -1));
+    const sorted = newestOf(waiting);
     const later = sorted.filter(({ request_id }) => request_id > after);
     this.#records.push(...later.slice(0, this.#query.limit - this.#records.length));
     return sorted.slice(later.length);
   }
+}
+
+function newestOf(records: readonly UsageRecord[]): UsageRecord[] {
+  return records.toSorted((a, b) => (a.request_id < b.request_id ? 1 : -1));
 }
 
 /** The records of these hours, of keys after one and up to another; null: of all. No other statement may change them meanwhile. */

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { directoryOf } from '../../../src/ledger/ledger-calls.ts';
 import { ObjectLedger } from '../../../src/ledger/records/object-ledger.ts';
 import type { UsageRecord } from '../../../src/metering/record.ts';
-import { Report } from '../../../src/metering/report.ts';
+import { type Group, Report } from '../../../src/metering/report.ts';
 import { record } from '../../metering/records.ts';
 import { type Ledgers, startLedgers } from './ledgers.ts';
 
@@ -33,8 +33,8 @@ async function reported(keyId: string | null) {
   return result.value.rows;
 }
 
-function sumsOf(records: readonly UsageRecord[]) {
-  const report = new Report(['key', 'day', 'model']);
+function sumsOf(records: readonly UsageRecord[], groups: readonly Group[] = ['key', 'day', 'model']) {
+  const report = new Report(groups);
   for (const one of records) report.addRecord(one);
   return report.rows;
 }
@@ -147,22 +147,40 @@ test('L4 killed at each step of the alarm: the key’s reports are always exact,
   expect(steps).toBeGreaterThanOrEqual(6);
 });
 
-test('L4 the directory killed at each step of storing sums: nothing counts twice, and what was not stored is sent again', async () => {
+test('L4 L9 the directory killed at each step of storing sums and records: nothing counts twice, and what was not stored is sent again', async () => {
   const key_id = 'taken';
   const settled: UsageRecord[] = [];
-  for (let steps = 0; steps < 12; steps++) {
+  // Two facts at once are summed from records.
+  const facts = ['key', 'user', 'app'] as const;
+  async function found() {
+    const span = { fromMs: TODAY - DAY, toMs: TODAY + DAY, keyId: null };
+    const sums = (await reported(null)).filter(({ key }) => key === key_id);
+    const result = await ledger.report({ ...span, groups: facts });
+    if (result.kind === 'error') throw new Error(result.error.message);
+    return { sums, facts: result.value.rows.filter(({ key }) => key === key_id) };
+  }
+  const expected = (records: readonly UsageRecord[]) => ({
+    sums: sumsOf(records),
+    facts: sumsOf(records, facts),
+  });
+  for (let steps = 0; steps < 24; steps++) {
     const records = ['a', 'b', 'c'].map((model) =>
-      record({ key_id, model, time: new Date(TODAY).toISOString() }, 10 * steps + model.charCodeAt(0)),
+      record(
+        { key_id, model, user: 'ada', app: model, time: new Date(TODAY).toISOString() },
+        10 * steps + model.charCodeAt(0),
+      ),
     );
+    const before = expected(settled);
     await ledger.put(records);
     settled.push(...records);
     await ledgers.call(directoryOf(key_id), 'killAfter', steps);
     // Sending fails, and the object stays alive.
     await ledgers.call(key_id, 'fireAlarm');
     await ledgers.call(directoryOf(key_id), 'killAfter', NEVER);
-    const between = (await reported(null)).filter(({ key }) => key === key_id);
-    expect([sumsOf(settled.slice(0, -3)), sumsOf(settled)]).toContainEqual(between);
+    const between = await found();
+    expect([before.sums, expected(settled).sums]).toContainEqual(between.sums);
+    expect([before.facts, expected(settled).facts]).toContainEqual(between.facts);
     await ledgers.call(key_id, 'fireAlarm');
-    expect((await reported(null)).filter(({ key }) => key === key_id)).toEqual(sumsOf(settled));
+    expect(await found()).toEqual(expected(settled));
   }
 });

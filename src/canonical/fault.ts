@@ -54,10 +54,14 @@ export function weirCode({ code, weirCode: known, status }: ApiError): string {
   return status >= 500 ? 'upstream_error' : 'invalid_request';
 }
 
-/** A provider's code as records and logs have it: with spaces or signs it is a sentence, which may quote the prompt. */
-const STORED_CODE = /^[\w.-]{1,64}$/;
+const CODE = /^[\w.-]{1,64}$/;
+
+/** Whether a provider's word has the form of a code, and is stored: with spaces or signs it is a sentence, which may quote the prompt (E5). */
+export function isCode(word: string): boolean {
+  return CODE.test(word);
+}
 
 /** The code of an error for records and logs: the client's, or Weir's where the provider's has not the form of a code (E5). */
 export function storedCode(error: ApiError): string {
-  return STORED_CODE.test(error.code) ? error.code : weirCode(error);
+  return isCode(error.code) ? error.code : weirCode(error);
 }

@@ -1,6 +1,6 @@
 /** Meters one request over all of its attempts and writes its usage record exactly once, however the request ends. */
 import { type ApiError, apiError, errorRow } from '../canonical/error.ts';
-import { faultOf, storedCode, weirCode } from '../canonical/fault.ts';
+import { faultOf, isCode, storedCode, weirCode } from '../canonical/fault.ts';
 import type { FinishMeaning } from '../canonical/finish-reason.ts';
 import type { ChoicePart, StreamMeter, VendorTokens } from '../canonical/part.ts';
 import {
@@ -465,11 +465,9 @@ export class AttemptMeter {
   }
 }
 
-/** Words of a provider that are stored as they are. Other texts do not belong into records and logs. */
-const LOGGED_WORD = /^[\w-]{1,32}$/;
-
+/** Other words of a provider do not belong into records and logs. */
 function loggedWord(word: string): string {
-  return LOGGED_WORD.test(word) ? word : 'other';
+  return isCode(word) ? word : 'other';
 }
 
 /** Reasons for which a provider removed reasoning. OpenAI has five. */

@@ -6,7 +6,7 @@ import { sanitize, type Upstream } from '../canonical/upstream-error.ts';
 import { fieldOf } from '../facts/fields.ts';
 import { type Claim, isStockWord, type TextSpan } from '../providers/refusal-words.ts';
 import { isObject, type JsonObject } from '../shared/json.ts';
-import { CommonRuns, RUN_CHARS } from './common-runs.ts';
+import { CommonRuns, foldedUnit, RUN_CHARS } from './common-runs.ts';
 import { ShortTexts } from './short-texts.ts';
 
 /** The bound of a stored message. */
@@ -51,11 +51,13 @@ export class MessageComparison {
     addRuns(runs, compared, decoded, this.#runs);
     const short = new ShortTexts();
     const coverNumbers = this.#search(short, decoded);
+    const digits = this.#searchDigits(decoded);
     const nearby = new NearbyWords(claims, compared, short, (claim) => this.#echoed.add(claim));
     for (const text of request.texts) {
       runs.find(text);
       nearby.startText();
       short.find(text);
+      digits.find(text);
     }
     dropShortRuns(compared, this.#runs);
     for (let i = 0; i < this.#covered.length; i++) if (this.#runs[i] === 1) this.#covered[i] = 1;
@@ -66,9 +68,9 @@ export class MessageComparison {
    * Searches quotations and codes, which are too short for runs, and covers those that are found.
    * @returns covers numbers of several groups, when all groups were searched
    */
-  #search(short: ShortTexts, { text, from, to }: Decoded): () => void {
-    const cover = (span: TextSpan) =>
-      this.#covered.fill(1, from[span.from] ?? span.from, to[span.to - 1] ?? span.to);
+  #search(short: ShortTexts, decoded: Decoded): () => void {
+    const { text } = decoded;
+    const cover = (span: TextSpan) => this.#cover(span, decoded);
     const start = text.slice(0, MAX_MESSAGE_CHARS);
     /** What to do when a text is found, by the text: a message may have one many times. */
     const searched = new Map<string, (() => void)[]>();
@@ -110,6 +112,23 @@ export class MessageComparison {
     return () => {
       for (const { number, missing } of left) if (missing.size === 0) cover(number);
     };
+  }
+
+  /** Searches long numbers, such as those of cards and telephones, whatever stands between their digits, and covers those that are found. */
+  #searchDigits(decoded: Decoded): ShortTexts {
+    const digits = new ShortTexts(foldDigits);
+    for (const number of numbersIn(decoded.text.slice(0, MAX_MESSAGE_CHARS))) {
+      const cover = () => {
+        this.#cover(number, decoded);
+        return 'done' as const;
+      };
+      if (!digits.add(decoded.text.slice(number.from, number.to), 'part', cover)) cover();
+    }
+    return digits;
+  }
+
+  #cover({ from: first, to: end }: TextSpan, { from, to }: Decoded): void {
+    this.#covered.fill(1, from[first] ?? first, to[end - 1] ?? end);
   }
 
   /**
@@ -238,15 +257,33 @@ interface Decoded {
   readonly to: readonly number[];
 }
 
+/** Escapes of JSON, Python, JavaScript, C, HTML and URLs, with the backslashes of texts within texts. */
 const ESCAPE =
-  /\\u([0-9a-f]{4})|\\x([0-9a-f]{2})|\\([nrtbf])|&#(\d{1,5});|&#x([0-9a-f]{1,4});|%([0-7][0-9a-f])|&(quot|amp|lt|gt|apos|nbsp);/gi;
+  /\\{1,4}u\{([\da-fA-F]{1,6})\}|\\{1,4}u([\da-fA-F]{4})|\\{1,4}U([\da-fA-F]{8})|&#[xX]([\da-fA-F]{1,8});|&#(\d{1,8});|((?:\\{1,4}x[\da-fA-F]{2}){1,64}|(?:%[\da-fA-F]{2}){1,64})|((?:\\{1,4}[0-3][0-7]{2}){1,64})|\\{1,4}([nrtbf])|&(quot|amp|lt|gt|apos|nbsp);/g;
 const ENTITIES: Readonly<Record<string, string>> = {
   ...{ quot: '"', amp: '&', lt: '<', gt: '>', apos: "'", nbsp: ' ' },
 };
 
-/** The text with the escapes of JSON, Python, HTML and URLs decoded, and where each of its characters begins and ends in the original. */
+/** Escapes within escapes that are decoded, such as `%2541`. */
+const MAX_DECODED_LEVELS = 3;
+
+/** The text with its escapes decoded, and where each of its characters begins and ends in the original. */
 function decodeEscapes(message: string): Decoded {
-  if (!/[\\&%]/.test(message)) return { text: message, from: [], to: [] };
+  let decoded: Decoded = { text: message, from: [], to: [] };
+  for (let level = 0; level < MAX_DECODED_LEVELS && /[\\&%]/.test(decoded.text); level++) {
+    const { text, from, to } = decodeOnce(decoded.text);
+    if (text === decoded.text) break;
+    const outer = decoded;
+    decoded = {
+      text,
+      from: from.map((at) => outer.from[at] ?? at),
+      to: to.map((at) => outer.to[at - 1] ?? at),
+    };
+  }
+  return decoded;
+}
+
+function decodeOnce(message: string): Decoded {
   const from: number[] = [];
   const to: number[] = [];
   let text = '';
@@ -259,17 +296,35 @@ function decodeEscapes(message: string): Decoded {
   };
   let at = 0;
   for (const match of message.matchAll(ESCAPE)) {
-    const [all, unicode, byte, letter, decimal, hex, percent, entity] = match;
+    const [all, braced, unit, long, hex, decimal, bytes, octal, letter, entity] = match;
     add(message.slice(at, match.index), at, null);
-    const digits = unicode ?? byte ?? hex ?? percent;
-    const code = digits === undefined ? Number(decimal ?? 0) : Number.parseInt(digits, 16);
-    const decoded =
-      letter === undefined ? (ENTITIES[entity?.toLowerCase() ?? ''] ?? String.fromCharCode(code)) : ' ';
+    const digits = braced ?? unit ?? long ?? hex;
     at = match.index + all.length;
+    let decoded = letter === undefined ? (ENTITIES[entity ?? ''] ?? '') : ' ';
+    if (digits !== undefined) decoded = characterOf(Number.parseInt(digits, 16));
+    else if (decimal !== undefined) decoded = characterOf(Number(decimal));
+    else if (bytes !== undefined) decoded = textOfBytes(bytes.match(/[\da-fA-F]{2}/g) ?? [], 16);
+    else if (octal !== undefined) decoded = textOfBytes(octal.match(/[0-7]{3}/g) ?? [], 8);
     add(decoded, match.index, at);
   }
   add(message.slice(at), at, null);
   return { text, from, to };
+}
+
+const MAX_CODE_POINT = 0x10ffff;
+
+function characterOf(code: number): string {
+  return code <= MAX_CODE_POINT ? String.fromCodePoint(code) : '\ufffd';
+}
+
+/** Bytes are UTF-8, or one character each where they are not. */
+function textOfBytes(bytes: readonly string[], radix: number): string {
+  const codes = bytes.map((byte) => Number.parseInt(byte, radix));
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Uint8Array.from(codes));
+  } catch {
+    return String.fromCharCode(...codes);
+  }
 }
 
 const CLOSING: Readonly<Record<string, string>> = {
@@ -310,6 +365,29 @@ function groupsIn(message: string) {
 }
 
 const DECIMAL = /^\d+\.\d+$/;
+
+/** A number of a card or a telephone has at least this many digits. */
+const MIN_NUMBER_DIGITS = 6;
+
+/** Numbers of {@link MIN_NUMBER_DIGITS} digits, with what people write between them. */
+function numbersIn(message: string): readonly TextSpan[] {
+  const numbers = message.matchAll(
+    /\p{Nd}{1,64}(?:[\s,./()+_\u2010-\u2015\u2212-]{1,3}\p{Nd}{1,64}){0,64}/gu,
+  );
+  return [...numbers]
+    .filter(({ 0: number }) => (number.match(/\p{Nd}/gu)?.length ?? 0) >= MIN_NUMBER_DIGITS)
+    .map(spanOf);
+}
+
+/** Digits as they are compared: nothing counts that may stand between those of one number. */
+function foldDigits(text: string, at: number): number {
+  const unit = foldedUnit(text, at);
+  return BETWEEN_DIGITS.has(unit) ? 0 : unit;
+}
+
+const BETWEEN_DIGITS: ReadonlySet<number> = new Set(
+  [...' ,./()+_-\u2010\u2011\u2012\u2013\u2014\u2015\u2212'].map((sign) => sign.charCodeAt(0)),
+);
 
 function spanOf({ index, 0: text }: RegExpMatchArray & { readonly index: number }): TextSpan {
   return { from: index, to: index + text.length };
@@ -385,7 +463,7 @@ const MAX_NEAR_CHARS = 400;
 /** Words of a claim that are searched. */
 const MAX_CORE_WORDS = 12;
 /** Comparisons of places. Beyond them, every claim counts as an echo. */
-const MAX_NEAR_CHECKS = 2_000_000;
+const MAX_NEAR_CHECKS = 500_000;
 
 interface SearchedClaim {
   readonly claim: Claim;

@@ -48,11 +48,15 @@ interface ShortText {
   readonly onFound: OnFound;
 }
 
+/** A unit as it is compared; 0: it does not count. */
+export type Fold = (text: string, at: number) => number;
+
 /** The texts of one kind that end at a state, by state. */
 type Ends = (ShortText[] | undefined)[];
 
 /** An automaton: its states are the beginnings of the short texts, and each character of a long text takes one step (Aho and Corasick). */
 export class ShortTexts {
+  readonly #fold: Fold;
   /** By folded unit of the short texts. */
   readonly #known = new Map<number, number>([[SPACE_CODE, SPACE]]);
   /** By state: the next states by character. The first state is 0. */
@@ -63,7 +67,12 @@ export class ShortTexts {
   /** What a long text must have to be of interest. */
   #needed: readonly Needed[] = [];
   #pieceCount = 0;
-  #quickChars = MAX_QUICK_CHARS;
+  #quickChars: number;
+
+  constructor(fold: Fold = foldedUnit) {
+    this.#fold = fold;
+    this.#quickChars = fold === foldedUnit ? MAX_QUICK_CHARS : 0;
+  }
 
   /**
    * @param kind `part`: it may be a part of a word, and is found once
@@ -72,7 +81,7 @@ export class ShortTexts {
    * @returns false: there are too many texts, so that this one is not searched
    */
   add(text: string, kind: 'part' | 'word', onFound: OnFound, isAlone = true): boolean {
-    const units = unitsOf(text);
+    const units = unitsOf(text, this.#fold);
     if (units.length === 0) return true;
     if (units.length > MAX_UNITS || this.#next.length + units.length > MAX_STATES) return false;
     let state = 0;
@@ -88,7 +97,9 @@ export class ShortTexts {
       state = to;
     }
     const ends = kind === 'word' ? this.#words : this.#parts;
-    ends[state] = [...(ends[state] ?? NONE), { length: units.length, onFound }];
+    const texts = ends[state] ?? [];
+    texts.push({ length: units.length, onFound });
+    ends[state] = texts;
     if (isAlone) {
       const whole = String.fromCharCode(...units);
       this.#need({ pieces: [longestPiece(whole)], whole, state: kind === 'part' ? state : null });
@@ -98,7 +109,7 @@ export class ShortTexts {
 
   /** Words that matter only where one long text has all of them. */
   addGroup(words: readonly string[]): void {
-    const pieces = words.map((word) => longestPiece(String.fromCharCode(...unitsOf(word))));
+    const pieces = words.map((word) => longestPiece(String.fromCharCode(...unitsOf(word, this.#fold))));
     this.#need({ pieces, whole: '', state: null });
   }
 
@@ -118,7 +129,11 @@ export class ShortTexts {
     for (let at = 0; at < text.length; at++) {
       const character = characters[text.charCodeAt(at)] || this.#learn(characters, text, at);
       state = steps[(state << CHARACTER_BITS) | character] ?? 0;
-      if (kinds[state] !== 0 && character !== SKIPPED) this.#report(automaton, text, state, at + 1);
+      const kind = kinds[state] ?? 0;
+      if (kind === 0 || character === SKIPPED) continue;
+      // Of all words that end within a word none is whole.
+      const isWordEnd = (kind & HAS_WORD) !== 0 && !isWordAt(text, at + 1);
+      if (isWordEnd || (kind & HAS_PART) !== 0) this.#report(automaton, text, state, at + 1, isWordEnd);
     }
   }
 
@@ -146,15 +161,20 @@ export class ShortTexts {
     for (const { onFound } of texts) onFound(0);
   }
 
-  #report({ kinds, parts, words }: Automaton, text: string, state: number, to: number): void {
+  #report(
+    { kinds, parts, words }: Automaton,
+    text: string,
+    state: number,
+    to: number,
+    isWordEnd: boolean,
+  ): void {
     const kind = kinds[state] ?? 0;
     if ((kind & HAS_PART) !== 0) {
       kinds[state] = kind & HAS_WORD;
       for (let end = parts.longest[state] ?? 0; end !== 0; end = parts.shorter[end] ?? 0)
         this.#reportPart(end);
     }
-    // Of all words that end within a word none is whole.
-    if ((kind & HAS_WORD) !== 0 && !isWordAt(text, to)) this.#reportWords(words, text, state, to);
+    if (isWordEnd) this.#reportWords(words, text, state, to);
   }
 
   #reportWords({ longest, shorter }: Suffixes, text: string, state: number, to: number): void {
@@ -168,8 +188,7 @@ export class ShortTexts {
       if (length < least) return;
       const from = starts[length] ?? -1;
       if (from < 0) continue;
-      const left = ends.filter(({ onFound }) => onFound(from) === 'more');
-      this.#words[end] = left.length === 0 ? undefined : left;
+      for (let i = ends.length - 1; i >= 0; i--) if (ends[i]?.onFound(from) === 'done') ends.splice(i, 1);
     }
   }
 
@@ -183,7 +202,7 @@ export class ShortTexts {
 
   #learn(characters: Uint8Array, text: string, at: number): number {
     const unit = text.charCodeAt(at);
-    const folded = foldedUnit(text, at);
+    const folded = this.#fold(text, at);
     const character = folded === 0 ? SKIPPED : (this.#known.get(folded) ?? OTHER);
     // Half of a pair is skipped only where the other half is missing.
     const isHalf = unit >= 0xd800 && unit <= 0xdfff;
@@ -217,10 +236,10 @@ function longestPiece(text: string): string {
   return text.split(' ').reduce((longest, piece) => (piece.length > longest.length ? piece : longest), '');
 }
 
-function unitsOf(text: string): number[] {
+function unitsOf(text: string, fold: Fold): number[] {
   const units: number[] = [];
   for (let at = 0; at < text.length; at++) {
-    const unit = foldedUnit(text, at);
+    const unit = fold(text, at);
     if (unit !== 0 && (unit !== SPACE_CODE || (units.at(-1) ?? SPACE_CODE) !== SPACE_CODE)) units.push(unit);
   }
   if (units.at(-1) === SPACE_CODE) units.pop();

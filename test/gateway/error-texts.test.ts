@@ -2,7 +2,18 @@
 import { describe, expect, test } from 'vitest';
 import { viewRecord } from '../../src/api/record-view.ts';
 import type { JsonObject } from '../../tools/simulator/json.ts';
-import { answerWith, event, json, ROLE, RoutedGateway, read, refuse, settle, sse } from './upstreams.ts';
+import {
+  answerWith,
+  DONE,
+  event,
+  json,
+  ROLE,
+  RoutedGateway,
+  read,
+  refuse,
+  settle,
+  sse,
+} from './upstreams.ts';
 
 const ENV = {
   PROVIDERS: {
@@ -92,4 +103,34 @@ test('E5 an error after output has no message, because the body was released', a
   const { record } = await ask({ m: [script] }, { stream: true });
   expect(record.status).toBe('failed');
   expect(record.attempts[0]).not.toHaveProperty('message');
+});
+
+describe('E5 a word of the provider is stored in the form of a code, otherwise as one of Weir', () => {
+  const SENTENCE = 'my password is zebraquartz for alice';
+  const WORDS = [
+    ['eos_token', true],
+    ['MAX.OUTPUT-tokens_4', true],
+    ['x'.repeat(64), true],
+    ['x'.repeat(65), false],
+    [SENTENCE, false],
+    ['zebraquartz:alice', false],
+    ['zebra/quartz', false],
+    ['Zebraquärtz', false],
+    ['zebraquartz\n', false],
+  ] as const;
+
+  test.each(WORDS)('the finish reason %j: %s', async (word, isStored) => {
+    const end = sse(ROLE, event({ content: 'Hi' }), event({}, word), DONE);
+    const { gateway, record } = await ask({ m: [end] }, { stream: true });
+    expect(record).toMatchObject({ status: 'finished', finish_reason: isStored ? word : 'other' });
+    if (!isStored) expect(JSON.stringify([record, gateway.gateway.logged])).not.toContain(word);
+  });
+
+  test.each(WORDS)('the type %j, which stands for a missing code: %s', async (type, isStored) => {
+    const error = { error: { message: 'No', type } };
+    const inStream = sse(ROLE, event({ content: 'Hi' }), `data: ${JSON.stringify(error)}\n\n`);
+    const { gateway, record } = await ask({ m: [inStream] }, { stream: true });
+    expect(record.error_code).toBe(isStored ? type : 'upstream_error');
+    if (!isStored) expect(JSON.stringify([record, gateway.gateway.logged])).not.toContain(type);
+  });
 });

@@ -148,6 +148,19 @@ describe('E5 a kept message', () => {
     ['hun&#116;er2', 'hunter2'],
     ['&#x68;unter2', 'hunter2'],
     ['HUNTER2', 'hunter2'],
+    ['Kr\\\\u00f6te9813', 'Kröte9813'],
+    ['\\u{68}unter2', 'hunter2'],
+    ['\\U00000068unter2', 'hunter2'],
+    ['\\x68unter2', 'hunter2'],
+    ['\\150unter2', 'hunter2'],
+    ['Kr\\xc3\\xb6te9813', 'Kröte9813'],
+    ['Kr\\xf6te9813', 'Kröte9813'],
+    ['Kr\\303\\266te9813', 'Kröte9813'],
+    ['Kr%C3%B6te9813', 'Kröte9813'],
+    ['h%2575nter2', 'hunter2'],
+    ['&amp;#104;unter2', 'hunter2'],
+    ['&#0000104;unter2', 'hunter2'],
+    ['&#X000068;unter2', 'hunter2'],
   ])('has no word with a digit of the prompt, however it is escaped: %s', (echo, word) => {
     expect(keep(`Wrong word ${echo} in it`, user(`My password is ${word}, please`))).toBe(
       'Wrong word … in it',
@@ -160,6 +173,16 @@ describe('E5 a kept message', () => {
     ['(030) 4711', '030 4711'],
     ['555.0123.99', '555-0123-99'],
     ['12/34', '12/34'],
+    ['4711-0815', '47110815'],
+    ['4711.0815', '4711 0815'],
+    ['47110815', '4711-0815'],
+    ['4711, 0815', '(4711) 0815'],
+    ['49304711 0815', '+49 30 4711-0815'],
+    ['4111-1111-1111-1111', '4111111111111111'],
+    ['4111111111111111', '4111 1111 1111 1111'],
+    ['4111\u00a01111\u20111111\u20131111', '4111_1111_1111_1111'],
+    ['４７１１-０８１５', '4711 0815'],
+    ['4711%2D0815', '4711 0815'],
   ])('has no number of two groups that is in the prompt: %s', (echo, number) => {
     expect(keep(`Wrong number ${echo} given`, user(`It is ${number}, or so`))).not.toMatch(/\d/);
   });

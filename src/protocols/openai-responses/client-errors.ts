@@ -1,5 +1,6 @@
 /** Errors with the codes by which Responses clients decide whether and when to retry: HTTP responses, and the last events of a stream. */
 import { type ApiError, errorBody } from '../../canonical/error.ts';
+import { isCode } from '../../canonical/fault.ts';
 import type { StreamFailure } from '../../stream/types.ts';
 import type { ErrorResponse } from '../shared/client-protocol.ts';
 
@@ -56,12 +57,12 @@ export interface StreamError {
   readonly param: string | null;
 }
 
-/** An error after the headers, with a code that clients of Responses know. */
+/** An error after the headers, with a code that clients of Responses know. It may be kept: a `param` in the form of a code only (E5). */
 export function streamErrorOf({ error, upstreamError }: StreamFailure): StreamError {
   const { message, param, status } = error;
   const isOverload = OVERLOADED_STATUSES.includes(upstreamError?.status ?? status);
   const ownCode = isOverload ? OVERLOADED : (CODES[error.code] ?? error.code);
-  const isKnown = STREAM_CODES.includes(ownCode) || IMAGE_CODE.test(ownCode);
+  const isKnown = STREAM_CODES.includes(ownCode) || (IMAGE_CODE.test(ownCode) && isCode(ownCode));
   const code = isKnown ? ownCode : SERVER_ERROR;
-  return { type: code, code, message, param };
+  return { type: code, code, message, param: param !== null && isCode(param) ? param : null };
 }

@@ -1,5 +1,6 @@
 /** Passthrough of Responses: which fields of a request matter to the gateway, and how a provider's events and responses change. */
 
+import { isCode } from '../../canonical/fault.ts';
 import { type ChunkPart, mayBePlaceholder } from '../../canonical/part.ts';
 import { readProviderTag } from '../../canonical/reasoning-details.ts';
 import type { Usage } from '../../canonical/usage.ts';
@@ -410,7 +411,8 @@ function convertResponse(response: JsonObject, options: FormatOptions): JsonObje
   const named = model === undefined ? counted : { ...counted, model: `${provider}/${model}` };
   const timed = hasOwnTime(named, kept) ? { ...named, created_at: kept?.createdAt } : named;
   const shown = kept?.hidesUser === true ? withoutUser(timed) : timed;
-  const shownMembers = kept === null ? shown : { ...shown, ...keptMembers(options.requestId, kept) };
+  const shownMembers =
+    kept === null ? shown : { ...withCodedReason(shown), ...keptMembers(options.requestId, kept) };
   if (!Array.isArray(response.output)) return shownMembers;
   if (reasoning === 'pass' && kept === null && !response.output.some(isCutCall)) return shownMembers;
   const output = response.output.map((item: unknown) => {
@@ -420,6 +422,14 @@ function convertResponse(response: JsonObject, options: FormatOptions): JsonObje
     return kept === null ? shown : withKeptId(shown, options);
   });
   return { ...shownMembers, output };
+}
+
+/** The reason for which a response is incomplete is kept where it has the form of a code (E5). */
+function withCodedReason(response: JsonObject): JsonObject {
+  const { incomplete_details } = response;
+  const reason = isObject(incomplete_details) ? incomplete_details.reason : undefined;
+  if (typeof reason !== 'string' || isCode(reason)) return response;
+  return { ...response, incomplete_details: { reason: 'other' } };
 }
 
 /**

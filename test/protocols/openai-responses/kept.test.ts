@@ -249,6 +249,29 @@ describe('Y2 a kept response whose user is hidden', () => {
   });
 });
 
+describe('E5 the reason for which a response is incomplete', () => {
+  const bytesWith = (reason: string) => {
+    const response = { id: 'resp_1', status: 'incomplete', output: [], incomplete_details: { reason } };
+    const end = { type: 'response.incomplete', sequence_number: 0, response };
+    return encoder.encode(`event: response.incomplete\ndata: ${JSON.stringify(end)}\n\n`);
+  };
+
+  test.each([
+    ['max_output_tokens', 'max_output_tokens'],
+    ['my password is hunter2', 'other'],
+    ['x'.repeat(65), 'other'],
+  ])('%j is kept as %j', (reason, kept) => {
+    const { text } = convertStream([bytesWith(reason)], conversion(KEPT));
+    expect(text).toContain(`"incomplete_details":{"reason":"${kept}"}`);
+    if (kept === 'other') expect(text).not.toContain(reason);
+  });
+
+  test('that is not kept is passed on as it is', () => {
+    const { text } = convertStream([bytesWith('of other words')], conversion(null));
+    expect(text).toContain('"incomplete_details":{"reason":"of other words"}');
+  });
+});
+
 describe.each([null, KEPT])('X4 hostile types of events, passed on and kept (%j)', (kept) => {
   const fake = JSON.stringify({
     type: 'response.completed',

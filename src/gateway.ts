@@ -18,6 +18,7 @@ import type {
   StepErasure,
   VerifyAccess,
 } from './feature.ts';
+import { LearnedRefusals } from './fitting/learned.ts';
 import { Deadline, RequestClock } from './http/clock.ts';
 import type { Ports, RequestContext } from './http/context.ts';
 import { ErasingUsers } from './http/erasure.ts';
@@ -34,7 +35,6 @@ import { NO_KEY, RefusalCounts } from './metering/refusals.ts';
 import { requestId } from './metering/time.ts';
 import { clientOf, DEFAULT_CLIENT, type HttpRoute, Router } from './routes.ts';
 import { CircuitBreakers } from './routing/circuit-breaker.ts';
-import { LearnedRefusals } from './routing/learned-refusals.ts';
 import { resalesOf } from './settings/configured-provider.ts';
 import { PlaceCheck } from './settings/placement.ts';
 import type { SettingProblem } from './settings/reader.ts';

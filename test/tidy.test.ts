@@ -44,16 +44,29 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   canonical: ['shared'],
   stream: ['shared', 'canonical'],
   'request-translation': ['shared', 'facts', 'canonical'],
-  protocols: ['shared', 'facts', 'canonical', 'stream', 'request-translation'],
-  providers: ['shared', 'facts', 'canonical', 'stream', 'request-translation', 'protocols'],
+  fitting: ['shared', 'facts', 'canonical', 'request-translation'],
+  protocols: ['shared', 'facts', 'canonical', 'stream', 'request-translation', 'fitting'],
+  providers: ['shared', 'facts', 'canonical', 'stream', 'request-translation', 'fitting', 'protocols'],
   auth: ['shared', 'canonical'],
-  upstream: ['shared', 'facts', 'canonical', 'stream', 'auth', 'providers'],
+  upstream: ['shared', 'facts', 'canonical', 'stream', 'fitting', 'auth', 'providers'],
   metering: ['shared', 'facts', 'canonical'],
   settings: ['shared', 'canonical', 'stream', 'auth', 'request-translation', 'providers', 'metering'],
-  routing: ['shared', 'canonical', 'request-translation', 'providers', 'metering', 'settings'],
-  http: ['shared', 'canonical', 'stream', 'protocols', 'upstream', 'routing', 'metering', 'auth', 'settings'],
+  routing: ['shared', 'canonical', 'request-translation', 'fitting', 'providers', 'metering', 'settings'],
+  http: [
+    'shared',
+    'canonical',
+    'stream',
+    'fitting',
+    'protocols',
+    'upstream',
+    'routing',
+    'metering',
+    'auth',
+    'settings',
+  ],
   completion: [
     'shared',
+    'fitting',
     'facts',
     'canonical',
     'stream',
@@ -100,6 +113,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'origin-proxy': ['shared', 'canonical', 'auth', 'settings', 'http', 'types.ts', 'routes.ts', 'feature.ts'],
   ledger: [
     'shared',
+    'fitting',
     'facts',
     'canonical',
     'request-translation',
@@ -129,6 +143,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
   'without-features.ts': ['shared', 'canonical', 'auth', 'metering', 'settings', 'http', 'completion'],
   'gateway.ts': [
     'shared',
+    'fitting',
     'canonical',
     'stream',
     'auth',
@@ -184,7 +199,7 @@ const FEATURES = ['attribution', 'dashboard', 'durable-responses', 'ledger', 'or
 /** The files that list the features. */
 const WIRING = ['whole-worker.ts', 'index.ts', 'worker-gateway.ts', 'worker.ts'];
 
-const PURE_LAYERS = ['shared', 'facts', 'canonical', 'stream', 'protocols', 'request-translation'];
+const PURE_LAYERS = ['shared', 'facts', 'canonical', 'stream', 'protocols', 'request-translation', 'fitting'];
 const IMPURE = /\b(Request|Response|fetch|env|KVNamespace|console|crypto)\b|Math\.random/;
 const READS_CLOCK = /\b(setTimeout|setInterval|performance)\b|Date\.now|\bnew Date\(\)/;
 /** Where the Worker meets the runtime. All its other code gets the time as an argument. */

@@ -6,6 +6,8 @@ import { mayUse } from '../auth/caller.ts';
 import { type ApiError, apiError, type FailureReason } from '../canonical/error.ts';
 import type { UpstreamRefusal } from '../canonical/refusal.ts';
 import { sanitize } from '../canonical/upstream-error.ts';
+import { readApiStatement } from '../fitting/api-statements.ts';
+import { hasKnownNames, namesOf, shownFinding, subjectOf, tableLine } from '../fitting/rows.ts';
 import { pricedModels } from '../metering/pricing/cost.ts';
 import type { RecordedAttempt } from '../metering/record.ts';
 import {
@@ -16,9 +18,6 @@ import {
   RequestMeter,
 } from '../metering/request-meter.ts';
 import { isoTime } from '../metering/time.ts';
-import { readApiStatement } from '../providers/api-refusals.ts';
-import { subjectOf } from '../providers/field-refusals.ts';
-import { hasKnownNames, namesOf, shownFinding, tableLine } from '../request-translation/mend.ts';
 import type { OpenCircuit } from '../routing/circuit-breaker.ts';
 import { isTimeout, judge, readRetryAfter, TIMED_OUT } from '../routing/failures.ts';
 import type { RetrySchedule, ScheduledTarget } from '../routing/retry-schedule.ts';

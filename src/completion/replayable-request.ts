@@ -9,41 +9,35 @@ import type { UpstreamRefusal } from '../canonical/refusal.ts';
 import type { Upstream } from '../canonical/upstream-error.ts';
 import { EFFORT_FIELDS } from '../facts/efforts.ts';
 import { fieldsWhere } from '../facts/fields.ts';
+import {
+  type ApiStatement,
+  asksForOtherPath,
+  readApiStatement,
+  type SecondTry,
+} from '../fitting/api-statements.ts';
+import { applyRow, type FitOptions, fit } from '../fitting/fit.ts';
+import {
+  LearnedRefusals,
+  type LearnedScope,
+  type LearnedStatement,
+  type ModelOfKey,
+} from '../fitting/learned.ts';
+import { limitName, readOutputLimit, withOutputLimit } from '../fitting/output-limit.ts';
+import type { Finding, FitRow } from '../fitting/rows.ts';
+import { betaOf, betasOf, readStatements, type Statement } from '../fitting/statements.ts';
 import type { RequestContext } from '../http/context.ts';
 import { conversationField, type SentPrompt } from '../metering/prompt-hashes.ts';
 import type { AttemptTraits } from '../metering/request-meter.ts';
 import { chatBody } from '../protocols/openai-chat/conversation-writer.ts';
 import type { Passthrough } from '../protocols/shared/client-protocol.ts';
 import { prepareWrite } from '../protocols/shared/request-form.ts';
-import {
-  type ApiStatement,
-  asksForOtherPath,
-  readApiStatement,
-  type SecondTry,
-} from '../providers/api-refusals.ts';
-import { betaOf, betasOf, readStatements, type Statement } from '../providers/field-refusals.ts';
 import type { Endpoint, PassthroughEndpoint, Provider, Route } from '../providers/provider.ts';
 import { MAX_REPORTED_NAMES, ReportedFields } from '../request-translation/dropped-fields.ts';
-import { type Finding, type MendOptions, mend } from '../request-translation/mend.ts';
-import {
-  limitName,
-  readOutputLimit,
-  readWrittenLimit,
-  withOnlyLimit,
-  withOutputLimit,
-  withWrittenLimit,
-} from '../request-translation/output-limit.ts';
 import { COMPETING_LIMITS, type Unsupported } from '../request-translation/rules.ts';
 import type { ToolKeys } from '../request-translation/tool-schemas.ts';
 import type { ToolNames } from '../request-translation/tools.ts';
-import {
-  type LimitedBody,
-  type RequestForm,
-  type Translation,
-  withoutNulls,
-} from '../request-translation/translate.ts';
-import { chooseApi, type ModelOfKey } from '../routing/api-choice.ts';
-import { LearnedRefusals, type LearnedScope, type LearnedStatement } from '../routing/learned-refusals.ts';
+import { type RequestForm, withoutNulls } from '../request-translation/translate.ts';
+import { chooseApi } from '../routing/api-choice.ts';
 import { passthroughUrl, type Target, targetUrl } from '../routing/targets.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 import {
@@ -212,13 +206,12 @@ export class ReplayableRequest {
     });
     if (rewritten.kind === 'error') return rewritten;
     const { changed, toolNames, toolKeys } = rewritten.value;
-    const limited = this.#limitWritten(form, rewritten.value);
     const way = passthrough === null ? api : wayOf(passthrough, headers);
     const scope = { ...this.#modelOf(target), api: way };
-    const mended = this.#mended(limited.body, form, target, scope);
-    const dropped = [...limited.dropped, ...mended.dropped];
+    const fitted = this.#fitted(rewritten.value.body, form, target, scope);
+    const dropped = [...rewritten.value.dropped, ...fitted.dropped];
     await grant.pause();
-    const written = writeBody(withModel(mended.body, target), {
+    const written = writeBody(withModel(fitted.body, target), {
       maxBytes: maxWrittenBytes(held.clientBodyBytes, settings.maxRequestBytes),
       provider: provider.name,
       // A large body's memory is granted for one text.
@@ -235,7 +228,7 @@ export class ReplayableRequest {
       dropped: isTranslated ? joinNames(held.dropped, dropped) : dropped,
       changed: [
         ...changed,
-        ...mended.changed,
+        ...fitted.changed,
         ...repaired,
         ...(isLimited ? [limitName(form)] : []),
         ...(isWithoutReasoning && !changed.includes('reasoning') ? ['reasoning'] : []),
@@ -247,7 +240,7 @@ export class ReplayableRequest {
       endpoint,
       api,
       scope,
-      mends: mended.statements,
+      mends: fitted.statements,
       ...(toolNames === undefined ? {} : { toolNames }),
       ...(toolKeys === undefined ? {} : { toolKeys }),
     };
@@ -263,7 +256,7 @@ export class ReplayableRequest {
       form,
       prompts,
       writesText: route !== 'embeddings',
-      refusedBetas: mended.betas,
+      refusedBetas: fitted.betas,
       hasWholePrompt: isTranslated || hasWholePrompt(passthrough.passthrough, held),
     };
     if (form.kind !== 'native') return ok({ ...sentRequest, chatBody: body });
@@ -314,11 +307,11 @@ export class ReplayableRequest {
     if (api !== null) {
       return this.#mendingsOf(traits.target).some(({ kind }) => kind === api.kind) ? null : api;
     }
-    const options = mendOptions(sent.form, unsupported);
+    const options = { form: sent.form, unsupported };
     const made = statements.filter(
       ({ finding }) =>
         (finding.kind === 'beta' && unsupported !== 'refuse') ||
-        mendWithin(finding, sent.body, sent.form, options) !== null,
+        applyRow(finding, sent.body, options) !== null,
     );
     return made.length === 0 ? null : { kind: 'fields', statements: made };
   }
@@ -437,33 +430,28 @@ export class ReplayableRequest {
     return this.#mendings.get(target) ?? [];
   }
 
-  /** Applies what refusals said: of earlier requests where their conditions hold, and of this one. */
-  #mended(body: JsonObject, form: RequestForm, target: Target, scope: LearnedScope): MendedBody {
-    const mendings = this.#mendingsOf(target).flatMap((one) => (one.kind === 'fields' ? one.statements : []));
-    const learnedMendings = this.#mends ? this.#learned.recall(scope, body, this.#now) : [];
-    if (mendings.length === 0 && learnedMendings.length === 0) return { body, ...UNCHANGED };
-    const dropped: string[] = [];
-    const changed: string[] = [];
-    const statements: LearnedStatement[] = [];
-    const betas: string[] = [];
-    let mended = body;
-    const options = mendOptions(form, this.#request.unsupported);
-    const sentBetas = this.#betas;
-    for (const statement of [...learnedMendings, ...mendings]) {
-      const { finding } = statement;
-      const beta = finding.kind === 'beta' ? betaOf(finding, sentBetas) : undefined;
-      if (beta !== undefined) {
-        betas.push(beta);
-        dropped.push('anthropic-beta');
-      }
-      const change = mendWithin(finding, mended, form, options);
-      if (change !== null) {
-        mended = change.body;
-        (change.isDropped ? dropped : changed).push(change.name);
-      }
-      if (beta !== undefined || change !== null) statements.push(statement);
-    }
-    return { body: mended, dropped, changed, statements, betas };
+  /** Applies the key's limit, and what refusals said: of earlier requests where their conditions hold, and of this one. */
+  #fitted(body: JsonObject, form: RequestForm, target: Target, scope: LearnedScope): FittedBody {
+    const limits = this.#outputTokens === null ? [] : [keyLimit(this.#outputTokens)];
+    const options: FitOptions = { form, unsupported: this.#request.unsupported };
+    const limited = fit(body, limits, options);
+    const own = this.#mendingsOf(target).flatMap((one) => (one.kind === 'fields' ? one.statements : []));
+    const learned = this.#mends ? this.#learned.recall(scope, limited.body, this.#now) : [];
+    const statements = [...learned, ...own];
+    const fitted = fit(limited.body, statements, options);
+    const betas = statements.flatMap(({ finding }) =>
+      finding.kind === 'beta' ? (betaOf(finding, this.#betas) ?? []) : [],
+    );
+    const isApplied = (one: LearnedStatement) =>
+      fitted.applied.includes(one) ||
+      (one.finding.kind === 'beta' && betaOf(one.finding, this.#betas) !== undefined);
+    return {
+      body: fitted.body,
+      dropped: [...limited.dropped, ...betas.map(() => 'anthropic-beta'), ...fitted.dropped],
+      changed: fitted.changed,
+      statements: statements.filter(isApplied),
+      betas,
+    };
   }
 
   /** The API of the alias target, else of an earlier refusal, else of the provider's table. */
@@ -506,13 +494,10 @@ export class ReplayableRequest {
     const isLimited = clientLimit === null || clientLimit > this.#outputTokens;
     return isLimited ? { body: withOutputLimit(body, this.#outputTokens), isLimited } : { body, isLimited };
   }
+}
 
-  /** Sets the key's output limit as the last change of the body, and removes every other name of it (G2). */
-  #limitWritten(form: RequestForm, { body, dropped }: Translation): LimitedBody {
-    if (this.#outputTokens === null) return { body, dropped };
-    const limited = withWrittenLimit(form, body, this.#outputTokens);
-    return { body: limited.body, dropped: [...dropped, ...limited.dropped] };
-  }
+function keyLimit(tokens: number): { readonly finding: FitRow } {
+  return { finding: { kind: 'key_limit', tokens } };
 }
 
 /** What a refusal says of the request. */
@@ -527,28 +512,12 @@ interface ComparedRefusal {
 /** Statuses with which a provider refuses a field (Z1). */
 const MENDED_STATUSES: ReadonlySet<number> = new Set([400, 404, 405, 422, 501]);
 
-interface MendedBody {
+interface FittedBody {
   readonly body: JsonObject;
   readonly dropped: readonly string[];
   readonly changed: readonly string[];
   readonly statements: readonly LearnedStatement[];
   readonly betas: readonly string[];
-}
-
-const UNCHANGED = { dropped: [], changed: [], statements: [], betas: [] };
-
-function mendOptions(form: RequestForm, unsupported: Unsupported): MendOptions {
-  const hasThinkingSwitch = form.kind === 'chat' && form.rules.effort?.none === 'thinking_disabled';
-  return { unsupported, hasThinkingSwitch };
-}
-
-/** A change that would raise what the request can cost is not made. */
-function mendWithin(finding: Finding, body: JsonObject, form: RequestForm, options: MendOptions) {
-  const change = mend(finding, body, options);
-  if (change === null) return null;
-  const before = readWrittenLimit(form, body) ?? Number.POSITIVE_INFINITY;
-  const after = readWrittenLimit(form, change.body) ?? Number.POSITIVE_INFINITY;
-  return after <= before ? change : null;
 }
 
 /** OpenAI takes 64 characters: "maximum length 64", its refusal of a longer key. */
@@ -625,11 +594,7 @@ function passthroughForm(
       const shown = hidesReasoning ? (endpoint.hideReasoning?.(fitted, model) ?? fitted) : fitted;
       return { ...omit(shown, ...ROUTING_FIELDS, ...dropped), ...limit };
     },
-    // A limit of 0 does not bound the output.
-    outputLimit: (body) => readCount(body[outputLimitField]) || null,
-    withLimit: (body, tokens) =>
-      withOnlyLimit(body, outputLimitField, tokens, [...COMPETING_LIMITS, 'n', 'best_of']),
-    limitName: outputLimitField,
+    limit: { path: outputLimitField, competing: [...COMPETING_LIMITS, 'n', 'best_of'] },
   };
 }
 

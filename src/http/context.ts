@@ -7,6 +7,7 @@ import type { KeyChange, KeyChangeResult, KeyStore, KnownKeys } from '../auth/ke
 import type { HashUser } from '../auth/user-hash.ts';
 import type { ApiError } from '../canonical/error.ts';
 import type { UnreadableSecret } from '../canonical/secret.ts';
+import type { LearnedRefusals } from '../fitting/learned.ts';
 import type { InFlight } from '../metering/in-flight.ts';
 import type { KnownCallers } from '../metering/known-callers.ts';
 import type { LedgerStore } from '../metering/kv-ledger.ts';
@@ -15,7 +16,6 @@ import type { PriceBook } from '../metering/pricing/price-book.ts';
 import type { RecordWriter } from '../metering/record-writer.ts';
 import type { ClientProtocol } from '../protocols/shared/client-protocol.ts';
 import type { CircuitBreakers } from '../routing/circuit-breaker.ts';
-import type { LearnedRefusals } from '../routing/learned-refusals.ts';
 import type { PlaceCheck } from '../settings/placement.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Running } from '../settings/version.ts';

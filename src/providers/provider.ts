@@ -247,9 +247,6 @@ export interface PassthroughEndpoint {
   readonly encryptsReasoning?: (model: string) => boolean;
 }
 
-/** The two APIs by which a chat request can reach a model. */
-export type ChatApi = 'chat' | 'responses';
-
 /** How a provider serves chat requests through Responses. */
 export interface ResponsesApi {
   /** The day on which the families were last compared with their sources. Absent: unknown. */

@@ -44,12 +44,8 @@ export type RequestForm =
       readonly toolNames?: RegExp;
       /** What the provider takes as tools; absent: everything. */
       readonly tools?: ToolRules;
-      /** The output limit in a native body, in tokens, or null where it has none. */
-      readonly outputLimit: (body: JsonObject) => number | null;
-      /** Sets the output limit of a native body, and drops every field that could take precedence over it. */
-      readonly withLimit: (body: JsonObject, tokens: number) => LimitedBody;
-      /** The name of that limit; absent: `max_tokens`. */
-      readonly limitName?: string;
+      /** Where a native body has its output limit; null: it has none. */
+      readonly limit: LimitPlace | null;
       /** The provider's prompt cache uses a key that {@link WriteOptions} has; absent: false. */
       readonly takesPromptCacheKey?: boolean;
     };
@@ -62,10 +58,14 @@ export interface ToolRules {
   readonly keys?: RegExp;
 }
 
-/** A body with an output limit, and the names of the fields that were dropped for it. */
-export interface LimitedBody {
-  readonly body: JsonObject;
-  readonly dropped: readonly string[];
+/** Where a written body has its output limit. */
+export interface LimitPlace {
+  /** With dots. */
+  readonly path: string;
+  /** The name that clients know; absent: the path. */
+  readonly name?: string;
+  /** Fields that could take precedence over it, with dots for nested ones: they go where a key limits the output. */
+  readonly competing: readonly string[];
 }
 
 /** What a translation depends on, besides the body. */
@@ -178,6 +178,20 @@ function rewriteFields(body: JsonObject, { fields }: RequestRules, report: Trans
     }
   }
   return Object.fromEntries(sent);
+}
+
+/** A native body without the fields that the table refuses and that a client may miss: those about the request, and sampling. */
+export function withoutRefusedOptions(
+  body: JsonObject,
+  { fields }: RequestRules,
+  report: TranslationReport,
+): JsonObject {
+  return keepEntries(body, (field, value) => {
+    const rule = ownValue(fields, field);
+    const isOptional = isAboutRequest(field) || isSampling(field);
+    if (rule?.kind !== 'refused' || !isOptional || value === null) return true;
+    return isSent(field, rule, body, report);
+  });
 }
 
 /** Whether a field is sent although the provider refuses or ignores it. {@link FieldRule} describes the cases. */

@@ -3,79 +3,15 @@
  * provider's table.
  */
 
+import type { ChatApi } from '../canonical/chat-api.ts';
 import type { CanonicalRequest } from '../canonical/conversation.ts';
 import { readProviderTag } from '../canonical/reasoning-details.ts';
-import type { SecondTry } from '../providers/api-refusals.ts';
-import type { ApiFamily, ChatApi, Provider, ResponsesApi } from '../providers/provider.ts';
+import type { ApiMemory } from '../fitting/learned.ts';
+import type { ApiFamily, Provider, ResponsesApi } from '../providers/provider.ts';
 import { isDefault } from '../request-translation/dropped-fields.ts';
 import { requestedEffort } from '../request-translation/effort.ts';
 import { hasItems, objectOf, readArray } from '../shared/json.ts';
 import { matchesModel } from '../shared/model-name.ts';
-import { TaughtMemory } from './taught-memory.ts';
-
-/** Remembers for an hour which API the refusals of a model named, so that later requests need no second try. The isolate has one. */
-export class ApiMemory {
-  readonly #taught = new TaughtMemory<ChatApi | 'without_summary' | 'other_path'>();
-
-  /** Remembers what a refusal asked for. Refused reasoning says nothing about later requests. */
-  note({ providerId, model, keyId }: ModelOfKey, change: SecondTry, now: number): void {
-    if (change.kind === 'without_reasoning') return;
-    const scope: Scope = change.kind === 'api' ? change.scope : SCOPES[change.kind];
-    const value = change.kind === 'api' ? change.api : change.kind;
-    this.#taught.note(`${providerId}/${model}`, scope, value, keyId, now);
-  }
-
-  /** Both APIs refused the model, so neither refusal says which one serves it. */
-  forget({ providerId, model, keyId }: ModelOfKey, change: SecondTry): void {
-    if (change.kind === 'api') this.#taught.forget(`${providerId}/${model}`, change.scope, keyId);
-  }
-
-  /** The API that a refusal named; undefined if there was none. */
-  recall(model: ModelOfKey, hasTools: boolean, now: number): ChatApi | undefined {
-    const scopes: Scope[] = hasTools ? ['model', 'tools'] : ['model'];
-    for (const scope of scopes) {
-      const knownApi = this.#known(model, scope, now);
-      if (knownApi === 'chat' || knownApi === 'responses') return knownApi;
-    }
-    return undefined;
-  }
-
-  /** Whether the provider refused to summarize the model's reasoning. */
-  refusesSummary(model: ModelOfKey, now: number): boolean {
-    return this.#known(model, 'summary', now) !== undefined;
-  }
-
-  /** Whether the provider has the model below another path than its table says. */
-  isAtOtherPath(model: ModelOfKey, now: number): boolean {
-    return this.#known(model, 'path', now) !== undefined;
-  }
-
-  /** The model is no longer below the other path. */
-  forgetOtherPath({ providerId, model, keyId }: ModelOfKey): void {
-    this.#taught.forget(`${providerId}/${model}`, 'path', keyId);
-  }
-
-  #known(
-    { providerId, model, keyId }: ModelOfKey,
-    scope: Scope,
-    now: number,
-  ): ChatApi | 'without_summary' | 'other_path' | undefined {
-    return this.#taught.isEmpty
-      ? undefined
-      : this.#taught.recall(`${providerId}/${model}`, keyId, now).get(scope);
-  }
-}
-
-/** A model of a provider, as a key's requests name it. */
-export interface ModelOfKey {
-  readonly providerId: string;
-  readonly model: string;
-  readonly keyId: string;
-}
-
-type Scope = 'model' | 'tools' | 'summary' | 'path';
-
-const SCOPES = { without_summary: 'summary', other_path: 'path' } as const satisfies Record<string, Scope>;
 
 export interface ApiRequest {
   readonly provider: Pick<Provider, 'id' | 'responses'>;

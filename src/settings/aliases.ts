@@ -1,7 +1,7 @@
 /** Reads `ALIASES`: names for one model, or for several models that are tried in order (R2). */
 
+import type { ChatApi } from '../canonical/chat-api.ts';
 import type { RefusalKind } from '../canonical/refusal.ts';
-import type { ChatApi } from '../providers/provider.ts';
 import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
 import { MAX_TARGETS } from '../shared/limits.ts';
 import { didYouMean } from '../shared/nearest.ts';

@@ -4,7 +4,7 @@
  */
 import { sanitize, type Upstream } from '../canonical/upstream-error.ts';
 import { fieldOf } from '../facts/fields.ts';
-import { type Claim, isStockWord, type TextSpan } from '../providers/refusal-words.ts';
+import { type Claim, isStockWord, type TextSpan } from '../fitting/refusal-words.ts';
 import { isObject, type JsonObject } from '../shared/json.ts';
 import { CommonRuns, foldedUnit, RUN_CHARS } from './common-runs.ts';
 import { ShortTexts } from './short-texts.ts';

@@ -1,12 +1,13 @@
 /** Tests the one rule by which an effort takes the place of another, and that tables, native families and refusals follow it (Q14). */
 import { describe, expect, test } from 'vitest';
 import { effortOfTokens, isLevel, nearestEffort, tokensOfEffort } from '../../src/facts/efforts.ts';
+import { applyRow } from '../../src/fitting/fit.ts';
 import { familyOf } from '../../src/protocols/anthropic-messages/family.ts';
 import { fitToFamily } from '../../src/protocols/anthropic-messages/request-thinking.ts';
 import { CLAUDE_FAMILIES } from '../../src/providers/anthropic.ts';
 import { TranslationReport } from '../../src/request-translation/dropped-fields.ts';
 import { rewriteEffort } from '../../src/request-translation/effort.ts';
-import { mend } from '../../src/request-translation/mend.ts';
+import { PLAIN_FORM } from '../fitting/plain-form.ts';
 
 describe('Q14 the nearest effort', () => {
   test.each([
@@ -45,9 +46,9 @@ describe('Q14 the nearest effort', () => {
       expect(rewriteEffort({ reasoning_effort: level }, 'm', rules, report)).toEqual({
         reasoning_effort: nearest,
       });
-      const options = { unsupported: 'auto', hasThinkingSwitch: false } as const;
+      const options = { unsupported: 'auto', form: PLAIN_FORM } as const;
       const finding = { kind: 'levels', field: 'reasoning_effort', levels: efforts } as const;
-      expect(mend(finding, { reasoning_effort: level }, options)?.body).toEqual({
+      expect(applyRow(finding, { reasoning_effort: level }, options)?.body).toEqual({
         reasoning_effort: nearest,
       });
       const family = { ...familyOf(CLAUDE_FAMILIES, 'claude'), efforts };

@@ -1,9 +1,9 @@
 /** A host that repeats the prompt: nothing of it is a statement of the host, in whatever form it comes back. */
 import { describe, expect, test } from 'vitest';
 import { readUpstreamRefusal } from '../../src/canonical/upstream-error.ts';
-import { readApiStatement } from '../../src/providers/api-refusals.ts';
-import { readStatements } from '../../src/providers/field-refusals.ts';
-import type { Claim } from '../../src/providers/refusal-words.ts';
+import { readApiStatement } from '../../src/fitting/api-statements.ts';
+import type { Claim } from '../../src/fitting/refusal-words.ts';
+import { readStatements } from '../../src/fitting/statements.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { compareWithRequest } from '../../src/upstream/provider-message.ts';
 import { REFUSAL_TEXTS } from '../../tools/simulator/refusal-texts.ts';

@@ -1,11 +1,12 @@
 /** Reads real refusals, and changes the request that they refuse. */
 import { describe, expect, test } from 'vitest';
 import { readUpstreamRefusal } from '../../src/canonical/upstream-error.ts';
-import { readStatements } from '../../src/providers/field-refusals.ts';
-import { mend } from '../../src/request-translation/mend.ts';
+import { applyRow } from '../../src/fitting/fit.ts';
+import { readStatements } from '../../src/fitting/statements.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { compareWithRequest } from '../../src/upstream/provider-message.ts';
 import { REFUSAL_TEXTS } from '../../tools/simulator/refusal-texts.ts';
+import { PLAIN_FORM } from '../fitting/plain-form.ts';
 
 const BASE = { model: 'unknown-1', messages: [{ role: 'user', content: 'Hello' }] };
 
@@ -20,9 +21,9 @@ describe('Z2 Z3 refusals', () => {
       all.map(({ claim }) => claim),
     );
     const statements = all.filter(({ claim }) => comparison !== null && !comparison.isEcho(claim));
-    const options = { unsupported: 'auto', hasThinkingSwitch: false } as const;
+    const options = { unsupported: 'auto', form: PLAIN_FORM } as const;
     let changed = body;
-    for (const { finding } of statements) changed = mend(finding, changed, options)?.body ?? changed;
+    for (const { finding } of statements) changed = applyRow(finding, changed, options)?.body ?? changed;
     expect(changed, JSON.stringify({ message, statements })).toEqual(
       mended === null ? body : { ...BASE, ...mended },
     );
@@ -34,7 +35,10 @@ describe('Z2 Z3 refusals', () => {
   ])('a bound that is written as a sign: %s', (message, sent, mended) => {
     const request = { body: { ...BASE, ...sent }, betas: [] };
     const [statement] = readStatements({ message, code: '', field: undefined }, request);
-    const options = { unsupported: 'auto', hasThinkingSwitch: false } as const;
-    expect(statement && mend(statement.finding, request.body, options)?.body).toEqual({ ...BASE, ...mended });
+    const options = { unsupported: 'auto', form: PLAIN_FORM } as const;
+    expect(statement && applyRow(statement.finding, request.body, options)?.body).toEqual({
+      ...BASE,
+      ...mended,
+    });
   });
 });

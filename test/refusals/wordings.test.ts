@@ -1,16 +1,17 @@
 /** Further ways in which hosts say the same, and in which they carry it. */
 import { describe, expect, test } from 'vitest';
 import { readUpstreamRefusal } from '../../src/canonical/upstream-error.ts';
-import { readApiStatement } from '../../src/providers/api-refusals.ts';
-import { readStatements } from '../../src/providers/field-refusals.ts';
-import { mend } from '../../src/request-translation/mend.ts';
+import { readApiStatement } from '../../src/fitting/api-statements.ts';
+import { applyRow } from '../../src/fitting/fit.ts';
+import { readStatements } from '../../src/fitting/statements.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
+import { PLAIN_FORM } from '../fitting/plain-form.ts';
 
 function mended(text: string, sent: JsonObject): JsonObject {
   const { message = '', code = '', param } = readUpstreamRefusal(text);
   let body = sent;
   for (const { finding } of readStatements({ message, code, field: param }, { body, betas: [] })) {
-    body = mend(finding, body, { unsupported: 'auto', hasThinkingSwitch: false })?.body ?? body;
+    body = applyRow(finding, body, { unsupported: 'auto', form: PLAIN_FORM })?.body ?? body;
   }
   return body;
 }

@@ -1,10 +1,11 @@
 /** Tests every family of every provider's table: it has an answer to each wish of a client, in its own words (Q14). */
 import { describe, expect, test } from 'vitest';
+import { ApiMemory } from '../../src/fitting/learned.ts';
 import { SHIPPED_PRICES } from '../../src/metering/pricing/price-book.ts';
 import { PROFILES, PROVIDERS } from '../../src/providers/index.ts';
 import { reasoningFamily } from '../../src/request-translation/effort.ts';
 import type { ReasoningFamily, RequestRules } from '../../src/request-translation/rules.ts';
-import { ApiMemory, chooseApi } from '../../src/routing/api-choice.ts';
+import { chooseApi } from '../../src/routing/api-choice.ts';
 import { isObject, type JsonObject, objectOf } from '../../src/shared/json.ts';
 import { rewrite, TOOL } from './send.ts';
 

@@ -1,9 +1,10 @@
 /** Tests which API serves a chat request, and what a provider's refusal says about it. */
 import { describe, expect, test } from 'vitest';
-import { readApiStatement } from '../../src/providers/api-refusals.ts';
+import { readApiStatement } from '../../src/fitting/api-statements.ts';
+import { ApiMemory } from '../../src/fitting/learned.ts';
 import { openai } from '../../src/providers/openai.ts';
 import { xai } from '../../src/providers/xai.ts';
-import { ApiMemory, type ApiRequest, chooseApi } from '../../src/routing/api-choice.ts';
+import { type ApiRequest, chooseApi } from '../../src/routing/api-choice.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 
 const TOOLS = [{ type: 'function', function: { name: 'look' } }];

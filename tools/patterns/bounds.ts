@@ -19,8 +19,8 @@ const BOUNDS: readonly Bound[] = [
   { path: 'canonical/upstream-error.ts', chars: MAX_ERROR_MESSAGE_CHARS, by: 'sanitize, sanitizeCode' },
   { path: 'upstream/provider-message.ts', chars: MAX_REFUSAL_CHARS, by: 'classifyRefusal' },
   { path: 'upstream/errors.ts', chars: 4096, by: 'isAboutKey, readRefusal' },
-  { path: 'providers/api-refusals.ts', chars: MAX_REFUSAL_CHARS, by: 'classifyRefusal' },
-  { path: 'providers/field-refusals.ts', chars: MAX_REFUSAL_CHARS, by: 'readStatements' },
+  { path: 'fitting/api-statements.ts', chars: MAX_REFUSAL_CHARS, by: 'classifyRefusal' },
+  { path: 'fitting/statements.ts', chars: MAX_REFUSAL_CHARS, by: 'readStatements' },
   // With the code before the message.
   { path: 'providers/', chars: MAX_ERROR_MESSAGE_CHARS + 130, by: 'refusalKind' },
   { path: 'protocols/anthropic-messages/client-errors.ts', chars: MAX_ERROR_MESSAGE_CHARS, by: 'messageOf' },

@@ -1,9 +1,9 @@
 /** Prints the results of a probe: a table, totals, and what to check in Weir. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { readStatements } from '../../src/providers/field-refusals.ts';
+import { tableLine } from '../../src/fitting/rows.ts';
+import { readStatements } from '../../src/fitting/statements.ts';
 import { isAboutRequest } from '../../src/request-translation/dropped-fields.ts';
-import { tableLine } from '../../src/request-translation/mend.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { table } from '../simulator/terminal.ts';
 import type { Planned, Target } from './plan.ts';

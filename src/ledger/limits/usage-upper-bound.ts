@@ -5,9 +5,9 @@
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import type { ReplayableRequest, TargetRequest } from '../../completion/replayable-request.ts';
 import { fieldOf, fieldsWhere } from '../../facts/fields.ts';
+import { limitName, readOutputLimit, readWrittenLimit } from '../../fitting/output-limit.ts';
 import type { PricedModel } from '../../metering/pricing/highest-price.ts';
 import type { PromptHasher } from '../../metering/prompt-hashes.ts';
-import { limitName, readOutputLimit, readWrittenLimit } from '../../request-translation/output-limit.ts';
 import { withoutNulls } from '../../request-translation/translate.ts';
 import { addressesOf, type Target } from '../../routing/targets.ts';
 import { makersOf } from '../../settings/bare-models.ts';

@@ -4,7 +4,6 @@ import type { NativeRequest, RequestSettings, ResponseFormat } from '../../canon
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { requestedEffort } from '../../request-translation/effort.ts';
-import { withOnlyLimit } from '../../request-translation/output-limit.ts';
 import { COMPETING_LIMITS, REFUSED, type RequestRules } from '../../request-translation/rules.ts';
 import type { RequestForm, WriteOptions } from '../../request-translation/translate.ts';
 import { isObject, type JsonObject, ownValue, readArray, readCount, readText } from '../../shared/json.ts';
@@ -47,10 +46,8 @@ export function claudeForm(
     tools: { plainRoots: true, keys: tools.keys },
     rules: OTHER_FIELDS,
     fromSettings: TRANSLATED,
-    // 0 is no usable limit, so it counts as none.
-    outputLimit: (body) => readCount(body.max_tokens) || null,
     // Anthropic refuses other names of the limit, but compatible servers may read them.
-    withLimit: (body, tokens) => withOnlyLimit(body, 'max_tokens', tokens, COMPETING_LIMITS),
+    limit: { path: 'max_tokens', competing: COMPETING_LIMITS },
     write: (request, options, report) =>
       writeMessages(request, options, familyOf(families, options.model), report),
   };

@@ -32,8 +32,7 @@ export const geminiEmbeddings: RequestForm = {
     }));
     return { requests };
   },
-  outputLimit: () => null,
-  withLimit: (body) => ({ body, dropped: [] }),
+  limit: null,
 };
 
 export interface EmbeddingsOptions {

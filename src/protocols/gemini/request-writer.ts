@@ -15,7 +15,6 @@ import {
   omit,
   ownValue,
   readArray,
-  readCount,
   readText,
 } from '../../shared/json.ts';
 import { bareModel, familyOf, type GeminiFamily } from './family.ts';
@@ -31,11 +30,7 @@ export function geminiForm(families: readonly GeminiFamily[], toolNames: RegExp)
     // 400 "Duplicate function declaration found: click": google-gemini/gemini-cli#22207, 2026-03-12.
     tools: {},
     fromSettings: FROM_SETTINGS,
-    outputLimit: ({ generationConfig }) => readCount(objectOf(generationConfig).maxOutputTokens) || null,
-    withLimit: (body, maxOutputTokens) => ({
-      body: { ...body, generationConfig: { ...objectOf(body.generationConfig), maxOutputTokens } },
-      dropped: [],
-    }),
+    limit: { path: 'generationConfig.maxOutputTokens', name: 'max_tokens', competing: [] },
     write: (request, options, report) =>
       writeGenerateContent(request, options, familyOf(families, options.model), report),
   };

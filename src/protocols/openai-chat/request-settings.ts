@@ -1,7 +1,7 @@
 /** Reads the settings of a chat request. */
 import type { RequestSettings, ResponseFormat } from '../../canonical/conversation.ts';
+import { readOutputLimit } from '../../fitting/output-limit.ts';
 import { requestedEffort } from '../../request-translation/effort.ts';
-import { readOutputLimit } from '../../request-translation/output-limit.ts';
 import { isObject, type JsonObject, objectOf, readText } from '../../shared/json.ts';
 
 /** @param fields without nulls */

@@ -1,12 +1,8 @@
 /** Fits a Responses request that passes to its provider to the model: the effort, and fields that the model refuses. */
-import {
-  isAboutRequest,
-  isDefault,
-  isSampling,
-  type TranslationReport,
-} from '../../request-translation/dropped-fields.ts';
+import type { TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { reasoningFamily, rewriteEffort } from '../../request-translation/effort.ts';
 import type { RequestRules } from '../../request-translation/rules.ts';
+import { withoutRefusedOptions } from '../../request-translation/translate.ts';
 import { isObject, type JsonObject, omit, readArray, readText } from '../../shared/json.ts';
 import { ENCRYPTED } from './client-request.ts';
 
@@ -15,7 +11,7 @@ import { ENCRYPTED } from './client-request.ts';
  * @param rules what the provider's Responses accept, as for requests that are translated
  */
 export function fitResponses(body: JsonObject, rules: RequestRules, report: TranslationReport): JsonObject {
-  return withoutRefusedFields(withKnownEffort(body, rules, report), rules, report);
+  return withoutRefusedOptions(withKnownEffort(body, rules, report), rules, report);
 }
 
 function withKnownEffort(body: JsonObject, rules: RequestRules, report: TranslationReport): JsonObject {
@@ -56,19 +52,4 @@ function withoutReasoning(body: JsonObject, report: TranslationReport): JsonObje
   const isAsked = Array.isArray(body.include) && include.length < body.include.length;
   const rest = isObject(body.reasoning) ? omit(body, 'reasoning') : body;
   return isAsked ? { ...rest, include } : rest;
-}
-
-function withoutRefusedFields(
-  body: JsonObject,
-  { fields }: RequestRules,
-  report: TranslationReport,
-): JsonObject {
-  const refused = Object.entries(fields).flatMap(([field, rule]) => {
-    const isOptional = isSampling(field) || isAboutRequest(field);
-    const isRefused = rule.kind === 'refused' && (rule.when?.(body) ?? true);
-    const value = body[field];
-    return isOptional && isRefused && value !== undefined && value !== null ? [field] : [];
-  });
-  for (const field of refused) if (!isDefault(field, body[field], body)) report.drop(field);
-  return refused.length === 0 ? body : omit(body, ...refused);
 }

@@ -21,7 +21,6 @@ import {
   type TranslationReport,
 } from '../../request-translation/dropped-fields.ts';
 import { reasoningFamily, reasonsAt } from '../../request-translation/effort.ts';
-import { withOnlyLimit } from '../../request-translation/output-limit.ts';
 import { COMPETING_LIMITS, type MessageRules, type RequestRules } from '../../request-translation/rules.ts';
 import { UniqueCallIds } from '../../request-translation/tool-results.ts';
 import { NO_PARAMETERS, rewriteTool } from '../../request-translation/tools.ts';
@@ -68,10 +67,7 @@ export function responsesForm(rules: ResponsesRules): RequestForm {
     toolNames: TOOL_NAMES,
     rules: rules.request,
     fromSettings: WRITTEN,
-    // A limit of 0 does not bound a response that budget is reserved for.
-    outputLimit: (body) => readCount(body.max_output_tokens) || null,
-    withLimit: (body, tokens) => withOnlyLimit(body, 'max_output_tokens', tokens, [...COMPETING_LIMITS, 'n']),
-    limitName: 'max_output_tokens',
+    limit: { path: 'max_output_tokens', competing: [...COMPETING_LIMITS, 'n'] },
     takesPromptCacheKey: rules.takesPromptCacheKey === true,
     write: (request, options, report) => writeResponses(request, options, rules, report),
   };

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { DEFAULT_POLICIES } from '../../../src/canonical/policies.ts';
 import { ReplayableRequest } from '../../../src/completion/replayable-request.ts';
+import { LearnedRefusals } from '../../../src/fitting/learned.ts';
 import { MAX_BODY_FIELDS } from '../../../src/http/request.ts';
 import { findUsageUpperBound } from '../../../src/ledger/limits/usage-upper-bound.ts';
 import { estimatePromptTokens } from '../../../src/metering/estimate.ts';
@@ -11,7 +12,6 @@ import { responses } from '../../../src/protocols/openai-responses/client.ts';
 import type { ClientProtocol, ClientRequest } from '../../../src/protocols/shared/client-protocol.ts';
 import { PROFILES } from '../../../src/providers/index.ts';
 import type { Route } from '../../../src/providers/provider.ts';
-import { LearnedRefusals } from '../../../src/routing/learned-refusals.ts';
 import type { Target } from '../../../src/routing/targets.ts';
 import { isObject, isWithinJsonBounds, type JsonObject, parseJsonExactly } from '../../../src/shared/json.ts';
 import { PAUSED_BYTES, SMALL_GRANT } from '../../../src/stream/memory.ts';

@@ -1,5 +1,6 @@
 /** Tests the translation of chat requests for Gemini, by field and by model family (A2, A7, Q4-Q8). */
 import { describe, expect, test } from 'vitest';
+import { readWrittenLimit } from '../../../src/fitting/output-limit.ts';
 import { generateContentPath } from '../../../src/protocols/gemini/request-writer.ts';
 import { isObject, type JsonObject } from '../../../src/shared/json.ts';
 import { providerNamed, rewrite, send } from '../../request-translation/send.ts';
@@ -216,7 +217,7 @@ describe('A2 generationConfig and other fields', () => {
     expect(sent).toMatchObject({ generationConfig: { maxOutputTokens: 100 } });
     expect(JSON.stringify(sent)).not.toMatch(/candidateCount|serviceTier/);
     const request = providerNamed('gemini').endpoints.chat?.request;
-    expect(request?.kind === 'native' ? request.outputLimit(sent) : null).toBe(100);
+    expect(request && readWrittenLimit(request, sent)).toBe(100);
   });
 
   test.each([

@@ -1,8 +1,8 @@
 /** Tests the Responses request that a chat request becomes. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { withWrittenLimit } from '../../../src/fitting/output-limit.ts';
 import { responsesForm } from '../../../src/protocols/openai-responses/request-writer.ts';
-import { withWrittenLimit } from '../../../src/request-translation/output-limit.ts';
 import type { WriteOptions } from '../../../src/request-translation/translate.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { decodeObject, objectsOf } from '../../../tools/simulator/json.ts';

@@ -1,9 +1,10 @@
 /** Refusals that ask for another API, or for a request without reasoning that the provider can't read (O5). */
+
+import type { ChatApi } from '../canonical/chat-api.ts';
 import type { UpstreamRefusal } from '../canonical/refusal.ts';
-import { hasUnlistedCondition } from './field-refusals.ts';
-import type { ChatApi } from './provider.ts';
 import { sentenceBounds } from './refusal-numbers.ts';
 import type { Claim } from './refusal-words.ts';
+import { hasUnlistedCondition } from './statements.ts';
 
 /** What a refusal says about the request that was sent. */
 export type SecondTry =

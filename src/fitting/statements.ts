@@ -5,26 +5,21 @@
 import { MAX_REFUSAL_CHARS } from '../canonical/refusal.ts';
 import { isLevel } from '../facts/efforts.ts';
 import { fieldsBy } from '../facts/fields.ts';
+import { fingerprint } from '../shared/fingerprint.ts';
+import { type JsonObject, LARGE_OBJECT_MEMBERS } from '../shared/json.ts';
+import { classOf, fieldsNamed, fieldValue, isChangeable, LIMIT_FIELDS } from './body-fields.ts';
 import {
   asksForThinking,
   type Condition,
-  classOf,
-  type Finding,
-  fieldsNamed,
-  fieldValue,
   forcesTool,
-  hasKnownNames,
-  isChangeable,
-  LIMIT_FIELDS,
   meets,
   turnsThinkingOff,
   VALIDATING_KEYWORDS,
   valueFingerprint,
-} from '../request-translation/mend.ts';
-import { fingerprint } from '../shared/fingerprint.ts';
-import { type JsonObject, LARGE_OBJECT_MEMBERS } from '../shared/json.ts';
+} from './fit.ts';
 import { type NamedRange, rangesIn, sentenceBounds } from './refusal-numbers.ts';
 import type { Claim, TextSpan } from './refusal-words.ts';
+import { type Finding, hasKnownNames, subjectOf } from './rows.ts';
 
 /** What a refusal says of one field. */
 export interface Statement {
@@ -366,23 +361,6 @@ class Statements {
     return tokensOf(this.#text.slice(from, Math.min(to, from + 2 * MAX_LIST_CHARS)), from)
       .filter(({ name }) => this.#fields.named(name).includes(finding.field))
       .map(({ start, stop }) => ({ from: start, to: stop }));
-  }
-}
-
-/** What a finding is about. */
-export function subjectOf(finding: Finding): string {
-  switch (finding.kind) {
-    case 'schema':
-      return `schema ${finding.keyword}`;
-    case 'beta':
-      return `beta ${finding.fingerprint}`;
-    case 'schema_root':
-    case 'thinking_required':
-    case 'forced_tool':
-    case 'developer_role':
-      return finding.kind;
-    default:
-      return finding.field;
   }
 }
 

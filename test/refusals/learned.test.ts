@@ -1,7 +1,7 @@
 /** What refusals taught: whose requests it changes, and how much of it is kept. */
 import { describe, expect, test } from 'vitest';
-import { LearnedRefusals, type LearnedStatement } from '../../src/routing/learned-refusals.ts';
-import { TaughtMemory } from '../../src/routing/taught-memory.ts';
+import { LearnedRefusals, type LearnedStatement } from '../../src/fitting/learned.ts';
+import { TaughtMemory } from '../../src/fitting/taught-memory.ts';
 
 const HOUR_MS = 3_600_000;
 const BODY = { temperature: 1 };

@@ -1,0 +1,60 @@
+/** The output limit of a request: reads it, lowers it to the limit of a gateway key, and drops other fields that could override it (G2). */
+
+import type { LimitPlace, RequestForm } from '../request-translation/translate.ts';
+import { type JsonObject, omit, ownValue, readCount } from '../shared/json.ts';
+import { valueAt, without, withValue } from './paths.ts';
+
+/** OpenAI's two names of the limit: the old one, from which every provider's table starts, and the new one. */
+const NAMES = ['max_tokens', 'max_completion_tokens'];
+
+/** The limit in a body in OpenAI's form: null without one, undefined if it is no positive integer. */
+export function readOutputLimit(body: JsonObject): number | null | undefined {
+  const values = NAMES.map((name) => body[name]).filter((value) => value !== undefined);
+  if (!values.every((value) => Number.isSafeInteger(value) && Number(value) >= 1)) return undefined;
+  return values.length === 0 ? null : Math.max(...values.map(Number));
+}
+
+/** Sets the limit of a body in OpenAI's form, before translation. */
+export function withOutputLimit(body: JsonObject, tokens: number): JsonObject {
+  return { ...omit(body, ...NAMES), max_tokens: tokens };
+}
+
+/** The limit in a translated body: null without one, undefined if it is no positive integer. In a native body 0 is none: it bounds nothing. */
+export function readWrittenLimit(form: RequestForm, body: JsonObject): number | null | undefined {
+  if (form.kind === 'chat') return readOutputLimit(body);
+  return form.limit === null ? null : readCount(valueAt(body, form.limit.path.split('.'))) || null;
+}
+
+/**
+ * Limits a translated body to `atMost` tokens or to its own lower limit, and drops OpenAI's other name of the limit and every field that
+ * could take precedence over it (G2).
+ */
+export function withWrittenLimit(
+  form: RequestForm,
+  body: JsonObject,
+  atMost: number,
+): { readonly body: JsonObject; readonly dropped: readonly string[] } {
+  const place = placeOf(form);
+  if (place === null) return { body, dropped: [] };
+  const { path, competing } = place;
+  const tokens = Math.min(readWrittenLimit(form, body) ?? atMost, atMost);
+  const dropped = competing.filter(
+    (field) => field !== path && valueAt(body, field.split('.')) !== undefined,
+  );
+  const others = NAMES.filter((other) => other !== path);
+  const kept = dropped.reduce((rest, field) => without(rest, field.split('.')), omit(body, ...others));
+  return { body: withValue(kept, path.split('.'), tokens), dropped };
+}
+
+/** The client's name of the limit in a translated body. */
+export function limitName(form: RequestForm): string {
+  const place = placeOf(form);
+  return place?.name ?? place?.path ?? 'max_tokens';
+}
+
+function placeOf(form: RequestForm): LimitPlace | null {
+  if (form.kind === 'native') return form.limit;
+  const { fields, competingLimits = [] } = form.rules;
+  const rule = ownValue(fields, 'max_tokens');
+  return { path: rule?.kind === 'renamed' ? rule.to : 'max_tokens', competing: competingLimits };
+}

@@ -11,18 +11,22 @@ const OPTIONS = {
   once: { type: 'boolean' },
   fault: { type: 'string' },
   port: { type: 'string' },
+  var: { type: 'string' },
   help: { type: 'boolean', short: 'h' },
 } as const;
 
 export const HELP = `npm run demo -- [options]
 
-  --port <number>   the gateway's port (default: ${USUAL_PORT}, or a free port if ${USUAL_PORT} is in use)
-  --fault <name>    also runs one request whose upstream fails in this way
-  --once            exits after the examples
-  --help            prints this help
+  --port <number>     the gateway's port (default: ${USUAL_PORT}, or a free port if ${USUAL_PORT} is in use)
+  --fault <name>      also runs one request whose upstream fails in this way
+  --var <NAME:value>  sets a variable, such as ALIASES of docs/recipes.md; servers of PROVIDERS are the simulator, too
+  --once              exits after the examples
+  --help              prints this help
 
 Faults: ${FAULT_NAMES.join(' ')} status-<code>[-<form>]
 `;
+
+const VARIABLE = /^([A-Z][A-Z0-9_]*):([\s\S]*)$/;
 
 export type DemoOptions =
   | {
@@ -30,6 +34,8 @@ export type DemoOptions =
       readonly once: boolean;
       readonly fault: string | undefined;
       readonly port: number | undefined;
+      /** Variables of the gateway, by name. */
+      readonly vars: Readonly<Record<string, string>>;
     }
   | { readonly kind: 'help' }
   | { readonly kind: 'wrong'; readonly message: string };
@@ -38,6 +44,7 @@ export type DemoOptions =
 export function readOptions(args: readonly string[]): DemoOptions {
   const { tokens } = parseArgs({ args: [...args], options: OPTIONS, strict: false, tokens: true });
   const given = new Map<string, string | undefined>();
+  const vars: Record<string, string> = {};
   for (const token of tokens) {
     if (token.kind === 'positional') return wrong(`Unexpected argument: ${JSON.stringify(token.value)}`);
     if (token.kind !== 'option') continue;
@@ -45,6 +52,11 @@ export function readOptions(args: readonly string[]): DemoOptions {
       return wrong(`Unknown option ${token.rawName}${didYouMean(token.name, Object.keys(OPTIONS))}`);
     }
     given.set(token.name, token.value);
+    if (token.name !== 'var') continue;
+    const [, name, value] = VARIABLE.exec(token.value ?? '') ?? [];
+    if (name === undefined || value === undefined || name === 'ADMIN_TOKEN')
+      return wrong('--var must be NAME:value, of a setting such as ALIASES, and not ADMIN_TOKEN');
+    vars[name] = value;
   }
   if (given.has('help')) return { kind: 'help' };
   const fault = given.get('fault');
@@ -55,7 +67,7 @@ export function readOptions(args: readonly string[]): DemoOptions {
   if (port !== undefined && !(Number.isInteger(port) && port >= 1 && port <= 65_535)) {
     return wrong('--port must be a number from 1 to 65535');
   }
-  return { kind: 'run', once: given.has('once'), fault, port };
+  return { kind: 'run', once: given.has('once'), fault, port, vars };
 }
 
 function wrong(message: string): DemoOptions {

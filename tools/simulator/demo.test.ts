@@ -87,6 +87,9 @@ describe('the command line', () => {
     [['--port', '70000'], /^--port must be a number/],
     [['--fault', 'hunter'], /^--fault must be one of: hang /],
     [['cut'], /^Unexpected argument: "cut"/],
+    [['--var', 'ALIASES'], /^--var must be NAME:value/],
+    [['--var', 'aliases:{}'], /^--var must be NAME:value/],
+    [['--var', 'ADMIN_TOKEN:x'], /^--var must be NAME:value, .* not ADMIN_TOKEN/],
   ])('%j: is rejected with the valid values', (args, message) => {
     const read = readOptions(args);
     expect(read).toMatchObject({ kind: 'wrong' });
@@ -99,8 +102,15 @@ describe('the command line', () => {
       once: true,
       fault: 'cut',
       port: 9000,
+      vars: {},
     });
-    expect(readOptions([])).toEqual({ kind: 'run', once: false, fault: undefined, port: undefined });
+    expect(readOptions([])).toEqual({
+      kind: 'run',
+      once: false,
+      fault: undefined,
+      port: undefined,
+      vars: {},
+    });
   });
 
   test.each([
@@ -115,6 +125,13 @@ describe('the command line', () => {
     expect(ended.code ?? null).toBe(code);
     expect(code === null ? ended.stdout : ended.stderr).toMatch(text);
     expect(ended.stderr).not.toMatch(/ at /);
+  });
+
+  test('--var, once and more often', () => {
+    expect(readOptions(['--var', 'ALIASES:{"a":"b/c:d"}', '--var=RETRIES:0'])).toMatchObject({
+      kind: 'run',
+      vars: { ALIASES: '{"a":"b/c:d"}', RETRIES: '0' },
+    });
   });
 
   test('--help prints the options, and an invalid option prints no stack trace', async () => {

@@ -15,15 +15,14 @@ import { exportLines, HELP, readOptions, USUAL_PORT } from './demo-options.ts';
 import { showResume } from './demo-resume.ts';
 import { frames, type GatewayAccess, post, show } from './demo-stream.ts';
 import { growth, type Metered, metered, usageTable } from './demo-usage.ts';
+import { ADMIN_TOKEN, demoVariables } from './demo-variables.ts';
 import { numberOf } from './json.ts';
-import { basePaths, compatibleScenes } from './scenes.ts';
 import { createSimulator } from './server.ts';
 import { print, styled } from './terminal.ts';
 
 const HUMAN_PACE_MS = 35;
 const SHOWN_FRAMES = 12;
 const SHOWN_CHARACTERS = 220;
-const ADMIN_TOKEN = 'demo-admin';
 
 const options = readOptions(process.argv.slice(2));
 if (options.kind === 'help') {
@@ -34,7 +33,7 @@ if (options.kind === 'wrong') {
   process.stderr.write(`${options.message}\n`);
   process.exit(2);
 }
-const { once, fault } = options;
+const { once, fault, vars } = options;
 const port = await choosePort(options.port, USUAL_PORT);
 if (port === null) {
   process.stderr.write(`Port ${options.port} is in use: choose another one with --port, or omit --port\n`);
@@ -98,28 +97,7 @@ async function endLost(): Promise<void> {
 }
 
 function variables(): Record<string, string> {
-  const likes: [string, string][] = [
-    ['compatible', 'tolerant'],
-    ...compatibleScenes.map(({ id, profile = id }): [string, string] => [id, profile]),
-  ];
-  const providers = likes.map(([id, like]) => [
-    id,
-    { base_url: `${simulator.url}/${id}/v1`, api_key: 'COMPATIBLE_API_KEY', like },
-  ]);
-  const settings: Record<string, string> = {
-    AUTH: 'keys',
-    // Reports by tag need it.
-    LEDGER: 'object',
-    ADMIN_TOKEN,
-    RESPONSES: 'durable',
-    PROVIDERS: JSON.stringify(Object.fromEntries(providers)),
-    COMPATIBLE_API_KEY: 'sim-compatible',
-  };
-  for (const [name, path] of Object.entries(basePaths)) {
-    if (likes.some(([id]) => id === name)) continue;
-    settings[`${name.toUpperCase()}_API_KEY`] = `sim-${name}`;
-    settings[`${name.toUpperCase()}_BASE_URL`] = simulator.url + path;
-  }
+  const settings = demoVariables(simulator.url, vars);
   // A fault that ends with a timeout should not take two minutes.
   const short = { HEARTBEAT_SECONDS: '1', IDLE_TIMEOUT_SECONDS: '3', DEADLINE_SECONDS: '15' };
   return fault === undefined ? settings : { ...settings, ...short };

@@ -175,7 +175,7 @@ describe.runIf(hasChromium)('states', () => {
     await signIn(own.page, ADMIN_TOKEN);
     await own.page.getByRole('button', { name: 'Create key' }).click();
     await own.page.getByLabel('Name').fill('misspelt');
-    await own.page.getByLabel('Models').fill('deepsek/*');
+    await own.page.getByRole('textbox', { name: 'Models' }).fill('deepsek/*');
     const unit = own.page.getByLabel('Currency, or tokens');
     await expect.poll(() => unit.locator('option').allInnerTexts()).toEqual(['USD', 'tokens']);
     expect(await own.page.getByText('Currency, or tokens').isVisible()).toBe(true);
@@ -186,12 +186,12 @@ describe.runIf(hasChromium)('states', () => {
     expect(await violationsOf(own.page)).toEqual([]);
     await own.page.getByRole('button', { name: 'I have copied it' }).click();
     await own.page.getByRole('button', { name: 'Change misspelt' }).click();
-    await own.page.getByLabel('Models').fill('opnai/*');
+    await own.page.getByRole('textbox', { name: 'Models' }).fill('opnai/*');
     await own.page.getByRole('button', { name: 'Save' }).click();
     await warning.getByText('Did you mean openai/*?').waitFor();
     await own.page.getByRole('button', { name: 'Close' }).click();
     await own.page.getByRole('button', { name: 'Change misspelt' }).click();
-    await own.page.getByLabel('Models').fill('openai/*');
+    await own.page.getByRole('textbox', { name: 'Models' }).fill('openai/*');
     await own.page.getByRole('button', { name: 'Save' }).click();
     await own.page.locator('dialog').waitFor({ state: 'detached' });
     await own.page.getByRole('button', { name: 'Revoke misspelt' }).click();

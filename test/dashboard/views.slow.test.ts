@@ -491,8 +491,8 @@ describe.runIf(hasChromium).each(['kv', 'object'] as const)('the page with LEDGE
     await filled.gateway.fetch(`/admin/keys/${live.id}`, { method: 'DELETE', headers: ADMIN });
     await page.getByRole('button', { name: 'Create key' }).click();
     await page.getByLabel('Add a model').selectOption('deepseek/*');
-    expect(await page.getByLabel('Models').inputValue()).toBe('deepseek/*');
-    await page.getByLabel('Models').fill('deepsek/*');
+    expect(await page.getByRole('textbox', { name: 'Models' }).inputValue()).toBe('deepseek/*');
+    await page.getByRole('textbox', { name: 'Models' }).fill('deepsek/*');
     await page.getByText('No known model matches deepsek/*').waitFor();
     expect(await violationsOf(page)).toEqual([]);
     await context.close();
@@ -638,7 +638,7 @@ describe.runIf(hasChromium).each(['kv', 'object'] as const)('the page with LEDGE
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.getByRole('button', { name: 'Create key' }).click();
     await page.getByLabel('Name').fill('staging');
-    await page.getByLabel('Models').fill('deepseek/*');
+    await page.getByRole('textbox', { name: 'Models' }).fill('deepseek/*');
     await page.getByLabel('Amount').fill('0.5');
     await page.getByLabel('Requests a minute').fill('30');
     await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();

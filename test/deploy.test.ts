@@ -13,10 +13,13 @@ const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 
 /** The settings that are secrets. */
 function secrets(): string[] {
-  const names = new Set(PROVIDERS.flatMap(({ apiKeySettings }) => apiKeySettings));
+  const keys = PROVIDERS.flatMap(({ apiKeySettings }) => apiKeySettings);
+  const names = new Set(keys);
   readSettings(new Proxy({}, { get: (_, name) => void (typeof name === 'string' && names.add(name)) }));
   return [...names]
-    .filter((name) => /(_API_KEY|_HASH_KEY|_TOKEN|_SECRET|_PASSWORD|ALERT_URL)$/.test(name))
+    .filter(
+      (name) => keys.includes(name) || /(_API_KEY|_HASH_KEY|_TOKEN|_SECRET|_PASSWORD|ALERT_URL)$/.test(name),
+    )
     .sort();
 }
 

@@ -31,6 +31,7 @@ import type { AttemptTraits } from '../metering/request-meter.ts';
 import { chatBody } from '../protocols/openai-chat/conversation-writer.ts';
 import type { Passthrough } from '../protocols/shared/client-protocol.ts';
 import { prepareWrite } from '../protocols/shared/request-form.ts';
+import { readsReasoning } from '../providers/index.ts';
 import type { Endpoint, PassthroughEndpoint, Provider, Route } from '../providers/provider.ts';
 import { MAX_REPORTED_NAMES, ReportedFields } from '../request-translation/dropped-fields.ts';
 import { COMPETING_LIMITS, type Unsupported } from '../request-translation/rules.ts';
@@ -560,13 +561,17 @@ interface OpenPassthrough {
 
 /** Null if the request is translated. An alias that sets fields needs translation, because its fields are those of Chat Completions. */
 function passthroughTo(
-  { provider, makerModel, aliasTarget }: Target,
+  { provider, makerModel, isKnownHost, aliasTarget }: Target,
   { client: { passthrough }, clientBody }: HeldBody,
 ): OpenPassthrough | null {
   const endpoint = passthrough === null ? undefined : provider.passthrough?.[passthrough.protocol];
   if (passthrough === null || endpoint === undefined || Object.keys(aliasTarget.set).length > 0) return null;
   const encryptsReasoning = endpoint.encryptsReasoning?.(makerModel) ?? false;
-  const body = passthrough.upstreamBody(clientBody, { provider: provider.id, encryptsReasoning });
+  const body = passthrough.upstreamBody(clientBody, {
+    provider: provider.id,
+    encryptsReasoning,
+    ...(isKnownHost && { readsReasoning: (data) => readsReasoning(provider, data) }),
+  });
   return body === null ? null : { passthrough, endpoint, body };
 }
 

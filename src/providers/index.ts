@@ -1,5 +1,6 @@
 /** All providers that Weir knows by name, and all profiles that an entry of `PROVIDERS` can have: one line each. */
 import { anthropic } from './anthropic.ts';
+import { bedrock } from './bedrock.ts';
 import { cerebras } from './cerebras.ts';
 import { tolerant } from './compatible.ts';
 import { deepseek } from './deepseek.ts';
@@ -40,9 +41,12 @@ const REPLACEABLE = [
   cerebras,
   moonshot,
   zai,
+  bedrock,
 ] as const;
 
 const KNOWN = [...RESERVED, ...REPLACEABLE] as const;
+
+type KnownSetting = (typeof KNOWN)[number] extends Provider<infer Setting> ? Setting : never;
 
 /** The built-in providers, which their key enables. */
 export const PROVIDERS: readonly Provider[] = KNOWN;
@@ -53,12 +57,27 @@ export function isReserved(id: string): boolean {
 }
 
 /** The names of the settings with their keys and base URLs. */
-export const PROVIDER_SETTINGS = KNOWN.flatMap(({ apiKeySettings, baseUrlSettings }) => [
-  ...apiKeySettings,
-  ...baseUrlSettings,
-]);
+export const PROVIDER_SETTINGS = (KNOWN as readonly Provider<KnownSetting>[]).flatMap(
+  ({ apiKeySettings, baseUrlSettings, cloud }) => [
+    ...apiKeySettings,
+    ...baseUrlSettings,
+    ...(cloud?.parameters.map(({ setting }) => setting) ?? []),
+    ...(cloud?.modelsSetting === undefined ? [] : [cloud.modelsSetting]),
+  ],
+);
 
-export type ProviderSetting = (typeof PROVIDER_SETTINGS)[number];
+export type ProviderSetting = KnownSetting;
+
+/**
+ * Whether a provider can read encrypted reasoning, by how this begins. What a provider of the operator's own reads is not known.
+ * @param target its profile
+ */
+export function readsReasoning(target: Pick<Profile, 'reasoningPrefix'>, data: string): boolean {
+  const writer = PROVIDERS.find(
+    ({ reasoningPrefix: begin }) => begin !== undefined && data.startsWith(begin),
+  );
+  return target.reasoningPrefix === writer?.reasoningPrefix;
+}
 
 /** The profiles that an entry of `PROVIDERS` gets by its host or by `like`. */
 export const PROFILES: readonly Profile[] = [

@@ -164,7 +164,7 @@ const agents: Endpoint = {
 const embeddings: Endpoint = embeddingsEndpoint({ dimensions: renamed('output_dimension'), user: REFUSED });
 
 /** A tool call without an id has the string `null` as its id. */
-const quirks = { absentToolCallId: 'null' };
+const quirks = { absentToolCallId: /^null$/ };
 
 export const mistral: Provider<'MISTRAL_API_KEY' | 'MISTRAL_BASE_URL'> = {
   id: 'mistral',

@@ -194,6 +194,8 @@ export interface Profile {
    * budgets of the mode `running` charge such a stream by what was received (G3). An entry of `PROVIDERS` has no date.
    */
   readonly goesOnAfterClose?: { readonly source: string; readonly checked?: string };
+  /** Its encrypted reasoning begins so, and no other provider can read it. Absent: its beginning says nothing. */
+  readonly reasoningPrefix?: string;
   /** It bills every model in `fallbacks` that began to respond. Absent: it bills only the one that responds. */
   readonly billsFallbacks?: true;
   /** The tokens that a vendor event (`x_*`) reports, or null. Absent: no event reports any. */

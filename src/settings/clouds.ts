@@ -34,7 +34,7 @@ export function readCloud(
   });
   const models = cloud.modelsSetting === undefined ? {} : readModels(reader, cloud.modelsSetting);
   if (!isOn || values === undefined) return undefined;
-  const paths = cloud.doors.flatMap((door) => [door.path(values), ...(door.otherPath ?? [])]);
+  const paths = cloud.doors.flatMap((door) => [door.path(values), door.otherPath ?? []].flat());
   const origins = new Map<string, string | undefined>();
   for (const [host, { setting, origin }] of Object.entries(cloud.hosts)) {
     const text = given.get(host);

@@ -30,6 +30,8 @@ export interface ConfiguredProvider {
   readonly models: Readonly<Record<string, string>>;
   /** The base URL to try when a refusal says that the model is not at this one; null: there is none. */
   readonly otherBaseUrl: string | null;
+  /** A built-in provider, or an entry of `PROVIDERS` at the host of one. */
+  readonly isKnownHost: boolean;
   /** A bare model name goes to an entry of `PROVIDERS` with the maker's id or host before it goes to this provider. */
   readonly yields: boolean;
 }

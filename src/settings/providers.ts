@@ -88,6 +88,7 @@ function readBuiltIn(
     unreadableField: null,
     fetch: null,
     priceIds: [provider.id],
+    isKnownHost: true,
     yields: !isReserved(provider.id) || keySetting !== provider.apiKeySettings[0],
   };
   if (provider.cloud !== undefined) {
@@ -288,6 +289,7 @@ function readEntry(reader: EntryReader, id: string, entry: unknown): ConfiguredP
     doors: [],
     models,
     otherBaseUrl: null,
+    isKnownHost: hostIds(baseUrl).length > 0,
     yields: false,
   };
 }

@@ -50,8 +50,11 @@ export interface ProtocolQuirks {
   readonly passesLateUsage?: boolean;
   /** Where else chunks and responses have the usage: the path of a field such as `['x_groq', 'usage']`. Absent: at `usage` only. */
   readonly usageField?: readonly string[];
-  /** A placeholder that the provider sends as a tool call's id if it has none. */
-  readonly absentToolCallId?: string;
+  /**
+   * What the provider sends as a tool call's id if it has none, or where the ids begin anew with each response: such a call gets an id of
+   * its own.
+   */
+  readonly absentToolCallId?: RegExp;
   /** Reads the cost from the provider's usage object: an integer of 10^-9 US dollars. */
   readonly costOf?: (usage: JsonObject) => number | undefined;
   /** Counts the billed searches of a Responses `web_search_call` if the usage has no such count. Absent: one for each call. */

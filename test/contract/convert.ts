@@ -38,6 +38,15 @@ function providerOf(id: string): Provider {
   return PROVIDERS.find((provider) => provider.id === id) ?? configuredProvider(id, tolerant, 'PROVIDERS');
 }
 
+/**
+ * The provider of a recording, by the beginning of its file's name. One whose counts Weir corrects is read as any other: the independent
+ * reader compares them with what was sent.
+ */
+export function recordedProvider(name: string): string {
+  const provider = PROVIDERS.find(({ id }) => id === name.split('--')[0]);
+  return provider === undefined || provider.quirks?.countsReasoningApart === true ? COMPATIBLE : provider.id;
+}
+
 export interface Conversion {
   readonly provider: string;
   readonly route: Route;

@@ -1,10 +1,9 @@
 /** Runs every OpenAI-shaped recording of a real provider through the stream core, and compares input with output. */
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
-import { PROVIDERS } from '../../src/providers/index.ts';
 import { ROUTE_SHAPES, type Route } from '../../src/providers/provider.ts';
 import { check } from '../../tools/conformance/contract/check.ts';
-import { COMPATIBLE, type Conversion, convertStream, cut } from './convert.ts';
+import { type Conversion, convertStream, cut, recordedProvider } from './convert.ts';
 import { expectationOf } from './expectation.ts';
 import { framed, isTextCompletion, type Recording, readRecordings, recordingsNote } from './recordings.ts';
 import { differences, readClient, readUpstream } from './reference-reader.ts';
@@ -27,8 +26,7 @@ function routeOf(recording: Recording): Route {
 }
 
 function conversionOf(recording: Recording): Conversion {
-  const maker = recording.name.split('--')[0];
-  const provider = PROVIDERS.find(({ id }) => id === maker)?.id ?? COMPATIBLE;
+  const provider = recordedProvider(recording.name);
   return { provider, route: routeOf(recording), model: 'asked-for', usageChunk: true };
 }
 

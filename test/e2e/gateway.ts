@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import { dayPrefix } from '../../src/metering/kv-ledger.ts';
 import { decodeRecord, type RecordSummary } from '../../src/metering/record.ts';
 import { decodeObject, type JsonObject, objectOf, textOf } from '../../tools/simulator/json.ts';
-import { basePaths, compatibleScenes } from '../../tools/simulator/scenes.ts';
+import { basePaths, cloudSettings, compatibleScenes } from '../../tools/simulator/scenes.ts';
 import { createSimulator, type Simulator, type SimulatorOptions } from '../../tools/simulator/server.ts';
 import { startWorkers, type WorkerOptions } from './workers.ts';
 
@@ -73,6 +73,7 @@ export const CREDENTIALS = {
   CEREBRAS_API_KEY: 'sim-cerebras-18f7b6',
   MOONSHOT_API_KEY: 'sim-moonshot-a4d203',
   ZAI_API_KEY: 'sim-zai-6f80cb',
+  AWS_BEARER_TOKEN_BEDROCK: 'sim-bedrock-3ad915',
   COMPATIBLE_SECRET: 'sim-compatible-6c98b1',
 } as const;
 
@@ -248,6 +249,7 @@ function defaultVars(simulatorUrl: string): Vars {
     CEREBRAS_BASE_URL: base('cerebras'),
     MOONSHOT_BASE_URL: base('moonshot'),
     ZAI_BASE_URL: base('zai'),
+    ...Object.assign({}, ...Object.values(cloudSettings(simulatorUrl))),
     PROVIDERS: JSON.stringify({
       compatible: { base_url: base('compatible'), api_key: 'COMPATIBLE_SECRET' },
       keyless: { base_url: base('compatible') },

@@ -20,6 +20,9 @@ export const MODELS = [
   'anthropic/claude-haiku-4-5',
   'anthropic/claude-sonnet-5',
   'compatible/openai/gpt-oss-20b',
+  'bedrock/us.anthropic.claude-haiku-4-5-20251001-v1:0',
+  'bedrock/openai.gpt-oss-20b',
+  'bedrock/openai.gpt-6.1-terra',
 ];
 
 /** Models that reject a step without the signatures of earlier steps. */

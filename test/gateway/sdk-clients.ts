@@ -1,6 +1,7 @@
 /** What the official SDKs make of an upstream's answer, through the whole gateway: in each client protocol, streamed and not. */
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
+import type { JsonObject } from '../../tools/simulator/json.ts';
 import { type Behavior, RoutedGateway } from './upstreams.ts';
 
 /** One entry for each provider protocol. The model is `m`. */
@@ -127,10 +128,15 @@ export const CLIENTS: Readonly<Record<string, Read>> = {
   },
 };
 
-/** A `fetch` whose server is the gateway. @param behavior what the upstream answers, streamed or not as it likes */
-export function gatewayFetch(behavior: Behavior): Fetch {
+/**
+ * A `fetch` whose server is the gateway.
+ * @param behavior what the upstream answers, streamed or not as it likes
+ * @param own settings, and the upstream's name of the model
+ */
+export function gatewayFetch(behavior: Behavior, own: { env?: JsonObject; model?: string } = {}): Fetch {
+  const { env = ENV, model = 'm' } = own;
   // Gemini has the model in its path.
-  const gateway = new RoutedGateway({ m: [behavior], '': [behavior] }, ENV);
+  const gateway = new RoutedGateway({ [model]: [behavior], '': [behavior] }, env);
   return (url, init) => {
     const { pathname } = new URL(url instanceof Request ? url.url : url);
     return gateway.gateway.fetch(pathname, '', { ...init, signal: null });

@@ -8,7 +8,13 @@ export interface Row {
   readonly legacy: string | null;
 }
 
-const LENIENT = ['codestral/codestral-latest', 'opentoken/google/gemini-3-pro', 'xerotier/llama-3.1-8b'];
+const LENIENT = [
+  'codestral/codestral-latest',
+  'opentoken/google/gemini-3-pro',
+  'xerotier/llama-3.1-8b',
+  'together/meta-llama/Llama-3.3-70B-Instruct-Turbo',
+  'fireworks/accounts/fireworks/models/gpt-oss-120b',
+];
 
 const LEGACY: Readonly<Record<string, string>> = {
   'deepseek/deepseek-flash': 'deepseek/deepseek-flash',

@@ -54,6 +54,8 @@ const MAX_WORKER_CHARS = 63;
 const ENVIRONMENT = /^[a-z][a-z0-9-]{0,19}$/;
 const VARIABLE = /^[A-Z][A-Z0-9_]*$/;
 const SECRET = /_(API_KEY|TOKEN|SECRET|HASH_KEY|PASSWORD)$/;
+const KEYS = new Set(PROVIDERS.flatMap(({ apiKeySettings }) => apiKeySettings));
+const isSecret = (name: string) => KEYS.has(name) || SECRET.test(name);
 /** A jurisdiction of Durable Objects that R2 does not have (https://developers.cloudflare.com/r2/reference/data-location/, 2026-11-28). */
 const NO_BUCKETS = 'fedramp-high';
 const FIELDS = ['worker', 'environments', 'providers', 'secrets', 'vars', 'addresses', 'archive', 'key'];
@@ -179,7 +181,7 @@ function readVars(value: unknown, say: (problem: string) => void): Readonly<Reco
   const vars: Record<string, string> = {};
   for (const [name, given] of Object.entries(value)) {
     if (!VARIABLE.test(name)) say(`vars.${name} must be a name in capitals`);
-    else if (SECRET.test(name)) say(`vars.${name} is a secret: set it in the environment of this command`);
+    else if (isSecret(name)) say(`vars.${name} is a secret: set it in the environment of this command`);
     else if (given === null || given === undefined) say(`vars.${name} must be a text, an object or a list`);
     else if (hasPassword(textOf(given))) say(`vars.${name} has a password in a URL: make it a secret`);
     else vars[name] = typeof given === 'object' ? JSON.stringify(given, null, 2) : String(given);

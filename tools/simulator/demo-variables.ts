@@ -1,7 +1,7 @@
 /** The variables of the demo's gateway: every provider is the simulator, and so is what `--var` sets. */
-import { PROFILES } from '../../src/providers/index.ts';
+import { PROFILES, PROVIDERS } from '../../src/providers/index.ts';
 import { decodeObject, isObject, type JsonObject, objectOf, textOf } from './json.ts';
-import { basePaths, compatibleScenes } from './scenes.ts';
+import { basePaths, cloudSettings, compatibleScenes } from './scenes.ts';
 
 export const ADMIN_TOKEN = 'demo-admin';
 
@@ -31,8 +31,13 @@ export function demoVariables(
     RESPONSES: 'durable',
     COMPATIBLE_API_KEY: 'sim-compatible',
   };
+  const clouds = cloudSettings(simulator);
+  for (const [id, ofCloud] of Object.entries(clouds)) {
+    const key = PROVIDERS.find((provider) => provider.id === id)?.apiKeySettings[0];
+    if (key !== undefined) Object.assign(settings, ofCloud, { [key]: `sim-${id}` });
+  }
   for (const [name, path] of Object.entries(basePaths)) {
-    if (LIKES.some(([id]) => id === name)) continue;
+    if (LIKES.some(([id]) => id === name) || name in clouds) continue;
     settings[`${name.toUpperCase()}_API_KEY`] = `sim-${name}`;
     settings[`${name.toUpperCase()}_BASE_URL`] = simulator + path;
   }
@@ -43,8 +48,8 @@ export function demoVariables(
     id,
     isObject(entry) ? simulatedEntry(simulator, entry) : entry,
   ]);
-  const PROVIDERS = JSON.stringify({ ...Object.fromEntries(own), ...Object.fromEntries(simulated) });
-  return { ...settings, ...secretsOf(entries), ...given, PROVIDERS };
+  const servers = JSON.stringify({ ...Object.fromEntries(own), ...Object.fromEntries(simulated) });
+  return { ...settings, ...secretsOf(entries), ...given, PROVIDERS: servers };
 }
 
 /** The entry with the scene of its host, as Weir has its profile by the host; any other server is the scene `compatible`. */

@@ -1,6 +1,7 @@
 /** The list of all scenes, and the lookup by path. */
 
 import { anthropic } from './anthropic.ts';
+import { bedrock } from './bedrock.ts';
 import { cerebras } from './cerebras.ts';
 import { compatible } from './compatible.ts';
 import { deepseek } from './deepseek.ts';
@@ -31,6 +32,7 @@ const ownScenes: readonly Scene[] = [
   anthropic,
   together,
   fireworks,
+  bedrock,
   compatible,
 ];
 
@@ -62,6 +64,7 @@ export const basePaths = {
   anthropic: '/anthropic',
   together: '/together/v1',
   fireworks: '/fireworks/v1',
+  bedrock: '/bedrock/mantle/v1',
   compatible: '/compatible/v1',
   groq: '/groq/v1',
   cerebras: '/cerebras/v1',
@@ -73,6 +76,16 @@ export const basePaths = {
   zai: '/zai/v1',
   unknown: '/unknown/v1',
 } as const;
+
+/** The settings of each cloud, whose addresses are not its id's. The key is not among them. */
+export function cloudSettings(simulator: string): Readonly<Record<string, Readonly<Record<string, string>>>> {
+  return {
+    bedrock: {
+      BEDROCK_BASE_URL: `${simulator}/bedrock/runtime`,
+      BEDROCK_MANTLE_BASE_URL: `${simulator}/bedrock/mantle`,
+    },
+  };
+}
 
 export function findScene(
   path: string,

@@ -287,12 +287,17 @@ function readToolCall(call: JsonObject, value: unknown, quirks: ProtocolQuirks):
   const fn = objectOf(isCustom ? call.custom : value);
   const part = {
     index: readCount(call.index),
-    id: id === quirks.absentToolCallId ? undefined : id,
+    id: ownCallId(id, quirks),
     name: readName(fn.name),
     arguments: isCustom ? (readText(fn.input) ?? '') : readArguments(fn.arguments),
     extraContent: isObject(call.extra_content) ? call.extra_content : undefined,
   };
   return isCustom ? { ...part, isCustom } : part;
+}
+
+/** The id of a tool call; undefined: it gets one. */
+export function ownCallId(id: string | undefined, { absentToolCallId }: ProtocolQuirks): string | undefined {
+  return id !== undefined && absentToolCallId?.test(id) === true ? undefined : id;
 }
 
 /** Arguments are JSON text; some servers send the object itself. */

@@ -13,6 +13,7 @@ import {
   readArray,
   readCount,
   readText,
+  writeJson,
 } from '../../shared/json.ts';
 import { JsonProgress } from '../../shared/json-progress.ts';
 import { DONE_FRAME, HEARTBEAT_FRAME, isEventName } from '../../stream/sse-frame.ts';
@@ -58,12 +59,27 @@ interface FormatOptions extends PassthroughOptions {
 }
 
 /** Removes the reasoning items of other providers: without its encoded state, an item is of no use to this one. */
-function upstreamBody(body: JsonObject, { provider }: PassthroughTarget): JsonObject {
+function upstreamBody(body: JsonObject, { provider, readsReasoning }: PassthroughTarget): JsonObject {
   const { input } = body;
   if (!Array.isArray(input)) return body;
-  const readable = input.some(isOwnReasoning) ? input.filter((item) => !isOwnReasoning(item)) : input;
+  const own = input.some(isOwnReasoning) ? input.filter((item) => !isOwnReasoning(item)) : input;
+  const readable = readsReasoning === undefined ? own : withoutForeign(own, readsReasoning);
   const restored = restoreItems(readable, provider);
   return restored === input ? body : { ...body, input: restored };
+}
+
+/** Without reasoning that another provider encrypted. Then other items have no ids, by which a provider finds their reasoning. */
+function withoutForeign(
+  items: readonly unknown[],
+  readsReasoning: (data: string) => boolean,
+): readonly unknown[] {
+  const isForeign = (item: unknown) => {
+    const { type, encrypted_content } = objectOf(item);
+    const data = readText(encrypted_content);
+    return type === 'reasoning' && data !== undefined && !readsReasoning(data);
+  };
+  if (!items.some(isForeign)) return items;
+  return items.flatMap((item) => (isForeign(item) ? [] : isObject(item) ? omit(item, 'id') : item));
 }
 
 /** A provider that stores nothing returns reasoning in no other form. */
@@ -78,6 +94,46 @@ function isOwnReasoning(item: unknown): boolean {
   return readProviderTag(item.encrypted_content) !== null || isOwnReasoningId(item.id);
 }
 
+/** OpenAI's names of events that vLLM's servers, such as AWS's, call otherwise: its SDK fails on them (bedrock-mantle--responses-ruby, 2026-08). */
+const PART_EVENTS: Readonly<Record<string, string>> = {
+  'response.reasoning_part.added': 'response.content_part.added',
+  'response.reasoning_part.done': 'response.content_part.done',
+};
+
+/** Items whose parts are numbered anew. */
+const MAX_NUMBERED_ITEMS = 1024;
+
+/** Gives events of parts OpenAI's names, and numbers the parts of each item from 0: the same servers count those of all items. */
+class PartEvents {
+  /** By item: the client's index of each part, by the upstream's. */
+  readonly #indexes = new Map<unknown, Map<number, number>>();
+  /** An index of the client's differs from the upstream's. */
+  isChanging = false;
+
+  /** @returns `event` itself if nothing changes */
+  standard(event: JsonObject): JsonObject {
+    const type = PART_EVENTS[readText(event.type) ?? ''];
+    const index = readCount(event.content_index);
+    const own = index === undefined ? undefined : this.#indexOf(itemKey(event), index);
+    if (own !== index) this.isChanging = true;
+    if (own === index && type === undefined) return event;
+    return {
+      ...event,
+      ...(type !== undefined && { type }),
+      ...(own !== undefined && { content_index: own }),
+    };
+  }
+
+  #indexOf(item: unknown, index: number): number {
+    const indexes = this.#indexes.get(item) ?? new Map<number, number>();
+    const known = indexes.get(index);
+    if (known !== undefined) return known;
+    if (!this.#indexes.has(item) && this.#indexes.size >= MAX_NUMBERED_ITEMS) return index;
+    this.#indexes.set(item, indexes.set(index, indexes.size));
+    return indexes.size - 1;
+  }
+}
+
 /** Keeps track of the numbers of a stream's events and of its response, so that a failure can end the stream consistently. */
 class ResponsesFormat implements PassthroughFormat {
   readonly #options: FormatOptions;
@@ -88,6 +144,7 @@ class ResponsesFormat implements PassthroughFormat {
   /** The client's last event with the response, as JSON, for a failure. */
   #lastResponse = '{}';
   readonly #placeholders = new Placeholders();
+  readonly #parts = new PartEvents();
   /** Null: the gateway does not end the response. */
   readonly #sent: PassedItems | null;
 
@@ -99,7 +156,7 @@ class ResponsesFormat implements PassthroughFormat {
   /** After an event that was added or left out the numbers differ from the upstream's. In kept events the ids do. */
   get canCopyEvents(): boolean {
     const isPlain = this.#options.kept === null && this.#sent === null;
-    return this.#shift === 0 && isPlain && !this.#placeholders.isHolding;
+    return this.#shift === 0 && isPlain && !this.#placeholders.isHolding && !this.#parts.isChanging;
   }
 
   heartbeat(): string {
@@ -126,7 +183,15 @@ class ResponsesFormat implements PassthroughFormat {
     return this.#write({ name: readText(event.type) ?? '', data: JSON.stringify(numbered) }, numbered);
   }
 
-  #write({ name, data }: PassedEvent, event: JsonObject): readonly PassedEvent[] {
+  #write(passed: PassedEvent, given: JsonObject): readonly PassedEvent[] {
+    const event = this.#parts.standard(given);
+    const { name, data } =
+      event === given
+        ? passed
+        : {
+            name: passed.name === '' ? '' : (readText(event.type) ?? ''),
+            data: writeJson(event) ?? passed.data,
+          };
     if (this.#options.reasoning === 'strip' && isReasoningText(event)) {
       this.#shift--;
       return [];

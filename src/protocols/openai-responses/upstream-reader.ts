@@ -23,7 +23,7 @@ import {
   readText,
 } from '../../shared/json.ts';
 import type { ProtocolQuirks, ProtocolReader, UpstreamProtocol } from '../../stream/types.ts';
-import { readArguments, readCreated, readUsage } from '../openai-chat/upstream-reader.ts';
+import { ownCallId, readArguments, readCreated, readUsage } from '../openai-chat/upstream-reader.ts';
 import { OmittedEvents, type SentPlace } from './omitted-events.ts';
 import { citationsIn, readCitations } from './upstream-citations.ts';
 import {
@@ -380,7 +380,7 @@ class ResponsesReader implements ProtocolReader {
     };
     this.#calls.set(key, call);
     if (id !== undefined) this.#callsById.set(id, call);
-    const head = { ...fragment(call, ''), id, name };
+    const head = { ...fragment(call, ''), id: ownCallId(id, this.#quirks), name };
     return { ...details, toolCalls: [head] };
   }
 

@@ -101,6 +101,8 @@ export interface PassthroughTarget {
   readonly provider: string;
   /** Whether the model returns its reasoning encrypted on request. */
   readonly encryptsReasoning: boolean;
+  /** Whether the provider can decrypt this reasoning, as far as its form says. Absent: no form says so. */
+  readonly readsReasoning?: (data: string) => boolean;
 }
 
 export interface PassthroughOptions extends WriterOptions {

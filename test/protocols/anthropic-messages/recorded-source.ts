@@ -1,9 +1,8 @@
 /** The recorded streams that a client of Messages can receive, each with a reference reading and its conversion. */
 import { messages } from '../../../src/protocols/anthropic-messages/client.ts';
 import { openaiResponses } from '../../../src/protocols/openai-responses/upstream-reader.ts';
-import { PROVIDERS } from '../../../src/providers/index.ts';
 import type { Content } from '../../../tools/conformance/contract/content.ts';
-import { COMPATIBLE, type Conversion } from '../../contract/convert.ts';
+import { type Conversion, recordedProvider } from '../../contract/convert.ts';
 import { framed, type Recording, readRecordings } from '../../contract/recordings.ts';
 import { readAnthropic } from '../../contract/reference-anthropic.ts';
 import { geminiEvents, readGemini } from '../../contract/reference-gemini.ts';
@@ -28,7 +27,7 @@ function sourceOf(recording: Recording): Source | null {
   const { name, protocol } = recording;
   const text = framed(recording);
   if (protocol === 'openai' && text.includes('"delta"') && !name.includes('--codestral-fim')) {
-    const provider = PROVIDERS.find(({ id }) => id === name.split('--')[0])?.id ?? COMPATIBLE;
+    const provider = recordedProvider(name);
     return { text, read: readUpstream(text, 'sse'), conversion: conversionOf(provider) };
   }
   if (protocol === 'anthropic') {

@@ -1,9 +1,8 @@
 /** Runs every recorded stream of Chat Completions through the Responses writer: the result is valid, and nothing is lost. */
 import { describe, expect, test } from 'vitest';
-import { PROVIDERS } from '../../../src/providers/index.ts';
 import { checkResponses, eventsIn, valuesIn } from '../../../tools/conformance/contract/check-responses.ts';
 import { responseFaults } from '../../../tools/conformance/contract/responses-schema.ts';
-import { COMPATIBLE, type Conversion, cut } from '../../contract/convert.ts';
+import { type Conversion, cut, recordedProvider } from '../../contract/convert.ts';
 import { framed, isTextCompletion, readRecordings, recordingsNote } from '../../contract/recordings.ts';
 import { type Content, differences, readUpstream } from '../../contract/reference-reader.ts';
 import { readResponse, readResponses } from './reading.ts';
@@ -40,8 +39,7 @@ function withoutDetails(client: Content): Content {
 
 describe.skipIf(recordingsNote !== '')(`recorded streams to a Responses client${recordingsNote}`, () => {
   describe.each(named)('%s', (name, recording) => {
-    const prefix = name.split('--')[0];
-    const provider = PROVIDERS.find(({ id }) => id === prefix)?.id ?? COMPATIBLE;
+    const provider = recordedProvider(name);
     const conversion: Conversion = { provider, route: 'chat', model: 'asked-for', usageChunk: true };
     const upstream = framed(recording);
     const bytes = encoder.encode(upstream);

@@ -4,10 +4,9 @@ import { DEFAULT_POLICIES } from '../../../src/canonical/policies.ts';
 import { responsesPassthrough } from '../../../src/protocols/openai-responses/passthrough.ts';
 import { openaiResponses } from '../../../src/protocols/openai-responses/upstream-reader.ts';
 import { PassthroughWriter } from '../../../src/protocols/shared/passthrough-writer.ts';
-import { PROVIDERS } from '../../../src/providers/index.ts';
 import type { StreamFailure } from '../../../src/stream/types.ts';
 import { eventsOf } from '../../../tools/conformance/contract/content.ts';
-import { COMPATIBLE, type Conversion, convertStream, cut } from '../../contract/convert.ts';
+import { type Conversion, convertStream, cut, recordedProvider } from '../../contract/convert.ts';
 import { framed, readRecordings, recordingsNote } from '../../contract/recordings.ts';
 import { compareWays } from '../../stream/both-ways.ts';
 
@@ -51,8 +50,7 @@ function eventFrames(text: string, own = (data: string) => data): string {
 
 describe.skipIf(recordingsNote !== '')(`N1 recorded streams on the passthrough${recordingsNote}`, () => {
   test.each(named)('%s: each event is unchanged and metered, however the stream is split', (name, text) => {
-    const prefix = name.split('--')[0];
-    const provider = PROVIDERS.find(({ id }) => id === prefix)?.id ?? COMPATIBLE;
+    const provider = recordedProvider(name);
     const conversion = conversionOf(provider);
     const bytes = encoder.encode(text);
     const native = convertStream([bytes], conversion);

@@ -1,0 +1,31 @@
+/** Bedrock's hosts and paths, with the SDKs of all client protocols against a simulator that refuses what Bedrock refuses. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { loopCell } from '../../tools/matrix/cell.ts';
+import { type Gateway, startGateway } from './gateway.ts';
+
+let gateway: Gateway;
+beforeAll(async () => {
+  gateway = await startGateway();
+});
+afterAll(() => gateway[Symbol.asyncDispose]());
+
+describe.each([
+  ['us.anthropic.claude-haiku-4-5-20251001-v1:0', '/bedrock/runtime/anthropic/v1/messages'],
+  ['global.anthropic.claude-opus-5-5', '/bedrock/runtime/anthropic/v1/messages'],
+  ['anthropic.claude-sonnet-5', '/bedrock/mantle/anthropic/v1/messages'],
+  ['us.openai.gpt-6.1-terra', '/bedrock/runtime/openai/v1/responses'],
+  ['openai.gpt-6.1-terra', '/bedrock/mantle/openai/v1/responses'],
+  ['openai.gpt-oss-20b', '/bedrock/mantle/v1/chat/completions'],
+  ['qwen.qwen3-32b', '/bedrock/mantle/v1/chat/completions'],
+])('W8 bedrock/%s', (model, path) => {
+  test.each(['chat', 'messages', 'responses'] as const)(
+    'a tool loop of %s clients, streamed and whole',
+    async (protocol) => {
+      const before = gateway.simulator.requests.length;
+      await loopCell(gateway, protocol, `bedrock/${model}`);
+      const last = gateway.simulator.requests.slice(before).at(-1);
+      expect(last?.body?.model).toBe(model);
+      if (protocol !== 'responses') expect(last?.path).toBe(path);
+    },
+  );
+});

@@ -143,6 +143,16 @@ describe('W2 weir().fetch', () => {
     },
   );
 
+  test('W7 the secret of a provider whose name an entry of PROVIDERS has, with another key: one line that says so', async () => {
+    logged.length = 0;
+    const groq = { base_url: 'https://own.example/v1', api_key: 'OTHER' };
+    const env = { PROVIDERS: { groq }, OTHER: 'k', GROQ_API_KEY: 'sk-secret' };
+    await call(weir().fetch, new Request('https://weir.example/health'), env, ctx);
+    const lines = logged.filter((line) => line.includes('setting_unknown')).map((line) => JSON.parse(line));
+    const message = 'is used by no provider: an entry of PROVIDERS has the name of its provider';
+    expect(lines).toEqual([{ event: 'setting_unknown', setting: 'GROQ_API_KEY', message }]);
+  });
+
   test.each([
     ['fifteen-chars-x', 1],
     ['sixteen-chars-xx', 0],

@@ -191,12 +191,16 @@ export function misspeltSettings(
     if (!isSet || names.has(setting) || PLATFORM_NAMES.has(setting)) return [];
     const known = secretOfSameProvider(setting) ?? similarSetting(setting, value, absent);
     if (known === undefined) return [];
-    const message =
-      settings[known] === undefined || settings[known] === ''
-        ? `is no setting: did you mean ${known}?`
-        : `is no setting, and no provider uses it: ${known} is set`;
-    return { setting, message };
+    return { setting, message: unknownMessage(setting, known, settings) };
   });
+}
+
+/** @param known the setting that a variable resembles */
+function unknownMessage(setting: string, known: string, settings: JsonObject): string {
+  if (known === setting) return 'is used by no provider: an entry of PROVIDERS has the name of its provider';
+  return settings[known] === undefined || settings[known] === ''
+    ? `is no setting: did you mean ${known}?`
+    : `is no setting, and no provider uses it: ${known} is set`;
 }
 
 /** The names of a provider's settings, but for these endings, are too similar to be compared if they are shorter than this. */

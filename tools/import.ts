@@ -32,7 +32,10 @@ function readOptions() {
 function readConfig(path: string): JsonObject {
   try {
     const config: unknown = parse(readFileSync(path, 'utf8'));
-    if (isObject(config) && Array.isArray(config.model_list)) return config;
+    const models = isObject(config) ? config.model_list : undefined;
+    if (isObject(config) && Array.isArray(models) && models.length > 0) return config;
+    if (isObject(config) && 'model_list' in config)
+      fail(`${path}: its model_list has no models, so nothing is written`);
   } catch (error) {
     fail(`${path}: ${error instanceof Error ? error.message : String(error)}`);
   }
@@ -41,6 +44,10 @@ function readConfig(path: string): JsonObject {
 
 const { path, out } = readOptions();
 const { answers, notes } = importLiteLlm(readConfig(path));
+if (answers === null) {
+  for (const note of notes) process.stdout.write(`- ${printableName(note)}\n`);
+  fail(`${path}: nothing of its model_list has a counterpart, so nothing is written`);
+}
 try {
   writeFileSync(out, `${JSON.stringify(answers, null, 2)}\n`, { flag: 'wx' });
 } catch {

@@ -1,18 +1,19 @@
 /** The import of LiteLLM's configurations: what is written is valid for Weir and means the same; the rest is said. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { readSettings } from '../../test/settings/read-settings.ts';
 import { readAnswers } from '../setup/answers.ts';
-import { decodeObject, objectOf, textOf } from '../simulator/json.ts';
+import { decodeObject, objectOf } from '../simulator/json.ts';
 import { importLiteLlm } from './litellm.ts';
 
 /** Imports a configuration, and has Weir and the set-up read the result. */
 function imported(yaml: string) {
   const { answers, notes } = importLiteLlm(objectOf(parse(yaml)));
+  if (answers === null) throw new Error(notes.join());
   const read = readAnswers(JSON.stringify(answers));
   if (read.kind === 'error') throw new Error(read.error.join());
   const { vars, secrets, providers, key } = read.value;
@@ -101,6 +102,53 @@ model_list:
       ollama: { base_url: 'http://127.0.0.1:11434/v1', like: 'ollama' },
       'openai-2': { base_url: 'https://api.openai.com/v1', api_key: 'OPENAI_TEAM_B' },
     });
+  });
+
+  test.each([
+    'http://vllm.internal:8000',
+    'http://vllm:8000/v1',
+    'http://10.0.3.7:8000/v1',
+    'http://172.20.0.2/v1',
+    'http://localhost:11434/v1',
+    'http://[fd00::12]/v1',
+    'https://llm.models.svc.cluster.local/v1',
+  ])('a server that no Worker reaches is told with its ways out: %s', (url) => {
+    const { notes, entries } = imported(`
+model_list:
+  - model_name: own
+    litellm_params: { model: hosted_vllm/qwen3, api_base: "${url}", api_key: none }
+`);
+    expect(Object.keys(entries ?? {})).toEqual(['vllm']);
+    expect(notes).toContain(`own: no Worker reaches ${new URL(url).hostname}: `);
+    for (const way of ['service binding', 'Workers VPC', 'Cloudflare Tunnel', 'entry vllm'])
+      expect(notes).toContain(way);
+  });
+
+  test.each(['https://llm.example.com/v1', 'http://203.0.113.7:8000/v1', 'https://internal.example.com/v1'])(
+    'a server with a public address is not: %s',
+    (url) => {
+      const { notes } = imported(`
+model_list:
+  - model_name: own
+    litellm_params: { model: hosted_vllm/qwen3, api_base: "${url}", api_key: none }
+`);
+      expect(notes).not.toContain('no Worker reaches');
+    },
+  );
+
+  test('prices, Vertex AI and alerting are said, each with its place in Weir', () => {
+    const { notes } = imported(`
+model_list:
+  - model_name: own
+    litellm_params: { model: hosted_vllm/qwen3, api_base: "https://llm.example.com/v1" }
+    model_info: { input_cost_per_token: 0.0000001, output_cost_per_token: 0.0000004 }
+  - model_name: pro
+    litellm_params: { model: vertex_ai/gemini-3-pro, vertex_project: p }
+general_settings: { alerting: [slack] }
+`);
+    expect(notes).toContain('own: its prices (model_info) are not copied');
+    expect(notes).toContain('vertex_ai/gemini-3-pro is not copied: an entry of PROVIDERS reaches Vertex AI');
+    expect(notes).toContain('general_settings.alerting is ALERT_URL here');
   });
 
   test('globs stay globs', () => {
@@ -232,13 +280,29 @@ test('npm run import writes a file once, prints what differs, and names a file t
     const first = run('config.yaml');
     expect(first).toMatchObject({ status: 0 });
     expect(first.text).toContain('- guardrails has no counterpart');
-    const vars = objectOf(decodeObject(readFileSync(join(folder, 'setup.json'), 'utf8'))?.vars);
-    expect(textOf(vars.ALIASES)).toBe('{"q":"openai/gpt-4o"}');
+    const text = readFileSync(join(folder, 'setup.json'), 'utf8');
+    expect(objectOf(decodeObject(text)?.vars).ALIASES).toEqual({ q: 'openai/gpt-4o' });
+    expect(text).toContain('    "ALIASES": {\n      "q": "openai/gpt-4o"\n    }');
     expect(run('config.yaml')).toMatchObject({
       status: 2,
       text: expect.stringContaining('setup.json exists'),
     });
     expect(run('other.yaml')).toMatchObject({ status: 2, text: expect.stringContaining('no model_list') });
+    for (const [yaml, text] of [
+      ['model_list: []\n', 'its model_list has no models, so nothing is written'],
+      ['model_list:\n', 'its model_list has no models, so nothing is written'],
+      [
+        'model_list: [{ model_name: a, litellm_params: { model: nowhere/m } }]\n',
+        'nothing of its model_list has a counterpart, so nothing is written',
+      ],
+    ] as const) {
+      writeFileSync(join(folder, 'empty.yaml'), yaml);
+      expect(run('empty.yaml', '--out', 'empty.json')).toMatchObject({
+        status: 2,
+        text: expect.stringContaining(text),
+      });
+      expect(existsSync(join(folder, 'empty.json'))).toBe(false);
+    }
     expect(run('missing.yaml')).toMatchObject({ status: 2 });
   } finally {
     rmSync(folder, { recursive: true });

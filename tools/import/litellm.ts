@@ -6,6 +6,7 @@ import { PROVIDERS } from '../../src/providers/index.ts';
 import { isOwnSecret } from '../../src/settings/providers.ts';
 import { matchesAnyGlob } from '../../src/shared/glob.ts';
 import { MAX_TARGETS } from '../../src/shared/limits.ts';
+import { privateHost, wayToPrivateHost } from '../setup/private-hosts.ts';
 import {
   isObject,
   type Json,
@@ -17,8 +18,8 @@ import {
 } from '../simulator/json.ts';
 
 export interface Imported {
-  /** The file for `npm run setup -- --answers`. */
-  readonly answers: JsonObject;
+  /** The file for `npm run setup -- --answers`; null: nothing of the list of models has a counterpart. */
+  readonly answers: JsonObject | null;
   /** What has no counterpart, what differs, and what is to be done. */
   readonly notes: readonly string[];
 }
@@ -55,6 +56,11 @@ const COUNTERPARTS: Readonly<Record<string, Counterpart>> = {
   hosted_vllm: { id: 'vllm', like: 'vllm' },
   ollama: { id: 'ollama', like: 'ollama' },
   ollama_chat: { id: 'ollama', like: 'ollama' },
+};
+
+/** What an entry of `PROVIDERS` reaches that this file does not write. */
+const BY_ENTRY: Readonly<Record<string, string>> = {
+  vertex_ai: 'an entry of PROVIDERS reaches Vertex AI, docs/providers.md#vertex-ai-and-gemini-by-an-entry',
 };
 
 /** Body fields of Chat Completions that a deployment may set. */
@@ -155,12 +161,13 @@ class Import {
       (entry) => this.#readDeployment(entry) ?? [],
     );
     const aliases = this.#aliases(deployments);
-    const vars: Record<string, string> = {};
-    if (Object.keys(aliases).length > 0) vars.ALIASES = JSON.stringify(aliases);
-    if (this.#entries.size > 0) vars.PROVIDERS = JSON.stringify(Object.fromEntries(this.#entries));
+    const vars: Record<string, Json> = {};
+    if (Object.keys(aliases).length > 0) vars.ALIASES = { ...aliases };
+    if (this.#entries.size > 0) vars.PROVIDERS = Object.fromEntries(this.#entries);
     this.#readRetries(vars);
     const key = this.#readKey();
     this.#noteRest();
+    if (this.#builtIn.size + this.#entries.size === 0) return { answers: null, notes: [...this.#notes] };
     return {
       answers: { providers: [...this.#builtIn], secrets: [...this.#secrets], vars, key },
       notes: [...this.#notes],
@@ -185,6 +192,11 @@ class Import {
     if (Object.keys(set).length > 0)
       this.#note(
         `${group}: ${Object.keys(set).join(', ')} replaces what a request says; in LiteLLM it is a default`,
+      );
+    const { model_info } = entry;
+    if (Object.keys(objectOf(model_info)).some((name) => /_cost_per_/.test(name)))
+      this.#note(
+        `${group}: its prices (model_info) are not copied, and a hard budget in money refuses a model without one: add them to PRICES, docs/prices.md#your-own-prices`,
       );
     if (params.rpm !== undefined || params.tpm !== undefined)
       this.#note(`${group}: rpm and tpm of a deployment are weights here; limits belong to keys`);
@@ -229,7 +241,12 @@ class Import {
     }
     const known = isAzure ? { id: 'azure', like: 'openai' } : COUNTERPARTS[prefix ?? ''];
     if (prefix === null || (known === undefined && given === '')) {
-      this.#note(`${group}: ${model} has no counterpart: no provider ${prefix ?? 'of this name'}`);
+      const entry = BY_ENTRY[prefix ?? ''];
+      this.#note(
+        entry === undefined
+          ? `${group}: ${model} has no counterpart: no provider ${prefix ?? 'of this name'}`
+          : `${group}: ${model} is not copied: ${entry}`,
+      );
       return null;
     }
     const id = this.#providerId(known ?? { id: idOf(prefix) }, given, params, group);
@@ -268,6 +285,8 @@ class Import {
       return builtIn.id;
     }
     const id = this.#freeId(builtIn === undefined ? known.id : isOwnHost ? `${known.id}-2` : hostId(baseUrl));
+    const host = privateHost(baseUrl);
+    if (host !== null) this.#note(`${group}: ${wayToPrivateHost(host, `the entry ${id}`)}`);
     const headers = { ...this.#headersOf(params, id, group), ...this.#userOf(url, id, group) };
     const query = this.#queryOf(url, id, group);
     this.#entries.set(id, {
@@ -453,7 +472,7 @@ class Import {
     return Array.isArray(names) ? names.map(textOf).filter((name) => name !== '' && name !== group) : [];
   }
 
-  #readRetries(vars: Record<string, string>): void {
+  #readRetries(vars: Record<string, Json>): void {
     const retries = numberOf(this.#router.num_retries) ?? numberOf(this.#module.num_retries);
     if (retries !== undefined) vars.RETRIES = String(Math.min(MAX_RETRIES, retries));
     if (retries !== undefined && retries > MAX_RETRIES) this.#note(`num_retries is ${MAX_RETRIES} at most`);
@@ -560,6 +579,7 @@ class Import {
 
 /** Settings that are not needed, or are elsewhere. */
 const REASONS: Readonly<Record<string, string>> = {
+  alerting: 'is ALERT_URL here, with ALERT_SECRET: docs/keys-budgets-limits.md#alerts',
   routing_strategy:
     'has no counterpart: an alias picks its first step by weight, and keeps a conversation at it',
   enable_pre_call_checks: 'has no counterpart: context_window_fallbacks move on when the provider refuses',

@@ -203,6 +203,11 @@ describe('readAnswers, values', () => {
     const { notes } = valid({ vars: { OF_ANOTHER_TOOL: 'x' }, key: { name: 'a', models: ['mistral/*'] } });
     expect(notes.join('\n')).toContain('key: mistral/* matches no model: the provider mistral is not set up');
     expect(notes.join('\n')).toContain('vars.OF_ANOTHER_TOOL is no setting of Weir');
+    const base_url = 'http://llm.internal:8000/v1';
+    const own = valid({
+      vars: { PROVIDERS: { own: { base_url }, bound: { base_url, binding: 'VPC_LLM' } } },
+    });
+    expect(own.notes).toEqual([expect.stringContaining('PROVIDERS own: no Worker reaches llm.internal: ')]);
   });
 });
 

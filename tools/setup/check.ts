@@ -3,6 +3,7 @@ import { registerHooks } from 'node:module';
 import type { JsonObject as Settings } from '../../src/shared/json.ts';
 import { didYouMean } from '../../src/shared/nearest.ts';
 import { decodeObject, isObject, type JsonObject, objectOf, objectsOf, textOf } from '../simulator/json.ts';
+import { privateHost, wayToPrivateHost } from './private-hosts.ts';
 import { changeConfig, environmentTable } from './wrangler-config.ts';
 
 // The classes of Durable Objects extend one of the runtime, which Node does not have. None of them is created here.
@@ -122,6 +123,10 @@ export function checkDeployment(
     for (const name of Object.keys(vars))
       if (isOwnSecret(name))
         notes.add(`vars.${name} is written into wrangler.toml. As a secret, nobody reads it there`);
+    for (const [id, { base_url, binding }] of entriesOf(present.PROVIDERS)) {
+      const host = binding === undefined ? privateHost(textOf(base_url)) : null;
+      if (host !== null) notes.add(`PROVIDERS ${id}: ${wayToPrivateHost(host, 'the entry')}`);
+    }
     for (const { setting, message } of weakSettings(settings))
       notes.add(`${setting} of ${environment} ${message}`);
     if (key === null || keyProblem !== null) continue;
@@ -162,14 +167,18 @@ const SECRET_NAME = /^[A-Z][A-Z0-9_]*$/;
 
 /** The secrets that entries of `PROVIDERS` name: as `api_key`, and as `$NAME` in headers and parameters. */
 function secretsOfEntries(value: unknown): readonly string[] {
-  const entries = typeof value === 'string' ? (decodeObject(value) ?? {}) : objectOf(value);
-  return Object.values(entries)
-    .flatMap((entry) => {
-      const { api_key, headers, query } = objectOf(entry);
+  return entriesOf(value)
+    .flatMap(([, { api_key, headers, query }]) => {
       const texts = [...Object.values(objectOf(headers)), ...Object.values(objectOf(query))].map(textOf);
       return [textOf(api_key), ...texts.flatMap((text) => (text.startsWith('$') ? text.slice(1) : []))];
     })
     .filter((name) => SECRET_NAME.test(name) && !isOwnSecret(name));
+}
+
+/** The entries of `PROVIDERS`, as text or as a table. */
+function entriesOf(value: unknown): readonly (readonly [id: string, entry: JsonObject])[] {
+  const entries = typeof value === 'string' ? (decodeObject(value) ?? {}) : objectOf(value);
+  return Object.entries(entries).map(([id, entry]) => [id, objectOf(entry)]);
 }
 
 /** What Weir reads of a binding before the first request. */

@@ -9,10 +9,12 @@ import { decodeObject, objectOf } from '../../tools/simulator/json.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const page = (name: string) => readFileSync(join(ROOT, 'docs', name), 'utf8');
-const source = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
-  .filter((path) => /\.tsx?$/.test(path) && !path.startsWith('dashboard/'))
-  .map((path) => readFileSync(join(ROOT, 'src', path), 'utf8'))
-  .join('\n');
+const sourceOf = (folder: string) =>
+  readdirSync(join(ROOT, 'src', folder), { recursive: true, encoding: 'utf8' })
+    .filter((path) => /\.tsx?$/.test(path) && !path.startsWith('dashboard/'))
+    .map((path) => readFileSync(join(ROOT, 'src', folder, path), 'utf8'))
+    .join('\n');
+const source = sourceOf('');
 
 /** All first groups of a pattern's matches, each once. */
 function allOf(text: string, pattern: RegExp): string[] {
@@ -27,6 +29,20 @@ describe('docs/errors.md', () => {
 
   test.each(Object.entries(ERRORS))('has %s with its status', (code, { status }) => {
     expect(errors).toContain(`\n| \`${code}\` | ${status} |`);
+  });
+
+  test('has each code that an error has in place of its own', () => {
+    const codes = [
+      'protocols',
+      'api',
+      'http',
+      'completion',
+      'durable-responses',
+      'ledger',
+      'attribution',
+    ].flatMap((folder) => allOf(sourceOf(folder), /^ +(?:return \{ .*)?\bcode: '(\w+)'/gm));
+    expect(codes).toContain('thread_unsupported_request');
+    expect(lacking(errors, codes)).toEqual([]);
   });
 
   test('has the type of each code', () => {

@@ -24,7 +24,9 @@ export function describe(problem: Problem): Description {
   if (status === 403) return { title: 'This token has no right to see this', words: message };
   if (param === 'range') return { title: 'Nothing can be in this range', words: message };
   if (status === 400 && (param === 'from' || param === 'to'))
-    return { title: 'This range is too large', words: `${message}. Choose a shorter one.` };
+    return message.startsWith('At most')
+      ? { title: 'This range is too large', words: `${message}. Choose a shorter one.` }
+      : { title: 'This range cannot be read', words: `${message}.` };
   if (status === 400 && param === 'tag')
     return { title: 'This view needs LEDGER=object', words: `${message}.` };
   if (status === 400 && param === 'group_by')

@@ -1,7 +1,7 @@
 /** What OpenAI refuses today (2026-11-21). The keys are those of the `openai` package 7.55 and of recorded requests that it took. */
 import { embeddingsProblem, OPENAI_FORM } from './embeddings.ts';
 import { isObject, type JsonObject, numberOf, objectOf, objectsOf, textOf } from './json.ts';
-import { MODELS, type Model, type ModelApi } from './openai-models.ts';
+import { findModel, type Model, type ModelApi } from './openai-models.ts';
 import { listed, responsesProblem } from './openai-responses-check.ts';
 import { checkItems, checkResponses } from './responses.ts';
 import { type Call, errorType, openaiRefusal, type Refusal } from './scene.ts';
@@ -72,7 +72,7 @@ export function check(call: Call): Refusal | undefined {
     const problem = embeddingsProblem(call, OPENAI_FORM);
     return problem === undefined ? undefined : failure(400, problem, null, null);
   }
-  const model = MODELS[call.model];
+  const model = findModel(call.model);
   if (!model) return failure(404, `The model \`${call.model}\` does not exist`, null, 'model_not_found');
   if (model.legacy !== (operation === 'completions')) {
     return failure(404, 'This model is not supported in this endpoint.', 'model', null);

@@ -88,8 +88,13 @@ export const MODELS: Readonly<Record<string, Model>> = {
   }),
 };
 
+/** By its name or by the dated one, which OpenAI takes, too. */
+export function findModel(name: string): Model | undefined {
+  return MODELS[name] ?? Object.values(MODELS).find(({ dated }) => dated === name);
+}
+
 export function modelOf(call: Call): Model {
-  return MODELS[call.model] ?? { dated: call.model, legacy: false, hidden: 0, pieces: [] };
+  return findModel(call.model) ?? { dated: call.model, legacy: false, hidden: 0, pieces: [] };
 }
 
 /** Chat shows no reasoning. */

@@ -41,7 +41,8 @@ export interface Budget {
 /** `tokens`, or a currency's ISO 4217 code. */
 export type BudgetUnit = string;
 
-export const PERIODS = ['day', 'month', 'total'] as const;
+/** A week begins on Monday. All periods are in UTC. */
+export const PERIODS = ['day', 'week', 'month', 'total'] as const;
 export type BudgetPeriod = (typeof PERIODS)[number];
 
 const MODES = ['hard', 'running', 'warn'] as const;
@@ -92,9 +93,16 @@ export const LIMIT_FIELDS = [
 /**
  * The fields of limits as they are stored. What earlier versions do not know stands beside `budget` and `per_user`, never in them: an object
  * of an earlier version then refuses the row, and where only the copy in KV is read, there is one hard budget. `mode` and `user_mode` are
- * those of the budgets that are stored as `hard`.
+ * those of the budgets that are stored as `hard`, `per` and `user_per` of those that are stored as `total`.
  */
-export const STORED_LIMIT_FIELDS = [...LIMIT_FIELDS, 'windows', 'mode', 'user_mode'] as const;
+export const STORED_LIMIT_FIELDS = [
+  ...LIMIT_FIELDS,
+  'windows',
+  'mode',
+  'user_mode',
+  'per',
+  'user_per',
+] as const;
 
 /** The first of the fields that sets a limit; null: none does. */
 export function limitField(fields: JsonObject): string | null {
@@ -270,18 +278,18 @@ export function readLimits(body: JsonObject, before: Limits = NO_LIMITS): Limits
       param,
     };
   }
-  const perUser =
-    body.per_user === undefined ? before.perUser : readUserLimits(body.per_user, body.user_mode);
+  const perUser = body.per_user === undefined ? before.perUser : readUserLimits(body);
   if (perUser !== null && 'kind' in perUser) return perUser;
   const limits = { budget, ...(windows.length > 0 && { windows }), rpm, tpm, maxConcurrent, maxOutputTokens };
   return { kind: 'limits', limits: { ...limits, perUser } };
 }
 
 /** Replaces the users' limits as a whole, as a budget is replaced. */
-function readUserLimits(
-  value: unknown,
-  mode: unknown,
-): UserLimits | null | Extract<LimitsResult, { kind: 'invalid' }> {
+function readUserLimits({
+  per_user: value,
+  user_mode: mode,
+  user_per: per,
+}: JsonObject): UserLimits | null | Extract<LimitsResult, { kind: 'invalid' }> {
   if (value === null) return null;
   const invalid = (message: string) => ({ kind: 'invalid', message, param: 'per_user' }) as const;
   const form = `per_user must be an object with ${USER_LIMIT_FIELDS.join(', ')}, and nothing else`;
@@ -294,7 +302,8 @@ function readUserLimits(
     return invalid(`per_user.max_users must be a whole number from 1 to ${MAX_USERS}`);
   }
   if (Array.isArray(fields.budget)) return invalid('per_user.budget must be one budget');
-  const parsedLimits = readLimits({ ...fields, ...(mode !== undefined && { mode }) });
+  const stored = { ...(mode !== undefined && { mode }), ...(per !== undefined && { per }) };
+  const parsedLimits = readLimits({ ...fields, ...stored });
   if (parsedLimits.kind === 'invalid') return invalid(`per_user.${parsedLimits.message}`);
   const { budget, rpm, tpm, maxConcurrent } = parsedLimits.limits;
   if ([budget, rpm, tpm, maxConcurrent].every((limit) => limit === null)) {
@@ -318,14 +327,15 @@ const BUDGETS_FORM = `budget must be one budget, or a list of 1 to ${MAX_BUDGETS
  * The budgets of a request's or of a stored `budget`.
  * @returns a text that says what is wrong, where they are invalid
  */
-function readBudgets({ budget, windows, mode }: JsonObject): readonly Budget[] | string {
+function readBudgets({ budget, windows, mode, per }: JsonObject): readonly Budget[] | string {
   if (budget === null) return [];
   const stored = readArray(windows).map((window) => decodeWindow(window, budget));
   const values = Array.isArray(budget) ? budget : [budget, ...stored];
   if (values.length === 0 || values.length > MAX_BUDGETS) return BUDGETS_FORM;
   const budgets: Budget[] = [];
-  for (const value of values) {
-    const parsedBudget = readBudget(mode !== undefined && isObject(value) ? { ...value, mode } : value);
+  for (const [i, value] of values.entries()) {
+    const stored = { ...(mode !== undefined && { mode }), ...(per !== undefined && i === 0 && { per }) };
+    const parsedBudget = readBudget(isObject(value) ? { ...value, ...stored } : value);
     if (typeof parsedBudget === 'string') return parsedBudget;
     budgets.push(parsedBudget);
   }
@@ -407,13 +417,16 @@ export function encodeLimits(limits: Limits): JsonObject | null {
       ...(short.length > 0 && { windows: short }),
       ...(budget?.mode === 'running' && { mode: budget.mode }),
       ...(ofUsers?.mode === 'running' && { user_mode: ofUsers.mode }),
+      ...(budget?.per === 'week' && { per: budget.per }),
+      ...(ofUsers?.per === 'week' && { user_per: ofUsers.per }),
     }
   );
 }
 
-/** In the mode that earlier versions know. It is stricter. */
+/** In the mode and the period that earlier versions know. They are stricter. */
 function earlier(budget: Budget): Budget {
-  return budget.mode === 'running' ? { ...budget, mode: 'hard' } : budget;
+  const { mode, per } = budget;
+  return { ...budget, mode: mode === 'running' ? 'hard' : mode, per: per === 'week' ? 'total' : per };
 }
 
 /** Stored limits in the form in which requests set them. What cannot be read stays as it is. */
@@ -422,9 +435,9 @@ export function showLimits(stored: JsonObject | null): JsonObject | null {
   return storedLimits.kind === 'invalid' ? stored : writeLimits(storedLimits.limits);
 }
 
-/** Bytes that windows and modes take in the stored limits. */
-export function windowBytes({ windows, mode, user_mode }: JsonObject): number {
-  const text = JSON.stringify({ windows, mode, user_mode });
+/** Bytes that windows, modes and weeks take in the stored limits. */
+export function windowBytes({ windows, mode, user_mode, per, user_per }: JsonObject): number {
+  const text = JSON.stringify({ windows, mode, user_mode, per, user_per });
   return text === '{}' ? 0 : text.length;
 }
 
@@ -469,20 +482,55 @@ export function dayOf(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10);
 }
 
-/** The name of the period at a time: `2026-11-21`, `2026-11` or `total`. */
+/** The name of the period at a time: `2026-11-21`, `2026-W47` (ISO 8601), `2026-11` or `total`. */
 export function periodName(per: BudgetPeriod, ms: number): string {
-  return per === 'total' ? per : periodPrefix(per, ms);
-}
-
-/** The prefix that the names of all days of the period share: `2026-11-21`, `2026-11`, or nothing. */
-export function periodPrefix(per: BudgetPeriod, ms: number): string {
   switch (per) {
     case 'day':
       return dayOf(ms);
+    case 'week':
+      return weekName(ms);
     case 'month':
-      return dayOf(ms).slice(0, 7);
+      return dayOf(ms).slice(0, MONTH_CHARS);
     case 'total':
-      return '';
+      return per;
+  }
+}
+
+const DAY_MS = 86_400_000;
+const DAYS_OF_WEEK = 7;
+const MONTH_CHARS = 'yyyy-mm'.length;
+
+/** The start of the week at a time, Monday at 00:00 UTC. */
+function weekStart(ms: number): number {
+  const day = Math.floor(ms / DAY_MS);
+  // 1970 began on a Thursday.
+  return (day - ((day + 3) % DAYS_OF_WEEK)) * DAY_MS;
+}
+
+/** A week is one of the year that has its Thursday. */
+function weekName(ms: number): string {
+  const thursday = weekStart(ms) + 3 * DAY_MS;
+  const year = new Date(thursday).getUTCFullYear();
+  const week = Math.floor((thursday - Date.UTC(year, 0, 1)) / (DAYS_OF_WEEK * DAY_MS)) + 1;
+  return `${year}-W${String(week).padStart(2, '0')}`;
+}
+
+/** The first and the last day of the period at a time, as texts between which the names of its days are. */
+export function periodDays(per: BudgetPeriod, ms: number): { readonly first: string; readonly last: string } {
+  switch (per) {
+    case 'day':
+      return { first: dayOf(ms), last: dayOf(ms) };
+    case 'week':
+      return {
+        first: dayOf(weekStart(ms)),
+        last: dayOf(weekStart(ms) + (DAYS_OF_WEEK - 1) * DAY_MS),
+      };
+    case 'month': {
+      const month = dayOf(ms).slice(0, MONTH_CHARS);
+      return { first: month, last: `${month}~` };
+    }
+    case 'total':
+      return { first: '', last: '~' };
   }
 }
 
@@ -493,6 +541,8 @@ export function periodEnd(per: BudgetPeriod, ms: number): number | null {
   switch (per) {
     case 'day':
       return Date.UTC(year, month, day + 1);
+    case 'week':
+      return weekStart(ms) + DAYS_OF_WEEK * DAY_MS;
     case 'month':
       return Date.UTC(year, month + 1, 1);
     case 'total':

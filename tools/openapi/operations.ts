@@ -327,7 +327,7 @@ export const OPERATIONS: readonly Operation[] = [
     summary: 'Raises one budget of a key for its current period',
     body: object({
       add: anyObject,
-      per: optional(oneOf(['day', 'month', 'total'])),
+      per: optional(oneOf(['day', 'week', 'month', 'total'])),
       id: optional(text),
       note: optional(text),
     }),

@@ -1,5 +1,5 @@
 /** What erased users have spent in the current period of their budgets, under keyed hashes, so that an erasure resets no budget. */
-import { budgetsOf, type Limits, limitsOfUser, periodEnd, periodPrefix } from '../../auth/key-limits.ts';
+import { budgetsOf, type Limits, limitsOfUser, periodDays, periodEnd } from '../../auth/key-limits.ts';
 import type { ErasedSpent, SpentRow } from './allowance.ts';
 import { hasTable, type Sql } from './limit-tables.ts';
 
@@ -13,7 +13,8 @@ const TABLE = `CREATE TABLE IF NOT EXISTS ${NAME} (
 /** In the object of a user: what its budgets still count. */
 export function currentSpent(sql: Sql, limits: Limits, now: number): Omit<ErasedSpent, 'hash'> {
   const budgets = budgetsOf(limitsOfUser(limits));
-  const isCurrent = ({ day }: SpentRow) => budgets.some(({ per }) => day.startsWith(periodPrefix(per, now)));
+  const spans = budgets.map(({ per }) => periodDays(per, now));
+  const isCurrent = ({ day }: SpentRow) => spans.some(({ first, last }) => day >= first && day <= last);
   const ends = budgets.map(({ per }) => periodEnd(per, now));
   const rows = (['spent', 'unreported'] as const).flatMap((kind) =>
     sql

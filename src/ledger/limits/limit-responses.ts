@@ -1,5 +1,6 @@
 /** What responses report about the limits of a key: rate limit headers, the remaining budget, and the errors of refused requests. */
 import {
+  type BudgetPeriod,
   type BudgetUnit,
   type BudgetUse,
   budgetUses,
@@ -51,6 +52,9 @@ const WARNED_SHARES = [0.95, 0.75];
 /** Shown while requests still pass. */
 const MAX_SHARE = 0.99;
 
+/** The client's words. It has none for a week. */
+const OVERAGE_PERIODS: Readonly<Partial<Record<BudgetPeriod, string>>> = { day: 'daily', month: 'monthly' };
+
 /** How much of the budget is spent, in the headers that Claude Code reads. Without a budget there are none. */
 export function unifiedHeaders(status: LimitStatus): Readonly<Record<string, string>> {
   const shares = budgetUses(status).map(({ budget, use }) => ({
@@ -83,7 +87,7 @@ function unifiedRefusal(refusal: LimitRefusal, status: LimitStatus): Record<stri
     [`${UNIFIED}-overage-utilization`]: '1',
     [`${UNIFIED}-overage-surpassed-threshold`]: '1',
     [`${UNIFIED}-overage-disabled-reason`]: 'org_spend_cap_reached',
-    ...(per !== 'total' && { [`${UNIFIED}-overage-period`]: per === 'day' ? 'daily' : 'monthly' }),
+    ...(per in OVERAGE_PERIODS && { [`${UNIFIED}-overage-period`]: OVERAGE_PERIODS[per] }),
     ...resetHeaders(refused.use.resetsAt),
   };
 }

@@ -9,9 +9,9 @@ import {
   type Limits,
   type LimitsResult,
   NO_LIMITS,
+  periodDays,
   periodEnd,
   periodName,
-  periodPrefix,
   type RateStatus,
   readLimits,
   STORED_LIMIT_FIELDS,
@@ -29,7 +29,7 @@ export interface Sql {
 
 /**
  * - `reservations`: running requests. Each status sums them again, because a separate counter could drift.
- * - `spent`: one row for each UTC day and currency (`''`: no known price); months and totals are sums of days.
+ * - `spent`: one row for each UTC day and currency (`''`: no known price); weeks, months and totals are sums of days.
  * - `unreported`: the part of `spent` that was charged at its upper bound because no provider reported it.
  * - `expired`: reservations that were charged because nothing settled them in time. A late settlement replaces the charge.
  * - `unreserved`: ids of requests that were settled without a reservation, so that each counts once.
@@ -235,22 +235,21 @@ export function addedTo(sql: Sql, { unit, per }: Budget, now: number): number {
   return row?.sum ?? 0;
 }
 
-/** Sums the rows of the budget's current period, in its unit. The days of a period share a text prefix. */
+/** Sums the rows of the budget's current period, in its unit. */
 export function sumOfPeriod(
   sql: Sql,
   table: 'spent' | 'unreported' | 'reservations' | 'expired' | 'held',
   { unit, per }: Budget,
   now: number,
 ): number {
-  const prefix = periodPrefix(per, now);
-  const days = `FROM ${table} WHERE day >= ?1 AND day <= ?1 || '~'`;
+  const { first, last } = periodDays(per, now);
+  const days = `FROM ${table} WHERE day >= ? AND day <= ?`;
   const sum =
     unit === TOKENS
-      ? sql.exec<{ sum: number }>(`SELECT coalesce(sum(tokens), 0) AS sum ${days}`, prefix)
+      ? sql.exec<{ sum: number }>(`SELECT coalesce(sum(tokens), 0) AS sum ${days}`, first, last)
       : sql.exec<{ sum: number }>(
-          `SELECT coalesce(sum(cost), 0) AS sum ${days} AND currency = ?2`,
-          prefix,
-          unit,
+          `SELECT coalesce(sum(cost), 0) AS sum ${days} AND currency = ?`,
+          ...[first, last, unit],
         );
   return sum.toArray()[0]?.sum ?? 0;
 }

@@ -1,5 +1,12 @@
 /** The limits of one user of a key, in the user's own ledger object, which leases from the allowance of the key what its requests need. */
-import { dayOf, type LimitStatus, type Limits, limitsOfUser, periodEnd } from '../../auth/key-limits.ts';
+import {
+  dayOf,
+  type LimitStatus,
+  type Limits,
+  limitsOfUser,
+  periodDays,
+  periodEnd,
+} from '../../auth/key-limits.ts';
 import type { Charge } from '../../metering/record.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import {
@@ -414,7 +421,7 @@ export class UserLimits {
     }
   }
 
-  /** Deletes the object when no budget period needs what it has: after the month of its last charge. */
+  /** Deletes the object when no budget period needs what it has: after the month and the week of its last charge. */
   async #deleteOld(): Promise<number | null> {
     const { now, user } = this.#ports;
     const limits = this.#limits;
@@ -425,10 +432,12 @@ export class UserLimits {
     if (limits.perUser?.budget?.per === 'total') return null;
     // A request has just arrived.
     if (this.#sending !== null) return now() + LEASE_MS;
-    const month = dayOf(now()).slice(0, 7);
+    const starts = (['week', 'month'] as const).map((per) => periodDays(per, now()).first);
+    const first = starts.reduce((a, b) => (a < b ? a : b));
     const [row] = this.#sql.exec<{ last: string | null }>('SELECT max(day) AS last FROM spent').toArray();
-    if ((row?.last ?? '') >= month) {
-      return (periodEnd('month', now()) ?? now()) + spreadOf(user);
+    if ((row?.last ?? '') >= first) {
+      const ends = (['week', 'month'] as const).map((per) => periodEnd(per, now()) ?? now());
+      return Math.max(...ends) + spreadOf(user);
     }
     if (now() - this.#heard.at >= LEASE_MS) {
       // The limits may have changed since the last request.

@@ -1,6 +1,6 @@
 /** Limits of keys with KV and ledger objects in workerd: set, changed while requests run, reported, and refused where invalid. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type JsonObject, objectOf, objectsOf } from '../../../tools/simulator/json.ts';
+import { type JsonObject, objectOf, objectsOf, textOf } from '../../../tools/simulator/json.ts';
 import { errorOf, jsonOf } from '../client.ts';
 import { ADMIN_TOKEN } from '../gateway.ts';
 import { type Limited, startLimited } from './limited.ts';
@@ -81,6 +81,37 @@ describe('G8 POST /admin/keys', () => {
     const tooLong = { ...fits, models: ['m'.repeat(542)] };
     const response = await limited.gateway.post('/admin/keys', tooLong, { headers: ADMIN });
     expect(await errorOf(response)).toMatchObject({ status: 400, error: { param: 'models' } });
+  });
+});
+
+test('G4 a budget per week, of a key and of each user: set, spent, added to, refused with the time of the next Monday, changed', async () => {
+  const week = { tokens: 30_000, per: 'week', mode: 'hard' };
+  const per_user = { budget: { tokens: 1e6, per: 'week', mode: 'running' } };
+  const key = await limited.create({ budget: week, per_user });
+  expect(await listed(key.id)).toMatchObject({ budget: week, per_user });
+  expect(await status(await limited.ask(key, {}))).toBe(200);
+  const monday = new Date(Date.now());
+  monday.setUTCHours(0, 0, 0, 0);
+  monday.setUTCDate(monday.getUTCDate() + ((8 - monday.getUTCDay()) % 7 || 7));
+  const { budget } = await limited.settled(key);
+  expect(budget).toMatchObject({ limit: 30_000, resets_at: monday.toISOString() });
+  expect(textOf(objectOf(budget).period)).toMatch(/^\d{4}-W\d\d$/);
+  await expect
+    .poll(async () => Number(objectOf((await limited.standing(key)).budget).spent))
+    .toBeGreaterThan(0);
+  const added = { add: { tokens: 50 }, per: 'week', id: 'launch', note: '' };
+  const topUp = await limited.gateway.post(`/v1/admin/keys/${key.id}/budget`, added, { headers: ADMIN });
+  expect(await jsonOf(topUp)).toMatchObject({
+    top_ups: [{ per: 'week', period: objectOf(budget).period }],
+  });
+  const refused = await errorOf(await limited.ask(key, { max_tokens: 50_000 }));
+  expect(refused).toMatchObject({ error: { code: 'budget_exceeded' } });
+  expect(refused.error.message).toContain('30050 tokens a week');
+  expect(
+    await jsonOf(await limited.patch(key, { budget: [week, { tokens: 900, per: 'month' }] })),
+  ).toMatchObject({
+    budget: [week, { tokens: 900, per: 'month', mode: 'hard' }],
+    per_user,
   });
 });
 

@@ -155,6 +155,18 @@ describe('G10 an alert', () => {
     expect(alerted.sent.map(({ body }) => body.period)).toEqual(['2026-11', '2026-12']);
   });
 
+  test('names the week of a weekly budget, and is sent anew on Monday', async () => {
+    const alerted = new Alerted({ budget: { USD: 10, per: 'week', mode: 'hard' } });
+    alerted.now = Date.UTC(2026, 10, 29, 23);
+    await alerted.spend(6);
+    alerted.now = Date.UTC(2026, 10, 30);
+    await alerted.spend(6);
+    expect(alerted.sent.map(({ body }) => [body.per, body.period, body.spent])).toEqual([
+      ['week', '2026-W48', 6],
+      ['week', '2026-W49', 6],
+    ]);
+  });
+
   test('counts a top-up to the limit, and is not sent again where one moves the spend below a percentage', async () => {
     const alerted = new Alerted(MONTHLY);
     await alerted.spend(5);

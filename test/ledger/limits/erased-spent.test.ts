@@ -46,6 +46,15 @@ test.each([
     Date.UTC(2026, 10, 22),
   ],
   [
+    'week',
+    [
+      ['spent', 20],
+      ['spent', 300],
+      ['unreported', 5],
+    ],
+    Date.UTC(2026, 10, 23),
+  ],
+  [
     'month',
     [
       ['spent', 20],

@@ -41,7 +41,7 @@ describe('G1 readLimits', () => {
     ['ten decimals', { USD: 0.000_000_000_1 }],
     ['half a token', { tokens: 0.5 }],
     ['more tokens than are exact', { tokens: 2 ** 53 }],
-    ['an unknown period', { USD: 5, per: 'week' }],
+    ['an unknown period', { USD: 5, per: 'year' }],
     ['an unknown mode', { USD: 5, mode: 'soft' }],
     ['a list', [5]],
     ['a number', 5],

@@ -1,5 +1,6 @@
 /** Reservations: which requests are admitted, what is reserved, and the wait of a refused request. */
 import { describe, expect, test } from 'vitest';
+import { periodName } from '../../../src/auth/key-limits.ts';
 import { readLimitStatus, UnreadableRow } from '../../../src/ledger/limits/limit-tables.ts';
 import { expire, type ReserveRequest, settle } from '../../../src/ledger/limits/reservations.ts';
 import { MemorySql, MINUTE, NOW, used } from './memory-sql.ts';
@@ -142,6 +143,9 @@ describe('G4 periods, in UTC', () => {
   test.each([
     ['day', lastMoment, lastMoment + 1],
     ['month', lastMoment, lastMoment + 1],
+    // A Sunday and a Monday.
+    ['week', Date.UTC(2026, 10, 29, 23, 59, 59, 999), Date.UTC(2026, 10, 30)],
+    ['week', Date.UTC(2027, 0, 3, 23, 59, 59), Date.UTC(2027, 0, 4)],
     ['month', Date.UTC(2028, 1, 29, 23, 59, 59), Date.UTC(2028, 2, 1)],
     ['month', Date.UTC(2026, 11, 31, 23, 59, 59), Date.UTC(2027, 0, 1)],
   ])('per %s: what was spent at the end of one period is not of the next', (per, before, after) => {
@@ -152,6 +156,26 @@ describe('G4 periods, in UTC', () => {
     );
     expect(admitted(sql, 3, after)).toBe(2);
     expect(readLimitStatus(sql, before).budget?.reserved).toBe(200);
+  });
+
+  test('per week: days of two months and years count together', () => {
+    for (const monday of [Date.UTC(2026, 10, 30), Date.UTC(2026, 11, 28)]) {
+      const sql = new MemorySql({ budget: { tokens: 700, per: 'week' } });
+      for (let day = 0; day < 7; day++) expect(admitted(sql, 1, monday + day * 24 * 60 * MINUTE)).toBe(1);
+      expect(admitted(sql, 1, monday + 7 * 24 * 60 * MINUTE - 1)).toBe(0);
+      expect(readLimitStatus(sql, monday).budget).toMatchObject({ reserved: 700 });
+    }
+  });
+
+  test.each([
+    [Date.UTC(2026, 0, 1), '2026-W01'],
+    [Date.UTC(2026, 10, 29, 23, 59), '2026-W48'],
+    [Date.UTC(2026, 10, 30), '2026-W49'],
+    [Date.UTC(2027, 0, 3), '2026-W53'],
+    [Date.UTC(2027, 0, 4), '2027-W01'],
+    [Date.UTC(2024, 11, 30), '2025-W01'],
+  ])('the name of the week at %s is %s, as ISO 8601 has it', (ms, name) => {
+    expect(periodName('week', ms)).toBe(name);
   });
 
   test('a request that ends in the next period counts in the period of its reservation', () => {

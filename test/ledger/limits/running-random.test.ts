@@ -72,7 +72,8 @@ class Run {
     const taken = budgetUses(readLimitStatus(this.sql, this.now)).map(({ use }) => use.spent + use.reserved);
     const tokens = Math.max(0, ...taken) + 5000 + this.#upTo(40_000);
     const month = { tokens: tokens * (1 + this.#upTo(2)), per: 'month', mode };
-    this.sql.limit({ budget: [{ tokens, per: 'day', mode }, month] });
+    const week = { ...month, tokens: tokens * (1 + this.#upTo(1)), per: 'week' };
+    this.sql.limit({ budget: [{ tokens, per: 'day', mode }, week, month] });
   }
 
   step(): void {
@@ -199,7 +200,7 @@ class Run {
     this.now += EXPIRES_MS;
     expire(this.sql, this.now);
     const { budget, windows = [] } = readLimitStatus(this.sql, this.now);
-    expect([budget, ...windows].map((use) => use?.reserved)).toEqual([0, 0]);
+    expect([budget, ...windows].map((use) => use?.reserved)).toEqual([0, 0, 0]);
     expect(this.sql.count('reservations')).toBe(0);
   }
 }

@@ -341,6 +341,20 @@ describe('Y6 limits for each user', () => {
     expect(passed(await burst(network, 'ada', 5))).toBe(3);
   });
 
+  test('the object of a user stays until the week of its last request ends, also where the month ends before', async () => {
+    const network = new UserNetwork({ per_user: { budget: { tokens: 3 * EACH, per: 'week' } } });
+    const day = 24 * 60 * MINUTE;
+    // A Monday, the last day of a month.
+    await network.wait(Date.UTC(2026, 10, 30, 12) - network.now);
+    await network.reserve('ada', 'a');
+    network.settle('ada', 'a', 2 * EACH);
+    await network.wait(3 * day);
+    expect(network.users).toEqual(['ada']);
+    expect(passed(await burst(network, 'ada', 5))).toBe(1);
+    await network.wait(40 * day);
+    expect(network.users).toEqual([]);
+  });
+
   test('1,000 requests of 100 users with a large allowance: few call the key', async () => {
     const network = new UserNetwork({ budget: { tokens: 1e9 }, rpm: 1e6, per_user: { rpm: 100 } });
     for (let round = 0; round < 10; round++) {

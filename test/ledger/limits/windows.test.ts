@@ -47,6 +47,26 @@ describe('several budgets of a key', () => {
     expect(showLimits(encodeLimits(limits))).toMatchObject({ budget });
   });
 
+  test('a week is stored as what earlier versions know, and never allows more there', () => {
+    const week = { USD: 5, per: 'week', mode: 'hard' };
+    const limits = limitsOf({ budget: [week, DAILY], per_user: { budget: { ...week, mode: 'running' } } });
+    const stored = encodeLimits(limits);
+    expect(stored).toEqual({
+      budget: { USD: 5, per: 'total', mode: 'hard' },
+      windows: ['USD 20 day'],
+      per_user: { budget: { USD: 5, per: 'total', mode: 'hard' } },
+      user_mode: 'running',
+      per: 'week',
+      user_per: 'week',
+    });
+    expect(readLimits(stored ?? {})).toEqual({ kind: 'limits', limits });
+    const later = limitsOf({ budget: [DAILY, week, { ...week, per: 'total' }] });
+    expect(readLimits(encodeLimits(later) ?? {})).toEqual({ kind: 'limits', limits: later });
+    const both = limitsOf({ budget: [week, { ...week, per: 'total' }] });
+    expect(readLimits(encodeLimits(both) ?? {})).toEqual({ kind: 'limits', limits: both });
+    expect(showLimits(encodeLimits(both))).toEqual({ budget: [week, { ...week, per: 'total' }] });
+  });
+
   test.each([
     ['an amount with decimals', 0.000_000_001],
     ['the largest amount', 1_000_000],

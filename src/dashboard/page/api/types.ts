@@ -44,7 +44,7 @@ export interface RecordPage {
 }
 
 export interface BudgetLimit {
-  readonly per: 'day' | 'month' | 'total';
+  readonly per: 'day' | 'week' | 'month' | 'total';
   readonly mode: 'hard' | 'running' | 'warn';
   readonly [unit: string]: number | string;
 }

@@ -158,7 +158,12 @@ function amountsInWords(amounts: Readonly<Record<string, number | string>>): str
     .join(', ');
 }
 
-const PERIODS: Readonly<Record<string, string>> = { day: 'a day', month: 'a month', total: 'in total' };
+const PERIODS: Readonly<Record<string, string>> = {
+  day: 'a day',
+  week: 'a week',
+  month: 'a month',
+  total: 'in total',
+};
 
 function periodInWords(per: string): string {
   return PERIODS[per] ?? per;

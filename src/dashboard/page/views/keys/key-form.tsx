@@ -192,6 +192,7 @@ function BudgetFields({ fields, prefix, units }: LimitFieldsProps & { units: rea
         Period
         <select {...inputOf(fields, `${prefix}per`)}>
           <option value="day">Day</option>
+          <option value="week">Week</option>
           <option value="month">Month</option>
           <option value="total">Total</option>
         </select>

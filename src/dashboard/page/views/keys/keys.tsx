@@ -505,7 +505,12 @@ function Rotate({ of: key, onClose, onDone }: DoneProps<NewKey>) {
   );
 }
 
-const IN_PERIOD: Readonly<Record<string, string>> = { day: 'today', month: 'this month', total: 'in total' };
+const IN_PERIOD: Readonly<Record<string, string>> = {
+  day: 'today',
+  week: 'this week',
+  month: 'this month',
+  total: 'in total',
+};
 
 /** Raises the current period of one budget. */
 function TopUp({ of: key, onClose, onDone }: DoneProps<void>) {

@@ -77,9 +77,9 @@ interface Edit {
   readonly isPadding: boolean;
 }
 
-/** Not tried: whose output a choice is, and a text's part, which is told apart by its length alone. */
-const UNTRIED = /(?:^\.(?:choices|candidates)\.\d+\.index|\.(?:content|summary)_index)$/;
-const INDEXES = ['index', 'output_index'];
+/** Not tried: whose output a choice is. */
+const UNTRIED = /^\.(?:choices|candidates)\.\d+\.index$/;
+const INDEXES = ['index', 'output_index', 'content_index', 'summary_index'];
 const ARGUMENTS = ['args', 'input', 'arguments'];
 
 interface Place {

@@ -12,6 +12,8 @@ export interface FinalText {
   readonly index: number;
   readonly text: string;
   readonly logprobs: readonly unknown[];
+  /** What was sent of it, in UTF-16 units. Absent: what was sent under its index. */
+  readonly sentUnits?: number;
 }
 
 /** Items and texts that are followed. Of further ones only what comes as a delta is sent. */
@@ -20,6 +22,11 @@ const MAX_FOLLOWED = 4096;
 /** A text of an item. An item may begin again at the same index, so `start` is what was sent before it began. */
 export interface SentText extends TextCount {
   start: number;
+  /** The length of its final form, or null; and its hash. */
+  finalUnits: number | null;
+  finalHash: number;
+  /** Its final form, of which the rest may have come under another index: the final item decides. */
+  undecided: FinalText | null;
   /** What came with the beginning, and is not sent yet: deltas may repeat it, or continue it. */
   announced: FinalText | null;
   readonly isFollowed: boolean;
@@ -63,7 +70,16 @@ export class SentItem {
     const itemText = this.#texts.get(key) ?? this.#texts.get(kind);
     if (itemText !== undefined) return itemText;
     const isFollowed = this.#isFollowed();
-    const made = { units: 0, start: 0, announced: null, isFollowed, ...NOT_PASSED };
+    const made = {
+      units: 0,
+      start: 0,
+      finalUnits: null,
+      finalHash: 0,
+      undecided: null,
+      announced: null,
+      isFollowed,
+      ...NOT_PASSED,
+    };
     this.#texts.set(isFollowed ? key : kind, made);
     return made;
   }
@@ -71,9 +87,7 @@ export class SentItem {
   /** What was sent of one kind, since the item began, or of all items at this index. */
   units(kind: TextKind, sinceStart: boolean): number {
     let sum = 0;
-    for (const [key, { units, start }] of this.#texts) {
-      if (key.split(' ', 1)[0] === kind) sum += sinceStart ? units - start : units;
-    }
+    for (const { units, start } of this.#of(kind)) sum += sinceStart ? units - start : units;
     return sum;
   }
 
@@ -81,7 +95,8 @@ export class SentItem {
   restart(): void {
     this.isOpen = false;
     this.isDone = false;
-    for (const text of this.#texts.values()) Object.assign(text, NOT_PASSED, { start: text.units });
+    for (const text of this.#texts.values())
+      Object.assign(text, NOT_PASSED, { start: text.units, finalUnits: null, undecided: null });
   }
 
   /** A text that came with the beginning of its item or part. */
@@ -91,10 +106,15 @@ export class SentItem {
     if (sent.isFollowed && sent.units === sent.start) sent.announced = text;
   }
 
-  /** The texts that were announced, and came in no other form. */
-  announced(): readonly FinalText[] {
-    return [...this.#texts.values()].flatMap(({ announced }) => {
-      return announced === null || this.isSentOtherwise(announced.kind) ? [] : [announced];
+  /**
+   * The texts that were announced, and came in no other form.
+   * @param finals the texts of the final item: of their kinds nothing else counts
+   */
+  announced(finals: readonly FinalText[] = []): readonly FinalText[] {
+    return [...this.#texts.values()].flatMap((text) => {
+      const { announced } = text;
+      if (announced !== null && lengthOf(finals, announced.kind) > 0) text.announced = null;
+      return text.announced === null || this.isSentOtherwise(text.announced.kind) ? [] : [text.announced];
     });
   }
 
@@ -107,13 +127,70 @@ export class SentItem {
   }
 
   /** The rest of a text beyond what was sent, which counts as sent from now on. */
-  rest({ kind, index, text }: Pick<FinalText, 'kind' | 'index' | 'text'>): string {
+  rest({ kind, index, text, sentUnits }: Omit<FinalText, 'logprobs'>): string {
     const sent = this.count(kind, index);
     if (!sent.isFollowed) return '';
-    const rest = (text || (sent.announced?.text ?? '')).slice(sent.units - sent.start);
+    const rest = (text || (sent.announced?.text ?? '')).slice(sentUnits ?? sent.units - sent.start);
     sent.announced = null;
     sent.units += rest.length;
     return rest;
+  }
+
+  /**
+   * Whether the rest of a text that is done may have come under another index: another text of this index is done, or an equal one of
+   * another index, or there are pieces that no final form has, and together they are not longer than it. The final item decides.
+   */
+  mayBeElsewhere(final: FinalText): boolean {
+    const { kind, index, text } = final;
+    const { length } = text;
+    const sent = this.count(kind, index);
+    const own = sent.units - sent.start;
+    const hash = hashOf(text, length);
+    const isSame = sent.finalUnits === length && sent.finalHash === hash;
+    if (isSame) return false;
+    const astray = this.#astray(kind);
+    const mayBeSplit = length > own && astray > own && length >= astray;
+    const isRepeated = own === 0 && !sent.isAdded && this.#isDone(kind, length, hash);
+    if (sent.finalUnits !== null || isRepeated || mayBeSplit) {
+      sent.undecided = final;
+      return true;
+    }
+    sent.finalUnits = length;
+    sent.finalHash = hash;
+    return false;
+  }
+
+  /** Whether an equal text is done. */
+  #isDone(kind: TextKind, units: number, hash: number): boolean {
+    for (const { finalUnits, finalHash } of this.#of(kind))
+      if (finalUnits === units && finalHash === hash) return true;
+    return false;
+  }
+
+  /** The texts that no final item has decided, and of which something is missing by all that came. */
+  undecided(): readonly FinalText[] {
+    return [...this.#texts.values()].flatMap(({ undecided, isAdded, finalUnits: own }) => {
+      if (undecided === null) return [];
+      const { kind, text } = undecided;
+      const isKnown = this.#isDone(kind, text.length, hashOf(text, text.length));
+      const isRepeated = isKnown && (!isAdded || own !== null);
+      let units = text.length;
+      for (const { finalUnits } of this.#of(kind)) units += finalUnits ?? 0;
+      return isRepeated || units <= this.units(kind, true) ? [] : [undecided];
+    });
+  }
+
+  /** What was sent of a kind beyond the final forms so far. It includes the texts that are not done. */
+  #astray(kind: TextKind): number {
+    let sum = 0;
+    for (const { units, start, finalUnits } of this.#of(kind)) {
+      sum += Math.max(0, units - start - (finalUnits ?? 0));
+    }
+    return sum;
+  }
+
+  *#of(kind: TextKind): Generator<SentText> {
+    for (const [key, text] of this.#texts) if (key.split(' ', 1)[0] === kind) yield text;
   }
 
   /** Whether reasoning of the other kind was sent, and none of this one. */
@@ -124,9 +201,29 @@ export class SentItem {
 
   /** Those texts of the final item of whose kind something is missing. */
   missing(texts: readonly FinalText[]): readonly FinalText[] {
-    return texts.filter(
-      ({ kind }) => !this.isSentOtherwise(kind) && lengthOf(texts, kind) > this.units(kind, true),
-    );
+    const kinds = [...new Set(texts.map(({ kind }) => kind))];
+    return kinds.flatMap((kind) => {
+      const isMissing = !this.isSentOtherwise(kind) && lengthOf(texts, kind) > this.units(kind, true);
+      return isMissing
+        ? this.#inOrder(
+            texts.filter((text) => text.kind === kind),
+            kind,
+          )
+        : [];
+    });
+  }
+
+  /** The texts of a kind. Where a piece came under an index that is not its own, what was sent is the beginning of all of them. */
+  #inOrder(texts: readonly FinalText[], kind: TextKind): readonly FinalText[] {
+    for (const text of this.#of(kind)) text.finalUnits = 0;
+    for (const { index, text } of texts) this.count(kind, index).finalUnits = text.length;
+    if (this.#astray(kind) === 0) return texts;
+    let left = this.units(kind, true);
+    return texts.map((text) => {
+      const sentUnits = Math.min(left, text.text.length);
+      left -= sentUnits;
+      return { ...text, sentUnits };
+    });
   }
 }
 

@@ -219,7 +219,7 @@ class ResponsesReader implements ProtocolReader {
     const final = kind === undefined ? partOf(event) : partText(event, partIndex(event), kind);
     if (final === null) return null;
     const item = this.#items.at(key);
-    if (item.isSentOtherwise(final.kind)) return null;
+    if (item.isSentOtherwise(final.kind) || item.mayBeElsewhere(final)) return null;
     const missing = this.#rest(item, final, placeOf(item, key, event.item_id));
     const sent = item.count(final.kind, final.index);
     if (kind === undefined) sent.isPartDone = true;
@@ -341,8 +341,9 @@ class ResponsesReader implements ProtocolReader {
     if (sent.isDone) sent.restart();
     if (typeof key === 'number') this.#omitted.item(sent, key, item);
     const place = placeOf(sent, key, item.id);
-    const missing = this.#complete(item, key, textsOf(item), place);
-    return [...missing, ...sent.announced().map((text) => this.#rest(sent, text, null))];
+    const texts = textsOf(item);
+    const missing = this.#complete(item, key, texts, place);
+    return [...missing, ...sent.announced(texts).map((text) => this.#rest(sent, text, null))];
   }
 
   /** Sends what the events of an item did not have. */
@@ -532,10 +533,12 @@ class ResponsesReader implements ProtocolReader {
     return this.#complete(item, key, texts, place);
   }
 
-  /** What only the beginnings of items and parts had. */
+  /** What only the beginnings of items and parts had, and what no final item has decided. */
   *#announced(): Generator<Partial<ChoicePart> | null> {
-    for (const item of this.#items.all)
-      for (const text of item.announced()) yield this.#rest(item, text, null);
+    for (const item of this.#items.all) {
+      const texts = item.isDone ? [] : item.undecided();
+      for (const text of [...texts, ...item.announced()]) yield this.#rest(item, text, null);
+    }
     for (const call of this.#calls.values()) if (!call.isClosed) yield restOf(call, '');
   }
 

@@ -10,7 +10,8 @@ import type { Route } from '../providers/provider.ts';
 import type { Target } from '../routing/targets.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { Result } from '../shared/result.ts';
-import type { ReplayableRequest, TargetRequest } from './replayable-request.ts';
+import type { ReplayableRequest } from './replayable-request.ts';
+import type { TargetRequest } from './target-request.ts';
 
 /** What a completion takes from the gateway besides what every route has. */
 export interface CompletionContext extends RequestContext {

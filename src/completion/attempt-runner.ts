@@ -4,10 +4,8 @@
  */
 import { mayUse } from '../auth/caller.ts';
 import { type ApiError, apiError, type FailureReason } from '../canonical/error.ts';
-import type { UpstreamRefusal } from '../canonical/refusal.ts';
 import { sanitize } from '../canonical/upstream-error.ts';
-import { readApiStatement } from '../fitting/api-statements.ts';
-import { hasKnownNames, namesOf, shownFinding, subjectOf, tableLine } from '../fitting/rows.ts';
+import { shownFinding, tableLine } from '../fitting/rows.ts';
 import { pricedModels } from '../metering/pricing/cost.ts';
 import type { RecordedAttempt } from '../metering/record.ts';
 import {
@@ -31,16 +29,9 @@ import { classifyError, type UpstreamErrorContext } from '../upstream/errors.ts'
 import { apiHeaders, callUpstream, type UpstreamFailure, type UpstreamResult } from '../upstream/fetch.ts';
 import type { Admission, RequestSpan } from './admission.ts';
 import type { CompletionRequest, PreparedRequest } from './prepare.ts';
-import {
-  type Mending,
-  type ReplayableRequest,
-  sentPrompt,
-  type TargetRequest,
-  type TargetTraits,
-} from './replayable-request.ts';
-
-/** Requests that are changed as a refusal asks, over all targets of one request. */
-const MAX_MENDED_ROUNDS = 3;
+import type { ReplayableRequest } from './replayable-request.ts';
+import { causeOf, namesChange } from './second-try.ts';
+import { sentPrompt, type TargetRequest, type TargetTraits } from './target-request.ts';
 
 /** The body of the last attempt is kept until there is output. Above this size, only until a refusal would have come. */
 const LARGE_BODY_BYTES = 1024 * 1024;
@@ -89,20 +80,19 @@ export class AttemptRunner {
   readonly #replayable: ReplayableRequest;
   /** Null: spans are not recorded. */
   readonly #span: RequestSpan | null;
-  #current: Attempt;
+  /** What is sent to the first target; null once it was. */
+  #first: TargetRequest | null;
+  #traits: TargetTraits;
+  /** The attempt that runs, or the last one; null before the first one. */
+  #current: Attempt | null = null;
   /** The next target, if the current attempt failed and another one follows. */
   #next: ScheduledTarget | null = null;
-  /** The first refusal of each target that was tried again with a changed request. */
-  readonly #refusals = new Map<Target, ApiError>();
   /** Attempts whose messages are kept, with these as a client may see them. */
   readonly #messages: { readonly meter: AttemptMeter; readonly shown: string }[] = [];
-  #mendedRounds = 0;
-  #hasSwitchedApi = false;
   #isServed = false;
   #isStopped = false;
   #wake = () => {};
 
-  /** Calls the first target at once. */
   constructor(
     { request, first, replayable, schedule, admission, cacheReport }: PreparedRequest,
     span: RequestSpan | null,
@@ -118,17 +108,23 @@ export class AttemptRunner {
       addCharge: admission?.addCharge ?? ((record) => record),
       onRecord: (record, served) => span?.end(record, served),
     });
-    this.#current = this.#start(ok(first), first.traits);
+    this.#first = first;
+    this.#traits = first.traits;
   }
 
-  /** The attempt that runs, or the last one. */
-  get current(): Attempt {
-    return this.#current;
+  /** The traits of the request to the current target. */
+  get traits(): TargetTraits {
+    return this.#traits;
+  }
+
+  /** The headers of the current target's response; empty until it is there. */
+  get upstreamHeaders(): Headers {
+    return this.#current?.headers ?? new Headers();
   }
 
   /** Whether the current target is that of the response: it has output, or no other target can follow. A retry or a changed request goes to the same one. */
   get isDecided(): boolean {
-    return this.#isServed || !this.#current.hasSuccessor || this.request.targets.length === 1;
+    return this.#isServed || this.#current?.hasSuccessor === false || this.request.targets.length === 1;
   }
 
   /**
@@ -136,7 +132,7 @@ export class AttemptRunner {
    * @returns the outcome of the last attempt
    */
   async run<Value>(delivery: Delivery<Value>): Promise<LastOutcome<Value>> {
-    for (let attempt: Attempt | null = this.#current; attempt !== null; attempt = await this.#startNext()) {
+    for (let attempt = this.#startFirst(); attempt !== null; attempt = await this.#startNext()) {
       attempt.startTimeout();
       const delivered = await delivery.deliver(attempt);
       attempt.stopTimeout();
@@ -214,8 +210,9 @@ export class AttemptRunner {
     // Only a response is a refusal that asks for a change.
     const isAnswered = reason === 'no_response' || reason === 'body';
     if (isAnswered && !isMade && this.#tryAgain(attempt, ownError, now)) return null;
-    this.#forget(attempt, ownError);
-    const error = this.#firstRefusal(attempt, ownError);
+    const { secondTries } = this.#replayable;
+    if (ownError.refusal !== undefined) secondTries.forget(attempt.traits, ownError.refusal);
+    const error = secondTries.shownError(attempt.traits, ownError);
     this.#giveUp(attempt, { ...endOf(ownError), isRefused: !isTimeout(reason) });
     const outcome = {
       error,
@@ -256,7 +253,7 @@ export class AttemptRunner {
   /** Keeps what the provider said in the attempt's record, while the request is there to compare it with. */
   #keepMessage({ meter, traits, upstream }: Attempt, { refusal }: ApiError): void {
     if (refusal === undefined) return;
-    meter.message = this.#replayable.providerMessage(traits, refusal, upstream);
+    meter.message = this.#replayable.secondTries.providerMessage(traits, refusal, upstream);
     if (meter.message === null) return;
     this.#messages.push({ meter, shown: sanitize(refusal.message ?? '', upstream) });
   }
@@ -274,6 +271,7 @@ export class AttemptRunner {
   #expired(): void {
     if (this.#isServed) return;
     this.#isServed = true;
+    if (this.#current === null) return;
     const { traits, meter } = this.#current;
     const failed = { retryAfterMs: null, isBilled: meter.isBilled };
     const now = this.request.context.ports.clock.now();
@@ -284,6 +282,7 @@ export class AttemptRunner {
   #abandoned(): void {
     if (this.#isServed) return;
     this.#isServed = true;
+    if (this.#current === null) return;
     const { traits, meter } = this.#current;
     const { status, ms } = meter.attempt;
     if (status === null && ms !== null)
@@ -293,7 +292,7 @@ export class AttemptRunner {
   /** The request is over: cancels the current attempt and starts no other. */
   stop(): void {
     this.#isStopped = true;
-    this.#current.cancel();
+    this.#current?.cancel();
     this.#wake();
     this.#replayable.release();
   }
@@ -304,43 +303,27 @@ export class AttemptRunner {
    */
   #tryAgain(attempt: Attempt, error: ApiError, now: number): boolean {
     const { traits } = attempt;
-    if (error.refusal === undefined) return false;
-    const mending = this.#replayable.readRefusal(traits, error.refusal);
-    if (mending === null) return false;
+    const { refusal } = error;
+    const { secondTries } = this.#replayable;
+    const mending = refusal === undefined ? null : secondTries.readRefusal(traits, refusal);
+    if (refusal === undefined || mending === null) return false;
     // The provider names another field, so it took what was changed before.
-    if (!namesChange(error.refusal, traits)) this.#learn(attempt);
-    if (mending.kind === 'api') {
-      if (this.#hasSwitchedApi) return false;
-      this.#hasSwitchedApi = true;
-    } else if (this.#mendedRounds++ >= MAX_MENDED_ROUNDS) return false;
-    this.#replayable.tryAgain(traits.target, mending);
-    if (!this.#refusals.has(traits.target)) this.#refusals.set(traits.target, error);
+    if (!namesChange(refusal, traits)) this.#learn(attempt);
+    if (!secondTries.tryAgain(traits.target, mending, error)) return false;
     attempt.meter.cause ??= causeOf(mending);
     this.#giveUp(attempt, { ...endOf(error), isRefused: true });
     this.#next = { target: traits.target, at: now };
     return true;
   }
 
-  /**
-   * The refusal for the client after a request was changed: the last one, if it is about something else, such as a prompt that is too
-   * long; otherwise the first, which is about what the client sent.
-   */
-  #firstRefusal({ traits }: Attempt, error: ApiError): ApiError {
-    const first = this.#refusals.get(traits.target);
-    const { refusal } = error;
-    if (first === undefined || refusal === undefined) return error;
-    return namesChange(refusal, traits) ? first : error;
-  }
-
   /** The target took the changed request. */
   #learn({ traits }: Attempt): void {
-    const { context, callerPays } = this.request;
-    if (!this.#refusals.has(traits.target) || callerPays) return;
+    const { ports, requestId } = this.request.context;
     const { provider, model } = traits.target;
-    for (const { finding, conditions } of this.#replayable.learn(traits)) {
-      context.ports.log({
+    for (const { finding, conditions } of this.#replayable.secondTries.learn(traits)) {
+      ports.log({
         event: 'provider_learned',
-        request_id: context.requestId,
+        request_id: requestId,
         provider: provider.id,
         model,
         finding: shownFinding(finding),
@@ -350,20 +333,18 @@ export class AttemptRunner {
     }
   }
 
-  /** A request that was changed as earlier refusals said was refused all the same. */
-  #forget({ traits }: Attempt, { refusal }: ApiError): void {
-    if (refusal === undefined || refusal.kind !== null || traits.mends.length === 0) return;
-    const words = wordsOf(refusal);
-    const findings = traits.mends.map(({ finding }) => finding);
-    const refused = findings.filter((finding) => namesOf(finding).some((name) => words.has(name)));
-    this.#replayable.forget(traits, refused);
-  }
-
   /** @returns whether there is another target */
   #scheduleNext(): boolean {
     this.#next = this.#schedule.next(this.request.context.ports.clock.now());
     for (const skipped of this.#schedule.takeSkipped()) this.meter.skip(skippedAttempt(skipped));
     return this.#next !== null;
+  }
+
+  /** Null: the request is over. */
+  #startFirst(): Attempt | null {
+    const first = this.#first;
+    this.#first = null;
+    return first === null || this.#isStopped ? null : this.#start(ok(first), first.traits);
   }
 
   /** Waits for the time of the scheduled attempt and starts it; null: none is scheduled, or the request is over. */
@@ -382,8 +363,7 @@ export class AttemptRunner {
     this.meter.begin(traits);
     const reason = budgetError === null ? 'unsent' : 'over_budget';
     const request = targetRequest.kind === 'ok' ? targetRequest : unsent(targetRequest.error, reason);
-    this.#current = this.#start(request, traits);
-    return this.#current;
+    return this.#start(request, traits);
   }
 
   #giveUp(attempt: Attempt, end: AttemptEnd): void {
@@ -397,24 +377,25 @@ export class AttemptRunner {
     const { clock } = ports;
     onSent?.(this.meter.interruptedRecord);
     const { current } = this.meter;
-    const start = () =>
-      new Attempt(this.request, traits, current, {
-        hasSuccessor: this.#schedule.hasMore,
-        onAnswer: this.#schedule.startWaiting(traits.target, clock.now()),
-        call: (upstream, signal) => {
-          const response = this.#call(request, upstream, signal);
-          // After the request is on its way, so that it does not wait.
-          if (request.kind === 'ok') this.#hashPrompt(request.value, current);
-          return response;
-        },
+    this.#traits = traits;
+    if (request.kind === 'ok') this.#replayable.secondTries.sent(request.value);
+    const attempt = new Attempt(this.request, traits, current, {
+      hasSuccessor: this.#schedule.hasMore,
+      onAnswer: this.#schedule.startWaiting(traits.target, clock.now()),
+    });
+    this.#current = attempt;
+    const send = () => {
+      attempt.send((upstream, signal) => this.#call(request, upstream, signal));
+      // After the request is on its way, so that it does not wait.
+      if (request.kind === 'ok') this.#hashPrompt(request.value, current);
+    };
+    if (this.#span === null) send();
+    else {
+      this.#span.inAttemptSpan(current.traits, (end) => {
+        if (end !== null) current.onEnd(end);
+        send();
       });
-    const attempt =
-      this.#span === null
-        ? start()
-        : this.#span.inAttemptSpan(current.traits, (end) => {
-            if (end !== null) current.onEnd(end);
-            return start();
-          });
+    }
     const replayable = this.#replayable;
     replayable.endWork();
     if (attempt.hasSuccessor) return attempt;
@@ -480,9 +461,10 @@ interface AttemptOptions {
   readonly hasSuccessor: boolean;
   /** Called when the upstream has answered, or when the attempt has ended without an answer. Later calls have no effect. */
   readonly onAnswer: (isAnswer: boolean, now: number) => void;
-  /** Calls the upstream. Never rejects. */
-  readonly call: (upstream: UpstreamErrorContext, signal: AbortSignal) => Promise<UpstreamResult>;
 }
+
+/** Calls the upstream. Never rejects. */
+type Call = (upstream: UpstreamErrorContext, signal: AbortSignal) => Promise<UpstreamResult>;
 
 /** Nothing reads the reason. Without one the runtime would create an exception and its stack for each request. */
 const ABORT_REASON = 'aborted';
@@ -495,8 +477,7 @@ export class Attempt {
   readonly hasSuccessor: boolean;
   /** Reads the response. A timeout ends it. */
   readonly relay: Relay;
-  /** Never rejects. */
-  readonly response: Promise<UpstreamResult>;
+  readonly #answered = Promise.withResolvers<UpstreamResult>();
   /** `response`, once it is there. */
   #result: UpstreamResult | null = null;
   readonly #clock: Clock;
@@ -508,7 +489,7 @@ export class Attempt {
     request: CompletionRequest,
     traits: TargetTraits,
     meter: AttemptMeter,
-    { hasSuccessor, onAnswer, call }: AttemptOptions,
+    { hasSuccessor, onAnswer }: AttemptOptions,
   ) {
     const { settings, ports } = request.context;
     const { clock } = ports;
@@ -520,16 +501,27 @@ export class Attempt {
     this.relay = new Relay({ upstream, clock, maxEventBytes: settings.maxEventBytes });
     this.#clock = clock;
     this.#onAnswer = onAnswer;
-    this.response = call(upstream, this.#abort.signal).then((result) => {
+  }
+
+  /** Sends the request. */
+  send(call: Call): void {
+    const { meter } = this;
+    void call(this.upstream, this.#abort.signal).then((result) => {
       this.#result = result;
       meter.status = result.kind === 'ok' ? result.value.status : result.error.status;
       if (result.kind === 'error') {
         meter.cause = result.error.cause;
         meter.showsNoWork = result.error.showsNoWork;
       }
-      onAnswer(meter.status !== null && (result.kind === 'ok' || meter.showsNoWork), clock.now());
-      return result;
+      const isAnswer = meter.status !== null && (result.kind === 'ok' || meter.showsNoWork);
+      this.#onAnswer(isAnswer, this.#clock.now());
+      this.#answered.resolve(result);
     });
+  }
+
+  /** Never rejects. */
+  get response(): Promise<UpstreamResult> {
+    return this.#answered.promise;
   }
 
   /** The response with its success status, or how the attempt ended before it. */
@@ -600,27 +592,6 @@ function withNearestModel(
 }
 
 const FILTERED = 'content_filter';
-
-/** For what the request is changed, in words of Weir. */
-function causeOf(mending: Mending): string {
-  if (mending.kind !== 'fields') return `refused: ${mending.kind}`;
-  const subjects = mending.statements.map(({ finding }) => {
-    if (finding.kind === 'beta') return 'anthropic-beta';
-    return hasKnownNames(finding) ? subjectOf(finding) : 'a field that Weir does not know';
-  });
-  return `refused: ${subjects.join(', ')}`;
-}
-
-/** Whether a refusal of a changed request is about the change: it names what Weir set, or asks for the API that refused first. */
-function namesChange(refusal: UpstreamRefusal, { mends, api }: TargetTraits): boolean {
-  const words = wordsOf(refusal);
-  const names = mends.flatMap(({ finding }) => namesOf(finding));
-  return readApiStatement(refusal, api)?.change.kind === 'api' || names.some((name) => words.has(name));
-}
-
-function wordsOf({ message = '', field = '' }: UpstreamRefusal): ReadonlySet<string> {
-  return new Set(`${message} ${field}`.toLowerCase().match(/[a-z$][\w$]{0,127}/g) ?? []);
-}
 
 function unsent(error: ApiError, reason: UpstreamFailure['reason']): Result<never, UpstreamFailure> {
   return failure({ error, reason, headers: new Headers(), status: null, cause: null, showsNoWork: true });

@@ -24,12 +24,7 @@ import {
 import { isObject, type JsonObject } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import type { Admission, CompletionContext, HashPrompt, Refusal } from './admission.ts';
-import {
-  ReplayableRequest,
-  type ReplayedRequest,
-  sentPrompt,
-  type TargetRequest,
-} from './replayable-request.ts';
+import { ReplayableRequest } from './replayable-request.ts';
 import {
   type ClientBody,
   type ClientRoute,
@@ -37,6 +32,7 @@ import {
   readClientBody,
   readRequestPolicies,
 } from './request.ts';
+import { type ReplayedRequest, sentPrompt, type TargetRequest } from './target-request.ts';
 
 /** A completion as its client requested it. It lives as long as the response streams, so it holds nothing of the prompt. */
 export interface CompletionRequest extends ReplayedRequest, MeteredRequest {

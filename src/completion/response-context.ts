@@ -16,6 +16,7 @@ import {
   type Delivery,
   httpErrorOf,
   stopped,
+  upstreamErrorContext,
 } from './attempt-runner.ts';
 import type { CompletionRequest } from './prepare.ts';
 
@@ -39,7 +40,10 @@ export async function runToDeadline<Value>(
   const end = deadline.isOver
     ? {
         kind: 'timed_out' as const,
-        error: deadlineExceeded(runner.current.upstream, settings.timers.deadlineMs),
+        error: deadlineExceeded(
+          upstreamErrorContext(runner.request, runner.traits.target),
+          settings.timers.deadlineMs,
+        ),
       }
     : { kind: reason === 'body' || reason === 'stopped' ? ('failed' as const) : ('refused' as const), error };
   runner.settle(end);
@@ -151,11 +155,10 @@ export function passthroughOptions(
  * @param isDecided whether the current target is final. A heartbeat may send the headers before; they then name no target.
  */
 export function responseHeaders(
-  { request, meter, admission, cacheReport, current }: AttemptRunner,
+  { request, meter, admission, cacheReport, traits, upstreamHeaders }: AttemptRunner,
   isDecided = true,
 ): Record<string, string> {
   const { alias, client } = request;
-  const { traits, headers: upstreamHeaders } = current;
   const { target, dropped, changed, api } = traits;
   const passed = (traits.passthrough && client.passthrough?.responseHeaders) ?? [];
   const headers = isDecided ? pickResponseHeaders(upstreamHeaders, passed) : {};

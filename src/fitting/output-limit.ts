@@ -46,6 +46,14 @@ export function withWrittenLimit(
   return { body: withValue(kept, path.split('.'), tokens), dropped };
 }
 
+/** Whether a translated body is the same with a limit of `atMost` tokens: its own is as low, and no other field takes precedence over it. */
+export function isWithinLimit(form: RequestForm, body: JsonObject, atMost: number): boolean {
+  const own = readWrittenLimit(form, body);
+  if (typeof own !== 'number' || own > atMost) return false;
+  const limited = withWrittenLimit(form, body, atMost);
+  return limited.dropped.length === 0 && Object.keys(limited.body).length === Object.keys(body).length;
+}
+
 /** The client's name of the limit in a translated body. */
 export function limitName(form: RequestForm): string {
   const place = placeOf(form);

@@ -14,6 +14,7 @@ import type {
   OutputSlices,
   Refusal,
 } from '../completion/admission.ts';
+import { isWithinLimit } from '../fitting/output-limit.ts';
 import type { KeyCallContext, RequestContext } from '../http/context.ts';
 import { highestPrice, type PricedModel } from '../metering/pricing/highest-price.ts';
 import {
@@ -243,7 +244,8 @@ async function admit(
     slices,
   };
   replayable.limitOutput(outputTokens);
-  const limited = outputTokens === null ? null : await replayable.writeFor(first.traits.target);
+  const isAsWritten = outputTokens === null || isWithinLimit(first.form, first.body, outputTokens);
+  const limited = isAsWritten ? null : await replayable.writeFor(first.traits.target);
   if (limited?.kind === 'error') {
     release(reservedRequest);
     return failure({ error: limited.error, headers: {} });

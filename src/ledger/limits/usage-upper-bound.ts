@@ -3,7 +3,8 @@
  * A hard budget reserves it, so it must not rest on an estimate.
  */
 import { type ApiError, apiError } from '../../canonical/error.ts';
-import type { ReplayableRequest, TargetRequest } from '../../completion/replayable-request.ts';
+import type { ReplayableRequest } from '../../completion/replayable-request.ts';
+import type { TargetRequest } from '../../completion/target-request.ts';
 import { fieldOf, fieldsWhere } from '../../facts/fields.ts';
 import { limitName, readOutputLimit, readWrittenLimit } from '../../fitting/output-limit.ts';
 import type { PricedModel } from '../../metering/pricing/highest-price.ts';

@@ -8,7 +8,7 @@ import type {
   NewTopUp,
   TopUpResult,
 } from '../auth/key-limits.ts';
-import type { KeyChange, KeyChangeResult, KeyStore } from '../auth/keys.ts';
+import { type KeyChange, type KeyChangeResult, type KeyStore, readKey } from '../auth/keys.ts';
 import type { Erasure } from '../http/erasure.ts';
 import { log } from '../http/log.ts';
 import type { SentPrefix } from '../metering/cache-breaks.ts';
@@ -230,6 +230,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     createLimitTables(this.#sql);
     const alerts = new BudgetAlerts({
       keyId,
+      keyName: () => this.#keyName(),
       sql: this.#sql,
       transaction: (act) => storage.transactionSync(act),
       settings: () => this.alertSettings(),
@@ -293,6 +294,13 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
       readState(this.#sql).archived_until > 0 ||
       (this.#alerts?.nextDue ?? null) !== null
     );
+  }
+
+  /** The name of the key in KV; null: there is no such key, or it cannot be read now. */
+  async #keyName(): Promise<string | null> {
+    const { WEIR_KV: store } = this.env;
+    const found = store === undefined ? null : await answerWithin(readKey(store, this.#keyId), MAX_SEND_MS);
+    return found === null || found === 'unreadable' ? null : found.key.name;
   }
 
   get #key(): StoredKey {

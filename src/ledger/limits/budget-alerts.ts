@@ -1,6 +1,13 @@
 /** Alerts of a key's budgets: each percentage that the spend of a period reaches is logged once, and sent to the operator's URL (G10). */
 
-import { type Budget, type BudgetPeriod, budgetsOf, periodName, writeAmount } from '../../auth/key-limits.ts';
+import {
+  type Budget,
+  type BudgetPeriod,
+  budgetsOf,
+  formatAmount,
+  periodName,
+  writeAmount,
+} from '../../auth/key-limits.ts';
 import { isUnreadable, secretUnreadable, type UnreadableSecret } from '../../canonical/secret.ts';
 import { AUDIT_KEPT_DAYS } from '../../shared/limits.ts';
 import { addedTo, type Sql, storedLimits, sumOfPeriod, unreadableReason } from './limit-tables.ts';
@@ -19,6 +26,8 @@ interface AlertTarget {
 
 export interface AlertPorts {
   readonly keyId: string;
+  /** The name of the key; null: it has none, or cannot be read now. Absent: no key has a name. */
+  readonly keyName?: () => Promise<string | null>;
   readonly sql: Sql;
   readonly transaction: <Value>(act: () => Value) => Value;
   readonly settings: () => Promise<AlertSettings>;
@@ -119,7 +128,7 @@ export class BudgetAlerts {
     const { unit, period, percent, at, tries } = row;
     const { target } = await this.#readSettings();
     const isWaiting = isUnreadable(target);
-    const body = JSON.stringify({ event: 'budget_alert', ...view(keyId, row) });
+    const body = JSON.stringify({ event: 'budget_alert', ...view(keyId, row), ...(await this.#words(row)) });
     const problem = isWaiting ? secretUnreadable(target).message : await this.#post(body, target, now);
     const retryAt = now + (isWaiting ? SECRET_WAIT_MS : Math.min(FIRST_WAIT_MS * 2 ** tries, MAX_WAIT_MS));
     const nextAt = problem === null || retryAt > at + MAX_AGE_MS ? null : retryAt;
@@ -133,6 +142,15 @@ export class BudgetAlerts {
         ...[isWaiting ? tries : tries + 1, nextAt, unit, period, percent],
       ),
     );
+  }
+
+  /** The name of the key and a sentence for people, under the names by which Slack (`text`) and Discord (`content`) read it. */
+  async #words(row: AlertRow) {
+    const { keyId, keyName } = this.#ports;
+    const name = (await keyName?.().catch(() => null)) ?? null;
+    const text = sentenceOf(name ?? keyId, row);
+    // Nobody is notified because of what a key is named.
+    return { name, text, content: text, allowed_mentions: { parse: [] } };
   }
 
   /**
@@ -208,6 +226,15 @@ function view(keyId: string, row: AlertRow) {
     ...{ id: idOf(keyId, row), key_id: keyId, time: new Date(at).toISOString(), percent, unit, per, period },
     ...{ spent: writeAmount(spent, unit), limit: writeAmount(amount, unit) },
   };
+}
+
+/** Controls, and what begins a link or a mention in Slack (https://docs.slack.dev/messaging/formatting-message-text, from memory, 2026-11-28). */
+const NOT_PLAIN = /[\p{Cc}<>]/gu;
+
+function sentenceOf(key: string, { unit, period, percent, per, spent, amount }: AlertRow): string {
+  const limit = `${formatAmount(amount, unit)} ${per === 'total' ? 'in total' : `a ${per}`}`;
+  const when = per === 'total' ? '' : ` in ${period}`;
+  return `Weir: the key ${key.replace(NOT_PLAIN, ' ')} has reached ${percent} % of its budget of ${limit}: ${formatAmount(spent, unit)} are spent${when}`;
 }
 
 /** HMAC-SHA-256 in hexadecimal digits. */

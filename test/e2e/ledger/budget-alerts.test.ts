@@ -60,7 +60,12 @@ describe.each(['kv', 'object'])('G10 LEDGER=%s', (LEDGER) => {
     expect(alert.body).toMatchObject({
       ...{ event: 'budget_alert', key_id: key.id, percent: 50, unit: 'tokens', per: 'month' },
       limit: 200,
+      name: 'test',
     });
+    expect(alert.body.text).toMatch(
+      /^Weir: the key test has reached 50 % of its budget of 200 tokens a month: /,
+    );
+    expect(alert.body.content).toBe(alert.body.text);
     expect(Number(alert.body.spent)).toBeGreaterThanOrEqual(100);
     expect(isSigned(alert)).toBe(true);
     await limited.gateway.logged((lines) => lines.some(({ event }) => event === 'budget_alert'));

@@ -40,6 +40,7 @@ class Alerted {
   readonly sent: Sent[] = [];
   readonly statuses: (number | Error)[] = [];
   areUnreadable = false;
+  name: string | null | Error = 'web <!channel> app';
   now = NOW;
   alerts: BudgetAlerts;
   #settings: AlertSettings;
@@ -59,6 +60,10 @@ class Alerted {
   open(): BudgetAlerts {
     return new BudgetAlerts({
       keyId: 'key-1',
+      keyName: async () => {
+        if (this.name instanceof Error) throw this.name;
+        return this.name;
+      },
       sql: this.sql,
       transaction: (act) => act(),
       settings: async () => {
@@ -92,10 +97,13 @@ class Alerted {
 }
 
 describe('G10 an alert', () => {
-  test('is sent once for each percentage that a period reaches, with amounts and without a name', async () => {
+  test('is sent once for each percentage that a period reaches, with amounts, the name of the key, and a sentence for Slack and Discord', async () => {
     const alerted = new Alerted(MONTHLY);
     for (const usd of [4.99, 0.01, 1, 2, 1.9, 0.1, 5]) await alerted.spend(usd);
     expect(alerted.percents).toEqual([50, 80, 100]);
+    // Neither a mention of Slack's nor one of Discord's.
+    const text =
+      'Weir: the key web  !channel  app has reached 50 % of its budget of 10.00 USD a month: 5.00 USD are spent in 2026-11';
     expect(alerted.sent[0]?.body).toEqual({
       event: 'budget_alert',
       id: 'key-1/USD/2026-11/50',
@@ -107,8 +115,30 @@ describe('G10 an alert', () => {
       period: '2026-11',
       spent: 5,
       limit: 10,
+      name: 'web <!channel> app',
+      text,
+      content: text,
+      allowed_mentions: { parse: [] },
     });
-    expect(alerted.logged).toEqual(alerted.sent.map(({ body }) => body));
+    // The log has ids alone.
+    const words = ['name', 'text', 'content', 'allowed_mentions'];
+    expect(alerted.logged).toEqual(
+      alerted.sent.map(({ body }) =>
+        Object.fromEntries(Object.entries(body).filter(([field]) => !words.includes(field))),
+      ),
+    );
+  });
+
+  test.each([
+    ['has no name', null],
+    ['cannot be read', new Error('no KV')],
+  ])('of a key whose name %s: its id stands in the sentence', async (_, name) => {
+    const alerted = new Alerted({ budget: { tokens: 10, per: 'total', mode: 'warn' } });
+    alerted.name = name;
+    await alerted.spend(0, 10);
+    const text =
+      'Weir: the key key-1 has reached 100 % of its budget of 10 tokens in total: 10 tokens are spent';
+    expect(alerted.sent[0]?.body).toMatchObject({ name: null, text, content: text });
   });
 
   test('of several percentages at once is sent for the highest, and later for none below it', async () => {

@@ -12,8 +12,9 @@ export const RUN_CHARS = 11;
 const GRAM_CHARS = 6;
 const GRAM_STRIDE = RUN_CHARS - GRAM_CHARS + 1;
 
-const IS_RUN = 1;
-const IS_GRAM = 2;
+/** What is known of a hash: a bit for its gram, and above it the count of runs. */
+const IS_GRAM = 1;
+const ONE_RUN = 2;
 const HASH_BITS = 14;
 const HASH_MASK = (1 << HASH_BITS) - 1;
 /** The engine has integers of this many bits without an object. */
@@ -44,7 +45,7 @@ const GAP = 1 << 22;
 const RARE = SURROGATE | SKIPPED;
 
 const UNITS = new Int32Array(1 << 16);
-const EVERY = new Uint8Array(1 << HASH_BITS).fill(IS_RUN | IS_GRAM);
+const EVERY = new Uint16Array(1 << HASH_BITS).fill(ONE_RUN | IS_GRAM);
 /** {@link BASE} to the power of {@link RUN_CHARS}. */
 const OUT = Array.from({ length: RUN_CHARS }).reduce<number>((power) => Math.imul(power, BASE), 1);
 
@@ -55,17 +56,18 @@ type VisitRun = (hash: number, from: number, to: number) => void;
 export class CommonRuns {
   /** The last of the runs with each hash. */
   readonly #runs = new Map<number, SearchedRun>();
-  /** By hash: whether a run has it, and whether a gram does. Most hashes of a long text are not among these, so the map is rarely read. */
-  readonly #known = new Uint8Array(1 << HASH_BITS);
+  /** By hash: how many runs have it, and whether a gram does. Most hashes of a long text are not among these, so the map is rarely read. */
+  readonly #known = new Uint16Array(1 << HASH_BITS);
 
   /** @param onFound called with the place of each run that is found later */
   add(text: string, onFound: (from: number, to: number) => void): void {
     const knownHashes = this.#known;
     const note: VisitRun = (hash, from, to) => {
-      knownHashes[hash & HASH_MASK] = (knownHashes[hash & HASH_MASK] ?? 0) | IS_RUN;
-      this.#runs.set(hash, { from, to, onFound, other: this.#runs.get(hash) });
+      const other = this.#runs.get(hash);
+      if (other === undefined) knownHashes[hash & HASH_MASK] = (knownHashes[hash & HASH_MASK] ?? 0) + ONE_RUN;
+      this.#runs.set(hash, { from, to, onFound, other });
     };
-    eachRunOfChars(text, 0, text.length, note);
+    new CharRuns().visit(text, 0, text.length, note);
     scan(text, 1, EVERY, note, (gram) => {
       knownHashes[gram] = (knownHashes[gram] ?? 0) | IS_GRAM;
     });
@@ -76,16 +78,20 @@ export class CommonRuns {
     if (this.#runs.size === 0) return;
     const knownHashes = this.#known;
     const find: VisitRun = (hash) => {
-      if (((knownHashes[hash & HASH_MASK] ?? 0) & IS_RUN) !== 0) this.#report(hash);
+      if ((knownHashes[hash & HASH_MASK] ?? 0) >= ONE_RUN) this.#report(hash);
     };
-    scan(text, GRAM_STRIDE, knownHashes, find, (_gram, at) => {
-      eachRunOfChars(text, reach(text, at, -1), reach(text, at, 1) + 1, find);
-    });
+    const chars = new CharRuns();
+    scan(text, GRAM_STRIDE, knownHashes, find, (_gram, at) => chars.visitAround(text, at, find));
   }
 
   #report(hash: number): void {
-    for (let run = this.#runs.get(hash); run !== undefined; run = run.other) run.onFound(run.from, run.to);
+    const found = this.#runs.get(hash);
+    if (found === undefined) return;
+    for (let run: SearchedRun | undefined = found; run !== undefined; run = run.other)
+      run.onFound(run.from, run.to);
     this.#runs.delete(hash);
+    // A text may have it at every place.
+    this.#known[hash & HASH_MASK] = (this.#known[hash & HASH_MASK] ?? 0) - ONE_RUN;
   }
 }
 
@@ -99,13 +105,13 @@ interface SearchedRun {
 /**
  * Visits each run of words, and each `stride`th gram, in one pass. Most time is spent here, so that nothing is called or stored for a
  * character, and little for a word.
- * @param wanted which hashes are visited: {@link IS_RUN}, {@link IS_GRAM}
+ * @param wanted which hashes are visited: from {@link ONE_RUN} on those of runs, with {@link IS_GRAM} those of grams
  * @param visitGram called with a hash of {@link HASH_BITS} bits, and the place of the gram's last character
  */
 function scan(
   text: string,
   stride: number,
-  wanted: Uint8Array,
+  wanted: Uint16Array,
   visitWords: VisitRun,
   visitGram: (gram: number, at: number) => void,
 ): void {
@@ -126,7 +132,7 @@ function scan(
     if ((traits & RARE) !== 0 && isSkipped(text, at, unit, traits)) continue;
     if (wordAt >= 0 && (traits & last & WORD) === 0) {
       const run = (Math.imul(Math.imul(first, BASE) + second, BASE) + word + WORDS_SEED) & INTEGER_MASK;
-      if (firstAt >= 0 && ((wanted[run & HASH_MASK] ?? 0) & IS_RUN) !== 0) visitWords(run, firstAt, at);
+      if (firstAt >= 0 && (wanted[run & HASH_MASK] ?? 0) >= ONE_RUN) visitWords(run, firstAt, at);
       first = second;
       firstAt = secondAt;
       second = word;
@@ -153,29 +159,62 @@ const RING = 16;
 const codes = new Uint16Array(RING);
 const places = new Int32Array(RING);
 
-/** Visits each run of characters between two places. */
-function eachRunOfChars(text: string, from: number, to: number, visit: VisitRun): void {
-  let chars = 0;
-  let hash = 0;
-  for (let at = from; at < to; at++) {
-    const unit = text.charCodeAt(at);
-    const traits = UNITS[unit] || learn(unit);
-    if ((traits & GAP) !== 0 || ((traits & RARE) !== 0 && isSkipped(text, at, unit, traits))) continue;
-    const folded = traits & FOLDED;
-    const out = chars < RUN_CHARS ? 0 : Math.imul(codes[(chars - RUN_CHARS) % RING] ?? 0, OUT);
-    hash = (Math.imul(hash, BASE) + folded - out) | 0;
-    codes[chars % RING] = folded;
-    places[chars % RING] = at;
-    chars++;
-    if (chars >= RUN_CHARS) visit(hash & INTEGER_MASK, places[(chars - RUN_CHARS) % RING] ?? 0, at + 1);
+/** Visits runs of characters of one text, from its beginning to its end, each once. */
+class CharRuns {
+  /** The next place, and the hash and the count of the characters before it. */
+  #next = 0;
+  #hash = 0;
+  #chars = 0;
+
+  /** Visits the runs that have the character at a place, and perhaps further ones. */
+  visitAround(text: string, at: number, visit: VisitRun): void {
+    if (at >= this.#next) this.#startAt(Math.max(this.#next, beginOfRuns(text, at)));
+    this.#visit(text, text.length, Math.max(at + 1, this.#next), visit);
+  }
+
+  /** Visits each run between two places. */
+  visit(text: string, from: number, to: number, visit: VisitRun): void {
+    this.#startAt(from);
+    this.#visit(text, to, to, visit);
+  }
+
+  #startAt(place: number): void {
+    if (place === this.#next) return;
+    this.#next = place;
+    this.#hash = 0;
+    this.#chars = 0;
+  }
+
+  /** @param core behind it, characters that no run with one before it has are not visited */
+  #visit(text: string, to: number, core: number, visit: VisitRun): void {
+    let hash = this.#hash;
+    let chars = this.#chars;
+    let left = RUN_CHARS - 1;
+    let at = this.#next;
+    for (; at < to && left > 0; at++) {
+      const unit = text.charCodeAt(at);
+      const traits = UNITS[unit] || learn(unit);
+      if ((traits & GAP) !== 0 || ((traits & RARE) !== 0 && isSkipped(text, at, unit, traits))) continue;
+      const folded = traits & FOLDED;
+      const out = chars < RUN_CHARS ? 0 : Math.imul(codes[(chars - RUN_CHARS) % RING] ?? 0, OUT);
+      hash = (Math.imul(hash, BASE) + folded - out) | 0;
+      codes[chars % RING] = folded;
+      places[chars % RING] = at;
+      chars++;
+      if (chars >= RUN_CHARS) visit(hash & INTEGER_MASK, places[(chars - RUN_CHARS) % RING] ?? 0, at + 1);
+      if (at >= core) left--;
+    }
+    this.#hash = hash;
+    this.#chars = chars;
+    this.#next = at;
   }
 }
 
-/** How far a run with the character at `at` may reach before it (-1) or after it (1): gaps and invisible characters do not count. */
-function reach(text: string, at: number, step: 1 | -1): number {
+/** Where the first run that has the character at a place begins: gaps and invisible characters do not count. */
+function beginOfRuns(text: string, at: number): number {
   let left = RUN_CHARS;
   let place = at;
-  for (let next = at; next >= 0 && next < text.length && left > 0; next += step) {
+  for (let next = at; next >= 0 && left > 0; next--) {
     const unit = text.charCodeAt(next);
     const traits = UNITS[unit] || learn(unit);
     if ((traits & GAP) === 0 && !isSkipped(text, next, unit, traits)) left--;

@@ -57,7 +57,7 @@ export class MessageComparison {
       runs.find(text);
       nearby.startText();
       short.find(text);
-      digits.find(text);
+      if (digits !== null && LONG_NUMBER.test(text)) digits.find(text);
     }
     dropShortRuns(compared, this.#runs);
     for (let i = 0; i < this.#covered.length; i++) if (this.#runs[i] === 1) this.#covered[i] = 1;
@@ -115,9 +115,11 @@ export class MessageComparison {
   }
 
   /** Searches long numbers, such as those of cards and telephones, whatever stands between their digits, and covers those that are found. */
-  #searchDigits(decoded: Decoded): ShortTexts {
+  #searchDigits(decoded: Decoded): ShortTexts | null {
+    const numbers = numbersIn(decoded.text.slice(0, MAX_MESSAGE_CHARS));
+    if (numbers.length === 0) return null;
     const digits = new ShortTexts(foldDigits);
-    for (const number of numbersIn(decoded.text.slice(0, MAX_MESSAGE_CHARS))) {
+    for (const number of numbers) {
       const cover = () => {
         this.#cover(number, decoded);
         return 'done' as const;
@@ -378,6 +380,10 @@ function numbersIn(message: string): readonly TextSpan[] {
     .filter(({ 0: number }) => (number.match(/\p{Nd}/gu)?.length ?? 0) >= MIN_NUMBER_DIGITS)
     .map(spanOf);
 }
+
+/** A long text without one has no such number. */
+const LONG_NUMBER =
+  /(?:[\d\uff10-\uff19][\s,./()+_\\\xad\u200b-\u200f\u2010-\u2015\u2060\u2212\ufeff-]{0,8}){5}[\d\uff10-\uff19]/;
 
 /** Digits as they are compared: nothing counts that may stand between those of one number. */
 function foldDigits(text: string, at: number): number {

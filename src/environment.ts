@@ -30,6 +30,7 @@ import {
 } from './settings/reader.ts';
 import { missingSettings, misspeltSettings, weakSettings } from './settings/settings.ts';
 import type { JsonObject } from './shared/json.ts';
+import type { LogEntry } from './shared/log-event.ts';
 import type { Tracing } from './tracing/spans.ts';
 import type { Feature, Weir, WeirOptions } from './types.ts';
 
@@ -156,7 +157,7 @@ interface ReadEnvironment {
   readonly deployment: Deployment;
   readonly problems: readonly SettingProblem[];
   /** Variables that have no effect. */
-  readonly unused: readonly (SettingProblem & { readonly event: string })[];
+  readonly unused: readonly LogEntry[];
   readonly unread: ReadonlyMap<string, SecretBinding>;
   readonly before: Before | null;
 }
@@ -237,11 +238,11 @@ export class Environment {
       unread,
       unused: [
         ...misspeltSettings(this.#bindings, settings, names).map((hint) => ({
-          event: 'setting_unknown',
+          event: 'setting_unknown' as const,
           ...hint,
         })),
         ...[...unusedSettings(this.#bindings, listed), ...overridden].map((hint) => ({
-          event: 'setting_unused',
+          event: 'setting_unused' as const,
           ...hint,
         })),
       ],
@@ -307,7 +308,7 @@ export class Environment {
   report(): void {
     if (!this.#isRead) return;
     const { unused, problems, deployment } = this.#read;
-    for (const hint of unused) log({ ...hint });
+    for (const hint of unused) log(hint);
     for (const hint of weakSettings(deployment.settings)) log({ event: 'setting_weak', ...hint });
     if (problems.length > 0) return log({ event: 'misconfigured', problems });
     const { settings, features } = deployment;

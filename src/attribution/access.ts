@@ -6,6 +6,7 @@ import type { VerifyAccess } from '../feature.ts';
 import { decodeBase64Url } from '../shared/encoding.ts';
 import { matchesGlob } from '../shared/glob.ts';
 import { isObject, type JsonObject, parseJson, readArray, readText } from '../shared/json.ts';
+import type { Log } from '../shared/log-event.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { userHasher } from './attribution.ts';
 import type { AccessSettings, AttributionSettings } from './settings.ts';
@@ -43,7 +44,7 @@ export interface AccessPorts {
   /** ms since the epoch. */
   readonly now: () => number;
   readonly startTimer: (ms: number, onFire: () => void) => () => void;
-  readonly log: (entry: Readonly<Record<string, unknown>>) => void;
+  readonly log: Log;
 }
 
 /** Null: the deployment reads no tokens. */

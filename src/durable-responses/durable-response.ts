@@ -12,6 +12,7 @@ import {
   parseJsonExactly,
   readText,
 } from '../shared/json.ts';
+import type { Log } from '../shared/log-event.ts';
 import { findItems, readList, textBytesOf } from './conversation.ts';
 import { EventLog, LogReaders } from './event-log.ts';
 import {
@@ -79,7 +80,7 @@ export interface ResponsePorts {
   /** Ends this instance of the object. The next one finds what is stored. */
   readonly restart: (reason: string) => void;
   readonly waitUntil: (work: Promise<unknown>) => void;
-  readonly log: (entry: Readonly<Record<string, unknown>>) => void;
+  readonly log: Log;
 }
 
 interface StoredState {

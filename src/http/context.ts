@@ -20,6 +20,7 @@ import type { PlaceCheck } from '../settings/placement.ts';
 import type { Settings } from '../settings/settings.ts';
 import type { Running } from '../settings/version.ts';
 import type { JsonObject } from '../shared/json.ts';
+import type { Log } from '../shared/log-event.ts';
 import type { Result } from '../shared/result.ts';
 import type { TakeMemory } from '../stream/memory.ts';
 import type { Clock } from '../stream/timers.ts';
@@ -128,7 +129,7 @@ export interface Ports {
   readonly clock: Clock;
   /** A random UUID (version 4). */
   readonly random: () => string;
-  readonly log: (entry: Readonly<Record<string, unknown>>) => void;
+  readonly log: Log;
 }
 
 /** Reads and changes what the ledger object of a key holds. The feature `ledger` implements it. */

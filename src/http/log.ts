@@ -1,7 +1,8 @@
 /** The log of a Worker and of its Durable Objects. */
+import type { LogEntry } from '../shared/log-event.ts';
 
 /** Writes an event as one line of JSON, which Workers Logs index by field. */
-export function log(entry: Readonly<Record<string, unknown>>): void {
+export function log(entry: LogEntry): void {
   // biome-ignore lint/suspicious/noConsole: the console is a Worker's log.
   console.log(JSON.stringify(entry));
 }

@@ -69,8 +69,8 @@ export function logRefusal(
   const isRefused = code !== undefined && !known.isSentOn && !request.signal.aborted;
   if (isRefused && status !== INTERNAL_STATUS) {
     const { keyId } = known;
-    const event = { event: 'request_refused', request_id: requestId, key_id: keyId };
-    ports.log({ ...event, route: route(), status, code });
+    const refused = { request_id: requestId, key_id: keyId, route: route(), status, code };
+    ports.log({ event: 'request_refused', ...refused });
     counts.add(keyId, code);
   }
   counts.writeWhenDue({ startTimer: ports.clock.startTimer, waitUntil });

@@ -1,6 +1,7 @@
 /** Sends records to a Cloudflare Queue (`USAGE_QUEUE`), and settles the batches that its consumer receives. */
 import { decodeUsageRecord, type UsageRecord } from '../metering/record.ts';
 import type { RecordSink } from '../metering/record-writer.ts';
+import type { Log } from '../shared/log-event.ts';
 
 /** The part of a Queue binding that is used. */
 export type RecordQueue = Pick<Queue<UsageRecord>, 'sendBatch'>;
@@ -23,7 +24,7 @@ export class QueueSink implements RecordSink {
 export interface ConsumerPorts {
   /** Tried in order, until one takes the records. */
   readonly sinks: readonly RecordSink[];
-  readonly log: (entry: Readonly<Record<string, unknown>>) => void;
+  readonly log: Log;
 }
 
 /** The delay of a message that no sink took. */

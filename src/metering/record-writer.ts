@@ -1,4 +1,6 @@
 /** Delivers usage records to the first sink that takes them, with retries. A record that cannot be delivered is logged completely. */
+
+import type { Log } from '../shared/log-event.ts';
 import { type UsageRecord, withoutCharge } from './record.ts';
 
 /** A destination of records: a ledger, a Queue, or the dead letters. */
@@ -41,18 +43,14 @@ export interface Deliveries {
 /** Hands each usage record to the first sink that takes it, with retries. A record that none takes is logged whole. */
 export class RecordWriter {
   readonly #sinks: readonly RecordSink[];
-  readonly #log: (entry: Readonly<Record<string, unknown>>) => void;
+  readonly #log: Log;
   readonly #deliveries: Deliveries;
 
   /**
    * @param sinks tried in order, until one takes the record
    * @param deliveries of the writer that this one replaces
    */
-  constructor(
-    sinks: readonly RecordSink[],
-    log: (entry: Readonly<Record<string, unknown>>) => void,
-    deliveries: Deliveries = { lost: 0, last: null },
-  ) {
+  constructor(sinks: readonly RecordSink[], log: Log, deliveries: Deliveries = { lost: 0, last: null }) {
     this.#sinks = sinks;
     this.#log = log;
     this.#deliveries = deliveries;

@@ -1,5 +1,6 @@
 /** Counts refused requests by hour, key and code. Each isolate buffers its counts and writes them rarely, at any rate of refusals. */
 import { MAX_REPORT_ROWS } from '../shared/limits.ts';
+import type { Log } from '../shared/log-event.ts';
 import type { StartTimer } from './record-writer.ts';
 import { HOUR_MS, isoDay, isoTime, requestId } from './time.ts';
 
@@ -57,7 +58,7 @@ export interface RefusalPorts {
   readonly now: () => number;
   /** A random UUID (version 4). */
   readonly random: () => string;
-  readonly log: (entry: Readonly<Record<string, unknown>>) => void;
+  readonly log: Log;
 }
 
 /** What one request provides for work after its response. */

@@ -12,6 +12,7 @@ import {
   reportedSums,
   type UsageReport,
 } from '../canonical/usage.ts';
+import type { Log } from '../shared/log-event.ts';
 import { TokenCount } from './estimate.ts';
 import type { InFlight } from './in-flight.ts';
 import { type Cost, cacheSaving, costOfRequest, findPrice } from './pricing/cost.ts';
@@ -36,7 +37,7 @@ export interface MeteredRequest {
     readonly arrivedAt: number;
     readonly ports: {
       readonly clock: { readonly now: () => number; readonly startTimer: StartTimer };
-      readonly log: (entry: Readonly<Record<string, unknown>>) => void;
+      readonly log: Log;
     };
     readonly records: Pick<RecordWriter, 'write'>;
     readonly prices: Pick<PriceBook, 'table'>;

@@ -10,6 +10,7 @@ import {
 } from '../../auth/key-limits.ts';
 import { isUnreadable, secretUnreadable, type UnreadableSecret } from '../../canonical/secret.ts';
 import { AUDIT_KEPT_DAYS } from '../../shared/limits.ts';
+import type { Log } from '../../shared/log-event.ts';
 import { addedTo, type Sql, storedLimits, sumOfPeriod, unreadableReason } from './limit-tables.ts';
 
 export interface AlertSettings {
@@ -32,7 +33,7 @@ export interface AlertPorts {
   readonly transaction: <Value>(act: () => Value) => Value;
   readonly settings: () => Promise<AlertSettings>;
   readonly fetch: typeof fetch;
-  readonly log: (entry: Readonly<Record<string, unknown>>) => void;
+  readonly log: Log;
 }
 
 /** A receiver must respond within this time. */

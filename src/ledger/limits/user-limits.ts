@@ -9,6 +9,7 @@ import {
 } from '../../auth/key-limits.ts';
 import type { Charge } from '../../metering/record.ts';
 import type { JsonObject } from '../../shared/json.ts';
+import type { Log } from '../../shared/log-event.ts';
 import {
   type Amounts,
   type Holding,
@@ -72,7 +73,7 @@ export interface UserLimitsPorts {
   readonly wakeBy: (time: number) => void;
   /** Deletes all data of the object, and its alarm. */
   readonly deleteAll: () => Promise<void>;
-  readonly log: (entry: Readonly<Record<string, unknown>>) => void;
+  readonly log: Log;
 }
 
 /** The standing of a reservation has the limits of the user, and the limits of the key of kinds that the user has none of. */

@@ -6,6 +6,7 @@ import type { RefusalBatch, RefusalQuery, RefusalRow } from '../../metering/refu
 import { factsOf, Report } from '../../metering/report.ts';
 import { callTwice } from '../../shared/durable-objects.ts';
 import { MAX_PART_RECORDS } from '../../shared/limits.ts';
+import type { Log } from '../../shared/log-event.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
 import type { FoundRecord } from '../directory/directory.ts';
 import type { ReportPart } from '../directory/directory-reports.ts';
@@ -21,7 +22,7 @@ export interface ObjectLedgerPorts {
   readonly ledgers: LedgerNamespace;
   /** How many days objects keep single records; absent: as their own environment says. */
   readonly recordDays?: number;
-  readonly log: (entry: Readonly<Record<string, unknown>>) => void;
+  readonly log: Log;
 }
 
 export class ObjectLedger implements Ledger {

@@ -1,6 +1,7 @@
 /** The price table of a deployment: its own prices, from the setting `PRICES` and from KV, before the shipped ones. */
 import { isWithinJsonBounds, parseJson } from '../../shared/json.ts';
 import { jsonFault } from '../../shared/json-fault.ts';
+import type { Log } from '../../shared/log-event.ts';
 import type { StartTimer } from '../record-writer.ts';
 import { anthropicPrices } from './anthropic.ts';
 import { cerebrasPrices } from './cerebras.ts';
@@ -53,7 +54,7 @@ export interface PriceBookPorts {
   /** ms since the epoch. */
   readonly now: () => number;
   readonly startTimer: StartTimer;
-  readonly log: (entry: Readonly<Record<string, unknown>>) => void;
+  readonly log: Log;
 }
 
 const KEY = 'config/prices';

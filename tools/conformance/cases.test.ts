@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { decodeObject, objectOf, textOf } from '../simulator/json.ts';
 import { AREAS, areaOf, CLIENTS, isWeirsOwn, UPSTREAMS } from './case.ts';
 import { CASES } from './cases/index.ts';
 import { failingTable, scoresOf, threadUrl } from './report.ts';
@@ -32,6 +33,13 @@ describe.each(CASES.map((one) => [one.id, one] as const))('%s', (_, one) => {
 test('what is listed as failing is a case', () => {
   const ids: readonly string[] = CASES.map(({ id }) => id);
   expect(Object.keys(WEIR_FAILING).filter((id) => !ids.includes(id))).toEqual([]);
+});
+
+test('docs/conformance.md has scores of the version that the package has', () => {
+  const root = join(import.meta.dirname, '..', '..');
+  const { version } = objectOf(decodeObject(readFileSync(join(root, 'package.json'), 'utf8')));
+  const document = readFileSync(join(root, 'docs', 'conformance.md'), 'utf8');
+  expect(document).toContain(`\n| Weir | ${textOf(version)} (`);
 });
 
 test('docs/conformance.md lists them', () => {

@@ -179,7 +179,7 @@ export function createGateway(
       const waitUntil = (work: Promise<unknown>) => context.waitUntil(work);
       const arrivedAt = clock.now();
       const facts = { requestId: requestId(arrivedAt, random()), arrivedAt };
-      const requestContext = newContext(facts, clientOf(request), waitUntil);
+      const requestContext = newContext(facts, router.clientOf(request), waitUntil);
       const response = await respond(router, request, requestContext, { hooks, verifyAccess });
       requestContext.deadline.stop();
       logRefusal(request, response, requestContext, {

@@ -27,7 +27,7 @@ import type { ClientRoute } from './completion/request.ts';
 import type { ErrorClient, RequestContext } from './http/context.ts';
 import { clientError, preflight } from './http/respond.ts';
 import { messages } from './protocols/anthropic-messages/client.ts';
-import { chat, completions, embeddings, fim } from './protocols/openai-chat/client-writer.ts';
+import { chat, completions, embeddings, fim } from './protocols/openai-chat/client.ts';
 import { responses } from './protocols/openai-responses/client.ts';
 
 /** In the order in which a preflight of an unknown path lists them. */
@@ -271,7 +271,12 @@ export class Router {
   /** The name in the log of a path's route; `none` for a path without one, so that the log has no text that a client made up. */
   nameOf({ url }: Request): string {
     const segments = pathOf(url).slice(this.#basePath.length).split('/');
-    return ROUTES.find(({ name }) => name !== undefined && segments.includes(name))?.name ?? 'none';
+    return this.#routes.find(({ name }) => name !== undefined && segments.includes(name))?.name ?? 'none';
+  }
+
+  /** The client protocol of a request, by the routes of features, too. */
+  clientOf(request: Request): ErrorClient {
+    return clientOf(request, this.#routes);
   }
 
   /** Created at first use. Completions do not need it, and compiling its patterns would delay an isolate's first response. */
@@ -355,15 +360,13 @@ export const DEFAULT_CLIENT: ErrorClient = chat;
  * The client protocol of a request, also on an unknown path: a segment such as `messages` decides, and else the header that Anthropic's
  * clients send with each request.
  */
-export function clientOf({ url, headers }: Request): ErrorClient {
-  const path = `${pathOf(url)}/`;
-  const named = NAMED_CLIENTS.findLast(({ segment }) => path.includes(segment))?.client;
-  return named ?? (headers.has('anthropic-version') ? messages : DEFAULT_CLIENT);
+export function clientOf({ url, headers }: Request, routes: readonly HttpRoute[] = ROUTES): ErrorClient {
+  const segments = pathOf(url).split('/');
+  const named = routes.findLast(
+    ({ name, client }) => client !== undefined && name !== undefined && segments.includes(name),
+  );
+  return named?.client ?? (headers.has('anthropic-version') ? messages : DEFAULT_CLIENT);
 }
-
-const NAMED_CLIENTS = ROUTES.flatMap(({ name, client }) =>
-  name && client ? [{ segment: `/${name}/`, client }] : [],
-);
 
 /** Common mistakes: doubled slashes, a base URL that was completed with `/v1` twice, and the `/openai/v1` of Groq's clients. */
 const MISTAKE = /\/\/|\/v1\/v1(?=\/)|\/openai\/v1(?=\/)/;

@@ -11,13 +11,6 @@ export interface Policies {
   readonly errorFrames: 'data' | 'event';
 }
 
-export const DEFAULT_POLICIES: Policies = {
-  vendorEvents: [],
-  reasoning: 'pass',
-  usageChunk: 'finish',
-  errorFrames: 'data',
-};
-
 /** A list with more patterns is refused: each pattern is tried on each vendor event. */
 const MAX_PATTERNS = 32;
 /** A longer list is refused: matching takes the product of the lengths of pattern and name. */

@@ -1,4 +1,7 @@
-/** What a provider's refusal is, as `upstream/errors.ts` classifies it once. Routing and records read its kind; second tries read the provider's words and field, too (E1). */
+/**
+ * What a provider's refusal is, as `upstream/errors.ts` classifies it once (E1). Routing and records read its kind; second tries read the
+ * provider's words and field, too.
+ */
 
 /** What a refusal is about, where it is not the request itself. */
 export const REFUSAL_KINDS = [

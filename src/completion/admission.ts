@@ -1,4 +1,7 @@
-/** The interfaces of features that completions use: `attribution` reads who sent a request, `ledger` admits or refuses it, `tracing` records spans. The gateway passes the implementations. */
+/**
+ * The interfaces of features that completions use: `attribution` reads who sent a request, `ledger` admits or refuses it, `tracing` records
+ * spans. The gateway passes the implementations.
+ */
 import type { Caller } from '../auth/caller.ts';
 import type { ApiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';

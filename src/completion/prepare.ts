@@ -1,4 +1,7 @@
-/** Prepares a completion request: identifies the caller, reads the body, finds the targets, translates the request for the first one, and checks the key's limits. */
+/**
+ * Prepares a completion request: identifies the caller, reads the body, finds the targets, writes the request for the first one, and checks
+ * the key's limits.
+ */
 import { type Caller, hasUserLimits, isLimited, mayUse } from '../auth/caller.ts';
 import { enforcedCurrencies } from '../auth/key-limits.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';

@@ -1,10 +1,14 @@
-/** A second try: what a refusal asks to change of a request, so that the same target is tried once more, and what is learned of it (Z1 to Z4). */
+/**
+ * A second try: what a refusal asks to change of a request, so that the same target is tried once more, and what is learned of it
+ * (Z1 to Z4).
+ */
 import type { ApiError } from '../canonical/error.ts';
 import type { UpstreamRefusal } from '../canonical/refusal.ts';
 import type { Upstream } from '../canonical/upstream-error.ts';
 import {
   type ApiStatement,
   asksForOtherPath,
+  CHANGING_STATUSES,
   readApiStatement,
   type SecondTry,
 } from '../fitting/api-statements.ts';
@@ -131,7 +135,7 @@ export class SecondTries {
     { status, kind, code, field, message = '' }: UpstreamRefusal,
     body: JsonObject,
   ): readonly Statement[] {
-    if (!MENDED_STATUSES.has(status) || kind !== null) return [];
+    if (!CHANGING_STATUSES.has(status) || kind !== null) return [];
     return readStatements({ message, code, field }, { body, betas: passthrough === null ? [] : this.#betas });
   }
 
@@ -237,9 +241,6 @@ interface ComparedRefusal {
   readonly api: SecondTry | null;
   readonly statements: readonly Statement[];
 }
-
-/** Statuses with which a provider refuses a field (Z1). */
-const MENDED_STATUSES: ReadonlySet<number> = new Set([400, 404, 405, 422, 501]);
 
 /** For what the request is changed, in words of Weir. */
 export function causeOf(mending: Mending): string {

@@ -3,6 +3,7 @@
  * records ask of it. A field without a row is not known. Lists of fields are queries of this table.
  */
 import { hasItems, isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
+import { words } from '../shared/words.ts';
 
 /**
  * What a refusal may do to a field:
@@ -359,7 +360,7 @@ const ROWS: readonly (readonly [names: string, field: Field])[] = [
 ];
 
 const FIELDS: ReadonlyMap<string, Field> = new Map(
-  ROWS.flatMap(([names, field]) => names.split(' ').map((name) => [name, field] as const)),
+  ROWS.flatMap(([names, field]) => words(names).map((name) => [name, field] as const)),
 );
 
 const UNKNOWN: Field = {};

@@ -35,7 +35,7 @@ const OTHER_PATH = /\b(?:isn['\u2019]t|is not|not) supported on this route\b/i;
 
 /** Whether a refusal says that the model is below another path of the provider. */
 export function asksForOtherPath({ status, message }: Pick<UpstreamRefusal, 'status' | 'message'>): boolean {
-  return STATUSES.includes(status) && message !== undefined && OTHER_PATH.test(message);
+  return CHANGING_STATUSES.has(status) && message !== undefined && OTHER_PATH.test(message);
 }
 
 const TO_RESPONSES: SecondTry = { kind: 'api', api: 'responses', scope: 'model' };
@@ -137,7 +137,7 @@ const REFUSALS: readonly ApiRefusal[] = [
 ];
 
 /** Refusals of these statuses may ask for a change (Z1). */
-const STATUSES = [400, 404, 405, 422, 501];
+export const CHANGING_STATUSES: ReadonlySet<number> = new Set([400, 404, 405, 422, 501]);
 /** A host without the route may respond with one of these and no words. */
 const MISSING_ROUTE = [404, 405, 501];
 
@@ -152,7 +152,7 @@ export function readApiStatement(
   { status, code, message }: UpstreamRefusal,
   on: ChatApi,
 ): ApiStatement | null {
-  if (!STATUSES.includes(status)) return null;
+  if (!CHANGING_STATUSES.has(status)) return null;
   if (message === undefined) {
     return on === 'responses' && MISSING_ROUTE.includes(status) ? { change: TO_CHAT, claim: null } : null;
   }

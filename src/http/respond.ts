@@ -1,7 +1,7 @@
 /** Makes the responses that are not streams, sets the headers of every response, and logs refusals. */
 import { type ApiError, apiError, errorRow } from '../canonical/error.ts';
 import { NO_KEY, type RefusalCounts } from '../metering/refusals.ts';
-import { chat } from '../protocols/openai-chat/client-writer.ts';
+import { chat } from '../protocols/openai-chat/client.ts';
 import type { ClientProtocol, ErrorResponse } from '../protocols/shared/client-protocol.ts';
 import { placeError } from '../settings/placement.ts';
 import type { RequestContext } from './context.ts';

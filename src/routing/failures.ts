@@ -44,8 +44,8 @@ export function isTimeout(reason: FailureReason): boolean {
   return reason === 'idle' || reason === 'slow';
 }
 
-/** Statuses that concern the credential and what it may access. Whether the caller's or the deployment's was sent decides the verdict. */
-const CREDENTIAL_STATUSES = [401, 402, 403, 404];
+/** Statuses that concern the account and what it may access, such as a model. Whether the caller's or the deployment's was sent decides the verdict. */
+const ACCESS_STATUSES = [401, 402, 403, 404];
 
 /** Statuses that concern the request. The message decides whether another model may accept it. */
 const REQUEST_STATUSES = [400, 413, 422];
@@ -63,7 +63,7 @@ export function judge(failure: Failure, { aliasTarget }: Target, callerPays: boo
   if (byCode !== undefined) return VERDICTS[byCode];
   const kind = error.refusal?.kind ?? null;
   if (kind === 'missing_state' && error.status < 500) return VERDICTS.mistake;
-  if (CREDENTIAL_STATUSES.includes(error.status)) {
+  if (ACCESS_STATUSES.includes(error.status)) {
     if (callerPays) return VERDICTS.mistake;
     // A file, a thread or an id that this request names may be missing, which says nothing about the target.
     return error.status === 404 && kind !== 'missing_model' ? VERDICTS.unsuitable : VERDICTS.refused;

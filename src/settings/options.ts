@@ -35,6 +35,9 @@ export interface ProviderEntry {
   readonly like?: string | undefined;
   /** `false` for a server that refuses `stream_options`. */
   readonly stream_usage?: boolean | undefined;
+  /** The most output tokens a second of one request at a server that stops when its connection closes; `false`: it goes on. */
+  readonly stops_on_close?: number | false | undefined;
+
   /** The server has the Responses API itself, so Responses requests pass through unchanged. */
   readonly responses?: boolean | undefined;
   /** The API for all chat requests. Default: as the provider's models need. */

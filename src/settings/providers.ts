@@ -18,6 +18,7 @@ import { didYouMean } from '../shared/nearest.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { MODEL_NAMES, readCloud, readModelNames } from './clouds.ts';
 import type { ConfiguredProvider } from './configured-provider.ts';
+import type { ProviderEntry } from './options.ts';
 import { isHttpUrl, type SettingsReader, shownName } from './reader.ts';
 
 const SECRET_NAME = /^[A-Z][A-Z0-9_]*$/;
@@ -35,11 +36,25 @@ const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 const HEADER_VALUE = /^[\x20-\x7e]*$/;
 /** The fields of an entry that change how its chat requests are translated. */
 const RULE_FIELDS = ['rename', 'drop', 'roles', 'effort', 'reasoning'] as const;
-const ENTRY_FIELDS: readonly string[] = [
-  ...['base_url', 'api_key', 'like', 'stream_usage', 'responses', 'api', 'headers', 'query', 'binding'],
-  ...['stops_on_close', 'models'],
-  ...RULE_FIELDS,
-];
+/** All fields of an entry: the public type has each, and no other. */
+const ENTRY_FIELDS: readonly string[] = Object.keys({
+  base_url: true,
+  api_key: true,
+  like: true,
+  stream_usage: true,
+  responses: true,
+  api: true,
+  headers: true,
+  query: true,
+  binding: true,
+  stops_on_close: true,
+  models: true,
+  rename: true,
+  drop: true,
+  roles: true,
+  effort: true,
+  reasoning: true,
+} satisfies Record<keyof ProviderEntry, true>);
 /** What other software calls a field of an entry, in lower case and without signs. */
 const FIELDS_ELSEWHERE: Readonly<Record<string, string>> = {
   ...{ url: 'base_url', baseurl: 'base_url', apibase: 'base_url', apiurl: 'base_url', endpoint: 'base_url' },

@@ -6,6 +6,7 @@ import { sanitize, type Upstream } from '../canonical/upstream-error.ts';
 import { fieldOf } from '../facts/fields.ts';
 import { type Claim, isStockWord, type TextSpan } from '../fitting/refusal-words.ts';
 import { isObject, type JsonObject } from '../shared/json.ts';
+import { words } from '../shared/words.ts';
 import { CommonRuns, foldedUnit, RUN_CHARS } from './common-runs.ts';
 import { ShortTexts } from './short-texts.ts';
 
@@ -185,15 +186,7 @@ const OWN_KEYS: ReadonlySet<string> = new Set([
 
 /** Words of the API, such as `user` and `function`. */
 const WORD_OF_API = /^[a-z_]{1,32}$/;
-const API_WORDS: ReadonlySet<string> = new Set([
-  'type',
-  'role',
-  'format',
-  'detail',
-  'effort',
-  'verbosity',
-  'mode',
-]);
+const API_WORDS: ReadonlySet<string> = new Set(words('type role format detail effort verbosity mode'));
 
 /** Reads the names of fields, and all texts in which a prompt may be; null if they exceed their bounds. */
 function readRequest(body: JsonObject): RequestTexts | null {

@@ -1,7 +1,7 @@
 /** Runs every recorded Anthropic stream through the stream core: complete, split, and truncated at each event (A3-A5, A7). */
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
 import { check } from '../../tools/conformance/contract/check.ts';
+import { DEFAULT_POLICIES } from '../canonical/default-policies.ts';
 import { type Conversion, convertStream, cut } from './convert.ts';
 import { expectationOf } from './expectation.ts';
 import { framed, readRecordings, recordingsNote } from './recordings.ts';

@@ -1,6 +1,6 @@
 /** Runs bytes through the stream core as the gateway does, with a fixed clock and predictable random texts. */
 import type { ApiError } from '../../src/canonical/error.ts';
-import { DEFAULT_POLICIES, type Policies } from '../../src/canonical/policies.ts';
+import type { Policies } from '../../src/canonical/policies.ts';
 import { UsageAccumulator } from '../../src/metering/request-meter.ts';
 import { ChatWriter } from '../../src/protocols/openai-chat/client-writer.ts';
 import { ChatJsonWriter } from '../../src/protocols/openai-chat/json-writer.ts';
@@ -18,6 +18,7 @@ import {
   type StreamWriter,
   type UpstreamProtocol,
 } from '../../src/stream/types.ts';
+import { DEFAULT_POLICIES } from '../canonical/default-policies.ts';
 
 /** The folder of fixtures for providers that the `PROVIDERS` setting names. */
 export const COMPATIBLE = 'compatible';

@@ -1,7 +1,8 @@
 /** Derives the conversion's options from a fixture's request, and the checker's expectation from a conversion. */
-import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
+
 import { ROUTE_SHAPES } from '../../src/providers/provider.ts';
 import type { Expectation } from '../../tools/conformance/contract/check.ts';
+import { DEFAULT_POLICIES } from '../canonical/default-policies.ts';
 import { type Conversion, usageAtOf } from './convert.ts';
 import { type Fixture, policiesOf } from './fixtures.ts';
 

@@ -1,6 +1,5 @@
 /** Cuts every recorded stream with tool calls after each event and appends false finishes: no client sees a complete call that is not (C8). */
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
 import { UsageAccumulator } from '../../src/metering/request-meter.ts';
 import { MessagesWriter } from '../../src/protocols/anthropic-messages/client-writer.ts';
 import { MessagesJsonWriter } from '../../src/protocols/anthropic-messages/json-writer.ts';
@@ -28,6 +27,7 @@ import {
   parseJson,
   textOf,
 } from '../../tools/conformance/contract/json.ts';
+import { DEFAULT_POLICIES } from '../canonical/default-policies.ts';
 import { optionsOf, REQUEST_ID } from './convert.ts';
 import { framed, readRecordings, recordingsNote } from './recordings.ts';
 

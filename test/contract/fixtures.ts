@@ -1,8 +1,9 @@
 /** Finds and reads the fixtures: `test/fixtures/<provider>/<case>/`. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DEFAULT_POLICIES, type Policies, parseVendorEvents } from '../../src/canonical/policies.ts';
+import { type Policies, parseVendorEvents } from '../../src/canonical/policies.ts';
 import type { Route } from '../../src/providers/provider.ts';
+import { DEFAULT_POLICIES } from '../canonical/default-policies.ts';
 
 /** `case.json`: what the case shows, what was requested, and the expected record. */
 interface Case {

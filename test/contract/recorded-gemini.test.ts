@@ -1,8 +1,8 @@
 /** Runs every recorded Gemini stream through the stream core, complete, split and truncated, and compares it with a simple content. */
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
 import { check } from '../../tools/conformance/contract/check.ts';
 import { objectOf, parseJson } from '../../tools/conformance/contract/json.ts';
+import { DEFAULT_POLICIES } from '../canonical/default-policies.ts';
 import { type Conversion, convertObject, convertStream, cut } from './convert.ts';
 import { expectationOf } from './expectation.ts';
 import { framed, type Recording, readRecordings, recordingsNote } from './recordings.ts';

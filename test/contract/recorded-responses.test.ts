@@ -1,11 +1,11 @@
 /** Runs every recorded Responses stream through the stream core into chat and completions: complete, split, and truncated (A3, A7, N2). */
 import OpenAI from 'openai';
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
 import { openaiResponses } from '../../src/protocols/openai-responses/upstream-reader.ts';
 import { check } from '../../tools/conformance/contract/check.ts';
 import { eventsOf } from '../../tools/conformance/contract/content.ts';
 import { objectOf, parseJson } from '../../tools/conformance/contract/json.ts';
+import { DEFAULT_POLICIES } from '../canonical/default-policies.ts';
 import { type Conversion, convertObject, convertStream, cut } from './convert.ts';
 import { expectationOf } from './expectation.ts';
 import { framed, readRecordings, recordingsNote } from './recordings.ts';

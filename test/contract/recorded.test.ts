@@ -1,8 +1,8 @@
 /** Runs every OpenAI-shaped recording of a real provider through the stream core, and compares input with output. */
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
 import { ROUTE_SHAPES, type Route } from '../../src/providers/provider.ts';
 import { check } from '../../tools/conformance/contract/check.ts';
+import { DEFAULT_POLICIES } from '../canonical/default-policies.ts';
 import { type Conversion, convertStream, cut, recordedProvider } from './convert.ts';
 import { expectationOf } from './expectation.ts';
 import { framed, isTextCompletion, type Recording, readRecordings, recordingsNote } from './recordings.ts';

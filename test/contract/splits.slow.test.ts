@@ -1,8 +1,8 @@
 /** Properties of the stream core over any cut of the bytes, any line ends, and any damage. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
 import { check } from '../../tools/conformance/contract/check.ts';
+import { DEFAULT_POLICIES } from '../canonical/default-policies.ts';
 import { type Conversion, convertStream } from './convert.ts';
 import { conversionOf, expectationOf } from './expectation.ts';
 import { fixtures } from './fixtures.ts';

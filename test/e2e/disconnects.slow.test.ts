@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RecordSummary } from '../../src/metering/record.ts';
 import type { JsonObject } from '../../tools/simulator/json.ts';
-import type { RecordedRequest } from '../../tools/simulator/server.ts';
+import type { RecordedRequest } from '../../tools/simulator/recorded-request.ts';
 import { chat, streamedChat } from './client.ts';
 import { type Gateway, type GatewayOptions, startGateway } from './gateway.ts';
 import { PROTOCOL_CLIENTS, scenariosOf } from './protocol-clients.ts';

@@ -1,6 +1,7 @@
 /** One fixture of each provider through the deployed gateway over HTTP. `test/gateway/fixtures.test.ts` runs all of them in process. */
 import { beforeAll, expect, test } from 'vitest';
-import type { RecordedRequest, Replay } from '../../tools/simulator/server.ts';
+import type { RecordedRequest } from '../../tools/simulator/recorded-request.ts';
+import type { Replay } from '../../tools/simulator/server.ts';
 import { cut } from '../contract/convert.ts';
 import { expectFixture, fixtureRequest } from '../contract/fixture-request.ts';
 import { fixtureProviders, fixtures } from '../contract/fixtures.ts';

@@ -1,7 +1,8 @@
 /** Tests the headers that clients and upstreams receive, and cross-origin access. */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RecordedRequest, Replay } from '../../tools/simulator/server.ts';
+import type { RecordedRequest } from '../../tools/simulator/recorded-request.ts';
+import type { Replay } from '../../tools/simulator/server.ts';
 import { chat, streamedChat } from './client.ts';
 import { CREDENTIALS, type Gateway, startGateway } from './gateway.ts';
 

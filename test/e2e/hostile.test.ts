@@ -1,6 +1,7 @@
 /** Tests hostile values over HTTP: the response always keeps the contract, and one record is written (M1, E1). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RecordedRequest, Replay } from '../../tools/simulator/server.ts';
+import type { RecordedRequest } from '../../tools/simulator/recorded-request.ts';
+import type { Replay } from '../../tools/simulator/server.ts';
 import { chat, DONE, errorOf, framesOf, streamedChat } from './client.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import { CLOCKS_OFF } from './scenarios.ts';

@@ -1,7 +1,8 @@
 /** Tests that text of a client or an upstream never becomes a separate header, frame or log line (H1, H2, F1). */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { decodeObject } from '../../tools/simulator/json.ts';
-import type { RecordedRequest, Replay } from '../../tools/simulator/server.ts';
+import type { RecordedRequest } from '../../tools/simulator/recorded-request.ts';
+import type { Replay } from '../../tools/simulator/server.ts';
 import { chat, DONE, errorOf, framesOf, streamedChat } from './client.ts';
 import { type Gateway, sharedGateway } from './gateway.ts';
 

@@ -1,5 +1,6 @@
 /** An upstream that leaks secrets in every form of error, for the test of secrets. */
-import type { RecordedRequest, Replay } from '../../tools/simulator/server.ts';
+import type { RecordedRequest } from '../../tools/simulator/recorded-request.ts';
+import type { Replay } from '../../tools/simulator/server.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 const WORD = 'data: {"choices":[{"index":0,"delta":{"content":"word "}}]}\n\n';

@@ -2,8 +2,9 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
+import type { RecordedRequest } from '../../tools/simulator/recorded-request.ts';
 import { REFUSAL_FORMS } from '../../tools/simulator/refusals.ts';
-import type { RecordedRequest, Replay } from '../../tools/simulator/server.ts';
+import type { Replay } from '../../tools/simulator/server.ts';
 import { chat, DONE, errorOf, findClosedPort, framesOf, streamedChat } from './client.ts';
 import { ADMIN_TOKEN, CREDENTIALS, type Gateway, startGateway } from './gateway.ts';
 

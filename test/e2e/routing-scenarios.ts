@@ -1,7 +1,7 @@
 /** Scenarios of failing targets, and a gateway with aliases for them, for the tests of routing. */
 import { afterAll, beforeAll } from 'vitest';
 import { type JsonObject, objectsOf, textOf } from '../../tools/simulator/json.ts';
-import type { RecordedRequest } from '../../tools/simulator/server.ts';
+import type { RecordedRequest } from '../../tools/simulator/recorded-request.ts';
 import { contentOf, findClosedPort, finishesOf, jsonOf } from './client.ts';
 import { type Gateway, startGateway, type Vars } from './gateway.ts';
 import { CLOCKS_OFF, event, replayOf, type Scenario } from './scenarios.ts';

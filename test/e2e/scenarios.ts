@@ -1,5 +1,6 @@
 /** Hand-written upstream responses (scenarios), selected by the model's name. */
-import type { RecordedRequest, Replay } from '../../tools/simulator/server.ts';
+import type { RecordedRequest } from '../../tools/simulator/recorded-request.ts';
+import type { Replay } from '../../tools/simulator/server.ts';
 
 export interface Scenario extends Omit<Replay, 'chunks' | 'ends'> {
   readonly chunks: readonly string[];

@@ -1,7 +1,7 @@
 /** Tests slow readers of each protocol in workerd: the upstream waits for them, and nothing is buffered or lost (T5, T1, B1). */
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RecordedRequest } from '../../tools/simulator/server.ts';
+import type { RecordedRequest } from '../../tools/simulator/recorded-request.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import { residentBytes, workerdIds } from './processes.ts';
 import { PROTOCOL_CLIENTS, type ProtocolClient, scenariosOf } from './protocol-clients.ts';

@@ -1,8 +1,8 @@
 /** Tests what each upstream receives for the same OpenAI request: path, credential and body (U4, H2). */
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../tools/simulator/json.ts';
+import type { RecordedRequest } from '../../tools/simulator/recorded-request.ts';
 import { basePaths } from '../../tools/simulator/scenes.ts';
-import type { RecordedRequest } from '../../tools/simulator/server.ts';
 import { chat, contentOf, framesOf, jsonOf, MESSAGES, streamedChat } from './client.ts';
 import { CREDENTIALS, type Gateway, sharedGateway } from './gateway.ts';
 

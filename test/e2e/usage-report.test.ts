@@ -1,7 +1,8 @@
 /** Tests `GET /v1/usage` over real records, for a key and for the admin (M5), and the limit of a record's metadata (M4). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
-import type { RecordedRequest, Replay } from '../../tools/simulator/server.ts';
+import type { RecordedRequest } from '../../tools/simulator/recorded-request.ts';
+import type { Replay } from '../../tools/simulator/server.ts';
 import { chat, errorOf, jsonOf, streamedChat } from './client.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway } from './gateway.ts';
 

@@ -77,6 +77,7 @@ const OTHER_LISTS: Readonly<Record<string, string>> = {
   'protocols/gemini/request-writer.ts NATIVE_NAMES': 'two spellings of the same names: its protocol',
   'protocols/openai-chat/upstream-reader.ts REASONING_MEMBERS': 'members of content parts of responses',
   'protocols/openai-responses/client-request.ts OWN_FIELDS': 'what this client reads: its protocol',
+  'protocols/openai-responses/client-request.ts ALTERNATIVES': 'advice in errors of this client',
   'protocols/openai-responses/client-request.ts FIELD_TYPES': 'types that this client checks: its protocol',
   'protocols/openai-responses/client-request.ts STATEFUL': 'what this client refuses: its protocol',
   'protocols/openai-responses/passthrough.ts SHORT_FIELDS': 'fields of a response',
@@ -101,9 +102,13 @@ const MIN_NAMES = 3;
 
 function listsOf(path: string, text: string): readonly string[] {
   const code = text.replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '');
-  const lists = code.matchAll(/^(?:export )?const (\w+)[^=;]*=\s*(?:new (?:Set|Map)\()?[[{]([^;]*);/gm);
+  const lists = code.matchAll(
+    /^(?:export )?const (\w+)[^=;]*=\s*((?:new (?:Set|Map)\()?(?:[[{]|words\()[^;]*);/gm,
+  );
   return [...lists].flatMap(([, name = '', list = '']) => {
-    const words = [...list.matchAll(/'(\w+)'|^ {2}(\w+):/gm)].flatMap(([, word, key]) => word ?? key ?? []);
+    const words = [...list.matchAll(/'(\w[\w ]*)'|^ {2}(\w+):/gm)].flatMap(([, text = '', key = text]) =>
+      key.split(' '),
+    );
     const named = new Set(words.filter((word) => Object.keys(fieldOf(word)).length > 0));
     return named.size >= MIN_NAMES ? [`${path} ${name}`] : [];
   });

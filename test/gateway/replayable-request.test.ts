@@ -2,11 +2,11 @@
 
 import { describe, expect, test } from 'vitest';
 import type { CanonicalRequest } from '../../src/canonical/conversation.ts';
-import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
 import { ReplayableRequest } from '../../src/completion/replayable-request.ts';
 import { maxWrittenBytes } from '../../src/completion/written-body.ts';
 import { LearnedRefusals } from '../../src/fitting/learned.ts';
 import type { MemoryGrant } from '../../src/stream/memory.ts';
+import { DEFAULT_POLICIES } from '../canonical/default-policies.ts';
 import { settingsWith, targetsOf } from '../routing/targets.ts';
 import { type Behavior, event, ROLE, RoutedGateway, settle, sse } from './upstreams.ts';
 

@@ -1,8 +1,9 @@
 /** Tests globs, and lists of them in settings and headers (V2). */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_POLICIES, parseVendorEvents, passesVendorEvent } from '../../src/canonical/policies.ts';
+import { parseVendorEvents, passesVendorEvent } from '../../src/canonical/policies.ts';
 import { globsOverlap, matchesAnyGlob, matchesGlob } from '../../src/shared/glob.ts';
+import { DEFAULT_POLICIES } from '../canonical/default-policies.ts';
 
 describe('matchesGlob', () => {
   test.each([

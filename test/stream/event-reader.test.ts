@@ -1,9 +1,9 @@
 /** Tests the event reader: the end of a stream, its errors and its vendor events. */
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
 import { UsageAccumulator } from '../../src/metering/request-meter.ts';
 import { EventReader } from '../../src/stream/event-reader.ts';
 import { MORE, DONE as OUTPUT_DONE, type UpstreamProtocol } from '../../src/stream/types.ts';
+import { DEFAULT_POLICIES } from '../canonical/default-policies.ts';
 import {
   type Conversion,
   type Converted,

@@ -1,5 +1,5 @@
 /** Generates streams by a grammar: envelopes that repeat, and texts that equal keys, discriminators or the fast path's marks. */
-import { DEFAULT_POLICIES } from '../../src/canonical/policies.ts';
+import { DEFAULT_POLICIES } from '../canonical/default-policies.ts';
 import type { Conversion } from '../contract/convert.ts';
 import { seeded } from '../random.ts';
 import { BESIDE, envelope, PADDING, pick, type Random, TEXT } from './grammar-envelopes.ts';

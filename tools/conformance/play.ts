@@ -2,7 +2,8 @@
 import { setTimeout } from 'node:timers/promises';
 import { residentBytes } from '../../test/e2e/processes.ts';
 import { objectOf } from '../simulator/json.ts';
-import { createSimulator, type RecordedRequest, type Replay, type Simulator } from '../simulator/server.ts';
+import type { RecordedRequest } from '../simulator/recorded-request.ts';
+import { createSimulator, type Replay, type Simulator } from '../simulator/server.ts';
 import type { Case, Step, Upstream } from './case.ts';
 import { Reading } from './reading.ts';
 import { PATHS, playIdIn, requestOf } from './request.ts';

@@ -6,7 +6,7 @@ import { countCalls } from '../../test/e2e/count-calls.ts';
 import type { Gateway } from '../../test/e2e/gateway.ts';
 import { runByHand as runMessages } from '../../test/e2e/messages-loops.ts';
 import { runByHand as runResponses } from '../../test/e2e/responses/loops.ts';
-import type { RecordedRequest } from '../simulator/server.ts';
+import type { RecordedRequest } from '../simulator/recorded-request.ts';
 
 /** Runs the loop of five steps with the SDK of a protocol. */
 type Loop = (

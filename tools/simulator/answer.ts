@@ -3,10 +3,10 @@ import type { Good } from './fault-steps.ts';
 import { faultyReply, isFault } from './faults.ts';
 import { textOf } from './json.ts';
 import type { PromptCache } from './prompt-cache.ts';
+import type { RecordedRequest } from './recorded-request.ts';
 import { JSON_HEAD, paced, type Reply, replyOf, STREAM_HEAD } from './reply.ts';
 import { type Call, modelList, openaiRefusal, type Refusal, type Scene, type WireEvent } from './scene.ts';
 import { findScene } from './scenes.ts';
-import type { RecordedRequest } from './server.ts';
 
 interface AnswerOptions {
   /** The simulator's own URL. */

@@ -1,11 +1,12 @@
 /** The simulator's HTTP server: serves scenes, faults or given bytes, and records the requests. */
 
 import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { answer } from './answer.ts';
-import { decodeObject, type JsonObject } from './json.ts';
+import { decodeObject } from './json.ts';
 import { PromptCache } from './prompt-cache.ts';
+import type { Ending, RecordedRequest } from './recorded-request.ts';
 import { type Reply, STREAM_HEAD, type Step } from './reply.ts';
 
 export interface SimulatorOptions {
@@ -26,22 +27,6 @@ export interface Replay {
   readonly chunks: readonly Uint8Array[] | AsyncIterable<Uint8Array>;
   readonly gapMs?: number;
   readonly ends?: 'end' | 'reset' | 'hang';
-}
-
-/** `disconnected`: the client closed the connection before the response was complete. `aborted`: the simulator did. */
-type Ending = 'finished' | 'disconnected' | 'aborted';
-
-export interface RecordedRequest {
-  readonly serial: number;
-  readonly method: string;
-  readonly path: string;
-  readonly headers: IncomingHttpHeaders;
-  readonly text: string;
-  /** Undefined if the text is not a JSON object. */
-  readonly body: JsonObject | undefined;
-  /** Grows while the response is sent, at the speed of the reader. */
-  bytesSent: number;
-  readonly closed: Promise<Ending>;
 }
 
 export interface Simulator extends AsyncDisposable {

@@ -3,7 +3,8 @@ import type { Vars } from '../../test/e2e/gateway.ts';
 import { replayOf, type Scenario } from '../../test/e2e/scenarios.ts';
 import type { JsonObject } from '../simulator/json.ts';
 import { numberOf, objectsOf } from '../simulator/json.ts';
-import type { RecordedRequest, Replay } from '../simulator/server.ts';
+import type { RecordedRequest } from '../simulator/recorded-request.ts';
+import type { Replay } from '../simulator/server.ts';
 import { answerOf } from './models.ts';
 import type { Plan } from './plan.ts';
 

@@ -4,6 +4,7 @@
  */
 import { fieldOf } from '../../facts/fields.ts';
 import { isObject, type JsonObject, readText } from '../../shared/json.ts';
+import { words } from '../../shared/words.ts';
 
 export interface Media {
   readonly images: number;
@@ -19,16 +20,7 @@ export interface Media {
 const TEMPLATE_ARGUMENTS = 'chat_template_kwargs';
 
 /** Fields of a message besides its content. */
-const MESSAGE_TEXTS = [
-  'role',
-  'name',
-  'tool_call_id',
-  'refusal',
-  'reasoning_content',
-  'reasoning',
-  'type',
-  'id',
-];
+const MESSAGE_TEXTS = words('role name tool_call_id refusal reasoning_content reasoning type id');
 /** Lists of objects that have texts, numbers and further such objects only. */
 const MESSAGE_LISTS = ['tool_calls', 'reasoning_details', 'thinking_blocks', 'annotations'];
 const MESSAGE_OBJECTS = ['function_call', 'cache_control', 'extra_content', 'prompt_cache_breakpoint'];
@@ -36,39 +28,23 @@ const MESSAGE_OBJECTS = ['function_call', 'cache_control', 'extra_content', 'pro
 /** Parts whose own text contains all of their tokens. */
 const TEXT_PARTS = ['text', 'refusal', 'thinking', 'reasoning'];
 const TEXT_PART_FIELDS = [
-  ...['type', 'text', 'refusal', 'thinking', 'reasoning', 'signature', 'closed'],
-  ...['cache_control', 'prompt_cache_breakpoint', 'annotations', 'citations', 'extra_content'],
+  ...words(
+    'type text refusal thinking reasoning signature closed cache_control prompt_cache_breakpoint annotations',
+  ),
+  ...words('citations extra_content'),
 ];
 const IMAGE_PART_FIELDS = ['type', 'image_url', 'detail', 'cache_control', 'prompt_cache_breakpoint'];
 const IMAGE_FIELDS = ['url', 'detail'];
 
 /** The members of calls, reasoning, citations and cache marks, at any depth. */
 const MEMBERS: ReadonlySet<string> = new Set([
-  ...['type', 'id', 'call_id', 'index', 'name', 'function', 'custom', 'description', 'parameters', 'strict'],
-  ...[
-    'text',
-    'summary',
-    'content',
-    'thinking',
-    'reasoning',
-    'data',
-    'signature',
-    'format',
-    'encrypted_content',
-  ],
-  ...[
-    'status',
-    'phase',
-    'refusal',
-    'closed',
-    'ttl',
-    'scope',
-    'mode',
-    'google',
-    'thought',
-    'thought_signature',
-  ],
-  ...['cache_control', 'prompt_cache_breakpoint', 'extra_content'],
+  ...words(
+    'type id call_id index name function custom description parameters strict text summary content thinking',
+  ),
+  ...words(
+    'reasoning data signature format encrypted_content status phase refusal closed ttl scope mode google thought',
+  ),
+  ...words('thought_signature cache_control prompt_cache_breakpoint extra_content'),
 ]);
 /** They are a text, whichever form they have. */
 const ARGUMENTS = ['arguments', 'input'];
@@ -76,18 +52,7 @@ const CITATION = 'url_citation';
 const CITATION_MEMBERS = ['url', 'title', 'content', 'start_index', 'end_index', 'type'];
 
 /** Types of media, in a value of any depth. */
-const MEDIA_NAMES = [
-  'image',
-  'video',
-  'audio',
-  'file',
-  'document',
-  'media',
-  'attach',
-  'inline',
-  'source',
-  'uri',
-];
+const MEDIA_NAMES = words('image video audio file document media attach inline source uri');
 
 const NOTHING: Media = { images: 0, imageBytes: 0, isUnbounded: false, isUnknown: false };
 const UNBOUNDED: Media = { ...NOTHING, isUnbounded: true };

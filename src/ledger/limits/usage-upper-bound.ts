@@ -15,6 +15,7 @@ import { makersOf } from '../../settings/bare-models.ts';
 import { matchesAnyGlob } from '../../shared/glob.ts';
 import { isObject, type JsonObject, readArray, readCount, readText } from '../../shared/json.ts';
 import { failure, ok, type Result } from '../../shared/result.ts';
+import { words } from '../../shared/words.ts';
 import { MAX_HASHES, type PromptBound, type PromptTokens } from './known-prompts.ts';
 import { mediaOf } from './prompt-shapes.ts';
 
@@ -298,16 +299,9 @@ export const LIKELY_SEARCHED_TOKENS = 8000;
 
 /** Parts and references of which the body shows neither the text nor the size. Quotes inside a JSON text are escaped and do not match. */
 const UNSEEN_PARTS = [
-  ...[
-    'input_file',
-    'file',
-    'document',
-    'image',
-    'input_image',
-    'image_url',
-    'input_audio',
-    'item_reference',
-  ].map((type) => `"type":"${type}"`),
+  ...words('input_file file document image input_image image_url input_audio item_reference').map(
+    (type) => `"type":"${type}"`,
+  ),
   ...['"file_id":', '"file_url":'],
 ];
 

@@ -1,6 +1,7 @@
 /** Starts a gateway whose keys have limits, with an upstream that reports the usage that a test sets. */
 import { type JsonObject, objectOf, textOf } from '../../../tools/simulator/json.ts';
-import type { RecordedRequest, Replay } from '../../../tools/simulator/server.ts';
+import type { RecordedRequest } from '../../../tools/simulator/recorded-request.ts';
+import type { Replay } from '../../../tools/simulator/server.ts';
 import { jsonOf } from '../client.ts';
 import { ADMIN_TOKEN, type Gateway, type GatewayOptions, startGateway } from '../gateway.ts';
 

@@ -2,7 +2,8 @@
 import OpenAI from 'openai';
 import type { ResponseStreamEvent } from 'openai/resources/responses/responses';
 import { afterAll, describe, expect, test } from 'vitest';
-import type { RecordedRequest, Replay } from '../../../tools/simulator/server.ts';
+import type { RecordedRequest } from '../../../tools/simulator/recorded-request.ts';
+import type { Replay } from '../../../tools/simulator/server.ts';
 import { ADMIN_TOKEN, startGateway } from '../gateway.ts';
 import { isOurs } from './loops.ts';
 

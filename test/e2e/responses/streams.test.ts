@@ -3,7 +3,8 @@ import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { checkResponses, eventsIn } from '../../../tools/conformance/contract/check-responses.ts';
 import { decodeObject, objectOf, textOf } from '../../../tools/simulator/json.ts';
-import type { RecordedRequest, Replay } from '../../../tools/simulator/server.ts';
+import type { RecordedRequest } from '../../../tools/simulator/recorded-request.ts';
+import type { Replay } from '../../../tools/simulator/server.ts';
 import { jsonOf } from '../client.ts';
 import { ADMIN_TOKEN, type Gateway, startGateway } from '../gateway.ts';
 

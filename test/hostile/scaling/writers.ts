@@ -1,13 +1,12 @@
 /** Runs the gateway's steps from a request body to the upstream body, and measures the time of each step. */
 import { readFileSync } from 'node:fs';
-import { DEFAULT_POLICIES } from '../../../src/canonical/policies.ts';
 import { ReplayableRequest } from '../../../src/completion/replayable-request.ts';
 import { LearnedRefusals } from '../../../src/fitting/learned.ts';
 import { MAX_BODY_FIELDS } from '../../../src/http/request.ts';
 import { findUsageUpperBound } from '../../../src/ledger/limits/usage-upper-bound.ts';
 import { estimatePromptTokens } from '../../../src/metering/estimate.ts';
 import { messages } from '../../../src/protocols/anthropic-messages/client.ts';
-import { chat, completions, fim } from '../../../src/protocols/openai-chat/client-writer.ts';
+import { chat, completions, fim } from '../../../src/protocols/openai-chat/client.ts';
 import { responses } from '../../../src/protocols/openai-responses/client.ts';
 import type { ClientProtocol, ClientRequest } from '../../../src/protocols/shared/client-protocol.ts';
 import { PROFILES } from '../../../src/providers/index.ts';
@@ -15,6 +14,7 @@ import type { Route } from '../../../src/providers/provider.ts';
 import type { Target } from '../../../src/routing/targets.ts';
 import { isObject, isWithinJsonBounds, type JsonObject, parseJsonExactly } from '../../../src/shared/json.ts';
 import { PAUSED_BYTES, SMALL_GRANT } from '../../../src/stream/memory.ts';
+import { DEFAULT_POLICIES } from '../../canonical/default-policies.ts';
 import { settingsWith, targetsOf } from '../../routing/targets.ts';
 import type { Sample } from './samples.ts';
 

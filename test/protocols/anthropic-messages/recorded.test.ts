@@ -1,6 +1,5 @@
 /** Tests every recorded stream, written for clients of Messages: valid events, nothing lost, the same bytes for any chunking. */
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_POLICIES } from '../../../src/canonical/policies.ts';
 import { UsageAccumulator } from '../../../src/metering/request-meter.ts';
 import { messages } from '../../../src/protocols/anthropic-messages/client.ts';
 import { EventReader } from '../../../src/stream/event-reader.ts';
@@ -14,6 +13,7 @@ import {
   parseJson,
   textOf,
 } from '../../../tools/conformance/contract/json.ts';
+import { DEFAULT_POLICIES } from '../../canonical/default-policies.ts';
 import { type Conversion, convertStream, cut, optionsOf } from '../../contract/convert.ts';
 import { recordingsNote } from '../../contract/recordings.ts';
 import { readMessage } from '../../contract/reference-message.ts';

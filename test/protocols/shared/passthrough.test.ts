@@ -1,11 +1,11 @@
 /** Tests the passthrough: events pass unchanged, and what holds for every stream holds here too. */
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_POLICIES } from '../../../src/canonical/policies.ts';
 import { responsesPassthrough } from '../../../src/protocols/openai-responses/passthrough.ts';
 import { openaiResponses } from '../../../src/protocols/openai-responses/upstream-reader.ts';
 import { PassthroughWriter } from '../../../src/protocols/shared/passthrough-writer.ts';
 import type { StreamFailure } from '../../../src/stream/types.ts';
 import { eventsOf } from '../../../tools/conformance/contract/content.ts';
+import { DEFAULT_POLICIES } from '../../canonical/default-policies.ts';
 import { type Conversion, convertStream, cut, recordedProvider } from '../../contract/convert.ts';
 import { framed, readRecordings, recordingsNote } from '../../contract/recordings.ts';
 import { compareWays } from '../../stream/both-ways.ts';

@@ -1,6 +1,6 @@
 /** Tests what the fast path learns from texts that equal its marks, keys or discriminators, and from texts that are sent twice. */
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_POLICIES } from '../../../src/canonical/policies.ts';
+import { DEFAULT_POLICIES } from '../../canonical/default-policies.ts';
 import { type Conversion, convertStream, cut } from '../../contract/convert.ts';
 import { compareWays } from '../both-ways.ts';
 

@@ -86,9 +86,13 @@ const BELOW_OPENAI = /^(?:openai\.gpt-\d|google\.gemma-4|xai\.grok)/;
 const OPENAI_PATH = '/openai/v1';
 const PLAIN_PATH = '/v1';
 
-type Setting = 'AWS_BEARER_TOKEN_BEDROCK' | 'AWS_REGION' | 'BEDROCK_BASE_URL' | 'BEDROCK_MANTLE_BASE_URL';
+type BedrockSetting =
+  | 'AWS_BEARER_TOKEN_BEDROCK'
+  | 'AWS_REGION'
+  | 'BEDROCK_BASE_URL'
+  | 'BEDROCK_MANTLE_BASE_URL';
 
-export const bedrock: Provider<Setting> = {
+export const bedrock: Provider<BedrockSetting> = {
   ...OPEN,
   ...REASONING,
   id: 'bedrock',

@@ -1,5 +1,6 @@
 /** All providers that Weir knows by name, and all profiles that an entry of `PROVIDERS` can have: one line each. */
 import { anthropic } from './anthropic.ts';
+import { azure, azureHost } from './azure.ts';
 import { bedrock } from './bedrock.ts';
 import { cerebras } from './cerebras.ts';
 import { tolerant } from './compatible.ts';
@@ -42,6 +43,7 @@ const REPLACEABLE = [
   moonshot,
   zai,
   bedrock,
+  azure,
 ] as const;
 
 const KNOWN = [...RESERVED, ...REPLACEABLE] as const;
@@ -95,6 +97,7 @@ export const PROFILES: readonly Profile[] = [
   mistral,
   openai,
   anthropic,
+  azureHost,
   vllm,
   sglang,
   llamacpp,
@@ -104,7 +107,9 @@ export const PROFILES: readonly Profile[] = [
 
 /** The profile of a host; `tolerant` for an unknown host. */
 export function profileOfHost(host: string): Profile {
-  return PROFILES.find(({ hosts }) => hosts.includes(host)) ?? tolerant;
+  return (
+    PROFILES.find(({ hosts, hostPattern }) => hosts.includes(host) || hostPattern?.test(host)) ?? tolerant
+  );
 }
 
 /**

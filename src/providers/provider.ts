@@ -140,6 +140,10 @@ export interface Profile {
   readonly id: string;
   /** The hosts with this API. */
   readonly hosts: readonly string[];
+  /** Further hosts, whose names operators choose. Prices and other APIs are not theirs. */
+  readonly hostPattern?: RegExp;
+  /** The profile of an entry of `PROVIDERS` that names the models behind its own names (Q17). Absent: the same. */
+  readonly ofNamedModels?: Profile;
   /** Base URLs that contain the API's version before their end. Then the version at the start of each path is omitted. */
   readonly versionedBase?: RegExp;
   readonly endpoints: { readonly [R in Route]?: Endpoint };

@@ -351,7 +351,8 @@ function readProfile(
     const hint = didYouMean(readText(entry.like) ?? '', ids);
     return reader.invalid(`like must be one of: ${ids.join(', ')}${hint}`);
   }
-  const profile = like ?? (baseUrl === undefined ? tolerant : profileOfUrl(new URL(baseUrl)));
+  const ofHost = like ?? (baseUrl === undefined ? tolerant : profileOfUrl(new URL(baseUrl)));
+  const profile = (entry.models === undefined ? undefined : ofHost.ofNamedModels) ?? ofHost;
   const host = baseUrl === undefined ? '' : new URL(baseUrl).hostname;
   const changes = readChatChanges(entry);
   if (changes.kind === 'error') return reader.invalid(changes.error);

@@ -74,6 +74,7 @@ export const CREDENTIALS = {
   MOONSHOT_API_KEY: 'sim-moonshot-a4d203',
   ZAI_API_KEY: 'sim-zai-6f80cb',
   AWS_BEARER_TOKEN_BEDROCK: 'sim-bedrock-3ad915',
+  AZURE_API_KEY: 'sim-azure-92b7e1',
   COMPATIBLE_SECRET: 'sim-compatible-6c98b1',
 } as const;
 

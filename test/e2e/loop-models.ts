@@ -23,6 +23,8 @@ export const MODELS = [
   'bedrock/us.anthropic.claude-haiku-4-5-20251001-v1:0',
   'bedrock/openai.gpt-oss-20b',
   'bedrock/openai.gpt-6.1-terra',
+  'azure/prod-gpt',
+  'azure/claude-haiku-4-5',
 ];
 
 /** Models that reject a step without the signatures of earlier steps. */

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
+import { framed, readRecordings } from '../contract/recordings.ts';
 import { CLIENTS, gatewayFetch } from './sdk-clients.ts';
 import { type Behavior, json, sse } from './upstreams.ts';
 
@@ -10,6 +11,8 @@ const FOLDER = join(import.meta.dirname, '..', '..', '..', 'shared', 'streams');
 const note = existsSync(FOLDER) ? '' : ' (skipped: ../shared/streams is not here)';
 
 const CLOUDS: Readonly<Record<string, { readonly env: JsonObject }>> = {
+  'azure-openai': { env: { AZURE_API_KEY: 'k', AZURE_RESOURCE: 'acme' } },
+  'azure-ai': { env: { AZURE_API_KEY: 'k', AZURE_RESOURCE: 'acme' } },
   'bedrock-mantle': { env: { AWS_BEARER_TOKEN_BEDROCK: 'k', AWS_REGION: 'us-east-1' } },
 };
 
@@ -22,21 +25,30 @@ interface Recorded {
   readonly isStream: boolean;
 }
 
+function cloudOf(name: string): string | undefined {
+  return Object.keys(CLOUDS).find((one) => name.startsWith(`${one}--`));
+}
+
+function recordedAs(name: string, text: string, isStream: boolean): Recorded[] {
+  const provider = cloudOf(name);
+  if (provider === undefined) return [];
+  const datas = isStream ? [...text.matchAll(/^data: ?(.*)$/gm)].map(([, data = '']) => data) : [text];
+  return [{ name, provider, text, isStream, events: datas.map((data) => decodeObject(data) ?? {}) }];
+}
+
 function recorded(): Recorded[] {
   if (note !== '') return [];
-  return ['', 'bedrock', 'whole', 'other'].flatMap((folder) => {
+  const own = readRecordings().flatMap((one) => recordedAs(one.name, framed(one), true));
+  const others = ['bedrock', 'whole', 'other'].flatMap((folder) => {
     const path = join(FOLDER, folder);
     if (!existsSync(path)) return [];
     return readdirSync(path).flatMap((name) => {
-      const provider = Object.keys(CLOUDS).find((one) => name.startsWith(`${one}--`));
       const isStream = name.endsWith('.sse');
-      if (provider === undefined || /\.request\.json$|--models\.json$/.test(name)) return [];
-      if (!isStream && !name.endsWith('.json')) return [];
-      const text = readFileSync(join(path, name), 'utf8');
-      const datas = isStream ? [...text.matchAll(/^data: ?(.*)$/gm)].map(([, data = '']) => data) : [text];
-      return [{ name, provider, text, isStream, events: datas.map((data) => decodeObject(data) ?? {}) }];
+      if (/\.request\.json$|--models\.json$/.test(name) || !(isStream || name.endsWith('.json'))) return [];
+      return recordedAs(name, readFileSync(join(path, name), 'utf8'), isStream);
     });
   });
+  return [...own, ...others];
 }
 
 /** What the recording holds: read from the final form of each item, or from the pieces of chat. */

@@ -2,7 +2,7 @@
  * Reads LiteLLM's configuration (https://docs.litellm.ai/docs/proxy/configs and /proxy/config_settings, read 2026-11-23) and writes the
  * answers of `npm run setup`. Whatever has no counterpart becomes a note.
  */
-import { PROVIDERS } from '../../src/providers/index.ts';
+import { isReserved, PROVIDERS } from '../../src/providers/index.ts';
 import { isOwnSecret } from '../../src/settings/providers.ts';
 import { matchesAnyGlob } from '../../src/shared/glob.ts';
 import { MAX_TARGETS } from '../../src/shared/limits.ts';
@@ -255,7 +255,8 @@ class Import {
 
   /** The id of the built-in provider, or of an entry of `PROVIDERS` that is made for this address and key. */
   #providerId(known: Counterpart, given: string, params: JsonObject, group: string): string | null {
-    const builtIn = PROVIDERS.find(({ id }) => id === known.id);
+    // A cloud's address is not its URL alone: its models become an entry.
+    const builtIn = PROVIDERS.find(({ id, cloud }) => id === known.id && cloud === undefined);
     const isAzure = known.id === 'azure';
     const baseUrl = isAzure ? azureBase(given) : given || (known.baseUrl ?? builtIn?.defaultBaseUrl ?? '');
     if (!URL.canParse(baseUrl)) {
@@ -364,7 +365,8 @@ class Import {
   }
 
   #freeId(wanted: string): string {
-    const isTaken = (id: string) => this.#entries.has(id) || PROVIDERS.some((one) => one.id === id);
+    // An entry with the name of another built-in provider would replace one that is in use.
+    const isTaken = (id: string) => this.#entries.has(id) || isReserved(id) || this.#builtIn.has(id);
     let id = wanted;
     for (let number = 2; isTaken(id); number++) id = `${wanted.replace(/-\d+$/, '')}-${number}`;
     return id;

@@ -1,6 +1,7 @@
 /** The list of all scenes, and the lookup by path. */
 
 import { anthropic } from './anthropic.ts';
+import { azure } from './azure.ts';
 import { bedrock } from './bedrock.ts';
 import { cerebras } from './cerebras.ts';
 import { compatible } from './compatible.ts';
@@ -33,6 +34,7 @@ const ownScenes: readonly Scene[] = [
   together,
   fireworks,
   bedrock,
+  azure,
   compatible,
 ];
 
@@ -65,6 +67,7 @@ export const basePaths = {
   together: '/together/v1',
   fireworks: '/fireworks/v1',
   bedrock: '/bedrock/mantle/v1',
+  azure: '/azure/openai/v1',
   compatible: '/compatible/v1',
   groq: '/groq/v1',
   cerebras: '/cerebras/v1',
@@ -83,6 +86,10 @@ export function cloudSettings(simulator: string): Readonly<Record<string, Readon
     bedrock: {
       BEDROCK_BASE_URL: `${simulator}/bedrock/runtime`,
       BEDROCK_MANTLE_BASE_URL: `${simulator}/bedrock/mantle`,
+    },
+    azure: {
+      AZURE_BASE_URL: `${simulator}/azure`,
+      AZURE_MODELS: '{"prod-gpt": "openai/gpt-6.1-terra", "prod-claude": "anthropic/claude-opus-5-5"}',
     },
   };
 }

@@ -1,4 +1,4 @@
-/** Bedrock's hosts and paths, with the SDKs of all client protocols against a simulator that refuses what Bedrock refuses. */
+/** Clouds' hosts and paths, with the SDKs of all client protocols against a simulator that refuses what each refuses. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loopCell } from '../../tools/matrix/cell.ts';
 import { type Gateway, startGateway } from './gateway.ts';
@@ -17,12 +17,18 @@ describe.each([
   ['openai.gpt-6.1-terra', '/bedrock/mantle/openai/v1/responses'],
   ['openai.gpt-oss-20b', '/bedrock/mantle/v1/chat/completions'],
   ['qwen.qwen3-32b', '/bedrock/mantle/v1/chat/completions'],
-])('W8 bedrock/%s', (model, path) => {
+  ['gpt-4o-mini', '/azure/openai/v1/chat/completions'],
+  ['gpt-6.1-terra', '/azure/openai/v1/responses'],
+  ['prod-gpt', '/azure/openai/v1/responses'],
+  ['prod-claude', '/azure/anthropic/v1/messages'],
+  ['claude-haiku-4-5', '/azure/anthropic/v1/messages'],
+  ['Llama-3.3-70B-Instruct', '/azure/openai/v1/chat/completions'],
+])('W8 %s at %s', (model, path) => {
   test.each(['chat', 'messages', 'responses'] as const)(
     'a tool loop of %s clients, streamed and whole',
     async (protocol) => {
       const before = gateway.simulator.requests.length;
-      await loopCell(gateway, protocol, `bedrock/${model}`);
+      await loopCell(gateway, protocol, `${path.split('/')[1]}/${model}`);
       const last = gateway.simulator.requests.slice(before).at(-1);
       expect(last?.body?.model).toBe(model);
       if (protocol !== 'responses') expect(last?.path).toBe(path);

@@ -1,5 +1,5 @@
 /** The sources that an output cites, in the form of OpenAI's chat (`url_citation`): collected until its finish, once each (C11). */
-import { isObject, type JsonObject, objectOf, readArray, readText } from '../shared/json.ts';
+import { hasItems, isObject, type JsonObject, objectOf, readArray, readText } from '../shared/json.ts';
 
 /** A page that the whole output cites. */
 export interface Source {
@@ -65,6 +65,7 @@ export function readSources(...lists: readonly unknown[]): readonly Source[] | u
 
 /** Reads citations that are in the form of chat. One in the form of Responses gets it. Undefined if there are none. */
 export function readAnnotations(list: unknown): readonly JsonObject[] | undefined {
+  if (!hasItems(list)) return undefined;
   const annotations = readArray(list).filter(isObject).slice(0, MAX_CITATIONS);
   return annotations.length === 0 ? undefined : annotations.map(chatAnnotation);
 }

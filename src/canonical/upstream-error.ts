@@ -1,6 +1,7 @@
 /** Reads errors of upstreams in all their forms, and turns them into errors that a client may see: without secrets, bounded (E4). */
 import {
   EmbeddedJson,
+  hasItems,
   isObject,
   type JsonObject,
   objectOf,
@@ -47,9 +48,10 @@ export function isOwnError({ error, object, type, detail, choices }: JsonObject)
  * a number or true, `errors`, a code with its message, `success: false`, a status that says so, or nothing but a message.
  */
 function isOtherError(event: JsonObject): boolean {
-  if (readGroqError(event) !== undefined || choiceError(event) !== undefined) return true;
-  if (isFailureCode(objectOf(event.base_resp).status_code)) return true;
-  if (OUTPUTS.some((name) => readArray(event[name]).length > 0)) return false;
+  if (event.x_groq !== undefined && readGroqError(event) !== undefined) return true;
+  if (event.base_resp !== undefined && isFailureCode(objectOf(event.base_resp).status_code)) return true;
+  if (hasItems(event.choices)) return choiceError(event) !== undefined;
+  if (OUTPUTS.some((name) => hasItems(event[name]))) return false;
   const { error, errors, code, error_code, error_msg, success, status, message, msg } = event;
   if (isReported(error) || isReported(errors) || success === false) return true;
   if (status === 'error' || readStatus(status) !== undefined) return true;
@@ -58,8 +60,8 @@ function isOtherError(event: JsonObject): boolean {
   return readText(message) !== undefined && Object.keys(event).every((name) => BESIDE_MESSAGE.test(name));
 }
 
-/** Lists with output, of all protocols and of embeddings. */
-const OUTPUTS = ['choices', 'candidates', 'content', 'output', 'data', 'embeddings'];
+/** Lists with output, of all other protocols and of embeddings. */
+const OUTPUTS = ['candidates', 'content', 'output', 'data', 'embeddings'];
 
 /** What may stand beside a message that is an error by itself. Anything else, such as a type or a status, may say what it is. */
 const BESIDE_MESSAGE = /^(?:message|choices|name|path|(?:request|trace|correlation)_?id|timestamp|time)$/i;

@@ -2,7 +2,7 @@
 import { escapedUnit } from '../shared/json-progress.ts';
 
 /** UTF-16 units of the beginning of a text that the hash covers. Of a longer one the length has to be the same, too. */
-const MAX_HASHED_UNITS = 4096;
+const MAX_HASHED_UNITS = 1024;
 
 const BACKSLASH = 0x5c;
 const LOWER_U = 0x75;

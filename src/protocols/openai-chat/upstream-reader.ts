@@ -85,7 +85,7 @@ function readEnvelope(
   // Perplexity: `StreamChunk` of perplexity-node (2026-11); in each event, the addresses alone or with titles. xAI: in the last chunk,
   // https://docs.x.ai/docs/guides/live-search (2026-11).
   const sources = readSources(event.citations, event.search_results);
-  return {
+  const part = {
     id: readName(event.id),
     created: readCreated(event.created),
     model: readName(event.model),
@@ -94,8 +94,8 @@ function readEnvelope(
     choices: choices.map((choice, position) => readChoice(choice, readIndex(choice.index, position))),
     usage: readAnyUsage(event, choices, quirks),
     error: findUpstreamError(event),
-    ...(sources === undefined ? {} : { sources }),
   };
+  return sources === undefined ? part : { ...part, sources };
 }
 
 /** A choice without a valid index gets its position. */
@@ -185,18 +185,26 @@ function readMessage(
     logprobs: readLogprobs(choice.logprobs),
     finishWord: readText(choice.finish_reason) ?? null,
   };
+  return withHints(withExtras(part, choice, delta, typed?.hasImage === true), choice);
+}
+
+/** The part with what few updates have. A copy of the part costs as much as all of its members. */
+function withExtras(
+  part: ChoicePart,
+  choice: JsonObject,
+  delta: JsonObject,
+  hasTypedImage: boolean,
+): ChoicePart {
   const annotations = readAnnotations(delta.annotations);
   const sources = readSources(delta.citations, choice.citations);
-  const hasImage = hasItems(delta.images) || typed?.hasImage === true;
-  return withHints(
-    {
-      ...part,
-      ...(annotations === undefined ? {} : { annotations }),
-      ...(sources === undefined ? {} : { sources }),
-      ...(hasImage ? { hasImage } : {}),
-    },
-    choice,
-  );
+  const hasImage = hasTypedImage || hasItems(delta.images);
+  if (annotations === undefined && sources === undefined && !hasImage) return part;
+  return {
+    ...part,
+    ...(annotations === undefined ? {} : { annotations }),
+    ...(sources === undefined ? {} : { sources }),
+    ...(hasImage ? { hasImage } : {}),
+  };
 }
 
 /** The part with what a server says of its end beside the finish word. */

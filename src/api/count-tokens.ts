@@ -145,7 +145,11 @@ async function countUpstream(
       clock: ports.clock,
     });
     if (abort.signal.aborted) return failed(`no count within ${MAX_COUNT_MS / 1000} s`);
-    if (called.kind === 'error') return failed(called.error.cause ?? called.error.error.message);
+    if (called.kind === 'error') {
+      const { cause, status, error } = called.error;
+      // What a provider says may quote the prompt.
+      return failed(cause ?? (status === null ? error.message : `the provider answered ${status}`));
+    }
     const responseText = await readBodyText({ message: called.value, maxBytes: MAX_COUNT_BYTES }, takeMemory);
     if (responseText.kind !== 'text') return failed(`the response could not be read: ${responseText.kind}`);
     responseText.grant.release();

@@ -100,6 +100,12 @@ export class SecondTries {
     return made.length === 0 ? null : { kind: 'fields', statements: made };
   }
 
+  /** The user as the client's header names it. */
+  get #names(): readonly string[] {
+    const name = this.#request.headers.get('x-weir-user');
+    return name === null ? [] : [name];
+  }
+
   /** Reads what a refusal says of the request, without what may be an echo of the prompt. Null: the request was released. */
   #compare(traits: TargetTraits, refusal: UpstreamRefusal): ComparedRefusal | null {
     if (this.#compared?.refusal === refusal) return this.#compared;
@@ -110,7 +116,7 @@ export class SecondTries {
     const statements = this.#mends && api === null ? this.#statements(traits, refusal, sent.body) : [];
     const claims = [...statements, ...(api === null ? [] : [api])].flatMap(({ claim }) => claim ?? []);
     const isNeeded = claims.length > 0 || (this.#keepsMessages && message !== '');
-    const comparison = isNeeded ? compareWithRequest(message, sent.body, claims) : null;
+    const comparison = isNeeded ? compareWithRequest(message, sent.body, claims, this.#names) : null;
     const isOwn = ({ claim }: Pick<ApiStatement, 'claim'>) =>
       claim === null || (comparison !== null && !comparison.isEcho(claim));
     this.#compared = {

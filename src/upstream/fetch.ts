@@ -217,10 +217,20 @@ function withoutBetas(headers: Record<string, string>, refused: readonly string[
 export function pickResponseHeaders(headers: Headers, passed: readonly string[]): Record<string, string> {
   const picked: Record<string, string> = {};
   for (const name of passed.length === 0 ? RESPONSE_HEADERS : [...RESPONSE_HEADERS, ...passed]) {
-    const value = readHeader(headers, name);
-    if (value !== null) picked[name] = value;
+    const value = headers.get(name);
+    if (value !== null && isQuantity(value)) picked[name] = value;
   }
   return picked;
+}
+
+const MAX_QUANTITY_CHARS = 64;
+const NAMES_OF_TIMES =
+  /\b(?:(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|GMT|UTC)\b/g;
+
+/** Whether a value is a number, a duration such as `1m30.5s`, or a time. Other texts may quote the request. */
+function isQuantity(value: string): boolean {
+  if (value.length > MAX_QUANTITY_CHARS) return false;
+  return /^(?=.*\d)[\d.:,;=+ dhmsuwTZ-]+$/.test(value.replace(NAMES_OF_TIMES, ''));
 }
 
 /** None of these headers needs more, and some clients fail on longer ones. */

@@ -63,6 +63,19 @@ export class MessageComparison {
     dropShortRuns(compared, this.#runs);
     for (let i = 0; i < this.#covered.length; i++) if (this.#runs[i] === 1) this.#covered[i] = 1;
     coverNumbers();
+    this.#coverNames(request.names, decoded);
+  }
+
+  /** Covers each word of the user's names, of any length. */
+  #coverNames(names: readonly string[], decoded: Decoded): void {
+    const searched = new ShortTexts();
+    for (const word of wordsOfNames(names)) {
+      searched.add(word, 'word', (at) => {
+        this.#cover({ from: at, to: at + word.length }, decoded);
+        return 'more';
+      });
+    }
+    searched.find(decoded.text.slice(0, MAX_MESSAGE_CHARS).replaceAll('_', ' '));
   }
 
   /**
@@ -163,17 +176,25 @@ export class MessageComparison {
 /** The rest of a run behind the cut, with white space. */
 const CUT_CHARS = 2 * RUN_CHARS;
 
-/** @returns null: the request is too large to compare */
+/**
+ * @param names of the user that the body does not have
+ * @returns null: the request is too large to compare
+ */
 export function compareWithRequest(
   message: string,
   body: JsonObject,
   claims: readonly Claim[] = [],
+  names: readonly string[] = [],
 ): MessageComparison | null {
   const request = readRequest(body);
-  return request === null ? null : new MessageComparison(message, request, claims);
+  if (request === null) return null;
+  const all = { ...request, names: [...namesIn(body), ...names] };
+  return new MessageComparison(message, all, claims);
 }
 
 interface RequestTexts {
+  /** Of the user: not a word of them stays. */
+  readonly names: readonly string[];
   readonly texts: readonly string[];
   readonly fields: ReadonlySet<string>;
 }
@@ -189,7 +210,7 @@ const WORD_OF_API = /^[a-z_]{1,32}$/;
 const API_WORDS: ReadonlySet<string> = new Set(words('type role format detail effort verbosity mode'));
 
 /** Reads the names of fields, and all texts in which a prompt may be; null if they exceed their bounds. */
-function readRequest(body: JsonObject): RequestTexts | null {
+function readRequest(body: JsonObject): Omit<RequestTexts, 'names'> | null {
   const texts: string[] = [];
   const fields = new Set<string>();
   let chars = 0;
@@ -223,6 +244,22 @@ function readRequest(body: JsonObject): RequestTexts | null {
     if (!isSetting && !collect(value, 0, OWN_KEYS.has(key))) return null;
   }
   return { texts, fields };
+}
+
+/** The names of the user in a body of any protocol. */
+function namesIn({ user, safety_identifier, metadata }: JsonObject): readonly string[] {
+  const { user_id } = isObject(metadata) ? metadata : {};
+  return [user, safety_identifier, user_id].filter((name) => typeof name === 'string');
+}
+
+/** Characters of a name, and its words. */
+const MAX_NAME_CHARS = 1024;
+const MAX_NAME_WORDS = 64;
+
+/** The words of names by which a person may be known: words that many refusals have are none. */
+function wordsOfNames(names: readonly string[]): ReadonlySet<string> {
+  const words = names.flatMap((name) => name.slice(0, MAX_NAME_CHARS).match(/[\p{L}\p{N}]{2,128}/gu) ?? []);
+  return new Set(words.filter((word) => !isStockWord(word.toLowerCase())).slice(0, MAX_NAME_WORDS));
 }
 
 function addRuns(runs: CommonRuns, message: string, decoded: Decoded, covered: Uint8Array): void {

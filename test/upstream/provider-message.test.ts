@@ -187,6 +187,24 @@ describe('E5 a kept message', () => {
     expect(keep(`Wrong number ${echo} given`, user(`It is ${number}, or so`))).not.toMatch(/\d/);
   });
 
+  test.each([
+    ['User lemur may not use it', { user: 'lemur' }],
+    ['user_lemur: blocked', { user: 'lemur' }],
+    ['End user LEMUR.X exceeded', { user: 'lemur.x@example.com' }],
+    ['lemur, as safety identifier, is blocked', { safety_identifier: 'lemur' }],
+    ['Account lemur is blocked', { metadata: { user_id: 'user_0_account_lemur_session_s' } }],
+    ['User %6Cemur is blocked', { user: 'lemur' }],
+  ])('has no word of the name of the user: %s', (said, body) => {
+    expect(keep(said, { messages: [], ...body })).not.toMatch(/lemur|%6Cemur/i);
+    expect(keep(said, { messages: [] })).toBe(said);
+  });
+
+  test('has the words of refusals, also where the user has their names', () => {
+    expect(keep('Unknown parameter of the user: seed', { user: 'the user' })).toBe(
+      'Unknown parameter of the user: seed',
+    );
+  });
+
   test('has limits and counts, also those that are in the prompt', () => {
     const said = 'max_tokens: 32000 > 8192, between 1 and 8192, [1, 8192], 0.5';
     expect(keep(said, user('Count 32000, 8192, 1, then 0.5'))).toBe(said);

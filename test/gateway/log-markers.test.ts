@@ -1,0 +1,231 @@
+/**
+ * With USERS=hash and off no line of the log, record, memory, entry or header has the name of a user, and no line, record or memory a
+ * prompt: requests that are full of both, at providers that say both back in every place. Each event of the log has to be seen here, or
+ * to say why it has nothing of a request.
+ */
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { TaughtMemory } from '../../src/fitting/taught-memory.ts';
+import { LOG_EVENTS, type LogEvent } from '../../src/shared/log-event.ts';
+import type { JsonObject } from '../../tools/simulator/json.ts';
+import { MemoryStore } from '../metering/records.ts';
+import {
+  answerWith,
+  DONE,
+  event,
+  json,
+  ROLE,
+  RoutedGateway,
+  refuse,
+  type Script,
+  settle,
+  sse,
+} from './upstreams.ts';
+
+const USER = 'qxzjuser';
+const PROMPT = 'zebraquartz4711';
+const SENTENCE = `${PROMPT} my secret plan of the moon for ${USER}`;
+const MARKS = new RegExp(`${USER}|${PROMPT}`, 'i');
+
+/** Seen: a test below makes it. Otherwise why its line can have neither. */
+const EVENTS: Readonly<Record<LogEvent, 'seen' | string>> = {
+  request: 'seen',
+  request_refused: 'seen',
+  record_lost: 'a record: see request',
+  stranded_brought_in: 'two counts',
+  reasoning_removed: 'words in the form of a code: test/metering',
+  key_created: 'what an admin wrote, with its user as records have it: test/gateway/audit.test.ts',
+  key_changed: 'as key_created',
+  key_revoked: 'as key_created',
+  budget_added: 'amounts and an admin',
+  audit_not_stored: 'the error of KV',
+  erasure_started: 'an id and an admin: test/gateway/erasure.test.ts',
+  erasure_advanced: 'counts: test/gateway/erasure.test.ts',
+  erasure_failed: 'the error of a store: test/gateway/erasure.test.ts',
+  erasing_users_unreadable: 'the error of KV',
+  misconfigured: 'settings, or the entry of a key',
+  setting_missing: 'settings',
+  setting_unused: 'settings',
+  setting_unknown: 'settings',
+  setting_weak: 'settings',
+  secret_unreadable: 'a setting, and the error of Secrets Store',
+  models_unavailable: 'the address of a provider and settings',
+  models_empty: 'settings',
+  counter_failed: 'seen',
+  records_archived: 'counts and times',
+  records_deleted: 'counts and times',
+  archive_failed: 'the error of R2',
+  ledger_unreachable: 'the error of the object',
+  ledger_unreadable: 'the reason of the decoder: names of fields',
+  reservation_expired: 'numbers and ids',
+  refusals_not_written: 'the error of the ledger',
+  budget_overdrawn: 'an amount',
+  budget_alert: 'numbers of a budget',
+  budget_alert_failed: 'the status of ALERT_URL',
+  budget_alert_lost: 'the status of ALERT_URL',
+  budget_ended: 'a number of tokens',
+  limiter_failed: 'the error of the binding',
+  prices_unreadable: 'the prices of an admin',
+  access_unreachable: 'the error of Access',
+  response_not_stored: 'the error of the object',
+  response_not_settled: 'the error of the object',
+  response_interrupted: 'an id',
+  response_run_failed: 'an error of Weir',
+  response_storage_failed: 'the error of the object',
+  response_unreadable: 'the reason of the decoder: names of fields',
+  circuit_opened: 'seen',
+  circuit_closed: 'seen',
+  provider_learned: 'seen',
+  hook_failed: "the error of the host's own code",
+  origin_unreachable: 'the address of the site',
+  internal_error: 'an error of Weir',
+};
+
+const HEADERS = { 'x-weir-user': USER, 'x-session-id': 'session-1' };
+const NAMED: JsonObject = {
+  user: USER,
+  safety_identifier: USER,
+  metadata: { user_id: `user_0_account_${USER}_session_s` },
+};
+const MESSAGES = [{ role: 'user', content: SENTENCE }];
+const HEADS = { 'x-request-id': SENTENCE, 'retry-after': SENTENCE, 'openai-organization': USER };
+
+/** All that a provider can say, in one error. */
+function said(message: string): JsonObject {
+  const inner = { message, reason: SENTENCE };
+  return {
+    message,
+    type: SENTENCE,
+    code: SENTENCE,
+    param: SENTENCE,
+    details: [inner],
+    metadata: { raw: message },
+  };
+}
+
+const MESSAGES_SAID = [
+  `Invalid value: '${PROMPT}' for ${USER}`,
+  `User ${USER} said ${SENTENCE}`,
+  `user=${encodeURIComponent(USER)} &quot;${PROMPT}&quot; ${USER.toUpperCase()}_1`,
+  `Unsupported parameter: 'temperature' for ${USER}: ${PROMPT}`,
+  `Unrecognized request argument supplied: seed. ${USER}, ${PROMPT}`,
+];
+const STATUSES = [400, 401, 403, 404, 422, 429, 500, 503];
+
+const BEHAVIORS: readonly Script[] = [
+  ...MESSAGES_SAID.flatMap((message) => STATUSES.map((status) => refuse(status, said(message), HEADS))),
+  ...MESSAGES_SAID.map((message) => sse(ROLE, `data: ${JSON.stringify({ error: said(message) })}\n\n`)),
+  ...MESSAGES_SAID.map((message) =>
+    sse(ROLE, event({ content: 'Hi' }), `data: ${JSON.stringify({ error: said(message) })}\n\n`),
+  ),
+  sse(ROLE, event({ content: SENTENCE }), event({}, SENTENCE), DONE),
+  sse(
+    ROLE,
+    event({ content: SENTENCE }, null, { model: SENTENCE, service_tier: SENTENCE, system_fingerprint: USER }),
+  ),
+  json({ error: said(SENTENCE) }),
+  json({
+    ...{ id: USER, model: SENTENCE, service_tier: SENTENCE },
+    choices: [{ index: 0, message: { role: 'assistant', content: SENTENCE }, finish_reason: SENTENCE }],
+  }),
+  answerWith(SENTENCE),
+];
+
+const REQUESTS: readonly (readonly [path: string, body: JsonObject])[] = [
+  ['/v1/chat/completions', { messages: MESSAGES, temperature: 0.4, seed: 1 }],
+  ['/v1/chat/completions', { messages: MESSAGES, temperature: 0.4, stream: true, reasoning_effort: PROMPT }],
+  ['/v1/messages', { messages: MESSAGES, max_tokens: 9, temperature: 0.4 }],
+  ['/v1/responses', { input: SENTENCE, store: false, stream: true, temperature: 0.4 }],
+  ['/v1/messages/count_tokens', { messages: MESSAGES, max_tokens: 9 }],
+  ['/v1/chat/completions', { messages: MESSAGES, temperature: SENTENCE, n: SENTENCE }],
+  [`/v1/${USER}`, { messages: MESSAGES }],
+];
+
+/** Refusals that teach, each before an answer. */
+const TEACHING: readonly Script[] = [
+  refuse(400, { message: `Unsupported value: 'temperature' does not support 0.4 with this model. ${USER}` }),
+  answerWith(SENTENCE),
+  refuse(400, { message: 'Invalid reasoning effort' }),
+  answerWith(SENTENCE),
+  refuse(400, { message: `Unrecognized request argument supplied: user. For ${USER}`, param: 'user' }),
+  answerWith(SENTENCE),
+];
+
+const CHAT = { messages: MESSAGES, temperature: 0.4, reasoning_effort: PROMPT };
+const TAUGHT = TEACHING.map(() => ['/v1/chat/completions', CHAT] as const);
+
+/** What was logged, stored and sent to the client in headers. */
+interface Left {
+  readonly logged: readonly string[];
+  readonly headers: readonly string[];
+  readonly entries: string;
+  readonly events: ReadonlySet<unknown>;
+}
+
+async function run(
+  env: JsonObject,
+  behaviors: readonly Script[],
+  requests: readonly (readonly [path: string, body: JsonObject])[],
+  turns: number,
+): Promise<Left> {
+  const store = new MemoryStore();
+  const own = {
+    ...{ USER_HASH_KEY: 'a secret of users', LEDGER: 'kv', ACME_KEY: 'key-of-acme', ...env },
+    PROVIDERS: { acme: { base_url: 'https://acme/v1', api_key: 'ACME_KEY', like: env.LIKE } },
+  };
+  const gateway = new RoutedGateway({ m: behaviors }, own, { store } as object);
+  const headers: string[] = [];
+  for (let turn = 0; turn < turns; turn++) {
+    for (const [path, body] of requests) {
+      const init = { headers: HEADERS };
+      const response = await gateway.ask({ model: 'acme/m', ...NAMED, ...body }, init, path);
+      await response.text();
+      headers.push(JSON.stringify([...response.headers]));
+      await settle();
+    }
+    // Circuits may close.
+    await gateway.clock.advance(120_000);
+  }
+  const { logged } = gateway.gateway;
+  return {
+    logged: logged.map((line) => JSON.stringify(line)),
+    headers,
+    entries: JSON.stringify([...store.entries]),
+    events: new Set(logged.map(({ event: name }) => name)),
+  };
+}
+
+const seen = new Set<unknown>();
+
+afterEach(() => vi.restoreAllMocks());
+
+describe.each(['hash', 'off'])('Y2 E5 USERS=%s', (USERS) => {
+  test.each([
+    [
+      'that fails in every way, in the form of chat',
+      { LIKE: 'openai' },
+      BEHAVIORS,
+      REQUESTS,
+      BEHAVIORS.length,
+    ],
+    ['of Messages', { LIKE: 'anthropic' }, BEHAVIORS, REQUESTS, BEHAVIORS.length],
+    ['that teaches', { LIKE: 'mistral' }, TEACHING, TAUGHT, 2],
+  ] as const)(
+    'at a provider %s, no line, entry, memory and header has a mark',
+    async (_, env, behaviors, requests, turns) => {
+      const memory = vi.spyOn(TaughtMemory.prototype, 'note');
+      const { logged, headers, entries, events } = await run({ USERS, ...env }, behaviors, requests, turns);
+      for (const name of events) seen.add(name);
+      const marked = (lines: readonly string[]) => lines.filter((line) => MARKS.test(line)).slice(0, 3);
+      expect(marked(logged)).toEqual([]);
+      expect(marked(headers)).toEqual([]);
+      expect(entries).not.toMatch(MARKS);
+      expect(marked(memory.mock.calls.map((call) => JSON.stringify(call)))).toEqual([]);
+      expect(memory.mock.calls.length > 0).toBe(env.LIKE === 'mistral');
+    },
+  );
+});
+
+test('each event of the log is seen with these marks, or has nothing of a request', () => {
+  expect(Object.keys(EVENTS).sort()).toEqual([...LOG_EVENTS].sort());
+  expect(LOG_EVENTS.filter((name) => EVENTS[name] === 'seen' && !seen.has(name))).toEqual([]);
+});

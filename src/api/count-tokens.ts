@@ -6,7 +6,12 @@ import { upstreamErrorContext } from '../completion/attempt-runner.ts';
 import { admitEarly } from '../completion/early-admission.ts';
 import { targetsOf } from '../completion/prepare.ts';
 import { ReplayableRequest } from '../completion/replayable-request.ts';
-import { type ClientBody, type ClientRoute, type Given, readClientBody } from '../completion/request.ts';
+import {
+  type ClientBody,
+  type ClientRoute,
+  type KnownRequest,
+  readClientBody,
+} from '../completion/request.ts';
 import { identifyCaller } from '../http/request.ts';
 import { clientError, jsonResponse } from '../http/respond.ts';
 import { estimatePromptTokens } from '../metering/estimate.ts';
@@ -31,7 +36,7 @@ export async function handleCountTokens<Session>(
   clientRoute: ClientRoute<Session>,
   context: CompletionContext,
   view: (tokens: number) => object,
-  given: Given = {},
+  given: KnownRequest = {},
 ): Promise<Response> {
   const { client, route } = clientRoute;
   let grant = given.body?.grant;

@@ -6,7 +6,7 @@ import { AttemptRunner } from './attempt-runner.ts';
 import { respondWithEmbeddings } from './embeddings-response.ts';
 import { respondWithJson } from './json-response.ts';
 import { type CompletionRequest, type PreparedRequest, prepareCompletion } from './prepare.ts';
-import type { ClientRoute, Given } from './request.ts';
+import type { ClientRoute, KnownRequest } from './request.ts';
 import { respondWithStream } from './stream-response.ts';
 
 /**
@@ -17,7 +17,7 @@ export async function handleCompletion<Session>(
   httpRequest: Request,
   clientRoute: ClientRoute<Session>,
   context: CompletionContext,
-  given: Given = {},
+  given: KnownRequest = {},
 ): Promise<Response> {
   const prepared = await prepareCompletion(httpRequest, clientRoute, context, given);
   if (prepared.kind === 'error') {

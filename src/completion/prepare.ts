@@ -31,7 +31,7 @@ import { ReplayableRequest } from './replayable-request.ts';
 import {
   type ClientBody,
   type ClientRoute,
-  type Given,
+  type KnownRequest,
   readClientBody,
   readRequestPolicies,
 } from './request.ts';
@@ -80,7 +80,7 @@ export async function prepareCompletion<Session>(
   httpRequest: Request,
   clientRoute: ClientRoute<Session>,
   context: CompletionContext,
-  given: Given,
+  given: KnownRequest,
 ): Promise<Result<PreparedRequest, Refusal>> {
   const { headers, signal } = httpRequest;
   const { route } = clientRoute;

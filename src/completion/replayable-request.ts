@@ -5,7 +5,7 @@ import type { JsonObject } from '../shared/json.ts';
 import { failure, type Result } from '../shared/result.ts';
 import { SecondTries } from './second-try.ts';
 import {
-  type HeldBody,
+  type ReplayedBody,
   type ReplayedRequest,
   type TargetRequest,
   writeTargetRequest,
@@ -17,11 +17,11 @@ export class ReplayableRequest {
   readonly secondTries: SecondTries;
   readonly #request: ReplayedRequest;
   /** Null once released. */
-  #held: HeldBody | null;
+  #held: ReplayedBody | null;
   /** The output limit of the caller's key. */
   #outputTokens: number | null = null;
 
-  constructor(body: HeldBody, request: ReplayedRequest) {
+  constructor(body: ReplayedBody, request: ReplayedRequest) {
     this.#request = request;
     this.#held = body;
     this.secondTries = new SecondTries(request);

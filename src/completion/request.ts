@@ -30,7 +30,7 @@ export interface ClientBody extends Omit<ClientRequest<unknown>, 'session'> {
 }
 
 /** What is known of a request before its body is read. */
-export interface Given {
+export interface KnownRequest {
   /** The model, if the path names it (Azure's clients). */
   readonly model?: string;
   /** The body, if it has been read. The function that gets it releases its memory. */
@@ -47,7 +47,7 @@ export async function readClientBody<Session>(
   request: Request,
   { route, client }: ClientRoute<Session>,
   context: RequestContext,
-  given: Given = {},
+  given: KnownRequest = {},
 ): Promise<Result<ClientBody, ApiError>> {
   const { maxRequestBytes } = context.settings;
   const parsedBody =

@@ -8,7 +8,7 @@ import type { Policies } from '../canonical/policies.ts';
 import { EFFORT_FIELDS } from '../facts/efforts.ts';
 import { fieldsWhere } from '../facts/fields.ts';
 import type { SecondTry } from '../fitting/api-statements.ts';
-import { type FitOptions, fit } from '../fitting/fit.ts';
+import { type FitOptions, fitBody } from '../fitting/fit.ts';
 import type { ApiMemory, LearnedScope, LearnedStatement } from '../fitting/learned.ts';
 import { limitName, readOutputLimit, withOutputLimit } from '../fitting/output-limit.ts';
 import type { FitRow } from '../fitting/rows.ts';
@@ -94,7 +94,7 @@ export interface ReplayedRequest {
 }
 
 /** The body and what depends on it. */
-export type HeldBody = Omit<ClientBody, 'client' | 'isPinned' | 'requestedModels'> & {
+export type ReplayedBody = Omit<ClientBody, 'client' | 'isPinned' | 'requestedModels'> & {
   readonly client: Pick<ClientBody['client'], 'passthrough' | 'fieldNames'>;
 };
 
@@ -120,7 +120,7 @@ const ROUTING_FIELDS = fieldsWhere(({ routes }) => routes === true);
  * @param pause lets other requests work, between two steps that may take long
  */
 export async function writeTargetRequest(
-  held: HeldBody,
+  held: ReplayedBody,
   target: Target,
   rows: TargetRows,
   request: ReplayedRequest,
@@ -206,14 +206,14 @@ export async function writeTargetRequest(
 }
 
 /** The client's fields with those of the alias and the name of the model. */
-function fieldsFor(held: HeldBody, { model, makerModel, aliasTarget }: Target, route: Route): JsonObject {
+function fieldsFor(held: ReplayedBody, { model, makerModel, aliasTarget }: Target, route: Route): JsonObject {
   // The rules for a model are those of its maker's name. The provider's name takes its place when the body is written.
   const name = route === 'agents' ? { agent_id: model } : { model: makerModel };
   return { ...omit(held.fields, ...ROUTING_FIELDS), ...aliasTarget.set, ...name };
 }
 
 function canonicalFor(
-  held: HeldBody,
+  held: ReplayedBody,
   { aliasTarget: { set } }: Target,
   fields: JsonObject,
 ): CanonicalRequest {
@@ -255,7 +255,7 @@ function wayTo(
 }
 
 async function writeOptions(
-  held: HeldBody,
+  held: ReplayedBody,
   { provider, makerModel }: Target,
   form: RequestForm,
   { api, scope }: Way,
@@ -318,10 +318,10 @@ function fitWritten(
   const options: FitOptions = { form, unsupported };
   const limits: { finding: FitRow }[] =
     outputTokens === null ? [] : [{ finding: { kind: 'key_limit', tokens: outputTokens } }];
-  const limited = fit(body, limits, options);
+  const limited = fitBody(body, limits, options);
   const own = tries.flatMap((one) => (one.kind === 'fields' ? one.statements : []));
   const statements = [...learnedOf(scope, limited.body), ...own];
-  const fitted = fit(limited.body, statements, options);
+  const fitted = fitBody(limited.body, statements, options);
   const sentBetas = betasOf(headers.get('anthropic-beta'));
   const betaIn = ({ finding }: LearnedStatement) =>
     finding.kind === 'beta' ? betaOf(finding, sentBetas) : undefined;
@@ -372,7 +372,7 @@ interface OpenPassthrough {
 /** Null if the request is translated. An alias that sets fields needs translation, because its fields are those of Chat Completions. */
 function passthroughTo(
   { provider, makerModel, isKnownHost, aliasTarget }: Target,
-  { client: { passthrough }, clientBody }: HeldBody,
+  { client: { passthrough }, clientBody }: ReplayedBody,
 ): OpenPassthrough | null {
   const endpoint = passthrough === null ? undefined : provider.passthrough?.[passthrough.protocol];
   if (passthrough === null || endpoint === undefined || Object.keys(aliasTarget.set).length > 0) return null;
@@ -416,7 +416,7 @@ function passthroughForm(
 /** False if a field that only passthrough sends may add to the prompt. The list of dropped names is bounded, so a full one may lack some. */
 function hasWholePrompt(
   passthrough: Passthrough,
-  { translationError, dropped, clientBody }: HeldBody,
+  { translationError, dropped, clientBody }: ReplayedBody,
 ): boolean {
   if (dropped.length >= MAX_REPORTED_NAMES) return false;
   return (

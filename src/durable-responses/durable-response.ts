@@ -53,7 +53,7 @@ const RECORD_MS = 5000;
  * More than all events that readers may have received and that are not stored: those of one second or one block. A reader's cursor
  * is then below the number of the event that ends an interrupted response.
  */
-export const LEAP = 10_000;
+export const MAX_UNSTORED_EVENTS = 10_000;
 /** How long a run that failed without output is kept: long enough to be read, and no storage that nothing was paid for. */
 const FAILED_MS = 10 * 60_000;
 /** When a row that is unreadable, and whose response may run in other code, is looked at again. */
@@ -492,7 +492,7 @@ export class DurableResponse {
     const before = decodeRecord(state.row.record);
     const record = before === null ? null : exchange.interrupted(before);
     this.#ports.transaction(() => {
-      this.#appendEnd(state, 'failed', { status: 'failed', error: { ...INTERRUPTED } }, LEAP);
+      this.#appendEnd(state, 'failed', { status: 'failed', error: { ...INTERRUPTED } }, MAX_UNSTORED_EVENTS);
       this.#tables.change({ endedAt: now(), record: record === null ? '' : JSON.stringify(record) });
     });
     this.#settleKept(state);

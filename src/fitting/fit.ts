@@ -48,21 +48,21 @@ export interface FitOptions {
 }
 
 /** What was made of a body. */
-export interface Fitted<Given> extends Change {
+export interface Fitted<One> extends Change {
   /** The rows that changed it, in their order. */
-  readonly applied: readonly Given[];
+  readonly applied: readonly One[];
 }
 
 /** Applies rows to a written body, one after the other. */
-export function fit<Given extends { readonly finding: FitRow }>(
+export function fitBody<One extends { readonly finding: FitRow }>(
   body: JsonObject,
-  rows: readonly Given[],
+  rows: readonly One[],
   options: FitOptions,
-): Fitted<Given> {
+): Fitted<One> {
   let fitted = body;
   const dropped: string[] = [];
   const changed: string[] = [];
-  const applied: Given[] = [];
+  const applied: One[] = [];
   for (const row of rows) {
     const change = applyRow(row.finding, fitted, options);
     if (change === null) continue;

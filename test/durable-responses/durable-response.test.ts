@@ -1,7 +1,11 @@
 /** One durable response with a fake exchange and a clock that tests move: runs, cancellation, interruption, expiry, and the record. */
 import { describe, expect, test } from 'vitest';
 import { NO_CALLER_FACTS } from '../../src/auth/caller.ts';
-import { ALARM_MS, DurableResponse, LEAP } from '../../src/durable-responses/durable-response.ts';
+import {
+  ALARM_MS,
+  DurableResponse,
+  MAX_UNSTORED_EVENTS,
+} from '../../src/durable-responses/durable-response.ts';
 import { writeFrame } from '../../src/durable-responses/frames.ts';
 import type { SettledResponse, StartRequest } from '../../src/durable-responses/response-calls.ts';
 import type { ChargedRecord } from '../../src/metering/record.ts';
@@ -257,7 +261,7 @@ describe('an instance that finds an unfinished run', () => {
     expect(fixture.written).toEqual([{ ...RECORD, error_code: 'interrupted' }]);
     expect(fixture.response).toMatchObject({ status: 'failed', output: [ITEM] });
     const events = await fixture.events();
-    expect(events.map(({ sequence_number }) => sequence_number)).toEqual([0, 1, 2 + LEAP]);
+    expect(events.map(({ sequence_number }) => sequence_number)).toEqual([0, 1, 2 + MAX_UNSTORED_EVENTS]);
     // This reader had the event that was lost.
     expect(await fixture.events(2)).toMatchObject([{ type: 'response.failed' }]);
     fixture.open();

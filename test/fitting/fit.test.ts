@@ -1,6 +1,6 @@
 /** Tests the engine that fits written bodies: rows of refusals and a key's limit, in bodies of each protocol. */
 import { describe, expect, test } from 'vitest';
-import { fit } from '../../src/fitting/fit.ts';
+import { fitBody } from '../../src/fitting/fit.ts';
 import type { FitRow } from '../../src/fitting/rows.ts';
 import type { RequestForm } from '../../src/request-translation/translate.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
@@ -34,7 +34,7 @@ describe("G2 a key's limit is a row", () => {
     ],
     ['gemini', {}, { generationConfig: { maxOutputTokens: 100 } }, []],
   ])('%s: %j becomes %j', (provider, body, fitted, dropped) => {
-    const made = fit(body, limit, { form: chatFormOf(provider), unsupported: 'refuse' });
+    const made = fitBody(body, limit, { form: chatFormOf(provider), unsupported: 'refuse' });
     expect(made).toMatchObject({ body: fitted, dropped });
     expect(Object.keys(made.body)).toEqual(Object.keys(fitted));
   });
@@ -43,9 +43,9 @@ describe("G2 a key's limit is a row", () => {
     const raised = { kind: 'renamed', field: 'max_output_tokens', to: 'max_tokens' } as const;
     const body = { max_tokens: 500 };
     const both = rows({ kind: 'key_limit', tokens: 100 }, raised);
-    expect(fit(body, both, { form: PLAIN_FORM, unsupported: 'auto' }).body).toEqual({ max_tokens: 100 });
+    expect(fitBody(body, both, { form: PLAIN_FORM, unsupported: 'auto' }).body).toEqual({ max_tokens: 100 });
     const without = { kind: 'unsupported', field: 'max_tokens', isUnknown: true } as const;
-    const renamed = fit(body, rows({ kind: 'key_limit', tokens: 100 }, without), {
+    const renamed = fitBody(body, rows({ kind: 'key_limit', tokens: 100 }, without), {
       form: PLAIN_FORM,
       unsupported: 'auto',
     });
@@ -59,7 +59,7 @@ test('Z3 rows apply in their order, and the ones that changed nothing are not na
     { kind: 'range', field: 'temperature', min: 0, max: 1 },
     { kind: 'developer_role' },
   );
-  const { body, dropped, changed, applied } = fit({ temperature: 2, top_k: 3 }, given, {
+  const { body, dropped, changed, applied } = fitBody({ temperature: 2, top_k: 3 }, given, {
     form: PLAIN_FORM,
     unsupported: 'auto',
   });
@@ -76,7 +76,7 @@ test('Q8 with refuse, only rows that lose nothing apply', () => {
     { kind: 'unsupported', field: 'top_k', isUnknown: false },
     { kind: 'renamed', field: 'max_tokens', to: 'max_completion_tokens' },
   );
-  const { body, changed } = fit({ max_tokens: 7, top_k: 3 }, given, {
+  const { body, changed } = fitBody({ max_tokens: 7, top_k: 3 }, given, {
     form: PLAIN_FORM,
     unsupported: 'refuse',
   });

@@ -3,6 +3,7 @@ import { anthropic } from './anthropic.ts';
 import { azure, azureHost } from './azure.ts';
 import { bedrock } from './bedrock.ts';
 import { cerebras } from './cerebras.ts';
+import { cloudflare } from './cloudflare.ts';
 import { tolerant } from './compatible.ts';
 import { deepseek } from './deepseek.ts';
 import { fireworks } from './fireworks.ts';
@@ -44,6 +45,7 @@ const REPLACEABLE = [
   zai,
   bedrock,
   azure,
+  cloudflare,
 ] as const;
 
 const KNOWN = [...RESERVED, ...REPLACEABLE] as const;

@@ -142,7 +142,8 @@ class MessageRewriter {
   #withContent(message: JsonObject): JsonObject {
     const { content } = message;
     const { joinsText, needsContent } = this.#rules;
-    if (needsContent && message.role === 'assistant' && isContentMissing(message))
+    const isNull = needsContent === 'text' && content === null;
+    if (needsContent && message.role === 'assistant' && (isNull || isContentMissing(message)))
       return { ...message, content: '' };
     if (!Array.isArray(content)) return message;
     const parts = mapObjects(content, (part) => this.#part(part));

@@ -182,8 +182,8 @@ export interface MessageRules {
    * messages of a chat client are sent as they came, and a client of another protocol is served as with `[]`.
    */
   readonly mediaInResults?: readonly string[];
-  /** An assistant message without `content` gets `""`. */
-  readonly needsContent?: boolean;
+  /** An assistant message without `content` gets `""`. `text`: so does one whose content is null beside calls. */
+  readonly needsContent?: boolean | 'text';
   /** The tool names that the provider accepts. Another name is replaced by a short one, and restored in the response. Absent: all. */
   readonly toolNames?: RegExp;
   /** The tool-call ids that the provider accepts. Another id is replaced by a hash of itself. Absent: all. */

@@ -22,6 +22,19 @@ describe.each([
   ['prod-gpt', '/azure/openai/v1/responses'],
   ['prod-claude', '/azure/anthropic/v1/messages'],
   ['claude-haiku-4-5', '/azure/anthropic/v1/messages'],
+  [
+    '@cf/meta/llama-3.3-70b-instruct-fp8-fast',
+    '/cloudflare/client/v4/accounts/0123456789abcdef0123456789abcdef/ai/v1/chat/completions',
+  ],
+  [
+    '@cf/openai/gpt-oss-20b',
+    '/cloudflare/client/v4/accounts/0123456789abcdef0123456789abcdef/ai/v1/chat/completions',
+  ],
+  ['openai/gpt-6.1-terra', '/cloudflare/client/v4/accounts/0123456789abcdef0123456789abcdef/ai/v1/responses'],
+  [
+    'anthropic/claude-haiku-4-5',
+    '/cloudflare/client/v4/accounts/0123456789abcdef0123456789abcdef/ai/v1/messages',
+  ],
   ['Llama-3.3-70B-Instruct', '/azure/openai/v1/chat/completions'],
 ])('W8 %s at %s', (model, path) => {
   test.each(['chat', 'messages', 'responses'] as const)(

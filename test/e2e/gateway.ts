@@ -75,6 +75,7 @@ export const CREDENTIALS = {
   ZAI_API_KEY: 'sim-zai-6f80cb',
   AWS_BEARER_TOKEN_BEDROCK: 'sim-bedrock-3ad915',
   AZURE_API_KEY: 'sim-azure-92b7e1',
+  CLOUDFLARE_AI_TOKEN: 'sim-cloudflare-5de048',
   COMPATIBLE_SECRET: 'sim-compatible-6c98b1',
 } as const;
 

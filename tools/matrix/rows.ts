@@ -12,6 +12,7 @@ const LENIENT = [
   'codestral/codestral-latest',
   'opentoken/google/gemini-3-pro',
   'xerotier/llama-3.1-8b',
+  'cloudflare/@cf/openai/gpt-oss-20b',
   'together/meta-llama/Llama-3.3-70B-Instruct-Turbo',
   'fireworks/accounts/fireworks/models/gpt-oss-120b',
 ];

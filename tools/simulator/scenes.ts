@@ -4,6 +4,7 @@ import { anthropic } from './anthropic.ts';
 import { azure } from './azure.ts';
 import { bedrock } from './bedrock.ts';
 import { cerebras } from './cerebras.ts';
+import { ACCOUNT, cloudflare } from './cloudflare.ts';
 import { compatible } from './compatible.ts';
 import { deepseek } from './deepseek.ts';
 import { fireworks } from './fireworks.ts';
@@ -35,6 +36,7 @@ const ownScenes: readonly Scene[] = [
   fireworks,
   bedrock,
   azure,
+  cloudflare,
   compatible,
 ];
 
@@ -68,6 +70,7 @@ export const basePaths = {
   fireworks: '/fireworks/v1',
   bedrock: '/bedrock/mantle/v1',
   azure: '/azure/openai/v1',
+  cloudflare: `/cloudflare/client/v4/accounts/${ACCOUNT}/ai/v1`,
   compatible: '/compatible/v1',
   groq: '/groq/v1',
   cerebras: '/cerebras/v1',
@@ -86,6 +89,10 @@ export function cloudSettings(simulator: string): Readonly<Record<string, Readon
     bedrock: {
       BEDROCK_BASE_URL: `${simulator}/bedrock/runtime`,
       BEDROCK_MANTLE_BASE_URL: `${simulator}/bedrock/mantle`,
+    },
+    cloudflare: {
+      CLOUDFLARE_ACCOUNT_ID: ACCOUNT,
+      CLOUDFLARE_AI_BASE_URL: `${simulator}/cloudflare`,
     },
     azure: {
       AZURE_BASE_URL: `${simulator}/azure`,

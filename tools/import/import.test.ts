@@ -20,7 +20,8 @@ function imported(yaml: string) {
   const keys = providers.flatMap(({ apiKeySettings }) => apiKeySettings);
   const env = {
     ...vars,
-    ...Object.fromEntries([...keys, ...secrets].map((name) => [name, 'sk-of-the-test'])),
+    ...Object.fromEntries([...keys, ...secrets].map((name) => [name, 'sk-of-the-test-41a7'])),
+    ...(secrets.includes('ALERT_URL') && { ALERT_URL: 'https://hooks.example/x' }),
   };
   const settings = readSettings(env);
   expect(settings.kind === 'invalid' ? settings.problems : []).toEqual([]);
@@ -136,19 +137,78 @@ model_list:
     },
   );
 
-  test('prices, Vertex AI and alerting are said, each with its place in Weir', () => {
-    const { notes } = imported(`
+  test('prices become PRICES, and alerting the secrets of alerts; prices of another unit are said', () => {
+    const { vars, secrets, notes } = imported(`
 model_list:
   - model_name: own
     litellm_params: { model: hosted_vllm/qwen3, api_base: "https://llm.example.com/v1" }
-    model_info: { input_cost_per_token: 0.0000001, output_cost_per_token: 0.0000004 }
-  - model_name: pro
-    litellm_params: { model: vertex_ai/gemini-3-pro, vertex_project: p }
+    model_info: { input_cost_per_token: 0.0000001, output_cost_per_token: 0.0000004, cache_read_input_token_cost: 0.00000002, input_cost_per_image: 0.01 }
 general_settings: { alerting: [slack] }
 `);
-    expect(notes).toContain('own: its prices (model_info) are not copied');
-    expect(notes).toContain('vertex_ai/gemini-3-pro is not copied: an entry of PROVIDERS reaches Vertex AI');
+    expect(JSON.parse(String(vars.PRICES))).toEqual([
+      {
+        ...{ provider: 'vllm', models: ['qwen3'], since: '2024-01-01', currency: 'USD' },
+        ...{ input: 0.1, cached_input: 0.02, output: 0.4 },
+      },
+    ]);
+    expect(secrets).toEqual(['ALERT_URL', 'ALERT_SECRET']);
+    expect(notes).toContain('own: model_info has prices that are not copied: input_cost_per_image');
     expect(notes).toContain('general_settings.alerting is ALERT_URL here');
+    expect(notes).toContain('Slack needs a receiver between');
+  });
+
+  test('Azure: the entry names the model behind a deployment, where base_model says it', () => {
+    const { entries } = imported(`
+model_list:
+  - model_name: chat
+    litellm_params: { model: azure/prod-gpt, api_base: "https://eu.openai.azure.com/", api_key: os.environ/AZURE_EU }
+    model_info: { base_model: azure/gpt-4o-mini }
+`);
+    expect(entries).toMatchObject({ azure: { models: { 'prod-gpt': 'openai/gpt-4o-mini' } } });
+  });
+
+  test('Bedrock: one region by an API key; another region, no region and keys of IAM are said', () => {
+    const { aliases, vars, providers, notes } = imported(`
+model_list:
+  - model_name: claude
+    litellm_params: { model: bedrock/converse/us.anthropic.claude-haiku-4-5-20251001-v1:0, aws_region_name: us-east-1, aws_access_key_id: os.environ/AWS_ID }
+  - model_name: oss
+    litellm_params: { model: bedrock/us-east-1/openai.gpt-oss-120b }
+  - model_name: far
+    litellm_params: { model: bedrock/openai.gpt-oss-120b, aws_region_name: eu-west-1 }
+  - model_name: nowhere
+    litellm_params: { model: bedrock/openai.gpt-oss-120b }
+`);
+    expect(aliases).toEqual({
+      claude: 'bedrock/us.anthropic.claude-haiku-4-5-20251001-v1:0',
+      oss: 'bedrock/openai.gpt-oss-120b',
+    });
+    expect(vars.AWS_REGION).toBe('us-east-1');
+    expect(providers).toEqual(['bedrock']);
+    expect(notes).toContain('claude: keys and roles of IAM are not copied');
+    expect(notes).toContain('far: bedrock/openai.gpt-oss-120b is not copied: it is in eu-west-1');
+    expect(notes).toContain('nowhere: bedrock/openai.gpt-oss-120b is not copied: name its region');
+  });
+
+  test('Vertex AI: Gemini is an entry by project and location; Claude there is said', () => {
+    const { aliases, entries, secrets, notes } = imported(`
+model_list:
+  - model_name: pro
+    litellm_params: { model: vertex_ai/gemini-3-pro, vertex_project: p, vertex_location: global }
+  - model_name: opus
+    litellm_params: { model: vertex_ai/claude-opus-4-5, vertex_project: p }
+`);
+    expect(aliases).toEqual({ pro: 'vertex/gemini-3-pro' });
+    expect(entries).toEqual({
+      vertex: {
+        base_url: 'https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google',
+        like: 'gemini-native',
+        headers: { authorization: '$VERTEX_AUTHORIZATION' },
+      },
+    });
+    expect(secrets).toEqual(['VERTEX_AUTHORIZATION']);
+    expect(notes).toContain('pro: service accounts are not copied');
+    expect(notes).toContain('opus: vertex_ai/claude-opus-4-5 is not copied');
   });
 
   test('globs stay globs', () => {
@@ -191,12 +251,12 @@ credential_list:
     const { aliases, notes } = imported(`
 model_list:
   - model_name: titan
-    litellm_params: { model: bedrock/amazon.titan-text, aws_region_name: us-east-1 }
+    litellm_params: { model: sagemaker/titan-text, aws_region_name: us-east-1 }
   - model_name: ok
     litellm_params: { model: deepseek/deepseek-chat }
 `);
     expect(aliases).toEqual({ ok: 'deepseek/deepseek-chat' });
-    expect(notes).toContain('titan: bedrock/amazon.titan-text has no counterpart');
+    expect(notes).toContain('titan: sagemaker/titan-text has no counterpart');
   });
 });
 

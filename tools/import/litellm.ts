@@ -58,10 +58,27 @@ const COUNTERPARTS: Readonly<Record<string, Counterpart>> = {
   ollama_chat: { id: 'ollama', like: 'ollama' },
 };
 
-/** What an entry of `PROVIDERS` reaches that this file does not write. */
-const BY_ENTRY: Readonly<Record<string, string>> = {
-  vertex_ai: 'an entry of PROVIDERS reaches Vertex AI, docs/providers.md#vertex-ai-and-gemini-by-an-entry',
-};
+/** The ways of LiteLLM to call Bedrock, and a region, before the name of a model. */
+const BEDROCK_ROUTE = /^(?:converse|converse_like|invoke|mantle|openai)\//;
+const BEDROCK_REGION = /^([a-z]{2,4}(?:-[a-z]{2,9}){1,3}-\d{1,2})\//;
+/** Credentials of AWS without a counterpart. */
+const AWS_CREDENTIALS = [
+  ...['aws_access_key_id', 'aws_secret_access_key', 'aws_session_token', 'aws_profile_name'],
+  ...['aws_role_name', 'aws_session_name', 'aws_web_identity_token'],
+];
+
+/** Prices of `model_info` and their rates here, per million tokens. */
+const RATES: readonly (readonly [from: string, to: string])[] = [
+  ['input_cost_per_token', 'input'],
+  ['cache_read_input_token_cost', 'cached_input'],
+  ['cache_creation_input_token_cost', 'cache_write'],
+  ['output_cost_per_token', 'output'],
+  ['output_cost_per_reasoning_token', 'reasoning'],
+];
+/** In force for all requests. */
+const PRICES_SINCE = '2024-01-01';
+/** A variable of a Worker. */
+const MAX_PRICES_BYTES = 5 * 1024;
 
 /** Body fields of Chat Completions that a deployment may set. */
 const BODY_FIELDS = new Set([
@@ -99,7 +116,8 @@ const READ_FIELDS = new Set([
     'timeout',
     'stream_timeout',
   ],
-  ...['litellm_credential_name', 'extra_headers'],
+  ...['litellm_credential_name', 'extra_headers', 'aws_region_name', 'vertex_project', 'vertex_location'],
+  ...['vertex_credentials', ...AWS_CREDENTIALS],
 ]);
 const SECRET_NAME = /^[A-Z][A-Z0-9_]{0,63}$/;
 /** What LiteLLM writes before the name of a variable of its environment. */
@@ -148,6 +166,9 @@ class Import {
   /** What each provider or entry stands for, so that a second key or address becomes an entry of its own. */
   readonly #places = new Map<string, string>();
   readonly #secrets = new Set<string>();
+  /** Variables that follow from deployments. */
+  readonly #vars: Record<string, Json> = {};
+  readonly #prices: JsonObject[] = [];
 
   constructor(config: JsonObject) {
     this.#config = config;
@@ -161,7 +182,9 @@ class Import {
       (entry) => this.#readDeployment(entry) ?? [],
     );
     const aliases = this.#aliases(deployments);
-    const vars: Record<string, Json> = {};
+    const vars: Record<string, Json> = { ...this.#vars };
+    this.#writePrices(vars);
+    this.#readAlerting();
     if (Object.keys(aliases).length > 0) vars.ALIASES = { ...aliases };
     if (this.#entries.size > 0) vars.PROVIDERS = Object.fromEntries(this.#entries);
     this.#readRetries(vars);
@@ -193,11 +216,7 @@ class Import {
       this.#note(
         `${group}: ${Object.keys(set).join(', ')} replaces what a request says; in LiteLLM it is a default`,
       );
-    const { model_info } = entry;
-    if (Object.keys(objectOf(model_info)).some((name) => /_cost_per_/.test(name)))
-      this.#note(
-        `${group}: its prices (model_info) are not copied, and a hard budget in money refuses a model without one: add them to PRICES, docs/prices.md#your-own-prices`,
-      );
+    this.#readModelInfo(objectOf(entry.model_info), place, group);
     if (params.rpm !== undefined || params.tpm !== undefined)
       this.#note(`${group}: rpm and tpm of a deployment are weights here; limits belong to keys`);
     return {
@@ -208,6 +227,57 @@ class Import {
       timeout: numberOf(params.stream_timeout) ?? numberOf(params.timeout) ?? null,
       set,
     };
+  }
+
+  /** Prices of a deployment, and the model behind the name of Azure's. */
+  #readModelInfo(
+    info: JsonObject,
+    { address, isAzure }: { address: string; isAzure: boolean },
+    group: string,
+  ) {
+    const [id = ''] = address.split('/');
+    const model = address.slice(id.length + 1);
+    const base = textOf(info.base_model).replace(/^azure\//, '');
+    const entry = this.#entries.get(id);
+    if (isAzure && base !== '' && entry !== undefined) {
+      const known = base.includes('/')
+        ? base
+        : `${base.startsWith('claude') ? 'anthropic' : 'openai'}/${base}`;
+      this.#entries.set(id, { ...entry, models: { ...objectOf(entry.models), [model]: known } });
+    }
+    const rates = RATES.flatMap(([from, to]) => {
+      const rate = numberOf(info[from]);
+      return rate === undefined ? [] : [[to, Math.round(rate * 1e12) / 1e6] as const];
+    });
+    const others = Object.keys(info).filter(
+      (name) => /cost/.test(name) && !RATES.some(([from]) => from === name),
+    );
+    if (others.length > 0)
+      this.#note(`${group}: model_info has prices that are not copied: ${others.join(', ')}`);
+    if (rates.length === 0) return;
+    const price = { provider: id, models: [model], since: PRICES_SINCE, currency: 'USD' };
+    this.#prices.push({ ...price, ...Object.fromEntries(rates) });
+  }
+
+  #writePrices(vars: Record<string, Json>): void {
+    const unique = [...new Map(this.#prices.map((price) => [JSON.stringify(price), price])).values()];
+    if (unique.length === 0) return;
+    if (JSON.stringify(unique).length <= MAX_PRICES_BYTES) vars.PRICES = JSON.stringify(unique);
+    else
+      this.#note(
+        `model_info: its ${unique.length} prices are larger than PRICES can be, so they are not written. Put them into KV under config/prices, docs/prices.md#your-own-prices`,
+      );
+  }
+
+  /** Alerts of budgets go to one address, signed. */
+  #readAlerting(): void {
+    const { alerting } = this.#general;
+    if (!Array.isArray(alerting) || alerting.length === 0) return;
+    this.#secrets.add('ALERT_URL');
+    this.#secrets.add('ALERT_SECRET');
+    this.#note(
+      `general_settings.alerting is ALERT_URL here, with ALERT_SECRET: give both to the set-up. Weir sends alerts of budgets, signed, in a form of its own, docs/keys-budgets-limits.md#alerts${alerting.includes('slack') ? '; Slack needs a receiver between' : ''}`,
+    );
   }
 
   /** The values of `credential_list` to which a deployment refers. */
@@ -239,18 +309,77 @@ class Import {
       );
       return null;
     }
+    if (prefix === 'bedrock') return this.#bedrockPlace(name, params, group);
+    if (prefix === 'vertex_ai') return this.#vertexPlace(name, params, group);
     const known = isAzure ? { id: 'azure', like: 'openai' } : COUNTERPARTS[prefix ?? ''];
     if (prefix === null || (known === undefined && given === '')) {
-      const entry = BY_ENTRY[prefix ?? ''];
-      this.#note(
-        entry === undefined
-          ? `${group}: ${model} has no counterpart: no provider ${prefix ?? 'of this name'}`
-          : `${group}: ${model} is not copied: ${entry}`,
-      );
+      this.#note(`${group}: ${model} has no counterpart: no provider ${prefix ?? 'of this name'}`);
       return null;
     }
     const id = this.#providerId(known ?? { id: idOf(prefix) }, given, params, group);
     return id === null ? null : { address: `${id}/${name}`, isAzure };
+  }
+
+  /** Bedrock by an API key, in one region. */
+  #bedrockPlace(
+    given: string,
+    params: JsonObject,
+    group: string,
+  ): { address: string; isAzure: boolean } | null {
+    const route = given.replace(BEDROCK_ROUTE, '');
+    const region = BEDROCK_REGION.exec(route)?.[1] ?? textOf(params.aws_region_name);
+    const name = route.replace(BEDROCK_REGION, '');
+    if (region === '' || isReference(region)) {
+      this.#note(
+        `${group}: bedrock/${name} is not copied: name its region in aws_region_name, and run this again`,
+      );
+      return null;
+    }
+    const known = this.#vars.AWS_REGION;
+    if (known !== undefined && known !== region) {
+      this.#note(
+        `${group}: bedrock/${name} is not copied: it is in ${region}, and the provider bedrock is in ${String(known)}`,
+      );
+      return null;
+    }
+    if (AWS_CREDENTIALS.some((field) => params[field] !== undefined))
+      this.#note(
+        `${group}: keys and roles of IAM are not copied: create an API key of Bedrock, and give it to the set-up as AWS_BEARER_TOKEN_BEDROCK=…`,
+      );
+    this.#vars.AWS_REGION = region;
+    this.#builtIn.add('bedrock');
+    return { address: `bedrock/${name}`, isAzure: false };
+  }
+
+  /** Gemini on Vertex AI by an entry, whose token an operator renews. */
+  #vertexPlace(
+    name: string,
+    params: JsonObject,
+    group: string,
+  ): { address: string; isAzure: boolean } | null {
+    const project = textOf(params.vertex_project);
+    const location = textOf(params.vertex_location) || 'us-central1';
+    if (!/^gemini/.test(name) || project === '' || isReference(project) || isReference(location)) {
+      this.#note(
+        `${group}: vertex_ai/${name} is not copied: an entry of PROVIDERS reaches Gemini on Vertex AI, with its project and location, docs/providers.md#vertex-ai-and-gemini-by-an-entry`,
+      );
+      return null;
+    }
+    const host =
+      location === 'global' ? 'aiplatform.googleapis.com' : `${location}-aiplatform.googleapis.com`;
+    const base_url = `https://${host}/v1/projects/${project}/locations/${location}/publishers/google`;
+    const found = this.#places.get(base_url);
+    const id = found ?? this.#freeId('vertex');
+    if (found === undefined) {
+      const headers = { authorization: '$VERTEX_AUTHORIZATION' };
+      this.#entries.set(id, { base_url, like: 'gemini-native', headers });
+      this.#places.set(base_url, id);
+      this.#secrets.add('VERTEX_AUTHORIZATION');
+      this.#note(
+        `${group}: service accounts are not copied: VERTEX_AUTHORIZATION is "Bearer <access token>", which lasts an hour, or use an API key in express mode, docs/clouds.md#google-cloud`,
+      );
+    }
+    return { address: `${id}/${name}`, isAzure: false };
   }
 
   /** The id of the built-in provider, or of an entry of `PROVIDERS` that is made for this address and key. */
@@ -538,7 +667,7 @@ class Import {
         'master_key is the secret ADMIN_TOKEN here: ADMIN_TOKEN=… in the environment of the set-up, or a new one is made',
       );
     const read: Readonly<Record<string, readonly string[]>> = {
-      general_settings: ['master_key'],
+      general_settings: ['master_key', 'alerting'],
       router_settings: [
         'fallbacks',
         'context_window_fallbacks',
@@ -581,7 +710,6 @@ class Import {
 
 /** Settings that are not needed, or are elsewhere. */
 const REASONS: Readonly<Record<string, string>> = {
-  alerting: 'is ALERT_URL here, with ALERT_SECRET: docs/keys-budgets-limits.md#alerts',
   routing_strategy:
     'has no counterpart: an alias picks its first step by weight, and keeps a conversation at it',
   enable_pre_call_checks: 'has no counterpart: context_window_fallbacks move on when the provider refuses',

@@ -36,11 +36,19 @@ const entries = PROFILES.filter(({ id }) => !builtIn.has(id)).map(({ id }) => [
   id,
   { base_url: `https://${id}.example/v1`, api_key: 'OPENAI_API_KEY', like: id },
 ]);
-/** Providers without a host of their own. */
-const HOSTLESS = ['OPENTOKEN_BASE_URL', 'XEROTIER_BASE_URL'];
+/** What providers need besides a key, of which an older checkout knows some. */
+const NEEDED: Readonly<Record<string, string>> = {
+  OPENTOKEN_BASE_URL: 'https://host.example/v1',
+  XEROTIER_BASE_URL: 'https://host.example/v1',
+  AZURE_RESOURCE: 'weir',
+  AWS_BEARER_TOKEN_BEDROCK: 'k',
+  AWS_REGION: 'us-east-1',
+};
+const settingNames: readonly string[] = PROVIDER_SETTINGS;
+const needed = Object.entries(NEEDED).filter(([name]) => settingNames.includes(name));
 const SETTINGS = {
-  ...Object.fromEntries(PROVIDER_SETTINGS.filter((name) => name.endsWith('_KEY')).map((name) => [name, 'k'])),
-  ...Object.fromEntries(HOSTLESS.map((name) => [name, 'https://host.example/v1'])),
+  ...Object.fromEntries(settingNames.filter((name) => name.endsWith('_KEY')).map((name) => [name, 'k'])),
+  ...Object.fromEntries(needed),
   PROVIDERS: JSON.stringify(Object.fromEntries(entries)),
   RETRIES: '0',
   HEARTBEAT_SECONDS: '0',

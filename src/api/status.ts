@@ -1,6 +1,7 @@
 /** `GET /admin/status`: what runs, how its providers do, and which circuits are open; `GET /health` says the version. */
 
 import { apiError } from '../canonical/error.ts';
+import { type Fault, faultOfCall } from '../canonical/fault.ts';
 import { forAdmin } from '../http/admin.ts';
 import type { RequestContext } from '../http/context.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
@@ -140,6 +141,7 @@ interface ProviderCall {
   readonly record: ListedRecord;
   /** It is the first call of its request, and others followed. */
   readonly isRetried: boolean;
+  readonly isLast: boolean;
 }
 
 /** The calls of a request. A record whose attempts the store does not have yet counts as one call. */
@@ -151,7 +153,10 @@ function callsOf(record: ListedRecord): readonly ProviderCall[] {
     attempts = [{ provider, model, status: null, error_code, ms: 0 }],
   } = record;
   const called = attempts.filter(({ ms }) => ms !== null);
-  return called.map((attempt, at) => ({ attempt, record, isRetried: at === 0 && called.length > 1 }));
+  return called.map((attempt, at) => ({
+    ...{ attempt, record, isRetried: at === 0 && called.length > 1 },
+    isLast: at === called.length - 1,
+  }));
 }
 
 function lastHour(id: string, calls: readonly ProviderCall[], records: readonly ListedRecord[]) {
@@ -185,17 +190,23 @@ function percentile(sorted: readonly number[], share: number): number | null {
   return sorted[Math.ceil(sorted.length * share) - 1] ?? null;
 }
 
-/** The last error of each provider, the latest first, with what the provider said; where it said nothing, with the cause. */
+/** The last error of each provider and fault, the latest first, with what the provider or Weir said; where nothing, with the cause. */
 function lastErrors(calls: readonly ProviderCall[]) {
   const failed = calls.filter(({ attempt }) => attempt.error_code !== null);
   failed.sort((a, b) => (a.record.request_id > b.record.request_id ? -1 : 1));
-  const byProvider = Map.groupBy(failed, ({ attempt }) => attempt.provider);
-  return [...byProvider.values()].flatMap(([call]) => {
+  const byFault = Map.groupBy(failed, (call) => `${call.attempt.provider} ${faultOf(call)}`);
+  return [...byFault.values()].flatMap(([call]) => {
     if (call === undefined) return [];
     const { provider, model, status, error_code, message, cause } = call.attempt;
     const { request_id, time } = call.record;
-    return { provider, model, time, status, code: error_code, message: message ?? cause ?? null, request_id };
+    const said = { code: error_code, message: message ?? cause ?? null };
+    return { provider, model, fault: faultOf(call), time, status, ...said, request_id };
   });
+}
+
+function faultOf({ attempt, record, isLast }: ProviderCall): Fault {
+  // The record knows more of its last call, such as whether the model is an alias's.
+  return (isLast ? record.fault : null) ?? faultOfCall(attempt.status, attempt.error_code ?? '');
 }
 
 /** The providers that are set up, and the built-in ones that are not. */

@@ -1,5 +1,5 @@
 /** Whose fault an error is: for reports and alerts, so that a caller's mistake does not look like an outage (E6). */
-import { type ApiError, ERRORS, type ErrorCode, errorRow } from './error.ts';
+import { type ApiError, apiError, ERRORS, type ErrorCode, errorRow } from './error.ts';
 
 /**
  * `caller`: the request itself. `deployment`: this deployment's credentials, balance, aliases and settings. `provider`: limits, failures
@@ -36,6 +36,17 @@ export function faultOf(error: ApiError, { isAlias, callerPays }: FaultContext):
   if (kind === 'unsupported_region') return 'deployment';
   if (PROVIDER_STATUSES.has(refusal.status)) return 'provider';
   return refusal.status >= 400 && refusal.status < 500 ? 'caller' : 'provider';
+}
+
+/** Whose fault the failure of one call is, as far as its status and code say it. */
+export function faultOfCall(status: number | null, code: string): Fault {
+  const error = { ...apiError('upstream_error', ''), code };
+  const isRefusal = status !== null && status >= 400;
+  const refusal = { kind: null, code, field: undefined, message: undefined };
+  return faultOf(isRefusal ? { ...error, refusal: { ...refusal, status } } : error, {
+    isAlias: false,
+    callerPays: false,
+  });
 }
 
 /**

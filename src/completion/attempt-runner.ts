@@ -27,6 +27,7 @@ import type { Clock } from '../stream/timers.ts';
 import { type Failed, failedWith, type Outcome } from '../stream/types.ts';
 import { classifyError, type UpstreamErrorContext } from '../upstream/errors.ts';
 import { apiHeaders, callUpstream, type UpstreamFailure, type UpstreamResult } from '../upstream/fetch.ts';
+import { MAX_KEPT_CHARS } from '../upstream/provider-message.ts';
 import type { Admission, RequestSpan } from './admission.ts';
 import type { CompletionRequest, PreparedRequest } from './prepare.ts';
 import type { ReplayableRequest } from './replayable-request.ts';
@@ -160,6 +161,8 @@ export class AttemptRunner {
   #decideFailed(attempt: Attempt, outcome: Failed, isCommitted: boolean): Failed | null {
     const { error, upstreamError } = outcome.failure;
     const classified = upstreamError === null ? error : classifyError(upstreamError, attempt.upstream);
+    if (upstreamError === null && outcome.reason !== 'stopped')
+      this.#keepSentence(attempt, error, isCommitted);
     if (isCommitted) return { ...outcome, failure: { error, upstreamError, httpError: classified } };
     const last = this.#failed(attempt, classified, outcome.reason);
     if (last === null) return null;
@@ -248,6 +251,14 @@ export class AttemptRunner {
     if (!isClosed) return;
     const { ports, requestId } = this.request.context;
     ports.log({ event: 'circuit_closed', request_id: requestId, ...circuitOf(traits.target) });
+  }
+
+  /** Keeps Weir's own sentence about a failure in the attempt's record. It has nothing of the response. */
+  #keepSentence({ meter }: Attempt, { refusal, message }: ApiError, isCommitted: boolean): void {
+    if (refusal !== undefined) return;
+    meter.message = message.slice(0, MAX_KEPT_CHARS);
+    if (isCommitted) meter.isMessageShown = true;
+    else this.#messages.push({ meter, shown: message });
   }
 
   /** Keeps what the provider said in the attempt's record, while the request is there to compare it with. */

@@ -348,7 +348,7 @@ export class AttemptMeter {
   showsNoWork = false;
   /** The upstream address and the reason of a failure that a setting may have caused. */
   cause: string | null = null;
-  /** What the provider said about the failure, without the prompt. */
+  /** What the provider said about the failure, without the prompt, or what Weir says of it. */
   message: string | null = null;
   /** The client's error has this message. */
   isMessageShown = false;

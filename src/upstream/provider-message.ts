@@ -11,7 +11,7 @@ import { CommonRuns, foldedUnit, RUN_CHARS } from './common-runs.ts';
 import { ShortTexts } from './short-texts.ts';
 
 /** The bound of a stored message. */
-const MAX_KEPT_CHARS = 300;
+export const MAX_KEPT_CHARS = 300;
 
 /** The part of a message of which the stored one is made. */
 const MAX_MESSAGE_CHARS = 1000;

@@ -520,6 +520,38 @@ describe.runIf(hasChromium)('states', () => {
     await own.context.close();
   });
 
+  test('D4 from the count of failures to the sentence: a row links to its requests, which fault and error filter, and a record begins with it', async () => {
+    const target = { provider: 'mistral', model: 'mistral-small-latest' };
+    const why = [
+      { fault: 'provider', error: 'upstream_invalid', message: "Mistral sent an event that can't be read" },
+      { fault: 'deployment', error: 'upstream_credential', message: 'This account is suspended' },
+    ] as const;
+    const failed = recordsOf(
+      why.map(({ fault, error, message }) => ({
+        ...{ ...target, status: 'failed' as const, fault, error, error_code: error },
+        attempts: [{ ...target, status: 200, error_code: error, ms: 12, message }],
+      })),
+    ).map((each, n) => ({ ...each, request_id: `${each.request_id.slice(0, -4)}e00${n}` }));
+    await fill(gateway.url, failed);
+    const own = await open(browser, url('#/overview?range=7d'));
+    await signIn(own.page, ADMIN_TOKEN);
+    const table = own.page.getByRole('region', { name: 'Why requests failed' });
+    await table.getByRole('link', { name: 'upstream_credential' }).click();
+    await own.page.waitForURL(/#\/requests\?.*fault=deployment&error=upstream_credential/);
+    await own.page.getByLabel('Fault of').waitFor();
+    expect(await own.page.getByLabel('Fault of').inputValue()).toBe('deployment');
+    await own.page.locator('tbody tr').first().waitFor();
+    expect(await own.page.locator('tbody tr').count()).toBe(1);
+    await own.page.locator('tbody tr a').first().click();
+    expect(await own.page.locator('.ending').innerText()).toMatch(
+      /^Truncated.*own key\.\s+This account is suspended.*fault of the deployment/s,
+    );
+    const width = async (place: string) => (await own.page.locator(place).first().boundingBox())?.width ?? 0;
+    expect(await width('.attempts .said')).toBeGreaterThan(0.9 * (await width('.attempts')));
+    expect(await violationsOf(own.page)).toEqual([]);
+    await own.context.close();
+  });
+
   test('D5 a budget shows what is spent, reserved, left, and charged at the upper bound', async () => {
     const { id } = await makeKey(gateway, { name: 'bounded', budget: { USD: 2, per: 'day' } }, '/llm');
     const own = await open(browser, url('#/keys'));

@@ -97,6 +97,32 @@ describe.each([true, false])('E5 streamed: %s', (stream) => {
   });
 });
 
+describe('E5 what Weir says of a failure is kept as what the provider says, and the key sees it', () => {
+  const kept = ({ record }: Awaited<ReturnType<typeof ask>>) =>
+    viewRecord(record, false).attempts?.map(({ message = null }) => message);
+
+  test.each([{}, { ERROR_TEXTS: 'off' }])('a response that is no JSON (%j)', async (env) => {
+    const answer = { kind: 'answer', type: 'application/json', pieces: ['certainly no JSON'] } as const;
+    const asked = await ask({ m: [answer] }, {}, env);
+    expect(asked.record).toMatchObject({ error_code: 'upstream_invalid' });
+    expect(kept(asked)).toEqual([expect.stringContaining('is not valid JSON')]);
+    expect(JSON.stringify(asked.record)).not.toContain('certainly');
+  });
+
+  test('a stream that ends after some output', async () => {
+    const asked = await ask({ m: [sse(ROLE, event({ content: 'Hi' }))] }, { stream: true });
+    expect(asked.record).toMatchObject({ status: 'failed', error_code: 'upstream_truncated' });
+    expect(kept(asked)).toEqual([expect.stringContaining('ended the stream before the answer was complete')]);
+  });
+
+  test('the first of two attempts: only the admin, whose client got another one', async () => {
+    const answer = { kind: 'answer', type: 'application/json', pieces: ['no JSON'] } as const;
+    const asked = await ask({ m: [answer], n: [answerWith('Hi')] }, { model: 'two' });
+    expect(asked.record.attempts[0]?.message).toContain('is not valid JSON');
+    expect(kept(asked)).toEqual([null, null]);
+  });
+});
+
 test('E5 an error after output has no message, because the body was released', async () => {
   const error = { error: { message: 'The cluster is warming up' } };
   const script = sse(ROLE, event({ content: 'Hi' }), `data: ${JSON.stringify(error)}\n\n`);

@@ -134,6 +134,28 @@ describe('GET /admin/status', () => {
     expect(shown.ledger).toMatchObject({ store: 'kv', lag_ms: 0, waiting_records: 0, problem: null });
   });
 
+  test('the last error of each fault of a provider: an outage does not hide a refused credential', async () => {
+    const answers = [401, 503, 503, 400];
+    const gateway = new LimitedGateway(
+      { RETRIES: '0' },
+      {
+        fetch: async () => {
+          const status = answers.shift() ?? 500;
+          return Response.json({ error: { message: `It says ${status}` } }, { status });
+        },
+      },
+    );
+    const token = await gateway.key();
+    while (answers.length > 0) await (await gateway.ask(token)).text();
+    await gateway.idle();
+    const { errors } = await status(gateway);
+    expect(objectsOf(errors).map(({ fault, status: one, message }) => [fault, one, message])).toEqual([
+      ['caller', 400, 'It says 400'],
+      ['provider', 503, 'It says 503'],
+      ['deployment', 401, 'It says 401'],
+    ]);
+  });
+
   test('requests in flight: those of this isolate whose provider has not ended, also where it fails', async () => {
     const held = Promise.withResolvers<Response>();
     const gateway = new LimitedGateway({ RETRIES: '0' }, { fetch: async () => (await held.promise).clone() });

@@ -236,6 +236,7 @@ export interface AliasStatus {
 export interface ProviderError {
   readonly provider: string;
   readonly model: string;
+  readonly fault: string;
   readonly time: string;
   readonly status: number | null;
   readonly code: string;

@@ -17,6 +17,8 @@ export const GROUP_LABELS: Readonly<Record<string, string>> = {
 
 /** The filters of the overview. */
 export const FILTERS = Object.keys(GROUP_LABELS);
+/** Why requests failed, as reports and records name it. */
+export const FAILURE_FILTERS = ['fault', 'error'];
 /** Filters whose value can be any text. */
 export const TEXT_FILTERS = ['user', 'session', 'app', 'tag', 'model', 'provider'];
 

@@ -165,7 +165,7 @@ const CREDENTIALS: Readonly<Record<string, string>> = {
 };
 
 function providerColumns(errors: readonly ProviderError[]): readonly Column<ProviderStatus>[] {
-  const errorOf = ({ id }: ProviderStatus) => errors.find(({ provider }) => provider === id);
+  const errorsOf = ({ id }: ProviderStatus) => errors.filter(({ provider }) => provider === id);
   return [
     {
       head: 'Provider',
@@ -183,14 +183,27 @@ function providerColumns(errors: readonly ProviderError[]): readonly Column<Prov
     {
       head: 'Last error',
       look: 'limits',
-      value: (provider) => errorOf(provider)?.time,
-      cell: (provider) => <LastError of={errorOf(provider)} />,
+      value: (provider) => errorsOf(provider)[0]?.time,
+      cell: (provider) => <LastErrors of={errorsOf(provider)} />,
     },
   ];
 }
 
-function LastError({ of: error }: { of: ProviderError | undefined }) {
-  if (error === undefined) return <span class="hint">none in 24 h</span>;
+/** The last one of each fault, so that none hides another that asks for another act. */
+function LastErrors({ of: errors }: { of: readonly ProviderError[] }) {
+  if (errors.length === 0) return <span class="hint">none in 24 h</span>;
+  return (
+    <>
+      {errors.map((error) => (
+        <p key={error.request_id}>
+          <LastError of={error} />
+        </p>
+      ))}
+    </>
+  );
+}
+
+function LastError({ of: error }: { of: ProviderError }) {
   const { code, message, provider, status, time } = error;
   return (
     <a href={linkTo('requests', { id: error.request_id })} title={`${provider}/${error.model}`}>

@@ -70,7 +70,7 @@ export function Overview({ params }: { params: Params }) {
             />
           )}
           <Lost byCause={lostByCause?.data ?? []} byApp={lostByApp?.data ?? []} currency={currency} />
-          <Why report={why} />
+          <Why report={why} params={params} />
           {refused !== null && <Refused refusals={refused} nameOf={isAdmin ? nameOf : null} />}
           {now.loadedAt !== null && (
             <p class="hint foot">As of {timeOfDay(now.loadedAt)}. Records show up within a minute.</p>

@@ -2,6 +2,8 @@
 import type { Report, Row } from '../../api/types.ts';
 import { errorWords } from '../../format/endings.ts';
 import { type Column, numberColumn, Table } from '../../parts/table.tsx';
+import { linkTo, type Params } from '../../state/route.ts';
+import { FAILED } from './metrics.ts';
 
 const PAGE = [20, 100] as const;
 
@@ -12,7 +14,7 @@ const FAULTS: Readonly<Record<string, string>> = {
   gateway: 'the gateway',
 };
 
-const COLUMNS: readonly Column<Row>[] = [
+const columnsOf = (params: Params): readonly Column<Row>[] => [
   {
     head: 'Fault of',
     value: ({ fault = '' }) => FAULTS[fault] ?? 'unknown',
@@ -23,13 +25,24 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     head: 'Code',
     value: ({ error = '' }) => error,
-    cell: ({ error = '' }) => <bdi class="code">{error}</bdi>,
+    cell: ({ fault = '', error = '' }) => (
+      <a href={requestsOf(params, fault, error)}>
+        <bdi class="code">{error || 'unknown'}</bdi>
+      </a>
+    ),
   },
   { head: 'Reason', look: 'hint', value: ({ error = '' }) => errorWords(error) },
   numberColumn('Failed', (row) => row.failed_requests),
 ];
 
-export function Why({ report }: { report: Report | null }) {
+/** The failed requests of a row. */
+function requestsOf(params: Params, fault: string, error: string): string {
+  // The overview's own parameters are none of the list's.
+  const { by: _, metric: __, ...filters } = params;
+  return linkTo('requests', filters, { status: FAILED, fault, error });
+}
+
+export function Why({ report, params }: { report: Report | null; params: Params }) {
   const rows = report?.data.filter((row) => row.failed_requests > 0) ?? [];
   if (rows.length === 0) return null;
   return (
@@ -37,7 +50,7 @@ export function Why({ report }: { report: Report | null }) {
       <h2 class="foot">Why requests failed</h2>
       <Table
         label="Why requests failed"
-        columns={COLUMNS}
+        columns={columnsOf(params)}
         items={rows}
         sortedBy="-Failed"
         page={PAGE}

@@ -13,7 +13,7 @@ import { cachedOf, servedBy, targetColours } from './session.tsx';
 
 /** The values of a filter that select a record. */
 export function valuesOf(
-  { asked, provider, user, session, app, tags = {} }: UsageRecord,
+  { asked, provider, user, session, app, fault, error, tags = {} }: UsageRecord,
   name: string,
 ): string[] {
   if (name === 'tag') return Object.entries(tags).map(([tag, value]) => `${tag}:${value}`);
@@ -23,6 +23,8 @@ export function valuesOf(
     user,
     session,
     app,
+    fault,
+    error,
   };
   return value ? [value] : [];
 }

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { UsageRecord } from '../../api/types.ts';
 import { STATUSES, statusWords } from '../../format/endings.ts';
 import { AddFilter, Chips, Folded, RangePicker, Refresh } from '../../parts/controls.tsx';
-import { TEXT_FILTERS } from '../../state/groups.ts';
+import { FAILURE_FILTERS, TEXT_FILTERS } from '../../state/groups.ts';
 import { readRange } from '../../state/range.ts';
 import { goTo, type Params } from '../../state/route.ts';
 import { type KeyNames, useSession } from '../../state/session.ts';
@@ -13,6 +13,7 @@ import { valuesOf } from './columns.tsx';
 /** Refused requests have counts, but no records. */
 export const REFUSED = 'refused';
 const TRUNCATED = 'truncated';
+const FAILURE_LABELS: Readonly<Record<string, string>> = { fault: 'Fault of', error: 'Error' };
 const ID = /^[0-9a-f-]{36}$/;
 
 interface FiltersProps {
@@ -32,13 +33,27 @@ export function Filters({ params, names, records, onRefresh }: FiltersProps) {
         <StatusFilter params={params} />
         {isAdmin && <KeyFilter params={params} names={names} />}
         <SearchField params={params} />
-        <ChoiceFilter label="Route" name="route" values={records.map(({ route }) => route)} params={params} />
+        <ChoiceFilter
+          label="Route"
+          name="route"
+          values={['chat', ...records.map(({ route }) => route)]}
+          params={params}
+        />
         <ChoiceFilter
           label="Client"
           name="client"
-          values={records.map(({ client }) => client)}
+          values={['chat', ...records.map(({ client }) => client)]}
           params={params}
         />
+        {FAILURE_FILTERS.map((name) => (
+          <ChoiceFilter
+            key={name}
+            label={FAILURE_LABELS[name] ?? name}
+            name={name}
+            values={records.flatMap((record) => valuesOf(record, name))}
+            params={params}
+          />
+        ))}
         <AddFilter
           view="requests"
           params={params}
@@ -122,7 +137,7 @@ function SearchField({ params }: { params: Params }) {
 
 interface ChoiceFilterProps {
   readonly label: string;
-  readonly name: 'route' | 'client';
+  readonly name: string;
   readonly values: readonly string[];
   readonly params: Params;
 }
@@ -137,7 +152,7 @@ function ChoiceFilter({ label, name, values, params }: ChoiceFilterProps) {
         onChange={({ currentTarget }) => goTo('requests', params, { [name]: currentTarget.value })}
       >
         <option value="">any</option>
-        {[...new Set([...values, chosen || 'chat'])].sort().map((value) => (
+        {[...new Set([...values, ...(chosen === '' ? [] : [chosen])])].sort().map((value) => (
           <option key={value}>{value}</option>
         ))}
       </select>

@@ -68,6 +68,8 @@ function Record({ record, names, params }: RecordProps) {
     </a>
   );
   const served = `${provider}/${model}`;
+  // What was said last is why the request failed.
+  const sentence = attempts.findLast(({ message }) => message !== undefined)?.message;
   const streamedMs = record.first_token_ms === null ? 0 : record.total_ms - record.first_token_ms;
   const perSecond = streamedMs > 0 ? (record.completion_tokens * 1000) / streamedMs : null;
   return (
@@ -77,6 +79,11 @@ function Record({ record, names, params }: RecordProps) {
         <p>
           <bdi>{words}</bdi>
         </p>
+        {code !== null && sentence !== undefined && (
+          <p class="sentence">
+            <bdi>{sentence}</bdi>
+          </p>
+        )}
         <p class="code">
           <bdi>{[code, record.fault && `fault of the ${record.fault}`].filter(Boolean).join(', ')}</bdi>
         </p>
@@ -144,12 +151,12 @@ function Record({ record, names, params }: RecordProps) {
                   <bdi>{attempt.error_code}</bdi>
                 </span>
                 {attempt.message !== undefined && (
-                  <span>
+                  <span class="said">
                     <bdi>{attempt.message}</bdi>
                   </span>
                 )}
                 {attempt.cause !== undefined && (
-                  <span class="hint">
+                  <span class="said hint">
                     <bdi>{attempt.cause}</bdi>
                   </span>
                 )}

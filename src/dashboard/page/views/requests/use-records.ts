@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Problem } from '../../api/fetch-api.ts';
 import type { RecordPage, UsageRecord } from '../../api/types.ts';
-import { TEXT_FILTERS } from '../../state/groups.ts';
+import { FAILURE_FILTERS, TEXT_FILTERS } from '../../state/groups.ts';
 import { within } from '../../state/load.ts';
 import { readRange, spanOf } from '../../state/range.ts';
 import { type Params, pick } from '../../state/route.ts';
@@ -35,7 +35,7 @@ const NOTHING: Loaded = {
 };
 
 /** The filters that the API takes as they are. */
-export const SENT = [...TEXT_FILTERS, 'route', 'client', 'search', 'truncated', 'status'];
+export const SENT = [...TEXT_FILTERS, ...FAILURE_FILTERS, 'route', 'client', 'search', 'truncated', 'status'];
 
 /** The records that were loaded so far. */
 export function useRecords(params: Params) {

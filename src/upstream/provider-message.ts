@@ -499,7 +499,7 @@ const MAX_NEAR_CHARS = 400;
 /** Words of a claim that are searched. */
 const MAX_CORE_WORDS = 12;
 /** Comparisons of places. Beyond them, every claim counts as an echo. */
-const MAX_NEAR_CHECKS = 500_000;
+const MAX_NEAR_CHECKS = 100_000;
 
 interface SearchedClaim {
   readonly claim: Claim;

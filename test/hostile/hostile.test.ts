@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { slowness } from '../machine-speed.ts';
+import { NAMING, REFUSED } from './attacks/bodies.ts';
 import { COSTLY } from './attacks/requests.ts';
 import { type Attack, Harness } from './harness/harness.ts';
 import type { HostileRequest } from './harness/messages.ts';
@@ -137,6 +138,35 @@ describe('a request within all limits, with', () => {
     expect(run.outcomes).toMatchObject([{ status: 400 }]);
     expect(run.requestCount).toBe(1);
   });
+});
+
+describe('a refusal that names fields, values and paths of the request in 64 KB', () => {
+  const paths = { chat: '/v1/chat/completions', messages: '/v1/messages', responses: '/v1/responses' };
+  const cases = REFUSED.flatMap(({ name, sample }) =>
+    [true, false].map((stream) => [name, stream, sample] as const),
+  );
+
+  test.each(cases)(
+    'B4 to %s, streamed: %s: no longer gap than twice that of one in few words',
+    async (name, stream, { protocol }) => {
+      const refused = async (model: string) => {
+        const body = `${name} ${model} ${stream}`;
+        const run = await harness.attack(
+          `refusal: ${body}`,
+          [{ body, path: paths[protocol], stream }],
+          CLOCKS,
+        );
+        expect(run.outcomes).toMatchObject([{ status: 400 }]);
+        expect(run.rssMib, 'MiB above idle').toBeLessThanOrEqual(WIDE_MIB);
+        expect(run.records).toHaveLength(1);
+        return run.gap.ranMs;
+      };
+      const control = await refused('refused-shortly');
+      const named = await refused(NAMING);
+      expect(named).toBeLessThanOrEqual(Math.max(2 * control, MAX_GAP_MS / 2));
+      expect(named).toBeLessThanOrEqual(MAX_GAP_MS);
+    },
+  );
 });
 
 describe('a response', () => {

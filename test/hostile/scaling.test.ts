@@ -28,6 +28,9 @@ const ADDED_BYTES = 128 * 1024;
 /** The limit of characters that live as long as the response. */
 const MAX_HELD_CHARS = 128 * 1024;
 const MAX_NAMES = 200;
+/** A refusal that names what the body has may take this much of one in few words, or half of what any work may take. */
+const MAX_REFUSAL_FACTOR = 2;
+const REFUSAL_MS = MAX_RAN_MS / 2;
 /** Runs for a body that took too long. The shortest counts, because compilation and garbage collection vary. */
 const RUNS = 3;
 
@@ -43,9 +46,11 @@ const bodies = { tried: 0, sent: 0, refused: 0, beyond: 0 };
 
 /** The problem of a body's outcome, or null. */
 function faultOf(
-  { ranMs, did, cameBytes, leftBytes, heldChars, names }: Written,
+  { ranMs, did, cameBytes, leftBytes, heldChars, names, refusedMs: [control, named] = [0, 0] }: Written,
   maxMs: number,
 ): string | null {
+  if (named > Math.min(Math.max(MAX_REFUSAL_FACTOR * control, REFUSAL_MS), MAX_RAN_MS))
+    return `${named.toFixed(0)} ms for a refusal of ${cameBytes} bytes that names what they have, ${control.toFixed(0)} ms for a short one`;
   if (ranMs > maxMs) return `${ranMs.toFixed(0)} ms for ${cameBytes} bytes in ${did}`;
   if (leftBytes > cameBytes * MAX_FACTOR + ADDED_BYTES) return `${leftBytes} bytes left of ${cameBytes}`;
   if (heldChars > MAX_HELD_CHARS) return `${heldChars} characters are kept of ${cameBytes} bytes`;
@@ -84,7 +89,8 @@ async function faultAt({ text, sample, maxMs }: Trial, first: Read | Written, ta
       const outcome = await outcomeOf(run === 0 ? first : read(text, sample), target);
       if (run === 0) count(outcome);
       fault = faultOf(outcome, maxMs);
-      if (fault === null || outcome.ranMs <= maxMs || outcome.ranMs > 4 * maxMs) return fault;
+      const isQuick = outcome.ranMs <= maxMs && outcome.refusedMs === undefined;
+      if (fault === null || isQuick || outcome.ranMs > 4 * maxMs) return fault;
     } catch (error) {
       return String(error).slice(0, 200);
     }

@@ -16,10 +16,11 @@ import {
   zippedPlain,
   zippedStream,
 } from './frames.ts';
+import { SHORT_REFUSAL } from './refusals.ts';
 
 const FIRST = Buffer.from(delta({ content: 'a' }));
 const DEEP = 3000;
-const REFUSED_HEAD = 'HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n';
+export const REFUSED_HEAD = 'HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n';
 const CONTROL = '\\u0001'.repeat(512);
 const SURROGATES = '\\ud800'.repeat(512);
 const SHORT_EVENT = '{"choices":[{"delta":{"content":"a"}}]}';
@@ -107,6 +108,7 @@ const SILENCE: Readonly<Record<string, string>> = {
 export const ANSWERS: Readonly<Record<string, () => Answer>> = {
   ok: () => stream([delta({ content: 'Hello ' }), ...times(delta({ content: 'there ' }), 200), END]),
   refused: () => plain(['{"error":{"message":"No"}}'], { head: REFUSED_HEAD }),
+  'refused-shortly': () => plain([SHORT_REFUSAL], { head: REFUSED_HEAD }),
   'ok-plain': () => plain([plainAnswer('{"content":"ok"}')]),
 
   'deep-plain': () => plain([plainAnswer(`{${deepCall(DEEP)}}`)]),

@@ -1,5 +1,7 @@
 /** The hostile clients' request bodies, by name. */
 import { repeated } from '../harness/bytes.ts';
+import { growLists, growTexts } from '../scaling/grow.ts';
+import { SAMPLES } from '../scaling/samples.ts';
 import { MIB } from './frames.ts';
 import { COSTLY } from './requests.ts';
 
@@ -38,6 +40,29 @@ function manyMessages(): Uint8Array[] {
   return around(`${START}"messages":[`, repeated(`${item},`, 80_000), `${item}]}`);
 }
 
+/** A model of an upstream that refuses each body and names what it has. */
+export const NAMING = 'names-back';
+/** Bodies of each protocol for it, and for one that refuses in few words, by name: with a text or with many entries. */
+export const REFUSED = SAMPLES.flatMap((sample) =>
+  sample.route !== 'chat'
+    ? []
+    : [growTexts, growLists].flatMap((grow) => {
+        const growths = grow(sample.body).filter(({ name }) => /messages|input|system/.test(name));
+        const growth = growths[growths.length >> 1];
+        return growth === undefined ? [] : [{ sample, growth, name: `${sample.name}: ${growth.name}` }];
+      }),
+);
+
+function refusedBodies(model: string, stream: boolean) {
+  return REFUSED.map(({ name, growth }) => [
+    `${name} ${model} ${stream}`,
+    () => {
+      const grown = growth.body(growth.max);
+      return [Buffer.from(JSON.stringify({ ...Object(grown), model: `openai/${model}`, stream }))];
+    },
+  ]);
+}
+
 export const BODIES: Readonly<Record<string, () => readonly Uint8Array[]>> = {
   // The upstream rejects them, after the gateway's work is done.
   ...Object.fromEntries(
@@ -45,6 +70,11 @@ export const BODIES: Readonly<Record<string, () => readonly Uint8Array[]>> = {
       name,
       () => [Buffer.from(JSON.stringify({ model: `${provider}/refused`, ...body() }))],
     ]),
+  ),
+  ...Object.fromEntries(
+    [NAMING, 'refused-shortly'].flatMap((model) =>
+      [true, false].flatMap((stream) => refusedBodies(model, stream)),
+    ),
   ),
   'nested-lists': () => nested('[', ']'),
   'nested-objects': () => nested('{"a":', '}'),

@@ -2,8 +2,10 @@
 import { serve } from '../../../bench/load/serve.ts';
 import { decodeObject, textOf } from '../../../tools/simulator/json.ts';
 import { chat } from '../../e2e/client.ts';
-import { ANSWERS } from '../attacks/answers.ts';
-import { BODIES } from '../attacks/bodies.ts';
+import { ANSWERS, REFUSED_HEAD } from '../attacks/answers.ts';
+import { BODIES, NAMING } from '../attacks/bodies.ts';
+import { plain } from '../attacks/frames.ts';
+import { refusalOfText } from '../attacks/refusals.ts';
 import { type Answer, sendAnswer } from './answer.ts';
 import { judge } from './judge.ts';
 import { type Command, type HostileRequest, type Outcome, type Report, WARM_REQUESTS } from './messages.ts';
@@ -43,7 +45,7 @@ function startUpstream(): Promise<number> {
     requestCount++;
     const named = MODEL_IN_PATH.exec(path)?.[1] ?? textOf(decodeObject(body)?.model);
     const name = /\/models(?:\?|$)/.test(path) ? 'models' : named;
-    const answer = answerOf(name);
+    const answer = name === NAMING ? plain([refusalOfText(body)], { head: REFUSED_HEAD }) : answerOf(name);
     for (const piece of answer.pieces) bytesUp += piece.length;
     void sendAnswer(socket, answer);
   });

@@ -1,6 +1,7 @@
 /** Runs the gateway's steps from a request body to the upstream body, and measures the time of each step. */
 import { readFileSync } from 'node:fs';
 import { ReplayableRequest } from '../../../src/completion/replayable-request.ts';
+import type { TargetRequest } from '../../../src/completion/target-request.ts';
 import { LearnedRefusals } from '../../../src/fitting/learned.ts';
 import { MAX_BODY_FIELDS } from '../../../src/http/request.ts';
 import { findUsageUpperBound } from '../../../src/ledger/limits/usage-upper-bound.ts';
@@ -14,8 +15,10 @@ import type { Route } from '../../../src/providers/provider.ts';
 import type { Target } from '../../../src/routing/targets.ts';
 import { isObject, isWithinJsonBounds, type JsonObject, parseJsonExactly } from '../../../src/shared/json.ts';
 import { PAUSED_BYTES, SMALL_GRANT } from '../../../src/stream/memory.ts';
+import { classifyRefusal } from '../../../src/upstream/errors.ts';
 import { DEFAULT_POLICIES } from '../../canonical/default-policies.ts';
 import { settingsWith, targetsOf } from '../../routing/targets.ts';
+import { refusalOf, SHORT_REFUSAL } from '../attacks/refusals.ts';
 import type { Sample } from './samples.ts';
 
 const MAX_REQUEST_BYTES = 10 * 1024 * 1024;
@@ -33,6 +36,8 @@ export interface Written {
   /** Characters that live as long as the response: the echoed request, tool names, and reported names. */
   readonly heldChars: number;
   readonly names: number;
+  /** The longest CPU time between two yields, where the upstream refuses the body in few words, and where it names what the body has. */
+  readonly refusedMs?: readonly [control: number, named: number];
   /** The upstream body. */
   readonly json?: string;
 }
@@ -150,7 +155,8 @@ export async function write(
   target: Target,
 ) {
   const watch = new Stopwatch(cameBytes, before);
-  const grant = { ...SMALL_GRANT, pause: async () => watch.did('write') };
+  let running = watch;
+  const grant = { ...SMALL_GRANT, pause: async () => running.did('write') };
   const { session, ...canonical } = request;
   const clientBody = {
     ...{ ...canonical, clientBody: sent, clientBodyBytes: cameBytes, grant },
@@ -175,15 +181,49 @@ export async function write(
   if (written.kind === 'error') return ended({ why: written.error.message });
   await findUsageUpperBound([target], written.value, held);
   watch.did('ceiling');
-  const { json, traits } = written.value;
+  const { json, traits, body } = written.value;
+  const refusedMs = async (refusal: string) => {
+    // The response comes in a turn of its own.
+    const own = new Stopwatch(cameBytes, undefined, watch.now);
+    running = own;
+    await refuse(held, written.value, refusal, own);
+    return Math.max(own.longestMs, watch.longestMs);
+  };
   const names = [...traits.dropped, ...traits.changed];
   return ended({
     outcome: 'sent',
     leftBytes: Buffer.byteLength(json),
     heldChars: charsOf([session, names, traits.toolNames]),
     names: names.length,
+    ...(REFUSED_AT.test(target.address)
+      ? { refusedMs: [await refusedMs(SHORT_REFUSAL), await refusedMs(refusalOf(body))] as const }
+      : {}),
     json,
   });
+}
+
+/** One target of each form of a request. */
+const REFUSED_AT = /^like-(?:anthropic|gemini-native|mistral|openai)\//;
+const REFUSING = { name: 'Provider', secret: 'key-of-it', refusals: undefined, callerPays: false };
+
+/** What a refusal makes Weir do, up to the changed request that would be sent. */
+async function refuse(
+  held: ReplayableRequest,
+  sent: TargetRequest,
+  body: string,
+  watch: Stopwatch,
+): Promise<void> {
+  const { secondTries } = held;
+  const { target } = sent.traits;
+  secondTries.sent(sent);
+  const error = classifyRefusal({ status: 400, body }, REFUSING);
+  if (error.refusal === undefined) throw new Error('There is no refusal');
+  secondTries.providerMessage(sent.traits, error.refusal, REFUSING);
+  const mending = secondTries.readRefusal(sent.traits, error.refusal);
+  const isChanged = mending !== null && secondTries.tryAgain(target, mending, error);
+  watch.did('refusal');
+  if (isChanged) await held.writeFor(target);
+  watch.did('second try');
 }
 
 function charsOf(value: unknown): number {

@@ -32,7 +32,7 @@ function expectWholeLoop(requestsBefore: number): void {
   const requests = gateway.simulator.requests.slice(requestsBefore);
   expect(requests).toHaveLength(STEPS + 1);
   const { path = '', body = {} } = requests.at(-1) ?? {};
-  const messages = path.startsWith('/anthropic/') ? objectsOf(chatOf(body).messages) : chatMessages(body);
+  const messages = path.endsWith('/v1/messages') ? objectsOf(chatOf(body).messages) : chatMessages(body);
   expect(messages.filter(({ tool_calls }) => Array.isArray(tool_calls))).toHaveLength(STEPS);
   expect(messages.filter(({ role }) => role === 'tool')).toHaveLength(CALLS);
 }

@@ -321,6 +321,22 @@ general_settings: { master_key: os.environ/LITELLM_MASTER_KEY, database_url: os.
     expect(notes).toContain(said);
 });
 
+test.each([
+  ['24h', 'day', false],
+  ['7d', 'week', false],
+  ['1mo', 'month', false],
+  ['14d', 'month', true],
+])('a budget of %s becomes one per %s, and says so where that differs: %s', (duration, per, isSaid) => {
+  const { key, notes } = imported(`
+model_list:
+  - { model_name: m, litellm_params: { model: openai/gpt-4o } }
+litellm_settings:
+  default_key_generate_params: { max_budget: 3, budget_duration: ${duration} }
+`);
+  expect(key).toMatchObject({ budget: { USD: 3, per } });
+  expect(notes.includes(`so ${duration} became a month`)).toBe(isSaid);
+});
+
 test('npm run import writes a file once, prints what differs, and names a file that is no configuration', () => {
   const folder = mkdtempSync(join(tmpdir(), 'weir-import-'));
   const run = (...args: string[]) => {

@@ -655,8 +655,9 @@ class Import {
     const text = textOf(duration);
     if (text === '') return { USD: usd, per: 'total' };
     if (['1d', '24h', 'daily'].includes(text)) return { USD: usd, per: 'day' };
+    if (['7d', '1w', 'weekly'].includes(text)) return { USD: usd, per: 'week' };
     if (!['30d', '1mo', '31d', 'monthly'].includes(text))
-      this.#note(`${what}: there are days and calendar months, so ${text} became a month`);
+      this.#note(`${what}: there are days, weeks and calendar months, so ${text} became a month`);
     return { USD: usd, per: 'month' };
   }
 

@@ -124,7 +124,7 @@ export interface Door {
   readonly headers?: (values: CloudValues) => Readonly<Record<string, string>>;
 }
 
-export interface ModelNames {
+interface ModelNames {
   /** The name at the provider. */
   readonly model: string;
   /** The name at its maker. */

@@ -16,7 +16,7 @@ export const LOG_EVENTS = [
   ...(['hook_failed', 'origin_unreachable', 'internal_error'] as const),
 ] as const;
 
-type LogEvent = (typeof LOG_EVENTS)[number];
+export type LogEvent = (typeof LOG_EVENTS)[number];
 
 /** A line of the log. Values must have no prompt, output, credential or, with `USERS=off` and `hash`, name of a user. */
 export interface LogEntry {

@@ -20,6 +20,7 @@ const BOUNDS: readonly Bound[] = [
   { path: 'upstream/provider-message.ts', chars: MAX_REFUSAL_CHARS, by: 'classifyRefusal' },
   { path: 'upstream/errors.ts', chars: 4096, by: 'isAboutKey, readRefusal' },
   { path: 'fitting/api-statements.ts', chars: MAX_REFUSAL_CHARS, by: 'classifyRefusal' },
+  { path: 'fitting/refusal-numbers.ts', chars: MAX_REFUSAL_CHARS, by: 'classifyRefusal' },
   { path: 'fitting/statements.ts', chars: MAX_REFUSAL_CHARS, by: 'readStatements' },
   // With the code before the message.
   { path: 'providers/', chars: MAX_ERROR_MESSAGE_CHARS + 130, by: 'refusalKind' },
@@ -27,6 +28,8 @@ const BOUNDS: readonly Bound[] = [
   { path: 'attribution/attribution.ts', chars: 16 * 1024, by: 'readName' },
   { path: 'completion/embeddings-response.ts', chars: 4096, by: 'EDGE_BYTES' },
   { path: 'stream/fast-path/template.ts', chars: 4096 + 512, by: 'MAX_LEARNED_CHARS' },
+  { path: 'upstream/fetch.ts', chars: 64, by: 'MAX_QUANTITY_CHARS' },
+  { path: 'settings/settings.ts', chars: 1024, by: 'the name of a binding of the deployment' },
   { path: 'attribution/settings.ts', chars: 1024, by: 'a setting of the deployment' },
   // Linear, which the analyser does not see: each start of a match is after the end of the last one.
   {

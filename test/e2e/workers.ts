@@ -129,11 +129,14 @@ export interface WorkerOptions {
   /** Bindings in addition to those of wrangler.toml, or false to remove one. */
   readonly bindings?: Readonly<Record<string, Env[string] | false>>;
   readonly triggers?: WorkerConfig['triggers'];
+  /** Default: those of wrangler.toml. */
+  readonly compatibilityFlags?: readonly string[];
 }
 
 /** A Worker with the date, the flags and the bindings of wrangler.toml. Its KV namespaces and its objects are its own. */
 async function configOf(options: WorkerOptions): Promise<WorkerConfig> {
   const { name = 'weir', main = MAIN, vars = {}, bindings = {}, triggers } = options;
+  const { compatibilityFlags = COMPATIBILITY_FLAGS } = options;
   const objects = objectsOf(objectOf(DEPLOYED.durable_objects).bindings);
   const assets = objectOf(DEPLOYED.assets);
   const env: Record<string, Env[string] | false> = {
@@ -163,7 +166,7 @@ async function configOf(options: WorkerOptions): Promise<WorkerConfig> {
   return {
     name,
     compatibilityDate: COMPATIBILITY_DATE,
-    compatibilityFlags: COMPATIBILITY_FLAGS,
+    compatibilityFlags: [...compatibilityFlags],
     assets: {
       directory: join(ROOT, textOf(assets.directory)),
       hasUserWorker: true,

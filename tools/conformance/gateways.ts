@@ -145,7 +145,7 @@ async function startPortkey(upstream: string): Promise<Started> {
   });
   const openai = provider('openai', '/v1');
   const started = await startBare(
-    { main },
+    { main, compatibilityFlags: ['nodejs_compat'] },
     {
       name: 'Portkey',
       version: `@portkey-ai/gateway ${versionOf(join(bench, 'node_modules/@portkey-ai/gateway'))}`,

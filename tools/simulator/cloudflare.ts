@@ -36,13 +36,12 @@ export const cloudflare: Scene = {
   check,
   stream: (call) => innerOf(call).scene.stream(innerOf(call).call),
   object: (call) => innerOf(call).scene.object(innerOf(call).call),
-  list: () =>
-    JSON.stringify({
-      result: Object.keys(MODELS)
-        .filter((name) => name.startsWith('@cf/'))
-        .map((name) => ({ id: name, name, task: { name: 'Text Generation' } })),
-      success: true,
-    }),
+  // Cloudflare's form, and OpenAI's beside it.
+  list: () => {
+    const names = Object.keys(MODELS);
+    const result = names.map((name) => ({ id: name, name, task: { name: 'Text Generation' } }));
+    return JSON.stringify({ result, success: true, data: names.map((id) => ({ id })) });
+  },
 };
 
 /** Cloudflare's API v4. */

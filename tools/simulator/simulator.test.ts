@@ -67,6 +67,7 @@ const BESIDE_KEY = { 'anthropic-version': '2023-06-01' };
 const MISTRAL = '{"detail":"Invalid API Key"}';
 const BAD_KEYS: Readonly<Record<string, [status: number, text: unknown]>> = {
   deepseek: [401, expect.stringContaining('"type":"authentication_error"')],
+  bedrock: [403, expect.stringContaining('make sure your API Key is valid')],
   mistral: [401, MISTRAL],
   codestral: [401, MISTRAL],
   xai: [400, expect.stringMatching(/^\{"code":"invalid-argument","error":"Incorrect API key provided/)],

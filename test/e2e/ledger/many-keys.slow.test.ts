@@ -55,7 +55,7 @@ beforeAll(async () => {
         expect(await ledgers.call(keyId, 'sendSums')).toBe(true);
       }),
     );
-}, 600_000);
+});
 afterAll(() => ledgers[Symbol.asyncDispose]());
 
 async function reported(groups: readonly Group[], only: ReportFilter = {}, fromMs = FROM, toMs = FROM + DAY) {

@@ -58,7 +58,7 @@ function faultOf(
 }
 
 async function outcomeOf(known: Read | Written, target: Target | null): Promise<Written> {
-  return target === null || !isRead(known) ? writtenOf(known) : write(known, target);
+  return target === null || !isRead(known) ? writtenOf(known) : write(known, target, true);
 }
 
 function isRead(known: Read | Written): known is Read {

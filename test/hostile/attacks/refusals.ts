@@ -20,7 +20,9 @@ export function refusalOf(body: JsonObject): string {
     if (paths.length >= MAX_PLACES) return;
     if (!isObject(value) && !Array.isArray(value)) {
       paths.push(path);
-      values.push(`'${String(value).slice(0, 8)}'`, String(value).slice(0, 60));
+      // An integer beyond 2^53 is an object without a text of its own.
+      const text = typeof value === 'string' ? value : JSON.stringify(value);
+      values.push(`'${text.slice(0, 8)}'`, text.slice(0, 60));
       return;
     }
     for (const [key, inner] of Object.entries(value).slice(0, MAX_MEMBERS)) {

@@ -149,10 +149,14 @@ export function read(text: string, sample: Sample, now = ranMs): Read | Written 
   return { sample, cameBytes, sent, client, request, watch };
 }
 
-/** Writes the body for the target and computes its upper bound, as for a key with limits. */
+/**
+ * Writes the body for the target and computes its upper bound, as for a key with limits.
+ * @param isRefused the target refuses it, if it is one of each form of a request
+ */
 export async function write(
   { sample, cameBytes, sent, client, request, watch: before }: Read,
   target: Target,
+  isRefused = false,
 ) {
   const watch = new Stopwatch(cameBytes, before);
   let running = watch;
@@ -195,7 +199,7 @@ export async function write(
     leftBytes: Buffer.byteLength(json),
     heldChars: charsOf([session, names, traits.toolNames]),
     names: names.length,
-    ...(REFUSED_AT.test(target.address)
+    ...(isRefused && REFUSED_AT.test(target.address)
       ? { refusedMs: [await refusedMs(SHORT_REFUSAL), await refusedMs(refusalOf(body))] as const }
       : {}),
     json,

@@ -142,7 +142,7 @@ describe('H2 what an upstream sends', () => {
       expect(response.status).toBe(429);
       expectOwnHeaders(response);
       expect(response.headers.get('retry-after')).toBe('7');
-      expect(response.headers.get('x-ratelimit-limit-tokens')).toHaveLength(512);
+      expect(response.headers.has('x-ratelimit-limit-tokens')).toBe(false);
       expect(response.headers.has('retry-after-ms')).toBe(false);
       expect(response.headers.has('x-ratelimit-reset-tokens')).toBe(false);
       expect(response.headers.get('x-weir-model')).toBe('evil-headers');

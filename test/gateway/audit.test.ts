@@ -146,7 +146,7 @@ describe('K5', () => {
     ['no amount', {}, 'add'],
     ['an amount of 0', { add: { USD: 0 } }, 'add'],
     ['two amounts', { add: { USD: 1, tokens: 1 } }, 'add'],
-    ['an unknown period', { add: { USD: 1 }, per: 'week' }, 'per'],
+    ['an unknown period', { add: { USD: 1 }, per: 'year' }, 'per'],
     ['another unit', { add: { tokens: 1 } }, 'add'],
     ['a long id', { add: { USD: 1 }, id: 'x'.repeat(65) }, 'id'],
     ['a long note', { add: { USD: 1 }, note: 'x'.repeat(201) }, 'note'],

@@ -171,8 +171,12 @@ function readCorsOrigins(reader: SettingsReader): readonly string[] {
   return origins;
 }
 
-/** Variables of the platform whose names resemble a setting's. `CLOUDFLARE_API_TOKEN` is wrangler's. */
-const PLATFORM_NAMES: ReadonlySet<string> = new Set(['USER', 'CLOUDFLARE_API_TOKEN']);
+/** Variables of the platform whose names resemble a setting's. Those of Cloudflare are wrangler's. */
+const PLATFORM_NAMES: ReadonlySet<string> = new Set([
+  'USER',
+  'CLOUDFLARE_API_TOKEN',
+  'CLOUDFLARE_API_BASE_URL',
+]);
 
 /**
  * Unknown variables that are probably misspelt: their name is similar to a setting that is not set, or they look like the secret of a

@@ -127,7 +127,8 @@ describe('unknown names', () => {
       'opnai/gpt-4o-mini',
       'opnai/gpt-4o-mini: unknown provider "opnai": did you mean openai? Providers here: mistral',
     ],
-    ['azure/gpt-4o-mini', 'unknown provider "azure". Providers here: mistral, codestral, openai'],
+    ['replicate/gpt-4o-mini', 'unknown provider "replicate". Providers here: mistral, codestral, openai'],
+    ['azure/gpt-4o-mini', 'azure is not set up in this deployment: its operator has not set AZURE_API_KEY'],
     ['fsat', 'fsat names no provider: did you mean fast? Providers here: mistral'],
     ['llama-4', 'llama-4 names no provider: write <provider>/<model>. Providers here: mistral'],
     [

@@ -13,6 +13,7 @@ const SECRETS = [
   'DEEPSEEK_API_KEY',
   'MISTRAL_API_KEY',
   'GEMINI_API_KEY',
+  'OPENROUTER_API_KEY',
 ];
 
 describe.each(['recipes.md', 'coming-from-other-gateways.md'])('docs/%s', (page) => {

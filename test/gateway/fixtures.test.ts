@@ -18,6 +18,12 @@ const ENV = {
   ...Object.fromEntries(KEYS.map((name) => [`${name}_API_KEY`, 'k'])),
   OPENTOKEN_BASE_URL: 'https://opentoken.example/v1',
   XEROTIER_BASE_URL: 'https://xerotier.example/v1',
+  AWS_BEARER_TOKEN_BEDROCK: 'k',
+  AWS_REGION: 'us-east-1',
+  AZURE_API_KEY: 'k',
+  AZURE_RESOURCE: 'weir',
+  CLOUDFLARE_AI_TOKEN: 'k',
+  CLOUDFLARE_ACCOUNT_ID: '0123456789abcdef'.repeat(2),
   PROVIDERS: JSON.stringify({ [COMPATIBLE]: { base_url: 'https://compatible.example/v1' } }),
 };
 
@@ -54,6 +60,8 @@ describe.each(fixtures.map((fixture) => [fixture.name, fixture] as const))('%s',
     const { path, body } = fixtureRequest(fixture);
     const response = await gateway.post(path, '', body);
     const text = await response.text();
+    // A refused request has no record, for which this would wait.
+    expect(gateway.logged.filter(({ event }) => event === 'request_refused')).toEqual([]);
     await gateway.idle();
     const records = gateway.logged.filter(({ event }) => event === 'request');
     expect(records).toHaveLength(1);

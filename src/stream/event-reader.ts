@@ -458,7 +458,10 @@ function repeatsChoice({ choices }: ChunkPart): boolean {
   return choices.length > 1 && new Set(choices.map(({ index }) => index)).size < choices.length;
 }
 
-/** The part as parts of which each has one update of a choice (C3). What is not of a choice comes with the last one. */
+/**
+ * The part as parts of which each has one update of a choice (C3). Usage comes with the first one, as any of them may be the last finish
+ * (U2); what else is not of a choice comes with the last one.
+ */
 function oneUpdateEach(part: ChunkPart): readonly ChunkPart[] {
   if (!repeatsChoice(part)) return [part];
   const groups: ChoicePart[][] = [];
@@ -469,7 +472,11 @@ function oneUpdateEach(part: ChunkPart): readonly ChunkPart[] {
   }
   const { id, created, model, serviceTier, systemFingerprint } = part;
   const head = { ...EMPTY_PART, id, created, model, serviceTier, systemFingerprint };
-  return groups.map((choices, at) => (at < groups.length - 1 ? { ...head, choices } : { ...part, choices }));
+  return groups.map((choices, at) => ({
+    ...(at < groups.length - 1 ? head : part),
+    choices,
+    usage: at === 0 ? part.usage : null,
+  }));
 }
 
 /** Whether an event of a chat provider is a chunk, or has nothing in it. */

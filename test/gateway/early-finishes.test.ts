@@ -4,7 +4,18 @@ import { MAX_FINISH_WAIT_MS } from '../../src/stream/relay.ts';
 import type { JsonObject } from '../../tools/simulator/json.ts';
 import { fedBody } from '../stream/stream-bench.ts';
 import { CLIENTS, see } from './sdk-clients.ts';
-import { type Behavior, DONE, event, ROLE, RoutedGateway, read, settle, sse, USAGE } from './upstreams.ts';
+import {
+  type Behavior,
+  DONE,
+  event,
+  json,
+  ROLE,
+  RoutedGateway,
+  read,
+  settle,
+  sse,
+  USAGE,
+} from './upstreams.ts';
 
 const NAMES = Object.keys(CLIENTS);
 
@@ -322,6 +333,22 @@ describe('U2 usage that arrives while a finish waits, to a client that did not r
     const chunks = await usageOf('own/a', pieces);
     expect(chunks).toMatchObject([{ choices: [{ delta: { content: 'b' }, finish_reason: 'stop' }] }]);
   });
+
+  test.each(['own/a', 'silent/a', 'openai/a', 'router/a'])(
+    '%s: in a JSON answer that has one choice twice, on its finish',
+    async (model) => {
+      const choice = { index: 0, message: { role: 'assistant' }, finish_reason: 'stop' };
+      const body = { id: 'a', object: 'chat.completion', choices: [choice, choice], usage: USAGE };
+      const gateway = new RoutedGateway({ a: [json(body)] }, { PROVIDERS, ...OPENTOKEN });
+      const answer = await gateway.ask({ model, stream: true }, {});
+      const frames = (await answer.text()).split('\n\n').filter((frame) => frame.startsWith('data: {'));
+      const chunks = frames.map((frame) => JSON.parse(frame.slice('data: '.length)));
+      const finished = chunks.filter(
+        ({ choices }) => choices.length !== 1 || choices[0].finish_reason !== null,
+      );
+      expect(finished).toMatchObject([{ choices: [{ finish_reason: 'stop' }], usage: USAGE }]);
+    },
+  );
 
   const inFinish = event({ content: 'a' }, 'stop', { usage: USAGE });
   test.each([

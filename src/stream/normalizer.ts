@@ -271,6 +271,7 @@ export class Normalizer {
     finishOf: (index: number) => NonNullable<ChoiceState['lastFinish']>,
   ): Chunk | null {
     this.#mayGoOn = false;
+    this.#isHolding = false;
     this.#hasEnded = true;
     const open = indexes
       .filter((index) => (this.#choices.get(index)?.finish ?? 'none') === 'none')

@@ -350,6 +350,18 @@ describe('U2 usage that arrives while a finish waits, to a client that did not r
     },
   );
 
+  test('of two choices one has no finish before [DONE]: on the finish that it gets there', async () => {
+    const second = (text: string) => text.replace('"index":0', '"index":1');
+    const pieces = [
+      event({ content: 'a' }),
+      second(event({ content: 'b' }, null, { usage: USAGE })),
+      second(event({}, 'stop')),
+      DONE,
+    ];
+    const chunks = await usageOf('silent/a', pieces, {}, 'curl', { n: 2 });
+    expect(chunks).toMatchObject([{ choices: [{ index: 0, finish_reason: 'stop' }], usage: USAGE }]);
+  });
+
   const inFinish = event({ content: 'a' }, 'stop', { usage: USAGE });
   test.each([
     ['own/a', 'with the finish', [inFinish, DONE]],

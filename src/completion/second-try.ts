@@ -7,7 +7,6 @@ import type { UpstreamRefusal } from '../canonical/refusal.ts';
 import type { Upstream } from '../canonical/upstream-error.ts';
 import {
   type ApiStatement,
-  asksForOtherPath,
   CHANGING_STATUSES,
   readApiStatement,
   type SecondTry,
@@ -16,6 +15,7 @@ import { applyRow } from '../fitting/fit.ts';
 import { LearnedRefusals, type ModelOfKey } from '../fitting/learned.ts';
 import { hasKnownNames, namesOf, subjectOf } from '../fitting/rows.ts';
 import { betasOf, readStatements, type Statement } from '../fitting/statements.ts';
+import type { Provider } from '../providers/provider.ts';
 import type { Target } from '../routing/targets.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { compareWithRequest, type MessageComparison } from '../upstream/provider-message.ts';
@@ -129,7 +129,7 @@ export class SecondTries {
   }
 
   #apiStatement({ target, api, passthrough }: TargetTraits, refusal: UpstreamRefusal): ApiStatement | null {
-    if (target.otherBaseUrl !== null && asksForOtherPath(refusal))
+    if (target.otherBaseUrl !== null && asksForOtherPath(refusal, target.provider))
       return { change: { kind: 'other_path' }, claim: null };
     const canSwitch =
       this.#request.route === 'chat' && passthrough === null && target.provider.responses !== undefined;
@@ -237,6 +237,13 @@ export class SecondTries {
   #mendingsOf(target: Target): readonly Mending[] {
     return this.#mendings.get(target) ?? [];
   }
+}
+
+/** Whether a refusal says that the model is below another path of the cloud. */
+function asksForOtherPath({ status, message }: UpstreamRefusal, { cloud }: Provider): boolean {
+  return (
+    CHANGING_STATUSES.has(status) && message !== undefined && cloud?.otherPathRefusal?.test(message) === true
+  );
 }
 
 /** What a refusal says of the request. */

@@ -30,14 +30,6 @@ interface ApiRefusal {
   readonly action: SecondTry;
 }
 
-/** Bedrock's Mantle: "model `X` isn't supported on this route": ENTERPILOT/GoModel#544, 2026-07-17. */
-const OTHER_PATH = /\b(?:isn['\u2019]t|is not|not) supported on this route\b/i;
-
-/** Whether a refusal says that the model is below another path of the provider. */
-export function asksForOtherPath({ status, message }: Pick<UpstreamRefusal, 'status' | 'message'>): boolean {
-  return CHANGING_STATUSES.has(status) && message !== undefined && OTHER_PATH.test(message);
-}
-
 const TO_RESPONSES: SecondTry = { kind: 'api', api: 'responses', scope: 'model' };
 const TOOLS_TO_RESPONSES: SecondTry = { kind: 'api', api: 'responses', scope: 'tools' };
 const TO_CHAT: SecondTry = { kind: 'api', api: 'chat', scope: 'model' };

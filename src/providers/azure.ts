@@ -2,11 +2,11 @@
  * Azure OpenAI and Microsoft Foundry. `L` is https://learn.microsoft.com/azure/foundry/openai/api-version-lifecycle, `F` the foundry-sdk of
  * anthropics/anthropic-sdk-typescript (2026-08-19), `V` packages/azure of vercel/ai (2026-08-22); all as of 2026-11-28.
  */
-import { anthropic } from './anthropic.ts';
 import { compatibleProfile, TOLERANT } from './compatible.ts';
-import { openai } from './openai.ts';
+import { bearer } from './credential.ts';
 import type { MakerModel, Profile, Provider } from './provider.ts';
 import type { RefusalRules } from './refusals.ts';
+import { claudeOf, gptOf } from './resold.ts';
 
 /** The makers of what Foundry sells, by the beginnings of its names. A deployment has its model's name unless it was given another. */
 const MAKERS: readonly (readonly [name: RegExp, maker: string])[] = [
@@ -26,7 +26,7 @@ function makerOf(model: string): MakerModel | null {
 
 /** A token of Entra ID is a JWT, and goes as bearer. */
 function credential(secret: string): Readonly<Record<string, string>> {
-  return secret.startsWith('eyJ') ? { authorization: `Bearer ${secret}` } : { 'api-key': secret };
+  return secret.startsWith('eyJ') ? bearer(secret) : { 'api-key': secret };
 }
 
 const REFUSALS: RefusalRules = {
@@ -36,18 +36,14 @@ const REFUSALS: RefusalRules = {
   bad_credential: /\binvalid subscription key\b/i,
 };
 
-const { keyPrefixes: _, models: __, tokenCounter: ___, ...claude } = anthropic;
+/** F: there is no list of models. */
+const CLAUDE = claudeOf({ refusals: REFUSALS });
 
-/** F: there is no list of models; whether it counts tokens was not found (2026-11-28). */
-const CLAUDE: Profile = { ...claude, refusals: { ...claude.refusals, ...REFUSALS } };
-
-const { keyPrefixes: ____, ...gpt } = openai;
-
-const GPT: Profile = { ...gpt, credential, refusals: { ...gpt.refusals, ...REFUSALS } };
+const GPT = gptOf({ credential, refusals: REFUSALS });
 
 const OTHERS: Profile = { ...compatibleProfile('azure', [], TOLERANT), credential, refusals: REFUSALS };
 
-const { responses: _____, passthrough: ______, ...deployment } = GPT;
+const { responses: _, passthrough: __, ...deployment } = GPT;
 
 /**
  * An entry of `PROVIDERS` at a host of Azure: a resource, or one deployment, whose path has no Responses. What is behind its names is

@@ -3,11 +3,11 @@
  * https://docs.aws.amazon.com/bedrock/latest/userguide/endpoints.html, `R` its page inference-responses-api, `M` its page
  * inference-messages-api, `G` ENTERPILOT/GoModel#544 (2026-07-17); all as of 2026-11-28.
  */
-import { anthropic } from './anthropic.ts';
 import { compatibleProfile, RESPONSES_API, RESPONSES_PASSTHROUGH, TOLERANT } from './compatible.ts';
-import { openai } from './openai.ts';
+import { bearer } from './credential.ts';
 import type { MakerModel, Profile, Provider } from './provider.ts';
 import type { RefusalRules } from './refusals.ts';
+import { claudeOf, gptOf } from './resold.ts';
 
 /** The makers in Bedrock's names of models, and whose rules and prices are known here under another id. */
 const MAKERS: Readonly<Record<string, string>> = {
@@ -55,21 +55,13 @@ const REFUSALS: RefusalRules = {
 /** Each response counts its calls from `call_0`: recorded, bedrock-mantle--call0-step1 to 4, 2026-07. Other models' calls have ids of their own. */
 const QUIRKS = { absentToolCallId: /^call_\d{1,4}$/ } as const;
 
-const { tokenCounter: _, models: __, keyPrefixes: ___, ...claude } = anthropic;
-
-/** M: an API key is a bearer token. Whether this API counts tokens was not found (2026-11-28). */
-const CLAUDE: Profile = {
-  ...claude,
-  credential: (secret) => ({ authorization: `Bearer ${secret}` }),
-  refusals: { ...claude.refusals, ...REFUSALS },
-};
-
-const { keyPrefixes: ____, ...gpt } = openai;
+/** M: an API key is a bearer token. */
+const CLAUDE = claudeOf({ credential: bearer, refusals: REFUSALS });
 
 /** Bound to the account's key: recorded, bedrock-mantle--call0-step4, 2026-07. */
 const REASONING = { reasoningPrefix: 'rsn_' } as const;
 
-const GPT: Profile = { ...gpt, ...REASONING, quirks: QUIRKS, refusals: { ...gpt.refusals, ...REFUSALS } };
+const GPT = gptOf({ ...REASONING, quirks: QUIRKS, refusals: REFUSALS });
 
 /** Open models of many makers, behind servers of AWS that ignore unknown fields. R: Responses for gpt-oss alone. */
 const OPEN: Profile = {
@@ -157,6 +149,8 @@ export const bedrock: Provider<BedrockSetting> = {
         ...{ host: 'mantle', path: () => PLAIN_PATH, otherPath: OPENAI_PATH, profile: OPEN },
       },
     ],
+    // Mantle: "model `X` isn't supported on this route": G.
+    otherPathRefusal: /\b(?:isn['\u2019]t|is not|not) supported on this route\b/i,
     makers: ['anthropic', 'openai', 'xai', 'moonshot', 'zai', 'mistral', 'deepseek'],
     makerOf,
   },

@@ -5,11 +5,11 @@
  */
 import type { RequestRules } from '../request-translation/rules.ts';
 import { isObject, type JsonObject, objectOf, readText } from '../shared/json.ts';
-import { anthropic } from './anthropic.ts';
 import { compatibleProfile, TOLERANT } from './compatible.ts';
-import { openai } from './openai.ts';
+import { bearer } from './credential.ts';
 import type { CloudValues, ListedModel, MakerModel, Profile, Provider } from './provider.ts';
 import type { RefusalRules } from './refusals.ts';
+import { claudeOf, gptOf } from './resold.ts';
 
 /** The makers of the catalogue, and whose rules and prices are known here under another id. */
 const MAKERS: Readonly<Record<string, string>> = {
@@ -37,18 +37,10 @@ const REFUSALS: RefusalRules = {
   empty_balance: /^3036:|\bused up your daily free allocation\b/i,
 };
 
-const { keyPrefixes: _, models: __, tokenCounter: ___, ...claude } = anthropic;
-
 /** D: the catalogue answers in the maker's form, also Anthropic's at `/messages`. */
-const CLAUDE: Profile = {
-  ...claude,
-  credential: (secret) => ({ authorization: `Bearer ${secret}` }),
-  refusals: { ...claude.refusals, ...REFUSALS },
-};
+const CLAUDE = claudeOf({ credential: bearer, refusals: REFUSALS });
 
-const { keyPrefixes: ____, ...gpt } = openai;
-
-const GPT: Profile = { ...gpt, refusals: { ...gpt.refusals, ...REFUSALS } };
+const GPT = gptOf({ refusals: REFUSALS });
 
 /** P: `content: null` is refused. The catalogue's other makers answer in the same form. */
 const RULES: RequestRules = { ...TOLERANT, messages: { ...TOLERANT.messages, needsContent: 'text' } };

@@ -78,6 +78,8 @@ export interface Cloud<Setting extends string = string> {
   readonly makers: readonly string[];
   /** The maker of a model and its name there, by which its family, facts and price are known; null: unknown. */
   readonly makerOf: (model: string) => MakerModel | null;
+  /** A refusal that says that the model is below `otherPath` of its door. Absent: no door has one. */
+  readonly otherPathRefusal?: RegExp;
   /** The setting with the models behind the operator's own names: `{"my-gpt": "openai/gpt-6.1-terra"}`. Absent: there are none. */
   readonly modelsSetting?: Setting;
 }

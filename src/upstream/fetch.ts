@@ -7,6 +7,7 @@ import {
   type Upstream,
   unwrapErrorList,
 } from '../canonical/upstream-error.ts';
+import { bearer } from '../providers/credential.ts';
 import type { Profile } from '../providers/provider.ts';
 import {
   isObject,
@@ -255,10 +256,6 @@ export function apiHeaders(
   configured: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {
   return { ...headers, ...(secret === '' ? {} : credential(secret)), ...configured };
-}
-
-function bearer(secret: string): Readonly<Record<string, string>> {
-  return { authorization: `Bearer ${secret}` };
 }
 
 export type ResponseBody =

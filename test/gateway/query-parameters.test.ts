@@ -95,9 +95,9 @@ test('M11 every parameter that a route has is taken, and those of clients are ig
     expect((await gateway.fetch(`${path}?beta=true&api-version=1&alt=sse`, ADMIN)).status, path).not.toBe(
       400,
     );
-  const answer = await gateway.fetch('/v1/chat/completions?beta=true&alt=sse', ADMIN, {
+  const { message } = await errorOf('/v1/chat/completions?beta=true&alt=sse', ADMIN, {
     method: 'POST',
     body,
   });
-  expect(await answer.text()).not.toContain('parameter "beta"');
+  expect(message).not.toContain('has no parameter');
 });

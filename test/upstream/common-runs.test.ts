@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { CommonRuns } from '../../src/upstream/common-runs.ts';
 import { seeded } from '../random.ts';
 import { SEED } from '../random-run.ts';
+import { plainUnits } from './plain-units.ts';
 
 function found(message: string, texts: readonly string[]): string {
   const covered = new Uint8Array(message.length);
@@ -37,15 +38,7 @@ function read(text: string): { readonly units: readonly Unit[]; readonly words: 
     if (folded !== '') words.push({ folded, from, to });
     open = { folded: '', from: 0, isWhole: false };
   };
-  for (let at = 0; at < text.length; at++) {
-    const unit = text[at] ?? '';
-    const isHalf = /[\ud800-\udfff]/.test(unit);
-    const isPaired = /^[\ud800-\udbff][\udc00-\udfff]$/.test(
-      unit < '\udc00' ? text.slice(at, at + 2) : text.slice(Math.max(0, at - 1), at + 1),
-    );
-    if (isHalf ? !isPaired : /[\p{M}\p{Cf}\\\ufffd]/u.test(unit)) continue;
-    const isBlank = !isHalf && /[\s\p{Cc}]/u.test(unit);
-    const folded = isBlank ? ' ' : isHalf ? unit : (unit.normalize('NFKD').toLowerCase()[0] ?? '');
+  for (const { unit, folded, at, isHalf, isBlank } of plainUnits(text)) {
     const isWhole =
       !isHalf &&
       !isBlank &&

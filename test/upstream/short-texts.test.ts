@@ -4,26 +4,12 @@ import { ShortTexts } from '../../src/upstream/short-texts.ts';
 import { shortestMs } from '../machine-speed.ts';
 import { seeded } from '../random.ts';
 import { SEED } from '../random-run.ts';
+import { type PlainUnit, plainUnits } from './plain-units.ts';
 
-interface Unit {
-  readonly folded: string;
-  readonly at: number;
-}
-
-/** The characters that count. White space counts as one space. */
-function unitsOf(text: string): readonly Unit[] {
-  const units: Unit[] = [];
-  for (let at = 0; at < text.length; at++) {
-    const unit = text[at] ?? '';
-    const isHalf = /[\ud800-\udfff]/.test(unit);
-    const isPaired = /^[\ud800-\udbff][\udc00-\udfff]$/.test(
-      unit < '\udc00' ? text.slice(at, at + 2) : text.slice(Math.max(0, at - 1), at + 1),
-    );
-    if (isHalf ? !isPaired : /[\p{M}\p{Cf}\\\ufffd]/u.test(unit)) continue;
-    const isBlank = !isHalf && /[\s\p{Cc}]/u.test(unit);
-    const folded = isBlank ? ' ' : isHalf ? unit : (unit.normalize('NFKD').toLowerCase()[0] ?? '');
-    if (!isBlank || units.at(-1)?.folded !== ' ') units.push({ folded, at });
-  }
+/** White space counts as one space. */
+function unitsOf(text: string): readonly PlainUnit[] {
+  const units: PlainUnit[] = [];
+  for (const unit of plainUnits(text)) if (!unit.isBlank || units.at(-1)?.folded !== ' ') units.push(unit);
   return units;
 }
 

@@ -58,7 +58,7 @@ import { placeError } from '../settings/placement.ts';
 import type { Settings } from '../settings/settings.ts';
 import { globsOverlap, matchesAnyGlob } from '../shared/glob.ts';
 import { isObject, type JsonObject, objectOf, omit, parseJson, readArray, readText } from '../shared/json.ts';
-import { didYouMean, nearestName } from '../shared/nearest.ts';
+import { nearestName, unknownName } from '../shared/nearest.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { recordAct, recordRevocation, recordTopUp } from './audit.ts';
 import { readExpiry } from './expiry.ts';
@@ -472,13 +472,9 @@ function invalid(message: string, param: string) {
   return failure(apiError('invalid_request', message, param));
 }
 
-function unknownField(name: string, fields: readonly string[], what: string) {
+function unknownField(name: string, fields: readonly string[], owner: string) {
   const param = name.slice(0, MAX_NAME_CHARS);
-  const hint = didYouMean(name, fields);
-  return invalid(
-    `${what} no field ${JSON.stringify(param)}${hint}${hint === '' ? '.' : ''} The fields are ${fields.join(', ')}`,
-    param,
-  );
+  return invalid(unknownName(owner, 'field', param, fields), param);
 }
 
 /** Reads what the key fixes about its requests. All three fields are set, so that a change can remove them. */

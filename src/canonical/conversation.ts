@@ -5,6 +5,9 @@
 import type { JsonObject } from '../shared/json.ts';
 import type { Media } from './media.ts';
 
+/** The two APIs by which a chat request can reach a model. */
+export type ChatApi = 'chat' | 'responses';
+
 /** A request as the parser of a client protocol hands it on. */
 export interface CanonicalRequest {
   /** Under the names of Chat Completions. Those of a chat client are its whole body. */

@@ -25,8 +25,7 @@ import { MAX_REPORTED_NAMES, ReportedFields } from '../request-translation/dropp
 import { COMPETING_LIMITS, type Unsupported } from '../request-translation/rules.ts';
 import type { ToolKeys } from '../request-translation/tool-schemas.ts';
 import type { ToolNames } from '../request-translation/tools.ts';
-import type { WriteOptions } from '../request-translation/translate.ts';
-import { type RequestForm, withoutNulls } from '../request-translation/translate.ts';
+import { type RequestForm, type WriteOptions, withoutNulls } from '../request-translation/translate.ts';
 import { chooseApi } from '../routing/api-choice.ts';
 import { passthroughUrl, type Target, targetUrl } from '../routing/targets.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
@@ -36,6 +35,7 @@ import { LARGE_BYTES } from '../stream/memory.ts';
 import type { Clock } from '../stream/timers.ts';
 import type { ClientBody } from './request.ts';
 import { maxWrittenBytes, type WrittenBody, writeBody } from './written-body.ts';
+
 /** Traits of the request to one target. They live as long as the response, so they hold nothing of the prompt. */
 export interface TargetTraits extends AttemptTraits {
   readonly target: Target;

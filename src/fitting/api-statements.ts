@@ -1,6 +1,6 @@
 /** Refusals that ask for another API, or for a request without reasoning that the provider can't read (O5). */
 
-import type { ChatApi } from '../canonical/chat-api.ts';
+import type { ChatApi } from '../canonical/conversation.ts';
 import type { UpstreamRefusal } from '../canonical/refusal.ts';
 import { sentenceBounds } from './refusal-numbers.ts';
 import type { Claim } from './refusal-words.ts';

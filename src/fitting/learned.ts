@@ -1,6 +1,6 @@
 /** Remembers for an hour what refusals said about a model's requests, so that later ones are written accordingly (Z4). */
 
-import type { ChatApi } from '../canonical/chat-api.ts';
+import type { ChatApi } from '../canonical/conversation.ts';
 import { fingerprint } from '../shared/fingerprint.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { SecondTry } from './api-statements.ts';

@@ -1,4 +1,5 @@
 /** Meters one request over all of its attempts and writes its usage record exactly once, however the request ends. */
+import type { ChatApi } from '../canonical/conversation.ts';
 import { type ApiError, apiError, errorRow } from '../canonical/error.ts';
 import { faultOf, isCode, storedCode, weirCode } from '../canonical/fault.ts';
 import type { FinishMeaning } from '../canonical/finish-reason.ts';
@@ -285,7 +286,7 @@ export interface AttemptTraits {
   /** A complete output shows every token that is billed: there is no hidden reasoning or prediction (G3). */
   readonly showsAll: boolean;
   /** The API of a translated request. */
-  readonly api: 'chat' | 'responses';
+  readonly api: ChatApi;
 }
 
 /** How an attempt ended. */

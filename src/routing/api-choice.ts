@@ -3,8 +3,7 @@
  * provider's table.
  */
 
-import type { ChatApi } from '../canonical/chat-api.ts';
-import type { CanonicalRequest } from '../canonical/conversation.ts';
+import type { CanonicalRequest, ChatApi } from '../canonical/conversation.ts';
 import { readProviderTag } from '../canonical/reasoning-details.ts';
 import type { ApiMemory } from '../fitting/learned.ts';
 import type { ApiFamily, Provider, ResponsesApi } from '../providers/provider.ts';

@@ -1,6 +1,6 @@
 /** Reads `ALIASES`: names for one model, or for several models that are tried in order (R2). */
 
-import type { ChatApi } from '../canonical/chat-api.ts';
+import type { ChatApi } from '../canonical/conversation.ts';
 import type { RefusalKind } from '../canonical/refusal.ts';
 import { isObject, type JsonObject, readArray, readText } from '../shared/json.ts';
 import { MAX_TARGETS } from '../shared/limits.ts';

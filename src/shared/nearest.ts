@@ -27,6 +27,13 @@ export function didYouMean(name: string, known: Iterable<string>): string {
   return nearest === undefined ? '' : `: did you mean ${nearest}?`;
 }
 
+/** `<owner> no field "nmae": did you mean name? The fields are …`. @param noun what the names are of: `field`, `parameter` */
+export function unknownName(owner: string, noun: string, name: string, known: readonly string[]): string {
+  const hint = didYouMean(name, known);
+  const all = known.length === 0 ? 'It takes none' : `The ${noun}s are ${known.join(', ')}`;
+  return `${owner} no ${noun} ${JSON.stringify(name)}${hint === '' ? '.' : hint} ${all}`;
+}
+
 /** The number of insertions, deletions, substitutions and swaps of neighbors that turn one text into the other. */
 function countEdits(a: string, b: string): number {
   if (a.length > MAX_NAME_CHARS || b.length > MAX_NAME_CHARS) return Number.POSITIVE_INFINITY;

@@ -190,6 +190,11 @@ export class ByteBuffer {
     return this.#length;
   }
 
+  /** What was appended. The bytes stay valid until the next `append`. */
+  get bytes(): Uint8Array {
+    return this.#bytes?.subarray(0, this.#length) ?? NOTHING;
+  }
+
   /** Appends the bytes of `source` between `from` and `to`. */
   append(source: Uint8Array, from = 0, to = source.length): void {
     const length = this.#length + to - from;
@@ -216,7 +221,7 @@ export class ByteBuffer {
 
   /** Returns what was appended and empties the buffer. The bytes stay valid until the next `append`. */
   take(): Uint8Array {
-    const bytes = this.#bytes?.subarray(0, this.#length) ?? NOTHING;
+    const { bytes } = this;
     const { byteLength } = bytes.buffer;
     if (byteLength > MAX_KEPT_BYTES && bytes.length < byteLength * MIN_FILLED_SHARE) this.#bytes = undefined;
     this.#length = 0;

@@ -2,7 +2,7 @@
  * Reads one upstream response, streamed or not, and writes its chunks and vendor events.
  *
  * The path of an event: `push` takes bytes. An event that fits a template of the fast path becomes a frame at once. Any other is
- * completed by the `SseParser`, and `#readEvent` gets its name and data. The provider protocol reads the parsed data into a part,
+ * completed by the parser of the framing, and `#readEvent` gets its name and data. The provider protocol reads the parsed data into a part,
  * `#send` has the normalizer's chunk of the part and gives it to the writer. All of this is synchronous. Each step returns the outcome:
  * `MORE`, or how the output ended, after which no other step may follow.
  */
@@ -26,6 +26,7 @@ import {
   readText,
 } from '../shared/json.ts';
 import { ByteBuffer } from './buffers.ts';
+import type { MessageParser } from './event-parser.ts';
 import { TemplateFastPath } from './fast-path/fast-path.ts';
 import type { TextEvent } from './fast-path/template.ts';
 import { Normalizer } from './normalizer.ts';
@@ -61,7 +62,7 @@ export class EventReader {
   readonly #writer: ChunkWriter;
   readonly #normalizer: Normalizer;
   readonly #protocol: ProtocolReader;
-  readonly #sse: SseParser;
+  readonly #parser: SseParser | MessageParser;
   readonly #fastPath: TemplateFastPath | null;
   /** The start of an event that matched a template up to the end of the last read. */
   readonly #partial = new ByteBuffer();
@@ -80,7 +81,8 @@ export class EventReader {
     this.#writer = writer;
     this.#normalizer = new Normalizer(options.context);
     this.#protocol = options.protocol.open(options.quirks, options.context.provider);
-    this.#sse = new SseParser(options.maxEventBytes);
+    const { framing } = options.protocol;
+    this.#parser = framing?.open(options.maxEventBytes) ?? new SseParser(options.maxEventBytes);
     this.#fastPath =
       frames === null
         ? null
@@ -99,17 +101,22 @@ export class EventReader {
 
   /** Bytes of an event that has not ended. */
   get heldBytes(): number {
-    return this.#sse.heldBytes;
+    return this.#parser.heldBytes;
+  }
+
+  /** Whether these bytes may complete the event that is being read. */
+  mayCompleteEvent(bytes: Uint8Array): boolean {
+    return this.#parser.mayComplete(bytes);
   }
 
   /** Frees the memory that a large event took, if none is being read. */
   freeMemory(): void {
-    this.#sse.freeMemory();
+    this.#parser.freeMemory();
   }
 
   /** Forgets an event that is being read, and frees its memory: the output has ended. */
   release(): void {
-    this.#sse.release();
+    this.#parser.release();
   }
 
   /** The number of events that took the fast path. */
@@ -124,7 +131,9 @@ export class EventReader {
 
   /** Reads bytes of a stream. */
   push(bytes: Uint8Array): Outcome {
-    return this.#fastPath === null ? this.#parse(bytes) : this.#pushFast(bytes, this.#fastPath);
+    const parser = this.#parser;
+    if (parser.kind === 'messages') return this.#pushMessages(bytes, parser);
+    return this.#fastPath === null ? this.#parse(bytes) : this.#pushFast(bytes, this.#fastPath, parser);
   }
 
   /** The body is at its end: the output is complete if every choice has its finish, else truncated (F2). */
@@ -132,7 +141,7 @@ export class EventReader {
     this.#bodyEnded = true;
     const partial = this.#readPartial();
     if (partial !== MORE) return partial;
-    this.#sse.end();
+    this.#parser.end();
     const last = this.#readCompleted();
     return last === MORE ? this.#finishOr(this.#truncated) : last;
   }
@@ -191,8 +200,20 @@ export class EventReader {
     return fault === null ? MORE : this.#fail(fault);
   }
 
+  /** Copies each message that matches a template. */
+  #pushMessages(bytes: Uint8Array, parser: MessageParser): Outcome {
+    for (let at = 0; at < bytes.length; ) {
+      at = parser.next(bytes, at);
+      const payload = this.#fastPath === null ? null : parser.payload();
+      if (payload !== null && this.#fastPath?.copies(parser.name, payload) === true) parser.skip();
+      const outcome = this.#readCompleted();
+      if (outcome !== MORE) return outcome;
+    }
+    return MORE;
+  }
+
   /** Copies only as much of the read as completes a partial event. The rest is read in place. */
-  #pushFast(read: Uint8Array, fastPath: TemplateFastPath): Outcome {
+  #pushFast(read: Uint8Array, fastPath: TemplateFastPath, parser: SseParser): Outcome {
     let rest = read;
     while (this.#partial.length > 0 && rest.length > 0) {
       const lineEnd = findLineEnd(rest);
@@ -201,16 +222,16 @@ export class EventReader {
       this.#partial.append(rest, 0, length);
       if (lineEnd === rest.length && this.#partial.length <= MAX_PARTIAL_BYTES) return MORE;
       rest = rest.subarray(length);
-      const outcome = this.#readFast(this.#partial.take(), fastPath);
+      const outcome = this.#readFast(this.#partial.take(), fastPath, parser);
       if (outcome !== MORE) return outcome;
     }
-    return this.#readFast(rest, fastPath);
+    return this.#readFast(rest, fastPath, parser);
   }
 
   /** Between events, copies all events that match a template. The next one is parsed, and so on. */
-  #readFast(bytes: Uint8Array, fastPath: TemplateFastPath): Outcome {
+  #readFast(bytes: Uint8Array, fastPath: TemplateFastPath, parser: SseParser): Outcome {
     for (let at = 0; at < bytes.length; ) {
-      if (this.#sse.isBetweenEvents) {
+      if (parser.isBetweenEvents) {
         const run = fastPath.run(bytes, at);
         at = run.at;
         const isWorthHolding = run.isPartial && bytes.length - at <= MAX_PARTIAL_BYTES;
@@ -220,7 +241,7 @@ export class EventReader {
         }
       }
       if (at === bytes.length) return MORE;
-      at = this.#sse.next(bytes, at);
+      at = parser.next(bytes, at);
       const outcome = this.#readCompleted();
       if (outcome !== MORE) return outcome;
     }
@@ -230,7 +251,7 @@ export class EventReader {
   /** Parses all events. */
   #parse(bytes: Uint8Array): Outcome {
     for (let at = 0; at < bytes.length; ) {
-      at = this.#sse.next(bytes, at);
+      at = this.#parser.next(bytes, at);
       const outcome = this.#readCompleted();
       if (outcome !== MORE) return outcome;
     }
@@ -244,9 +265,11 @@ export class EventReader {
 
   /** Reads the event that the parser has completed, if it has. */
   #readCompleted(): Outcome {
-    const data = this.#sse.takeData();
-    if (data !== null) return this.#readEvent(this.#sse.name, data);
-    return this.#sse.isTooLarge ? this.#failTooLarge() : MORE;
+    const parser = this.#parser;
+    const data = parser.takeData();
+    if (data !== null) return this.#readEvent(parser.name, data);
+    if (parser.kind === 'messages' && parser.isCorrupt) return this.#failCorrupt();
+    return parser.isTooLarge ? this.#failTooLarge() : MORE;
   }
 
   #readPart(json: string): ChunkPart | null {
@@ -288,7 +311,8 @@ export class EventReader {
     if (failure !== null) this.#writer.failedEvent?.(data, event);
     else if (this.#writer.event?.(name, data, event, part) === false) return this.#failOutputTooLarge();
     if (part === null) return MORE;
-    return this.#send(part, chunk, failure, { name, data, lineEnd: this.#sse.lineEnd });
+    const lineEnd = this.#parser.kind === 'lines' ? this.#parser.lineEnd : null;
+    return this.#send(part, chunk, failure, { name, data, lineEnd });
   }
 
   #readDone(): Outcome {
@@ -398,6 +422,10 @@ export class EventReader {
       return MORE;
     }
     if (name === 'error') return this.#failWithUpstreamError({ ...EMPTY_ERROR, message: data });
+    if (this.#parser.kind === 'messages')
+      return this.#fail(
+        apiError('upstream_invalid', `${this.#name} sent a message that is not a JSON object`),
+      );
     // At the end of the body it is a truncated event: the output before it may be complete.
     if ((name !== '' && name !== 'message') || this.#bodyEnded) return MORE;
     return this.#fail(apiError('upstream_invalid', `${this.#name} sent a line that is not a JSON chunk`));
@@ -419,6 +447,11 @@ export class EventReader {
     const bytes = this.#options.maxEventBytes;
     const message = `${this.#name} sent an event larger than ${bytes} bytes`;
     return this.#fail(apiError('upstream_event_too_large', message));
+  }
+
+  #failCorrupt(): Outcome {
+    const message = `${this.#name} sent a message whose checksum or lengths are wrong`;
+    return this.#fail(apiError('upstream_invalid', message));
   }
 
   #failTooNested(): Outcome {

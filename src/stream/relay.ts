@@ -14,7 +14,6 @@ import { MAX_OUTPUT_FACTOR } from '../shared/limits.ts';
 import { ByteBuffer } from './buffers.ts';
 import type { EventReader } from './event-reader.ts';
 import { type MemoryGrant, SMALL_BYTES, type TakeMemory } from './memory.ts';
-import { LF } from './sse-parser.ts';
 import { type Clock, type Due, StreamTimers, type TimerLimits } from './timers.ts';
 import { CANCELLED, type Failed, failedWith, MORE, type Outcome, type StreamWriter } from './types.ts';
 
@@ -436,7 +435,7 @@ export class Relay {
       const chunk = revoked === undefined ? await reading : await Promise.race([reading, revoked]);
       if (chunk === 'revoked') return this.end(failedWith(this.#overloaded()));
       if (chunk.done) return this.#step(() => reader.end());
-      const endsLargeEvent = this.#grant !== null && chunk.value.includes(LF);
+      const endsLargeEvent = this.#grant !== null && reader.mayCompleteEvent(chunk.value);
       if (endsLargeEvent) await this.#startWork();
       const eventsBefore = reader.events;
       const bytes = chunk.value.length;

@@ -3,6 +3,7 @@
  * https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream
  */
 import { ByteBuffer } from './buffers.ts';
+import type { EventParser } from './event-parser.ts';
 
 export const LF = 10;
 export const CR = 13;
@@ -19,14 +20,11 @@ const ERROR = [101, 114, 114, 111, 114];
 /** Keeps a BOM: only one at the start of the stream is removed, and this decoder would remove one from every line. */
 const decoder = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true });
 
-/**
- * A parser for one stream. Call `next` until a read is used up, and `end` once after the last read. After each call, `takeData`
- * returns the event that it completed.
- */
-export class SseParser {
-  /** The name of the completed event, or `""`. */
+/** A parser for one stream. */
+export class SseParser implements EventParser {
+  readonly kind = 'lines';
   name = '';
-  /** An event or a line exceeds the bound. Nothing is read after it. */
+  /** An event or a line exceeds the bound. */
   isTooLarge = false;
   readonly #maxEventBytes: number;
   #data: string | null = null;
@@ -66,32 +64,30 @@ export class SseParser {
     return this.#isCrlf ? '\r\n' : '\n';
   }
 
-  /** Bytes of an event that has not ended. */
   get heldBytes(): number {
     return this.#dataBytes + this.#unfinished.length;
   }
 
-  /** The data lines of the event that the last `next` or `end` completed, joined by LF; null if it completed none. */
+  /** The data lines, joined by LF. */
   takeData(): string | null {
     const data = this.#data;
     this.#data = null;
     return data;
   }
 
-  /** Frees the memory that a large event took, if none is being read. */
   freeMemory(): void {
     this.#unfinished.free();
   }
 
-  /** Forgets an event that is being read, and frees its memory: nothing is read after it. */
   release(): void {
     this.#unfinished.release();
   }
 
-  /**
-   * Reads from `at` to the end of the first event.
-   * @returns the start of the next event, or the bytes' length
-   */
+  /** An event ends with a line. */
+  mayComplete(bytes: Uint8Array): boolean {
+    return bytes.includes(LF);
+  }
+
   next(bytes: Uint8Array, at: number): number {
     let start = at;
     if (this.#skipLf) {
@@ -132,7 +128,7 @@ export class SseParser {
     }
   }
 
-  /** Ends the stream. A last line and a last event without their ends still count (S2). */
+  /** A last line and a last event without their ends still count (S2). */
   end(): void {
     if (this.#unfinished.length > 0) this.#line(this.#unfinished.take());
     if (!this.isTooLarge) this.#complete();

@@ -6,6 +6,7 @@ import type { Upstream } from '../canonical/upstream-error.ts';
 import type { Usage } from '../canonical/usage.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { FrameBuffer } from './buffers.ts';
+import type { MessageParser } from './event-parser.ts';
 
 /** Protocols other than Chat Completions that both clients and providers use. */
 export type PassthroughProtocol = 'messages' | 'responses';
@@ -13,11 +14,21 @@ export type PassthroughProtocol = 'messages' | 'responses';
 /** A provider protocol: reads an upstream's events, or its non-streaming response, into canonical parts. */
 export interface UpstreamProtocol {
   /** The API's name in the model list. */
-  readonly id: 'chat' | 'completions' | 'responses' | 'messages' | 'generate_content';
+  readonly id: 'chat' | 'completions' | 'responses' | 'messages' | 'generate_content' | 'converse';
+  /** The framing of its streams. Absent: server-sent events. */
+  readonly framing?: Framing;
   /** `[DONE]` finishes choices without a finish, which some servers never send. Absent: `[DONE]` is no end of its own. */
   readonly isFinishedByDone?: true;
   /** @param provider the provider's id, which tags reasoning that only this provider can read (`canonical/reasoning-details.ts`) */
   readonly open: (quirks: ProtocolQuirks, provider: string) => ProtocolReader;
+}
+
+/** How events follow each other in a stream. */
+export interface Framing {
+  /** What a request for a stream accepts. */
+  readonly mediaType: string;
+  /** @param maxEventBytes bounds what is held of one event */
+  readonly open: (maxEventBytes: number) => MessageParser;
 }
 
 /** Reads one response and may keep state. Never throws: unknown members are skipped, and a value of the wrong type counts as absent. */

@@ -26,6 +26,7 @@
  */
 import type { Chunk } from '../../canonical/chunk.ts';
 import type { ChunkPart, StreamMeter } from '../../canonical/part.ts';
+import type { Payload } from '../event-parser.ts';
 import type { RawText } from '../text-progress.ts';
 import type { StreamWriter } from '../types.ts';
 import { findStringEnd, lastSurplus, OPEN_ENDED, viewOf } from './matcher.ts';
@@ -114,12 +115,7 @@ export class TemplateFastPath {
     let isPartial = false;
     let counting: LearnedTemplate | null = null;
     if (this.#templates.length === 0) return { at, isPartial };
-    // One view for each read: making one costs as much as a frame.
-    if (bytes !== this.#read) {
-      this.#read = bytes;
-      this.#view = viewOf(bytes);
-      this.#readLength = bytes.length;
-    }
+    this.#look(bytes, bytes.length);
     for (let i = 0; i < this.#templates.length && next < bytes.length; ) {
       const template = this.#templates[i];
       if (template === undefined) break;
@@ -129,31 +125,67 @@ export class TemplateFastPath {
         i++;
         continue;
       }
-      if (this.#passesEvents) this.#writer.splice(UNCHANGED, bytes, next, end);
-      else this.#writer.splice(template.outLiterals, bytes, this.#textStart, this.#textEnd);
-      this.#meter.rawText(bytes, this.#textStart, this.#textEnd);
-      if (template.sent !== null) template.sent.units += this.#textUnits;
-      if (template.continued !== null)
-        template.continued.pushRaw(bytes, this.#textStart, this.#textEnd, this.#textUnits);
+      this.#copy(template, next, end);
       if (template.counts !== null) {
         counting = template;
         [this.#numbers, this.#counted] = [this.#counted, this.#numbers];
       }
-      this.hits++;
-      this.#unusedTemplates = 0;
       next = end;
       isPartial = false;
-      // The writer may have changed its revision, for example because it reached a bound.
-      this.keepTo(this.#revision);
       if (i > 0) this.#moveToFront(i);
       i = 0;
     }
     // Each report replaces the one before, so only the last event of a read is reported.
-    if (counting?.counts) {
-      const { learned, numbers } = counting.counts;
-      this.#meter.usage(usageOf(learned, numbers, this.#counted));
-    }
+    if (counting !== null) this.#report(counting, this.#counted);
     return { at: next, isPartial };
+  }
+
+  /**
+   * Copies a message whose payload matches a template.
+   * @param name the message's name
+   * @returns false: it matches none
+   */
+  copies(name: string, { bytes, from, to }: Payload): boolean {
+    if (this.#templates.length === 0) return false;
+    this.#look(bytes, to);
+    for (let i = 0; i < this.#templates.length; i++) {
+      const template = this.#templates[i];
+      if (template === undefined || template.name !== name || this.#match(template, from) !== to) continue;
+      this.#copy(template, from, to);
+      this.#report(template, this.#numbers);
+      if (i > 0) this.#moveToFront(i);
+      return true;
+    }
+    return false;
+  }
+
+  /** @param end nothing is read behind it */
+  #look(bytes: Uint8Array, end: number): void {
+    this.#readLength = end;
+    // One view for each read: making one costs as much as a frame.
+    if (bytes === this.#read) return;
+    this.#read = bytes;
+    this.#view = viewOf(bytes);
+  }
+
+  /** Copies the event that matched last, which is between `from` and `to`. */
+  #copy(template: LearnedTemplate, from: number, to: number): void {
+    const bytes = this.#read;
+    if (this.#passesEvents) this.#writer.splice(UNCHANGED, bytes, from, to);
+    else this.#writer.splice(template.outLiterals, bytes, this.#textStart, this.#textEnd);
+    this.#meter.rawText(bytes, this.#textStart, this.#textEnd);
+    if (template.sent !== null) template.sent.units += this.#textUnits;
+    if (template.continued !== null)
+      template.continued.pushRaw(bytes, this.#textStart, this.#textEnd, this.#textUnits);
+    this.hits++;
+    this.#unusedTemplates = 0;
+    // The writer may have changed its revision, for example because it reached a bound.
+    this.keepTo(this.#revision);
+  }
+
+  /** Reports the usage of an event with these numbers. */
+  #report({ counts }: LearnedTemplate, values: readonly number[]): void {
+    if (counts !== null) this.#meter.usage(usageOf(counts.learned, counts.numbers, values));
   }
 
   /** Drops all templates if the revision changed, because the same bytes may now become another frame. */

@@ -15,18 +15,21 @@ export type ReadPart = (json: string) => ChunkPart | null;
 /** Writes the frame of a chunk that has one text only, or returns null if the chunk becomes more than one frame. */
 export type TextFrame = (chunk: Chunk) => string | null;
 
-/** An event of one data line, as received. */
+/** An event of one data line, or a message, as received. */
 export interface TextEvent {
   /** `""` if it has none. */
   readonly name: string;
   readonly data: string;
-  readonly lineEnd: '\n' | '\r\n';
+  /** Null: it is a message, whose payload is the data. */
+  readonly lineEnd: '\n' | '\r\n' | null;
 }
 
 /** What varies between literals: the text, a repetition of it, a string or spaces without meaning, or a number. */
 type Hole = 'text' | 'repeatedText' | 'padding' | 'spaces' | 'number';
 
 export interface Template {
+  /** The event's name. */
+  readonly name: string;
   /** The upstream's bytes before the first hole, between holes, and after the last one. */
   readonly literals: readonly Literal[];
   readonly holes: readonly Hole[];
@@ -70,7 +73,7 @@ const EVENT_NAME = /^[\w.]*$/;
 const READ_KEYS: ReadonlySet<string> = new Set([
   ...['id', 'object', 'created', 'model', 'service_tier', 'system_fingerprint', 'choices', 'usage', 'error'],
   // They tell texts apart, which are counted one by one.
-  ...['type', 'detail', 'output_index', 'content_index', 'summary_index'],
+  ...['type', 'detail', 'output_index', 'content_index', 'summary_index', 'contentBlockIndex'],
 ]);
 
 const encoder = new TextEncoder();
@@ -90,14 +93,13 @@ export function makeTemplate(
 ): Template | null {
   const decoded = JSON.stringify(part);
   if (json.includes(MARKS) || decoded.includes(MARKS) || !EVENT_NAME.test(name)) return null;
-  const head = name === '' ? '' : `event: ${name}${lineEnd}`;
   for (const values of candidates(json, text)) {
     const marked = putMark(json, values, MARK);
     const markedPart = readPart(marked);
     const isRight =
       isMarked(markedPart, MARK, text, decoded) &&
       isMarked(readPart(putMark(json, values, OTHER_MARK)), OTHER_MARK, text, decoded);
-    const marking = { head, marked, text, lineEnd };
+    const marking = { name, marked, text, lineEnd };
     if (markedPart !== null && isRight) return build(marking, markedPart, chunk, readPart, textFrame);
   }
   return null;
@@ -140,16 +142,15 @@ function isMarked(read: ChunkPart | null, mark: string, text: string, before: st
 
 /** An event with a mark in place of its text. */
 interface Marking {
-  /** The lines before the data line. */
-  readonly head: string;
+  readonly name: string;
   /** The data with the mark, and the original text. */
   readonly marked: string;
   readonly text: string;
-  readonly lineEnd: string;
+  readonly lineEnd: TextEvent['lineEnd'];
 }
 
 function build(
-  { head, marked, text, lineEnd }: Marking,
+  { name, marked, text, lineEnd }: Marking,
   read: ChunkPart,
   chunk: Chunk,
   readPart: ReadPart,
@@ -168,10 +169,12 @@ function build(
   const holed = putMarks(marked, unread.filter(isHole));
   const numbers = findNumbers(holed, read, readPart);
   const json = markSpaces(putMark(holed, numbers, NUMBER_MARK));
-  const frameIn = `${head}data: ${json}${lineEnd}${lineEnd}`;
+  const head = name === '' ? '' : `event: ${name}${lineEnd}`;
+  const frameIn = lineEnd === null ? json : `${head}data: ${json}${lineEnd}${lineEnd}`;
   const pieces = frameIn.split(ANY_MARK);
   const marks = pieces.filter((_, i) => i % 2 === 1);
   return {
+    name,
     literals: pieces.filter((_, i) => i % 2 === 0).map((piece) => new Literal(encoder.encode(piece))),
     holes: marks.map((mark, i) => holeOf(mark, marks.indexOf(mark) === i)),
     outLiterals: frame.split(MARK).map((piece) => encoder.encode(piece)),

@@ -5,8 +5,16 @@
  */
 import { findPrice } from '../src/metering/pricing/cost.ts';
 import { SHIPPED_PRICES } from '../src/metering/pricing/price-book.ts';
-import { type ComparedRates, compare, type Finding, MAX_CHECKED_DAYS, oldRows } from './prices/compare.ts';
+import {
+  type ComparedRates,
+  compare,
+  compareResold,
+  type Finding,
+  MAX_CHECKED_DAYS,
+  oldRows,
+} from './prices/compare.ts';
 import { GENAI_IDS, genai, genaiModels } from './prices/genai.ts';
+import { CLOUDS, SHIPPED_TABLE } from './prices/resold.ts';
 import { datedRows } from './prices/tables.ts';
 
 function ratesText({ input, cached_input, cache_write, output }: ComparedRates): string {
@@ -30,11 +38,12 @@ function print(title: string, lines: readonly string[]): void {
 const now = Date.now();
 const findings = compare(SHIPPED_PRICES.all(), genai, now);
 const ofKind = (kind: Finding['kind']) => findings.filter((finding) => finding.kind === kind).map(lineOf);
+const resold = CLOUDS.flatMap(({ id }) => compareResold(SHIPPED_TABLE, id, genaiModels(id), genai, now));
 const unpriced = Object.keys(GENAI_IDS)
   .filter((provider) => provider !== 'codestral')
   .map((provider) => {
     const names = genaiModels(provider).filter(
-      (model) => findPrice([SHIPPED_PRICES], [provider], model, now) === null,
+      (model) => findPrice(SHIPPED_TABLE, [provider], model, now) === null,
     );
     return `${provider}: ${names.join(', ') || 'none'}`;
   });
@@ -43,6 +52,7 @@ print(
   'Differs from genai-prices (input / cached input / cache write / output, per million)',
   ofKind('differs'),
 );
+print('Of clouds, by their own or their makers’ prices: differs from genai-prices', resold.map(lineOf));
 print('Not in genai-prices', ofKind('not there'));
 print('Only in genai-prices', unpriced);
 const old = oldRows(datedRows(now), now);

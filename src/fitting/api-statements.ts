@@ -91,6 +91,17 @@ const REFUSALS: readonly ApiRefusal[] = [
   // GitHub Copilot uses one code for both directions: cc-switch#1681 (2026-03-25).
   { on: 'chat', code: /^unsupported_api_for_model$/, action: TO_RESPONSES },
   { on: 'responses', code: /^unsupported_api_for_model$/, action: TO_CHAT },
+  // Bedrock: "The model 'openai.gpt-5.6-terra' does not support the '/v1/chat/completions' API": enricoros/big-AGI#1167 (2026-08-04).
+  {
+    on: 'chat',
+    message: /\bmodel\b[\s\S]{0,256}\bdoes not support the '\/v1\/chat\/completions' API\b/i,
+    action: TO_RESPONSES,
+  },
+  {
+    on: 'responses',
+    message: /\bmodel\b[\s\S]{0,256}\bdoes not support the '\/v1\/responses' API\b/i,
+    action: TO_CHAT,
+  },
   // "The requested model 'gpt-4o-search-preview' is not supported with the Responses API.": Laisky/one-api#88 (2025-06-22).
   {
     on: 'responses',

@@ -13,7 +13,7 @@ import {
   readFlag,
   readText,
 } from '../shared/json.ts';
-import type { ListedModel, Provider } from './provider.ts';
+import type { ListedModel, ModelTraitsRow, Provider } from './provider.ts';
 
 // What each family of Claude models accepts, as of 2026-11-22, the newest first (A2). The sources:
 // T: https://platform.claude.com/docs/en/build-with-claude/thinking-troubleshooting
@@ -197,6 +197,51 @@ const COUNTED_FIELDS = [
   ...['billing_policy', 'compaction', 'context_management', 'mcp_servers', 'output_format'],
 ];
 
+const FACTS = {
+  supports: { tools: true, reasoning: true, images: true },
+  source: 'https://platform.claude.com/docs/en/models',
+  checked: '2026-11-23',
+} as const;
+const OLDER_FACTS = {
+  ...FACTS,
+  source:
+    'https://platform.claude.com/docs/en/models, cited by https://github.com/anomalyco/models.dev at f3fc69229 (2026-07-02)',
+  checked: '2026-11-28',
+} as const;
+
+/** Of clouds, which do not list Claude's limits. Anthropic's own list has them. Output limits are those of the families. */
+const MODEL_TRAITS: readonly ModelTraitsRow[] = [
+  { ...FACTS, models: ['claude-haiku-4-5*'], contextTokens: 200_000, maxOutputTokens: 64_000 },
+  {
+    ...FACTS,
+    models: [
+      ...['claude-opus-5-5*', 'claude-opus-5', 'claude-opus-5-20*', 'claude-opus-4-6*', 'claude-fable-5-1*'],
+      ...['claude-sonnet-5', 'claude-sonnet-5-20*'],
+    ],
+    contextTokens: 1_000_000,
+    maxOutputTokens: 128_000,
+  },
+  {
+    ...OLDER_FACTS,
+    models: ['claude-opus-4-8*', 'claude-opus-4-7*', 'claude-fable-5', 'claude-fable-5-20*'],
+    contextTokens: 1_000_000,
+    maxOutputTokens: 128_000,
+  },
+  { ...OLDER_FACTS, models: ['claude-sonnet-4-6*'], contextTokens: 1_000_000, maxOutputTokens: 64_000 },
+  {
+    ...OLDER_FACTS,
+    models: ['claude-opus-4-5*', 'claude-sonnet-4-5*', 'claude-sonnet-4-20*', 'claude-sonnet-4-0*'],
+    contextTokens: 200_000,
+    maxOutputTokens: 64_000,
+  },
+  {
+    ...OLDER_FACTS,
+    models: ['claude-opus-4-1*', 'claude-opus-4-20*', 'claude-opus-4-0*'],
+    contextTokens: 200_000,
+    maxOutputTokens: 32_000,
+  },
+];
+
 export const anthropic: Provider<'ANTHROPIC_API_KEY' | 'ANTHROPIC_BASE_URL'> = {
   id: 'anthropic',
   name: 'Anthropic',
@@ -231,6 +276,7 @@ export const anthropic: Provider<'ANTHROPIC_API_KEY' | 'ANTHROPIC_BASE_URL'> = {
   credential: (secret) => ({ 'x-api-key': secret }),
   headers: { 'anthropic-version': '2023-06-01' },
   models: { path: '/v1/models?limit=1000', read: readModels },
+  modelTraits: MODEL_TRAITS,
   ownModels: ['claude-*'],
   tokenCounter: {
     path: () => '/v1/messages/count_tokens',

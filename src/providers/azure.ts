@@ -16,6 +16,9 @@ const MAKERS: readonly (readonly [name: RegExp, maker: string])[] = [
   [/^kimi-/i, 'moonshot'],
   [/^deepseek-/i, 'deepseek'],
   [/^(?:mistral|ministral|codestral)-/i, 'mistral'],
+  [/^(?:meta-)?llama-/i, 'meta'],
+  [/^phi-/i, 'microsoft'],
+  [/^cohere-/i, 'cohere'],
 ];
 
 function makerOf(model: string): MakerModel | null {
@@ -37,7 +40,19 @@ const REFUSALS: RefusalRules = {
 };
 
 /** F: there is no list of models. */
-const CLAUDE = claudeOf({ refusals: REFUSALS });
+const CLAUDE = claudeOf({
+  refusals: REFUSALS,
+  modelTraits: [
+    {
+      models: ['claude-opus-4-6*', 'claude-opus-4-8*'],
+      contextTokens: 200_000,
+      maxOutputTokens: 128_000,
+      supports: { tools: true, reasoning: true, images: true },
+      source: 'anomalyco/models.dev at f3fc69229 (2026-07-02), providers/azure',
+      checked: '2026-11-28',
+    },
+  ],
+});
 
 const GPT = gptOf({ credential, refusals: REFUSALS });
 

@@ -25,7 +25,7 @@ const NAME =
 /** Profiles for several regions, and those of an account, whose names say nothing of their model. */
 const PROFILE = /^(?:[a-z]{2}|apac|global|us-gov)\.[a-z][a-z0-9]{2,31}\.|^arn:/;
 
-/** Global profiles have the maker's price; others cost about 10 % more (a measurement; AWS's table was not found on 2026-11-28). */
+/** Global profiles have the maker's price, all others a tenth more: AWS's prices in @pydantic/genai-prices 0.1.8 (2026-11-28). */
 const REGIONAL_FACTOR = 1.1;
 
 function makerOf(name: string): MakerModel | null {
@@ -35,7 +35,8 @@ function makerOf(name: string): MakerModel | null {
     maker: MAKERS[maker] ?? maker,
     // DeepSeek's versions are the whole name: `deepseek.v3.2`.
     model: maker === 'deepseek' ? `deepseek-${model}` : model,
-    ...(profile === 'global' ? {} : { priceFactor: REGIONAL_FACTOR }),
+    ownName: `${maker}.${model}`,
+    ...(profile !== 'global' && { priceFactor: REGIONAL_FACTOR }),
   };
 }
 
@@ -63,14 +64,23 @@ const REASONING = { reasoningPrefix: 'rsn_' } as const;
 
 const GPT = gptOf({ ...REASONING, quirks: QUIRKS, refusals: REFUSALS });
 
-/** Open models of many makers, behind servers of AWS that ignore unknown fields. R: Responses for gpt-oss alone. */
+/** Open models of many makers, behind servers of AWS that ignore unknown fields. */
 const OPEN: Profile = {
   ...compatibleProfile('bedrock', [], TOLERANT),
   quirks: QUIRKS,
   refusals: REFUSALS,
 };
 
-const GPT_OSS: Profile = { ...OPEN, responses: RESPONSES_API, passthrough: RESPONSES_PASSTHROUGH };
+/**
+ * R: gpt-oss; G: Gemma 4 and Grok, which have both APIs (sebsto/swift-bedrock-library v1.17.0, 2026-06-16). GPT has Responses alone at Mantle,
+ * by its refusal ("The model 'openai.gpt-5.6-terra' does not support the '/v1/chat/completions' API", enricoros/big-AGI#1167, 2026-08-04),
+ * after which chat requests go there.
+ */
+const OPEN_WITH_RESPONSES: Profile = {
+  ...OPEN,
+  responses: RESPONSES_API,
+  passthrough: RESPONSES_PASSTHROUGH,
+};
 
 /** G: these are below `/openai/v1`, with OpenAI's newer models. */
 const BELOW_OPENAI = /^(?:openai\.gpt-\d|google\.gemma-4|xai\.grok)/;
@@ -138,11 +148,11 @@ export const bedrock: Provider<BedrockSetting> = {
       },
       {
         serves: ({ model }) => BELOW_OPENAI.test(model),
-        ...{ host: 'mantle', path: () => OPENAI_PATH, otherPath: PLAIN_PATH, profile: OPEN },
+        ...{ host: 'mantle', path: () => OPENAI_PATH, otherPath: PLAIN_PATH, profile: OPEN_WITH_RESPONSES },
       },
       {
         serves: ({ model }) => model.startsWith('openai.'),
-        ...{ host: 'mantle', path: () => PLAIN_PATH, otherPath: OPENAI_PATH, profile: GPT_OSS },
+        ...{ host: 'mantle', path: () => PLAIN_PATH, otherPath: OPENAI_PATH, profile: OPEN_WITH_RESPONSES },
       },
       {
         serves: () => true,

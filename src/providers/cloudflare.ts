@@ -4,7 +4,8 @@
  * (2026-07-30).
  */
 import type { RequestRules } from '../request-translation/rules.ts';
-import { isObject, type JsonObject, objectOf, readText } from '../shared/json.ts';
+import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../shared/json.ts';
+import { readAmount } from '../shared/money.ts';
 import { compatibleProfile, TOLERANT } from './compatible.ts';
 import { bearer } from './credential.ts';
 import type { CloudValues, ListedModel, MakerModel, Profile, Provider } from './provider.ts';
@@ -45,24 +46,46 @@ const GPT = gptOf({ refusals: REFUSALS });
 /** P: `content: null` is refused. The catalogue's other makers answer in the same form. */
 const RULES: RequestRules = { ...TOLERANT, messages: { ...TOLERANT.messages, needsContent: 'text' } };
 
+/** https://developers.cloudflare.com/workers-ai/platform/pricing/, by @pydantic/genai-prices 0.1.8 (2026-11-28). */
+const NEURONS_PER_DOLLAR = 1000 / 0.011;
+
 const CHAT: Profile = {
   ...compatibleProfile('cloudflare', [], RULES),
-  // Kimi names the first call of each response `functions.<name>:0`: P.
-  quirks: { absentToolCallId: /^functions\.[\w.-]{1,128}:\d{1,4}$/ },
+  quirks: {
+    // Kimi names the first call of each response `functions.<name>:0`: P.
+    absentToolCallId: /^functions\.[\w.-]{1,128}:\d{1,4}$/,
+    // Responses of 2026-08 to 2026-10 have `usage.neurons`.
+    costOf: ({ neurons }) => readAmount(neurons, NEURONS_PER_DOLLAR),
+  },
   refusals: REFUSALS,
   embeddingModels: ['@cf/baai/bge-*', '*embed*'],
 };
 
-/** Workers AI's list, which is beside the path of the API: `GET /accounts/{id}/ai/models/search` (from memory, 2026-11-28). */
+/**
+ * Workers AI's list, which is beside the path of the API: `models.list` of Cloudflare's own package `cloudflare` 4.2.0 calls `GET
+ * /accounts/{id}/ai/models/search`. Rows with `properties`: answers of 2026-09, such as PlayForm/Auth-Hermes-Cloudflare's.
+ */
 const LIST = { path: '/../models/search?per_page=1000', read: readModels };
 const LISTED_TASKS = ['Text Generation', 'Text Embeddings'];
 
 function readModels({ result }: JsonObject): readonly ListedModel[] | null {
   if (!Array.isArray(result)) return null;
-  return result.filter(isObject).flatMap(({ name, task }) => {
+  return result.filter(isObject).flatMap(({ name, task, properties }) => {
     const id = readText(name);
     const kind = readText(objectOf(task).name);
-    return id === undefined || (kind !== undefined && !LISTED_TASKS.includes(kind)) ? [] : { id, created: 0 };
+    if (id === undefined || (kind !== undefined && !LISTED_TASKS.includes(kind))) return [];
+    const facts = new Map(
+      readArray(properties).map((property) => [objectOf(property).property_id, objectOf(property).value]),
+    );
+    const flag = (property: string) => {
+      const value = facts.get(property);
+      return value === 'true' || value === 'false' ? value === 'true' : undefined;
+    };
+    return {
+      ...{ id, created: 0 },
+      contextTokens: readCount(Number(facts.get('context_window'))),
+      supports: { tools: flag('function_calling'), reasoning: flag('reasoning'), images: flag('vision') },
+    };
   });
 }
 

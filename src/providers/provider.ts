@@ -89,6 +89,8 @@ export interface MakerModel {
   /** The provider id of the maker, which may be of no provider here. */
   readonly maker: string;
   readonly model: string;
+  /** The name under which the cloud's own prices are. Absent: `model`. */
+  readonly ownName?: string;
   /** What the cloud asks for it at most, as a multiple of the maker's price. Absent: 1. */
   readonly priceFactor?: number;
 }

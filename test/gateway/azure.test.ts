@@ -98,6 +98,24 @@ describe('W9 azure', () => {
   });
 });
 
+describe('W9 Azure’s own prices', () => {
+  test.each([
+    ['DeepSeek-V3.2', 5 * 580 + 3 * 1680],
+    ['Llama-3.3-70B-Instruct', 5 * 710 + 3 * 710],
+    ['Phi-4', 5 * 125 + 3 * 500],
+    ['grok-4-20-reasoning', 5 * 2000 + 3 * 6000],
+  ])('%s: come before the maker’s, and are marked', async (model, cost_nanos) => {
+    expect((await ask(`azure/${model}`)).record).toMatchObject({
+      ...{ cost_nanos, currency: 'USD', cost_estimated: true },
+    });
+  });
+
+  test('a deployment of another name has the price of the model that AZURE_MODELS names', async () => {
+    const env = { ...ENV, AZURE_MODELS: { chat: 'deepseek/deepseek-v3.2' } };
+    expect((await ask('azure/chat', env)).record?.cost_nanos).toBe(5 * 580 + 3 * 1680);
+  });
+});
+
 describe('W9 an entry of PROVIDERS at a host of Azure', () => {
   const base_url = 'https://acme.openai.azure.com/openai/deployments/my-gpt';
   const entry = { base_url, api_key: 'AZURE_KEY', query: { 'api-version': '2026-01-01' } };

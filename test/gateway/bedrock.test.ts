@@ -171,7 +171,69 @@ describe('W8 bedrock', () => {
     expect(global).toBe(5 * 1000 + 3 * 5000);
     expect(await cost('us.anthropic.claude-haiku-4-5-20251001-v1:0')).toEqual([22_000, true]);
     expect(await cost('anthropic.claude-haiku-4-5')).toEqual([22_000, true]);
-    expect(await cost('nvidia.nemotron-super-3-120b')).toEqual([null, false]);
+    expect(await cost('nvidia.unknown-9')).toEqual([null, false]);
+  });
+
+  test('AWS’s own price comes first, below a profile and a version, and is marked', async () => {
+    const cost = async (model: string) => {
+      const { record } = await ask(model);
+      return [record?.cost_nanos, record?.cost_estimated];
+    };
+    const nemotron = 5 * 150 + 3 * 650;
+    expect(await cost('nvidia.nemotron-super-3-120b')).toEqual([nemotron, true]);
+    const maverick = 5 * 240 + 3 * 970;
+    expect(await cost('meta.llama4-maverick-17b-instruct-v1:0')).toEqual([maverick, true]);
+    expect(await cost('us.meta.llama4-maverick-17b-instruct-v1:0')).toEqual([maverick, true]);
+    // Z.ai asks less than AWS; DeepSeek and Moonshot have other prices.
+    expect(await cost('zai.glm-5')).toEqual([5 * 1000 + 3 * 3200, true]);
+    expect(await cost('deepseek.v3.2')).toEqual([5 * 620 + 3 * 1850, true]);
+    expect(await cost('openai.gpt-oss-120b-1:0')).toEqual([5 * 150 + 3 * 600, true]);
+    expect(await cost('global.amazon.nova-2-lite-v1:0')).toEqual([5 * 300 + 3 * 2500, true]);
+    expect(await cost('eu.amazon.nova-2-lite-v1:0')).toEqual([5 * 330 + 3 * 2750, true]);
+  });
+
+  test('GPT at Mantle that refuses chat: the request goes through Responses, and the next one at once', async () => {
+    const model = 'openai.gpt-5.6-luna';
+    const refused = refuse(400, {
+      code: 'validation_error',
+      message: `The model '${model}' does not support the '/v1/chat/completions' API`,
+      ...{ param: null, type: 'invalid_request_error' },
+    });
+    const item = {
+      ...{ id: 'msg_1', type: 'message', role: 'assistant', status: 'completed' },
+      content: [{ type: 'output_text', text: 'Here.', annotations: [] }],
+    };
+    const whole = {
+      kind: 'answer',
+      type: 'application/json',
+      pieces: [JSON.stringify(response('resp_a', [item]))],
+    } as const;
+    const routed = new RoutedGateway({ [model]: [refused, whole] }, ENV);
+    for (let i = 0; i < 2; i++)
+      expect(await read(await routed.ask({ model: `bedrock/${model}` }))).toMatchObject({ text: 'Here.' });
+    const path = `${MANTLE}/openai/v1`;
+    expect(routed.requests.map(({ url }) => url)).toEqual([
+      `${path}/chat/completions`,
+      `${path}/responses`,
+      `${path}/responses`,
+    ]);
+  });
+
+  test.each([
+    ['openai.gpt-oss-20b', '/v1/responses'],
+    ['google.gemma-4-31b', '/openai/v1/responses'],
+    ['xai.grok-4.3', '/openai/v1/responses'],
+    ['qwen.qwen3-32b', '/v1/chat/completions'],
+  ])('a Responses client of %s is served at %s', async (model, path) => {
+    const whole = {
+      kind: 'answer',
+      type: 'application/json',
+      pieces: [JSON.stringify(response('resp_a', []))],
+    } as const;
+    const routed = new RoutedGateway({ [model]: [whole] }, ENV);
+    const body = { model: `bedrock/${model}`, input: 'Hi', messages: undefined };
+    await (await routed.ask(body, {}, '/v1/responses')).text();
+    expect(routed.requests[0]?.url).toBe(`${MANTLE}${path}`);
   });
 });
 

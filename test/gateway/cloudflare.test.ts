@@ -72,12 +72,16 @@ describe('W10 cloudflare', () => {
     );
   });
 
-  test('prices of the catalogue are the makers’, as estimates; Workers AI has none', async () => {
+  test('prices of the catalogue are the makers’, as estimates; Workers AI has its own', async () => {
     expect((await ask('openai/gpt-4o-mini')).record).toMatchObject({ currency: 'USD', cost_estimated: true });
     expect((await ask('anthropic/claude-haiku-4.5')).record).toMatchObject({
       currency: 'USD',
       cost_estimated: true,
     });
-    expect((await ask('@cf/meta/llama-3.3-70b-instruct-fp8-fast')).record?.cost_nanos).toBeNull();
+    expect((await ask('@cf/meta/llama-3.3-70b-instruct-fp8-fast')).record).toMatchObject({
+      ...{ currency: 'USD', cost_estimated: false },
+      cost_nanos: 5 * 293 + 3 * 2253,
+    });
+    expect((await ask('@cf/acme/unknown-1b')).record?.cost_nanos).toBeNull();
   });
 });

@@ -222,3 +222,56 @@ test('J5: models for embeddings are listed where they can be called', async () =
   const models = await modelsOf({ 'api.mistral.ai': embedding });
   expect(Object.keys(models)).toEqual(['mistral/codestral-embed']);
 });
+
+test.each<[string, JsonObject, string, object, string, JsonObject]>([
+  [
+    'Claude at Bedrock, below a profile and a version',
+    { AWS_BEARER_TOKEN_BEDROCK: 'k', AWS_REGION: 'us-east-1' },
+    'bedrock-mantle.us-east-1.api.aws',
+    { data: [{ id: 'eu.anthropic.claude-sonnet-4-6-v1:0' }] },
+    'bedrock/eu.anthropic.claude-sonnet-4-6-v1:0',
+    { context_length: 1_000_000, max_output_tokens: 64_000, supports: { tools: true, reasoning: true } },
+  ],
+  [
+    'Claude at Azure, whose window is smaller there',
+    { AZURE_API_KEY: 'k', AZURE_RESOURCE: 'acme' },
+    'acme.openai.azure.com',
+    { data: [{ id: 'claude-opus-4-8' }] },
+    'azure/claude-opus-4-8',
+    { context_length: 200_000, max_output_tokens: 128_000, supports: { images: true } },
+  ],
+  [
+    'Claude behind a deployment of another name',
+    {
+      ...{ AZURE_API_KEY: 'k', AZURE_RESOURCE: 'acme' },
+      AZURE_MODELS: { mine: 'anthropic/claude-haiku-4-5' },
+    },
+    'acme.openai.azure.com',
+    { data: [] },
+    'azure/mine',
+    { context_length: 200_000, max_output_tokens: 64_000 },
+  ],
+  [
+    'Workers AI’s own list',
+    { CLOUDFLARE_AI_TOKEN: 'k', CLOUDFLARE_ACCOUNT_ID: '0123456789abcdef0123456789abcdef' },
+    'api.cloudflare.com',
+    {
+      result: [
+        {
+          name: '@cf/a/b',
+          task: { name: 'Text Generation' },
+          properties: [
+            { property_id: 'context_window', value: '128000' },
+            { property_id: 'function_calling', value: 'true' },
+            { property_id: 'vision', value: 'false' },
+            { property_id: 'price', value: [{ unit: 'per M input tokens', price: 0.1 }] },
+          ],
+        },
+      ],
+    },
+    'cloudflare/@cf/a/b',
+    { context_length: 128_000, supports: { tools: true, images: false } },
+  ],
+])('J3 %s: its facts are those of its model', async (_, env, host, list, id, facts) => {
+  expect((await modelsOf({ [host]: list }, '', env))[id]).toMatchObject(facts);
+});

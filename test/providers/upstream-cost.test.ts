@@ -46,6 +46,8 @@ describe('the cost that an upstream reports', () => {
     ],
     // shared/streams/xai--text.
     ['xAI, in ticks of 10^-10 dollars', 'xai', { cost_in_usd_ticks: 739_000 }, 73_900],
+    ['Workers AI, in neurons of $0.011 per 1,000', 'cloudflare', { neurons: 12.44 }, 136_840],
+    ['Workers AI, another’s word', 'cloudflare', { cost: 1 }, null],
     ["xAI, another's word", 'xai', { cost: 1 }, null],
     ["another provider's cost, of unknown unit", 'tolerant', { cost: 1, cost_in_usd_ticks: 1 }, null],
     ['none', 'openrouter', {}, null],

@@ -46,6 +46,10 @@ export const claudeCode: Client = {
     trial('moonshot/kimi-k2.7-code'),
     trial('xai/grok-4.7'),
     trial('mistral/mistral-medium-latest'),
+    trial('bedrock/us.anthropic.claude-haiku-4-5-20251001-v1:0'),
+    trial('bedrock/openai.gpt-6.1-terra'),
+    trial('azure/claude-haiku-4-5'),
+    trial('azure/gpt-6.1-terra'),
     ...learning(['max-tokens', 'only-medium', 'pattern'], trial),
   ],
 };

@@ -1,10 +1,12 @@
 /** Tests the comparison of the shipped prices with another source, and that this source is not bundled (P6). */
 import { describe, expect, test } from 'vitest';
+import { findPrice } from '../../src/metering/pricing/cost.ts';
 import type { ShippedPrice } from '../../src/metering/pricing/price.ts';
 import { SHIPPED_PRICES } from '../../src/metering/pricing/price-book.ts';
 import { deployedSources } from '../../test/e2e/workers.ts';
-import { type ComparedRates, compare, oldRows } from './compare.ts';
-import { genai } from './genai.ts';
+import { type ComparedRates, compare, compareResold, oldRows } from './compare.ts';
+import { genai, genaiModels } from './genai.ts';
+import { SHIPPED_TABLE } from './resold.ts';
 import { datedRows, priceRows } from './tables.ts';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');
@@ -79,6 +81,26 @@ describe('compare', () => {
     ];
     expect(differing.filter((model) => agreeing.includes(model))).toEqual([]);
     expect(differing.length).toBeLessThan(20);
+  });
+
+  test.each(['bedrock', 'cloudflare'])(
+    'P6 %s: most of the prices agree, its own and its makers’',
+    (cloud) => {
+      const names = genaiModels(cloud);
+      const ask = (one: string) => compareResold(SHIPPED_TABLE, cloud, [one], genai, NOW);
+      const priced = names.filter((name) => findPrice(SHIPPED_TABLE, [cloud], name, NOW) !== null);
+      expect(priced.length).toBeGreaterThan(names.length / 2);
+      const differing = priced.filter((name) => ask(name).some(({ kind }) => kind === 'differs'));
+      expect(differing.length).toBeLessThan(priced.length / 4);
+    },
+  );
+
+  test('P6 a cloud’s price that differs is found', () => {
+    const [first = ''] = genaiModels('bedrock').filter(
+      (name) => findPrice(SHIPPED_TABLE, ['bedrock'], name, NOW) !== null,
+    );
+    const found = compareResold(SHIPPED_TABLE, 'bedrock', [first], () => ({ input: 1e5, output: 1e5 }), NOW);
+    expect(found).toMatchObject([{ kind: 'differs', model: first }]);
   });
 });
 

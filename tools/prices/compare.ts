@@ -1,7 +1,13 @@
 /** Compares the shipped prices with another source, and finds prices that were not checked recently. */
 
 import { findPrice, ratesInForce } from '../../src/metering/pricing/cost.ts';
-import { layerOf, type Rates, type ShippedPrice } from '../../src/metering/pricing/price.ts';
+import {
+  layerOf,
+  type Price,
+  type PriceTable,
+  type Rates,
+  type ShippedPrice,
+} from '../../src/metering/pricing/price.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 export const MAX_CHECKED_DAYS = 60;
@@ -27,10 +33,10 @@ export interface DatedRow {
 }
 
 export type Finding =
-  | { readonly kind: 'not there'; readonly price: ShippedPrice; readonly model: string }
+  | { readonly kind: 'not there'; readonly price: Price; readonly model: string }
   | {
       readonly kind: 'differs';
-      readonly price: ShippedPrice;
+      readonly price: Price;
       readonly model: string;
       readonly when: string;
       readonly here: ComparedRates;
@@ -47,6 +53,20 @@ export function compare(prices: readonly ShippedPrice[], reference: Reference, n
   });
 }
 
+/** Compares what a cloud's models cost here by their makers' prices. @param names models of the cloud in the other source */
+export function compareResold(
+  table: PriceTable,
+  cloud: string,
+  names: readonly string[],
+  reference: Reference,
+  nowMs: number,
+): Finding[] {
+  return names.flatMap((model) => {
+    const price = findPrice(table, [cloud], model, nowMs);
+    return price === null ? [] : compareModel(price, model, reference, nowMs);
+  });
+}
+
 /** The rows that were checked more than {@link MAX_CHECKED_DAYS} ago, or never. */
 export function oldRows(rows: readonly DatedRow[], nowMs: number): string[] {
   return rows.flatMap(({ table, row, checked, source }) => {
@@ -57,7 +77,7 @@ export function oldRows(rows: readonly DatedRow[], nowMs: number): string[] {
   });
 }
 
-function compareModel(price: ShippedPrice, model: string, reference: Reference, nowMs: number): Finding[] {
+function compareModel(price: Price, model: string, reference: Reference, nowMs: number): Finding[] {
   const long = price.above === undefined ? [] : [price.above.prompt_tokens + 2];
   const moments = [
     ...momentsOf(price, nowMs).map((moment) => ({ ...moment, promptTokens: 1 })),
@@ -81,7 +101,7 @@ function isSame(a: number | undefined, b: number | undefined): boolean {
 }
 
 /** Now, or with peak prices an off-peak hour and a peak hour of the last Wednesday. */
-function momentsOf({ peak }: ShippedPrice, nowMs: number): { readonly when: string; readonly ms: number }[] {
+function momentsOf({ peak }: Price, nowMs: number): { readonly when: string; readonly ms: number }[] {
   if (peak === undefined) return [{ when: '', ms: nowMs }];
   const wednesday = new Date(nowMs);
   wednesday.setUTCDate(wednesday.getUTCDate() - ((wednesday.getUTCDay() + 4) % 7) - 7);

@@ -17,6 +17,9 @@ export const GENAI_IDS: Readonly<Record<string, string>> = {
   together: 'together',
   fireworks: 'fireworks',
   cerebras: 'cerebras',
+  bedrock: 'aws',
+  azure: 'azure',
+  cloudflare: 'cloudflare',
 };
 
 const NAMES: Readonly<Record<keyof ComparedRates, string>> = {
@@ -34,20 +37,26 @@ export const genai: Reference = (provider, model, { ms, promptTokens }) => {
     providerId,
     timestamp: new Date(ms),
   });
-  return found === null ? null : ratesOf(found.model_price, promptTokens);
+  // For a cloud the package may answer with a maker's price.
+  const isOwn = found !== null && findProvider({ providerId })?.models.includes(found.model);
+  return isOwn ? ratesOf(found.model_price, promptTokens) : null;
 };
 
 /** The package's chat models of a provider: those with a price for input and output. */
 export function genaiModels(provider: string): string[] {
   const found = findProvider({ providerId: GENAI_IDS[provider] ?? provider });
-  return (found?.models ?? [])
-    .filter(({ prices, deprecated }) => {
-      const [first] = Array.isArray(prices) ? prices.map((conditional) => conditional.prices) : [prices];
-      return deprecated !== true && first?.input_mtok !== undefined && first.output_mtok !== undefined;
-    })
-    .map(({ id, match }) =>
-      match !== undefined && 'equals' in match && typeof match.equals === 'string' ? match.equals : id,
-    );
+  return (
+    (found?.models ?? [])
+      .filter(({ prices, deprecated }) => {
+        const [first] = Array.isArray(prices) ? prices.map((conditional) => conditional.prices) : [prices];
+        return deprecated !== true && first?.input_mtok !== undefined && first.output_mtok !== undefined;
+      })
+      .map(({ id, match }) =>
+        match !== undefined && 'equals' in match && typeof match.equals === 'string' ? match.equals : id,
+      )
+      // The package's word for profiles of one place.
+      .map((name) => name.replace(/^regional\./, 'us.'))
+  );
 }
 
 function ratesOf(price: ModelPrice, promptTokens: number): ComparedRates {

@@ -4,7 +4,10 @@ import { jsonFault } from '../../shared/json-fault.ts';
 import type { Log } from '../../shared/log-event.ts';
 import type { StartTimer } from '../record-writer.ts';
 import { anthropicPrices } from './anthropic.ts';
+import { azurePrices } from './azure.ts';
+import { bedrockPrices } from './bedrock.ts';
 import { cerebrasPrices } from './cerebras.ts';
+import { cloudflarePrices } from './cloudflare.ts';
 import { deepseekPrices } from './deepseek.ts';
 import { fireworksPrices } from './fireworks.ts';
 import { geminiPrices } from './gemini.ts';
@@ -46,6 +49,9 @@ export const SHIPPED_PRICES = new PriceLayer<ShippedPrice>(
     ['together', togetherPrices],
     ['fireworks', fireworksPrices],
     ['cerebras', cerebrasPrices],
+    ['bedrock', bedrockPrices],
+    ['azure', azurePrices],
+    ['cloudflare', cloudflarePrices],
   ]),
 );
 

@@ -1,4 +1,4 @@
-/** Prices of models that are sold by others than their makers: the makers' own, as estimates, where the seller's are not known. */
+/** Prices of models that are sold by others than their makers: the seller's, or else the makers' own, as estimates. */
 import { matchesAnyGlob } from '../../shared/glob.ts';
 import { type Price, PriceLayer, RATES, type Rates } from './price.ts';
 
@@ -7,6 +7,8 @@ interface Resold {
   /** The id under which the maker's prices are. */
   readonly maker: string;
   readonly model: string;
+  /** The name under which the seller's own prices are. Absent: `model`. */
+  readonly ownName?: string;
   /** What the seller asks at most, as a multiple of the maker's price. Absent: 1. */
   readonly priceFactor?: number;
 }
@@ -42,7 +44,7 @@ export class ResalePrices extends PriceLayer {
     this.#makers = makers;
   }
 
-  /** The maker's prices under the seller's name of the model: an exact name comes before globs, as everywhere. */
+  /** The seller's or the maker's prices under the seller's name of the model: an exact name comes before globs, as everywhere. */
   override ofModel(seller: string, model: string): readonly Price[] {
     const resale = this.#resales.get(seller);
     if (resale === undefined) return NONE;
@@ -50,14 +52,17 @@ export class ResalePrices extends PriceLayer {
     const known = this.#found.get(key);
     if (known !== undefined) return known;
     const made = resale.makerOf(model);
-    const found =
-      made === null
-        ? NONE
-        : this.#pricesOf(made).map((price) => resold(price, seller, model, made.priceFactor ?? 1));
+    const found = made === null ? NONE : this.#pricesAt(seller, model, made);
     // Callers may send any name.
     if (this.#found.size >= MAX_FOUND) this.#found.clear();
     this.#found.set(key, found);
     return found;
+  }
+
+  #pricesAt(seller: string, name: string, made: Resold): readonly Price[] {
+    const own = this.#pricesOf({ maker: seller, model: made.ownName ?? made.model });
+    if (own.length > 0) return own.map((price) => ({ ...price, models: [name] }));
+    return this.#pricesOf(made).map((price) => resold(price, seller, name, made.priceFactor ?? 1));
   }
 
   #pricesOf({ maker, model }: Resold): readonly Price[] {

@@ -23,7 +23,7 @@ describe('SHIPPED_PRICES', () => {
     expect(SHIPPED_PRICES.of('unknown')).toEqual([]);
   });
 
-  test('P2 prices of 13 providers, under the ids of their addresses', () => {
+  test('P2 prices of 16 providers, under the ids of their addresses', () => {
     const providers = [...new Set(SHIPPED_PRICES.all().map(({ provider }) => provider))];
     expect(providers.sort()).toEqual(
       [
@@ -38,7 +38,7 @@ describe('SHIPPED_PRICES', () => {
           'mistral',
           'moonshot',
         ],
-        ...['openai', 'together', 'xai', 'zai'],
+        ...['openai', 'together', 'xai', 'zai', 'bedrock', 'azure', 'cloudflare'],
       ].sort(),
     );
     expect(providers.filter((id) => !IDS.includes(id))).toEqual([]);
@@ -60,7 +60,7 @@ describe('SHIPPED_PRICES', () => {
     expect(cached_input).toBeLessThan(input);
     expect(cache_write).toBeGreaterThanOrEqual(input);
     // Embeddings have no output.
-    const hasOutput = !base.models.every((name) => name.includes('embed'));
+    const hasOutput = !base.models.every((name) => /embed|\bbge-/.test(name));
     expect(output).toBeGreaterThanOrEqual(hasOutput ? input : 0);
     for (const higher of [above, peak]) {
       if (higher === undefined) continue;

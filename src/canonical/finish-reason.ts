@@ -22,6 +22,9 @@ const REASONS: ReadonlyMap<string, FinishReason> = new Map([
   ['incomplete', 'length'],
   ['content_filter', 'content_filter'],
   ['refusal', 'content_filter'],
+  // `StopReason` of Bedrock's Converse: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_MessageStopEvent.html (2026-11-28).
+  ['guardrail_intervened', 'content_filter'],
+  ['content_filtered', 'content_filter'],
   ['tool_calls', 'tool_calls'],
   ['tool_use', 'tool_calls'],
   ['function_call', 'tool_calls'],
@@ -47,6 +50,8 @@ const FAILURES: ReadonlySet<string> = new Set([
   // Google: the model wrote an invalid tool call, or the output is invalid.
   ...['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS', 'MISSING_THOUGHT_SIGNATURE'],
   ...['MALFORMED_RESPONSE', 'NO_IMAGE'],
+  // The same at Bedrock.
+  ...['malformed_model_output', 'malformed_tool_use'],
 ]);
 
 /** Words of the meaning `stop`, in the notation of the servers that send them. */

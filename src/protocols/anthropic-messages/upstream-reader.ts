@@ -13,7 +13,7 @@ import { findUpstreamError, unfinished } from '../../canonical/upstream-error.ts
 import { isObject, type JsonObject, objectOf, readArray, readText, writeJson } from '../../shared/json.ts';
 import { MAX_TOOL_CALLS } from '../../shared/limits.ts';
 import type { ProtocolReader, UpstreamProtocol } from '../../stream/types.ts';
-import { ClaudeCitations } from './upstream-citations.ts';
+import { BlockCitations } from '../shared/block-citations.ts';
 import { ClaudeUsage } from './upstream-usage.ts';
 
 export const anthropicMessages: UpstreamProtocol = {
@@ -40,7 +40,7 @@ class MessageReader implements ProtocolReader {
   /** Whether the open thinking block has had text. */
   #hasThinkingText = false;
   #searchResults = 0;
-  readonly #citations = new ClaudeCitations();
+  readonly #citations = new BlockCitations();
   /** Searches that have begun. */
   #searches = 0;
   /** Announced at `message_delta`, and reported at `message_stop`, because a truncated message must not have a finish. */

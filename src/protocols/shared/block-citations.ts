@@ -1,10 +1,10 @@
-/** What a message of Claude cites: each text block has the citations of its text. https://platform.claude.com/docs/en/build-with-claude/citations */
+/** What a message in blocks cites, as Claude and Converse have it: each text block has the citations of its text. https://platform.claude.com/docs/en/build-with-claude/citations */
 import { MAX_CITATIONS, type Source, sourceOf, urlCitation } from '../../canonical/citations.ts';
 import type { ChoicePart, TextCount } from '../../canonical/part.ts';
 import { isObject, type JsonObject, objectOf, readArray } from '../../shared/json.ts';
 
 /** The citations of one message. */
-export class ClaudeCitations {
+export class BlockCitations {
   /** The message's text so far. */
   readonly text: TextCount = { units: 0 };
   /** Where the open block began in the text. */

@@ -48,9 +48,11 @@ export function sourceOf(url: unknown, title: unknown): Source | null {
  * Reads lists of sources, in which an entry is an address, or an object with an address and a title.
  * @returns undefined if there are none
  */
-export function readSources(...lists: readonly unknown[]): readonly Source[] | undefined {
+export function readSources(one: unknown, other?: unknown): readonly Source[] | undefined {
+  // Nearly every event has neither.
+  if (one === undefined && other === undefined) return undefined;
   let sources: Source[] | undefined;
-  for (const list of lists) {
+  for (const list of [one, other]) {
     if (!Array.isArray(list)) continue;
     for (const entry of list.slice(0, MAX_CITATIONS)) {
       const { url, link, uri, title } = objectOf(entry);

@@ -89,7 +89,7 @@ export class EventReader {
         : new TemplateFastPath(
             frames,
             options.context.meter,
-            (json) => this.#readPart(json),
+            (event) => this.#readPart(event),
             options.maxEventBytes,
           );
   }
@@ -272,9 +272,7 @@ export class EventReader {
     return parser.isTooLarge ? this.#failTooLarge() : MORE;
   }
 
-  #readPart(json: string): ChunkPart | null {
-    const event = parseJsonExactly(json);
-    if (!isObject(event)) return null;
+  #readPart(event: JsonObject): ChunkPart | null {
     return this.#protocol.trial === undefined ? this.#protocol.event(event, '') : this.#protocol.trial(event);
   }
 

@@ -412,10 +412,11 @@ export class Normalizer {
 
   /** The updates of a part as they count. */
   #updates({ choices }: ChunkPart): readonly ChoicePart[] {
-    const isPlain = ({ whole, index }: ChoicePart) =>
-      whole === undefined && (this.#choices.get(index)?.lastFinish ?? null) === null;
-    if (choices.every(isPlain)) return choices;
-    return choices.map((choice) => this.#withoutRepeats(this.#withOutput(choice)));
+    for (const { whole, index } of choices) {
+      if (whole === undefined && (this.#choices.get(index)?.lastFinish ?? null) === null) continue;
+      return choices.map((choice) => this.#withoutRepeats(this.#withOutput(choice)));
+    }
+    return choices;
   }
 
   /** The update without what repeats all that was sent, which some servers send after a finish. */
@@ -486,7 +487,9 @@ export class Normalizer {
       if (finishWord !== null && part.isAnnounced !== true)
         state.lastFinish = { finishWord, finishMeaning, ...sequenceOf(part) };
       if (state.finish !== 'none') continue;
-      for (const member of TEXT_MEMBERS) state.sent[member].push(part[member]);
+      state.sent.content.push(part.content);
+      state.sent.reasoning.push(part.reasoning);
+      state.sent.refusal.push(part.refusal);
       const choice = write(part, state);
       if (choice !== null) choices.push(choice);
     }
@@ -566,7 +569,7 @@ export class Normalizer {
   #toolCalls(part: ChoicePart, state: ChoiceState): ToolCallDelta[] {
     const { toolCalls } = state;
     const fragments = part.toolCalls.flatMap((call) => toolCalls.read(call));
-    if (!this.#mayWait(part)) fragments.push(...this.#endCalls(part, state));
+    if (part.finishWord !== null && !this.#mayWait(part)) fragments.push(...this.#endCalls(part, state));
     this.#isHolding ||= toolCalls.isHolding;
     const { excess } = toolCalls;
     const { name } = this.#context.upstream;

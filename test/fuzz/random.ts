@@ -54,7 +54,7 @@ const STRINGS = [
     '"assistant"',
     '"user"',
     '"chat.completion.chunk"',
-    '"weir\u2042text"',
+    '"weir\u00a4text"',
   ],
 ];
 const NUMBERS = [

@@ -60,12 +60,12 @@ const TEXTS = [
     'role',
   ],
   ...[
-    'weir\u2042text',
-    'weir\\u2042text',
-    '\\u0077eir\u2042text',
-    'weir\u2042weir\u2042 7',
-    'weir\u2042padding',
-    'weir\u2042',
+    'weir\u00a4text',
+    'weir\\u00a4text',
+    '\\u0077eir\u00a4text',
+    'weir\u00a4weir\u00a4 7',
+    'weir\u00a4padding',
+    'weir\u00a4',
   ],
   ...[
     '{\\"content\\":\\"a\\"}',

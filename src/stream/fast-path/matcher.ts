@@ -6,18 +6,15 @@ const WORD_BYTES = 8;
 export class Literal {
   readonly length: number;
   readonly #bytes: Uint8Array;
-  /** The bytes as words. The last word overlaps the one before it if the length is not a multiple of 8. */
-  readonly #words: BigInt64Array;
-  /** Index of the last word, or -1 if there are fewer bytes than a word. */
+  readonly #view: DataView;
+  /** Where the last word begins. It overlaps the one before it if the length is no multiple of 8. Below 0: there is no word. */
   readonly #last: number;
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
+    this.#view = viewOf(bytes);
     this.length = bytes.length;
-    const view = viewOf(bytes);
-    const count = bytes.length < WORD_BYTES ? 0 : Math.ceil(bytes.length / WORD_BYTES);
-    this.#words = BigInt64Array.from({ length: count }, (_, i) => view.getBigInt64(this.#wordAt(i), true));
-    this.#last = count - 1;
+    this.#last = bytes.length - WORD_BYTES;
   }
 
   /**
@@ -27,10 +24,11 @@ export class Literal {
   fits(bytes: Uint8Array, view: DataView, at: number, end: number): boolean {
     const last = this.#last;
     if (last < 0 || at + this.length > end) return this.#fitsBytes(bytes, at, end);
-    const words = this.#words;
+    const own = this.#view;
     // The last word first: templates of one stream mostly differ at their ends.
-    if (view.getBigInt64(at + this.length - WORD_BYTES, true) !== words[last]) return false;
-    for (let i = 0; i < last; i++) if (view.getBigInt64(at + i * WORD_BYTES, true) !== words[i]) return false;
+    if (view.getBigInt64(at + last, true) !== own.getBigInt64(last, true)) return false;
+    for (let i = 0; i < last; i += WORD_BYTES)
+      if (view.getBigInt64(at + i, true) !== own.getBigInt64(i, true)) return false;
     return true;
   }
 
@@ -39,10 +37,6 @@ export class Literal {
     const length = at + this.length > end ? end - at : this.length;
     for (let i = 0; i < length; i++) if (bytes[at + i] !== ownBytes[i]) return false;
     return true;
-  }
-
-  #wordAt(i: number): number {
-    return Math.min(i * WORD_BYTES, this.length - WORD_BYTES);
   }
 }
 

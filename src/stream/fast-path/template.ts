@@ -5,12 +5,12 @@
 import type { Chunk, Delta, ToolCallDelta } from '../../canonical/chunk.ts';
 import type { ChunkPart, TextCount } from '../../canonical/part.ts';
 import type { UsageReport } from '../../canonical/usage.ts';
-import { isObject, parseJson } from '../../shared/json.ts';
+import { isObject, type JsonObject, parseJson, parseJsonExactly } from '../../shared/json.ts';
 import { trimEnd } from '../../shared/trim.ts';
 import { Literal } from './matcher.ts';
 
-/** Reads an event's JSON as the normal path does. */
-export type ReadPart = (json: string) => ChunkPart | null;
+/** Reads an event as the normal path does. */
+export type ReadPart = (event: JsonObject) => ChunkPart | null;
 
 /** Writes the frame of a chunk that has one text only, or returns null if the chunk becomes more than one frame. */
 export type TextFrame = (chunk: Chunk) => string | null;
@@ -51,7 +51,7 @@ const MAX_CANDIDATES = 8;
 const MAX_UNREAD = 8;
 
 /** Marks replace the varying values while a template is tried. An event that contains the prefix is not learned. */
-const MARKS = 'weir\u2042';
+const MARKS = 'weir\u00a4';
 const MARK = `${MARKS}text`;
 /** A second mark, so that a result that depends on the mark itself is noticed. */
 const OTHER_MARK = `${MARKS}${MARKS} 7`;
@@ -95,14 +95,34 @@ export function makeTemplate(
   if (json.includes(MARKS) || decoded.includes(MARKS) || !EVENT_NAME.test(name)) return null;
   for (const values of candidates(json, text)) {
     const marked = putMark(json, values, MARK);
-    const markedPart = readPart(marked);
+    const event = parseJsonExactly(marked);
+    const otherEvent = withOtherMark(event, values.length);
+    if (!isObject(event) || !isObject(otherEvent)) continue;
+    const markedPart = readPart(event);
     const isRight =
-      isMarked(markedPart, MARK, text, decoded) &&
-      isMarked(readPart(putMark(json, values, OTHER_MARK)), OTHER_MARK, text, decoded);
-    const marking = { name, marked, text, lineEnd };
+      isMarked(markedPart, MARK, text, decoded) && isMarked(readPart(otherEvent), OTHER_MARK, text, decoded);
+    const marking = { name, marked, event, text, lineEnd };
     if (markedPart !== null && isRight) return build(marking, markedPart, chunk, readPart, textFrame);
   }
   return null;
+}
+
+/** The event with the other mark at each of these places, or null: one more of its texts, with an escape, is the mark. */
+function withOtherMark(event: unknown, places: number): unknown {
+  let replaced = 0;
+  const replace = (value: unknown): unknown => {
+    if (value === MARK) {
+      replaced++;
+      return OTHER_MARK;
+    }
+    if (Array.isArray(value)) return value.map(replace);
+    if (!isObject(value)) return value;
+    const copy: Record<string, unknown> = { ...value };
+    for (const key of Object.keys(copy)) copy[key] = replace(copy[key]);
+    return copy;
+  };
+  const other = replace(event);
+  return replaced === places ? other : null;
 }
 
 /** The text of an event that has one text only, or null: nothing is learned from the event. */
@@ -143,14 +163,15 @@ function isMarked(read: ChunkPart | null, mark: string, text: string, before: st
 /** An event with a mark in place of its text. */
 interface Marking {
   readonly name: string;
-  /** The data with the mark, and the original text. */
+  /** The data with the mark, as it is and parsed, and the original text. */
   readonly marked: string;
+  readonly event: JsonObject;
   readonly text: string;
   readonly lineEnd: TextEvent['lineEnd'];
 }
 
 function build(
-  { name, marked, text, lineEnd }: Marking,
+  { name, marked, event, text, lineEnd }: Marking,
   read: ChunkPart,
   chunk: Chunk,
   readPart: ReadPart,
@@ -163,7 +184,7 @@ function build(
   const frame = markedChunk === null ? null : textFrame(markedChunk);
   // The frame with the text in place of the mark must be the frame that the normal path writes.
   if (frame?.replaceAll(JSON.stringify(MARK), () => JSON.stringify(text)) !== textOnly) return null;
-  const unread = unreadIn(marked, readPart);
+  const unread = unreadIn(marked, event, readPart);
   // If the event has a usage, each number is tried as a part of it instead.
   const isHole = ({ mark }: Unread) => read.usage === null || mark === PADDING_MARK;
   const holed = putMarks(marked, unread.filter(isHole));
@@ -218,18 +239,15 @@ interface Unread extends Place {
 }
 
 /** Top-level strings and numbers that change nothing when they change: padding, the event's number in its stream. */
-function unreadIn(marked: string, readPart: ReadPart): readonly Unread[] {
-  const event = parseJson(marked);
-  if (!isObject(event)) return [];
+function unreadIn(marked: string, event: JsonObject, readPart: ReadPart): readonly Unread[] {
   const keys = Object.keys(event).filter((key) => !READ_KEYS.has(key) && /^\w+$/.test(key));
   if (keys.length === 0) return [];
-  const expected = JSON.stringify(readPart(marked));
+  const expected = JSON.stringify(readPart(event));
   const isUnread = (key: string, place: Place, other: string | number) => {
     const changed = putMark(marked, [place], String(other));
-    const changedEvent = parseJson(changed);
-    return (
-      isObject(changedEvent) && changedEvent[key] === other && JSON.stringify(readPart(changed)) === expected
-    );
+    const changedEvent = parseJsonExactly(changed);
+    if (!isObject(changedEvent) || changedEvent[key] !== other) return false;
+    return JSON.stringify(readPart(changedEvent)) === expected;
   };
   return keys.slice(0, MAX_UNREAD).flatMap((key): Unread[] => {
     const value = event[key];
@@ -267,11 +285,7 @@ const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 const COUNT = /^(?:0|[1-9]\d{0,8})$/;
 
 /** Numbers of the event that affect its usage only, or nothing. Empty if it has no usage that may be learned. */
-function findNumbers(
-  json: string,
-  read: ChunkPart,
-  readPart: (json: string) => ChunkPart | null,
-): readonly NumberHole[] {
+function findNumbers(json: string, read: ChunkPart, readPart: ReadPart): readonly NumberHole[] {
   const { usage } = read;
   if (usage?.isLatest !== true || usage.extraBilled !== undefined || usage.isUpperBound === true) return [];
   const tokens = [...json.matchAll(TOKEN)].filter(([token]) => COUNT.test(token)).slice(0, MAX_NUMBERS);
@@ -281,7 +295,7 @@ function findNumbers(
     const start = token.index;
     const hole = { start, end: start + text.length, value: Number(text), adds: [] };
     const addsBy = (step: number) => {
-      const changed = readPart(putNumbers(json, [hole], [hole.value + step]));
+      const changed = readJson(putNumbers(json, [hole], [hole.value + step]), readPart);
       return changed === null || withoutUsage(changed) !== rest ? null : differenceOf(read, changed, step);
     };
     const adds = addsBy(STEPS[0]);
@@ -289,10 +303,15 @@ function findNumbers(
     return isSum ? [{ ...hole, adds }] : [];
   });
   const values = holes.map(({ value }, at) => value + STEPS[0] * (at + 1));
-  const all = readPart(putNumbers(json, holes, values));
+  const all = readJson(putNumbers(json, holes, values), readPart);
   const isRight =
     all !== null && withoutUsage(all) === rest && isSame(all.usage, usageOf(usage, holes, values));
   return isRight ? holes : [];
+}
+
+function readJson(json: string, readPart: ReadPart): ChunkPart | null {
+  const event = parseJsonExactly(json);
+  return isObject(event) ? readPart(event) : null;
 }
 
 /** The usage of an event with these numbers. */

@@ -275,7 +275,7 @@ const PIECES_OF_ANY = [
     '水',
     '🌊',
     '\u2028',
-    'weir\u2042text',
+    'weir\u00a4text',
     '',
     'arguments',
     'x'.repeat(70),

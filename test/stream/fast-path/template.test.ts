@@ -31,11 +31,11 @@ function textsOf(frames: readonly string[], conversion = CHAT): string[] {
 
 describe('makeTemplate, a text that is one of its own marks', () => {
   const MARKS = [
-    'weir\\u2042text',
-    'weir\\u2042',
-    'weir\u2042text',
-    'weir\\u2042padding',
-    'weir\\u2042weir\\u2042 7',
+    'weir\\u00a4text',
+    'weir\\u00a4',
+    'weir\u00a4text',
+    'weir\\u00a4padding',
+    'weir\\u00a4weir\\u00a4 7',
   ];
   const beside = (text: string, other: string) =>
     delta(`"content":"${text}"`, `"meta":{"content":"${other}"},`);

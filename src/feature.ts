@@ -98,8 +98,14 @@ export interface FeatureParts {
   readonly scheduled?: () => Promise<void>;
 }
 
-/** The user of a request's token of Cloudflare Access, null without one; 401 for an invalid token, 503 without keys. */
-export type VerifyAccess = (headers: Headers) => Promise<Result<AccessUser | null, ApiError>>;
+/**
+ * The user of a request's token of Cloudflare Access, null without one; 401 for an invalid token, 503 without keys.
+ * @param from the header that Access adds, or the credential of the client
+ */
+export type VerifyAccess = (
+  headers: Headers,
+  from: 'header' | 'credential',
+) => Promise<Result<AccessUser | null, ApiError>>;
 
 export interface BeforePorts extends Pick<Ports, 'fetch' | 'log'> {
   /** Whether Weir has a route with this path. */

@@ -23,7 +23,7 @@ import { Deadline, RequestClock } from './http/clock.ts';
 import type { Ports, RequestContext } from './http/context.ts';
 import { ErasingUsers } from './http/erasure.ts';
 import { CONTINUE, type Hooks, NO_HOOKS, runOnRequestHook, withRecordHook } from './http/hooks.ts';
-import { hasCaller } from './http/request.ts';
+import { hasCaller, takesAccessToken } from './http/request.ts';
 import { addCors, addNoStore, addRequestId, clientError, internalError, logRefusal } from './http/respond.ts';
 import { InFlight } from './metering/in-flight.ts';
 import { KnownCallers } from './metering/known-callers.ts';
@@ -250,14 +250,21 @@ async function respond(
   try {
     // On every route with a caller, because an invalid token is never ignored.
     const isVerified = verifyAccess !== null && hasCaller(request, context);
-    const access = isVerified ? await verifyAccess(request.headers) : NO_ACCESS_USER;
+    const access = isVerified ? await verifyAccess(request.headers, 'header') : NO_ACCESS_USER;
     if (access.kind === 'error') return clientError(context.client, context, access.error);
     const verified = access.value === null ? context : { ...context, accessUser: access.value };
     const isHooked = onRequest !== null && hasCaller(request, context);
     const hook = isHooked ? await runOnRequestHook(onRequest, request, verified) : CONTINUE;
     if (hook.kind === 'answered') return hook.response;
-    const identified = hook.caller === null ? verified : { ...verified, hostCaller: hook.caller };
-    return await router.handle(request, identified);
+    if (hook.caller !== null) return await router.handle(request, { ...verified, hostCaller: hook.caller });
+    // After the hook, because the host may have tokens of its own.
+    const isRead = isVerified && (await takesAccessToken(request, context));
+    const bearer = isRead ? await verifyAccess(request.headers, 'credential') : NO_ACCESS_USER;
+    if (bearer.kind === 'error') return clientError(context.client, context, bearer.error);
+    return await router.handle(
+      request,
+      bearer.value === null ? verified : { ...context, accessUser: bearer.value },
+    );
   } catch (error) {
     return clientError(context.client, context, internalError(context, error));
   }

@@ -72,10 +72,14 @@ export async function handleOwnKey(request: Request, context: RequestContext): P
   const caller = identified.value;
   const { key, keyId, models } = caller;
   const unknown = { name: null, expires_at: null, created_at: null, limits: null };
-  const user = hasUserLimits(caller) ? await context.factNames.ofCaller(request.headers, caller) : undefined;
+  const { user: fixedUser } = caller.facts;
+  const isNamed = fixedUser !== null || hasUserLimits(caller);
+  const user = isNamed ? await context.factNames.ofCaller(request.headers, caller) : undefined;
   if (isUnreadable(user)) return errorResponse(secretUnreadable(user));
-  const shown = { ...(key ?? unknown), id: keyId, models, fixedUser: caller.facts.user };
-  return showKey(shown, context, { ownUser: user });
+  // Cloudflare Access or the host names the user of a caller whose key names none.
+  const named = key?.user === undefined && fixedUser !== null && user ? { user } : {};
+  const shown = { ...(key ?? unknown), ...named, id: keyId, models, fixedUser };
+  return showKey(shown, context, hasUserLimits(caller) ? { ownUser: user } : {});
 }
 
 /** `POST /admin/keys`: a key, or with `scope` a token that reads usage. */

@@ -1,4 +1,5 @@
 /** Verifies the tokens of Cloudflare Access, and finds the admins among their users. */
+import { accessToken } from '../auth/caller.ts';
 import { accessName, callerId, lowerCase } from '../auth/caller-ids.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { isUnreadable } from '../canonical/secret.ts';
@@ -56,15 +57,20 @@ export function createVerifyAccess(
   const tokens = new AccessTokens(access, ports);
   const hashKey = users === 'plain' ? null : userHashKey;
   const hash = isUnreadable(hashKey) ? hashKey : userHasher(hashKey);
-  return async (headers) => {
-    const token = headers.get(ACCESS_HEADER);
+  return async (headers, from) => {
+    const token = from === 'header' ? headers.get(ACCESS_HEADER) : accessToken(headers);
     if (token === null) return ok(null);
     const verified = await tokens.verify(token);
     if (verified.kind === 'error') return verified;
     const { name, isService } = verified.value;
     const kind = isService ? 'access_service' : 'access_user';
     const keyId = isUnreadable(hash) ? hash : await callerId(kind, name, hash);
-    return ok({ name: accessName(kind, name), keyId, isAdmin: isAdmin(verified.value, access.admins) });
+    return ok({
+      name: accessName(kind, name),
+      keyId,
+      isAdmin: isAdmin(verified.value, access.admins),
+      isCredential: from === 'credential',
+    });
   };
 }
 

@@ -4,7 +4,7 @@ import { isUnreadable, type Secret, secretUnreadable, type UnreadableSecret } fr
 import { matchesAnyGlob } from '../shared/glob.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { callerId, OPEN_ID } from './caller-ids.ts';
-import { type GatewayKey, type KnownKeys, sameDigest, sha256 } from './keys.ts';
+import { type GatewayKey, isToken, type KnownKeys, sameDigest, sha256 } from './keys.ts';
 
 /**
  * `keys`: callers send a gateway key of this deployment. `passthrough`: callers send their own provider key, which is forwarded.
@@ -40,6 +40,8 @@ export interface AccessUser {
   readonly keyId: string | UnreadableSecret;
   /** One of `ACCESS_ADMINS`. */
   readonly isAdmin: boolean;
+  /** The client sent the token as its credential, which no browser does by itself. False: it is in the header that Access adds. */
+  readonly isCredential: boolean;
 }
 
 export const NO_CALLER_FACTS: CallerFacts = { user: null, tags: {}, requiresUser: false };
@@ -58,7 +60,7 @@ export async function identify(
   now: number,
 ): Promise<Result<Caller, ApiError>> {
   if (mode === 'open') return ok(OPEN);
-  const token = callerToken(headers);
+  const token = (mode === 'passthrough' ? null : gatewayToken(headers)) ?? callerToken(headers);
   if (token === null) {
     const verb = mode === 'access' ? 'Sign in through Cloudflare Access, or send' : 'Send';
     return unauthorized(`${verb} your key as "Authorization: Bearer <key>"`);
@@ -87,7 +89,7 @@ export const UNREADABLE_KEY = apiError(
   'What is stored of this key (WEIR_KV) cannot be read: an admin writes its entry anew, or revokes it',
 );
 
-/** The caller for a user of Cloudflare Access who sends no gateway key, under `AUTH=access`. */
+/** The caller for a user of Cloudflare Access who sends no gateway key: under `AUTH=access`, or with the token as its credential. */
 export function accessCaller({ keyId }: AccessUser): Result<Caller, ApiError> {
   if (isUnreadable(keyId)) return failure(secretUnreadable(keyId));
   return ok({ keyId, models: null, key: null, credential: null, facts: NO_CALLER_FACTS });
@@ -107,8 +109,32 @@ export async function isAdmin(adminToken: Secret, headers: Headers): Promise<Res
 
 /** The credential of a request: a bearer token, or the header that clients of Azure (`api-key`) or Anthropic (`x-api-key`) send. */
 export function callerToken(headers: Headers): string | null {
+  return credentialsOf(headers)[0] ?? null;
+}
+
+/** The gateway key of a request; null without one. It comes before a token of Cloudflare Access in another header. */
+export function gatewayToken(headers: Headers): string | null {
+  const [first, ...others] = credentialsOf(headers);
+  if (first === undefined || isToken(first)) return first ?? null;
+  return isAccessToken(first) ? (others.find(isToken) ?? null) : null;
+}
+
+/** What may be a token of Cloudflare Access among the credentials of a request; null: none has its form. */
+export function accessToken(headers: Headers): string | null {
+  // With all that follows, so that what is no token is refused, not passed over.
+  const bearer = /^Bearer +(eyJ.*)$/i.exec(headers.get('authorization') ?? '')?.[1];
+  return bearer ?? credentialsOf(headers).find(isAccessToken) ?? null;
+}
+
+function credentialsOf(headers: Headers): readonly string[] {
   const bearer = /^Bearer +(\S+) *$/i.exec(headers.get('authorization') ?? '')?.[1];
-  return bearer ?? headers.get('api-key') ?? headers.get('x-api-key');
+  const sent = [bearer, headers.get('api-key'), headers.get('x-api-key')];
+  return sent.filter((credential) => credential !== undefined && credential !== null);
+}
+
+/** A JWT: the beginning of `{"` in Base64. */
+function isAccessToken(credential: string): boolean {
+  return credential.startsWith('eyJ');
 }
 
 /** Whether the caller's key has limits, which its ledger object enforces. */

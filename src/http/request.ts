@@ -1,8 +1,10 @@
 /** What every route reads from a request: its caller, behind the rate limiter where one is bound, and its JSON body. */
 import {
   accessCaller,
+  accessToken,
   type Caller,
   callerToken,
+  gatewayToken,
   hasUserLimits,
   identify,
   isAdmin,
@@ -11,7 +13,7 @@ import {
   UNREADABLE_KEY,
 } from '../auth/caller.ts';
 import { callerId } from '../auth/caller-ids.ts';
-import { isToken, TOKEN_PREFIX } from '../auth/keys.ts';
+import { TOKEN_PREFIX } from '../auth/keys.ts';
 import { findUsageToken, isUsageToken, type UsageToken } from '../auth/usage-tokens.ts';
 import { type ApiError, apiError, type ErrorCode } from '../canonical/error.ts';
 import { isUnreadable, type Secret } from '../canonical/secret.ts';
@@ -31,6 +33,7 @@ import { failure, ok, type Result } from '../shared/result.ts';
 import { type MemoryGrant, SMALL_BYTES } from '../stream/memory.ts';
 import { readBodyText, type TextRead } from '../stream/read-body.ts';
 import type { Ports, RequestContext } from './context.ts';
+import { isAdminPath } from './respond.ts';
 
 /** Stands for the bearer of the admin token where a key's id is expected. */
 export const ADMIN = 'admin';
@@ -41,6 +44,21 @@ const RETRY_AFTER_SECONDS = 10;
 /** False for `/health`, and for preflights, which carry no credentials. */
 export function hasCaller({ method, url }: Request, { settings }: RequestContext): boolean {
   return method !== 'OPTIONS' && new URL(url).pathname !== `${settings.basePath}/health`;
+}
+
+/**
+ * Whether a token of Cloudflare Access is a credential of this request: on all routes but those of admins, where the header of Access alone
+ * counts, and unless the token is the admin token.
+ */
+export async function takesAccessToken(
+  { headers, url }: Request,
+  { settings }: RequestContext,
+): Promise<boolean> {
+  const { auth, adminToken, basePath } = settings;
+  if (accessToken(headers) === null || (auth !== 'keys' && auth !== 'access')) return false;
+  if (isAdminPath(url, basePath)) return false;
+  const admin = await isAdmin(adminToken, headers);
+  return admin.kind === 'ok' && !admin.value;
 }
 
 /** The caller of a request, or the error to respond with: 401, or 429 from `LIMITER`. Sets the key id for the log and the counts. */
@@ -188,8 +206,9 @@ async function findCaller(request: Request, context: RequestContext): Promise<Re
   if (context.hostCaller !== null) return ok(context.hostCaller);
   if (isUsageToken(callerToken(request.headers) ?? '')) return failure(READS_USAGE);
   const { auth, adminToken } = settings;
-  if (auth === 'access' && accessUser !== null && !hasGatewayKey(request)) {
-    const problem = crossSiteProblem(request);
+  const isByAccess = accessUser !== null && (auth === 'access' || accessUser.isCredential);
+  if (isByAccess && gatewayToken(request.headers) === null) {
+    const problem = accessUser.isCredential ? null : crossSiteProblem(request);
     return problem === null ? accessCaller(accessUser) : failure(problem);
   }
   const identified = identify(auth, adminToken, request.headers, knownKeys, arrivedAt);
@@ -204,12 +223,6 @@ async function findCaller(request: Request, context: RequestContext): Promise<Re
     context.ports.log({ event: 'ledger_unreadable', ...entry, reason: 'its entry in KV is not readable' });
   }
   return found;
-}
-
-/** Users of Access may send any other credential: SDKs do not work without one. */
-function hasGatewayKey({ headers }: Request): boolean {
-  const token = callerToken(headers);
-  return token !== null && isToken(token);
 }
 
 function storeTooSlow({ settings }: RequestContext): ApiError {
@@ -267,7 +280,9 @@ async function isOverLimit(
 
 async function limiterKey(request: Request, { settings, accessUser }: RequestContext): Promise<string> {
   const { headers } = request;
-  const token = settings.auth === 'access' && !hasGatewayKey(request) ? null : callerToken(headers);
+  const isByAccess = settings.auth === 'access' || accessUser?.isCredential === true;
+  // Users of Access may send any other credential: SDKs do not work without one.
+  const token = gatewayToken(headers) ?? (isByAccess ? null : callerToken(headers));
   if (token !== null) return `key/${await callerId('key', token)}`;
   return accessUser === null || isUnreadable(accessUser.keyId)
     ? `address/${headers.get('cf-connecting-ip') ?? ''}`

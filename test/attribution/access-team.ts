@@ -1,5 +1,5 @@
 /** A team of Cloudflare Access on loopback: it signs tokens, and serves its keys over HTTP as `/cdn-cgi/access/certs` does. */
-import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -97,6 +97,64 @@ export class AccessTeam implements AsyncDisposable {
   /** The header with a token, as Access adds it to each request. */
   headers(claims: JsonObject = {}): Readonly<Record<string, string>> {
     return { [ACCESS_HEADER]: this.token(claims) };
+  }
+
+  /** Tokens that name nobody, each with what is wrong. */
+  forgeries(): readonly (readonly [what: string, token: string])[] {
+    const [key] = this.keys;
+    const seconds = Math.floor(Date.now() / 1000);
+    const claims: Readonly<Record<string, JsonObject>> = {
+      'another audience': { aud: ['other'] },
+      'another audience as text': { aud: 'other' },
+      'no audience': { aud: undefined },
+      'another issuer': { iss: 'https://other.cloudflareaccess.com' },
+      'no issuer': { iss: undefined },
+      'a time that is over': { exp: seconds - 60 },
+      'no end': { exp: undefined },
+      'an end that is text': { exp: String(seconds + 3600) },
+      'a later start': { nbf: seconds + 3600 },
+      'a start that is text': { nbf: 'now' },
+      'the type of a token of the whole team': { type: 'org' },
+      'no name': { email: undefined },
+      'an empty name': { email: '', common_name: '' },
+      'a blank name': { email: '  ' },
+      'a name that is no text': { email: ['ada@example.com'] },
+    };
+    const good = this.token();
+    const [head = '', payload = '', signature = ''] = good.split('.');
+    const forged = part(this.claims({ email: 'eve@example.com' }));
+    const withPublicKey = (secret: string | Buffer) => {
+      const signed = `${part({ alg: 'HS256', kid: key?.kid })}.${forged}`;
+      return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`;
+    };
+    const spki = key?.publicKey.export({ format: 'pem', type: 'spki' }) ?? '';
+    const changed = {
+      'no algorithm': `${part({ alg: 'none', kid: key?.kid })}.${forged}.`,
+      'no algorithm and no signature': `${part({ alg: 'none', kid: key?.kid })}.${forged}`,
+      'no algorithm, with a signature': `${part({ alg: 'None', kid: key?.kid })}.${forged}.${signature}`,
+      'signed with the public key as a secret': withPublicKey(spki),
+      'signed with the public key as a JWK': withPublicKey(
+        JSON.stringify(key?.publicKey.export({ format: 'jwk' })),
+      ),
+      'other claims': `${head}.${forged}.${signature}`,
+      'no signature': `${head}.${payload}.`,
+      'a shorter signature': `${head}.${payload}.${signature.slice(0, -4)}`,
+      'a fourth part': `${good}.x`,
+      'two tokens': `${good}, ${good}`,
+      'a comma': `${good},`,
+      'another key of the same id': this.token({}, {}, { ...makeSigningKey('first') }),
+      'a key id that is a number': this.token({}, { kid: 7 }),
+      'a key id of the prototype': this.token({}, { kid: '__proto__' }),
+      'one part': part({ alg: 'RS256' }),
+      'a letter': 'x',
+      "no parts' texts": '..',
+      'many letters': 'a'.repeat(100_000),
+      'many parts': `${'a.'.repeat(50_000)}`,
+    };
+    return [
+      ...Object.entries(claims).map(([what, own]) => [what, this.token(own)] as const),
+      ...Object.entries(changed),
+    ];
   }
 
   [Symbol.asyncDispose](): Promise<void> {

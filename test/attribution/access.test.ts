@@ -1,10 +1,9 @@
 /** Tokens of Cloudflare Access, with a team's keys over HTTP: which are accepted, who is an admin, and what happens while the keys cannot be read. */
-import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createVerifyAccess } from '../../src/attribution/access.ts';
 import type { AttributionSettings } from '../../src/attribution/settings.ts';
 import type { JsonObject } from '../../tools/simulator/json.ts';
-import { ACCESS_HEADER, AccessTeam, AUDIENCE, makeSigningKey, part } from './access-team.ts';
+import { ACCESS_HEADER, AccessTeam, AUDIENCE, makeSigningKey } from './access-team.ts';
 
 Object.assign(Uint8Array.prototype, {
   toHex(this: Uint8Array) {
@@ -49,7 +48,7 @@ function verifyWith({ admins = [], ...options }: Options = {}) {
     log: (entry) => logged.push(entry),
   });
   if (verify === null) throw new Error('The settings are incomplete');
-  return async (token: string) => verify(new Headers({ [ACCESS_HEADER]: token }));
+  return async (token: string) => verify(new Headers({ [ACCESS_HEADER]: token }), 'header');
 }
 
 beforeEach(() => {
@@ -79,60 +78,10 @@ describe('Y3 a token of Cloudflare Access', () => {
     expect(team.reads).toBe(1);
   });
 
-  test.each<[string, JsonObject]>([
-    ['another audience', { aud: ['other'] }],
-    ['another audience as text', { aud: 'other' }],
-    ['no audience', { aud: undefined }],
-    ['another issuer', { iss: 'https://other.cloudflareaccess.com' }],
-    ['no issuer', { iss: undefined }],
-    ['a time that is over', { exp: SECONDS - 60 }],
-    ['no end', { exp: undefined }],
-    ['an end that is text', { exp: String(SECONDS + 3600) }],
-    ['a later start', { nbf: SECONDS + 3600 }],
-    ['a start that is text', { nbf: 'now' }],
-    ['the type of a token of the whole team', { type: 'org' }],
-    ['no name', { email: undefined }],
-    ['an empty name', { email: '', common_name: '' }],
-    ['a blank name', { email: '  ' }],
-    ['a name that is no text', { email: ['ada@example.com'] }],
-  ])('with %s is a 401', async (_, claims) => {
-    expect(await verifier()(team.token(claims))).toBe(401);
-  });
-
-  test('is a 401 unsigned, signed by another key or with another algorithm, or changed', async () => {
-    const [key] = team.keys;
-    const good = team.token();
-    const [head = '', payload = '', signature = ''] = good.split('.');
-    const forged = part(team.claims({ email: 'eve@example.com' }));
-    const withPublicKey = (secret: string | Buffer) => {
-      const signed = `${part({ alg: 'HS256', kid: key?.kid })}.${forged}`;
-      return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`;
-    };
-    const spki = key?.publicKey.export({ format: 'pem', type: 'spki' }) ?? '';
+  test('is a 401 with wrong claims, unsigned, signed by another key or with another algorithm, or changed', async () => {
     const verify = verifier();
-    for (const token of [
-      `${part({ alg: 'none', kid: key?.kid })}.${forged}.`,
-      `${part({ alg: 'none', kid: key?.kid })}.${forged}`,
-      `${part({ alg: 'None', kid: key?.kid })}.${forged}.${signature}`,
-      withPublicKey(spki),
-      withPublicKey(JSON.stringify(key?.publicKey.export({ format: 'jwk' }))),
-      `${head}.${forged}.${signature}`,
-      `${head}.${payload}.`,
-      `${head}.${payload}.${signature.slice(0, -4)}`,
-      `${good}.x`,
-      `${good}, ${good}`,
-      `${good},`,
-      team.token({}, {}, { ...makeSigningKey('first') }),
-      team.token({}, { kid: 7 }),
-      team.token({}, { kid: '__proto__' }),
-      part({ alg: 'RS256' }),
-      'x',
-      '..',
-      'a'.repeat(100_000),
-      `${'a.'.repeat(50_000)}`,
-    ])
-      expect([token.slice(0, 40), await verify(token)]).toEqual([token.slice(0, 40), 401]);
-    expect(await verify(good)).toBe('ada@example.com');
+    for (const [what, token] of team.forgeries()) expect([what, await verify(token)]).toEqual([what, 401]);
+    expect(await verify(team.token())).toBe('ada@example.com');
   });
 
   test('that another key of a rotation signed is accepted after one more read, and made-up key ids cause no flood', async () => {
@@ -230,7 +179,7 @@ describe('Y3 a token of Cloudflare Access', () => {
       };
       const access = { issuer: team.url, audience: AUDIENCE, admins: [] };
       const verify = createVerifyAccess({ users: 'plain', userHashKey: null, access }, ports);
-      const result = await verify?.(new Headers(team.headers()));
+      const result = await verify?.(new Headers(team.headers()), 'header');
       expect(result).toMatchObject({ kind: 'error', error: { code: 'access_unreachable', status: 503 } });
     }
   });

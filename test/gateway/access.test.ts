@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { GatewayPorts } from '../../src/gateway.ts';
 import { type Hooks, NO_HOOKS } from '../../src/http/hooks.ts';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
-import { ACCESS_HEADER, AccessTeam, makeSigningKey } from '../attribution/access-team.ts';
+import { ACCESS_HEADER, AccessTeam, makeSigningKey, part } from '../attribution/access-team.ts';
 import { FakeTracing } from './fake-tracing.ts';
 import { LimitedGateway, passingClock, startTimer } from './limited-gateway.ts';
 
@@ -276,6 +276,166 @@ describe('Y3 AUTH=access', () => {
     expect([new Set(keys).size, keys[0] === keys[2]]).toEqual([3, true]);
     expect(keys.at(-1)).toBe('address/192.0.2.1');
     expect(keys.join()).not.toContain('@');
+  });
+});
+
+describe('Y11 a token of Access as the credential', () => {
+  const AS: Readonly<Record<string, (token: string) => Record<string, string>>> = {
+    authorization: (token) => ({ authorization: `Bearer ${token}` }),
+    'x-api-key': (token) => ({ 'x-api-key': token }),
+    'api-key': (token) => ({ 'api-key': token }),
+    // A key helper of Claude Code sends both.
+    both: (token) => ({ authorization: `Bearer ${token}`, 'x-api-key': token }),
+  };
+  const send = (gateway: LimitedGateway, headers: Record<string, string>, path = '/v1/chat/completions') =>
+    gateway.fetch(path, '', {
+      method: 'POST',
+      body: JSON.stringify(BODY),
+      headers: { ...JSON_HEADERS, ...headers },
+    });
+
+  describe.each(['keys', 'access'])('under AUTH=%s', (AUTH) => {
+    test.each(Object.entries(AS))(
+      'in %s: calls models as its user or service, who is the same caller in each form',
+      async (_, as) => {
+        const gateway = gatewayWith({ AUTH });
+        for (const claims of [ADA, { email: 'Ada@Example.com' }, team.service('ci.access')])
+          for (const path of ['/v1/chat/completions', '/v1/messages'])
+            expect((await send(gateway, as(team.token(claims)), path)).status).toBe(200);
+        const records = await recordsOf(gateway);
+        expect(records.map(({ user }) => user)).toEqual([
+          ...Array<string>(4).fill('ada@example.com'),
+          ...Array<string>(2).fill('ci.access'),
+        ]);
+        expect(new Set(records.map(({ key_id }) => key_id)).size).toBe(2);
+        const byHeader = gatewayWith({ AUTH: 'access' });
+        await byHeader.ask('', {}, { headers: { ...JSON_HEADERS, ...team.headers(ADA) } });
+        expect((await recordsOf(byHeader))[0]?.key_id).toBe(records[0]?.key_id);
+      },
+    );
+
+    test('reads the models, its own usage and who it is', async () => {
+      const gateway = gatewayWith({ AUTH });
+      const headers = { authorization: `Bearer ${team.token(ADA)}` };
+      await send(gateway, headers);
+      await gateway.idle();
+      expect((await gateway.fetch('/v1/models', '', { headers })).status).toBe(200);
+      const usage = await jsonOf(await gateway.fetch('/v1/usage', '', { headers }));
+      expect(objectOf(usage.total).requests).toBe(1);
+      const own = await jsonOf(await gateway.fetch('/v1/key', '', { headers }));
+      expect(own).toMatchObject({ id: expect.stringMatching(/^access_/), user: 'ada@example.com' });
+    });
+
+    test('that is forged is a 401 in every header, also beside a good header of Access or a gateway key', async () => {
+      const gateway = gatewayWith({ AUTH });
+      const key = await gateway.key();
+      const tokens = team.forgeries().filter(([, token]) => token.startsWith('eyJ'));
+      expect(tokens.length).toBeGreaterThan(25);
+      for (const [what, token] of tokens)
+        for (const [form, as] of Object.entries(AS))
+          for (const beside of [{}, team.headers(ADA), { 'api-key': key }]) {
+            const response = await send(gateway, { ...beside, ...as(token) });
+            expect([what, form, response.status]).toEqual([what, form, 401]);
+          }
+      expect(sent).toEqual([]);
+    });
+
+    test('beside a gateway key only names the user', async () => {
+      const gateway = gatewayWith({ AUTH });
+      const key = await gateway.key();
+      const bearer = { authorization: `Bearer ${team.token(EVE)}` };
+      expect((await send(gateway, { ...bearer, 'x-api-key': key })).status).toBe(200);
+      expect((await gateway.ask(key)).status).toBe(200);
+      const [both, alone] = await recordsOf(gateway);
+      expect(both).toMatchObject({ key_id: alone?.key_id, user: 'eve@example.com' });
+      const unknown = `weir_${'0'.repeat(64)}`;
+      expect((await send(gateway, { ...bearer, 'x-api-key': unknown })).status).toBe(401);
+    });
+
+    test('comes before another user in the header of Access', async () => {
+      const gateway = gatewayWith({ AUTH });
+      await send(gateway, { ...team.headers(team.service()), authorization: `Bearer ${team.token(ADA)}` });
+      expect((await recordsOf(gateway))[0]?.user).toBe('ada@example.com');
+    });
+
+    test('opens no admin route and no report over others, beside no header and beside that of an admin', async () => {
+      const gateway = gatewayWith({ AUTH, ACCESS_ADMINS: ADMINS });
+      for (const beside of [{}, team.headers(ADA)])
+        for (const route of ROUTES.filter(([, path]) => path.startsWith('/admin'))) {
+          const headers = { ...beside, authorization: `Bearer ${team.token(ADA)}` };
+          expect((await call(gateway, route, '', headers)).status).toBe(401);
+        }
+      const headers = { authorization: `Bearer ${team.token(ADA)}` };
+      expect((await gateway.fetch('/v1/usage?group_by=key', '', { headers })).status).toBe(400);
+    });
+
+    test('is served to pages of other sites, which can send no token of their own', async () => {
+      const gateway = gatewayWith({ AUTH });
+      const headers = { authorization: `Bearer ${team.token(ADA)}`, 'sec-fetch-site': 'cross-site' };
+      expect((await send(gateway, headers)).status).toBe(200);
+    });
+
+    test('is read from no cookie and no query parameter', async () => {
+      const gateway = gatewayWith({ AUTH });
+      const token = team.token(ADA);
+      const path = `/v1/chat/completions?token=${token}&CF_Authorization=${token}&key=${token}`;
+      expect((await send(gateway, { cookie: `CF_Authorization=${token}` }, path)).status).toBe(401);
+    });
+
+    test('reaches no provider, log, record, span or response', async () => {
+      const tracing = new FakeTracing();
+      const gateway = gatewayWith({ AUTH }, NO_HOOKS, { tracing });
+      const texts: string[] = [];
+      for (const token of [team.token(ADA), team.token({ aud: ['other'] })])
+        for (const route of ROUTES) {
+          const response = await call(gateway, route, '', { authorization: `Bearer ${token}` });
+          texts.push(JSON.stringify([...response.headers]), await response.text());
+        }
+      await gateway.idle();
+      const spans = tracing.spans.map(({ name, attributes, error }) => [name, attributes, error]);
+      expect(sent).not.toEqual([]);
+      expect(JSON.stringify([texts, sent, gateway.logged, spans])).not.toContain('eyJ');
+    });
+
+    test('cannot be verified while the keys of Access cannot be read: a 503', async () => {
+      team.state = 'down';
+      const gateway = gatewayWith({ AUTH });
+      const response = await send(gateway, { 'x-api-key': team.token(ADA) });
+      team.state = 'up';
+      expect(await codeOf(response)).toEqual([503, 'access_unreachable']);
+    });
+  });
+
+  test('is counted at LIMITER under its user, whatever token it has', async () => {
+    const keys: string[] = [];
+    const limiter = {
+      limit: async ({ key = '' }: { key?: string }) => {
+        keys.push(key);
+        return { success: true };
+      },
+    };
+    const gateway = gatewayWith({ AUTH: 'keys' }, NO_HOOKS, { limiter });
+    for (const nonce of ['a', 'b'])
+      await send(gateway, { 'x-api-key': team.token({ ...ADA, identity_nonce: nonce }) });
+    expect([keys.length, new Set(keys).size]).toEqual([2, 1]);
+  });
+
+  test('is no credential without the settings, under AUTH=passthrough, or where it is the admin token', async () => {
+    const token = team.token(ADA);
+    const unset = gatewayWith({ ACCESS_TEAM_DOMAIN: '', ACCESS_AUD: '' });
+    expect((await send(unset, { 'x-api-key': token })).status).toBe(401);
+    const passing = gatewayWith({ AUTH: 'passthrough' });
+    expect((await send(passing, { authorization: `Bearer ${part({ alg: 'RS256' })}.x.y` })).status).toBe(200);
+    const admin = `${part({ alg: 'none' })}.admin.token`;
+    const own = gatewayWith({ ADMIN_TOKEN: admin });
+    expect((await own.fetch('/v1/usage?group_by=key', admin)).status).toBe(200);
+  });
+
+  test('comes after the host, whose tokens may have the same form', async () => {
+    const hosted = gatewayWith({}, { ...NO_HOOKS, onRequest: () => ({ id: 'host', user: 'host' }) });
+    const token = `${part({ alg: 'HS256' })}.${part({ sub: 'x' })}.x`;
+    expect((await send(hosted, { authorization: `Bearer ${token}` })).status).toBe(200);
+    expect((await recordsOf(hosted))[0]?.user).toBe('host');
   });
 });
 

@@ -118,6 +118,27 @@ export function isEnforced({ mode }: Budget): boolean {
   return mode !== 'warn';
 }
 
+/** The output of a request under a budget that reserves, whose client sets no limit. */
+export const DEFAULT_MAX_OUTPUT_TOKENS = 4096;
+
+/** The client's limit, at most the key's. Under a budget that reserves there is always one. */
+export function outputLimit(
+  { budget, maxOutputTokens }: Pick<Limits, 'budget' | 'maxOutputTokens'>,
+  requested: number | null,
+): number | null {
+  if (requested !== null) return Math.min(requested, maxOutputTokens ?? requested);
+  return maxOutputTokens ?? (budget !== null && isEnforced(budget) ? DEFAULT_MAX_OUTPUT_TOKENS : null);
+}
+
+/** {@link outputLimit} by the limits of a key and of its users, as KV lists them. The key's object decides, and may have newer ones. */
+export function expectedOutputLimit(limits: JsonObject | null): (requested: number | null) => number | null {
+  const parsedLimits = readLimits(limits ?? {});
+  if (parsedLimits.kind === 'invalid') return () => null;
+  const ofKey = parsedLimits.limits;
+  const ofUser = limitsOfUser(ofKey);
+  return (requested) => outputLimit(ofUser, outputLimit(ofKey, requested));
+}
+
 /** The budgets, of a key and of each of its users, that reserve. @param limits as they are stored */
 export function enforcedBudgets(limits: JsonObject | null): readonly Budget[] {
   const parsedLimits = readLimits(limits ?? {});

@@ -3,7 +3,7 @@
  * the key's limits.
  */
 import { type Caller, hasUserLimits, isLimited, mayUse } from '../auth/caller.ts';
-import { enforcedCurrencies } from '../auth/key-limits.ts';
+import { enforcedCurrencies, expectedOutputLimit } from '../auth/key-limits.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
 import { identifyCaller } from '../http/request.ts';
@@ -175,6 +175,8 @@ async function prepare(
     return failure(refusal);
   };
   const replayable = new ReplayableRequest(body, request);
+  // The key's object decides, after the request was measured: most often as KV lists it, and then nothing is written twice.
+  if (isLimited(caller)) replayable.limitOutput(expectedOutputLimit(caller.key?.limits ?? null));
   const targetRequest = await replayable.writeFor(firstTarget);
   if (targetRequest.kind === 'error') return refuse({ error: targetRequest.error, headers: {} });
   const admitted = isLimited(caller)

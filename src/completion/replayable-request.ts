@@ -5,6 +5,7 @@ import type { JsonObject } from '../shared/json.ts';
 import { failure, type Result } from '../shared/result.ts';
 import { SecondTries } from './second-try.ts';
 import {
+  type OutputLimit,
   type ReplayedBody,
   type ReplayedRequest,
   type TargetRequest,
@@ -18,8 +19,7 @@ export class ReplayableRequest {
   readonly #request: ReplayedRequest;
   /** Null once released. */
   #held: ReplayedBody | null;
-  /** The output limit of the caller's key. */
-  #outputTokens: number | null = null;
+  #outputLimit: OutputLimit = () => null;
 
   constructor(body: ReplayedBody, request: ReplayedRequest) {
     this.#request = request;
@@ -28,15 +28,15 @@ export class ReplayableRequest {
   }
 
   /** Sets the output limit for the requests that are written from now on. */
-  limitOutput(tokens: number | null): void {
-    this.#outputTokens = this.#request.route === 'embeddings' ? null : tokens;
+  limitOutput(limit: OutputLimit): void {
+    if (this.#request.route !== 'embeddings') this.#outputLimit = limit;
   }
 
   /** Writes the request for a target. Fails if its provider does not accept the request, or if the request was released. */
   async writeFor(target: Target): Promise<Result<TargetRequest, ApiError>> {
     const held = this.#held;
     if (held === null) return failure(apiError('internal_error', 'The request was released'));
-    const rows = this.secondTries.rowsFor(target, this.#outputTokens);
+    const rows = this.secondTries.rowsFor(target, this.#outputLimit);
     return writeTargetRequest(held, target, rows, this.#request, () => held.grant.pause());
   }
 

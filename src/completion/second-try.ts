@@ -19,7 +19,14 @@ import type { Provider } from '../providers/provider.ts';
 import type { Target } from '../routing/targets.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { compareWithRequest, type MessageComparison } from '../upstream/provider-message.ts';
-import type { Mending, ReplayedRequest, TargetRequest, TargetRows, TargetTraits } from './target-request.ts';
+import type {
+  Mending,
+  OutputLimit,
+  ReplayedRequest,
+  TargetRequest,
+  TargetRows,
+  TargetTraits,
+} from './target-request.ts';
 
 /** Requests that are changed as a refusal asks, over all targets of one request. */
 const MAX_MENDED_ROUNDS = 3;
@@ -45,11 +52,11 @@ export class SecondTries {
     this.#learned = request.callerPays ? new LearnedRefusals() : request.context.learned;
   }
 
-  /** What changes the request to a target. @param outputTokens the output limit of the caller's key */
-  rowsFor(target: Target, outputTokens: number | null): TargetRows {
+  /** What changes the request to a target. */
+  rowsFor(target: Target, outputLimit: OutputLimit): TargetRows {
     const now = this.#now;
     return {
-      outputTokens,
+      outputLimit,
       tries: this.#mendingsOf(target),
       apis: this.#learned.apis,
       learnedOf: (scope, body) => (this.#mends ? this.#learned.recall(scope, body, now) : []),

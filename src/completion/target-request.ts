@@ -8,10 +8,9 @@ import type { Policies } from '../canonical/policies.ts';
 import { EFFORT_FIELDS } from '../facts/efforts.ts';
 import { fieldsWhere } from '../facts/fields.ts';
 import type { SecondTry } from '../fitting/api-statements.ts';
-import { type FitOptions, fitBody } from '../fitting/fit.ts';
+import { applyRow, type FitOptions, fitBody } from '../fitting/fit.ts';
 import type { ApiMemory, LearnedScope, LearnedStatement } from '../fitting/learned.ts';
-import { limitName, readOutputLimit, withOutputLimit } from '../fitting/output-limit.ts';
-import type { FitRow } from '../fitting/rows.ts';
+import { limitName, readOutputLimit, readWrittenLimit, withOutputLimit } from '../fitting/output-limit.ts';
 import { betaOf, betasOf, type Statement } from '../fitting/statements.ts';
 import type { RequestContext } from '../http/context.ts';
 import type { SentPrompt } from '../metering/prompt-hashes.ts';
@@ -20,7 +19,7 @@ import { chatBody } from '../protocols/openai-chat/conversation-writer.ts';
 import type { Passthrough } from '../protocols/shared/client-protocol.ts';
 import { prepareWrite } from '../protocols/shared/request-form.ts';
 import { readsReasoning } from '../providers/index.ts';
-import type { Endpoint, PassthroughEndpoint, Provider, Route } from '../providers/provider.ts';
+import type { Endpoint, PassthroughEndpoint, Route } from '../providers/provider.ts';
 import { MAX_REPORTED_NAMES, ReportedFields } from '../request-translation/dropped-fields.ts';
 import { COMPETING_LIMITS, type Unsupported } from '../request-translation/rules.ts';
 import type { ToolKeys } from '../request-translation/tool-schemas.ts';
@@ -64,6 +63,13 @@ export interface TargetRequest extends Omit<WrittenBody, 'repaired'> {
   readonly form: RequestForm;
   /** The body in the form of Chat Completions: the one that is sent, or, written when it is first read, the request from which that was written. */
   readonly chatBody: JsonObject;
+  /**
+   * The client's own output limit of one choice, as the form has it: null without one, undefined if it is no positive integer. What is sent
+   * may be lower, by the limit of the key.
+   */
+  readonly outputTokens: number | null | undefined;
+  /** The limit of the key changed the body. */
+  readonly isCut: boolean;
   /** How many prompts the body contains. Each has its own choices. */
   readonly prompts: number;
   /** Whether the model writes text. Embeddings have input tokens only. */
@@ -98,10 +104,12 @@ export type ReplayedBody = Omit<ClientBody, 'client' | 'isPinned' | 'requestedMo
   readonly client: Pick<ClientBody['client'], 'passthrough' | 'fieldNames'>;
 };
 
+/** The output limit that the caller's key leaves of the client's own; null: none. */
+export type OutputLimit = (own: number | null) => number | null;
+
 /** What changes the request to a target: the limit of the caller's key, and what refusals said. */
 export interface TargetRows {
-  /** The output limit of the caller's key; null: it has none. */
-  readonly outputTokens: number | null;
+  readonly outputLimit: OutputLimit;
   /** What refusals of this request asked for. */
   readonly tries: readonly Mending[];
   /** What earlier refusals said of the model's APIs. */
@@ -126,83 +134,137 @@ export async function writeTargetRequest(
   request: ReplayedRequest,
   pause: () => Promise<void>,
 ): Promise<Result<TargetRequest, ApiError>> {
-  const { route, session, context } = request;
-  const { provider, makerModel } = target;
-  const targetFields = fieldsFor(held, target, route);
+  const targetFields = fieldsFor(held, target, request.route);
   await pause();
-  const { body: fields, isLimited } = withKeyLimit(targetFields, rows.outputTokens);
-  const canonical = canonicalFor(held, target, fields);
+  const form = formFor(held, target, withKeyLimit(targetFields, rows), rows, request);
+  if (form.kind === 'error') return form;
+  const written = await writeFitted(held, form.value, rows, request, pause);
+  return written.kind === 'error'
+    ? written
+    : ok(targetRequestOf(held, form.value, written.value, rows, request));
+}
+
+/** In which form a target gets a request, and what is written in it. */
+interface TargetForm extends Way {
+  readonly target: Target;
+  /** Null: the request is translated. */
+  readonly passthrough: OpenPassthrough | null;
+  readonly form: RequestForm;
+  readonly limited: LimitedFields;
+  readonly canonical: CanonicalRequest;
+}
+
+/** Fails if the request cannot be translated, and has to be. */
+function formFor(
+  held: ReplayedBody,
+  target: Target,
+  limited: LimitedFields,
+  rows: TargetRows,
+  request: ReplayedRequest,
+): Result<TargetForm, ApiError> {
+  const canonical = canonicalFor(held, target, limited.fields);
   const passthrough = passthroughTo(target, held);
   if (passthrough === null && held.translationError !== null) return failure(held.translationError);
   const way = wayTo(target, canonical, passthrough, rows, request);
-  const { api, endpoint, scope } = way;
-  const form = passthrough === null ? endpoint.request : passthroughForm(passthrough, isLimited);
-  const isWithoutReasoning = asksFor(rows, 'without_reasoning');
-  const sent = isWithoutReasoning ? withoutReasoningDetails(canonical) : canonical;
-  const prepared = prepareWrite(form, sent, provider.name);
+  const form =
+    passthrough === null ? way.endpoint.request : passthroughForm(passthrough, limited.keyLimit !== null);
+  return ok({ ...way, target, passthrough, form, limited, canonical });
+}
+
+/** What was written for a target, and what was changed of it. */
+interface FittedText extends Pick<WrittenBody, 'body' | 'json' | 'itemTexts'> {
+  readonly dropped: readonly string[];
+  readonly changed: readonly string[];
+  readonly replaced: Pick<TargetTraits, 'toolNames' | 'toolKeys'>;
+  readonly fitted: FittedBody;
+}
+
+/** Writes the body in its form, fits it to the model, and makes its text. */
+async function writeFitted(
+  held: ReplayedBody,
+  targetForm: TargetForm,
+  rows: TargetRows,
+  request: ReplayedRequest,
+  pause: () => Promise<void>,
+): Promise<Result<FittedText, ApiError>> {
+  const { target, form, passthrough, canonical } = targetForm;
+  const { name: provider } = target.provider;
+  const sent = asksFor(rows, 'without_reasoning') ? withoutReasoningDetails(canonical) : canonical;
+  const prepared = prepareWrite(form, sent, provider);
   if (prepared.kind === 'error') return prepared;
   await pause();
-  const rewritten = prepared.value(await writeOptions(held, target, form, way, rows, request));
-  if (rewritten.kind === 'error') return rewritten;
-  const { changed, toolNames, toolKeys } = rewritten.value;
-  const fitted = fitWritten(rewritten.value.body, form, scope, rows, request);
-  const dropped = [...rewritten.value.dropped, ...fitted.dropped];
+  const translated = prepared.value(await writeOptions(held, targetForm, rows, request));
+  if (translated.kind === 'error') return translated;
+  const { body, dropped, changed, ...replaced } = translated.value;
+  const fitted = fitWritten(body, targetForm, rows, request);
   await pause();
-  const written = writeBody(withModel(fitted.body, target), {
-    maxBytes: maxWrittenBytes(held.clientBodyBytes, context.settings.maxRequestBytes),
-    provider: provider.name,
+  const text = writeBody(withModel(fitted.body, target), {
+    maxBytes: maxWrittenBytes(held.clientBodyBytes, request.context.settings.maxRequestBytes),
+    provider,
     // A large body's memory is granted for one text.
-    keepsItems: session !== null && held.clientBodyBytes <= LARGE_BYTES,
+    keepsItems: request.session !== null && held.clientBodyBytes <= LARGE_BYTES,
     isWellFormed: passthrough === null,
   });
-  if (written.kind === 'error') return written;
-  const { repaired, ...texts } = written.value;
+  if (text.kind === 'error') return text;
   await pause();
-  const prompts = countPrompts(fields);
+  const { repaired, ...texts } = text.value;
+  return ok({
+    ...texts,
+    dropped: [...dropped, ...fitted.dropped],
+    changed: [...changed, ...fitted.changed, ...repaired],
+    replaced,
+    fitted,
+  });
+}
+
+function targetRequestOf(
+  held: ReplayedBody,
+  { target, passthrough, api, endpoint, scope, form, limited, canonical }: TargetForm,
+  { fitted, replaced, dropped, changed, ...texts }: FittedText,
+  rows: TargetRows,
+  { route }: ReplayedRequest,
+): TargetRequest {
+  const { fields } = limited;
   const isTranslated = passthrough === null;
-  const traits = {
-    target,
-    dropped: isTranslated ? joinNames(held.dropped, dropped) : dropped,
-    changed: [
-      ...changed,
-      ...fitted.changed,
-      ...repaired,
-      ...(isLimited ? [limitName(form)] : []),
-      ...(isWithoutReasoning && !changed.includes('reasoning') ? ['reasoning'] : []),
-    ],
-    requestedTier: dropped.includes('service_tier') ? undefined : readName(fields.service_tier),
-    choices: prompts * (readCount(fields.n) ?? 1),
-    showsAll: isTranslated && showsAll(provider, makerModel, texts.body),
-    passthrough: passthrough?.endpoint ?? null,
-    endpoint,
-    api,
-    scope,
-    mends: fitted.statements,
-    ...(toolNames === undefined ? {} : { toolNames }),
-    ...(toolKeys === undefined ? {} : { toolKeys }),
-  };
+  const isReasoningGone = asksFor(rows, 'without_reasoning') && !changed.includes('reasoning');
+  const prompts = countPrompts(fields);
   const address = addressOf(target, scope, rows);
   const targetRequest = {
     ...texts,
-    traits,
+    traits: {
+      target,
+      dropped: isTranslated ? joinNames(held.dropped, dropped) : dropped,
+      changed: [...changed, ...(isReasoningGone ? ['reasoning'] : [])],
+      requestedTier: dropped.includes('service_tier') ? undefined : readName(fields.service_tier),
+      choices: prompts * (readCount(fields.n) ?? 1),
+      showsAll: isTranslated && showsAll(target, texts.body),
+      passthrough: passthrough?.endpoint ?? null,
+      endpoint,
+      api,
+      scope,
+      mends: fitted.statements,
+      ...replaced,
+    },
     url: isTranslated
       ? targetUrl(address, endpoint, withModel(fields, target))
       : passthroughUrl(address, passthrough.endpoint),
     form,
+    outputTokens: fitted.outputTokens,
+    isCut: fitted.isCut,
     prompts,
     writesText: route !== 'embeddings',
     refusedBetas: fitted.betas,
     hasWholePrompt: isTranslated || hasWholePrompt(passthrough.passthrough, held),
   };
-  if (form.kind !== 'native') return ok({ ...targetRequest, chatBody: texts.body });
+  if (form.kind !== 'native') return { ...targetRequest, chatBody: texts.body };
   let chat: JsonObject | undefined;
-  return ok({
+  return {
     ...targetRequest,
     get chatBody() {
       chat ??= chatBody(canonical);
       return chat;
     },
-  });
+  };
 }
 
 /** The client's fields with those of the alias and the name of the model. */
@@ -256,9 +318,7 @@ function wayTo(
 
 async function writeOptions(
   held: ReplayedBody,
-  { provider, makerModel }: Target,
-  form: RequestForm,
-  { api, scope }: Way,
+  { target: { provider, makerModel }, form, api, scope }: TargetForm,
   rows: TargetRows,
   { policies, session, unsupported, context: { settings } }: ReplayedRequest,
 ): Promise<WriteOptions> {
@@ -288,18 +348,27 @@ function addressOf(target: Target, scope: LearnedScope, rows: TargetRows): Targe
   return isKnown === asksFor(rows, 'other_path') ? target : { ...target, baseUrl: target.otherBaseUrl };
 }
 
-/** The fields with the key's output limit, if that is lower than the client's own: a thinking budget follows from it. */
-function withKeyLimit(
-  body: JsonObject,
-  outputTokens: number | null,
-): { readonly body: JsonObject; readonly isLimited: boolean } {
-  if (outputTokens === null) return { body, isLimited: false };
-  const clientLimit = readOutputLimit(withoutNulls(body)) ?? null;
-  const isLimited = clientLimit === null || clientLimit > outputTokens;
-  return isLimited ? { body: withOutputLimit(body, outputTokens), isLimited } : { body, isLimited };
+/** The fields of a request with the output limit of the caller's key. */
+interface LimitedFields {
+  readonly fields: JsonObject;
+  /** The client's own limit: null without one, undefined if it is no positive integer. */
+  readonly clientLimit: number | null | undefined;
+  /** The key's limit, which took the place of a higher one of the client, or of none; null: it did not. */
+  readonly keyLimit: number | null;
 }
 
-interface FittedBody {
+/** Sets the key's limit before translation, because a thinking budget follows from it. */
+function withKeyLimit(fields: JsonObject, { outputLimit }: TargetRows): LimitedFields {
+  const clientLimit = readOutputLimit(withoutNulls(fields));
+  // Of a limit that is not readable, the form may have another one.
+  const keyLimit = clientLimit === undefined ? null : outputLimit(clientLimit);
+  const isLimited = keyLimit !== null && keyLimit < (clientLimit ?? Number.POSITIVE_INFINITY);
+  return isLimited
+    ? { fields: withOutputLimit(fields, keyLimit), clientLimit, keyLimit }
+    : { fields, clientLimit, keyLimit: null };
+}
+
+interface FittedBody extends Pick<TargetRequest, 'outputTokens' | 'isCut'> {
   readonly body: JsonObject;
   readonly dropped: readonly string[];
   readonly changed: readonly string[];
@@ -310,29 +379,46 @@ interface FittedBody {
 /** Applies the key's limit, and what refusals said: of earlier requests where their conditions hold, and of this one. */
 function fitWritten(
   body: JsonObject,
-  form: RequestForm,
-  scope: LearnedScope,
-  { outputTokens, tries, learnedOf }: TargetRows,
+  { form, scope, limited: fields }: TargetForm,
+  { outputLimit, tries, learnedOf }: TargetRows,
   { headers, unsupported }: ReplayedRequest,
 ): FittedBody {
   const options: FitOptions = { form, unsupported };
-  const limits: { finding: FitRow }[] =
-    outputTokens === null ? [] : [{ finding: { kind: 'key_limit', tokens: outputTokens } }];
-  const limited = fitBody(body, limits, options);
-  const own = tries.flatMap((one) => (one.kind === 'fields' ? one.statements : []));
-  const statements = [...learnedOf(scope, limited.body), ...own];
-  const fitted = fitBody(limited.body, statements, options);
+  const own = ownLimit(form, body, fields);
+  const tokens = outputLimit(own ?? null);
+  const limited = tokens === null ? null : applyRow({ kind: 'key_limit', tokens }, body, options);
+  const written = readWrittenLimit(form, body) ?? Number.POSITIVE_INFINITY;
+  const isLowered = tokens !== null && (written === fields.keyLimit || written > tokens);
+  const statements = [
+    ...learnedOf(scope, limited?.body ?? body),
+    ...tries.flatMap((one) => (one.kind === 'fields' ? one.statements : [])),
+  ];
+  const fitted = fitBody(limited?.body ?? body, statements, options);
   const sentBetas = betasOf(headers.get('anthropic-beta'));
   const betaIn = ({ finding }: LearnedStatement) =>
     finding.kind === 'beta' ? betaOf(finding, sentBetas) : undefined;
   const betas = statements.flatMap((one) => betaIn(one) ?? []);
+  const lowered = readWrittenLimit(form, fitted.body) ?? Number.POSITIVE_INFINITY;
   return {
     body: fitted.body,
-    dropped: [...limited.dropped, ...betas.map(() => 'anthropic-beta'), ...fitted.dropped],
-    changed: fitted.changed,
+    dropped: [...(limited?.dropped ?? []), ...betas.map(() => 'anthropic-beta'), ...fitted.dropped],
+    changed: [...fitted.changed, ...(isLowered ? [limitName(form)] : [])],
     statements: statements.filter((one) => fitted.applied.includes(one) || betaIn(one) !== undefined),
     betas,
+    outputTokens: typeof own === 'number' && lowered < Math.min(own, tokens ?? own) ? lowered : own,
+    isCut: isLowered || limited !== null,
   };
+}
+
+/** The client's limit as a form has it, which may lower it. A limit that only the form demands, as Messages does, is not the client's. */
+function ownLimit(
+  form: RequestForm,
+  body: JsonObject,
+  { clientLimit, keyLimit }: LimitedFields,
+): number | null | undefined {
+  if (form.kind === 'native' && clientLimit === null) return null;
+  const written = readWrittenLimit(form, body);
+  return keyLimit !== null && written === keyLimit ? clientLimit : written;
 }
 
 /** OpenAI takes 64 characters: "maximum length 64", its refusal of a longer key. */
@@ -435,9 +521,9 @@ function joinNames(read: readonly string[], written: readonly string[]): readonl
 
 const HIDING_FIELDS = fieldsWhere(({ hidesOutput }) => hidesOutput === true);
 
-function showsAll(provider: Provider, model: string, body: JsonObject): boolean {
+function showsAll({ provider, makerModel }: Target, body: JsonObject): boolean {
   const isHiding = HIDING_FIELDS.some((field) => body[field] !== undefined);
-  return !isHiding && matchesAnyGlob(provider.visibleOutputModels ?? [], model);
+  return !isHiding && matchesAnyGlob(provider.visibleOutputModels ?? [], makerModel);
 }
 
 function countPrompts({ prompt }: JsonObject): number {

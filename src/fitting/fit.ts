@@ -29,7 +29,7 @@ import {
   REASONING_FIELDS,
   withoutNested,
 } from './body-fields.ts';
-import { readWrittenLimit, withWrittenLimit } from './output-limit.ts';
+import { isWithinLimit, readWrittenLimit, withWrittenLimit } from './output-limit.ts';
 import { type Path, valueAt, without, withValue } from './paths.ts';
 import type { Finding, FitRow } from './rows.ts';
 
@@ -81,6 +81,7 @@ export function fitBody<One extends { readonly finding: FitRow }>(
 export function applyRow(row: FitRow, body: JsonObject, options: FitOptions): Change | null {
   const { form, unsupported } = options;
   if (row.kind === 'key_limit') {
+    if (isWithinLimit(form, body, row.tokens)) return null;
     const limited = withWrittenLimit(form, body, row.tokens);
     return { ...limited, changed: [] };
   }

@@ -19,6 +19,12 @@ export function withOutputLimit(body: JsonObject, tokens: number): JsonObject {
   return { ...omit(body, ...NAMES), max_tokens: tokens };
 }
 
+/** The lower of OpenAI's limit, which a gateway key may have lowered, and the provider's own, where 0 is none. Undefined without one. */
+export function lowestLimit(limit: unknown, native: unknown): number | undefined {
+  const limits = [limit, native].filter((value) => typeof value === 'number').filter((value) => value > 0);
+  return limits.length === 0 ? undefined : Math.min(...limits);
+}
+
 /** The limit in a translated body: null without one, undefined if it is no positive integer. In a native body 0 is none: it bounds nothing. */
 export function readWrittenLimit(form: RequestForm, body: JsonObject): number | null | undefined {
   if (form.kind === 'chat') return readOutputLimit(body);

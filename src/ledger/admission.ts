@@ -14,7 +14,8 @@ import type {
   OutputSlices,
   Refusal,
 } from '../completion/admission.ts';
-import { isWithinLimit } from '../fitting/output-limit.ts';
+import type { TargetRequest } from '../completion/target-request.ts';
+import { isWithinLimit, readWrittenLimit } from '../fitting/output-limit.ts';
 import type { KeyCallContext, RequestContext } from '../http/context.ts';
 import { highestPrice, type PricedModel } from '../metering/pricing/highest-price.ts';
 import {
@@ -243,20 +244,34 @@ async function admit(
     goingOn: new Set(providersOf(targets, 'goesOnAfterClose')),
     slices,
   };
-  replayable.limitOutput(outputTokens);
-  const isAsWritten = outputTokens === null || isWithinLimit(first.form, first.body, outputTokens);
-  const limited = isAsWritten ? null : await replayable.writeFor(first.traits.target);
-  if (limited?.kind === 'error') {
+  const limited = await withOutputLimit(admissionRequest, outputTokens);
+  if (limited.kind === 'error') {
     release(reservedRequest);
-    return failure({ error: limited.error, headers: {} });
+    return limited;
   }
   return ok({
     admission: admissionOf(reservedRequest, {
       ...limitHeaders(status),
       ...(isMessages && unifiedHeaders(status)),
     }),
-    first: limited?.value ?? first,
+    first: limited.value,
   });
+}
+
+/** The request for the first target, written again if another limit applies than the one that KV lists. */
+async function withOutputLimit(
+  { replayable, first }: AdmissionRequest,
+  outputTokens: number | null,
+): Promise<Result<TargetRequest, Refusal>> {
+  replayable.limitOutput(() => outputTokens);
+  const { form, body, isCut } = first;
+  const isAsWritten =
+    outputTokens === null
+      ? !isCut
+      : isWithinLimit(form, body, outputTokens) && (!isCut || readWrittenLimit(form, body) === outputTokens);
+  if (isAsWritten) return ok(first);
+  const limited = await replayable.writeFor(first.traits.target);
+  return limited.kind === 'ok' ? limited : failure({ error: limited.error, headers: {} });
 }
 
 /** The ids of those that have the field. */
@@ -405,14 +420,15 @@ function refusalOf(
 }
 
 /** `BUDGET_FAIL` decides. A call that failed may have reserved nevertheless. */
-function withoutReservation(
+async function withoutReservation(
   ledger: LimitLedger,
-  { context, keyId, first }: AdmissionRequest,
+  admissionRequest: AdmissionRequest,
   request: ReserveRequest,
   error: ApiError,
   objectName: string,
   tokensPerSecond: number | null,
-): Result<Admitted, Refusal> {
+): Promise<Result<Admitted, Refusal>> {
+  const { context, keyId } = admissionRequest;
   // Limits that cannot be read are not the same as an object that does not answer: no setting opens them.
   if (isNeverOpen(error)) return failure({ error, headers: { 'x-should-retry': 'false' } });
   if (ledger.settings.budgetFail === 'closed') {
@@ -435,7 +451,10 @@ function withoutReservation(
     goingOn: new Set(),
     slices: null,
   };
-  return ok({ admission: admissionOf(reserved, {}), first });
+  const unlimited = await withOutputLimit(admissionRequest, null);
+  return unlimited.kind === 'error'
+    ? unlimited
+    : ok({ admission: admissionOf(reserved, {}), first: unlimited.value });
 }
 
 /** Errors after which `BUDGET_FAIL=open` opens nothing: the limits are there, and are not known. */

@@ -128,7 +128,7 @@ describe('R10 ReplayableRequest', () => {
   test('G2 the key’s output limit is in every body, and reported if it changes something', async () => {
     const { held } = hold();
     const first = await held.writeFor(OPENAI);
-    held.limitOutput(8);
+    held.limitOutput(() => 8);
     const second = await held.rewriteFor(MISTRAL);
     if (first.kind === 'error' || second.kind === 'error') throw new Error('The request was not written');
     const limited = await held.writeFor(OPENAI);

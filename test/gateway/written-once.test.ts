@@ -1,6 +1,7 @@
 /** Tests how often the body of a key with limits is written, and of which request a refusal is then read (G2, Z1). */
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { ReplayableRequest } from '../../src/completion/replayable-request.ts';
+import { changeLimits } from '../../src/ledger/limits/limit-tables.ts';
 import type { JsonObject } from '../../tools/simulator/json.ts';
 import { LimitedGateway } from './limited-gateway.ts';
 
@@ -28,12 +29,35 @@ describe('G2 a key with limits and three targets', () => {
     ['the limit of the output itself', { max_output_tokens: 500 }, { max_completion_tokens: 500 }],
     ['a rate alone', { rpm: 100 }, {}],
     ['a budget, and a request with a limit', { budget: { tokens: 1e9 } }, { max_tokens: 100 }],
+    ['a limit that the request exceeds', { max_output_tokens: 500 }, { max_tokens: 800 }],
+    ['a limit, and a request without one', { max_output_tokens: 500 }, {}],
+    ['a budget, and a request without a limit', { budget: { tokens: 1e9 } }, {}],
   ])('%s: each body is written once', async (_, limits, fields) => {
     expect(await writesOf(limits, fields)).toBe(3);
   });
 
-  test('a limit that the request exceeds: the one that is sent is written again with it', async () => {
-    expect(await writesOf({ max_output_tokens: 500 }, { max_tokens: 800 })).toBe(4);
+  test.each([
+    ['lower', 200, { max_tokens: 300 }, 200],
+    ['higher', 800, {}, 800],
+    ['higher than the limit of the request', 800, { max_tokens: 600 }, 600],
+    ['gone', null, {}, undefined],
+  ])(
+    'the object has another limit than KV, %s: the body that is sent is written with it',
+    async (_, max, fields, sent) => {
+      const gateway = new LimitedGateway(SETTINGS);
+      const token = await gateway.key({ rpm: 100, max_output_tokens: 500 });
+      changeLimits(gateway.sql, { max_output_tokens: max });
+      await (await gateway.ask(token, { model: 'mistral/mistral-small-latest', ...fields })).text();
+      expect(gateway.sent.map(({ max_tokens }) => max_tokens)).toEqual([sent]);
+    },
+  );
+
+  test('no object answers, under BUDGET_FAIL=open: the body has the limit of the request alone', async () => {
+    const gateway = new LimitedGateway({ ...SETTINGS, BUDGET_FAIL: 'open' });
+    const token = await gateway.key({ budget: { tokens: 1e9 } });
+    gateway.trouble = 'fails';
+    await (await gateway.ask(token)).text();
+    expect(gateway.sent).toEqual([{ model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'Hello' }] }]);
   });
 });
 

@@ -5,12 +5,14 @@ import {
   type BudgetUse,
   budgetsOf,
   budgetUses,
+  DEFAULT_MAX_OUTPUT_TOKENS,
   dayOf,
   isEnforced,
   type LimitStatus,
   type Limits,
   MAX_AMOUNT,
   NO_LIMITS,
+  outputLimit,
   TOKENS,
 } from '../../auth/key-limits.ts';
 import type { HighestPrice } from '../../metering/pricing/highest-price.ts';
@@ -88,9 +90,6 @@ export type Reservation =
       readonly standing: LimitStatus;
     }
   | { readonly kind: 'refused'; readonly refusal: LimitRefusal; readonly standing: LimitStatus };
-
-/** The output of a request under a budget that reserves, whose client sets no limit. */
-const DEFAULT_MAX_OUTPUT_TOKENS = 4096;
 
 /** How long a charge for an expired reservation waits for a late settlement: the default of `RECORD_DAYS`. */
 const LATE_SETTLEMENT_MS = 35 * 24 * 60 * 60 * 1000;
@@ -265,15 +264,6 @@ function withReserved(before: LimitStatus, upperBound: UpperBound): LimitStatus 
 /** What a need takes of a budget, in the budget's unit. */
 function amountIn({ unit }: Budget, { tokens, cost }: UpperBound): number {
   return unit === TOKENS ? tokens : cost;
-}
-
-/** The client's limit, at most the key's. Under a budget that reserves there is always one. */
-export function outputLimit(
-  { budget, maxOutputTokens }: Pick<Limits, 'budget' | 'maxOutputTokens'>,
-  requested: number | null,
-): number | null {
-  if (requested !== null) return Math.min(requested, maxOutputTokens ?? requested);
-  return maxOutputTokens ?? (budget !== null && isEnforced(budget) ? DEFAULT_MAX_OUTPUT_TOKENS : null);
 }
 
 /** A search is a call that the model writes: at least its name and a word in a JSON object. */

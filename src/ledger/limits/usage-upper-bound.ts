@@ -6,10 +6,9 @@ import { type ApiError, apiError } from '../../canonical/error.ts';
 import type { ReplayableRequest } from '../../completion/replayable-request.ts';
 import type { TargetRequest } from '../../completion/target-request.ts';
 import { fieldOf, fieldsWhere } from '../../facts/fields.ts';
-import { limitName, readOutputLimit, readWrittenLimit } from '../../fitting/output-limit.ts';
+import { limitName } from '../../fitting/output-limit.ts';
 import type { PricedModel } from '../../metering/pricing/highest-price.ts';
 import type { PromptHasher } from '../../metering/prompt-hashes.ts';
-import { withoutNulls } from '../../request-translation/translate.ts';
 import { addressesOf, type Target } from '../../routing/targets.ts';
 import { makersOf } from '../../settings/bare-models.ts';
 import { matchesAnyGlob } from '../../shared/glob.ts';
@@ -90,11 +89,8 @@ function maximum(a: UsageUpperBound, b: UsageUpperBound): UsageUpperBound {
 }
 
 function upperBoundOf(request: TargetRequest): Result<UsageUpperBound, ApiError> {
-  const { body, form, chatBody, prompts, traits, writesText } = request;
+  const { body, form, chatBody, prompts, traits, writesText, outputTokens } = request;
   const { provider, priceIds } = traits.target;
-  // A limit that only the provider's form demands, as Messages does, is not the client's own.
-  const limit = form.kind === 'native' ? readOutputLimit(withoutNulls(chatBody)) : undefined;
-  const outputTokens = limit === null ? null : readWrittenLimit(form, body);
   const choices = readChoices(chatBody);
   if (outputTokens === undefined) return failure(notWhole(limitName(form)));
   if (choices === undefined) return failure(notWhole('n'));

@@ -4,6 +4,7 @@ import {
   type LimitStatus,
   type Limits,
   limitsOfUser,
+  outputLimit,
   periodDays,
   periodEnd,
 } from '../../auth/key-limits.ts';
@@ -40,7 +41,6 @@ import {
   insertReservation,
   type Needed,
   nextExpiry,
-  outputLimit,
   type Reservation,
   type ReserveRequest,
   readNeed,

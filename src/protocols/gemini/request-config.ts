@@ -3,6 +3,7 @@
 import type { RequestSettings, ResponseFormat } from '../../canonical/conversation.ts';
 import { nearestEffort, tokensOfEffort } from '../../facts/efforts.ts';
 import { fieldOf, fieldsWhere } from '../../facts/fields.ts';
+import { lowestLimit } from '../../fitting/output-limit.ts';
 import { isDefault, type TranslationReport } from '../../request-translation/dropped-fields.ts';
 import { type JsonObject, omit } from '../../shared/json.ts';
 import type { GeminiFamily } from './family.ts';
@@ -47,12 +48,6 @@ export function writeConfig(
     ...(thinking === undefined ? {} : { thinkingConfig: thinking }),
   };
   return nonEmpty(config);
-}
-
-/** The lower of OpenAI's limit, which a gateway key may have lowered, and Google's own, where 0 means no limit. */
-function lowestLimit(limit: RequestSettings['outputLimit'], native: unknown): number | undefined {
-  const limits = [limit, native].filter((value) => typeof value === 'number').filter((value) => value > 0);
-  return limits.length === 0 ? undefined : Math.min(...limits);
 }
 
 function renamedFields(plain: JsonObject, family: GeminiFamily, report: TranslationReport): JsonObject {

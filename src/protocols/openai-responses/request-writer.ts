@@ -15,6 +15,7 @@ import type {
 } from '../../canonical/conversation.ts';
 import { MEDIA_PARTS, type Media } from '../../canonical/media.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
+import { lowestLimit } from '../../fitting/output-limit.ts';
 import {
   isDefault,
   reportUnreadKeys,
@@ -110,7 +111,7 @@ function writeResponses(
     ...writeTools(request, rules.request.messages, report),
     ...writeText(format, plain.verbosity),
     ...writeReasoning(effort, options, reasons && family.refusesSummary !== true),
-    ...writeOutputLimit(outputLimit, report),
+    ...writeOutputLimit(outputLimit, extra.max_output_tokens, report),
     ...(logprobs === null ? {} : { top_logprobs: logprobs }),
     // Chat Completions stores nothing unless the caller asks; Responses stores by default.
     store: false,
@@ -362,9 +363,15 @@ function writeReasoning(
   return Object.keys(reasoning).length === 0 ? {} : { reasoning };
 }
 
-function writeOutputLimit(tokens: RequestSettings['outputLimit'], report: TranslationReport): JsonObject {
-  if (tokens === undefined) return {};
-  if (typeof tokens === 'object') return { max_output_tokens: tokens.raw };
+/** @param native under the name of Responses. Alone it is sent as it came. */
+function writeOutputLimit(
+  limit: RequestSettings['outputLimit'],
+  native: unknown,
+  report: TranslationReport,
+): JsonObject {
+  if (limit === undefined) return {};
+  if (typeof limit === 'object') return { max_output_tokens: limit.raw };
+  const tokens = lowestLimit(limit, native) ?? limit;
   if (tokens < MIN_OUTPUT_TOKENS) report.change('max_tokens');
   return { max_output_tokens: Math.max(tokens, MIN_OUTPUT_TOKENS) };
 }

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   enforcedCurrencies,
+  expectedOutputLimit,
   formatAmount,
   readAmount,
   readLimits,
@@ -104,4 +105,18 @@ test.each([
   [null, []],
 ])('G2 the currencies in which %j needs prices: %j', (limits, expected) => {
   expect(enforcedCurrencies(limits)).toEqual(expected);
+});
+
+test.each([
+  ['a limit of the key, and a higher one', { max_output_tokens: 500 }, 800, 500],
+  ['a limit of the key, and a lower one', { max_output_tokens: 500 }, 100, 100],
+  ['a limit of the key, and none', { max_output_tokens: 500 }, null, 500],
+  ['a hard budget, and none', { budget: { tokens: 9 } }, null, 4096],
+  ['a hard budget, and a limit', { budget: { tokens: 9 } }, 9000, 9000],
+  ['a hard budget of each user, and none', { per_user: { budget: { tokens: 9 } } }, null, 4096],
+  ['a budget that only warns, and none', { budget: { tokens: 9, mode: 'warn' } }, null, null],
+  ['a rate alone', { rpm: 1 }, null, null],
+  ['limits that cannot be read', { rpm: 'x' }, null, null],
+])('G2 the output limit that a key leaves of a request: %s', (_, fields, requested, expected) => {
+  expect(expectedOutputLimit(fields)(requested)).toBe(expected);
 });

@@ -8,6 +8,7 @@ import { CALLERS_OF_USERS, KEYS_OF_USERS, RECORDS_OF_USERS } from './api/user-st
 import { KnownKeys } from './auth/keys.ts';
 import { apiError } from './canonical/error.ts';
 import type { CompletionContext } from './completion/admission.ts';
+import { Credentials } from './credentials/credentials.ts';
 import type {
   Before,
   BeforePorts,
@@ -89,6 +90,7 @@ function createMemory(settings: Settings, ledger: Ledger, ports: GatewayPorts) {
     knownKeys: new KnownKeys(store),
     knownCallers: new KnownCallers(store),
     circuits: new CircuitBreakers(),
+    credentials: new Credentials(),
     learned: new LearnedRefusals(),
     inFlight: new InFlight(),
     prices: new PriceBook(settings.prices, resalesOf(settings.providers), {

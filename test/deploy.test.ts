@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'smol-toml';
 import { expect, test } from 'vitest';
-import { PROVIDERS } from '../src/providers/index.ts';
+import { PROVIDERS, secretSettings } from '../src/providers/index.ts';
 import { FEATURE_SETTINGS } from '../src/settings/feature-settings.ts';
 import { decodeObject, objectOf, objectsOf, textOf } from '../tools/simulator/json.ts';
 import { readSettings } from './settings/read-settings.ts';
@@ -13,7 +13,7 @@ const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 
 /** The settings that are secrets. */
 function secrets(): string[] {
-  const keys = PROVIDERS.flatMap(({ apiKeySettings }) => apiKeySettings);
+  const keys = PROVIDERS.flatMap(secretSettings);
   const names = new Set(keys);
   readSettings(new Proxy({}, { get: (_, name) => void (typeof name === 'string' && names.add(name)) }));
   return [...names]

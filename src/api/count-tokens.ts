@@ -12,6 +12,7 @@ import {
   type KnownRequest,
   readClientBody,
 } from '../completion/request.ts';
+import { boundCredential } from '../http/made-credential.ts';
 import { identifyCaller } from '../http/request.ts';
 import { clientError, jsonResponse } from '../http/respond.ts';
 import { estimatePromptTokens } from '../metering/estimate.ts';
@@ -127,7 +128,7 @@ async function countUpstream(
   if (targetRequest.kind === 'error') return null;
   const { body, traits } = targetRequest.value;
   const { provider, model } = target;
-  const upstream = upstreamErrorContext({ caller, callerPays }, target);
+  const upstream = upstreamErrorContext({ caller, callerPays, context }, target);
   clientBody.grant.endWork();
   const abort = new AbortController();
   const cancelTimer = ports.clock.startTimer(MAX_COUNT_MS, () => abort.abort('aborted'));
@@ -146,6 +147,7 @@ async function countUpstream(
       passedHeaders: (traits.passthrough && clientBody.client.passthrough?.requestHeaders) ?? [],
       callerId: caller.keyId,
       apiHeaders: apiHeaders(provider, upstream.secret, target.headers),
+      credential: boundCredential(target, caller, context),
       signal: abort.signal,
       clock: ports.clock,
     });

@@ -26,7 +26,14 @@ import { failure, ok, type Result } from '../shared/result.ts';
 import type { TakeMemory } from '../stream/memory.ts';
 import { readBodyText } from '../stream/read-body.ts';
 import type { Clock } from '../stream/timers.ts';
-import { apiHeaders, causeOf, type Fetch, reasonOf } from '../upstream/fetch.ts';
+import {
+  apiHeaders,
+  type BoundCredential,
+  causeOf,
+  type Fetch,
+  reasonOf,
+  sendWithCredential,
+} from '../upstream/fetch.ts';
 
 /** A provider's model list. The longest known, OpenRouter's, has less than 1 MiB (2026-11-21). */
 const MAX_MODEL_LIST_BYTES = 4 * 1024 * 1024;
@@ -84,17 +91,19 @@ export class ModelLists {
   /**
    * The models of a provider.
    * @param credential the caller's own provider key, whose list is not cached; null: the deployment's key is used
+   * @param made makes the deployment's credential; null: it is a plain key
    */
   async list(
     configured: ConfiguredProvider,
     credential: string | null,
     takeMemory: TakeMemory,
+    made: BoundCredential | null = null,
   ): Promise<ModelList> {
     const { id } = configured.provider;
     const now = this.#ports.clock.now();
     const cachedList = this.#lists.get(id);
     if (credential === null && cachedList !== undefined && cachedList.until > now) return cachedList.list;
-    const list = await this.#fetch(configured, credential ?? configured.apiKey, takeMemory);
+    const list = await this.#fetch(configured, credential ?? configured.apiKey, takeMemory, made);
     // A list is cached when it has arrived: in Workers, a request must not wait for a promise of another request.
     const ttl = list.kind === 'error' ? MODEL_LIST_FAILURE_TTL_MS : MODEL_LIST_TTL_MS;
     if (credential === null) this.#lists.set(id, { list, until: now + ttl });
@@ -107,20 +116,34 @@ export class ModelLists {
     return list?.kind === 'ok' ? list.value.map((model) => model.id.slice(id.length + 1)) : [];
   }
 
-  async #fetch(configured: ConfiguredProvider, secret: string, takeMemory: TakeMemory): Promise<ModelList> {
+  async #fetch(
+    configured: ConfiguredProvider,
+    secret: string,
+    takeMemory: TakeMemory,
+    made: BoundCredential | null,
+  ): Promise<ModelList> {
     const { provider, headers } = configured;
     const path = provider.models?.path ?? '/models';
     const url = apiUrl(configured, path);
     const fail = (reason: string, details = reason) =>
-      failure({ reason, cause: causeOf(url, secret, details) });
+      failure({ reason, cause: causeOf(url, { secret, madeSecrets: made?.maker.secrets ?? [] }, details) });
     try {
       const send = configured.fetch ?? this.#ports.fetch;
-      const response = await send(url, {
+      const init = {
+        method: 'GET',
         headers: { accept: 'application/json', ...apiHeaders(provider, secret, headers) },
+        body: null,
         redirect: 'manual',
         signal: AbortSignal.timeout(MODEL_LIST_TIMEOUT_MS),
-      });
-      if (!response.ok) return fail(`answered ${response.status}`);
+      } as const;
+      const sent =
+        made === null
+          ? { response: await send(url, init), hint: null }
+          : await sendWithCredential(send, url, init, made);
+      if ('error' in sent) return fail('has no credential', sent.error.message);
+      const { response, hint } = sent;
+      const answered = `answered ${response.status}`;
+      if (!response.ok) return fail(answered, hint === null ? answered : `${answered}: ${hint}`);
       const listText = await readBodyText({ message: response, maxBytes: MAX_MODEL_LIST_BYTES }, takeMemory);
       if (listText.kind !== 'text') return fail('did not send a list');
       const { text, grant } = listText;

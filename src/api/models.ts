@@ -4,6 +4,7 @@ import { type Caller, mayUse, NO_CALLER_FACTS } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { secretUnreadable, type UnreadableSecret } from '../canonical/secret.ts';
 import type { RequestContext } from '../http/context.ts';
+import { boundCredential } from '../http/made-credential.ts';
 import { ADMIN, identifyAdmin, identifyReader } from '../http/request.ts';
 import { clientError, jsonResponse } from '../http/respond.ts';
 import { findPrice } from '../metering/pricing/cost.ts';
@@ -189,7 +190,8 @@ async function findModels(request: Request, context: RequestContext): Promise<Re
   const failures: string[] = [];
   const lists = await Promise.all(
     providers.map(async (configured) => {
-      const list = await context.modelLists.list(configured, caller.credential, context.takeMemory);
+      const made = boundCredential(configured, caller, context);
+      const list = await context.modelLists.list(configured, caller.credential, context.takeMemory, made);
       if (list.kind === 'ok') return list.value;
       const { id } = configured.provider;
       const { cause, reason } = list.error;

@@ -224,10 +224,10 @@ function providersOf({ providers, auth }: Settings) {
 
 /** `unreadable`: Secrets Store did not return it. `caller`: callers send their own. A header may also hold a key. */
 function credentialOf(configured: ConfiguredProvider, auth: Settings['auth']) {
-  const { apiKey, headers } = configured;
+  const { apiKey, auth: made, headers } = configured;
   if (missingSecret(configured, auth === 'passthrough') !== null) return 'unreadable';
   if (auth === 'passthrough') return 'caller';
-  return apiKey === '' && Object.keys(headers).length === 0 ? 'absent' : 'present';
+  return apiKey === '' && made === null && Object.keys(headers).length === 0 ? 'absent' : 'present';
 }
 
 /** The targets of each alias with their current prices; null where no price is known, as for a target with `*`. */

@@ -19,6 +19,8 @@ import { MAX_REFUSAL_CHARS } from './refusal.ts';
 export interface Upstream {
   readonly name: string;
   readonly secret: string;
+  /** What no text may contain, either, where the credential is made; absent: it is not. */
+  readonly madeSecrets?: readonly string[];
 }
 
 /** Unwraps a list with a single error, which Google sends in responses and in streams. Returns any other value unchanged. */
@@ -355,6 +357,9 @@ const CREDENTIALS: readonly RegExp[] = [
   // A header of any scheme with its value: `Authorization: Basic dXNlcg==`.
   /\b(?:proxy-)?authorization["']?\s*[:=]\s*["']?(?:[a-z]+\s+)?[^\s"',;]+/gi,
   /\bBearer\s+\S+/gi,
+  // A signature of AWS's, and what it is of.
+  /\bAWS4-HMAC-SHA256\b[^"'\n]{0,512}/g,
+  /\bx-amz-security-token["']?\s*[:=]\s*["']?[^\s"',;]+/gi,
   /\bBasic\s+[\w+/=]{8,}/gi,
   // A key or password with its value, as in a header or a setting.
   /\b(?:x-)?(?:api[-_]?key|secret|password|passwd|pwd|token)["']?\s*[:=]\s*["']?[\w+/.=-]{6,}/gi,
@@ -385,7 +390,7 @@ const ADDRESSES: readonly RegExp[] = [
  * pattern runs over more than the bound.
  */
 export function sanitize(text: string, upstream: Upstream): string {
-  const bounded = removeSecret(text, upstream.secret).slice(0, MAX_ERROR_MESSAGE_CHARS);
+  const bounded = removeSecrets(text, upstream).slice(0, MAX_ERROR_MESSAGE_CHARS);
   const stack = bounded.search(STACK);
   let sanitized = stack < 0 ? bounded : bounded.slice(0, stack);
   for (const pattern of CREDENTIALS) sanitized = sanitized.replace(pattern, '[redacted]');
@@ -395,7 +400,12 @@ export function sanitize(text: string, upstream: Upstream): string {
 
 /** A code is compared by programs, so it is not changed: undefined if it contains anything that a message may not contain. */
 export function sanitizeCode(code: string | undefined, upstream: Upstream): string | undefined {
-  if (code === undefined || !CODE.test(code) || containsSecret(code, upstream.secret)) return undefined;
+  if (
+    code === undefined ||
+    !CODE.test(code) ||
+    secretsOf(upstream).some((secret) => containsSecret(code, secret))
+  )
+    return undefined;
   return FORBIDDEN.some((pattern) => code.search(pattern) >= 0) ? undefined : code;
 }
 
@@ -406,15 +416,26 @@ function containsSecret(code: string, secret: string): boolean {
   return secret !== '' && (code === secret || (secret.length >= MIN_UNIQUE_CHARS && code.includes(secret)));
 }
 
+function secretsOf({
+  secret,
+  madeSecrets = [],
+}: Pick<Upstream, 'secret' | 'madeSecrets'>): readonly string[] {
+  return [secret, ...madeSecrets];
+}
+
 /** Removes the credential, also in its URL-encoded form. A short credential is removed only where it is a separate word. */
-export function removeSecret(text: string, secret: string): string {
-  const start = text.slice(0, MAX_SEARCHED_CHARS);
-  if (secret === '') return start;
-  const encoded = encodeURIComponent(secret.toWellFormed());
-  let sanitized = start;
-  for (const form of new Set([encoded, secret])) sanitized = removeWord(sanitized, form);
+export function removeSecrets(text: string, upstream: Pick<Upstream, 'secret' | 'madeSecrets'>): string {
+  let sanitized = text.slice(0, MAX_SEARCHED_CHARS);
+  const isTruncated = sanitized.length < text.length;
+  let longest = 0;
+  for (const secret of secretsOf(upstream)) {
+    if (secret === '') continue;
+    const encoded = encodeURIComponent(secret.toWellFormed());
+    for (const form of new Set([encoded, secret])) sanitized = removeWord(sanitized, form);
+    longest = Math.max(longest, encoded.length);
+  }
   // The truncated text may end with the start of a credential.
-  return start.length < text.length ? sanitized.slice(0, -encoded.length) : sanitized;
+  return isTruncated && longest > 0 ? sanitized.slice(0, -longest) : sanitized;
 }
 
 function removeWord(text: string, word: string): string {

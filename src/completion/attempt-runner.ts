@@ -6,6 +6,7 @@ import { mayUse } from '../auth/caller.ts';
 import { type ApiError, apiError, type FailureReason } from '../canonical/error.ts';
 import { sanitize } from '../canonical/upstream-error.ts';
 import { shownFinding, tableLine } from '../fitting/rows.ts';
+import { boundCredential, credentialMaker } from '../http/made-credential.ts';
 import { pricedModels } from '../metering/pricing/cost.ts';
 import type { RecordedAttempt } from '../metering/record.ts';
 import {
@@ -443,6 +444,7 @@ export class AttemptRunner {
       refusedBetas,
       callerId: caller.keyId,
       apiHeaders: apiHeaders(target.provider, upstream.secret, target.headers),
+      credential: boundCredential(target, caller, context),
       signal,
       clock,
     });
@@ -576,13 +578,24 @@ function cancelBody(called: UpstreamResult): void {
   if (called.kind === 'ok') called.value.body?.cancel().catch(() => {});
 }
 
+/** What of a request says whose credential a call has. */
+type CallScope = Pick<CompletionRequest, 'caller' | 'callerPays' | 'context'>;
+
 /** What errors of a target's provider are classified with: its name and patterns, the credential to remove from texts, and who pays. */
-export function upstreamErrorContext(
-  { caller, callerPays }: Pick<CompletionRequest, 'caller' | 'callerPays'>,
-  { provider, apiKey, keySetting, urlSetting }: Target,
-): UpstreamErrorContext {
+export function upstreamErrorContext(scope: CallScope, target: Target): UpstreamErrorContext {
+  const { caller, callerPays } = scope;
+  const { provider, apiKey, keySetting, urlSetting } = target;
   const { name, refusals } = provider;
-  return { name, secret: caller.credential ?? apiKey, refusals, callerPays, keySetting, urlSetting };
+  const shared = { name, secret: caller.credential ?? apiKey, refusals, callerPays, keySetting, urlSetting };
+  const maker = credentialMaker(target, caller, scope.context);
+  if (maker === null) return shared;
+  return {
+    ...shared,
+    // Read when a text is there: what the request was sent with is made after this.
+    get madeSecrets() {
+      return maker.secrets;
+    },
+  };
 }
 
 /** Adds to a refusal with 404 the nearest name of a model among those that the provider listed recently or that have a price. */

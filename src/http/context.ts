@@ -7,6 +7,7 @@ import type { KeyChange, KeyChangeResult, KeyStore, KnownKeys } from '../auth/ke
 import type { HashUser } from '../auth/user-hash.ts';
 import type { ApiError } from '../canonical/error.ts';
 import type { UnreadableSecret } from '../canonical/secret.ts';
+import type { Credentials } from '../credentials/credentials.ts';
 import type { LearnedRefusals } from '../fitting/learned.ts';
 import type { InFlight } from '../metering/in-flight.ts';
 import type { KnownCallers } from '../metering/known-callers.ts';
@@ -51,6 +52,7 @@ export interface RequestContext {
   /** The ids of all keys that have objects, in order, from the one after `after`; null: without objects, no caller has any. */
   readonly keyIdsAfter: ListKeyIds | null;
   readonly circuits: CircuitBreakers;
+  readonly credentials: Credentials;
   /** What refusals said about models. */
   readonly learned: LearnedRefusals;
   readonly takeMemory: TakeMemory;

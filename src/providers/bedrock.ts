@@ -3,6 +3,7 @@
  * https://docs.aws.amazon.com/bedrock/latest/userguide/endpoints.html, `R` its page inference-responses-api, `M` its page
  * inference-messages-api, `G` ENTERPILOT/GoModel#544 (2026-07-17); all as of 2026-11-28.
  */
+import { AWS_REGION, awsDomain } from '../shared/aws-region.ts';
 import { compatibleProfile, RESPONSES_API, RESPONSES_PASSTHROUGH, TOLERANT } from './compatible.ts';
 import { bearer } from './credential.ts';
 import type { MakerModel, Profile, Provider } from './provider.ts';
@@ -90,6 +91,10 @@ const PLAIN_PATH = '/v1';
 
 type BedrockSetting =
   | 'AWS_BEARER_TOKEN_BEDROCK'
+  | 'AWS_ACCESS_KEY_ID'
+  | 'AWS_SECRET_ACCESS_KEY'
+  | 'AWS_SESSION_TOKEN'
+  | 'AWS_ROLE_ARN'
   | 'AWS_REGION'
   | 'BEDROCK_BASE_URL'
   | 'BEDROCK_MANTLE_BASE_URL';
@@ -102,6 +107,14 @@ export const bedrock: Provider<BedrockSetting> = {
   // Of long-term and of short-term keys (from memory, 2026-11-28).
   keyPrefixes: ['ABSK', 'bedrock-api-key-'],
   apiKeySettings: ['AWS_BEARER_TOKEN_BEDROCK'],
+  auth: {
+    kind: 'aws',
+    accessKeyId: 'AWS_ACCESS_KEY_ID',
+    secretAccessKey: 'AWS_SECRET_ACCESS_KEY',
+    sessionToken: 'AWS_SESSION_TOKEN',
+    role: 'AWS_ROLE_ARN',
+    region: 'AWS_REGION',
+  },
   baseUrlSettings: ['BEDROCK_BASE_URL', 'BEDROCK_MANTLE_BASE_URL'],
   defaultBaseUrl: null,
   otherNames: ['aws bedrock', 'amazon bedrock'],
@@ -109,7 +122,7 @@ export const bedrock: Provider<BedrockSetting> = {
     parameters: [
       {
         setting: 'AWS_REGION',
-        form: /^[a-z]{2,4}(?:-[a-z]{2,9}){1,3}-\d{1,2}$/,
+        form: AWS_REGION,
         what: 'a region such as us-east-1',
         isOfHost: true,
       },
@@ -117,10 +130,12 @@ export const bedrock: Provider<BedrockSetting> = {
     hosts: {
       runtime: {
         setting: 'BEDROCK_BASE_URL',
-        origin: ({ AWS_REGION: region = '' }) => `https://bedrock-runtime.${region}.${domainOf(region)}`,
+        awsService: 'bedrock',
+        origin: ({ AWS_REGION: region = '' }) => `https://bedrock-runtime.${region}.${awsDomain(region)}`,
       },
       mantle: {
         setting: 'BEDROCK_MANTLE_BASE_URL',
+        awsService: 'bedrock-mantle',
         origin: ({ AWS_REGION: region = '' }) => `https://bedrock-mantle.${region}.api.aws`,
       },
     },
@@ -172,10 +187,4 @@ function isClaude(model: string): boolean {
 
 function isGpt(model: string): boolean {
   return /(?:^|\.)openai\.(?:gpt-\d|o\d)/.test(model);
-}
-
-/** AWS's other partitions: China and the European Sovereign Cloud (`eusc-de-east-1`). */
-function domainOf(region: string): string {
-  if (region.startsWith('cn-')) return 'amazonaws.com.cn';
-  return region.startsWith('eusc-') ? 'amazonaws.eu' : 'amazonaws.com';
 }

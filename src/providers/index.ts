@@ -14,7 +14,7 @@ import { moonshot } from './moonshot.ts';
 import { openai } from './openai.ts';
 import { openrouter } from './openrouter.ts';
 import { opentoken } from './opentoken.ts';
-import type { Profile, Provider } from './provider.ts';
+import type { AuthSettings, Profile, Provider } from './provider.ts';
 import { llamacpp, ollama, sglang, vllm } from './self-hosted.ts';
 import { together } from './together.ts';
 import { xai } from './xai.ts';
@@ -62,8 +62,9 @@ export function isReserved(id: string): boolean {
 
 /** The names of the settings with their keys and base URLs. */
 export const PROVIDER_SETTINGS = (KNOWN as readonly Provider<KnownSetting>[]).flatMap(
-  ({ apiKeySettings, baseUrlSettings, cloud }) => [
+  ({ apiKeySettings, auth, baseUrlSettings, cloud }) => [
     ...apiKeySettings,
+    ...authSettingsOf(auth),
     ...baseUrlSettings,
     ...(cloud?.parameters.map(({ setting }) => setting) ?? []),
     ...(cloud?.modelsSetting === undefined ? [] : [cloud.modelsSetting]),
@@ -71,6 +72,19 @@ export const PROVIDER_SETTINGS = (KNOWN as readonly Provider<KnownSetting>[]).fl
 );
 
 export type ProviderSetting = KnownSetting;
+
+function authSettingsOf(auth: AuthSettings<KnownSetting> | undefined): readonly KnownSetting[] {
+  return auth === undefined ? [] : [...authSecrets(auth), auth.role];
+}
+
+function authSecrets<Setting extends string>(auth: AuthSettings<Setting>): readonly Setting[] {
+  return [auth.accessKeyId, auth.secretAccessKey, auth.sessionToken];
+}
+
+/** The settings of a provider that are secrets: its keys, and of what else its credential is made. */
+export function secretSettings({ apiKeySettings, auth }: Provider): readonly string[] {
+  return [...apiKeySettings, ...(auth === undefined ? [] : authSecrets(auth))];
+}
 
 /**
  * Whether a provider can read encrypted reasoning, by how this begins. What a provider of the operator's own reads is not known.

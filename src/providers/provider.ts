@@ -37,6 +37,8 @@ export interface Provider<Setting extends string = string> extends Profile {
   readonly name: string;
   /** The settings with its key. The first that is set applies. */
   readonly apiKeySettings: readonly [Setting, ...Setting[]];
+  /** The settings of a credential that is made, where no key is set. Absent: it has keys alone. */
+  readonly auth?: AuthSettings<Setting>;
   /** The settings with its base URL. The first that is set applies. */
   readonly baseUrlSettings: readonly [Setting, ...Setting[]];
   /** The base URL if no setting is set; null: a setting is required. */
@@ -48,6 +50,11 @@ export interface Provider<Setting extends string = string> extends Profile {
   /** Globs of the models that `GET /v1/models` lists, of all models that the provider lists; absent: all. */
   readonly listedModels?: readonly string[];
 }
+
+/** The settings of which a credential is made, and what it is. */
+export type AuthSettings<Setting extends string = string> = {
+  readonly kind: 'aws';
+} & Readonly<Record<'accessKeyId' | 'secretAccessKey' | 'sessionToken' | 'role' | 'region', Setting>>;
 
 /**
  * A provider that sells models of several makers. Its addresses follow from further settings, and the model decides by which of its APIs
@@ -112,6 +119,8 @@ interface CloudParameter<Setting extends string> {
 interface CloudHost<Setting extends string> {
   /** The setting that replaces scheme and host. */
   readonly setting: Setting;
+  /** The name of the service in AWS's signatures. Absent: it is no service of AWS's. */
+  readonly awsService?: string;
   readonly origin: (values: CloudValues) => string;
 }
 

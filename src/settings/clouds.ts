@@ -2,6 +2,7 @@
 import type { Cloud, CloudValues, Door, Provider } from '../providers/provider.ts';
 import { isObject, readText } from '../shared/json.ts';
 import { trimEnd } from '../shared/trim.ts';
+import type { ReadAuth } from './auth.ts';
 import type { ConfiguredDoor, ConfiguredProvider } from './configured-provider.ts';
 import type { SettingsReader } from './reader.ts';
 
@@ -10,6 +11,8 @@ interface CloudOptions {
     ConfiguredProvider,
     'provider' | 'baseUrl' | 'urlSetting' | 'headers' | 'doors' | 'models' | 'otherBaseUrl'
   >;
+  /** Makes the credentials; null: there is a key, or callers send it. */
+  readonly made: ReadAuth | null;
   /** There is a key, or callers send it. Otherwise the settings are read for their names alone. */
   readonly isOn: boolean;
   /** The cloud is off where a setting is missing; otherwise that is a problem. */
@@ -21,7 +24,7 @@ export function readCloud(
   reader: SettingsReader,
   provider: Provider,
   cloud: Cloud,
-  { shared, isOn, isOptional }: CloudOptions,
+  { shared, made, isOn, isOptional }: CloudOptions,
 ): ConfiguredProvider | undefined {
   const given = new Map(
     Object.entries(cloud.hosts).map(([host, { setting }]) => [host, reader.text(setting)] as const),
@@ -42,10 +45,21 @@ export function readCloud(
     origins.set(host, url === undefined ? undefined : withoutPath(url, paths));
   }
   if ([...origins.values()].includes(undefined)) return undefined;
+  const auths = new Map(
+    Object.entries(cloud.hosts).map(([host, { awsService }]) => [
+      host,
+      made?.at(origins.get(host) ?? '', awsService) ?? null,
+    ]),
+  );
+  if (made !== null && [...auths.values()].includes(null)) {
+    reader.invalid(made.missing.setting, made.missing.message);
+    return undefined;
+  }
   const configure = (door: Door): ConfiguredProvider => {
     const origin = origins.get(door.host) ?? '';
     return {
       ...shared,
+      auth: auths.get(door.host) ?? null,
       provider: { ...ofProvider(provider), ...door.profile, id: provider.id, name: provider.name },
       baseUrl: origin + door.path(values),
       urlSetting: given.get(door.host) === undefined ? null : (cloud.hosts[door.host]?.setting ?? null),

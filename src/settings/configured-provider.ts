@@ -1,5 +1,6 @@
 /** A provider as a deployment has it: its addresses, its secrets, and what of it serves a model. */
 import type { UnreadableSecret } from '../canonical/secret.ts';
+import type { Auth } from '../credentials/credentials.ts';
 import type { Resale } from '../metering/pricing/resale-prices.ts';
 import type { Door, MakerModel, Provider } from '../providers/provider.ts';
 
@@ -10,6 +11,8 @@ export interface ConfiguredProvider {
   readonly baseUrl: string;
   /** `""` if no key is set: the server needs none, or the deployment forwards the caller's. */
   readonly apiKey: string;
+  /** How its credential is made; null: it is `apiKey`. */
+  readonly auth: Auth | null;
   /** The settings with the key and the base URL, for messages; null for the provider's default URL. */
   readonly keySetting: string;
   readonly urlSetting: string | null;

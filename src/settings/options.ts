@@ -23,6 +23,18 @@ export interface AliasStep {
   readonly api?: 'chat' | 'responses' | undefined;
 }
 
+/** A credential that is made. AWS: requests are signed, with a session of the role if there is one. The host tells region and service, or they are given. */
+export interface EntryAuth {
+  readonly aws: {
+    readonly access_key_id: string;
+    readonly secret_access_key: string;
+    readonly session_token?: string | undefined;
+    readonly role_arn?: string | undefined;
+    readonly region?: string | undefined;
+    readonly service?: string | undefined;
+  };
+}
+
 /** A provider with an API that is compatible with OpenAI's. */
 export interface ProviderEntry {
   /** The URL of its API, without `/chat/completions`: `https://api.groq.com/openai/v1`. */
@@ -31,6 +43,8 @@ export interface ProviderEntry {
   readonly binding?: string | undefined;
   /** The name of the secret with its key, in the environment or in the option `secrets`. */
   readonly api_key?: string | undefined;
+  /** Makes the credential in place of `api_key`. Values but for role, region and service are names of secrets. */
+  readonly auth?: EntryAuth | undefined;
   /** The provider whose rules for requests apply. Default: the provider with its host, or `tolerant`. */
   readonly like?: string | undefined;
   /** `false` for a server that refuses `stream_options`. */

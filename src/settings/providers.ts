@@ -16,6 +16,7 @@ import { type FieldRule, REASONING_FORMS, renamed } from '../request-translation
 import { isObject, type JsonObject, objectOf, readText } from '../shared/json.ts';
 import { didYouMean } from '../shared/nearest.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
+import { type ReadAuth, readAuth, readEntryAuth, secretsOfAuth } from './auth.ts';
 import { MODEL_NAMES, readCloud, readModelNames } from './clouds.ts';
 import type { ConfiguredProvider } from './configured-provider.ts';
 import type { ProviderEntry } from './options.ts';
@@ -49,6 +50,7 @@ const ENTRY_FIELDS: readonly string[] = Object.keys({
   binding: true,
   stops_on_close: true,
   models: true,
+  auth: true,
   rename: true,
   drop: true,
   roles: true,
@@ -94,12 +96,14 @@ function readBuiltIn(
   entrySecrets: ReadonlySet<string>,
 ): ConfiguredProvider | undefined {
   const apiKey = firstSet(provider.apiKeySettings, (setting) => reader.secret(setting));
-  const keySetting = apiKey?.setting ?? provider.apiKeySettings[0];
+  const made = readMade(reader, provider, apiKey?.setting ?? null);
+  const keySetting = apiKey?.setting ?? made?.setting ?? provider.apiKeySettings[0];
   const shared = {
     apiKey: typeof apiKey?.value === 'string' ? apiKey.value : '',
+    auth: null,
     keySetting,
     query: {},
-    unreadableKey: isUnreadable(apiKey?.value) ? apiKey.value : null,
+    unreadableKey: isUnreadable(apiKey?.value) ? apiKey.value : (made?.unreadable ?? null),
     unreadableField: null,
     fetch: null,
     priceIds: [provider.id],
@@ -108,9 +112,10 @@ function readBuiltIn(
   };
   if (provider.cloud !== undefined) {
     // Callers send the key, or an entry has it and may have all that it needs.
-    const isOptional = apiKey === undefined || entrySecrets.has(keySetting);
-    const isOn = apiKey !== undefined || auth === 'passthrough';
-    return readCloud(reader, provider, provider.cloud, { shared, isOn, isOptional });
+    const hasCredential = apiKey !== undefined || made !== null;
+    const isOptional = !hasCredential || entrySecrets.has(keySetting);
+    const isOn = hasCredential || auth === 'passthrough';
+    return readCloud(reader, provider, provider.cloud, { shared, made, isOn, isOptional });
   }
   const url = firstSet(provider.baseUrlSettings, (setting) => reader.text(setting));
   const hasUrl = url !== undefined || provider.defaultBaseUrl !== null;
@@ -134,14 +139,25 @@ function readBuiltIn(
   };
 }
 
+/** @param key the setting of its key, which takes precedence; null: none is set */
+function readMade(reader: SettingsReader, provider: Provider, key: string | null): ReadAuth | null {
+  const { auth, baseUrlSettings, cloud } = provider;
+  if (auth === undefined) return null;
+  const parameters = cloud?.parameters.map(({ setting }) => setting) ?? [];
+  const isWanted = [...baseUrlSettings, ...parameters, auth.role].some(
+    (setting) => reader.text(setting) !== undefined,
+  );
+  return readAuth(reader, auth, { key, isWanted });
+}
+
 /** The names of the secrets that an entry of `PROVIDERS` uses, whether it is valid or not. */
 function secretsOf(entry: unknown): readonly string[] {
-  const { api_key, headers, query } = objectOf(entry);
+  const { api_key, auth, headers, query } = objectOf(entry);
   const values = [...Object.values(objectOf(headers)), ...Object.values(objectOf(query))];
   const named = values.flatMap((value) =>
     typeof value === 'string' && value.startsWith('$') ? value.slice(1) : [],
   );
-  return [readText(api_key) ?? [], ...named].flat();
+  return [readText(api_key) ?? [], ...secretsOfAuth(auth), ...named].flat();
 }
 
 /** Reports the keys that no provider uses, because another setting of their provider is set, too. */
@@ -267,7 +283,10 @@ function readEntry(reader: EntryReader, id: string, entry: unknown): ConfiguredP
   if (secretName !== undefined && !SECRET_NAME.test(secretName)) {
     return reader.invalid('api_key must be the name of a secret, such as GROQ_API_KEY');
   }
+  if (secretName !== undefined && entry.auth !== undefined)
+    return reader.invalid('api_key and auth are two credentials: leave one out');
   const apiKey = reader.secret('api_key', secretName);
+  const made = baseUrl === undefined ? null : readEntryAuth(reader, id, entry.auth, baseUrl);
   const profile = readProfile(reader, entry, baseUrl);
   const headers = reader.texts('headers', entry.headers);
   const query = reader.texts('query', entry.query);
@@ -284,20 +303,22 @@ function readEntry(reader: EntryReader, id: string, entry: unknown): ConfiguredP
     return reader.invalid('headers must have names and values that HTTP allows');
   }
   if (baseUrl === undefined || apiKey === undefined || profile === undefined) return undefined;
-  if (headers === undefined || query === undefined || fetch === undefined) return undefined;
+  if (headers === undefined || query === undefined || fetch === undefined || made === undefined)
+    return undefined;
   return {
     provider: configuredProvider(
       id,
       closing === null ? profile : { ...withoutClosing(profile), ...closing },
-      secretName ?? 'PROVIDERS',
+      secretName ?? made?.setting ?? 'PROVIDERS',
     ),
     baseUrl,
     apiKey: isUnreadable(apiKey) ? '' : apiKey,
-    keySetting: secretName ?? `api_key of ${id} in PROVIDERS`,
+    auth: made?.auth ?? null,
+    keySetting: secretName ?? made?.setting ?? `api_key of ${id} in PROVIDERS`,
     urlSetting: `base_url of ${id} in PROVIDERS`,
     headers: headers.texts,
     query: query.texts,
-    unreadableKey: isUnreadable(apiKey) ? apiKey : null,
+    unreadableKey: isUnreadable(apiKey) ? apiKey : (made?.unreadable ?? null),
     unreadableField: headers.unreadable ?? query.unreadable,
     fetch,
     priceIds: [id, ...hostIds(baseUrl)],

@@ -1,10 +1,15 @@
-/** Encodes text as base64 and base64url, and decodes both and percent-encoded text, all with UTF-8. */
+/** Encodes text as UTF-8, base64 and base64url, and decodes both and percent-encoded text, all with UTF-8. */
 
 const encoder = new TextEncoder();
 const base64Decoder = new TextDecoder();
 
 /** An engine's stack holds no more arguments than some ten thousand. */
 const MAX_CODES_AT_ONCE = 8192;
+
+/** A text's UTF-8 bytes, in memory of their own, as signatures and requests need it. */
+export function encodeUtf8(text: string): Uint8Array<ArrayBuffer> {
+  return encoder.encode(text) as Uint8Array<ArrayBuffer>; // decode
+}
 
 /** A text as base64 of its UTF-8 bytes. */
 export function encodeBase64(text: string): string {

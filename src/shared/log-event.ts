@@ -6,6 +6,7 @@ export const LOG_EVENTS = [
   ...(['erasure_started', 'erasure_advanced', 'erasure_failed', 'erasing_users_unreadable'] as const),
   ...(['misconfigured', 'setting_missing', 'setting_unused', 'setting_unknown', 'setting_weak'] as const),
   ...(['secret_unreadable', 'models_unavailable', 'models_empty', 'counter_failed'] as const),
+  ...(['credential_failed', 'clock_corrected'] as const),
   ...(['records_archived', 'records_deleted', 'archive_failed'] as const),
   ...(['ledger_unreachable', 'ledger_unreadable', 'reservation_expired', 'refusals_not_written'] as const),
   ...(['budget_overdrawn', 'budget_alert', 'budget_alert_failed', 'budget_alert_lost'] as const),

@@ -1,5 +1,6 @@
 /** Reads a complete body up to a bound: a request, a non-streaming response, a model list. */
 import { type MemoryGrant, SMALL_BYTES, SMALL_GRANT, type TakeMemory } from './memory.ts';
+import type { Clock } from './timers.ts';
 
 /** The first buffer for a body of unknown length: most fit. */
 const FIRST_BYTES = 16 * 1024;
@@ -195,4 +196,37 @@ function copyingReader(body: ReadableStream<Uint8Array>): BodyReader {
     },
     cancel: () => void reader.cancel().catch(() => {}),
   };
+}
+
+interface StartBounds {
+  readonly maxBytes: number;
+  readonly maxMs: number;
+}
+
+/** The start of a small text, such as a refusal's, up to bounds of size and time, or to where the connection broke. Never rejects. */
+export async function readTextStart(
+  body: ReadableStream<Uint8Array> | null,
+  { maxBytes, maxMs }: StartBounds,
+  clock: Pick<Clock, 'startTimer'>,
+): Promise<string> {
+  if (body === null) return '';
+  const reader = body.getReader();
+  const cancel = () => void reader.cancel().catch(() => {});
+  const cancelTimer = clock.startTimer(maxMs, cancel);
+  const decoder = new TextDecoder();
+  let text = '';
+  try {
+    for (let bytes = 0; bytes < maxBytes; ) {
+      const { done, value } = await reader.read();
+      if (done) return text;
+      bytes += value.length;
+      text += decoder.decode(value, { stream: true });
+    }
+    cancel();
+    return text;
+  } catch {
+    return text;
+  } finally {
+    cancelTimer();
+  }
 }

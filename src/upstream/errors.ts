@@ -4,7 +4,7 @@ import { MAX_REFUSAL_CHARS, type RefusalKind, type UpstreamRefusal } from '../ca
 import {
   readUpstreamError,
   readUpstreamRefusal,
-  removeSecret,
+  removeSecrets,
   sanitize,
   sanitizeCode,
   type Upstream,
@@ -111,7 +111,7 @@ export function classifyRefusal(refused: RefusedResponse, upstream: UpstreamErro
   // Of a page, the title is its message.
   const upstreamRefusal = isPage(body) ? reported : readUpstreamRefusal(body);
   const kind = kindOf(reported, upstream) ?? outputKind(reported, upstreamRefusal);
-  const withoutSecret = (text: string) => removeSecret(text, upstream.secret).slice(0, MAX_REFUSAL_CHARS);
+  const withoutSecret = (text: string) => removeSecrets(text, upstream).slice(0, MAX_REFUSAL_CHARS);
   const refusal: UpstreamRefusal = {
     status,
     kind,

@@ -3,10 +3,12 @@ import { sha256 } from '../auth/keys.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import {
   brokenConnection,
-  removeSecret,
+  removeSecrets,
   type Upstream,
   unwrapErrorList,
 } from '../canonical/upstream-error.ts';
+import type { CredentialMaker, CredentialPorts } from '../credentials/credential.ts';
+import type { CredentialFailure } from '../credentials/exchange.ts';
 import { bearer } from '../providers/credential.ts';
 import type { Profile } from '../providers/provider.ts';
 import {
@@ -20,16 +22,13 @@ import { jsonFault } from '../shared/json-fault.ts';
 import { MAX_RESPONSE_BYTES } from '../shared/limits.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import type { MemoryGrant, TakeMemory } from '../stream/memory.ts';
-import { readBodyText } from '../stream/read-body.ts';
+import { readBodyText, readTextStart } from '../stream/read-body.ts';
 import type { Clock } from '../stream/timers.ts';
 import { checkHint, classifyRefusal, readRetryDelay, type UpstreamErrorContext } from './errors.ts';
 import { MAX_REFUSED_CONNECTION_MS, showsNoWork } from './evidence.ts';
 
-/** At most this much of an upstream's error body is read. */
-const MAX_ERROR_BODY_BYTES = 64 * 1024;
-
-/** The rest of an error body is awaited for this long: the status alone decides whether to retry. */
-const MAX_ERROR_BODY_MS = 5000;
+/** At most this much of an upstream's error body is read, and its rest is awaited for so long: the status alone decides whether to retry. */
+const MAX_ERROR_BODY = { maxBytes: 64 * 1024, maxMs: 5000 } as const;
 
 /** The cause of a failed connection, in the log and the record. */
 const MAX_CAUSE_CHARS = 300;
@@ -50,10 +49,18 @@ export interface UpstreamRequest {
   readonly refusedBetas?: readonly string[];
   /** Part of the idempotency key, because all callers of a deployment share one credential. */
   readonly callerId: string;
-  /** The headers of every request to this provider, with the credential. */
+  /** The headers of every request to this provider, with the credential unless that is made. */
   readonly apiHeaders: Readonly<Record<string, string>>;
+  /** Makes the credential of each request; null: `apiHeaders` have it. */
+  readonly credential: BoundCredential | null;
   readonly signal: AbortSignal;
   readonly clock: Clock;
+}
+
+/** Makes credentials, with what it needs of the request that they are for. */
+export interface BoundCredential {
+  readonly maker: CredentialMaker;
+  readonly ports: CredentialPorts;
 }
 
 /** The response has a success status. */
@@ -96,21 +103,23 @@ export async function callUpstream(fetch: Fetch, request: UpstreamRequest): Prom
     // A JSON list, so that different pairs of caller and key never become the same text.
     if (key !== null) headers['idempotency-key'] = await sha256(JSON.stringify([callerId, key]));
     sentAt = clock.now();
-    const response = await fetch(request.url, {
-      method: 'POST',
-      headers,
-      body: request.body,
-      // A redirect could carry the credential to another host.
-      redirect: 'manual',
-      signal,
-    });
+    const { credential, url, body: json } = request;
+    // A redirect could carry the credential to another host.
+    const init = { method: 'POST', headers, body: json, redirect: 'manual', signal } as const;
+    const sent =
+      credential === null
+        ? { response: await fetch(url, init), text: null, hint: null }
+        : await sendWithCredential(fetch, url, init, credential);
+    if ('error' in sent) return failure(withoutCredential(sent));
+    const { response, hint } = sent;
     if (response.ok) return ok(response);
-    const body = await readStart(response.body, clock);
+    const body = sent.text ?? (await readTextStart(response.body, MAX_ERROR_BODY, clock));
     const { status } = response;
     const refusalHeaders = withRetryAfter(response.headers, readRetryDelay(body, upstream));
-    const error = classifyRefusal({ status, body }, upstream);
-    const what = `answered ${status}${checkHint(suspectSetting(status, upstream))}`;
-    const cause = SETTING_STATUSES.has(status) ? causeOf(request.url, upstream.secret, what) : null;
+    const error = withHint(classifyRefusal({ status, body }, upstream), status, hint, upstream);
+    const what = `answered ${status}${hint === null ? checkHint(suspectSetting(status, upstream)) : `: ${hint}`}`;
+    const isOfSetting = hint !== null || SETTING_STATUSES.has(status);
+    const cause = isOfSetting ? causeOf(request.url, upstream, what) : null;
     return failure({
       error,
       reason: 'no_response',
@@ -122,12 +131,69 @@ export async function callUpstream(fetch: Fetch, request: UpstreamRequest): Prom
   } catch (reason) {
     const message = `${upstream.name} could not be reached${checkHint(upstream.urlSetting)}`;
     const what = reasonOf(reason) + checkHint(upstream.urlSetting);
-    const cause = signal.aborted ? null : causeOf(request.url, upstream.secret, what);
+    const cause = signal.aborted ? null : causeOf(request.url, upstream, what);
     const error = apiError('upstream_unreachable', message);
     const isRefused = !signal.aborted && clock.now() - sentAt <= MAX_REFUSED_CONNECTION_MS;
     const headers = new Headers();
     return failure({ error, reason: 'no_response', headers, status: null, cause, showsNoWork: isRefused });
   }
+}
+
+interface AnsweredRequest {
+  readonly response: Response;
+  /** The beginning of a refusal, if it was read. */
+  readonly text: string | null;
+  /** What is wrong with the credential, where the refusal is about it. */
+  readonly hint: string | null;
+}
+
+interface UnsignedInit {
+  readonly method: 'GET' | 'POST';
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | null;
+  readonly redirect: 'manual';
+  readonly signal: AbortSignal;
+}
+
+/** Sends a request with a credential that is made for it, and once more if the refusal shows that another one may be accepted. */
+export async function sendWithCredential(
+  fetch: Fetch,
+  url: string,
+  init: UnsignedInit,
+  { maker, ports }: BoundCredential,
+): Promise<AnsweredRequest | CredentialFailure> {
+  const { method, headers, body } = init;
+  for (let isLast = false; ; isLast = true) {
+    const made = await maker.make({ method, url, headers, body }, ports);
+    if (made.kind === 'error') return made.error;
+    const response = await fetch(url, { ...init, headers: made.value.headers, body: made.value.body });
+    if (response.ok) return { response, text: null, hint: null };
+    const text = await readTextStart(response.body, MAX_ERROR_BODY, ports.clock);
+    const refused = { status: response.status, headers: response.headers, text };
+    const verdict = made.value.judge(refused, isLast || init.signal.aborted);
+    if (verdict?.kind !== 'again') return { response, text, hint: verdict?.hint ?? null };
+  }
+}
+
+function withoutCredential({ error, cause }: CredentialFailure): UpstreamFailure {
+  return {
+    error,
+    reason: 'no_response',
+    headers: new Headers(),
+    status: null,
+    cause: cause.slice(0, MAX_CAUSE_CHARS),
+    showsNoWork: true,
+  };
+}
+
+/** The error of a refused credential, with what is wrong with it. */
+function withHint(error: ApiError, status: number, hint: string | null, { name }: Upstream): ApiError {
+  if (hint === null) return error;
+  const refused = apiError(
+    'upstream_credential',
+    `${name} refused this deployment's credential (${status}): ${hint}`,
+  );
+  return { ...refused, ...(error.refusal !== undefined && { refusal: error.refusal }) };
 }
 
 /** Refusals that a wrong setting can cause. */
@@ -141,10 +207,14 @@ function suspectSetting(
 }
 
 /** The URL and the failure, for the log and the record. */
-export function causeOf(url: string, secret: string, what: string): string {
+export function causeOf(
+  url: string,
+  upstream: Pick<Upstream, 'secret' | 'madeSecrets'>,
+  what: string,
+): string {
   // The query may contain a secret.
   const [address = ''] = url.split('?');
-  return removeSecret(`${address}: ${what}`, secret).slice(0, MAX_CAUSE_CHARS);
+  return removeSecrets(`${address}: ${what}`, upstream).slice(0, MAX_CAUSE_CHARS);
 }
 
 /** The message of a failed fetch without its final period. */
@@ -158,30 +228,6 @@ function withRetryAfter(headers: Headers, seconds: number | undefined): Headers 
   const extended = new Headers(headers);
   extended.set('retry-after', String(seconds));
   return extended;
-}
-
-/** The start of a refusal's text, up to bounds of size and time, or to where the connection broke. Never rejects. */
-async function readStart(body: ReadableStream<Uint8Array> | null, clock: Clock): Promise<string> {
-  if (body === null) return '';
-  const reader = body.getReader();
-  const cancel = () => void reader.cancel().catch(() => {});
-  const cancelTimer = clock.startTimer(MAX_ERROR_BODY_MS, cancel);
-  const decoder = new TextDecoder();
-  let text = '';
-  try {
-    for (let bytes = 0; bytes < MAX_ERROR_BODY_BYTES; ) {
-      const { done, value } = await reader.read();
-      if (done) return text;
-      bytes += value.length;
-      text += decoder.decode(value, { stream: true });
-    }
-    cancel();
-    return text;
-  } catch {
-    return text;
-  } finally {
-    cancelTimer();
-  }
 }
 
 /** A plain object, because the runtime converts it in one step. */

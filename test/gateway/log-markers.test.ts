@@ -51,6 +51,8 @@ const EVENTS: Readonly<Record<LogEvent, 'seen' | string>> = {
   models_unavailable: 'the address of a provider and settings',
   models_empty: 'settings',
   counter_failed: 'seen',
+  credential_failed: 'a setting, and a sentence of Weir’s with a status',
+  clock_corrected: 'a number',
   records_archived: 'counts and times',
   records_deleted: 'counts and times',
   archive_failed: 'the error of R2',

@@ -110,9 +110,15 @@ export function createHandlers<Env, const Features extends readonly Feature[]>(
       }
     },
     queue: async ({ messages }, env) => (await openGateway(env)).queue(messages),
-    scheduled: async (_, env) => (await openGateway(env)).scheduled(),
+    scheduled: async (controller, env) => (await openGateway(env)).scheduled(dueAt(controller)),
     objects: decodeObjects(features.features.map(({ objects }) => objects?.(gateway))),
   };
+}
+
+/** When a scheduled run was due, in ms since the epoch. A host may call it without a controller. */
+function dueAt(controller: unknown): number {
+  const { scheduledTime = null } = isObject(controller) ? (controller as { scheduledTime?: unknown }) : {}; // decode
+  return typeof scheduledTime === 'number' && Number.isFinite(scheduledTime) ? scheduledTime : Date.now();
 }
 
 /** The classes of all features. The names of the listed features say which there are. */

@@ -7,6 +7,7 @@ import type {
   Admit,
   AdmitEarly,
   Attribute,
+  CircuitOpened,
   CompareCache,
   CompletionContext,
 } from './completion/admission.ts';
@@ -86,8 +87,9 @@ export interface FeatureParts {
   /** Wraps the writer of records, to settle what was reserved. */
   readonly settle?: (
     records: Pick<RecordWriter, 'write'>,
-    context: Pick<RequestContext, 'ports' | 'settings'>,
+    context: Pick<RequestContext, 'ports' | 'settings' | 'waitUntil'>,
   ) => Pick<RecordWriter, 'write'>;
+  readonly circuitOpened?: CircuitOpened;
   /** Where usage records are stored. Absent: in KV. */
   readonly ledger?: Ledger;
   /** Where records are delivered, tried in order. Absent: the ledger. */
@@ -95,7 +97,8 @@ export interface FeatureParts {
   /** What is known of the store of records. Absent: nothing waits for it. */
   readonly ledgerStatus?: () => Promise<LedgerStatus>;
   readonly queue?: (messages: readonly WorkerMessage[]) => Promise<void>;
-  readonly scheduled?: () => Promise<void>;
+  /** @param dueAt when the run was due, in ms since the epoch */
+  readonly scheduled?: (dueAt: number) => Promise<void>;
 }
 
 /**

@@ -67,8 +67,11 @@ export interface Gateway {
   readonly stepErasure: StepErasure;
   /** Stores the usage records that arrive through the queue. */
   readonly queue: (messages: readonly WorkerMessage[]) => Promise<void>;
-  /** The daily work of the features. */
-  readonly scheduled: () => Promise<void>;
+  /**
+   * The daily work of the features.
+   * @param dueAt when it was due, in ms since the epoch
+   */
+  readonly scheduled: (dueAt: number) => Promise<void>;
 }
 
 /** What a gateway keeps in the isolate's memory, apart from what features keep. */
@@ -129,6 +132,7 @@ export function createGateway(
     admit: started.admit ?? refuseLimited,
     admitEarly: started.admitEarly ?? refuseLimited,
     compareCache: started.compareCache ?? null,
+    circuitOpened: started.circuitOpened ?? null,
     enforces: { limits: started.admit !== undefined, users: started.attribute !== undefined },
     hasAccessAdmins: hasAdmins(features),
     userStores: [
@@ -159,7 +163,7 @@ export function createGateway(
       requestId: facts.requestId,
       arrivedAt: facts.arrivedAt,
       ports: requestPorts,
-      records: settle === undefined ? hooked : settle(hooked, { ports: requestPorts, settings }),
+      records: settle === undefined ? hooked : settle(hooked, { ports: requestPorts, settings, waitUntil }),
       hostCaller: null,
       accessUser: null,
       client,
@@ -197,8 +201,8 @@ export function createGateway(
     memory,
     stepErasure: (erasure, waitUntil) => stepErasure(ownContext(waitUntil), erasure),
     queue: started.queue ?? refuseMessages,
-    scheduled: async () => {
-      await started.scheduled?.();
+    scheduled: async (dueAt) => {
+      await started.scheduled?.(dueAt);
       if (started.erasures !== undefined) return;
       const work: Promise<unknown>[] = [];
       await stepAll(ownContext((one) => work.push(one)));

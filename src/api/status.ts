@@ -1,14 +1,13 @@
 /** `GET /admin/status`: what runs, how its providers do, and which circuits are open; `GET /health` says the version. */
 
 import { apiError } from '../canonical/error.ts';
-import { type Fault, faultOfCall } from '../canonical/fault.ts';
 import { forAdmin } from '../http/admin.ts';
 import type { RequestContext } from '../http/context.ts';
 import { errorResponse, jsonResponse } from '../http/respond.ts';
 import type { ListedRecord } from '../metering/ledger.ts';
 import { findPrice } from '../metering/pricing/cost.ts';
 import type { PriceTable } from '../metering/pricing/price.ts';
-import type { RecordedAttempt } from '../metering/record.ts';
+import { callsOf, faultOfProviderCall, type ProviderCall } from '../metering/provider-calls.ts';
 import { DAY_MS, firstIdAt, HOUR_MS, isoTime } from '../metering/time.ts';
 import { PROVIDERS } from '../providers/index.ts';
 import { providerOf } from '../settings/aliases.ts';
@@ -132,33 +131,6 @@ function lagOf({ delivered, arrivedAt }: RequestContext, records: readonly Liste
   };
 }
 
-/** One call of a provider. */
-interface ProviderCall {
-  readonly attempt: Pick<
-    RecordedAttempt,
-    'provider' | 'model' | 'status' | 'error_code' | 'cause' | 'message'
-  >;
-  readonly record: ListedRecord;
-  /** It is the first call of its request, and others followed. */
-  readonly isRetried: boolean;
-  readonly isLast: boolean;
-}
-
-/** The calls of a request. A record whose attempts the store does not have yet counts as one call. */
-function callsOf(record: ListedRecord): readonly ProviderCall[] {
-  const {
-    provider,
-    model,
-    error_code,
-    attempts = [{ provider, model, status: null, error_code, ms: 0 }],
-  } = record;
-  const called = attempts.filter(({ ms }) => ms !== null);
-  return called.map((attempt, at) => ({
-    ...{ attempt, record, isRetried: at === 0 && called.length > 1 },
-    isLast: at === called.length - 1,
-  }));
-}
-
 function lastHour(id: string, calls: readonly ProviderCall[], records: readonly ListedRecord[]) {
   const providerCalls = calls.filter(({ attempt }) => attempt.provider === id);
   const failed = providerCalls.filter(
@@ -194,19 +166,14 @@ function percentile(sorted: readonly number[], share: number): number | null {
 function lastErrors(calls: readonly ProviderCall[]) {
   const failed = calls.filter(({ attempt }) => attempt.error_code !== null);
   failed.sort((a, b) => (a.record.request_id > b.record.request_id ? -1 : 1));
-  const byFault = Map.groupBy(failed, (call) => `${call.attempt.provider} ${faultOf(call)}`);
+  const byFault = Map.groupBy(failed, (call) => `${call.attempt.provider} ${faultOfProviderCall(call)}`);
   return [...byFault.values()].flatMap(([call]) => {
     if (call === undefined) return [];
     const { provider, model, status, error_code, message, cause } = call.attempt;
     const { request_id, time } = call.record;
     const said = { code: error_code, message: message ?? cause ?? null };
-    return { provider, model, fault: faultOf(call), time, status, ...said, request_id };
+    return { provider, model, fault: faultOfProviderCall(call), time, status, ...said, request_id };
   });
-}
-
-function faultOf({ attempt, record, isLast }: ProviderCall): Fault {
-  // The record knows more of its last call, such as whether the model is an alias's.
-  return (isLast ? record.fault : null) ?? faultOfCall(attempt.status, attempt.error_code ?? '');
 }
 
 /** The providers that are set up, and the built-in ones that are not. */

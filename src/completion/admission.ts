@@ -24,6 +24,8 @@ export interface CompletionContext extends RequestContext {
   readonly tracing: RequestTracing;
   /** Null where sessions are not kept by what stores the records. */
   readonly compareCache: CompareCache | null;
+  /** Called where a failure has opened a circuit by somebody's fault other than the caller's; null: nobody wants to know. */
+  readonly circuitOpened: CircuitOpened | null;
   /**
    * Called before each attempt is sent upstream. The feature `durable-responses` stores the record that is to be written if the isolate
    * ends before the request does.
@@ -31,6 +33,22 @@ export interface CompletionContext extends RequestContext {
   readonly onSent?: ((interrupted: ChargedRecord) => void) | undefined;
   /** Why the gateway itself has aborted the request; null or absent: its client has disconnected. */
   readonly abortError?: (() => ApiError | null) | undefined;
+}
+
+/** Has the operator told of a circuit that has opened. The feature `ledger` implements it. */
+export type CircuitOpened = (
+  opened: OpenedCircuit,
+  context: Pick<RequestContext, 'ports' | 'settings' | 'waitUntil'>,
+) => void;
+
+/** A circuit that a failure has opened, as the log has it. */
+export interface OpenedCircuit extends JsonObject {
+  readonly provider: string;
+  readonly model: string;
+  /** Null: for all callers. */
+  readonly key_id: string | null;
+  readonly failures: number;
+  readonly open_until: string;
 }
 
 /** Reads who sent a request and for what. Fails if the caller's key requires a user and the request names none. */

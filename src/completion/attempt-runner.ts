@@ -4,6 +4,7 @@
  */
 import { mayUse } from '../auth/caller.ts';
 import { type ApiError, apiError, type FailureReason } from '../canonical/error.ts';
+import { faultOfCall } from '../canonical/fault.ts';
 import { sanitize } from '../canonical/upstream-error.ts';
 import { shownFinding, tableLine } from '../fitting/rows.ts';
 import { boundCredential, credentialMaker } from '../http/made-credential.ts';
@@ -237,15 +238,18 @@ export class AttemptRunner {
   /** Logs the circuit that a failure has opened, with what the provider said, and the cause. */
   #logOpened({ traits, meter }: Attempt, opened: OpenCircuit | null): void {
     if (opened === null) return;
-    const { ports, requestId } = this.request.context;
+    const { alias, context } = this.request;
     const { status, error_code, message, cause } = meter.attempt;
-    ports.log({
-      ...{ event: 'circuit_opened', request_id: requestId, ...circuitOf(traits.target) },
+    const line = {
+      ...{ request_id: context.requestId, ...circuitOf(traits.target) },
       // Null: for all callers.
       ...{ key_id: opened.caller, failures: opened.failures, open_until: isoTime(opened.openUntil) },
       ...{ status, error_code, message: message ?? null },
-      ...(cause !== undefined && { cause }),
-    });
+    };
+    context.ports.log({ event: 'circuit_opened', ...line, ...(cause !== undefined && { cause }) });
+    // A caller's misspelt model is nothing that an operator can mend.
+    const isCallers = alias === null && faultOfCall(status, error_code ?? '') === 'caller';
+    if (!isCallers) context.circuitOpened?.(line, context);
   }
 
   #logClosed({ traits }: Attempt, isClosed: boolean): void {

@@ -14,14 +14,18 @@ import {
   placeObjects,
 } from '../settings/placement.ts';
 import type { SettingsReader } from '../settings/reader.ts';
+import { callTwice } from '../shared/durable-objects.ts';
 import type { Feature } from '../types.ts';
 import { createAdmit, createAdmitEarly, settlingRecords } from './admission.ts';
+import type { OperatorAlert } from './alerts/operator-alerts.ts';
+import { ProviderWatch } from './alerts/provider-watch.ts';
+import type { AlertSettings } from './alerts/send-alert.ts';
+import { weeklySummary } from './alerts/weekly-summary.ts';
 import { DeadLetters } from './dead-letters.ts';
 import { objectErasures } from './erasures.ts';
-import { FIRST_DIRECTORY, type LedgerNamespace, type LedgerStub } from './ledger-calls.ts';
+import { ALERTS, FIRST_DIRECTORY, type LedgerNamespace, type LedgerStub } from './ledger-calls.ts';
 import { LedgerClient } from './ledger-client.ts';
 import { LedgerObject } from './ledger-object.ts';
-import type { AlertSettings } from './limits/budget-alerts.ts';
 import { consumeRecords, QueueSink, type RecordQueue } from './queue.ts';
 import type { RoomLimits } from './records/key-records.ts';
 import { ObjectLedger } from './records/object-ledger.ts';
@@ -91,7 +95,7 @@ function decodeBindings(reader: SettingsReader, place: ObjectPlace): Bindings {
 function start(
   settings: LedgerSettings,
   { ledgers, queue, hasArchive }: Bindings,
-  { store, log }: Ports,
+  { store, log, random }: Ports,
 ): FeatureParts {
   const client = new LedgerClient(ledgers);
   const { hashSecret } = settings;
@@ -102,6 +106,7 @@ function start(
     ? new ObjectLedger({ ledgers, recordDays: settings.recordDays, log })
     : new KvLedger(store);
   const deadLetters = new DeadLetters(store, ledger);
+  const watch = ledgers === null ? null : new ProviderWatch(ledgers, random());
   const stores = isObject ? [deadLetters.ledger, deadLetters] : [ledger];
   return {
     admit: createAdmit(limitLedger),
@@ -113,7 +118,13 @@ function start(
     ],
     ...(ledgers !== null && { keyIdsAfter: listKeyIds(ledgers), erasures: objectErasures(ledgers) }),
     ...(isObject && { compareCache: createCompareCache(client) }),
-    settle: (records, context) => settlingRecords(records, limitLedger, context),
+    settle: (records, context) => {
+      const settling = settlingRecords(records, limitLedger, context);
+      return watch === null ? settling : watch.records(settling, context);
+    },
+    ...(watch !== null && {
+      circuitOpened: (opened, context) => watch.circuitOpened(opened, context),
+    }),
     ledger,
     sinks: queue === null ? stores : [new QueueSink(queue), ...stores],
     ledgerStatus: async () => ({
@@ -124,8 +135,20 @@ function start(
       full_keys: isObject ? await ledgers.getByName(FIRST_DIRECTORY).fullLedgers() : [],
     }),
     queue: (messages) => consumeRecords(messages, { sinks: stores, log }),
-    scheduled: async () => log({ event: 'stranded_brought_in', ...(await deadLetters.replay()) }),
+    scheduled: async (dueAt) => {
+      log({ event: 'stranded_brought_in', ...(await deadLetters.replay()) });
+      if (ledgers !== null && settings.alerts.target !== null)
+        await sendSummary(ledgers, await weeklySummary(ledger, store, dueAt));
+    },
   };
+}
+
+async function sendSummary(ledgers: LedgerNamespace, summary: OperatorAlert | null): Promise<void> {
+  if (summary === null) return;
+  await callTwice(
+    () => ledgers.getByName(ALERTS),
+    (object) => object.noteAlert(summary),
+  );
 }
 
 function createCompareCache(client: LedgerClient): CompareCache {

@@ -15,6 +15,7 @@ import type { FullKey, RecordQuery, ReportQuery } from '../metering/ledger.ts';
 import type { Charge, ChargedRecord, UsageRecord } from '../metering/record.ts';
 import type { RefusalBatch, RefusalQuery, RefusalRow } from '../metering/refusals.ts';
 import type { JsonObject } from '../shared/json.ts';
+import type { OperatorAlert, ProviderCounts } from './alerts/operator-alerts.ts';
 import type { ActiveHours } from './directory/active-keys.ts';
 import type { ErasedSums, FoundRecord } from './directory/directory.ts';
 import type { ReportPart } from './directory/directory-reports.ts';
@@ -45,7 +46,8 @@ export interface LedgerStub
     KeyCalls,
     KeyLeases,
     UserCalls,
-    ErasureCalls {}
+    ErasureCalls,
+    AlertCalls {}
 
 /** The usage records of one key. */
 interface RecordCalls {
@@ -107,6 +109,17 @@ interface ErasureCalls {
   /** Starts an erasure. @returns the one of the same user that runs already, or this one */
   startErasure(erasure: Erasure): Promise<Erasure>;
   findErasure(id: string): Promise<Erasure | null>;
+}
+
+/** The name of the object of alerts to the operator: no key has this id. */
+export const ALERTS = '*alerts';
+
+/** Alerts to the operator. Only the object named {@link ALERTS} has them. Repeated calls change nothing. */
+interface AlertCalls {
+  /** @returns until when nothing more has to be reported of the provider (ms since the epoch); null: each further failure does */
+  takeCalls(counts: ProviderCounts): Promise<number | null>;
+  /** @returns until when there is no other alert of the subject (ms since the epoch) */
+  noteAlert(alert: OperatorAlert): Promise<number>;
 }
 
 /** The sums over keys, and their records. Only the objects named in {@link DIRECTORIES} have them. */

@@ -20,6 +20,8 @@ import { inJurisdiction, type PlaceableNamespace } from '../settings/placement.t
 import { SettingsReader } from '../settings/reader.ts';
 import { callTwice } from '../shared/durable-objects.ts';
 import type { JsonObject } from '../shared/json.ts';
+import { type OperatorAlert, OperatorAlerts, type ProviderCounts } from './alerts/operator-alerts.ts';
+import type { AlertSettings } from './alerts/send-alert.ts';
 import type { ActiveHours } from './directory/active-keys.ts';
 import { Directory, type ErasedSums, type FoundRecord } from './directory/directory.ts';
 import type { ReportPart } from './directory/directory-reports.ts';
@@ -28,6 +30,7 @@ import { MAX_RECENT_BYTES, type RecentPage } from './directory/recent-records.ts
 import { createRefusals, sumRefusals, takeRefusals } from './directory/refusals.ts';
 import { ErasureRun } from './erasures.ts';
 import {
+  ALERTS,
   DIRECTORIES,
   directoryOf,
   ERASURES,
@@ -38,7 +41,7 @@ import {
   userObject,
 } from './ledger-calls.ts';
 import type { Amounts, LeaseAnswer, LeaseMessage, OpenAnswer } from './limits/allowance.ts';
-import { type AlertSettings, BudgetAlerts } from './limits/budget-alerts.ts';
+import { BudgetAlerts } from './limits/budget-alerts.ts';
 import { forgetSpent, hasErasedSpent } from './limits/erased-spent.ts';
 import {
   changeLimits,
@@ -139,6 +142,8 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   readonly #user: UserLimits | null;
   /** Null unless this is the object of a key. */
   #alerts: BudgetAlerts | null = null;
+  /** Null unless this is the object of alerts to the operator. */
+  #operatorAlerts: OperatorAlerts | null = null;
   /** Null unless this is the object that runs erasures. */
   #erasures: ErasureRun | null = null;
   readonly #unsent: UnsentSums;
@@ -224,6 +229,19 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
       context.waitUntil(this.#setMissingAlarm());
       return;
     }
+    if (this.#keyId === ALERTS) {
+      const alerts = new OperatorAlerts({
+        sql: this.#sql,
+        settings: () => this.alertSettings(),
+        wake: () => this.#setAlarmBy(Date.now()),
+        fetch: (input, init) => fetch(input, init),
+        log,
+      });
+      this.#operatorAlerts = alerts;
+      this.#jobs = [(now) => alerts.send(now)];
+      context.waitUntil(this.#setMissingAlarm());
+      return;
+    }
     createRecords(this.#sql);
     createSums(this.#sql);
     createCacheSessions(this.#sql);
@@ -288,6 +306,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     if (this.#user !== null) return this.#user.isOpen;
     if (this.#directory !== null) return this.#directory.hasWork;
     if (this.#erasures !== null) return this.#erasures.nextDue !== null;
+    if (this.#operatorAlerts !== null) return this.#operatorAlerts.nextDue !== null;
     return (
       nextExpiry(this.#sql) !== null ||
       hasRecords(this.#sql) ||
@@ -411,6 +430,19 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   get #run(): ErasureRun {
     if (this.#erasures === null) throw new Error('Not the object of erasures');
     return this.#erasures;
+  }
+
+  get #asAlerts(): OperatorAlerts {
+    if (this.#operatorAlerts === null) throw new Error('Not the object of alerts');
+    return this.#operatorAlerts;
+  }
+
+  async takeCalls(counts: ProviderCounts): Promise<number | null> {
+    return this.#asAlerts.takeCalls(counts, Date.now());
+  }
+
+  async noteAlert(alert: OperatorAlert): Promise<number> {
+    return this.#asAlerts.note(alert, Date.now());
   }
 
   async compareCache(session: string, sent: SentPrefix): Promise<string> {

@@ -2,7 +2,7 @@
 import { isUnreadable, type Secret } from '../canonical/secret.ts';
 import { SettingsReader } from '../settings/reader.ts';
 import type { JsonObject } from '../shared/json.ts';
-import type { AlertSettings } from './limits/budget-alerts.ts';
+import type { AlertSettings } from './alerts/send-alert.ts';
 import type { RoomLimits } from './records/key-records.ts';
 
 export interface LedgerSettings {

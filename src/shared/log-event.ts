@@ -10,6 +10,7 @@ export const LOG_EVENTS = [
   ...(['records_archived', 'records_deleted', 'archive_failed'] as const),
   ...(['ledger_unreachable', 'ledger_unreadable', 'reservation_expired', 'refusals_not_written'] as const),
   ...(['budget_overdrawn', 'budget_alert', 'budget_alert_failed', 'budget_alert_lost'] as const),
+  ...(['provider_failing', 'credential_refused', 'weekly_summary', 'alert_failed', 'alert_lost'] as const),
   ...(['budget_ended', 'limiter_failed', 'prices_unreadable', 'access_unreachable'] as const),
   ...(['response_not_stored', 'response_not_settled', 'response_interrupted'] as const),
   ...(['response_run_failed', 'response_storage_failed', 'response_unreadable'] as const),

@@ -65,7 +65,7 @@ export default {
         return Response.json(messages.length);
       }
       case '/test/daily':
-        await weir.scheduled(null, envOf(env));
+        await weir.scheduled({ scheduledTime: Number(searchParams.get('at')) || null }, envOf(env));
         return new Response();
       default:
         return weir.fetch(request, envOf(env), context);

@@ -8,22 +8,11 @@ import {
   periodName,
   writeAmount,
 } from '../../auth/key-limits.ts';
-import { isUnreadable, secretUnreadable, type UnreadableSecret } from '../../canonical/secret.ts';
+import { isUnreadable } from '../../canonical/secret.ts';
 import { AUDIT_KEPT_DAYS } from '../../shared/limits.ts';
 import type { Log } from '../../shared/log-event.ts';
+import { type AlertSettings, plainText, sendAlert, wordsOf } from '../alerts/send-alert.ts';
 import { addedTo, type Sql, storedLimits, sumOfPeriod, unreadableReason } from './limit-tables.ts';
-
-export interface AlertSettings {
-  /** Percentages of a budget, the lowest first. Empty: there are no alerts. */
-  readonly percents: readonly number[];
-  /** Where alerts are sent, and the secret that signs them; or the one of these secrets that could not be read. Null: they are only logged. */
-  readonly target: AlertTarget | UnreadableSecret | null;
-}
-
-interface AlertTarget {
-  readonly url: string;
-  readonly secret: string;
-}
 
 export interface AlertPorts {
   readonly keyId: string;
@@ -36,15 +25,6 @@ export interface AlertPorts {
   readonly log: Log;
 }
 
-/** A receiver must respond within this time. */
-const MAX_SEND_MS = 10_000;
-/** The wait after the first failure. It doubles with each further one. */
-const FIRST_WAIT_MS = 60_000;
-const MAX_WAIT_MS = 60 * 60_000;
-/** The wait for a secret that could not be read. */
-const SECRET_WAIT_MS = 15_000;
-/** An alert that nobody took by then is dropped. */
-const MAX_AGE_MS = 24 * 60 * 60_000;
 const KEPT_MS = AUDIT_KEPT_DAYS * 24 * 60 * 60_000;
 
 /** `next_at`: when the alert is sent, in ms since the epoch; null: it was, or there is nowhere to send it. */
@@ -125,14 +105,14 @@ export class BudgetAlerts {
   }
 
   async #sendOne(row: AlertRow, now: number): Promise<void> {
-    const { sql, transaction, log, keyId } = this.#ports;
-    const { unit, period, percent, at, tries } = row;
+    const { sql, transaction, log, keyId, fetch: send } = this.#ports;
+    const { unit, period, percent, at } = row;
     const { target } = await this.#readSettings();
-    const isWaiting = isUnreadable(target);
     const body = JSON.stringify({ event: 'budget_alert', ...view(keyId, row), ...(await this.#words(row)) });
-    const problem = isWaiting ? secretUnreadable(target).message : await this.#post(body, target, now);
-    const retryAt = now + (isWaiting ? SECRET_WAIT_MS : Math.min(FIRST_WAIT_MS * 2 ** tries, MAX_WAIT_MS));
-    const nextAt = problem === null || retryAt > at + MAX_AGE_MS ? null : retryAt;
+    const { problem, tries, nextAt } = await sendAlert({ body, at, tries: row.tries }, target, {
+      fetch: send,
+      now,
+    });
     if (problem !== null) {
       const event = nextAt === null ? 'budget_alert_lost' : 'budget_alert_failed';
       log({ event, key_id: keyId, id: idOf(keyId, row), reason: problem });
@@ -140,43 +120,16 @@ export class BudgetAlerts {
     transaction(() =>
       sql.exec(
         'UPDATE alerts SET tries = ?, next_at = ? WHERE unit = ? AND period = ? AND percent = ?',
-        ...[isWaiting ? tries : tries + 1, nextAt, unit, period, percent],
+        ...[tries, nextAt, unit, period, percent],
       ),
     );
   }
 
-  /** The name of the key and a sentence for people, under the names by which Slack (`text`) and Discord (`content`) read it. */
+  /** The name of the key and a sentence for people. */
   async #words(row: AlertRow) {
     const { keyId, keyName } = this.#ports;
     const name = (await keyName?.().catch(() => null)) ?? null;
-    const text = sentenceOf(name ?? keyId, row);
-    // Nobody is notified because of what a key is named.
-    return { name, text, content: text, allowed_mentions: { parse: [] } };
-  }
-
-  /**
-   * @param now in ms since the epoch. It is signed, so that a receiver can refuse an alert that is sent again by somebody else.
-   * @returns why it was not taken; null: it was
-   */
-  async #post(body: string, target: AlertTarget | null, now: number): Promise<string | null> {
-    if (target === null) return 'ALERT_URL is not set any more';
-    const seconds = Math.floor(now / 1000);
-    try {
-      const response = await this.#ports.fetch(target.url, {
-        method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          'x-weir-signature': `t=${seconds},sha256=${await sign(`${seconds}.${body}`, target.secret)}`,
-        },
-        body,
-        redirect: 'manual',
-        signal: AbortSignal.timeout(MAX_SEND_MS),
-      });
-      await response.body?.cancel();
-      return response.ok ? null : `The receiver responded with status ${response.status}`;
-    } catch (error) {
-      return error instanceof Error ? error.name : 'The receiver could not be called';
-    }
+    return { name, ...wordsOf(sentenceOf(name ?? keyId, row)) };
   }
 }
 
@@ -229,19 +182,8 @@ function view(keyId: string, row: AlertRow) {
   };
 }
 
-/** Controls, and what begins a link or a mention in Slack (https://docs.slack.dev/messaging/formatting-message-text, from memory, 2026-11-28). */
-const NOT_PLAIN = /[\p{Cc}<>]/gu;
-
 function sentenceOf(key: string, { unit, period, percent, per, spent, amount }: AlertRow): string {
   const limit = `${formatAmount(amount, unit)} ${per === 'total' ? 'in total' : `a ${per}`}`;
   const when = per === 'total' ? '' : ` in ${period}`;
-  return `Weir: the key ${key.replace(NOT_PLAIN, ' ')} has reached ${percent} % of its budget of ${limit}: ${formatAmount(spent, unit)} are spent${when}`;
-}
-
-/** HMAC-SHA-256 in hexadecimal digits. */
-async function sign(text: string, secret: string): Promise<string> {
-  const encoder = new TextEncoder();
-  const algorithm = { name: 'HMAC', hash: 'SHA-256' };
-  const key = await crypto.subtle.importKey('raw', encoder.encode(secret), algorithm, false, ['sign']);
-  return new Uint8Array(await crypto.subtle.sign('HMAC', key, encoder.encode(text))).toHex();
+  return `Weir: the key ${plainText(key)} has reached ${percent} % of its budget of ${limit}: ${formatAmount(spent, unit)} are spent${when}`;
 }

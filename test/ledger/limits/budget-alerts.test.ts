@@ -1,7 +1,8 @@
 /** Alerts of budgets: what is noted once, and what is sent until a receiver takes it (G10). */
 import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { type AlertSettings, BudgetAlerts } from '../../../src/ledger/limits/budget-alerts.ts';
+import type { AlertSettings } from '../../../src/ledger/alerts/send-alert.ts';
+import { BudgetAlerts } from '../../../src/ledger/limits/budget-alerts.ts';
 import { storedLimits } from '../../../src/ledger/limits/limit-tables.ts';
 import { settleUnreserved } from '../../../src/ledger/limits/reservations.ts';
 import { addToBudget } from '../../../src/ledger/limits/top-ups.ts';

@@ -34,7 +34,7 @@ import { PriceBook } from './metering/pricing/price-book.ts';
 import { type Deliveries, RecordWriter } from './metering/record-writer.ts';
 import { NO_KEY, RefusalCounts } from './metering/refusals.ts';
 import { requestId } from './metering/time.ts';
-import { clientOf, DEFAULT_CLIENT, type HttpRoute, Router } from './routes.ts';
+import { clientOf, DEFAULT_CLIENT, type HttpRoute, Router, withoutQueryKey } from './routes.ts';
 import { CircuitBreakers } from './routing/circuit-breaker.ts';
 import { resalesOf } from './settings/configured-provider.ts';
 import { PlaceCheck } from './settings/placement.ts';
@@ -181,7 +181,8 @@ export function createGateway(
   }
 
   return {
-    fetch: async (request, context) => {
+    fetch: async (given, context) => {
+      const request = withoutQueryKey(given);
       const waitUntil = (work: Promise<unknown>) => context.waitUntil(work);
       const arrivedAt = clock.now();
       const facts = { requestId: requestId(arrivedAt, random()), arrivedAt };

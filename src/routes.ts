@@ -2,6 +2,7 @@
 import { type IRequest, IttyRouter } from 'itty-router';
 import { handleListAudit } from './api/audit.ts';
 import { handleCountTokens } from './api/count-tokens.ts';
+import { handleGeminiCall, refuseInteractions } from './api/gemini.ts';
 import {
   handleAddToBudget,
   handleChangeKey,
@@ -27,6 +28,7 @@ import type { ClientRoute } from './completion/request.ts';
 import type { ErrorClient, RequestContext } from './http/context.ts';
 import { clientError, preflight } from './http/respond.ts';
 import { messages } from './protocols/anthropic-messages/client.ts';
+import { gemini } from './protocols/gemini/client.ts';
 import { chat, completions, embeddings, fim } from './protocols/openai-chat/client.ts';
 import { responses } from './protocols/openai-responses/client.ts';
 
@@ -64,6 +66,10 @@ export interface HttpRoute {
 
 const V1 = ['/v1', ''];
 const ROOT = [''];
+/** Of Gemini's own API. Its SDKs call the second one in their mode for Vertex AI. */
+const V1BETA = ['/v1beta'];
+const VERTEX = ['/v1beta1', '/v1'];
+const V1_OR_V1BETA = [...V1, ...V1BETA];
 /** DeepSeek's clients have `/beta` in their base URL, for fill-in-the-middle and prefixes. */
 const V1_OR_BETA = ['/v1', '', '/beta'];
 
@@ -77,6 +83,29 @@ const RESPONSES = { route: 'chat', client: responses } as const;
 
 /** The routes of the core. Of the routes that match a path, the first one is used. */
 export const ROUTES: readonly HttpRoute[] = [
+  {
+    ...{ name: 'v1beta', client: gemini, path: '/interactions', prefixes: V1BETA },
+    methods: { GET: refuseInteractions, POST: refuseInteractions, DELETE: refuseInteractions },
+    isListed: false,
+  },
+  {
+    path: '/interactions/:id+',
+    prefixes: V1BETA,
+    methods: { GET: refuseInteractions, POST: refuseInteractions, DELETE: refuseInteractions },
+    isListed: false,
+  },
+  {
+    ...{ name: 'publishers', client: gemini, path: '/publishers/:publisher/models/:model+' },
+    ...{ prefixes: VERTEX, prefixesBesideSite: ['/v1'] },
+    methods: { POST: callVertex },
+    isListed: false,
+  },
+  {
+    path: '/projects/:project/locations/:location/publishers/:publisher/models/:model+',
+    ...{ prefixes: VERTEX, prefixesBesideSite: ['/v1'] },
+    methods: { POST: callVertex },
+    isListed: false,
+  },
   { name: 'chat', path: '/chat/completions', prefixes: V1_OR_BETA, methods: { POST: complete(CHAT) } },
   // Azure's clients name the model in the path.
   {
@@ -124,10 +153,14 @@ export const ROUTES: readonly HttpRoute[] = [
     methods: { GET: refuseStoredResponse, POST: refuseStoredResponse, DELETE: refuseStoredResponse },
     isListed: false,
   },
-  { name: 'models', path: '/models', methods: { GET: handleModels } },
+  { name: 'models', path: '/models', prefixes: V1_OR_V1BETA, methods: { GET: handleModels } },
   {
     path: '/models/:id+',
-    methods: { GET: (request, context, { id }) => handleModel(request, context, decodePath(id)) },
+    prefixes: V1_OR_V1BETA,
+    methods: {
+      GET: (request, context, { id }) => handleModel(request, context, decodePath(id)),
+      POST: (request, context, { id }) => handleGeminiCall(request, context, decodePath(id)),
+    },
     isListed: false,
   },
   { name: 'usage', path: '/usage', methods: { GET: handleUsage } },
@@ -196,6 +229,10 @@ export const ROUTES: readonly HttpRoute[] = [
 function complete<Session>(clientRoute: ClientRoute<Session>): Handler {
   return (request, context, { model }) =>
     handleCompletion(request, clientRoute, context, model === undefined ? {} : { model: decodePath(model) });
+}
+
+function callVertex(request: Request, context: CompletionContext, { publisher, model }: PathParams) {
+  return handleGeminiCall(request, context, decodePath(model), decodePath(publisher));
 }
 
 /** @param view the response's body in the client protocol */
@@ -357,15 +394,41 @@ function methodNotAllowed(request: Request, context: RequestContext, allowed: st
 export const DEFAULT_CLIENT: ErrorClient = chat;
 
 /**
- * The client protocol of a request, also on an unknown path: a segment such as `messages` decides, and else the header that Anthropic's
- * clients send with each request.
+ * The client protocol of a request, also on an unknown path: a segment such as `messages` decides, and else the header that Anthropic's or
+ * Google's clients send with each request.
  */
 export function clientOf({ url, headers }: Request, routes: readonly HttpRoute[] = ROUTES): ErrorClient {
   const segments = pathOf(url).split('/');
-  const named = routes.findLast(
-    ({ name, client }) => client !== undefined && name !== undefined && segments.includes(name),
-  );
-  return named?.client ?? (headers.has('anthropic-version') ? messages : DEFAULT_CLIENT);
+  const named = routes.filter(({ name }) => name !== undefined && segments.includes(name));
+  const client = named.findLast((route) => route.client !== undefined)?.client;
+  if (client !== undefined) return client;
+  if (headers.has('anthropic-version')) return messages;
+  // Routes of OpenAI's form stay so, except the list of models, which both have.
+  const isOfBoth = named.every(({ name }) => name === 'models');
+  const isCall = segments.includes('models') && METHOD.test(segments.at(-1) ?? '');
+  const isGoogles = isCall || (isOfBoth && headers.has('x-goog-api-key'));
+  return isGoogles ? gemini : DEFAULT_CLIENT;
+}
+
+/** A method of Google's behind the last `:`. */
+const METHOD = /:\w{1,64}$/;
+
+/** The paths of the list of models, and of Google's APIs, whose clients may send their key in the query. */
+const KEY_PATH = /\/v1beta1?\/|\/models(?:\/|$)|\/publishers\//;
+
+/** The request with a key from its query in the header that Google's clients have for it, so that no URL has a key from here on. */
+export function withoutQueryKey(request: Request): Request {
+  const { url } = request;
+  if (!/[?&]key=/.test(url) || !KEY_PATH.test(pathOf(url))) return request;
+  const stripped = new URL(url);
+  const key = stripped.searchParams.get('key') ?? '';
+  stripped.searchParams.delete('key');
+  const { method } = request;
+  const headers = new Headers(request.headers);
+  if (/^[\x21-\x7e]+$/.test(key) && !headers.get('x-goog-api-key')) headers.set('x-goog-api-key', key);
+  return method === 'GET' || method === 'HEAD'
+    ? new Request(stripped, { method, headers })
+    : new Request(new Request(stripped, request), { headers });
 }
 
 /** Common mistakes: doubled slashes, a base URL that was completed with `/v1` twice, and the `/openai/v1` of Groq's clients. */

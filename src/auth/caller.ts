@@ -107,7 +107,10 @@ export async function isAdmin(adminToken: Secret, headers: Headers): Promise<Res
   return ok(sameDigest(await sha256(adminToken), await sha256(token)));
 }
 
-/** The credential of a request: a bearer token, or the header that clients of Azure (`api-key`) or Anthropic (`x-api-key`) send. */
+/**
+ * The credential of a request: a bearer token, or the header that clients of Azure (`api-key`), Anthropic (`x-api-key`) or Google
+ * (`x-goog-api-key`) have for it.
+ */
 export function callerToken(headers: Headers): string | null {
   return credentialsOf(headers)[0] ?? null;
 }
@@ -128,7 +131,9 @@ export function accessToken(headers: Headers): string | null {
 
 function credentialsOf(headers: Headers): readonly string[] {
   const bearer = /^Bearer +(\S+) *$/i.exec(headers.get('authorization') ?? '')?.[1];
-  const sent = [bearer, headers.get('api-key'), headers.get('x-api-key')];
+  // Gemini CLI sends an empty header where it has no key.
+  const google = headers.get('x-goog-api-key') || null;
+  const sent = [bearer, headers.get('api-key'), headers.get('x-api-key'), google];
   return sent.filter((credential) => credential !== undefined && credential !== null);
 }
 

@@ -37,6 +37,8 @@ export interface UpstreamRefusal {
   readonly field: string | undefined;
   /** The provider's own sentence, of which the first {@link MAX_REFUSAL_CHARS} are kept; undefined: it sent none. */
   readonly message: string | undefined;
+  /** The wait before a retry, as the provider states it in seconds; absent: it states none. */
+  readonly retryAfterSeconds?: number;
 }
 
 /** The part of a refusal's message that is read. */

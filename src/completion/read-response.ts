@@ -39,7 +39,7 @@ export async function readResponse(
   const reader = readerFor(body.kind);
   return body.kind === 'events'
     ? { outcome: await relay.readEvents(body.events, reader, output), value: null }
-    : { outcome: relay.readObject(body.object, reader), value: body.grant };
+    : { outcome: relay.readObject(body.object, body.text, reader), value: body.grant };
 }
 
 /** The attempt ended while the response was opened. */

@@ -54,8 +54,10 @@ export async function readClientBody<Session>(
     given.body === undefined ? await readRequestBody(request, maxRequestBytes, context) : ok(given.body);
   if (parsedBody.kind === 'error') return parsedBody;
   const { grant, body, bytes: clientBodyBytes } = parsedBody.value;
-  const clientBody = given.model === undefined ? body : { ...body, model: given.model };
-  const named = readRequestedModels(clientBody, route);
+  const { model } = given;
+  const isApart = client.namesModelInPath === true && model !== undefined;
+  const clientBody = model === undefined || isApart ? body : { ...body, model };
+  const named = readRequestedModels(isApart ? { model } : clientBody, route);
   if (named.kind === 'error') {
     grant.release();
     return named;
@@ -109,8 +111,9 @@ function bindSession<Session>(client: ClientProtocol<Session>, session: Session)
     id: client.id,
     passthrough: client.passthrough ?? null,
     takesVendorEvents: client.takesVendorEvents,
+    ...(client.streamType === undefined ? {} : { streamType: client.streamType }),
     ...(client.fieldNames === undefined ? {} : { fieldNames: client.fieldNames }),
-    errorResponse: (error, requestId) => client.errorResponse(error, requestId),
+    errorResponse: (...args) => client.errorResponse(...args),
     streamWriter: (options) => client.streamWriter(session, options),
     jsonWriter: (options) => client.jsonWriter(session, options),
   };

@@ -69,7 +69,7 @@ export async function respondWithStream(runner: AttemptRunner): Promise<Response
     return clientError(client, context, httpErrorOf(early), responseHeaders(runner));
   }
   const headers = responseHeaders(runner, runner.isDecided);
-  headers['content-type'] = STREAM_TYPE;
+  headers['content-type'] = client.streamType ?? STREAM_TYPE;
   headers['cache-control'] = 'no-cache, no-transform';
   return new Response(stream.readable, { headers });
 }

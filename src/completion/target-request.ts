@@ -11,6 +11,7 @@ import type { SecondTry } from '../fitting/api-statements.ts';
 import { applyRow, type FitOptions, fitBody } from '../fitting/fit.ts';
 import type { ApiMemory, LearnedScope, LearnedStatement } from '../fitting/learned.ts';
 import { limitName, readOutputLimit, readWrittenLimit, withOutputLimit } from '../fitting/output-limit.ts';
+import { withValue } from '../fitting/paths.ts';
 import { betaOf, betasOf, type Statement } from '../fitting/statements.ts';
 import type { RequestContext } from '../http/context.ts';
 import type { SentPrompt } from '../metering/prompt-hashes.ts';
@@ -166,8 +167,13 @@ function formFor(
   const passthrough = passthroughTo(target, held);
   if (passthrough === null && held.translationError !== null) return failure(held.translationError);
   const way = wayTo(target, canonical, passthrough, rows, request);
+  const { clientLimit, keyLimit } = limited;
+  // In another spelling, a limit is not where the form has it.
+  const readsLimit = clientLimit !== null || rows.outputLimit(null) !== null;
   const form =
-    passthrough === null ? way.endpoint.request : passthroughForm(passthrough, limited.keyLimit !== null);
+    passthrough === null
+      ? way.endpoint.request
+      : passthroughForm(passthrough, { isLimited: keyLimit !== null, readsLimit });
   return ok({ ...way, target, passthrough, form, limited, canonical });
 }
 
@@ -247,7 +253,7 @@ function targetRequestOf(
     },
     url: isTranslated
       ? targetUrl(address, endpoint, withModel(fields, target))
-      : passthroughUrl(address, passthrough.endpoint),
+      : passthroughUrl(address, passthrough.endpoint, withModel(fields, target)),
     form,
     outputTokens: fitted.outputTokens,
     isCut: fitted.isCut,
@@ -439,7 +445,7 @@ function withoutReasoningDetails(request: CanonicalRequest): CanonicalRequest {
 /** Targets are distinguished by what has a prompt cache of its own: the provider's address and the API. */
 export function sentPrompt({ body, itemTexts, traits }: TargetRequest): SentPrompt {
   const { target, passthrough, api } = traits;
-  const way = passthrough === null ? api : passthrough.path;
+  const way = passthrough === null ? api : wayName(passthrough);
   return { body, itemTexts, target: JSON.stringify([target.provider.id, target.baseUrl, way]) };
 }
 
@@ -474,28 +480,39 @@ function passthroughTo(
 /** The API with the client's headers that go with it: a refusal may depend on them, such as on a version. */
 function wayOf({ passthrough, endpoint }: OpenPassthrough, headers: Headers): string {
   const passed = passthrough.requestHeaders.map((name) => headers.get(name) ?? '');
-  return `${endpoint.path} ${passed.join('\n')}`;
+  return `${wayName(endpoint)} ${passed.join('\n')}`;
+}
+
+/** A path that depends on the model or on streaming stands for one API. */
+function wayName({ path, protocol }: PassthroughEndpoint): string {
+  return typeof path === 'string' ? path : protocol.id;
 }
 
 /** Changes only the model, the output limit, what the model would refuse of it, and the fields about reasoning and the client itself. */
 function passthroughForm(
-  { passthrough, endpoint, body: passed }: OpenPassthrough,
-  isLimited: boolean,
+  { passthrough, endpoint, body }: OpenPassthrough,
+  { isLimited, readsLimit }: { readonly isLimited: boolean; readonly readsLimit: boolean },
 ): RequestForm {
+  const passed = (readsLimit && passthrough.limitable?.(body)) || body;
   const { outputLimitField, clientFields = [] } = passthrough;
   const dropped = clientFields.filter((name) => passed[name] !== undefined);
   return {
     kind: 'native',
     fromSettings: [],
     write: ({ settings: { outputLimit } }, { model, hidesReasoning }, report) => {
-      const limit = isLimited ? { [outputLimitField]: outputLimit } : {};
       for (const name of dropped) report.dropAllowed(name);
-      const named = { ...passed, model };
+      const named = passthrough.withModel?.(passed, model) ?? { ...passed, model };
       const fitted = endpoint.fit?.(named, report) ?? named;
       const shown = hidesReasoning ? (endpoint.hideReasoning?.(fitted, model) ?? fitted) : fitted;
-      return { ...omit(shown, ...ROUTING_FIELDS, ...dropped), ...limit };
+      const kept = omit(shown, ...ROUTING_FIELDS, ...dropped);
+      return isLimited ? withValue(kept, outputLimitField.split('.'), outputLimit) : kept;
     },
-    limit: { path: outputLimitField, competing: [...COMPETING_LIMITS, 'n', 'best_of'] },
+    limit: {
+      path: outputLimitField,
+      competing: [...COMPETING_LIMITS, 'n', 'best_of'].filter(
+        (name) => !outputLimitField.startsWith(`${name}.`),
+      ),
+    },
   };
 }
 

@@ -89,8 +89,8 @@ const THINKING_CONFIG = 'generationConfig.thinkingConfig';
 const ROWS: readonly (readonly [names: string, field: Field])[] = [
   // The conversation, in the order in which it is estimated.
   ['system instructions', { class: 'kept', isEstimated: true, hashed: 'system' }],
-  ['systemInstruction', { class: 'kept', ...STORED, hashed: 'system' }],
-  ['system_instruction', { ...STORED, hashed: 'system' }],
+  ['systemInstruction', { class: 'kept', ...STORED, isEstimated: true, hashed: 'system' }],
+  ['system_instruction', { ...STORED, isEstimated: true, hashed: 'system' }],
   ['messages', { class: 'kept', isEstimated: true, hashed: 'conversation' }],
   ['prompt suffix', { class: 'kept', prompt: 'text', isEstimated: true }],
   [
@@ -112,7 +112,7 @@ const ROWS: readonly (readonly [names: string, field: Field])[] = [
     },
   ],
   ['input', { class: 'kept', prompt: 'text', isEstimated: true, hashed: 'conversation' }],
-  ['contents', { class: 'kept', ...STORED, hashed: 'conversation' }],
+  ['contents', { class: 'kept', ...STORED, isEstimated: true, hashed: 'conversation' }],
   ['prediction', { class: 'kept', hidesOutput: true }],
   [
     'parallel_tool_calls',

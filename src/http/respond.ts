@@ -4,6 +4,7 @@ import { NO_KEY, type RefusalCounts } from '../metering/refusals.ts';
 import { chat } from '../protocols/openai-chat/client.ts';
 import type { ClientProtocol, ErrorResponse } from '../protocols/shared/client-protocol.ts';
 import { placeError } from '../settings/placement.ts';
+import { readSeconds } from '../upstream/fetch.ts';
 import type { RequestContext } from './context.ts';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
@@ -28,7 +29,8 @@ export function clientError(
   error: ApiError,
   others: HeadersInit = {},
 ): Response {
-  return writeError(client.errorResponse(error, requestId), error, others);
+  const seconds = readSeconds(new Headers(others).get('retry-after'));
+  return writeError(client.errorResponse(error, requestId, seconds), error, others);
 }
 
 /** Logs an unexpected exception. The client gets an error without its details, except that of a wrong `JURISDICTION`. */

@@ -156,7 +156,9 @@ const TOKENS_A_MESSAGE = 4;
 /** Fields with media or their address, if it has the data. The length of that text does not correlate with its tokens. */
 const MEDIA_FIELDS: ReadonlySet<string> = new Set(['url', 'image_url', 'document_url', 'file_data']);
 /** Fields with nothing but media, signatures or encrypted reasoning. */
-const OPAQUE_FIELDS: ReadonlySet<string> = new Set(['data', 'signature', 'encrypted_content']);
+const OPAQUE_FIELDS: ReadonlySet<string> = new Set([
+  ...['data', 'signature', 'encrypted_content', 'thoughtSignature', 'thought_signature'],
+]);
 
 /** Of the texts of a longer prompt only so many characters are counted, in pieces from all parts of them, to keep the estimate cheap. */
 const MAX_SAMPLE_CHARS = 64 * 1024;
@@ -182,7 +184,7 @@ export function estimatePromptTokens(body: JsonObject): number {
   const share = Math.min(1, MAX_SAMPLE_CHARS / chars);
   let tokens = countTokenIds(body.input);
   for (const text of texts) tokens += estimateText(text, share);
-  const messages = readArray(body.messages ?? body.input).filter(isObject);
+  const messages = readArray(body.messages ?? body.input ?? body.contents).filter(isObject);
   return Math.ceil(tokens) + messages.length * TOKENS_A_MESSAGE;
 }
 

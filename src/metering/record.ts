@@ -5,7 +5,7 @@ import { isoTime, isRequestId } from './time.ts';
 
 export const STATUSES = ['finished', 'failed', 'timed_out', 'cancelled'] as const;
 /** Client protocols. The compact form stores the index in this list, so the order must not change. */
-export const CLIENTS = ['chat', 'completions', 'messages', 'responses'] as const;
+export const CLIENTS = ['chat', 'completions', 'messages', 'responses', 'gemini'] as const;
 /** The compact form stores the index in this list, too. */
 export const COST_SOURCES = ['none', 'upstream', 'table'] as const;
 

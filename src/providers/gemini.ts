@@ -2,6 +2,7 @@
  * Google's Gemini: the native API (`generateContent`), and the API that is compatible with OpenAI's. What each model family accepts was
  * tested on 2026-09-11 with every level (tetsuo-ai/agenc-core#2393). Documents: https://ai.google.dev/gemini-api/docs (read 2026-11-22).
  */
+import { retryInfoOf } from '../protocols/gemini/client-errors.ts';
 import { batchEmbedPath, convertGeminiEmbeddings, geminiEmbeddings } from '../protocols/gemini/embeddings.ts';
 import { bareModel, type GeminiFamily } from '../protocols/gemini/family.ts';
 import { geminiForm, generateContentPath, modelPath } from '../protocols/gemini/request-writer.ts';
@@ -43,16 +44,13 @@ const GOOGLE_REFUSALS: RefusalRules = {
   retryAfter: readRetryInfo,
 };
 
-const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo';
 /** A protobuf duration of at most 6 digits, which is 11 days. */
 const DURATION = /^(\d{1,6}(?:\.\d{1,9})?)s$/;
 
 /** It sends no `retry-after`, but "retryDelay": "45.837906927s" in the error's details: dcdpr/jp#1061, 2026-09-03. */
 function readRetryInfo(body: JsonObject): number | undefined {
-  const details = readArray(objectOf(body.error).details).filter(isObject);
-  const delay = details.find((detail) => detail['@type'] === RETRY_INFO)?.retryDelay;
-  const [, seconds] = DURATION.exec(typeof delay === 'string' ? delay : '') ?? [];
-  return seconds === undefined ? undefined : Math.ceil(Number(seconds));
+  const [, seconds] = DURATION.exec(readText(retryInfoOf(body)?.retryDelay) ?? '') ?? [];
+  return seconds === undefined ? undefined : Number(seconds);
 }
 
 /**
@@ -152,6 +150,17 @@ const OWN_MODELS = ['gemini-*', 'gemma-*'];
 
 const EMBEDDING_MODELS = ['gemini-embedding-*', 'text-embedding-*', 'embedding-*'];
 
+/** Thoughts are shown on request only: https://ai.google.dev/gemini-api/docs/thinking#summaries (read 2026-11-22). */
+function hideReasoning(body: JsonObject): JsonObject {
+  const config = objectOf(body.generationConfig);
+  const thinking = objectOf(config.thinkingConfig);
+  if (thinking.includeThoughts !== true) return body;
+  return {
+    ...body,
+    generationConfig: { ...config, thinkingConfig: { ...thinking, includeThoughts: false } },
+  };
+}
+
 /** The native API at any base URL, also for entries of `PROVIDERS`. */
 export const geminiNative: Profile = {
   id: 'gemini-native',
@@ -172,6 +181,7 @@ export const geminiNative: Profile = {
       convertEmbeddings: convertGeminiEmbeddings,
     },
   },
+  passthrough: { generate_content: { path: generateContentPath, protocol, hideReasoning } },
   // https://ai.google.dev/gemini-api/docs/api-key, read 2026-11-22.
   credential: (secret) => ({ 'x-goog-api-key': secret }),
   // https://ai.google.dev/api/models: a page has at most 1,000.
@@ -221,6 +231,9 @@ export const gemini: Provider<'GEMINI_API_KEY' | 'GOOGLE_API_KEY' | 'GEMINI_BASE
     read: ({ totalTokens }) => readCount(totalTokens),
   },
 };
+
+/** The ids of the providers with Google's models, in the order in which the paths of Vertex AI's clients name them. */
+export const GOOGLE_PROVIDERS = ['vertex', gemini.id] as const;
 
 const SERVED_METHODS = ['generateContent', 'embedContent'];
 

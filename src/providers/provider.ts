@@ -251,8 +251,8 @@ export interface Endpoint {
 
 /** Where a provider serves a client protocol itself. */
 export interface PassthroughEndpoint {
-  /** The path and query after the base URL. */
-  readonly path: string;
+  /** The path and query after the base URL, or what makes them of the model and `stream`. */
+  readonly path: string | ((fields: JsonObject) => string);
   /** Reads the response for metering. */
   readonly protocol: UpstreamProtocol;
   /**

@@ -390,9 +390,12 @@ export function targetUrl(target: Addressed, endpoint: Endpoint, body: JsonObjec
   return apiUrl(target, endpoint.path(body));
 }
 
-/** The URL of a target's endpoint for a request that passes through. */
-export function passthroughUrl(target: Addressed, { path }: PassthroughEndpoint): string {
-  return apiUrl(target, path);
+/**
+ * The URL of a target's endpoint for a request that passes through.
+ * @param fields those of chat, with the provider's name of the model
+ */
+export function passthroughUrl(target: Addressed, { path }: PassthroughEndpoint, fields: JsonObject): string {
+  return apiUrl(target, typeof path === 'string' ? path : path(fields));
 }
 
 type Addressed = Pick<ConfiguredProvider, 'baseUrl' | 'provider' | 'query'>;

@@ -17,7 +17,6 @@ const MAX_LOOPED_BYTES = 48;
 
 const encoder = new TextEncoder();
 const NOTHING = new Uint8Array(0);
-const FRAME_END_BYTES = encoder.encode(FRAME_END);
 
 let slab: Uint8Array = new Uint8Array(SLAB_BYTES);
 let slabUsed = 0;
@@ -30,13 +29,18 @@ let slabTaken = 0;
  */
 export class FrameBuffer {
   readonly #maxFrameBytes: number;
+  readonly #frameEnd: string;
   #buffer: Uint8Array = slab;
   #start = 0;
   #end = 0;
 
-  /** @param maxEventBytes the bound of an upstream's event: the frames of one event have a multiple of it */
-  constructor(maxEventBytes: number) {
+  /**
+   * @param maxEventBytes the bound of an upstream's event: the frames of one event have a multiple of it
+   * @param frameEnd what ends a frame
+   */
+  constructor(maxEventBytes: number, frameEnd = FRAME_END) {
     this.#maxFrameBytes = maxEventBytes * MAX_OUTPUT_FACTOR;
+    this.#frameEnd = frameEnd;
   }
 
   /** Whether nothing was written since the last `take`. */
@@ -55,7 +59,8 @@ export class FrameBuffer {
    * @returns false if it is larger than a frame may be: nothing was written
    */
   frame(head: string, json: string): boolean {
-    if (json.length <= MAX_INLINE_CHARS) return this.#writeText(head + json + FRAME_END, this.#maxFrameBytes);
+    if (json.length <= MAX_INLINE_CHARS)
+      return this.#writeText(head + json + this.#frameEnd, this.#maxFrameBytes);
     return json.length <= this.#maxFrameBytes && this.#writeLargeFrame(head, json);
   }
 
@@ -115,11 +120,12 @@ export class FrameBuffer {
   #writeLargeFrame(head: string, json: string): boolean {
     const start = encoder.encode(head);
     const body = encoder.encode(json);
-    const length = start.length + body.length + FRAME_END_BYTES.length;
+    const end = encoder.encode(this.#frameEnd);
+    const length = start.length + body.length + end.length;
     const fits = length <= this.#maxFrameBytes;
     if (fits) {
       this.#reserve(length);
-      for (const piece of [start, body, FRAME_END_BYTES]) {
+      for (const piece of [start, body, end]) {
         this.#buffer.set(piece, this.#end);
         this.#end += piece.length;
       }

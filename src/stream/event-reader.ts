@@ -153,9 +153,12 @@ export class EventReader {
     return partial === MORE ? this.#finishOr(error) : partial;
   }
 
-  /** Reads a non-streaming response. Never returns `MORE`. */
-  readObject(response: JsonObject): Outcome {
-    this.#writer.response?.(response);
+  /**
+   * Reads a non-streaming response. Never returns `MORE`.
+   * @param text the response as it came; null: it came in another form
+   */
+  readObject(response: JsonObject, text: string | null = null): Outcome {
+    this.#writer.response?.(response, text);
     const part = this.#protocol.response(response);
     const { error, usage, id } = part;
     if (error === null && id !== undefined) this.#options.context.meter.generated();

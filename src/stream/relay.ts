@@ -419,9 +419,9 @@ export class Relay {
   }
 
   /** Reads a JSON object in place of an event stream. */
-  readObject(object: JsonObject, reader: EventReader): Outcome {
+  readObject(object: JsonObject, text: string | null, reader: EventReader): Outcome {
     this.#reader = reader;
-    this.#step(() => reader.readObject(object));
+    this.#step(() => reader.readObject(object, text));
     return this.#outcome;
   }
 

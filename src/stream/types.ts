@@ -9,7 +9,7 @@ import type { FrameBuffer } from './buffers.ts';
 import type { MessageParser } from './event-parser.ts';
 
 /** Protocols other than Chat Completions that both clients and providers use. */
-export type PassthroughProtocol = 'messages' | 'responses';
+export type PassthroughProtocol = 'messages' | 'responses' | 'generate_content';
 
 /** A provider protocol: reads an upstream's events, or its non-streaming response, into canonical parts. */
 export interface UpstreamProtocol {
@@ -169,8 +169,11 @@ export interface ChunkWriter {
   readonly limit?: (usage: Usage) => void;
   /** Passthrough: gets an event that fails the output. It is not passed on: the failure that follows replaces it. */
   failedEvent?(data: string, event: JsonObject): void;
-  /** The same for a non-streaming response. */
-  readonly response?: (response: JsonObject) => void;
+  /**
+   * The same for a non-streaming response.
+   * @param text the response as it came; null: it came in another form
+   */
+  readonly response?: (response: JsonObject, text: string | null) => void;
 }
 
 /** Writes the frames of one stream. All attempts of the stream use the same writer, except a passthrough attempt. */

@@ -115,8 +115,10 @@ export async function callUpstream(fetch: Fetch, request: UpstreamRequest): Prom
     if (response.ok) return ok(response);
     const body = sent.text ?? (await readTextStart(response.body, MAX_ERROR_BODY, clock));
     const { status } = response;
-    const refusalHeaders = withRetryAfter(response.headers, readRetryDelay(body, upstream));
-    const error = withHint(classifyRefusal({ status, body }, upstream), status, hint, upstream);
+    const stated = readRetryDelay(body, upstream);
+    const refusalHeaders = withRetryAfter(response.headers, stated);
+    const classified = withHint(classifyRefusal({ status, body }, upstream), status, hint, upstream);
+    const error = withRetryDelay(classified, stated ?? readSeconds(response.headers.get('retry-after')));
     const what = `answered ${status}${hint === null ? checkHint(suspectSetting(status, upstream)) : `: ${hint}`}`;
     const isOfSetting = hint !== null || SETTING_STATUSES.has(status);
     const cause = isOfSetting ? causeOf(request.url, upstream, what) : null;
@@ -226,8 +228,19 @@ export function reasonOf(error: unknown): string {
 function withRetryAfter(headers: Headers, seconds: number | undefined): Headers {
   if (seconds === undefined || headers.has('retry-after')) return headers;
   const extended = new Headers(headers);
-  extended.set('retry-after', String(seconds));
+  extended.set('retry-after', String(Math.ceil(seconds)));
   return extended;
+}
+
+/** A number of seconds in a header; undefined: it is none, or a date. */
+export function readSeconds(text: string | null): number | undefined {
+  return text !== null && /^ *\d{1,9}(?:\.\d{1,9})? *$/.test(text) ? Number(text) : undefined;
+}
+
+function withRetryDelay(error: ApiError, seconds: number | undefined): ApiError {
+  const { refusal } = error;
+  if (refusal === undefined || seconds === undefined) return error;
+  return { ...error, refusal: { ...refusal, retryAfterSeconds: seconds } };
 }
 
 /** A plain object, because the runtime converts it in one step. */
@@ -306,8 +319,13 @@ export function apiHeaders(
 
 export type ResponseBody =
   | { readonly kind: 'events'; readonly events: ReadableStream<Uint8Array> }
-  /** The object may be an error. Its work has begun: release the grant. */
-  | { readonly kind: 'object'; readonly object: JsonObject; readonly grant: MemoryGrant };
+  /** The object may be an error. Its work has begun: release the grant. The text is null where it is a list with the object. */
+  | {
+      readonly kind: 'object';
+      readonly object: JsonObject;
+      readonly text: string | null;
+      readonly grant: MemoryGrant;
+    };
 
 /**
  * Opens a response with a success status. An upstream may send an event stream where an object was requested, and the reverse.
@@ -332,7 +350,7 @@ export async function openResponse(
   // A tool call's input may be a JSON object, in which an id must not be rounded.
   const value = isBounded ? parseJsonExactly(text) : undefined;
   const object = unwrapErrorList(value);
-  if (isObject(object)) return ok({ kind: 'object', object, grant });
+  if (isObject(object)) return ok({ kind: 'object', object, text: object === value ? text : null, grant });
   grant.release();
   return failure(isBounded ? notAnObject(upstream, text, value) : tooNested(upstream));
 }

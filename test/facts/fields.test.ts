@@ -69,6 +69,9 @@ const OTHER_LISTS: Readonly<Record<string, string>> = {
   'protocols/anthropic-messages/request-writer.ts TRANSLATED': 'what this writer writes: its protocol',
   'protocols/anthropic-messages/request-writer.ts UNSUPPORTED':
     'what the API refuses: a table with its source',
+  'protocols/gemini/client.ts FIELD_NAMES': 'names in errors of this client: its protocol',
+  'protocols/gemini/client.ts READ_FIELDS': 'what this client reads: its protocol',
+  'protocols/gemini/client.ts TYPES': 'types that this client checks: its protocol',
   'protocols/gemini/embeddings.ts HANDLED': 'what this writer writes: its protocol',
   'protocols/gemini/request-config.ts CONFIG_FIELDS': 'what this writer writes: its protocol',
   'protocols/gemini/request-contents.ts WITHOUT_TEXT': 'members of content parts',

@@ -135,7 +135,7 @@ export class TestAttempt {
   }
 
   async sendResponse(response: JsonObject): Promise<void> {
-    await this.#settle(this.relay.readObject(response, this.#reader));
+    await this.#settle(this.relay.readObject(response, null, this.#reader));
   }
 
   fail(error: ApiError): void {

@@ -297,7 +297,7 @@ describe('readRetryDelay', () => {
 
   test.each<[name: string, body: unknown, expected: number | undefined]>([
     ['whole seconds', reported('17s'), 17],
-    ['a part of a second: up', reported('45.837906927s'), 46],
+    ['a part of a second stays', reported('45.837906927s'), 45.837906927],
     ['no wait', reported('0s'), 0],
     ['in the list of one of the compatible endpoint', [reported('17s')], 17],
     ['another unit', reported('17m'), undefined],

@@ -69,7 +69,7 @@ function openApiDocument(): JsonObject {
         caller: {
           type: 'http',
           scheme: 'bearer',
-          description: 'a gateway key; also in api-key or x-api-key',
+          description: 'a gateway key; also in api-key, x-api-key or x-goog-api-key',
         },
         admin: { type: 'http', scheme: 'bearer', description: 'ADMIN_TOKEN' },
       },
@@ -112,7 +112,7 @@ function write({
     ...(csv && { 'text/csv': {} }),
   };
   return {
-    operationId: `${method.toLowerCase()}${path.replace(/^\/v1/, '').replace(/[/{}_-]+(\w?)/g, (_, next: string) => next.toUpperCase())}`,
+    operationId: `${method.toLowerCase()}${path.replace(/^\/v1(?=\/)/, '').replace(/[/{}:_-]+(\w?)/g, (_, next: string) => next.toUpperCase())}`,
     summary,
     tags: [tag],
     security: auth === 'none' ? [] : auth === 'admin' ? [{ admin: [] }] : [{ caller: [] }, { admin: [] }],

@@ -49,7 +49,7 @@ export interface Operation {
   readonly streams?: true;
   /** CSV with `format=csv`. */
   readonly csv?: true;
-  readonly errors?: 'Error' | 'AnthropicError';
+  readonly errors?: 'Error' | 'AnthropicError' | 'GoogleError';
 }
 
 /** Paths that are other spellings of a route, and the reason why they are not described. */
@@ -59,6 +59,12 @@ export const OTHER_SPELLINGS: readonly string[] = [
   '/openai/deployments/:model+/embeddings',
   // Refused.
   '/(fim|agents)/completions',
+  // For Google's SDKs in their mode for Vertex AI.
+  '/publishers/:publisher/models/:model+',
+  '/projects/:project/locations/:location/publishers/:publisher/models/:model+',
+  // Refused.
+  '/interactions',
+  '/interactions/:id+',
   // For browsers.
   '/',
 ];
@@ -124,6 +130,35 @@ const RESPONSE = foreign({
 const list = (items: Schema) => ({ object: { const: 'list' }, data: listOf(items) });
 const paged = { has_more: flag, next_cursor: orNull(text) };
 const span = { from: text, to: text, group_by: listOf(text) };
+const GEMINI_BODY: Schema = {
+  ...foreignBody(['contents'], 'https://ai.google.dev/api/generate-content'),
+  properties: { contents: listOf(anyObject), systemInstruction: anyObject, tools: listOf(anyObject) },
+};
+const GEMINI_RESPONSE = foreign({
+  candidates: listOf(anyObject),
+  usageMetadata: anyObject,
+  modelVersion: text,
+  responseId: text,
+});
+const geminiOperation = (
+  method: string,
+): Pick<Operation, 'method' | 'path' | 'route' | 'tag' | 'auth' | 'errors'> => ({
+  ...{ method: 'POST', path: `/v1beta/models/{model}:${method}`, route: '/models/:id+' },
+  ...{ tag: 'Completions', auth: 'caller', errors: 'GoogleError' },
+});
+const GEMINI_OPERATIONS: readonly Operation[] = [
+  {
+    ...geminiOperation('generateContent'),
+    summary: "Gemini's generateContent, at every provider",
+    ...{ body: GEMINI_BODY, returns: GEMINI_RESPONSE },
+  },
+  {
+    ...geminiOperation('streamGenerateContent'),
+    summary: 'The same as a stream: a JSON array, or with alt=sse server-sent events',
+    query: { alt: 'sse: server-sent events' },
+    ...{ body: GEMINI_BODY, returns: listOf(GEMINI_RESPONSE), streams: true },
+  },
+];
 export const OPERATIONS: readonly Operation[] = [
   {
     ...{ method: 'POST', path: '/v1/chat/completions', tag: 'Completions', auth: 'caller' },
@@ -176,6 +211,7 @@ export const OPERATIONS: readonly Operation[] = [
     summary: 'Counts the tokens of a Messages body',
     ...{ body: MESSAGES_BODY, returns: object({ input_tokens: count }) },
   },
+  ...GEMINI_OPERATIONS,
   {
     ...{ method: 'POST', path: '/v1/responses', tag: 'Responses', auth: 'caller' },
     summary: "OpenAI's Responses, at every provider",

@@ -229,6 +229,7 @@ export const COMPONENTS = {
     object({ error }),
     `An error in OpenAI's form. Codes of Weir: ${Object.keys(ERRORS).join(', ')}`,
   ),
+  GoogleError: object({ error: anyObject }),
   AnthropicError: object({ type: { const: 'error' }, error: anyObject, request_id: optional(text) }),
   Model: {
     ...object({

@@ -17,6 +17,7 @@ import {
   readArray,
   readText,
 } from '../../shared/json.ts';
+import { inCamelCase } from './enums.ts';
 import { bareModel, familyOf, type GeminiFamily } from './family.ts';
 import { CONFIG_FIELDS, writeConfig } from './request-config.ts';
 import { writeContents } from './request-contents.ts';
@@ -130,12 +131,6 @@ function withNativeNames(extra: JsonObject, report: TranslationReport): JsonObje
   return Object.fromEntries(
     Object.entries(all).map(([key, value]) => [ownValue(NATIVE_NAMES, key) ?? key, value]),
   );
-}
-
-/** If a key is present in both spellings, the later one is used. */
-function inCamelCase(object: JsonObject): JsonObject {
-  const camel = (key: string) => key.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
-  return Object.fromEntries(Object.entries(object).map(([key, value]) => [camel(key), value]));
 }
 
 /** The remaining fields: Google's own, and those that Weir does not know. */

@@ -9,6 +9,7 @@ import type { UsageReport } from '../../canonical/usage.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
 import { MAX_CHOICES } from '../../shared/limits.ts';
 import type { ProtocolReader, UpstreamProtocol } from '../../stream/types.ts';
+import { enumName } from './enums.ts';
 import { GeminiCalls } from './upstream-calls.ts';
 
 export const gemini: UpstreamProtocol = {
@@ -49,10 +50,12 @@ class GeminiReader implements ProtocolReader {
   event(event: JsonObject): ChunkPart {
     const candidates = readArray(event.candidates).filter(isObject).slice(0, MAX_CHOICES);
     const feedback = objectOf(event.promptFeedback);
-    this.#blockReason = readText(feedback.blockReason) ?? this.#blockReason;
+    this.#blockReason = enumName('blockReason', feedback.blockReason) ?? this.#blockReason;
     const usage = isObject(event.usageMetadata) ? event.usageMetadata : null;
     const tier = readName(usage?.serviceTier)?.toLowerCase();
-    const hasFinish = candidates.some(({ finishReason }) => readText(finishReason) !== undefined);
+    const hasFinish = candidates.some(
+      ({ finishReason }) => enumName('finishReason', finishReason) !== undefined,
+    );
     const signatures = this.#signatures;
     const queries = candidates.flatMap(searchQueries);
     for (const query of queries) this.#queries.add(query);
@@ -137,7 +140,7 @@ class GeminiReader implements ProtocolReader {
       isObject(part.functionCall) ? state.calls.read(part, part.functionCall) : [],
     );
     const sources = groundingSources(candidate);
-    state.finish = readText(candidate.finishReason) ?? state.finish;
+    state.finish = enumName('finishReason', candidate.finishReason) ?? state.finish;
     state.hasContent ||= text !== '' || reasoning !== '' || toolCalls.length > 0;
     return {
       index,
@@ -234,7 +237,9 @@ function sum(a: unknown, b: unknown): number | undefined {
 }
 
 function audioTokens(details: unknown): number | undefined {
-  const audio = readArray(details).find((detail) => isObject(detail) && detail.modality === 'AUDIO');
+  const audio = readArray(details).find(
+    (detail) => isObject(detail) && enumName('modality', detail.modality) === 'AUDIO',
+  );
   return isObject(audio) ? readCount(audio.tokenCount) : undefined;
 }
 

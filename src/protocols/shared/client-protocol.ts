@@ -12,11 +12,15 @@ import type { JsonWriter, PassthroughProtocol, StreamWriter } from '../../stream
  */
 export interface ClientProtocol<Session> {
   /** The protocol's name in usage records. */
-  readonly id: 'chat' | 'completions' | 'messages' | 'responses';
+  readonly id: 'chat' | 'completions' | 'messages' | 'responses' | 'gemini';
   /** For providers that speak this protocol themselves. Absent: every request is translated. */
   readonly passthrough?: Passthrough;
   /** Whether streams may contain vendor events. False if clients fail on events that they do not know. */
   readonly takesVendorEvents: boolean;
+  /** The path names the model, and the body only repeats it. Absent: the body names it. */
+  readonly namesModelInPath?: true;
+  /** The content type of streams. Absent: that of server-sent events. */
+  readonly streamType?: string;
   /** The client's names of fields, by those of Chat Completions, where an error names another. Absent: they are the same. */
   readonly fieldNames?: Readonly<Record<string, string>>;
   /**
@@ -28,8 +32,11 @@ export interface ClientProtocol<Session> {
   streamWriter(session: Session, options: WriterOptions): StreamWriter;
   /** Called for each attempt of a non-streaming response. */
   jsonWriter(session: Session, options: WriterOptions): JsonWriter;
-  /** The response to a request that fails before any output is sent. */
-  errorResponse(error: ApiError, requestId: string): ErrorResponse;
+  /**
+   * The response to a request that fails before any output is sent.
+   * @param retryAfterSeconds the wait that its headers state; undefined: none
+   */
+  errorResponse(error: ApiError, requestId: string, retryAfterSeconds?: number): ErrorResponse;
 }
 
 /** With a `translationError` it only selects targets and bounds tokens: model, limits, and all text. */
@@ -67,7 +74,7 @@ export interface ErrorResponse {
 /** How requests and events pass unchanged between a client and a provider that speak the same protocol. */
 export interface Passthrough {
   readonly protocol: PassthroughProtocol;
-  /** The request's field that limits the output tokens. A key's limits set it. */
+  /** The path of the request's field that limits the output tokens. A key's limits set it. */
   readonly outputLimitField: string;
   /**
    * Matches the paths in `ClientRequest.dropped` whose content the provider adds to the prompt. The length of such a prompt is
@@ -87,6 +94,10 @@ export interface Passthrough {
    * the body itself if it has none, and null if the provider would reject the request without them: it is then translated.
    */
   upstreamBody(body: JsonObject, target: PassthroughTarget): JsonObject | null;
+  /** The body in the one spelling in which a limit is set. Absent: there is only one. */
+  limitable?(body: JsonObject): JsonObject;
+  /** The body with the provider's name of the model. Absent: it is the field `model`. */
+  withModel?(body: JsonObject, model: string): JsonObject;
   /**
    * Writes events as they come, with the model's name replaced and without the reasoning that a policy strips. Heartbeats and failures
    * are the gateway's own.
@@ -115,7 +126,10 @@ export interface PassthroughOptions extends WriterOptions {
 
 /** A protocol bound to one request's session, whose type the rest of the gateway does not need. */
 export interface BoundProtocol
-  extends Pick<ClientProtocol<unknown>, 'id' | 'takesVendorEvents' | 'fieldNames' | 'errorResponse'> {
+  extends Pick<
+    ClientProtocol<unknown>,
+    'id' | 'takesVendorEvents' | 'streamType' | 'fieldNames' | 'errorResponse'
+  > {
   readonly passthrough: Passthrough | null;
   streamWriter(options: WriterOptions): StreamWriter;
   jsonWriter(options: WriterOptions): JsonWriter;

@@ -109,11 +109,11 @@ export class PassthroughWriter implements StreamWriter {
   }
 }
 
-/** Passes a non-streaming response on. If the upstream streams nevertheless, the protocol's own writer collects the chunks. */
+/** Passes a non-streaming response on, byte for byte where nothing of it changes. If the upstream streams nevertheless, the protocol's own writer collects the chunks. */
 export class PassthroughJsonWriter implements JsonWriter {
   readonly #collector: JsonWriter;
   readonly #convert: (response: JsonObject) => JsonObject;
-  #response: JsonObject | null = null;
+  #response: string | null = null;
 
   /** @param convert the response as the client receives it */
   constructor(collector: JsonWriter, convert: (response: JsonObject) => JsonObject) {
@@ -125,8 +125,9 @@ export class PassthroughJsonWriter implements JsonWriter {
     return this.#collector.heldChars;
   }
 
-  readonly response = (response: JsonObject): void => {
-    this.#response = this.#convert(response);
+  readonly response = (response: JsonObject, text: string | null): void => {
+    const converted = this.#convert(response);
+    this.#response = converted === response && text !== null ? text : JSON.stringify(converted);
   };
 
   chunk(chunk: Chunk): boolean {
@@ -138,6 +139,6 @@ export class PassthroughJsonWriter implements JsonWriter {
   }
 
   take(): string {
-    return this.#response === null ? this.#collector.take() : JSON.stringify(this.#response);
+    return this.#response ?? this.#collector.take();
   }
 }

@@ -1,7 +1,7 @@
 /** Encodes what a provider wants back with its reasoning as one opaque text, for client protocols that have a field for such a text. */
 
 import { readProviderTag, tagProvider } from '../../canonical/reasoning-details.ts';
-import { decodeBase64Url, encodeBase64Url } from '../../shared/encoding.ts';
+import { decodeBase64Url, encodeBase64, encodeBase64Url } from '../../shared/encoding.ts';
 import { type EmbeddedJson, isObject, type JsonObject, readText } from '../../shared/json.ts';
 
 /** What a provider wants back: a signed or encrypted entry of `reasoning_details`, or the `extra_content` of a tool call. */
@@ -39,6 +39,22 @@ export function decodeReasoningStates(text: unknown, embedded: EmbeddedJson): re
     .list(decodeBase64Url(tagged.payload))
     .filter(isObject)
     .flatMap((state) => readState(state, tagged.provider) ?? []);
+}
+
+/** The states in a field of bytes: base64 of the tag and the states' JSON. */
+export function encodeStateBytes(provider: string, states: readonly ReasoningState[]): string {
+  return encodeBase64(tagProvider({ provider, payload: JSON.stringify(states) }));
+}
+
+/** How the base64 of each tag begins. */
+const TAG_BYTES = encodeBase64(tagProvider({ provider: '', payload: '' }).slice(0, 6));
+
+/** The canonical forms, tagged with their provider. A client may have written base64url. Null: the bytes have another origin. */
+export function decodeStateBytes(bytes: string, embedded: EmbeddedJson): readonly ReasoningState[] | null {
+  if (!bytes.startsWith(TAG_BYTES)) return null;
+  const tagged = readProviderTag(decodeBase64Url(bytes));
+  const states = tagged === null ? [] : embedded.list(tagged.payload).filter(isObject);
+  return states.flatMap((state) => readState(state, tagged?.provider ?? '') ?? []);
 }
 
 function readState({ detail, call, extra_content }: JsonObject, provider: string): ReasoningState | null {

@@ -1,0 +1,244 @@
+/** Gemini's clients through the gateway in memory: responses in each form at any provider, errors, signatures that come back. */
+import { GoogleGenAI } from '@google/genai';
+import { describe, expect, test } from 'vitest';
+import { decodeObject, type JsonObject, objectOf, objectsOf } from '../../tools/simulator/json.ts';
+import { answerWith, type Behavior, DONE, event, ROLE, RoutedGateway, refuse, sse } from './upstreams.ts';
+
+const CONTENTS = [{ role: 'user', parts: [{ text: 'Hello' }] }];
+const PATH = '/v1beta/models/openai/a';
+
+function cut(...pieces: string[]): Behavior {
+  return { kind: 'answer', type: 'text/event-stream', pieces, ending: 'cut' };
+}
+
+function call(gateway: RoutedGateway, method: string, fields: object = {}): Promise<Response> {
+  return gateway.gateway.post(`${PATH}:${method}`, 'x', { contents: CONTENTS, ...fields });
+}
+
+/** The elements of a stream of events, each of which ends in CRLF. */
+function elementsOf(text: string): JsonObject[] {
+  const events = text.split('\r\n\r\n');
+  expect(events.pop()).toBe('');
+  return events
+    .filter((one) => !one.startsWith(':'))
+    .map((one) => decodeObject(one.replace(/^data: /, '')) ?? {});
+}
+
+function candidateOf(element: JsonObject | undefined): JsonObject {
+  return objectsOf(element?.candidates)[0] ?? {};
+}
+
+function partsOf(element: JsonObject | undefined): JsonObject[] {
+  return objectsOf(objectOf(candidateOf(element).content).parts);
+}
+
+/** The body of an upstream's response, which the test writes. */
+function openBody() {
+  const encoder = new TextEncoder();
+  const pieces: string[] = [];
+  let isClosed = false;
+  let wake = () => {};
+  const body = new ReadableStream<Uint8Array>({
+    type: 'bytes',
+    async pull(controller: ReadableByteStreamController) {
+      while (pieces.length === 0 && !isClosed) await new Promise<void>((resolve) => (wake = resolve));
+      const piece = pieces.shift();
+      if (piece !== undefined) return controller.enqueue(encoder.encode(piece));
+      controller.close();
+      controller.byobRequest?.respond(0);
+    },
+  } as never);
+  return {
+    body,
+    write: (text: string) => {
+      pieces.push(text);
+      wake();
+    },
+    close: () => {
+      isClosed = true;
+      wake();
+    },
+  };
+}
+
+/** Google's client, whose server is the gateway. */
+function genai({ gateway }: RoutedGateway, options: object = {}): GoogleGenAI {
+  return new GoogleGenAI({
+    apiKey: 'x',
+    ...options,
+    httpOptions: {
+      baseUrl: 'https://weir.example',
+      fetch: (url: string | URL | Request, init?: RequestInit) => {
+        const { pathname, search } = new URL(url instanceof Request ? url.url : url);
+        const headers = { 'x-goog-api-key': 'x', 'content-type': 'application/json' };
+        return gateway.fetch(pathname + search, '', { ...init, headers, signal: null });
+      },
+    } as never,
+  });
+}
+
+describe('I9 forms of a response', () => {
+  test('one object: the text, the finish, the usage, the model and the request’s id', async () => {
+    const gateway = new RoutedGateway({ a: [answerWith('Hi')] });
+    const response = await call(gateway, 'generateContent');
+    expect(await response.json()).toEqual({
+      candidates: [{ content: { parts: [{ text: 'Hi' }], role: 'model' }, finishReason: 'STOP', index: 0 }],
+      usageMetadata: { promptTokenCount: 5, candidatesTokenCount: 3, totalTokenCount: 8 },
+      modelVersion: 'openai/a',
+      responseId: response.headers.get('x-weir-request-id'),
+    });
+    expect(gateway.records).toMatchObject([{ client: 'gemini', status: 'finished' }]);
+  });
+
+  test('events with CRLF: usage on each, the finish on the last', async () => {
+    const gateway = new RoutedGateway({ a: [answerWith('Hi')] });
+    const response = await call(gateway, 'streamGenerateContent?alt=sse');
+    expect(response.headers.get('content-type')).toMatch(/^text\/event-stream/);
+    const elements = elementsOf(await response.text());
+    expect(elements.map(partsOf)).toEqual([[{ text: 'Hi' }], [{ text: '' }]]);
+    expect(elements.map((one) => candidateOf(one).finishReason)).toEqual([undefined, 'STOP']);
+    expect(elements.map(({ usageMetadata }) => Object.keys(objectOf(usageMetadata)))).toEqual([
+      ['promptTokenCount', 'totalTokenCount'],
+      ['promptTokenCount', 'candidatesTokenCount', 'totalTokenCount'],
+    ]);
+  });
+
+  test('a JSON array, whose elements are sent as they come', async () => {
+    const { body, write, close } = openBody();
+    const gateway = new RoutedGateway({ a: [{ kind: 'stream', body }] });
+    const asked = call(gateway, 'streamGenerateContent');
+    write(ROLE + event({ content: 'Hi' }));
+    const response = await asked;
+    expect(response.headers.get('content-type')).toMatch(/^application\/json/);
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+    const first = (await reader?.read())?.value ?? '';
+    expect(first).toMatch(/^\[\{.*"text":"Hi".*\}\n$/);
+    write(event({ content: ' there' }) + event({}, 'stop') + DONE);
+    close();
+    let text = first;
+    for (let next = await reader?.read(); next?.done === false; next = await reader?.read())
+      text += next.value;
+    const elements = JSON.parse(text) as JsonObject[];
+    expect(elements.map(partsOf)).toEqual([[{ text: 'Hi' }], [{ text: ' there' }], [{ text: '' }]]);
+    expect(candidateOf(elements.at(-1)).finishReason).toBe('STOP');
+  });
+});
+
+describe('@google/genai', () => {
+  test('a chat with a tool: its call comes whole, and its result goes to the provider with the same id', async () => {
+    const tool = { index: 0, id: 'call_9', type: 'function', function: { name: 'get', arguments: '{"a"' } };
+    const rest = { index: 0, function: { arguments: ':1}' } };
+    const gateway = new RoutedGateway({
+      a: [
+        sse(
+          ROLE,
+          event({ tool_calls: [tool] }),
+          event({ tool_calls: [rest] }),
+          event({}, 'tool_calls'),
+          DONE,
+        ),
+        answerWith('Done'),
+      ],
+    });
+    const chat = genai(gateway).chats.create({
+      model: 'openai/a',
+      config: {
+        tools: [{ functionDeclarations: [{ name: 'get', parametersJsonSchema: { type: 'object' } }] }],
+      },
+    });
+    const calls = [];
+    for await (const chunk of await chat.sendMessageStream({ message: 'Go' })) {
+      calls.push(...(chunk.functionCalls ?? []));
+    }
+    expect(calls).toEqual([{ id: 'call_9', name: 'get', args: { a: 1 } }]);
+    const functionResponse = { id: 'call_9', name: 'get', response: { output: 'x' } };
+    const answer = await chat.sendMessage({ message: [{ functionResponse }] });
+    expect(answer.text).toBe('Done');
+    const { messages } = gateway.requests[1]?.body ?? {};
+    expect(objectsOf(messages).slice(1)).toEqual([
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id: 'call_9', type: 'function', function: { name: 'get', arguments: '{"a":1}' } }],
+      },
+      { role: 'tool', tool_call_id: 'call_9', content: 'x' },
+    ]);
+  });
+
+  test('an error before the head: its status and its wait', async () => {
+    const gateway = new RoutedGateway({ a: [refuse(429, {}, { 'retry-after': '7' })] });
+    const asked = genai(gateway).models.generateContent({ model: 'openai/a', contents: 'Hi' });
+    await expect(asked).rejects.toMatchObject({ status: 429 });
+    const response = await call(gateway, 'generateContent');
+    expect(await response.json()).toMatchObject({
+      error: {
+        code: 429,
+        status: 'RESOURCE_EXHAUSTED',
+        details: [
+          { reason: 'RATE_LIMITED' },
+          { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '7s' },
+        ],
+      },
+    });
+  });
+
+  test('a cut stream: its text, no finish, and an error that the client throws', async () => {
+    const gateway = new RoutedGateway({ a: [cut(ROLE, event({ content: 'Hal' }))] });
+    const stream = await genai(gateway).models.generateContentStream({ model: 'openai/a', contents: 'Hi' });
+    let text = '';
+    const read = async () => {
+      for await (const chunk of stream) {
+        text += chunk.text ?? '';
+        expect(chunk.candidates?.[0]?.finishReason).toBeUndefined();
+      }
+    };
+    await expect(read()).rejects.toThrow(/UNAVAILABLE/);
+    expect(text).toBe('Hal');
+  });
+});
+
+describe('reasoning that comes back', () => {
+  const tool = { index: 0, id: 'c', type: 'function', function: { name: 'get', arguments: '{}' } };
+  const details = [
+    { type: 'reasoning.text', text: 'Hm', signature: 's', format: 'anthropic-claude-v1', index: 0 },
+  ];
+  const SET = {
+    OPENROUTER_API_KEY: 'key-of-openrouter',
+    OPENROUTER_BASE_URL: 'https://openrouter',
+  };
+
+  test.each(['with thoughts', 'without thoughts, as Gemini CLI does'])(
+    '%s: the provider gets it back',
+    async (how) => {
+      const gateway = new RoutedGateway(
+        {
+          a: [
+            sse(
+              ROLE,
+              event({ reasoning: 'Hm', reasoning_details: details }),
+              event({ tool_calls: [tool] }),
+              event({}, 'tool_calls'),
+              DONE,
+            ),
+            answerWith('Done'),
+          ],
+        },
+        SET,
+      );
+      const ask = (contents: unknown[]) =>
+        gateway.gateway.post('/v1beta/models/openrouter%2Fa:streamGenerateContent?alt=sse', 'x', {
+          contents,
+          tools: [{ functionDeclarations: [{ name: 'get' }] }],
+          generationConfig: { thinkingConfig: { includeThoughts: true } },
+        });
+      const elements = elementsOf(await (await ask(CONTENTS)).text());
+      const parts = elements.flatMap(partsOf);
+      expect(parts[0]).toEqual({ text: 'Hm', thought: true });
+      const sent = how === 'with thoughts' ? parts : parts.filter(({ thought }) => thought !== true);
+      const result = { role: 'user', parts: [{ functionResponse: { name: 'get', response: {} } }] };
+      await (await ask([...CONTENTS, { role: 'model', parts: sent }, result])).text();
+      const message = objectsOf(gateway.requests[1]?.body.messages)[1];
+      expect(objectsOf(message?.reasoning_details)).toMatchObject([{ text: 'Hm', signature: 's', index: 0 }]);
+    },
+  );
+});

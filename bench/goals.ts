@@ -130,6 +130,13 @@ function promptGoals(samples: Samples): Goal[] {
       atMost: point.startsWith('refused') ? 0.2 : 0.05,
     })),
     {
+      what: `finished 2 KB, signed for AWS: the signature, x ${FLOOR}`,
+      value:
+        samples.difference('prompts', 'weir-signed', 'finished 2 KB', 'cpuUs', WEIR) /
+        samples.median('requests', FLOOR, 'whole', 'cpuUs'),
+      atMost: 0.25,
+    },
+    {
       what: "finished 400 KB, ms of CPU for a session's hashes",
       value: moreMs('weir-session', 'finished 400 KB', WEIR),
       atMost: 1,

@@ -242,6 +242,28 @@ export const ROWS: readonly Row[] = [
     { sections: ['requests'], hasLedger: true, limits: EVERY_LIMIT },
     { AUTH: 'keys' },
   ),
+  {
+    ...weir('weir-signed', "Weir, whose provider's requests are signed for AWS", {
+      sections: ['requests', 'prompts'],
+      modelPrefix: () => 'signed/',
+    }),
+    settings: (upstream) => ({
+      AUTH: 'open',
+      BENCH_ID: 'AKIDEXAMPLE',
+      BENCH_SECRET: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY',
+      PROVIDERS: JSON.stringify({
+        signed: {
+          ...{ base_url: upstream, like: 'deepseek' },
+          auth: {
+            aws: {
+              ...{ access_key_id: 'BENCH_ID', secret_access_key: 'BENCH_SECRET' },
+              ...{ region: 'us-east-1', service: 'bedrock' },
+            },
+          },
+        },
+      }),
+    }),
+  },
   worker('naive', 'TextDecoderStream, split, JSON, one write per frame', './workers/naive.ts'),
   worker(
     'eventsource-parser',

@@ -28,16 +28,16 @@ const RENEWED_EARLY_MS = 5 * 60_000;
 /** A value that ends sooner is not used any more: a request takes a moment to arrive. Of a short life, the last tenth. */
 const UNUSED_BEFORE_END_MS = 10_000;
 /** How long an exchange may take. The claim of one that was cut off ends then, and another request makes its own. */
-export const MAX_EXCHANGE_MS = 5000;
+export const MAX_EXCHANGE_MS = 10_000;
 /** How long a request waits for another one's exchange, and for the one after it. */
-const MAX_WAIT_MS = 2 * MAX_EXCHANGE_MS + 1000;
+const MAX_WAIT_MS = 2 * MAX_EXCHANGE_MS + 2000;
 /** How long a failure stands for all requests, so that not each of them repeats it. */
 const FAILURE_TTL_MS = 1000;
 /** Values that are refused one after the other are made anew so often at most. */
 const MIN_DROP_GAP_MS = 5000;
 /** How often a waiting request looks, at first and at last. In Workers, a request must not wait for a promise of another request. */
 const FIRST_POLL_MS = 5;
-const LAST_POLL_MS = 40;
+const LAST_POLL_MS = 100;
 
 /** A value that one request at a time makes for all. */
 export class Exchange<Value extends Ending> {

@@ -19,6 +19,7 @@ export interface GatewayOptions extends Pick<SimulatorOptions, 'pace' | 'replay'
   readonly entrypoint?: string;
   /** As in `WorkerOptions`. */
   readonly bindings?: WorkerOptions['bindings'];
+  readonly outbound?: WorkerOptions['outbound'];
   /** The folder to which the runtime writes KV and Durable Objects. Default: a temporary one. */
   readonly persist?: string;
 }
@@ -112,6 +113,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     {
       ...(options.entrypoint === undefined ? {} : { main: options.entrypoint }),
       ...(options.bindings && { bindings: options.bindings }),
+      ...(options.outbound && { outbound: options.outbound }),
       vars: varsOf(simulator.url, added),
     },
   ];

@@ -6,7 +6,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { type BuildOptions, build } from 'esbuild';
-import { Log, LogLevel, Miniflare, type MiniflareOptions } from 'miniflare';
+import { Log, LogLevel, Miniflare, type MiniflareOptions, Response as MiniflareResponse } from 'miniflare';
 import { parse } from 'smol-toml';
 import { buildPage } from '../../tools/page/build.ts';
 import { objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
@@ -131,6 +131,8 @@ export interface WorkerOptions {
   readonly triggers?: WorkerConfig['triggers'];
   /** Default: those of wrangler.toml. */
   readonly compatibilityFlags?: readonly string[];
+  /** Answers all requests that the Worker sends. Default: they go over the network. */
+  readonly outbound?: (url: string, init: RequestInit) => Promise<Response>;
 }
 
 /** A Worker with the date, the flags and the bindings of wrangler.toml. Its KV namespaces and its objects are its own. */
@@ -227,6 +229,28 @@ async function runtimeOptions(
     handleStructuredLogs: ({ message }) => onLog?.(message),
     ...(zone === undefined ? {} : { upstream: `http://${zone}` }),
     ...(persist === undefined ? {} : { resourcePersistencePath: persist }),
-    workers: await Promise.all(workers.map(async (worker) => ({ config: await configOf(worker) }))),
+    workers: await Promise.all(
+      workers.map(async (worker) => ({ config: await configOf(worker), ...outboundOf(worker) })),
+    ),
   };
+}
+
+/** Miniflare's option for the requests that a Worker sends. */
+function outboundOf({ outbound }: WorkerOptions): Pick<MiniflareOptions['workers'][number], 'dev'> {
+  if (outbound === undefined) return {};
+  type Service = Extract<
+    NonNullable<NonNullable<MiniflareOptions['workers'][number]['dev']>['outboundService']>,
+    { type: 'fetcher' }
+  >;
+  const handler: Service['handler'] = async (request) => {
+    const { url, method } = request;
+    const headers = Object.fromEntries(request.headers);
+    const body = new Uint8Array(await request.arrayBuffer());
+    const response = await outbound(url, { method, headers, body });
+    return new MiniflareResponse(await response.arrayBuffer(), {
+      status: response.status,
+      headers: Object.fromEntries(response.headers),
+    });
+  };
+  return { dev: { outboundService: { type: 'fetcher', handler } } };
 }

@@ -61,7 +61,7 @@ const COUNTERPARTS: Readonly<Record<string, Counterpart>> = {
 /** The ways of LiteLLM to call Bedrock, and a region, before the name of a model. */
 const BEDROCK_ROUTE = /^(?:converse|converse_like|invoke|mantle|openai)\//;
 const BEDROCK_REGION = /^([a-z]{2,4}(?:-[a-z]{2,9}){1,3}-\d{1,2})\//;
-/** Credentials of AWS without a counterpart. */
+/** Credentials of AWS, which the set-up is given. */
 const AWS_CREDENTIALS = [
   ...['aws_access_key_id', 'aws_secret_access_key', 'aws_session_token', 'aws_profile_name'],
   ...['aws_role_name', 'aws_session_name', 'aws_web_identity_token'],
@@ -344,7 +344,7 @@ class Import {
     }
     if (AWS_CREDENTIALS.some((field) => params[field] !== undefined))
       this.#note(
-        `${group}: keys and roles of IAM are not copied: create an API key of Bedrock, and give it to the set-up as AWS_BEARER_TOKEN_BEDROCK=…`,
+        `${group}: keys and roles of IAM are not copied: give them to the set-up as AWS_ACCESS_KEY_ID=… and AWS_SECRET_ACCESS_KEY=…, with the variable AWS_ROLE_ARN; or an API key of Bedrock as AWS_BEARER_TOKEN_BEDROCK=…`,
       );
     this.#vars.AWS_REGION = region;
     this.#builtIn.add('bedrock');

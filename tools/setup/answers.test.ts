@@ -277,3 +277,28 @@ describe('askAnswers', () => {
     expect(draft).toEqual({ worker: 'llm', environments: ['production'], providers: ['openai'], vars: {} });
   });
 });
+
+describe('the secrets of credentials that are made', () => {
+  const AWS = { AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE', AWS_SECRET_ACCESS_KEY: 'secret' };
+  const bedrock = { providers: ['bedrock'], vars: { AWS_REGION: 'us-east-1' } };
+  const neededOf = (checked: ReturnType<typeof read>) =>
+    checked.kind === 'ok' ? (checked.value.neededSecrets.get('production') ?? []) : checked.error;
+
+  test('of AWS, where no API key is given: both are set up, and a key takes precedence', () => {
+    expect(neededOf(read(bedrock, { env: AWS }))).toEqual(
+      expect.arrayContaining(['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY']),
+    );
+    expect(neededOf(read(bedrock, { env: AWS }))).not.toContain('AWS_BEARER_TOKEN_BEDROCK');
+    const both = { ...AWS, AWS_BEARER_TOKEN_BEDROCK: 'k' };
+    expect(neededOf(read(bedrock, { env: both }))).not.toContain('AWS_ACCESS_KEY_ID');
+  });
+
+  test('of an entry of PROVIDERS: those that its auth names', () => {
+    const auth = { aws: { access_key_id: 'WEST_ID', secret_access_key: 'WEST_SECRET' } };
+    const entry = { base_url: 'https://bedrock-runtime.us-west-2.amazonaws.com/openai/v1', auth };
+    const checked = read({ vars: { PROVIDERS: { west: entry } } });
+    expect(neededOf(checked)).toEqual(expect.arrayContaining(['WEST_ID', 'WEST_SECRET']));
+    const own = { ...entry, auth: { aws: { ...auth.aws, secret_access_key: 'ADMIN_TOKEN' } } };
+    expect(String(neededOf(read({ vars: { PROVIDERS: { west: own } } })))).toContain('ADMIN_TOKEN');
+  });
+});

@@ -1,8 +1,9 @@
 /** What the set-up needs to know: the answers of a person at the terminal, or of a file. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { PROVIDERS } from '../../src/providers/index.ts';
+import { PROVIDERS, secretSettings } from '../../src/providers/index.ts';
 import type { Provider } from '../../src/providers/provider.ts';
+import { secretsOfAuth } from '../../src/settings/auth.ts';
 import { isOwnSecret } from '../../src/settings/providers.ts';
 import { parseJson } from '../../src/shared/json.ts';
 import { jsonFault } from '../../src/shared/json-fault.ts';
@@ -54,7 +55,7 @@ const MAX_WORKER_CHARS = 63;
 const ENVIRONMENT = /^[a-z][a-z0-9-]{0,19}$/;
 const VARIABLE = /^[A-Z][A-Z0-9_]*$/;
 const SECRET = /_(API_KEY|TOKEN|SECRET|HASH_KEY|PASSWORD)$/;
-const KEYS = new Set(PROVIDERS.flatMap(({ apiKeySettings }) => apiKeySettings));
+const KEYS = new Set(PROVIDERS.flatMap(secretSettings));
 const isSecret = (name: string) => KEYS.has(name) || SECRET.test(name);
 /** A jurisdiction of Durable Objects that R2 does not have (https://developers.cloudflare.com/r2/reference/data-location/, 2026-11-28). */
 const NO_BUCKETS = 'fedramp-high';
@@ -213,20 +214,30 @@ function readAddresses(
   );
 }
 
-/** The name of the secret with each provider's key: the one that is given where it has several, as Mistral's serves Codestral, too. */
+/**
+ * The names of the secrets with each provider's credential: the key that is given where it has several, as Mistral's serves Codestral, too;
+ * where no key is given, what else its credential is made of.
+ */
 function providerKeys(providers: readonly Provider[], env: NodeJS.ProcessEnv): readonly string[] {
-  return providers.map(
-    ({ apiKeySettings: [own, ...others] }) =>
-      [own, ...others].find((name) => secretOf(env, PRODUCTION, name) !== null) ?? own,
-  );
+  const isGiven = (name: string) => secretOf(env, PRODUCTION, name) !== null;
+  return providers.flatMap((provider) => {
+    const { apiKeySettings } = provider;
+    const key = apiKeySettings.find(isGiven);
+    const made = secretSettings(provider).filter((name) => !apiKeySettings.includes(name) && isGiven(name));
+    return key === undefined && made.length > 0 ? made : [key ?? apiKeySettings[0]];
+  });
 }
 
 /** Of entries of `PROVIDERS`: wrangler.toml is often in a repository, and no provider gets a secret of Weir's own. */
 function entryProblems(entries: JsonObject): readonly string[] {
   return Object.entries(entries).flatMap(([id, entry]) => {
-    const { base_url, api_key, headers, query } = objectOf(entry);
+    const { base_url, api_key, auth, headers, query } = objectOf(entry);
     const values = [...Object.values(objectOf(headers)), ...Object.values(objectOf(query))].map(textOf);
-    const names = [textOf(api_key), ...values.flatMap((text) => (text.startsWith('$') ? text.slice(1) : []))];
+    const names = [
+      textOf(api_key),
+      ...secretsOfAuth(auth),
+      ...values.flatMap((text) => (text.startsWith('$') ? text.slice(1) : [])),
+    ];
     const own = names.find(isOwnSecret);
     return [
       ...(own === undefined ? [] : [`vars.PROVIDERS: ${id} names ${own}, a secret of Weir's own`]),

@@ -1,5 +1,7 @@
 /** Weir's own checks of a deployment that does not exist yet: the settings of each environment, the secrets that they need, and the first key. */
+
 import { registerHooks } from 'node:module';
+import { secretsOfAuth } from '../../src/settings/auth.ts';
 import type { JsonObject as Settings } from '../../src/shared/json.ts';
 import { didYouMean } from '../../src/shared/nearest.ts';
 import { decodeObject, isObject, type JsonObject, objectOf, objectsOf, textOf } from '../simulator/json.ts';
@@ -165,12 +167,16 @@ function readEnvironment(
 
 const SECRET_NAME = /^[A-Z][A-Z0-9_]*$/;
 
-/** The secrets that entries of `PROVIDERS` name: as `api_key`, and as `$NAME` in headers and parameters. */
+/** The secrets that entries of `PROVIDERS` name: as `api_key`, in `auth`, and as `$NAME` in headers and parameters. */
 function secretsOfEntries(value: unknown): readonly string[] {
   return entriesOf(value)
-    .flatMap(([, { api_key, headers, query }]) => {
+    .flatMap(([, { api_key, auth, headers, query }]) => {
       const texts = [...Object.values(objectOf(headers)), ...Object.values(objectOf(query))].map(textOf);
-      return [textOf(api_key), ...texts.flatMap((text) => (text.startsWith('$') ? text.slice(1) : []))];
+      return [
+        textOf(api_key),
+        ...secretsOfAuth(auth),
+        ...texts.flatMap((text) => (text.startsWith('$') ? text.slice(1) : [])),
+      ];
     })
     .filter((name) => SECRET_NAME.test(name) && !isOwnSecret(name));
 }

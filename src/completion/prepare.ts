@@ -251,7 +251,7 @@ const CACHE_REPORT = 'x-weir-cache-report';
 
 /** The value of `x-weir-cache`; null: it is not asked for, or not known. */
 async function compareWithSession(
-  { context, headers, caller, attribution, hashPrompt, requestedModel: asked }: CompletionRequest,
+  { context, headers, caller, attribution, hashPrompt, requestedModel }: CompletionRequest,
   first: TargetRequest,
   clientBody: JsonObject,
 ): Promise<string | null> {
@@ -261,7 +261,7 @@ async function compareWithSession(
   if (!isWanted || compareCache === null || session === null) return null;
   const prefix = await hashPrompt(sentPrompt(first), clientBody);
   const { provider, model } = first.traits.target;
-  const sent = { prefix, provider: provider.id, model, asked, reason: null, at: arrivedAt };
+  const sent = { prefix, provider: provider.id, model, asked: requestedModel, reason: null, at: arrivedAt };
   return compareCache(context, caller.keyId, session, sent);
 }
 

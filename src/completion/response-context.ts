@@ -12,12 +12,12 @@ import { pickResponseHeaders } from '../upstream/fetch.ts';
 import {
   type Attempt,
   type AttemptRunner,
-  attemptsHeader,
   type Delivery,
   httpErrorOf,
   stopped,
   upstreamErrorContext,
 } from './attempt-runner.ts';
+import { attemptsHeader } from './attempt-texts.ts';
 import type { CompletionRequest } from './prepare.ts';
 
 /**

@@ -6,8 +6,8 @@ import {
   MAX_ATTEMPTS_CHARS,
   skippedAttempt,
   withAttempts,
-} from '../../src/completion/attempt-runner.ts';
-import { targetsOf } from './targets.ts';
+} from '../../src/completion/attempt-texts.ts';
+import { targetsOf } from '../routing/targets.ts';
 
 const DOWN = {
   provider: 'deepseek',

@@ -66,43 +66,81 @@ function markField(key: string): string {
 /** Keys within messages and tools that may be removed, each in all elements. */
 const NESTED = new Set(['cache_control', ...MARK_KEYS.map(markField), 'tools.strict', 'messages.reasoning']);
 
-/**
- * The fields of the body that a refusal's name stands for, by Weir's names: a path such as `body.stream_options.include_usage`,
- * `thinking.enabled.budget_tokens` or `tools.0.custom.cache_control`, or a name in another case. Empty: the request has no such field.
- * @param name at most 128 characters
- */
-export function fieldsNamed(name: string, body: JsonObject): readonly string[] {
-  const segments = name.split(/[.[\]/]+/).filter((segment) => segment !== '');
-  while (segments.length > 1 && PREFIXES.has(segments[0] ?? '')) segments.shift();
-  const [first = ''] = segments;
-  const last = segments.at(-1) ?? '';
-  if (segments.includes('cache_control')) {
-    return present([MARK_KEYS.includes(last) ? markField(last) : 'cache_control'], body);
+/** The fields of a sent request by the names that its refusal gives them. */
+export class SentFields {
+  readonly body: JsonObject;
+  /** Each name is looked up once. */
+  readonly #named = new Map<string, readonly string[]>();
+  /** The keys of {@link NESTED} that the body has or has not: a refusal may name one for each message. */
+  readonly #nested = new Map<string, boolean>();
+
+  constructor(body: JsonObject) {
+    this.body = body;
   }
-  if (segments.length > 1 && LISTS.has(first)) {
-    if (first === 'tools' && last === 'strict') return present(['tools.strict'], body);
-    const isReasoning = ['reasoning', 'reasoning_content', 'reasoning_details'].includes(last);
-    return first === 'messages' && isReasoning ? present(['messages.reasoning'], body) : [];
+
+  /** The fields of the body that may be changed, or that Weir does not know. */
+  named(name: string): readonly string[] {
+    return this.all(name).filter((field) => isChangeable(field) || classOf(field) === 'unknown');
   }
-  for (const candidate of [segments.join('_'), last, first]) {
-    const field = byPlainName().get(plain(candidate));
-    const names = field === undefined ? (ALIASES[plain(candidate)] ?? []) : [field];
-    const found = present(names, body);
-    if (found.length > 0) return found;
-    // "does not support thinking" is about whichever field asks for it.
-    const isReasoning = field === 'thinking' || field === 'reasoning';
-    const [asked] = isReasoning ? present(REASONING_FIELDS, body) : [];
-    if (asked !== undefined) return [asked];
+
+  /** Those that Weir knows and may change. */
+  changeable(name: string): readonly string[] {
+    return this.all(name).filter(isChangeable);
   }
-  if (FOREIGN_REASONING.has(last)) return present(['messages.reasoning'], body);
-  return Object.hasOwn(body, first) ? [first] : [];
+
+  /**
+   * The fields of the body that a name stands for, by Weir's names: a path such as `body.stream_options.include_usage`,
+   * `thinking.enabled.budget_tokens` or `tools.0.custom.cache_control`, or a name in another case. Empty: the request has no such field.
+   * @param name at most 128 characters
+   */
+  all(name: string): readonly string[] {
+    const fields = this.#named.get(name) ?? this.#find(name);
+    this.#named.set(name, fields);
+    return fields;
+  }
+
+  #find(name: string): readonly string[] {
+    const segments = name.split(/[.[\]/]+/).filter((segment) => segment !== '');
+    while (segments.length > 1 && PREFIXES.has(segments[0] ?? '')) segments.shift();
+    const [first = ''] = segments;
+    const last = segments.at(-1) ?? '';
+    if (segments.includes('cache_control')) {
+      return this.#present([MARK_KEYS.includes(last) ? markField(last) : 'cache_control']);
+    }
+    if (segments.length > 1 && LISTS.has(first)) {
+      if (first === 'tools' && last === 'strict') return this.#present(['tools.strict']);
+      const isReasoning = REASONING_KEYS.includes(last);
+      return first === 'messages' && isReasoning ? this.#present(['messages.reasoning']) : [];
+    }
+    for (const candidate of [segments.join('_'), last, first]) {
+      const field = byPlainName().get(plain(candidate));
+      const found = this.#present(field === undefined ? (ALIASES[plain(candidate)] ?? []) : [field]);
+      if (found.length > 0) return found;
+      // "does not support thinking" is about whichever field asks for it.
+      const isReasoning = field === 'thinking' || field === 'reasoning';
+      const [inBody] = isReasoning ? this.#present(REASONING_FIELDS) : [];
+      if (inBody !== undefined) return [inBody];
+    }
+    if (last !== 'reasoning' && REASONING_KEYS.includes(last)) return this.#present(['messages.reasoning']);
+    return Object.hasOwn(this.body, first) ? [first] : [];
+  }
+
+  #present(names: readonly string[]): readonly string[] {
+    return names.filter((name) =>
+      NESTED.has(name) ? this.#hasNested(name) : pathOf(name, this.body) !== null,
+    );
+  }
+
+  /** Whether an element of the messages, tools or system text has the key. */
+  #hasNested(name: string): boolean {
+    const has = this.#nested.get(name) ?? withoutNested(name, this.body) !== this.body;
+    this.#nested.set(name, has);
+    return has;
+  }
 }
 
-const FOREIGN_REASONING = new Set(['reasoning_content', 'reasoning_details']);
-
-function present(names: readonly string[], body: JsonObject): readonly string[] {
-  return names.filter((name) => (NESTED.has(name) ? hasNested(name, body) : pathOf(name, body) !== null));
-}
+/** Keys of a message with the reasoning of an earlier turn. */
+const REASONING_KEYS = ['reasoning', 'reasoning_content', 'reasoning_details'];
 
 /** Whether it is a key within messages and tools, and no field of the body. */
 export function isNested(field: string): boolean {
@@ -131,17 +169,6 @@ export function pathOf(field: string, body: JsonObject): Path | null {
   return pathsOf(field).find((path) => valueAt(body, path) !== undefined) ?? null;
 }
 
-/** The keys of {@link NESTED} that a body has or has not, by body: a refusal may name one for each message. */
-const nestedIn = new WeakMap<JsonObject, Map<string, boolean>>();
-
-/** Whether an element of the messages, tools or system text has the key. */
-function hasNested(name: string, body: JsonObject): boolean {
-  const known = nestedIn.get(body) ?? new Map<string, boolean>();
-  const has = known.get(name) ?? withoutNested(name, body) !== body;
-  nestedIn.set(body, known.set(name, has));
-  return has;
-}
-
 /** The body without a key within its messages and tools; the same body if it has none. */
 export function withoutNested(name: string, body: JsonObject): JsonObject {
   switch (name) {
@@ -150,9 +177,7 @@ export function withoutNested(name: string, body: JsonObject): JsonObject {
     case 'tools.strict':
       return mapFields(body, ['tools'], withoutStrict);
     case 'messages.reasoning':
-      return mapFields(body, ['messages'], (message) =>
-        withoutKeys(message, 'reasoning', 'reasoning_content', 'reasoning_details'),
-      );
+      return mapFields(body, ['messages'], (message) => withoutKeys(message, ...REASONING_KEYS));
     default: {
       const keys = MARK_KEYS.filter((key) => markField(key) === name);
       return mapMarks(body, (mark) => withoutKeys(mark, ...keys));

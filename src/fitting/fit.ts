@@ -198,12 +198,12 @@ function setLevel(field: string, levels: readonly string[], body: JsonObject): C
   if (path === null) return null;
   const value = valueAt(body, path);
   // Gemini writes levels in capitals.
-  const asked = typeof value === 'string' ? value.toLowerCase() : null;
-  if (asked !== null && levels.includes(asked)) return null;
+  const level = typeof value === 'string' ? value.toLowerCase() : null;
+  if (level !== null && levels.includes(level)) return null;
   const kind = classOf(field);
-  const nearest = kind === 'effort' && asked !== null ? nearestEffort(asked, levels) : null;
+  const nearest = kind === 'effort' && level !== null ? nearestEffort(level, levels) : null;
   if (nearest !== null) {
-    const isCapital = value !== asked;
+    const isCapital = value !== level;
     return changed(withValue(body, path, isCapital ? nearest.toUpperCase() : nearest), field);
   }
   return kind === 'effort' || kind === 'removed' ? dropped(without(body, path), field) : null;

@@ -8,7 +8,7 @@ import { fieldsBy } from '../facts/fields.ts';
 import { fingerprint } from '../shared/fingerprint.ts';
 import { type JsonObject, LARGE_OBJECT_MEMBERS } from '../shared/json.ts';
 import { words } from '../shared/words.ts';
-import { classOf, fieldsNamed, fieldValue, isChangeable, LIMIT_FIELDS } from './body-fields.ts';
+import { classOf, fieldValue, isChangeable, LIMIT_FIELDS, SentFields } from './body-fields.ts';
 import {
   asksForThinking,
   type Condition,
@@ -267,32 +267,6 @@ function spanOf(match: RegExpExecArray, offset = 0): TextSpan {
 
 /** OpenAI's codes, which compatible hosts repeat. They say which field, with the field beside them, if the message does not. */
 const UNSUPPORTED_CODES = new Set(['unsupported_parameter', 'unknown_parameter']);
-
-/** The fields of the sent request by the names that a refusal gives them. Each name is looked up once. */
-class SentFields {
-  readonly body: JsonObject;
-  readonly #named = new Map<string, readonly string[]>();
-
-  constructor(body: JsonObject) {
-    this.body = body;
-  }
-
-  /** The fields that may be changed, or that Weir does not know. */
-  named(name: string): readonly string[] {
-    const known = this.#named.get(name);
-    if (known !== undefined) return known;
-    const fields = fieldsNamed(name, this.body).filter(
-      (field) => isChangeable(field) || classOf(field) === 'unknown',
-    );
-    this.#named.set(name, fields);
-    return fields;
-  }
-
-  /** Those that Weir knows and may change. */
-  changeable(name: string): readonly string[] {
-    return this.named(name).filter(isChangeable);
-  }
-}
 
 /** Statements of one refusal. A refusal with more names the fields of an odd request. */
 const MAX_STATEMENTS = 32;
@@ -700,8 +674,8 @@ function lastKnown(text: string, fields: SentFields): string | null {
 }
 
 /** The first name of a field; null if it is none that may be changed. */
-function firstNamed(text: string, { body }: SentFields): string | null {
-  const names = tokensOf(text, 0).flatMap(({ name }) => fieldsNamed(name, body));
+function firstNamed(text: string, fields: SentFields): string | null {
+  const names = tokensOf(text, 0).flatMap(({ name }) => fields.all(name));
   const [first] = names.filter((name) => name !== 'model');
   return first !== undefined && isChangeable(first) ? first : null;
 }

@@ -136,7 +136,7 @@ function start(
     }),
     queue: (messages) => consumeRecords(messages, { sinks: stores, log }),
     scheduled: async (dueAt) => {
-      log({ event: 'stranded_brought_in', ...(await deadLetters.replay()) });
+      log({ event: 'dead_letters_stored', ...(await deadLetters.replay()) });
       if (ledgers !== null && settings.alerts.target !== null)
         await sendSummary(ledgers, await weeklySummary(ledger, store, dueAt));
     },

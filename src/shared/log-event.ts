@@ -1,7 +1,7 @@
 /** The events of the log. docs/operations.md has when each is written, and its fields. */
 
 export const LOG_EVENTS = [
-  ...(['request', 'request_refused', 'record_lost', 'stranded_brought_in', 'reasoning_removed'] as const),
+  ...(['request', 'request_refused', 'record_lost', 'dead_letters_stored', 'reasoning_removed'] as const),
   ...(['key_created', 'key_changed', 'key_revoked', 'budget_added', 'audit_not_stored'] as const),
   ...(['erasure_started', 'erasure_advanced', 'erasure_failed', 'erasing_users_unreadable'] as const),
   ...(['misconfigured', 'setting_missing', 'setting_unused', 'setting_unknown', 'setting_weak'] as const),

@@ -31,7 +31,7 @@ const EVENTS: Readonly<Record<LogEvent, 'seen' | string>> = {
   request: 'seen',
   request_refused: 'seen',
   record_lost: 'a record: see request',
-  stranded_brought_in: 'two counts',
+  dead_letters_stored: 'two counts',
   reasoning_removed: 'words in the form of a code: test/metering',
   key_created: 'what an admin wrote, with its user as records have it: test/gateway/audit.test.ts',
   key_changed: 'as key_created',

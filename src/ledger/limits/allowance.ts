@@ -160,8 +160,8 @@ export interface KeyLeases {
   settleUnreserved(id: string, charge: Charge, day: string): Promise<void>;
 }
 
-/** The state of what the object of a user holds of its key's allowance. `Asked` is a request that waits for the key. */
-export type Holding<Asked> =
+/** The state of what the object of a user holds of its key's allowance. `Waiting` is a request that waits for the key. */
+export type LeaseState<Waiting> =
   /** The key knows no such user, and the object has no tables. */
   | { readonly kind: 'none' }
   /** The key is asked to count the user. */
@@ -174,14 +174,14 @@ export type Holding<Asked> =
       readonly until: number;
     }
   /** A message returns the surplus. Nothing is admitted until its answer. `answered` never rejects. */
-  | { readonly kind: 'asking'; readonly asked: readonly Asked[]; readonly answered: Promise<void> }
+  | { readonly kind: 'sent'; readonly requests: readonly Waiting[]; readonly answered: Promise<void> }
   /** An answer was lost, or the object's memory: the key may count more than is used. The next message says what is. */
   | { readonly kind: 'unsure' }
   /** The last message is sent, and the object deletes its data. `closed` never rejects. */
   | { readonly kind: 'closing'; readonly closed: Promise<void> };
 
 /** Whether the object has its tables in this state. */
-export function hasTables({ kind }: Holding<unknown>): boolean {
+export function hasTables({ kind }: LeaseState<unknown>): boolean {
   return kind !== 'none' && kind !== 'opening';
 }
 

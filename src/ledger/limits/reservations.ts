@@ -30,7 +30,7 @@ import { boundPrompts, keepCounted, type PromptBound } from './known-prompts.ts'
 import {
   addToWindow,
   correctWindow,
-  type Held,
+  type HeldByUsers,
   hadLimits,
   msUntilExpiry,
   readLimitStatus,
@@ -102,9 +102,9 @@ const LATE_RESERVATION_MS = 10 * 60 * 1000;
  * @param held what the objects of the key's users hold
  * @throws UnreadableRow
  */
-export function reserve(sql: Sql, asked: ReserveRequest, now: number, held?: Held): Reservation {
-  const limits = storedLimits(sql, asked.limits);
-  const request = estimateRequest(sql, asked, limits, now);
+export function reserve(sql: Sql, requested: ReserveRequest, now: number, held?: HeldByUsers): Reservation {
+  const limits = storedLimits(sql, requested.limits);
+  const request = estimateRequest(sql, requested, limits, now);
   // Only requests of keys with limits are reserved. So the limits are missing here, and nothing admits the request.
   if (limits === NO_LIMITS) throw new UnreadableRow('the object has no limits, and the request lists none');
   if (isSettled(sql, request.id)) {
@@ -235,7 +235,7 @@ export function refuse(
   status: LimitStatus,
   need: UpperBound,
   now: number,
-  held?: Held,
+  held?: HeldByUsers,
 ): LimitRefusal | null {
   const refusal = refusedByBudget(status, need, now);
   return refusal === null && need.requests === 1 ? refusedByRates(sql, status, need, now, held) : refusal;
@@ -387,7 +387,7 @@ function refusedByRates(
   status: LimitStatus,
   upperBound: UpperBound,
   now: number,
-  held?: Held,
+  held?: HeldByUsers,
 ): LimitRefusal | null {
   const { rpm, tpm, maxConcurrent } = status.limits;
   const { requests, tokens, running } = status;

@@ -29,7 +29,7 @@ import { keepSpent, keptSpent } from './erased-spent.ts';
 import {
   addToWindow,
   correctWindow,
-  type Held,
+  type HeldByUsers,
   hasTable,
   readLimitStatus,
   type Sql,
@@ -97,7 +97,7 @@ export class UserLeases {
   }
 
   /** What all users hold; undefined: the key never had users with limits. */
-  get held(): Held | undefined {
+  get held(): HeldByUsers | undefined {
     if (!this.#isUsed) return undefined;
     const query = `SELECT coalesce(sum(running), 0) AS running, coalesce(sum(requests), 0) AS requests,
       coalesce(sum(rate_tokens), 0) AS tokens FROM held`;

@@ -13,11 +13,11 @@ import type { JsonObject } from '../../shared/json.ts';
 import type { Log } from '../../shared/log-event.ts';
 import {
   type Amounts,
-  type Holding,
   hasTables,
   type KeyLeases,
   type LeaseAnswer,
   type LeaseMessage,
+  type LeaseState,
   type LimitRefusal,
   MinuteReport,
   takeFrom,
@@ -129,7 +129,7 @@ interface Delayed {
 }
 
 /** What the key said last. */
-interface Heard {
+interface LastAnswer {
   /** In ms since the epoch. */
   readonly at: number;
   readonly standing: LimitStatus | null;
@@ -141,14 +141,14 @@ interface Heard {
 export class UserLimits {
   readonly #ports: UserLimitsPorts;
   readonly #sql: Sql;
-  #holding: Holding<Waiting>;
+  #lease: LeaseState<Waiting>;
   /** Requests that the next message asks for. */
   #waiting: Waiting[] = [];
   /** Those that have not ended. */
   readonly #delayed = new Set<Delayed>();
   /** Sends messages until no request waits, and another one if it is wanted; null: none is sent. */
   #sending: { readonly done: Promise<void>; isWantedAgain: boolean } | null = null;
-  #heard: Heard = { at: Number.NEGATIVE_INFINITY, standing: null, isExact: true };
+  #lastAnswer: LastAnswer = { at: Number.NEGATIVE_INFINITY, standing: null, isExact: true };
   /** Null: what the minute of the key has counted is not known. */
   #minute: MinuteReport | null = null;
   /** What the key holds for this object may differ from its running requests. */
@@ -159,14 +159,14 @@ export class UserLimits {
   constructor(ports: UserLimitsPorts) {
     this.#ports = ports;
     this.#sql = ports.sql;
-    this.#holding = { kind: hasTable(ports.sql, LINK_TABLE) ? 'unsure' : 'none' };
+    this.#lease = { kind: hasTable(ports.sql, LINK_TABLE) ? 'unsure' : 'none' };
     // An object of an earlier version has fewer tables.
     if (this.isOpen) createLimitTables(ports.sql);
   }
 
   /** Whether the user had requests, so that there are rows. */
   get isOpen(): boolean {
-    return hasTables(this.#holding);
+    return hasTables(this.#lease);
   }
 
   /** Admits or refuses a request. A repeated call with the same id and attempts reserves nothing more. */
@@ -213,7 +213,7 @@ export class UserLimits {
 
   /** Checks the limits of the user, then takes from the surplus, or waits for the key. */
   #reserveHere(
-    asked: ReserveRequest,
+    requested: ReserveRequest,
     now: number,
   ):
     | UserReservation
@@ -224,7 +224,7 @@ export class UserLimits {
     this.#expire(now);
     const limits = this.#limits;
     if (limits === null) return { kind: 'stale' };
-    const request = estimateRequest(this.#sql, asked, limits, now);
+    const request = estimateRequest(this.#sql, requested, limits, now);
     const userLimits = limitsOfUser(limits);
     const needed = readNeed(
       this.#sql,
@@ -241,7 +241,7 @@ export class UserLimits {
       const refused = { kind: 'refused', refusal, standing: status, by: 'user' } as const;
       // The key may refuse what others wait for.
       if (refuse(this.#sql, before, need, now) === null) return { kind: 'delayed', otherwise: refused };
-      const isFresh = now - this.#heard.at < LEASE_MS;
+      const isFresh = now - this.#lastAnswer.at < LEASE_MS;
       return isFresh ? refused : { kind: 'stale' };
     }
     if (this.#takeSurplus(need, day, now)) return this.#insert({ request, needed, need }, before, day);
@@ -264,16 +264,16 @@ export class UserLimits {
   }
 
   get #surplus() {
-    return this.#holding.kind === 'leased' ? this.#holding.surplus : null;
+    return this.#lease.kind === 'leased' ? this.#lease.surplus : null;
   }
 
   /** @param day in which the need counts: what was leased for another day has no room for it */
   #takeSurplus(need: UpperBound, day: string, now: number): boolean {
-    const holding = this.#holding;
-    if (holding.kind !== 'leased' || holding.surplus === null) return false;
-    if (holding.until <= now || holding.day !== day) return false;
-    const surplus = takeFrom(holding.surplus, need);
-    if (surplus !== null) this.#holding = { ...holding, surplus };
+    const lease = this.#lease;
+    if (lease.kind !== 'leased' || lease.surplus === null) return false;
+    if (lease.until <= now || lease.day !== day) return false;
+    const surplus = takeFrom(lease.surplus, need);
+    if (surplus !== null) this.#lease = { ...lease, surplus };
     return surplus !== null;
   }
 
@@ -291,13 +291,13 @@ export class UserLimits {
   }
 
   #allWaiting(): readonly Waiting[] {
-    const waiting = this.#holding.kind === 'asking' ? this.#holding.asked : [];
+    const waiting = this.#lease.kind === 'sent' ? this.#lease.requests : [];
     return [...waiting, ...this.#waiting].filter(({ isEnded }) => !isEnded);
   }
 
   /** The limits of the user, and the limits of the key of kinds that the user has none of. */
   #merge(own: LimitStatus): LimitStatus {
-    const key = this.#heard.standing;
+    const key = this.#lastAnswer.standing;
     if (key === null) return own;
     const { budget, rpm, tpm, maxConcurrent } = own.limits;
     const ofBudget = budget === null ? key : own;
@@ -346,12 +346,12 @@ export class UserLimits {
     this.#isUnreported = true;
     this.#ports.wakeBy(this.#ports.now() + LEASE_MS);
     // Near the end of the key's allowance, other requests need what this one did not use.
-    if (this.#heard.isExact) this.#send(true).catch(ignore);
+    if (this.#lastAnswer.isExact) this.#send(true).catch(ignore);
   }
 
   /** Returns what is leased in advance: the key needs it. */
   async returnLease(): Promise<void> {
-    if (this.#holding.kind === 'asking') await this.#holding.answered;
+    if (this.#lease.kind === 'sent') await this.#lease.answered;
     if (this.#surplus !== null) await this.#send(true);
   }
 
@@ -373,7 +373,7 @@ export class UserLimits {
    */
   async erase(hash: string): Promise<boolean> {
     const { now, transaction } = this.#ports;
-    if (this.#holding.kind === 'closing') await this.#holding.closed;
+    if (this.#lease.kind === 'closing') await this.#lease.closed;
     if (!this.isOpen) return true;
     transaction(() => this.#expire(now()));
     // The limits may have changed since the last request. All that was leased in advance returns.
@@ -382,14 +382,14 @@ export class UserLimits {
     if (isBusy || this.#sql.exec('SELECT 1 AS one FROM reservations LIMIT 1').toArray().length > 0)
       return false;
     const closed = this.#close(hash);
-    this.#holding = { kind: 'closing', closed: closed.catch(ignore) };
+    this.#lease = { kind: 'closing', closed: closed.catch(ignore) };
     await closed;
     return true;
   }
 
   /** Deletes the object of a user whose key is revoked. */
   async clear(): Promise<void> {
-    this.#holding = { kind: 'none' };
+    this.#lease = { kind: 'none' };
     this.#minute = null;
     await this.#ports.deleteAll();
   }
@@ -440,13 +440,13 @@ export class UserLimits {
       const ends = (['week', 'month'] as const).map((per) => periodEnd(per, now()) ?? now());
       return Math.max(...ends) + spreadOf(user);
     }
-    if (now() - this.#heard.at >= LEASE_MS) {
+    if (now() - this.#lastAnswer.at >= LEASE_MS) {
       // The limits may have changed since the last request.
       await this.#send(true);
       return now();
     }
     const closed = this.#close();
-    this.#holding = { kind: 'closing', closed: closed.catch(ignore) };
+    this.#lease = { kind: 'closing', closed: closed.catch(ignore) };
     await closed;
     return null;
   }
@@ -463,7 +463,7 @@ export class UserLimits {
     try {
       await key().lease(message);
     } catch (error) {
-      this.#holding = { kind: 'unsure' };
+      this.#lease = { kind: 'unsure' };
       throw error;
     }
     await this.clear();
@@ -476,32 +476,30 @@ export class UserLimits {
    */
   async #open(listed: JsonObject | null, hash?: string): Promise<'shared' | 'revoked' | null> {
     const { now, transaction, user, key } = this.#ports;
-    if (this.#holding.kind === 'closing') await this.#holding.closed;
+    if (this.#lease.kind === 'closing') await this.#lease.closed;
     if (this.#sharedDay === dayOf(now())) return 'shared';
     if (this.isOpen) return null;
-    const opening =
-      this.#holding.kind === 'opening' ? this.#holding.opened : key().openUser(user, listed, hash);
-    this.#holding = { kind: 'opening', opened: opening };
+    const opening = this.#lease.kind === 'opening' ? this.#lease.opened : key().openUser(user, listed, hash);
+    this.#lease = { kind: 'opening', opened: opening };
     try {
       const opened = await opening;
       if (opened.kind === 'shared') this.#sharedDay = dayOf(now());
       if (opened.kind !== 'opened') return opened.kind;
       // Another request may have opened it.
-      if (this.#holding.kind !== 'opening') return await this.#open(listed, hash);
+      if (this.#lease.kind !== 'opening') return await this.#open(listed, hash);
       transaction(() => {
         createLimitTables(this.#sql);
         createReportTables(this.#sql, opened.seq);
         restoreSpent(this.#sql, opened.spent ?? []);
         storeLimits(this.#sql, opened.limits);
       });
-      this.#holding = { kind: 'leased', surplus: null, day: dayOf(now()), until: now() };
-      this.#heard = { ...this.#heard, at: now() };
+      this.#lease = { kind: 'leased', surplus: null, day: dayOf(now()), until: now() };
+      this.#lastAnswer = { ...this.#lastAnswer, at: now() };
       // The key has leased nothing yet.
       if (opened.seq === 0) this.#minute = new MinuteReport(0);
       return null;
     } finally {
-      if (this.#holding.kind === 'opening' && this.#holding.opened === opening)
-        this.#holding = { kind: 'none' };
+      if (this.#lease.kind === 'opening' && this.#lease.opened === opening) this.#lease = { kind: 'none' };
     }
   }
 
@@ -540,13 +538,13 @@ export class UserLimits {
   }
 
   /** @param isRepeat sends the last message again, and asks for nothing new: that waits for the next message */
-  async #sendOne(asked: readonly Waiting[], isRepeat: boolean): Promise<void> {
+  async #sendOne(requests: readonly Waiting[], isRepeat: boolean): Promise<void> {
     const { now, transaction, key, wakeBy } = this.#ports;
     const sentAt = now();
-    const message = transaction(() => (isRepeat ? this.#repeat() : this.#write(asked, this.#minute)));
-    if (asked.length > 0) wakeBy(sentAt + LEASE_MS);
+    const message = transaction(() => (isRepeat ? this.#repeat() : this.#write(requests, this.#minute)));
+    if (requests.length > 0) wakeBy(sentAt + LEASE_MS);
     const answering = key().lease(message);
-    this.#holding = { kind: 'asking', asked, answered: answering.then(ignore, ignore) };
+    this.#lease = { kind: 'sent', requests, answered: answering.then(ignore, ignore) };
     if (!isRepeat) this.#minute = this.#minute?.next() ?? new MinuteReport(secondOf(sentAt));
     let answer: LeaseAnswer;
     try {
@@ -559,18 +557,18 @@ export class UserLimits {
       await this.clear();
       throw new Error('The key does not know this user');
     }
-    transaction(() => this.#receive(answer, isRepeat ? null : asked, sentAt));
+    transaction(() => this.#receive(answer, isRepeat ? null : requests, sentAt));
     if (answer.kind === 'repeated' && !isRepeat) throw new Error('The key has later messages of this user');
   }
 
-  /** @param asked null: the answer is to a repeated message */
+  /** @param requests null: the answer is to a repeated message */
   #receive(
     answer: Exclude<LeaseAnswer, { kind: 'unknown' }>,
-    asked: readonly Waiting[] | null,
+    requests: readonly Waiting[] | null,
     sentAt: number,
   ): void {
     markAnswered(this.#sql);
-    if (asked === null) return this.#beUnsure();
+    if (requests === null) return this.#beUnsure();
     switch (answer.kind) {
       case 'repeated':
         // Only after the storage of this object was restored from a backup.
@@ -580,28 +578,32 @@ export class UserLimits {
       case 'revoked':
         if (answer.kind === 'shared') this.#sharedDay = dayOf(this.#ports.now());
         this.#beUnsure();
-        for (const { result } of asked) result.resolve({ kind: answer.kind });
+        for (const { result } of requests) result.resolve({ kind: answer.kind });
         return;
       case 'leased':
-        return this.#takeLease(answer, asked, sentAt);
+        return this.#takeLease(answer, requests, sentAt);
     }
   }
 
   #takeLease(
     { surplus, refusals, isExact, limits, standing, day }: Extract<LeaseAnswer, { kind: 'leased' }>,
-    asked: readonly Waiting[],
+    requests: readonly Waiting[],
     sentAt: number,
   ): void {
     const now = this.#ports.now();
     const hasChanged = storeLimits(this.#sql, limits);
-    this.#heard = { at: now, standing, isExact: asked.length > 0 ? isExact : this.#heard.isExact };
+    this.#lastAnswer = {
+      at: now,
+      standing,
+      isExact: requests.length > 0 ? isExact : this.#lastAnswer.isExact,
+    };
     const grantDay = day ?? dayOf(now);
-    this.#holding = { kind: 'leased', surplus, day: grantDay, until: sentAt + LEASE_MS };
+    this.#lease = { kind: 'leased', surplus, day: grantDay, until: sentAt + LEASE_MS };
     // All that waits was checked against the limits before.
     const outdated = hasChanged ? this.#waiting.splice(0) : [];
     for (const { result } of outdated) result.resolve(null);
     const userLimits = limitsOfUser(limits);
-    for (const [i, waiting] of asked.entries()) {
+    for (const [i, waiting] of requests.entries()) {
       const { result, isEnded } = waiting;
       const refusal = refusals[i];
       if (refusal !== null && refusal !== undefined) {
@@ -614,7 +616,7 @@ export class UserLimits {
         result.resolve(this.#insertGranted(waiting, userLimits, waiting.need.day ?? grantDay));
       }
     }
-    if (asked.length > 0) this.#ports.wakeBy(now + LEASE_MS);
+    if (requests.length > 0) this.#ports.wakeBy(now + LEASE_MS);
   }
 
   /** It was checked in the day of this object's clock, and may count in another one: that of the key's. */
@@ -630,21 +632,21 @@ export class UserLimits {
 
   /** The minute of the key then counts all that was leased. */
   #beUnsure(): void {
-    this.#holding = { kind: 'unsure' };
+    this.#lease = { kind: 'unsure' };
     this.#minute = null;
   }
 
   /** Writes the next message. Nothing is admitted until its answer arrives. */
-  #write(asked: readonly Waiting[], minute: MinuteReport | null, isLast = false): LeaseMessage {
+  #write(requests: readonly Waiting[], minute: MinuteReport | null, isLast = false): LeaseMessage {
     this.#isUnreported = false;
     return {
       ...nextReport(this.#sql),
       user: this.#ports.user,
       minute: minute?.seconds ?? null,
-      needs: asked.map(({ need }) => need),
+      needs: requests.map(({ need }) => need),
       extra: Math.min(MAX_EXTRA, Math.max(FIRST_EXTRA, 2 * (minute?.requests ?? 0))),
       isLast,
-      limits: asked[0]?.request.limits ?? null,
+      limits: requests[0]?.request.limits ?? null,
     };
   }
 

@@ -100,8 +100,8 @@ function thinkingConfig(
   }
   const { min, max, canBeOff, byDefault } = thinking;
   // An effort in words takes precedence over a budget of Anthropic's `thinking` or OpenRouter's `reasoning`.
-  const asked = word === undefined ? given : undefined;
-  const budget = asked ?? tokensOfEffort(effort ?? '');
+  const own = word === undefined ? given : undefined;
+  const budget = own ?? tokensOfEffort(effort ?? '');
   if (effort === undefined || (budget === undefined && effort !== 'none'))
     return byDefault ? nonEmpty(shown) : undefined;
   const available = Math.min(budget ?? 0, limit === null ? max : limit - MIN_TOKENS);

@@ -564,7 +564,7 @@ describe.runIf(hasChromium)('states', () => {
     const row = own.page.locator('tr', { hasText: 'bounded' });
     await row.locator('.meter').waitFor();
     expect((await row.locator('.budget').innerText()).replaceAll(/\s+/g, ' ').trim()).toBe(
-      'US$0.75 of US$2.00 a day · US$0.25 at the upper bound: the provider reported no usage · US$0.10 reserved · US$1.15 left',
+      '$0.75 of $2.00 a day · $0.25 at the upper bound: the provider reported no usage · $0.10 reserved · $1.15 left',
     );
     expect(await violationsOf(own.page)).toEqual([]);
     await own.context.close();
@@ -589,7 +589,7 @@ describe.runIf(hasChromium)('states', () => {
     const token = await dialog.locator('output').innerText();
     await own.page.getByRole('button', { name: 'I have copied it' }).click();
     const row = own.page.locator('tr', { hasText: 'shared' });
-    expect(await row.innerText()).toContain('each user: US$0.50 a month, 7 requests/min');
+    expect(await row.innerText()).toContain('each user: $0.50 a month, 7 requests/min');
     const body = { model: 'deepseek/deepseek-flash', messages: [{ role: 'user', content: 'Hello' }] };
     const headers = { authorization: `Bearer ${token}` };
     for (const [user, requests, used] of [

@@ -741,6 +741,32 @@ describe.runIf(hasChromium).each(['kv', 'object'] as const)('the page with LEDGE
     await context.close();
   });
 
+  test('D3 failures over time are divided by their causes, whose sums are the API’s, and a cause leads to its requests', async () => {
+    const { page, context, complaints } = await signedIn({}, '#/overview?range=30d&metric=failures');
+    await settle(page);
+    const from = new Date(Date.now() - 29 * 24 * HOUR_MS).toISOString().slice(0, 10);
+    const report = await jsonOf(
+      await filled.gateway.fetch(`/v1/usage?from=${from}&group_by=error`, { headers: ADMIN }),
+    );
+    const failed = objectsOf(report.data)
+      .map((row) => [textOf(row.error), Number(row.failed_requests)] as const)
+      .filter(([, requests]) => requests > 0);
+    expect(failed.length).toBeGreaterThan(2);
+    const table = page.getByRole('region', { name: 'Use by cause' });
+    for (const [code, requests] of failed) {
+      const row = table.locator('tbody tr', { has: page.getByText(code, { exact: true }) });
+      expect(await row.innerText(), code).toMatch(new RegExp(`\\t${requests}\\t`));
+    }
+    expect(await page.locator('figcaption').first().innerText()).toMatch(/^Failures by day and cause/);
+    const [[code]] = failed as [[string, number]];
+    const row = table.locator('tbody tr', { has: page.getByText(code, { exact: true }) });
+    await row.locator('.failed a').first().click();
+    await page.getByRole('region', { name: 'Requests' }).waitFor();
+    expect(decodeURIComponent(new URL(page.url()).hash)).toContain(`error=${code}`);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
   test('M6 refused requests: the tile counts them, and the table has each code with its key', async () => {
     const { id, token } = await makeKey(filled.gateway, { name: 'refused app' });
     const ask = (bearer: string) =>
@@ -786,9 +812,24 @@ describe.runIf(hasChromium).each(['kv', 'object'] as const)('the page with LEDGE
       await page.getByRole('combobox', { name: 'By', exact: true }).locator('option').allInnerTexts(),
     ).not.toContain('Key');
     await page.getByRole('link', { name: 'Key', exact: true }).click();
-    await page.getByText('US$0.20 in total').waitFor();
+    await page.getByText('$0.20 in total').waitFor();
     await page.getByText('of 60').waitFor();
     expect(await violationsOf(page)).toEqual([]);
+    const main = page.locator('main');
+    expect(await main.innerText()).toContain(`export OPENAI_BASE_URL=${filled.gateway.url}/v1`);
+    await page.getByText('Claude Code, Anthropic’s SDKs', { exact: true }).click();
+    await page.getByText(`export ANTHROPIC_BASE_URL=${filled.gateway.url}`).waitFor();
+    expect(await main.innerHTML()).not.toContain(web.token);
+    expect(await page.locator('.columns a').first().innerText()).toContain('/');
+    const last = page.getByRole('region', { name: 'Last requests', exact: true });
+    expect(await last.locator('tbody tr').count()).toBe(5);
+    await page
+      .getByText('No failures in the last 30 days')
+      .or(page.getByRole('region', { name: 'Last failures' }))
+      .waitFor();
+    await last.locator('tbody a').first().click();
+    await page.locator('dialog .facts').waitFor();
+    await page.keyboard.press('Escape');
     expect(complaints).toEqual([]);
     await context.close();
   });

@@ -18,6 +18,9 @@ export type Answer<Value> =
 /** The deployment's base path: the page is at `<base>/dashboard`. */
 const BASE = location.pathname.replace(/\/dashboard\/?$/, '');
 
+/** Where clients find the deployment: what Anthropic's clients call their base URL. OpenAI's have `/v1` behind it. */
+export const BASE_URL = location.origin + BASE;
+
 export class Api {
   readonly #token: string;
 
@@ -66,7 +69,7 @@ export class Api {
 export function curlOf(token: string | null, body: Readonly<Record<string, unknown>>): string {
   const json = JSON.stringify(body).replaceAll("'", "'\\''");
   return [
-    `curl ${location.origin}${BASE}/v1/chat/completions`,
+    `curl ${BASE_URL}/v1/chat/completions`,
     `-H "authorization: Bearer ${token ?? '$WEIR_KEY'}"`,
     "-H 'content-type: application/json'",
     `-d '${json}'`,

@@ -129,6 +129,8 @@ export interface LimitUse {
 export interface KeyStatus extends LimitUse {
   readonly id: string;
   readonly name: string | null;
+  /** The user whom the key, Cloudflare Access or the host names. */
+  readonly user?: string;
   readonly models: readonly string[] | null;
   readonly expires_at: string | null;
   readonly created_at: string | null;

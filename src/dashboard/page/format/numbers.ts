@@ -91,7 +91,10 @@ function currencyFormat(currency: string, decimals: number): (amount: number) =>
 
 function newCurrencyFormat(currency: string, digits: Intl.NumberFormatOptions): (amount: number) => string {
   try {
-    const format = new Intl.NumberFormat(undefined, { style: 'currency', currency, ...digits });
+    // The short symbols of other currencies are ambiguous: ¥ is that of two.
+    const currencyDisplay = currency === 'USD' ? 'narrowSymbol' : 'symbol';
+    const style = { style: 'currency', currency, currencyDisplay } as const;
+    const format = new Intl.NumberFormat(undefined, { ...style, ...digits });
     return (amount) => format.format(amount);
   } catch {
     // A provider may report a currency that does not exist.

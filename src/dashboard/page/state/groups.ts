@@ -9,6 +9,7 @@ export const GROUP_LABELS: Readonly<Record<string, string>> = {
   provider: 'Provider',
   key: 'Key',
   status: 'Status',
+  error: 'Cause',
   user: 'User',
   session: 'Session',
   app: 'App',
@@ -50,5 +51,6 @@ export function valueLabel(name: string, value: string, nameOf: (key: string) =>
   if (name === 'key') return nameOf(value);
   if (value === OTHER) return 'all others';
   if (name === 'tag' && value.endsWith(':')) return `${value} none`;
-  return value === '' ? 'none' : value;
+  if (value === '') return name === 'error' ? 'no error' : 'none';
+  return value;
 }

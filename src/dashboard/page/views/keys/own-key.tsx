@@ -1,25 +1,33 @@
-/** The view of the signed-in key: its models, limits and budget, and those of the calling user. */
-import type { KeyStatus } from '../../api/types.ts';
+/** The view of the signed-in key: what is left of its limits, how each client connects, its models, its last requests and failures. */
+import { BASE_URL, curlOf } from '../../api/fetch-api.ts';
+import type { KeyStatus, List, Model, RecordPage } from '../../api/types.ts';
 import { count } from '../../format/numbers.ts';
 import { date } from '../../format/times.ts';
+import { CopyButton } from '../../parts/controls.tsx';
+import { Name } from '../../parts/name.tsx';
 import { Trouble } from '../../parts/problem.tsx';
-import { Facts } from '../../parts/table.tsx';
+import { Facts, Table } from '../../parts/table.tsx';
 import { useLoad } from '../../state/load.ts';
-import { useSession } from '../../state/session.ts';
+import { goTo, linkTo, type Params } from '../../state/route.ts';
+import { useKeyNames, useSession } from '../../state/session.ts';
+import { FAILED } from '../overview/metrics.ts';
+import { columnsOf } from '../requests/columns.tsx';
 import { limitFacts } from './budget.tsx';
 
 export function OwnKey() {
   const { api } = useSession();
   const loaded = useLoad<KeyStatus>((signal) => api.get('/v1/key', {}, signal), [api]);
+  const models = useLoad<List<Model>>((signal) => api.get('/v1/models', {}, signal), [api]);
   const { value, isLoading, reload } = loaded;
   if (value === null) return isLoading ? <p class="hint">Loading …</p> : <Trouble of={loaded} />;
   const { limits, per_user } = value;
+  const ids = models.value?.data.map(({ id }) => id) ?? null;
   return (
     <>
       <Trouble of={loaded} />
       <Facts
         facts={[
-          ['Name', <bdi>{value.name || value.id}</bdi>],
+          ['Name', <bdi>{value.name || value.user || value.id}</bdi>],
           ['Models', <bdi>{value.models?.join(', ') ?? 'all'}</bdi>],
           ['Expires', value.expires_at === null ? 'never' : date(value.expires_at)],
           ...limitFacts(value, limits?.budget),
@@ -38,6 +46,121 @@ export function OwnKey() {
       <button type="button" onClick={reload}>
         Refresh
       </button>
+      <Connect model={ids?.[0] ?? 'provider/model'} />
+      <h2 class="foot">Models</h2>
+      {models.problem !== null && <Trouble of={models} />}
+      {ids !== null && <Models ids={ids} />}
+      <Latest title="Last requests" filters={{}} empty="No requests in the last 30 days" />
+      <Latest title="Last failures" filters={{ status: FAILED }} empty="No failures in the last 30 days" />
+    </>
+  );
+}
+
+/** The lines that connect each client. The secret is in none: the page cannot know whether somebody looks on. */
+function linesOf(model: string): readonly (readonly [client: string, lines: string])[] {
+  return [
+    [
+      'OpenAI’s SDKs, and clients with their variables',
+      `export OPENAI_BASE_URL=${BASE_URL}/v1\nexport OPENAI_API_KEY=$WEIR_KEY`,
+    ],
+    [
+      'Claude Code, Anthropic’s SDKs',
+      `export ANTHROPIC_BASE_URL=${BASE_URL}\nexport ANTHROPIC_AUTH_TOKEN=$WEIR_KEY\nexport ANTHROPIC_MODEL=${model}`,
+    ],
+    [
+      'Codex (~/.codex/config.toml)',
+      `model = "${model}"\nmodel_provider = "weir"\n\n[model_providers.weir]\nname = "Weir"\nbase_url = "${BASE_URL}/v1"\nenv_key = "WEIR_KEY"\nwire_api = "responses"`,
+    ],
+    ['curl', curlOf(null, { model, stream: true, messages: [{ role: 'user', content: 'Say hello.' }] })],
+  ];
+}
+
+function Connect({ model }: { model: string }) {
+  return (
+    <>
+      <h2 class="foot">Connect a client</h2>
+      <p class="hint">WEIR_KEY is the variable that holds your key.</p>
+      {linesOf(model).map(([client, lines], i) => (
+        <details key={client} open={i === 0}>
+          <summary>{client}</summary>
+          <section class="scroll" aria-label={client} tabIndex={0}>
+            <pre>{lines}</pre>
+          </section>
+          <CopyButton text={lines} what={`the lines for ${client}`} />
+        </details>
+      ))}
+    </>
+  );
+}
+
+/** Names that are shown before the others are unfolded. */
+const SHOWN_MODELS = 12;
+
+function Models({ ids }: { ids: readonly string[] }) {
+  const list = (some: readonly string[]) => (
+    <ul class="columns">
+      {some.map((id) => (
+        <li key={id}>
+          <a href={linkTo('live', {}, { a: id })}>
+            <Name text={id} />
+          </a>
+        </li>
+      ))}
+    </ul>
+  );
+  if (ids.length === 0) return <p class="hint">The list of models is empty.</p>;
+  return (
+    <>
+      {list(ids.slice(0, SHOWN_MODELS))}
+      {ids.length > SHOWN_MODELS && (
+        <details>
+          <summary>{count(ids.length - SHOWN_MODELS)} more</summary>
+          {list(ids.slice(SHOWN_MODELS))}
+        </details>
+      )}
+    </>
+  );
+}
+
+const LATEST = '5';
+const DAYS = 30;
+const DAY_MS = 24 * 3_600_000;
+
+interface LatestProps {
+  readonly title: string;
+  readonly filters: Params;
+  readonly empty: string;
+}
+
+/** The newest requests; a row opens its record in the list. */
+function Latest({ title, filters, empty }: LatestProps) {
+  const { api } = useSession();
+  const names = useKeyNames();
+  const from = new Date(Date.now() - (DAYS - 1) * DAY_MS).toISOString().slice(0, 10);
+  const loaded = useLoad<RecordPage>(
+    (signal) => api.get('/v1/usage/records', { from, limit: LATEST, ...filters }, signal),
+    [api, from],
+  );
+  const params = { range: `${DAYS}d`, ...filters };
+  const records = loaded.value?.data ?? [];
+  return (
+    <>
+      <h2 class="foot">
+        <a href={linkTo('requests', params)}>{title}</a>
+      </h2>
+      <Trouble of={loaded} />
+      {loaded.value === null && loaded.isLoading && <p class="hint">Loading …</p>}
+      {loaded.value !== null && records.length === 0 && <p class="hint">{empty}</p>}
+      {records.length > 0 && (
+        <Table
+          label={title}
+          columns={columnsOf(params, names, false, records)}
+          items={records}
+          idOf={({ request_id }) => request_id}
+          lookOf={() => 'opens'}
+          onOpen={({ request_id }) => goTo('requests', params, { id: request_id })}
+        />
+      )}
     </>
   );
 }

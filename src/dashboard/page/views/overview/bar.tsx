@@ -7,8 +7,9 @@ import { useLoad, within } from '../../state/load.ts';
 import { type Range, readRange, spanOf } from '../../state/range.ts';
 import { goTo, type Params, pick } from '../../state/route.ts';
 import { useSession } from '../../state/session.ts';
+import { FAILURES } from './metrics.ts';
 
-const GROUPS = ['model', 'provider', 'key', 'status', 'user', 'session', 'app'] as const;
+const GROUPS = ['model', 'provider', 'key', 'status', 'error', 'user', 'session', 'app'] as const;
 /** What a removed filter keeps. */
 const KEPT = ['range', 'from', 'to', 'hour', 'by', 'metric', 'refresh'];
 
@@ -25,11 +26,13 @@ export interface Choice {
 /** @param isAdmin others have one key, by which they neither group nor filter */
 export function readChoice(params: Params, isAdmin: boolean): Choice {
   const chosen = params.by ?? '';
+  // Failures are first asked for their causes.
+  const usual = params.metric === FAILURES ? 'error' : 'model';
   const groups = GROUPS.filter((name) => name !== 'key' || isAdmin);
   return {
     range: readRange(params),
     groups,
-    by: isTagGroup(chosen) ? chosen : (groups.find((name) => name === chosen) ?? 'model'),
+    by: isTagGroup(chosen) ? chosen : (groups.find((name) => name === chosen) ?? usual),
     isTagMissing: chosen === TAG,
     filters: pick(
       params,

@@ -2,7 +2,7 @@
 import type { Sums } from '../../api/types.ts';
 import { change, compact, count, milliseconds, money, NONE, rate, share } from '../../format/numbers.ts';
 import { linkTo, type Params } from '../../state/route.ts';
-import { cachedShare, METRICS, type Metric } from './metrics.ts';
+import { cachedShare, FAILURES, METRICS, type Metric } from './metrics.ts';
 
 interface FiguresProps {
   readonly now: Sums | null;
@@ -63,7 +63,7 @@ export function Figures({ now, previous, refused, hasOutage, currency, metric, p
         return (
           <div
             key={own.name}
-            class={`${isChosen ? 'chosen ' : ''}${own.isBad && value && (own.name !== 'failures' || hasOutage) ? 'bad' : ''}`}
+            class={`${isChosen ? 'chosen ' : ''}${own.isBad && value && (own.name !== FAILURES || hasOutage) ? 'bad' : ''}`}
           >
             <dt>
               <a

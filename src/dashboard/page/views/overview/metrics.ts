@@ -28,6 +28,8 @@ export interface Metric {
 
 const counts: Metric['format'] = () => compact;
 export const FAILED = 'failed,timed_out';
+/** The metric of failed requests. */
+export const FAILURES = 'failures';
 
 /** The part of the prompts that was read from the provider's cache; null without prompts. */
 export function cachedShare({ cached_tokens, prompt_tokens }: Sums): number | null {
@@ -75,7 +77,7 @@ export const METRICS: readonly [Metric, ...Metric[]] = [
     isBad: true,
   },
   {
-    name: 'failures',
+    name: FAILURES,
     label: 'Failures',
     valueOf: ({ failed_requests }) => failed_requests,
     format: counts,

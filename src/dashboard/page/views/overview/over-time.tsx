@@ -191,5 +191,6 @@ function divide(
           ),
         );
   if (rest.length > 0 || totals !== null) series.push({ name: 'Others', colour: OTHER_COLOUR, values });
-  return series;
+  // Of failures, the requests without an error are none.
+  return by === 'error' ? series.filter(({ values: ofGroup }) => ofGroup.some(Boolean)) : series;
 }

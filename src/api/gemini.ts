@@ -5,16 +5,24 @@ import { handleCompletion } from '../completion/handler.ts';
 import type { RequestContext } from '../http/context.ts';
 import { clientError } from '../http/respond.ts';
 import { gemini, geminiClient } from '../protocols/gemini/client.ts';
+import { geminiBatchEmbedding, geminiEmbedding } from '../protocols/gemini/client-embeddings.ts';
 import { formOf } from '../protocols/gemini/client-form.ts';
+import { inCamelCase } from '../protocols/gemini/enums.ts';
 import { GOOGLE_PROVIDERS } from '../providers/gemini.ts';
 import { findAlias } from '../routing/targets.ts';
+import { providerOfBareName } from '../settings/bare-models.ts';
+import { isObject, type JsonObject } from '../shared/json.ts';
 import { MAX_NAME_CHARS } from '../shared/limits.ts';
+import { handleCountTokens } from './count-tokens.ts';
 
 type ModelMethod = (request: Request, context: CompletionContext, model: string) => Promise<Response>;
 
 const METHODS: ReadonlyMap<string, ModelMethod> = new Map<string, ModelMethod>([
   ['generateContent', generate(false)],
   ['streamGenerateContent', generate(true)],
+  ['countTokens', countTokens],
+  ['embedContent', embed(geminiEmbedding)],
+  ['batchEmbedContents', embed(geminiBatchEmbedding)],
 ]);
 
 function generate(isStreamed: boolean): ModelMethod {
@@ -22,6 +30,25 @@ function generate(isStreamed: boolean): ModelMethod {
     const client = geminiClient(formOf(isStreamed, new URL(request.url).searchParams));
     return handleCompletion(request, { route: 'chat', client }, context, { model });
   };
+}
+
+/** The SDKs of Google wrap a whole request, and else send its contents alone. */
+const COUNTED = {
+  ...gemini,
+  unwrapped: (body: JsonObject) => {
+    const { generateContentRequest: wrapped, ...rest } = inCamelCase(body);
+    return isObject(wrapped) ? { ...rest, ...wrapped } : body;
+  },
+};
+
+function countTokens(request: Request, context: CompletionContext, model: string): Promise<Response> {
+  const view = (totalTokens: number) => ({ totalTokens });
+  return handleCountTokens(request, { route: 'chat', client: COUNTED }, context, view, { model });
+}
+
+function embed(client: typeof geminiEmbedding): ModelMethod {
+  return (request, context, model) =>
+    handleCompletion(request, { route: 'embeddings', client }, context, { model });
 }
 
 /**
@@ -39,20 +66,25 @@ export async function handleGeminiCall(
   const call = at < 0 ? undefined : METHODS.get(path.slice(at + 1));
   if (call !== undefined) {
     const model = path.slice(0, at);
-    return await call(request, context, publisher === null ? model : vertexModel(publisher, model, context));
+    return await call(request, context, addressOf(model, publisher, context));
   }
   const method = at < 0 ? 'no method' : `no method ${path.slice(at + 1).slice(0, MAX_NAME_CHARS)}`;
   const message = `There is ${method} of models here: the path ends in ${[...METHODS.keys()].map((name) => `:${name}`).join(', ')}`;
   return clientError(gemini, context, apiError('not_found', message));
 }
 
-/** Google's models are those of Vertex AI where it is set up. A client in this mode sends `<publisher>/<model>` as the path of another. */
-function vertexModel(publisher: string, model: string, { settings }: RequestContext): string {
+/**
+ * A name of no other maker is Google's own here. Its models are those of Vertex AI by the paths of its clients, where it is set up. A client in
+ * that mode has the provider of another name as the publisher.
+ */
+function addressOf(model: string, publisher: string | null, { settings }: RequestContext): string {
   const { aliases, providers } = settings;
-  if (publisher !== 'google') return `${publisher}/${model}`;
+  if (publisher !== null && publisher !== 'google') return `${publisher}/${model}`;
   if (findAlias(aliases, model, providers) !== undefined) return model;
-  const provider = GOOGLE_PROVIDERS.find((id) => providers.has(id)) ?? GOOGLE_PROVIDERS[1];
-  return `${provider}/${model}`;
+  const [vertex, own] = GOOGLE_PROVIDERS;
+  if (publisher !== null) return `${providers.has(vertex) ? vertex : own}/${model}`;
+  const isUnknown = !model.includes('/') && providerOfBareName(model, settings) === null;
+  return isUnknown && providers.has(own) ? `${own}/${model}` : model;
 }
 
 /** Google's newer API, of which clients of both exist. */

@@ -1,4 +1,4 @@
-/** `GET /v1/models` and `/v1/models/<id>`: the aliases and models that the caller may use, in a form for the clients of OpenAI and Anthropic. */
+/** `GET /v1/models` and `/v1/models/<id>`: the aliases and models that the caller may use, in a form for the clients of OpenAI and Anthropic, and in Google's. */
 
 import { type Caller, mayUse, NO_CALLER_FACTS } from '../auth/caller.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
@@ -10,6 +10,7 @@ import { clientError, jsonResponse } from '../http/respond.ts';
 import { findPrice } from '../metering/pricing/cost.ts';
 import type { Price } from '../metering/pricing/price.ts';
 import { isoTime } from '../metering/time.ts';
+import { gemini } from '../protocols/gemini/client.ts';
 import type { Provider } from '../providers/provider.ts';
 import { findAlias, isGlob } from '../routing/targets.ts';
 import { type Alias, providerOf, resolveStar } from '../settings/aliases.ts';
@@ -28,6 +29,8 @@ export async function handleModels(request: Request, context: RequestContext): P
   const found = await findModels(request, context);
   if (found.kind === 'error') return clientError(context.client, context, found.error);
   const { models, notice } = found.value;
+  if (context.client.id === gemini.id)
+    return jsonResponse({ models: models.map((model) => googleModel(model, context)) });
   const data = viewModels(models, request, context);
   const [first_id, last_id] = [data[0]?.id ?? null, data.at(-1)?.id ?? null];
   return jsonResponse({
@@ -46,6 +49,8 @@ export async function handleModel(request: Request, context: RequestContext, id:
   if (found.kind === 'error') return clientError(context.client, context, found.error);
   const { models, caller } = found.value;
   const model = models.find((known) => known.id === id) ?? modelOfName(id, found.value, context);
+  if (model !== undefined && context.client.id === gemini.id)
+    return jsonResponse(googleModel(model, context));
   if (model !== undefined) return jsonResponse(viewModels([model], request, context)[0]);
   const missing = missingSecretOf(id, caller, context);
   if (missing !== null) return clientError(context.client, context, secretUnreadable(missing));
@@ -128,6 +133,26 @@ function viewModels(models: readonly ShownModel[], request: Request, context: Re
     };
     return hasDetails && address !== null ? { ...view, ...detailsOf(address, context) } : view;
   });
+}
+
+/** A model as Google's clients read it: https://ai.google.dev/api/models (2026-11-22). Facts that are not known are absent. */
+function googleModel(
+  { id, address, context_length, max_output_tokens, supports }: ShownModel,
+  { settings }: RequestContext,
+) {
+  const configured = address === null ? undefined : settings.providers.get(providerOf(address));
+  const name = address?.slice(providerOf(address).length + 1) ?? '';
+  const embeds = configured !== undefined && matchesAnyGlob(configured.provider.embeddingModels ?? [], name);
+  return {
+    name: `models/${id}`,
+    displayName: id,
+    ...(context_length !== undefined && { inputTokenLimit: context_length }),
+    ...(max_output_tokens !== undefined && { outputTokenLimit: max_output_tokens }),
+    supportedGenerationMethods: embeds
+      ? ['embedContent', 'batchEmbedContents']
+      : ['generateContent', 'countTokens'],
+    ...(supports?.reasoning !== undefined && { thinking: supports.reasoning }),
+  };
 }
 
 /** The provider's APIs that serve the model, its current price, and the source of traits that the provider's list lacks. */

@@ -32,6 +32,7 @@ import type { AttributionSettings } from './settings.ts';
  * | Codex 0.169.0 | session-id, thread-id | originator codex_exec | prompt_cache_key, client_metadata |
  * | opencode 1.18.33 | x-session-id, x-session-affinity | user-agent opencode/1.18.33 | |
  * | Qwen Code 0.24.4 | | user-agent QwenCode/0.24.4 | |
+ * | Gemini CLI | | user-agent GeminiCLI/<version>/<model>; x-gemini-api-privileged-user-id | |
  * | Copilot CLI 1.0.102 | | user-agent OpenAI/JS 5.20.1 | |
  *
  * Earlier versions of Codex sent `session_id`; earlier ones of Claude Code wrote their user_id as `user_…_account_…_session_…`.
@@ -47,6 +48,9 @@ const SESSION_HEADERS = [
   'x-session-affinity',
   'x-opencode-session',
 ] as const;
+
+/** Gemini CLI's installation, if its user lets it send statistics: `contentGenerator.ts` of google-gemini/gemini-cli, read 2026-11-28. */
+const INSTALLATION_HEADER = 'x-gemini-api-privileged-user-id';
 
 /** A longer text of a fact is ignored. */
 const MAX_READ_CHARS = 16 * 1024;
@@ -151,7 +155,8 @@ function readRequestUser(headers: Headers, body: JsonObject, clientUser: string 
     readName(headers.get('x-weir-user')) ??
     readName(body.safety_identifier) ??
     readName(body.user) ??
-    readName(clientUser)
+    readName(clientUser) ??
+    readName(headers.get(INSTALLATION_HEADER))
   );
 }
 

@@ -2,6 +2,7 @@
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { brokenConnection, deadlineExceeded, findUpstreamError } from '../canonical/upstream-error.ts';
 import { JSON_TYPE } from '../http/respond.ts';
+import type { BoundProtocol } from '../protocols/shared/client-protocol.ts';
 import type { Endpoint } from '../providers/provider.ts';
 import { disconnection } from '../shared/disconnection.ts';
 import { isObject, parseJson } from '../shared/json.ts';
@@ -58,10 +59,24 @@ function openEmbeddings(
   attempt: Attempt,
   runner: AttemptRunner,
 ): Promise<Result<OpenEmbeddings, Failed>> {
-  const { convertEmbeddings } = attempt.traits.target.endpoint;
-  return convertEmbeddings === undefined
+  const converter = converterOf(attempt, runner.request.client.embeddings);
+  return converter === null
     ? passEmbeddings(message, attempt, runner)
-    : convert(message, convertEmbeddings, attempt, runner);
+    : convert(message, converter, attempt, runner);
+}
+
+/** What makes the client's form of a provider's response; null: the provider has it. */
+function converterOf(
+  { traits: { passthrough, target } }: Attempt,
+  client: BoundProtocol['embeddings'],
+): NonNullable<Endpoint['convertEmbeddings']> | null {
+  const { convertEmbeddings } = target.endpoint;
+  if (client === undefined) return convertEmbeddings ?? null;
+  if (passthrough !== null) return client.passed;
+  return (text, options) => {
+    const standard = convertEmbeddings === undefined ? { json: text } : convertEmbeddings(text, options);
+    return standard === null ? null : client.converted(standard.json);
+  };
 }
 
 function refuse(error: ApiError): Result<never, Failed> {
@@ -81,14 +96,18 @@ async function convert(
   if (bodyText.kind !== 'text') return refuse(brokenConnection(upstream));
   const { grant, text } = bodyText;
   await grant.pause();
-  const converted = convertEmbeddings(text, {
-    model: traits.target.model,
-    isBase64,
-    estimatedTokens: promptTokens,
-  });
+  const upstreamError = embeddingsError(text);
+  const converted =
+    upstreamError !== null
+      ? null
+      : convertEmbeddings(text, {
+          model: traits.target.model,
+          isBase64,
+          estimatedTokens: promptTokens,
+        });
   if (converted === null) {
     grant.release();
-    return refuse(noEmbeddings(upstream.name));
+    return failure(failed({ error: noEmbeddings(upstream.name), upstreamError }, 'no_response'));
   }
   attemptMeter.accumulator.usage({ prompt: converted.promptTokens, completion: 0 });
   return ok({
@@ -100,6 +119,13 @@ async function convert(
     },
     release: grant.release,
   });
+}
+
+/** The error in a response with a status of success; null: there is none. */
+function embeddingsError(text: string) {
+  // Vectors are long, and an error is short.
+  const object = text.length > EDGE_BYTES ? undefined : parseJson(text);
+  return isObject(object) ? findUpstreamError(object) : null;
 }
 
 function noEmbeddings(name: string): ApiError {

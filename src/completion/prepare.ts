@@ -154,7 +154,8 @@ async function completionRequest(
     isBase64: fields.encoding_format === 'base64',
     wantsUsage: wantsUsage(fields),
     wantsCost: requestsCost(fields),
-    promptTokens: estimatePromptTokens(clientBody),
+    // A client may send embeddings' texts in other fields.
+    promptTokens: estimatePromptTokens(route === 'embeddings' ? fields : clientBody),
   });
 }
 

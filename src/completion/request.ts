@@ -53,7 +53,8 @@ export async function readClientBody<Session>(
   const parsedBody =
     given.body === undefined ? await readRequestBody(request, maxRequestBytes, context) : ok(given.body);
   if (parsedBody.kind === 'error') return parsedBody;
-  const { grant, body, bytes: clientBodyBytes } = parsedBody.value;
+  const { grant, body: sent, bytes: clientBodyBytes } = parsedBody.value;
+  const body = client.unwrapped?.(sent) ?? sent;
   const { model } = given;
   const isApart = client.namesModelInPath === true && model !== undefined;
   const clientBody = model === undefined || isApart ? body : { ...body, model };
@@ -111,6 +112,7 @@ function bindSession<Session>(client: ClientProtocol<Session>, session: Session)
     id: client.id,
     passthrough: client.passthrough ?? null,
     takesVendorEvents: client.takesVendorEvents,
+    ...(client.embeddings === undefined ? {} : { embeddings: client.embeddings }),
     ...(client.streamType === undefined ? {} : { streamType: client.streamType }),
     ...(client.fieldNames === undefined ? {} : { fieldNames: client.fieldNames }),
     errorResponse: (...args) => client.errorResponse(...args),

@@ -25,7 +25,12 @@ import { MAX_REPORTED_NAMES, ReportedFields } from '../request-translation/dropp
 import { COMPETING_LIMITS, type Unsupported } from '../request-translation/rules.ts';
 import type { ToolKeys } from '../request-translation/tool-schemas.ts';
 import type { ToolNames } from '../request-translation/tools.ts';
-import { type RequestForm, type WriteOptions, withoutNulls } from '../request-translation/translate.ts';
+import {
+  type LimitPlace,
+  type RequestForm,
+  type WriteOptions,
+  withoutNulls,
+} from '../request-translation/translate.ts';
 import { chooseApi } from '../routing/api-choice.ts';
 import { passthroughUrl, type Target, targetUrl } from '../routing/targets.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
@@ -505,15 +510,17 @@ function passthroughForm(
       const fitted = endpoint.fit?.(named, report) ?? named;
       const shown = hidesReasoning ? (endpoint.hideReasoning?.(fitted, model) ?? fitted) : fitted;
       const kept = omit(shown, ...ROUTING_FIELDS, ...dropped);
-      return isLimited ? withValue(kept, outputLimitField.split('.'), outputLimit) : kept;
+      return isLimited && outputLimitField !== null
+        ? withValue(kept, outputLimitField.split('.'), outputLimit)
+        : kept;
     },
-    limit: {
-      path: outputLimitField,
-      competing: [...COMPETING_LIMITS, 'n', 'best_of'].filter(
-        (name) => !outputLimitField.startsWith(`${name}.`),
-      ),
-    },
+    limit: outputLimitField === null ? null : limitPlace(outputLimitField),
   };
+}
+
+function limitPlace(path: string): LimitPlace {
+  const others = [...COMPETING_LIMITS, 'n', 'best_of'].filter((name) => !path.startsWith(`${name}.`));
+  return { path, competing: others };
 }
 
 /** False if a field that only passthrough sends may add to the prompt. The list of dropped names is bounded, so a full one may lack some. */

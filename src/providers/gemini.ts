@@ -3,7 +3,12 @@
  * tested on 2026-09-11 with every level (tetsuo-ai/agenc-core#2393). Documents: https://ai.google.dev/gemini-api/docs (read 2026-11-22).
  */
 import { retryInfoOf } from '../protocols/gemini/client-errors.ts';
-import { batchEmbedPath, convertGeminiEmbeddings, geminiEmbeddings } from '../protocols/gemini/embeddings.ts';
+import {
+  batchEmbedPath,
+  convertGeminiEmbeddings,
+  embedPath,
+  geminiEmbeddings,
+} from '../protocols/gemini/embeddings.ts';
 import { bareModel, type GeminiFamily } from '../protocols/gemini/family.ts';
 import { geminiForm, generateContentPath, modelPath } from '../protocols/gemini/request-writer.ts';
 import { gemini as protocol } from '../protocols/gemini/upstream-reader.ts';
@@ -181,7 +186,10 @@ export const geminiNative: Profile = {
       convertEmbeddings: convertGeminiEmbeddings,
     },
   },
-  passthrough: { generate_content: { path: generateContentPath, protocol, hideReasoning } },
+  passthrough: {
+    generate_content: { path: generateContentPath, protocol, hideReasoning },
+    embed_content: { path: embedPath, protocol },
+  },
   // https://ai.google.dev/gemini-api/docs/api-key, read 2026-11-22.
   credential: (secret) => ({ 'x-goog-api-key': secret }),
   // https://ai.google.dev/api/models: a page has at most 1,000.

@@ -9,7 +9,7 @@ import type { FrameBuffer } from './buffers.ts';
 import type { MessageParser } from './event-parser.ts';
 
 /** Protocols other than Chat Completions that both clients and providers use. */
-export type PassthroughProtocol = 'messages' | 'responses' | 'generate_content';
+export type PassthroughProtocol = 'messages' | 'responses' | 'generate_content' | 'embed_content';
 
 /** A provider protocol: reads an upstream's events, or its non-streaming response, into canonical parts. */
 export interface UpstreamProtocol {

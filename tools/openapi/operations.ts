@@ -158,6 +158,23 @@ const GEMINI_OPERATIONS: readonly Operation[] = [
     query: { alt: 'sse: server-sent events' },
     ...{ body: GEMINI_BODY, returns: listOf(GEMINI_RESPONSE), streams: true },
   },
+  {
+    ...geminiOperation('countTokens'),
+    summary: 'Counts the tokens of a body of generateContent',
+    ...{ body: GEMINI_BODY, returns: object({ totalTokens: count }) },
+  },
+  {
+    ...geminiOperation('embedContent'),
+    summary: "Gemini's embedding of one content, at every provider",
+    body: foreignBody(['content'], 'https://ai.google.dev/api/embeddings'),
+    returns: foreign({ embedding: anyObject }),
+  },
+  {
+    ...geminiOperation('batchEmbedContents'),
+    summary: "Gemini's embeddings of several contents, at every provider",
+    body: foreignBody(['requests'], 'https://ai.google.dev/api/embeddings'),
+    returns: foreign({ embeddings: listOf(anyObject) }),
+  },
 ];
 export const OPERATIONS: readonly Operation[] = [
   {

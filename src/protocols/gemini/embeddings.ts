@@ -1,12 +1,26 @@
 /** Embeddings of Gemini's own API: writes a request in OpenAI's form as `batchEmbedContents`, and its response in OpenAI's form. */
 import type { RequestForm } from '../../request-translation/translate.ts';
 import { encodeBase64Bytes } from '../../shared/encoding.ts';
-import { isObject, objectOf, parseJson, readArray, readCount, readText } from '../../shared/json.ts';
+import {
+  isObject,
+  type JsonObject,
+  objectOf,
+  parseJson,
+  readArray,
+  readCount,
+  readText,
+} from '../../shared/json.ts';
 import { modelPath } from './request-writer.ts';
 
 /** The path below the base URL. `embedContent` would join several texts into one vector. */
 export function batchEmbedPath({ model }: { readonly model?: unknown }): string {
   return `/v1beta/${modelPath(readText(model) ?? '')}:batchEmbedContents`;
+}
+
+/** The path of a request of Google's own client, whose one text is no list. */
+export function embedPath({ model, input }: JsonObject): string {
+  const name = modelPath(readText(model) ?? '');
+  return `/v1beta/${name}:${Array.isArray(input) ? 'batchEmbedContents' : 'embedContent'}`;
 }
 
 /** Fields that are read below, or that only select the form of the response. */

@@ -5,6 +5,7 @@ import type { Policies } from '../../canonical/policies.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { Result } from '../../shared/result.ts';
 import type { JsonWriter, PassthroughProtocol, StreamWriter } from '../../stream/types.ts';
+import type { ConvertedEmbeddings } from '../gemini/embeddings.ts';
 
 /**
  * A protocol that clients speak; `routes.ts` names the protocol of each route. Its requests are translated into the canonical request:
@@ -21,6 +22,10 @@ export interface ClientProtocol<Session> {
   readonly namesModelInPath?: true;
   /** The content type of streams. Absent: that of server-sent events. */
   readonly streamType?: string;
+  /** The body where a client may wrap it. Absent: it is never wrapped. */
+  unwrapped?(body: JsonObject): JsonObject;
+  /** How the client gets embeddings. Absent: in OpenAI's form. */
+  readonly embeddings?: EmbeddingsForm;
   /** The client's names of fields, by those of Chat Completions, where an error names another. Absent: they are the same. */
   readonly fieldNames?: Readonly<Record<string, string>>;
   /**
@@ -37,6 +42,14 @@ export interface ClientProtocol<Session> {
    * @param retryAfterSeconds the wait that its headers state; undefined: none
    */
   errorResponse(error: ApiError, requestId: string, retryAfterSeconds?: number): ErrorResponse;
+}
+
+/** A response with vectors, of its text. Null: it has none. */
+export interface EmbeddingsForm {
+  /** Of a provider that speaks the client's protocol. */
+  readonly passed: (text: string) => ConvertedEmbeddings | null;
+  /** Of one in OpenAI's form. */
+  readonly converted: (text: string) => ConvertedEmbeddings | null;
 }
 
 /** With a `translationError` it only selects targets and bounds tokens: model, limits, and all text. */
@@ -74,8 +87,8 @@ export interface ErrorResponse {
 /** How requests and events pass unchanged between a client and a provider that speak the same protocol. */
 export interface Passthrough {
   readonly protocol: PassthroughProtocol;
-  /** The path of the request's field that limits the output tokens. A key's limits set it. */
-  readonly outputLimitField: string;
+  /** The path of the request's field that limits the output tokens. A key's limits set it. Null: it has none. */
+  readonly outputLimitField: string | null;
   /**
    * Matches the paths in `ClientRequest.dropped` whose content the provider adds to the prompt. The length of such a prompt is
    * unknown, so a key with limits reserves the model's whole context for it.
@@ -128,7 +141,7 @@ export interface PassthroughOptions extends WriterOptions {
 export interface BoundProtocol
   extends Pick<
     ClientProtocol<unknown>,
-    'id' | 'takesVendorEvents' | 'streamType' | 'fieldNames' | 'errorResponse'
+    'id' | 'takesVendorEvents' | 'streamType' | 'embeddings' | 'fieldNames' | 'errorResponse'
   > {
   readonly passthrough: Passthrough | null;
   streamWriter(options: WriterOptions): StreamWriter;

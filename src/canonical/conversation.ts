@@ -166,6 +166,8 @@ export interface ToolResultBlock extends BlockBase {
   readonly id: string;
   /** A client sends a text, or blocks: providers get the same. */
   readonly content: string | readonly Block[];
+  /** The client marks it as failed. Its text says so, too; absent: it does not. */
+  readonly isError?: true;
 }
 
 /** A part of a type or a shape that is not known. */

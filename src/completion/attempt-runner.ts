@@ -440,6 +440,7 @@ export class AttemptRunner {
       url,
       body: json,
       isStreamed,
+      streamType: traits.passthrough === null ? traits.endpoint.protocol.framing?.mediaType : undefined,
       clientHeaders: headers,
       passedHeaders: (passthrough && client.passthrough?.requestHeaders) ?? [],
       refusedBetas,

@@ -117,7 +117,9 @@ class StreamDelivery implements Delivery<MemoryGrant> {
       traits.passthrough === null
         ? undefined
         : request.client.passthrough?.streamWriter(passthroughOptions(request, attempt, this.#mayEnd));
-    stream.begin({ relay, onOutput: () => runner.succeeded(attempt) }, passthroughWriter);
+    const { isIdleTimeoutSet } = request.context.settings;
+    const silenceMs = isIdleTimeoutSet ? undefined : traits.target.provider.longestSilenceMs;
+    stream.begin({ relay, onOutput: () => runner.succeeded(attempt), silenceMs }, passthroughWriter);
     const outcome = await readResponse(attempt, request, stream, (kind) => {
       const writer = kind === 'events' && passthroughWriter ? passthroughWriter : stream.useOwnWriter();
       return new EventReader(eventReaderOptions(request, attempt), writer, writer);

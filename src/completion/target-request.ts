@@ -2,7 +2,7 @@
 import type { Caller } from '../auth/caller.ts';
 import { sha256 } from '../auth/keys.ts';
 import type { CanonicalRequest } from '../canonical/conversation.ts';
-import type { ApiError } from '../canonical/error.ts';
+import { type ApiError, apiError } from '../canonical/error.ts';
 import { readName } from '../canonical/part.ts';
 import type { Policies } from '../canonical/policies.ts';
 import { EFFORT_FIELDS } from '../facts/efforts.ts';
@@ -35,6 +35,7 @@ import { chooseApi } from '../routing/api-choice.ts';
 import { passthroughUrl, type Target, targetUrl } from '../routing/targets.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 import { isObject, type JsonObject, omit, readArray, readCount } from '../shared/json.ts';
+import { MAX_NAME_CHARS } from '../shared/limits.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { LARGE_BYTES } from '../stream/memory.ts';
 import type { Clock } from '../stream/timers.ts';
@@ -179,6 +180,8 @@ function formFor(
     passthrough === null
       ? way.endpoint.request
       : passthroughForm(passthrough, { isLimited: keyLimit !== null, readsLimit });
+  const refusal = guardrailRefusal(target, form, limited.fields);
+  if (refusal !== null) return failure(refusal);
   return ok({ ...way, target, passthrough, form, limited, canonical });
 }
 
@@ -377,6 +380,21 @@ function withKeyLimit(fields: JsonObject, { outputLimit }: TargetRows): LimitedF
   return isLimited
     ? { fields: withOutputLimit(fields, keyLimit), clientLimit, keyLimit }
     : { fields, clientLimit, keyLimit: null };
+}
+
+/**
+ * A guardrail that is lost would look like one that found nothing. A server that is not known gets it as it came. Null: it can be sent, or
+ * there is none.
+ */
+function guardrailRefusal(
+  { provider, model, isKnownHost }: Target,
+  form: RequestForm,
+  { guardrailConfig }: JsonObject,
+): ApiError | null {
+  if (guardrailConfig === undefined || guardrailConfig === null) return null;
+  if (form.kind === 'native' ? form.takesGuardrails === true : !isKnownHost) return null;
+  const message = `${provider.name} takes no guardrailConfig for ${model.slice(0, MAX_NAME_CHARS)}: only Converse does`;
+  return apiError('unsupported_parameter', message, 'guardrailConfig');
 }
 
 interface FittedBody extends Pick<TargetRequest, 'outputTokens' | 'isCut'> {

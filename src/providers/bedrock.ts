@@ -1,9 +1,14 @@
 /**
- * AWS Bedrock by its OpenAI and Anthropic endpoints, at two hosts: Runtime and Mantle. `E` is
+ * AWS Bedrock by its OpenAI and Anthropic endpoints and by Converse, at two hosts: Runtime and Mantle. `E` is
  * https://docs.aws.amazon.com/bedrock/latest/userguide/endpoints.html, `R` its page inference-responses-api, `M` its page
- * inference-messages-api, `G` ENTERPILOT/GoModel#544 (2026-07-17); all as of 2026-11-28.
+ * inference-messages-api, `G` ENTERPILOT/GoModel#544 (2026-07-17); all as of 2026-11-28. Recordings named here are of 2025 to 2026-10.
  */
+import type { ConverseFamilies, ConverseFamily } from '../protocols/bedrock-converse/family.ts';
+import { converseForm, conversePath } from '../protocols/bedrock-converse/request-writer.ts';
+import { bedrockConverse } from '../protocols/bedrock-converse/upstream-reader.ts';
 import { AWS_REGION, awsDomain } from '../shared/aws-region.ts';
+import { type JsonObject, keepEntries, readCount } from '../shared/json.ts';
+import { CLAUDE_FAMILIES } from './anthropic.ts';
 import { compatibleProfile, RESPONSES_API, RESPONSES_PASSTHROUGH, TOLERANT } from './compatible.ts';
 import { bearer } from './credential.ts';
 import type { MakerModel, Profile, Provider } from './provider.ts';
@@ -89,6 +94,122 @@ const BELOW_OPENAI = /^(?:openai\.gpt-\d|google\.gemma-4|xai\.grok)/;
 const OPENAI_PATH = '/openai/v1';
 const PLAIN_PATH = '/v1';
 
+/** Ids that AWS makes, and those of other providers that it takes: recorded with `.` and `:`, bedrock--kimi-after-tool. */
+const CALL_IDS = /^[a-zA-Z0-9_.:-]{1,64}$/;
+
+const PLAIN: ConverseFamily = {
+  checked: '2026-11-28',
+  effort: 'none',
+  reasoningBack: 'signed',
+  callIds: CALL_IDS,
+};
+
+/** The families that differ at Converse, by their makers' names. */
+const CONVERSE_FAMILIES: ConverseFamilies = {
+  claude: CLAUDE_FAMILIES,
+  rows: [
+    {
+      ...PLAIN,
+      models: ['claude*', '*anthropic.claude*'],
+      effort: 'claude',
+      // The pattern of Anthropic's own ids.
+      callIds: /^[a-zA-Z0-9_-]{1,64}$/,
+      // `ttl`: from Claude 4.5 on; https://docs.aws.amazon.com/bedrock/latest/userguide/prompt-caching.html (2026-11-28).
+      cachePoints: { inTools: true, ttl: true },
+    },
+    {
+      ...PLAIN,
+      // Nova 2 reasons by an effort: recorded, bedrock--nova2-reasoning. Its other facts are those of the next row.
+      models: ['nova-2*'],
+      effort: 'nova',
+      efforts: ['low', 'medium', 'high'],
+      reasoningBack: 'none',
+      topK: ['inferenceConfig', 'topK'],
+      cachePoints: { inTools: false, ttl: false },
+      refusedKeywords: ['$defs', 'definitions', '$schema'],
+      // Recorded, bedrock--nova2-grounding.
+      searchTool: 'nova_grounding',
+    },
+    {
+      ...PLAIN,
+      models: ['nova-*'],
+      // `topK`: recorded, bedrock--nova-guardrail-after-text.
+      topK: ['inferenceConfig', 'topK'],
+      // Caches are in `system` and `messages`: the page of prompt caching above.
+      cachePoints: { inTools: false, ttl: false },
+      // 400 "extraneous key [$defs] is not permitted": strands-agents/sdk-python#676 and others, 2025.
+      refusedKeywords: ['$defs', 'definitions', '$schema'],
+    },
+    // Recorded, bedrock--gpt-oss-effort-high. Its reasoning is accepted back: 567-labs/instructor#2682, 2026-09-23.
+    {
+      ...PLAIN,
+      models: ['gpt-*'],
+      effort: 'word',
+      efforts: ['low', 'medium', 'high'],
+      reasoningBack: 'texts',
+    },
+    // As a text, it answers with a stray `<think>`: recorded, bedrock--kimi-after-tool.
+    { ...PLAIN, models: ['kimi-*', 'minimax-*'], reasoningBack: 'texts' },
+    // 400 "User messages cannot contain reasoning content": langchain-ai/langchain-aws#401, 2025-03-13.
+    { ...PLAIN, models: ['deepseek*', 'r1*', 'v3*'], reasoningBack: 'none' },
+    {
+      ...PLAIN,
+      models: ['mistral*', 'mixtral*', 'ministral*', 'magistral*', 'pixtral*', 'devstral*', 'voxtral*'],
+      // 400 "must be a-z, A-Z, 0-9, with a length of 9": as at Mistral's own API.
+      callIds: /^[a-zA-Z0-9]{9}$/,
+      // `auto` and `any` alone: langchain-ai/langchain-aws#235, 2024-10-10.
+      lacksNamedChoice: true,
+    },
+    { ...PLAIN, models: ['palmyra*'], lacksStatus: true },
+    PLAIN,
+  ],
+};
+
+/** What `count-tokens` counts. */
+const COUNTED = ['messages', 'system', 'toolConfig', 'additionalModelRequestFields'];
+
+/** A profile "doesn't support counting tokens", the model of the same name does: recorded, bedrock--refused-count-profile, -count-tokens-of-profile. */
+function countPath(model: string): string {
+  const bare = model.replace(/^(?:[a-z]{2}|apac|global|us-gov)\.(?=[a-z][a-z0-9]{2,31}\.)/, '');
+  return `/model/${encodeURIComponent(bare.toWellFormed())}/count-tokens`;
+}
+
+/** AWS's own protocol, for all models. @param guardrail the deployment's; absent: that of each request */
+function converseProfile(guardrail?: JsonObject): Profile {
+  return {
+    id: 'bedrock',
+    hosts: [],
+    endpoints: {
+      chat: {
+        path: conversePath,
+        request: converseForm(CONVERSE_FAMILIES, guardrail),
+        protocol: bedrockConverse,
+      },
+    },
+    refusals: REFUSALS,
+    // No byte for 125 s while the arguments of a call are made: OpenRouterTeam/ai-sdk-provider#440, 2026-03-12.
+    longestSilenceMs: 240_000,
+    tokenCounter: {
+      path: countPath,
+      request: (body) => ({ input: { converse: keepEntries(body, (field) => COUNTED.includes(field)) } }),
+      read: ({ inputTokens }) => readCount(inputTokens),
+    },
+  };
+}
+
+const CONVERSE = converseProfile();
+
+/**
+ * Whether Converse is the API of a model: of Runtime's profiles and ids (`…-v1:0`), and of makers that Mantle does not list (recorded,
+ * bedrock-mantle--models). Claude and OpenAI's models have their makers' APIs.
+ */
+function isForConverse(model: string): boolean {
+  if (isClaude(model) || isOpenAi(model)) return false;
+  return PROFILE.test(model) || RUNTIME_ID.test(model);
+}
+
+const RUNTIME_ID = /^(?:amazon|meta|cohere|ai21|stability|moonshot|luma|twelvelabs)\.|:\d{1,4}k?$/;
+
 type BedrockSetting =
   | 'AWS_BEARER_TOKEN_BEDROCK'
   | 'AWS_ACCESS_KEY_ID'
@@ -118,6 +239,7 @@ export const bedrock: Provider<BedrockSetting> = {
   baseUrlSettings: ['BEDROCK_BASE_URL', 'BEDROCK_MANTLE_BASE_URL'],
   defaultBaseUrl: null,
   otherNames: ['aws bedrock', 'amazon bedrock'],
+  otherApis: { 'bedrock-converse': converseProfile },
   cloud: {
     parameters: [
       {
@@ -154,8 +276,12 @@ export const bedrock: Provider<BedrockSetting> = {
         ...{ host: 'runtime', path: () => OPENAI_PATH, otherPath: PLAIN_PATH, profile: GPT },
       },
       {
-        serves: ({ model }) => PROFILE.test(model),
+        serves: ({ model }) => PROFILE.test(model) && isOpenAi(model),
         ...{ host: 'runtime', path: () => OPENAI_PATH, otherPath: PLAIN_PATH, profile: OPEN },
+      },
+      {
+        serves: ({ model }) => isForConverse(model),
+        ...{ host: 'runtime', path: () => '', profile: CONVERSE },
       },
       {
         serves: ({ model }) => isGpt(model),
@@ -166,7 +292,7 @@ export const bedrock: Provider<BedrockSetting> = {
         ...{ host: 'mantle', path: () => OPENAI_PATH, otherPath: PLAIN_PATH, profile: OPEN_WITH_RESPONSES },
       },
       {
-        serves: ({ model }) => model.startsWith('openai.'),
+        serves: ({ model }) => isOpenAi(model),
         ...{ host: 'mantle', path: () => PLAIN_PATH, otherPath: OPENAI_PATH, profile: OPEN_WITH_RESPONSES },
       },
       {
@@ -187,4 +313,8 @@ function isClaude(model: string): boolean {
 
 function isGpt(model: string): boolean {
   return /(?:^|\.)openai\.(?:gpt-\d|o\d)/.test(model);
+}
+
+function isOpenAi(model: string): boolean {
+  return /(?:^|\.)openai\./.test(model);
 }

@@ -114,6 +114,7 @@ export const PROFILES: readonly Profile[] = [
   openai,
   anthropic,
   azureHost,
+  bedrock,
   vllm,
   sglang,
   llamacpp,

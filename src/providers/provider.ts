@@ -153,6 +153,8 @@ export interface Profile {
   readonly id: string;
   /** The hosts with this API. */
   readonly hosts: readonly string[];
+  /** It may send nothing for so long within a stream. The idle timeout, where no setting has it, is then not shorter. Absent: unknown. */
+  readonly longestSilenceMs?: number;
   /** Further hosts, whose names operators choose. Prices and other APIs are not theirs. */
   readonly hostPattern?: RegExp;
   /** The profile of an entry of `PROVIDERS` that names the models behind its own names (Q17). Absent: the same. */
@@ -162,6 +164,11 @@ export interface Profile {
   readonly endpoints: { readonly [R in Route]?: Endpoint };
   /** Chat requests through Responses. Absent: chat requests go to the chat endpoint. */
   readonly responses?: ResponsesApi;
+  /**
+   * Further APIs of the host, by the name in `api` of an entry of `PROVIDERS`: the entry has the profile that this gives.
+   * @param guardrail the entry's `guardrailConfig`
+   */
+  readonly otherApis?: Readonly<Record<string, (guardrail?: JsonObject) => Profile>>;
   /** The client protocols besides Chat Completions that the API has itself. Their requests and events pass through unchanged. */
   readonly passthrough?: { readonly [P in PassthroughProtocol]?: PassthroughEndpoint };
   /** Names of the API that some of its clients read in place of the canonical ones. These clients get both. */

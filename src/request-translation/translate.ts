@@ -46,6 +46,8 @@ export type RequestForm =
       readonly tools?: ToolRules;
       /** Where a native body has its output limit; null: it has none. */
       readonly limit: LimitPlace | null;
+      /** It has `guardrailConfig`; absent: false. */
+      readonly takesGuardrails?: true;
       /** The provider's prompt cache uses a key that {@link WriteOptions} has; absent: false. */
       readonly takesPromptCacheKey?: boolean;
     };

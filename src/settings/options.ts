@@ -54,8 +54,10 @@ export interface ProviderEntry {
 
   /** The server has the Responses API itself, so Responses requests pass through unchanged. */
   readonly responses?: boolean | undefined;
-  /** The API for all chat requests. Default: as the provider's models need. */
-  readonly api?: 'chat' | 'responses' | undefined;
+  /** The API for all chat requests; `bedrock-converse` where `like` names the cloud with it. Default: as the provider's models need. */
+  readonly api?: 'chat' | 'responses' | 'bedrock-converse' | undefined;
+  /** The guardrail of each request, with `api: 'bedrock-converse'`. */
+  readonly guardrailConfig?: Readonly<Record<string, unknown>> | undefined;
   /** The server's names for fields of the chat body: `{ seed: 'random_seed' }`. */
   readonly rename?: Readonly<Record<string, string>> | undefined;
   /** Fields of the chat body that the server does not support: they are dropped, and reported in `x-weir-dropped`. */

@@ -13,7 +13,7 @@ import {
 import { isReserved, PROFILES, PROVIDERS, profileOfHost, profileOfUrl } from '../providers/index.ts';
 import type { Profile, Provider } from '../providers/provider.ts';
 import { type FieldRule, REASONING_FORMS, renamed } from '../request-translation/rules.ts';
-import { isObject, type JsonObject, objectOf, readText } from '../shared/json.ts';
+import { isObject, type JsonObject, objectOf, ownValue, readText } from '../shared/json.ts';
 import { didYouMean } from '../shared/nearest.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { type ReadAuth, readAuth, readEntryAuth, secretsOfAuth } from './auth.ts';
@@ -45,6 +45,7 @@ const ENTRY_FIELDS: readonly string[] = Object.keys({
   stream_usage: true,
   responses: true,
   api: true,
+  guardrailConfig: true,
   headers: true,
   query: true,
   binding: true,
@@ -391,21 +392,46 @@ function readProfile(
   );
 }
 
+/** APIs that only entries like one provider have. */
+const OTHER_APIS = PROFILES.flatMap(({ id, otherApis = {} }) =>
+  Object.keys(otherApis).map((name) => {
+    const like = `"like": "${id}"`;
+    return { name, like, how: `${like} and "api": "${name}"` };
+  }),
+);
+
 /**
  * A server that is like a provider may lack its other APIs. It gets them if it is the provider's own host, or as `responses` says. `api`
  * sends all chat requests through one API.
  */
 function withOtherApis(
   reader: EntryReader,
-  { responses: hasResponses, api }: JsonObject,
+  { responses: hasResponses, api, guardrailConfig }: JsonObject,
   { passthrough, responses, ...profile }: Profile,
   host: string,
 ): Profile | undefined {
   if (hasResponses !== undefined && typeof hasResponses !== 'boolean') {
     return reader.invalid('responses must be true or false');
   }
+  if (guardrailConfig !== undefined && !isObject(guardrailConfig)) {
+    return reader.invalid('guardrailConfig must be an object with guardrailIdentifier and guardrailVersion');
+  }
+  const other = typeof api === 'string' ? ownValue(profile.otherApis ?? {}, api) : undefined;
+  if (other !== undefined) {
+    return hasResponses === true
+      ? reader.invalid(`api can be ${api} only if responses is not true`)
+      : other(guardrailConfig);
+  }
+  if (guardrailConfig !== undefined) {
+    return reader.invalid(`guardrailConfig needs ${OTHER_APIS.map(({ how }) => how).join(', or ')}`);
+  }
   if (api !== undefined && api !== 'chat' && api !== 'responses') {
-    return reader.invalid('api must be chat or responses');
+    const known = OTHER_APIS.find(({ name }) => name === api);
+    return reader.invalid(
+      known === undefined
+        ? `api must be chat or responses, or ${OTHER_APIS.map(({ name, like }) => `${name} with ${like}`).join(', ')}`
+        : `api can be ${known.name} only with ${known.like}`,
+    );
   }
   if (api === 'responses' && hasResponses === false) {
     return reader.invalid('api can be responses only if responses is not false');

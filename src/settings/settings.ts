@@ -56,6 +56,8 @@ export interface Settings {
   readonly promptCache: PromptCache;
   /** Heartbeats and timeouts. */
   readonly timers: TimerLimits;
+  /** The idle timeout is the operator's. Otherwise that of a provider with longer silences is longer. */
+  readonly isIdleTimeoutSet: boolean;
   readonly maxEventBytes: number;
   readonly maxRequestBytes: number;
   readonly corsOrigins: readonly string[];
@@ -92,6 +94,7 @@ export function readSettings(reader: SettingsReader): Settings {
       idleTimeoutMs: reader.seconds('IDLE_TIMEOUT_SECONDS', 120),
       deadlineMs: reader.seconds('DEADLINE_SECONDS', 600),
     },
+    isIdleTimeoutSet: reader.text('IDLE_TIMEOUT_SECONDS') !== undefined,
     maxEventBytes: reader.bytes('MAX_EVENT_BYTES', DEFAULT_MAX_EVENT_BYTES),
     maxRequestBytes: reader.bytes('MAX_REQUEST_BYTES', DEFAULT_MAX_REQUEST_BYTES),
     corsOrigins: readCorsOrigins(reader),

@@ -60,6 +60,8 @@ export interface StreamedAttempt {
   readonly relay: Relay;
   /** Called once, before the first output is sent. */
   readonly onOutput: () => void;
+  /** Its upstream may be silent for so long, whatever the idle timeout is; absent: no longer. */
+  readonly silenceMs?: number | undefined;
 }
 
 /**
@@ -144,7 +146,7 @@ export class ClientStream implements RelayOutput {
     this.#writer = writer;
     this.#upstream = attempt.relay.upstream;
     if (this.#state.kind === 'over') return attempt.relay.end(CANCELLED);
-    this.#timers.resume();
+    this.#timers.resume(attempt.silenceMs);
     this.#state = { kind: 'undecided', attempt };
   }
 
@@ -287,11 +289,11 @@ export class ClientStream implements RelayOutput {
 
   #onDue(due: Due): void {
     if (due === 'heartbeat') return this.#sendHeartbeat();
-    const { idleTimeoutMs, deadlineMs } = this.#options.limits;
+    const { deadlineMs } = this.#options.limits;
     if (due === 'deadline') return this.fail(deadlineExceeded(this.#upstream, deadlineMs), 'deadline');
     if (!('attempt' in this.#state)) return;
     const { attempt, kind } = this.#state;
-    const message = `${this.#upstream.name} sent nothing for ${idleTimeoutMs / 1000} seconds`;
+    const message = `${this.#upstream.name} sent nothing for ${this.#timers.idleMs / 1000} seconds`;
     const outcome = failedWith(apiError('stream_idle_timeout', message), 'idle');
     if (kind === 'committed') {
       attempt.relay.sendWaiting();

@@ -32,6 +32,8 @@ export class StreamTimers {
   #lastEventAt: number;
   #hasEvent = false;
   #isWaiting = false;
+  /** The current attempt's upstream may be silent for so long. */
+  #silenceMs = 0;
   /** Writes that the client has not taken. Nothing is read meanwhile, so the upstream is not idle. */
   #pendingWrites = 0;
   #cancelTimer: (() => void) | undefined;
@@ -70,8 +72,18 @@ export class StreamTimers {
     this.#rearm();
   }
 
-  /** Restarts the idle timeout for the next attempt, if it was paused. */
-  resume(): void {
+  /** The idle timeout of the current attempt, in ms. */
+  get idleMs(): number {
+    const { idleTimeoutMs } = this.#limits;
+    return idleTimeoutMs === 0 ? 0 : Math.max(idleTimeoutMs, this.#silenceMs);
+  }
+
+  /**
+   * Restarts the idle timeout for the next attempt, if it was paused.
+   * @param silenceMs the least idle timeout of the attempt
+   */
+  resume(silenceMs = 0): void {
+    this.#silenceMs = silenceMs;
     if (!this.#isWaiting) return;
     this.#isWaiting = false;
     this.#hasEvent = false;
@@ -117,7 +129,7 @@ export class StreamTimers {
   }
 
   get #idleAt(): number {
-    return this.#isWaiting ? Number.POSITIVE_INFINITY : due(this.#lastEventAt, this.#limits.idleTimeoutMs);
+    return this.#isWaiting ? Number.POSITIVE_INFINITY : due(this.#lastEventAt, this.idleMs);
   }
 
   get #deadlineAt(): number {

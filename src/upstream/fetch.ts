@@ -41,6 +41,8 @@ export interface UpstreamRequest {
   /** JSON text. */
   readonly body: string;
   readonly isStreamed: boolean;
+  /** What a streamed request accepts. Absent: server-sent events. */
+  readonly streamType?: string | undefined;
   /** The client's headers. Only the allowed ones are sent. */
   readonly clientHeaders: Headers;
   /** Names of further client headers to send with passthrough, such as `anthropic-beta`. They take precedence over `apiHeaders`. */
@@ -246,9 +248,10 @@ function withRetryDelay(error: ApiError, seconds: number | undefined): ApiError 
 /** A plain object, because the runtime converts it in one step. */
 function requestHeaders(request: UpstreamRequest): Record<string, string> {
   const { clientHeaders, passedHeaders, apiHeaders, isStreamed, refusedBetas = [] } = request;
+  const { streamType = 'text/event-stream' } = request;
   const headers: Record<string, string> = {
     'content-type': 'application/json',
-    accept: isStreamed ? 'text/event-stream' : 'application/json',
+    accept: isStreamed ? streamType : 'application/json',
     'user-agent': 'weir',
   };
   for (const name of REQUEST_HEADERS) {
@@ -357,7 +360,7 @@ export async function openResponse(
 
 function isEventStream(response: Response, isStreamRequested: boolean): boolean {
   const type = response.headers.get('content-type') ?? '';
-  if (/event-stream/i.test(type)) return true;
+  if (/event-?stream/i.test(type)) return true;
   return isStreamRequested && !/json|html/i.test(type);
 }
 

@@ -3,13 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { EventStreamCodec } from '@smithy/eventstream-codec';
 import { type Content, emptyChoice, emptyContent } from '../../tools/conformance/contract/content.ts';
-import {
-  type JsonObject,
-  listOf,
-  objectOf,
-  parseJson,
-  textOf,
-} from '../../tools/conformance/contract/json.ts';
+import { type JsonObject, objectOf, parseJson, textOf } from '../../tools/conformance/contract/json.ts';
 
 const FOLDER = fileURLToPath(new URL('../../../shared/streams/bedrock/', import.meta.url).href);
 
@@ -158,9 +152,4 @@ export function citedIn(messages: readonly ConverseMessage[]): string[] {
     return textOf(objectOf(objectOf(location).web).url) || [];
   });
   return [...new Set(urls)];
-}
-
-/** Values of a list that are objects. */
-export function blocksOf(response: JsonObject): JsonObject[] {
-  return listOf(objectOf(objectOf(response.output).message).content).map(objectOf);
 }

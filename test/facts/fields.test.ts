@@ -69,6 +69,8 @@ const OTHER_LISTS: Readonly<Record<string, string>> = {
   'protocols/anthropic-messages/request-writer.ts TRANSLATED': 'what this writer writes: its protocol',
   'protocols/anthropic-messages/request-writer.ts UNSUPPORTED':
     'what the API refuses: a table with its source',
+  'protocols/bedrock-converse/request-writer.ts WRITTEN': 'what this writer writes: its protocol',
+  'protocols/bedrock-converse/request-writer.ts UNSUPPORTED': 'what the API lacks: a table of the protocol',
   'protocols/gemini/client.ts FIELD_NAMES': 'names in errors of this client: its protocol',
   'protocols/gemini/client.ts READ_FIELDS': 'what this client reads: its protocol',
   'protocols/gemini/client.ts TYPES': 'types that this client checks: its protocol',

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { type JsonObject, objectOf, objectsOf } from '../../tools/simulator/json.ts';
 import { readSettings } from '../settings/read-settings.ts';
 import { CLIENTS, frame, gatewayFetch } from './sdk-clients.ts';
-import { answerWith, RoutedGateway, read, refuse, settle, sse } from './upstreams.ts';
+import { answerWith, json, RoutedGateway, read, refuse, settle, sse } from './upstreams.ts';
 
 const ENV = { AWS_BEARER_TOKEN_BEDROCK: 'key-of-aws', AWS_REGION: 'eu-central-1' };
 const RUNTIME = 'https://bedrock-runtime.eu-central-1.amazonaws.com';
@@ -15,12 +15,20 @@ const message = {
   usage: { input_tokens: 5, output_tokens: 3 },
 };
 
+const converse = {
+  output: { message: { role: 'assistant', content: [{ text: 'Here.' }] } },
+  ...{ stopReason: 'end_turn', usage: { inputTokens: 5, outputTokens: 3, totalTokens: 8 } },
+};
+
 async function ask(model: string, env: JsonObject = ENV, fields: JsonObject = {}, path?: string) {
   const isClaude = model.includes('anthropic.');
   const answer = isClaude
     ? ({ kind: 'answer', type: 'application/json', pieces: [JSON.stringify(message)] } as const)
     : answerWith('Here.');
-  const routed = new RoutedGateway({ [model]: [answer] }, { ...env, ALIASES: undefined });
+  // By Converse the model is in the path, and chat's own answer is none.
+  const isConverse = /^(?:[a-z]+\.)?(?:amazon|meta)\./.test(model);
+  const answers = [isConverse ? json(converse) : answer];
+  const routed = new RoutedGateway({ [model]: answers }, { ...env, ALIASES: undefined });
   const got = await read(await routed.ask({ model: `bedrock/${model}`, ...fields }, {}, path));
   await settle();
   return { got, routed, request: routed.requests[0], record: routed.records[0] };
@@ -30,11 +38,6 @@ describe('W8 bedrock', () => {
   test.each([
     ['us.openai.gpt-5.6-sol', `${RUNTIME}/openai/v1/chat/completions`],
     ['global.openai.gpt-5.6-sol', `${RUNTIME}/openai/v1/chat/completions`],
-    ['us.meta.llama4-maverick-17b-instruct-v1:0', `${RUNTIME}/openai/v1/chat/completions`],
-    [
-      'arn:aws:bedrock:eu-central-1:123456789012:application-inference-profile/a1b2',
-      `${RUNTIME}/openai/v1/chat/completions`,
-    ],
     ['us.anthropic.claude-sonnet-4-5-20250929-v1:0', `${RUNTIME}/anthropic/v1/messages`],
     ['apac.anthropic.claude-haiku-4-5', `${RUNTIME}/anthropic/v1/messages`],
     ['anthropic.claude-haiku-4-5', `${MANTLE}/anthropic/v1/messages`],

@@ -53,7 +53,8 @@ class Played {
       type: 'bytes',
       pull(controller) {
         const piece = left.shift();
-        if (piece !== undefined) return controller.enqueue(new TextEncoder().encode(piece));
+        if (piece !== undefined)
+          return controller.enqueue(typeof piece === 'string' ? new TextEncoder().encode(piece) : piece);
         if (ending === 'hang') return new Promise<void>(() => {});
         controller.close();
         controller.byobRequest?.respond(0);

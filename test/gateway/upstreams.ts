@@ -27,7 +27,7 @@ export type Behavior =
   | {
       readonly kind: 'answer';
       readonly type: string;
-      readonly pieces: readonly string[];
+      readonly pieces: readonly (string | Uint8Array)[];
       readonly ending?: 'end' | 'cut' | 'hang';
     }
   /** An event stream whose bytes a test writes. */
@@ -143,7 +143,7 @@ export class RoutedGateway {
 
   async #answer(url: string, init: RequestInit | undefined): Promise<Response> {
     const body = decodeObject(String(init?.body)) ?? {};
-    const model = textOf(body.model ?? body.agent_id);
+    const model = textOf(body.model ?? body.agent_id) || modelInPath(url);
     const requested: UpstreamRequest = {
       model,
       provider: new URL(url).hostname,
@@ -158,7 +158,8 @@ export class RoutedGateway {
     const { signal } = init ?? {};
     const behaviors = this.#behaviors.get(model) ?? [];
     const next = (behaviors.length > 1 ? behaviors.shift() : behaviors[0]) ?? refuse(404);
-    const behavior = typeof next === 'function' ? next(body.stream === true) : next;
+    const isStreamed = body.stream === true || url.endsWith('/converse-stream');
+    const behavior = typeof next === 'function' ? next(isStreamed) : next;
     const aborted = new Promise<never>((_, reject) => {
       signal?.addEventListener('abort', () => {
         if (!requested.isOver) requested.isCancelled = true;
@@ -179,6 +180,11 @@ export class RoutedGateway {
   }
 }
 
+/** Of Bedrock's own APIs. Gemini's tests have the model nowhere. */
+function modelInPath(url: string): string {
+  return decodeURIComponent(/\/model\/([^/]+)\/converse/.exec(url)?.[1] ?? '');
+}
+
 function bodyOf(
   { pieces, ending = 'end' }: Pick<Extract<Behavior, { kind: 'answer' }>, 'pieces' | 'ending'>,
   asked: UpstreamRequest,
@@ -195,7 +201,8 @@ function bodyOf(
     },
     async pull(controller) {
       const piece = left.shift();
-      if (piece !== undefined) return controller.enqueue(encoder.encode(piece));
+      if (piece !== undefined)
+        return controller.enqueue(typeof piece === 'string' ? encoder.encode(piece) : piece.slice());
       if (ending === 'hang') return new Promise<void>(() => {});
       asked.isOver = true;
       if (ending === 'cut') return controller.error(new Error('connection reset'));

@@ -89,6 +89,7 @@ function readResult(block: JsonObject, dropped: ReportedFields): ToolResultBlock
     kind: 'tool_result',
     id: fromToolUseId(readText(block.tool_use_id) ?? ''),
     content: isPlain ? only.text : marked,
+    ...(block.is_error === true ? { isError: true as const } : {}),
   };
 }
 

@@ -31,7 +31,11 @@ export const messages: ClientProtocol<null> = {
 };
 
 /** Fields that the canonical request has with the same name and meaning. */
-const SAME_FIELDS = ['model', 'models', 'max_tokens', 'temperature', 'top_p', 'top_k', 'stream'];
+const SAME_FIELDS = [
+  ...['model', 'models', 'max_tokens', 'temperature', 'top_p', 'top_k', 'stream'],
+  // Of Bedrock: a target that cannot take it refuses it.
+  'guardrailConfig',
+];
 /** All fields that are read. Others are dropped. */
 const READ_FIELDS = [
   ...[...SAME_FIELDS, 'messages', 'system', 'tools', 'tool_choice', 'stop_sequences'],

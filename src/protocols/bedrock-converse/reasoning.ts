@@ -1,7 +1,9 @@
 /** Reasoning of Converse in OpenRouter's form, and back: signed texts, and redacted content in its two layers of base64. */
-import { signaturePayload, tagProvider } from '../../canonical/reasoning-details.ts';
+import type { Block, ReasoningBlock } from '../../canonical/conversation.ts';
+import { reasoningOfProvider, signaturePayload, tagProvider } from '../../canonical/reasoning-details.ts';
 import { decodeBase64, encodeBase64 } from '../../shared/encoding.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import { type JsonObject, readText } from '../../shared/json.ts';
+import type { ConverseFamily } from './family.ts';
 
 /** OpenRouter's name for Claude's reasoning. */
 const CLAUDE_FORMAT = 'anthropic-claude-v1';
@@ -52,4 +54,38 @@ export function reasoningDetail({
     details.push({ type: 'reasoning.encrypted', data, id: tag(false), format, index });
   }
   return details;
+}
+
+/** Forms in which a client may hold this reasoning; null: a field of Anthropic's, which names none. */
+const FORMATS: readonly unknown[] = [CLAUDE_FORMAT, RAW_FORMAT, null];
+
+/** The reasoning of an assistant's turn, as it goes back: of its details, or of the client's other fields. */
+export function reasoningContents(
+  blocks: readonly Block[],
+  { reasoningBack }: ConverseFamily,
+  providerId: string,
+): JsonObject[] {
+  if (reasoningBack === 'none') return [];
+  const reasoning = blocks.filter((block) => block.kind === 'reasoning');
+  const own = reasoningOfProvider(reasoning, providerId);
+  const others = reasoning.filter(({ detail }) => detail === undefined);
+  const signed = own.filter(({ signature }) => signature !== undefined).flatMap(signedContent);
+  if (signed.length > 0) return signed;
+  const ofOthers = others.flatMap(signedContent);
+  if (ofOthers.length > 0 || reasoningBack === 'signed') return ofOthers;
+  // Without a signature the same text stands in the details and in the client's own field.
+  const text = joined(own) || joined(others);
+  return text === '' ? [] : [{ reasoningContent: { reasoningText: { text } } }];
+}
+
+function joined(reasoning: readonly ReasoningBlock[]): string {
+  return reasoning.map(({ text }) => text).join('');
+}
+
+function signedContent({ text, signature }: ReasoningBlock): JsonObject[] {
+  if (signature === undefined || !FORMATS.includes(signature.format)) return [];
+  const { value, isEncrypted, format } = signature;
+  if (!isEncrypted) return [{ reasoningContent: { reasoningText: { text, signature: value } } }];
+  const redactedContent = format === RAW_FORMAT ? value : encodeBase64(value);
+  return readText(redactedContent) === undefined ? [] : [{ reasoningContent: { redactedContent } }];
 }

@@ -1,0 +1,886 @@
+/** Bedrock's Converse through the whole gateway: which models it serves, what is sent, what comes back, and what fails. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
+import {
+  converseMessages,
+  converseNote,
+  converseRecordings,
+  readConverse,
+} from '../contract/reference-converse.ts';
+import { readSettings } from '../settings/read-settings.ts';
+import { event, message } from '../stream/eventstream-messages.ts';
+import { CLIENTS, gatewayFetch } from './sdk-clients.ts';
+import { type Behavior, json, RoutedGateway, read, refuse, settle } from './upstreams.ts';
+
+const ENV = { AWS_BEARER_TOKEN_BEDROCK: 'key-of-aws', AWS_REGION: 'eu-central-1' };
+const RUNTIME = 'https://bedrock-runtime.eu-central-1.amazonaws.com';
+const NOVA = 'us.amazon.nova-micro-v1:0';
+const KIMI = 'moonshot.kimi-k2-thinking';
+const MISTRAL = 'mistral.mistral-large-2402-v1:0';
+/** All models by Converse. */
+const ENTRY = {
+  base_url: 'https://aws.example',
+  api_key: 'AWS_KEY',
+  like: 'bedrock',
+  api: 'bedrock-converse',
+};
+const ENTRY_ENV = { AWS_KEY: 'k', PROVIDERS: { aws: ENTRY } };
+const CLAUDE = 'us.anthropic.claude-sonnet-4-5-20250929-v1:0';
+
+const EVENTS = 'application/vnd.amazon.eventstream';
+const USAGE = { inputTokens: 5, outputTokens: 3, totalTokens: 8 };
+const START = event('messageStart', { role: 'assistant' });
+const STOP = event('messageStop', { stopReason: 'end_turn' });
+const METADATA = event('metadata', { usage: USAGE });
+
+function stream(...pieces: Uint8Array[]): Behavior {
+  return { kind: 'answer', type: EVENTS, pieces };
+}
+
+function delta(contentBlockIndex: number, of: object): Uint8Array {
+  return event('contentBlockDelta', { contentBlockIndex, delta: of });
+}
+
+function end(contentBlockIndex: number): Uint8Array {
+  return event('contentBlockStop', { contentBlockIndex });
+}
+
+const HELLO = stream(START, delta(0, { text: 'Here.' }), end(0), STOP, METADATA);
+
+function answer(content: readonly object[], stopReason = 'end_turn'): Behavior {
+  return json({ output: { message: { role: 'assistant', content } }, stopReason, usage: USAGE });
+}
+
+const WHOLE = answer([{ text: 'Here.' }]);
+const answerBoth = (isStreamed: boolean) => (isStreamed ? HELLO : WHOLE);
+
+interface Asked {
+  readonly model?: string;
+  readonly env?: JsonObject;
+  readonly path?: string;
+  readonly headers?: Record<string, string>;
+}
+
+/** The request that AWS gets for the client's. */
+async function sent(fields: JsonObject, { model = NOVA, env = ENV, path, headers = {} }: Asked = {}) {
+  const routed = new RoutedGateway({ [model]: [answerBoth] }, env);
+  const provider = env === ENV ? 'bedrock' : 'aws';
+  const response = await routed.ask({ model: `${provider}/${model}`, ...fields }, { headers }, path);
+  const got = await read(response);
+  await settle();
+  const request = routed.requests[0];
+  return { got, request, body: request?.body ?? {}, record: routed.records[0], routed };
+}
+
+const ofEntry = (model: string): Asked => ({ model, env: ENTRY_ENV });
+
+describe('W8 Converse, its models', () => {
+  test.each([
+    NOVA,
+    'amazon.nova-2-lite-v1:0',
+    'us.meta.llama4-maverick-17b-instruct-v1:0',
+    'meta.llama3-2-1b-instruct-v1:0',
+    'mistral.mistral-7b-instruct-v0:2',
+    'us.deepseek.r1-v1:0',
+    'qwen.qwen3-32b-v1:0',
+    'cohere.command-r-v1:0',
+    'us.writer.palmyra-x4-v1:0',
+    KIMI,
+    'arn:aws:bedrock:eu-central-1:123456789012:application-inference-profile/a1b2',
+  ])('%s: is called by its name in the path, streamed and not, with the key as bearer', async (model) => {
+    const id = encodeURIComponent(model);
+    const streamed = await sent({ stream: true }, { model });
+    expect(streamed.got).toMatchObject({ status: 200, text: 'Here.', finishes: ['stop'], isDone: true });
+    expect(streamed.request?.url).toBe(`${RUNTIME}/model/${id}/converse-stream`);
+    expect(streamed.request?.headers.get('accept')).toBe(EVENTS);
+    const whole = await sent({}, { model });
+    expect(whole.got).toMatchObject({ status: 200, text: 'Here.', finishes: ['stop'] });
+    expect(whole.request?.url).toBe(`${RUNTIME}/model/${id}/converse`);
+    expect(whole.request?.headers.get('accept')).toBe('application/json');
+    for (const { request } of [streamed, whole]) {
+      expect(request?.headers.get('authorization')).toBe('Bearer key-of-aws');
+      expect(Object.keys(request?.body ?? {})).toEqual(['messages']);
+    }
+  });
+
+  test('BEDROCK_BASE_URL replaces the host alone', async () => {
+    const env = { ...ENV, BEDROCK_BASE_URL: 'https://proxy.example/' };
+    const routed = new RoutedGateway({ [NOVA]: [answerBoth] }, env);
+    await read(await routed.ask({ model: `bedrock/${NOVA}` }));
+    expect(routed.requests[0]?.url).toBe(`https://proxy.example/model/${encodeURIComponent(NOVA)}/converse`);
+  });
+
+  test.each([CLAUDE, 'openai.gpt-oss-120b-1:0', NOVA, 'my-model'])(
+    'an entry with api bedrock-converse: %s is called by Converse',
+    async (model) => {
+      const { got, request } = await sent({ stream: true }, ofEntry(model));
+      expect(got.text).toBe('Here.');
+      expect(request?.url).toBe(`https://aws.example/model/${encodeURIComponent(model)}/converse-stream`);
+    },
+  );
+
+  test.each<[entry: JsonObject, message: string]>([
+    [{ api: 'bedrock-converse' }, 'api can be bedrock-converse only with "like": "bedrock"'],
+    [{ like: 'openai', api: 'bedrock-converse' }, 'api can be bedrock-converse only with "like": "bedrock"'],
+    [
+      { like: 'bedrock', guardrailConfig: {} },
+      'guardrailConfig needs "like": "bedrock" and "api": "bedrock-converse"',
+    ],
+    [
+      { like: 'bedrock', api: 'bedrock-converse', guardrailConfig: 'g' },
+      'guardrailConfig must be an object with guardrailIdentifier and guardrailVersion',
+    ],
+  ])('an entry %j: is misconfigured', (entry, text) => {
+    const settings = readSettings({ PROVIDERS: { aws: { base_url: 'https://aws.example', ...entry } } });
+    expect(settings).toMatchObject({ problems: [{ setting: 'PROVIDERS', message: `aws: ${text}` }] });
+  });
+});
+
+const note = converseNote;
+const WHOLE_FOLDER = join(import.meta.dirname, '..', '..', '..', 'shared', 'streams', 'whole');
+const wholes = existsSync(WHOLE_FOLDER)
+  ? readdirSync(WHOLE_FOLDER)
+      .filter((name) => /^bedrock--.*\.json$/.test(name) && !name.endsWith('.request.json'))
+      .map((name) => [name, decodeObject(readFileSync(join(WHOLE_FOLDER, name), 'utf8')) ?? {}] as const)
+  : [];
+
+const FINISHES: Readonly<Record<string, readonly [chat: string, messages: string, responses: string]>> = {
+  end_turn: ['stop', 'end_turn', 'completed'],
+  tool_use: ['tool_calls', 'tool_use', 'completed'],
+  max_tokens: ['length', 'max_tokens', 'max_output_tokens'],
+  guardrail_intervened: ['content_filter', 'refusal', 'content_filter'],
+};
+
+function finishFor(client: string, stopReason: string): string | undefined {
+  const [chat, messages, responses] = FINISHES[stopReason] ?? [];
+  if (client.startsWith('chat')) return chat;
+  return client.startsWith('Messages') ? messages : responses;
+}
+
+describe.skipIf(note !== '')(`A10 recordings of Converse through the official SDKs${note}`, () => {
+  describe.each(converseRecordings().map(({ name, bytes }) => [name, bytes] as const))('%s', (_, bytes) => {
+    const messages = converseMessages(bytes);
+    const expected = readConverse(messages, 'bedrock').choices.get(0);
+    const stop = textOf(messages.find(({ type }) => type === 'messageStop')?.payload.stopReason);
+
+    test.each(Object.entries(CLIENTS))('%s: reads what was recorded', async (client, readAs) => {
+      const pieces = [bytes.subarray(0, 777), bytes.subarray(777)];
+      const behavior: Behavior = { kind: 'answer', type: EVENTS, pieces };
+      const seen = await readAs(gatewayFetch(behavior, { env: ENV, model: NOVA }), `bedrock/${NOVA}`);
+      const { text, reasoning, calls, finish } = seen;
+      expect({ text, reasoning, calls: calls.map(([name, args]) => [name, JSON.parse(args)]) }).toEqual({
+        text: expected?.text,
+        reasoning: expected?.reasoning,
+        calls: expected?.toolCalls.map((call) => [call.name, JSON.parse(call.arguments)]),
+      });
+      expect(finish).toBe(finishFor(client, stop));
+    });
+  });
+
+  describe.each(wholes)('%s', (_, response) => {
+    const blocks = objectsOf(objectOf(objectOf(response.output).message).content);
+    const calls = blocks
+      .map(({ toolUse }) => objectOf(toolUse))
+      .filter(({ name, type }) => name !== undefined && type !== 'server_tool_use');
+
+    test.each(Object.entries(CLIENTS))('%s: reads what was recorded', async (client, readAs) => {
+      const seen = await readAs(gatewayFetch(json(response), { env: ENV, model: NOVA }), `bedrock/${NOVA}`);
+      const cited = (block: JsonObject) => objectsOf(objectOf(block.citationsContent).content);
+      const text = blocks.flatMap((block) => [block, ...cited(block)]).map((block) => textOf(block.text));
+      const thoughts = blocks.map(({ reasoningContent }) =>
+        objectOf(objectOf(reasoningContent).reasoningText),
+      );
+      expect(seen.text).toBe(text.join(''));
+      expect(seen.reasoning).toBe(thoughts.map((thought) => textOf(thought.text)).join(''));
+      expect(seen.calls.map(([name, args]) => [name, JSON.parse(args)])).toEqual(
+        calls.map(({ name, input }) => [name, input]),
+      );
+      expect(seen.finish).toBe(finishFor(client, textOf(response.stopReason)));
+    });
+  });
+});
+
+const SCHEMA = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
+const TOOLS = [
+  { type: 'function', function: { name: 'weather', description: 'Says it', parameters: SCHEMA } },
+];
+const SPEC = { toolSpec: { name: 'weather', description: 'Says it', inputSchema: { json: SCHEMA } } };
+const call = (id: string) => ({
+  role: 'assistant',
+  content: '',
+  tool_calls: [{ id, type: 'function', function: { name: 'weather', arguments: '{"city":"Paris"}' } }],
+});
+const result = (id: string, content: string) => ({ role: 'tool', tool_call_id: id, content });
+
+describe('A11 Converse, requests', () => {
+  test('system, settings, stop sequences and tools: have their places', async () => {
+    const { body, got } = await sent({
+      messages: [
+        { role: 'system', content: 'Be brief' },
+        { role: 'user', content: 'Hello' },
+      ],
+      ...{ max_tokens: 64, temperature: 0.5, top_p: 0.9, stop: ['END', ''], top_k: 10, user: 'u' },
+      tools: TOOLS,
+      tool_choice: 'required',
+    });
+    expect(body).toEqual({
+      messages: [{ role: 'user', content: [{ text: 'Hello' }] }],
+      system: [{ text: 'Be brief' }],
+      inferenceConfig: { maxTokens: 64, temperature: 0.5, topP: 0.9, stopSequences: ['END'] },
+      toolConfig: { tools: [SPEC], toolChoice: { any: {} } },
+      additionalModelRequestFields: { inferenceConfig: { topK: 10 } },
+    });
+    expect(got.headers.get('x-weir-dropped')).toBeNull();
+  });
+
+  test.each<[choice: unknown, expected: unknown]>([
+    ['auto', undefined],
+    ['required', { any: {} }],
+    [{ type: 'function', function: { name: 'weather' } }, { tool: { name: 'weather' } }],
+  ])('tool_choice %j: %j', async (tool_choice, expected) => {
+    const { body } = await sent({ tools: TOOLS, tool_choice: tool_choice as JsonObject });
+    expect(objectOf(body.toolConfig).toolChoice).toEqual(expected);
+  });
+
+  test('tool_choice none: no tools, unless the history has calls', async () => {
+    expect((await sent({ tools: TOOLS, tool_choice: 'none' })).body.toolConfig).toBeUndefined();
+    const messages = [{ role: 'user', content: 'Hi' }, call('t1'), result('t1', 'Rain')];
+    const { body } = await sent({ messages, tools: TOOLS, tool_choice: 'none' });
+    expect(body.toolConfig).toEqual({ tools: [SPEC] });
+  });
+
+  test('calls and results: alternate, results first, and empty texts are not sent', async () => {
+    const { body } = await sent({
+      messages: [
+        { role: 'user', content: '' },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: ' ' },
+            { type: 'text', text: 'Hi' },
+          ],
+        },
+        call('tooluse_a-b'),
+        { role: 'user', content: 'And?' },
+        result('tooluse_a-b', ''),
+      ],
+      tools: TOOLS,
+    });
+    expect(body.messages).toEqual([
+      { role: 'user', content: [{ text: 'Hi' }] },
+      {
+        role: 'assistant',
+        content: [{ toolUse: { toolUseId: 'tooluse_a-b', name: 'weather', input: { city: 'Paris' } } }],
+      },
+      {
+        role: 'user',
+        content: [
+          { toolResult: { toolUseId: 'tooluse_a-b', content: [{ text: '(no output)' }] } },
+          { text: 'And?' },
+        ],
+      },
+    ]);
+  });
+
+  test('a history with calls and no tools: the tools of the history, reported', async () => {
+    const messages = [{ role: 'user', content: 'Hi' }, call('t1'), result('t1', 'Rain')];
+    const { body, got } = await sent({ messages });
+    expect(body.toolConfig).toEqual({
+      tools: [{ toolSpec: { name: 'weather', inputSchema: { json: { type: 'object', properties: {} } } } }],
+    });
+    expect(got.headers.get('x-weir-changed')).toBe('tools');
+    const orphan = await sent({ messages: [{ role: 'user', content: 'Hi' }, result('t1', 'Rain')] });
+    expect(objectsOf(objectOf(orphan.body.toolConfig).tools)).toHaveLength(1);
+  });
+
+  test('a conversation that begins with the assistant, and one of a system message alone: have a message of the user', async () => {
+    const first = await sent({
+      messages: [
+        { role: 'assistant', content: 'Hi' },
+        { role: 'user', content: 'Yes?' },
+      ],
+    });
+    expect(objectsOf(first.body.messages).map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
+    const alone = await sent({ messages: [{ role: 'system', content: 'Be brief' }] });
+    expect(alone.body).toEqual({ messages: [{ role: 'user', content: [{ text: 'Be brief' }] }] });
+  });
+
+  test('a failed result of Messages: has its status; where the family takes none it says so alone', async () => {
+    const fields = {
+      max_tokens: 64,
+      messages: [
+        { role: 'user', content: 'Hi' },
+        { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_1', name: 'weather', input: {} }] },
+        {
+          role: 'user',
+          content: [{ type: 'tool_result', tool_use_id: 'toolu_1', is_error: true, content: 'No such city' }],
+        },
+      ],
+      tools: [{ name: 'weather', input_schema: SCHEMA }],
+    };
+    const resultOf = ({ body }: { body: JsonObject }) =>
+      objectOf(objectsOf(objectsOf(body.messages)[2]?.content)[0]?.toolResult);
+    const content = [{ text: 'Error: No such city' }];
+    expect(resultOf(await sent(fields, { path: '/v1/messages' }))).toMatchObject({
+      status: 'error',
+      content,
+    });
+    const writer = await sent(fields, { path: '/v1/messages', model: 'us.writer.palmyra-x4-v1:0' });
+    expect(resultOf(writer)).toEqual({ toolUseId: 'toolu_1', content });
+  });
+
+  test('ids of calls: nine letters and digits for Mistral’s models, others as they came where AWS takes them', async () => {
+    const messages = [
+      { role: 'user', content: 'Hi' },
+      call('functions.weather:0'),
+      result('functions.weather:0', 'Rain'),
+    ];
+    const ids = async (model: string) => {
+      const { body } = await sent({ messages, tools: TOOLS }, { model });
+      const blocks = objectsOf(body.messages).flatMap(({ content }) => objectsOf(content));
+      return blocks.flatMap(({ toolUse, toolResult }) => {
+        const { toolUseId } = objectOf(toolUse ?? toolResult);
+        return toolUseId === undefined ? [] : [toolUseId];
+      });
+    };
+    expect(await ids(KIMI)).toEqual(['functions.weather:0', 'functions.weather:0']);
+    const [id, other] = await ids(MISTRAL);
+    expect(id).toMatch(/^[a-zA-Z0-9]{9}$/);
+    expect(other).toBe(id);
+  });
+
+  test('a choice of one tool at a model without such a choice: that tool alone, and any', async () => {
+    const other = { type: 'function', function: { name: 'other', parameters: SCHEMA } };
+    const fields = {
+      tools: [...TOOLS, other],
+      tool_choice: { type: 'function', function: { name: 'weather' } },
+    };
+    const { body } = await sent(fields, { model: MISTRAL });
+    expect(body.toolConfig).toEqual({ tools: [SPEC], toolChoice: { any: {} } });
+  });
+
+  test('Nova’s schemas: references are written out, also one that contains itself', async () => {
+    const parameters = {
+      type: 'object',
+      properties: { a: { $ref: '#/$defs/A' } },
+      $defs: { A: { type: 'object', properties: { b: { $ref: '#/$defs/A' }, c: { type: 'string' } } } },
+    };
+    const fields = { tools: [{ type: 'function', function: { name: 'f', parameters } }] };
+    const schemaOf = async (model: string) => {
+      const { toolConfig } = (await sent(fields, { model })).body;
+      return objectOf(objectOf(objectsOf(objectOf(toolConfig).tools)[0]?.toolSpec).inputSchema).json;
+    };
+    expect(await schemaOf(NOVA)).toEqual({
+      type: 'object',
+      properties: { a: { type: 'object', properties: { b: { type: 'object' }, c: { type: 'string' } } } },
+    });
+    expect(await schemaOf('meta.llama3-2-1b-instruct-v1:0')).toEqual(parameters);
+  });
+
+  test('images, documents and videos: as data, with names in AWS’s alphabet that differ, and a text beside them', async () => {
+    const file = (filename: string, type = 'application/pdf') => ({
+      type: 'file',
+      file: { filename, file_data: `data:${type};base64,QUJD` },
+    });
+    const { body } = await sent({
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'image_url', image_url: { url: 'data:image/jpg;base64,QUJD' } },
+            file('Bericht_2026 (é)  v1.2.pdf'),
+            file('Bericht_2026 (é)  v1.2.pdf'),
+            file('???', 'text/x-log'),
+            { type: 'video_url', video_url: { url: 's3://bucket/film.mp4' } },
+          ],
+        },
+      ],
+    });
+    const source = { bytes: 'QUJD' };
+    expect(objectsOf(body.messages)[0]?.content).toEqual([
+      { image: { format: 'jpeg', source } },
+      { document: { format: 'pdf', name: 'Bericht-2026 (e) v1-2', source } },
+      { document: { format: 'pdf', name: 'Bericht-2026 (e) v1-2 (2)', source } },
+      { document: { format: 'txt', name: 'document', source } },
+      { video: { format: 'mp4', source: { s3Location: { uri: 's3://bucket/film.mp4' } } } },
+      { text: 'See the attached document.' },
+    ]);
+  });
+
+  test('an image at an address, which AWS does not fetch: refused by its name', async () => {
+    const content = [{ type: 'image_url', image_url: { url: 'https://example.com/a.png' } }];
+    const { got } = await sent({ messages: [{ role: 'user', content }] });
+    expect([got.status, got.error?.param]).toEqual([400, 'messages.content.image_url']);
+  });
+
+  test('cache marks: become cachePoints where the family has them, with their time at Claude alone', async () => {
+    const cache_control = { type: 'ephemeral', ttl: '1h' };
+    const fields = {
+      max_tokens: 64,
+      system: [{ type: 'text', text: 'Be brief', cache_control }],
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'Long', cache_control },
+            { type: 'text', text: 'Hi' },
+          ],
+        },
+      ],
+      tools: [{ name: 'weather', input_schema: SCHEMA, cache_control }],
+    };
+    const path = '/v1/messages';
+    const spec = { toolSpec: { name: 'weather', inputSchema: { json: SCHEMA } } };
+    const hour = { cachePoint: { type: 'default', ttl: '1h' } };
+    const claude = await sent(fields, { ...ofEntry(CLAUDE), path });
+    expect(claude.body).toMatchObject({
+      system: [{ text: 'Be brief' }, hour],
+      messages: [{ role: 'user', content: [{ text: 'Long' }, hour, { text: 'Hi' }] }],
+      toolConfig: { tools: [spec, hour] },
+    });
+    const plain = { cachePoint: { type: 'default' } };
+    const nova = await sent(fields, { path });
+    expect(nova.body).toMatchObject({
+      system: [{ text: 'Be brief' }, plain],
+      messages: [{ role: 'user', content: [{ text: 'Long' }, plain, { text: 'Hi' }] }],
+      toolConfig: { tools: [spec] },
+    });
+    expect(nova.got.headers.get('x-weir-dropped')).toContain('tools.cache_control');
+    const llama = await sent(fields, { path, model: 'meta.llama3-2-1b-instruct-v1:0' });
+    expect(JSON.stringify(llama.body)).not.toContain('cachePoint');
+    expect(llama.got.headers.get('x-weir-dropped')).toContain('messages.content.cache_control');
+  });
+
+  test('response formats: outputConfig with the schema as a text', async () => {
+    const json_schema = { name: 'City', description: 'A city', schema: SCHEMA, strict: true };
+    const { body } = await sent({ response_format: { type: 'json_schema', json_schema } });
+    expect(body.outputConfig).toEqual({
+      textFormat: {
+        type: 'json_schema',
+        structure: { jsonSchema: { name: 'City', schema: JSON.stringify(SCHEMA), description: 'A city' } },
+      },
+    });
+    const { got } = await sent({ response_format: { type: 'json_object' } });
+    expect([got.status, got.error?.param]).toEqual([400, 'response_format']);
+  });
+
+  test.each<[model: string, effort: string, expected: unknown, dropped: string | null]>([
+    [
+      'amazon.nova-2-lite-v1:0',
+      'high',
+      { reasoningConfig: { type: 'enabled', maxReasoningEffort: 'high' } },
+      null,
+    ],
+    ['amazon.nova-2-lite-v1:0', 'none', { reasoningConfig: { type: 'disabled' } }, null],
+    ['openai.gpt-oss-120b-1:0', 'xhigh', { reasoning_effort: 'high' }, null],
+    [NOVA, 'high', undefined, 'reasoning_effort'],
+    [CLAUDE, 'high', { thinking: { type: 'enabled', budget_tokens: expect.any(Number) } }, null],
+    [
+      'us.anthropic.claude-opus-5-5-v1:0',
+      'high',
+      expect.objectContaining({
+        output_config: { effort: 'high' },
+        thinking: expect.objectContaining({ type: 'adaptive' }),
+      }),
+      null,
+    ],
+  ])('%s, effort %s: %j', async (model, reasoning_effort, expected, dropped) => {
+    const { body, got } = await sent({ reasoning_effort }, ofEntry(model));
+    expect(body.additionalModelRequestFields).toEqual(expected);
+    expect(got.headers.get('x-weir-dropped')).toBe(dropped);
+  });
+
+  test('a budget of thinking at Claude: below the limit, which is always sent', async () => {
+    const { body } = await sent({ reasoning_effort: 'high' }, ofEntry(CLAUDE));
+    const { maxTokens } = objectOf(body.inferenceConfig);
+    const { thinking } = objectOf(body.additionalModelRequestFields);
+    expect(Number(maxTokens)).toBeGreaterThan(Number(objectOf(thinking).budget_tokens));
+  });
+
+  test.each([
+    ['flex', { type: 'flex' }],
+    ['priority', { type: 'priority' }],
+    ['auto', undefined],
+    ['default', { type: 'default' }],
+  ])('service_tier %s: %j', async (service_tier, expected) => {
+    expect((await sent({ service_tier })).body.serviceTier).toEqual(expected);
+  });
+
+  test('Converse’s own fields and parts pass; an unknown field is refused by its name', async () => {
+    const own = {
+      ...{ additionalModelRequestFields: { x: 1 }, performanceConfig: { latency: 'optimized' } },
+      ...{ requestMetadata: { team: 'a' }, additionalModelResponseFieldPaths: ['/stop_sequence'] },
+    };
+    const guarded = { guardContent: { text: { text: 'Hi', qualifiers: ['query'] } } };
+    const { body } = await sent({ ...own, messages: [{ role: 'user', content: [guarded] }] });
+    expect(body).toEqual({ ...own, messages: [{ role: 'user', content: [guarded] }] });
+    const { got } = await sent({ odd_field: 1 });
+    expect([got.status, got.error?.param]).toEqual([400, 'odd_field']);
+  });
+
+  test('a tool of Converse’s own passes', async () => {
+    const tools = [...TOOLS, { systemTool: { name: 'nova_grounding' } }];
+    const { body } = await sent({ tools }, { model: 'amazon.nova-2-lite-v1:0' });
+    expect(objectOf(body.toolConfig).tools).toEqual([SPEC, { systemTool: { name: 'nova_grounding' } }]);
+  });
+});
+
+const GUARDRAIL = { guardrailIdentifier: 'g-1', guardrailVersion: '1', trace: 'enabled' };
+
+describe('W8 Converse, guardrails', () => {
+  const input = { messages: undefined, input: 'Hi' };
+  test.each<[name: string, path: string | undefined, fields: JsonObject]>([
+    ['chat', undefined, {}],
+    ['Messages', '/v1/messages', { max_tokens: 64 }],
+    ['Responses', '/v1/responses', input],
+  ])('a client of %s: guardrailConfig of its body is sent', async (_, path, fields) => {
+    const asked = path === undefined ? {} : { path };
+    const { body } = await sent({ ...fields, guardrailConfig: GUARDRAIL }, asked);
+    expect(body.guardrailConfig).toEqual(GUARDRAIL);
+  });
+
+  test('an entry’s is sent with each request, and no request has another', async () => {
+    const env = { ...ENTRY_ENV, PROVIDERS: { aws: { ...ENTRY, guardrailConfig: GUARDRAIL } } };
+    const guarded = await sent({}, { model: NOVA, env });
+    expect(guarded.body.guardrailConfig).toEqual(GUARDRAIL);
+    const same = await sent({ guardrailConfig: GUARDRAIL }, { model: NOVA, env });
+    expect(same.body.guardrailConfig).toEqual(GUARDRAIL);
+    const { got, routed } = await sent(
+      { guardrailConfig: { ...GUARDRAIL, guardrailIdentifier: 'none' } },
+      { model: NOVA, env },
+    );
+    expect([got.status, got.error?.param, routed.requests.length]).toEqual([400, 'guardrailConfig', 0]);
+  });
+
+  test('an alias’s is sent', async () => {
+    const env = {
+      ...ENV,
+      ALIASES: { safe: { model: `bedrock/${NOVA}`, set: { guardrailConfig: GUARDRAIL } } },
+    };
+    const routed = new RoutedGateway({ [NOVA]: [answerBoth] }, env);
+    await read(await routed.ask({ model: 'safe' }));
+    expect(routed.requests[0]?.body.guardrailConfig).toEqual(GUARDRAIL);
+  });
+
+  test.each<[model: string, path: string | undefined, fields: JsonObject]>([
+    [`bedrock/${CLAUDE}`, undefined, {}],
+    [`bedrock/${CLAUDE}`, '/v1/messages', { max_tokens: 64 }],
+    ['bedrock/openai.gpt-oss-120b', undefined, {}],
+    ['deepseek/deepseek-chat', undefined, {}],
+    ['deepseek/deepseek-chat', '/v1/messages', { max_tokens: 64 }],
+    ['bedrock/openai.gpt-oss-120b', '/v1/responses', input],
+  ])('%s at %s, which cannot take it: a 400 by its name, and no request', async (model, path, fields) => {
+    const routed = new RoutedGateway({}, ENV);
+    const response = await routed.ask({ model, ...fields, guardrailConfig: GUARDRAIL }, {}, path);
+    const text = await response.text();
+    expect([response.status, routed.requests.length]).toEqual([400, 0]);
+    expect(text).toContain('guardrailConfig');
+  });
+
+  test('a value that is no object: a 400 by its name', async () => {
+    const { got } = await sent({ guardrailConfig: 'g-1' });
+    expect([got.status, got.error?.param]).toEqual([400, 'guardrailConfig']);
+  });
+
+  test('a server that is not known gets it as it came', async () => {
+    const env = { PROVIDERS: { own: { base_url: 'https://own.example' } } };
+    const routed = new RoutedGateway({ m: [json({ choices: [] })] }, env);
+    await read(await routed.ask({ model: 'own/m', guardrailConfig: GUARDRAIL }));
+    expect(routed.requests[0]?.body.guardrailConfig).toEqual(GUARDRAIL);
+  });
+});
+
+describe('A11 Converse, reasoning that goes back', () => {
+  const redacted = Buffer.from('EtkECkgIBxABGAIqQ').toString('base64');
+  const raw = Buffer.from([0xff, 0xfe, 1, 2]).toString('base64');
+  const reasoning = [
+    { reasoningContent: { reasoningText: { text: 'Well', signature: 'sig==' } } },
+    { reasoningContent: { redactedContent: redacted } },
+    { reasoningContent: { redactedContent: raw } },
+  ];
+  const toolUse = { toolUse: { toolUseId: 'tooluse_1', name: 'weather', input: { city: 'Paris' } } };
+  const streamed = stream(
+    START,
+    ...[delta(0, { reasoningContent: { text: 'We' } }), delta(0, { reasoningContent: { text: 'll' } })],
+    ...[delta(0, { reasoningContent: { signature: 'sig==' } }), end(0)],
+    ...[delta(1, { reasoningContent: { redactedContent: redacted } }), end(1)],
+    ...[delta(2, { reasoningContent: { redactedContent: raw } }), end(2)],
+    event('contentBlockStart', {
+      contentBlockIndex: 3,
+      start: { toolUse: { toolUseId: 'tooluse_1', name: 'weather' } },
+    }),
+    ...[delta(3, { toolUse: { input: '{"city":"Paris"}' } }), end(3)],
+    event('messageStop', { stopReason: 'tool_use' }),
+    METADATA,
+  );
+  const whole = answer([...reasoning, toolUse], 'tool_use');
+
+  /** The assistant's message of the next request, whose client has sent back what it got. */
+  async function nextTurn(client: string, isStreamed: boolean) {
+    const routed = new RoutedGateway({ [CLAUDE]: [isStreamed ? streamed : whole, WHOLE] }, ENTRY_ENV);
+    const model = `aws/${CLAUDE}`;
+    if (client === 'chat') {
+      const fields = { model, tools: TOOLS, stream: isStreamed };
+      const text = await (await routed.ask(fields)).text();
+      const objects = isStreamed
+        ? text.split('\n\n').map((frame) => decodeObject(frame.replace(/^data: /, '')) ?? {})
+        : [decodeObject(text) ?? {}];
+      const parts = objects
+        .flatMap(({ choices }) => objectsOf(choices))
+        .map(({ delta: d, message: m }) => objectOf(d ?? m));
+      const reasoning_details = parts.flatMap((part) => objectsOf(part.reasoning_details));
+      const messages = [
+        { role: 'user', content: 'Hi' },
+        { ...call('tooluse_1'), reasoning_details },
+        result('tooluse_1', 'Rain'),
+      ];
+      await read(await routed.ask({ model, tools: TOOLS, messages }));
+    } else if (client === 'Messages') {
+      const tools = [{ name: 'weather', input_schema: SCHEMA }];
+      const fields = { model, tools, max_tokens: 9000, stream: isStreamed };
+      const text = await (await routed.ask(fields, {}, '/v1/messages')).text();
+      const content = isStreamed ? blocksOfStream(text) : objectsOf(decodeObject(text)?.content);
+      const results = content
+        .filter(({ type }) => type === 'tool_use')
+        .map(({ id }) => ({ type: 'tool_result', tool_use_id: id, content: 'Rain' }));
+      const messages = [
+        { role: 'user', content: 'Hi' },
+        { role: 'assistant', content },
+        { role: 'user', content: results },
+      ];
+      await read(await routed.ask({ ...fields, stream: false, messages }, {}, '/v1/messages'));
+    } else {
+      const tools = [{ type: 'function', name: 'weather', parameters: SCHEMA }];
+      const fields = {
+        model,
+        tools,
+        store: false,
+        include: ['reasoning.encrypted_content'],
+        messages: undefined,
+      };
+      const text = await (
+        await routed.ask({ ...fields, input: 'Hi', stream: isStreamed }, {}, '/v1/responses')
+      ).text();
+      const done = isStreamed
+        ? objectOf(
+            decodeObject(
+              text
+                .split('\n\n')
+                .findLast((frame) => frame.includes('response.completed'))
+                ?.replace(/^[^{]*/, '') ?? '',
+            )?.response,
+          )
+        : (decodeObject(text) ?? {});
+      const items = objectsOf(done.output);
+      const outputs = items
+        .filter(({ type }) => type === 'function_call')
+        .map(({ call_id }) => ({ type: 'function_call_output', call_id, output: 'Rain' }));
+      const input = [{ role: 'user', content: 'Hi' }, ...items, ...outputs];
+      await read(await routed.ask({ ...fields, input }, {}, '/v1/responses'));
+    }
+    await settle();
+    const messages = objectsOf(routed.requests.at(-1)?.body.messages);
+    return messages.find(({ role }) => role === 'assistant')?.content;
+  }
+
+  describe.each(['chat', 'Messages', 'Responses'])('%s', (client) => {
+    test.each([true, false])(
+      'streamed: %s, signed and redacted content comes back exact',
+      async (isStreamed) => {
+        expect(await nextTurn(client, isStreamed)).toEqual([...reasoning, toolUse]);
+      },
+    );
+  });
+
+  test.each<[model: string, expected: unknown]>([
+    [KIMI, [{ reasoningContent: { reasoningText: { text: 'Well' } } }, toolUse]],
+    ['us.deepseek.r1-v1:0', [toolUse]],
+    [NOVA, [toolUse]],
+  ])('%s: reasoning without a signature', async (model, expected) => {
+    const messages = [
+      { role: 'user', content: 'Hi' },
+      { ...call('tooluse_1'), reasoning_content: 'Well' },
+      result('tooluse_1', 'Rain'),
+    ];
+    const { body } = await sent({ messages, tools: TOOLS }, { model });
+    expect(objectsOf(body.messages)[1]?.content).toEqual(expected);
+  });
+});
+
+/** The content of a Messages stream. */
+function blocksOfStream(text: string): JsonObject[] {
+  const blocks: Record<string, JsonObject[string]>[] = [];
+  for (const frame of text.split('\n\n')) {
+    const data = decodeObject(frame.replace(/^event: .*\ndata: /, '')) ?? {};
+    const { type, index, content_block, delta: d } = data;
+    if (type === 'content_block_start') blocks[Number(index)] = { ...objectOf(content_block), json: '' };
+    const block = blocks[Number(index)];
+    if (type !== 'content_block_delta' || block === undefined) continue;
+    const { thinking, signature, text: piece, partial_json } = objectOf(d);
+    if (typeof thinking === 'string') block.thinking = textOf(block.thinking) + thinking;
+    if (typeof signature === 'string') block.signature = signature;
+    if (typeof piece === 'string') block.text = textOf(block.text) + piece;
+    if (typeof partial_json === 'string') block.json = textOf(block.json) + partial_json;
+  }
+  return blocks.map(({ json: args, ...block }) =>
+    block.type === 'tool_use' ? { ...block, input: decodeObject(textOf(args)) ?? {} } : block,
+  );
+}
+
+describe('A10 Converse, counts, usage and failures', () => {
+  test('counts: the bare name of a profile’s model is asked, with what the prompt has', async () => {
+    const routed = new RoutedGateway({}, ENV);
+    const response = await routed.ask(
+      { model: `bedrock/${NOVA}`, max_tokens: 64, system: 'Be brief' },
+      {},
+      '/v1/messages/count_tokens',
+    );
+    expect(response.status).toBe(200);
+    expect(routed.requests.map(({ url }) => url)).toEqual([
+      `${RUNTIME}/model/${encodeURIComponent('amazon.nova-micro-v1:0')}/count-tokens`,
+    ]);
+    expect(routed.requests.map(({ body }) => body)).toEqual([
+      {
+        input: {
+          converse: {
+            messages: [{ role: 'user', content: [{ text: 'Hello' }] }],
+            system: [{ text: 'Be brief' }],
+          },
+        },
+      },
+    ]);
+    expect(response.headers.get('x-weir-estimated')).toBe('true');
+  });
+
+  test('U2 metadata behind messageStop: its usage is on the finish of a client that did not request any', async () => {
+    const routed = new RoutedGateway({ [NOVA]: [HELLO] }, ENV);
+    const text = await (await routed.ask({ model: `bedrock/${NOVA}`, stream: true })).text();
+    await settle();
+    const finishes = text.split('\n\n').filter((frame) => frame.includes('"finish_reason":"stop"'));
+    expect(finishes).toHaveLength(1);
+    expect(finishes[0]).toContain('"usage":{"prompt_tokens":5,"completion_tokens":3,"total_tokens":8}');
+    expect(routed.records[0]).toMatchObject({ prompt_tokens: 5, completion_tokens: 3, estimated: false });
+  });
+
+  test.each<[name: string, ending: 'end' | 'cut']>([
+    ['ends', 'end'],
+    ['breaks', 'cut'],
+  ])(
+    'a stream that %s between messageStop and metadata: complete, and charged by an estimate that is marked',
+    async (_, ending) => {
+      const pieces = [START, delta(0, { text: 'Hello there' }), end(0), STOP];
+      const cutOff: Behavior = { kind: 'answer', type: EVENTS, pieces, ending };
+      const routed = new RoutedGateway({ [NOVA]: [cutOff] }, ENV);
+      const got = await read(await routed.ask({ model: `bedrock/${NOVA}`, stream: true }));
+      await settle();
+      expect(got).toMatchObject({ text: 'Hello there', finishes: ['stop'], isDone: true, error: null });
+      expect(routed.records[0]).toMatchObject({ status: 'finished', estimated: true });
+      expect(routed.records[0]?.completion_tokens).toBeGreaterThan(0);
+    },
+  );
+
+  test('T1 T2 a silence of 125 s within a call: heartbeats, and the whole call; after four minutes an error', async () => {
+    const begin = event('contentBlockStart', {
+      contentBlockIndex: 0,
+      start: { toolUse: { toolUseId: 't', name: 'weather' } },
+    });
+    const last = [
+      delta(0, { toolUse: { input: '{}' } }),
+      end(0),
+      event('messageStop', { stopReason: 'tool_use' }),
+      METADATA,
+    ];
+    for (const [silence, isWhole] of [
+      [125_000, true],
+      [235_000, true],
+      [250_000, false],
+    ] as const) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const pieces = [START, begin, null, ...last];
+      const body = new ReadableStream({
+        type: 'bytes',
+        async pull(controller) {
+          const piece = pieces.shift();
+          if (piece === null) return promise.then(() => this.pull?.(controller));
+          if (piece === undefined) {
+            controller.close();
+            return controller.byobRequest?.respond(0);
+          }
+          controller.enqueue(piece.slice());
+        },
+      });
+      const routed = new RoutedGateway(
+        { [NOVA]: [{ kind: 'stream', body }] },
+        { ...ENV, HEARTBEAT_SECONDS: '15', DEADLINE_SECONDS: '0' },
+      );
+      const text = routed.ask({ model: `bedrock/${NOVA}`, stream: true }).then((response) => response.text());
+      await settle();
+      for (let at = 0; at < silence; at += 5000) {
+        routed.clock.advance(5000);
+        await settle();
+      }
+      resolve();
+      const got = await text;
+      expect(got.split(': heartbeat').length).toBeGreaterThan(5);
+      expect(got.includes('"finish_reason":"tool_calls"')).toBe(isWhole);
+      expect(got.includes('stream_idle_timeout')).toBe(!isWhole);
+    }
+  });
+
+  test('a stream without messageStop: truncated', async () => {
+    const routed = new RoutedGateway({ [NOVA]: [stream(START, delta(0, { text: 'Hello' }), end(0))] }, ENV);
+    const got = await read(await routed.ask({ model: `bedrock/${NOVA}`, stream: true }));
+    expect([got.finishes, got.error?.code]).toEqual([[], 'upstream_truncated']);
+  });
+
+  test.each([
+    ['throttlingException', 429],
+    ['serviceUnavailableException', 503],
+    ['internalServerException', 502],
+    ['modelStreamErrorException', 502],
+  ])('S5 %s before any output: the next target answers; alone it is a %s', async (type, status) => {
+    const exception = message(
+      { ':message-type': 'exception', ':exception-type': type, ':content-type': 'application/json' },
+      '{"message":"Not now"}',
+    );
+    const routed = new RoutedGateway({ [NOVA]: [stream(START, exception)], [KIMI]: [HELLO] }, ENV);
+    const alone = await routed.ask({ model: `bedrock/${NOVA}`, stream: true });
+    expect(alone.status).toBe(status);
+    const both = await read(
+      await routed.ask({ model: `bedrock/${NOVA}`, models: [`bedrock/${KIMI}`], stream: true }),
+    );
+    expect(both).toMatchObject({ status: 200, text: 'Here.' });
+  });
+
+  test.each([
+    [403, 'The security token included in the request is invalid.', 502, 'upstream_credential'],
+    [400, 'The provided model identifier is invalid.', 400, 'model_not_found'],
+    [
+      404,
+      'This model version has reached the end of its life. Please refer to the AWS documentation for more details.',
+      404,
+      'model_not_found',
+    ],
+    [429, 'Too many requests, please wait before trying again.', 429, 'rate_limited'],
+  ])('a refusal %s "%s": %s %s', async (status, text, expected, code) => {
+    const refused = { kind: 'refuse', status, body: JSON.stringify({ message: text }) } as const;
+    const routed = new RoutedGateway({ [NOVA]: [refused] }, ENV);
+    const got = await read(await routed.ask({ model: `bedrock/${NOVA}`, stream: true }));
+    expect([got.status, got.error?.code]).toEqual([expected, code]);
+  });
+
+  test('an answer as JSON to a streamed request, and a stream to another: both are read', async () => {
+    const routed = new RoutedGateway({ [NOVA]: [WHOLE, HELLO] }, ENV);
+    const first = await read(await routed.ask({ model: `bedrock/${NOVA}`, stream: true }));
+    expect(first).toMatchObject({ text: 'Here.', isDone: true });
+    const second = await read(await routed.ask({ model: `bedrock/${NOVA}` }));
+    expect(second).toMatchObject({ status: 200, text: 'Here.', finishes: ['stop'] });
+  });
+
+  test('a page in the place of an answer: an error', async () => {
+    const routed = new RoutedGateway({ [NOVA]: [refuse(502, { message: 'Bad gateway' })] }, ENV);
+    expect((await routed.ask({ model: `bedrock/${NOVA}`, stream: true })).status).toBe(502);
+  });
+});

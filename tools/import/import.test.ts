@@ -154,7 +154,7 @@ general_settings: { alerting: [slack] }
     expect(secrets).toEqual(['ALERT_URL', 'ALERT_SECRET']);
     expect(notes).toContain('own: model_info has prices that are not copied: input_cost_per_image');
     expect(notes).toContain('general_settings.alerting is ALERT_URL here');
-    expect(notes).toContain('Slack needs a receiver between');
+    expect(notes).toContain('Slack takes them at the URL of an incoming webhook');
   });
 
   test('Azure: the entry names the model behind a deployment, where base_model says it', () => {

@@ -269,14 +269,14 @@ class Import {
       );
   }
 
-  /** Alerts of budgets go to one address, signed. */
+  /** Alerts go to one address, signed. */
   #readAlerting(): void {
     const { alerting } = this.#general;
     if (!Array.isArray(alerting) || alerting.length === 0) return;
     this.#secrets.add('ALERT_URL');
     this.#secrets.add('ALERT_SECRET');
     this.#note(
-      `general_settings.alerting is ALERT_URL here, with ALERT_SECRET: give both to the set-up. Weir sends alerts of budgets, signed, in a form of its own, docs/keys-budgets-limits.md#alerts${alerting.includes('slack') ? '; Slack needs a receiver between' : ''}`,
+      `general_settings.alerting is ALERT_URL here, with ALERT_SECRET: give both to the set-up. Weir sends alerts of budgets and failing providers, and a weekly summary, signed, docs/alerts.md${alerting.includes('slack') ? '; Slack takes them at the URL of an incoming webhook' : ''}`,
     );
   }
 

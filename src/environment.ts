@@ -19,7 +19,7 @@ import {
 } from './gateway.ts';
 import { type Hooks, NO_HOOKS } from './http/hooks.ts';
 import { log } from './http/log.ts';
-import { errorResponse } from './http/respond.ts';
+import { written } from './http/respond.ts';
 import { unusedSettings } from './settings/feature-settings.ts';
 import { optionProblems, withOptions } from './settings/options.ts';
 import {
@@ -101,7 +101,7 @@ export function createHandlers<Env, const Features extends readonly Feature[]>(
         const passThroughOnException = () => ctx.passThroughOnException?.();
         // Not caught: after passThroughOnException the runtime handles an exception by calling the origin.
         const passed = await environment.before(request, { passThroughOnException });
-        if (passed !== null) return passed;
+        if (passed !== null) return written(passed, NO_ID);
       }
       try {
         return await environment.gateway.fetch(request, ctx);
@@ -130,6 +130,9 @@ function decodeObjects<Env, Features extends readonly Feature[]>(
 
 const NO_BINDINGS = {};
 
+/** Of a request that no gateway has. */
+const NO_ID = { requestId: '' };
+
 /** The work of a Durable Object, a queue or a schedule goes on without. */
 const NOT_WAITED_FOR = () => {};
 
@@ -140,13 +143,13 @@ function isObject(argument: unknown): argument is object {
 
 function missingArguments(): Response {
   const message = 'fetch of weir-gateway takes (request, env, ctx): pass all three';
-  return errorResponse(apiError('misconfigured', message));
+  return written(apiError('misconfigured', message), NO_ID);
 }
 
 /** A response instead of an exception, which would break the host Worker's other routes. */
 function internalFailure(reason: unknown): Response {
   log({ event: 'internal_error', reason: String(reason) });
-  return errorResponse(apiError('internal_error', 'Weir failed on this request; its log has the reason'));
+  return written(apiError('internal_error', 'Weir failed on this request; its log has the reason'), NO_ID);
 }
 
 /** The bindings of the core. Features read theirs. */

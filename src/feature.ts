@@ -119,7 +119,7 @@ export interface BeforePorts extends Pick<Ports, 'fetch' | 'log'> {
 export type Before = (
   request: Request,
   context: Pick<ExecutionContext, 'passThroughOnException'>,
-) => Promise<Response | null>;
+) => Promise<Response | ApiError | null>;
 
 /** Makes the context of work that no request of a client started, such as a background response. Throws while settings are invalid. */
 export type NewContext = (

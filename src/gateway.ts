@@ -25,7 +25,16 @@ import type { Ports, RequestContext } from './http/context.ts';
 import { ErasingUsers } from './http/erasure.ts';
 import { CONTINUE, type Hooks, NO_HOOKS, runOnRequestHook, withRecordHook } from './http/hooks.ts';
 import { hasCaller, takesAccessToken } from './http/request.ts';
-import { addCors, addNoStore, addRequestId, clientError, internalError, logRefusal } from './http/respond.ts';
+import {
+  type Answer,
+  addCors,
+  addNoStore,
+  addRequestId,
+  internalError,
+  logRefusal,
+  refused,
+  written,
+} from './http/respond.ts';
 import { InFlight } from './metering/in-flight.ts';
 import { KnownCallers } from './metering/known-callers.ts';
 import { KvLedger } from './metering/kv-ledger.ts';
@@ -187,9 +196,10 @@ export function createGateway(
       const arrivedAt = clock.now();
       const facts = { requestId: requestId(arrivedAt, random()), arrivedAt };
       const requestContext = newContext(facts, router.clientOf(request), waitUntil);
-      const response = await respond(router, request, requestContext, { hooks, verifyAccess });
+      const answer = await respond(router, request, requestContext, { hooks, verifyAccess });
       requestContext.deadline.stop();
-      logRefusal(request, response, requestContext, {
+      const response = written(answer, requestContext);
+      logRefusal(request, { answer, status: response.status }, requestContext, {
         route: () => router.nameOf(request),
         counts: refusals,
       });
@@ -247,33 +257,33 @@ interface Checks {
   readonly verifyAccess: VerifyAccess | null;
 }
 
-/** The response of the host's hook, or of the route. An unexpected exception is a 500 without its details. */
+/** The answer of the host's hook, or of the route. An unexpected exception is a 500 without its details. */
 async function respond(
   router: Router,
   request: Request,
   context: CompletionContext,
   { hooks: { onRequest }, verifyAccess }: Checks,
-): Promise<Response> {
+): Promise<Answer> {
   try {
     // On every route with a caller, because an invalid token is never ignored.
     const isVerified = verifyAccess !== null && hasCaller(request, context);
     const access = isVerified ? await verifyAccess(request.headers, 'header') : NO_ACCESS_USER;
-    if (access.kind === 'error') return clientError(context.client, context, access.error);
+    if (access.kind === 'error') return refused(context.client, access.error);
     const verified = access.value === null ? context : { ...context, accessUser: access.value };
     const isHooked = onRequest !== null && hasCaller(request, context);
     const hook = isHooked ? await runOnRequestHook(onRequest, request, verified) : CONTINUE;
-    if (hook.kind === 'answered') return hook.response;
+    if (hook.kind === 'answered') return hook.answer;
     if (hook.caller !== null) return await router.handle(request, { ...verified, hostCaller: hook.caller });
     // After the hook, because the host may have tokens of its own.
     const isRead = isVerified && (await takesAccessToken(request, context));
     const bearer = isRead ? await verifyAccess(request.headers, 'credential') : NO_ACCESS_USER;
-    if (bearer.kind === 'error') return clientError(context.client, context, bearer.error);
+    if (bearer.kind === 'error') return refused(context.client, bearer.error);
     return await router.handle(
       request,
       bearer.value === null ? verified : { ...context, accessUser: bearer.value },
     );
   } catch (error) {
-    return clientError(context.client, context, internalError(context, error));
+    return refused(context.client, internalError(context, error));
   }
 }
 
@@ -294,7 +304,7 @@ export function misconfiguredGateway(
       const client = clientOf(request);
       const response = new URL(request.url).pathname.endsWith('/health')
         ? healthResponse(running)
-        : clientError(client, { requestId: id }, misconfigured);
+        : written(refused(client, misconfigured), { requestId: id });
       addRequestId(response, { client, requestId: id });
       return response;
     },

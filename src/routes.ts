@@ -26,7 +26,7 @@ import type { CompletionContext } from './completion/admission.ts';
 import { handleCompletion } from './completion/handler.ts';
 import type { ClientRoute } from './completion/request.ts';
 import type { ErrorClient, RequestContext } from './http/context.ts';
-import { clientError, preflight } from './http/respond.ts';
+import { type Answer, preflight, refused } from './http/respond.ts';
 import { messages } from './protocols/anthropic-messages/client.ts';
 import { gemini } from './protocols/gemini/client.ts';
 import { chat, completions, embeddings, fim } from './protocols/openai-chat/client.ts';
@@ -39,11 +39,7 @@ type Method = (typeof METHODS)[number];
 /** The parameters of a path, as the URL has them (percent-encoded). */
 type PathParams = Readonly<Record<string, string | undefined>>;
 
-type Handler = (
-  request: Request,
-  context: CompletionContext,
-  params: PathParams,
-) => Response | Promise<Response>;
+type Handler = (request: Request, context: CompletionContext, params: PathParams) => Answer | Promise<Answer>;
 
 export interface HttpRoute {
   /** Below the base path, in itty-router's syntax: `:name` is one segment, `:name+` one or more. */
@@ -243,12 +239,12 @@ function countTokens<Session>(clientRoute: ClientRoute<Session>, view: (tokens: 
 /** OpenAI's route that shortens a conversation: https://platform.openai.com/docs/api-reference/responses/compact (2026-11-22). */
 const COMPACT = /^compact\/*$/;
 
-function refuseStoredResponse(request: Request, context: RequestContext, { id = '' }: PathParams): Response {
+function refuseStoredResponse(request: Request, _: RequestContext, { id = '' }: PathParams): Answer {
   const message =
     request.method === 'POST' && COMPACT.test(id)
       ? 'This gateway does not compact conversations, as few providers do: ask a model for a summary with POST /v1/responses, and send that in input'
       : 'This gateway keeps no responses: a response is complete when its stream has ended, and the next request sends the items of the conversation in input (store: false)';
-  return clientError(responses, context, apiError('not_found', message));
+  return refused(responses, apiError('not_found', message));
 }
 
 /** Decodes `%2F` and the like. Text with a malformed escape stays as it is. */
@@ -291,7 +287,7 @@ export class Router {
   }
 
   /** The response of the route that fits the request, or a 404 or 405. */
-  async handle(request: Request, context: CompletionContext): Promise<Response> {
+  async handle(request: Request, context: CompletionContext): Promise<Answer> {
     const normalized = normalizePath(request);
     const post = normalized.method === 'POST' ? this.#posts.get(pathOf(normalized.url)) : undefined;
     if (post !== undefined) return await post(normalized, context, {});
@@ -322,7 +318,7 @@ export class Router {
     return this.#router;
   }
 
-  #notFound(request: Request, context: RequestContext): Response {
+  #notFound(request: Request, context: RequestContext): Answer {
     // A preflight must succeed, or the browser hides the 404 of the request that follows behind a network error.
     if (request.method === 'OPTIONS')
       return preflight(request, METHODS.join(', '), context.settings.corsOrigins);
@@ -339,7 +335,7 @@ export class Router {
     );
     const requested = `${request.method} ${pathname.slice(0, MAX_PATH_CHARS)}`;
     const message = `There is no ${requested} ${where}. Routes: ${listed.join(', ')}`;
-    return clientError(context.client, context, apiError('not_found', message));
+    return refused(context.client, apiError('not_found', message));
   }
 }
 
@@ -360,7 +356,7 @@ function postHandlers(basePath: string, routes: readonly HttpRoute[]): ReadonlyM
 }
 
 function createRouter(basePath: string, routes: readonly HttpRoute[]) {
-  const router = IttyRouter<IRequest, [CompletionContext], Response>({ base: basePath });
+  const router = IttyRouter<IRequest, [CompletionContext], Answer>({ base: basePath });
   for (const { path, prefixes = V1, methods } of routes) {
     const pattern = `(${prefixes.join('|')})${path}`;
     for (const method of METHODS) {
@@ -378,16 +374,16 @@ function createRouter(basePath: string, routes: readonly HttpRoute[]) {
 const ITTY_VERBS = { GET: 'get', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE: 'delete' } as const;
 
 /** The response to a method that the route does not take: a preflight, a 426 for a WebSocket, or a 405. */
-function methodNotAllowed(request: Request, context: RequestContext, allowed: string): Response {
+function methodNotAllowed(request: Request, context: RequestContext, allowed: string): Answer {
   if (request.method === 'OPTIONS') return preflight(request, allowed, context.settings.corsOrigins);
   if (request.headers.get('upgrade')?.trim().toLowerCase() === 'websocket') {
     // With this status Codex uses HTTP for the rest of its session (openai/codex#43353, 2026-09-07); after any other it first tries
     // again. The header `upgrade` that belongs to a 426 is missing because workerd removes it.
     const message = `This gateway has no WebSocket: send ${allowed} requests over HTTP to this route`;
-    return clientError(context.client, context, apiError('websocket_unsupported', message));
+    return refused(context.client, apiError('websocket_unsupported', message));
   }
   const error = apiError('method_not_allowed', `This route takes ${allowed}`);
-  return clientError(context.client, context, error, new Headers({ allow: allowed }));
+  return refused(context.client, error, new Headers({ allow: allowed }));
 }
 
 /** The client protocol of errors where a path names no other. */

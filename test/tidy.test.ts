@@ -272,6 +272,12 @@ describe.each(sources.map((source) => [source.path, source] as const))('src/%s',
   );
 });
 
+test('E1 only http/respond.ts writes the error of a request: handlers return it', () => {
+  const writes = sources.filter(({ code }) => /\.errorResponse\(/.test(code));
+  // The protocol of a route is given on with its session.
+  expect(writes.map(({ path }) => path)).toEqual(['completion/request.ts', 'http/respond.ts']);
+});
+
 test('S1 only stream/sse-frame.ts writes the lines of events', () => {
   // These read them.
   const readers = ['stream/sse-frame.ts', 'durable-responses/frames.ts', 'stream/fast-path/template.ts'];

@@ -9,7 +9,7 @@ import type { ApiError } from '../canonical/error.ts';
 import { isUnreadable } from '../canonical/secret.ts';
 import { forAdmin } from '../http/admin.ts';
 import type { Ports, RequestContext, UserLine, UserStore } from '../http/context.ts';
-import { errorResponse, jsonResponse } from '../http/respond.ts';
+import { jsonResponse } from '../http/respond.ts';
 import { DAY_MS, idTime, isoTime, isRequestId } from '../metering/time.ts';
 import { isObject, type JsonObject, objectOf, readText } from '../shared/json.ts';
 import { AUDIT_KEPT_DAYS, ERASED, MAX_BULK_GET } from '../shared/limits.ts';
@@ -232,7 +232,7 @@ export const AUDIT_PARAMS = ['key', 'limit', 'cursor'] as const;
 /** `GET /admin/audit` */
 export const handleListAudit = forAdmin(async (request, { ports }) => {
   const query = readQuery(new URL(request.url).searchParams);
-  if (query.kind === 'error') return errorResponse(query.error);
+  if (query.kind === 'error') return query.error;
   const { names, hasMore } = await listNames(ports.store, query.value);
   const last = names.at(-1);
   return jsonResponse({

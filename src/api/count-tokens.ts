@@ -14,7 +14,7 @@ import {
 } from '../completion/request.ts';
 import { boundCredential } from '../http/made-credential.ts';
 import { identifyCaller } from '../http/request.ts';
-import { clientError, jsonResponse } from '../http/respond.ts';
+import { type Answer, jsonResponse, refused } from '../http/respond.ts';
 import { estimatePromptTokens } from '../metering/estimate.ts';
 import type { Route } from '../providers/provider.ts';
 import { apiUrl, type Target } from '../routing/targets.ts';
@@ -38,26 +38,25 @@ export async function handleCountTokens<Session>(
   context: CompletionContext,
   view: (tokens: number) => object,
   given: KnownRequest = {},
-): Promise<Response> {
+): Promise<Answer> {
   const { client, route } = clientRoute;
   let grant = given.body?.grant;
   let admission: EarlyAdmission | null = null;
   try {
     const identified = await identifyCaller(request, context);
-    if (identified.kind === 'error') return clientError(client, context, identified.error);
+    if (identified.kind === 'error') return refused(client, identified.error);
     const clientBody = await readClientBody(request, clientRoute, context, given);
-    if (clientBody.kind === 'error') return clientError(client, context, clientBody.error);
+    if (clientBody.kind === 'error') return refused(client, clientBody.error);
     grant = clientBody.value.grant;
     const scope = { route, headers: request.headers, caller: identified.value, context };
     const target = await findCountingTarget(clientBody.value, scope);
-    if (target.kind === 'error') return clientError(client, context, target.error);
+    if (target.kind === 'error') return refused(client, target.error);
     const counter = counterOf(target.value);
     // An estimate reads nothing that others store.
     if (counter !== null && given.isAdmitted !== true) {
       const early = { body: clientBody.value.clientBody, textBytes: 0, isCounted: true };
       const admitted = await admitEarly(request, context, scope.caller, early);
-      if (admitted.kind === 'error')
-        return clientError(client, context, admitted.error.error, admitted.error.headers);
+      if (admitted.kind === 'error') return refused(client, admitted.error.error, admitted.error.headers);
       admission = admitted.value;
     }
     const counted = counter === null ? null : await countUpstream(counter, clientBody.value, scope);

@@ -3,7 +3,7 @@ import { apiError } from '../canonical/error.ts';
 import type { CompletionContext } from '../completion/admission.ts';
 import { handleCompletion } from '../completion/handler.ts';
 import type { RequestContext } from '../http/context.ts';
-import { clientError } from '../http/respond.ts';
+import { type Answer, type Refused, refused } from '../http/respond.ts';
 import { gemini, geminiClient } from '../protocols/gemini/client.ts';
 import { geminiBatchEmbedding, geminiEmbedding } from '../protocols/gemini/client-embeddings.ts';
 import { formOf } from '../protocols/gemini/client-form.ts';
@@ -15,7 +15,7 @@ import { isObject, type JsonObject } from '../shared/json.ts';
 import { MAX_NAME_CHARS } from '../shared/limits.ts';
 import { handleCountTokens } from './count-tokens.ts';
 
-type ModelMethod = (request: Request, context: CompletionContext, model: string) => Promise<Response>;
+type ModelMethod = (request: Request, context: CompletionContext, model: string) => Promise<Answer>;
 
 const METHODS: ReadonlyMap<string, ModelMethod> = new Map<string, ModelMethod>([
   ['generateContent', generate(false)],
@@ -41,7 +41,7 @@ const COUNTED = {
   },
 };
 
-function countTokens(request: Request, context: CompletionContext, model: string): Promise<Response> {
+function countTokens(request: Request, context: CompletionContext, model: string): Promise<Answer> {
   const view = (totalTokens: number) => ({ totalTokens });
   return handleCountTokens(request, { route: 'chat', client: COUNTED }, context, view, { model });
 }
@@ -61,7 +61,7 @@ export async function handleGeminiCall(
   context: CompletionContext,
   path: string,
   publisher: string | null = null,
-): Promise<Response> {
+): Promise<Answer> {
   const at = path.lastIndexOf(':');
   const call = at < 0 ? undefined : METHODS.get(path.slice(at + 1));
   if (call !== undefined) {
@@ -70,7 +70,7 @@ export async function handleGeminiCall(
   }
   const method = at < 0 ? 'no method' : `no method ${path.slice(at + 1).slice(0, MAX_NAME_CHARS)}`;
   const message = `There is ${method} of models here: the path ends in ${[...METHODS.keys()].map((name) => `:${name}`).join(', ')}`;
-  return clientError(gemini, context, apiError('not_found', message));
+  return refused(gemini, apiError('not_found', message));
 }
 
 /**
@@ -88,8 +88,8 @@ function addressOf(model: string, publisher: string | null, { settings }: Reques
 }
 
 /** Google's newer API, of which clients of both exist. */
-export function refuseInteractions(_: Request, context: RequestContext): Response {
+export function refuseInteractions(): Refused {
   const message =
     'This gateway has no Interactions API: send the whole conversation to models/<model>:generateContent or :streamGenerateContent';
-  return clientError(gemini, context, apiError('not_found', message));
+  return refused(gemini, apiError('not_found', message));
 }

@@ -44,7 +44,7 @@ import { isUnreadable, secretUnreadable } from '../canonical/secret.ts';
 import { forAdmin } from '../http/admin.ts';
 import type { KeptOwner, RequestContext } from '../http/context.ts';
 import { identifyCaller, readRequestBody } from '../http/request.ts';
-import { errorResponse, jsonResponse } from '../http/respond.ts';
+import { type Answer, jsonResponse } from '../http/respond.ts';
 import { hasPriceIn } from '../metering/pricing/highest-price.ts';
 import { type PriceTable, pricesOf } from '../metering/pricing/price.ts';
 import { MAX_TAGS, TAG_NAME } from '../metering/record.ts';
@@ -66,16 +66,16 @@ import { readTopUp, writeTopUp } from './top-ups.ts';
 import { makeUsageToken } from './usage-tokens.ts';
 
 /** `GET /v1/key` */
-export async function handleOwnKey(request: Request, context: RequestContext): Promise<Response> {
+export async function handleOwnKey(request: Request, context: RequestContext): Promise<Answer> {
   const identified = await identifyCaller(request, context);
-  if (identified.kind === 'error') return errorResponse(identified.error);
+  if (identified.kind === 'error') return identified.error;
   const caller = identified.value;
   const { key, keyId, models } = caller;
   const unknown = { name: null, expires_at: null, created_at: null, limits: null };
   const { user: fixedUser } = caller.facts;
   const isNamed = fixedUser !== null || hasUserLimits(caller);
   const user = isNamed ? await context.factNames.ofCaller(request.headers, caller) : undefined;
-  if (isUnreadable(user)) return errorResponse(secretUnreadable(user));
+  if (isUnreadable(user)) return secretUnreadable(user);
   // Cloudflare Access or the host names the user of a caller whose key names none.
   const named = key?.user === undefined && fixedUser !== null && user ? { user } : {};
   const shown = { ...(key ?? unknown), ...named, id: keyId, models, fixedUser };
@@ -85,18 +85,18 @@ export async function handleOwnKey(request: Request, context: RequestContext): P
 /** `POST /admin/keys`: a key, or with `scope` a token that reads usage. */
 export const handleCreateKey = forAdmin(async (request, context) => {
   const body = await readBody(request, context);
-  if (body.kind === 'error') return errorResponse(body.error);
+  if (body.kind === 'error') return body.error;
   if (body.value.scope !== undefined) return makeUsageToken(body.value, context);
   const keyRequest = await readNewKey(body.value, context);
-  if (keyRequest.kind === 'error') return errorResponse(keyRequest.error);
+  if (keyRequest.kind === 'error') return keyRequest.error;
   const place = await placeProblem(context);
-  if (place !== null) return errorResponse(place);
+  if (place !== null) return place;
   const { newKey, prices } = keyRequest.value;
   const { key, token, digest } = await makeKey(newKey, new Date(context.arrivedAt));
   // Before the key exists in KV, so that it is never used without its limits.
   if (key.limits !== null) {
     const set = await context.keyObjects.setLimits(context, key.id, key.limits);
-    if (set.kind === 'error') return errorResponse(set.error);
+    if (set.kind === 'error') return set.error;
   }
   await putKey(context.ports.store, key, digest);
   await recordAct(context, { action: 'key_created', keyId: key.id, before: null, after: key });
@@ -159,11 +159,11 @@ export const KEY_PARAMS = ['user'] as const;
 /** `GET /admin/keys/:id`: the same response as the key's own `GET /v1/key`, with the use of the user that `?user=` names. */
 export const handleShowKey = forAdmin(async (request, context, id) => {
   const found = await findKey(context, id);
-  if (found === null) return errorResponse(NO_SUCH_KEY);
-  if (found === 'unreadable') return errorResponse(UNREADABLE_KEY);
+  if (found === null) return NO_SUCH_KEY;
+  if (found === 'unreadable') return UNREADABLE_KEY;
   const name = new URL(request.url).searchParams.get('user');
   const user = name === null ? undefined : await context.factNames.user(name);
-  if (isUnreadable(user)) return errorResponse(secretUnreadable(user));
+  if (isUnreadable(user)) return secretUnreadable(user);
   return showKey({ ...found.key, fixedUser: found.key.user ?? null }, context, {
     ownUser: user,
     isAdmin: true,
@@ -173,12 +173,12 @@ export const handleShowKey = forAdmin(async (request, context, id) => {
 /** `PATCH /admin/keys/:id`: sets the fields that the body names. Null removes a limit, an expiry or a list of models. */
 export const handleChangeKey = forAdmin(async (request, context, id) => {
   const body = await readBody(request, context);
-  if (body.kind === 'error') return errorResponse(body.error);
+  if (body.kind === 'error') return body.error;
   const found = await findKey(context, id);
-  if (found === null) return errorResponse(NO_SUCH_KEY);
-  if (found === 'unreadable') return errorResponse(UNREADABLE_KEY);
+  if (found === null) return NO_SUCH_KEY;
+  if (found === 'unreadable') return UNREADABLE_KEY;
   const keyRequest = await readNewKey({ name: found.key.name, ...body.value }, context);
-  if (keyRequest.kind === 'error') return errorResponse(keyRequest.error);
+  if (keyRequest.kind === 'error') return keyRequest.error;
   const { newKey, prices } = keyRequest.value;
   const named = Object.entries(newKey).filter(([field]) => field !== 'limits' && field in body.value);
   const limits = Object.entries(body.value).filter(([field]) => !OWN_FIELDS.includes(field));
@@ -191,9 +191,9 @@ async function changedKey(
   id: string,
   change: KeyChange,
   prices?: PriceTable,
-): Promise<Response> {
+): Promise<Answer> {
   const changed = await changeKey(context, id, change);
-  if (changed.kind === 'error') return errorResponse(changed.error);
+  if (changed.kind === 'error') return changed.error;
   const { key } = changed.value;
   const table = prices ?? (await context.prices.load());
   const namesakes = 'name' in change.fields ? await namesakeWarnings(key, context) : [];
@@ -233,12 +233,12 @@ const DEFAULT_OVERLAP_HOURS = 24;
 /** `POST /admin/keys/:id/rotate`: a new secret for the key. The one before stays valid for the overlap. */
 export const handleRotateKey = forAdmin(async (request, context, id) => {
   const body = await readBody(request, context);
-  if (body.kind === 'error') return errorResponse(body.error);
+  if (body.kind === 'error') return body.error;
   const hours = readOverlap(body.value);
-  if (hours.kind === 'error') return errorResponse(hours.error);
+  if (hours.kind === 'error') return hours.error;
   const found = await findKey(context, id);
-  if (found === null) return errorResponse(NO_SUCH_KEY);
-  if (found === 'unreadable') return errorResponse(UNREADABLE_KEY);
+  if (found === null) return NO_SUCH_KEY;
+  if (found === 'unreadable') return UNREADABLE_KEY;
   const { store } = context.ports;
   const { token, digest } = await makeToken();
   const secret = keyId(digest);
@@ -251,7 +251,7 @@ export const handleRotateKey = forAdmin(async (request, context, id) => {
   const isRotated = changed.kind === 'ok' && changed.value.key.secrets?.current === secret;
   if (!isRotated) {
     await deleteSecrets(store, id, [secret]);
-    return errorResponse(changed.kind === 'error' ? changed.error : NOT_ROTATED);
+    return changed.kind === 'error' ? changed.error : NOT_ROTATED;
   }
   const { before, key } = changed.value;
   const kept = secretsOf(key);
@@ -293,18 +293,18 @@ function writeSecret(
 /** `POST /admin/keys/:id/budget`: raises one budget of the key for its current period. Responds as `GET /admin/keys/:id`. */
 export const handleAddToBudget = forAdmin(async (request, context, id) => {
   const body = await readBody(request, context);
-  if (body.kind === 'error') return errorResponse(body.error);
+  if (body.kind === 'error') return body.error;
   const { requestId, known } = context;
   const topUp = readTopUp(body.value, { actor: known.actor ?? '', requestId });
-  if (topUp.kind === 'error') return errorResponse(topUp.error);
+  if (topUp.kind === 'error') return topUp.error;
   const found = await findKey(context, id);
-  if (found === null) return errorResponse(NO_SUCH_KEY);
-  if (found === 'unreadable') return errorResponse(UNREADABLE_KEY);
+  if (found === null) return NO_SUCH_KEY;
+  if (found === 'unreadable') return UNREADABLE_KEY;
   const { key } = found;
   const added = await context.keyObjects.addToBudget(context, id, topUp.value, key.limits ?? {});
-  if (added.kind === 'error') return errorResponse(added.error);
+  if (added.kind === 'error') return added.error;
   const result = added.value;
-  if (result.kind === 'invalid') return errorResponse(invalid(result.message, result.param).error);
+  if (result.kind === 'invalid') return invalid(result.message, result.param).error;
   // A call that was repeated after a lost answer is not new any more, but has the id of this request.
   if (result.isNew || result.topUp.id === requestId) await recordTopUp(context, id, writeTopUp(result.topUp));
   return showKey({ ...key, fixedUser: key.user ?? null }, context, { isAdmin: true });
@@ -313,9 +313,9 @@ export const handleAddToBudget = forAdmin(async (request, context, id) => {
 /** `GET /admin/keys/:id/limits`: the limits as the key's object has stored them, also where it cannot read them. */
 export const handleShowLimits = forAdmin(async (_request, context, id) => {
   const found = await findKey(context, id);
-  if (found === null) return errorResponse(NO_SUCH_KEY);
+  if (found === null) return NO_SUCH_KEY;
   const stored = await context.keyObjects.readLimitsRow(context, id);
-  if (stored.kind === 'error') return errorResponse(stored.error);
+  if (stored.kind === 'error') return stored.error;
   const { row, problem } = stored.value;
   const limits = row === null || problem !== null ? null : omit(objectOf(parseJson(row)), 'version');
   return jsonResponse({ object: 'key.limits', id, limits, row, problem });
@@ -324,20 +324,20 @@ export const handleShowLimits = forAdmin(async (_request, context, id) => {
 /** `PUT /admin/keys/:id/limits`: the key has these limits and no others, whatever it had before. */
 export const handleReplaceLimits = forAdmin(async (request, context, id) => {
   const body = await readBody(request, context);
-  if (body.kind === 'error') return errorResponse(body.error);
+  if (body.kind === 'error') return body.error;
   const other = Object.keys(body.value).find((field) => !LIMIT_FIELDS.some((known) => known === field));
-  if (other !== undefined) return errorResponse(unknownField(other, LIMIT_FIELDS, 'Limits have').error);
+  if (other !== undefined) return unknownField(other, LIMIT_FIELDS, 'Limits have').error;
   const budget = budgetProblem(body.value, await context.prices.load());
-  return budget === null ? replaceLimits(context, id, body.value) : errorResponse(budget);
+  return budget === null ? replaceLimits(context, id, body.value) : budget;
 });
 
 /** `DELETE /admin/keys/:id/limits`: the key has no limits from now on. */
 export const handleRemoveLimits = forAdmin((_request, context, id) => replaceLimits(context, id, {}));
 
-async function replaceLimits(context: RequestContext, id: string, limits: JsonObject): Promise<Response> {
+async function replaceLimits(context: RequestContext, id: string, limits: JsonObject): Promise<Answer> {
   const found = await findKey(context, id);
-  if (found === null) return errorResponse(NO_SUCH_KEY);
-  if (found === 'unreadable') return errorResponse(UNREADABLE_KEY);
+  if (found === null) return NO_SUCH_KEY;
+  if (found === 'unreadable') return UNREADABLE_KEY;
   const change = { key: found.key, fields: {}, limits, replacesLimits: true };
   return changedKey(context, id, change);
 }
@@ -369,10 +369,10 @@ export async function revokeKeyOf(
   await Promise.all([context.keyObjects.revokeKey(context, id), recordRevocation(context, id, key)]);
 }
 
-async function revokeUsageToken(context: RequestContext, id: string): Promise<Response> {
+async function revokeUsageToken(context: RequestContext, id: string): Promise<Answer> {
   const { store } = context.ports;
   const token = KEY_ID.test(id) ? await readUsageToken(store, id) : null;
-  if (token === null) return errorResponse(NO_SUCH_KEY);
+  if (token === null) return NO_SUCH_KEY;
   await revokeToken(context, token);
   return jsonResponse({ id, deleted: true });
 }
@@ -682,12 +682,12 @@ async function showKey(
   shown: ShownKey,
   context: RequestContext,
   { ownUser, isAdmin = false }: KeyReader,
-): Promise<Response> {
+): Promise<Answer> {
   const { id, name, models, expires_at, created_at, user, tags, require_user, fixedUser } = shown;
   // Absent where the key fixes nothing.
   const facts = { user, tags, require_user };
   const kept = await context.showKept?.({ keyId: id, fixedUser }, context);
-  if (kept?.kind === 'error') return errorResponse(kept.error);
+  if (kept?.kind === 'error') return kept.error;
   // Absent where no responses are kept.
   const state = showState(shown, context.arrivedAt);
   const key = {
@@ -696,7 +696,7 @@ async function showKey(
   };
   if (shown.limits === null) return jsonResponse({ ...key, limits: null });
   const status = await context.keyObjects.readLimitStatus(context, id, shown.limits);
-  if (status.kind === 'error') return errorResponse(status.error);
+  if (status.kind === 'error') return status.error;
   const { limits, topUps = [] } = status.value;
   const shownKey = {
     ...{ ...key, limits: writeLimits(limits), ...writeStatus(status.value, context.arrivedAt) },
@@ -705,7 +705,7 @@ async function showKey(
   };
   if (limits.perUser === null || ownUser === undefined) return jsonResponse(shownKey);
   const userStatus = await context.keyObjects.readUserStatus(context, id, ownUser, limits);
-  if (userStatus.kind === 'error') return errorResponse(userStatus.error);
+  if (userStatus.kind === 'error') return userStatus.error;
   const used = userStatus.value ?? unusedStatus(limitsOfUser(limits), context.arrivedAt);
   return jsonResponse({ ...shownKey, per_user: { user: ownUser, ...writeStatus(used, context.arrivedAt) } });
 }

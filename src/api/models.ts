@@ -6,7 +6,7 @@ import { secretUnreadable, type UnreadableSecret } from '../canonical/secret.ts'
 import type { RequestContext } from '../http/context.ts';
 import { boundCredential } from '../http/made-credential.ts';
 import { ADMIN, identifyAdmin, identifyReader } from '../http/request.ts';
-import { clientError, jsonResponse } from '../http/respond.ts';
+import { type Answer, jsonResponse, refused } from '../http/respond.ts';
 import { findPrice } from '../metering/pricing/cost.ts';
 import type { Price } from '../metering/pricing/price.ts';
 import { isoTime } from '../metering/time.ts';
@@ -25,9 +25,9 @@ import { failure, ok, type Result } from '../shared/result.ts';
 import { commonTraits, type Model, shippedTraits, traitsOf } from './model-lists.ts';
 
 /** `GET /v1/models`: the models that the caller may use, in the form of the client's protocol. Refuses a caller that is not identified. */
-export async function handleModels(request: Request, context: RequestContext): Promise<Response> {
+export async function handleModels(request: Request, context: RequestContext): Promise<Answer> {
   const found = await findModels(request, context);
-  if (found.kind === 'error') return clientError(context.client, context, found.error);
+  if (found.kind === 'error') return refused(context.client, found.error);
   const { models, notice } = found.value;
   if (context.client.id === gemini.id)
     return jsonResponse({ models: models.map((model) => googleModel(model, context)) });
@@ -44,20 +44,20 @@ export async function handleModels(request: Request, context: RequestContext): P
 }
 
 /** A model by any name that a request may have: a listed one, an alias that is a glob, or a bare name. */
-export async function handleModel(request: Request, context: RequestContext, id: string): Promise<Response> {
+export async function handleModel(request: Request, context: RequestContext, id: string): Promise<Answer> {
   const found = await findModels(request, context);
-  if (found.kind === 'error') return clientError(context.client, context, found.error);
+  if (found.kind === 'error') return refused(context.client, found.error);
   const { models, caller } = found.value;
   const model = models.find((known) => known.id === id) ?? modelOfName(id, found.value, context);
   if (model !== undefined && context.client.id === gemini.id)
     return jsonResponse(googleModel(model, context));
   if (model !== undefined) return jsonResponse(viewModels([model], request, context)[0]);
   const missing = missingSecretOf(id, caller, context);
-  if (missing !== null) return clientError(context.client, context, secretUnreadable(missing));
+  if (missing !== null) return refused(context.client, secretUnreadable(missing));
   const ids = models.map((known) => known.id);
   const hint = didYouMean(id, ids);
   const message = `There is no model ${JSON.stringify(id.slice(0, MAX_NAME_CHARS))}${hint || ': GET /v1/models lists them'}`;
-  return clientError(context.client, context, apiError('model_not_found', message, 'model'));
+  return refused(context.client, apiError('model_not_found', message, 'model'));
 }
 
 /** The secret without which the provider of a model lists none; null: it needs none that could not be read. */

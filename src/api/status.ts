@@ -3,7 +3,7 @@
 import { apiError } from '../canonical/error.ts';
 import { forAdmin } from '../http/admin.ts';
 import type { RequestContext } from '../http/context.ts';
-import { errorResponse, jsonResponse } from '../http/respond.ts';
+import { jsonResponse } from '../http/respond.ts';
 import type { ListedRecord } from '../metering/ledger.ts';
 import { findPrice } from '../metering/pricing/cost.ts';
 import type { PriceTable } from '../metering/pricing/price.ts';
@@ -40,7 +40,7 @@ export const STATUS_PARAMS = ['only'] as const;
 export const handleStatus = forAdmin(async (request, context) => {
   const only = new URL(request.url).searchParams.get('only');
   if (only !== null && only !== 'isolate')
-    return errorResponse(apiError('invalid_request', 'only takes isolate, or is left out', 'only'));
+    return apiError('invalid_request', 'only takes isolate, or is left out', 'only');
   const shown = { object: 'status', time: isoTime(context.arrivedAt), ...isolateView(context) };
   return jsonResponse(only === null ? { ...shown, ...(await deploymentView(context)) } : shown);
 }, STATUS_PARAMS);

@@ -2,7 +2,7 @@
 import type { TokenFilter } from '../auth/usage-tokens.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
-import { errorResponse, jsonResponse } from '../http/respond.ts';
+import { type Answer, jsonResponse } from '../http/respond.ts';
 import { type ListedRecord, type RecordQuery, readCursor } from '../metering/ledger.ts';
 import { matchesFilter } from '../metering/report.ts';
 import { firstIdAt, isRequestId } from '../metering/time.ts';
@@ -43,20 +43,20 @@ export const RECORD_PARAMS = [
 ] as const;
 
 /** `GET /v1/usage/records`: one page of usage records, newest first. Refuses an invalid time span, filter or cursor. */
-export async function handleListRecords(request: Request, context: RequestContext): Promise<Response> {
+export async function handleListRecords(request: Request, context: RequestContext): Promise<Answer> {
   const params = new URL(request.url).searchParams;
   const scope = await readUsageScope(request, params, RECORD_PARAMS, context);
-  if (scope.kind === 'error') return errorResponse(scope.error);
+  if (scope.kind === 'error') return scope.error;
   const { isAdmin, hasRecords } = scope.value;
   const query = readRecordQuery(params, context.arrivedAt, scope.value);
-  if (query.kind === 'error') return errorResponse(query.error);
+  if (query.kind === 'error') return query.error;
   const facts = await readFactFilter(params, context);
-  if (facts.kind === 'error') return errorResponse(facts.error);
+  if (facts.kind === 'error') return facts.error;
   const page =
     hasRecords && facts.value !== null
       ? await context.ledger.list({ ...query.value, only: { ...query.value.only, ...facts.value } })
       : ok({ records: [], next: null });
-  if (page.kind === 'error') return errorResponse(page.error);
+  if (page.kind === 'error') return page.error;
   const { records, next } = page.value;
   return jsonResponse({
     object: 'list',
@@ -71,15 +71,15 @@ export async function handleFindRecord(
   request: Request,
   context: RequestContext,
   { id = '' }: { readonly id?: string | undefined },
-): Promise<Response> {
+): Promise<Answer> {
   const params = new URL(request.url).searchParams;
   const scope = await readUsageScope(request, params, ['key'], context);
-  if (scope.kind === 'error') return errorResponse(scope.error);
+  if (scope.kind === 'error') return scope.error;
   const { filter, isAdmin, keyId, hasRecords } = scope.value;
   const found = hasRecords && isRequestId(id) ? await context.ledger.find(id, keyId) : ok(null);
-  if (found.kind === 'error') return errorResponse(found.error);
+  if (found.kind === 'error') return found.error;
   if (found.value === null || (filter !== null && !(await isWithin(found.value, filter, context))))
-    return errorResponse(apiError('not_found', 'There is no record of such a request'));
+    return apiError('not_found', 'There is no record of such a request');
   return jsonResponse(viewRecord(found.value, isAdmin));
 }
 

@@ -2,7 +2,7 @@
 import { createUsageToken, TOKEN_FILTERS, type TokenFilter } from '../auth/usage-tokens.ts';
 import type { ApiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
-import { errorResponse, jsonResponse } from '../http/respond.ts';
+import { type Answer, jsonResponse } from '../http/respond.ts';
 import { isoTime } from '../metering/time.ts';
 import { isObject, type JsonObject, readText } from '../shared/json.ts';
 import { ok, type Result } from '../shared/result.ts';
@@ -14,9 +14,9 @@ const FIELDS = ['name', 'scope', 'filter', 'expires_at'];
 const MAX_TEXT_CHARS = 100;
 
 /** Creates a token that reads usage only. The response is the only place that has the token itself. */
-export async function makeUsageToken(body: JsonObject, context: RequestContext): Promise<Response> {
+export async function makeUsageToken(body: JsonObject, context: RequestContext): Promise<Answer> {
   const fields = await readFields(body, context);
-  if (fields.kind === 'error') return errorResponse(fields.error);
+  if (fields.kind === 'error') return fields.error;
   const created_at = isoTime(context.arrivedAt);
   const { usageToken, token } = await createUsageToken(context.ports.store, fields.value, created_at);
   const { id, name, ...rest } = usageToken;

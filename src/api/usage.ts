@@ -6,7 +6,7 @@ import { isUnreadable, secretUnreadable } from '../canonical/secret.ts';
 import type { RequestContext } from '../http/context.ts';
 import { unknownParam } from '../http/query.ts';
 import { identifyAdmin, identifyReader } from '../http/request.ts';
-import { errorResponse, jsonResponse } from '../http/respond.ts';
+import { type Answer, jsonResponse } from '../http/respond.ts';
 import { MAX_TAGS, STATUSES, TAG_NAME } from '../metering/record.ts';
 import { REFUSAL_GROUPS, RefusalReport } from '../metering/refusals.ts';
 import {
@@ -47,27 +47,27 @@ export const USAGE_PARAMS = [
 ] as const;
 
 /** The usage of the calling key, or of all keys for the admin. */
-export async function handleUsage(request: Request, context: RequestContext): Promise<Response> {
+export async function handleUsage(request: Request, context: RequestContext): Promise<Answer> {
   const params = new URL(request.url).searchParams;
   const scope = await readUsageScope(request, params, USAGE_PARAMS, context);
-  if (scope.kind === 'error') return errorResponse(scope.error);
+  if (scope.kind === 'error') return scope.error;
   const { keyId, hasRecords } = scope.value;
   const query = readReportQuery(params, USAGE_GROUPS, 'day', scope.value, context.arrivedAt);
-  if (query.kind === 'error') return errorResponse(query.error);
+  if (query.kind === 'error') return query.error;
   const filter = readFilter(params);
-  if (filter.kind === 'error') return errorResponse(filter.error);
+  if (filter.kind === 'error') return filter.error;
   const { groups, from, to, fromMs, toMs, format, days } = query.value;
   const limit = readRowLimit(params, groups);
-  if (limit.kind === 'error') return errorResponse(limit.error);
+  if (limit.kind === 'error') return limit.error;
   const facts = await readFactFilter(params, context);
-  if (facts.kind === 'error') return errorResponse(facts.error);
+  if (facts.kind === 'error') return facts.error;
   const isPossible = hasRecords && facts.value !== null;
   const report = isPossible
     ? await context.ledger.report({ fromMs, toMs, keyId, groups, only: { ...filter.value, ...facts.value } })
     : ok(new Report(groups));
-  if (report.kind === 'error') return errorResponse(report.error);
+  if (report.kind === 'error') return report.error;
   const { total, isTooLarge } = report.value;
-  if (isTooLarge) return errorResponse(TOO_LARGE);
+  if (isTooLarge) return TOO_LARGE;
   const rows = report.value.largest(limit.value);
   return format === 'csv'
     ? csvResponse(csvLines(rows, groups), `usage-${days}`)
@@ -78,27 +78,27 @@ export async function handleUsage(request: Request, context: RequestContext): Pr
 export const REFUSAL_PARAMS = [...SPAN_PARAMS, 'group_by', 'format', 'key'] as const;
 
 /** The counts of requests that were refused before they were sent to an upstream. */
-export async function handleRefusals(request: Request, context: RequestContext): Promise<Response> {
+export async function handleRefusals(request: Request, context: RequestContext): Promise<Answer> {
   const params = new URL(request.url).searchParams;
   const scope = await readUsageScope(request, params, REFUSAL_PARAMS, context);
-  if (scope.kind === 'error') return errorResponse(scope.error);
+  if (scope.kind === 'error') return scope.error;
   const { filter, keyId, hasRecords } = scope.value;
   const [unknown] = Object.keys(filter ?? {}).filter((name) => name !== 'key');
   if (unknown !== undefined)
-    return errorResponse(
-      invalid(`Refused requests are counted by key and code, and this token is bound to ${unknown}`, unknown)
-        .error,
-    );
+    return invalid(
+      `Refused requests are counted by key and code, and this token is bound to ${unknown}`,
+      unknown,
+    ).error;
   const query = readReportQuery(params, KNOWN_REFUSAL_GROUPS, 'code', scope.value, context.arrivedAt);
-  if (query.kind === 'error') return errorResponse(query.error);
+  if (query.kind === 'error') return query.error;
   const { groups, from, to, fromMs, toMs, format, days } = query.value;
   // Refusals are counted by the hour, so an hour that is partly in the time span counts in full.
   const hours = { fromHour: Math.floor(fromMs / HOUR_MS), toHour: Math.ceil(toMs / HOUR_MS) };
   const found = hasRecords ? await context.ledger.refusals({ ...hours, keyId, groups }) : ok([]);
-  if (found.kind === 'error') return errorResponse(found.error);
+  if (found.kind === 'error') return found.error;
   const report = new RefusalReport(groups);
   for (const row of found.value) report.add(row);
-  if (report.isTooLarge) return errorResponse(TOO_LARGE);
+  if (report.isTooLarge) return TOO_LARGE;
   const { rows, total } = report;
   if (format === 'json') {
     const sums = { data: rows, total: { refused_requests: total } };

@@ -5,7 +5,7 @@ import { isUnreadable, secretUnreadable } from '../canonical/secret.ts';
 import { forAdmin } from '../http/admin.ts';
 import type { RequestContext, UserLine } from '../http/context.ts';
 import { ERASURE_START, type Erasure, NOTHING_ERASED } from '../http/erasure.ts';
-import { errorResponse, internalError, jsonResponse } from '../http/respond.ts';
+import { internalError, jsonResponse } from '../http/respond.ts';
 import { isoTime, isRequestId } from '../metering/time.ts';
 import { type JsonObject, omit } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
@@ -15,7 +15,7 @@ import { viewRecord } from './record-view.ts';
 /** `GET /admin/users/:name/export` */
 export const handleExportUser = forAdmin(async (_request, context, name) => {
   const names = await readUserName(name, context);
-  if (names.kind === 'error') return errorResponse(names.error);
+  if (names.kind === 'error') return names.error;
   const headers = { 'content-type': 'application/x-ndjson; charset=utf-8' };
   return new Response(streamOf(exportLines(context, name, names.value)), { headers });
 });
@@ -23,10 +23,10 @@ export const handleExportUser = forAdmin(async (_request, context, name) => {
 /** `DELETE /admin/users/:name`: starts an erasure, or continues the one that runs. */
 export const handleEraseUser = forAdmin(async (_request, context, name) => {
   const names = await readUserName(name, context);
-  if (names.kind === 'error') return errorResponse(names.error);
+  if (names.kind === 'error') return names.error;
   const { hashUser, ports, requestId, arrivedAt, known } = context;
-  if (hashUser === null) return errorResponse(NO_SECRET);
-  if (isUnreadable(hashUser)) return errorResponse(secretUnreadable(hashUser));
+  if (hashUser === null) return NO_SECRET;
+  if (isUnreadable(hashUser)) return secretUnreadable(hashUser);
   const erasure = await context.erasures.start(context, {
     id: requestId,
     startedAt: arrivedAt,
@@ -52,7 +52,7 @@ const NO_SECRET = apiError(
 export const handleShowErasure = forAdmin(async (_request, context, id) => {
   const erasure = isRequestId(id) ? await context.erasures.find(context, id) : null;
   return erasure === null
-    ? errorResponse(apiError('not_found', 'There is no such erasure, or it ended more than 30 days ago'))
+    ? apiError('not_found', 'There is no such erasure, or it ended more than 30 days ago')
     : jsonResponse(writeErasure(erasure));
 });
 

@@ -1,7 +1,7 @@
 /** Responds with embeddings: passes the provider's bytes on and reads only the usage in them, or converts a response in another form. */
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { brokenConnection, deadlineExceeded, findUpstreamError } from '../canonical/upstream-error.ts';
-import { JSON_TYPE } from '../http/respond.ts';
+import { type Answer, JSON_TYPE } from '../http/respond.ts';
 import type { BoundProtocol } from '../protocols/shared/client-protocol.ts';
 import type { Endpoint } from '../providers/provider.ts';
 import { disconnection } from '../shared/disconnection.ts';
@@ -24,11 +24,11 @@ interface OpenEmbeddings {
 }
 
 /** Never rejects for what an upstream does. The request is settled with the last byte of the response. */
-export async function respondWithEmbeddings(runner: AttemptRunner): Promise<Response> {
+export async function respondWithEmbeddings(runner: AttemptRunner): Promise<Answer> {
   const opened = await runToDeadline(runner, new EmbeddingsDelivery(runner));
-  if (opened instanceof Response) return opened;
+  if (opened.kind === 'error') return opened.error;
   const headers = { ...responseHeaders(runner), 'content-type': JSON_TYPE };
-  return new Response(opened.send(), { headers });
+  return new Response(opened.value.send(), { headers });
 }
 
 class EmbeddingsDelivery implements Delivery<OpenEmbeddings> {

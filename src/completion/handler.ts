@@ -1,5 +1,5 @@
 /** Handles a completion request of any client protocol: prepares it, runs attempts, responds, and settles exactly one usage record. */
-import { clientError, internalError } from '../http/respond.ts';
+import { type Answer, internalError, refused } from '../http/respond.ts';
 import { onDisconnect } from '../shared/disconnection.ts';
 import type { CompletionContext, RequestSpan } from './admission.ts';
 import { AttemptRunner } from './attempt-runner.ts';
@@ -18,11 +18,11 @@ export async function handleCompletion<Session>(
   clientRoute: ClientRoute<Session>,
   context: CompletionContext,
   given: KnownRequest = {},
-): Promise<Response> {
+): Promise<Answer> {
   const prepared = await prepareCompletion(httpRequest, clientRoute, context, given);
   if (prepared.kind === 'error') {
     const { error, headers } = prepared.error;
-    return clientError(clientRoute.client, context, error, headers);
+    return refused(clientRoute.client, error, headers);
   }
   return await context.tracing.inRequestSpan(prepared.value.request, (span) =>
     runCompletion(prepared.value, httpRequest.signal, span),
@@ -34,7 +34,7 @@ async function runCompletion(
   prepared: PreparedRequest,
   signal: AbortSignal,
   span: RequestSpan | null,
-): Promise<Response> {
+): Promise<Answer> {
   const { request } = prepared;
   const { context, callerPays, client } = request;
   context.known.isSentOn = true;
@@ -53,7 +53,7 @@ async function runCompletion(
   } catch (error) {
     const failure = internalError(context, error);
     runner.settle({ kind: 'failed', error: failure });
-    return clientError(client, context, failure);
+    return refused(client, failure);
   }
 }
 

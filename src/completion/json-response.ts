@@ -1,5 +1,5 @@
 /** Responds with one JSON object, whether the upstream sends an object or an event stream. */
-import { JSON_TYPE } from '../http/respond.ts';
+import { type Answer, JSON_TYPE } from '../http/respond.ts';
 import { PassthroughJsonWriter } from '../protocols/shared/passthrough-writer.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { MAX_RESPONSE_BYTES } from '../shared/limits.ts';
@@ -25,9 +25,10 @@ const MAX_COLLECTED_STREAM_BYTES = 64 * 1024 * 1024;
 const encoder = new TextEncoder();
 
 /** Never rejects for what an upstream does. The request is settled when its response is there. */
-export async function respondWithJson(runner: AttemptRunner): Promise<Response> {
-  const collected = await runToDeadline(runner, new JsonDelivery(runner.request));
-  if (collected instanceof Response) return collected;
+export async function respondWithJson(runner: AttemptRunner): Promise<Answer> {
+  const outcome = await runToDeadline(runner, new JsonDelivery(runner.request));
+  if (outcome.kind === 'error') return outcome.error;
+  const collected = outcome.value;
   const headers = responseHeaders(runner);
   const bytes = encoder.encode(collected.take());
   runner.meter.wrote(bytes.length);

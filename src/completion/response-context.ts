@@ -1,11 +1,12 @@
 /** What streamed and non-streaming responses share: the options of readers and writers, and the response's headers. */
 import { deadlineExceeded } from '../canonical/upstream-error.ts';
-import { clientError, headerValue } from '../http/respond.ts';
+import { headerValue, type Refused, refused } from '../http/respond.ts';
 import { costOfAttempt } from '../metering/request-meter.ts';
 import type { PassthroughOptions, WriterOptions } from '../protocols/shared/client-protocol.ts';
 import { type OwnNameRow, ROUTE_SHAPES } from '../providers/provider.ts';
 import { MAX_NAME_CHARS } from '../shared/limits.ts';
 import { wholeAmount } from '../shared/money.ts';
+import { failure, ok, type Result } from '../shared/result.ts';
 import type { EventReaderOptions } from '../stream/event-reader.ts';
 import type { ChunkContext, OwnName } from '../stream/types.ts';
 import { pickResponseHeaders } from '../upstream/fetch.ts';
@@ -22,18 +23,18 @@ import type { CompletionRequest } from './prepare.ts';
 
 /**
  * Runs the attempts of a request whose response is not a stream, at most until its deadline.
- * @returns what the last attempt delivered, or the response with the error, of which the request is settled
+ * @returns what the last attempt delivered, or the error, of which the request is settled
  */
 export async function runToDeadline<Value>(
   runner: AttemptRunner,
   delivery: Delivery<Value>,
-): Promise<Value | Response> {
+): Promise<Result<Value, Refused>> {
   const { context, client } = runner.request;
   const { deadline, settings } = context;
   deadline.watch(() => runner.stop());
   const outcome = await runner.run(delivery);
   deadline.stop();
-  if (outcome.kind === 'done' && outcome.value !== null) return outcome.value;
+  if (outcome.kind === 'done' && outcome.value !== null) return ok(outcome.value);
   const failed = outcome.kind === 'failed' ? outcome : stopped();
   const { reason } = failed;
   const error = httpErrorOf(failed);
@@ -47,7 +48,7 @@ export async function runToDeadline<Value>(
       }
     : { kind: reason === 'body' || reason === 'stopped' ? ('failed' as const) : ('refused' as const), error };
   runner.settle(end);
-  return clientError(client, context, end.error, responseHeaders(runner));
+  return failure(refused(client, end.error, responseHeaders(runner)));
 }
 
 /** How an attempt's response is read. */

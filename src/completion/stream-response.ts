@@ -1,6 +1,6 @@
 /** Responds with a stream. The headers are sent with the first output or heartbeat; an error before the first of these is an HTTP error. */
 import { type ApiError, apiError } from '../canonical/error.ts';
-import { clientError, internalError } from '../http/respond.ts';
+import { type Answer, internalError, refused } from '../http/respond.ts';
 import type { RequestEnd } from '../metering/request-meter.ts';
 import { EventReader } from '../stream/event-reader.ts';
 import type { MemoryGrant } from '../stream/memory.ts';
@@ -29,7 +29,7 @@ const STREAM_TYPE = 'text/event-stream; charset=utf-8';
  * Never rejects. The request is settled when the stream has ended.
  * @returns the response, as soon as its status is known
  */
-export async function respondWithStream(runner: AttemptRunner): Promise<Response> {
+export async function respondWithStream(runner: AttemptRunner): Promise<Answer> {
   const { request, meter } = runner;
   const { context, client } = request;
   // The stream has its own deadline timer.
@@ -66,7 +66,7 @@ export async function respondWithStream(runner: AttemptRunner): Promise<Response
   void runAttempts(stream, runner);
   const early = await stream.opened;
   if (early !== null) {
-    return clientError(client, context, httpErrorOf(early), responseHeaders(runner));
+    return refused(client, httpErrorOf(early), responseHeaders(runner));
   }
   const headers = responseHeaders(runner, runner.isDecided);
   headers['content-type'] = client.streamType ?? STREAM_TYPE;

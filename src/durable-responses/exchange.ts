@@ -2,6 +2,7 @@
 import type { CompletionContext } from '../completion/admission.ts';
 import { handleCompletion } from '../completion/handler.ts';
 import type { Ports } from '../http/context.ts';
+import { written } from '../http/respond.ts';
 import { withoutCharge } from '../metering/record.ts';
 import { isoTime } from '../metering/time.ts';
 import { responsesClient } from '../protocols/openai-responses/client.ts';
@@ -51,7 +52,7 @@ export function createExchange(
       const exchangeOptions = { ports, records, hostCaller: caller, onSent, abortError };
       const client = responsesClient({ ...kept, createdAt: createdAt(arrivedAt) });
       const route = { route: 'chat', client } as const;
-      return handleCompletion(request, route, { ...context, ...exchangeOptions });
+      return written(await handleCompletion(request, route, { ...context, ...exchangeOptions }), context);
     },
     queued: ({ body, arrivedAt, kept }, id) => {
       const request = readBody(body);

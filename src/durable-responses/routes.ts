@@ -11,7 +11,7 @@ import { handleCompletion } from '../completion/handler.ts';
 import type { ClientRoute } from '../completion/request.ts';
 import type { KeptOwner, RequestContext, ShowKept } from '../http/context.ts';
 import { identifyAdmin, identifyCaller, type RequestBody, readRequestBody } from '../http/request.ts';
-import { clientError, internalError, JSON_TYPE, jsonResponse } from '../http/respond.ts';
+import { type Answer, internalError, JSON_TYPE, jsonResponse, refused } from '../http/respond.ts';
 import { responses, responsesClient } from '../protocols/openai-responses/client.ts';
 import { CONVERSATION } from '../protocols/openai-responses/client-request.ts';
 import { responseIdOf } from '../protocols/openai-responses/response-object.ts';
@@ -90,10 +90,6 @@ export function durableRoutes(
   ];
 }
 
-function refuse(context: CompletionContext, error: ApiError, headers: Refusal['headers'] = {}): Response {
-  return clientError(responses, context, error, headers);
-}
-
 interface Kept {
   readonly objects: ResponseNamespace;
   readonly room: EventRoom;
@@ -104,10 +100,10 @@ async function createResponse(
   request: Request,
   context: CompletionContext,
   { objects, room, settings }: Kept,
-): Promise<Response> {
+): Promise<Answer> {
   const continuedRequest = await readContinued(request, context, { objects, settings });
   if (continuedRequest.kind === 'error')
-    return refuse(context, continuedRequest.error.error, continuedRequest.error.headers);
+    return refused(responses, continuedRequest.error.error, continuedRequest.error.headers);
   const { caller, owner, body, continued, place, release } = continuedRequest.value;
   const identified = identifiedContext(context, caller);
   if (continued === null) return handleCompletion(request, STATELESS, identified, { body });
@@ -129,9 +125,9 @@ async function createResponse(
   }
   const preparedRequest = { body: { ...body, body: continued.body, bytes: continued.chars } };
   const route = { route: 'chat', client: responsesClient(kept) } as const;
-  const response = await handleCompletion(request, route, identified, preparedRequest);
+  const answer = await handleCompletion(request, route, identified, preparedRequest);
   if (!context.known.isSentOn) release();
-  if (!kept.isStored || !response.ok) return response;
+  if (!kept.isStored || !(answer instanceof Response) || !answer.ok) return answer;
   const object = objects.getByName(responseIdOf(context.requestId));
   const isStreamed = body.body.stream === true;
   const put = async (events: Uint8Array | null) => {
@@ -147,7 +143,7 @@ async function createResponse(
     place.release();
   };
   const store = (events: Uint8Array | null) => storeInTime(put(events), remove, context);
-  return storeForeground(response, { isStreamed, store, room, signal: request.signal });
+  return storeForeground(answer, { isStreamed, store, room, signal: request.signal });
 }
 
 /** How long a response is kept after its end, in ms. */
@@ -160,10 +156,10 @@ async function countInputTokens(
   request: Request,
   context: CompletionContext,
   objects: ResponseNamespace,
-): Promise<Response> {
+): Promise<Answer> {
   const continuedRequest = await readContinued(request, context, { objects, settings: null });
   if (continuedRequest.kind === 'error')
-    return refuse(context, continuedRequest.error.error, continuedRequest.error.headers);
+    return refused(responses, continuedRequest.error.error, continuedRequest.error.headers);
   const { caller, body, continued, release } = continuedRequest.value;
   const preparedRequest = {
     body: continued === null ? body : { ...body, body: continued.body, bytes: continued.chars },
@@ -214,14 +210,14 @@ async function readContinued(
   { objects, settings }: ReadScope,
 ): Promise<Result<ReadRequest, Refusal>> {
   const identified = await identifyCaller(request, context);
-  if (identified.kind === 'error') return refused(identified.error);
+  if (identified.kind === 'error') return withoutHeaders(identified.error);
   const caller = identified.value;
   const ownedBy = await ownerOf(keptOwnerOf(caller), context);
-  if (ownedBy.kind === 'error') return refused(ownedBy.error);
+  if (ownedBy.kind === 'error') return withoutHeaders(ownedBy.error);
   const owner = ownedBy.value;
   const { maxRequestBytes } = context.settings;
   const parsedBody = await readRequestBody(request, maxRequestBytes, context);
-  if (parsedBody.kind === 'error') return refused(parsedBody.error);
+  if (parsedBody.kind === 'error') return withoutHeaders(parsedBody.error);
   const { body, bytes } = parsedBody.value;
   const place = settings === null ? null : new KeptPlace({ objects, context, owner, limits: settings.kept });
   const ownedRequest = { caller, owner, body: parsedBody.value, place };
@@ -254,7 +250,7 @@ async function readContinued(
       const full = await claim();
       // The deadline has passed meanwhile.
       if (memory.isReleased) release();
-      return full === null ? admitted : refused(full);
+      return full === null ? admitted : withoutHeaders(full);
     },
   };
   // A background run stores its input, so that it is admitted before. Any other request is admitted when it is sent on.
@@ -267,12 +263,12 @@ async function readContinued(
   const scope = { objects, owner, ownBytes: bytes, maxChars: maxRequestBytes, hidesUser };
   const result = await withinDeadline(
     hasConversation
-      ? Promise.resolve(refused(CONVERSATION))
+      ? Promise.resolve(withoutHeaders(CONVERSATION))
       : continuesState(body)
         ? readInOrder(body, new ConversationReader(scope), steps)
         : readOwn(),
     context,
-  ).catch((error: unknown) => refused(unreachable(context, error)));
+  ).catch((error: unknown) => withoutHeaders(unreachable(context, error)));
   if (result.kind === 'ok') {
     const whole = { ...parsedBody.value, grant: memory.grant };
     return ok({ ...ownedRequest, body: whole, continued: result.value, release });
@@ -296,22 +292,22 @@ async function readInOrder(
 ): Promise<Result<Continued, Refusal>> {
   const previousId = readText(body.previous_response_id);
   const chain = previousId === undefined ? ok(NO_CHAIN) : await reader.chain(previousId);
-  if (chain.kind === 'error') return refused(chain.error);
-  if (!(await memory.add(chain.value.chars))) return refused(NO_MEMORY);
+  if (chain.kind === 'error') return withoutHeaders(chain.error);
+  if (!(await memory.add(chain.value.chars))) return withoutHeaders(NO_MEMORY);
   const admitted = await admit(chain.value.textBytes);
   if (admitted.kind === 'error') return admitted;
   const referred = await reader.referredChars(body.input);
-  if (referred.kind === 'error') return refused(referred.error);
-  if (!(await memory.add(referred.value))) return refused(NO_MEMORY);
+  if (referred.kind === 'error') return withoutHeaders(referred.error);
+  if (!(await memory.add(referred.value))) return withoutHeaders(NO_MEMORY);
   await memory.grant.startWork();
   const continued = await reader.read(body, chain.value);
-  return continued.kind === 'ok' ? continued : refused(continued.error);
+  return continued.kind === 'ok' ? continued : withoutHeaders(continued.error);
 }
 
 const NO_CHAIN = { ids: [], chars: 0, textBytes: 0 };
 const NO_MEMORY = apiError('overloaded', 'Too many large conversations are being read at once: try again');
 
-function refused(error: ApiError): Result<never, Refusal> {
+function withoutHeaders(error: ApiError): Result<never, Refusal> {
   return failure({ error, headers: {} });
 }
 
@@ -400,14 +396,14 @@ async function runInBackground(
   { headers }: Request,
   context: CompletionContext,
   { objects, caller, keeping, continued, json, release }: Background,
-): Promise<Response> {
+): Promise<Answer> {
   const { requestId, arrivedAt } = context;
   const object = objects.getByName(responseIdOf(requestId));
   const { body, kept } = continued;
   const bytes = json.length + keeping.input.length;
   if (bytes > MAX_CALL_BYTES) {
     release();
-    return refuse(context, tooLargeToKeep(bytes));
+    return refused(responses, tooLargeToKeep(bytes));
   }
   try {
     const started = await object.start({
@@ -429,7 +425,7 @@ async function runInBackground(
     return new Response(started.response, { headers: { 'content-type': JSON_TYPE, ...POLL } });
   } catch (error) {
     // It may have started, and then its record settles what is reserved.
-    return refuse(context, unreachable(context, error));
+    return refused(responses, unreachable(context, error));
   }
 }
 
@@ -454,20 +450,20 @@ async function handleStored(
   request: Request,
   context: CompletionContext,
   { objects, path }: StoredRequest,
-): Promise<Response> {
+): Promise<Answer> {
   const identified = await identifyCaller(request, context);
   const [id = '', action = '', ...rest] = trimEnd(path, '/').split('/');
   const route = rest.length > 0 ? undefined : ACTIONS[`${request.method} ${action}`];
   const admin = identified.kind === 'error' ? await identifyAdmin(request, context) : null;
   const isByAdmin = admin?.kind === 'ok' && admin.value;
-  if (admin?.kind === 'error') return refuse(context, admin.error);
-  if (identified.kind === 'error' && !isByAdmin) return refuse(context, identified.error);
-  if (route === undefined) return refuse(context, noRoute(request.method, id));
-  if (!isResponseId(id)) return refuse(context, notFound(id));
+  if (admin?.kind === 'error') return refused(responses, admin.error);
+  if (identified.kind === 'error' && !isByAdmin) return refused(responses, identified.error);
+  if (route === undefined) return refused(responses, noRoute(request.method, id));
+  if (!isResponseId(id)) return refused(responses, notFound(id));
   try {
     const ownedBy =
       identified.kind === 'error' ? ok(null) : await ownerOf(keptOwnerOf(identified.value), context);
-    if (ownedBy.kind === 'error') return refuse(context, ownedBy.error);
+    if (ownedBy.kind === 'error') return refused(responses, ownedBy.error);
     const owner = ownedBy.value;
     const object = objects.getByName(id);
     const { searchParams: query } = new URL(request.url);
@@ -484,9 +480,9 @@ async function handleStored(
             release: () => releaseKept({ objects, context, owner, id }),
           });
     const result = await withinDeadline(call, context);
-    return result instanceof Response ? result : refuse(context, result);
+    return result instanceof Response ? result : refused(responses, result);
   } catch (error) {
-    return refuse(context, unreachable(context, error));
+    return refused(responses, unreachable(context, error));
   }
 }
 

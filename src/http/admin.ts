@@ -4,9 +4,9 @@ import { failure, ok, type Result } from '../shared/result.ts';
 import type { RequestContext } from './context.ts';
 import { unknownParam } from './query.ts';
 import { ADMIN, identifyAdmin } from './request.ts';
-import { errorResponse } from './respond.ts';
+import type { Answer } from './respond.ts';
 
-type AdminHandler = (request: Request, context: RequestContext, id: string) => Promise<Response>;
+type AdminHandler = (request: Request, context: RequestContext, id: string) => Promise<Answer>;
 
 /**
  * A handler that refuses every request that is not an admin's, or that has a parameter of another name.
@@ -17,13 +17,13 @@ export function forAdmin(handle: AdminHandler, params: readonly string[] = []) {
     request: Request,
     context: RequestContext,
     { id = '' }: { readonly id?: string | undefined },
-  ): Promise<Response> => {
+  ): Promise<Answer> => {
     const admin = await requireAdmin(request, context);
-    if (admin.kind === 'error') return errorResponse(admin.error);
+    if (admin.kind === 'error') return admin.error;
     context.known.keyId = ADMIN;
     context.known.actor = admin.value;
     const unknown = unknownParam(new URL(request.url).searchParams, params);
-    if (unknown !== null) return errorResponse(unknown);
+    if (unknown !== null) return unknown;
     return handle(request, context, id);
   };
 }

@@ -7,7 +7,7 @@ import { type UsageRecord, withoutCharge } from '../metering/record.ts';
 import type { RecordWriter } from '../metering/record-writer.ts';
 import { isObject, readText } from '../shared/json.ts';
 import type { RequestContext } from './context.ts';
-import { clientError, isAdminPath } from './respond.ts';
+import { type Answer, isAdminPath, refused } from './respond.ts';
 
 /** The hooks of one environment; null where the host has none. They may throw or return anything. */
 export interface Hooks {
@@ -21,7 +21,7 @@ export type HookResult =
   /** Weir handles the request. `caller` is the one that the host identified; null: `AUTH` decides. */
   | { readonly kind: 'continue'; readonly caller: Caller | null }
   /** The host's response, or the error where the hook failed. */
-  | { readonly kind: 'answered'; readonly response: Response };
+  | { readonly kind: 'answered'; readonly answer: Answer };
 
 export const CONTINUE: HookResult = { kind: 'continue', caller: null };
 
@@ -43,12 +43,12 @@ export async function runOnRequestHook(
     const result: unknown = await context.deadline.bound(running, () => LATE);
     if (result === LATE) throw new Error('It did not return within DEADLINE_SECONDS');
     // A copy, because the headers of a fetched response cannot be changed.
-    if (result instanceof Response) return { kind: 'answered', response: new Response(result.body, result) };
+    if (result instanceof Response) return { kind: 'answered', answer: new Response(result.body, result) };
     if (request.bodyUsed) throw new Error("It has read the request's body: read that of request.clone()");
     if (result === undefined || result === null) return CONTINUE;
     return { kind: 'continue', caller: await readIdentity(result) };
   } catch (error) {
-    return { kind: 'answered', response: clientError(client, context, hookFailed(context, error)) };
+    return { kind: 'answered', answer: refused(client, hookFailed(context, error)) };
   }
 }
 

@@ -2,10 +2,9 @@
 import { type ApiError, apiError, errorRow } from '../canonical/error.ts';
 import { NO_KEY, type RefusalCounts } from '../metering/refusals.ts';
 import { chat } from '../protocols/openai-chat/client.ts';
-import type { ClientProtocol, ErrorResponse } from '../protocols/shared/client-protocol.ts';
 import { placeError } from '../settings/placement.ts';
 import { readSeconds } from '../upstream/fetch.ts';
-import type { RequestContext } from './context.ts';
+import type { ErrorClient, RequestContext } from './context.ts';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
@@ -14,23 +13,38 @@ export function jsonResponse(value: unknown, status = 200): Response {
   return new Response(JSON.stringify(value), { status, headers: { 'content-type': JSON_TYPE } });
 }
 
-/** An error in OpenAI's form, for routes that belong to no client protocol. */
-export function errorResponse(error: ApiError): Response {
-  return writeError(chat.errorResponse(error, ''), error, {});
+/** What a handler returns: its response, or the error that is written in its place. An error alone has OpenAI's form. */
+export type Answer = Response | ApiError | Refused;
+
+/** An error in the form of a client protocol. */
+export interface Refused {
+  readonly error: ApiError;
+  readonly client: ErrorClient;
+  /** Further headers, such as those of the upstream that are passed on. */
+  readonly headers: HeadersInit;
 }
 
-/**
- * An error in the client protocol's form.
- * @param others further headers, such as those of the upstream that are passed on
- */
-export function clientError(
-  client: Pick<ClientProtocol<unknown>, 'errorResponse'>,
-  { requestId }: Pick<RequestContext, 'requestId'>,
-  error: ApiError,
-  others: HeadersInit = {},
-): Response {
-  const seconds = readSeconds(new Headers(others).get('retry-after'));
-  return writeError(client.errorResponse(error, requestId, seconds), error, others);
+/** The error of a request in the form of its client. */
+export function refused(client: ErrorClient, error: ApiError, headers: HeadersInit = {}): Refused {
+  return { error, client, headers };
+}
+
+/** The response of an answer: the only place that writes an error before the head of a response. */
+export function written(answer: Answer, { requestId }: Pick<RequestContext, 'requestId'>): Response {
+  if (answer instanceof Response) return answer;
+  const { error, client, headers: others } = 'error' in answer ? answer : refused(chat, answer);
+  const headers = new Headers(others);
+  const { status, body } = client.errorResponse(error, requestId, readSeconds(headers.get('retry-after')));
+  headers.set('content-type', JSON_TYPE);
+  if (error.retryAfterSeconds !== undefined) headers.set('retry-after', String(error.retryAfterSeconds));
+  if (errorRow(error)?.isFinal === true) headers.set('x-should-retry', 'false');
+  return new Response(body, { status, headers });
+}
+
+/** The code of an answer that is an error; null: it is a response. */
+function codeOf(answer: Answer): string | null {
+  if (answer instanceof Response) return null;
+  return 'error' in answer ? answer.error.code : answer.code;
 }
 
 /** Logs an unexpected exception. The client gets an error without its details, except that of a wrong `JURISDICTION`. */
@@ -41,34 +55,22 @@ export function internalError({ ports, requestId }: RequestContext, reason: unkn
   return apiError('internal_error', 'Weir failed on this request; its log has the reason');
 }
 
-function writeError({ status, body }: ErrorResponse, error: ApiError, others: HeadersInit): Response {
-  const { code, retryAfterSeconds } = error;
-  const headers = new Headers(others);
-  headers.set('content-type', JSON_TYPE);
-  if (retryAfterSeconds !== undefined) headers.set('retry-after', String(retryAfterSeconds));
-  if (errorRow(error)?.isFinal === true) headers.set('x-should-retry', 'false');
-  const response = new Response(body, { status, headers });
-  errorCodes.set(response, code);
-  return response;
-}
-
-/** The codes of the error responses that were made here. */
-const errorCodes = new WeakMap<Response, string>();
-
 /** Internal errors and invalid settings have separate log events. */
 const INTERNAL_STATUS = 500;
 
-/** Logs and counts a request that was refused before it was sent to an upstream. Also writes the counts when that is due. */
+/**
+ * Logs and counts a request that was refused before it was sent to an upstream. Also writes the counts when that is due.
+ * @param status of the response that was written
+ */
 export function logRefusal(
   request: Request,
-  response: Response,
+  { answer, status }: { readonly answer: Answer; readonly status: number },
   { known, ports, requestId, waitUntil }: RequestContext,
   { route, counts }: { readonly route: () => string; readonly counts: RefusalCounts },
 ): void {
-  const code = errorCodes.get(response);
-  const { status } = response;
+  const code = codeOf(answer);
   // A client that has disconnected was not refused.
-  const isRefused = code !== undefined && !known.isSentOn && !request.signal.aborted;
+  const isRefused = code !== null && !known.isSentOn && !request.signal.aborted;
   if (isRefused && status !== INTERNAL_STATUS) {
     const { keyId } = known;
     const refused = { request_id: requestId, key_id: keyId, route: route(), status, code };

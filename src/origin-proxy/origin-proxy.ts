@@ -3,7 +3,6 @@ import { containsCredential, containsOwnCredential, decodeAsciiPercent } from '.
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { isUnreadable, type Secret, secretUnreadable } from '../canonical/secret.ts';
 import type { BeforePorts } from '../feature.ts';
-import { errorResponse } from '../http/respond.ts';
 import { normalizedUrl } from '../routes.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
 import type { Origin } from './settings.ts';
@@ -34,10 +33,10 @@ export class OriginProxy {
   async pass(
     request: Request,
     context: Pick<ExecutionContext, 'passThroughOnException'>,
-  ): Promise<Response | null> {
+  ): Promise<Response | ApiError | null> {
     if (this.#isForWeir(request)) return null;
     const refusal = this.#refusal(request);
-    if (refusal !== null) return errorResponse(refusal);
+    if (refusal !== null) return refusal;
     const { origin } = this.#mount;
     // On an exception from here on the runtime calls the origin of the request's own host, which is right for this kind only.
     if (origin.kind === 'zone') context.passThroughOnException();
@@ -68,13 +67,13 @@ export class OriginProxy {
     return apiError('misconfigured', message, 'ORIGIN_HOSTS');
   }
 
-  async #fetch(passed: Request): Promise<Response> {
+  async #fetch(passed: Request): Promise<Response | ApiError> {
     try {
       return await this.#ports.fetch(passed, { redirect: 'manual' });
     } catch (error) {
       // Caught, because the runtime would call the origin a second time, and the origin may have received the request.
       this.#ports.log({ event: 'origin_unreachable', reason: String(error) });
-      return errorResponse(apiError('upstream_unreachable', 'The origin could not be reached'));
+      return apiError('upstream_unreachable', 'The origin could not be reached');
     }
   }
 }

@@ -114,6 +114,8 @@ export function readUpstreamError(body: JsonObject): UpstreamError {
       readText(body.msg),
     ],
     ...[readText(body.title), groqError],
+    // Workers AI's binding, `_parseError` of workerd: `{"internalCode": 3040, "description": "…"}`.
+    body.internalCode === undefined ? undefined : readText(body.description),
   ];
   const codes = [
     readCode(error.code),
@@ -121,6 +123,7 @@ export function readUpstreamError(body: JsonObject): UpstreamError {
     readCode(objectOf(error.details).error_code),
     ...[codeOfOutput(error), readCode(error.error_code), baseCode],
     isObject(body.error) ? undefined : readCode(body.code),
+    readCode(body.internalCode),
     groqError !== undefined && WORD.test(groqError) ? groqError : undefined,
   ];
   const statuses = [error.status, error.status_code, body.status_code, error.code, body.error, body.status];

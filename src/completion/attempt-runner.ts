@@ -15,6 +15,7 @@ import {
   RequestMeter,
 } from '../metering/request-meter.ts';
 import { isoTime } from '../metering/time.ts';
+import type { Provider } from '../providers/provider.ts';
 import type { OpenCircuit } from '../routing/circuit-breaker.ts';
 import { isTimeout, judge, readRetryAfter, TIMED_OUT } from '../routing/failures.ts';
 import type { RetrySchedule, ScheduledTarget } from '../routing/retry-schedule.ts';
@@ -524,6 +525,8 @@ export class Attempt {
     void call(this.upstream, this.#abort.signal).then((result) => {
       this.#result = result;
       meter.status = result.kind === 'ok' ? result.value.status : result.error.status;
+      const { headers } = result.kind === 'ok' ? result.value : result.error;
+      meter.runId = runIdOf(headers, this.traits.target.provider);
       if (result.kind === 'error') {
         meter.cause = result.error.cause;
         meter.showsNoWork = result.error.showsNoWork;
@@ -624,4 +627,11 @@ function unsentTraits(target: Target): TargetTraits {
 /** The target's parts in log events. */
 function circuitOf({ provider, model }: Target) {
   return { provider: provider.id, model };
+}
+
+const RUN_ID = /^[\w.:-]{1,64}$/;
+
+function runIdOf(headers: Headers, { runIdHeader }: Provider): string | null {
+  const id = runIdHeader === undefined ? null : headers.get(runIdHeader);
+  return id !== null && RUN_ID.test(id) ? id : null;
 }

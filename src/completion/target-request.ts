@@ -24,7 +24,7 @@ import type { Endpoint, PassthroughEndpoint, Route } from '../providers/provider
 import { MAX_REPORTED_NAMES, ReportedFields } from '../request-translation/dropped-fields.ts';
 import { COMPETING_LIMITS, type Unsupported } from '../request-translation/rules.ts';
 import type { ToolKeys } from '../request-translation/tool-schemas.ts';
-import type { ToolNames } from '../request-translation/tools.ts';
+import { isForcedTool, type ToolNames } from '../request-translation/tools.ts';
 import {
   type LimitPlace,
   type RequestForm,
@@ -34,7 +34,7 @@ import {
 import { chooseApi } from '../routing/api-choice.ts';
 import { passthroughUrl, type Target, targetUrl } from '../routing/targets.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
-import { isObject, type JsonObject, omit, readArray, readCount } from '../shared/json.ts';
+import { isObject, type JsonObject, objectOf, omit, readArray, readCount } from '../shared/json.ts';
 import { MAX_NAME_CHARS } from '../shared/limits.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { LARGE_BYTES } from '../stream/memory.ts';
@@ -49,6 +49,8 @@ export interface TargetTraits extends AttemptTraits {
   readonly toolNames?: ToolNames;
   /** By the name that is sent upstream of a tool: the client's keys of its arguments, by those sent upstream; absent: they are the same. */
   readonly toolKeys?: ToolKeys;
+  /** The tools of a request that forces a call, by the names sent upstream, where the model may write it as text. Absent: none. */
+  readonly forcedTools?: readonly string[];
   /** The endpoint that speaks the client's protocol; null: the request is translated. */
   readonly passthrough: PassthroughEndpoint | null;
   /** The endpoint of a translated request. */
@@ -258,6 +260,7 @@ function targetRequestOf(
       scope,
       mends: fitted.statements,
       ...replaced,
+      ...(target.provider.quirks?.writesCallsAsText === true && { forcedTools: forcedTools(texts.body) }),
     },
     url: isTranslated
       ? targetUrl(address, endpoint, withModel(fields, target))
@@ -298,6 +301,12 @@ function canonicalFor(
   // An alias that sets an effort replaces the client's own.
   const isEffortSet = EFFORT_FIELDS.some((field) => set[field] !== undefined);
   return { fields, turns, thinking: isEffortSet ? undefined : held.thinking };
+}
+
+/** The names of the tools, if the body forces a call of one. */
+function forcedTools({ tool_choice, tools }: JsonObject): readonly string[] {
+  if (!isForcedTool(tool_choice)) return [];
+  return readArray(tools).flatMap((tool) => readName(objectOf(objectOf(tool).function).name) ?? []);
 }
 
 function asksFor({ tries }: TargetRows, kind: Mending['kind']): boolean {

@@ -21,6 +21,8 @@ export interface RecordedAttempt {
   readonly ms: number | null;
   /** A chat request was sent through Responses; absent: it was not. */
   readonly api?: 'responses';
+  /** The provider's id of the run, by which its own logs have it; absent: it has none. */
+  readonly run_id?: string;
   /**
    * The upstream address and the reason of a failure that a setting may have caused, or the words of a refusal after which the request
    * was changed. Only the admin sees it, because the address may be internal.
@@ -206,7 +208,7 @@ export function withoutCharges(records: readonly ChargedRecord[]): readonly Usag
 /** A record of a user who is erased: what was used, and nothing of who used it, nor of the prompt. */
 export function withoutUser({ prefix: _, cache: __, cache_saves: ___, ...record }: UsageRecord): UsageRecord {
   const attempts = record.attempts.map(
-    ({ message: _, message_shown: __, cause: ___, ...attempt }) => attempt,
+    ({ message: _, message_shown: __, cause: ___, run_id: ____, ...attempt }) => attempt,
   );
   return { ...record, ...NO_ATTRIBUTION, attempts };
 }

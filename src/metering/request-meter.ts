@@ -351,6 +351,8 @@ export class AttemptMeter {
   cause: string | null = null;
   /** What the provider said about the failure, without the prompt, or what Weir says of it. */
   message: string | null = null;
+  /** The provider's id of the run. */
+  runId: string | null = null;
   /** The client's error has this message. */
   isMessageShown = false;
   /** The hashes of the prompt as it was sent; null: it is not hashed. Never rejects. */
@@ -387,7 +389,7 @@ export class AttemptMeter {
   get attempt(): RecordedAttempt {
     const { target, api } = this.traits;
     const { errorCode = null, at = this.#now() } = this.#end ?? {};
-    const { status, cause, message, isMessageShown } = this;
+    const { status, cause, message, isMessageShown, runId } = this;
     const ms = at - this.#startedAt;
     return {
       provider: target.provider.id,
@@ -396,6 +398,7 @@ export class AttemptMeter {
       error_code: errorCode,
       ms,
       ...(api === 'responses' && { api }),
+      ...(runId !== null && { run_id: runId }),
       ...(message !== null && { message }),
       ...(isMessageShown && { message_shown: true as const }),
       ...(cause !== null && { cause }),

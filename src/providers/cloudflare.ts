@@ -1,14 +1,17 @@
 /**
- * Cloudflare by REST: Workers AI and the catalogue of AI Gateway, which one bill pays. `D` is
+ * Cloudflare by REST or by the binding `AI`: Workers AI and the catalogue of AI Gateway, which one bill pays. `D` is
  * https://developers.cloudflare.com/ai-gateway/usage/rest-api/, as of 2026-11-28; `P` packages/workers-ai-provider of cloudflare/ai
- * (2026-07-30).
+ * (2026-07-30), `M` anomalyco/models.dev at f3fc69229 (2026-07-02).
  */
-import type { RequestRules } from '../request-translation/rules.ts';
+import { statusOfCode } from '../canonical/error-codes.ts';
+import { convertWorkersAiEmbeddings, workersAiEmbeddings } from '../protocols/workers-ai/embeddings.ts';
+import { workersAi } from '../protocols/workers-ai/upstream-reader.ts';
+import { type RequestRules, renamed } from '../request-translation/rules.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../shared/json.ts';
 import { readAmount } from '../shared/money.ts';
 import { compatibleProfile, TOLERANT } from './compatible.ts';
 import { bearer } from './credential.ts';
-import type { CloudValues, ListedModel, MakerModel, Profile, Provider } from './provider.ts';
+import type { CloudValues, ListedModel, MakerModel, ModelTraitsRow, Profile, Provider } from './provider.ts';
 import type { RefusalRules } from './refusals.ts';
 import { claudeOf, gptOf } from './resold.ts';
 
@@ -35,13 +38,18 @@ const REFUSALS: RefusalRules = {
   // day's free allocation is used.
   missing_model: /^(?:3042|5007|7003):|\bno such model\b/i,
   bad_credential: /^(?:10000|9109):|\bAuthentication error\b|\bInvalid access token\b/i,
+  // The binding's raw responses need not have the documented status.
+  statusOf: (code) => statusOfCode('errors', code),
   empty_balance: /^3036:|\bused up your daily free allocation\b/i,
 };
 
-/** D: the catalogue answers in the maker's form, also Anthropic's at `/messages`. */
-const CLAUDE = claudeOf({ credential: bearer, refusals: REFUSALS });
+/** P: by which a run can be found, and resumed for some minutes. */
+const RUN_ID = 'cf-aig-run-id';
 
-const GPT = gptOf({ refusals: REFUSALS });
+/** D: the catalogue answers in the maker's form, also Anthropic's at `/messages`. */
+const CLAUDE = claudeOf({ credential: bearer, refusals: REFUSALS, runIdHeader: RUN_ID });
+
+const GPT = gptOf({ refusals: REFUSALS, runIdHeader: RUN_ID });
 
 /** P: `content: null` is refused. The catalogue's other makers answer in the same form. */
 const RULES: RequestRules = { ...TOLERANT, messages: { ...TOLERANT.messages, needsContent: 'text' } };
@@ -49,17 +57,129 @@ const RULES: RequestRules = { ...TOLERANT, messages: { ...TOLERANT.messages, nee
 /** https://developers.cloudflare.com/workers-ai/platform/pricing/, by @pydantic/genai-prices 0.1.8 (2026-11-28). */
 const NEURONS_PER_DOLLAR = 1000 / 0.011;
 
+const COMPATIBLE = compatibleProfile('cloudflare', [], RULES);
+
 const CHAT: Profile = {
-  ...compatibleProfile('cloudflare', [], RULES),
+  ...COMPATIBLE,
+  endpoints: {
+    ...COMPATIBLE.endpoints,
+    chat: { path: () => '/chat/completions', request: { kind: 'chat', rules: RULES }, protocol: workersAi },
+  },
   quirks: {
+    // gpt-oss: cloudflare/ai#560.
+    writesCallsAsText: true,
     // Kimi names the first call of each response `functions.<name>:0`: P.
     absentToolCallId: /^functions\.[\w.-]{1,128}:\d{1,4}$/,
     // Responses of 2026-08 to 2026-10 have `usage.neurons`.
     costOf: ({ neurons }) => readAmount(neurons, NEURONS_PER_DOLLAR),
   },
   refusals: REFUSALS,
+  runIdHeader: RUN_ID,
   embeddingModels: ['@cf/baai/bge-*', '*embed*'],
 };
+
+const FACTS = { source: 'M, providers/cloudflare-workers-ai', checked: '2026-11-28' } as const;
+const TOOLS = { tools: true } as const;
+const THINKS = { tools: true, reasoning: true } as const;
+
+/** Models of Workers AI. `GET /v1/models` lists them where the binding serves them. */
+const MODEL_TRAITS: readonly ModelTraitsRow[] = [
+  {
+    ...FACTS,
+    models: ['@cf/openai/gpt-oss-120b', '@cf/openai/gpt-oss-20b'],
+    contextTokens: 128_000,
+    supports: THINKS,
+  },
+  {
+    ...FACTS,
+    models: ['@cf/moonshotai/kimi-k2.6', '@cf/moonshotai/kimi-k2.7-code'],
+    supports: { ...THINKS, images: true },
+  },
+  { ...FACTS, models: ['@cf/zai-org/glm-5.2'], contextTokens: 262_144, supports: THINKS },
+  { ...FACTS, models: ['@cf/zai-org/glm-4.7-flash'], contextTokens: 131_072, supports: THINKS },
+  { ...FACTS, models: ['@cf/nvidia/nemotron-3-120b-a12b'], contextTokens: 256_000, supports: THINKS },
+  { ...FACTS, models: ['@cf/qwen/qwen3-30b-a3b-fp8'], contextTokens: 32_768, supports: THINKS },
+  { ...FACTS, models: ['@cf/google/gemma-4-26b-a4b-it'], contextTokens: 256_000 },
+  { ...FACTS, models: ['@cf/meta/llama-4-scout-17b-16e-instruct'], contextTokens: 131_000 },
+  { ...FACTS, models: ['@cf/meta/llama-3.3-70b-instruct-fp8-fast'], contextTokens: 24_000 },
+  {
+    ...FACTS,
+    models: ['@cf/meta/llama-3.2-11b-vision-instruct'],
+    contextTokens: 128_000,
+    supports: { images: true },
+  },
+  { ...FACTS, models: ['@cf/meta/llama-3.1-8b-instruct-fp8'], contextTokens: 32_000 },
+  {
+    ...FACTS,
+    models: ['@cf/mistralai/mistral-small-3.1-24b-instruct'],
+    contextTokens: 128_000,
+    supports: TOOLS,
+  },
+  { ...FACTS, models: ['@cf/ibm-granite/granite-4.0-h-micro'], contextTokens: 131_000, supports: TOOLS },
+  { ...FACTS, models: ['@cf/qwen/qwq-32b'], contextTokens: 24_000, supports: { reasoning: true } },
+  { ...FACTS, models: ['@cf/qwen/qwen2.5-coder-32b-instruct'], contextTokens: 32_768 },
+  {
+    // Of its price list; nothing else is known of them.
+    models: [
+      ...['@cf/deepseek-ai/deepseek-v4-flash-0731', '@cf/deepseek-ai/deepseek-v4-pro-0813'],
+      ...[
+        '@cf/qwen/qwen3.8-27b',
+        '@cf/zai-org/glm-5.3-flash',
+        '@cf/baai/bge-m3',
+        '@cf/baai/bge-small-en-v1.5',
+      ],
+      ...['@cf/baai/bge-base-en-v1.5', '@cf/baai/bge-large-en-v1.5', '@cf/qwen/qwen3-embedding-0.6b'],
+    ],
+    source:
+      'https://developers.cloudflare.com/workers-ai/platform/pricing/, cited by @pydantic/genai-prices 0.1.8',
+    checked: '2026-11-28',
+  },
+];
+
+/** Models of the catalogue: M, providers/cloudflare-ai-gateway, and those that P runs (2026-11-28). There are more. */
+const CATALOGUE = [
+  ...['openai/gpt-5.5', 'openai/gpt-5.4', 'openai/gpt-5.2', 'openai/gpt-5-mini', 'openai/gpt-4o-mini'],
+  ...['anthropic/claude-opus-4-8', 'anthropic/claude-sonnet-5', 'anthropic/claude-haiku-4-5'],
+  ...['google/gemini-2.5-flash', 'xai/grok-3', 'deepseek/deepseek-v4-pro', 'alibaba/qwen3-max', 'minimax/m3'],
+];
+
+/** P: the binding knows `max_tokens` alone, reports usage unasked, and takes a schema without OpenAI's envelope. */
+const BOUND_RULES: RequestRules = {
+  ...RULES,
+  fields: { ...RULES.fields, max_completion_tokens: renamed('max_tokens') },
+  adjustments: [
+    {
+      when: ({ response_format: format }) => isObject(schemaOf(format)),
+      set: ({ response_format: format }) => ({
+        response_format: { ...objectOf(format), json_schema: schemaOf(format) },
+      }),
+      reports: null,
+    },
+  ],
+  streamUsage: 'always',
+};
+
+/** The schema in OpenAI's envelope. */
+function schemaOf(format: unknown): unknown {
+  return objectOf(objectOf(format).json_schema).schema;
+}
+
+const BOUND: Profile = {
+  ...CHAT,
+  endpoints: {
+    chat: { path: () => '/run', request: { kind: 'chat', rules: BOUND_RULES }, protocol: workersAi },
+    embeddings: {
+      path: () => '/run',
+      request: workersAiEmbeddings,
+      protocol: workersAi,
+      convertEmbeddings: convertWorkersAiEmbeddings,
+    },
+  },
+  modelTraits: MODEL_TRAITS,
+};
+
+/** P: the catalogue's other makers have OpenAI's form. */
+const BOUND_OTHERS: Profile = { ...CHAT, modelTraits: MODEL_TRAITS };
 
 /**
  * Workers AI's list, which is beside the path of the API: `models.list` of Cloudflare's own package `cloudflare` 4.2.0 calls `GET
@@ -134,8 +254,22 @@ export const cloudflare: Provider<CloudflareSetting> = {
         ...{ host: HOST, path, headers, profile: CLAUDE },
       },
       { serves: ({ model }) => model.startsWith('openai/'), ...{ host: HOST, path, headers, profile: GPT } },
-      { serves: () => true, ...{ host: HOST, path, headers, profile: { ...CHAT, models: LIST } } },
+      {
+        serves: () => true,
+        ...{ host: HOST, path, headers, profile: { ...CHAT, models: LIST, modelTraits: MODEL_TRAITS } },
+      },
     ],
+    binding: {
+      name: 'AI',
+      gateway: 'CLOUDFLARE_AI_GATEWAY',
+      doors: [
+        { serves: ({ model }) => model.startsWith('anthropic/'), profile: CLAUDE },
+        { serves: ({ model }) => model.startsWith('openai/'), profile: GPT },
+        { serves: ({ model }) => !model.startsWith('@'), profile: BOUND_OTHERS },
+        { serves: () => true, profile: BOUND },
+      ],
+      models: [...MODEL_TRAITS.flatMap(({ models }) => models), ...CATALOGUE],
+    },
     makers: ['openai', 'anthropic', 'gemini', 'xai', 'groq', 'deepseek'],
     makerOf,
   },

@@ -87,8 +87,20 @@ export interface Cloud<Setting extends string = string> {
   readonly makerOf: (model: string) => MakerModel | null;
   /** A refusal that says that the model is below `otherPath` of its door. Absent: no door has one. */
   readonly otherPathRefusal?: RegExp;
+  /** A binding that turns the cloud on without a key, and with its own APIs. Absent: none does. */
+  readonly binding?: CloudBinding;
   /** The setting with the models behind the operator's own names: `{"my-gpt": "openai/gpt-6.1-terra"}`. Absent: there are none. */
   readonly modelsSetting?: Setting;
+}
+
+/** A binding of models. Its doors need no host. */
+export interface CloudBinding {
+  readonly name: string;
+  /** The parameter with the name of the gateway that requests go through. The others are not needed. */
+  readonly gateway: string;
+  readonly doors: readonly [Pick<Door, 'serves' | 'profile'>, ...Pick<Door, 'serves' | 'profile'>[]];
+  /** The models that `GET /v1/models` lists: the binding has no list that is fast enough. */
+  readonly models: readonly string[];
 }
 
 /** A model as its maker names it. */
@@ -179,6 +191,8 @@ export interface Profile {
   readonly credential?: (secret: string) => Readonly<Record<string, string>>;
   /** Headers of every request. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** The response's header with the provider's id of the run, for the record. Absent: none has it. */
+  readonly runIdHeader?: string;
   /** Where the API lists its models; absent: `/models`, in OpenAI's form. */
   readonly models?: ModelsEndpoint;
   /** What is known of models whose facts the API's list lacks. The first row that matches applies. */

@@ -10,6 +10,8 @@ export type RefusalPatterns = { readonly [K in RefusalKind]?: RegExp };
 export interface RefusalRules extends RefusalPatterns {
   /** Seconds to wait, from the body of a refusal without a `retry-after` header; undefined: not in the body. */
   readonly retryAfter?: (body: JsonObject) => number | undefined;
+  /** The status that the provider's code stands for, where the response may have another one; undefined: it does not say. */
+  readonly statusOf?: (code: string | undefined) => number | undefined;
 }
 
 /** Patterns for all providers. */

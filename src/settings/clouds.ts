@@ -1,5 +1,7 @@
 /** Reads the settings of a cloud: the parts of its addresses, what replaces its hosts, and the models behind the operator's own names. */
-import type { Cloud, CloudValues, Door, Provider } from '../providers/provider.ts';
+
+import { type AiBinding, fetchByBinding } from '../providers/ai-binding.ts';
+import type { Cloud, CloudBinding, CloudValues, Door, Profile, Provider } from '../providers/provider.ts';
 import { isObject, readText } from '../shared/json.ts';
 import { trimEnd } from '../shared/trim.ts';
 import type { ReadAuth } from './auth.ts';
@@ -73,6 +75,33 @@ export function readCloud(
     serves: door.serves,
     configured: configure(door),
   }));
+  const last = doors.at(-1)?.configured;
+  return last && { ...last, doors };
+}
+
+/** Where a binding's requests would go, in messages and logs: the address that workerd has for it. */
+const BINDING_URL = 'https://workers-binding.ai';
+
+/** The cloud by its binding, which needs no key and no address; undefined: the name of its gateway is invalid. */
+export function readBoundCloud(
+  reader: SettingsReader,
+  provider: Provider,
+  { binding, bound, ai }: { readonly binding: CloudBinding; readonly bound: Cloud; readonly ai: AiBinding },
+  shared: CloudOptions['shared'],
+): ConfiguredProvider | undefined {
+  const parameters = bound.parameters.filter(({ setting }) => setting === binding.gateway);
+  const because = { needsHosts: false, because: binding.name, isReported: true };
+  const values = readValues(reader, { ...bound, parameters }, because);
+  if (values === undefined) return undefined;
+  const fetch = fetchByBinding(ai, { gateway: values[binding.gateway] ?? '', models: binding.models });
+  const configure = (profile: Profile): ConfiguredProvider => ({
+    ...shared,
+    provider: { ...ofProvider(provider), ...profile, id: provider.id, name: provider.name },
+    ...{ baseUrl: BINDING_URL, urlSetting: null, headers: {}, fetch },
+    ...{ apiKey: '', auth: null, unreadableKey: null, keySetting: binding.name },
+    ...{ doors: [], models: {}, otherBaseUrl: null },
+  });
+  const doors = binding.doors.map(({ serves, profile }) => ({ serves, configured: configure(profile) }));
   const last = doors.at(-1)?.configured;
   return last && { ...last, doors };
 }

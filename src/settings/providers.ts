@@ -1,6 +1,7 @@
 /** Reads the providers of a deployment: built-in providers whose key is set, and the entries of `PROVIDERS`. */
 import type { AuthMode } from '../auth/caller.ts';
 import { isUnreadable, type Secret, type UnreadableSecret } from '../canonical/secret.ts';
+import { isAiBinding } from '../providers/ai-binding.ts';
 import {
   type ChatChanges,
   configuredProvider,
@@ -17,7 +18,7 @@ import { isObject, type JsonObject, objectOf, ownValue, readText } from '../shar
 import { didYouMean } from '../shared/nearest.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { type ReadAuth, readAuth, readEntryAuth, secretsOfAuth } from './auth.ts';
-import { MODEL_NAMES, readCloud, readModelNames } from './clouds.ts';
+import { MODEL_NAMES, readBoundCloud, readCloud, readModelNames } from './clouds.ts';
 import type { ConfiguredProvider } from './configured-provider.ts';
 import type { ProviderEntry } from './options.ts';
 import { isHttpUrl, type SettingsReader, shownName } from './reader.ts';
@@ -112,6 +113,11 @@ function readBuiltIn(
     yields: !isReserved(provider.id) || keySetting !== provider.apiKeySettings[0],
   };
   if (provider.cloud !== undefined) {
+    const { binding } = provider.cloud;
+    // Under `passthrough` callers pay with a key of theirs, and a binding takes none.
+    const ai = binding === undefined || auth === 'passthrough' ? undefined : reader.binding(binding.name);
+    if (binding !== undefined && isAiBinding(ai))
+      return readBoundCloud(reader, provider, { binding, bound: provider.cloud, ai }, shared);
     // Callers send the key, or an entry has it and may have all that it needs.
     const hasCredential = apiKey !== undefined || made !== null;
     const isOptional = !hasCredential || entrySecrets.has(keySetting);

@@ -515,7 +515,9 @@ function oneUpdateEach(part: ChunkPart): readonly ChunkPart[] {
 
 /** Whether an event of a chat provider is a chunk, or has nothing in it. */
 function isChunk(event: JsonObject, part: ChunkPart | null): boolean {
-  if (Array.isArray(event.choices) || (part !== null && part.usage !== null)) return true;
+  if (Array.isArray(event.choices)) return true;
+  // Workers AI's own form has no choices; its reader makes one.
+  if (part !== null && (part.usage !== null || part.choices.length > 0)) return true;
   return CHUNKS.includes(event.object) || Object.keys(event).length === 0;
 }
 

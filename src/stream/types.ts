@@ -66,6 +66,10 @@ export interface ProtocolQuirks {
    * its own.
    */
   readonly absentToolCallId?: RegExp;
+  /** The model may write a call that the request forces as text. Absent: it does not. */
+  readonly writesCallsAsText?: true;
+  /** The names of the tools of a request that forces a call, where the model may write it as text. Absent: no call may be a text. */
+  readonly forcedTools?: readonly string[];
   /** Reads the cost from the provider's usage object: an integer of 10^-9 US dollars. */
   readonly costOf?: (usage: JsonObject) => number | undefined;
   /** Counts the billed searches of a Responses `web_search_call` if the usage has no such count. Absent: one for each call. */

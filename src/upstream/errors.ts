@@ -106,8 +106,9 @@ const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 /** The error for the client, with the classified refusal. */
 export function classifyRefusal(refused: RefusedResponse, upstream: UpstreamErrorContext): ApiError {
-  const { status, body } = refused;
+  const { body } = refused;
   const reported = readRefusal(body);
+  const status = upstream.refusals?.statusOf?.(reported.code) ?? refused.status;
   // Of a page, the title is its message.
   const upstreamRefusal = isPage(body) ? reported : readUpstreamRefusal(body);
   const kind = kindOf(reported, upstream) ?? outputKind(reported, upstreamRefusal);

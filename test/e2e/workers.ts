@@ -13,6 +13,8 @@ import { objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 
 type WorkerConfig = MiniflareOptions['workers'][number]['config'];
 type Env = NonNullable<WorkerConfig['env']>;
+type Dev = NonNullable<MiniflareOptions['workers'][number]['dev']>;
+type Remote = NonNullable<Dev['remoteProxyConnectionString']>;
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
@@ -190,6 +192,8 @@ export interface RuntimeOptions {
   readonly onLog?: (line: string) => void;
   /** `127.0.0.1:<port>` of the origin behind the zone that the Worker runs on. */
   readonly zone?: string;
+  /** Where the bindings that run remotely are; absent: there is none. */
+  readonly remote?: URL;
   /** The folder to which the runtime writes KV and Durable Objects. Default: a temporary one. */
   readonly persist?: string;
 }
@@ -215,7 +219,7 @@ export async function startWorkers(options: RuntimeOptions): Promise<Runtime> {
 }
 
 async function runtimeOptions(
-  { onLog, zone, persist }: RuntimeOptions,
+  { onLog, zone, persist, remote }: RuntimeOptions,
   workers: readonly WorkerOptions[],
 ): Promise<MiniflareOptions> {
   return {
@@ -230,7 +234,11 @@ async function runtimeOptions(
     ...(zone === undefined ? {} : { upstream: `http://${zone}` }),
     ...(persist === undefined ? {} : { resourcePersistencePath: persist }),
     workers: await Promise.all(
-      workers.map(async (worker) => ({ config: await configOf(worker), ...outboundOf(worker) })),
+      workers.map(async (worker) => ({
+        config: await configOf(worker),
+        ...outboundOf(worker),
+        ...(remote && { dev: { remoteProxyConnectionString: remote as URL & Remote } }), // decode
+      })),
     ),
   };
 }

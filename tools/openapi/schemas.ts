@@ -88,6 +88,7 @@ const attempt = typed<RecordedAttempt>({
   error_code: orNull(text),
   ms: orNull(described(count, 'null: the target was skipped')),
   api: optional(oneOf(['responses'])),
+  run_id: optional(described(text, 'the provider’s id of the run')),
   cause: optional(described(text, 'for the admin')),
   message: optional(described(text, 'what the provider said, without the prompt')),
   message_shown: optional({ const: true }),

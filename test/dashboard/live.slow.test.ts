@@ -63,7 +63,7 @@ describe.runIf(hasChromium)('the live view', () => {
         new RegExp(`^${frames.length} frames, [\\d,]+ bytes$`),
       );
       expect(await flash.locator('.figures').innerText()).toMatch(
-        /Tokens out\s+19\s+8 reasoning\s+Cost\s+US\$0\.0000\d\d/,
+        /Tokens out\s+19\s+8 reasoning\s+Cost\s+\$0\.0000\d\d/,
       );
       expect(await flash.locator('.strip path').count()).toBeGreaterThan(2);
       expect(await violationsOf(page)).toEqual([]);

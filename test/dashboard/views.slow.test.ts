@@ -331,7 +331,7 @@ describe.runIf(hasChromium).each(['kv', 'object'] as const)('the page with LEDGE
     expect((await cells('Cached'))[0]).toBe('0%');
     expect((await cells('Cached')).at(-1)).toMatch(/^9\d%$/);
     expect(await page.locator('.figures').innerText()).toMatch(
-      /Requests\s+20\s+Cost\s+US\$0\.0\d{1,2}\s.*Targets\s+2/s,
+      /Requests\s+20\s+Cost\s+\$0\.0\d{1,2}\s.*Targets\s+2/s,
     );
     // The request that fell back.
     const fallback = page.locator('tbody tr', { hasText: 'mistral' });
@@ -339,7 +339,7 @@ describe.runIf(hasChromium).each(['kv', 'object'] as const)('the page with LEDGE
     await page.getByRole('group', { name: /Cost by request/ }).focus();
     for (let at = 0; at < 12; at++) await page.keyboard.press('ArrowRight');
     expect(await page.locator('.tip').first().innerText()).toMatch(
-      /^12\. .*mistral\/mistral-small-latest US\$0/s,
+      /^12\. .*mistral\/mistral-small-latest \$0/s,
     );
     await page.keyboard.press('Enter');
     const sheet = page.locator('dialog');
@@ -473,7 +473,7 @@ describe.runIf(hasChromium).each(['kv', 'object'] as const)('the page with LEDGE
     });
     const { page, context } = await signedIn({}, '#/keys');
     const line = page.locator('tr', { hasText: 'web app' });
-    await expect.poll(() => line.locator('td').nth(1).innerText()).toMatch(/US\$0\.[1-9]/);
+    await expect.poll(() => line.locator('td').nth(1).innerText()).toMatch(/\$0\.[1-9]/);
     // The sample's newest record may be of yesterday (UTC).
     const records = await filled.gateway.fetch(`/v1/usage/records?key=${filled.keys[0].id}&limit=1`, {
       headers: ADMIN,
@@ -484,7 +484,7 @@ describe.runIf(hasChromium).each(['kv', 'object'] as const)('the page with LEDGE
     );
     const isToday = day === new Date().toISOString().slice(0, 10);
     expect(await line.locator('td').nth(2).innerText()).toBe(isToday ? 'today' : label);
-    await line.getByText(/US\$0\.\d+ of US\$0\.20 in total · US\$0\.\d+ left/).waitFor();
+    await line.getByText(/\$0\.\d+ of \$0\.20 in total · \$0\.\d+ left/).waitFor();
     expect(await page.locator('tr', { hasText: 'Live view' }).count()).toBe(0);
     await page.getByLabel('1 temporary key of Live').check();
     await page.locator('tr', { hasText: 'Live view' }).waitFor();
@@ -578,7 +578,7 @@ describe.runIf(hasChromium).each(['kv', 'object'] as const)('the page with LEDGE
     // A weekend may have no request of this provider.
     for (let presses = 0; presses < 30 && !(await tip.innerText()).includes('deepseek'); presses++)
       await page.keyboard.press('ArrowLeft');
-    expect(await tip.innerText()).toMatch(/UTC – US\$.*deepseek/s);
+    expect(await tip.innerText()).toMatch(/UTC – \$.*deepseek/s);
     await context.close();
   });
 
@@ -651,7 +651,7 @@ describe.runIf(hasChromium).each(['kv', 'object'] as const)('the page with LEDGE
     await page.locator('dialog').waitFor({ state: 'detached' });
     expect(await page.locator('body').innerText()).not.toContain(token);
     const line = page.locator('tr', { hasText: 'staging' });
-    await line.getByText(/US\$0 of US\$0\.50 a month/).waitFor();
+    await line.getByText(/\$0 of \$0\.50 a month/).waitFor();
     await line.getByRole('button', { name: 'Change staging' }).click();
     await page.getByLabel('Name').fill('staging two');
     await page.getByLabel('Requests a minute').fill('');
@@ -704,7 +704,7 @@ describe.runIf(hasChromium).each(['kv', 'object'] as const)('the page with LEDGE
       const { id } = await makeKey(filled.gateway, { name: 'raised', budget });
       await page.getByRole('button', { name: 'Refresh' }).click();
       const line = page.locator('tr', { hasText: 'raised' });
-      await line.getByText(/^US\$0 of US\$300\.00 a month/).waitFor();
+      await line.getByText(/^\$0 of \$300\.00 a month/).waitFor();
       await line.getByRole('button', { name: 'Top up raised' }).click();
       const dialog = page.getByRole('dialog', { name: 'Add to the budget?' });
       expect(await dialog.getByLabel('For').locator('option').allInnerTexts()).toEqual([
@@ -719,9 +719,9 @@ describe.runIf(hasChromium).each(['kv', 'object'] as const)('the page with LEDGE
       await dialog.getByLabel('Note').fill('launch <week>');
       await dialog.getByRole('button', { name: 'Add', exact: true }).click();
       await dialog.waitFor({ state: 'detached' });
-      await line.getByText(/^US\$0 of US\$312\.50 a month/).waitFor();
-      expect(await line.innerText()).toMatch(/US\$20\.00 a day[\s\S]*US\$12\.50 of it added/);
-      await line.getByText(/^US\$12\.50 added by admin token, .*: launch <week>$/).waitFor();
+      await line.getByText(/^\$0 of \$312\.50 a month/).waitFor();
+      expect(await line.innerText()).toMatch(/\$20\.00 a day[\s\S]*\$12\.50 of it added/);
+      await line.getByText(/^\$12\.50 added by admin token, .*: launch <week>$/).waitFor();
       const kept = await jsonOf(await filled.gateway.fetch(`/admin/keys/${id}`, { headers: ADMIN }));
       expect(kept.top_ups).toMatchObject([{ add: { USD: 12.5 }, per: 'month', note: 'launch <week>' }]);
       expect(complaints).toEqual([]);
@@ -740,6 +740,34 @@ describe.runIf(hasChromium).each(['kv', 'object'] as const)('the page with LEDGE
     expect(await page.getByLabel('Amount').getAttribute('aria-invalid')).toBe('true');
     await context.close();
   });
+
+  test.each([1280, 390])(
+    'D5 at %d pixels the name of a key leads to its page: limits, people, changes, last requests',
+    async (width) => {
+      const [{ id }] = filled.keys;
+      const { page, context, complaints } = await signedIn({ width }, '#/keys');
+      await page.getByRole('link', { name: 'web app', exact: true }).click();
+      await page.getByRole('heading', { name: 'web app' }).waitFor();
+      expect(new URL(page.url()).hash).toBe(`#/keys?id=${id}`);
+      await page.getByText(/of \$0\.20 in total/).waitFor();
+      const from = new Date(Date.now() - 29 * 24 * HOUR_MS).toISOString().slice(0, 10);
+      const path = `/v1/usage?from=${from}&key=${id}&group_by=user&limit=20`;
+      const report = objectsOf((await jsonOf(await filled.gateway.fetch(path, { headers: ADMIN }))).data);
+      const people = page.getByRole('region', { name: 'People' });
+      await expect.poll(() => people.locator('tbody tr').count()).toBe(report.length);
+      await page.getByRole('region', { name: 'Changes' }).getByText('created').waitFor();
+      expect(await page.getByRole('region', { name: 'Last requests' }).locator('tbody tr').count()).toBe(5);
+      await page.getByRole('button', { name: 'Rotate web app' }).click();
+      await page.getByRole('button', { name: 'Cancel' }).click();
+      await settle(page);
+      expect(await violationsOf(page)).toEqual([]);
+      expect(await overflows(page)).toBe(false);
+      await page.goto(`${filled.page}#/keys?id=0123456789abcdef`);
+      await page.getByText('There is no such key').waitFor();
+      expect(complaints).toEqual([]);
+      await context.close();
+    },
+  );
 
   test('D3 failures over time are divided by their causes, whose sums are the API’s, and a cause leads to its requests', async () => {
     const { page, context, complaints } = await signedIn({}, '#/overview?range=30d&metric=failures');

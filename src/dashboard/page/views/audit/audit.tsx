@@ -88,7 +88,7 @@ const ACTIONS: Readonly<Record<string, string>> = {
   key_revoked: 'revoked',
 };
 
-function columnsOf(names: KeyNames, params: Params): readonly Column<AuditEntry>[] {
+export function columnsOf(names: KeyNames, params: Params): readonly Column<AuditEntry>[] {
   return [
     { head: `Time, ${zoneName()}`, value: ({ time }) => isoTime(time), cell: ({ time }) => exactTime(time) },
     { head: 'By', look: 'name', value: ({ actor }) => actor, cell: ({ actor }) => <Name text={actor} /> },
@@ -107,9 +107,9 @@ function columnsOf(names: KeyNames, params: Params): readonly Column<AuditEntry>
         </button>
       ),
     },
-    { head: 'Was', value: ({ action }) => ACTIONS[action] ?? action },
+    { head: 'What', value: ({ action }) => ACTIONS[action] ?? action },
     {
-      head: 'From what to what',
+      head: 'Change',
       look: 'limits',
       value: wordsOf,
       cell: (entry) => (

@@ -17,6 +17,7 @@ import { useSession } from '../../state/session.ts';
 import { isOfLive, LIVE_NAME } from '../live/live-key.ts';
 import { Budget, budgetsOf, limitsInWords } from './budget.tsx';
 import { KeyForm } from './key-form.tsx';
+import { KeyPage } from './key-page.tsx';
 import { TokenForm, UsageTokens } from './usage-tokens.tsx';
 
 type Open =
@@ -53,8 +54,8 @@ export function Keys({ params }: { params: Params }) {
   const liveKeys = all.filter(isOfLive).length;
   const units = value?.budget_units ?? [];
   const note = (id: string, key: Key | null) => setDone((before) => new Map(before).set(id, key));
-
-  return (
+  const chosen = params.id === undefined ? undefined : all.find(({ id }) => id === params.id);
+  const list = (
     <>
       <div class="bar">
         <button type="button" class="primary" onClick={() => setOpen({ kind: 'new' })}>
@@ -99,6 +100,22 @@ export function Keys({ params }: { params: Params }) {
         onRevoke={(token) => setOpen({ kind: 'revoke', key: token })}
       />
       <RevokedKeys keys={(value?.revoked ?? []).filter(({ name }) => hasLive || name !== LIVE_NAME)} />
+    </>
+  );
+  return (
+    <>
+      {chosen !== undefined ? (
+        <KeyPage of={chosen} actions={<Actions of={chosen} onOpen={setOpen} />} reloads={reloads} />
+      ) : params.id !== undefined && value !== null ? (
+        <div class="empty">
+          <strong>There is no such key</strong>
+          <p>
+            <bdi>{params.id}</bdi> was revoked, or never existed: <a href={linkTo('keys', {})}>all keys</a>
+          </p>
+        </div>
+      ) : (
+        list
+      )}
       {open?.kind === 'new' && (
         <KeyForm
           before={null}
@@ -200,20 +217,20 @@ function RevokedKeys({ keys }: { keys: readonly RevokedKey[] }) {
   );
 }
 
-/** The name of a key, which leads to its usage. */
-const NAME: Column<Pick<Key, 'id' | 'name'>> = {
+/** The name of a key, which leads to its page; that of a revoked one to its usage. */
+const nameColumn = (view: 'keys' | 'overview'): Column<Pick<Key, 'id' | 'name'>> => ({
   head: 'Name',
   look: 'name',
   value: ({ id, name }) => name || id,
   cell: ({ id, name }) => (
-    <a href={linkTo('overview', { key: id })}>
+    <a href={view === 'keys' ? linkTo(view, { id }) : linkTo(view, { key: id })}>
       <Name title={id} text={name || id} />
     </a>
   ),
-};
+});
 
 const REVOKED: readonly Column<RevokedKey>[] = [
-  NAME,
+  nameColumn('overview'),
   { head: 'Created', value: ({ created_at }) => created_at, cell: ({ created_at }) => date(created_at) },
   { head: 'Revoked', value: ({ revoked_at }) => revoked_at, cell: ({ revoked_at }) => date(revoked_at) },
   {
@@ -294,13 +311,8 @@ function columnsOf(
   reloads: number,
 ): readonly Column<Key>[] {
   const spentOf = ({ id }: Key) => Object.entries(used?.get(id)?.cost ?? {});
-  const button = (label: string, kind: 'change' | 'top up' | 'switch' | 'rotate' | 'revoke', key: Key) => (
-    <button type="button" aria-label={`${label} ${key.name || key.id}`} onClick={() => onOpen({ kind, key })}>
-      {label}
-    </button>
-  );
   return [
-    NAME,
+    nameColumn('keys'),
     {
       head: `Spent, ${USED_DAYS} d`,
       look: 'num',
@@ -347,17 +359,26 @@ function columnsOf(
     {
       head: 'Actions',
       look: 'actions',
-      cell: (key) => (
-        <>
-          {button('Change', 'change', key)}
-          {key.budget !== undefined && button('Top up', 'top up', key)}
-          {button(key.disabled ? 'Enable' : 'Disable', 'switch', key)}
-          {button('Rotate', 'rotate', key)}
-          {button('Revoke', 'revoke', key)}
-        </>
-      ),
+      cell: (key) => <Actions of={key} onOpen={onOpen} />,
     },
   ];
+}
+
+function Actions({ of: key, onOpen }: { of: Key; onOpen: (open: Open) => void }) {
+  const button = (label: string, kind: 'change' | 'top up' | 'switch' | 'rotate' | 'revoke') => (
+    <button type="button" aria-label={`${label} ${key.name || key.id}`} onClick={() => onOpen({ kind, key })}>
+      {label}
+    </button>
+  );
+  return (
+    <>
+      {button('Change', 'change')}
+      {key.budget !== undefined && button('Top up', 'top up')}
+      {button(key.disabled ? 'Enable' : 'Disable', 'switch')}
+      {button('Rotate', 'rotate')}
+      {button('Revoke', 'revoke')}
+    </>
+  );
 }
 
 const EXAMPLE = { model: 'provider/model', messages: [{ role: 'user', content: 'Hello' }], stream: true };

@@ -1,18 +1,17 @@
 /** The view of the signed-in key: what is left of its limits, how each client connects, its models, its last requests and failures. */
 import { BASE_URL, curlOf } from '../../api/fetch-api.ts';
-import type { KeyStatus, List, Model, RecordPage } from '../../api/types.ts';
+import type { KeyStatus, List, Model } from '../../api/types.ts';
 import { count } from '../../format/numbers.ts';
 import { date } from '../../format/times.ts';
 import { CopyButton } from '../../parts/controls.tsx';
 import { Name } from '../../parts/name.tsx';
 import { Trouble } from '../../parts/problem.tsx';
-import { Facts, Table } from '../../parts/table.tsx';
+import { Facts } from '../../parts/table.tsx';
 import { useLoad } from '../../state/load.ts';
-import { goTo, linkTo, type Params } from '../../state/route.ts';
-import { useKeyNames, useSession } from '../../state/session.ts';
-import { FAILED } from '../overview/metrics.ts';
-import { columnsOf } from '../requests/columns.tsx';
+import { linkTo } from '../../state/route.ts';
+import { useSession } from '../../state/session.ts';
 import { limitFacts } from './budget.tsx';
+import { Latest } from './latest.tsx';
 
 export function OwnKey() {
   const { api } = useSession();
@@ -50,8 +49,7 @@ export function OwnKey() {
       <h2 class="foot">Models</h2>
       {models.problem !== null && <Trouble of={models} />}
       {ids !== null && <Models ids={ids} />}
-      <Latest title="Last requests" filters={{}} empty="No requests in the last 30 days" />
-      <Latest title="Last failures" filters={{ status: FAILED }} empty="No failures in the last 30 days" />
+      <Latest filters={{}} />
     </>
   );
 }
@@ -117,49 +115,6 @@ function Models({ ids }: { ids: readonly string[] }) {
           <summary>{count(ids.length - SHOWN_MODELS)} more</summary>
           {list(ids.slice(SHOWN_MODELS))}
         </details>
-      )}
-    </>
-  );
-}
-
-const LATEST = '5';
-const DAYS = 30;
-const DAY_MS = 24 * 3_600_000;
-
-interface LatestProps {
-  readonly title: string;
-  readonly filters: Params;
-  readonly empty: string;
-}
-
-/** The newest requests; a row opens its record in the list. */
-function Latest({ title, filters, empty }: LatestProps) {
-  const { api } = useSession();
-  const names = useKeyNames();
-  const from = new Date(Date.now() - (DAYS - 1) * DAY_MS).toISOString().slice(0, 10);
-  const loaded = useLoad<RecordPage>(
-    (signal) => api.get('/v1/usage/records', { from, limit: LATEST, ...filters }, signal),
-    [api, from],
-  );
-  const params = { range: `${DAYS}d`, ...filters };
-  const records = loaded.value?.data ?? [];
-  return (
-    <>
-      <h2 class="foot">
-        <a href={linkTo('requests', params)}>{title}</a>
-      </h2>
-      <Trouble of={loaded} />
-      {loaded.value === null && loaded.isLoading && <p class="hint">Loading …</p>}
-      {loaded.value !== null && records.length === 0 && <p class="hint">{empty}</p>}
-      {records.length > 0 && (
-        <Table
-          label={title}
-          columns={columnsOf(params, names, false, records)}
-          items={records}
-          idOf={({ request_id }) => request_id}
-          lookOf={() => 'opens'}
-          onOpen={({ request_id }) => goTo('requests', params, { id: request_id })}
-        />
       )}
     </>
   );

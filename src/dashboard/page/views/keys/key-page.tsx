@@ -1,0 +1,173 @@
+/** The page of one key, for the admin: what is left of its limits, who uses it, what was changed, its last requests and failures. */
+import type { ComponentChildren } from 'preact';
+import type { AuditPage, Key, KeyStatus, Report, Row } from '../../api/types.ts';
+import { count, milliseconds, money, NONE } from '../../format/numbers.ts';
+import { date } from '../../format/times.ts';
+import { utcDayOf } from '../../format/zone.ts';
+import { Name } from '../../parts/name.tsx';
+import { Trouble } from '../../parts/problem.tsx';
+import { type Column, Facts, numberColumn, Table } from '../../parts/table.tsx';
+import { useLoad } from '../../state/load.ts';
+import { linkTo } from '../../state/route.ts';
+import { useKeyNames, useSession } from '../../state/session.ts';
+import { columnsOf as auditColumns } from '../audit/audit.tsx';
+import { currenciesOf } from '../overview/metrics.ts';
+import { Budget, limitFacts, limitsInWords } from './budget.tsx';
+import { Latest } from './latest.tsx';
+
+const DAY_MS = 86_400_000;
+const DAYS = 30;
+const PEOPLE = '20';
+const CHANGES = '10';
+
+interface KeyPageProps {
+  readonly of: Key;
+  /** What may be done with the key. */
+  readonly actions: ComponentChildren;
+  /** Incremented to load again. */
+  readonly reloads: number;
+}
+
+export function KeyPage({ of: key, actions, reloads }: KeyPageProps) {
+  const { api } = useSession();
+  const { id, name, models, expires_at, created_at, user, tags = {}, per_user } = key;
+  const standing = useLoad<KeyStatus>(
+    (signal) => api.get(`/admin/keys/${id}`, {}, signal),
+    [api, id],
+    reloads,
+  );
+  const tagNames = Object.entries(tags).map(([tag, value]) => `${tag}=${value}`);
+  return (
+    <>
+      <p>
+        <a href={linkTo('keys', {})}>All keys</a>
+      </p>
+      <h2>
+        <bdi>{name || id}</bdi>
+      </h2>
+      <p class="send">{actions}</p>
+      <Trouble of={standing} />
+      <Facts
+        facts={[
+          ['Id', <bdi class="code">{id}</bdi>],
+          ['Models', <bdi>{models?.join(', ') ?? 'all'}</bdi>],
+          user !== undefined && ['User', <bdi>{user}</bdi>],
+          tagNames.length > 0 && ['Tags', <bdi>{tagNames.join(', ')}</bdi>],
+          key.budget !== undefined && ['Budget', <Budget of={key} reloads={reloads} />],
+          ...(standing.value === null ? [] : limitFacts({ ...standing.value, budget: null }, undefined)),
+          per_user !== undefined && ['Each user', limitsInWords({ per_user })],
+          ['Created', date(created_at)],
+          ['Expires', expires_at === null ? 'never' : date(expires_at)],
+          key.disabled === true && ['State', 'disabled'],
+        ]}
+      />
+      <People keyId={id} reloads={reloads} />
+      <Changes keyId={id} reloads={reloads} />
+      <Latest filters={{ key: id }} />
+    </>
+  );
+}
+
+interface PartProps {
+  readonly keyId: string;
+  readonly reloads: number;
+}
+
+/** The users with the largest costs. */
+function People({ keyId, reloads }: PartProps) {
+  const { api } = useSession();
+  const now = Date.now();
+  const query = {
+    from: utcDayOf(now - (DAYS - 1) * DAY_MS),
+    to: utcDayOf(now + DAY_MS),
+    ...{ key: keyId, group_by: 'user', limit: PEOPLE },
+  };
+  const loaded = useLoad<Report>(
+    (signal) => api.get('/v1/usage', query, signal),
+    [api, JSON.stringify(query)],
+    reloads,
+  );
+  const [currency = 'USD'] = currenciesOf(loaded.value?.total);
+  const rows = loaded.value?.data ?? [];
+  const params = { range: `${DAYS}d`, key: keyId };
+  const columns: readonly Column<Row>[] = [
+    {
+      head: 'User',
+      look: 'name',
+      isMain: true,
+      value: ({ user = '' }) => user,
+      cell: ({ user = '' }) =>
+        user === '' ? (
+          'none'
+        ) : (
+          <a href={linkTo('overview', { ...params, user })}>
+            <Name text={user} />
+          </a>
+        ),
+    },
+    {
+      ...numberColumn<Row>(
+        'Cost',
+        ({ cost }) => cost[currency] ?? 0,
+        (amount) => money(amount, currency),
+      ),
+      isMain: true,
+    },
+    numberColumn('Requests', ({ requests }) => requests),
+    numberColumn(
+      'Each request',
+      ({ cost, requests }) => (cost[currency] ?? 0) / Math.max(1, requests),
+      (amount) => money(amount, currency),
+    ),
+    numberColumn('Failed', ({ failed_requests }) => failed_requests),
+    numberColumn('First token', ({ median_first_token_ms }) => median_first_token_ms, milliseconds),
+  ];
+  return (
+    <>
+      <h2 class="foot">
+        <a href={linkTo('overview', { ...params, by: 'user' })}>People</a>
+      </h2>
+      <Trouble of={loaded} />
+      {loaded.value === null && loaded.isLoading && <p class="hint">Loading …</p>}
+      {loaded.value !== null && rows.length === 0 && <p class="hint">No requests in the last {DAYS} days</p>}
+      {rows.length > 0 && (
+        <Table
+          label="People"
+          columns={columns}
+          items={rows}
+          sortedBy="-Cost"
+          idOf={({ user = '' }) => user}
+        />
+      )}
+    </>
+  );
+}
+
+function Changes({ keyId, reloads }: PartProps) {
+  const { api } = useSession();
+  const names = useKeyNames(reloads);
+  const loaded = useLoad<AuditPage>(
+    (signal) => api.get('/v1/admin/audit', { limit: CHANGES, key: keyId }, signal),
+    [api, keyId],
+    reloads,
+  );
+  const entries = loaded.value?.data ?? [];
+  return (
+    <>
+      <h2 class="foot">
+        <a href={linkTo('audit', { key: keyId })}>Changes</a>
+      </h2>
+      <Trouble of={loaded} />
+      {loaded.value !== null && entries.length === 0 && <p class="hint">{NONE}</p>}
+      {entries.length > 0 && (
+        <Table
+          label="Changes"
+          columns={auditColumns(names, {}).filter(({ head }) => head !== 'Key')}
+          items={entries}
+          idOf={({ id }) => id}
+          note={loaded.value?.has_more === true && `The latest ${count(entries.length)}.`}
+        />
+      )}
+    </>
+  );
+}

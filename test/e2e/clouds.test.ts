@@ -48,3 +48,38 @@ describe.each([
     },
   );
 });
+
+describe.each(['us.amazon.nova-2-lite-v1:0', 'moonshot.kimi-k2-thinking', 'mistral.mistral-large-2402-v1:0'])(
+  'W8 %s at Converse',
+  (model) => {
+    test.each(['chat', 'messages', 'responses'] as const)(
+      'a tool loop of %s clients, streamed and whole',
+      async (protocol) => {
+        const before = gateway.simulator.requests.length;
+        await loopCell(gateway, protocol, `bedrock/${model}`);
+        const id = encodeURIComponent(model);
+        const paths = new Set(gateway.simulator.requests.slice(before).map(({ path }) => path));
+        expect([...paths]).toEqual(
+          ['converse-stream', 'converse'].map((operation) => `/bedrock/runtime/model/${id}/${operation}`),
+        );
+      },
+    );
+  },
+);
+
+test('W8 tokens of a model at Converse: are counted under its name without a region, and estimated where Bedrock counts none', async () => {
+  const count = async (model: string) => {
+    const body = JSON.stringify({
+      model: `bedrock/${model}`,
+      messages: [{ role: 'user', content: 'How many words is this?' }],
+    });
+    const init = { method: 'POST', body, headers: { 'content-type': 'application/json' } };
+    const response = await fetch(`${gateway.url}/v1/messages/count_tokens`, init);
+    return [await response.json(), response.headers.get('x-weir-estimated')];
+  };
+  expect(await count('us.amazon.nova-2-lite-v1:0')).toEqual([{ input_tokens: 5 }, 'false']);
+  expect(gateway.simulator.requests.at(-1)?.path).toBe(
+    '/bedrock/runtime/model/amazon.nova-2-lite-v1%3A0/count-tokens',
+  );
+  expect((await count('us.amazon.unknown-v1:0'))[1]).toBe('true');
+});

@@ -15,15 +15,18 @@ export function countCalls(body: JsonObject) {
   const count = (isIt: (part: JsonObject) => boolean) => parts.filter(isIt).length;
   return {
     calls: count(
-      ({ type, functionCall, function: fn }) =>
-        type === 'function_call' || type === 'tool_use' || fn !== undefined || functionCall !== undefined,
+      ({ type, functionCall, toolUse, function: fn }) =>
+        type === 'function_call' ||
+        type === 'tool_use' ||
+        [fn, functionCall, toolUse].some((call) => call !== undefined),
     ),
     results: count(
-      ({ type, role, functionResponse }) =>
+      ({ type, role, functionResponse, toolResult }) =>
         type === 'function_call_output' ||
         type === 'tool_result' ||
         role === 'tool' ||
-        functionResponse !== undefined,
+        functionResponse !== undefined ||
+        toolResult !== undefined,
     ),
   };
 }

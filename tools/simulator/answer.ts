@@ -4,7 +4,7 @@ import { faultyReply, isFault } from './faults.ts';
 import { textOf } from './json.ts';
 import type { PromptCache } from './prompt-cache.ts';
 import type { RecordedRequest } from './recorded-request.ts';
-import { JSON_HEAD, paced, type Reply, replyOf, STREAM_HEAD } from './reply.ts';
+import { EVENT_STREAM_HEAD, JSON_HEAD, paced, type Reply, replyOf, STREAM_HEAD } from './reply.ts';
 import { type Call, modelList, openaiRefusal, type Refusal, type Scene, type WireEvent } from './scene.ts';
 import { findScene } from './scenes.ts';
 
@@ -69,7 +69,9 @@ function goodAnswer(
 ): Pick<Good, 'head' | 'streamed' | 'events' | 'object'> {
   const object = call.operation === 'models' ? (scene.list?.() ?? modelList(scene)) : scene.object(call);
   if (call.operation !== 'models' && isStreamed) {
-    return { head: STREAM_HEAD, streamed: true, events: [...scene.stream(call)], object };
+    const events = [...scene.stream(call)];
+    const head = events[0]?.bytes === undefined ? STREAM_HEAD : EVENT_STREAM_HEAD;
+    return { head, streamed: true, events, object };
   }
   return { head: JSON_HEAD, streamed: false, events: halves(object), object };
 }

@@ -1,5 +1,5 @@
 /**
- * Simulates AWS Bedrock's two hosts, Runtime and Mantle, with the models of `openai`, `anthropic` and `compatible` behind Bedrock's names. It
+ * Simulates AWS Bedrock's two hosts, Runtime and Mantle, with the models of `openai`, `anthropic` and `compatible` behind Bedrock's names, and those of Converse (`converse.ts`). It
  * refuses what Bedrock refuses: a model below another path (ENTERPILOT/GoModel#544, 2026-07-17), a bare name at Runtime, an unknown name,
  * a bad key (recorded: bedrock--refused-*). Each response counts its calls from `call_0`, events of Responses have `data:` before
  * `event:` or no `event:` at all, and encrypted reasoning begins with `rsn_` (recorded: bedrock-mantle--*, 2026-07).
@@ -8,6 +8,7 @@
  */
 import { anthropic } from './anthropic.ts';
 import { compatible } from './compatible.ts';
+import { CONVERSE_MODELS, CONVERSE_PATH, checkConverse, converseObject, streamConverse } from './converse.ts';
 import { type JsonObject, objectsOf } from './json.ts';
 import { openai } from './openai.ts';
 import { chatOf, checkResponses, responsesObject, responsesStream } from './responses.ts';
@@ -69,7 +70,16 @@ function routesOf(base: string): Record<string, Operation> {
 export const bedrock: Scene = {
   id: 'bedrock',
   routes: ROUTES,
-  models: Object.keys(MODELS),
+  readPath: (path) => {
+    const [, model, operation] = CONVERSE_PATH.exec(path) ?? [];
+    if (model === undefined) return undefined;
+    const isStreamed = operation === 'converse-stream';
+    return {
+      ...{ model: decodeURIComponent(model), isStreamed },
+      operation: operation === 'count-tokens' ? 'count' : 'chat',
+    };
+  },
+  models: [...Object.keys(MODELS), ...CONVERSE_MODELS],
   comment: 'ping',
   streamError: { message: 'The system encountered an unexpected error', type: 'server_error', code: null },
   refusal: (status, message) => ({ status, body: JSON.stringify({ message }) }),
@@ -79,17 +89,20 @@ export const bedrock: Scene = {
   },
   check,
   *stream(call) {
+    if (CONVERSE_PATH.test(call.path)) return yield* streamConverse(call);
     const model = MODELS[call.model];
     if (model === undefined) return;
     for (const event of innerStream(call, model)) yield written(event, call, model);
   },
   object: (call) => {
+    if (CONVERSE_PATH.test(call.path)) return converseObject(call);
     const model = MODELS[call.model];
     return model === undefined ? '{}' : renamed(innerObject(call, model), call, model);
   },
 };
 
 function check(call: Call): Refusal | undefined {
+  if (CONVERSE_PATH.test(call.path)) return checkConverse(call);
   const model = MODELS[call.model];
   const isRuntime = call.path.startsWith(RUNTIME);
   const refuse = (status: number, message: string) =>

@@ -61,8 +61,8 @@ export function* queued(good: Good): Generator<Step> {
 
 /** Sends single bytes, also within multi-byte characters. */
 export function* drops(good: Good): Generator<Step> {
-  for (const { text } of good.events) {
-    for (const byte of Buffer.from(text)) {
+  for (const { text, bytes = Buffer.from(text) } of good.events) {
+    for (const byte of bytes) {
       yield { write: Uint8Array.of(byte), paced: false };
       yield { wait: 0 };
     }
@@ -88,11 +88,11 @@ export function* flood(good: Good): Generator<Step> {
 /** Flushes after each event, like a compressing proxy. */
 export async function* gzipped(good: Good): AsyncGenerator<Step> {
   const gzip = createGzip();
-  for (const { text } of good.events) {
-    gzip.write(text);
+  for (const { text, bytes = text } of good.events) {
+    gzip.write(bytes);
     await new Promise<void>((flushed) => gzip.flush(constants.Z_SYNC_FLUSH, flushed));
-    const bytes: unknown = gzip.read();
-    if (bytes instanceof Uint8Array) yield { write: bytes, paced: true };
+    const zipped: unknown = gzip.read();
+    if (zipped instanceof Uint8Array) yield { write: zipped, paced: true };
   }
   gzip.end();
   for await (const bytes of gzip) if (bytes instanceof Uint8Array) yield { write: bytes, paced: false };

@@ -49,7 +49,12 @@ const STREAM_FAULTS: Readonly<Record<string, Fault>> = {
       good,
       good.events.filter((event) => event.kind !== 'done'),
     ),
-  'no-finish': (good) => events(good, good.events.map(unfinished)),
+  'no-finish': (good) =>
+    events(
+      good,
+      // A message has its finish alone.
+      good.events.filter(({ kind, bytes }) => kind !== 'finish' || bytes === undefined).map(unfinished),
+    ),
   'after-finish': (good) =>
     events(
       good,

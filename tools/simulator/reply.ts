@@ -22,6 +22,10 @@ export const STREAM_HEAD: Head = {
   status: 200,
   headers: { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' },
 };
+export const EVENT_STREAM_HEAD: Head = {
+  status: 200,
+  headers: { 'content-type': 'application/vnd.amazon.eventstream' },
+};
 export const JSON_HEAD: Head = { status: 200, headers: { 'content-type': 'application/json' } };
 
 /** The rest of a longer stream comes without waits. */
@@ -30,7 +34,7 @@ const MAX_PACED_EVENTS = 100;
 /** Waits for the pace after each of the first events. */
 export function* paced(events: Iterable<WireEvent>): Generator<Step> {
   let sent = 0;
-  for (const { text } of events) yield { write: text, paced: sent++ < MAX_PACED_EVENTS };
+  for (const { text, bytes = text } of events) yield { write: bytes, paced: sent++ < MAX_PACED_EVENTS };
 }
 
 export function replyOf(refusal: Refusal): Reply {

@@ -29,6 +29,8 @@ export interface Call {
 export interface WireEvent {
   readonly kind: 'comment' | 'role' | 'piece' | 'vendor' | 'finish' | 'usage' | 'done';
   readonly text: string;
+  /** In place of the text: a message of AWS's event stream. */
+  readonly bytes?: Uint8Array;
 }
 
 export interface Refusal {

@@ -11,7 +11,7 @@ import {
   readApiStatement,
   type SecondTry,
 } from '../fitting/api-statements.ts';
-import { applyRow } from '../fitting/fit.ts';
+import { changeOf } from '../fitting/fit.ts';
 import { LearnedRefusals, type ModelOfKey } from '../fitting/learned.ts';
 import { hasKnownNames, namesOf, subjectOf } from '../fitting/rows.ts';
 import { betasOf, readStatements, type Statement } from '../fitting/statements.ts';
@@ -102,7 +102,7 @@ export class SecondTries {
     const made = statements.filter(
       ({ finding }) =>
         (finding.kind === 'beta' && unsupported !== 'refuse') ||
-        applyRow(finding, sent.body, options) !== null,
+        changeOf(finding, sent.body, options) !== null,
     );
     return made.length === 0 ? null : { kind: 'fields', statements: made };
   }

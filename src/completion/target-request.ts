@@ -8,7 +8,7 @@ import type { Policies } from '../canonical/policies.ts';
 import { EFFORT_FIELDS } from '../facts/efforts.ts';
 import { fieldsWhere } from '../facts/fields.ts';
 import type { SecondTry } from '../fitting/api-statements.ts';
-import { applyRow, type FitOptions, fitBody } from '../fitting/fit.ts';
+import { type FitOptions, fitBody } from '../fitting/fit.ts';
 import type { ApiMemory, LearnedScope, LearnedStatement } from '../fitting/learned.ts';
 import { limitName, readOutputLimit, readWrittenLimit, withOutputLimit } from '../fitting/output-limit.ts';
 import { withValue } from '../fitting/paths.ts';
@@ -21,7 +21,11 @@ import type { Passthrough } from '../protocols/shared/client-protocol.ts';
 import { prepareWrite } from '../protocols/shared/request-form.ts';
 import { readsReasoning } from '../providers/index.ts';
 import type { Endpoint, PassthroughEndpoint, Route } from '../providers/provider.ts';
-import { MAX_REPORTED_NAMES, ReportedFields } from '../request-translation/dropped-fields.ts';
+import {
+  MAX_REPORTED_NAMES,
+  ReportedFields,
+  type TranslationReport,
+} from '../request-translation/dropped-fields.ts';
 import { COMPETING_LIMITS, type Unsupported } from '../request-translation/rules.ts';
 import type { ToolKeys } from '../request-translation/tool-schemas.ts';
 import { isForcedTool, type ToolNames } from '../request-translation/tools.ts';
@@ -189,8 +193,7 @@ function formFor(
 
 /** What was written for a target, and what was changed of it. */
 interface FittedText extends Pick<WrittenBody, 'body' | 'json' | 'itemTexts'> {
-  readonly dropped: readonly string[];
-  readonly changed: readonly string[];
+  readonly report: TranslationReport;
   readonly replaced: Pick<TargetTraits, 'toolNames' | 'toolKeys'>;
   readonly fitted: FittedBody;
 }
@@ -211,8 +214,8 @@ async function writeFitted(
   await pause();
   const translated = prepared.value(await writeOptions(held, targetForm, rows, request));
   if (translated.kind === 'error') return translated;
-  const { body, dropped, changed, ...replaced } = translated.value;
-  const fitted = fitWritten(body, targetForm, rows, request);
+  const { body, report, ...replaced } = translated.value;
+  const fitted = fitWritten(body, targetForm, rows, request, report);
   await pause();
   const text = writeBody(withModel(fitted.body, target), {
     maxBytes: maxWrittenBytes(held.clientBodyBytes, request.context.settings.maxRequestBytes),
@@ -224,25 +227,21 @@ async function writeFitted(
   if (text.kind === 'error') return text;
   await pause();
   const { repaired, ...texts } = text.value;
-  return ok({
-    ...texts,
-    dropped: [...dropped, ...fitted.dropped],
-    changed: [...changed, ...fitted.changed, ...repaired],
-    replaced,
-    fitted,
-  });
+  for (const field of repaired) report.change(field);
+  if (asksFor(rows, 'without_reasoning')) report.change('reasoning');
+  if (fitted.isLowered) report.change(limitName(form));
+  return ok({ ...texts, report, replaced, fitted });
 }
 
 function targetRequestOf(
   held: ReplayedBody,
   { target, passthrough, api, endpoint, scope, form, limited, canonical }: TargetForm,
-  { fitted, replaced, dropped, changed, ...texts }: FittedText,
+  { fitted, replaced, report: { dropped, changed }, ...texts }: FittedText,
   rows: TargetRows,
   { route }: ReplayedRequest,
 ): TargetRequest {
   const { fields } = limited;
   const isTranslated = passthrough === null;
-  const isReasoningGone = asksFor(rows, 'without_reasoning') && !changed.includes('reasoning');
   const prompts = countPrompts(fields);
   const address = addressOf(target, scope, rows);
   const targetRequest = {
@@ -250,7 +249,7 @@ function targetRequestOf(
     traits: {
       target,
       dropped: isTranslated ? joinNames(held.dropped, dropped) : dropped,
-      changed: [...changed, ...(isReasoningGone ? ['reasoning'] : [])],
+      changed,
       requestedTier: dropped.includes('service_tier') ? undefined : readName(fields.service_tier),
       choices: prompts * (readCount(fields.n) ?? 1),
       showsAll: isTranslated && showsAll(target, texts.body),
@@ -408,8 +407,8 @@ function guardrailRefusal(
 
 interface FittedBody extends Pick<TargetRequest, 'outputTokens' | 'isCut'> {
   readonly body: JsonObject;
-  readonly dropped: readonly string[];
-  readonly changed: readonly string[];
+  /** The key's limit is in the body. */
+  readonly isLowered: boolean;
   readonly statements: readonly LearnedStatement[];
   readonly betas: readonly string[];
 }
@@ -417,34 +416,36 @@ interface FittedBody extends Pick<TargetRequest, 'outputTokens' | 'isCut'> {
 /** Applies the key's limit, and what refusals said: of earlier requests where their conditions hold, and of this one. */
 function fitWritten(
   body: JsonObject,
-  { form, scope, limited: fields }: TargetForm,
+  { target, form, scope, limited: fields }: TargetForm,
   { outputLimit, tries, learnedOf }: TargetRows,
-  { headers, unsupported }: ReplayedRequest,
+  { headers }: ReplayedRequest,
+  report: TranslationReport,
 ): FittedBody {
-  const options: FitOptions = { form, unsupported };
+  const options: FitOptions = { form, report, model: target.makerModel };
   const own = ownLimit(form, body, fields);
   const tokens = outputLimit(own ?? null);
-  const limited = tokens === null ? null : applyRow({ kind: 'key_limit', tokens }, body, options);
+  const limited = fitBody(body, tokens === null ? [] : [{ kind: 'key_limit', tokens }], options);
   const written = readWrittenLimit(form, body) ?? Number.POSITIVE_INFINITY;
   const isLowered = tokens !== null && (written === fields.keyLimit || written > tokens);
   const statements = [
-    ...learnedOf(scope, limited?.body ?? body),
+    ...learnedOf(scope, limited.body),
     ...tries.flatMap((one) => (one.kind === 'fields' ? one.statements : [])),
   ];
-  const fitted = fitBody(limited?.body ?? body, statements, options);
   const sentBetas = betasOf(headers.get('anthropic-beta'));
   const betaIn = ({ finding }: LearnedStatement) =>
     finding.kind === 'beta' ? betaOf(finding, sentBetas) : undefined;
   const betas = statements.flatMap((one) => betaIn(one) ?? []);
+  if (betas.length > 0) report.dropAllowed('anthropic-beta');
+  const findings = statements.map(({ finding }) => finding);
+  const fitted = fitBody(limited.body, findings, options);
   const lowered = readWrittenLimit(form, fitted.body) ?? Number.POSITIVE_INFINITY;
   return {
     body: fitted.body,
-    dropped: [...(limited?.dropped ?? []), ...betas.map(() => 'anthropic-beta'), ...fitted.dropped],
-    changed: [...fitted.changed, ...(isLowered ? [limitName(form)] : [])],
-    statements: statements.filter((one) => fitted.applied.includes(one) || betaIn(one) !== undefined),
+    isLowered,
+    statements: statements.filter((one) => fitted.applied.includes(one.finding) || betaIn(one) !== undefined),
     betas,
     outputTokens: typeof own === 'number' && lowered < Math.min(own, tokens ?? own) ? lowered : own,
-    isCut: isLowered || limited !== null,
+    isCut: isLowered || limited.applied.length > 0,
   };
 }
 
@@ -528,13 +529,13 @@ function passthroughForm(
   const passed = (readsLimit && passthrough.limitable?.(body)) || body;
   const { outputLimitField, clientFields = [] } = passthrough;
   const dropped = clientFields.filter((name) => passed[name] !== undefined);
-  return {
+  const form: RequestForm = {
     kind: 'native',
     fromSettings: [],
     write: ({ settings: { outputLimit } }, { model, hidesReasoning }, report) => {
       for (const name of dropped) report.dropAllowed(name);
       const named = passthrough.withModel?.(passed, model) ?? { ...passed, model };
-      const fitted = endpoint.fit?.(named, report) ?? named;
+      const { body: fitted } = fitBody(named, endpoint.rows ?? [], { form, report, model });
       const shown = hidesReasoning ? (endpoint.hideReasoning?.(fitted, model) ?? fitted) : fitted;
       const kept = omit(shown, ...ROUTING_FIELDS, ...dropped);
       return isLimited && outputLimitField !== null
@@ -543,6 +544,7 @@ function passthroughForm(
     },
     limit: outputLimitField === null ? null : limitPlace(outputLimitField),
   };
+  return form;
 }
 
 function limitPlace(path: string): LimitPlace {

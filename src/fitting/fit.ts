@@ -1,6 +1,6 @@
 /**
- * The engine that fits a written body, of any protocol, to its model: it applies rows, of which refusals name a closed list of small changes
- * after which the output means the same (Z3).
+ * The engine that fits a body to its model: it applies the rows of a provider's table, of a key's limit, and of refusals, which name a closed
+ * list of small changes after which the output means the same (Z3).
  */
 import { nearestEffort } from '../facts/efforts.ts';
 import { fieldOf, fieldsWhere } from '../facts/fields.ts';
@@ -31,7 +31,8 @@ import {
 } from './body-fields.ts';
 import { isWithinLimit, readWrittenLimit, withWrittenLimit } from './output-limit.ts';
 import { type Path, valueAt, without, withValue } from './paths.ts';
-import type { Finding, FitRow } from './rows.ts';
+import type { Finding, FitRow, KeyLimit } from './rows.ts';
+import { applyToChat, applyToNative, type TableOptions } from './table.ts';
 
 /** A body after one row. */
 export interface Change {
@@ -41,49 +42,64 @@ export interface Change {
   readonly changed: readonly string[];
 }
 
-export interface FitOptions {
+/** How a change of one row is made. */
+export interface ChangeOptions {
   /** The form in which the body was written. */
   readonly form: RequestForm;
   readonly unsupported: Unsupported;
 }
 
-/** What was made of a body. */
-export interface Fitted<One> extends Change {
-  /** The rows that changed it, in their order. */
-  readonly applied: readonly One[];
+export interface FitOptions extends TableOptions {
+  readonly form: RequestForm;
 }
 
-/** Applies rows to a written body, one after the other. */
-export function fitBody<One extends { readonly finding: FitRow }>(
-  body: JsonObject,
-  rows: readonly One[],
-  options: FitOptions,
-): Fitted<One> {
+/** What was made of a body. */
+interface Fitted {
+  readonly body: JsonObject;
+  /** The rows that changed it, in their order. */
+  readonly applied: readonly FitRow[];
+}
+
+/** Applies rows to a body, one after the other, and reports what they change. */
+export function fitBody(body: JsonObject, rows: readonly FitRow[], options: FitOptions): Fitted {
   let fitted = body;
-  const dropped: string[] = [];
-  const changed: string[] = [];
-  const applied: One[] = [];
+  const applied: FitRow[] = [];
   for (const row of rows) {
-    const change = applyRow(row.finding, fitted, options);
-    if (change === null) continue;
-    fitted = change.body;
-    dropped.push(...change.dropped);
-    changed.push(...change.changed);
+    const next = applyRow(row, fitted, options);
+    if (next === fitted) continue;
+    fitted = next;
     applied.push(row);
   }
-  return { body: fitted, dropped, changed, applied };
+  return { body: fitted, applied };
+}
+
+function applyRow(row: FitRow, body: JsonObject, options: FitOptions): JsonObject {
+  const { form, report } = options;
+  switch (row.kind) {
+    case 'effort':
+    case 'adjustment':
+    case 'fields':
+    case 'words':
+    case 'family':
+      return form.kind === 'chat' ? applyToChat(row, body, options) : applyToNative(row, body, options);
+    default: {
+      const change = changeOf(row, body, { form, unsupported: report.mode });
+      for (const name of change?.dropped ?? []) report.dropAllowed(name);
+      for (const name of change?.changed ?? []) report.change(name);
+      return change?.body ?? body;
+    }
+  }
 }
 
 /**
- * Applies one row. Null: the body does not meet its condition, the change is not on the list, or it would raise what the request can
- * cost.
+ * What one row of a refusal, or a key's limit, makes of a body. Null: the body does not meet its condition, the change is not on the list,
+ * or it would raise what the request can cost.
  */
-export function applyRow(row: FitRow, body: JsonObject, options: FitOptions): Change | null {
+export function changeOf(row: Finding | KeyLimit, body: JsonObject, options: ChangeOptions): Change | null {
   const { form, unsupported } = options;
   if (row.kind === 'key_limit') {
     if (isWithinLimit(form, body, row.tokens)) return null;
-    const limited = withWrittenLimit(form, body, row.tokens);
-    return { ...limited, changed: [] };
+    return { ...withWrittenLimit(form, body, row.tokens), changed: [] };
   }
   const isLossless = row.kind === 'renamed' || row.kind === 'developer_role';
   if (unsupported === 'refuse' && !isLossless) return null;
@@ -94,7 +110,7 @@ export function applyRow(row: FitRow, body: JsonObject, options: FitOptions): Ch
   return after <= before ? change : null;
 }
 
-function applyFinding(finding: Finding, body: JsonObject, options: FitOptions): Change | null {
+function applyFinding(finding: Finding, body: JsonObject, options: ChangeOptions): Change | null {
   switch (finding.kind) {
     case 'unsupported':
       return removeUnsupported(finding.field, finding.isUnknown, body, options);
@@ -136,7 +152,7 @@ function removeUnsupported(
   field: string,
   isUnknown: boolean,
   body: JsonObject,
-  { unsupported }: FitOptions,
+  { unsupported }: ChangeOptions,
 ): Change | null {
   if (isNested(field)) {
     const bare = withoutNested(field, body);
@@ -294,7 +310,7 @@ export function forcesTool({ tool_choice: choice }: JsonObject): boolean {
   return choice === 'required' || (isObject(choice) && choice.type !== 'auto' && choice.type !== 'none');
 }
 
-function disableThinking(body: JsonObject, { form }: FitOptions): Change | null {
+function disableThinking(body: JsonObject, { form }: ChangeOptions): Change | null {
   const hasThinkingSwitch = form.kind === 'chat' && form.rules.effort?.none === 'thinking_disabled';
   const rest = withoutThinking(body);
   if (hasThinkingSwitch || isObject(body.thinking)) {

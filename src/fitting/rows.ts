@@ -1,4 +1,6 @@
-/** Rows: what is changed of a written body. A refusal that was read, or learned from an earlier request, is a row, and so is a key's limit. */
+/** Rows: what is changed of a body, by a provider's table, by what a refusal said, now or to an earlier request, and by a key's limit. */
+import type { TranslationReport } from '../request-translation/dropped-fields.ts';
+import type { Adjustment, EffortRules, RequestRules } from '../request-translation/rules.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { classOf, plain } from './body-fields.ts';
 
@@ -35,12 +37,34 @@ export type Finding =
   | { readonly kind: 'beta'; readonly fingerprint: string };
 
 /** The output limit of the caller's key, in tokens: a lower one of the body stays (G2). */
-interface KeyLimit {
+export interface KeyLimit {
   readonly kind: 'key_limit';
   readonly tokens: number;
 }
 
-export type FitRow = Finding | KeyLimit;
+/** A part of a provider's table. Where a model accepts less than was asked for, it reports that, or why nothing is sent. */
+export type TableRow =
+  | { readonly kind: 'effort'; readonly rules: EffortRules }
+  | { readonly kind: 'adjustment'; readonly adjustment: Adjustment }
+  | { readonly kind: 'fields'; readonly fields: RequestRules['fields'] }
+  | { readonly kind: 'words'; readonly words: NonNullable<RequestRules['words']> }
+  /** What the families of an API accept, in the terms of its protocol. The body is that of its own client. */
+  | {
+      readonly kind: 'family';
+      readonly fit: (body: JsonObject, model: string, report: TranslationReport) => JsonObject;
+    };
+
+export type FitRow = Finding | KeyLimit | TableRow;
+
+/** The rows of a table, in their order: later ones read what earlier ones wrote. */
+export function rowsOf({ effort, adjustments = [], fields, words }: RequestRules): readonly TableRow[] {
+  return [
+    ...(effort === undefined ? [] : [{ kind: 'effort', rules: effort } as const]),
+    ...adjustments.map((adjustment) => ({ kind: 'adjustment', adjustment }) as const),
+    { kind: 'fields', fields },
+    ...(words === undefined ? [] : [{ kind: 'words', words } as const]),
+  ];
+}
 
 /** What a finding is about. */
 export function subjectOf(finding: Finding): string {

@@ -269,7 +269,12 @@ export const anthropic: Provider<'ANTHROPIC_API_KEY' | 'ANTHROPIC_BASE_URL'> = {
     messages: {
       path: '/v1/messages',
       protocol: anthropicMessages,
-      fit: (body, report) => fitToFamily(body, familyOf(CLAUDE_FAMILIES, readText(body.model) ?? ''), report),
+      rows: [
+        {
+          kind: 'family',
+          fit: (body, model, report) => fitToFamily(body, familyOf(CLAUDE_FAMILIES, model), report),
+        },
+      ],
       hideReasoning: (body, model) => withHiddenThinking(body, familyOf(CLAUDE_FAMILIES, model)),
     },
   },

@@ -1,6 +1,6 @@
 /** OpenAI: chat, legacy completions, and Responses as passthrough. https://platform.openai.com/docs/api-reference (read 2026-11-21). `R` are recorded requests. */
 
-import { fitResponses } from '../protocols/openai-responses/fit.ts';
+import { rowsOf } from '../fitting/rows.ts';
 import { responsesForm } from '../protocols/openai-responses/request-writer.ts';
 import { openaiResponses } from '../protocols/openai-responses/upstream-reader.ts';
 import { reasoningFamily, reasonsAt, requestedEffort } from '../request-translation/effort.ts';
@@ -383,7 +383,7 @@ export const openai: Provider<'OPENAI_API_KEY' | 'OPENAI_BASE_URL'> = {
     responses: {
       ...RESPONSES_PASSTHROUGH.responses,
       encryptsReasoning: isReasoningModel,
-      fit: (body, report) => fitResponses(body, RESPONSES, report),
+      rows: rowsOf(RESPONSES),
     },
   },
   apiKeySettings: ['OPENAI_API_KEY'],

@@ -1,8 +1,8 @@
 /** What a provider is: data, and small functions for differences that data cannot express. Each provider has one file in this folder. */
 import type { Shape } from '../canonical/chunk.ts';
 import type { VendorTokens } from '../canonical/part.ts';
+import type { TableRow } from '../fitting/rows.ts';
 import type { ConvertedEmbeddings, EmbeddingsOptions } from '../protocols/gemini/embeddings.ts';
-import type { TranslationReport } from '../request-translation/dropped-fields.ts';
 import type { RequestForm } from '../request-translation/translate.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { OwnName, PassthroughProtocol, ProtocolQuirks, UpstreamProtocol } from '../stream/types.ts';
@@ -277,10 +277,10 @@ export interface PassthroughEndpoint {
   /** Reads the response for metering. */
   readonly protocol: UpstreamProtocol;
   /**
-   * Changes the thinking, the effort and the sampling that the model would refuse, and reports it (Q14, Q5). The body has the provider's
-   * name of the model. Absent: what its models refuse is not known.
+   * By which the thinking, the effort and the sampling that the model would refuse are changed, and reported (Q14, Q5). Absent: what its
+   * models refuse is not known.
    */
-  readonly fit?: (body: JsonObject, report: TranslationReport) => JsonObject;
+  readonly rows?: readonly TableRow[];
   /** Changes the body so that the provider omits the text of reasoning. Absent: the provider cannot omit it. */
   readonly hideReasoning?: (body: JsonObject, model: string) => JsonObject;
   /** Whether the model returns its reasoning encrypted on request. Absent: none does, and a request for it may be refused. */

@@ -1,6 +1,6 @@
 /** xAI: ignores unknown fields, but refuses some that it knows with 400 "Argument not supported" (probed 2026-09-12: `L` below). */
 
-import { fitResponses } from '../protocols/openai-responses/fit.ts';
+import { rowsOf } from '../fitting/rows.ts';
 import { responsesForm } from '../protocols/openai-responses/request-writer.ts';
 import { openaiResponses } from '../protocols/openai-responses/upstream-reader.ts';
 import { reasoningFamily } from '../request-translation/effort.ts';
@@ -161,7 +161,7 @@ export const xai: Provider<'XAI_API_KEY' | 'XAI_BASE_URL'> = {
   passthrough: {
     responses: {
       ...RESPONSES_PASSTHROUGH.responses,
-      fit: (body, report) => fitResponses(body, RESPONSES, report),
+      rows: rowsOf(RESPONSES),
       encryptsReasoning: (model) => reasoningFamily(FAMILIES, model)?.reasons !== 'never',
     },
   },

@@ -95,7 +95,7 @@ export function renamed(to: string): FieldRule {
  * }
  * ```
  */
-interface Adjustment {
+export interface Adjustment {
   readonly when: RuleCondition;
   /** The fields that replace those of the body. */
   readonly set: (body: JsonObject) => JsonObject;

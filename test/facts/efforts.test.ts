@@ -1,7 +1,7 @@
 /** Tests the one rule by which an effort takes the place of another, and that tables, native families and refusals follow it (Q14). */
 import { describe, expect, test } from 'vitest';
 import { effortOfTokens, isLevel, nearestEffort, tokensOfEffort } from '../../src/facts/efforts.ts';
-import { applyRow } from '../../src/fitting/fit.ts';
+import { changeOf } from '../../src/fitting/fit.ts';
 import { familyOf } from '../../src/protocols/anthropic-messages/family.ts';
 import { fitToFamily } from '../../src/protocols/anthropic-messages/request-thinking.ts';
 import { CLAUDE_FAMILIES } from '../../src/providers/anthropic.ts';
@@ -48,7 +48,7 @@ describe('Q14 the nearest effort', () => {
       });
       const options = { unsupported: 'auto', form: PLAIN_FORM } as const;
       const finding = { kind: 'levels', field: 'reasoning_effort', levels: efforts } as const;
-      expect(applyRow(finding, { reasoning_effort: level }, options)?.body).toEqual({
+      expect(changeOf(finding, { reasoning_effort: level }, options)?.body).toEqual({
         reasoning_effort: nearest,
       });
       const family = { ...familyOf(CLAUDE_FAMILIES, 'claude'), efforts };

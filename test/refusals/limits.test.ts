@@ -1,7 +1,7 @@
 /** A grid of sentences about limits: each is read right, or the request is left as it is. */
 import { describe, expect, test } from 'vitest';
 import { readUpstreamRefusal } from '../../src/canonical/upstream-error.ts';
-import { applyRow } from '../../src/fitting/fit.ts';
+import { changeOf } from '../../src/fitting/fit.ts';
 import { readStatements } from '../../src/fitting/statements.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { PLAIN_FORM } from '../fitting/plain-form.ts';
@@ -21,7 +21,7 @@ function readLimit(text: string, field: string, asked: number): Read {
   let mended = body;
   let isRemembered = false;
   for (const statement of statements) {
-    const change = applyRow(statement.finding, mended, OPTIONS);
+    const change = changeOf(statement.finding, mended, OPTIONS);
     if (change === null) continue;
     mended = change.body;
     isRemembered ||= statement.isRemembered;

@@ -1,7 +1,7 @@
 /** Reads real refusals, and changes the request that they refuse. */
 import { describe, expect, test } from 'vitest';
 import { readUpstreamRefusal } from '../../src/canonical/upstream-error.ts';
-import { applyRow } from '../../src/fitting/fit.ts';
+import { changeOf } from '../../src/fitting/fit.ts';
 import { readStatements } from '../../src/fitting/statements.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { compareWithRequest } from '../../src/upstream/provider-message.ts';
@@ -23,7 +23,7 @@ describe('Z2 Z3 refusals', () => {
     const statements = all.filter(({ claim }) => comparison !== null && !comparison.isEcho(claim));
     const options = { unsupported: 'auto', form: PLAIN_FORM } as const;
     let changed = body;
-    for (const { finding } of statements) changed = applyRow(finding, changed, options)?.body ?? changed;
+    for (const { finding } of statements) changed = changeOf(finding, changed, options)?.body ?? changed;
     expect(changed, JSON.stringify({ message, statements })).toEqual(
       mended === null ? body : { ...BASE, ...mended },
     );
@@ -36,7 +36,7 @@ describe('Z2 Z3 refusals', () => {
     const request = { body: { ...BASE, ...sent }, betas: [] };
     const [statement] = readStatements({ message, code: '', field: undefined }, request);
     const options = { unsupported: 'auto', form: PLAIN_FORM } as const;
-    expect(statement && applyRow(statement.finding, request.body, options)?.body).toEqual({
+    expect(statement && changeOf(statement.finding, request.body, options)?.body).toEqual({
       ...BASE,
       ...mended,
     });

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { readUpstreamRefusal } from '../../src/canonical/upstream-error.ts';
 import { readApiStatement } from '../../src/fitting/api-statements.ts';
-import { applyRow } from '../../src/fitting/fit.ts';
+import { changeOf } from '../../src/fitting/fit.ts';
 import { readStatements } from '../../src/fitting/statements.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { PLAIN_FORM } from '../fitting/plain-form.ts';
@@ -11,7 +11,7 @@ function mended(text: string, sent: JsonObject): JsonObject {
   const { message = '', code = '', param } = readUpstreamRefusal(text);
   let body = sent;
   for (const { finding } of readStatements({ message, code, field: param }, { body, betas: [] })) {
-    body = applyRow(finding, body, { unsupported: 'auto', form: PLAIN_FORM })?.body ?? body;
+    body = changeOf(finding, body, { unsupported: 'auto', form: PLAIN_FORM })?.body ?? body;
   }
   return body;
 }

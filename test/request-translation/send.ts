@@ -5,10 +5,8 @@ import { configuredProvider } from '../../src/providers/compatible.ts';
 import { PROFILES, PROVIDERS } from '../../src/providers/index.ts';
 import type { Provider, Route } from '../../src/providers/provider.ts';
 import type { PromptCache, Unsupported } from '../../src/request-translation/rules.ts';
-import type { ToolNames } from '../../src/request-translation/tools.ts';
-import type { Translation } from '../../src/request-translation/translate.ts';
 import { type JsonObject, readArray } from '../../src/shared/json.ts';
-import { writeRequest } from './write-request.ts';
+import { type Translation, writeRequest } from './write-request.ts';
 
 export function providerNamed(id: string): Provider {
   const known = PROVIDERS.find((provider) => provider.id === id);
@@ -21,7 +19,7 @@ export function providerNamed(id: string): Provider {
 
 /** A translation, flat so that one matcher describes it. */
 export type Rewritten =
-  | ({ readonly kind: 'body'; readonly toolNames?: ToolNames } & Translation)
+  | ({ readonly kind: 'body' } & Translation)
   | { readonly kind: 'error'; readonly error: ApiError };
 
 export function rewrite(

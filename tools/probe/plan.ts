@@ -1,6 +1,5 @@
 /** Plans the probe's requests: each body as an OpenAI client sends it, and as Weir's rules translate it. */
 import { isDeepStrictEqual } from 'node:util';
-import type { WrittenRequest } from '../../src/protocols/shared/request-form.ts';
 import type { Provider, Route } from '../../src/providers/provider.ts';
 import type { RequestRules } from '../../src/request-translation/rules.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
@@ -25,7 +24,7 @@ export interface Planned {
   readonly route: Route;
   readonly rules: RequestRules;
   readonly raw: JsonObject;
-  readonly rewritten: WrittenRequest;
+  readonly rewritten: ReturnType<typeof writeRequest>;
   /** Both are the same, so one request is enough. */
   readonly isSame: boolean;
   readonly effect: ProbeBody['effect'];

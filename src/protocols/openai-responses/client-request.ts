@@ -1,6 +1,7 @@
 /** Translates a Responses request into the canonical request: its fields, its tools and the choice of a tool. Its input is parsed beside it. */
 
 import { type ApiError, apiError } from '../../canonical/error.ts';
+import { ENCRYPTED_REASONING } from '../../fitting/table.ts';
 import { ReportedFields } from '../../request-translation/dropped-fields.ts';
 import { sizeOfNames, unreadToolKeys } from '../../request-translation/tools.ts';
 import {
@@ -123,7 +124,7 @@ function sessionOf(body: JsonObject, tools: ReadTools, kept: KeptState | null): 
   return {
     echo: writeEcho(body, tools.echo, kept),
     tools: tools.origins,
-    wantsEncrypted: readArray(body.include).includes(ENCRYPTED),
+    wantsEncrypted: readArray(body.include).includes(ENCRYPTED_REASONING),
     serviceTier: readShortText(body.service_tier) ?? 'default',
     createdAt: kept?.createdAt,
   };
@@ -206,8 +207,6 @@ function reasoningFields(reasoning: unknown): JsonObject {
   return effort === undefined ? {} : { reasoning_effort: effort };
 }
 
-/** In `include`: reasoning that is sent back by a client which stores nothing at the provider. */
-export const ENCRYPTED = 'reasoning.encrypted_content';
 const LOGPROBS = 'message.output_text.logprobs';
 
 function logprobsFields({ include, top_logprobs }: JsonObject): JsonObject {

@@ -4,6 +4,7 @@ import { isCode } from '../../canonical/fault.ts';
 import { type ChunkPart, mayBePlaceholder } from '../../canonical/part.ts';
 import { readProviderTag } from '../../canonical/reasoning-details.ts';
 import type { Usage } from '../../canonical/usage.ts';
+import { ENCRYPTED_REASONING } from '../../fitting/table.ts';
 import {
   isObject,
   type JsonObject,
@@ -21,7 +22,6 @@ import type { StreamFailure } from '../../stream/types.ts';
 import type { Passthrough, PassthroughOptions, PassthroughTarget } from '../shared/client-protocol.ts';
 import { type PassedEvent, type PassthroughFormat, PassthroughWriter } from '../shared/passthrough-writer.ts';
 import { streamErrorOf } from './client-errors.ts';
-import { ENCRYPTED } from './client-request.ts';
 import { eventFrame } from './client-writer.ts';
 import { passedItemId, restoreItems } from './item-ids.ts';
 import { isOwnReasoningId } from './items.ts';
@@ -85,7 +85,9 @@ function withoutForeign(
 /** A provider that stores nothing returns reasoning in no other form. */
 function withEncryptedReasoning(body: JsonObject): JsonObject {
   const include = readArray(body.include);
-  return include.includes(ENCRYPTED) ? body : { ...body, include: [...include, ENCRYPTED] };
+  return include.includes(ENCRYPTED_REASONING)
+    ? body
+    : { ...body, include: [...include, ENCRYPTED_REASONING] };
 }
 
 /** Whether an item is reasoning that this gateway wrote. */

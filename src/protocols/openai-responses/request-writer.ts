@@ -16,6 +16,7 @@ import type {
 import { MEDIA_PARTS, type Media } from '../../canonical/media.ts';
 import { toolCallId } from '../../canonical/tool-call-id.ts';
 import { lowestLimit } from '../../fitting/output-limit.ts';
+import { ENCRYPTED_REASONING } from '../../fitting/table.ts';
 import {
   isDefault,
   reportUnreadKeys,
@@ -100,7 +101,7 @@ function writeResponses(
   }
   if (plain.store === true) report.drop('store');
   const include = [
-    ...(reasons ? ['reasoning.encrypted_content'] : []),
+    ...(reasons ? [ENCRYPTED_REASONING] : []),
     ...(logprobs === null ? [] : ['message.output_text.logprobs']),
   ];
   return {

@@ -2,6 +2,7 @@
 
 import type { CanonicalRequest } from '../../canonical/conversation.ts';
 import { type ApiError, apiError } from '../../canonical/error.ts';
+import { translateRequest } from '../../fitting/translate.ts';
 import { TranslationReport } from '../../request-translation/dropped-fields.ts';
 import type { RequestRules } from '../../request-translation/rules.ts';
 import {
@@ -19,8 +20,6 @@ import {
 } from '../../request-translation/tools.ts';
 import {
   type RequestForm,
-  type Translation,
-  translateRequest,
   type WriteOptions,
   withoutEmptySettings,
   withoutNulls,
@@ -32,11 +31,14 @@ import { readToolChoice, readTools, readTurns } from '../openai-chat/conversatio
 import { chatBody } from '../openai-chat/conversation-writer.ts';
 import { readRequestSettings } from '../openai-chat/request-settings.ts';
 
-/** A translation with the tool names and the keys of arguments that were replaced; absent: none was. */
-export type WrittenRequest = Result<
-  Translation & { readonly toolNames?: ToolNames; readonly toolKeys?: ToolKeys },
-  ApiError
->;
+/** A body in its form, with the tool names and the keys of arguments that were replaced; absent: none was. */
+export interface WrittenRequest {
+  readonly body: JsonObject;
+  /** It has no error. */
+  readonly report: TranslationReport;
+  readonly toolNames?: ToolNames;
+  readonly toolKeys?: ToolKeys;
+}
 
 /**
  * Reads the request for a form, and returns what writes the body that the provider accepts: between the two, the work on a large request
@@ -46,7 +48,7 @@ export function prepareWrite(
   form: RequestForm,
   given: CanonicalRequest,
   provider: string,
-): Result<(options: WriteOptions) => WrittenRequest, ApiError> {
+): Result<(options: WriteOptions) => Result<WrittenRequest, ApiError>, ApiError> {
   const acceptedNames = form.kind === 'native' ? form.toolNames : form.rules.messages.toolNames;
   const { request, names } = withShortToolNames(given, acceptedNames);
   if (sizeOfNames(names) > MAX_TOOL_NAMES_CHARS) {
@@ -62,13 +64,12 @@ export function prepareWrite(
   return ok((options) => {
     const report = new TranslationReport(options.provider, options.unsupported, options.fieldNames);
     const body = write(options, report);
-    const { error, dropped, changed } = report;
-    if (error !== null) return failure(error);
+    if (report.error !== null) return failure(report.error);
     const replaced = {
       ...(names.size === 0 ? {} : { toolNames: names }),
       ...(toolKeys.size === 0 ? {} : { toolKeys: restoringKeys(toolKeys) }),
     };
-    return ok({ body, dropped, changed, ...replaced });
+    return ok({ body, report, ...replaced });
   });
 }
 

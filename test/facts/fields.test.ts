@@ -95,6 +95,7 @@ const OTHER_LISTS: Readonly<Record<string, string>> = {
   'fitting/fit.ts SCHEMA_PATHS': 'places of schemas in each protocol',
   'fitting/statements.ts CONDITIONS': 'words of refusals',
   'fitting/statements.ts FILLERS': 'words of refusals',
+  'protocols/workers-ai/embeddings.ts HANDLED': 'what this writer writes: its protocol',
   'routes.ts ROUTES': 'names of routes',
   'settings/aliases.ts FIXED_FIELDS': 'what an operator may not set',
   'settings/providers.ts FIXED': 'what an operator may not rename or drop',

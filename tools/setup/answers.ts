@@ -33,6 +33,8 @@ export interface Answers {
   readonly neededSecrets: ReadonlyMap<string, readonly string[]>;
   /** Whether each environment gets an R2 bucket for records that leave their object. */
   readonly archive: boolean;
+  /** Whether each environment gets the binding of Cloudflare's models. */
+  readonly ai: boolean;
   /** The first gateway key: the body of `POST /admin/keys`. */
   readonly key: FirstKey;
   /** What the operator should know. */
@@ -59,7 +61,17 @@ const KEYS = new Set(PROVIDERS.flatMap(secretSettings));
 const isSecret = (name: string) => KEYS.has(name) || SECRET.test(name);
 /** A jurisdiction of Durable Objects that R2 does not have (https://developers.cloudflare.com/r2/reference/data-location/, 2026-11-28). */
 const NO_BUCKETS = 'fedramp-high';
-const FIELDS = ['worker', 'environments', 'providers', 'secrets', 'vars', 'addresses', 'archive', 'key'];
+const FIELDS = [
+  'worker',
+  'environments',
+  'providers',
+  'secrets',
+  'vars',
+  'addresses',
+  'archive',
+  'ai',
+  'key',
+];
 
 export const PROVIDER_IDS: readonly string[] = PROVIDERS.map(({ id }) => id);
 
@@ -91,11 +103,13 @@ export function readAnswers(
   else if (archive && vars.JURISDICTION === NO_BUCKETS)
     say(`archive must be false: R2 has no jurisdiction ${NO_BUCKETS}, and records would leave it`);
 
+  const { ai = isByBinding(file.providers, vars, surroundings.env) } = file;
+  if (typeof ai !== 'boolean') say('ai must be true or false');
   const secrets = textsOf(file.secrets ?? []);
   if (secrets === null || !secrets.every((name) => VARIABLE.test(name)))
     say('secrets must be a list of names in capitals');
   const ids = textsOf(file.providers ?? []);
-  if (ids === null || (ids.length === 0 && vars.PROVIDERS === undefined))
+  if (ids === null || (ids.length === 0 && vars.PROVIDERS === undefined && ai !== true))
     say(`providers must be a list of: ${PROVIDER_IDS.join(', ')}`);
   const providers = (ids ?? []).flatMap((id) => {
     const provider = PROVIDERS.find((one) => one.id === id);
@@ -109,8 +123,15 @@ export function readAnswers(
     worker: isName ? worker : 'weir',
     environments: environments.length === 0 ? [PRODUCTION] : environments,
     vars,
-    secrets: [...providerKeys(providers, surroundings.env), ...(secrets ?? [])],
+    secrets: [
+      ...providerKeys(
+        providers.filter(({ cloud }) => ai !== true || cloud?.binding === undefined),
+        surroundings.env,
+      ),
+      ...(secrets ?? []),
+    ],
     archive: archive === true,
+    ai: ai === true,
     key,
   };
   const check = checked(plan, surroundings, say, [...problems]);
@@ -124,6 +145,19 @@ export function readAnswers(
     key: key ?? { name: '' },
     notes: check.notes,
   });
+}
+
+/** Whether a provider with a binding is chosen, and nothing of what its API needs is given. */
+function isByBinding(ids: unknown, vars: Readonly<Record<string, string>>, env: NodeJS.ProcessEnv): boolean {
+  return PROVIDERS.some(
+    ({ id, cloud, apiKeySettings }) =>
+      cloud?.binding !== undefined &&
+      textsOf(ids)?.includes(id) === true &&
+      apiKeySettings.every((name) => secretOf(env, PRODUCTION, name) === null) &&
+      cloud.parameters.every(
+        ({ setting, byDefault }) => byDefault !== undefined || vars[setting] === undefined,
+      ),
+  );
 }
 
 /** Weir's own checks. What was already said of a variable is not said again. @returns null: there is a problem */

@@ -170,7 +170,8 @@ export async function askAnswers(
   async function askProvider(id: string): Promise<void> {
     const provider = PROVIDERS.find((one) => one.id === id);
     if (provider === undefined) return;
-    await askKey(provider.name, provider.apiKeySettings, 'it is set already');
+    const empty = provider.cloud?.binding === undefined ? 'it is set already' : 'none, by the binding AI';
+    await askKey(provider.name, provider.apiKeySettings, empty);
     for (const setting of missingSettings(id)) {
       const value = await terminal.ask(`${setting} of ${provider.name}`, '', (text) =>
         text === ''

@@ -51,6 +51,8 @@ export interface PlannedDeployment {
   readonly key: JsonObject | null;
   /** Whether each environment gets a bucket for records. */
   readonly archive: boolean;
+  /** Whether each environment gets the binding of Cloudflare's models. */
+  readonly ai: boolean;
 }
 
 export interface Surroundings {
@@ -82,7 +84,7 @@ export interface DeploymentCheck {
 
 /** Reads the settings of each environment as its Worker will. Throws where `wrangler.toml` cannot be changed. */
 export function checkDeployment(
-  { worker, environments, vars, secrets: listed, key, archive }: PlannedDeployment,
+  { worker, environments, vars, secrets: listed, key, archive, ai }: PlannedDeployment,
   { config, secretOf, now }: Surroundings,
 ): DeploymentCheck {
   const bucket = { name: 'records', jurisdiction: null };
@@ -91,6 +93,7 @@ export function checkDeployment(
     vars,
     namespaces: new Map(environments.map((one) => [one, 'id'])),
     buckets: new Map(archive ? environments.map((one) => [one, bucket]) : []),
+    ai,
   });
   const found = new Map<string, { readonly setting: string; readonly environments: string[] }>();
   const notes = new Set<string>();
@@ -190,6 +193,7 @@ function entriesOf(value: unknown): readonly (readonly [id: string, entry: JsonO
 /** What Weir reads of a binding before the first request. */
 const BOUND: object = {
   fetch: async () => new Response(),
+  run: async () => new Response(),
   getByName: () => ({}),
   jurisdiction: () => BOUND,
 };

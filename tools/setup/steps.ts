@@ -233,8 +233,8 @@ class Setup {
   }
 
   #changed(namespaces: ReadonlyMap<string, string>) {
-    const { worker, vars } = this.#answers;
-    return changeConfig(this.#readConfig(), { worker, vars, namespaces, buckets: this.#buckets });
+    const { worker, vars, ai } = this.#answers;
+    return changeConfig(this.#readConfig(), { worker, vars, namespaces, buckets: this.#buckets, ai });
   }
 
   #readConfig(): string {

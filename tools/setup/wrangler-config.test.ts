@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { objectOf } from '../simulator/json.ts';
 import { readAnswers } from './answers.ts';
 import { printable, printableName, shellWord } from './terminal-text.ts';
-import { changeConfig, PRODUCTION } from './wrangler-config.ts';
+import { changeConfig, devConfig, PRODUCTION } from './wrangler-config.ts';
 
 const BEFORE = 'name = "weir"\n\n[[kv_namespaces]]\nbinding = "WEIR_KV"\n\n[vars]\nAUTH = "keys"\n';
 const PARTS = [
@@ -134,5 +134,67 @@ describe('answers', () => {
       JSON.stringify({ providers: ['openai'], addresses: { production: 'https://a.example/\n$(id)/' } }),
     );
     expect(read).toMatchObject({ value: { addresses: { production: 'https://a.example/$(id)' } } });
+  });
+});
+
+describe('W12 the binding AI', () => {
+  const namespaces = new Map([
+    [PRODUCTION, 'id-1'],
+    ['staging', 'id-2'],
+  ]);
+  const { text } = changeConfig(BEFORE, { worker: 'weir', namespaces, vars: {}, ai: true });
+
+  test('is written into each deployed environment, once', () => {
+    const read = objectOf(parse(text));
+    expect(read.ai).toEqual({ binding: 'AI' });
+    expect(objectOf(objectOf(read.env).staging).ai).toEqual({ binding: 'AI' });
+    expect(changeConfig(text, { worker: 'weir', namespaces, vars: {}, ai: true }).text).toBe(text);
+    const without = changeConfig(BEFORE, { worker: 'weir', namespaces, vars: {} });
+    expect(objectOf(parse(without.text)).ai).toBeUndefined();
+  });
+
+  test.each([PRODUCTION, 'staging'])('npm run dev of %s: left out without --ai, and there with it', (one) => {
+    const has = (config: string) => {
+      const read = objectOf(parse(config));
+      return (one === PRODUCTION ? read : objectOf(objectOf(read.env)[one])).ai !== undefined;
+    };
+    const changed = devConfig(text, one, false) ?? '';
+    expect(has(changed)).toBe(false);
+    expect(objectOf(parse(changed)).vars).toEqual(objectOf(parse(text)).vars);
+    expect(devConfig(text, one, true)).toBeNull();
+    expect(devConfig(BEFORE, PRODUCTION, false)).toBeNull();
+    expect(has(devConfig(changed, one, true) ?? '')).toBe(true);
+  });
+
+  test('npm run dev: a form of the file that is not known is said', () => {
+    expect(devConfig(`ai = { binding = "AI" }\n${BEFORE}`, PRODUCTION, false)).toBe('');
+  });
+});
+
+describe('W12 answers with cloudflare', () => {
+  const read = (answers: object, env = {}) => {
+    const now = Date.parse('2026-11-28T00:00:00Z');
+    const result = readAnswers(JSON.stringify(answers), { config: BEFORE, env, now });
+    if (result.kind === 'error') throw new Error(result.error.join('\n'));
+    return { ai: result.value.ai, secrets: result.value.neededSecrets.get(PRODUCTION) };
+  };
+
+  test('nothing of its API is given: the binding, which needs no secret', () => {
+    expect(read({ providers: ['cloudflare'] })).toEqual({ ai: true, secrets: ['ADMIN_TOKEN'] });
+    expect(read({ providers: [], ai: true })).toEqual({ ai: true, secrets: ['ADMIN_TOKEN'] });
+  });
+
+  test('with a token or an account: its API, as before', () => {
+    const vars = { CLOUDFLARE_ACCOUNT_ID: '0123456789abcdef0123456789abcdef' };
+    const secrets = ['ADMIN_TOKEN', 'CLOUDFLARE_AI_TOKEN'];
+    expect(read({ providers: ['cloudflare'], vars }, { CLOUDFLARE_AI_TOKEN: 'k' })).toEqual({
+      ...{ ai: false, secrets },
+    });
+    expect(read({ providers: ['cloudflare'], vars })).toEqual({ ai: false, secrets });
+    expect(read({ providers: ['openai'] }).ai).toBe(false);
+  });
+
+  test('ai must be true or false', () => {
+    expect(() => read({ providers: ['cloudflare'], ai: 'yes' })).toThrow('ai must be true or false');
   });
 });

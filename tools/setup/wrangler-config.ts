@@ -10,6 +10,8 @@ export const PRODUCTION = 'production';
 
 /** The binding of the KV namespace, which is the only one that needs an id. */
 const KV_BINDING = 'WEIR_KV';
+/** The binding of Cloudflare's models. */
+const AI_BINDING = 'AI';
 /** The binding of the bucket for records that leave their object. */
 const ARCHIVE_BINDING = 'WEIR_ARCHIVE';
 
@@ -31,6 +33,8 @@ export interface ConfigChanges {
   readonly vars: Readonly<Record<string, string>>;
   /** The bucket for records of each environment that gets one. Absent: none does. */
   readonly buckets?: ReadonlyMap<string, Bucket>;
+  /** Each environment gets the binding of Cloudflare's models. Absent: none does. */
+  readonly ai?: boolean;
 }
 
 export interface Bucket {
@@ -77,7 +81,7 @@ export function environmentTable(text: string, environment: string): JsonObject 
  */
 export function changeConfig(
   before: string,
-  { worker, namespaces, vars, buckets = new Map() }: ConfigChanges,
+  { worker, namespaces, vars, buckets = new Map(), ai = false }: ConfigChanges,
 ): ChangedConfig {
   const notes: string[] = [];
   let text = withName(before, worker);
@@ -86,13 +90,14 @@ export function changeConfig(
     text = withId(text, '[[kv_namespaces]]', id);
     text = withVars(text, '[vars]', vars, objectOf(objectOf(parse(text)).vars), notes);
     text = withBucket(text, environment, buckets.get(environment));
+    if (ai) text = withAi(text, environment);
   }
   for (const [environment, id] of namespaces) {
     if (environment === PRODUCTION) continue;
     const config = parse(text);
     const own = objectOf(objectOf(config.env)[environment]);
     const bucket = buckets.get(environment);
-    const missing = missingTables(config, environment, own, id, bucket !== undefined, notes);
+    const missing = missingTables(config, environment, own, id, { bucket: bucket !== undefined, ai }, notes);
     if (Object.keys(missing).length > 0) text = append(text, environmentText(environment, own, missing));
     text = withId(text, `[[env.${environment}.kv_namespaces]]`, id);
     const after = objectOf(objectOf(objectOf(parse(text)).env)[environment]);
@@ -102,6 +107,7 @@ export function changeConfig(
     const wanted = { ...vars, ...Object.fromEntries(inherited) };
     text = withVars(text, `[env.${environment}.vars]`, wanted, objectOf(after.vars), notes);
     text = withBucket(text, environment, bucket);
+    if (ai) text = withAi(text, environment);
   }
   verify(before, text, { worker, namespaces, vars });
   return { text, notes };
@@ -179,6 +185,38 @@ function withBucket(text: string, environment: string, bucket: Bucket | undefine
   return changed;
 }
 
+/** Adds the binding of Cloudflare's models, unless there is one. */
+function withAi(text: string, environment: string): string {
+  if (environmentTable(text, environment).ai !== undefined) return text;
+  const lines = [
+    "# Cloudflare's models, without a key: docs/providers.md#by-the-binding. `npm run dev -- --ai` uses them, too.",
+    environment === PRODUCTION ? '[ai]' : `[env.${environment}.ai]`,
+    `binding = ${quoted(AI_BINDING)}`,
+  ];
+  const changed = append(text, lines.join('\n'));
+  if (parsedOrNull(changed) === null)
+    throw new Error(
+      `The binding ${AI_BINDING} cannot be added to wrangler.toml, which has a form that is not known here: add it by hand, and run this again`,
+    );
+  return changed;
+}
+
+/**
+ * The file for `wrangler dev`, which opens a remote session, and asks for a login, as soon as the binding is there.
+ * @param environment as in `--env`
+ * @returns null: the text has it as it should be; `''`: it has a form that is not known here
+ */
+export function devConfig(text: string, environment: string, usesAi: boolean): string | null {
+  const has = (one: string) => environmentTable(one, environment).ai !== undefined;
+  if (has(text) === usesAi) return null;
+  if (usesAi) return withAi(text, environment);
+  const head = environment === PRODUCTION ? '[ai]' : `[env.${environment}.ai]`;
+  const lines = text.split('\n');
+  const start = lines.findIndex((line) => line.trim() === head);
+  const changed = lines.toSpliced(start, start < 0 ? 0 : 1 + tableLines(lines, start).length).join('\n');
+  return parsedOrNull(changed) === null || has(changed) ? '' : changed;
+}
+
 /** The lines of a table, up to the next one. */
 function tableLines(lines: readonly string[], start: number): readonly string[] {
   const end = lines.findIndex((line, at) => at > start && line.trimStart().startsWith('['));
@@ -222,7 +260,7 @@ function missingTables(
   environment: string,
   own: Readonly<Record<string, unknown>>,
   id: string,
-  getsBucket: boolean,
+  gets: { readonly bucket: boolean; readonly ai: boolean },
   notes: string[],
 ): TomlTable {
   const missing: TomlTable = {};
@@ -239,7 +277,8 @@ function missingTables(
   const tables = Object.entries(inheritedVars(config, own)).filter(([, value]) => typeof value !== 'string');
   if (tables.length > 0) missing.vars = Object.fromEntries(tables);
   for (const name of NOT_COPIED) {
-    if (config[name] !== undefined && own[name] === undefined && !(name === 'r2_buckets' && getsBucket))
+    const isAdded = (name === 'r2_buckets' && gets.bucket) || (name === 'ai' && gets.ai);
+    if (config[name] !== undefined && own[name] === undefined && !isAdded)
       notes.push(`[env.${environment}] has no ${name}: add one of its own if it needs it`);
   }
   return missing;

@@ -58,6 +58,8 @@ export class CommonRuns {
   readonly #runs = new Map<number, SearchedRun>();
   /** By hash: how many runs have it, and whether a gram does. Most hashes of a long text are not among these, so the map is rarely read. */
   readonly #known = new Uint16Array(1 << HASH_BITS);
+  /** Characters of long texts that were read, each as often as it was. */
+  readChars = 0;
 
   /** @param onFound called with the place of each run that is found later */
   add(text: string, onFound: (from: number, to: number) => void): void {
@@ -82,6 +84,7 @@ export class CommonRuns {
     };
     const chars = new CharRuns();
     scan(text, GRAM_STRIDE, knownHashes, find, (_gram, at) => chars.visitAround(text, at, find));
+    this.readChars += text.length + chars.readChars;
   }
 
   #report(hash: number): void {
@@ -165,6 +168,7 @@ class CharRuns {
   #next = 0;
   #hash = 0;
   #chars = 0;
+  readChars = 0;
 
   /** Visits the runs that have the character at a place, and perhaps further ones. */
   visitAround(text: string, at: number, visit: VisitRun): void {
@@ -204,6 +208,7 @@ class CharRuns {
       if (chars >= RUN_CHARS) visit(hash & INTEGER_MASK, places[(chars - RUN_CHARS) % RING] ?? 0, at + 1);
       if (at >= core) left--;
     }
+    this.readChars += at - this.#next;
     this.#hash = hash;
     this.#chars = chars;
     this.#next = at;
@@ -235,6 +240,13 @@ export function isWordAt(text: string, at: number): boolean {
   if (at < 0 || at >= text.length) return false;
   const unit = text.charCodeAt(at);
   return ((UNITS[unit] || learn(unit)) & WORD) !== 0;
+}
+
+/** Whether a word begins at a place. */
+export function startsWordAt(text: string, at: number): boolean {
+  const unit = text.charCodeAt(at);
+  if (((UNITS[unit] || learn(unit)) & WHOLE_WORD) !== 0) return true;
+  return isWordAt(text, at) && !isWordAt(text, at - 1);
 }
 
 /** Fills the table for one unit. */

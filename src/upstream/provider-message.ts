@@ -9,6 +9,7 @@ import { isObject, type JsonObject } from '../shared/json.ts';
 import { words } from '../shared/words.ts';
 import { CommonRuns, foldedUnit, RUN_CHARS } from './common-runs.ts';
 import { ShortTexts } from './short-texts.ts';
+import { UnreadTexts } from './unread-texts.ts';
 
 /** The bound of a stored message. */
 export const MAX_KEPT_CHARS = 300;
@@ -18,6 +19,9 @@ const MAX_MESSAGE_CHARS = 1000;
 
 /** The texts of a request that are compared. Of a refusal of a larger one nothing is kept and nothing learned. */
 const MAX_COMPARED_CHARS = 8 * 1024 * 1024;
+
+/** The characters of these that are read, each as often as it is read, as in texts that have much of the message. Beyond, as of a larger request. */
+const MAX_READ_CHARS = 6 * 1024 * 1024;
 
 /** The depth of a request. A deeper one is as a larger one. */
 const MAX_DEPTH = 64;
@@ -39,6 +43,9 @@ export class MessageComparison {
   readonly #covered: Uint8Array;
   /** The claims whose words stand together in the request. */
   readonly #echoed = new Set<Claim>();
+  #readChars = 0;
+  /** The request was not read to its end. */
+  readonly isCut: boolean;
 
   constructor(message: string, request: RequestTexts, claims: readonly Claim[]) {
     const end = claims.reduce((last, { sentence }) => Math.max(last, sentence.to), MAX_MESSAGE_CHARS);
@@ -48,22 +55,50 @@ export class MessageComparison {
     this.#runs = new Uint8Array(compared.length);
     this.#covered = new Uint8Array(Math.min(compared.length, MAX_MESSAGE_CHARS));
     const decoded = decodeEscapes(compared);
+    const texts = this.#findRuns(compared, decoded, request);
+    this.isCut = texts === null || !this.#findShort(compared, decoded, texts, claims);
+    this.#coverNames(request.names, decoded);
+  }
+
+  /** @returns the texts without repetitions; null: there is more to read than may be read */
+  #findRuns(compared: string, decoded: Decoded, { texts, chars }: RequestTexts): readonly string[] | null {
     const runs = new CommonRuns();
     addRuns(runs, compared, decoded, this.#runs);
+    const unread = new UnreadTexts(chars, BETWEEN_DIGITS);
+    const read: string[] = [];
+    for (const text of texts) {
+      for (const part of unread.partsOf(text)) {
+        runs.find(part);
+        if (runs.readChars > MAX_READ_CHARS) return null;
+        read.push(part);
+      }
+    }
+    this.#readChars = runs.readChars;
+    dropShortRuns(compared, this.#runs);
+    for (let i = 0; i < this.#covered.length; i++) if (this.#runs[i] === 1) this.#covered[i] = 1;
+    return read;
+  }
+
+  /** Finds what is too short for runs. @returns false: there is more to read than may be read */
+  #findShort(
+    compared: string,
+    decoded: Decoded,
+    texts: readonly string[],
+    claims: readonly Claim[],
+  ): boolean {
     const short = new ShortTexts();
     const coverNumbers = this.#search(short, decoded);
     const digits = this.#searchDigits(decoded);
     const nearby = new NearbyWords(claims, compared, short, (claim) => this.#echoed.add(claim));
-    for (const text of request.texts) {
-      runs.find(text);
+    for (const text of texts) {
+      const numbers = digits !== null || short.isOfNumbers ? [...text.matchAll(LONG_NUMBER)] : [];
       nearby.startText();
-      short.find(text);
-      if (digits !== null && LONG_NUMBER.test(text)) digits.find(text);
+      if (numbers.length > 0 || !short.isOfNumbers) short.find(text);
+      for (const { 0: number } of numbers) digits?.find(number);
+      if (this.#readChars + short.readChars + (digits?.readChars ?? 0) > MAX_READ_CHARS) return false;
     }
-    dropShortRuns(compared, this.#runs);
-    for (let i = 0; i < this.#covered.length; i++) if (this.#runs[i] === 1) this.#covered[i] = 1;
     coverNumbers();
-    this.#coverNames(request.names, decoded);
+    return true;
   }
 
   /** Covers each word of the user's names, of any length. */
@@ -79,12 +114,13 @@ export class MessageComparison {
   }
 
   /**
-   * Searches quotations and codes, which are too short for runs, and covers those that are found.
+   * Searches quotations and codes, which are too short for runs, and covers those that are found. Those of which runs cover all need no search.
    * @returns covers numbers of several groups, when all groups were searched
    */
   #search(short: ShortTexts, decoded: Decoded): () => void {
     const { text } = decoded;
     const cover = (span: TextSpan) => this.#cover(span, decoded);
+    const isOpen = (span: TextSpan) => !this.#isCovered(span, decoded);
     const start = text.slice(0, MAX_MESSAGE_CHARS);
     /** What to do when a text is found, by the text: a message may have one many times. */
     const searched = new Map<string, (() => void)[]>();
@@ -106,12 +142,15 @@ export class MessageComparison {
       else onFound();
     };
     const codes = [...codesIn(start)].filter(({ 0: code }) => !SHORT_NUMBER.test(code));
-    for (const span of [...quotationsIn(start), ...codes.map(spanOf)]) {
+    for (const span of [...quotationsIn(start), ...codes.map(spanOf)].filter(isOpen)) {
       const part = start.slice(span.from, span.to).trim();
       if (part !== '' && !isField(part, this.#fields))
         search(span, part.length < MIN_PART_CHARS ? 'word' : 'part', () => cover(span));
     }
-    const numbers = [...groupsIn(start)].filter(({ 0: number }) => !DECIMAL.test(number)).map(spanOf);
+    const numbers = [...groupsIn(start)]
+      .filter(({ 0: number }) => !DECIMAL.test(number))
+      .map(spanOf)
+      .filter(isOpen);
     const left = numbers.map((number) => {
       const groups = [...start.slice(number.from, number.to).matchAll(/\d+/g)].map(spanOf);
       const missing = new Set(groups);
@@ -141,6 +180,10 @@ export class MessageComparison {
       if (!digits.add(decoded.text.slice(number.from, number.to), 'part', cover)) cover();
     }
     return digits;
+  }
+
+  #isCovered({ from: first, to: end }: TextSpan, { from, to }: Decoded): boolean {
+    return !this.#covered.subarray(from[first] ?? first, to[end - 1] ?? end).includes(0);
   }
 
   #cover({ from: first, to: end }: TextSpan, { from, to }: Decoded): void {
@@ -189,13 +232,16 @@ export function compareWithRequest(
   const request = readRequest(body);
   if (request === null) return null;
   const all = { ...request, names: [...namesIn(body), ...names] };
-  return new MessageComparison(message, all, claims);
+  const comparison = new MessageComparison(message, all, claims);
+  return comparison.isCut ? null : comparison;
 }
 
 interface RequestTexts {
   /** Of the user: not a word of them stays. */
   readonly names: readonly string[];
   readonly texts: readonly string[];
+  /** The length of all texts. */
+  readonly chars: number;
   readonly fields: ReadonlySet<string>;
 }
 
@@ -243,7 +289,7 @@ function readRequest(body: JsonObject): Omit<RequestTexts, 'names'> | null {
     const isSetting = fieldOf(key).hasApiWords === true || typeof value === 'number';
     if (!isSetting && !collect(value, 0, OWN_KEYS.has(key))) return null;
   }
-  return { texts, fields };
+  return { texts, chars, fields };
 }
 
 /** The names of the user in a body of any protocol. */
@@ -401,6 +447,9 @@ const DECIMAL = /^\d+\.\d+$/;
 /** A number of a card or a telephone has at least this many digits. */
 const MIN_NUMBER_DIGITS = 6;
 
+/** Of a class of characters: digits, and signs with one. */
+const DIGITS = String.raw`\d\xb2-\xbe\u2070-\u209f\u2150-\u218b\u2460-\u24ff\u3200-\u33ff\uff10-\uff19`;
+
 /** Numbers of {@link MIN_NUMBER_DIGITS} digits, with what people write between them. */
 function numbersIn(message: string): readonly TextSpan[] {
   const numbers = message.matchAll(
@@ -411,9 +460,8 @@ function numbersIn(message: string): readonly TextSpan[] {
     .map(spanOf);
 }
 
-/** A long text without one has no such number. */
-const LONG_NUMBER =
-  /(?:[\d\uff10-\uff19][\s,./()+_\\\xad\u200b-\u200f\u2010-\u2015\u2060\u2212\ufeff-]{0,8}){5}[\d\uff10-\uff19]/;
+/** Where a text may have such a number: no letter of ASCII stands between its digits. Some signs are compared as the digit in them, such as `²`. */
+const LONG_NUMBER = new RegExp(`[${DIGITS}](?:[^a-zA-Z${DIGITS}]*[${DIGITS}]){5,}`, 'g');
 
 /** Digits as they are compared: nothing counts that may stand between those of one number. */
 function foldDigits(text: string, at: number): number {
@@ -549,7 +597,7 @@ class NearbyWords {
 
   /** The next places are those of another text. */
   startText(): void {
-    this.#seen.length = 0;
+    if (this.#seen.length > 0) this.#seen.length = 0;
   }
 
   #see(id: number, at: number): 'more' | 'done' {

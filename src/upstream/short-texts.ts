@@ -67,7 +67,11 @@ export class ShortTexts {
   /** What a long text must have to be of interest. */
   #needed: readonly Needed[] = [];
   #pieceCount = 0;
+  /** All pieces are of ASCII. */
+  #isAscii = true;
   #quickChars: number;
+  /** Characters of long texts that were read one by one. */
+  readChars = 0;
 
   constructor(fold: Fold = foldedUnit) {
     this.#fold = fold;
@@ -116,6 +120,13 @@ export class ShortTexts {
   #need(needed: Needed): void {
     this.#needed = [...this.#needed, needed];
     this.#pieceCount += needed.pieces.length;
+    this.#isAscii &&=
+      !BEYOND_ASCII.test(needed.whole) && !needed.pieces.some((piece) => BEYOND_ASCII.test(piece));
+  }
+
+  /** Whether there is nothing but numbers of six digits or more. */
+  get isOfNumbers(): boolean {
+    return this.#needed.every(({ whole }) => NUMBER.test(whole));
   }
 
   /** Reports where the short texts are in a long one. The time is linear in its length, whatever is found. */
@@ -123,6 +134,7 @@ export class ShortTexts {
     if (this.#next.length === 1 || this.#isWithout(text)) return;
     const automaton = this.#automaton ?? buildAutomaton(this.#next, this.#parts, this.#words);
     this.#automaton = automaton;
+    this.readChars += text.length;
     const { characters, steps, kinds } = automaton;
     let state = 0;
     // Little is done for a character: most texts are long, and most of their characters end nothing.
@@ -142,10 +154,10 @@ export class ShortTexts {
     const chars = text.length * this.#pieceCount;
     if (chars > this.#quickChars) return false;
     this.#quickChars -= chars;
-    const folded = foldRare(text);
+    const folded = foldRare(text, this.#isAscii);
     if (folded === null) return false;
     // What is left of such a text is what it is compared by, besides white space.
-    const lower = folded.replaceAll('\\', '').toLowerCase();
+    const lower = folded.toLowerCase();
     const there = this.#needed.filter(({ pieces }) => pieces.every((piece) => lower.includes(piece)));
     if (there.length === 0) return true;
     const spaced = lower.replace(/[\s\p{Cc}]+/gu, ' ');
@@ -174,7 +186,15 @@ export class ShortTexts {
       for (let end = parts.longest[state] ?? 0; end !== 0; end = parts.shorter[end] ?? 0)
         this.#reportPart(end);
     }
-    if (isWordEnd) this.#reportWords(words, text, state, to);
+    if (isWordEnd && !this.#hasWords(words, state)) kinds[state] = (kinds[state] ?? 0) & ~HAS_WORD;
+    else if (isWordEnd) this.#reportWords(words, text, state, to);
+  }
+
+  /** Whether a word that ends at a state is still to be found. */
+  #hasWords({ longest, shorter }: Suffixes, state: number): boolean {
+    let end = longest[state] ?? 0;
+    while (end !== 0 && (this.#words[end]?.length ?? 0) === 0) end = shorter[end] ?? 0;
+    return end !== 0;
   }
 
   #reportWords({ longest, shorter }: Suffixes, text: string, state: number, to: number): void {
@@ -213,22 +233,35 @@ export class ShortTexts {
 
 const NONE: ShortText[] = [];
 
-/** Characters beyond ASCII for which a quick look pays. */
-const MAX_RARE_CHARS = 64;
+const NUMBER = /^\d{6,}$/;
+const BEYOND_ASCII = /[^\0-\x7f]/;
 
-/** A text with its characters beyond ASCII as they are compared; null: it has too many. */
-function foldRare(text: string): string | null {
-  const rare = /[\x80-\uffff]/g;
+/** A quick look pays for a text with this many characters beyond ASCII, and for a longer one with one in so many. */
+const MIN_RARE_CHARS = 64;
+const CHARS_A_RARE_ONE = 16;
+
+/** Stands for characters that are none of ASCII also where they are compared: a text of one byte for each is searched faster. */
+const ANY_OTHER = '\xa1';
+
+/**
+ * A text without backslashes, and with its characters beyond ASCII as they are compared; null: it has too many.
+ * @param isAscii what is searched is of ASCII
+ */
+function foldRare(text: string, isAscii: boolean): string | null {
+  let left = Math.max(MIN_RARE_CHARS, text.length / CHARS_A_RARE_ONE);
   let folded = '';
   let from = 0;
-  for (let chars = 0; rare.test(text); chars++) {
-    if (chars === MAX_RARE_CHARS) return null;
-    const at = rare.lastIndex - 1;
-    const unit = foldedUnit(text, at);
-    folded += text.slice(from, at) + (unit === 0 ? '' : String.fromCharCode(unit));
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit < 0x80 && unit !== BACKSLASH) continue;
+    if (unit !== BACKSLASH && --left < 0) return null;
+    const compared = foldedUnit(text, at);
+    folded += text.slice(from, at);
+    if (compared > 0x7f && isAscii) folded += ANY_OTHER;
+    else if (compared !== 0) folded += String.fromCharCode(compared);
     from = at + 1;
   }
-  return folded + text.slice(from);
+  return from === 0 ? text : folded + text.slice(from);
 }
 
 /** The longest piece without white space. */

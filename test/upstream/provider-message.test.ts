@@ -221,6 +221,11 @@ describe('E5 a kept message', () => {
   test('is null if nothing is left, or if the request is too large or too deep to compare', () => {
     expect(keep('"My password is hunter2"', user('My password is hunter2'))).toBeNull();
     expect(keep('Too long', user('x'.repeat(8 * 1024 * 1024 + 1)))).toBeNull();
+    expect(keep('Too long', user('x'.repeat(8 * 1024 * 1024)))).toBe('Too long');
+    // Nothing of it repeats, and the numbers are searched a second time.
+    const numbers = Array.from({ length: 500_000 }, (_, i) => i + 1_000_000).join(' ');
+    expect(keep('Too long: 123456789', user(numbers))).toBeNull();
+    expect(keep('Too long', user(numbers))).toBe('Too long');
     let deep: unknown = 'Hi';
     for (let i = 0; i < 100; i++) deep = [deep];
     expect(keep('Too deep', user(deep))).toBeNull();

@@ -264,6 +264,8 @@ export class Router {
   readonly #home: string | null;
   /** The handlers of POST routes without parameters, by path: nearly every request is found here without a regular expression. */
   readonly #posts: ReadonlyMap<string, Handler>;
+  /** What the paths of those say, once they were requested. */
+  readonly #paths = new Map<string, RequestedPath>();
   #router: ReturnType<typeof createRouter> | undefined;
 
   /**
@@ -303,13 +305,21 @@ export class Router {
 
   /** The name in the log of a path's route; `none` for a path without one, so that the log has no text that a client made up. */
   nameOf({ url }: Request): string {
-    const segments = pathOf(url).slice(this.#basePath.length).split('/');
-    return this.#routes.find(({ name }) => name !== undefined && segments.includes(name))?.name ?? 'none';
+    return this.#pathOf(url).name;
   }
 
   /** The client protocol of a request, by the routes of features, too. */
-  clientOf(request: Request): ErrorClient {
-    return clientOf(request, this.#routes);
+  clientOf({ url, headers }: Request): ErrorClient {
+    return clientOfPath(this.#pathOf(url), headers);
+  }
+
+  #pathOf(url: string): RequestedPath {
+    const path = pathOf(url);
+    const known = this.#paths.get(path);
+    if (known !== undefined) return known;
+    const read = readPath(path, this.#routes, this.#basePath);
+    if (this.#posts.has(path)) this.#paths.set(path, read);
+    return read;
   }
 
   /** Created at first use. Completions do not need it, and compiling its patterns would delay an isolate's first response. */
@@ -389,13 +399,32 @@ function methodNotAllowed(request: Request, context: RequestContext, allowed: st
 /** The client protocol of errors where a path names no other. */
 export const DEFAULT_CLIENT: ErrorClient = chat;
 
+/** What a path says, with or without a route. */
+interface RequestedPath {
+  readonly segments: readonly string[];
+  /** The routes that a segment names. */
+  readonly named: readonly HttpRoute[];
+  /** The name in the log. */
+  readonly name: string;
+}
+
+function readPath(path: string, routes: readonly HttpRoute[], basePath: string): RequestedPath {
+  const segments = path.split('/');
+  const named = routes.filter(({ name }) => name !== undefined && segments.includes(name));
+  const own = basePath === '' ? segments : path.slice(basePath.length).split('/');
+  const name = named.find((route) => own.includes(route.name ?? ''))?.name ?? 'none';
+  return { segments, named, name };
+}
+
 /**
  * The client protocol of a request, also on an unknown path: a segment such as `messages` decides, and else the header that Anthropic's or
  * Google's clients send with each request.
  */
-export function clientOf({ url, headers }: Request, routes: readonly HttpRoute[] = ROUTES): ErrorClient {
-  const segments = pathOf(url).split('/');
-  const named = routes.filter(({ name }) => name !== undefined && segments.includes(name));
+export function clientOf({ url, headers }: Request): ErrorClient {
+  return clientOfPath(readPath(pathOf(url), ROUTES, ''), headers);
+}
+
+function clientOfPath({ segments, named }: RequestedPath, headers: Headers): ErrorClient {
   const client = named.findLast((route) => route.client !== undefined)?.client;
   if (client !== undefined) return client;
   if (headers.has('anthropic-version')) return messages;

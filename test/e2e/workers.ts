@@ -78,6 +78,14 @@ export async function deployedSources(): Promise<readonly string[]> {
   return Object.keys(metafile.inputs);
 }
 
+/** The bytes that each file has in the deployed Worker's bundle, by its path from the repository on. */
+export async function deployedBytes(): Promise<ReadonlyMap<string, number>> {
+  await buildPage();
+  const { metafile } = await build({ ...BUNDLING, entryPoints: [MAIN], write: false, metafile: true });
+  const files = Object.values(metafile.outputs).flatMap(({ inputs }) => Object.entries(inputs));
+  return new Map(files.map(([path, { bytesInOutput }]) => [path, bytesInOutput]));
+}
+
 const bundles = new Map<string, Promise<string>>();
 
 /** The bundle's text. @param main the absolute path of the Worker's source */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { costRows } from './costs.ts';
 import { computeFigures, writtenFigures } from './figures.ts';
-import { computeSizes, DEVELOPERS, withTables, writtenSizes } from './sizes.ts';
+import { computeParts, computeSizes, DEVELOPERS, withTables, writtenParts, writtenSizes } from './sizes.ts';
 
 const PAGE = join(import.meta.dirname, '..', '..', 'docs', 'figures.md');
 
@@ -28,6 +28,15 @@ test('docs/sizes-and-costs.md has the bundle with and without each feature, none
       (ratio) => Math.abs(ratio - 1) <= 0.05,
     );
   });
+  expect(off).toEqual([]);
+});
+
+test('docs/sizes-and-costs.md has what each large part of the deployed Worker weighs, none more than 10 % off: otherwise run npm run figures', async () => {
+  const written = writtenParts(SIZES);
+  const off = (await computeParts()).filter(
+    ({ folder, minified }) =>
+      folder !== 'others' && minified >= 10 && Math.abs((written.get(folder) ?? 0) / minified - 1) > 0.1,
+  );
   expect(off).toEqual([]);
 });
 

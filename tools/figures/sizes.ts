@@ -1,7 +1,7 @@
 /** The page of sizes and costs: the bundles of the features, and what deployments cost. */
 
 import { FEATURE_SETTINGS } from '../../src/settings/feature-settings.ts';
-import { hostBundle } from '../../test/e2e/workers.ts';
+import { deployedBundle, deployedBytes, hostBundle } from '../../test/e2e/workers.ts';
 import { costRows } from './costs.ts';
 import { kib } from './figures.ts';
 
@@ -42,6 +42,65 @@ function hostOf(features: readonly string[]): string {
   });
   const list = features.map((name) => `${name}()`).join(', ');
   return `${entries.join('\n')}\nimport { weir } from './weir.ts';\nexport default weir({ features: [${list}] });`;
+}
+
+/** A folder of `src` in the deployed Worker. */
+interface Part {
+  readonly folder: string;
+  /** KiB, minified. */
+  readonly minified: number;
+  /** Its share of the KiB of the bundle with gzip. */
+  readonly gzip: number;
+}
+
+/** Folders whose own folders are parts: one for each protocol, and what has its own page. */
+const DIVIDED: readonly string[] = ['protocols', 'metering', 'ledger'];
+
+/** The rest: files directly in `src`, and packages. */
+const OTHERS = 'others';
+
+/** What the deployed Worker's bundle consists of, the largest part first. */
+export async function computeParts(): Promise<readonly Part[]> {
+  const bytes = await deployedBytes();
+  const bundle = await deployedBundle();
+  const sums = new Map<string, number>();
+  for (const [path, count] of bytes) {
+    const folder = partOf(path);
+    sums.set(folder, (sums.get(folder) ?? 0) + count);
+  }
+  const share = kib(bundle) / bundle.length;
+  return [...sums]
+    .filter(([, count]) => count >= 1024)
+    .sort(([, one], [, other]) => other - one)
+    .map(([folder, count]) => ({
+      folder,
+      minified: oneDecimal(count / 1024),
+      gzip: oneDecimal(count * share),
+    }));
+}
+
+function partOf(path: string): string {
+  const [root = '', folder = '', inner, ...rest] = path.split('/');
+  if (root !== 'src' || inner === undefined) return OTHERS;
+  return DIVIDED.includes(folder) && rest.length > 0 ? `${folder}/${inner}` : folder;
+}
+
+function oneDecimal(value: number): number {
+  return Math.round(value * 10) / 10;
+}
+
+/** The page with the table of the parts as they are computed. */
+export function withParts(page: string, parts: readonly Part[]): string {
+  const rows = parts.map(({ folder, minified, gzip }) => {
+    return `| ${folder === OTHERS ? OTHERS : `\`src/${folder}\``} | ${minified} | ${gzip} |`;
+  });
+  return withRows(page, '| folder |', rows);
+}
+
+/** The KiB, minified, of the parts that the page has. */
+export function writtenParts(page: string): ReadonlyMap<string, number> {
+  const rows = page.matchAll(/^\| `src\/([\w/-]+)` \| ([\d.]+) \| [\d.]+ \|$/gm);
+  return new Map([...rows].map(([, folder = '', minified]) => [folder, Number(minified)]));
 }
 
 /** The page with its two tables as they are computed. */

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type Document, pageOf, pagePath, type SidebarItem, sidebarOf } from './pages.ts';
+import { type Document, homeOf, pageOf, pagePath, type SidebarItem, sidebarOf } from './pages.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const documents: readonly Document[] = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
@@ -63,4 +63,28 @@ test('sidebarOf has every document that is a page, in the groups of docs/README.
     .filter((link) => link !== '/' && !links.includes(link));
   expect(missing).toEqual([]);
   expect(new Set(links).size).toBe(links.length);
+});
+
+describe('homeOf', () => {
+  test('the first page says what Weir is, and has the two commands of the README, a card for each shelf, and the list', () => {
+    const readme = { path: 'README.md', text: readFileSync(join(ROOT, 'README.md'), 'utf8') };
+    const all = [...documents, readme];
+    const text = homeOf(
+      all,
+      all.map((document) => pageOf(document, () => true)),
+    );
+    const front: unknown = JSON.parse(/^---\n(.+)\n---\n/.exec(text)?.[1] ?? '');
+    expect(front).toMatchObject({
+      layout: 'home',
+      hero: { tagline: expect.stringContaining('one endpoint in front of many providers') },
+      features: ['Use it', 'Run it', 'Understand it'].map((title) => ({
+        title,
+        details: expect.stringMatching(/.{20}/),
+        link: expect.stringMatching(/^\/[a-z]/),
+      })),
+    });
+    expect(text).toContain('npm ci && npm run demo');
+    expect(text).toContain('npm ci && npm test');
+    expect(text).toContain('[Getting started](./getting-started.md)');
+  });
 });

@@ -64,6 +64,41 @@ function outsideOfCode(text: string, change: (prose: string) => string): string 
     .join('');
 }
 
+/** What the shelves of docs/README.md are for. */
+const SHELVES: Readonly<Record<string, string>> = {
+  'Use it': 'Send requests: clients, streams, routing, errors',
+  'Run it': 'Deploy it, hand out keys, set budgets, see what is spent',
+  'Understand it': 'How it works, the contract, decisions, measurements',
+};
+
+/** The site's first page: what Weir is, the two commands, a card for each shelf, and the list of docs/README.md. */
+export function homeOf(documents: readonly Document[], pages: readonly Page[]): string {
+  const about = documents.find(({ path }) => path === 'README.md')?.text ?? '';
+  const [, pitch = ''] = /^# Weir\n+([\s\S]+?)\n\n/.exec(about) ?? [];
+  const commands = [...about.matchAll(/```console\n[\s\S]+?```/g)].slice(0, 2).map(([block]) => block);
+  const list = pages.find(({ path }) => path === 'index.md')?.text ?? '';
+  const cards = sidebarOf(documents).map(({ text, items = [] }) => ({
+    title: text,
+    details: SHELVES[text] ?? '',
+    link: items[0]?.link ?? '/',
+  }));
+  const front = {
+    layout: 'home',
+    hero: {
+      name: 'Weir',
+      text: 'An LLM gateway on Cloudflare Workers',
+      tagline: pitch.replaceAll('\n', ' '),
+      actions: [
+        { theme: 'brand', text: 'Get started', link: '/getting-started' },
+        { theme: 'alt', text: 'What it does', link: '/about' },
+      ],
+    },
+    features: cards,
+  };
+  // JSON is YAML.
+  return `---\n${JSON.stringify(front)}\n---\n\n## Try it\n\n${commands.join('\n\n')}\n\n${list.replace(/^# .*$/m, '## All documents')}`;
+}
+
 /** The sidebar: the groups and links of docs/README.md, and below the page of a folder those of its other documents. */
 export function sidebarOf(documents: readonly Document[]): SidebarItem[] {
   const home = documents.find(({ path }) => path === HOME)?.text ?? '';

@@ -27,6 +27,14 @@ const usage = { prompt_tokens: 5, completion_tokens: 3, total_tokens: 8 };
 
 function answer({ url, text }: AwsRequest): Response {
   if (url.endsWith('/models')) return Response.json({ object: 'list', data: [{ id: OSS, object: 'model' }] });
+  if (url.endsWith('/converse')) {
+    const message = { role: 'assistant', content: [{ text: 'Here.' }] };
+    return Response.json({
+      output: { message },
+      stopReason: 'end_turn',
+      usage: { inputTokens: 5, outputTokens: 3, totalTokens: 8 },
+    });
+  }
   if (url.endsWith('/messages')) {
     const content = [{ type: 'text', text: 'Here.' }];
     const shared = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', stop_reason: 'end_turn' };

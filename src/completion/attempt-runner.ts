@@ -57,7 +57,7 @@ export interface Delivery<Value> {
 type Last = { readonly kind: 'done' } | Failed;
 
 /** What came of the last attempt, or that the request was stopped. */
-export type LastOutcome<Value> = Last & { readonly value: Value | null };
+type LastOutcome<Value> = Last & { readonly value: Value | null };
 
 /** The request has ended in another way: its deadline has passed, or its client has disconnected. */
 export function stopped(): Failed {

@@ -12,7 +12,7 @@ const HIDDEN_AFTER_MS = 1000;
 const MIN_TIMER_MS = 1000;
 const MAX_TIMER_MS = 60_000;
 
-export interface PacedOutput {
+interface PacedOutput {
   /** Tokens of all attempts that were seen or reported so far. */
   readonly seenTokens: () => number;
   /** The budget is used up. Called once. */

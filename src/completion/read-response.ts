@@ -9,7 +9,7 @@ import { openResponse, type ResponseBody } from '../upstream/fetch.ts';
 import type { Attempt } from './attempt-runner.ts';
 import type { CompletionRequest } from './prepare.ts';
 
-export interface ReadResponse {
+interface ReadResponse {
   /** Not `MORE`. */
   readonly outcome: Outcome;
   /** The memory of a JSON response, whose work goes on; null for events. */

@@ -79,7 +79,7 @@ export async function readClientBody<Session>(
   });
 }
 
-export interface RequestPolicies {
+interface RequestPolicies {
   readonly policies: Policies;
   readonly unsupported: Unsupported;
 }

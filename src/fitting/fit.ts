@@ -43,7 +43,7 @@ export interface Change {
 }
 
 /** How a change of one row is made. */
-export interface ChangeOptions {
+interface ChangeOptions {
   /** The form in which the body was written. */
   readonly form: RequestForm;
   readonly unsupported: Unsupported;

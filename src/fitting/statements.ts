@@ -33,14 +33,14 @@ export interface Statement {
   readonly isRemembered: boolean;
 }
 
-export interface FieldRefusal {
+interface FieldRefusal {
   readonly message: string;
   readonly code: string;
   /** The field that the provider names beside its message. */
   readonly field: string | undefined;
 }
 
-export interface SentRequest {
+interface SentRequest {
   /** As it was sent. */
   readonly body: JsonObject;
   readonly betas: readonly string[];

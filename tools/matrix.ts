@@ -1,9 +1,20 @@
-/** Runs every client protocol with every provider and prints the results as a table: npm run matrix. Exits with 1 if a cell fails. */
+/**
+ * Runs every client protocol with every provider and prints the results as a table: npm run matrix. With `-- --write` it writes the table
+ * to docs/providers.md. Exits with 1, and writes nothing, if a cell fails.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
 import { COLUMNS, HEAD, rowLine, startMatrixGateway } from './matrix/matrix.ts';
 import { ROWS } from './matrix/rows.ts';
 
+const PAGE = 'docs/providers.md';
+
 await using gateway = await startMatrixGateway();
-process.stdout.write(`${HEAD.join('\n')}\n`);
+const lines: string[] = [];
+const print = (line: string) => {
+  lines.push(line);
+  process.stdout.write(`${line}\n`);
+};
+for (const line of HEAD) print(line);
 for (const row of ROWS) {
   const cells: string[] = [];
   for (const [title, run] of COLUMNS) {
@@ -14,5 +25,12 @@ for (const row of ROWS) {
     });
     cells.push(cell);
   }
-  process.stdout.write(`${rowLine(row, cells)}\n`);
+  print(rowLine(row, cells));
+}
+if (process.argv.includes('--write') && process.exitCode !== 1) {
+  const page = readFileSync(PAGE, 'utf8').split('\n');
+  const start = page.indexOf(HEAD[0] ?? '');
+  if (start < 0) throw new Error(`${PAGE} has no table with the head ${HEAD[0]}`);
+  page.splice(start, page.indexOf('', start) - start, ...lines);
+  writeFileSync(PAGE, page.join('\n'));
 }

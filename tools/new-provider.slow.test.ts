@@ -1,6 +1,6 @@
 /** Runs `npm run new-provider acme` in a copy of the repository. The generated files pass every check except the one that lists open TODO marks. */
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -12,6 +12,7 @@ const CHECKS = [
   'test/contract/contract.test.ts',
   'test/request-translation/table-rows.test.ts',
   'tools/simulator/providers.test.ts',
+  'tools/provider-lists/lists.test.ts',
   'test/deploy.test.ts',
   'test/tidy.test.ts',
 ];
@@ -26,6 +27,19 @@ afterAll(() => rmSync(clone, { recursive: true }));
 
 function run(...args: readonly string[]) {
   return spawnSync(process.execPath, args, { cwd: clone, encoding: 'utf8' });
+}
+
+/** The text of each file of the copy, by its path. */
+function files(): Map<string, string> {
+  const folders = ['src', 'test', 'tools', 'docs'].map((folder) => join(clone, folder));
+  const found = [
+    ...readdirSync(clone, { withFileTypes: true }),
+    ...folders.flatMap((folder) => readdirSync(folder, { recursive: true, withFileTypes: true })),
+  ];
+  const paths = found
+    .filter((entry) => entry.isFile() && !entry.parentPath.includes('node_modules'))
+    .map(({ parentPath, name }) => relative(clone, join(parentPath, name)));
+  return new Map(paths.map((path) => [path, readFileSync(join(clone, path), 'utf8')]));
 }
 
 /** The names of the failing checks, with their messages. */
@@ -50,8 +64,17 @@ test('the script lists the remaining steps, and rejects a missing or existing id
     expect([id, status]).toEqual([id, 2]);
     expect(stderr).not.toContain('    at ');
   }
+  const before = files();
   const { status, stdout, stderr } = run('tools/new-provider.ts', 'acme');
   expect([status, stderr]).toEqual([0, '']);
+  const written = [...files()].filter(([path, text]) => before.get(path) !== text).map(([path]) => path);
+  expect(written.sort()).toEqual([
+    'src/providers/acme.ts',
+    'src/providers/index.ts',
+    ...['case.json', 'expected.sse', 'upstream.sse'].map((name) => `test/fixtures/acme/short-answer/${name}`),
+    'tools/simulator/scenes.ts',
+  ]);
+  expect(run('tools/provider-lists.ts').stderr).toBe('');
   expect(stdout).toContain('1. src/providers/acme.ts: its base URL, the table of the fields it accepts');
   expect(run('tools/new-provider.ts', 'acme').stderr).toContain('The provider acme already exists');
 });
@@ -61,22 +84,12 @@ test('the generated files type-check, and the only failing check lists the TODO 
   const found = failures();
   expect(found).toHaveLength(1);
   expect(found[0]).toContain('no TODO mark of npm run new-provider remains');
-  for (const place of [
-    'src/providers/acme.ts:',
-    'tools/simulator/acme.ts:',
-    'test/fixtures/acme/',
-    'docs/settings.md:',
-  ])
+  for (const place of ['src/providers/acme.ts:', 'tools/simulator/scenes.ts:', 'test/fixtures/acme/'])
     expect(found[0]).toContain(place);
 });
 
 test('every check passes after the TODO marks are done and the table has two quirks', () => {
-  for (const path of [
-    'src/providers/acme.ts',
-    'tools/simulator/acme.ts',
-    'docs/settings.md',
-    'package.json',
-  ]) {
+  for (const path of ['src/providers/acme.ts', 'tools/simulator/scenes.ts']) {
     edit(path, (text) => text.replaceAll('TODO(acme)', 'Done'));
   }
   edit('test/fixtures/acme/short-answer/case.json', (text) => text.replace('TODO(acme)', 'Done'));

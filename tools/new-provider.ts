@@ -18,35 +18,21 @@ const MODEL = `${id}-small`;
 
 write(`src/providers/${id}.ts`, providerFile());
 change('src/providers/index.ts', [
-  [/^import type \{ Profile, Provider \}/m, `import { ${id} } from './${id}.ts';\n$&`],
-  [/^\] as const;$/m, `  ${id},\n] as const;`],
+  [/^import type \{ AuthSettings, /m, `import { ${id} } from './${id}.ts';\n$&`],
+  [/^(const REPLACEABLE = \[[^\]]*)\] as const;$/m, `$1  ${id},\n] as const;`],
 ]);
-change('.dev.vars.example', [[/^# GEMINI_API_KEY=$/m, `# GEMINI_API_KEY=\n# ${NAME}_API_KEY=`]]);
-change('package.json', [
-  [
-    /^( {6}"WEIR_KV": \{)$/m,
-    `      "${NAME}_API_KEY": {\n        "description": "Your key of TODO(${id}): its name, and a link to its API keys page. It enables \`${id}/…\`."\n      },\n$1`,
-  ],
-]);
-write(`tools/simulator/${id}.ts`, sceneFile());
-change('tools/simulator/scenes.ts', [
-  [/^import type \{ Operation/m, `import { ${id} } from './${id}.ts';\nimport type { Operation`],
-  [/^ {2}compatible,\n\];/m, `  compatible,\n  ${id},\n];`],
+const scenes = 'tools/simulator/scenes.ts';
+if (!readFileSync(scenes, 'utf8').includes('tableScene'))
+  change(scenes, [
+    [
+      /^import type \{ Operation, .*$/m,
+      "$&\nimport { wordsOf } from './script.ts';\nimport { tableScene } from './table.ts';",
+    ],
+  ]);
+change(scenes, [
+  [/^import \{ anthropic \}/m, `import { CHAT as ${NAME} } from '../../src/providers/${id}.ts';\n$&`],
+  [/^ {2}compatible,\n((?: {2}.*\n)*)\];/m, `  compatible,\n$1${scene()}];`],
   [/^\} as const;$/m, `  ${id}: '/${id}/v1',\n} as const;`],
-]);
-change('test/e2e/gateway.ts', [
-  [/^( {2}COMPATIBLE_SECRET: )/m, `  ${NAME}_API_KEY: 'sim-${id}-7d20c4',\n$1`],
-  [/^( {4}PROVIDERS: JSON\.stringify\(\{)$/m, `    ${NAME}_BASE_URL: base('${id}'),\n$1`],
-]);
-change('tools/matrix/rows.ts', [[/^(const LENIENT = \[)/m, `$1'${id}/${MODEL}', `]]);
-change('docs/providers.md', [
-  [/^(\| provider and model .*\n\| --- .*\n)/m, `$1| \`${id}/${MODEL}\` | tools | tools | tools | – |\n`],
-]);
-change('docs/settings.md', [
-  [
-    /^(\| `PROVIDERS` \| `\{\}` \|)/m,
-    `| \`${NAME}_API_KEY\`, \`${NAME}_BASE_URL\` | TODO(${id}): its default URL | secret; enables \`${id}/…\` |\n$1`,
-  ],
 ]);
 const fixture = `test/fixtures/${id}/short-answer`;
 write(`${fixture}/upstream.sse`, frames(MODEL));
@@ -57,13 +43,15 @@ process.stdout.write(`
 The files of ${id} are written. Remaining steps:
 
 1. src/providers/${id}.ts: its base URL, the table of the fields it accepts, and its error texts. Add source and date to each row.
-   src/request-translation/rules.ts describes the rows. tools/simulator/${id}.ts rejects what the table declares as rejected.
+   src/request-translation/rules.ts describes the rows. The scene in tools/simulator/scenes.ts rejects what the table declares as rejected.
 2. ${fixture}/: replace upstream.sse with a recorded stream of ${id}, expected.sse with what the client must receive, and case.json with the request and its record
    (docs/contract/ has the rules that case.json names).
 3. Each other TODO(${id}): npx vitest run tools/simulator/providers.test.ts lists them.
 4. Optional: add its prices in src/metering/pricing/${id}.ts and list that file in price-book.ts.
-5. npx biome check --write . && npm run types
-   npx vitest run test/contract test/request-translation tools/simulator test/deploy.test.ts && npx vitest run --mode slow tools/matrix
+5. npm run provider-lists && npm run matrix -- --write
+   They write .dev.vars.example, package.json, docs/settings.md and docs/providers.md. Add the page of its API keys to its description in package.json.
+6. npx biome check --write . && npm run types
+   npx vitest run test/contract test/request-translation tools/simulator tools/provider-lists test/deploy.test.ts && npx vitest run --mode slow tools/matrix
 `);
 
 function problemOf(given: string): string | null {
@@ -121,22 +109,15 @@ export const ${id}: Provider<'${NAME}_API_KEY' | '${NAME}_BASE_URL'> = {
 `;
 }
 
-function sceneFile(): string {
-  return `/**
- * TODO(${id}): how its stream differs from plain OpenAI chunks. The simulator rejects the requests that the provider's table declares as rejected.
- *
- * Tokens (completion): ${MODEL} 7.
- */
-import { CHAT } from '../../src/providers/${id}.ts';
-import { wordsOf } from './script.ts';
-import { tableScene } from './table.ts';
-
-export const ${id} = tableScene({
-  id: '${id}',
-  rules: CHAT,
-  answers: { '${MODEL}': wordsOf('text', 'Seven words flow over the new weir.') },
-  limit: 'max_tokens',
-});
+/** Its row in the list of scenes. */
+function scene(): string {
+  return `  // TODO(${id}): how its stream differs from plain OpenAI chunks: then a file of its own, as zai.ts.
+  tableScene({
+    id: '${id}',
+    rules: ${NAME},
+    answers: { '${MODEL}': wordsOf('text', 'Seven words flow over the new weir.') },
+    limit: 'max_tokens',
+  }),
 `;
 }
 

@@ -1,8 +1,10 @@
 /** Starts the gateway as it is deployed, in workerd and over HTTP, with a simulator as its upstream. */
+
 import { setMaxListeners } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import { dayPrefix } from '../../src/metering/kv-ledger.ts';
 import { decodeRecord, type RecordSummary } from '../../src/metering/record.ts';
+import { PROVIDERS } from '../../src/providers/index.ts';
 import { decodeObject, type JsonObject, objectOf, textOf } from '../../tools/simulator/json.ts';
 import { basePaths, cloudSettings, compatibleScenes } from '../../tools/simulator/scenes.ts';
 import { createSimulator, type Simulator, type SimulatorOptions } from '../../tools/simulator/server.ts';
@@ -56,8 +58,8 @@ export interface Gateway extends AsyncDisposable {
 
 export const ADMIN_TOKEN = 'admin-token-of-the-tests';
 
-/** The deployment's credential at each provider. The simulator accepts every key that begins with `sim-`. */
-export const CREDENTIALS = {
+/** The simulator accepts every key that begins with `sim-`. */
+const NAMED_CREDENTIALS = {
   DEEPSEEK_API_KEY: 'sim-deepseek-2f1c9a',
   MISTRAL_API_KEY: 'sim-mistral-83bd07',
   CODESTRAL_API_KEY: 'sim-codestral-c4410e',
@@ -79,6 +81,14 @@ export const CREDENTIALS = {
   CLOUDFLARE_AI_TOKEN: 'sim-cloudflare-5de048',
   COMPATIBLE_SECRET: 'sim-compatible-6c98b1',
 } as const;
+
+const ofNoCloud = PROVIDERS.filter(({ cloud }) => cloud === undefined);
+
+/** The deployment's credential at each provider, also at one that no test names. */
+export const CREDENTIALS = {
+  ...Object.fromEntries(ofNoCloud.map(({ id, apiKeySettings: [key] }) => [key, `sim-${id}-7d20c4`])),
+  ...NAMED_CREDENTIALS,
+};
 
 /** A record is written shortly after its log line. After this many listings it counts as lost. */
 const MAX_LISTINGS = 500;
@@ -230,29 +240,15 @@ function varsOf(simulatorUrl: string, vars: Vars = {}): Readonly<Record<string, 
  * their names, as in deployments from before these were built in.
  */
 function defaultVars(simulatorUrl: string): Vars {
-  const base = (provider: keyof typeof basePaths) => simulatorUrl + basePaths[provider];
+  const paths: Readonly<Record<string, string>> = basePaths;
+  const base = (provider: string) => simulatorUrl + paths[provider];
   return {
     AUTH: 'open',
     ADMIN_TOKEN,
     // No retries, except in tests of retries.
     RETRIES: '0',
     ...CREDENTIALS,
-    DEEPSEEK_BASE_URL: base('deepseek'),
-    MISTRAL_BASE_URL: base('mistral'),
-    CODESTRAL_BASE_URL: base('codestral'),
-    OPENTOKEN_BASE_URL: base('opentoken'),
-    XEROTIER_BASE_URL: base('xerotier'),
-    OPENAI_BASE_URL: base('openai'),
-    ANTHROPIC_BASE_URL: base('anthropic'),
-    GEMINI_BASE_URL: base('gemini'),
-    GROQ_BASE_URL: base('groq'),
-    XAI_BASE_URL: base('xai'),
-    OPENROUTER_BASE_URL: base('openrouter'),
-    TOGETHER_BASE_URL: base('together'),
-    FIREWORKS_BASE_URL: base('fireworks'),
-    CEREBRAS_BASE_URL: base('cerebras'),
-    MOONSHOT_BASE_URL: base('moonshot'),
-    ZAI_BASE_URL: base('zai'),
+    ...Object.fromEntries(ofNoCloud.map(({ id, baseUrlSettings: [setting] }) => [setting, base(id)])),
     ...Object.assign({}, ...Object.values(cloudSettings(simulatorUrl))),
     PROVIDERS: JSON.stringify({
       compatible: { base_url: base('compatible'), api_key: 'COMPATIBLE_SECRET' },

@@ -26,8 +26,7 @@ test('it has a row for every built-in provider', () => {
       ({ id }) => `${id} has no row in the matrix: add one of its models to tools/matrix/rows.ts`,
     ),
     ...ROWS.filter(({ model }) => !models.includes(model)).map(
-      ({ model }) =>
-        `docs/providers.md has no row for ${model}: run npm run matrix and add the printed row to the table`,
+      ({ model }) => `docs/providers.md has no row for ${model}: run npm run matrix -- --write`,
     ),
     ...models
       .filter((model) => !ROWS.some((row) => row.model === model))

@@ -1,5 +1,7 @@
 /** The rows of the matrix: the models of the agent tests, and those of providers whose servers accept every request. */
+import { PROVIDERS } from '../../src/providers/index.ts';
 import { MODELS, SIGNING } from '../../test/e2e/loop-models.ts';
+import { allScenes } from '../simulator/scenes.ts';
 
 export interface Row {
   /** `<provider>/<model>`. */
@@ -17,6 +19,16 @@ const LENIENT = [
   'fireworks/accounts/fireworks/models/gpt-oss-120b',
 ];
 
+const NAMED = [...MODELS, ...SIGNING, ...LENIENT];
+
+/** The first model of each provider that the lists do not name. */
+const FURTHER = PROVIDERS.filter(({ id }) => !NAMED.some((model) => model.startsWith(`${id}/`))).flatMap(
+  ({ id }) => {
+    const model = allScenes.find((scene) => scene.id === id)?.models[0];
+    return model === undefined ? [] : [`${id}/${model}`];
+  },
+);
+
 const LEGACY: Readonly<Record<string, string>> = {
   'deepseek/deepseek-flash': 'deepseek/deepseek-flash',
   'openai/gpt-4o-mini': 'openai/gpt-3.5-turbo-instruct',
@@ -24,6 +36,6 @@ const LEGACY: Readonly<Record<string, string>> = {
   'compatible/openai/gpt-oss-20b': 'legacy/gpt-3.5-turbo-instruct',
 };
 
-export const ROWS: readonly Row[] = [...MODELS, ...SIGNING, ...LENIENT]
+export const ROWS: readonly Row[] = [...NAMED, ...FURTHER]
   .toSorted((a, b) => a.localeCompare(b, 'en'))
   .map((model) => ({ model, legacy: LEGACY[model] ?? null }));

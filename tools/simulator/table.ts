@@ -62,7 +62,7 @@ interface TableSceneOptions {
 
 /**
  * Sends plain OpenAI chunks below `/<id>/v1`, usage as the table says, and OpenAI's error texts.
- * @public the files of `npm run new-provider` use it
+ * @public the rows of `npm run new-provider` use it
  */
 export function tableScene({ id, rules, answers, limit }: TableSceneOptions): Scene {
   const scriptOf = (call: Call): Script => scriptFor(call, answers[call.model] ?? [], { limits: [limit] });

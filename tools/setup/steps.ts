@@ -372,7 +372,7 @@ class Setup {
     const key = textOf(decodeObject(text)?.key);
     if (response.status !== 201 || key === '')
       throw new Error(`POST ${address}/admin/keys: ${response.status} ${text}`);
-    for (const line of pasteLines(address, key)) this.#print(line);
+    for (const line of pasteLines(address, key, this.#answers.ai)) this.#print(line);
   }
 
   /** Waits until a deployment answers with 200: a new address and new secrets take some seconds. @returns the body */
@@ -480,7 +480,8 @@ function addedLines(before: string, after: string): readonly string[] {
   });
 }
 
-function pasteLines(address: string, key: string): readonly string[] {
+/** @param ai a model of Cloudflare's answers without a key */
+function pasteLines(address: string, key: string, ai: boolean): readonly string[] {
   return [
     '',
     'Paste this into a shell, or the names and values into your clients:',
@@ -489,6 +490,11 @@ function pasteLines(address: string, key: string): readonly string[] {
     `export OPENAI_BASE_URL=${shellWord(`${address}/v1`)} OPENAI_API_KEY=$WEIR_KEY`,
     `export ANTHROPIC_BASE_URL=${shellWord(address)} ANTHROPIC_AUTH_TOKEN=$WEIR_KEY`,
     `curl -s "$WEIR_URL/v1/models" -H "authorization: Bearer $WEIR_KEY"`,
+    ...(ai
+      ? [
+          `curl -sN "$WEIR_URL/v1/chat/completions" -H "authorization: Bearer $WEIR_KEY" -d '{"model":"cloudflare/@cf/openai/gpt-oss-20b","stream":true,"messages":[{"role":"user","content":"Why a weir?"}]}'`,
+        ]
+      : []),
     '',
     `Dashboard: ${address}/dashboard, with ADMIN_TOKEN`,
   ];

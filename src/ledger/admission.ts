@@ -49,7 +49,6 @@ import {
   upperBoundOf,
 } from './limits/reservations.ts';
 import { findUsageUpperBound, MAX_PROMPT_TOKENS } from './limits/usage-upper-bound.ts';
-import type { UserReservation } from './limits/user-limits.ts';
 import type { LedgerSettings } from './settings.ts';
 
 /** A reservation that is never settled is charged this long after its request's deadline. */
@@ -370,7 +369,7 @@ const KEY_REVOKED = apiError('invalid_api_key', 'This key is unknown, revoked, d
 
 interface ReserveResult {
   readonly objectName: string;
-  readonly reserved: Result<Reservation | UserReservation, ApiError>;
+  readonly reserved: Result<Reservation, ApiError>;
 }
 
 /** Reserves in the object of the key, or in that of its user, which reserves in the key's. */
@@ -401,7 +400,7 @@ async function reserveFor(
  * @param unpriced models without a price in the unit of the budget
  */
 function refusalOf(
-  reservation: Reservation | UserReservation,
+  reservation: Reservation,
   {
     request,
     unpriced = [],
@@ -413,8 +412,7 @@ function refusalOf(
   } = {},
 ): Refusal | null {
   if (reservation.kind !== 'refused') return null;
-  const { refusal, standing } = reservation;
-  const by = 'by' in reservation ? reservation.by : 'key';
+  const { refusal, standing, by = 'key' } = reservation;
   const output = request === undefined ? null : outputNeed(request, standing.limits);
   return refusalResponse(refusal, standing, by, unpriced, isMessages, output);
 }
@@ -491,7 +489,7 @@ async function reserveMore(
   }: Pick<ReservedRequest, 'ledger' | 'context' | 'keyId' | 'objectName'>,
   extended: ReserveRequest,
 ): Promise<ApiError | null> {
-  const reserved = await ledger.client.call<Reservation | UserReservation>(context, objectName, (object) =>
+  const reserved = await ledger.client.call(context, objectName, (object) =>
     objectName === keyId ? object.reserve(extended) : object.reserveForUser(extended),
   );
   if (reserved.kind === 'error') {

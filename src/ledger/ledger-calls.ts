@@ -20,10 +20,9 @@ import type { ActiveHours } from './directory/active-keys.ts';
 import type { ErasedSums, FoundRecord } from './directory/directory.ts';
 import type { ReportPart } from './directory/directory-reports.ts';
 import type { RecentPage } from './directory/recent-records.ts';
-import type { Amounts, KeyLeases } from './limits/allowance.ts';
+import type { Amounts, ParentCalls } from './limits/allowance.ts';
 import type { LimitsRow } from './limits/limit-tables.ts';
 import type { Reservation, ReserveRequest } from './limits/reservations.ts';
-import type { UserReservation } from './limits/user-limits.ts';
 import type { FullLedger } from './records/full-ledgers.ts';
 import type { LedgerPage } from './records/records.ts';
 import type { DayRow } from './records/sum-columns.ts';
@@ -44,7 +43,7 @@ export interface LedgerStub
     FirstDirectoryCalls,
     LimitCalls,
     KeyCalls,
-    KeyLeases,
+    ParentCalls,
     UserCalls,
     ErasureCalls,
     AlertCalls {}
@@ -183,7 +182,7 @@ export interface LimitCalls {
 /** The limits of one user of a key. Only the objects that {@link userObject} names have them. */
 interface UserCalls {
   /** As `reserve`, for the limits of the user and of the key. */
-  reserveForUser(request: ReserveRequest): Promise<UserReservation>;
+  reserveForUser(request: ReserveRequest): Promise<Reservation>;
   /** The use of these limits; null: the user had no requests. */
   userStanding(limits: Limits): Promise<LimitStatus | null>;
   /** What the user has spent. */
@@ -195,8 +194,8 @@ interface UserCalls {
   eraseLimits(hash: string): Promise<boolean>;
   /** Returns to the key what the user's object holds in advance. */
   returnLease(): Promise<void>;
-  /** Deletes the object of a user whose key is revoked. */
-  clearUser(): Promise<void>;
+  /** Deletes the object of a user whose key is revoked, once the key has counted all charges. @returns false while requests of the user run */
+  clearUser(): Promise<boolean>;
 }
 
 const USER_OBJECT = '/u/';

@@ -43,28 +43,16 @@ import {
 import type { Amounts, LeaseAnswer, LeaseMessage, OpenAnswer } from './limits/allowance.ts';
 import { BudgetAlerts } from './limits/budget-alerts.ts';
 import { forgetSpent, hasErasedSpent } from './limits/erased-spent.ts';
+import { Holder } from './limits/holder.ts';
 import {
   changeLimits,
   createLimitTables,
   type LimitsRow,
-  readLimitStatus,
   readLimitsRow,
   storedLimits,
 } from './limits/limit-tables.ts';
-import {
-  expire,
-  forgetSettled,
-  nextExpiry,
-  type Reservation,
-  type ReserveRequest,
-  reserve,
-  settle,
-  settleRecords,
-  settleUnreserved,
-} from './limits/reservations.ts';
+import { nextExpiry, type Reservation, type ReserveRequest } from './limits/reservations.ts';
 import { addToBudget, currentTopUps } from './limits/top-ups.ts';
-import { UserLeases } from './limits/user-leases.ts';
-import { UserLimits, type UserReservation } from './limits/user-limits.ts';
 import type { ArchiveBucket } from './records/archive.ts';
 import { compareRecords, compareSent, createCacheSessions } from './records/cache-sessions.ts';
 import { createFullLedgers, type FullLedger, listFull, noteFull } from './records/full-ledgers.ts';
@@ -137,9 +125,9 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   readonly #records: KeyRecords;
   /** The size of the database at which records have to leave, in bytes; it is known once the alarm has run. */
   #fullAt = Number.POSITIVE_INFINITY;
-  readonly #leases: UserLeases;
-  /** Null unless this is the object of a user. */
-  readonly #user: UserLimits | null;
+  /** The limits of the key, or of the user whose object this is. */
+  readonly #holder: Holder;
+  readonly #isUser: boolean;
   /** Null unless this is the object of a key. */
   #alerts: BudgetAlerts | null = null;
   /** Null unless this is the object of alerts to the operator. */
@@ -154,7 +142,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   #directory: Directory | null = null;
   /** Null unless this is the directory of 0.2. */
   #firstDirectory: FirstDirectory | null = null;
-  /** The time of the alarm of a user's object; undefined: not known. */
+  /** The time of the alarm; undefined: it was not read yet. */
   #alarmAt: number | null | undefined;
 
   /** @param storage the object's own, or a wrapper around it */
@@ -175,24 +163,15 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
         return () => clearTimeout(timer);
       },
     });
-    this.#leases = new UserLeases({
-      sql: this.#sql,
-      transaction: (act) => storage.transactionSync(act),
-      now: () => Date.now(),
-      isRevoked: () => this.#key.isRevoked,
-      returnLease: async (other) => {
-        const object = this.#objects.getByName(userObject(keyId, other));
-        await succeeds(object.returnLease(), MAX_RETURN_MS);
-      },
-    });
     this.#unsent = new UnsentSums({
       sql: this.#sql,
       recordDays: () => this.#recordDays,
       now: () => Date.now(),
     });
-    this.#user = user === null ? null : this.#openUser(user);
-    if (this.#user !== null) {
-      this.#jobs = [() => this.#alarmOfUser()];
+    this.#isUser = user !== null;
+    this.#holder = this.#openHolder(user);
+    if (this.#isUser) {
+      this.#jobs = [() => this.#holder.alarm()];
       context.waitUntil(this.#setMissingAlarm());
       return;
     }
@@ -258,11 +237,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     this.#alerts = alerts;
     // The jobs that call others are last.
     this.#jobs = [
-      (now) => {
-        this.#expireReservations(now);
-        storage.transactionSync(() => forgetSettled(this.#sql, now));
-        return nextExpiry(this.#sql);
-      },
+      () => this.#holder.alarm(),
       (now) => this.#clearUsers(now),
       (now) => this.#storage.transactionSync(() => forgetSpent(this.#sql, now, this.#key.isSurelyRevoked)),
       (now) => this.#deleteOld(now),
@@ -279,7 +254,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
 
   /** Sets the alarm of an object that has work for it: one whose tries all failed is gone. A later day is early enough, as it is rare. */
   async #setMissingAlarm(): Promise<void> {
-    if ((await this.#storage.getAlarm()) !== null || !this.#hasWork) return;
+    if ((await this.#readAlarm()) !== null || !this.#hasWork) return;
     await this.#setAlarmBy(Date.now() + DAY_MS);
   }
 
@@ -303,7 +278,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   }
 
   get #hasWork(): boolean {
-    if (this.#user !== null) return this.#user.isOpen;
+    if (this.#isUser) return this.#holder.isOpen;
     if (this.#directory !== null) return this.#directory.hasWork;
     if (this.#erasures !== null) return this.#erasures.nextDue !== null;
     if (this.#operatorAlerts !== null) return this.#operatorAlerts.nextDue !== null;
@@ -333,7 +308,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   }
 
   async settle(records: readonly ChargedRecord[], recordDays?: number): Promise<readonly string[]> {
-    const alarm = await this.#storage.getAlarm();
+    const alarm = await this.#readAlarm();
     const { forgotten, isNew } = this.#storage.transactionSync(() => {
       const state = readState(this.#sql);
       const days = recordDays ?? state.record_days;
@@ -342,7 +317,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
       const { new: fresh = [], forgotten: old = [] } = Object.fromEntries(byPlace);
       const inserted = insertRecords(this.#sql, compareRecords(this.#sql, fresh));
       addToHours(this.#sql, inserted, state);
-      settleRecords(this.#sql, inserted, Date.now());
+      this.#holder.settleRecords(inserted);
       this.#unsent.note(inserted);
       return {
         forgotten: old.map((record) => record.request_id),
@@ -355,7 +330,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     const isUrgent = isNew && (alarm === null || alarm > now + RETRY_AFTER_MS);
     const isFull = this.#sql.databaseSize > this.#fullAt;
     const due = isUrgent || isFull ? now : now + SEND_AFTER_MS;
-    if (alarm === null || alarm > due) await this.#storage.setAlarm(due);
+    this.#wakeBy(due);
     await this.#noteAlerts(now);
     return forgotten;
   }
@@ -383,7 +358,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   }
 
   async readUser(names: readonly string[], cursor: UserCursor) {
-    return { ...(await this.#records.readUser(names, cursor)), users: this.#leases.among(names) };
+    return { ...(await this.#records.readUser(names, cursor)), users: this.#holder.children.among(names) };
   }
 
   async eraseUser(
@@ -504,30 +479,24 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   }
 
   async reserve(request: ReserveRequest): Promise<Reservation> {
-    const alarm = await this.#storage.getAlarm();
-    const now = Date.now();
-    const { held } = this.#leases;
-    // The alarm may be late, and what has expired must not keep its place.
-    this.#expireReservations(now);
-    const reservation = this.#storage.transactionSync(() => reserve(this.#sql, request, now, held));
-    // Without an await after the transaction, so that there is never a reservation without an alarm.
-    const due = now + request.expiresAfterMs;
-    if (reservation.kind === 'reserved' && (alarm === null || alarm > due)) await this.#storage.setAlarm(due);
-    return reservation;
+    await this.#readAlarm();
+    return this.#holder.reserve(request);
+  }
+
+  reserveForUser(request: ReserveRequest): Promise<Reservation> {
+    return this.reserve(request);
   }
 
   async settleReservation(id: string, charge: Charge): Promise<void> {
-    const now = Date.now();
-    if (this.#user !== null) return (await this.#userLimits()).settle(id, charge);
-    this.#storage.transactionSync(() => settle(this.#sql, id, charge, now));
-    await this.#noteAlerts(now);
+    await this.#readAlarm();
+    this.#holder.settle(id, charge);
+    await this.#noteAlerts(Date.now());
   }
 
   async settleUnreserved(id: string, charge: Charge, day: string): Promise<void> {
-    const now = Date.now();
-    if (this.#user !== null) return (await this.#userLimits()).settleUnreserved(id, charge, day);
-    this.#storage.transactionSync(() => settleUnreserved(this.#sql, id, charge, day, now));
-    await this.#noteAlerts(now);
+    await this.#readAlarm();
+    await this.#holder.settleUnreserved(id, charge, day);
+    await this.#noteAlerts(Date.now());
   }
 
   /** Has alerts sent by the alarm, as soon as what was spent reaches one. */
@@ -542,10 +511,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
 
   async standing(listed: JsonObject | null = null): Promise<KeyStanding> {
     const limits = storedLimits(this.#sql, listed);
-    const now = Date.now();
-    this.#expireReservations(now);
-    const status = readLimitStatus(this.#sql, now, this.#leases.held, limits);
-    return { ...status, topUps: currentTopUps(this.#sql, limits, now) };
+    return { ...this.#holder.standing(limits), topUps: currentTopUps(this.#sql, limits, Date.now()) };
   }
 
   async addToBudget(added: NewTopUp, listed: JsonObject | null = null): Promise<TopUpResult> {
@@ -560,103 +526,88 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
 
   async changeLimits(fields: JsonObject): Promise<LimitsResult> {
     const result = this.#storage.transactionSync(() => changeLimits(this.#sql, fields));
-    await this.#leases.returnLeases();
+    await this.#holder.children.recall();
     return result;
   }
 
   async openUser(user: string, listed: JsonObject | null = null, hash?: string): Promise<OpenAnswer> {
-    return this.#leases.open(user, listed, hash);
+    return this.#holder.openChild(user, listed, hash);
   }
 
   async lease(message: LeaseMessage): Promise<LeaseAnswer> {
-    const answer = await this.#leases.lease(message);
+    await this.#readAlarm();
+    const answer = await this.#holder.lend(message);
     const until = message.erased?.until ?? null;
     if (until !== null) await this.#setAlarmBy(until);
     if (message.charges.length > 0) await this.#noteAlerts(Date.now());
     return answer;
   }
 
-  /** Deletes the objects of the users of a revoked key. */
+  /** Deletes the objects of the users of a revoked key. The key counts what they were charged. */
   async #clearUsers(now: number): Promise<number | null> {
-    const users = this.#leases.users(MAX_CLEARED);
+    const users = this.#holder.children.names(MAX_CLEARED);
     if (users.length === 0 || !this.#key.isSurelyRevoked) return null;
     const cleared = await Promise.all(
       users.map(async (user) => {
         const object = this.#objects.getByName(userObject(this.#keyId, user));
-        const isCleared = await succeeds(object.clearUser(), MAX_SEND_MS);
-        if (isCleared) this.#storage.transactionSync(() => this.#leases.remove(user));
+        // An object of an earlier version returns nothing.
+        const clearing = object.clearUser().then((isDone) => isDone !== false);
+        const isCleared = (await answerWithin(clearing, MAX_SEND_MS)) === true;
+        if (isCleared) this.#storage.transactionSync(() => this.#holder.children.remove(user));
         return isCleared;
       }),
     );
     return cleared.every((isCleared) => isCleared) ? now : now + RETRY_AFTER_MS;
   }
 
-  #openUser(user: string): UserLimits {
-    return new UserLimits({
-      user,
+  #openHolder(user: string | null): Holder {
+    const keyId = this.#keyId;
+    return new Holder({
+      ...(user === null ? { level: 'key', name: keyId } : { level: 'user', name: user }),
       sql: this.#sql,
       transaction: (act) => this.#storage.transactionSync(act),
       now: () => Date.now(),
-      key: () => this.#objects.getByName(this.#keyId),
-      wakeBy: (time) => {
-        if (typeof this.#alarmAt === 'number' && this.#alarmAt <= time) return;
-        this.#alarmAt = time;
-        void this.#storage.setAlarm(time);
+      parent: user === null ? null : () => this.#objects.getByName(keyId),
+      isRevoked: () => user === null && this.#key.isRevoked,
+      returnLease: async (child) => {
+        await succeeds(this.#objects.getByName(userObject(keyId, child)).returnLease(), MAX_RETURN_MS);
       },
-      deleteAll: async () => {
+      wakeBy: (time) => this.#wakeBy(time),
+      forget: async () => {
         this.#alarmAt = null;
         await this.#storage.deleteAlarm();
         await this.#storage.deleteAll();
       },
-      log: (entry) => log({ ...entry, key_id: this.#keyId }),
+      log: (entry) => log({ ...entry, key_id: keyId }),
     });
   }
 
-  /** The limits of the user, once the time of the alarm is known. */
-  async #userLimits(): Promise<UserLimits> {
-    if (this.#user === null) throw new Error('Not the object of a user');
-    if (this.#alarmAt === undefined) {
-      const alarm = await this.#storage.getAlarm();
-      this.#alarmAt ??= alarm;
-    }
-    return this.#user;
-  }
-
-  async #alarmOfUser(): Promise<number | null> {
-    this.#alarmAt = null;
-    const next = await this.#user?.alarm();
-    if (next === null || next === undefined) return null;
-    this.#alarmAt = Math.min(next, this.#alarmAt ?? next);
-    return this.#alarmAt;
-  }
-
-  async reserveForUser(request: ReserveRequest): Promise<UserReservation> {
-    return (await this.#userLimits()).reserve(request);
-  }
-
   async userStanding(limits: Limits): Promise<LimitStatus | null> {
-    return (await this.#userLimits()).status(limits);
+    return this.#holder.status(limits);
   }
 
   async userSpent(): Promise<readonly Amounts[]> {
-    return (await this.#userLimits()).spent;
+    return this.#holder.spent;
   }
 
   async eraseLimits(hash: string): Promise<boolean> {
-    return (await this.#userLimits()).erase(hash);
+    await this.#readAlarm();
+    return this.#holder.drain(hash);
   }
 
   async returnLease(): Promise<void> {
-    await (await this.#userLimits()).returnLease();
+    await this.#readAlarm();
+    await this.#holder.returnLease();
   }
 
-  async clearUser(): Promise<void> {
-    await (await this.#userLimits()).clear();
+  async clearUser(): Promise<boolean> {
+    await this.#readAlarm();
+    return this.#holder.drain(null);
   }
 
   async changeKey(change: KeyChange): Promise<KeyChangeResult> {
     const result = await this.#key.changeKey(change);
-    await this.#leases.returnLeases();
+    await this.#holder.children.recall();
     return result;
   }
 
@@ -664,18 +615,14 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     try {
       await this.#key.revokeKey(id);
     } finally {
-      const isKept = this.#leases.users(1).length > 0 || hasErasedSpent(this.#sql);
+      const isKept = this.#holder.children.names(1).length > 0 || hasErasedSpent(this.#sql);
       if (isKept) await this.#setAlarmBy(Date.now());
     }
   }
 
-  #expireReservations(now: number): void {
-    const expired = this.#storage.transactionSync(() => expire(this.#sql, now));
-    for (const reservation of expired)
-      log({ event: 'reservation_expired', key_id: this.#keyId, ...reservation });
-  }
-
   override async alarm(): Promise<void> {
+    // The runtime has removed it.
+    this.#alarmAt = null;
     const next: number[] = [];
     const problems: unknown[] = [];
     for (const job of this.#jobs) {
@@ -692,10 +639,25 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     if (problems.length > 0) throw problems[0];
   }
 
-  /** Sets the alarm to that time (ms since the epoch), unless it is already set to an earlier one. */
+  /** The time of the alarm, which is read from storage once. */
+  async #readAlarm(): Promise<number | null> {
+    if (this.#alarmAt === undefined) {
+      const alarm = await this.#storage.getAlarm();
+      this.#alarmAt ??= alarm;
+    }
+    return this.#alarmAt;
+  }
+
+  /** Sets the alarm to that time (ms since the epoch), unless it is already set to an earlier one. Its time was read before. */
+  #wakeBy(time: number): void {
+    if (typeof this.#alarmAt === 'number' && this.#alarmAt <= time) return;
+    this.#alarmAt = time;
+    void this.#storage.setAlarm(time);
+  }
+
   async #setAlarmBy(time: number): Promise<void> {
-    const set = await this.#storage.getAlarm();
-    if (set === null || set > time) await this.#storage.setAlarm(time);
+    await this.#readAlarm();
+    this.#wakeBy(time);
   }
 
   /** Sends changed sums to the key's directory, and retries later if that fails. The key's own reports do not depend on it. */

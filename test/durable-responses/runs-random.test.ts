@@ -19,13 +19,13 @@ import {
 } from '../../src/durable-responses/response-calls.ts';
 import { createGateway, type GatewayPorts } from '../../src/gateway.ts';
 import type { LedgerStub } from '../../src/ledger/ledger-calls.ts';
-import { reserve, settle, settleRecords, settleUnreserved } from '../../src/ledger/limits/reservations.ts';
+import { settle, settleRecords, settleUnreserved } from '../../src/ledger/limits/reservations.ts';
 import type { ChargedRecord, UsageRecord } from '../../src/metering/record.ts';
 import { responses } from '../../src/protocols/openai-responses/client.ts';
 import { decodeObject, objectOf, textOf } from '../../tools/simulator/json.ts';
 import { deploymentOf } from '../settings/read-settings.ts';
 import '../gateway/upstreams.ts';
-import { MemorySql } from '../ledger/limits/memory-sql.ts';
+import { MemorySql, reserve } from '../ledger/limits/memory-sql.ts';
 import { MemoryStore } from '../metering/records.ts';
 import { seeded } from '../random.ts';
 import { repeatable, runsOf, SEED, useOrderedDigests } from '../random-run.ts';

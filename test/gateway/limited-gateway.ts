@@ -9,12 +9,12 @@ import {
   readLimitsRow,
   storedLimits,
 } from '../../src/ledger/limits/limit-tables.ts';
-import { reserve, settle, settleRecords, settleUnreserved } from '../../src/ledger/limits/reservations.ts';
+import { settle, settleRecords, settleUnreserved } from '../../src/ledger/limits/reservations.ts';
 import { addToBudget, currentTopUps } from '../../src/ledger/limits/top-ups.ts';
 import { StoredKey } from '../../src/ledger/stored-key.ts';
 import type { Clock } from '../../src/stream/timers.ts';
 import { decodeObject, type JsonObject, textOf } from '../../tools/simulator/json.ts';
-import { MemorySql } from '../ledger/limits/memory-sql.ts';
+import { MemorySql, reserve } from '../ledger/limits/memory-sql.ts';
 import { MemoryStore } from '../metering/records.ts';
 import { ALL_FEATURES, deploymentOf } from '../settings/read-settings.ts';
 

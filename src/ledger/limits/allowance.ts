@@ -1,6 +1,6 @@
 /**
- * The protocol by which room in a limit passes from the object that counts it to what uses it: an object reserves it for a request, and
- * the object of a key leases it to the objects of its users (docs/decisions/0007-allowances.md).
+ * The protocol by which room in a limit passes from the object that counts it to what uses it: a holder reserves it for a request, and
+ * leases it to its children, such as a key to its users (docs/decisions/0007-allowances.md).
  */
 import type { LimitStatus, Limits } from '../../auth/key-limits.ts';
 import type { Charge } from '../../metering/record.ts';
@@ -26,6 +26,9 @@ export interface UpperBound extends Allowance {
   readonly day?: string;
 }
 
+/** The levels of holders, each the parent of the next one. */
+export type Level = 'team' | 'key' | 'user';
+
 /** Why a request is refused. `waitMs`: when it would be admitted if no other request came; null: waiting does not help. */
 export type LimitRefusal =
   /** `window`: the place of the budget among those of the key; absent: it is the first. */
@@ -38,6 +41,16 @@ export type LimitRefusal =
   /** The budget is in money, and the price of the request is not known. */
   | { readonly kind: 'unpriced' }
   | { readonly kind: 'rpm' | 'tpm' | 'concurrency'; readonly needed: number; readonly waitMs: number | null };
+
+/** A refusal with the limits that refuse. */
+export interface Refused {
+  readonly refusal: LimitRefusal;
+  readonly standing: LimitStatus;
+  readonly by: Level;
+}
+
+/** A refusal by a parent. It names its level and its limits where these are not the parent's own. */
+export type ParentRefusal = LimitRefusal & Partial<Pick<Refused, 'standing' | 'by'>>;
 
 /** What of a request's need is its output; the rest is its prompt. */
 export interface OutputNeed {
@@ -61,7 +74,7 @@ export type Amounts = {
   readonly cost: number;
 };
 
-/** A sum of charges in the object of a user, which the object of its key also counts. Negative: less than reported before. */
+/** A sum of charges in a holder, which its parent also counts. Negative: less than reported before. */
 export interface ReportedCharge extends Amounts {
   readonly kind: 'spent' | 'unreported' | 'expired';
 }
@@ -69,6 +82,12 @@ export interface ReportedCharge extends Amounts {
 /** Running requests of one day and currency. */
 export interface RunningSum extends Amounts {
   readonly running: number;
+}
+
+/** What a holder counts for running requests, or for what it has lent: of the latter, no second counts `requests` and `rate_tokens` yet. */
+export interface HeldSum extends RunningSum {
+  readonly requests?: number;
+  readonly rate_tokens?: number;
 }
 
 /** What `rpm` and `tpm` count in a second. `tokens` may be negative: less than was expected. */
@@ -79,22 +98,25 @@ export interface SecondSum {
 }
 
 /**
- * A message from the object of a user to the object of its key. The object of the user sends its next message after the answer to this
- * one, or repeats this one with the same `seq` and `charges`. So the key counts each charge once, even if messages or answers are lost.
+ * A message from a holder to its parent. The holder sends its next message after the answer to this one, or repeats this one with the same
+ * `seq` and `charges`. So the parent counts each charge once, even if messages or answers are lost.
  */
 export interface LeaseMessage {
+  /** The name of the holder among the children of its parent. */
   readonly user: string;
   readonly seq: number;
   /** What was charged since the last message. */
   readonly charges: readonly ReportedCharge[];
-  /** The running requests. They replace everything that the user's object held before. */
-  readonly running: readonly RunningSum[];
-  /** What the minute of the key has not counted yet. Null: unknown, so all that was leased counts, as of now. */
+  /** The running requests, and what the holder has lent. They replace everything that it held before. */
+  readonly running: readonly HeldSum[];
+  /** What the minute of the parent has not counted yet. Null: unknown, so all that was leased counts, as of now. */
   readonly minute: readonly SecondSum[] | null;
   readonly needs: readonly UpperBound[];
   /** For how many further requests, each like the last need, allowance is leased in advance. */
   readonly extra: number;
-  /** The user's object deletes itself after this message. */
+  /** Children of the holder may hold something in advance: it makes them return that before it believes a refusal. */
+  readonly isAhead?: boolean;
+  /** The holder deletes itself after this message. */
   readonly isLast: boolean;
   /** The limits that KV lists for the key, for an object of a key that never had any. */
   readonly limits?: JsonObject | null;
@@ -118,13 +140,14 @@ export interface SpentRow extends Amounts {
 export type LeaseAnswer =
   | {
       readonly kind: 'leased';
+      /** Of the parent. */
       readonly limits: Limits;
-      /** The UTC day, by the clock of the key, in which all that is granted counts. Absent from an object of an earlier version. */
+      /** The UTC day, by the clock of the highest holder, in which all that is granted counts. Absent from an object of an earlier version. */
       readonly day?: string;
-      /** Of the key, with this lease. */
+      /** Of the parent, with this lease, and of its parents for kinds of limits that it has none of. */
       readonly standing: LimitStatus;
       /** For each need why it is refused; null: it is granted. */
-      readonly refusals: readonly (LimitRefusal | null)[];
+      readonly refusals: readonly (ParentRefusal | null)[];
       /** Leased in advance, for requests that have not arrived yet. */
       readonly surplus: Allowance | null;
       /** So little is left that nothing is leased in advance, and each settlement is reported at once. */
@@ -132,7 +155,7 @@ export type LeaseAnswer =
     }
   /** The message was applied before. `seq`: of the last message that was applied. */
   | { readonly kind: 'repeated'; readonly seq: number }
-  /** The user was removed: its object deletes its data. */
+  /** The child was removed: its object deletes its data. */
   | { readonly kind: 'unknown' }
   /** `max_users` other users had requests on this day: this one uses the shared allowance. */
   | { readonly kind: 'shared' }
@@ -149,9 +172,10 @@ export type OpenAnswer =
     }
   | Extract<LeaseAnswer, { kind: 'shared' | 'revoked' }>;
 
-/** The calls to the object of the key. A call that throws may have run. */
-export interface KeyLeases {
+/** The calls to the object of a parent. A call that throws may have run. */
+export interface ParentCalls {
   /**
+   * Registers a child.
    * @param listed the limits that KV lists for the key
    * @param hash of the name, under which the key may remember what was spent
    */
@@ -160,22 +184,22 @@ export interface KeyLeases {
   settleUnreserved(id: string, charge: Charge, day: string): Promise<void>;
 }
 
-/** The state of what the object of a user holds of its key's allowance. `Waiting` is a request that waits for the key. */
-export type LeaseState<Waiting> =
-  /** The key knows no such user, and the object has no tables. */
+/** The state of what a holder has of its parent's allowance. `Claim` is a claim that waits for the parent. */
+export type LeaseState<Claim> =
+  /** The parent knows no such child, and the object has no tables. */
   | { readonly kind: 'none' }
-  /** The key is asked to count the user. */
+  /** The parent is asked to count the child. */
   | { readonly kind: 'opening'; readonly opened: Promise<OpenAnswer> }
-  /** The key counts what was leased, in that UTC day. Requests of the day take from the surplus until that time (ms since the epoch). */
+  /** The parent counts what was leased, in that UTC day. Claims of the day take from the surplus until that time (ms since the epoch). */
   | {
       readonly kind: 'leased';
       readonly surplus: Allowance | null;
       readonly day: string;
       readonly until: number;
     }
-  /** A message returns the surplus. Nothing is admitted until its answer. `answered` never rejects. */
-  | { readonly kind: 'sent'; readonly requests: readonly Waiting[]; readonly answered: Promise<void> }
-  /** An answer was lost, or the object's memory: the key may count more than is used. The next message says what is. */
+  /** A message returns the surplus. Nothing is granted until its answer. `answered` never rejects. */
+  | { readonly kind: 'sent'; readonly claims: readonly Claim[]; readonly answered: Promise<void> }
+  /** An answer was lost, or the object's memory: the parent may count more than is used. The next message says what is. */
   | { readonly kind: 'unsure' }
   /** The last message is sent, and the object deletes its data. `closed` never rejects. */
   | { readonly kind: 'closing'; readonly closed: Promise<void> };
@@ -186,7 +210,7 @@ export function hasTables({ kind }: LeaseState<unknown>): boolean {
 }
 
 /** What is left after a need took its part; null: it does not fit. */
-export function takeFrom(surplus: Allowance, need: UpperBound): Allowance | null {
+export function takeFrom(surplus: Allowance, need: Allowance): Allowance | null {
   if (need.currency !== surplus.currency) return null;
   const left = {
     requests: surplus.requests - need.requests,
@@ -208,7 +232,7 @@ export function times({ tokens, expectedTokens, currency, cost }: UpperBound, co
   };
 }
 
-/** What the minute of the key has not counted yet, since the last message. */
+/** What the minute of the parent has not counted yet, since the last message. */
 export class MinuteReport {
   /** Only requests after this second are counted by their own seconds, so that only these can be corrected. */
   readonly #after: number;
@@ -223,8 +247,8 @@ export class MinuteReport {
     return new MinuteReport(this.#after);
   }
 
-  admit(second: number, tokens: number): void {
-    this.#add(second, 1, tokens);
+  admit(second: number, tokens: number, requests = 1): void {
+    this.#add(second, requests, tokens);
   }
 
   /** The request of that second used more than expected, or less. */

@@ -15,10 +15,10 @@ import {
 } from '../../auth/key-limits.ts';
 import { type ApiError, apiError } from '../../canonical/error.ts';
 import type { Refusal } from '../../completion/admission.ts';
-import { type LimitRefusal, type OutputNeed, SOON_MS } from './allowance.ts';
+import { type Level, type LimitRefusal, type OutputNeed, SOON_MS } from './allowance.ts';
 
 const BUDGET_HEADER = 'x-weir-budget-remaining';
-/** Whose limit refused the request: `key`, or `user` for the allowance of one of its users. */
+/** Whose limit refused the request: `team`, `key`, or `user` for the allowance of one of its users. */
 const LIMIT_HEADER = 'x-weir-limit';
 
 /** The rate limit headers are OpenAI's. The status includes the request itself. */
@@ -122,6 +122,12 @@ export function overdraft(status: LimitStatus): string | null {
   return formatAmount(use.spent - budget.amount, budget.unit);
 }
 
+const OWNERS: Readonly<Record<Level, string>> = {
+  team: 'The team of this key',
+  key: 'This key',
+  user: 'Each user of this key',
+};
+
 /** The official SDKs ignore a longer `retry-after` and retry at once. */
 const MAX_SDK_WAIT_MS = 60_000;
 
@@ -134,7 +140,7 @@ const MAX_SDK_WAIT_MS = 60_000;
 export function refusalResponse(
   refusal: LimitRefusal,
   status: LimitStatus,
-  by: 'key' | 'user' = 'key',
+  by: Level = 'key',
   models: readonly string[] = [],
   isMessages = false,
   output: OutputNeed | null = null,
@@ -144,8 +150,7 @@ export function refusalResponse(
   const waitMs = refusal.kind === 'unpriced' ? null : refusal.waitMs;
   if (waitMs !== null) headers['retry-after'] = String(Math.ceil(waitMs / 1000));
   if (waitMs === null || waitMs > MAX_SDK_WAIT_MS) headers['x-should-retry'] = 'false';
-  const owner = by === 'key' ? 'This key' : 'Each user of this key';
-  return { error: errorOf(refusal, status, owner, models, output), headers };
+  return { error: errorOf(refusal, status, OWNERS[by], models, output), headers };
 }
 
 function errorOf(

@@ -173,8 +173,11 @@ export function changeLimits(sql: Sql, fields: JsonObject): LimitsResult {
   return parsedLimits;
 }
 
-/** What the objects of a key's users hold of the key's limits. */
-export interface HeldByUsers {
+/** The table of what a holder has lent to its children. */
+export const HELD_TABLE = 'held';
+
+/** What the children of a holder hold of its limits. */
+export interface HeldByChildren {
   /** What they hold of the budget in its current period. */
   ofBudget(budget: Budget, now: number): number;
   readonly running: number;
@@ -183,7 +186,7 @@ export interface HeldByUsers {
   readonly tokens: number;
 }
 
-const NOTHING_HELD: HeldByUsers = { ofBudget: () => 0, running: 0, requests: 0, tokens: 0 };
+const NOTHING_HELD: HeldByChildren = { ofBudget: () => 0, running: 0, requests: 0, tokens: 0 };
 
 /**
  * @param now in ms since the epoch
@@ -192,7 +195,7 @@ const NOTHING_HELD: HeldByUsers = { ofBudget: () => 0, running: 0, requests: 0, 
 export function readLimitStatus(
   sql: Sql,
   now: number,
-  held: HeldByUsers = NOTHING_HELD,
+  held: HeldByChildren = NOTHING_HELD,
   limits: Limits = storedLimits(sql),
   day: string = dayOf(now),
 ): LimitStatus {
@@ -215,7 +218,7 @@ function countRunning(sql: Sql): number {
   return row?.running ?? 0;
 }
 
-function readBudgetStatus(sql: Sql, budget: Budget, now: number, held: HeldByUsers): BudgetStatus {
+function readBudgetStatus(sql: Sql, budget: Budget, now: number, held: HeldByChildren): BudgetStatus {
   const isReserving = isEnforced(budget);
   const added = addedTo(sql, budget, now);
   return {
@@ -275,7 +278,7 @@ export class SlidingWindow {
   }
 
   /** @param now in ms since the epoch */
-  static read(sql: Sql, now: number, { requests, tokens }: HeldByUsers = NOTHING_HELD): SlidingWindow {
+  static read(sql: Sql, now: number, { requests, tokens }: HeldByChildren = NOTHING_HELD): SlidingWindow {
     const query = 'SELECT second, requests, tokens FROM seconds WHERE second > ? ORDER BY second';
     const lastExpired = secondOf(now) - WINDOW_SECONDS;
     const rows = sql.exec<{ second: number; requests: number; tokens: number }>(query, lastExpired);

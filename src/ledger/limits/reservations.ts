@@ -1,4 +1,4 @@
-/** Reserves what a request may use, in one transaction over all limits of its key, and settles or expires the reservation. */
+/** What a request needs of the limits of a holder, its reservation there, and the settlement or expiry of the reservation. */
 import {
   type Budget,
   type BudgetStatus,
@@ -11,8 +11,8 @@ import {
   type LimitStatus,
   type Limits,
   MAX_AMOUNT,
-  NO_LIMITS,
   outputLimit,
+  periodDays,
   TOKENS,
 } from '../../auth/key-limits.ts';
 import type { HighestPrice } from '../../metering/pricing/highest-price.ts';
@@ -22,6 +22,7 @@ import {
   type Amounts,
   type LimitRefusal,
   type OutputNeed,
+  type Refused,
   type ReportedCharge,
   SOON_MS,
   type UpperBound,
@@ -30,15 +31,12 @@ import { boundPrompts, keepCounted, type PromptBound } from './known-prompts.ts'
 import {
   addToWindow,
   correctWindow,
-  type HeldByUsers,
+  type HeldByChildren,
   hadLimits,
   msUntilExpiry,
-  readLimitStatus,
   SlidingWindow,
   type Sql,
   secondOf,
-  storedLimits,
-  UnreadableRow,
 } from './limit-tables.ts';
 
 export interface ReserveRequest {
@@ -87,39 +85,20 @@ export type Reservation =
       readonly isSliced?: true;
       /** The output limit of one choice that must be sent upstream; null: none. */
       readonly outputTokens: number | null;
+      /** The limits of the holder that reserved, and those of its parent of kinds that it has none of. */
       readonly standing: LimitStatus;
     }
-  | { readonly kind: 'refused'; readonly refusal: LimitRefusal; readonly standing: LimitStatus };
+  /** `by` is absent where the object is older than the Worker: it is the key's. */
+  | ({ readonly kind: 'refused' } & Omit<Refused, 'by'> & Partial<Pick<Refused, 'by'>>)
+  /** `max_users` other users had requests on this day: the request counts against the allowance that all further users share. */
+  | { readonly kind: 'shared' }
+  | { readonly kind: 'revoked' };
 
 /** How long a charge for an expired reservation waits for a late settlement: the default of `RECORD_DAYS`. */
 const LATE_SETTLEMENT_MS = 35 * 24 * 60 * 60 * 1000;
 
 /** How long a settled request is remembered, so that a repeated call reserves nothing for it. Calls take at most 5 s. */
 const LATE_RESERVATION_MS = 10 * 60 * 1000;
-
-/**
- * @param now in ms since the epoch
- * @param held what the objects of the key's users hold
- * @throws UnreadableRow
- */
-export function reserve(sql: Sql, requested: ReserveRequest, now: number, held?: HeldByUsers): Reservation {
-  const limits = storedLimits(sql, requested.limits);
-  const request = estimateRequest(sql, requested, limits, now);
-  // Only requests of keys with limits are reserved. So the limits are missing here, and nothing admits the request.
-  if (limits === NO_LIMITS) throw new UnreadableRow('the object has no limits, and the request lists none');
-  if (isSettled(sql, request.id)) {
-    const standing = readLimitStatus(sql, now, held, limits);
-    return reservedFor(request, outputLimit(limits, request.outputTokens), standing);
-  }
-  const needed = readNeed(sql, request, limits);
-  const { outputTokens, need } = needed;
-  const before = readLimitStatus(sql, now, held, limits, need?.day);
-  if (need === null) return reservedFor(request, outputTokens, before);
-  const refusal = refuse(sql, before, need, now, held);
-  if (refusal !== null) return { kind: 'refused', refusal, standing: before };
-  insertReservation(sql, request, needed, before, now);
-  return reservedFor(request, outputTokens, withReservation(before, need, now));
-}
 
 /** What was reserved. @param request of {@link estimateRequest} */
 export function reservedFor(
@@ -165,7 +144,7 @@ function isSliced(limits: Limits): boolean {
 }
 
 /** A call that was repeated after a timeout may arrive after its request has ended: nothing would ever settle what it reserves. */
-function isSettled(sql: Sql, id: string): boolean {
+export function isSettled(sql: Sql, id: string): boolean {
   return sql.exec('SELECT 1 AS one FROM unreserved WHERE id = ?', id).toArray().length > 0;
 }
 
@@ -235,30 +214,44 @@ export function refuse(
   status: LimitStatus,
   need: UpperBound,
   now: number,
-  held?: HeldByUsers,
+  held?: HeldByChildren,
 ): LimitRefusal | null {
   const refusal = refusedByBudget(status, need, now);
   return refusal === null && need.requests === 1 ? refusedByRates(sql, status, need, now, held) : refusal;
 }
 
-/** The status after the reservation, without reading it again. */
-export function withReservation(before: LimitStatus, upperBound: UpperBound, now: number): LimitStatus {
-  if (upperBound.requests === 0) return withReserved(before, upperBound);
+/** The status after the reservation, without reading it again. @param day of the status; absent: that of the reservation */
+export function withReservation(
+  before: LimitStatus,
+  upperBound: UpperBound,
+  now: number,
+  day?: string,
+): LimitStatus {
+  if (upperBound.requests === 0) return withReserved(before, upperBound, day);
   const { requests, tokens, running } = before;
   const resetMs = msUntilExpiry(secondOf(now), now);
   return {
-    ...withReserved(before, upperBound),
+    ...withReserved(before, upperBound, day),
     requests: requests === null ? null : { used: requests.used + 1, resetMs },
     tokens: tokens === null ? null : { used: tokens.used + upperBound.expectedTokens, resetMs },
     running: running === null ? null : running + 1,
   };
 }
 
-function withReserved(before: LimitStatus, upperBound: UpperBound): LimitStatus {
+function withReserved(before: LimitStatus, upperBound: UpperBound, day?: string): LimitStatus {
   const reservedIn = ({ budget, use }: BudgetUse): BudgetStatus =>
-    isEnforced(budget) ? { ...use, reserved: use.reserved + amountIn(budget, upperBound) } : use;
+    isEnforced(budget) && isInPeriod(budget, upperBound.day, day)
+      ? { ...use, reserved: use.reserved + amountIn(budget, upperBound) }
+      : use;
   const [budget = null, ...windows] = budgetUses(before).map(reservedIn);
   return { ...before, budget, ...(before.windows !== undefined && { windows }) };
+}
+
+/** Whether a need of one day counts in the period of the budget that another day is in. */
+function isInPeriod({ per }: Budget, ofNeed: string | undefined, day: string | undefined): boolean {
+  if (ofNeed === undefined || day === undefined || ofNeed === day) return true;
+  const { first, last } = periodDays(per, Date.parse(day));
+  return ofNeed >= first && ofNeed <= last;
 }
 
 /** What a need takes of a budget, in the budget's unit. */
@@ -387,7 +380,7 @@ function refusedByRates(
   status: LimitStatus,
   upperBound: UpperBound,
   now: number,
-  held?: HeldByUsers,
+  held?: HeldByChildren,
 ): LimitRefusal | null {
   const { rpm, tpm, maxConcurrent } = status.limits;
   const { requests, tokens, running } = status;
@@ -410,7 +403,7 @@ function refusedByRates(
 }
 
 /** What a settlement corrects in the minute: the second of the request, null if its reservation had expired. */
-interface Settled {
+export interface Settled {
   readonly second: number | null;
   readonly moreTokens: number;
 }
@@ -448,14 +441,14 @@ export function settle(sql: Sql, id: string, charge: Charge, now: number): Settl
  * Settles requests by their newly stored records. Those without a reservation are charged as well.
  * @param now in ms since the epoch
  */
-export function settleRecords(sql: Sql, records: readonly ChargedRecord[], now: number): void {
+export function settleRecords(sql: Sql, records: readonly ChargedRecord[], now: number): readonly Settled[] {
   // A key that never had limits has nothing to settle: its records cost only this query.
-  if (!hadLimits(sql)) return;
-  for (const record of records) {
-    if (record.charge?.userObject !== undefined) continue;
+  if (!hadLimits(sql)) return [];
+  return records.flatMap((record) => {
+    if (record.charge?.userObject !== undefined) return [];
     const charge = record.charge ?? chargeOfRecord(record);
-    settleNew(sql, record.request_id, charge, record.time.slice(0, 10), now);
-  }
+    return [settleNew(sql, record.request_id, charge, record.time.slice(0, 10), now)];
+  });
 }
 
 /**
@@ -469,9 +462,11 @@ export function settleUnreserved(sql: Sql, id: string, charge: Charge, day: stri
   if (isFirst) settleNew(sql, id, charge, day, now);
 }
 
-function settleNew(sql: Sql, id: string, charge: Charge, day: string, now: number): void {
-  if (settle(sql, id, charge, now) === null)
-    addCharge(sql, charge, { day, tokens: 0, currency: '', cost: 0 });
+function settleNew(sql: Sql, id: string, charge: Charge, day: string, now: number): Settled {
+  const settled = settle(sql, id, charge, now);
+  if (settled !== null) return settled;
+  addCharge(sql, charge, { day, tokens: 0, currency: '', cost: 0 });
+  return { second: null, moreTokens: 0 };
 }
 
 /** @param reserved charged in place of an unknown cost of used tokens, so that a budget in money holds */

@@ -741,7 +741,7 @@ describe('Y6 objects of users', () => {
     expiresAfterMs: HOUR,
   });
 
-  test('the alarm of a revoked key deletes the objects of its users, with all their data', async () => {
+  test('the alarm of a revoked key deletes the objects of its users, once the key has counted what they were charged', async () => {
     const key = 'revoked-users';
     const users = ['ada', 'bob'].map((user) => userObject(key, user));
     await ledgers.call(key, 'changeLimits', { rpm: 1000, per_user: { rpm: 5 } });
@@ -752,6 +752,12 @@ describe('Y6 objects of users', () => {
     // This Worker has no KV. The object is revoked nevertheless.
     await expect(ledgers.call(key, 'revokeKey', key)).rejects.toThrow('WEIR_KV');
     await ledgers.call(key, 'fireAlarm');
+    for (const user of users) {
+      expect(await ledgers.call(user, 'count', 'reservations')).toBe(1);
+      await ledgers.call(user, 'settleReservation', user, { tokens: 30, cost: null });
+    }
+    await ledgers.call(key, 'fireAlarm');
+    expect(await ledgers.call(key, 'run', 'SELECT sum(tokens) FROM spent')).toEqual([[60]]);
     for (const user of users) {
       const tables = "SELECT name FROM sqlite_master WHERE name IN ('reservations', 'link', 'limits')";
       expect(await ledgers.call(user, 'run', tables)).toEqual([]);

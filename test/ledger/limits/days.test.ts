@@ -1,7 +1,7 @@
 /** Budgets of a day hold where a grant, an extension or a difference between two clocks crosses midnight. */
 import { describe, expect, test } from 'vitest';
+import { UserNetwork } from './holder-network.ts';
 import { MemorySql } from './memory-sql.ts';
-import { UserNetwork } from './user-network.ts';
 
 const EACH = 100;
 const MIDNIGHT = Date.UTC(2026, 10, 22);

@@ -8,7 +8,7 @@ import {
   keptSpent,
   restoreSpent,
 } from '../../../src/ledger/limits/erased-spent.ts';
-import { createReportTables, nextReport } from '../../../src/ledger/limits/user-reports.ts';
+import { createReportTables, nextReport } from '../../../src/ledger/limits/reports.ts';
 import { limitsOf, MemorySql, NOW } from './memory-sql.ts';
 
 const HASH = 'a hash';

@@ -1,8 +1,9 @@
 /** The SQL storage of a key's ledger object in memory, with helpers that build calls. */
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { type LimitsResult, readLimits } from '../../../src/auth/key-limits.ts';
+import { Holder } from '../../../src/ledger/limits/holder.ts';
 import { changeLimits, createLimitTables, type Sql } from '../../../src/ledger/limits/limit-tables.ts';
-import { type Reservation, type ReserveRequest, reserve } from '../../../src/ledger/limits/reservations.ts';
+import type { Reservation, ReserveRequest } from '../../../src/ledger/limits/reservations.ts';
 import type { Charge } from '../../../src/metering/record.ts';
 import type { JsonObject } from '../../../tools/simulator/json.ts';
 
@@ -46,8 +47,37 @@ export class MemorySql implements Sql {
   }
 
   /** Reserves 10 tokens of prompt and 90 of output, unless `fields` has other values. */
-  reserve(id: string, fields: Partial<ReserveRequest> = {}, now = NOW): Reservation {
+  reserve(id: string, fields: Partial<ReserveRequest> = {}, now = NOW): KeyReservation {
     return reserve(this, { ...request(id), ...fields }, now);
+  }
+}
+
+type KeyReservation = Extract<Reservation, { kind: 'reserved' | 'refused' }>;
+
+/** As the object of a key does: at once, without calls to others. */
+export function reserve(sql: MemorySql, asked: ReserveRequest, now: number): KeyReservation {
+  const nothing = () => Promise.resolve();
+  const reservation = new Holder({
+    ...{ level: 'key', name: 'k', sql, now: () => now, parent: null, isRevoked: () => false },
+    transaction: (act) => transaction(sql, act),
+    ...{ returnLease: nothing, forget: nothing, wakeBy: () => {}, log: () => {} },
+  }).reserve(asked);
+  if (reservation instanceof Promise || reservation.kind === 'shared' || reservation.kind === 'revoked')
+    throw new Error('A key without users decides at once');
+  return reservation;
+}
+
+/** All that `act` writes, or nothing. */
+export function transaction<Value>(sql: MemorySql, act: () => Value): Value {
+  sql.exec('SAVEPOINT act');
+  try {
+    const value = act();
+    sql.exec('RELEASE act');
+    return value;
+  } catch (error) {
+    sql.exec('ROLLBACK TO act');
+    sql.exec('RELEASE act');
+    throw error;
   }
 }
 

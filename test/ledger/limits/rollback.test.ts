@@ -1,6 +1,6 @@
 /** A rollback to 0.2.0 reads the tables of limits: it writes rows without names of columns, so none is added to a table that it has. */
 import { expect, test } from 'vitest';
-import { UserNetwork } from './user-network.ts';
+import { UserNetwork } from './holder-network.ts';
 
 /** The columns that 0.2.0 gives to the tables of the object of a key, and of a user. */
 const COLUMNS_OF_0_2_0: Readonly<Record<string, readonly string[]>> = {

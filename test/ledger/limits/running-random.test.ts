@@ -7,11 +7,11 @@
 import { expect, test } from 'vitest';
 import { type Budget, budgetUses, periodName } from '../../../src/auth/key-limits.ts';
 import { readLimitStatus, storedLimits } from '../../../src/ledger/limits/limit-tables.ts';
-import { expire, type ReserveRequest, reserve, settle } from '../../../src/ledger/limits/reservations.ts';
+import { expire, type ReserveRequest, settle } from '../../../src/ledger/limits/reservations.ts';
 import { addToBudget } from '../../../src/ledger/limits/top-ups.ts';
 import { seeded } from '../../random.ts';
 import { repeatable, runsOf, SEED } from '../../random-run.ts';
-import { MemorySql, MINUTE, used } from './memory-sql.ts';
+import { MemorySql, MINUTE, reserve, used } from './memory-sql.ts';
 
 const RUNS = runsOf(10, 60);
 const STEPS = 60;

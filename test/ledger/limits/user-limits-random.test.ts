@@ -6,8 +6,8 @@
 import { expect, test } from 'vitest';
 import { seeded } from '../../random.ts';
 import { repeatable, runsOf, SEED } from '../../random-run.ts';
+import { UserNetwork } from './holder-network.ts';
 import { MINUTE, NOW } from './memory-sql.ts';
-import { UserNetwork } from './user-network.ts';
 
 const RUNS = runsOf(2, 16);
 const STEPS = 150;

@@ -1,19 +1,19 @@
 /** Limits for each user of a key: both limits hold exactly, few requests call the key, and lost calls lose nothing. */
 import { describe, expect, test } from 'vitest';
-import type { UserReservation } from '../../../src/ledger/limits/user-limits.ts';
+import type { Reservation } from '../../../src/ledger/limits/reservations.ts';
+import { UserNetwork } from './holder-network.ts';
 import { MINUTE, NOW } from './memory-sql.ts';
-import { UserNetwork } from './user-network.ts';
 
 const EACH = 100;
 const LATE = 15_000;
 
-async function burst(network: UserNetwork, user: string, count: number): Promise<readonly UserReservation[]> {
+async function burst(network: UserNetwork, user: string, count: number): Promise<readonly Reservation[]> {
   return Promise.all(
     Array.from({ length: count }, (_, i) => network.reserve(user, `${user}${network.now}-${i}`)),
   );
 }
 
-function passed(results: readonly UserReservation[]): number {
+function passed(results: readonly Reservation[]): number {
   return results.filter(({ kind }) => kind === 'reserved').length;
 }
 

@@ -1,10 +1,10 @@
-/** What the object of a user reports to the object of its key: a numbered message at a time, which can be repeated as it was. */
-import type { LeaseMessage, ReportedCharge, RunningSum } from './allowance.ts';
-import type { Sql } from './limit-tables.ts';
+/** What a holder reports to its parent: a numbered message at a time, which can be repeated as it was. */
+import type { HeldSum, LeaseMessage, ReportedCharge } from './allowance.ts';
+import { HELD_TABLE, hasTable, type Sql } from './limit-tables.ts';
 
 /**
- * - `link`: the last message to the key, and whether its answer has arrived.
- * - `reported`: the charges that the key has counted: before the message `seq` (`base`), and with it. A repeated message has the same
+ * - `link`: the last message to the parent, and whether its answer has arrived.
+ * - `reported`: the charges that the parent has counted: before the message `seq` (`base`), and with it. A repeated message has the same
  *   difference.
  */
 const TABLES = [
@@ -17,12 +17,12 @@ const TABLES = [
   ) WITHOUT ROWID`,
 ];
 
-/** The table that every object of a user has. */
+/** The table that every holder with a parent has. */
 export const LINK_TABLE = 'link';
 
 type Report = Pick<LeaseMessage, 'seq' | 'charges' | 'running'>;
 
-/** @param seq of the last message that the key knows */
+/** @param seq of the last message that the parent knows */
 export function createReportTables(sql: Sql, seq: number): void {
   for (const table of TABLES) sql.exec(table);
   sql.exec('INSERT OR REPLACE INTO link VALUES (1, ?, 1)', seq);
@@ -32,7 +32,7 @@ export function isAnswered(sql: Sql): boolean {
   return sql.exec<{ is_answered: number }>('SELECT is_answered FROM link').toArray()[0]?.is_answered === 1;
 }
 
-/** @param seq of the last message that the key knows, if it is not the one that was sent */
+/** @param seq of the last message that the parent knows, if it is not the one that was sent */
 export function markAnswered(sql: Sql, seq?: number): void {
   sql.exec('UPDATE link SET is_answered = 1, seq = coalesce(?, seq)', seq ?? null);
 }
@@ -62,19 +62,23 @@ export function nextReport(sql: Sql): Report {
   return lastReport(sql);
 }
 
-/** The last message with the same charges, and the requests that run now. */
+/** The last message with the same charges, and what is held now: the requests that run, and what was lent. */
 export function lastReport(sql: Sql): Report {
   const seq = sql.exec<{ seq: number }>('SELECT seq FROM link').toArray()[0]?.seq ?? 0;
   const charges = sql.exec<ReportedCharge & Record<string, SqlStorageValue>>(
     `SELECT kind, day, currency, tokens - base_tokens AS tokens, cost - base_cost AS cost FROM reported WHERE seq = ?`,
     seq,
   );
-  // The charges of a message do not include later ones. The key still holds their allowance.
-  const running = sql.exec<RunningSum & Record<string, SqlStorageValue>>(
-    `SELECT day, currency, sum(tokens) AS tokens, sum(cost) AS cost, sum(running) AS running FROM (
-      SELECT day, currency, tokens, cost, 1 AS running FROM reservations
+  const lent = hasTable(sql, HELD_TABLE)
+    ? `UNION ALL SELECT day, currency, tokens, cost, running, requests, rate_tokens FROM ${HELD_TABLE}`
+    : '';
+  // The charges of a message do not include later ones. The parent still holds their allowance.
+  const running = sql.exec<HeldSum & Record<string, SqlStorageValue>>(
+    `SELECT day, currency, sum(tokens) AS tokens, sum(cost) AS cost, sum(running) AS running, sum(requests) AS requests,
+      sum(rate_tokens) AS rate_tokens FROM (
+      SELECT day, currency, tokens, cost, 1 AS running, 0 AS requests, 0 AS rate_tokens FROM reservations ${lent}
       UNION ALL SELECT day, currency, max(0, spent.tokens - coalesce(known.tokens, 0)),
-        max(0, spent.cost - coalesce(known.cost, 0)), 0
+        max(0, spent.cost - coalesce(known.cost, 0)), 0, 0, 0
         FROM spent LEFT JOIN (SELECT * FROM reported WHERE kind = 'spent') AS known USING (day, currency)
         WHERE spent.tokens > coalesce(known.tokens, 0) OR spent.cost > coalesce(known.cost, 0)
     ) GROUP BY day, currency`,

@@ -1,0 +1,278 @@
+/** What a holder has lent to its children, as it counts it: their running requests, and what they may still use. */
+import { type Budget, dayOf, type Limits, NO_USER, OTHER_USERS } from '../../auth/key-limits.ts';
+import type { Allowance, Amounts, HeldSum, LeaseMessage, SecondSum } from './allowance.ts';
+import {
+  addToWindow,
+  correctWindow,
+  HELD_TABLE,
+  type HeldByChildren,
+  hasTable,
+  type Sql,
+  secondOf,
+  sumOfPeriod,
+  WINDOW_SECONDS,
+} from './limit-tables.ts';
+import { addReported } from './reservations.ts';
+
+/**
+ * - `key_users`: the children that have an object, the last day on which they counted, and their last message.
+ * - `held`: what their objects hold. `tokens`, `cost` and `running` are of running requests and of what was leased since the last
+ *   message; `requests` and `rate_tokens` of what no second of the minute counts yet.
+ */
+const TABLES = [
+  'CREATE TABLE IF NOT EXISTS key_users (user TEXT PRIMARY KEY, day TEXT NOT NULL, seq INTEGER NOT NULL) WITHOUT ROWID',
+  `CREATE TABLE IF NOT EXISTS ${HELD_TABLE} (
+    user TEXT NOT NULL, day TEXT NOT NULL, currency TEXT NOT NULL, tokens INTEGER NOT NULL, cost INTEGER NOT NULL,
+    running INTEGER NOT NULL, requests INTEGER NOT NULL, rate_tokens INTEGER NOT NULL, PRIMARY KEY (user, day, currency)
+  ) WITHOUT ROWID`,
+];
+
+type HeldRow = Required<HeldSum>;
+
+/** How many children return at once what they hold in advance. */
+const MAX_RETURNING = 200;
+
+interface ChildrenPorts {
+  readonly sql: Sql;
+  /** Makes a child return what it holds in advance. Never rejects, and ends within a bound. */
+  readonly returnLease: (child: string) => Promise<void>;
+}
+
+export class Children {
+  readonly #ports: ChildrenPorts;
+  readonly #sql: Sql;
+  /** The calls to children that are running, by child. */
+  readonly #returning = new Map<string, Promise<void>>();
+  /** Whether the tables exist. They are created with the first child. */
+  #isUsed: boolean;
+  /** The children that may hold something in advance. */
+  readonly #ahead = new Set<string>();
+  /** The number of users of a day, which is read from storage once. */
+  #counted: { readonly day: string; readonly users: number } | null = null;
+
+  constructor(ports: ChildrenPorts) {
+    this.#ports = ports;
+    this.#sql = ports.sql;
+    this.#isUsed = hasTable(ports.sql, HELD_TABLE);
+    if (!this.#isUsed) return;
+    const holders = this.#sql.exec<{ user: string }>('SELECT DISTINCT user FROM held WHERE requests > 0');
+    for (const { user } of holders.toArray()) this.#ahead.add(user);
+  }
+
+  /** What all children hold; undefined: there never were any. */
+  get held(): HeldByChildren | undefined {
+    if (!this.#isUsed) return undefined;
+    const query = `SELECT coalesce(sum(running), 0) AS running, coalesce(sum(requests), 0) AS requests,
+      coalesce(sum(rate_tokens), 0) AS tokens FROM held`;
+    const [row] = this.#sql.exec<{ running: number; requests: number; tokens: number }>(query).toArray();
+    return {
+      running: row?.running ?? 0,
+      requests: row?.requests ?? 0,
+      tokens: row?.tokens ?? 0,
+      ofBudget: (budget: Budget, now: number) => sumOfPeriod(this.#sql, HELD_TABLE, budget, now),
+    };
+  }
+
+  /** Whether any child may hold something in advance. */
+  get areAhead(): boolean {
+    return this.#ahead.size > 0;
+  }
+
+  /**
+   * Registers a child whose object is new. A repeated call changes nothing.
+   * @returns the number of its last message; null: it has no limits of its own on this day
+   */
+  register(child: string, limits: Limits, now: number): number | null {
+    if (!this.#isUsed) for (const table of TABLES) this.#sql.exec(table);
+    this.#isUsed = true;
+    const known = this.#find(child);
+    const day = dayOf(now);
+    if (!this.#count(child, known?.day, day, limits)) return null;
+    if (known === undefined) this.#sql.exec('INSERT INTO key_users VALUES (?, ?, 0)', child, day);
+    return known?.seq ?? 0;
+  }
+
+  /** The number of the child's last message; undefined: it is not known. */
+  seqOf(child: string): number | undefined {
+    return this.#isUsed ? this.#find(child)?.seq : undefined;
+  }
+
+  /**
+   * Applies a message with a new number: it replaces all that the child held.
+   * @param limits of this holder
+   * @param day in which new requests count
+   */
+  apply(
+    { user: child, seq, charges, running, minute, isLast, isAhead = false }: LeaseMessage,
+    limits: Limits,
+    now: number,
+    day: string,
+  ): { readonly isOwn: boolean; readonly seconds: readonly SecondSum[] } {
+    const before = this.#heldBy(child);
+    const seconds = currentSeconds(minute ?? [leasedBy(before, now)], now);
+    if (limits.rpm !== null || limits.tpm !== null) this.#addToMinute(seconds);
+    for (const charge of charges) addReported(this.#sql, charge, now);
+    if (isAhead) this.#ahead.add(child);
+    else this.#ahead.delete(child);
+    const after = running.map((sum) => ({ requests: 0, rate_tokens: 0, ...sum }));
+    for (const row of before) {
+      if (after.some((kept) => isSameRow(kept, row))) continue;
+      const remove = 'DELETE FROM held WHERE user = ? AND day = ? AND currency = ?';
+      this.#sql.exec(remove, child, row.day, row.currency);
+    }
+    for (const row of after) {
+      const old = before.find((one) => isSameRow(one, row));
+      if (old === undefined || !isEqualRow(old, row)) this.#store(child, row);
+    }
+    if (isLast) this.#sql.exec('DELETE FROM key_users WHERE user = ?', child);
+    const lastDay = this.#find(child)?.day ?? day;
+    const isOwn = isLast || this.#count(child, lastDay, day, limits);
+    const update = 'UPDATE key_users SET seq = ?, day = ? WHERE user = ?';
+    this.#sql.exec(update, seq, isOwn ? day : lastDay, child);
+    return { isOwn, seconds };
+  }
+
+  /**
+   * Counts what the child was granted as used until its next message.
+   * @param surplus what it holds in advance
+   * @param day of what names no other
+   */
+  hold(child: string, granted: readonly UpperBoundOfDay[], surplus: Allowance | null, day: string): void {
+    if (surplus !== null) this.#ahead.add(child);
+    const leased = surplus === null ? granted : [...granted, surplus];
+    const byDay = Map.groupBy(leased, (one: UpperBoundOfDay) => one.day ?? day);
+    const before = leased.length === 0 ? [] : this.#heldBy(child);
+    for (const [of, ofDay] of byDay)
+      for (const [currency, own] of Map.groupBy(ofDay, (one) => one.currency)) {
+        const old = before.find((row) => isSameRow(row, { day: of, currency }));
+        const requests = sumOf(own.map((one) => one.requests));
+        this.#store(child, {
+          day: of,
+          currency,
+          tokens: (old?.tokens ?? 0) + sumOf(own.map(({ tokens }) => tokens)),
+          cost: (old?.cost ?? 0) + sumOf(own.map(({ cost }) => cost)),
+          running: (old?.running ?? 0) + requests,
+          requests: (old?.requests ?? 0) + requests,
+          // A further attempt is part of a request that already runs.
+          rate_tokens: (old?.rate_tokens ?? 0) + sumOf(own.map(({ expectedTokens }) => expectedTokens)),
+        });
+      }
+  }
+
+  /**
+   * Children return what they hold in advance. Two objects never wait for each other: this waits only for children that held something
+   * when the message of `except` was applied, and applying a message returns all that its sender held in advance.
+   * @returns false if no child holds anything
+   */
+  async recall(except: string | null = null): Promise<boolean> {
+    const children = [...this.#ahead].filter((child) => child !== except).slice(0, MAX_RETURNING);
+    const calls = children.map((child) => {
+      const running = this.#returning.get(child);
+      if (running !== undefined) return running;
+      const call = this.#ports.returnLease(child).finally(() => this.#returning.delete(child));
+      this.#returning.set(child, call);
+      return call;
+    });
+    await Promise.all(calls);
+    return children.length > 0;
+  }
+
+  /** Those that have an object. */
+  names(max: number): readonly string[] {
+    if (!this.#isUsed) return [];
+    const query = 'SELECT user FROM key_users LIMIT ?';
+    return this.#sql
+      .exec<{ user: string }>(query, max)
+      .toArray()
+      .map(({ user }) => user);
+  }
+
+  /** Those of the names that have an object. */
+  among(names: readonly string[]): readonly string[] {
+    return names.filter((name) => this.seqOf(name) !== undefined);
+  }
+
+  /** Removes a child whose object is deleted. */
+  remove(child: string): void {
+    this.#ahead.delete(child);
+    this.#sql.exec('DELETE FROM held WHERE user = ?', child);
+    this.#sql.exec('DELETE FROM key_users WHERE user = ?', child);
+  }
+
+  #find(child: string): { readonly day: string; readonly seq: number } | undefined {
+    const query = 'SELECT day, seq FROM key_users WHERE user = ?';
+    return this.#sql.exec<{ day: string; seq: number }>(query, child).toArray()[0];
+  }
+
+  /** Whether the child has separate limits on this day. Counts a user that has. */
+  #count(child: string, lastDay: string | undefined, day: string, { perUser }: Limits): boolean {
+    if (child === NO_USER || child === OTHER_USERS || lastDay === day) return true;
+    if (this.#counted?.day !== day) {
+      const query = 'SELECT count(*) AS users FROM key_users WHERE day = ? AND user NOT IN (?, ?)';
+      const [row] = this.#sql.exec<{ users: number }>(query, day, NO_USER, OTHER_USERS).toArray();
+      this.#counted = { day, users: row?.users ?? 0 };
+    }
+    const { users } = this.#counted;
+    if (perUser !== null && users >= perUser.maxUsers) return false;
+    this.#counted = { day, users: users + 1 };
+    return true;
+  }
+
+  /** Adds what a child reports to the minute. */
+  #addToMinute(seconds: readonly SecondSum[]): void {
+    for (const { second, requests, tokens } of seconds)
+      if (requests > 0) addToWindow(this.#sql, second, tokens, requests);
+      else correctWindow(this.#sql, second, tokens);
+  }
+
+  #heldBy(child: string): readonly HeldRow[] {
+    const query =
+      'SELECT day, currency, tokens, cost, running, requests, rate_tokens FROM held WHERE user = ?';
+    return this.#sql.exec<HeldRow & Record<string, SqlStorageValue>>(query, child).toArray();
+  }
+
+  #store(child: string, row: HeldRow): void {
+    const { day, currency, tokens, cost, running, requests, rate_tokens } = row;
+    this.#sql.exec(
+      'INSERT OR REPLACE INTO held VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+      ...[child, day, currency, tokens, cost, running, requests, rate_tokens],
+    );
+  }
+}
+
+type UpperBoundOfDay = Allowance & { readonly day?: string };
+
+/** Those of the current minute, none of them later than now. */
+function currentSeconds(seconds: readonly SecondSum[], now: number): readonly SecondSum[] {
+  const current = secondOf(now);
+  return seconds
+    .map((one) => ({ ...one, second: Math.min(one.second, current) }))
+    .filter(({ second }) => second > current - WINDOW_SECONDS);
+}
+
+/** All that was leased since the last message, as if it were used now. */
+function leasedBy(rows: readonly HeldRow[], now: number): SecondSum {
+  const requests = sumOf(rows.map((row) => row.requests));
+  return { second: secondOf(now), requests, tokens: sumOf(rows.map((row) => row.rate_tokens)) };
+}
+
+type RowKey = Pick<Amounts, 'day' | 'currency'>;
+
+function isSameRow(a: RowKey, b: RowKey): boolean {
+  return a.day === b.day && a.currency === b.currency;
+}
+
+function isEqualRow(a: HeldRow, b: HeldRow): boolean {
+  const { tokens, cost, running, requests, rate_tokens } = b;
+  return (
+    a.tokens === tokens &&
+    a.cost === cost &&
+    a.running === running &&
+    a.requests === requests &&
+    a.rate_tokens === rate_tokens
+  );
+}
+
+function sumOf(amounts: readonly number[]): number {
+  return amounts.reduce((sum, amount) => sum + amount, 0);
+}

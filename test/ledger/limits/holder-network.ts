@@ -1,0 +1,278 @@
+/** The objects of a tree of holders in memory, with a clock, alarms, lost calls and objects that lose their memory. */
+import type { Level } from '../../../src/ledger/limits/allowance.ts';
+import { Holder } from '../../../src/ledger/limits/holder.ts';
+import { storedLimits } from '../../../src/ledger/limits/limit-tables.ts';
+import type { Reservation, ReserveRequest } from '../../../src/ledger/limits/reservations.ts';
+import { failure, ok } from '../../../src/shared/result.ts';
+import type { JsonObject } from '../../../tools/simulator/json.ts';
+import { MemorySql, MINUTE, NOW, transaction } from './memory-sql.ts';
+
+/** `before`: the call is lost. `after`: it runs, and its answer is lost. */
+type Fault = 'before' | 'after' | null;
+
+interface Member {
+  readonly name: string;
+  readonly level: Level;
+  /** Null: it has none. */
+  readonly parent: string | null;
+  readonly sql: MemorySql;
+  limits: Holder;
+  /** Rejects when the object loses its memory: calls to it fail. */
+  lost: PromiseWithResolvers<never>;
+  alarmAt: number | null;
+  isRevoked: boolean;
+}
+
+const NO_WAIT = () => Promise.resolve();
+
+/** The path of a holder names its ancestors: `team/key/user`. */
+export class HolderNetwork {
+  /** By the clock of the highest holder. */
+  now = NOW;
+  /** How much later it is by the clocks of objects, in ms. */
+  skewOf: (path: string) => number = () => 0;
+  readonly members = new Map<string, Member>();
+  /** Calls of children to their parents, by method. */
+  readonly calls = { open: 0, lease: 0 };
+  /** Decides the fault of each call between objects. */
+  fault: () => Fault = () => null;
+  /** The time that each call takes, on its way and back. */
+  latency: () => Promise<void> = NO_WAIT;
+  readonly logged: Readonly<Record<string, unknown>>[] = [];
+
+  /** @param limits null: the object is new */
+  add(path: string, level: Level, limits: JsonObject | null = null): Member {
+    const at = path.lastIndexOf('/');
+    const parent = at < 0 ? null : path.slice(0, at);
+    const known = { name: path.slice(at + 1), level, parent, sql: new MemorySql(limits) };
+    const lost = lostSignal();
+    const member: Member = {
+      ...{ ...known, lost, alarmAt: null, isRevoked: false },
+      limits: this.#open(path, known, lost),
+    };
+    this.members.set(path, member);
+    return member;
+  }
+
+  at(path: string): Member {
+    const member = this.members.get(path);
+    if (member === undefined) throw new Error(`There is no holder ${path}`);
+    return member;
+  }
+
+  #open(
+    path: string,
+    { name, level, parent, sql }: Pick<Member, 'name' | 'level' | 'parent' | 'sql'>,
+    lost: Member['lost'],
+  ): Holder {
+    // An object that has lost its memory runs nothing that waited.
+    const isLost = () => (this.members.get(path)?.lost ?? lost) !== lost;
+    const call = async <Value>(act: (parent: Holder) => Promise<Value> | Value): Promise<Value> => {
+      if (isLost() || parent === null) return new Promise(() => {});
+      const sent = this.#call(this.at(parent), (member) => act(member.limits));
+      const outcome = await Promise.race([sent.then(ok, failure), lost.promise.catch(() => null)]);
+      if (outcome === null || isLost()) return new Promise(() => {});
+      if (outcome.kind === 'error') throw outcome.error;
+      return outcome.value;
+    };
+    return new Holder({
+      ...{ name, level, sql },
+      transaction: (act) => {
+        if (isLost()) throw new Error('The object has lost its memory');
+        return transaction(sql, act);
+      },
+      now: () => this.now + this.skewOf(path),
+      parent:
+        parent === null
+          ? null
+          : () => ({
+              openUser: (child, listed) => {
+                this.calls.open++;
+                return call((one) => one.openChild(child, listed));
+              },
+              lease: (message) => {
+                this.calls.lease++;
+                return call((one) => one.lend(structuredClone(message)));
+              },
+              settleUnreserved: (id, charge, day) => this.at(parent).limits.settleUnreserved(id, charge, day),
+            }),
+      isRevoked: () => this.at(path).isRevoked,
+      returnLease: async (child) => {
+        const member = this.members.get(`${path}/${child}`);
+        if (member === undefined) return;
+        await this.#call(member, ({ limits }) => limits.returnLease()).catch(() => {});
+      },
+      wakeBy: (time) => {
+        const member = this.at(path);
+        const at = time - this.skewOf(path);
+        member.alarmAt = Math.min(at, member.alarmAt ?? at);
+      },
+      forget: async () => {
+        if (level === 'user') {
+          this.at(path).alarmAt = null;
+          sql.clear();
+        } else for (const table of ['link', 'reported']) sql.exec(`DROP TABLE ${table}`);
+      },
+      log: (entry) => this.logged.push(entry),
+    });
+  }
+
+  /** Calls an object. What it does for a call is lost with its memory. */
+  async #call<Value>(member: Member, act: (member: Member) => Promise<Value> | Value): Promise<Value> {
+    const fault = this.fault();
+    await this.latency();
+    if (fault === 'before') throw new Error('The call is lost');
+    const value = await Promise.race([act(member), member.lost.promise]);
+    await this.latency();
+    if (fault === 'after') throw new Error('The answer is lost');
+    return structuredClone(value);
+  }
+
+  /** Reserves 10 tokens of prompt and 90 of output. */
+  async reserveAt(path: string, id: string, fields: Partial<ReserveRequest> = {}): Promise<Reservation> {
+    const { limits, lost } = this.at(path);
+    const reserved = limits.reserve({
+      id,
+      promptTokens: 10,
+      estimatedPromptTokens: 4,
+      outputTokens: 90,
+      choices: 1,
+      price: { currency: 'USD', prompt: 1_000_000, output: 2_000_000 },
+      expiresAfterMs: 11 * MINUTE,
+      ...fields,
+    });
+    return Promise.race([reserved, lost.promise]);
+  }
+
+  settleAt(path: string, id: string, tokens: number): void {
+    this.at(path).limits.settle(id, { tokens, cost: null });
+  }
+
+  /** An object loses its memory, as it does when it is moved or restarted. */
+  restartAt(path: string): void {
+    const member = this.at(path);
+    member.lost.reject(new Error('The object has lost its memory'));
+    member.lost = lostSignal();
+    member.limits = this.#open(path, member, member.lost);
+  }
+
+  /** Lets time pass, and runs the alarms that become due. */
+  async wait(ms: number): Promise<void> {
+    const end = this.now + ms;
+    for (;;) {
+      const due = [...this.members].filter(([, { alarmAt }]) => alarmAt !== null && alarmAt <= end);
+      const [first] = due.sort(([, a], [, b]) => (a.alarmAt ?? 0) - (b.alarmAt ?? 0));
+      if (first === undefined) break;
+      const [path, member] = first;
+      this.now = Math.max(this.now, member.alarmAt ?? 0);
+      member.alarmAt = null;
+      const next = await member.limits.alarm();
+      const again = next === null ? null : next - this.skewOf(path);
+      if (again !== null) member.alarmAt = Math.min(again, member.alarmAt ?? again);
+      // An alarm that is due at once again runs a little later.
+      if (member.alarmAt !== null) member.alarmAt = Math.max(member.alarmAt, this.now + 1);
+    }
+    this.now = end;
+  }
+
+  standingOf(path: string) {
+    const { limits, sql } = this.at(path);
+    return limits.standing(storedLimits(sql));
+  }
+}
+
+const KEY = 'k';
+
+/** A key and its users. */
+export class UserNetwork {
+  readonly tree = new HolderNetwork();
+  readonly key: MemorySql;
+
+  /** @param limits null: the object of the key is new */
+  constructor(limits: JsonObject | null) {
+    this.key = this.tree.add(KEY, 'key', limits).sql;
+  }
+
+  get now() {
+    return this.tree.now;
+  }
+
+  set now(now: number) {
+    this.tree.now = now;
+  }
+
+  set skewOf(skewOf: (user: string) => number) {
+    this.tree.skewOf = (path) => (path === KEY ? 0 : skewOf(path.slice(KEY.length + 1)));
+  }
+
+  set fault(fault: () => Fault) {
+    this.tree.fault = fault;
+  }
+
+  set latency(latency: () => Promise<void>) {
+    this.tree.latency = latency;
+  }
+
+  get calls() {
+    return this.tree.calls;
+  }
+
+  get logged() {
+    return this.tree.logged;
+  }
+
+  set isRevoked(isRevoked: boolean) {
+    this.tree.at(KEY).isRevoked = isRevoked;
+  }
+
+  member(user: string): Member {
+    return this.tree.members.get(`${KEY}/${user}`) ?? this.tree.add(`${KEY}/${user}`, 'user');
+  }
+
+  /** Reserves 10 tokens of prompt and 90 of output for a user. */
+  async reserve(user: string, id: string, fields: Partial<ReserveRequest> = {}): Promise<Reservation> {
+    this.member(user);
+    return this.tree.reserveAt(`${KEY}/${user}`, id, fields);
+  }
+
+  settle(user: string, id: string, tokens: number): void {
+    this.member(user);
+    this.tree.settleAt(`${KEY}/${user}`, id, tokens);
+  }
+
+  restart(user: string): void {
+    this.member(user);
+    this.tree.restartAt(`${KEY}/${user}`);
+  }
+
+  restartKey(): void {
+    this.tree.restartAt(KEY);
+  }
+
+  async patch(limits: JsonObject): Promise<void> {
+    this.key.limit(limits);
+    await this.tree.at(KEY).limits.children.recall();
+  }
+
+  wait(ms: number): Promise<void> {
+    return this.tree.wait(ms);
+  }
+
+  get standing() {
+    return this.tree.standingOf(KEY);
+  }
+
+  get users(): readonly string[] {
+    return this.tree.at(KEY).limits.children.names(1000);
+  }
+
+  alarmOf(user: string): number | null {
+    return this.member(user).alarmAt;
+  }
+}
+
+function lostSignal(): PromiseWithResolvers<never> {
+  const signal = Promise.withResolvers<never>();
+  signal.promise.catch(() => {});
+  return signal;
+}

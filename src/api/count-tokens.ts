@@ -127,6 +127,7 @@ async function countUpstream(
   if (targetRequest.kind === 'error') return null;
   const { body, traits } = targetRequest.value;
   const { provider, model } = target;
+  const passesBetas = traits.passthrough !== null && counter.refusesBetas !== true;
   const upstream = upstreamErrorContext({ caller, callerPays, context }, target);
   clientBody.grant.endWork();
   const abort = new AbortController();
@@ -143,7 +144,7 @@ async function countUpstream(
       body: JSON.stringify(counter.request(body, model)),
       isStreamed: false,
       clientHeaders: headers,
-      passedHeaders: (traits.passthrough && clientBody.client.passthrough?.requestHeaders) ?? [],
+      passedHeaders: passesBetas ? (clientBody.client.passthrough?.requestHeaders ?? []) : [],
       callerId: caller.keyId,
       apiHeaders: apiHeaders(provider, upstream.secret, target.headers),
       credential: boundCredential(target, caller, context),

@@ -217,7 +217,8 @@ async function writeFitted(
   const { body, report, ...replaced } = translated.value;
   const fitted = fitWritten(body, targetForm, rows, request, report);
   await pause();
-  const text = writeBody(withModel(fitted.body, target), {
+  const { sentBody = same } = target.provider;
+  const text = writeBody(sentBody(withModel(fitted.body, target)), {
     maxBytes: maxWrittenBytes(held.clientBodyBytes, request.context.settings.maxRequestBytes),
     provider,
     // A large body's memory is granted for one text.
@@ -480,6 +481,10 @@ export function sentPrompt({ body, itemTexts, traits }: TargetRequest): SentProm
   const { target, passthrough, api } = traits;
   const way = passthrough === null ? api : wayName(passthrough);
   return { body, itemTexts, target: JSON.stringify([target.provider.id, target.baseUrl, way]) };
+}
+
+function same(body: JsonObject): JsonObject {
+  return body;
 }
 
 /** The body with the provider's name of the model, where it has one. */

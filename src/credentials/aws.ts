@@ -14,7 +14,14 @@ import type {
   RefusedRequest,
   UnsignedRequest,
 } from './credential.ts';
-import { type CredentialFailure, type Ending, Exchange, MAX_EXCHANGE_MS } from './exchange.ts';
+import {
+  again,
+  type CredentialFailure,
+  type Ending,
+  Exchange,
+  MAX_EXCHANGE_MS,
+  type PassingFailure,
+} from './exchange.ts';
 import { requestToken } from './token-request.ts';
 
 /** How requests for AWS are signed. */
@@ -184,7 +191,7 @@ export class AwsCredential implements CredentialMaker {
     ports: CredentialPorts,
     until: number,
     isLast: boolean,
-  ): Promise<Result<AwsSession, CredentialFailure> | Again> {
+  ): Promise<Result<AwsSession, CredentialFailure> | PassingFailure> {
     const { settings } = this.#state.identity;
     const { clock } = ports;
     const query = { Action: 'AssumeRole', Version: '2011-06-15', RoleArn: role, RoleSessionName: 'weir' };
@@ -238,15 +245,6 @@ export class AwsCredential implements CredentialMaker {
     const error: ApiError = apiError(code, `AWS STS ${what}`);
     return { error, cause: `${stsUrl(this.#scope.region)}: ${details}` };
   }
-}
-
-interface Again {
-  readonly kind: 'again';
-  readonly failure: CredentialFailure;
-}
-
-function again(failed: CredentialFailure): Again {
-  return { kind: 'again', failure: failed };
 }
 
 const NO_BYTES = new Uint8Array(0);

@@ -16,6 +16,17 @@ export interface CredentialFailure {
   readonly cause: string;
 }
 
+/** A try that failed in a way that may pass. */
+export interface PassingFailure {
+  readonly kind: 'again';
+  readonly failure: CredentialFailure;
+}
+
+/** A failure after which the same is tried once more. */
+export function again(failed: CredentialFailure): PassingFailure {
+  return { kind: 'again', failure: failed };
+}
+
 /** What an exchange needs of the request that makes it. */
 export interface ExchangePorts {
   readonly clock: Clock;

@@ -30,7 +30,7 @@ import type { RefusalRules } from './refusals.ts';
  * 400 "Invalid function name. Must start with a letter or an underscore. Must be a-z, A-Z, 0-9, or contain underscores (_), dots (.),
  * colons (:), or dashes (-), with a maximum length of 64": decolua/9router#369, 2026-03-20.
  */
-const GOOGLE_TOOL_NAMES = /^[a-zA-Z_][\w.:-]{0,63}$/;
+export const GOOGLE_TOOL_NAMES = /^[a-zA-Z_][\w.:-]{0,63}$/;
 
 /** Refusals of both APIs. */
 const GOOGLE_REFUSALS: RefusalRules = {

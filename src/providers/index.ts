@@ -17,6 +17,7 @@ import { opentoken } from './opentoken.ts';
 import type { AuthSettings, Profile, Provider } from './provider.ts';
 import { llamacpp, ollama, sglang, vllm } from './self-hosted.ts';
 import { together } from './together.ts';
+import { vertex } from './vertex.ts';
 import { xai } from './xai.ts';
 import { xerotier } from './xerotier.ts';
 import { zai } from './zai.ts';
@@ -46,6 +47,7 @@ const REPLACEABLE = [
   bedrock,
   azure,
   cloudflare,
+  vertex,
 ] as const;
 
 const KNOWN = [...RESERVED, ...REPLACEABLE] as const;
@@ -74,10 +76,12 @@ export const PROVIDER_SETTINGS = (KNOWN as readonly Provider<KnownSetting>[]).fl
 export type ProviderSetting = KnownSetting;
 
 function authSettingsOf(auth: AuthSettings<KnownSetting> | undefined): readonly KnownSetting[] {
-  return auth === undefined ? [] : [...authSecrets(auth), auth.role];
+  if (auth === undefined) return [];
+  return [...authSecrets(auth), ...(auth.kind === 'aws' ? [auth.role] : [])];
 }
 
 function authSecrets<Setting extends string>(auth: AuthSettings<Setting>): readonly Setting[] {
+  if (auth.kind === 'google') return [auth.key];
   return [auth.accessKeyId, auth.secretAccessKey, auth.sessionToken];
 }
 

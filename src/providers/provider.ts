@@ -52,9 +52,23 @@ export interface Provider<Setting extends string = string> extends Profile {
 }
 
 /** The settings of which a credential is made, and what it is. */
-export type AuthSettings<Setting extends string = string> = {
+export type AuthSettings<Setting extends string = string> = AwsSettings<Setting> | GoogleSettings<Setting>;
+
+type AwsPart = 'accessKeyId' | 'secretAccessKey' | 'sessionToken' | 'role' | 'region';
+
+/** A key of AWS, which signs. */
+export interface AwsSettings<Setting extends string = string> extends Readonly<Record<AwsPart, Setting>> {
   readonly kind: 'aws';
-} & Readonly<Record<'accessKeyId' | 'secretAccessKey' | 'sessionToken' | 'role' | 'region', Setting>>;
+}
+
+/** A service account of Google. */
+export interface GoogleSettings<Setting extends string = string> {
+  readonly kind: 'google';
+  /** The JSON of its key. */
+  readonly key: Setting;
+  /** The cloud's parameter that the key has, too. */
+  readonly project: Setting;
+}
 
 /**
  * A provider that sells models of several makers. Its addresses follow from further settings, and the model decides by which of its APIs
@@ -126,6 +140,8 @@ interface CloudParameter<Setting extends string> {
   readonly byDefault?: string;
   /** Only hosts contain it, so it is not needed where settings replace all of them. */
   readonly isOfHost: boolean;
+  /** Needed only where the credential is made, of which it may be a part. Absent: always. */
+  readonly isOfAuth?: true;
 }
 
 interface CloudHost<Setting extends string> {
@@ -205,6 +221,8 @@ export interface Profile {
   readonly embeddingModels?: readonly string[];
   /** Counts a prompt's tokens without charge. Absent: Weir estimates them. */
   readonly tokenCounter?: TokenCounter;
+  /** The last change of a body, after everything that depends on its fields. Absent: none. */
+  readonly sentBody?: (body: JsonObject) => JsonObject;
   /** How to recognize what a refusal is about, by the provider's code and message. */
   readonly refusals?: RefusalRules;
   /** The upper bound of the tokens of one image of any size; absent: 16,384. Budgets of keys depend on it. */
@@ -318,6 +336,8 @@ interface TokenCounter {
   /** @param body the request as it would be sent to the model */
   readonly request: (body: JsonObject, model: string) => JsonObject;
   readonly read: (response: JsonObject) => number | undefined;
+  /** It refuses betas, also those that the API takes. */
+  readonly refusesBetas?: true;
 }
 
 interface ModelsEndpoint {

@@ -3,9 +3,10 @@ import { isUnreadable, type Secret, type UnreadableSecret } from '../canonical/s
 import type { AwsIdentity, AwsSettingNames } from '../credentials/aws.ts';
 import type { AwsScope } from '../credentials/aws-signature.ts';
 import type { Auth } from '../credentials/credentials.ts';
-import type { AuthSettings } from '../providers/provider.ts';
+import { readServiceAccount } from '../credentials/google.ts';
+import type { AuthSettings, AwsSettings, GoogleSettings } from '../providers/provider.ts';
 import { AWS_REGION } from '../shared/aws-region.ts';
-import { isObject, type JsonObject, readText } from '../shared/json.ts';
+import { isObject, type JsonObject, objectOf, readText } from '../shared/json.ts';
 import type { SettingProblem, SettingsReader } from './reader.ts';
 
 /** A credential that is made, as a deployment has it. */
@@ -20,6 +21,8 @@ export interface ReadAuth {
    * @param service its name in AWS's signatures. Absent: the host tells it
    */
   readonly at: (url: string, service?: string) => Auth | null;
+  /** Values that it has of the cloud's parameters, by their settings. */
+  readonly parameters: Readonly<Record<string, string>>;
   /** What is missing where `at` returns null. */
   readonly missing: SettingProblem;
 }
@@ -33,11 +36,43 @@ interface AuthUse {
 }
 
 /** The credential of a built-in provider; null: it has none, or a setting is missing. */
-export function readAuth(
+export function readAuth(reader: SettingsReader, settings: AuthSettings, use: AuthUse): ReadAuth | null {
+  return settings.kind === 'aws' ? readAws(reader, settings, use) : readGoogle(reader, settings, use);
+}
+
+function readGoogle(
   reader: SettingsReader,
-  settings: AuthSettings,
+  { key: setting, project }: GoogleSettings,
   { key, isWanted }: AuthUse,
 ): ReadAuth | null {
+  const json = reader.secret(setting);
+  if (json === null) return null;
+  const unused = (message: string) => {
+    reader.overridden.push({ setting, message });
+    return null;
+  };
+  if (key !== null) return unused(`is not used, because ${key} is set`);
+  const account = typeof json === 'string' ? readServiceAccount(json, setting) : null;
+  if (typeof json === 'string' && account === null) {
+    // Other code of the Worker may have a secret of this name.
+    if (!isWanted) return unused(`is not used, because it is not ${SERVICE_ACCOUNT}`);
+    reader.invalid(setting, `must be ${SERVICE_ACCOUNT}`);
+    return null;
+  }
+  return {
+    setting,
+    unreadable: isUnreadable(json) ? json : null,
+    at: () => account && { kind: 'google', account },
+    // While the key cannot be read, nothing is called.
+    parameters: { [project]: account === null ? 'unknown' : (account.projectId ?? '') },
+    missing: { setting, message: `must be ${SERVICE_ACCOUNT}` },
+  };
+}
+
+/** What a service account's secret must be. */
+const SERVICE_ACCOUNT = 'the JSON of a key of a service account';
+
+function readAws(reader: SettingsReader, settings: AwsSettings, { key, isWanted }: AuthUse): ReadAuth | null {
   const { accessKeyId, secretAccessKey, sessionToken, role, region } = settings;
   const secrets = { id: reader.secret(accessKeyId), key: reader.secret(secretAccessKey) };
   const token = reader.secret(sessionToken);
@@ -87,6 +122,7 @@ function awsAuth(
   return {
     setting: settings.accessKeyId,
     unreadable: [id, key, token].find(isUnreadable) ?? null,
+    parameters: {},
     missing: {
       setting: settings.region,
       message: `must be set, because ${settings.accessKeyId} is: a region such as us-east-1`,
@@ -145,17 +181,39 @@ const SERVICE = /^[a-z][a-z0-9-]{1,63}$/;
 /** What `auth` of an entry must be. */
 const AUTH_FORM = '{"aws": {"access_key_id": "NAME", "secret_access_key": "NAME"}}, with names of secrets';
 
+interface EntryAuthRead extends Pick<ReadAuth, 'setting' | 'unreadable'> {
+  /** Null: a secret of it could not be read. */
+  readonly auth: Auth | null;
+}
+
 /** `auth` of an entry of `PROVIDERS`; null: it has none; undefined: it is invalid, and reported. */
 export function readEntryAuth(
   reader: EntryPorts,
   id: string,
   auth: unknown,
   baseUrl: string,
-): (Pick<ReadAuth, 'setting' | 'unreadable'> & { readonly auth: Auth }) | null | undefined {
+): EntryAuthRead | null | undefined {
   if (auth === undefined) return null;
-  if (!isObject(auth) || Object.keys(auth).length !== 1 || !isObject(auth.aws))
-    return reader.invalid(`auth must be ${AUTH_FORM}`);
-  const { aws } = auth;
+  if (!isObject(auth) || Object.keys(auth).length !== 1) return reader.invalid(`auth must be ${AUTH_FORM}`);
+  if (isObject(auth.aws)) return readEntryAws(reader, id, auth.aws, baseUrl);
+  const name = readText(auth.google);
+  if (name === undefined) return reader.invalid(`auth must be ${AUTH_FORM}`);
+  if (!SECRET_NAME.test(name))
+    return reader.invalid('auth.google must be the name of a secret, such as GOOGLE_SERVICE_ACCOUNT');
+  const json = reader.secret('auth.google', name);
+  if (json === undefined) return undefined;
+  if (isUnreadable(json)) return { setting: name, unreadable: json, auth: null };
+  const account = readServiceAccount(json, name);
+  if (account === null) return reader.invalid(`auth.google: ${name} must be ${SERVICE_ACCOUNT}`);
+  return { setting: name, unreadable: null, auth: { kind: 'google', account } };
+}
+
+function readEntryAws(
+  reader: EntryPorts,
+  id: string,
+  aws: JsonObject,
+  baseUrl: string,
+): EntryAuthRead | undefined {
   const unknown = Object.keys(aws).find((field) => !AWS_FIELDS.includes(field));
   if (unknown !== undefined) return reader.invalid(`auth.aws accepts only ${AWS_FIELDS.join(', ')}`);
   const isText = (value: unknown) => value === undefined || readText(value) !== undefined;
@@ -201,8 +259,7 @@ export function readEntryAuth(
 
 /** The names of the secrets in `auth` of an entry, whether it is valid or not. */
 export function secretsOfAuth(auth: unknown): readonly string[] {
-  const aws: JsonObject = isObject(auth) && isObject(auth.aws) ? auth.aws : {};
-  return ['access_key_id', 'secret_access_key', 'session_token'].flatMap(
-    (field) => readText(aws[field]) ?? [],
-  );
+  const { aws, google } = objectOf(auth);
+  const ofAws = ['access_key_id', 'secret_access_key', 'session_token'].map((field) => objectOf(aws)[field]);
+  return [...ofAws, google].flatMap((name) => readText(name) ?? []);
 }

@@ -35,6 +35,7 @@ export function readCloud(
     // A host that a setting replaces needs no region.
     needsHosts: [...given.values()].some((url) => url === undefined),
     because: shared.keySetting,
+    made,
     isReported: isOn && !isOptional,
   });
   const models = cloud.modelsSetting === undefined ? {} : readModels(reader, cloud.modelsSetting);
@@ -53,7 +54,7 @@ export function readCloud(
       made?.at(origins.get(host) ?? '', awsService) ?? null,
     ]),
   );
-  if (made !== null && [...auths.values()].includes(null)) {
+  if (made !== null && made.unreadable === null && [...auths.values()].includes(null)) {
     reader.invalid(made.missing.setting, made.missing.message);
     return undefined;
   }
@@ -90,7 +91,7 @@ export function readBoundCloud(
   shared: CloudOptions['shared'],
 ): ConfiguredProvider | undefined {
   const parameters = bound.parameters.filter(({ setting }) => setting === binding.gateway);
-  const because = { needsHosts: false, because: binding.name, isReported: true };
+  const because = { needsHosts: false, because: binding.name, made: null, isReported: true };
   const values = readValues(reader, { ...bound, parameters }, because);
   if (values === undefined) return undefined;
   const fetch = fetchByBinding(ai, { gateway: values[binding.gateway] ?? '', models: binding.models });
@@ -121,6 +122,7 @@ interface ValueOptions {
   readonly needsHosts: boolean;
   /** The setting that turns the cloud on. */
   readonly because: string;
+  readonly made: ReadAuth | null;
   readonly isReported: boolean;
 }
 
@@ -128,13 +130,14 @@ interface ValueOptions {
 function readValues(
   reader: SettingsReader,
   { parameters }: Cloud,
-  { needsHosts, because, isReported }: ValueOptions,
+  { needsHosts, because, made, isReported }: ValueOptions,
 ): CloudValues | undefined {
   const values: Record<string, string> = {};
   let isComplete = true;
-  for (const { setting, form, what, byDefault, isOfHost } of parameters) {
-    const value = reader.text(setting) ?? byDefault;
+  for (const { setting, form, what, byDefault, isOfHost, isOfAuth } of parameters) {
+    const value = reader.text(setting) ?? (made?.parameters[setting] || byDefault);
     if (value !== undefined && form.test(value)) values[setting] = value;
+    else if (value === undefined && isOfAuth === true && made === null) continue;
     else if (value !== undefined || !isOfHost || needsHosts) {
       isComplete = false;
       const problem = value === undefined ? `must be set, because ${because} is: ${what}` : `must be ${what}`;

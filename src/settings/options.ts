@@ -23,8 +23,13 @@ export interface AliasStep {
   readonly api?: 'chat' | 'responses' | undefined;
 }
 
-/** A credential that is made. AWS: requests are signed, with a session of the role if there is one. The host tells region and service, or they are given. */
-export interface EntryAuth {
+/**
+ * A credential that is made. AWS: requests are signed, with a session of the role if there is one; the host tells region and service, or
+ * they are given. Google: tokens of the service account whose key the secret has.
+ */
+export type EntryAuth = EntryAwsAuth | { readonly google: string };
+
+interface EntryAwsAuth {
   readonly aws: {
     readonly access_key_id: string;
     readonly secret_access_key: string;

@@ -121,7 +121,7 @@ function readBuiltIn(
     // Callers send the key, or an entry has it and may have all that it needs.
     const hasCredential = apiKey !== undefined || made !== null;
     const isOptional = !hasCredential || entrySecrets.has(keySetting);
-    const isOn = hasCredential || auth === 'passthrough';
+    const isOn = hasCredential || (auth === 'passthrough' && isAddressed(reader, provider));
     return readCloud(reader, provider, provider.cloud, { shared, made, isOn, isOptional });
   }
   const url = firstSet(provider.baseUrlSettings, (setting) => reader.text(setting));
@@ -148,13 +148,16 @@ function readBuiltIn(
 
 /** @param key the setting of its key, which takes precedence; null: none is set */
 function readMade(reader: SettingsReader, provider: Provider, key: string | null): ReadAuth | null {
-  const { auth, baseUrlSettings, cloud } = provider;
+  const { auth } = provider;
   if (auth === undefined) return null;
+  const hasRole = auth.kind === 'aws' && reader.text(auth.role) !== undefined;
+  return readAuth(reader, auth, { key, isWanted: isAddressed(reader, provider) || hasRole });
+}
+
+/** Whether a setting of its addresses is set. */
+function isAddressed(reader: SettingsReader, { baseUrlSettings, cloud }: Provider): boolean {
   const parameters = cloud?.parameters.map(({ setting }) => setting) ?? [];
-  const isWanted = [...baseUrlSettings, ...parameters, auth.role].some(
-    (setting) => reader.text(setting) !== undefined,
-  );
-  return readAuth(reader, auth, { key, isWanted });
+  return [...baseUrlSettings, ...parameters].some((setting) => reader.text(setting) !== undefined);
 }
 
 /** The names of the secrets that an entry of `PROVIDERS` uses, whether it is valid or not. */

@@ -30,13 +30,19 @@ const NOT_BASE64 = /[^A-Za-z0-9+/\s=]|=[^=\s]/;
 
 /** Null if the text is not base64. */
 export function decodeBase64(base64: string): string | null {
+  const bytes = decodeBase64Bytes(base64);
+  return bytes && base64Decoder.decode(bytes);
+}
+
+/** Null if the text is not base64. */
+export function decodeBase64Bytes(base64: string): Uint8Array<ArrayBuffer> | null {
   if (NOT_BASE64.test(base64)) return null;
   try {
     const binary = atob(base64);
     // A loop takes a tenth of the time that `Uint8Array.from` takes.
     const bytes = new Uint8Array(binary.length);
     for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
-    return base64Decoder.decode(bytes);
+    return bytes;
   } catch {
     return null;
   }
@@ -44,7 +50,12 @@ export function decodeBase64(base64: string): string | null {
 
 /** Without padding: the characters may stand in an id or a URL. */
 export function encodeBase64Url(text: string): string {
-  return encodeBase64(text).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+  return encodeBase64UrlBytes(encoder.encode(text));
+}
+
+/** Bytes as base64url, without padding. */
+export function encodeBase64UrlBytes(bytes: Uint8Array): string {
+  return encodeBase64Bytes(bytes).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 }
 
 /** `""` if the text is not base64url. */

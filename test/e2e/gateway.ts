@@ -79,6 +79,7 @@ const NAMED_CREDENTIALS = {
   AWS_BEARER_TOKEN_BEDROCK: 'sim-bedrock-3ad915',
   AZURE_API_KEY: 'sim-azure-92b7e1',
   CLOUDFLARE_AI_TOKEN: 'sim-cloudflare-5de048',
+  VERTEX_API_KEY: 'sim-vertex-8c10f4',
   COMPATIBLE_SECRET: 'sim-compatible-6c98b1',
 } as const;
 

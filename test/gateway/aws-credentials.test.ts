@@ -5,7 +5,7 @@ import { type AwsOptions, type AwsRequest, FakeAws } from '../credentials/fake-a
 import { readSettings } from '../settings/read-settings.ts';
 import { FakeClock } from '../stream/fake-clock.ts';
 import { LimitedGateway } from './limited-gateway.ts';
-import { settle } from './upstreams.ts';
+import { passing, settle } from './upstreams.ts';
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -56,6 +56,11 @@ function answer({ url, text }: AwsRequest): Response {
       output,
       usage: { input_tokens: 5, output_tokens: 3, total_tokens: 8 },
     });
+  }
+  if (url.endsWith('/converse')) {
+    const output = { message: { role: 'assistant', content: [{ text: 'Here.' }] } };
+    const counts = { inputTokens: 5, outputTokens: 3, totalTokens: 8 };
+    return Response.json({ output, stopReason: 'end_turn', usage: counts });
   }
   const message = { role: 'assistant', content: 'Here.' };
   return Response.json({ id: 'c', model, choices: [{ index: 0, message, finish_reason: 'stop' }], usage });
@@ -306,11 +311,7 @@ describe('W11 AssumeRole', () => {
     clock.advance(1000);
     await settle();
     release.resolve();
-    for (let i = 0; i < 40; i++) {
-      await settle();
-      clock.advance(50);
-    }
-    const statuses = (await Promise.all(asked)).map(({ status }) => status);
+    const statuses = (await passing(clock, Promise.all(asked))).map(({ status }) => status);
     expect(new Set(statuses)).toEqual(new Set([200]));
     expect(aws.sessionCalls).toBe(1);
   });

@@ -23,6 +23,7 @@ const ENV = {
   AZURE_API_KEY: 'k',
   AZURE_RESOURCE: 'weir',
   CLOUDFLARE_AI_TOKEN: 'k',
+  VERTEX_API_KEY: 'k',
   CLOUDFLARE_ACCOUNT_ID: '0123456789abcdef'.repeat(2),
   PROVIDERS: JSON.stringify({ [COMPATIBLE]: { base_url: 'https://compatible.example/v1' } }),
 };

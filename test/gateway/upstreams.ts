@@ -215,6 +215,19 @@ function bodyOf(
   });
 }
 
+/** Advances the clock until the work is done, so that requests that wait look again. */
+export async function passing<Value>(clock: FakeClock, work: Promise<Value>): Promise<Value> {
+  let isDone = false;
+  const done = work.finally(() => {
+    isDone = true;
+  });
+  while (!isDone) {
+    await settle();
+    clock.advance(5);
+  }
+  return done;
+}
+
 /** Lets everything go on that can, without time passing. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < 40; turn++) await new Promise(setImmediate);

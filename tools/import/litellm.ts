@@ -361,7 +361,7 @@ class Import {
     const location = textOf(params.vertex_location) || 'us-central1';
     if (!/^gemini/.test(name) || project === '' || isReference(project) || isReference(location)) {
       this.#note(
-        `${group}: vertex_ai/${name} is not copied: an entry of PROVIDERS reaches Gemini on Vertex AI, with its project and location, docs/providers.md#vertex-ai-and-gemini-by-an-entry`,
+        `${group}: vertex_ai/${name} is not copied: an entry of PROVIDERS reaches Gemini on Vertex AI, with its project and location, docs/providers.md#gemini-by-an-entry`,
       );
       return null;
     }

@@ -1,9 +1,13 @@
 /** The checks of the answers: Weir's own checks of settings and of the first key, environments, addresses, and the secrets that they need. */
+import { rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { parse } from 'smol-toml';
 import { describe, expect, test } from 'vitest';
+import { SERVICE_ACCOUNT } from '../../test/credentials/fake-google.ts';
 import { objectOf } from '../simulator/json.ts';
-import { type Answers, readAnswers } from './answers.ts';
+import { type Answers, readAnswers, secretOf } from './answers.ts';
 import { askAnswers, type Draft, Terminal, writeDraft } from './ask.ts';
 import { changeConfig, PRODUCTION } from './wrangler-config.ts';
 
@@ -300,5 +304,14 @@ describe('the secrets of credentials that are made', () => {
     expect(neededOf(checked)).toEqual(expect.arrayContaining(['WEST_ID', 'WEST_SECRET']));
     const own = { ...entry, auth: { aws: { ...auth.aws, secret_access_key: 'ADMIN_TOKEN' } } };
     expect(String(neededOf(read({ vars: { PROVIDERS: { west: own } } })))).toContain('ADMIN_TOKEN');
+  });
+
+  test('a secret with line ends is the text of a file, by its path', async () => {
+    const path = join(tmpdir(), `weir-key-${process.pid}.json`);
+    await writeFile(path, JSON.stringify(SERVICE_ACCOUNT, null, 2));
+    const env = { GOOGLE_SERVICE_ACCOUNT: `@${path}` };
+    expect(neededOf(read({ providers: ['vertex'] }, { env }))).toContain('GOOGLE_SERVICE_ACCOUNT');
+    expect(secretOf(env, PRODUCTION, 'GOOGLE_SERVICE_ACCOUNT')).toContain('PRIVATE KEY');
+    await rm(path);
   });
 });

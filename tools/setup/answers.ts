@@ -305,7 +305,17 @@ function plainAddress(text: string): string {
 export function secretOf(env: NodeJS.ProcessEnv, environment: string, name: string): string | null {
   const own = env[`${environment.toUpperCase().replaceAll('-', '_')}_${name}`];
   const shared = name === 'ADMIN_TOKEN' && environment !== PRODUCTION ? undefined : env[name];
-  return own || shared || null;
+  return textOfSecret(own || shared || null);
+}
+
+/** `@key.json` stands for the text of the file, which has line ends: a key of a service account, a certificate. */
+function textOfSecret(given: string | null): string | null {
+  if (given === null || !given.startsWith('@')) return given;
+  try {
+    return readFileSync(given.slice(1), 'utf8');
+  } catch {
+    return given;
+  }
 }
 
 function firstKey(value: unknown): FirstKey | null {

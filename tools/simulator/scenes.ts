@@ -19,6 +19,7 @@ import { opentoken } from './opentoken.ts';
 import type { Operation, PathWords, Scene } from './scene.ts';
 import { together } from './together.ts';
 import { unknown } from './unknown.ts';
+import { PLACE, vertex } from './vertex.ts';
 import { xai } from './xai.ts';
 import { xerotier } from './xerotier.ts';
 import { zai } from './zai.ts';
@@ -55,7 +56,7 @@ export const compatibleScenes: readonly Scene[] = [
 export const allScenes: readonly Scene[] = [...ownScenes, ...compatibleScenes];
 
 /** Providers with a native API, which OpenAI clients cannot call. */
-const nativeScenes: readonly Scene[] = [gemini];
+const nativeScenes: readonly Scene[] = [gemini, vertex];
 
 /** The base path of each provider on the simulator, for the gateway's settings. */
 export const basePaths = {
@@ -77,6 +78,7 @@ export const basePaths = {
   openrouter: '/openrouter/v1',
   'gemini-compatible': '/gemini-compatible/v1',
   gemini: '/gemini',
+  vertex: `/vertex/v1/projects/${PLACE.VERTEX_PROJECT}/locations/${PLACE.VERTEX_LOCATION}/endpoints/openapi`,
   xai: '/xai/v1',
   moonshot: '/moonshot/v1',
   zai: '/zai/v1',
@@ -94,6 +96,7 @@ export function cloudSettings(simulator: string): Readonly<Record<string, Readon
       CLOUDFLARE_ACCOUNT_ID: ACCOUNT,
       CLOUDFLARE_AI_BASE_URL: `${simulator}/cloudflare`,
     },
+    vertex: { ...PLACE, VERTEX_BASE_URL: `${simulator}/vertex` },
     azure: {
       AZURE_BASE_URL: `${simulator}/azure`,
       AZURE_MODELS: '{"prod-gpt": "openai/gpt-6.1-terra", "prod-claude": "anthropic/claude-opus-5-5"}',

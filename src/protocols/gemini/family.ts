@@ -35,6 +35,12 @@ export interface GeminiFamily {
   readonly refused: readonly string[];
 }
 
+/** What an API takes of `generateContent`, by whose name it is. */
+export interface GeminiDialect {
+  /** It fetches images and files by `http(s)` addresses. */
+  readonly fetchesMedia: boolean;
+}
+
 /** The first family that matches the model. The last of the table must match all. */
 export function familyOf(families: readonly GeminiFamily[], model: string): GeminiFamily {
   const found = families.find(({ models }) => matchesModel(models, model));

@@ -17,8 +17,8 @@ import { PLACEHOLDER_SIGNATURE } from '../../request-translation/messages.ts';
 import { MOVED_RESULT_NOTE, StepCalls, UniqueCallIds } from '../../request-translation/tool-results.ts';
 import { argumentsObject } from '../../request-translation/tools.ts';
 import { append } from '../../shared/append.ts';
-import { EmbeddedJson, isObject, type JsonObject, readText } from '../../shared/json.ts';
-import type { GeminiFamily } from './family.ts';
+import { EmbeddedJson, isObject, type JsonObject, objectOf, readText } from '../../shared/json.ts';
+import type { GeminiDialect, GeminiFamily } from './family.ts';
 
 interface Content {
   readonly role: 'user' | 'model';
@@ -34,12 +34,14 @@ export interface Contents {
 /** @param providerId the id of the provider that receives the request: only its own signatures are sent */
 export function writeContents(
   turns: readonly Turn[],
-  family: GeminiFamily,
+  family: GeminiFamily & GeminiDialect,
   providerId: string,
   report: TranslationReport,
 ): Contents {
   const [leading, rest] = splitLeadingSystem(turns);
-  const system = leading.map(({ blocks }) => writeParts(blocks, report)).filter(({ length }) => length > 0);
+  const system = leading
+    .map(({ blocks }) => writeParts(blocks, report, family))
+    .filter(({ length }) => length > 0);
   for (const { extra, blocks } of turns) {
     reportUnreadKeys(extra, ['role', 'content', 'tool_call_id'], report);
     for (const block of blocks) {
@@ -59,7 +61,7 @@ export function writeContents(
 }
 
 class ContentWriter {
-  readonly #family: GeminiFamily;
+  readonly #family: GeminiFamily & GeminiDialect;
   readonly #providerId: string;
   readonly #report: TranslationReport;
   readonly #contents: Content[] = [];
@@ -72,7 +74,7 @@ class ContentWriter {
   /** The user's parts since the last model turn. They follow the tool results, even if the client sent them before. */
   #userParts: JsonObject[] = [];
 
-  constructor(family: GeminiFamily, providerId: string, report: TranslationReport) {
+  constructor(family: GeminiFamily & GeminiDialect, providerId: string, report: TranslationReport) {
     this.#family = family;
     this.#providerId = providerId;
     this.#report = report;
@@ -86,7 +88,7 @@ class ContentWriter {
     // Gemini has no system turns: a later system message becomes the user's.
     for (const block of blocks) {
       if (block.kind === 'tool_result') this.#addResult(block);
-      else append(this.#userParts, writePart(block, this.#report));
+      else append(this.#userParts, writePart(block, this.#report, this.#family));
     }
   }
 
@@ -117,7 +119,7 @@ class ContentWriter {
 
   #assistant(blocks: readonly Block[], refusal: string | undefined): JsonObject[] {
     const signatures = readSignatures(blocks, this.#providerId);
-    const content = writeParts(blocks, this.#report);
+    const content = writeParts(blocks, this.#report, this.#family);
     if (this.#contents.at(-1)?.role !== 'model') {
       this.#calls.begin();
       this.#callIds.begin();
@@ -146,7 +148,8 @@ class ContentWriter {
 
   /** The result has the name of its call. Media that cannot be within it are parts beside it. */
   #addResult({ id, content, extra = {} }: ToolResultBlock): void {
-    const parts = typeof content === 'string' ? textPart(content) : writeParts(content, this.#report);
+    const parts =
+      typeof content === 'string' ? textPart(content) : writeParts(content, this.#report, this.#family);
     const media = parts.filter(({ text }) => text === undefined);
     const within = this.#family.mediaInResults ? media.filter(isResultMedia) : [];
     const beside = media.filter((part) => !within.includes(part));
@@ -283,15 +286,19 @@ const WITHOUT_TEXT = ['text', 'refusal', 'thinking', 'redacted_thinking', 'reaso
 const MEDIA_HINT = 'send texts, and images, audio, videos and files as data or as a URI';
 
 /** The parts of a content, without empty texts. */
-function writeParts(blocks: readonly Block[], report: TranslationReport): JsonObject[] {
-  return blocks.flatMap((block) => writePart(block, report));
+function writeParts(
+  blocks: readonly Block[],
+  report: TranslationReport,
+  dialect: GeminiDialect,
+): JsonObject[] {
+  return blocks.flatMap((block) => writePart(block, report, dialect));
 }
 
 function textPart(text: string): JsonObject[] {
   return text === '' ? [] : [{ text }];
 }
 
-function writePart(block: Block, report: TranslationReport): JsonObject[] {
+function writePart(block: Block, report: TranslationReport, { fetchesMedia }: GeminiDialect): JsonObject[] {
   const marked = (block.kind === 'unknown' ? block.raw : block.extra) ?? {};
   for (const mark of CACHE_MARKS) {
     if (marked[mark] !== undefined && marked[mark] !== null) report.drop(`messages.content.${mark}`);
@@ -301,7 +308,8 @@ function writePart(block: Block, report: TranslationReport): JsonObject[] {
       return textPart(block.text);
     case 'media': {
       const part = mediaPart(block.media);
-      return part === undefined ? refusePart(MEDIA_PARTS[block.media.type], report) : [part];
+      const isAbsent = part === undefined || (!fetchesMedia && WEB.test(textOfUri(part)));
+      return isAbsent ? refusePart(MEDIA_PARTS[block.media.type], report) : [part];
     }
     case 'unknown': {
       const type = readText(block.raw.type) ?? 'text';
@@ -310,6 +318,13 @@ function writePart(block: Block, report: TranslationReport): JsonObject[] {
     default:
       return [];
   }
+}
+
+/** An address on the web. Others are of Google's stores. */
+const WEB = /^https?:/i;
+
+function textOfUri({ fileData }: JsonObject): string {
+  return readText(objectOf(fileData).fileUri) ?? '';
 }
 
 /** Without the part the output would differ, so dropping it needs the caller's consent. */

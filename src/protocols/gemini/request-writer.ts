@@ -18,13 +18,19 @@ import {
   readText,
 } from '../../shared/json.ts';
 import { inCamelCase } from './enums.ts';
-import { bareModel, familyOf, type GeminiFamily } from './family.ts';
+import { bareModel, familyOf, type GeminiDialect, type GeminiFamily } from './family.ts';
 import { CONFIG_FIELDS, writeConfig } from './request-config.ts';
 import { writeContents } from './request-contents.ts';
 import { writeToolChoice, writeTools } from './request-tools.ts';
 
+const WHOLE: GeminiDialect = { fetchesMedia: true };
+
 /** @param toolNames the names that the provider accepts for tools */
-export function geminiForm(families: readonly GeminiFamily[], toolNames: RegExp): RequestForm {
+export function geminiForm(
+  families: readonly GeminiFamily[],
+  toolNames: RegExp,
+  dialect: GeminiDialect = WHOLE,
+): RequestForm {
   return {
     kind: 'native',
     toolNames,
@@ -33,7 +39,7 @@ export function geminiForm(families: readonly GeminiFamily[], toolNames: RegExp)
     fromSettings: FROM_SETTINGS,
     limit: { path: 'generationConfig.maxOutputTokens', name: 'max_tokens', competing: [] },
     write: (request, options, report) =>
-      writeGenerateContent(request, options, familyOf(families, options.model), report),
+      writeGenerateContent(request, options, { ...familyOf(families, options.model), ...dialect }, report),
   };
 }
 
@@ -84,7 +90,7 @@ const MODEL = /^(?:models\/|tunedModels\/)?[A-Za-z0-9][\w.:-]*$/;
 function writeGenerateContent(
   request: NativeRequest,
   { model, provider, providerId }: WriteOptions,
-  family: GeminiFamily,
+  family: GeminiFamily & GeminiDialect,
   report: TranslationReport,
 ): JsonObject {
   const { settings, extra, turns, tools: given = [] } = request;

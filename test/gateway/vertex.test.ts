@@ -1,0 +1,306 @@
+/** Vertex AI: its hosts and paths, the tokens of a service account, what it refuses, and each refusal of a credential with its setting. */
+import { generateKeyPairSync } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { decodeObject, type JsonObject, textOf } from '../../tools/simulator/json.ts';
+import { FakeGoogle, type GoogleRequest, SERVICE_ACCOUNT } from '../credentials/fake-google.ts';
+import { readSettings } from '../settings/read-settings.ts';
+import { FakeClock } from '../stream/fake-clock.ts';
+import { LimitedGateway } from './limited-gateway.ts';
+import { passing, settle } from './upstreams.ts';
+
+const ENV = {
+  ...{ AUTH: 'open', RETRIES: '0', HEARTBEAT_SECONDS: '0' },
+  GOOGLE_SERVICE_ACCOUNT: JSON.stringify(SERVICE_ACCOUNT),
+  VERTEX_LOCATION: 'us-central1',
+};
+const { privateKey: OTHER_KEY } = generateKeyPairSync('rsa', {
+  modulusLength: 2048,
+  publicKeyEncoding: { type: 'spki', format: 'pem' },
+  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+});
+const GEMINI = 'gemini-2.5-flash';
+const CLAUDE = 'claude-haiku-4-5@20251001';
+
+function answer({ url }: GoogleRequest): Response {
+  if (url.includes('publishers/anthropic')) {
+    if (url.includes('count-tokens')) return Response.json({ input_tokens: 14 });
+    const content = [{ type: 'text', text: 'Here.' }];
+    const shared = {
+      id: 'msg_vrtx_1',
+      type: 'message',
+      role: 'assistant',
+      model: 'm',
+      stop_reason: 'end_turn',
+    };
+    return Response.json({ ...shared, content, usage: { input_tokens: 5, output_tokens: 3 } });
+  }
+  if (url.includes('/endpoints/openapi/')) {
+    const message = { role: 'assistant', content: 'Here.' };
+    const usage = { prompt_tokens: 5, completion_tokens: 3, total_tokens: 8 };
+    return Response.json({ id: 'c', choices: [{ index: 0, message, finish_reason: 'stop' }], usage });
+  }
+  if (url.includes(':countTokens')) return Response.json({ totalTokens: 13 });
+  return Response.json({
+    candidates: [{ content: { role: 'model', parts: [{ text: 'Here.' }] }, finishReason: 'STOP' }],
+    usageMetadata: {
+      promptTokenCount: 5,
+      candidatesTokenCount: 3,
+      totalTokenCount: 8,
+      trafficType: 'ON_DEMAND',
+    },
+  });
+}
+
+function gatewayOf(env: JsonObject = {}, skewMs = 0) {
+  const clock = new FakeClock();
+  const google = new FakeGoogle(() => clock.now() + skewMs, answer);
+  const gateway = new LimitedGateway({ ...ENV, ...env }, { fetch: google.fetch, clock });
+  const ask = async (model: string, fields: JsonObject = {}, path = '/v1/chat/completions', headers = {}) => {
+    const messages = [{ role: 'user', content: 'Hello' }];
+    const response = await gateway.post(
+      path,
+      'x',
+      { model: `vertex/${model}`, messages, ...fields },
+      { headers },
+    );
+    const text = await response.text();
+    const error = decodeObject(text)?.error as JsonObject | undefined;
+    await settle();
+    return { status: response.status, text, code: error?.code, message: textOf(error?.message) };
+  };
+  const record = () => gateway.logged.findLast(({ event }) => event === 'request') ?? {};
+  return { google, clock, gateway, ask, record };
+}
+
+describe('W13 vertex', () => {
+  const project = 'projects/acme-llm/locations';
+  test.each([
+    ['us-central1', 'https://us-central1-aiplatform.googleapis.com'],
+    ['global', 'https://aiplatform.googleapis.com'],
+    ['us', 'https://aiplatform.us.rep.googleapis.com'],
+    ['eu', 'https://aiplatform.eu.rep.googleapis.com'],
+    ['europe-west4', 'https://europe-west4-aiplatform.googleapis.com'],
+  ])('the location %s: Gemini, Claude and open models at %s, with a token', async (location, host) => {
+    for (const [model, path] of [
+      [GEMINI, `v1beta1/${project}/${location}/publishers/google/models/${GEMINI}:generateContent`],
+      [CLAUDE, `v1/${project}/${location}/publishers/anthropic/models/${CLAUDE}:rawPredict`],
+      [
+        'meta/llama-4-maverick-17b-128e-instruct-maas',
+        `v1/${project}/${location}/endpoints/openapi/chat/completions`,
+      ],
+    ] as const) {
+      const { google, ask } = gatewayOf({ VERTEX_LOCATION: location });
+      expect(await ask(model)).toMatchObject({ status: 200 });
+      expect(google.requests.map(({ url }) => url)).toEqual([`${host}/${path}`]);
+      expect(google.requests[0]?.headers.get('authorization')).toMatch(/^Bearer ya29\./);
+      expect(google.requests[0]?.headers.get('x-goog-api-key')).toBeNull();
+    }
+  });
+
+  test.each(['/v1/chat/completions', '/v1/messages', '/v1/responses'])(
+    'clients of %s reach Gemini and Claude',
+    async (path) => {
+      const fields = path.endsWith('responses')
+        ? { input: 'Hello', messages: undefined }
+        : { max_tokens: 64 };
+      const { google, ask } = gatewayOf();
+      for (const model of [GEMINI, CLAUDE])
+        expect(await ask(model, fields, path)).toMatchObject({ status: 200 });
+      expect(google.requests[1]?.body).toMatchObject({ anthropic_version: 'vertex-2023-10-16' });
+      expect(google.requests[1]?.headers.get('anthropic-version')).toBeNull();
+      expect(google.exchanges).toBe(1);
+    },
+  );
+
+  test('a streamed request has the paths of streams', async () => {
+    const { google, ask } = gatewayOf();
+    await ask(CLAUDE, { stream: true });
+    await ask(CLAUDE, { stream: true, max_tokens: 64 }, '/v1/messages');
+    await ask(GEMINI, { stream: true });
+    expect(google.requests.map(({ url }) => url.replace(/^.*models\//, ''))).toEqual([
+      `${CLAUDE}:streamRawPredict`,
+      `${CLAUDE}:streamRawPredict`,
+      `${GEMINI}:streamGenerateContent?alt=sse`,
+    ]);
+    expect(google.requests[1]?.body).toMatchObject({ stream: true });
+  });
+
+  test('express mode: Gemini with a key, without a project; the key wins, with one log line', async () => {
+    const { google, ask } = gatewayOf({ VERTEX_API_KEY: 'key-of-vertex' });
+    expect(await ask(GEMINI)).toMatchObject({ status: 200 });
+    expect(google.requests[0]?.url).toBe(
+      `https://aiplatform.googleapis.com/v1beta1/publishers/google/models/${GEMINI}:generateContent`,
+    );
+    expect(google.requests[0]?.headers.get('x-goog-api-key')).toBe('key-of-vertex');
+    expect(google.exchanges).toBe(0);
+    const read = readSettings({ ...ENV, VERTEX_API_KEY: 'k' });
+    expect('overridden' in read && read.overridden).toEqual([
+      { setting: 'GOOGLE_SERVICE_ACCOUNT', message: 'is not used, because VERTEX_API_KEY is set' },
+    ]);
+  });
+
+  test('VERTEX_PROJECT takes the place of the key’s, and VERTEX_BASE_URL that of the host', async () => {
+    const { google, ask } = gatewayOf({
+      VERTEX_PROJECT: 'other-1',
+      VERTEX_BASE_URL: 'https://proxy.example',
+    });
+    await ask(GEMINI);
+    expect(google.requests[0]?.url).toBe(
+      `https://proxy.example/v1beta1/projects/other-1/locations/us-central1/publishers/google/models/${GEMINI}:generateContent`,
+    );
+  });
+
+  test('a tool loop has no ids of calls and results, and addresses of images are refused', async () => {
+    const { google, ask } = gatewayOf();
+    const messages = [
+      { role: 'user', content: 'Call f' },
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'f', arguments: '{"a":1}' } }],
+      },
+      { role: 'tool', tool_call_id: 'call_1', content: '{"b":2}' },
+    ];
+    expect(await ask(GEMINI, { messages })).toMatchObject({ status: 200 });
+    expect(JSON.stringify(google.requests[0]?.body)).not.toContain('"id"');
+    const image = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } };
+    const refused = await ask(GEMINI, { messages: [{ role: 'user', content: [image] }] });
+    expect(refused).toMatchObject({ status: 400 });
+    expect(google.requests).toHaveLength(1);
+    const stored = { type: 'image_url', image_url: { url: 'gs://bucket/a.png' } };
+    expect(await ask(GEMINI, { messages: [{ role: 'user', content: [stored] }] })).toMatchObject({
+      status: 200,
+    });
+  });
+
+  test('counts: of Claude without betas, of Gemini by its contents', async () => {
+    const { google, ask } = gatewayOf();
+    const headers = { 'anthropic-beta': 'context-management-2025-06-27' };
+    expect((await ask(CLAUDE, {}, '/v1/messages/count_tokens', headers)).text).toContain('14');
+    expect(google.requests[0]?.url).toContain('publishers/anthropic/models/count-tokens:rawPredict');
+    expect(google.requests[0]?.body).toMatchObject({ model: CLAUDE });
+    expect((await ask(GEMINI, {}, '/v1/messages/count_tokens')).text).toContain('13');
+  });
+
+  test('prices are the maker’s, as estimates; Claude’s a tenth higher', async () => {
+    const { ask, record } = gatewayOf();
+    await ask(CLAUDE);
+    expect(record()).toMatchObject({ cost_nanos: 22_000, cost_estimated: true });
+    await ask(GEMINI);
+    expect(record()).toMatchObject({ cost_estimated: true });
+  });
+
+  test.each([
+    [
+      { GOOGLE_SERVICE_ACCOUNT: '{"client_email": "hunter2"}' },
+      'GOOGLE_SERVICE_ACCOUNT',
+      'must be the JSON of a key of a service account',
+    ],
+    [
+      { VERTEX_LOCATION: 'hunter2/x' },
+      'VERTEX_LOCATION',
+      'must be a location such as global, eu or us-central1',
+    ],
+    [{ VERTEX_PROJECT: 'a/b' }, 'VERTEX_PROJECT', 'must be the id of a project'],
+  ])('%j is misconfigured by its name', (env, setting, message) => {
+    const read = readSettings({ ...ENV, ...env });
+    expect('problems' in read && read.problems).toEqual([{ setting, message }]);
+  });
+
+  test('an entry of PROVIDERS with a service account', async () => {
+    const { google, ask } = gatewayOf({
+      GOOGLE_SERVICE_ACCOUNT: undefined,
+      GOOGLE_KEY: JSON.stringify(SERVICE_ACCOUNT),
+      PROVIDERS: {
+        vertex: {
+          base_url: 'https://eu-aiplatform.example/v1/publishers/google',
+          like: 'gemini-native',
+          auth: { google: 'GOOGLE_KEY' },
+        },
+      },
+    });
+    expect(await ask(GEMINI)).toMatchObject({ status: 200 });
+    expect(google.requests[0]?.headers.get('authorization')).toMatch(/^Bearer ya29\./);
+    const absent = readSettings({
+      PROVIDERS: { g: { base_url: 'https://a.example', auth: { google: 'ABSENT_KEY' } } },
+    });
+    expect(JSON.stringify('problems' in absent && absent.problems)).toContain(
+      'auth.google names a secret that is not set: ABSENT_KEY',
+    );
+  });
+});
+
+describe('W11 tokens of Google', () => {
+  test('1,000 concurrent requests: one exchange; it is renewed early, and once more after a 401', async () => {
+    const { google, clock, ask } = gatewayOf();
+    const release = Promise.withResolvers<void>();
+    google.beforeToken = () => release.promise;
+    const asked = Array.from({ length: 1000 }, () => ask(GEMINI));
+    while (google.exchanges === 0) await settle();
+    release.resolve();
+    const statuses = (await passing(clock, Promise.all(asked))).map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    expect(google.exchanges).toBe(1);
+    google.revoke();
+    const again = await passing(clock, Promise.all([ask(GEMINI), ask(GEMINI)]));
+    expect(again).toMatchObject([{ status: 200 }, { status: 200 }]);
+    expect(google.exchanges).toBe(2);
+    clock.advance(3_600_000 - 4 * 60_000);
+    expect(await ask(GEMINI)).toMatchObject({ status: 200 });
+    while (google.exchanges < 3) await settle();
+    await settle();
+    expect(google.exchanges).toBe(3);
+  });
+
+  const refused = (hint: string) =>
+    `Google's token service refused this deployment's credential (400): ${hint}`;
+  test.each([
+    [
+      'an inactive account',
+      { isActive: false },
+      'the account of GOOGLE_SERVICE_ACCOUNT is not found or not active',
+    ],
+    ['another audience', { audience: 'https://other.example' }, 'check token_uri in GOOGLE_SERVICE_ACCOUNT'],
+  ])('%s: the error names the setting', async (_, change, hint) => {
+    const { google, ask, record, gateway } = gatewayOf();
+    Object.assign(google, change);
+    expect(await ask(GEMINI)).toMatchObject({
+      status: 502,
+      code: 'upstream_credential',
+      message: refused(hint),
+    });
+    expect(record()).toMatchObject({ fault: 'deployment' });
+    expect(JSON.stringify(gateway.logged)).not.toMatch(/PRIVATE KEY|ya29/);
+  });
+
+  test('a key of another account', async () => {
+    const other = { ...SERVICE_ACCOUNT, private_key: OTHER_KEY };
+    const { ask } = gatewayOf({ GOOGLE_SERVICE_ACCOUNT: JSON.stringify(other) });
+    expect(await ask(GEMINI)).toMatchObject({ message: refused('check GOOGLE_SERVICE_ACCOUNT') });
+  });
+
+  test('a key whose escapes became line ends, as in a file of variables, is read', async () => {
+    const json = JSON.stringify(SERVICE_ACCOUNT).replaceAll('\\n', '\n');
+    const { ask } = gatewayOf({ GOOGLE_SERVICE_ACCOUNT: json });
+    expect(await ask(GEMINI)).toMatchObject({ status: 200 });
+  });
+
+  test.each([90, -90])('a clock that is %d minutes off is corrected by Google’s', async (minutes) => {
+    const { google, ask } = gatewayOf({}, minutes * 60_000);
+    expect(await ask(GEMINI)).toMatchObject({ status: 200 });
+    expect(google.exchanges).toBe(2);
+  });
+
+  test('the token service is down: its own error, after a second try', async () => {
+    const { google, ask } = gatewayOf();
+    google.tokenAnswers.push(
+      () => new Response('', { status: 503 }),
+      () => new Response('', { status: 503 }),
+    );
+    expect(await ask(GEMINI)).toMatchObject({
+      code: 'upstream_error',
+      message: "Google's token service answered 503",
+    });
+    expect(google.exchanges).toBe(2);
+  });
+});

@@ -730,6 +730,57 @@ function blocksOfStream(text: string): JsonObject[] {
 }
 
 describe('A10 Converse, counts, usage and failures', () => {
+  test.each<[tier: string | undefined, factor: number]>([
+    [undefined, 1],
+    ['default', 1],
+    ['flex', 0.5],
+    ['priority', 1.75],
+  ])('the cost of an answer of the tier %s: %s times the standard one', async (type, factor) => {
+    const metadata = event('metadata', {
+      usage: USAGE,
+      ...(type === undefined ? {} : { serviceTier: { type } }),
+    });
+    const routed = new RoutedGateway(
+      { [KIMI]: [stream(START, delta(0, { text: 'Hi' }), end(0), STOP, metadata)] },
+      ENV,
+    );
+    await read(await routed.ask({ model: `bedrock/${KIMI}`, stream: true }));
+    await settle();
+    expect(routed.records[0]?.cost_nanos).toBe((5 * 600 + 3 * 2500) * factor);
+  });
+
+  test('the cost of a cache: reads have their rate, and what an hour keeps its own, below a profile', async () => {
+    const usage = {
+      ...{
+        inputTokens: 10,
+        outputTokens: 0,
+        totalTokens: 3010,
+        cacheReadInputTokens: 1000,
+        cacheWriteInputTokens: 2000,
+      },
+      cacheDetails: [
+        { inputTokens: 500, ttl: '1h' },
+        { inputTokens: 1500, ttl: '5m' },
+      ],
+    };
+    const cached = json({
+      output: { message: { role: 'assistant', content: [{ text: 'Hi' }] } },
+      ...{ stopReason: 'end_turn', usage: { ...usage, outputTokens: 1 } },
+    });
+    const model = 'global.anthropic.claude-haiku-4-5';
+    const env = {
+      ...ENTRY_ENV,
+      PROVIDERS: { aws: { ...ENTRY, models: { [model]: 'anthropic/claude-haiku-4-5' } } },
+    };
+    const routed = new RoutedGateway({ [model]: [cached] }, env);
+    await read(await routed.ask({ model: `aws/${model}` }));
+    await settle();
+    expect(routed.records[0]).toMatchObject({
+      ...{ prompt_tokens: 3010, cached_tokens: 1000, cache_write_tokens: 2000, cache_write_long_tokens: 500 },
+      cost_nanos: 10 * 1000 + 1000 * 100 + 1500 * 1250 + 500 * 2000 + 5000,
+    });
+  });
+
   test('counts: the bare name of a profile’s model is asked, with what the prompt has', async () => {
     const routed = new RoutedGateway({}, ENV);
     const response = await routed.ask(

@@ -3,7 +3,7 @@
  * us-east-1. Other regions may cost more, so the costs are marked. Claude, GPT and newer models have their makers' prices. Not verified
  * on https://aws.amazon.com/bedrock/pricing/.
  */
-import type { ShippedPrice } from './price.ts';
+import { type Rates, type ShippedPrice, timesRates } from './price.ts';
 
 const PAGE = {
   provider: 'bedrock',
@@ -82,10 +82,28 @@ const ROWS: readonly (readonly [
   [['zai.glm-5'], 1, 3.2],
 ];
 
+/**
+ * Tiers as responses name them, as multiples of the standard rates. https://aws.amazon.com/bedrock/service-tiers says only that one costs
+ * more and the other less; the multiples are from memory (2026-11-28).
+ */
+const TIERS: Readonly<Record<string, number>> = { priority: 1.75, flex: 0.5 };
+
+/** Rates have at most six decimals. These are upper bounds. */
+const RATE_STEPS = 1e6;
+
+function roundedUp(rates: Rates): Rates {
+  const steps = (rate: number) => Math.ceil(Number((rate * RATE_STEPS).toFixed(3)));
+  return Object.fromEntries(Object.entries(rates).map(([name, rate]) => [name, steps(rate) / RATE_STEPS]));
+}
+
 /** All prices of Bedrock. */
 export function bedrockPrices(): readonly ShippedPrice[] {
-  return ROWS.map(([models, input, output, cached_input]) => ({
+  const standard = ROWS.map(([models, input, output, cached_input]) => ({
     ...{ ...PAGE, models, input, output },
     ...(cached_input !== undefined && { cached_input }),
   }));
+  const tiers = Object.entries(TIERS).flatMap(([tier, factor]) =>
+    standard.map((price) => ({ ...price, ...roundedUp(timesRates(price, factor)), service_tiers: [tier] })),
+  );
+  return [...standard, ...tiers];
 }

@@ -50,7 +50,13 @@ function bulkGoals(samples: Samples): Goal[] {
       { what: `bulk ${point}, x portkey-deepseek`, value: against('portkey-deepseek'), atMost: 0.05 },
     ];
   });
+  const converse = {
+    what: `bulk converse 16384, x ${CARRIER}`,
+    value: samples.ratio('bulk', WEIR, 'converse 16384', 'cpuUs', CARRIER),
+    atMost: 2.5,
+  };
   const tools = [
+    converse,
     {
       what: `bulk tools 16384, x ${CARRIER}`,
       value: samples.ratio('bulk', WEIR, 'tools 16384', 'cpuUs', CARRIER),

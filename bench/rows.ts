@@ -41,7 +41,7 @@ export interface Row {
 const STREAMING: readonly SectionName[] = ['bulk', 'paced', 'cold'];
 export const ADMIN_TOKEN = 'bench-admin';
 /** Streams with the same name as their provider; the others are sent by DeepSeek. */
-const OWN_PROVIDERS: readonly StreamName[] = ['mistral', 'xerotier', 'anthropic', 'gemini'];
+const OWN_PROVIDERS: readonly StreamName[] = ['mistral', 'xerotier', 'anthropic', 'gemini', 'converse'];
 
 /** The minimal cost of a metering gateway. The goals for requests are multiples of it. */
 export const FLOOR = 'floor';
@@ -100,6 +100,9 @@ function weir(
       GEMINI_BASE_URL: upstream,
       OPENAI_API_KEY: 'bench',
       OPENAI_BASE_URL: upstream,
+      PROVIDERS: JSON.stringify({
+        converse: { base_url: upstream, like: 'bedrock', api: 'bedrock-converse', api_key: 'OPENAI_API_KEY' },
+      }),
       ...vars,
     }),
     hasKv: true,
@@ -291,7 +294,7 @@ export function rowsOfCheckout(directory: string, rows: readonly Row[]): Row[] {
 export function takes({ treatment, isWeir, onlyStream }: Row, stream: StreamName): boolean {
   if (onlyStream !== undefined) return stream === onlyStream;
   if (stream === 'responses') return treatment === 'bytes' || treatment === 'responses';
-  return (stream !== 'anthropic' && stream !== 'gemini') || treatment === 'bytes' || isWeir;
+  return !['anthropic', 'gemini', 'converse'].includes(stream) || treatment === 'bytes' || isWeir;
 }
 
 export const BASELINE = 'pass';

@@ -1,6 +1,7 @@
 /** Generates the upstream streams of the bench, modelled on recordings: thousands of frames, the same bytes every time. */
 import { seeded } from '../test/random.ts';
 import { anthropicEnd, anthropicStart, anthropicText, ENVELOPE_EVENTS } from './anthropic-stream.ts';
+import { converseMessages } from './converse-stream.ts';
 import { geminiEnd, geminiStart, geminiText } from './gemini-stream.ts';
 import {
   RESPONSES_ENVELOPE_EVENTS,
@@ -18,6 +19,7 @@ export const STREAM_NAMES = [
   'anthropic',
   'gemini',
   'responses',
+  'converse',
 ] as const;
 export type StreamName = (typeof STREAM_NAMES)[number];
 /** The streams of the paced section. */
@@ -94,6 +96,21 @@ const XEROTIER = {
 /** One in this many events is a vendor event. */
 const VENDOR_EVERY = 20;
 const ARGUMENTS_OF_A_CALL = 50;
+
+/** The messages of the stream of Converse with this number of events. {@link streamText} has the same texts as chat. */
+export function converseWire(events: number): Buffer[] {
+  const chat = [...eventsOf('converse', events)].slice(1, -1);
+  const random = seeded(events + 1);
+  return converseMessages(
+    chat.map(textOf),
+    chat.map(() => padding(random)),
+  );
+}
+
+function textOf({ choices }: Data): string {
+  const [first] = choices as readonly { readonly delta: { readonly content: string } }[];
+  return first?.delta.content ?? '';
+}
 
 /** A complete stream with this number of events, not counting `[DONE]`, as an upstream sends it. */
 export function streamText(name: StreamName, events: number): string {

@@ -1,6 +1,7 @@
 /** Bedrock's Converse through the whole gateway: which models it serves, what is sent, what comes back, and what fails. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import {
@@ -10,7 +11,7 @@ import {
   readConverse,
 } from '../contract/reference-converse.ts';
 import { readSettings } from '../settings/read-settings.ts';
-import { event, message } from '../stream/eventstream-messages.ts';
+import { event, joined, message } from '../stream/eventstream-messages.ts';
 import { CLIENTS, gatewayFetch } from './sdk-clients.ts';
 import { type Behavior, json, RoutedGateway, read, refuse, settle } from './upstreams.ts';
 
@@ -52,6 +53,18 @@ const HELLO = stream(START, delta(0, { text: 'Here.' }), end(0), STOP, METADATA)
 function answer(content: readonly object[], stopReason = 'end_turn'): Behavior {
   return json({ output: { message: { role: 'assistant', content } }, stopReason, usage: USAGE });
 }
+
+/** The beginning of a message, with a right checksum. */
+function prelude(length: number, headersLength: number): Uint8Array {
+  const bytes = Buffer.alloc(12);
+  bytes.writeUInt32BE(length, 0);
+  bytes.writeUInt32BE(headersLength, 4);
+  bytes.writeUInt32BE(crc32(bytes.subarray(0, 8)), 8);
+  return bytes;
+}
+
+const EMPTY = joined(Array.from({ length: 1000 }, () => message({}, '')));
+const TORN = event('contentBlockDelta', { contentBlockIndex: 0, delta: { text: 'no' } }).with(60, 0);
 
 const WHOLE = answer([{ text: 'Here.' }]);
 const answerBoth = (isStreamed: boolean) => (isStreamed ? HELLO : WHOLE);
@@ -541,6 +554,14 @@ describe('W8 Converse, guardrails', () => {
     expect(body.guardrailConfig).toEqual(GUARDRAIL);
   });
 
+  test('a client of Gemini: guardrailConfig of its body is sent', async () => {
+    const routed = new RoutedGateway({ [NOVA]: [answerBoth] }, ENV);
+    const contents = [{ role: 'user', parts: [{ text: 'Hi' }] }];
+    const path = `/v1beta/models/bedrock/${NOVA}:generateContent`;
+    const response = await routed.ask({ contents, guardrailConfig: GUARDRAIL }, {}, path);
+    expect([response.status, routed.requests[0]?.body.guardrailConfig]).toEqual([200, GUARDRAIL]);
+  });
+
   test('an entry’s is sent with each request, and no request has another', async () => {
     const env = { ...ENTRY_ENV, PROVIDERS: { aws: { ...ENTRY, guardrailConfig: GUARDRAIL } } };
     const guarded = await sent({}, { model: NOVA, env });
@@ -928,6 +949,28 @@ describe('A10 Converse, counts, usage and failures', () => {
     expect(first).toMatchObject({ text: 'Here.', isDone: true });
     const second = await read(await routed.ask({ model: `bedrock/${NOVA}` }));
     expect(second).toMatchObject({ status: 200, text: 'Here.', finishes: ['stop'] });
+  });
+
+  test.each<[name: string, attack: readonly Uint8Array[], code: string]>([
+    ['a length of 4 GB', [prelude(0xffff_ffff, 0)], 'upstream_event_too_large'],
+    ['headers of 4 GB', [prelude(0xffff_ffff, 0xffff_ff00)], 'upstream_event_too_large'],
+    ['headers longer than their message', [prelude(100, 99)], 'upstream_invalid'],
+    [
+      'headers without end',
+      [prelude(900_000, 100_000), ...Array.from({ length: 20 }, () => new Uint8Array(40_000).fill(7))],
+      'upstream_truncated',
+    ],
+    ['a damaged message', [TORN], 'upstream_invalid'],
+    ['100,000 messages with nothing in them', Array.from({ length: 100 }, () => EMPTY), 'upstream_truncated'],
+  ])('B1 S4 %s: the output before it, and an error', async (_, attack, code) => {
+    const routed = new RoutedGateway({ [NOVA]: [stream(START, delta(0, { text: 'Hi' }), ...attack)] }, ENV);
+    const answered = routed.ask({ model: `bedrock/${NOVA}`, stream: true }).then(read);
+    for (let turn = 0; turn < 50; turn++) {
+      await settle();
+      // A stream without output yields to others.
+      routed.clock.advance(1);
+    }
+    expect(await answered).toMatchObject({ text: 'Hi', finishes: [], error: { code } });
   });
 
   test('a page in the place of an answer: an error', async () => {

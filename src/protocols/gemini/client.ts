@@ -62,6 +62,8 @@ const OTHER_CONFIG = [
 const READ_FIELDS = [
   ...['model', 'contents', 'systemInstruction', 'tools', 'toolConfig', 'generationConfig', 'serviceTier'],
   'cachedContent',
+  // Of Bedrock: a target that cannot take it refuses it.
+  'guardrailConfig',
 ];
 
 function readRequest(given: JsonObject, form: ClientForm): Result<ClientRequest<GeminiSession>, ApiError> {
@@ -96,6 +98,7 @@ function readRequest(given: JsonObject, form: ClientForm): Result<ClientRequest<
       ...readThinking(thinking, dropped),
       ...format.fields,
       ...(tier === undefined ? {} : { service_tier: tier === 'standard' ? 'default' : tier }),
+      ...(isPresent(body.guardrailConfig) ? { guardrailConfig: body.guardrailConfig } : {}),
     },
     turns: conversation.turns,
     dropped: dropped.list,

@@ -211,7 +211,7 @@ describe('W9 the filter of Azure', () => {
       const own = { env: { ...ENV, ALIASES }, model: 'gpt-4o-mini' };
       const seen = await CLIENTS[client]?.(gatewayFetch(sse(...pieces, 'data: [DONE]\n\n'), own), 'chat');
       const [protocol = ''] = client.split(',');
-      const finish = { chat: 'stop', Messages: 'end_turn', Responses: 'completed' }[protocol];
+      const finish = { chat: 'stop', Messages: 'end_turn', Responses: 'completed', Gemini: 'STOP' }[protocol];
       expect(seen).toMatchObject({ text: 'All clear.', finish });
     });
 

@@ -156,9 +156,9 @@ const CASES: readonly Case[] = [
 ];
 
 const FINISHES: Readonly<Record<string, readonly string[]>> = {
-  stop: ['stop', 'end_turn', 'completed'],
-  tool_calls: ['tool_calls', 'tool_use', 'completed'],
-  length: ['length', 'max_tokens', 'max_output_tokens'],
+  stop: ['stop', 'end_turn', 'completed', 'STOP'],
+  tool_calls: ['tool_calls', 'tool_use', 'completed', 'STOP'],
+  length: ['length', 'max_tokens', 'max_output_tokens', 'MAX_TOKENS'],
 };
 
 describe.each(CASES)('C8 $name', ({ events, text = '', reasoning = '', calls = [], finish = '' }) => {

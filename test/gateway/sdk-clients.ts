@@ -1,5 +1,6 @@
 /** What the official SDKs make of an upstream's answer, through the whole gateway: in each client protocol, streamed and not. */
 import Anthropic from '@anthropic-ai/sdk';
+import { type GenerateContentResponse, GoogleGenAI } from '@google/genai';
 import OpenAI from 'openai';
 import type { JsonObject } from '../../tools/simulator/json.ts';
 import { type Behavior, RoutedGateway } from './upstreams.ts';
@@ -100,7 +101,32 @@ function ofResponse({ output, status, incomplete_details }: OpenAI.Responses.Res
   };
 }
 
-/** The six ways to read an answer. */
+function google(fetch: Fetch): GoogleGenAI {
+  const httpOptions = { baseUrl: 'https://weir.example', fetch };
+  return new GoogleGenAI({ apiKey: 'x', httpOptions });
+}
+
+function ofGemini(responses: readonly GenerateContentResponse[]): Seen {
+  const candidates = responses.flatMap((response) => response.candidates ?? []);
+  const parts = candidates.flatMap(({ content }) => content?.parts ?? []);
+  const texts = (isThought: boolean) =>
+    parts.map(({ text = '', thought = false }) => (thought === isThought ? text : '')).join('');
+  return {
+    text: texts(false),
+    reasoning: texts(true),
+    refusal: '',
+    calls: parts.flatMap(({ functionCall }) =>
+      functionCall === undefined
+        ? []
+        : [[functionCall.name ?? '', JSON.stringify(functionCall.args)] as const],
+    ),
+    finish: candidates.flatMap(({ finishReason }) => finishReason ?? []).join(),
+  };
+}
+
+const THOUGHTS = { thinkingConfig: { includeThoughts: true } };
+
+/** The eight ways to read an answer. */
 export const CLIENTS: Readonly<Record<string, Read>> = {
   'chat, streamed': async (fetch, model) => {
     const stream = openai(fetch).chat.completions.stream({ model, messages: MESSAGES });
@@ -126,6 +152,18 @@ export const CLIENTS: Readonly<Record<string, Read>> = {
     if (response.status === 'failed') throw new Error(response.error?.message);
     return ofResponse(response);
   },
+  'Gemini, streamed': async (fetch, model) => {
+    const responses: GenerateContentResponse[] = [];
+    const request = { model, contents: 'Hello', config: THOUGHTS };
+    for await (const response of await google(fetch).models.generateContentStream(request)) {
+      responses.push(response);
+    }
+    return ofGemini(responses);
+  },
+  Gemini: async (fetch, model) => {
+    const request = { model, contents: 'Hello', config: THOUGHTS };
+    return ofGemini([await google(fetch).models.generateContent(request)]);
+  },
 };
 
 /**
@@ -138,8 +176,8 @@ export function gatewayFetch(behavior: Behavior, own: { env?: JsonObject; model?
   // Gemini has the model in its path.
   const gateway = new RoutedGateway({ [model]: [behavior], '': [behavior] }, env);
   return (url, init) => {
-    const { pathname } = new URL(url instanceof Request ? url.url : url);
-    return gateway.gateway.fetch(pathname, '', { ...init, signal: null });
+    const { pathname, search } = new URL(url instanceof Request ? url.url : url);
+    return gateway.gateway.fetch(pathname + search, '', { ...init, signal: null });
   };
 }
 

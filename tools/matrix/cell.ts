@@ -4,6 +4,7 @@ import OpenAI from 'openai';
 import { CALLS, runByHand as runChat, STEPS, type Thoughtful } from '../../test/e2e/agent-loops.ts';
 import { countCalls } from '../../test/e2e/count-calls.ts';
 import type { Gateway } from '../../test/e2e/gateway.ts';
+import { runByHand as runGemini } from '../../test/e2e/gemini-loops.ts';
 import { runByHand as runMessages } from '../../test/e2e/messages-loops.ts';
 import { runByHand as runResponses } from '../../test/e2e/responses/loops.ts';
 import type { RecordedRequest } from '../simulator/recorded-request.ts';
@@ -20,6 +21,7 @@ const LOOPS = {
   messages: (url, model, isStreamed) =>
     runMessages(new Anthropic({ baseURL: url, apiKey: 'unused', maxRetries: 0 }), model, isStreamed),
   responses: (url, model, isStreamed) => runResponses(`${url}/v1`, model, isStreamed),
+  gemini: (url, model, isStreamed) => runGemini(url, model, isStreamed),
 } as const satisfies Readonly<Record<string, Loop>>;
 
 export type LoopProtocol = keyof typeof LOOPS;
@@ -28,6 +30,7 @@ export type LoopProtocol = keyof typeof LOOPS;
 const PASSTHROUGH_PATHS: readonly (readonly [client: LoopProtocol, path: RegExp])[] = [
   ['messages', /\/v1\/messages$/],
   ['responses', /\/responses$/],
+  ['gemini', /:(?:g|streamG)enerateContent$/],
 ];
 
 /** The reasoning signatures that a provider requires in later turns, under each of their names. */

@@ -12,6 +12,7 @@ export const COLUMNS: readonly (readonly [
   ['chat', (gateway, { model }) => loopCell(gateway, 'chat', model)],
   ['Messages', (gateway, { model }) => loopCell(gateway, 'messages', model)],
   ['Responses', (gateway, { model }) => loopCell(gateway, 'responses', model)],
+  ['Gemini', (gateway, { model }) => loopCell(gateway, 'gemini', model)],
   ['completions', (gateway, { legacy }) => completionCell(gateway, legacy)],
 ];
 

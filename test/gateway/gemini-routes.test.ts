@@ -3,9 +3,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { GoogleGenAI } from '@google/genai';
 import { describe, expect, test } from 'vitest';
+import { Router } from '../../src/routes.ts';
 import { decodeObject, type JsonObject, objectOf, objectsOf } from '../../tools/simulator/json.ts';
 import { LimitedGateway } from './limited-gateway.ts';
-import { answerWith, json, RoutedGateway, refuse } from './upstreams.ts';
+import { answerWith, json, RoutedGateway, refuse, settle } from './upstreams.ts';
 
 const FOLDER = fileURLToPath(new URL('../../../shared/requests/gemini/', import.meta.url).href);
 const note = existsSync(FOLDER) ? '' : ' (skipped: ../shared/requests is not here)';
@@ -373,4 +374,35 @@ test('Gemini’s own wait stays exact, before the head and within a stream', asy
   );
   expect(objectOf(last?.error)).toMatchObject({ code: 429, status: 'RESOURCE_EXHAUSTED' });
   expect(objectsOf(objectOf(last?.error).details)[1]).toEqual(details[0]);
+});
+
+describe('W1 beside a site', () => {
+  const router = new Router('', [], true);
+  test.each([
+    ['/v1beta/models/a:generateContent', true],
+    ['/v1beta/models', true],
+    ['/v1/models/a:generateContent', true],
+    ['/v1/projects/p/locations/l/publishers/google/models/a:generateContent', true],
+    ['/v1beta1/projects/p/locations/l/publishers/google/models/a:generateContent', false],
+    ['/v1beta1/publishers/google/models/a:generateContent', false],
+    ['/publishers/google/models/a', false],
+  ])('%s is Weir’s: %j', (path, isOwn) => {
+    expect(router.hasRoute(path)).toBe(isOwn);
+  });
+});
+
+describe('heartbeats', () => {
+  test.each([
+    ['?alt=sse', /^: heartbeat\r\n\r\n/],
+    ['', /^ /],
+  ])('of a stream with %j', async (query, form) => {
+    const gateway = new RoutedGateway({ a: [{ kind: 'hang' }] }, { HEARTBEAT_SECONDS: '5' });
+    const path = `/v1beta/models/openai/a:streamGenerateContent${query}`;
+    const asked = gateway.gateway.post(path, 'x', { contents: CONTENTS });
+    await settle();
+    gateway.clock.advance(5000);
+    const reader = (await asked).body?.pipeThrough(new TextDecoderStream()).getReader();
+    expect((await reader?.read())?.value).toMatch(form);
+    await reader?.cancel();
+  });
 });

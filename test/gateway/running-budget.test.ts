@@ -14,6 +14,8 @@ const WAYS: readonly (readonly [client: Api, model: string, stops: boolean])[] =
   ['messages', 'anthropic/claude-sonnet-4-5', true],
   ['responses', 'openai/gpt-4.1', true],
   ['messages', 'openai/gpt-4.1', true],
+  ['gemini', 'stops/llama', true],
+  ['gemini', 'gemini/gemini-2.5-flash', true],
   ['chat', 'goes-on/llama', false],
 ];
 
@@ -149,6 +151,10 @@ function expectLimit(client: Api, events: readonly JsonObject[]): void {
     const delta = events.find(({ type }) => type === 'message_delta');
     expect(delta).toMatchObject({ delta: { stop_reason: 'max_tokens' } });
     expect(Number(objectOf(delta?.usage).output_tokens)).toBeGreaterThan(3900);
+  } else if (client === 'gemini') {
+    const finishes = events.flatMap((event) => objectsOf(event.candidates)).map((one) => one.finishReason);
+    expect(finishes.filter((finish) => finish !== undefined)).toEqual(['MAX_TOKENS']);
+    expect(Number(objectOf(events.at(-1)?.usageMetadata).candidatesTokenCount)).toBeGreaterThan(3900);
   } else {
     const last = events.at(-1);
     const response = objectOf(last?.response);

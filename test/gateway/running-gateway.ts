@@ -8,7 +8,7 @@ const WORD = 'token ';
 export const PROMPT = 7;
 export const LIMIT = 30_000;
 
-export type Api = 'chat' | 'messages' | 'responses';
+export type Api = 'chat' | 'messages' | 'responses' | 'gemini';
 
 function data(event: JsonObject): string {
   const name = typeof event.type === 'string' ? `event: ${event.type}\n` : '';
@@ -81,10 +81,21 @@ const eventsOf = (
       },
     }),
   ],
+  gemini: [
+    data({ usageMetadata: { promptTokenCount: prompt } }),
+    data({ candidates: [{ index: 0, content: { role: 'model', parts: [{ text: WORD.repeat(50) }] } }] }),
+    data({
+      candidates: [{ index: 0, content: { role: 'model', parts: [{ text: '' }] }, finishReason: 'STOP' }],
+      usageMetadata: {
+        ...{ promptTokenCount: prompt, candidatesTokenCount: output, totalTokenCount: prompt + output },
+      },
+    }),
+  ],
 });
 
 function apiOf(url: string): Api {
   if (url.endsWith('/messages')) return 'messages';
+  if (url.includes(':streamGenerateContent')) return 'gemini';
   return url.endsWith('/responses') ? 'responses' : 'chat';
 }
 
@@ -105,6 +116,7 @@ export class Running {
     this.gateway = new LimitedGateway(
       {
         ANTHROPIC_API_KEY: 'k',
+        GEMINI_API_KEY: 'k',
         PROVIDERS: JSON.stringify({
           own: { base_url: 'https://own.example/v1', like: 'llamacpp' },
           host: { base_url: 'https://host.example/v1' },
@@ -160,6 +172,11 @@ export class Running {
   }
 
   async send(token: string, api: Api, model: string, fields: JsonObject = {}): Promise<Response> {
+    if (api === 'gemini') {
+      const contents = [{ role: 'user', parts: [{ text: 'Hello' }] }];
+      const body = { contents, generationConfig: { maxOutputTokens: LIMIT }, ...fields };
+      return this.gateway.post(`/v1beta/models/${model}:streamGenerateContent?alt=sse`, token, body);
+    }
     const path = { chat: '/v1/chat/completions', messages: '/v1/messages', responses: '/v1/responses' }[api];
     const messages = [{ role: 'user', content: 'Hello' }];
     const own =
@@ -171,7 +188,7 @@ export class Running {
   async events(response: Response): Promise<JsonObject[]> {
     const text = await response.text();
     await this.gateway.idle();
-    return [...text.matchAll(/^data: (\{.*\})$/gm)].flatMap(([, json = '']) => {
+    return [...text.matchAll(/^data: (\{.*\})\r?$/gm)].flatMap(([, json = '']) => {
       const event = decodeObject(json);
       return event === undefined ? [] : [event];
     });

@@ -24,7 +24,7 @@ export const UPSTREAMS = ['chat', 'messages', 'responses', 'gemini'] as const;
 export type Upstream = (typeof UPSTREAMS)[number];
 
 /** The protocol that the client speaks. */
-export const CLIENTS = ['chat', 'messages', 'responses'] as const;
+export const CLIENTS = ['chat', 'messages', 'responses', 'gemini'] as const;
 export type Client = (typeof CLIENTS)[number];
 
 export type Finish = 'stop' | 'length' | 'content_filter' | 'tool_calls';

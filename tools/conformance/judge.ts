@@ -1,5 +1,5 @@
 /** Judges a play: compares what the client got with what the case expects, and names each fault. */
-import type { Case, ExpectedCall, ExpectedUsage } from './case.ts';
+import type { Case, Client, ExpectedCall, ExpectedUsage } from './case.ts';
 import { check } from './contract/check.ts';
 import { checkMessages } from './contract/check-messages.ts';
 import { checkResponses } from './contract/check-responses.ts';
@@ -61,11 +61,14 @@ export function judge(play: Play, gateway: Gateway, record: GatewayRecord | null
 
 type Add = (kind: FaultKind, text: string) => void;
 
+/** Protocols whose clients end with the body. */
+const NO_LAST_EVENT: readonly Client[] = ['chat', 'gemini'];
+
 /** `complete`: each choice has a finish reason, and the protocol's last event came. */
 function isComplete(reading: Reading): boolean {
   const choices = [...reading.choices.values()];
   const isFinished = choices.length > 0 && choices.every(({ finishes }) => finishes.length > 0);
-  return isFinished && (reading.client === 'chat' || reading.isOver);
+  return isFinished && (NO_LAST_EVENT.includes(reading.client) || reading.isOver);
 }
 
 function judgeEnding({ reading, case: { expect, leavesAt, readsNothing } }: Play, add: Add): void {

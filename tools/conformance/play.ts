@@ -6,7 +6,7 @@ import type { RecordedRequest } from '../simulator/recorded-request.ts';
 import { createSimulator, type Replay, type Simulator } from '../simulator/server.ts';
 import type { Case, Step, Upstream } from './case.ts';
 import { Reading } from './reading.ts';
-import { PATHS, playIdIn, requestOf } from './request.ts';
+import { pathOf, playIdIn, requestOf } from './request.ts';
 
 /** A gateway that has not sent a piece by then holds it back: the upstream sends nothing more until the client has it. */
 const HELD_BACK_MS = 3_000;
@@ -154,11 +154,12 @@ export class Stage implements AsyncDisposable {
   async #request(play: Play, gateway: Gateway | null): Promise<void> {
     const { reading, case: one } = play;
     const route = gateway?.upstreams[one.upstream];
+    const model = route?.model ?? 'conformance-1';
     const leaving = new AbortController();
     const late = AbortSignal.timeout(PLAY_MS);
     const left = this.#leave(play, leaving);
     try {
-      const response = await fetch((gateway?.url ?? `${this.url}/v1`) + PATHS[one.client], {
+      const response = await fetch((gateway?.url ?? `${this.url}/v1`) + pathOf(one, model), {
         method: 'POST',
         redirect: 'manual',
         headers: {
@@ -169,7 +170,7 @@ export class Stage implements AsyncDisposable {
             : {}),
           ...route?.headers,
         },
-        body: JSON.stringify(requestOf(one, play.id, route?.model ?? 'conformance-1')),
+        body: JSON.stringify(requestOf(one, play.id, model)),
         signal: AbortSignal.any([leaving.signal, late]),
       });
       reading.status = response.status;

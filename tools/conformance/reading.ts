@@ -50,6 +50,7 @@ const FINISHES: ReadonlyMap<string, Finish> = new Map([
   ['max_output_tokens', 'length'],
   ['model_context_window_exceeded', 'length'],
   ['content_filter', 'content_filter'],
+  ['safety', 'content_filter'],
   ['refusal', 'content_filter'],
   ['tool_calls', 'tool_calls'],
   ['tool_use', 'tool_calls'],
@@ -134,6 +135,7 @@ export class Reading {
       this.fail({ kind: this.status >= 400 ? 'status' : 'event', message: messageOf(value) });
     } else if (this.client === 'chat') this.#wholeChat(value);
     else if (this.client === 'messages') this.#wholeMessage(value);
+    else if (this.client === 'gemini') this.#element(value);
     else this.#wholeResponse(value);
   }
 
@@ -160,6 +162,7 @@ export class Reading {
     }
     if (this.client === 'chat') this.#chatEvent(name, value);
     else if (this.client === 'messages') this.#messagesEvent(name, value);
+    else if (this.client === 'gemini') this.#element(value);
     else this.#responsesEvent(name, value);
   }
 
@@ -234,6 +237,31 @@ export class Reading {
     }
     if (isSet(value.usage)) this.usages.push(chatUsage(objectOf(value.usage)));
     this.isOver = true;
+  }
+
+  /** As @google/genai: an element with an error is thrown. */
+  #element(value: JsonObject): void {
+    if (isSet(value.error)) return this.fail({ kind: 'event', message: messageOf(value) });
+    if (textOf(value.responseId) !== '') this.ids.add(textOf(value.responseId));
+    for (const candidate of objects(value.candidates)) this.#candidate(candidate);
+    if (isSet(value.usageMetadata)) this.usages.push(geminiUsage(objectOf(value.usageMetadata)));
+  }
+
+  #candidate({ index, content, finishReason }: JsonObject): void {
+    const choice = this.choice(typeof index === 'number' ? index : 0);
+    if (choice.finishes.length > 0) this.problems.push('output after its finish reason');
+    for (const { text, thought, functionCall } of objects(objectOf(content).parts)) {
+      choice[thought === true ? 'reasoning' : 'text'] += textOf(text);
+      this.#add(textOf(text));
+      if (!isSet(functionCall)) continue;
+      const { id, name, args } = objectOf(functionCall);
+      const json = JSON.stringify(objectOf(args));
+      choice.calls.push({ id: textOf(id), name: textOf(name), names: 1, arguments: json });
+      this.#add(json);
+    }
+    const word = textOf(finishReason);
+    const reason = word === 'STOP' && choice.calls.length > 0 ? 'tool_calls' : finishOf(word.toLowerCase());
+    if (word !== '') choice.finishes.push(reason ?? word);
   }
 
   /** As Anthropic's MessageStream and Claude Code: a delta for a block that is not open is an error. */
@@ -420,6 +448,19 @@ function chatUsage(usage: JsonObject): UsageReading {
     total: count(usage.total_tokens),
     cached: count(objectOf(usage.prompt_tokens_details).cached_tokens),
     reasoning: count(objectOf(usage.completion_tokens_details).reasoning_tokens),
+  };
+}
+
+/** Thoughts count beside the candidates. */
+function geminiUsage(usage: JsonObject): UsageReading {
+  const candidates = count(usage.candidatesTokenCount);
+  const reasoning = count(usage.thoughtsTokenCount);
+  return {
+    prompt: count(usage.promptTokenCount),
+    completion: candidates === null ? null : candidates + (reasoning ?? 0),
+    total: count(usage.totalTokenCount),
+    cached: count(usage.cachedContentTokenCount),
+    reasoning,
   };
 }
 

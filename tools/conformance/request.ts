@@ -14,12 +14,18 @@ const FUNCTIONS: readonly JsonObject[] = [
 
 const MAX_TOKENS = 512;
 
-/** Below the gateway's base URL. */
-export const PATHS: Readonly<Record<Client, string>> = {
+const PATHS: Readonly<Record<Exclude<Client, 'gemini'>, string>> = {
   chat: '/chat/completions',
   messages: '/messages',
   responses: '/responses',
 };
+
+/** Below the gateway's base URL. Gemini's clients have the model in it. */
+export function pathOf({ client, request }: Case, model: string): string {
+  if (client !== 'gemini') return PATHS[client];
+  const method = request?.isStreamed === false ? 'generateContent' : 'streamGenerateContent?alt=sse';
+  return `/models/${model}:${method}`;
+}
 
 /** The mark by which the upstream recognizes the case of a request, whichever way the gateway rewrites it. */
 function markOf(playId: string): string {
@@ -45,6 +51,17 @@ export function requestOf(one: Case, playId: string, model: string): JsonObject 
       ...(isStreamed && asksUsage ? { stream_options: { include_usage: true } } : {}),
       ...(choices === undefined ? {} : { n: choices }),
       ...(hasTools ? { tools: FUNCTIONS.map((fn) => ({ type: 'function', function: fn })) } : {}),
+    };
+  }
+  if (one.client === 'gemini') {
+    const functionDeclarations = FUNCTIONS.map(({ parameters, ...fn }) => ({
+      ...fn,
+      parametersJsonSchema: parameters ?? null,
+    }));
+    return {
+      contents: [{ role: 'user', parts: [{ text }] }],
+      generationConfig: { thinkingConfig: { includeThoughts: true } },
+      ...(hasTools ? { tools: [{ functionDeclarations }] } : {}),
     };
   }
   if (one.client === 'messages') {

@@ -30,7 +30,7 @@ export type LoopProtocol = keyof typeof LOOPS;
 const PASSTHROUGH_PATHS: readonly (readonly [client: LoopProtocol, path: RegExp])[] = [
   ['messages', /\/v1\/messages$/],
   ['responses', /\/responses$/],
-  ['gemini', /:(?:g|streamG)enerateContent$/],
+  ['gemini', /:(?:g|streamG)enerateContent(?:\?|$)/],
 ];
 
 /** The reasoning signatures that a provider requires in later turns, under each of their names. */

@@ -8,6 +8,7 @@ import { splitBytes } from '../wire/sse.ts';
 import {
   BERN,
   CHAT,
+  CHAT_GEMINI,
   CHAT_MESSAGES,
   CHAT_RESPONSES,
   GEMINI_CHAT,
@@ -50,6 +51,16 @@ const crossedItems = responses.numbered([
 ]);
 
 export const calls: readonly Case[] = [
+  {
+    ...CHAT_GEMINI,
+    id: 'calls/crossed-to-gemini',
+    title: 'chat to gemini: the fragments of two calls take turns',
+    suffers: JOINED,
+    thread: null,
+    request: TOOLS,
+    serve: chat.stream(crossed, 'tool_calls'),
+    expect: { calls: TWO, finish: 'tool_calls', outcome: 'complete', followsProtocol: true },
+  },
   {
     ...CHAT,
     id: 'calls/one',

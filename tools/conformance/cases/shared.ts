@@ -13,6 +13,8 @@ export const GEMINI_CHAT = { upstream: 'gemini', client: 'chat' } as const;
 export const CHAT_MESSAGES = { upstream: 'chat', client: 'messages' } as const;
 export const CHAT_RESPONSES = { upstream: 'chat', client: 'responses' } as const;
 export const GEMINI_MESSAGES = { upstream: 'gemini', client: 'messages' } as const;
+export const CHAT_GEMINI = { upstream: 'chat', client: 'gemini' } as const;
+export const GEMINI = { upstream: 'gemini', client: 'gemini' } as const;
 export const MESSAGES = { upstream: 'messages', client: 'messages' } as const;
 export const RESPONSES = { upstream: 'responses', client: 'responses' } as const;
 

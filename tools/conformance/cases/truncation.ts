@@ -6,8 +6,10 @@ import * as messages from '../wire/messages.ts';
 import * as responses from '../wire/responses.ts';
 import {
   CHAT,
+  CHAT_GEMINI,
   CHAT_MESSAGES,
   CHAT_RESPONSES,
+  GEMINI,
   GEMINI_CHAT,
   GEMINI_MESSAGES,
   MESSAGES,
@@ -15,6 +17,7 @@ import {
   RESPONSES,
   RESPONSES_CHAT,
   TEXT,
+  TOOLS,
 } from './shared.ts';
 
 const HALF = [chat.ROLE, ...chat.words('one two three four')];
@@ -47,6 +50,35 @@ export const truncation: readonly Case[] = [
     suffers: HIDDEN,
     thread: 'BerriAI/litellm#33404',
     serve: [...HALF, { until: 'four' }],
+    ends: 'reset',
+    expect: FAILED,
+  },
+  {
+    ...CHAT_GEMINI,
+    id: 'truncation/chat-to-gemini',
+    title: 'chat to gemini: the connection ends after half of the text',
+    suffers: HIDDEN,
+    thread: null,
+    serve: HALF,
+    expect: FAILED,
+  },
+  {
+    ...CHAT_GEMINI,
+    id: 'truncation/call-to-gemini',
+    title: 'chat to gemini: the connection ends inside a call',
+    suffers: 'The agent runs a call with half of its arguments.',
+    thread: null,
+    request: TOOLS,
+    serve: [chat.ROLE, chat.call(0, 'call_a1', 'get_weather'), chat.fragment(0, '{"city":"Be')],
+    expect: { ...FAILED, calls: [] },
+  },
+  {
+    ...GEMINI,
+    id: 'truncation/gemini-to-gemini',
+    title: 'gemini to gemini: the connection breaks after half of the text',
+    suffers: HIDDEN,
+    thread: null,
+    serve: [...gemini.words('one two three four'), { until: 'four' }],
     ends: 'reset',
     expect: FAILED,
   },

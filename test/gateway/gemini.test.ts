@@ -197,6 +197,28 @@ describe('@google/genai', () => {
   });
 });
 
+test('contents of the model in a row, as SDKs keep a stream, are one message, and its result follows its call', async () => {
+  const gateway = new RoutedGateway({ a: [answerWith('Done')] });
+  const model = (...parts: object[]) => ({ role: 'model', parts });
+  const response = await call(gateway, 'generateContent', {
+    contents: [
+      ...CONTENTS,
+      ...[
+        model({ text: 'Let ' }),
+        model({ text: 'me.' }),
+        model({ functionCall: { name: 'get', args: {} } }),
+      ],
+      model({ text: '' }),
+      { role: 'user', parts: [{ functionResponse: { name: 'get', response: { output: 'x' } } }] },
+    ],
+  });
+  expect(response.headers.get('x-weir-dropped')).toBeNull();
+  expect(objectsOf(gateway.requests[0]?.body.messages).slice(1)).toMatchObject([
+    { role: 'assistant', content: 'Let me.', tool_calls: [{ function: { name: 'get', arguments: '{}' } }] },
+    { role: 'tool', content: 'x' },
+  ]);
+});
+
 describe('reasoning that comes back', () => {
   const tool = { index: 0, id: 'c', type: 'function', function: { name: 'get', arguments: '{}' } };
   const details = [

@@ -15,7 +15,7 @@ const WAYS: readonly (readonly [client: Api, model: string, stops: boolean])[] =
   ['responses', 'openai/gpt-4.1', true],
   ['messages', 'openai/gpt-4.1', true],
   ['gemini', 'stops/llama', true],
-  ['gemini', 'gemini/gemini-2.5-flash', true],
+  ['gemini', 'google/gemini-2.5-flash', true],
   ['chat', 'goes-on/llama', false],
 ];
 

@@ -116,11 +116,11 @@ export class Running {
     this.gateway = new LimitedGateway(
       {
         ANTHROPIC_API_KEY: 'k',
-        GEMINI_API_KEY: 'k',
         PROVIDERS: JSON.stringify({
           own: { base_url: 'https://own.example/v1', like: 'llamacpp' },
           host: { base_url: 'https://host.example/v1' },
           stops: { base_url: 'https://stops.example/v1', like: 'llamacpp', stops_on_close: 100 },
+          google: { base_url: 'https://google.example', like: 'gemini-native', stops_on_close: 100 },
           'goes-on': { base_url: 'https://goes-on.example/v1', like: 'llamacpp', stops_on_close: false },
         }),
         ...settings,

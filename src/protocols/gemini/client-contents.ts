@@ -25,27 +25,34 @@ export function readContents(
   const reader = new ContentReader(dropped);
   reader.addSystem(partsOf(systemInstruction));
   for (const { role, parts } of joinResults(contents)) {
-    if (role === 'model' || role === 'assistant') reader.addModel(parts);
+    if (MODEL_ROLES.includes(role)) reader.addModel(parts);
     else if (role === 'system') reader.addSystem(parts);
     else reader.addUser(parts);
   }
   return reader;
 }
 
+/** The second one is OpenAI's, which some clients send. */
+const MODEL_ROLES: readonly unknown[] = ['model', 'assistant'];
+
 interface ClientContent {
   readonly role: unknown;
   readonly parts: JsonObject[];
 }
 
-/** Joins contents of the user in a row if the later one has results, which must follow their calls directly. */
+/**
+ * Joins contents of the model in a row, which SDKs make of the elements of a stream, and of the user if the later one has results, which must
+ * follow their calls directly.
+ */
 function joinResults(contents: readonly unknown[]): readonly ClientContent[] {
   const joined: ClientContent[] = [];
   for (const content of contents) {
     const parts = partsOf(content);
     const role = isObject(content) ? content.role : undefined;
     const before = joined.at(-1);
-    const isModel = (one: unknown) => one === 'model' || one === 'assistant';
-    const isJoined = before !== undefined && !isModel(role) && !isModel(before.role) && parts.some(hasResult);
+    const isModel = MODEL_ROLES.includes(role);
+    const isSameRole = before !== undefined && isModel === MODEL_ROLES.includes(before.role);
+    const isJoined = isSameRole && (isModel || parts.some(hasResult));
     if (isJoined) append(before.parts, parts);
     else joined.push({ role, parts });
   }
@@ -180,7 +187,7 @@ class ContentReader implements ReadContents {
     ].find((at) => at >= 0);
     const [call] = found === undefined ? [] : open.splice(found, 1);
     const text = resultText(response);
-    const media = partsOf({ parts }).flatMap((part) => this.#content(part));
+    const media = (Array.isArray(parts) ? partsOf({ parts }) : []).flatMap((part) => this.#content(part));
     const texts: readonly Block[] = text === '' && media.length > 0 ? [] : [{ kind: 'text', text }];
     return {
       kind: 'tool_result',

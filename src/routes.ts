@@ -430,13 +430,15 @@ function clientOfPath({ segments, named }: RequestedPath, headers: Headers): Err
   if (headers.has('anthropic-version')) return messages;
   // Routes of OpenAI's form stay so, except the list of models, which both have.
   const isOfBoth = named.every(({ name }) => name === 'models');
-  const isCall = segments.includes('models') && METHOD.test(segments.at(-1) ?? '');
-  const isGoogles = isCall || (isOfBoth && headers.has('x-goog-api-key'));
+  const isGoogles = METHOD.test(segments.at(-1) ?? '') || (isOfBoth && headers.has('x-goog-api-key'));
   return isGoogles ? gemini : DEFAULT_CLIENT;
 }
 
 /** A method of Google's behind the last `:`. */
-const METHOD = /:\w{1,64}$/;
+const METHOD = /:(?:generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents)$/;
+
+/** A model with a slash, for which `@ai-sdk/google` (4.0.121) leaves out `models/`. */
+const WITHOUT_MODELS = /^(.*?\/v1(?:beta)?)\/(?!models\/|projects\/|publishers\/)/;
 
 /** The paths of the list of models, and of Google's APIs, whose clients may send their key in the query. */
 const KEY_PATH = /\/v1beta1?\/|\/models(?:\/|$)|\/publishers\//;
@@ -444,7 +446,8 @@ const KEY_PATH = /\/v1beta1?\/|\/models(?:\/|$)|\/publishers\//;
 /** The request with a key from its query in the header that Google's clients have for it, so that no URL has a key from here on. */
 export function withoutQueryKey(request: Request): Request {
   const { url } = request;
-  if (!/[?&]key=/.test(url) || !KEY_PATH.test(pathOf(url))) return request;
+  const path = pathOf(url);
+  if (!/[?&]key=/.test(url) || !(KEY_PATH.test(path) || METHOD.test(path))) return request;
   const stripped = new URL(url);
   const key = stripped.searchParams.get('key') ?? '';
   stripped.searchParams.delete('key');
@@ -473,9 +476,11 @@ function normalizePath(request: Request): Request {
 /** The URL that the client meant, if the path has a common mistake; otherwise null. */
 export function normalizedUrl({ url }: Request): string | null {
   const path = pathOf(url);
-  if (!MISTAKE.test(path)) return null;
+  const lacksModels = METHOD.test(path) && WITHOUT_MODELS.test(path);
+  if (!lacksModels && !MISTAKE.test(path)) return null;
   const start = pathStart(url);
-  const meant = path.replace(/\/{2,}/g, '/').replace(/(\/openai)?\/v1(\/v1)?(?=\/)/, '/v1');
+  const cleaned = path.replace(/\/{2,}/g, '/').replace(/(\/openai)?\/v1(\/v1)?(?=\/)/, '/v1');
+  const meant = lacksModels ? cleaned.replace(WITHOUT_MODELS, '$1/models/') : cleaned;
   return url.slice(0, start) + meant + url.slice(start + path.length);
 }
 

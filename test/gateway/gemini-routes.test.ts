@@ -211,6 +211,8 @@ describe('paths', () => {
     ['a slash', '/v1beta/models/openai/a:generateContent', 'a'],
     ['an escaped slash', '/v1beta/models/openai%2Fa:generateContent', 'a'],
     ['a colon in the name', '/v1beta/models/openai/a:8b:generateContent', 'a:8b'],
+    ['no models/, as of @ai-sdk/google', '/v1beta/openai/a:generateContent', 'a'],
+    ['the same below /v1', '/v1/openai/a:generateContent', 'a'],
     ['another publisher', '/v1beta1/publishers/openai/models/a:generateContent', 'a'],
   ])('%s: the model ends at the last colon', async (_, path, model) => {
     const gateway = new RoutedGateway({ [model]: [answerWith('Hi')] });

@@ -8,7 +8,7 @@ import type { Samples } from './samples.ts';
 const CARRIER = 'identity-byob';
 const WEIR = 'weir';
 /** Weir, called by clients of other protocols. */
-const PROTOCOLS = ['weir-messages', 'weir-responses'];
+const PROTOCOLS = ['weir-messages', 'weir-responses', 'weir-gemini'];
 const KIB = 1024;
 /** The minimum share of the requested frames per second. */
 const KEPT_PACE = 0.97;

@@ -21,7 +21,7 @@ export interface Row {
   readonly hasLedger: boolean;
   /** The limits of the key that its requests use. */
   readonly limits: Readonly<Record<string, unknown>>;
-  /** The path of its requests. */
+  /** The path of its requests. `{model}` stands for the model's name. */
   readonly path: string;
   readonly modelPrefix: (stream: StreamName) => string;
   /** The only stream with which it is called. Absent: every stream that it reads. */
@@ -223,6 +223,12 @@ export const ROWS: readonly Row[] = [
       return OWN_PROVIDERS.includes(stream) ? `${stream}/` : 'xerotier/';
     },
   }),
+  // Gemini's stream measures the passthrough.
+  weir('weir-gemini', "Weir, called by a client of Gemini's API", {
+    treatment: 'gemini',
+    sections: ['bulk'],
+    path: '/v1beta/models/{model}:streamGenerateContent?alt=sse',
+  }),
   {
     ...weir(
       'weir-through-responses',
@@ -293,6 +299,8 @@ export function rowsOfCheckout(directory: string, rows: readonly Row[]): Row[] {
 /** Rows that parse streams read only OpenAI's chat. Weir and rows that pass bytes through take the others too; the Responses stream needs Weir's passthrough. */
 export function takes({ treatment, isWeir, onlyStream }: Row, stream: StreamName): boolean {
   if (onlyStream !== undefined) return stream === onlyStream;
+  // A call is written whole, and the one of this stream is larger than an event may be.
+  if (treatment === 'gemini' && stream === 'tools') return false;
   if (stream === 'responses') return treatment === 'bytes' || treatment === 'responses';
   return !['anthropic', 'gemini', 'converse'].includes(stream) || treatment === 'bytes' || isWeir;
 }

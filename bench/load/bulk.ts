@@ -25,7 +25,7 @@ export async function runBulk(job: BulkJob): Promise<JobResult> {
   while (problem === null && (answers === 0 || performance.now() - start < job.ms)) {
     const pieces: Buffer[] = [];
     const status = await connection.request(
-      { path: target.path, headers: target.headers, body: requestBody(target, model, true) },
+      { path: pathOf(target, model), headers: target.headers, body: requestBody(target, model, true) },
       (bytes) => pieces.push(bytes),
     );
     answers++;
@@ -38,12 +38,20 @@ export async function runBulk(job: BulkJob): Promise<JobResult> {
   return { figures: { cpuUs: (spent * 1000) / (answers * job.events), answers, wallMs }, problem };
 }
 
+/** The path of a request, in which clients of Gemini's API have the model. */
+function pathOf({ path, modelPrefix }: Target, model: string): string {
+  return path.replace('{model}', () => encodeURIComponent(modelPrefix + model));
+}
+
 export function requestBody(
   target: Target,
   model: string,
   stream: boolean,
   messages: readonly object[] = [{ role: 'user', content: 'What is a weir?' }],
 ): string {
+  if (target.treatment === 'gemini') {
+    return JSON.stringify({ contents: [{ role: 'user', parts: [{ text: 'What is a weir?' }] }] });
+  }
   const requested = target.treatment === 'responses' ? { input: messages } : { messages };
   return JSON.stringify({ model: target.modelPrefix + model, stream, ...requested });
 }

@@ -13,15 +13,16 @@ import { isObject, parseJson } from '../../tools/conformance/contract/json.ts';
 
 /**
  * What a row does to a stream: `bytes`: nothing; `frames`: writes a frame for each chunk and drops vendor events; `messages` and
- * `responses`: writes an event of that protocol for each part of a chunk.
+ * `responses`: writes an event of that protocol for each part of a chunk; `gemini`: an element.
  */
-export type Treatment = 'bytes' | 'frames' | 'messages' | 'responses';
+export type Treatment = 'bytes' | 'frames' | 'messages' | 'responses' | 'gemini';
 
 /** The error in a response, or null. */
 export function problemOf(treatment: Treatment, upstream: string, client: string): string | null {
   if (treatment === 'bytes') return upstream === client ? null : 'the bytes differ from the upstream’s';
   if (treatment === 'messages') return problemOfMessage(upstream, client);
   if (treatment === 'responses') return problemOfResponses(upstream, client);
+  if (treatment === 'gemini') return problemOfGemini(upstream, client);
   const wanted = countWanted(upstream);
   const got = countChunks(client);
   if (wanted !== got) return `${got} chunks instead of ${wanted}`;
@@ -40,6 +41,15 @@ function problemOfMessage(upstream: string, client: string): string | null {
   const all = sent?.toolCalls.map((call) => call.name + call.arguments) ?? [];
   if (got.join('\n') !== [sent?.text, sent?.reasoning, ...all].join('\n')) return 'text is lost';
   return usage === null ? 'no usage' : null;
+}
+
+/** Its thoughts are not asked for, and none of the bench's calls has arguments that are an object. */
+function problemOfGemini(upstream: string, client: string): string | null {
+  const sent = readAny(upstream).choices.get(0);
+  const got = readGemini(geminiEvents(client.replaceAll('\r\n', '\n'))).choices.get(0);
+  if (got?.text !== sent?.text) return 'text is lost';
+  if (got?.toolCalls.length !== sent?.toolCalls.length) return 'a call is lost';
+  return /"finishReason":"STOP"/.test(client) ? null : 'no finish';
 }
 
 const MODEL = /"model":"[^"]*"/g;

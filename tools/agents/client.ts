@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { JsonObject } from '../simulator/json.ts';
 
 /** The name of a client protocol in records and in the table. */
-export type Protocol = 'chat' | 'messages' | 'responses';
+export type Protocol = 'chat' | 'messages' | 'responses' | 'gemini';
 
 export interface Client {
   /** The name of the page, `docs/clients/<id>.md`, and in `npm run agents -- <id>`. */

@@ -3,6 +3,7 @@ import { claudeCode } from './claude-code.ts';
 import { type Client, Page } from './client.ts';
 import { codex } from './codex.ts';
 import { copilotCli } from './copilot-cli.ts';
+import { geminiClients } from './gemini.ts';
 import { kilo } from './kilo.ts';
 import { opencode } from './opencode.ts';
 import { pi } from './pi.ts';
@@ -26,6 +27,7 @@ export const CLIENTS: readonly Client[] = [
   pi,
   copilotCli,
   qwenCode,
+  geminiClients,
   openaiSdkClient,
   anthropicSdkClient,
   aiSdkClient,

@@ -5,13 +5,13 @@ import { type Client, exportsOf, type Protocol, type Trial } from './client.ts';
 const PACKAGE = '@github/copilot';
 
 /** Words of the page's block that selects a protocol, beside the block of Chat Completions. */
-const BLOCKS: Readonly<Record<Protocol, string>> = {
+const BLOCKS: Readonly<Record<Exclude<Protocol, 'gemini'>, string>> = {
   chat: 'COPILOT_MODEL',
   messages: 'COPILOT_PROVIDER_TYPE=anthropic',
   responses: 'COPILOT_PROVIDER_WIRE_API=responses',
 };
 
-function trial(protocol: Protocol, model: string): Trial {
+function trial(protocol: Exclude<Protocol, 'gemini'>, model: string): Trial {
   return {
     protocol,
     model,

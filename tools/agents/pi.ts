@@ -5,13 +5,13 @@ import { type Client, exportsOf, type Protocol, type Trial } from './client.ts';
 const PACKAGE = '@earendil-works/pi-coding-agent';
 
 /** pi's names of the protocols. */
-const APIS: Readonly<Record<Protocol, string>> = {
+const APIS: Readonly<Record<Exclude<Protocol, 'gemini'>, string>> = {
   chat: 'openai-completions',
   messages: 'anthropic-messages',
   responses: 'openai-responses',
 };
 
-function trial(protocol: Protocol, model: string): Trial {
+function trial(protocol: Exclude<Protocol, 'gemini'>, model: string): Trial {
   return {
     protocol,
     model,

@@ -11,6 +11,7 @@ const PROTOCOLS: Readonly<Record<Protocol, string>> = {
   chat: 'Chat',
   messages: 'Messages',
   responses: 'Responses',
+  gemini: 'Gemini',
 };
 
 export interface Row {

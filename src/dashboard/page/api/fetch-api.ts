@@ -66,10 +66,14 @@ export class Api {
 }
 
 /** @param token null: read from the environment */
-export function curlOf(token: string | null, body: Readonly<Record<string, unknown>>): string {
+export function curlOf(
+  token: string | null,
+  body: Readonly<Record<string, unknown>>,
+  path = '/v1/chat/completions',
+): string {
   const json = JSON.stringify(body).replaceAll("'", "'\\''");
   return [
-    `curl ${BASE_URL}/v1/chat/completions`,
+    `curl ${BASE_URL}${path.replace('?', '\\?')}`,
     `-H "authorization: Bearer ${token ?? '$WEIR_KEY'}"`,
     "-H 'content-type: application/json'",
     `-d '${json}'`,

@@ -1,9 +1,9 @@
-/** Splits a canonical stream into frames as they arrive. Each frame ends with a blank line. */
+/** Splits a stream into frames as they arrive. Each frame ends with a blank line, whose line end may have a carriage return. */
 
 export interface Frame {
   /** ms since the request was sent. */
   readonly at: number;
-  /** Including the two line feeds at its end. */
+  /** Including the line ends at its end. */
   readonly bytes: number;
   /** The text after `data: `, or a whole comment. */
   readonly text: string;
@@ -12,6 +12,7 @@ export interface Frame {
 }
 
 const LF = 10;
+const CR = 13;
 const MAX_BLOCK_MS = 20;
 
 /** @param now returns ms since the request was sent */
@@ -24,6 +25,9 @@ export async function readFrames(
   const decoder = new TextDecoder();
   let pending: Uint8Array[] = [];
   let lastYield = now();
+  /** Of the current line, without its end; and whether a line precedes it in the frame. */
+  let length = 0;
+  let hasLine = false;
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;
@@ -35,8 +39,16 @@ export async function readFrames(
     }
     let start = 0;
     for (let i = 0; i < value.length; i++) {
-      const last = i > 0 ? value[i - 1] : pending.at(-1)?.at(-1);
-      if (value[i] !== LF || last !== LF) continue;
+      if (value[i] === CR) continue;
+      if (value[i] !== LF) {
+        length++;
+        continue;
+      }
+      const isBlank = length === 0;
+      length = 0;
+      hasLine ||= !isBlank;
+      if (!isBlank || !hasLine) continue;
+      hasLine = false;
       const parts = [...pending, value.subarray(start, i + 1)];
       pending = [];
       start = i + 1;

@@ -8,6 +8,7 @@ import { useLoad } from '../../state/load.ts';
 import { goTo, type Params } from '../../state/route.ts';
 import { useSession } from '../../state/session.ts';
 import { liveApi } from './live-key.ts';
+import { PROTOCOLS, type ProtocolName } from './protocols.ts';
 import { Run } from './run.ts';
 import { StreamView } from './stream-view.tsx';
 
@@ -19,6 +20,7 @@ export function Live({ params }: { params: Params }) {
   const ids = models.value?.data.map(({ id }) => id) ?? [];
   const [prompt, setPrompt] = useState(DEFAULT_PROMPT);
   const [more, setMore] = useState('');
+  const [protocol, setProtocol] = useState<ProtocolName>('chat');
   const [failure, setFailure] = useState<string | null>(null);
   const { runs, start, stop } = useRuns();
   const isRunning = runs.some((run) => run.isRunning);
@@ -44,9 +46,10 @@ export function Live({ params }: { params: Params }) {
         "This deployment uses its callers' provider keys (AUTH=passthrough): sign in with a provider key to use Live.",
       );
     if (made.kind === 'problem') return setFailure(describe(made.problem).title);
-    start(chosenModels, made.api, bodyOf(prompt, fields));
+    start(chosenModels, protocol, made.api, prompt, fields);
   };
 
+  const copied = PROTOCOLS[protocol].request(chosen.a.trim(), prompt, readFields(more) ?? {});
   const spanMs = Math.max(...runs.map((run) => run.endedAt ?? run.lastAt), 1);
   return (
     <>
@@ -91,6 +94,19 @@ export function Live({ params }: { params: Params }) {
         <details>
           <summary>Further parameters</summary>
           <label>
+            Protocol of the client
+            <select
+              value={protocol}
+              onChange={(event) => setProtocol(event.currentTarget.value === 'gemini' ? 'gemini' : 'chat')}
+            >
+              {Object.entries(PROTOCOLS).map(([name, { title }]) => (
+                <option key={name} value={name}>
+                  {title}
+                </option>
+              ))}
+            </select>
+          </label>
+          <label>
             A JSON object: max_tokens, tools, temperature, …
             <textarea
               class="code"
@@ -108,10 +124,7 @@ export function Live({ params }: { params: Params }) {
           <button type="button" disabled={!isRunning} onClick={stop}>
             Stop
           </button>
-          <CopyButton
-            label="Copy as curl"
-            text={curlOf(null, { model: chosen.a.trim(), ...bodyOf(prompt, readFields(more) ?? {}) })}
-          />
+          <CopyButton label="Copy as curl" text={curlOf(null, copied.body, copied.path)} />
           {session.isAdmin && <span class="hint">Uses a temporary key that expires in an hour.</span>}
         </p>
         {failure !== null && (
@@ -137,19 +150,6 @@ export function Live({ params }: { params: Params }) {
       )}
     </>
   );
-}
-
-function bodyOf(
-  prompt: string,
-  fields: Readonly<Record<string, unknown>>,
-): Readonly<Record<string, unknown>> {
-  return {
-    messages: [{ role: 'user', content: prompt }],
-    stream: true,
-    stream_options: { include_usage: true },
-    usage: { include: true },
-    ...fields,
-  };
 }
 
 type Chosen = Readonly<Record<'a' | 'b', string>>;
@@ -180,12 +180,10 @@ function useRuns() {
     },
     [],
   );
-  const start: (
-    ...args: [readonly string[], Parameters<Run['start']>[0], Parameters<Run['start']>[1]]
-  ) => void = (models, api, body) => {
-    latest.current = models.map((model) => new Run(model, onChange));
+  const start = (models: readonly string[], protocol: ProtocolName, ...sent: Parameters<Run['start']>) => {
+    latest.current = models.map((model) => new Run(model, PROTOCOLS[protocol], onChange));
     setRuns(latest.current);
-    for (const run of latest.current) void run.start(api, body);
+    for (const run of latest.current) void run.start(...sent);
   };
   return { runs, start, stop };
 }

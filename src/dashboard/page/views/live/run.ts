@@ -1,6 +1,7 @@
 /** Runs one stream: collects its frames and output parts, and records how it ended. */
 import { type Api, type Problem, problemOf } from '../../api/fetch-api.ts';
 import { type Frame, readFrames } from '../../api/frames.ts';
+import type { Choice, Protocol, Usage } from './protocols.ts';
 
 export type PartKind = 'reasoning' | 'text' | 'refusal' | 'tool' | 'error';
 export type FrameKind = PartKind | 'usage' | 'done' | 'other';
@@ -17,38 +18,6 @@ export interface Part {
 
 export interface SeenFrame extends Frame {
   readonly kind: FrameKind;
-}
-
-interface Usage {
-  readonly prompt_tokens?: number;
-  readonly completion_tokens?: number;
-  readonly total_tokens?: number;
-  readonly prompt_tokens_details?: { readonly cached_tokens?: number; readonly cache_write_tokens?: number };
-  readonly completion_tokens_details?: { readonly reasoning_tokens?: number };
-  /** In US dollars. */
-  readonly cost?: number;
-}
-
-interface Chunk {
-  readonly choices?: readonly Choice[];
-  readonly usage?: Usage | null;
-  readonly error?: { readonly message?: string; readonly code?: string | null };
-}
-
-interface Choice {
-  readonly index?: number;
-  readonly finish_reason?: string | null;
-  readonly delta?: {
-    readonly content?: string | null;
-    readonly reasoning_content?: string | null;
-    readonly refusal?: string | null;
-    readonly tool_calls?: readonly ToolCall[];
-  };
-}
-
-interface ToolCall {
-  readonly index?: number;
-  readonly function?: { readonly name?: string; readonly arguments?: string };
 }
 
 /** How many frames are kept. Later ones are only counted. */
@@ -73,12 +42,14 @@ export class Run {
   /** A provider was called: a request that is refused before has no record. */
   hasRecord = false;
   problem: Problem | null = null;
+  readonly #protocol: Protocol;
   readonly #aborting = new AbortController();
   readonly #onChange: () => void;
   #isDone = false;
 
-  constructor(model: string, onChange: () => void) {
+  constructor(model: string, protocol: Protocol, onChange: () => void) {
     this.model = model;
+    this.#protocol = protocol;
     this.#onChange = onChange;
   }
 
@@ -91,15 +62,12 @@ export class Run {
     this.#aborting.abort();
   }
 
-  async start(api: Api, body: Readonly<Record<string, unknown>>): Promise<void> {
+  async start(api: Api, prompt: string, fields: Readonly<Record<string, unknown>>): Promise<void> {
     const start = performance.now();
     const now = () => performance.now() - start;
     try {
-      const response = await api.stream(
-        '/v1/chat/completions',
-        { ...body, model: this.model },
-        this.#aborting.signal,
-      );
+      const { path, body } = this.#protocol.request(this.model, prompt, fields);
+      const response = await api.stream(path, body, this.#aborting.signal);
       this.requestId = response.headers.get('x-weir-request-id');
       this.hasRecord = response.headers.has('x-weir-provider');
       if (!response.ok || response.body === null) {
@@ -107,8 +75,10 @@ export class Run {
       } else {
         this.phase = 'streaming';
         await readFrames(response.body, now, (frame) => this.#take(frame));
+        const { done } = this.#protocol;
+        if (done === null) this.#isDone = this.finish !== null || this.parts.at(-1)?.kind === 'error';
         if (this.phase === 'streaming') this.phase = 'done';
-        if (!this.#isDone) this.#error('no [DONE]', 'The stream ended without its last frame.');
+        if (!this.#isDone) this.#error(`no ${done ?? 'finish'}`, 'The stream ended without its last frame.');
       }
     } catch {
       if (this.#aborting.signal.aborted) this.phase = 'stopped';
@@ -145,12 +115,12 @@ export class Run {
   }
 
   #read({ text, json }: Frame): FrameKind {
-    if (text === '[DONE]') {
+    if (text === this.#protocol.done) {
       this.#isDone = true;
       return 'done';
     }
     if (typeof json !== 'object' || json === null) return 'other';
-    const chunk: Chunk = json;
+    const chunk = this.#protocol.read(json);
     if (chunk.error !== undefined) {
       this.#error(chunk.error.code ?? 'error', chunk.error.message ?? '');
       return 'error';

@@ -259,6 +259,8 @@ describe.each(sources.map((source) => [source.path, source] as const))('src/%s',
     'metering/record.ts',
     'protocols/shared/client-protocol.ts',
     'protocols/gemini/client.ts',
+    'dashboard/page/views/live/live.tsx',
+    'dashboard/page/views/live/protocols.ts',
   ];
   const isProtocol = (id: string) => id === 'gemini' && namesProtocol.includes(source.path);
   test.runIf(source.layer !== 'providers' && !listsNames)(

@@ -24,10 +24,10 @@ const pages = [
   .filter((path) => path !== FAMILIES)
   .map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }));
 
-/** What looks like a model and is none: an app, a profile, a module, a provider of Terraform's, and a family. */
+/** What looks like a model and is none: an app, a profile, a module, a provider of Terraform's, a login and a family. */
 const NO_MODELS: ReadonlySet<string> = new Set([
   ...['anthropic/claude-cli', 'gemini/gemini-native', 'openai/helpers/zod', 'mistral/magistral-medium'],
-  'cloudflare/cloudflare',
+  ...['cloudflare/cloudflare', 'gemini/gemini-api-key'],
 ]);
 /** "Was retired on 2026-07-24": docs/providers.md. The simulator has it, for other tests. */
 const RETIRED = 'deepseek/deepseek-chat';

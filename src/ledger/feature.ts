@@ -106,7 +106,7 @@ function start(
     ? new ObjectLedger({ ledgers, recordDays: settings.recordDays, log })
     : new KvLedger(store);
   const deadLetters = new DeadLetters(store, ledger);
-  const watch = ledgers === null ? null : new ProviderWatch(ledgers, random());
+  const watch = ledgers === null ? null : new ProviderWatch(ledgers, random);
   const stores = isObject ? [deadLetters.ledger, deadLetters] : [ledger];
   return {
     admit: createAdmit(limitLedger),

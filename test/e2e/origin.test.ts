@@ -158,7 +158,7 @@ describe.each(['ORIGIN=pass', 'ORIGIN=<an origin>'])('W1 %s', (kind) => {
     '/ai/',
     '/ai/v1',
     '/ai/v2/chat/completions',
-    '/ai/v1beta/models/gemini-3-flash:generateContent',
+    '/ai/v1alpha/models/gemini-3-flash:generateContent',
     '/ai/unknown',
     '/AI/v1/chat/completions',
     '/ai/%761/chat/completions',

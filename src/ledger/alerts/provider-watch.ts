@@ -41,15 +41,16 @@ type WatchContext = Pick<RequestContext, 'ports' | 'settings' | 'waitUntil'>;
 
 export class ProviderWatch {
   readonly #ledgers: LedgerNamespace;
-  readonly #isolate: string;
+  readonly #random: () => string;
+  #isolate: string | null = null;
   readonly #seen = new Map<string, Seen>();
   /** Until when nothing is reported of a subject, in ms since the epoch. The oldest comes first. */
   readonly #silentUntil = new Map<string, number>();
 
-  /** @param isolate a random id */
-  constructor(ledgers: LedgerNamespace, isolate: string) {
+  /** @param random an id of this isolate, drawn with its first report */
+  constructor(ledgers: LedgerNamespace, random: () => string) {
     this.#ledgers = ledgers;
-    this.#isolate = isolate;
+    this.#random = random;
   }
 
   /** A writer that also counts the calls of each record. What is reported does not delay or break the write. */
@@ -120,6 +121,7 @@ export class ProviderWatch {
     seen.nextAt = now + REPORT_EVERY_MS;
     seen.claimedUntil = 0;
     const slots = [...seen.slots].map(([slot, [calls, failures]]) => [slot, calls, failures] as const);
+    this.#isolate ??= this.#random();
     const counts = { isolate: this.#isolate, provider, slots, last: seen.last };
     const until = await this.#call(clock, (object) => object.takeCalls(counts));
     const silentUntil = until === 'failed' ? now + RETRY_AFTER_MS : until;

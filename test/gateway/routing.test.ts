@@ -390,9 +390,6 @@ describe('R6 retry rounds', () => {
     const end = await read(await late);
     expect([end.status, end.error?.code]).toEqual([504, 'timeout']);
     expect(hung.requests.at(-1)?.isCancelled).toBe(true);
-    await settle();
-    // Of two failures, the second one is reported ten seconds after the first.
-    hung.clock.advance(10_000);
     await hung.gateway.idle();
     expect(hung.records).toMatchObject([
       { status: 'timed_out', attempts: [{ status: 429 }, { error_code: 'timeout' }] },

@@ -31,10 +31,8 @@ interface Seen {
   /** Calls and failures, by slot. The oldest slot comes first. */
   readonly slots: Map<number, [calls: number, failures: number]>;
   last: JsonObject;
-  /** The next report may not be earlier, in ms since the epoch. */
+  /** The next report may not be earlier, in ms since the epoch. What comes before is in the report of the next failure. */
   nextAt: number;
-  /** A request waits to report by then. */
-  claimedUntil: number;
 }
 
 type WatchContext = Pick<RequestContext, 'ports' | 'settings' | 'waitUntil'>;
@@ -86,16 +84,15 @@ export class ProviderWatch {
     if (this.#isSilent(`provider_failing ${provider}`, now)) return;
     // This isolate alone may have seen enough.
     const isEnough = failuresOf(seen) === MIN_FAILURES;
-    if (isEnough) seen.nextAt = now;
-    else if (now < seen.claimedUntil) return;
-    seen.claimedUntil = Math.max(now, seen.nextAt) + MAX_REPORT_MS;
+    if (!isEnough && now < seen.nextAt) return;
+    seen.nextAt = now + REPORT_EVERY_MS;
     context.waitUntil(this.#reportCalls(provider, seen, context));
   }
 
   /** Null: there is no room for another provider. */
   #count(provider: string, isFailure: boolean, now: number): Seen | null {
     const seen = this.#seen.get(provider) ?? {
-      ...{ slots: new Map(), last: {}, nextAt: 0, claimedUntil: 0 },
+      ...{ slots: new Map(), last: {}, nextAt: 0 },
     };
     if (!this.#seen.has(provider)) {
       if (this.#seen.size >= MAX_PROVIDERS) return null;
@@ -113,13 +110,8 @@ export class ProviderWatch {
     return seen;
   }
 
-  /** Waits until the provider may be reported again, and reports it. */
   async #reportCalls(provider: string, seen: Seen, { ports: { clock } }: WatchContext): Promise<void> {
-    const wait = seen.nextAt - clock.now();
-    if (wait > 0) await new Promise<void>((resolve) => void clock.startTimer(wait, resolve));
     const now = clock.now();
-    seen.nextAt = now + REPORT_EVERY_MS;
-    seen.claimedUntil = 0;
     const slots = [...seen.slots].map(([slot, [calls, failures]]) => [slot, calls, failures] as const);
     this.#isolate ??= this.#random();
     const counts = { isolate: this.#isolate, provider, slots, last: seen.last };

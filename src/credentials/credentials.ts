@@ -1,11 +1,12 @@
 /** The one place where a credential is made: a signature, or a token for what the deployment has. Keeps what several requests share. */
 import { type AwsAuth, AwsCredential, AwsIdentityState } from './aws.ts';
 import type { CredentialMaker } from './credential.ts';
+import { type EntraAuth, entraTokens } from './entra.ts';
 import { type GoogleAuth, googleTokens } from './google.ts';
 import { TokenCredential } from './tokens.ts';
 
 /** How a provider's credential is made, from its settings. */
-export type Auth = AwsAuth | GoogleAuth;
+export type Auth = AwsAuth | GoogleAuth | EntraAuth;
 
 /** The makers of a deployment's credentials. Other settings have other makers. */
 export class Credentials {
@@ -33,6 +34,8 @@ export class Credentials {
         );
       case 'google':
         return shared(this.#tokens, auth.account, () => new TokenCredential(googleTokens(auth.account)));
+      case 'entra':
+        return shared(this.#tokens, auth.client, () => new TokenCredential(entraTokens(auth.client)));
     }
   }
 }

@@ -70,7 +70,16 @@ export const azureHost: Profile = {
   ofNamedModels: { ...deployment, id: 'azure', hosts: [] },
 };
 
-type AzureSetting = 'AZURE_API_KEY' | 'AZURE_RESOURCE' | 'AZURE_BASE_URL' | 'AZURE_MODELS';
+type AzureSetting =
+  | 'AZURE_API_KEY'
+  | 'AZURE_TENANT_ID'
+  | 'AZURE_CLIENT_ID'
+  | 'AZURE_CLIENT_SECRET'
+  | 'AZURE_CLIENT_CERTIFICATE'
+  | 'AZURE_AUTHORITY'
+  | 'AZURE_RESOURCE'
+  | 'AZURE_BASE_URL'
+  | 'AZURE_MODELS';
 
 export const azure: Provider<AzureSetting> = {
   ...GPT,
@@ -79,6 +88,14 @@ export const azure: Provider<AzureSetting> = {
   hosts: [],
   ownModels: [],
   apiKeySettings: ['AZURE_API_KEY'],
+  auth: {
+    kind: 'entra',
+    tenantId: 'AZURE_TENANT_ID',
+    clientId: 'AZURE_CLIENT_ID',
+    secret: 'AZURE_CLIENT_SECRET',
+    certificate: 'AZURE_CLIENT_CERTIFICATE',
+    authority: 'AZURE_AUTHORITY',
+  },
   baseUrlSettings: ['AZURE_BASE_URL'],
   defaultBaseUrl: null,
   otherNames: ['azure openai', 'azure ai', 'azure foundry', 'azure inference'],

@@ -77,11 +77,19 @@ export type ProviderSetting = KnownSetting;
 
 function authSettingsOf(auth: AuthSettings<KnownSetting> | undefined): readonly KnownSetting[] {
   if (auth === undefined) return [];
-  return [...authSecrets(auth), ...(auth.kind === 'aws' ? [auth.role] : [])];
+  switch (auth.kind) {
+    case 'aws':
+      return [...authSecrets(auth), auth.role];
+    case 'google':
+      return authSecrets(auth);
+    case 'entra':
+      return [...authSecrets(auth), auth.tenantId, auth.clientId, auth.authority];
+  }
 }
 
 function authSecrets<Setting extends string>(auth: AuthSettings<Setting>): readonly Setting[] {
   if (auth.kind === 'google') return [auth.key];
+  if (auth.kind === 'entra') return [auth.secret, auth.certificate];
   return [auth.accessKeyId, auth.secretAccessKey, auth.sessionToken];
 }
 

@@ -52,13 +52,23 @@ export interface Provider<Setting extends string = string> extends Profile {
 }
 
 /** The settings of which a credential is made, and what it is. */
-export type AuthSettings<Setting extends string = string> = AwsSettings<Setting> | GoogleSettings<Setting>;
+export type AuthSettings<Setting extends string = string> =
+  | AwsSettings<Setting>
+  | GoogleSettings<Setting>
+  | EntraSettings<Setting>;
 
 type AwsPart = 'accessKeyId' | 'secretAccessKey' | 'sessionToken' | 'role' | 'region';
 
 /** A key of AWS, which signs. */
 export interface AwsSettings<Setting extends string = string> extends Readonly<Record<AwsPart, Setting>> {
   readonly kind: 'aws';
+}
+
+type EntraPart = 'tenantId' | 'clientId' | 'secret' | 'certificate' | 'authority';
+
+/** An application of Microsoft Entra ID, with a secret or a certificate. */
+export interface EntraSettings<Setting extends string = string> extends Readonly<Record<EntraPart, Setting>> {
+  readonly kind: 'entra';
 }
 
 /** A service account of Google. */

@@ -3,8 +3,10 @@ import { isUnreadable, type Secret, type UnreadableSecret } from '../canonical/s
 import type { AwsIdentity, AwsSettingNames } from '../credentials/aws.ts';
 import type { AwsScope } from '../credentials/aws-signature.ts';
 import type { Auth } from '../credentials/credentials.ts';
+import type { EntraAuth, EntraSettingNames } from '../credentials/entra.ts';
 import { readServiceAccount } from '../credentials/google.ts';
-import type { AuthSettings, AwsSettings, GoogleSettings } from '../providers/provider.ts';
+import { readPem } from '../credentials/jwt.ts';
+import type { AuthSettings, AwsSettings, EntraSettings, GoogleSettings } from '../providers/provider.ts';
 import { AWS_REGION } from '../shared/aws-region.ts';
 import { isObject, type JsonObject, objectOf, readText } from '../shared/json.ts';
 import type { SettingProblem, SettingsReader } from './reader.ts';
@@ -37,7 +39,14 @@ interface AuthUse {
 
 /** The credential of a built-in provider; null: it has none, or a setting is missing. */
 export function readAuth(reader: SettingsReader, settings: AuthSettings, use: AuthUse): ReadAuth | null {
-  return settings.kind === 'aws' ? readAws(reader, settings, use) : readGoogle(reader, settings, use);
+  switch (settings.kind) {
+    case 'aws':
+      return readAws(reader, settings, use);
+    case 'google':
+      return readGoogle(reader, settings, use);
+    case 'entra':
+      return readEntra(reader, settings, use);
+  }
 }
 
 function readGoogle(
@@ -66,6 +75,92 @@ function readGoogle(
     // While the key cannot be read, nothing is called.
     parameters: { [project]: account === null ? 'unknown' : (account.projectId ?? '') },
     missing: { setting, message: `must be ${SERVICE_ACCOUNT}` },
+  };
+}
+
+function readEntra(
+  reader: SettingsReader,
+  settings: EntraSettings,
+  { key, isWanted }: AuthUse,
+): ReadAuth | null {
+  const tenantId = reader.text(settings.tenantId);
+  const clientId = reader.text(settings.clientId);
+  const secret = reader.secret(settings.secret);
+  const certificate = reader.secret(settings.certificate);
+  const authority = reader.text(settings.authority);
+  const setting = secret === null ? settings.certificate : settings.secret;
+  if (secret === null && certificate === null) return null;
+  const unused = (message: string, name = setting) => {
+    reader.overridden.push({ setting: name, message });
+    return null;
+  };
+  if (key !== null) return unused(`is not used, because ${key} is set`);
+  const missing =
+    tenantId === undefined ? settings.tenantId : clientId === undefined ? settings.clientId : null;
+  if (missing !== null && !isWanted) return unused(`is not used, because ${missing} is not set`);
+  if (missing !== null) reader.invalid(missing, `must be set, because ${setting} is`);
+  if (secret !== null && certificate !== null)
+    unused(`is not used, because ${settings.secret} is set`, settings.certificate);
+  const names = { tenantId: settings.tenantId, clientId: settings.clientId, credential: setting };
+  const problem = entraProblem({ tenantId, clientId, secret, certificate }, names);
+  if (problem !== null) reader.invalid(problem.setting, problem.message);
+  const base = reader.url(settings.authority, authority ?? ENTRA_AUTHORITY);
+  if (tenantId === undefined || clientId === undefined || problem !== null || base === undefined) return null;
+  return {
+    ...entraAuth({ tenantId, clientId, secret, certificate }, names, base),
+    parameters: {},
+    missing: { setting, message: 'must be set' },
+  };
+}
+
+const ENTRA_AUTHORITY = 'https://login.microsoftonline.com';
+const TENANT = /^[A-Za-z0-9][A-Za-z0-9.-]{0,127}$/;
+const CLIENT = /^[A-Za-z0-9-]{1,64}$/;
+/** The API by the paths of deployments takes this one alone; `/openai/v1` and Claude on Foundry take both. */
+const DEPLOYMENTS_SCOPE = 'https://cognitiveservices.azure.com/.default';
+const V1_SCOPE = 'https://ai.azure.com/.default';
+
+interface EntraParts {
+  readonly tenantId: string | undefined;
+  readonly clientId: string | undefined;
+  readonly secret: Secret;
+  readonly certificate: Secret;
+}
+
+function entraProblem(
+  { tenantId, clientId, secret, certificate }: EntraParts,
+  names: EntraSettingNames,
+): SettingProblem | null {
+  if (tenantId !== undefined && !TENANT.test(tenantId))
+    return { setting: names.tenantId, message: 'must be the id or the domain of a tenant' };
+  if (clientId !== undefined && !CLIENT.test(clientId))
+    return { setting: names.clientId, message: 'must be the id of an application' };
+  if (secret !== null || typeof certificate !== 'string') return null;
+  const isWhole = ['PRIVATE KEY', 'CERTIFICATE'].every((label) => readPem(certificate, label) !== null);
+  const message = 'must be the PEM text of a private key (PKCS #8) and of its certificate';
+  return isWhole ? null : { setting: names.credential, message };
+}
+
+function entraAuth(
+  { tenantId = '', clientId = '', secret, certificate }: EntraParts,
+  settings: EntraSettingNames,
+  authority: string,
+): Pick<ReadAuth, 'setting' | 'unreadable' | 'at'> {
+  const textOf = (value: Secret) => (typeof value === 'string' ? value : null);
+  const used = secret ?? certificate;
+  const clientOf = (scope: string): EntraAuth => ({
+    kind: 'entra',
+    client: {
+      ...{ tenantId, clientId, authority, scope, settings },
+      secret: textOf(secret),
+      certificate: secret === null ? textOf(certificate) : null,
+    },
+  });
+  const [v1, deployments] = [clientOf(V1_SCOPE), clientOf(DEPLOYMENTS_SCOPE)];
+  return {
+    setting: settings.credential,
+    unreadable: isUnreadable(used) ? used : null,
+    at: (url) => (/\/openai\/deployments(?:\/|$)/.test(new URL(url).pathname) ? deployments : v1),
   };
 }
 
@@ -179,7 +274,8 @@ const SECRET_NAME = /^[A-Z][A-Z0-9_]*$/;
 const SERVICE = /^[a-z][a-z0-9-]{1,63}$/;
 
 /** What `auth` of an entry must be. */
-const AUTH_FORM = '{"aws": {"access_key_id": "NAME", "secret_access_key": "NAME"}}, with names of secrets';
+const AUTH_FORM =
+  '{"aws": {"access_key_id": "NAME", "secret_access_key": "NAME"}} or {"google": "NAME"} or {"entra": {"tenant_id": "…", "client_id": "…", "client_secret": "NAME"}}, with names of secrets';
 
 interface EntryAuthRead extends Pick<ReadAuth, 'setting' | 'unreadable'> {
   /** Null: a secret of it could not be read. */
@@ -196,6 +292,7 @@ export function readEntryAuth(
   if (auth === undefined) return null;
   if (!isObject(auth) || Object.keys(auth).length !== 1) return reader.invalid(`auth must be ${AUTH_FORM}`);
   if (isObject(auth.aws)) return readEntryAws(reader, id, auth.aws, baseUrl);
+  if (isObject(auth.entra)) return readEntryEntra(reader, id, auth.entra, baseUrl);
   const name = readText(auth.google);
   if (name === undefined) return reader.invalid(`auth must be ${AUTH_FORM}`);
   if (!SECRET_NAME.test(name))
@@ -206,6 +303,52 @@ export function readEntryAuth(
   const account = readServiceAccount(json, name);
   if (account === null) return reader.invalid(`auth.google: ${name} must be ${SERVICE_ACCOUNT}`);
   return { setting: name, unreadable: null, auth: { kind: 'google', account } };
+}
+
+const ENTRA_FIELDS = ['tenant_id', 'client_id', 'client_secret', 'client_certificate', 'authority'];
+
+/** The ids are written as they are, or as the names of secrets. */
+function readEntryEntra(
+  reader: EntryPorts,
+  id: string,
+  entra: JsonObject,
+  baseUrl: string,
+): EntryAuthRead | undefined {
+  const unknown = Object.keys(entra).find((field) => !ENTRA_FIELDS.includes(field));
+  if (unknown !== undefined) return reader.invalid(`auth.entra accepts only ${ENTRA_FIELDS.join(', ')}`);
+  const read = (field: string) => readText(entra[field]);
+  const idOf = (field: string): NonNullable<Secret> | undefined => {
+    const text = read(field);
+    if (text === undefined) return reader.invalid(`auth.entra needs ${field}`);
+    return SECRET_NAME.test(text) ? reader.secret(`auth.entra.${field}`, text) : text;
+  };
+  const field = read('client_secret') === undefined ? 'client_certificate' : 'client_secret';
+  const name = read(field);
+  if (name === undefined) return reader.invalid('auth.entra needs client_secret');
+  if (!SECRET_NAME.test(name))
+    return reader.invalid(`auth.entra.${field} must be the name of a secret, such as AZURE_CLIENT_SECRET`);
+  const tenantId = idOf('tenant_id');
+  const clientId = idOf('client_id');
+  const secret = reader.secret(`auth.entra.${field}`, name);
+  const authority = read('authority') ?? ENTRA_AUTHORITY;
+  if (tenantId === undefined || clientId === undefined || secret === undefined) return undefined;
+  if (!/^https?:\/\/[^/]/.test(authority) || !URL.canParse(authority))
+    return reader.invalid('auth.entra.authority must be an http(s) URL');
+  const unreadable = [tenantId, clientId, secret].find(isUnreadable);
+  if (unreadable !== undefined) return { setting: name, unreadable, auth: null };
+  const isText = (value: NonNullable<Secret>) => (typeof value === 'string' ? value : undefined);
+  const parts: EntraParts = {
+    tenantId: isText(tenantId),
+    clientId: isText(clientId),
+    secret: field === 'client_secret' ? secret : null,
+    certificate: field === 'client_secret' ? null : secret,
+  };
+  const place = (part: string) => `${part} of ${id} in PROVIDERS`;
+  const names = { tenantId: place('tenant_id'), clientId: place('client_id'), credential: name };
+  const problem = entraProblem(parts, names);
+  if (problem !== null) return reader.invalid(`auth: ${problem.setting} ${problem.message}`);
+  const made = entraAuth(parts, names, authority.replace(/\/$/, ''));
+  return { setting: name, unreadable: null, auth: made.at(baseUrl) };
 }
 
 function readEntryAws(
@@ -259,7 +402,11 @@ function readEntryAws(
 
 /** The names of the secrets in `auth` of an entry, whether it is valid or not. */
 export function secretsOfAuth(auth: unknown): readonly string[] {
-  const { aws, google } = objectOf(auth);
+  const { aws, google, entra } = objectOf(auth);
+  const ofEntra = ['tenant_id', 'client_id', 'client_secret', 'client_certificate'].flatMap(
+    (field) => readText(objectOf(entra)[field]) ?? [],
+  );
   const ofAws = ['access_key_id', 'secret_access_key', 'session_token'].map((field) => objectOf(aws)[field]);
-  return [...ofAws, google].flatMap((name) => readText(name) ?? []);
+  const named = [...ofAws, google].flatMap((name) => readText(name) ?? []);
+  return [...named, ...ofEntra.filter((name) => SECRET_NAME.test(name))];
 }

@@ -25,9 +25,19 @@ export interface AliasStep {
 
 /**
  * A credential that is made. AWS: requests are signed, with a session of the role if there is one; the host tells region and service, or
- * they are given. Google: tokens of the service account whose key the secret has.
+ * they are given. Google: tokens of the service account whose key the secret has. Entra ID: tokens of an application.
  */
-export type EntryAuth = EntryAwsAuth | { readonly google: string };
+export type EntryAuth = EntryAwsAuth | { readonly google: string } | EntryEntraAuth;
+
+interface EntryEntraAuth {
+  readonly entra: {
+    readonly tenant_id: string;
+    readonly client_id: string;
+    readonly client_secret?: string | undefined;
+    readonly client_certificate?: string | undefined;
+    readonly authority?: string | undefined;
+  };
+}
 
 interface EntryAwsAuth {
   readonly aws: {

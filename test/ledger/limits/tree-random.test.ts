@@ -11,7 +11,7 @@ import { repeatable, runsOf, SEED } from '../../random-run.ts';
 import { HolderNetwork } from './holder-network.ts';
 import { MINUTE, NOW } from './memory-sql.ts';
 
-const RUNS = runsOf(4, 2000);
+const RUNS = runsOf(4, 200);
 const STEPS = 25;
 /** Requests of `t/plain` and some of `t/l` have no user with limits of its own. */
 const KEYS = ['t/k', 't/l', 't/plain'];

@@ -289,7 +289,7 @@ const THROTTLED = /\bThrottl|\bRequestLimitExceeded\b/;
 /** @param signedAt about when the request was signed, by AWS's clock as far as it is known */
 function faultOf({ status, headers, text }: RefusedRequest, signedAt: number): AwsFault | null {
   if (!REFUSALS.has(status)) return null;
-  const said = `${headers.get('x-amzn-errortype') ?? ''} ${text.slice(0, MAX_REASON_CHARS)}`;
+  const said = `${headers.get('x-amzn-errortype') ?? ''} ${text}`.slice(0, MAX_REASON_CHARS);
   const date = Date.parse(headers.get('date') ?? '');
   const serverTime = timeIn(said) ?? (Number.isNaN(date) ? null : date);
   if (CLOCK.test(said)) return { kind: 'clock', serverTime };
@@ -312,7 +312,12 @@ function timeIn(said: string): number | null {
  * @param skewMs what is added to the clock to get AWS's
  */
 function readSession(xml: string, skewMs: number): AwsSession | null {
-  const read = (tag: string) => new RegExp(`<${tag}>\\s*([^<\\s]{1,8192})\\s*</${tag}>`).exec(xml)?.[1];
+  const read = (tag: string) => {
+    const from = xml.indexOf(`<${tag}>`);
+    const to = xml.indexOf(`</${tag}>`, from);
+    const value = from < 0 || to < 0 ? '' : xml.slice(from + tag.length + 2, to).trim();
+    return /^[^<\s]{1,8192}$/.test(value) ? value : undefined;
+  };
   const accessKeyId = read('AccessKeyId');
   const secretAccessKey = read('SecretAccessKey');
   const sessionToken = read('SessionToken');

@@ -37,7 +37,7 @@ export interface RefusedRequest {
  * - `again`: another one may be accepted: a clock is corrected, or a token is made anew.
  * - `hint`: what is wrong, with the setting: `check AWS_SECRET_ACCESS_KEY`.
  */
-export type CredentialVerdict = { readonly kind: 'again' } | { readonly kind: 'hint'; readonly hint: string };
+type CredentialVerdict = { readonly kind: 'again' } | { readonly kind: 'hint'; readonly hint: string };
 
 /** What making a credential needs of the request that it is for. */
 export interface CredentialPorts extends ExchangePorts, TokenPorts {}

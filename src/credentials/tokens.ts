@@ -39,6 +39,8 @@ interface Token extends Ending {
 const CLOCK =
   /\breasonable timeframe\b|\biat and exp\b|\bAADSTS700024\b|\bnot within its valid time range\b/i;
 const MIN_CORRECTION_MS = 60_000;
+/** The reason is at the beginning of a description. */
+const MAX_REASON_CHARS = 2000;
 /** A lifetime that a response lacks. */
 const DEFAULT_LIFE_SECONDS = 3600;
 /** Larger than any token, and than what a header may have. */
@@ -134,7 +136,7 @@ export class TokenCredential implements CredentialMaker {
     }
     if (status >= 500 || status === 429) return again(this.#failed('upstream_error', `answered ${status}`));
     const code = readText(fields.error) ?? '';
-    const description = readText(fields.error_description) ?? '';
+    const description = (readText(fields.error_description) ?? '').slice(0, MAX_REASON_CHARS);
     if (CLOCK.test(description)) {
       const off = Date.parse(headers.get('date') ?? '') - clock.now();
       if (!isLast && Math.abs(off - this.#skewMs) >= MIN_CORRECTION_MS) {

@@ -27,7 +27,7 @@ export interface AliasStep {
  * A credential that is made. AWS: requests are signed, with a session of the role if there is one; the host tells region and service, or
  * they are given. Google: tokens of the service account whose key the secret has. Entra ID: tokens of an application.
  */
-export type EntryAuth = EntryAwsAuth | { readonly google: string } | EntryEntraAuth;
+type EntryAuth = EntryAwsAuth | { readonly google: string } | EntryEntraAuth;
 
 interface EntryEntraAuth {
   readonly entra: {

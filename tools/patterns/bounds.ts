@@ -29,6 +29,10 @@ const BOUNDS: readonly Bound[] = [
   { path: 'completion/embeddings-response.ts', chars: 4096, by: 'EDGE_BYTES' },
   { path: 'stream/fast-path/template.ts', chars: 4096 + 512, by: 'MAX_LEARNED_CHARS' },
   { path: 'upstream/fetch.ts', chars: 64, by: 'MAX_QUANTITY_CHARS' },
+  { path: 'credentials/aws.ts', chars: 2000, by: 'MAX_REASON_CHARS' },
+  { path: 'credentials/google.ts', chars: 16 * 1024, by: 'a setting of the deployment, MAX_REASON_CHARS' },
+  { path: 'credentials/tokens.ts', chars: 2000, by: 'MAX_REASON_CHARS' },
+  { path: 'settings/auth.ts', chars: 1024, by: 'a setting of the deployment' },
   { path: 'settings/settings.ts', chars: 1024, by: 'the name of a binding of the deployment' },
   { path: 'attribution/settings.ts', chars: 1024, by: 'a setting of the deployment' },
   // Linear, which the analyser does not see: each start of a match is after the end of the last one.

@@ -80,7 +80,7 @@ export interface ReportedCharge extends Amounts {
 }
 
 /** Running requests of one day and currency. */
-export interface RunningSum extends Amounts {
+interface RunningSum extends Amounts {
   readonly running: number;
 }
 

@@ -285,9 +285,12 @@ function mediaBlock(media: Media) {
 }
 
 /** Files that were uploaded to Google, in its storage or at YouTube are Google's alone. */
+const GOOGLES = ['googleapis.com', 'youtube.com', 'youtu.be'];
+
 function isPublic(url: string): boolean {
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) return false;
-  return !/(?:^|\.)(?:googleapis\.com|youtube\.com|youtu\.be)$/i.test(new URL(url).hostname);
+  const { hostname } = new URL(url);
+  return !GOOGLES.some((host) => hostname === host || hostname.endsWith(`.${host}`));
 }
 
 const TYPES_BY_EXTENSION: ReadonlyMap<string, string> = new Map([

@@ -45,7 +45,7 @@ export interface ClientProtocol<Session> {
 }
 
 /** A response with vectors, of its text. Null: it has none. */
-export interface EmbeddingsForm {
+interface EmbeddingsForm {
   /** Of a provider that speaks the client's protocol. */
   readonly passed: (text: string) => ConvertedEmbeddings | null;
   /** Of one in OpenAI's form. */

@@ -16,7 +16,7 @@ export interface Usage {
 }
 
 /** A frame in the form of chat. */
-export interface Chunk {
+interface Chunk {
   readonly choices?: readonly Choice[];
   readonly usage?: Usage | null;
   readonly error?: { readonly message?: string; readonly code?: string | null };
@@ -33,7 +33,7 @@ export interface Choice {
   };
 }
 
-export interface ToolCall {
+interface ToolCall {
   readonly index?: number;
   readonly function?: { readonly name?: string; readonly arguments?: string };
 }

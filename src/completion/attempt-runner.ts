@@ -15,7 +15,6 @@ import {
   RequestMeter,
 } from '../metering/request-meter.ts';
 import { isoTime } from '../metering/time.ts';
-import type { Provider } from '../providers/provider.ts';
 import type { OpenCircuit } from '../routing/circuit-breaker.ts';
 import { isTimeout, judge, readRetryAfter, TIMED_OUT } from '../routing/failures.ts';
 import type { RetrySchedule, ScheduledTarget } from '../routing/retry-schedule.ts';
@@ -525,8 +524,8 @@ export class Attempt {
     void call(this.upstream, this.#abort.signal).then((result) => {
       this.#result = result;
       meter.status = result.kind === 'ok' ? result.value.status : result.error.status;
-      const { headers } = result.kind === 'ok' ? result.value : result.error;
-      meter.runId = runIdOf(headers, this.traits.target.provider);
+      const { runIdHeader } = this.traits.target.provider;
+      if (runIdHeader !== undefined) meter.runId = runIdOf(result, runIdHeader);
       if (result.kind === 'error') {
         meter.cause = result.error.cause;
         meter.showsNoWork = result.error.showsNoWork;
@@ -631,7 +630,8 @@ function circuitOf({ provider, model }: Target) {
 
 const RUN_ID = /^[\w.:-]{1,64}$/;
 
-function runIdOf(headers: Headers, { runIdHeader }: Provider): string | null {
-  const id = runIdHeader === undefined ? null : headers.get(runIdHeader);
+function runIdOf(result: UpstreamResult, header: string): string | null {
+  const { headers } = result.kind === 'ok' ? result.value : result.error;
+  const id = headers.get(header);
   return id !== null && RUN_ID.test(id) ? id : null;
 }

@@ -56,8 +56,8 @@ async function ask(run: Run, fields: JsonObject = {}, env: JsonObject = {}, path
 const clientFetch = (run: Run) => {
   const { routed } = gatewayWith(run);
   return (url: string | URL | Request, init?: RequestInit) => {
-    const { pathname } = new URL(url instanceof Request ? url.url : url);
-    return routed.gateway.fetch(pathname, '', { ...init, signal: null });
+    const { pathname, search } = new URL(url instanceof Request ? url.url : url);
+    return routed.gateway.fetch(pathname + search, '', { ...init, signal: null });
   };
 };
 

@@ -32,6 +32,12 @@ function expectWholeLoop(requestsBefore: number): void {
   const requests = gateway.simulator.requests.slice(requestsBefore);
   expect(requests).toHaveLength(STEPS + 1);
   const { path = '', body = {} } = requests.at(-1) ?? {};
+  if (path.includes('/converse')) {
+    const contents = objectsOf(body.messages).map(({ content }) => objectsOf(content));
+    expect(contents.filter((blocks) => blocks.some(({ toolUse }) => toolUse))).toHaveLength(STEPS);
+    expect(contents.flat().filter(({ toolResult }) => toolResult)).toHaveLength(CALLS);
+    return;
+  }
   const messages = path.endsWith('/v1/messages') ? objectsOf(chatOf(body).messages) : chatMessages(body);
   expect(messages.filter(({ tool_calls }) => Array.isArray(tool_calls))).toHaveLength(STEPS);
   expect(messages.filter(({ role }) => role === 'tool')).toHaveLength(CALLS);

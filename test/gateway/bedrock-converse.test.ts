@@ -166,9 +166,14 @@ const FINISHES: Readonly<Record<string, readonly [chat: string, messages: string
   guardrail_intervened: ['content_filter', 'refusal', 'content_filter'],
 };
 
+const GEMINI_FINISHES: Readonly<Record<string, string>> = {
+  ...{ stop: 'STOP', tool_calls: 'STOP', length: 'MAX_TOKENS', content_filter: 'SAFETY' },
+};
+
 function finishFor(client: string, stopReason: string): string | undefined {
   const [chat, messages, responses] = FINISHES[stopReason] ?? [];
   if (client.startsWith('chat')) return chat;
+  if (client.startsWith('Gemini')) return GEMINI_FINISHES[chat ?? ''];
   return client.startsWith('Messages') ? messages : responses;
 }
 

@@ -221,8 +221,11 @@ describe('GET /v1/models', () => {
     const data = objectsOf(decodeObject(text)?.data);
     const reachable = [...allScenes, gemini].filter(({ id }) => !['opentoken', 'xerotier'].includes(id));
     const listed = reachable.flatMap(({ id, models }) => models.map((model) => `${id}/${model}`));
+    // Of Vertex, the list of Google's own models.
+    const ofVertex = ['vertex/gemini-3-flash-preview', 'vertex/gemini-3.8-flash'];
+    const own = [...EMBEDDING_MODELS, ...ofVertex, 'fast', 'thinker', 'deepseek/own'];
     const ids = data.map(({ id }) => textOf(id));
-    expect(ids.sort()).toEqual([...listed, ...EMBEDDING_MODELS, 'fast', 'thinker', 'deepseek/own'].sort());
+    expect(ids.sort()).toEqual([...listed, ...own].sort());
     const one = data.find(({ id }) => id === 'openai/o4-mini');
     expect(one).toEqual({
       id: 'openai/o4-mini',

@@ -123,7 +123,11 @@ function withRows(page: string, head: string, rows: readonly string[]): string {
 
 /** The sizes that the page has. */
 export function writtenSizes(page: string): readonly Size[] {
-  return [...page.matchAll(/^\| `?(\w+)(?:\(\)`)? \| ([\d.]+) \| ([\d.]+) \|$/gm)].map(
-    ([, feature = '', alone, without]) => ({ feature, alone: Number(alone), without: Number(without) }),
+  return [...page.matchAll(/^\| (?:`(\w+)\(\)`|(none)) \| ([\d.]+) \| ([\d.]+) \|$/gm)].map(
+    ([, named, none, alone, without]) => ({
+      feature: named ?? none ?? '',
+      alone: Number(alone),
+      without: Number(without),
+    }),
   );
 }

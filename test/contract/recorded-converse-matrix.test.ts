@@ -1,6 +1,6 @@
 /**
  * Every recorded stream of Bedrock's Converse, to each client: whole, in reads of one byte, cut at every byte, and with one bit flipped at
- * every position, compared with what AWS's own codec reads. `npm test` runs a sample of the cuts and flips.
+ * every position, compared with what AWS's own codec reads. Both suites run a sample of the cuts and flips; STEP=1 runs all.
  */
 import { describe, expect, test } from 'vitest';
 import { messages } from '../../src/protocols/anthropic-messages/client.ts';
@@ -33,7 +33,7 @@ const CONVERSION: Conversion = {
   protocol: bedrockConverse,
 };
 /** `npm test` tries one of so many positions. */
-const SAMPLED = sampleOf(97, 1);
+const SAMPLED = Number(process.env.STEP ?? sampleOf(97, 23));
 
 /** What a client has of an output. */
 interface Seen {

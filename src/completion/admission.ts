@@ -24,7 +24,7 @@ export interface CompletionContext extends RequestContext {
   readonly tracing: RequestTracing;
   /** Null where sessions are not kept by what stores the records. */
   readonly compareCache: CompareCache | null;
-  /** Called where a failure has opened a circuit by somebody's fault other than the caller's; null: nobody wants to know. */
+  /** Called where a failure has opened a circuit and the caller is not to blame; null: no feature reports it. */
   readonly circuitOpened: CircuitOpened | null;
   /**
    * Called before each attempt is sent upstream. The feature `durable-responses` stores the record that is to be written if the isolate

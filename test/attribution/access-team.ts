@@ -99,7 +99,7 @@ export class AccessTeam implements AsyncDisposable {
     return { [ACCESS_HEADER]: this.token(claims) };
   }
 
-  /** Tokens that name nobody, each with what is wrong. */
+  /** Invalid tokens, each with what is wrong. */
   forgeries(): readonly (readonly [what: string, token: string])[] {
     const [key] = this.keys;
     const seconds = Math.floor(Date.now() / 1000);

@@ -1,4 +1,4 @@
-/** Sends an alert to the operator's URL: signed, with its words under the names that chats read, and again later if nobody takes it (G10). */
+/** Sends an alert to the operator's URL: signed, with its text in the fields that Slack and Discord read, and again later if the receiver did not accept it (G10). */
 import { isUnreadable, secretUnreadable, type UnreadableSecret } from '../../canonical/secret.ts';
 import type { JsonObject } from '../../shared/json.ts';
 
@@ -21,7 +21,7 @@ const FIRST_WAIT_MS = 60_000;
 const MAX_WAIT_MS = 60 * 60_000;
 /** The wait for a secret that could not be read. */
 const SECRET_WAIT_MS = 15_000;
-/** An alert that nobody took by then is dropped. */
+/** After this time an alert that no receiver accepted is dropped. */
 const MAX_AGE_MS = 24 * 60 * 60_000;
 
 /** An alert that is due. */
@@ -44,7 +44,7 @@ export interface AlertTry {
 }
 
 /**
- * @param now in ms since the epoch. It is signed, so that a receiver can refuse an alert that is sent again by somebody else.
+ * @param now in ms since the epoch. It is signed, so that a receiver can refuse a copy that another sender replays.
  */
 export async function sendAlert(
   { body, at, tries }: DueAlert,
@@ -93,7 +93,7 @@ const MAX_TEXT_CHARS = 2000;
 /** The sentence of an alert for people, under the names by which Slack (`text`) and Discord (`content`) read it. */
 export function wordsOf(sentence: string): JsonObject {
   const text = sentence.slice(0, MAX_TEXT_CHARS);
-  // Nobody is notified because of what a key or a model is named.
+  // The name of a key or a model must not notify people.
   return { text, content: text, allowed_mentions: { parse: [] } };
 }
 

@@ -114,7 +114,7 @@ export interface LeaseMessage {
   readonly needs: readonly UpperBound[];
   /** For how many further requests, each like the last need, allowance is leased in advance. */
   readonly extra: number;
-  /** Children of the holder may hold something in advance: it makes them return that before it believes a refusal. */
+  /** Children of the holder may hold something in advance: it makes them return that before it refuses. */
   readonly isAhead?: boolean;
   /** The holder deletes itself after this message. */
   readonly isLast: boolean;

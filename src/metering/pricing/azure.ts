@@ -2,7 +2,7 @@
  * Azure's prices of models that are not OpenAI's or Anthropic's, by their names in lower case: of global deployments. Those in one zone or
  * region may cost more, so the costs are marked. OpenAI's and Claude have their makers' prices. Not verified on Microsoft's page.
  */
-import type { ShippedPrice } from './price.ts';
+import { type PriceRow, pricesOfRows, type ShippedPrice } from './price.ts';
 
 const PAGE = {
   provider: 'azure',
@@ -14,13 +14,7 @@ const PAGE = {
   upper_bound: true,
 } as const;
 
-/** Names, the input, the output and the cached input. */
-const ROWS: readonly (readonly [
-  models: readonly string[],
-  input: number,
-  output: number,
-  cached?: number,
-])[] = [
+const ROWS: readonly PriceRow[] = [
   [['codestral-2501'], 0.3, 0.9],
   [['cohere-command-a', 'cohere-command-r-plus-08-2024'], 2.5, 10],
   [['cohere-command-r-08-2024'], 0.15, 0.6],
@@ -58,8 +52,5 @@ const ROWS: readonly (readonly [
 
 /** All prices of Azure. */
 export function azurePrices(): readonly ShippedPrice[] {
-  return ROWS.map(([models, input, output, cached_input]) => ({
-    ...{ ...PAGE, models, input, output },
-    ...(cached_input !== undefined && { cached_input }),
-  }));
+  return pricesOfRows(PAGE, ROWS);
 }

@@ -3,7 +3,7 @@
  * us-east-1. Other regions may cost more, so the costs are marked. Claude, GPT and newer models have their makers' prices. Not verified
  * on https://aws.amazon.com/bedrock/pricing/.
  */
-import { type Rates, type ShippedPrice, timesRates } from './price.ts';
+import { type PriceRow, pricesOfRows, type Rates, type ShippedPrice, timesRates } from './price.ts';
 
 const PAGE = {
   provider: 'bedrock',
@@ -15,13 +15,8 @@ const PAGE = {
   upper_bound: true,
 } as const;
 
-/** Names without an inference profile and a version, the input, the output and the cached input. */
-const ROWS: readonly (readonly [
-  models: readonly string[],
-  input: number,
-  output: number,
-  cached?: number,
-])[] = [
+/** The names have no inference profile and no version. */
+const ROWS: readonly PriceRow[] = [
   [['amazon.nova-micro'], 0.035, 0.14, 0.00875],
   [['amazon.nova-lite'], 0.06, 0.24, 0.015],
   [['amazon.nova-pro'], 0.8, 3.2, 0.2],
@@ -98,10 +93,7 @@ function roundedUp(rates: Rates): Rates {
 
 /** All prices of Bedrock. */
 export function bedrockPrices(): readonly ShippedPrice[] {
-  const standard = ROWS.map(([models, input, output, cached_input]) => ({
-    ...{ ...PAGE, models, input, output },
-    ...(cached_input !== undefined && { cached_input }),
-  }));
+  const standard = pricesOfRows(PAGE, ROWS);
   const tiers = Object.entries(TIERS).flatMap(([tier, factor]) =>
     standard.map((price) => ({ ...price, ...roundedUp(timesRates(price, factor)), service_tiers: [tier] })),
   );

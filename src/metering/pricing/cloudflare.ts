@@ -3,7 +3,7 @@
  * account, which is not known here: the prices are those beyond them. Models of the catalogue have their makers' prices. Not verified on
  * the page.
  */
-import type { ShippedPrice } from './price.ts';
+import { type PriceRow, pricesOfRows, type ShippedPrice } from './price.ts';
 
 const PAGE = {
   provider: 'cloudflare',
@@ -14,13 +14,8 @@ const PAGE = {
   checked: '2026-11-28',
 } as const;
 
-/** Names without `@cf/`, the input, the output and the cached input. */
-const ROWS: readonly (readonly [
-  models: readonly string[],
-  input: number,
-  output: number,
-  cached?: number,
-])[] = [
+/** The names have no `@cf/`. */
+const ROWS: readonly PriceRow[] = [
   [['aisingapore/gemma-sea-lion-v4-27b-it', 'mistralai/mistral-small-3.1-24b-instruct'], 0.351, 0.555],
   [['deepseek-ai/deepseek-r1-distill-qwen-32b'], 0.497, 4.881],
   [['deepseek-ai/deepseek-v4-flash-0731'], 0.44, 1.32, 0.014],
@@ -59,8 +54,8 @@ const ROWS: readonly (readonly [
 
 /** All prices of Workers AI. */
 export function cloudflarePrices(): readonly ShippedPrice[] {
-  return ROWS.map(([names, input, output, cached_input]) => ({
-    ...{ ...PAGE, models: names.map((name) => `@cf/${name}`), input, output },
-    ...(cached_input !== undefined && { cached_input }),
+  return pricesOfRows(PAGE, ROWS).map((price) => ({
+    ...price,
+    models: price.models.map((name) => `@cf/${name}`),
   }));
 }

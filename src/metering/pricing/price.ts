@@ -85,6 +85,20 @@ export interface Price extends Rates {
 /** A price of a shipped table. Its source is required. */
 export type ShippedPrice = Price & { readonly source: string; readonly checked: string };
 
+/** The models of one price, its input, its output and its cached input. */
+export type PriceRow = readonly [models: readonly string[], input: number, output: number, cached?: number];
+
+/** The prices of a provider with one page. @param page what they have in common */
+export function pricesOfRows<Page extends Omit<ShippedPrice, 'models'>>(
+  page: Page,
+  rows: readonly PriceRow[],
+): readonly (Page & ShippedPrice)[] {
+  return rows.map(([models, input, output, cached_input]) => ({
+    ...{ ...page, models, input, output },
+    ...(cached_input !== undefined && { cached_input }),
+  }));
+}
+
 const NO_PRICES: readonly never[] = [];
 
 /** Prices by provider. Those of a provider are made when they are first looked up: start-up and requests do not pay for the others. */

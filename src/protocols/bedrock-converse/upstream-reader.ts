@@ -278,7 +278,7 @@ function readReasoning({ reasoningText, redactedContent, ...delta }: JsonObject)
   };
 }
 
-/** The usage and the tier of a response, or of the last event of a stream. `p`, `metrics` and `trace` are for nobody. */
+/** The usage and the tier of a response, or of the last event of a stream. `p`, `metrics` and `trace` are dropped. */
 function metadataPart({ usage, serviceTier }: JsonObject): ChunkPart {
   return {
     ...EMPTY_PART,

@@ -9,16 +9,14 @@ import { storedLimits } from '../../../src/ledger/limits/limit-tables.ts';
 import { seeded } from '../../random.ts';
 import { repeatable, runsOf, SEED } from '../../random-run.ts';
 import { HolderNetwork } from './holder-network.ts';
-import { MINUTE, NOW } from './memory-sql.ts';
+import { MINUTE } from './memory-sql.ts';
+import { RandomHolders, tick } from './random-holders.ts';
 
 const RUNS = runsOf(4, 200);
 const STEPS = 25;
 /** Requests of `t/plain` and some of `t/l` have no user with limits of its own. */
 const KEYS = ['t/k', 't/l', 't/plain'];
 const CALLERS = ['t/k/ada', 't/k/bob', 't/k/', 't/l/ada', 't/l/cy', 't/plain', 't/l'];
-const HOUR = 60 * MINUTE;
-/** Before the midnight that some runs pass. */
-const LATE = NOW + 12 * HOUR - 20_000;
 
 interface Sent {
   readonly caller: string;
@@ -31,16 +29,13 @@ interface Sent {
 
 type Per = 'day' | 'total';
 
-class Run {
-  readonly #random: () => number;
+class Run extends RandomHolders {
   readonly network = new HolderNetwork();
   readonly limits = new Map<string, { readonly tokens: number; readonly per: Per }>();
   readonly sent = new Map<string, Sent>();
-  readonly #open: Promise<void>[] = [];
-  isFaulty = false;
 
   constructor(random: () => number) {
-    this.#random = random;
+    super(random);
     const { network } = this;
     const size = this.pick(5, 30, 200, 2000);
     const per = this.pick<Per>('day', 'total');
@@ -56,27 +51,8 @@ class Run {
       network.add(key, 'key', { ...limit(key, this.pick(1, 2, 5)), ...perUser });
     }
     for (const caller of CALLERS) if (!KEYS.includes(caller)) network.add(caller, 'user');
-    if (per === 'day') {
-      network.now = LATE;
-      const skews = new Map([...KEYS, ...CALLERS].map((path) => [path, this.pick(0, 0, -3000, 3000, 9000)]));
-      network.skewOf = (path) => skews.get(path) ?? 0;
-    }
-    network.fault = () => {
-      const share = this.isFaulty ? this.#random() : 1;
-      if (share < 0.1) return 'before';
-      return share < 0.2 ? 'after' : null;
-    };
-    network.latency = async () => {
-      for (let ticks = this.upTo(3); ticks > 0; ticks--) await tick();
-    };
-  }
-
-  upTo(max: number): number {
-    return Math.floor(this.#random() * max);
-  }
-
-  pick<Value>(...values: readonly [Value, ...Value[]]): Value {
-    return values[this.upTo(values.length)] ?? values[0];
+    if (per === 'day') this.passMidnight(network, [...KEYS, ...CALLERS]);
+    this.disturb(network);
   }
 
   /** As the gateway does: a call that fails is repeated once, then released. */
@@ -100,7 +76,7 @@ class Run {
     if (kind < 9) {
       const caller = this.pick(...(CALLERS as [string, ...string[]]));
       for (let count = this.pick(1, 1, 3, 20); count > 0; count--)
-        this.#open.push(this.reserve(caller, `r${this.sent.size}`));
+        this.open.push(this.reserve(caller, `r${this.sent.size}`));
     } else if (kind < 14) {
       const admitted = [...this.sent].filter(([, { isAdmitted }]) => isAdmitted);
       for (const [id, sent] of admitted.filter(() => this.upTo(3) === 0)) this.settle(id, sent);
@@ -121,11 +97,6 @@ class Run {
     sent.settledAs ??= this.upTo(sent.bound + 1);
     sent.charged = sent.settledAs;
     this.network.settleAt(sent.caller, id, sent.settledAs);
-  }
-
-  async quiet(): Promise<void> {
-    await Promise.all(this.#open.splice(0));
-    for (let i = 0; i < 30; i++) await tick();
   }
 
   async wait(ms: number): Promise<void> {
@@ -196,10 +167,6 @@ class Run {
       expect([budget?.reserved ?? 0, budget?.estimated ?? 0, running ?? 0], path).toEqual([0, 0, 0]);
     }
   }
-}
-
-function tick(): Promise<void> {
-  return new Promise(setImmediate);
 }
 
 test(`Y6 no limit of a team, a key or a user is passed, and all sums agree at the end (SEED=${SEED}, ${RUNS} runs)`, async () => {

@@ -7,14 +7,12 @@ import { expect, test } from 'vitest';
 import { seeded } from '../../random.ts';
 import { repeatable, runsOf, SEED } from '../../random-run.ts';
 import { UserNetwork } from './holder-network.ts';
-import { MINUTE, NOW } from './memory-sql.ts';
+import { MINUTE } from './memory-sql.ts';
+import { RandomHolders, tick } from './random-holders.ts';
 
 const RUNS = runsOf(2, 16);
 const STEPS = 150;
 const USERS = ['ada', 'bob', 'cy', 'dee', ''];
-const HOUR = 60 * MINUTE;
-/** Before the midnight that some runs pass. */
-const LATE = NOW + 12 * HOUR - 20_000;
 
 interface Sent {
   readonly user: string;
@@ -26,19 +24,16 @@ interface Sent {
   settledAs?: number;
 }
 
-class Run {
-  readonly #random: () => number;
+class Run extends RandomHolders {
   readonly network: UserNetwork;
   readonly limit: number;
   readonly rpm: number;
   readonly perUser: number;
   readonly per: 'day' | 'total';
   readonly sent = new Map<string, Sent>();
-  readonly #open: Promise<void>[] = [];
-  isFaulty = false;
 
   constructor(random: () => number) {
-    this.#random = random;
+    super(random);
     const size = this.pick(5, 30, 200, 2000);
     this.limit = 100 * size + this.upTo(100);
     this.rpm = this.pick(20, 150, 2000);
@@ -49,27 +44,8 @@ class Run {
       rpm: this.rpm,
       per_user: { budget: { tokens: this.perUser, per: this.per }, rpm: Math.ceil(this.rpm / 2) },
     });
-    if (this.per === 'day') {
-      this.network.now = LATE;
-      const skews = new Map(USERS.map((user) => [user, this.pick(0, 0, -3000, 3000, 9000)]));
-      this.network.skewOf = (user) => skews.get(user) ?? 0;
-    }
-    this.network.fault = () => {
-      const share = this.isFaulty ? this.#random() : 1;
-      if (share < 0.1) return 'before';
-      return share < 0.2 ? 'after' : null;
-    };
-    this.network.latency = async () => {
-      for (let ticks = this.upTo(3); ticks > 0; ticks--) await tick();
-    };
-  }
-
-  upTo(max: number): number {
-    return Math.floor(this.#random() * max);
-  }
-
-  pick<Value>(...values: readonly [Value, ...Value[]]): Value {
-    return values[this.upTo(values.length)] ?? values[0];
+    if (this.per === 'day') this.passMidnight(this.network, USERS);
+    this.disturb(this.network);
   }
 
   /** As the gateway does: a call that fails is repeated once, then released. */
@@ -94,7 +70,7 @@ class Run {
     const kind = this.upTo(20);
     if (kind < 9) {
       const count = this.pick(1, 1, 3, 20);
-      for (let i = 0; i < count; i++) this.#open.push(this.reserve(user, `r${this.sent.size}`));
+      for (let i = 0; i < count; i++) this.open.push(this.reserve(user, `r${this.sent.size}`));
     } else if (kind < 14) {
       const admitted = [...this.sent].filter(([, { admittedAt }]) => admittedAt !== null);
       for (const [id, sent] of admitted.filter(() => this.upTo(3) === 0)) {
@@ -115,11 +91,6 @@ class Run {
       await tick();
     }
     if (this.upTo(4) === 0) await this.check();
-  }
-
-  async quiet(): Promise<void> {
-    await Promise.all(this.#open.splice(0));
-    for (let i = 0; i < 30; i++) await tick();
   }
 
   async wait(ms: number): Promise<void> {
@@ -216,10 +187,6 @@ function checkMinutes(admitted: readonly Sent[], rpm: number): void {
     const next = times[i + rpm];
     if (next !== undefined) expect(next - at).toBeGreaterThanOrEqual(MINUTE);
   }
-}
-
-function tick(): Promise<void> {
-  return new Promise(setImmediate);
 }
 
 test(`Y6 no limit of a user or its key is passed, and all sums agree at the end (SEED=${SEED}, ${RUNS} runs)`, async () => {

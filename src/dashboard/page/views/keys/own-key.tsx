@@ -54,7 +54,7 @@ export function OwnKey() {
   );
 }
 
-/** The lines that connect each client. The secret is in none: the page cannot know whether somebody looks on. */
+/** The lines that connect each client. None has the secret, which others may see on the screen. */
 function linesOf(model: string): readonly (readonly [client: string, lines: string])[] {
   return [
     [

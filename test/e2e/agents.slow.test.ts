@@ -2,8 +2,6 @@
 import Anthropic from '@anthropic-ai/sdk';
 import type OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { chatOf } from '../../tools/simulator/anthropic-chat.ts';
-import { chatMessages } from '../../tools/simulator/gemini-conversation.ts';
 import { decodeObject, objectOf, objectsOf, textOf } from '../../tools/simulator/json.ts';
 import {
   type AiProvider,
@@ -14,6 +12,7 @@ import {
   runWithStreamHelper,
   STEPS,
 } from './agent-loops.ts';
+import { countCalls } from './count-calls.ts';
 import { startGateway } from './gateway.ts';
 import { MODELS, SIGNING, THROUGH_RESPONSES } from './loop-models.ts';
 import {
@@ -27,20 +26,11 @@ const gateway = await startGateway();
 afterAll(() => gateway[Symbol.asyncDispose]());
 const baseURL = `${gateway.url}/v1`;
 
-/** Expects that no request of the loop was rejected, and that the last one has every step. */
+/** Expects that no request of the loop was rejected, and that the last one has every call and its result. */
 function expectWholeLoop(requestsBefore: number): void {
   const requests = gateway.simulator.requests.slice(requestsBefore);
   expect(requests).toHaveLength(STEPS + 1);
-  const { path = '', body = {} } = requests.at(-1) ?? {};
-  if (path.includes('/converse')) {
-    const contents = objectsOf(body.messages).map(({ content }) => objectsOf(content));
-    expect(contents.filter((blocks) => blocks.some(({ toolUse }) => toolUse))).toHaveLength(STEPS);
-    expect(contents.flat().filter(({ toolResult }) => toolResult)).toHaveLength(CALLS);
-    return;
-  }
-  const messages = path.endsWith('/v1/messages') ? objectsOf(chatOf(body).messages) : chatMessages(body);
-  expect(messages.filter(({ tool_calls }) => Array.isArray(tool_calls))).toHaveLength(STEPS);
-  expect(messages.filter(({ role }) => role === 'tool')).toHaveLength(CALLS);
+  expect(countCalls(requests.at(-1)?.body ?? {})).toEqual({ calls: CALLS, results: CALLS });
 }
 
 describe.each([...MODELS, ...SIGNING])('the openai SDK, runTools streamed, at %s', (model) => {

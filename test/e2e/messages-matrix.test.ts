@@ -1,9 +1,8 @@
 /** Tests the tool loops of Anthropic's clients at each provider (I2, I3, I7). */
 import Anthropic from '@anthropic-ai/sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { chatMessages } from '../../tools/simulator/gemini-conversation.ts';
-import { objectsOf } from '../../tools/simulator/json.ts';
 import { sampleOf } from '../random-run.ts';
+import { countCalls } from './count-calls.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import { MODELS, SIGNING } from './loop-models.ts';
 import { CALLS, runByHand, runWithAiSdk, runWithToolRunner, STEPS } from './messages-loops.ts';
@@ -33,18 +32,11 @@ const LOOPED = sampleOf(
   [...[...MODELS, ...SIGNING].filter((model) => !isPassthrough(model)), ...Object.keys(TRANSLATED)],
 );
 
-/** No request of the loop was refused, and the last one has every step. */
+/** No request of the loop was refused, and the last one has every call and its result. */
 function expectWholeLoop(requestsBefore: number): void {
   const requests = gateway.simulator.requests.slice(requestsBefore);
   expect(requests).toHaveLength(STEPS + 1);
-  const sent = chatMessages(requests.at(-1)?.body);
-  const blocks = sent.flatMap(({ content }) => (Array.isArray(content) ? objectsOf(content) : []));
-  const calling = sent.filter(
-    ({ tool_calls, content }) => Array.isArray(tool_calls) || JSON.stringify(content).includes('"tool_use"'),
-  );
-  const results = [...sent, ...blocks].filter(({ role, type }) => role === 'tool' || type === 'tool_result');
-  expect(calling).toHaveLength(STEPS);
-  expect(results).toHaveLength(CALLS);
+  expect(countCalls(requests.at(-1)?.body ?? {})).toEqual({ calls: CALLS, results: CALLS });
   expect(requests.at(-1)?.text).not.toContain('skip_thought_signature_validator');
 }
 

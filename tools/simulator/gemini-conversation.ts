@@ -1,6 +1,5 @@
 /** Converts a `generateContent` body to a conversation in OpenAI's form, which the simulator's script reads. */
 import { isObject, type JsonObject, numberOf, objectOf, objectsOf, textOf } from './json.ts';
-import { chatOf } from './responses.ts';
 import type { Call } from './scene.ts';
 
 /** The call with a chat body: messages, tools and limit. */
@@ -29,13 +28,6 @@ export function asChat(call: Call): Call {
     ...(config.responseMimeType === 'application/json' ? { response_format: format } : {}),
   };
   return { ...call, body };
-}
-
-/** The messages of a request in OpenAI's form. */
-export function chatMessages(body: JsonObject = {}): JsonObject[] {
-  const call = { operation: 'chat', path: '', model: '', headers: {}, body, serial: 0 } as const;
-  if ('contents' in body) return objectsOf(asChat(call).body.messages);
-  return objectsOf('input' in body ? chatOf(call).body.messages : body.messages);
 }
 
 function messagesOf({ role, parts }: JsonObject): JsonObject[] {

@@ -90,8 +90,8 @@ describe('the pages have every field of the API', () => {
   test.each([
     ['Record', 'metering.md'],
     ['ReportRow', 'metering.md'],
-    ['NewKey', 'keys-budgets-limits.md'],
-    ['Limits', 'keys-budgets-limits.md'],
+    ['NewKey', 'keys.md'],
+    ['Limits', 'budgets.md'],
   ])('%s in docs/%s', (schema, name) => {
     const fields = Object.keys(objectOf(objectOf(schemas[schema]).properties));
     expect(fields.length).toBeGreaterThan(4);

@@ -1,4 +1,4 @@
-/** The session by which docs/keys-budgets-limits.md says what a team of agents is charged: its figures are computed here. */
+/** The session by which docs/budgets.md says what a team of agents is charged: its figures are computed here. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { decodeObject, type JsonObject, objectOf } from '../../tools/simulator/json.ts';
@@ -126,7 +126,7 @@ async function play(mode: 'running' | 'hard') {
 test('G9 the figures of the session in the documents are those of the gateway', async () => {
   const running = await play('running');
   const hard = await play('hard');
-  const page = readFileSync('docs/keys-budgets-limits.md', 'utf8').replace(/\s+/g, ' ');
+  const page = readFileSync('docs/budgets.md', 'utf8').replace(/\s+/g, ' ');
   const figures =
     /`running` admits all, and charges \$(\d+\.\d+) for \$(\d+\.\d+) billed; `hard` admits (\d+), and charges \$(\d+\.\d+) for \$(\d+\.\d+)/
       .exec(page)

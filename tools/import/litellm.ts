@@ -640,7 +640,7 @@ class Import {
     if (user !== null) key.per_user = { budget: user };
     if (Object.keys(key).length > 1)
       this.#note(
-        "The limits of the first key are the defaults of LiteLLM's keys. Give each further key the same: docs/keys-budgets-limits.md",
+        "The limits of the first key are the defaults of LiteLLM's keys. Give each further key the same: docs/budgets.md",
       );
     if (Array.isArray(defaults.models))
       this.#note('models of key_generate_params: give a key globs over addresses, such as "openai/*"');

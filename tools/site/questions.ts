@@ -12,10 +12,10 @@ const SHOWN = 5;
 const QUESTIONS: readonly (readonly [question: string, ...answers: string[]])[] = [
   [
     'how do I set a budget',
-    '/keys-budgets-limits#set-a-budget-and-other-limits',
-    '/keys-budgets-limits#create-a-key',
+    '/budgets#set-a-budget-and-other-limits',
+    '/keys#create-a-key',
   ],
-  ['why was I charged', '/keys-budgets-limits#what-is-charged'],
+  ['why was I charged', '/budgets#what-is-charged'],
   ['how do I add a provider', '/providers#add-a-provider-of-your-own'],
   ['what does upstream_truncated mean', '/errors#of-the-provider', '/streams#how-a-stream-ends'],
   ['how do I deploy below /ai', '/deployment#on-an-existing-domain-below-a-path-such-as-ai'],
@@ -32,16 +32,16 @@ const QUESTIONS: readonly (readonly [question: string, ...answers: string[]])[] 
   ['can I run it without cloudflare', '/deployment#without-cloudflare'],
   ['self-hosting', '/deployment#without-cloudflare'],
   ['sso', '/sign-in'],
-  ['read-only', '/keys-budgets-limits#tokens-that-only-read'],
+  ['read-only', '/keys#tokens-that-only-read'],
   ['slack', '/alerts'],
   ['gdpr', '/privacy'],
-  ['weekly', '/alerts#weekly-summary', '/keys-budgets-limits'],
+  ['weekly', '/alerts#weekly-summary', '/budgets'],
   ['bedrock', '/clouds', '/providers#aws-bedrock'],
   ['vertex', '/clouds', '/providers'],
   ['what does it cost a month', '/sizes-and-costs#what-a-deployment-costs-a-month'],
   ['bundle size', '/sizes-and-costs#bundles'],
   ['401 invalid api key', '/errors#of-the-request', '/troubleshooting'],
-  ['limit requests per minute of a user', '/keys-budgets-limits#limits-for-each-user'],
+  ['limit requests per minute of a user', '/budgets#limits-for-each-user'],
   ['which reasoning effort does the model support', '/models#efforts', '/request-translation#efforts'],
 ];
 

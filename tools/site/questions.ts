@@ -10,11 +10,7 @@ const SHOWN = 5;
 
 /** What someone types, and the sections or pages that answer it. */
 const QUESTIONS: readonly (readonly [question: string, ...answers: string[]])[] = [
-  [
-    'how do I set a budget',
-    '/budgets#set-a-budget-and-other-limits',
-    '/keys#create-a-key',
-  ],
+  ['how do I set a budget', '/budgets#set-a-budget-and-other-limits', '/keys#create-a-key'],
   ['why was I charged', '/budgets#what-is-charged'],
   ['how do I add a provider', '/providers#add-a-provider-of-your-own'],
   ['what does upstream_truncated mean', '/errors#of-the-provider', '/streams#how-a-stream-ends'],

@@ -1,8 +1,9 @@
-/** `docs/openapi.json` is what `npm run openapi` writes and describes every route; `docs/llms.txt` names every document. */
+/** `docs/openapi.json` and `docs/api.md` are what `npm run openapi` writes, with every route; `docs/llms.txt` names every document. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openApiText, routeProblems } from '../../tools/openapi/document.ts';
+import { referenceText } from '../../tools/openapi/reference.ts';
 import { writtenLlmsText } from '../../tools/site/llms.ts';
 
 const DOCS = join(import.meta.dirname, '..', '..', 'docs');
@@ -13,6 +14,10 @@ test('every route of the core and of features has a description, and every descr
 
 test('docs/openapi.json is what the code says: otherwise run npm run openapi', () => {
   expect(readFileSync(join(DOCS, 'openapi.json'), 'utf8')).toBe(openApiText());
+});
+
+test('docs/api.md is what the code says: otherwise run npm run openapi', () => {
+  expect(readFileSync(join(DOCS, 'api.md'), 'utf8')).toBe(referenceText());
 });
 
 test('docs/llms.txt has the list of docs/README.md and the pages of clients: otherwise run npm run llms', () => {

@@ -3,6 +3,7 @@
  * `test/docs/openapi.test.ts`. After a change: npm run openapi.
  */
 import { type ErasurePhase, NOTHING_ERASED } from '../../src/http/erasure.ts';
+import { STATUS_TEXTS } from './fields.ts';
 import {
   AUDIT_QUERY,
   KEY_QUERY,
@@ -15,6 +16,7 @@ import {
   anyObject,
   count,
   either,
+  explained,
   flag,
   listOf,
   object,
@@ -441,19 +443,22 @@ export const OPERATIONS: readonly Operation[] = [
     ...{ method: 'GET', path: '/v1/admin/status', tag: 'Administration', auth: 'admin' },
     summary: 'What runs, and how its providers do',
     query: STATUS_QUERY,
-    returns: object({
-      ...{ object: { const: 'status' }, time, in_flight: anyObject, circuits: anyObject },
-      version: optional(text),
-      commit: optional(orNull(text)),
-      version_id: optional(orNull(text)),
-      uploaded_at: optional(orNull(time)),
-      features: optional(listOf(text)),
-      settings: optional(listOf(anyObject)),
-      providers: optional(listOf(anyObject)),
-      aliases: optional(listOf(anyObject)),
-      errors: optional(listOf(anyObject)),
-      ledger: optional(anyObject),
-    }),
+    returns: explained(
+      object({
+        ...{ object: { const: 'status' }, time, in_flight: anyObject, circuits: anyObject },
+        version: optional(text),
+        commit: optional(orNull(text)),
+        version_id: optional(orNull(text)),
+        uploaded_at: optional(orNull(time)),
+        features: optional(listOf(text)),
+        settings: optional(listOf(anyObject)),
+        providers: optional(listOf(anyObject)),
+        aliases: optional(listOf(anyObject)),
+        errors: optional(listOf(anyObject)),
+        ledger: optional(anyObject),
+      }),
+      STATUS_TEXTS,
+    ),
   },
   {
     ...{ method: 'GET', path: '/health', tag: 'Other', auth: 'none' },

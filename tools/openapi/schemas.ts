@@ -7,6 +7,7 @@ import { FAULTS } from '../../src/canonical/fault.ts';
 import { CLIENTS, COST_SOURCES, type RecordedAttempt, STATUSES } from '../../src/metering/record.ts';
 import { COUNTS, type Sums } from '../../src/metering/report.ts';
 import type { JsonObject } from '../simulator/json.ts';
+import { BUDGET_TEXTS, KEY_TEXTS, MODEL_TEXTS, RECORD_TEXTS, SUMS_TEXTS } from './fields.ts';
 
 export type Schema = JsonObject;
 type Optional = readonly ['optional', Schema];
@@ -72,6 +73,15 @@ function isOptional(field: Schema | Optional): field is Optional {
 /** The fields of a type: each one must be there, and optional as in the type. */
 type FieldsOf<T> = { readonly [K in keyof T]-?: Record<never, never> extends Pick<T, K> ? Optional : Schema };
 
+/** A schema whose fields have these descriptions. */
+export function explained(schema: Schema, texts: Readonly<Record<string, string>>): Schema {
+  const properties = Object.entries(schema.properties as JsonObject).map(([name, field]) => {
+    const text = texts[name];
+    return [name, text === undefined ? field : { ...(field as JsonObject), description: text }];
+  });
+  return { ...schema, properties: Object.fromEntries(properties) };
+}
+
 function typed<T>(fields: FieldsOf<T>, more: Readonly<Record<string, Schema | Optional>> = {}): Schema {
   return object({ ...(fields as Readonly<Record<string, Schema | Optional>>), ...more });
 }
@@ -94,50 +104,53 @@ const attempt = typed<RecordedAttempt>({
   message_shown: optional({ const: true }),
 });
 
-const record = typed<RecordView>({
-  request_id: text,
-  time,
-  ended: time,
-  key_id: text,
-  asked: described(text, 'the requested model: an alias or an address'),
-  provider: text,
-  model: text,
-  route: text,
-  client: oneOf(CLIENTS),
-  status: oneOf(STATUSES),
-  error_code: orNull(text),
-  error: orNull(described(text, "Weir's code")),
-  fault: orNull(oneOf(FAULTS)),
-  finish_reason: orNull(text),
-  ended_by: optional(oneOf(['budget'])),
-  prompt_tokens: count,
-  completion_tokens: count,
-  total_tokens: count,
-  cached_tokens: orNull(count),
-  cache_write_tokens: orNull(count),
-  cache_write_long_tokens: optional(count),
-  searches: optional(count),
-  reasoning_tokens: orNull(count),
-  vendor_events: count,
-  vendor_tokens: count,
-  first_token_ms: orNull(count),
-  total_ms: count,
-  bytes_out: count,
-  estimated: flag,
-  cost: orNull(described(amount, 'null: no price is known, which does not mean free')),
-  currency: orNull(text),
-  cost_source: oneOf(COST_SOURCES),
-  price_since: orNull(time),
-  cost_estimated: flag,
-  user: orNull(text),
-  session: orNull(text),
-  app: orNull(text),
-  tags: optional(mapOf(text)),
-  attempts: optional(listOf(attempt)),
-  dropped: optional(listOf(text)),
-  changed: optional(listOf(text)),
-  cache: optional(described(anyObject, 'why the prompt was not read from the cache: docs/prompt-caches.md')),
-});
+const record = explained(
+  typed<RecordView>({
+    request_id: text,
+    time,
+    ended: time,
+    key_id: text,
+    asked: text,
+    provider: text,
+    model: text,
+    route: text,
+    client: oneOf(CLIENTS),
+    status: oneOf(STATUSES),
+    error_code: orNull(text),
+    error: orNull(text),
+    fault: orNull(oneOf(FAULTS)),
+    finish_reason: orNull(text),
+    ended_by: optional(oneOf(['budget'])),
+    prompt_tokens: count,
+    completion_tokens: count,
+    total_tokens: count,
+    cached_tokens: orNull(count),
+    cache_write_tokens: orNull(count),
+    cache_write_long_tokens: optional(count),
+    searches: optional(count),
+    reasoning_tokens: orNull(count),
+    vendor_events: count,
+    vendor_tokens: count,
+    first_token_ms: orNull(count),
+    total_ms: count,
+    bytes_out: count,
+    estimated: flag,
+    cost: orNull(amount),
+    currency: orNull(text),
+    cost_source: oneOf(COST_SOURCES),
+    price_since: orNull(time),
+    cost_estimated: flag,
+    user: orNull(text),
+    session: orNull(text),
+    app: orNull(text),
+    tags: optional(mapOf(text)),
+    attempts: optional(listOf(attempt)),
+    dropped: optional(listOf(text)),
+    changed: optional(listOf(text)),
+    cache: optional(anyObject),
+  }),
+  RECORD_TEXTS,
+);
 
 const sums: FieldsOf<Sums> = {
   ...counts,
@@ -146,24 +159,27 @@ const sums: FieldsOf<Sums> = {
   median_tokens_per_second: orNull(amount),
   p95_first_token_ms: orNull(amount),
   p5_tokens_per_second: orNull(amount),
-  cost: described(mapOf(amount), 'a sum for each currency'),
+  cost: mapOf(amount),
   estimated_cost: mapOf(amount),
-  lost_tokens: optional(described(count, 'lost to breaks of the prompt cache')),
+  lost_tokens: optional(count),
   lost_cost: optional(mapOf(amount)),
 };
 
-const budget = object({
-  unit: text,
-  period: text,
-  limit: amount,
-  added: optional(amount),
-  spent: amount,
-  reserved: amount,
-  remaining: amount,
-  estimated: amount,
-  unreported: amount,
-  resets_at: orNull(time),
-});
+const budget = explained(
+  object({
+    unit: text,
+    period: text,
+    limit: amount,
+    added: optional(amount),
+    spent: amount,
+    reserved: amount,
+    remaining: amount,
+    estimated: amount,
+    unreported: amount,
+    resets_at: orNull(time),
+  }),
+  BUDGET_TEXTS,
+);
 const rate = object({ limit: count, remaining: count, resets_in_ms: count });
 const used = {
   budget: optional(orNull(budget)),
@@ -233,48 +249,57 @@ export const COMPONENTS = {
   GoogleError: object({ error: anyObject }),
   AnthropicError: object({ type: { const: 'error' }, error: anyObject, request_id: optional(text) }),
   Model: {
-    ...object({
-      id: text,
-      object: { const: 'model' },
-      created: count,
-      owned_by: text,
-      type: { const: 'model' },
-      display_name: text,
-      created_at: time,
-      context_length: optional(count),
-      max_output_tokens: optional(count),
-      max_input_tokens: optional(count),
-      max_tokens: optional(count),
-      supports: optional(mapOf(flag)),
-      apis: optional(listOf(text)),
-      pricing: optional(anyObject),
-      facts_source: optional(text),
-      facts_checked: optional(text),
-    }),
+    ...explained(
+      object({
+        id: text,
+        object: { const: 'model' },
+        created: count,
+        owned_by: text,
+        type: { const: 'model' },
+        display_name: text,
+        created_at: time,
+        context_length: optional(count),
+        max_output_tokens: optional(count),
+        max_input_tokens: optional(count),
+        max_tokens: optional(count),
+        supports: optional(mapOf(flag)),
+        apis: optional(listOf(text)),
+        pricing: optional(anyObject),
+        facts_source: optional(text),
+        facts_checked: optional(text),
+      }),
+      MODEL_TEXTS,
+    ),
     // Details may have more of a price list.
     additionalProperties: true,
   },
   Record: record,
-  Sums: object(sums as Readonly<Record<string, Schema | Optional>>),
+  Sums: explained(object(sums as Readonly<Record<string, Schema | Optional>>), SUMS_TEXTS),
   ReportRow: {
-    ...object(sums as Readonly<Record<string, Schema | Optional>>),
+    ...explained(object(sums as Readonly<Record<string, Schema | Optional>>), SUMS_TEXTS),
     additionalProperties: { type: 'string', description: 'the values of group_by' },
   },
-  NewKey: object({
-    name: text,
-    models: optional(orNull(listOf(text))),
-    expires_at: optional(orNull({ type: ['string', 'number'] })),
-    ...facts,
-    ...limits,
-  }),
-  KeyChange: object({
-    name: optional(text),
-    models: optional(orNull(listOf(text))),
-    expires_at: optional(orNull({ type: ['string', 'number'] })),
-    ...facts,
-    ...limits,
-  }),
-  Limits: object(limits),
+  NewKey: explained(
+    object({
+      name: text,
+      models: optional(orNull(listOf(text))),
+      expires_at: optional(orNull({ type: ['string', 'number'] })),
+      ...facts,
+      ...limits,
+    }),
+    KEY_TEXTS,
+  ),
+  KeyChange: explained(
+    object({
+      name: optional(text),
+      models: optional(orNull(listOf(text))),
+      expires_at: optional(orNull({ type: ['string', 'number'] })),
+      ...facts,
+      ...limits,
+    }),
+    KEY_TEXTS,
+  ),
+  Limits: explained(object(limits), KEY_TEXTS),
   Key: key,
   ChangedKey: withFields(key, { warnings }),
   CreatedKey: withFields(key, { key: described(text, 'the key itself, which is not shown again'), warnings }),

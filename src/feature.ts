@@ -4,25 +4,15 @@ import type { HashUser } from './auth/user-hash.ts';
 import type { ApiError } from './canonical/error.ts';
 import type { UnreadableSecret } from './canonical/secret.ts';
 import type {
-  Admit,
-  AdmitEarly,
+  Admissions,
   Attribute,
   CircuitOpened,
   CompareCache,
   CompletionContext,
 } from './completion/admission.ts';
-import type {
-  Erasures,
-  ErrorClient,
-  FactNames,
-  KeyObjects,
-  ListKeyIds,
-  Ports,
-  RequestContext,
-  ShowKept,
-  UserStore,
-} from './http/context.ts';
+import type { ErrorClient, KeyObjects, Ports, RequestContext, ShowKept, UserData } from './http/context.ts';
 import type { Erasure } from './http/erasure.ts';
+import type { FactNames } from './http/users.ts';
 import type { Ledger, LedgerStatus } from './metering/ledger.ts';
 import type { RecordSink, RecordWriter } from './metering/record-writer.ts';
 import type { HttpRoute } from './routes.ts';
@@ -64,42 +54,56 @@ export interface ConfiguredFeature {
   readonly start?: (ports: Ports) => FeatureParts;
 }
 
-/** What a feature adds to the gateway. Each part is there once, because no two features have the same. */
+/** What a feature adds to the gateway. No two features have the same part, but for `userData` and `scheduled`. */
 export interface FeatureParts {
-  /** Reads who sent a request and for what. */
-  readonly attribute?: Attribute;
-  readonly factNames?: FactNames;
-  readonly verifyAccess?: VerifyAccess | null;
-  /** Enforces the limits of keys. */
-  readonly admit?: Admit;
-  readonly admitEarly?: AdmitEarly;
-  readonly compareCache?: CompareCache;
-  readonly keyObjects?: KeyObjects;
+  readonly attribution?: AttributionPart;
+  readonly limits?: LimitsPart;
+  /** Absent: records are in KV. */
+  readonly records?: RecordsPart;
   readonly showKept?: ShowKept;
-  /** The data of users in ledger objects and on the way to them. */
-  readonly ledgerUserStores?: readonly UserStore[];
-  /** The data of users in kept responses. */
-  readonly keptUserStores?: readonly UserStore[];
-  readonly keyIdsAfter?: ListKeyIds;
-  readonly hashUser?: HashUser | UnreadableSecret;
-  /** Absent: erasures are in KV, and their steps are taken by requests and by the daily run. */
-  readonly erasures?: Erasures;
+  readonly userData?: UserData;
+  readonly stepErasure?: (context: RequestContext, erasure: Erasure) => Promise<Erasure | null>;
+  readonly circuitOpened?: CircuitOpened;
+  readonly queue?: (messages: readonly WorkerMessage[]) => Promise<void>;
+  /**
+   * @param dueAt when the run was due, in ms since the epoch
+   * @param ownContext makes the context of work that no request started
+   */
+  readonly scheduled?: (dueAt: number, ownContext: OwnContext) => Promise<void>;
+}
+
+/** Who sends requests and for what. */
+export interface AttributionPart {
+  readonly attribute: Attribute;
+  readonly names: FactNames;
+  readonly hashUser: HashUser | UnreadableSecret | null;
+  /** Null: no team of Cloudflare Access is set. */
+  readonly verifyAccess: VerifyAccess | null;
+}
+
+/** Enforces the limits of keys. */
+export interface LimitsPart {
+  readonly admission: Admissions;
   /** Wraps the writer of records, to settle what was reserved. */
-  readonly settle?: (
+  readonly settle: (
     records: Pick<RecordWriter, 'write'>,
     context: Pick<RequestContext, 'ports' | 'settings' | 'waitUntil'>,
   ) => Pick<RecordWriter, 'write'>;
-  readonly circuitOpened?: CircuitOpened;
-  /** Where usage records are stored. Absent: in KV. */
-  readonly ledger?: Ledger;
-  /** Where records are delivered, tried in order. Absent: the ledger. */
-  readonly sinks?: readonly RecordSink[];
-  /** What is known of the store of records. Absent: nothing waits for it. */
-  readonly ledgerStatus?: () => Promise<LedgerStatus>;
-  readonly queue?: (messages: readonly WorkerMessage[]) => Promise<void>;
-  /** @param dueAt when the run was due, in ms since the epoch */
-  readonly scheduled?: (dueAt: number) => Promise<void>;
+  readonly keyObjects: KeyObjects;
 }
+
+/** Where usage records are. */
+export interface RecordsPart {
+  readonly ledger: Ledger;
+  /** Where records are delivered, tried in order. */
+  readonly sinks: readonly RecordSink[];
+  readonly status: () => Promise<LedgerStatus>;
+  /** Null where sessions are not kept. */
+  readonly compareCache: CompareCache | null;
+}
+
+/** Makes the context of work that no request started. */
+export type OwnContext = (waitUntil: (work: Promise<unknown>) => void) => CompletionContext;
 
 /**
  * The user of a request's token of Cloudflare Access, null without one; 401 for an invalid token, 503 without keys.

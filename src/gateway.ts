@@ -1,10 +1,6 @@
 /** Wires one deployment's gateway: creates its shared state, gives each request its context, and adds what the listed features bring. */
-import { AUDIT_OF_USERS } from './api/audit.ts';
-import { stepErasure } from './api/erase.ts';
-import { KV_ERASURES, stepAll } from './api/kv-erasures.ts';
 import { ModelLists } from './api/model-lists.ts';
 import { healthResponse } from './api/status.ts';
-import { CALLERS_OF_USERS, KEYS_OF_USERS, RECORDS_OF_USERS } from './api/user-stores.ts';
 import { KnownKeys } from './auth/keys.ts';
 import { apiError } from './canonical/error.ts';
 import type { CompletionContext } from './completion/admission.ts';
@@ -21,7 +17,7 @@ import type {
 } from './feature.ts';
 import { LearnedRefusals } from './fitting/learned.ts';
 import { Deadline, RequestClock } from './http/clock.ts';
-import type { Ports, RequestContext } from './http/context.ts';
+import type { Ports, UserData } from './http/context.ts';
 import { ErasingUsers } from './http/erasure.ts';
 import { CONTINUE, type Hooks, NO_HOOKS, runOnRequestHook, withRecordHook } from './http/hooks.ts';
 import { hasCaller, takesAccessToken } from './http/request.ts';
@@ -35,9 +31,9 @@ import {
   refused,
   written,
 } from './http/respond.ts';
+import type { Users } from './http/users.ts';
 import { InFlight } from './metering/in-flight.ts';
 import { KnownCallers } from './metering/known-callers.ts';
-import { KvLedger } from './metering/kv-ledger.ts';
 import type { Ledger } from './metering/ledger.ts';
 import { PriceBook } from './metering/pricing/price-book.ts';
 import { type Deliveries, RecordWriter } from './metering/record-writer.ts';
@@ -54,12 +50,11 @@ import { Memory } from './stream/memory.ts';
 import { requestTracing, type Tracing } from './tracing/spans.ts';
 import type { WorkerMessage } from './types.ts';
 import {
-  attributeNothing,
-  KEYS_WITHOUT_LEDGER,
-  PLAIN_NAMES,
-  refuseLimited,
+  holdErasure,
+  recordsInKv,
   refuseMessages,
-  statusOfKv,
+  WITHOUT_ATTRIBUTION,
+  WITHOUT_LIMITS,
 } from './without-features.ts';
 
 export interface GatewayPorts extends Ports {
@@ -98,12 +93,14 @@ function createMemory(settings: Settings, ledger: Ledger, ports: GatewayPorts) {
       log,
     }),
     bodies: new Memory(clock),
-    modelLists: new ModelLists(ports),
     knownKeys: new KnownKeys(store),
     knownCallers: new KnownCallers(store),
-    circuits: new CircuitBreakers(),
-    credentials: new Credentials(),
-    learned: new LearnedRefusals(),
+    upstreams: {
+      circuits: new CircuitBreakers(),
+      credentials: new Credentials(),
+      learned: new LearnedRefusals(),
+      modelLists: new ModelLists(ports),
+    },
     inFlight: new InFlight(),
     prices: new PriceBook(settings.prices, resalesOf(settings.providers), {
       ...{ store, log, now: clock.now, startTimer: clock.startTimer },
@@ -123,43 +120,38 @@ export function createGateway(
 ): Gateway {
   const { store, random, log, clock } = ports;
   const router = new Router(settings.basePath, routesOf(features), hasSite(features));
-  const started: FeatureParts = Object.assign({}, ...features.map(({ start }) => start?.(ports)));
-  const { ledger = new KvLedger(store), verifyAccess = null, settle } = started;
+  const parts = features.flatMap(({ start }) => start?.(ports) ?? []);
+  const started: FeatureParts = Object.assign({}, ...parts);
+  const { attribution = WITHOUT_ATTRIBUTION, limits = WITHOUT_LIMITS } = started;
+  const { ledger, sinks, status, compareCache } = started.records ?? recordsInKv(store);
   const memory = replaced ?? createMemory(settings, ledger, ports);
   const { deliveries, refusals, bodies, ...kept } = memory;
-  const records = new RecordWriter(started.sinks ?? [ledger], log, deliveries);
+  const records = new RecordWriter(sinks, log, deliveries);
   /** The same for all requests. */
   const shared = {
     settings,
     ledger,
     ...kept,
-    keyObjects: started.keyObjects ?? KEYS_WITHOUT_LEDGER,
-    placeCheck: new PlaceCheck(store, settings.place),
+    keyObjects: limits.keyObjects,
+    admission: limits.admission,
     showKept: started.showKept ?? null,
-    attribute: started.attribute ?? attributeNothing,
-    factNames: started.factNames ?? PLAIN_NAMES,
-    admit: started.admit ?? refuseLimited,
-    admitEarly: started.admitEarly ?? refuseLimited,
-    compareCache: started.compareCache ?? null,
+    attribute: attribution.attribute,
+    users: {
+      names: attribution.names,
+      hash: attribution.hashUser,
+      isErasing: isErasing(attribution.hashUser, ports),
+    },
+    userData: Object.assign({}, ...parts.map(({ userData }) => userData)) as UserData, // decode
+    compareCache,
     circuitOpened: started.circuitOpened ?? null,
-    enforces: { limits: started.admit !== undefined, users: started.attribute !== undefined },
-    hasAccessAdmins: hasAdmins(features),
-    userStores: [
-      KEYS_OF_USERS,
-      CALLERS_OF_USERS,
-      ...(started.keptUserStores ?? []),
-      ...(started.ledgerUserStores ?? []),
-      RECORDS_OF_USERS,
-      AUDIT_OF_USERS,
-    ],
-    keyIdsAfter: started.keyIdsAfter ?? null,
-    hashUser: started.hashUser ?? null,
-    erasures: started.erasures ?? KV_ERASURES,
-    isErasing: isErasing(started.hashUser ?? null, ports),
+    deployment: {
+      enforces: { limits: started.limits !== undefined, users: started.attribution !== undefined },
+      hasAccessAdmins: hasAdmins(features),
+      placeCheck: new PlaceCheck(store, settings.place),
+      running,
+    },
     tracing: requestTracing(ports.tracing),
-    running,
-    ledgerStatus: started.ledgerStatus ?? statusOfKv,
-    delivered: records,
+    delivery: { status, byIsolate: records },
   };
 
   function newContext(...[facts, client, waitUntil]: Parameters<NewContext>): CompletionContext {
@@ -172,7 +164,7 @@ export function createGateway(
       requestId: facts.requestId,
       arrivedAt: facts.arrivedAt,
       ports: requestPorts,
-      records: settle === undefined ? hooked : settle(hooked, { ports: requestPorts, settings, waitUntil }),
+      records: limits.settle(hooked, { ports: requestPorts, settings, waitUntil }),
       hostCaller: null,
       accessUser: null,
       client,
@@ -196,7 +188,10 @@ export function createGateway(
       const arrivedAt = clock.now();
       const facts = { requestId: requestId(arrivedAt, random()), arrivedAt };
       const requestContext = newContext(facts, router.clientOf(request), waitUntil);
-      const answer = await respond(router, request, requestContext, { hooks, verifyAccess });
+      const answer = await respond(router, request, requestContext, {
+        hooks,
+        verifyAccess: attribution.verifyAccess,
+      });
       requestContext.deadline.stop();
       const response = written(answer, requestContext);
       logRefusal(request, { answer, status: response.status }, requestContext, {
@@ -210,23 +205,17 @@ export function createGateway(
     },
     newContext,
     memory,
-    stepErasure: (erasure, waitUntil) => stepErasure(ownContext(waitUntil), erasure),
+    stepErasure: async (erasure, waitUntil) =>
+      started.stepErasure?.(ownContext(waitUntil), erasure) ?? holdErasure(erasure, ports),
     queue: started.queue ?? refuseMessages,
     scheduled: async (dueAt) => {
-      await started.scheduled?.(dueAt);
-      if (started.erasures !== undefined) return;
-      const work: Promise<unknown>[] = [];
-      await stepAll(ownContext((one) => work.push(one)));
-      await Promise.allSettled(work);
+      for (const { scheduled } of parts) await scheduled?.(dueAt, ownContext);
     },
   };
 }
 
 /** If the list of erased users cannot be read, no request is refused: the second search erases what is recorded meanwhile. */
-function isErasing(
-  hash: RequestContext['hashUser'],
-  { store, clock, log }: GatewayPorts,
-): RequestContext['isErasing'] {
+function isErasing(hash: Users['hash'], { store, clock, log }: GatewayPorts): Users['isErasing'] {
   if (hash === null) return async () => ok(false);
   const users = new ErasingUsers(store, hash);
   return async (user) => {

@@ -20,7 +20,6 @@ import { handleModel, handleModels } from './api/models.ts';
 import { handleStatus, healthResponse } from './api/status.ts';
 import { handleRefusals, handleUsage } from './api/usage.ts';
 import { handleFindRecord, handleListRecords } from './api/usage-records.ts';
-import { handleEraseUser, handleExportUser, handleShowErasure } from './api/users.ts';
 import { apiError } from './canonical/error.ts';
 import type { CompletionContext } from './completion/admission.ts';
 import { handleCompletion } from './completion/handler.ts';
@@ -195,31 +194,13 @@ export const ROUTES: readonly HttpRoute[] = [
     methods: { GET: handleShowLimits, PUT: handleReplaceLimits, DELETE: handleRemoveLimits },
     isListed: false,
   },
-  {
-    path: '/admin/users/:name',
-    prefixesBesideSite: ['/v1'],
-    methods: {
-      DELETE: (request, context, { name }) => handleEraseUser(request, context, { id: decodePath(name) }),
-    },
-    isListed: false,
-  },
-  {
-    path: '/admin/erasures/:id',
-    prefixesBesideSite: ['/v1'],
-    methods: { GET: handleShowErasure },
-    isListed: false,
-  },
-  {
-    path: '/admin/users/:name/export',
-    prefixesBesideSite: ['/v1'],
-    methods: {
-      GET: (request, context, { name }) => handleExportUser(request, context, { id: decodePath(name) }),
-    },
-    isListed: false,
-  },
   { path: '/admin/audit', prefixesBesideSite: ['/v1'], methods: { GET: handleListAudit }, isListed: false },
   { path: '/admin/status', prefixesBesideSite: ['/v1'], methods: { GET: handleStatus }, isListed: false },
-  { path: '/health', prefixes: ROOT, methods: { GET: (_, { running }) => healthResponse(running) } },
+  {
+    path: '/health',
+    prefixes: ROOT,
+    methods: { GET: (_, { deployment }) => healthResponse(deployment.running) },
+  },
 ];
 
 function complete<Session>(clientRoute: ClientRoute<Session>): Handler {
@@ -248,7 +229,7 @@ function refuseStoredResponse(request: Request, _: RequestContext, { id = '' }: 
 }
 
 /** Decodes `%2F` and the like. Text with a malformed escape stays as it is. */
-function decodePath(text = ''): string {
+export function decodePath(text = ''): string {
   try {
     return decodeURIComponent(text);
   } catch {

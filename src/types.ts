@@ -4,8 +4,8 @@ import type { FeatureName } from './settings/feature-settings.ts';
 import type { SettingOptions } from './settings/options.ts';
 
 /**
- * A part of Weir that a Worker can leave out. `ledger()` of `weir-gateway/ledger`, `attribution()`, `durableResponses()`, `dashboard()`
- * and `origin()` create them.
+ * A part of Weir that a Worker can leave out. `ledger()` of `weir-gateway/ledger`, `attribution()`, `durableResponses()`, `privacy()`,
+ * `dashboard()` and `origin()` create them.
  */
 export interface Feature<Name extends FeatureName = FeatureName> {
   readonly name: Name;

@@ -5,11 +5,12 @@ import { durableResponses } from './durable-responses/feature.ts';
 import { createHandlers } from './environment.ts';
 import { ledger } from './ledger/feature.ts';
 import { origin } from './origin-proxy/feature.ts';
+import { privacy } from './privacy/feature.ts';
 import { tracing } from './tracing/runtime.ts';
 import type { Feature } from './types.ts';
 
 /** Reads the settings at startup, so that invalid or missing ones are logged before the first request. `wrangler dev` shows the log. */
 export function createWholeWorker(dashboard: Feature<'dashboard'>) {
-  const features = [ledger(), attribution(), durableResponses(), dashboard, origin()] as const;
+  const features = [ledger(), attribution(), durableResponses(), privacy(), dashboard, origin()] as const;
   return createHandlers({ features }, tracing, { ...env });
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { build } from 'esbuild';
 import { describe, expect, test } from 'vitest';
 import type { FeatureModule } from '../src/feature.ts';
+import { ERASURE_START, type Erasure, NOTHING_ERASED } from '../src/http/erasure.ts';
 import { FEATURE_SETTINGS, type FeatureName } from '../src/settings/feature-settings.ts';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../tools/simulator/json.ts';
 import { LimitedGateway } from './gateway/limited-gateway.ts';
@@ -16,6 +17,7 @@ const FOLDERS: Readonly<Record<FeatureName, string>> = {
   ledger: 'ledger',
   attribution: 'attribution',
   durableResponses: 'durable-responses',
+  privacy: 'privacy',
   dashboard: 'dashboard',
   origin: 'origin-proxy',
 };
@@ -207,6 +209,61 @@ describe('W2 the admin of a host without features', () => {
     const init = { method: 'PATCH', body: JSON.stringify({ name: 'renamed' }) };
     expect((await host.fetch(path, ADMIN, init)).status).toBe(200);
     expect((await host.ask(token)).status).toBe(500);
+  });
+});
+
+describe('W2 a host without privacy()', () => {
+  const ID = '01934e2e-0000-7000-8000-000000000000';
+  const ROUTES = [
+    ['DELETE', '/v1/admin/users/ada'],
+    ['GET', '/admin/users/ada/export'],
+    ['GET', `/v1/admin/erasures/${ID}`],
+  ] as const;
+
+  test.each([
+    ['any feature', []],
+    ['it, with all other features', without('privacy')],
+  ])('and without %s: none of its routes is there', async (_, listed) => {
+    const { host } = new Pair(listed);
+    for (const [method, path] of ROUTES) {
+      const error = await errorOf(await host.fetch(path, ADMIN, { method }));
+      expect(error).toMatchObject({ status: 404, code: 'not_found' });
+      expect(error.message).toContain(`There is no ${method} ${path}`);
+    }
+  });
+
+  test('privacy() alone: all of its routes respond', async () => {
+    const { host } = new Pair(['privacy']);
+    const statuses = ROUTES.map(async ([method, path]) => (await host.fetch(path, ADMIN, { method })).status);
+    // Without attribution() there is no secret for the hash, and no such erasure.
+    expect(await Promise.all(statuses)).toEqual([500, 200, 404]);
+  });
+
+  test('an erasure that another version of the deployment started waits, and says what it needs', async () => {
+    const { host } = new Pair(without('privacy'));
+    const now = Date.now();
+    const erasure: Erasure = {
+      ...{ id: ID, startedAt: now, erasedAt: null, phase: 'waiting', dueAt: now - 1, names: ['ada'] },
+      ...{ hashes: ['h'], position: ERASURE_START, callers: [], ownKeys: [], counts: NOTHING_ERASED },
+      problem: null,
+    };
+    const held = await host.stepErasure(erasure);
+    expect(held).toEqual({ ...erasure, problem: expect.any(String), dueAt: expect.any(Number) });
+    expect(held?.problem).toContain("from 'weir-gateway/privacy'");
+    expect(held?.dueAt).toBeGreaterThan(now);
+    expect(host.logged).toContainEqual(expect.objectContaining({ event: 'erasure_failed', erasure: ID }));
+  });
+
+  test('the requests of a user whom another version erases stay refused', async () => {
+    const store = new MemoryStore().asStore as never;
+    // Erasures are in KV.
+    const full = new LimitedGateway({ WEIR_LEDGER: undefined }, { store });
+    const features = ALL_FEATURES.filter(({ name }) => name !== 'privacy');
+    const host = new LimitedGateway({ WEIR_LEDGER: undefined }, { store, features });
+    const token = await full.key();
+    expect((await full.fetch('/v1/admin/users/ada', ADMIN, { method: 'DELETE' })).status).toBe(202);
+    const error = await errorOf(await host.ask(token, { user: 'ada' }));
+    expect(error).toMatchObject({ status: 403, code: 'user_being_erased' });
   });
 });
 

@@ -120,6 +120,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'routes.ts',
   ],
   attribution: ['shared', 'canonical', 'auth', 'metering', 'settings', 'types.ts', 'feature.ts'],
+  privacy: ['shared', 'canonical', 'auth', 'metering', 'http', 'api', 'types.ts', 'routes.ts', 'feature.ts'],
   dashboard: ['shared', 'canonical', 'types.ts', 'routes.ts', 'feature.ts'],
   'origin-proxy': ['shared', 'canonical', 'auth', 'settings', 'http', 'types.ts', 'routes.ts', 'feature.ts'],
   ledger: [
@@ -151,7 +152,16 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'routes.ts',
     'feature.ts',
   ],
-  'without-features.ts': ['shared', 'canonical', 'auth', 'metering', 'settings', 'http', 'completion'],
+  'without-features.ts': [
+    'shared',
+    'canonical',
+    'auth',
+    'metering',
+    'settings',
+    'http',
+    'completion',
+    'feature.ts',
+  ],
   'gateway.ts': [
     'shared',
     'fitting',
@@ -189,6 +199,7 @@ const LAYERS: Readonly<Record<string, readonly string[]>> = {
     'durable-responses',
     'ledger',
     'origin-proxy',
+    'privacy',
   ],
   'index.ts': ['dashboard', 'whole-worker.ts'],
   'worker-gateway.ts': ['dashboard', 'whole-worker.ts'],
@@ -207,7 +218,7 @@ const TYPES: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** What a deployment can leave out. All other code works without them and declares the interfaces that it needs. */
-const FEATURES = ['attribution', 'dashboard', 'durable-responses', 'ledger', 'origin-proxy'];
+const FEATURES = ['attribution', 'dashboard', 'durable-responses', 'ledger', 'origin-proxy', 'privacy'];
 /** The files that list the features. */
 const WIRING = ['whole-worker.ts', 'index.ts', 'worker-gateway.ts', 'worker.ts'];
 

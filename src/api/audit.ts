@@ -10,6 +10,7 @@ import { isUnreadable } from '../canonical/secret.ts';
 import { forAdmin } from '../http/admin.ts';
 import type { Ports, RequestContext, UserLine, UserStore } from '../http/context.ts';
 import { jsonResponse } from '../http/respond.ts';
+import type { FactNames } from '../http/users.ts';
 import { DAY_MS, idTime, isoTime, isRequestId } from '../metering/time.ts';
 import { isObject, type JsonObject, objectOf, readText } from '../shared/json.ts';
 import { AUDIT_KEPT_DAYS, ERASED, MAX_BULK_GET } from '../shared/limits.ts';
@@ -71,8 +72,8 @@ export async function recordAct(
   context: RequestContext,
   { action, keyId, before, after }: KeyAct,
 ): Promise<void> {
-  const { arrivedAt, factNames } = context;
-  const [was, is] = await Promise.all([before, after].map((key) => shownKey(key, arrivedAt, factNames)));
+  const { arrivedAt, users } = context;
+  const [was, is] = await Promise.all([before, after].map((key) => shownKey(key, arrivedAt, users.names)));
   const changed = action === 'key_changed' ? changedFields(was ?? {}, is ?? {}) : [was, is];
   if (changed === null) return;
   const [from = null, to = null] = changed;
@@ -114,11 +115,11 @@ async function orLog(
 async function shownKey(
   key: GatewayKey | UsageToken | null,
   nowMs: number,
-  factNames: RequestContext['factNames'],
+  names: FactNames,
 ): Promise<JsonObject | null> {
   // The key is changed already: while the name cannot be hashed, the entry has none.
   const userOf = async (name: string) => {
-    const stored = await factNames.user(name);
+    const stored = await names.user(name);
     return isUnreadable(stored) ? null : stored;
   };
   if (key === null) return null;

@@ -74,7 +74,7 @@ export async function handleOwnKey(request: Request, context: RequestContext): P
   const unknown = { name: null, expires_at: null, created_at: null, limits: null };
   const { user: fixedUser } = caller.facts;
   const isNamed = fixedUser !== null || hasUserLimits(caller);
-  const user = isNamed ? await context.factNames.ofCaller(request.headers, caller) : undefined;
+  const user = isNamed ? await context.users.names.ofCaller(request.headers, caller) : undefined;
   if (isUnreadable(user)) return secretUnreadable(user);
   // Cloudflare Access or the host names the user of a caller whose key names none.
   const named = key?.user === undefined && fixedUser !== null && user ? { user } : {};
@@ -122,7 +122,7 @@ async function namesakeWarnings(
 }
 
 /** The jurisdiction of objects is chosen before the first key. */
-async function placeProblem({ placeCheck }: RequestContext): Promise<ApiError | null> {
+async function placeProblem({ deployment: { placeCheck } }: RequestContext): Promise<ApiError | null> {
   try {
     await placeCheck.verify();
     return null;
@@ -162,7 +162,7 @@ export const handleShowKey = forAdmin(async (request, context, id) => {
   if (found === null) return NO_SUCH_KEY;
   if (found === 'unreadable') return UNREADABLE_KEY;
   const name = new URL(request.url).searchParams.get('user');
-  const user = name === null ? undefined : await context.factNames.user(name);
+  const user = name === null ? undefined : await context.users.names.user(name);
   if (isUnreadable(user)) return secretUnreadable(user);
   return showKey({ ...found.key, fixedUser: found.key.user ?? null }, context, {
     ownUser: user,
@@ -433,11 +433,11 @@ async function readNewKey(
   const fields = readFields(body, context.arrivedAt);
   if (fields.kind === 'error') return fields;
   const needsUsers = USER_FIELDS.find((field) => (body[field] ?? false) !== false);
-  if (needsUsers !== undefined && !context.enforces.users)
+  if (needsUsers !== undefined && !context.deployment.enforces.users)
     return invalid(`${needsUsers} needs attribution(): ${howToList('attribution')}`, needsUsers);
   const { user } = fields.value;
   // The audit has the user as records have it.
-  const stored = user === undefined ? null : await context.factNames.user(user);
+  const stored = user === undefined ? null : await context.users.names.user(user);
   if (isUnreadable(stored)) return failure(secretUnreadable(stored));
   const prices = await context.prices.load();
   const problem = budgetProblem(fields.value.limits, prices);

@@ -216,7 +216,12 @@ async function findModels(request: Request, context: RequestContext): Promise<Re
   const lists = await Promise.all(
     providers.map(async (configured) => {
       const made = boundCredential(configured, caller, context);
-      const list = await context.modelLists.list(configured, caller.credential, context.takeMemory, made);
+      const list = await context.upstreams.modelLists.list(
+        configured,
+        caller.credential,
+        context.takeMemory,
+        made,
+      );
       if (list.kind === 'ok') return list.value;
       const { id } = configured.provider;
       const { cause, reason } = list.error;

@@ -46,7 +46,7 @@ export const handleStatus = forAdmin(async (request, context) => {
 }, STATUS_PARAMS);
 
 /** What each isolate has of its own. The next request may reach another isolate. */
-function isolateView({ circuits, inFlight, ports }: RequestContext) {
+function isolateView({ upstreams: { circuits }, inFlight, ports }: RequestContext) {
   const scope = 'isolate';
   const open = circuits.openCircuits(ports.clock.now()).map(({ target, caller, failures, openUntil }) => {
     const [route = '', ...model] = target.split(' ');
@@ -56,8 +56,15 @@ function isolateView({ circuits, inFlight, ports }: RequestContext) {
 }
 
 async function deploymentView(context: RequestContext) {
-  const { running, settings, arrivedAt, prices } = context;
-  const { version, commit, version_id, uploaded_at, features } = running;
+  const { settings, arrivedAt, prices } = context;
+  const {
+    version,
+    commit,
+    version_id,
+    uploaded_at,
+    features,
+    settings: inForce,
+  } = context.deployment.running;
   const [hour, day, table, ledger] = await Promise.all([
     recordsSince(context, HOUR_MS, null, MAX_SAMPLED),
     recordsSince(context, DAY_MS, ['failed', 'timed_out'], MAX_FAILED),
@@ -67,7 +74,7 @@ async function deploymentView(context: RequestContext) {
   const calls = hour.records.flatMap(callsOf);
   return {
     ...{ version, commit, version_id, uploaded_at, features },
-    settings: running.settings,
+    settings: inForce,
     providers: providersOf(settings).map((provider) => ({
       ...provider,
       last_hour: lastHour(provider.id, calls, hour.records),
@@ -107,9 +114,9 @@ async function recordsSince(
   }
 }
 
-async function ledgerView({ ledgerStatus }: RequestContext) {
+async function ledgerView({ delivery }: RequestContext) {
   try {
-    return await ledgerStatus();
+    return await delivery.status();
   } catch (error) {
     return {
       ...{ store: null, has_queue: null, waiting_records: null, has_archive: null, full_keys: [] },
@@ -119,8 +126,8 @@ async function ledgerView({ ledgerStatus }: RequestContext) {
 }
 
 /** How far queries are behind what this isolate has delivered. `lag_ms` is null while it has delivered nothing of the last hour. */
-function lagOf({ delivered, arrivedAt }: RequestContext, records: readonly ListedRecord[]) {
-  const { last, lost } = delivered;
+function lagOf({ delivery, arrivedAt }: RequestContext, records: readonly ListedRecord[]) {
+  const { last, lost } = delivery.byIsolate;
   const newest = records[0] ?? null;
   const isRecent = last !== null && last.requestId >= firstIdAt(arrivedAt - HOUR_MS);
   const isVisible = isRecent && newest !== null && newest.request_id >= last.requestId;

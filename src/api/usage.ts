@@ -127,7 +127,7 @@ function readRowLimit(params: URLSearchParams, groups: readonly Group[]): Result
  */
 export async function readFactFilter(
   params: URLSearchParams,
-  { factNames }: Pick<RequestContext, 'factNames'>,
+  { users: { names: factNames } }: Pick<RequestContext, 'users'>,
 ): Promise<Result<ReportFilter | null, ApiError>> {
   const requestedFacts: (readonly [FactGroup, string])[] = NAMED_FACTS.flatMap((fact) => {
     const value = params.get(fact);

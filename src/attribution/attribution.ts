@@ -9,7 +9,7 @@ import {
   type UnreadableSecret,
 } from '../canonical/secret.ts';
 import type { Attribute, HashPrompt } from '../completion/admission.ts';
-import type { FactNames } from '../http/context.ts';
+import type { FactNames } from '../http/users.ts';
 import { encodePrefix, PromptHasher } from '../metering/prompt-hashes.ts';
 import {
   type Attribution,

@@ -25,12 +25,8 @@ export function attribution(): Feature<'attribution'> {
             log,
           };
           const hashUser = mapSecret(settings.hashKey ?? null, createHashUser);
-          return {
-            attribute,
-            factNames: names,
-            verifyAccess: createVerifyAccess(settings, ports),
-            ...(hashUser !== null && { hashUser }),
-          };
+          const verifyAccess = createVerifyAccess(settings, ports);
+          return { attribution: { attribute, names, hashUser, verifyAccess } };
         },
       };
     },

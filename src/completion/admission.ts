@@ -19,8 +19,7 @@ import type { TargetRequest } from './target-request.ts';
 /** What a completion takes from the gateway besides what every route has. */
 export interface CompletionContext extends RequestContext {
   readonly attribute: Attribute;
-  readonly admit: Admit;
-  readonly admitEarly: AdmitEarly;
+  readonly admission: Admissions;
   readonly tracing: RequestTracing;
   /** Null where sessions are not kept by what stores the records. */
   readonly compareCache: CompareCache | null;
@@ -82,6 +81,12 @@ export type CompareCache = (
 
 /** @returns the text of the hashes */
 export type HashPrompt = (prompt: SentPrompt, clientBody: JsonObject) => Promise<string>;
+
+/** Admits requests of keys with limits, or refuses them. */
+export interface Admissions {
+  readonly admit: Admit;
+  readonly admitEarly: AdmitEarly;
+}
 
 /** Checks a request of a key with limits against them, and reserves what it may use. */
 export type Admit = (request: AdmissionRequest) => Promise<Result<Admitted, Refusal>>;

@@ -65,7 +65,7 @@ export function withNearestModel(
   if (refusal.status !== 404) return error;
   const { priceIds, provider, model } = target;
   // Lists are fetched with the deployment's credential.
-  const listed = callerPays ? [] : context.modelLists.cachedNames(provider.id);
+  const listed = callerPays ? [] : context.upstreams.modelLists.cachedNames(provider.id);
   const names = [...listed, ...pricedModels(context.prices.table, priceIds)];
   const usable = names.filter((name) => name !== model && mayUse(caller, `${provider.id}/${name}`));
   const hint = didYouMean(model, usable);

@@ -40,7 +40,7 @@ export async function admitEarly(
   const isRefused = found.kind === 'error' && !(isCounted && found.error.code !== 'model_not_allowed');
   if (isRefused) return failure({ error: found.error, headers: {} });
   const user = attributed.kind === 'ok' ? attributed.value.attribution.user : null;
-  return context.admitEarly({
+  return context.admission.admitEarly({
     context,
     keyId: caller.keyId,
     limits: caller.key?.limits ?? {},

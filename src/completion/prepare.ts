@@ -126,7 +126,7 @@ async function completionRequest(
   const attributed = await context.attribute({ headers, body: clientBody, caller });
   if (attributed.kind === 'error') return attributed;
   const { attribution, session, affinity, hashPrompt } = attributed.value;
-  const erasing = attribution.user === null ? ok(false) : await context.isErasing(attribution.user);
+  const erasing = attribution.user === null ? ok(false) : await context.users.isErasing(attribution.user);
   if (erasing.kind === 'error') return erasing;
   if (erasing.value) return failure(BEING_ERASED);
   const found = targetsOf(body, affinity, sender, await findUnpricedIn(caller, context));
@@ -181,7 +181,7 @@ async function prepare(
   const targetRequest = await replayable.writeFor(firstTarget);
   if (targetRequest.kind === 'error') return refuse({ error: targetRequest.error, headers: {} });
   const admitted = isLimited(caller)
-    ? await context.admit({
+    ? await context.admission.admit({
         context,
         keyId: caller.keyId,
         limits: caller.key?.limits ?? {},
@@ -296,11 +296,11 @@ function findUnlikeModels(targets: readonly Pick<Target, 'model'>[]): ApiError |
 }
 
 function startSchedule({ targets, route, caller, context }: CompletionRequest): RetrySchedule {
-  const { settings, ports, circuits, arrivedAt } = context;
+  const { settings, ports, upstreams, arrivedAt } = context;
   const { retries, timers } = settings;
   const options = {
     targets,
-    circuits,
+    circuits: upstreams.circuits,
     caller: caller.keyId,
     // A model that fails on one route, such as fill-in-the-middle, may work on another.
     circuitKey: ({ address }: Target) => `${route} ${address}`,

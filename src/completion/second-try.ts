@@ -49,7 +49,7 @@ export class SecondTries {
   constructor(request: ReplayedRequest) {
     this.#request = request;
     // A caller's own credential may have other rights at the provider than those of other callers.
-    this.#learned = request.callerPays ? new LearnedRefusals() : request.context.learned;
+    this.#learned = request.callerPays ? new LearnedRefusals() : request.context.upstreams.learned;
   }
 
   /** What changes the request to a target. */

@@ -95,7 +95,8 @@ export interface TargetRequest extends Omit<WrittenBody, 'repaired'> {
 
 /** A completion request, as far as the requests to its targets depend on it. */
 export interface ReplayedRequest {
-  readonly context: Pick<RequestContext, 'settings' | 'learned'> & {
+  readonly context: Pick<RequestContext, 'settings'> & {
+    readonly upstreams: Pick<RequestContext['upstreams'], 'learned'>;
     readonly ports: { readonly clock: Pick<Clock, 'now'> };
   };
   readonly route: Route;

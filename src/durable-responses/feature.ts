@@ -32,7 +32,7 @@ export function durableResponses(): Feature<'durableResponses'> {
           routes: durableRoutes(namespace, settings),
           start: () => ({
             showKept: showKept(namespace, settings),
-            keptUserStores: [responsesOfUsers(namespace)],
+            userData: { kept: [responsesOfUsers(namespace)] },
           }),
         };
       }

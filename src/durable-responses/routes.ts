@@ -226,7 +226,7 @@ async function readContinued(
       ? null
       : place.claimForRun({ headers: request.headers, body, caller }, bytes, keptMsOf(body, settings));
   const isKept = body.store !== false || body.background === true;
-  const hidesUser = context.factNames.hidesUsers;
+  const hidesUser = context.users.names.hidesUsers;
   const hasConversation = isPresent(body.conversation) && (isKept || continuesState(body));
   const isRun = settings !== null && body.background === true;
   if (!isRun && !hasConversation && !continuesState(body)) {
@@ -338,7 +338,7 @@ export function showKept(namespace: ResponseNamespace, { kept }: Pick<DurableSet
  */
 async function ownerOf(
   { keyId, fixedUser }: KeptOwner,
-  { factNames }: Pick<RequestContext, 'factNames'>,
+  { users: { names: factNames } }: Pick<RequestContext, 'users'>,
 ): Promise<Result<string, ApiError>> {
   if (fixedUser === null) return ok(keyId);
   const name = await factNames.owner(fixedUser);

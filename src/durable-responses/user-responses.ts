@@ -1,4 +1,5 @@
 /** The kept responses of users: listed by the index of their key, read and deleted one by one. */
+
 import { sha256 } from '../auth/keys.ts';
 import type { UserLine, UserStore } from '../http/context.ts';
 import type { MemoryGrant } from '../stream/memory.ts';

@@ -30,7 +30,8 @@ export function forAdmin(handle: AdminHandler, params: readonly string[] = []) {
 
 /** The name of the admin, or the error to respond with. */
 async function requireAdmin(request: Request, context: RequestContext): Promise<Result<string, ApiError>> {
-  const { settings, hasAccessAdmins } = context;
+  const { settings, deployment } = context;
+  const { hasAccessAdmins } = deployment;
   const { adminToken } = settings;
   if (adminToken === null && !hasAccessAdmins) {
     const message = 'The admin routes are closed: set the secret ADMIN_TOKEN to open them';

@@ -6,7 +6,6 @@ import type { KeyStanding, LimitStatus, Limits, NewTopUp, TopUpResult } from '..
 import type { KeyChange, KeyChangeResult, KeyStore, KnownKeys } from '../auth/keys.ts';
 import type { HashUser } from '../auth/user-hash.ts';
 import type { ApiError } from '../canonical/error.ts';
-import type { UnreadableSecret } from '../canonical/secret.ts';
 import type { Credentials } from '../credentials/credentials.ts';
 import type { LearnedRefusals } from '../fitting/learned.ts';
 import type { InFlight } from '../metering/in-flight.ts';
@@ -28,33 +27,22 @@ import type { Clock } from '../stream/timers.ts';
 import type { Fetch } from '../upstream/fetch.ts';
 import type { Deadline } from './clock.ts';
 import type { ErasedCounts, Erasure } from './erasure.ts';
+import type { Users } from './users.ts';
 
 export interface RequestContext {
   readonly settings: Settings;
   readonly ports: Ports;
   readonly ledger: Ledger;
   readonly records: Pick<RecordWriter, 'write'>;
-  readonly modelLists: ModelLists;
   readonly knownKeys: KnownKeys;
   readonly keyObjects: KeyObjects;
-  /** Whether `JURISDICTION` is that of the objects. */
-  readonly placeCheck: PlaceCheck;
   /** Null where nothing is kept. */
   readonly showKept: ShowKept | null;
   readonly knownCallers: KnownCallers;
-  /** All stores with data of users. */
-  readonly userStores: readonly UserStore[];
-  /** The keyed hash of names of users; null: there is no secret, or there are no users. */
-  readonly hashUser: HashUser | UnreadableSecret | null;
-  readonly erasures: Erasures;
-  /** Whether the requests of a user are refused, because its data is being erased. Fails if that cannot be known now. */
-  readonly isErasing: (user: string) => Promise<Result<boolean, ApiError>>;
-  /** The ids of all keys that have objects, in order, from the one after `after`; null: without objects, no caller has any. */
-  readonly keyIdsAfter: ListKeyIds | null;
-  readonly circuits: CircuitBreakers;
-  readonly credentials: Credentials;
-  /** What refusals said about models. */
-  readonly learned: LearnedRefusals;
+  readonly users: Users;
+  /** What features store of users. */
+  readonly userData: UserData;
+  readonly upstreams: Upstreams;
   readonly takeMemory: TakeMemory;
   readonly prices: PriceBook;
   /** The caller that the host Worker identified; null: `AUTH` decides. */
@@ -64,15 +52,8 @@ export interface RequestContext {
   /** The client protocol of the request's path. */
   readonly client: ErrorClient;
   readonly known: RequestState;
-  readonly factNames: FactNames;
-  readonly enforces: Enforced;
-  /** Users of Cloudflare Access may be admins. */
-  readonly hasAccessAdmins: boolean;
-  /** What the deployment consists of. */
-  readonly running: Running;
-  readonly ledgerStatus: () => Promise<LedgerStatus>;
-  /** What this isolate delivered. */
-  readonly delivered: Pick<RecordWriter, 'last' | 'lost'>;
+  readonly deployment: DeploymentFacts;
+  readonly delivery: DeliveryState;
   /** Of this isolate. */
   readonly inFlight: InFlight;
   readonly deadline: Deadline;
@@ -82,22 +63,32 @@ export interface RequestContext {
   readonly waitUntil: (work: Promise<unknown>) => void;
 }
 
-/**
- * Converts names in queries into the form that records have; null: no record can have the name. While a secret that this needs cannot be
- * read, the result is that secret. The feature `attribution` implements it.
- */
-export interface FactNames {
-  /** Records have no names of users as they were sent. */
-  readonly hidesUsers: boolean;
-  /** The user under whom the caller's completions are recorded, read from a request without a body; null: none. */
-  ofCaller(headers: Headers, caller: Caller): Promise<string | UnreadableSecret | null>;
-  user(plain: string): Promise<string | UnreadableSecret | null>;
-  /** All forms in which stores may have the name of a user, whatever `USERS` was when they were written. Empty: it is no name. */
-  forms(plain: string): Promise<readonly string[] | UnreadableSecret>;
-  /** What tells the users of one key apart in what is stored for them; null: nothing may be stored that does. */
-  owner(plain: string): Promise<string | UnreadableSecret | null>;
-  /** A session, an app, or the value of a tag. */
-  fact(plain: string): Promise<string | null>;
+/** What an isolate keeps of the providers that it calls. */
+export interface Upstreams {
+  readonly circuits: CircuitBreakers;
+  readonly credentials: Credentials;
+  /** What refusals said about models. */
+  readonly learned: LearnedRefusals;
+  readonly modelLists: ModelLists;
+}
+
+/** What holds for all requests of a deployment, besides its settings. */
+interface DeploymentFacts {
+  readonly enforces: Enforced;
+  /** Users of Cloudflare Access may be admins. */
+  readonly hasAccessAdmins: boolean;
+  /** Whether `JURISDICTION` is that of the objects. */
+  readonly placeCheck: PlaceCheck;
+  /** What it consists of. */
+  readonly running: Running;
+}
+
+/** How far records have come. */
+interface DeliveryState {
+  /** Of the store of records. */
+  readonly status: () => Promise<LedgerStatus>;
+  /** What this isolate delivered. */
+  readonly byIsolate: Pick<RecordWriter, 'last' | 'lost'>;
 }
 
 /** What the listed features enforce. A key that needs more is refused. */
@@ -192,7 +183,19 @@ export interface KeptOwner {
   readonly fixedUser: string | null;
 }
 
-/** A store that has data of users. The core and each feature bring theirs. */
+/** What a feature stores of users. No two features bring the same part. */
+export interface UserData {
+  /** In ledger objects and on the way to them. */
+  readonly ledger?: readonly UserStore[];
+  /** In kept responses. */
+  readonly kept?: readonly UserStore[];
+  /** Absent: without objects, no caller has any. */
+  readonly keyIdsAfter?: ListKeyIds;
+  /** Absent: erasures are in KV, and their steps are taken by requests and by the daily run. */
+  readonly erasures?: Erasures;
+}
+
+/** A store that has data of users. Features bring theirs, and `privacy` has those of KV. */
 export type UserStore = WholeUserStore | KeyedUserStore;
 
 /** A store that is searched as a whole. */
@@ -269,7 +272,7 @@ export type UserLine =
     }
   | { readonly type: 'key' | 'token' | 'sum' | 'spent' | 'audit'; readonly fields: JsonObject };
 
-/** Up to 1,000 ids of keys, in order. @param after null: from the first one */
+/** Up to 1,000 ids of all keys that have objects, in order. @param after null: from the first one */
 export type ListKeyIds = (after: string | null) => Promise<readonly string[]>;
 
 export type KeyCallContext = Pick<RequestContext, 'ports' | 'requestId'>;

@@ -5,13 +5,13 @@ import type { ConfiguredProvider } from '../settings/configured-provider.ts';
 import type { BoundCredential } from '../upstream/fetch.ts';
 import type { RequestContext } from './context.ts';
 
-type CallContext = Pick<RequestContext, 'credentials' | 'ports' | 'waitUntil'>;
+type CallContext = Pick<RequestContext, 'upstreams' | 'ports' | 'waitUntil'>;
 
 /** What makes the credential of a caller's calls to a provider; null: it is the caller's own, or a plain key. */
 export function credentialMaker(
   { auth }: Pick<ConfiguredProvider, 'auth'>,
   { credential }: Pick<Caller, 'credential'>,
-  { credentials }: Pick<CallContext, 'credentials'>,
+  { upstreams: { credentials } }: Pick<CallContext, 'upstreams'>,
 ): CredentialMaker | null {
   return credential === null ? credentials.makerOf(auth) : null;
 }

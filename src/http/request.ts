@@ -74,7 +74,10 @@ export async function identifyCaller(
 }
 
 /** The error for a key with a restriction that this deployment cannot enforce, because the feature is not listed. */
-function unenforcedError(caller: Caller, { enforces, ports, requestId }: RequestContext): ApiError | null {
+function unenforcedError(
+  caller: Caller,
+  { deployment: { enforces }, ports, requestId }: RequestContext,
+): ApiError | null {
   const error =
     isLimited(caller) && !enforces.limits
       ? apiError('misconfigured', `This key has limits, and they need ledger(): ${howToList('ledger')}`)

@@ -103,7 +103,9 @@ export function createAdmitEarly(ledger: LimitLedger): AdmitEarly {
 
 /** The error for a user whose spend an erasure would not find, because its name cannot be hashed now; null: it can, or need not be. */
 function unhashedUser({
-  context: { hashUser },
+  context: {
+    users: { hash: hashUser },
+  },
   user,
 }: Pick<AdmissionRequest, 'context' | 'user'>): Result<never, Refusal> | null {
   return (user?.name ?? null) !== null && isUnreadable(hashUser)
@@ -386,7 +388,7 @@ async function reserveFor(
     objectName,
     reserved: await ledger.client.call(context, objectName, (object) => object.reserveForUser(one)),
   });
-  const { hashUser } = context;
+  const { hash: hashUser } = context.users;
   const isHashed = user.name !== null && hashUser !== null && !isUnreadable(hashUser);
   const hashed = isHashed ? { ...request, userHash: await hashUser(user.name) } : request;
   const userAdmission = await reserve(userObject(keyId, user.name), hashed);

@@ -109,30 +109,32 @@ function start(
   const watch = ledgers === null ? null : new ProviderWatch(ledgers, random);
   const stores = isObject ? [deadLetters.ledger, deadLetters] : [ledger];
   return {
-    admit: createAdmit(limitLedger),
-    admitEarly: createAdmitEarly(limitLedger),
-    keyObjects: client,
-    ledgerUserStores: [
-      ...(ledgers === null ? [] : [ledgersOfUsers(ledgers)]),
-      deadLettersOfUsers(deadLetters),
-    ],
-    ...(ledgers !== null && { keyIdsAfter: listKeyIds(ledgers), erasures: objectErasures(ledgers) }),
-    ...(isObject && { compareCache: createCompareCache(client) }),
-    settle: (records, context) => {
-      const settling = settlingRecords(records, limitLedger, context);
-      return watch === null ? settling : watch.records(settling, context);
+    limits: {
+      admission: { admit: createAdmit(limitLedger), admitEarly: createAdmitEarly(limitLedger) },
+      settle: (records, context) => {
+        const settling = settlingRecords(records, limitLedger, context);
+        return watch === null ? settling : watch.records(settling, context);
+      },
+      keyObjects: client,
+    },
+    records: {
+      ledger,
+      sinks: queue === null ? stores : [new QueueSink(queue), ...stores],
+      status: async () => ({
+        store: isObject ? 'object' : 'kv',
+        has_queue: queue !== null,
+        waiting_records: isObject ? await deadLetters.count() : 0,
+        has_archive: isObject && hasArchive,
+        full_keys: isObject ? await ledgers.getByName(FIRST_DIRECTORY).fullLedgers() : [],
+      }),
+      compareCache: isObject ? createCompareCache(client) : null,
+    },
+    userData: {
+      ledger: [...(ledgers === null ? [] : [ledgersOfUsers(ledgers)]), deadLettersOfUsers(deadLetters)],
+      ...(ledgers !== null && { keyIdsAfter: listKeyIds(ledgers), erasures: objectErasures(ledgers) }),
     },
     ...(watch !== null && {
       circuitOpened: (opened, context) => watch.circuitOpened(opened, context),
-    }),
-    ledger,
-    sinks: queue === null ? stores : [new QueueSink(queue), ...stores],
-    ledgerStatus: async () => ({
-      store: isObject ? 'object' : 'kv',
-      has_queue: queue !== null,
-      waiting_records: isObject ? await deadLetters.count() : 0,
-      has_archive: isObject && hasArchive,
-      full_keys: isObject ? await ledgers.getByName(FIRST_DIRECTORY).fullLedgers() : [],
     }),
     queue: (messages) => consumeRecords(messages, { sinks: stores, log }),
     scheduled: async (dueAt) => {

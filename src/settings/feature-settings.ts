@@ -3,7 +3,7 @@ import type { JsonObject } from '../shared/json.ts';
 import type { SettingProblem } from './reader.ts';
 
 /** The names of the functions that create features. */
-export type FeatureName = 'ledger' | 'attribution' | 'durableResponses' | 'dashboard' | 'origin';
+export type FeatureName = 'ledger' | 'attribution' | 'durableResponses' | 'privacy' | 'dashboard' | 'origin';
 
 interface NamesOfFeature {
   readonly settings: readonly string[];
@@ -29,6 +29,7 @@ export const FEATURE_SETTINGS: Readonly<Record<FeatureName, NamesOfFeature>> = {
     settings: ['RESPONSES', 'RESPONSES_DAYS', 'RESPONSE_BYTES', 'KEPT_RESPONSES', 'KEPT_BYTES'],
     bindings: ['WEIR_RESPONSES'],
   },
+  privacy: { settings: [], bindings: [] },
   dashboard: { settings: [], bindings: ['ASSETS'] },
   origin: { settings: ['ORIGIN', 'ORIGIN_HOSTS'], bindings: [] },
 };

@@ -4,6 +4,7 @@ import { attribution } from '../../src/attribution/feature.ts';
 import { durableResponses } from '../../src/durable-responses/feature.ts';
 import { ledger } from '../../src/ledger/feature.ts';
 import type { LedgerNamespace, LedgerStub } from '../../src/ledger/ledger-calls.ts';
+import { privacy } from '../../src/privacy/feature.ts';
 import { weir } from '../../src/weir.ts';
 
 export { LedgerObject, ResponseObject } from '../../src/index.ts';
@@ -15,7 +16,7 @@ interface Env {
 }
 
 const gateway = weir<Env>({
-  features: [ledger(), attribution(), durableResponses()],
+  features: [ledger(), attribution(), durableResponses(), privacy()],
   onRequest: (request) => {
     const user = request.headers.get('x-host-user');
     return user === null ? null : { id: 'host', user };

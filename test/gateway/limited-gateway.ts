@@ -1,6 +1,7 @@
 /** A gateway in memory, with gateway keys and limits. Its ledger objects can fail or hang, and every outgoing call is recorded. */
 import { timingSafeEqual } from 'node:crypto';
 import { createGateway, type GatewayPorts } from '../../src/gateway.ts';
+import type { Erasure } from '../../src/http/erasure.ts';
 import { type Hooks, NO_HOOKS } from '../../src/http/hooks.ts';
 import type { KeyCalls, LedgerNamespace, LedgerStub, LimitCalls } from '../../src/ledger/ledger-calls.ts';
 import {
@@ -150,6 +151,11 @@ export class LimitedGateway {
     if (response.status !== 201) throw new Error(JSON.stringify(made));
     this.calls.length = 0;
     return textOf(made.key);
+  }
+
+  /** As the object of erasures has it called. */
+  stepErasure(erasure: Erasure): Promise<Erasure | null> {
+    return this.#gateway.stepErasure(erasure, (promise) => this.#work.push(promise));
   }
 
   /** Resolves when all work in `waitUntil` is done. */

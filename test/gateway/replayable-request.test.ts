@@ -40,7 +40,11 @@ function hold(
   };
   return {
     held: new ReplayableRequest(clientBody, {
-      context: { settings, learned: new LearnedRefusals(), ports: { clock: { now: () => 0 } } },
+      context: {
+        settings,
+        upstreams: { learned: new LearnedRefusals() },
+        ports: { clock: { now: () => 0 } },
+      },
       route: 'chat',
       headers: new Headers(),
       callerPays: false,

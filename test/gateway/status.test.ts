@@ -61,7 +61,7 @@ describe('GET /admin/status', () => {
     const shown = await status(gateway);
     expect(shown).toMatchObject({
       ...{ object: 'status', version: VERSION, commit: METADATA.tag, version_id: METADATA.id },
-      features: ['ledger', 'attribution', 'durableResponses', 'dashboard', 'origin'],
+      features: ['ledger', 'attribution', 'durableResponses', 'privacy', 'dashboard', 'origin'],
     });
     expect(find(shown.settings, 'setting', 'RETRIES')).toMatchObject({ value: '3', source: 'environment' });
     expect(find(shown.settings, 'setting', 'AUTH')).toMatchObject({ value: 'keys', source: 'default' });

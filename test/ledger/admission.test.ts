@@ -15,7 +15,7 @@ const UNTOUCHED = {
 } satisfies LimitLedger;
 
 test('W5 a key with limits for each user refuses a named user, also with BUDGET_FAIL=open', async () => {
-  const context = { hashUser: { unreadable: 'USER_HASH_KEY' } };
+  const context = { users: { hash: { unreadable: 'USER_HASH_KEY' } } };
   const request = { context, keyId: 'k', user: { name: 'ada' } };
   const refused = { kind: 'error', error: { error: { status: 503, code: 'secret_unreadable' } } };
   expect(await createAdmitEarly(UNTOUCHED)(request as unknown as EarlyAdmissionRequest)).toMatchObject(

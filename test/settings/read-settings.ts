@@ -9,6 +9,7 @@ import { ledger } from '../../src/ledger/feature.ts';
 import { type LedgerSettings, readLedgerSettings } from '../../src/ledger/settings.ts';
 import { origin } from '../../src/origin-proxy/feature.ts';
 import { type Origin, readOrigin } from '../../src/origin-proxy/settings.ts';
+import { privacy } from '../../src/privacy/feature.ts';
 import { type SettingProblem, SettingsReader } from '../../src/settings/reader.ts';
 import { readSettings as readCore, type Settings } from '../../src/settings/settings.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
@@ -17,6 +18,7 @@ export const ALL_FEATURES = readFeatures([
   ledger(),
   attribution(),
   durableResponses(),
+  privacy(),
   dashboard(),
   origin(),
 ]).features;

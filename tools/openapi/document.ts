@@ -2,6 +2,7 @@
 import { dashboardRoutes } from '../../src/dashboard/dashboard.ts';
 import { durableRoutes } from '../../src/durable-responses/routes.ts';
 import { readDurableSettings } from '../../src/durable-responses/settings.ts';
+import { PRIVACY_ROUTES } from '../../src/privacy/routes.ts';
 import { type HttpRoute, ROUTES } from '../../src/routes.ts';
 import { SettingsReader } from '../../src/settings/reader.ts';
 import { VERSION } from '../../src/settings/version.ts';
@@ -19,7 +20,7 @@ function allRoutes(): readonly HttpRoute[] {
     },
   };
   const durable = durableRoutes(objects, readDurableSettings(new SettingsReader({})));
-  return [...ROUTES, ...durable, ...dashboardRoutes(() => '')];
+  return [...ROUTES, ...durable, ...PRIVACY_ROUTES, ...dashboardRoutes(() => '')];
 }
 
 /** Methods of routes without an operation, and operations without a route, as lines for a person. */

@@ -167,7 +167,7 @@ export async function write(
     client: { passthrough: client.passthrough ?? null },
   };
   const held = new ReplayableRequest(clientBody, {
-    context: { settings, learned: new LearnedRefusals(), ports: { clock: { now: () => 0 } } },
+    context: { settings, upstreams: { learned: new LearnedRefusals() }, ports: { clock: { now: () => 0 } } },
     route: sample.route,
     headers: new Headers(),
     callerPays: false,

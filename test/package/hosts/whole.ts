@@ -5,9 +5,10 @@ import { dashboard } from 'weir-gateway/dashboard';
 import { durableResponses } from 'weir-gateway/durable-responses';
 import { ledger } from 'weir-gateway/ledger';
 import { origin } from 'weir-gateway/origin';
+import { privacy } from 'weir-gateway/privacy';
 
 const gateway = weir({
-  features: [ledger(), attribution(), durableResponses(), dashboard(), origin()],
+  features: [ledger(), attribution(), durableResponses(), privacy(), dashboard(), origin()],
 });
 export const { LedgerObject, ResponseObject } = gateway.objects;
 export default gateway satisfies ExportedHandler;

@@ -2,7 +2,7 @@
 import type { Erasures, RequestContext } from '../http/context.ts';
 import { type Erasure, isRefusing, putErasing, sameRunning } from '../http/erasure.ts';
 import { isObject } from '../shared/json.ts';
-import { stepErasure } from './erase.ts';
+import { stepErasure } from './steps.ts';
 
 const PREFIX = 'erasure/';
 /** Erasures of the last 30 days that are known. */

@@ -1,19 +1,21 @@
 /** `/admin/users/:name`: everything that is stored about one user, as lines of JSON, and its erasure. */
+import { viewRecord } from '../api/record-view.ts';
 import { OPEN_ID } from '../auth/caller-ids.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { isUnreadable, secretUnreadable } from '../canonical/secret.ts';
 import { forAdmin } from '../http/admin.ts';
-import type { RequestContext, UserLine } from '../http/context.ts';
+import type { Erasures, RequestContext, UserLine } from '../http/context.ts';
 import { ERASURE_START, type Erasure, NOTHING_ERASED } from '../http/erasure.ts';
 import { internalError, jsonResponse } from '../http/respond.ts';
 import { isoTime, isRequestId } from '../metering/time.ts';
+import { decodePath, type HttpRoute } from '../routes.ts';
 import { type JsonObject, omit } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
-import { knownKeyIds, searchableAt } from './erase.ts';
-import { viewRecord } from './record-view.ts';
+import { KV_ERASURES } from './kv-erasures.ts';
+import { knownKeyIds, searchableAt, storesOf } from './steps.ts';
 
 /** `GET /admin/users/:name/export` */
-export const handleExportUser = forAdmin(async (_request, context, name) => {
+const handleExportUser = forAdmin(async (_request, context, name) => {
   const names = await readUserName(name, context);
   if (names.kind === 'error') return names.error;
   const headers = { 'content-type': 'application/x-ndjson; charset=utf-8' };
@@ -21,20 +23,20 @@ export const handleExportUser = forAdmin(async (_request, context, name) => {
 });
 
 /** `DELETE /admin/users/:name`: starts an erasure, or continues the one that runs. */
-export const handleEraseUser = forAdmin(async (_request, context, name) => {
+const handleEraseUser = forAdmin(async (_request, context, name) => {
   const names = await readUserName(name, context);
   if (names.kind === 'error') return names.error;
-  const { hashUser, ports, requestId, arrivedAt, known } = context;
-  if (hashUser === null) return NO_SECRET;
-  if (isUnreadable(hashUser)) return secretUnreadable(hashUser);
-  const erasure = await context.erasures.start(context, {
+  const { users, ports, requestId, arrivedAt, known } = context;
+  if (users.hash === null) return NO_SECRET;
+  if (isUnreadable(users.hash)) return secretUnreadable(users.hash);
+  const erasure = await erasuresOf(context).start(context, {
     id: requestId,
     startedAt: arrivedAt,
     erasedAt: null,
     phase: 'waiting',
     dueAt: searchableAt(context, arrivedAt),
     names: names.value,
-    hashes: await Promise.all(names.value.map(hashUser)),
+    hashes: await Promise.all(names.value.map(users.hash)),
     position: ERASURE_START,
     ...{ callers: [], ownKeys: [], counts: NOTHING_ERASED, problem: null },
   });
@@ -49,12 +51,17 @@ const NO_SECRET = apiError(
 );
 
 /** `GET /admin/erasures/:id` */
-export const handleShowErasure = forAdmin(async (_request, context, id) => {
-  const erasure = isRequestId(id) ? await context.erasures.find(context, id) : null;
+const handleShowErasure = forAdmin(async (_request, context, id) => {
+  const erasure = isRequestId(id) ? await erasuresOf(context).find(context, id) : null;
   return erasure === null
     ? apiError('not_found', 'There is no such erasure, or it ended more than 30 days ago')
     : jsonResponse(writeErasure(erasure));
 });
+
+/** Where the deployment's erasures are. */
+function erasuresOf({ userData }: Pick<RequestContext, 'userData'>): Erasures {
+  return userData.erasures ?? KV_ERASURES;
+}
 
 function writeErasure({ id, phase, startedAt, erasedAt, dueAt, counts, problem }: Erasure): JsonObject {
   return {
@@ -72,9 +79,9 @@ const MAX_NAME_CHARS = 1000;
 /** All forms in which stores may have the name. */
 async function readUserName(
   name: string,
-  { factNames }: Pick<RequestContext, 'factNames'>,
+  { users }: Pick<RequestContext, 'users'>,
 ): Promise<Result<readonly string[], ApiError>> {
-  const names = name.length > MAX_NAME_CHARS ? [] : await factNames.forms(name);
+  const names = name.length > MAX_NAME_CHARS ? [] : await users.names.forms(name);
   if (isUnreadable(names)) return failure(secretUnreadable(names));
   return names.length > 0
     ? ok(names)
@@ -104,14 +111,15 @@ async function* exportLines(
 
 async function* userLines(context: RequestContext, names: readonly string[]): AsyncGenerator<UserLine> {
   const keyIds = new Set([OPEN_ID]);
-  for (const store of context.userStores) {
+  const all = storesOf(context.userData);
+  for (const store of all) {
     if (store.scope !== 'all') continue;
     for await (const line of store.read(context, names)) {
       if (line.type === 'record') keyIds.add(line.record.key_id);
       yield line;
     }
   }
-  const stores = context.userStores.filter((store) => store.scope === 'key');
+  const stores = all.filter((store) => store.scope === 'key');
   if (stores.length === 0) return;
   for await (const keyId of allKeyIds(context, keyIds))
     for (const store of stores) yield* store.read(context, names, keyId);
@@ -119,13 +127,13 @@ async function* userLines(context: RequestContext, names: readonly string[]): As
 
 /** Each id once: those of the set, of the keys in KV, and of the keys that objects know. */
 async function* allKeyIds(
-  { ports: { store }, keyIdsAfter }: RequestContext,
+  { ports: { store }, userData: { keyIdsAfter } }: RequestContext,
   known: ReadonlySet<string>,
 ): AsyncGenerator<string> {
   const ids = new Set([...known, ...(await knownKeyIds(store))]);
   yield* ids;
   let after: string | null = null;
-  while (keyIdsAfter !== null) {
+  while (keyIdsAfter !== undefined) {
     const page: readonly string[] = await keyIdsAfter(after);
     for (const id of page) if (!ids.has(id)) yield id;
     const last = page.at(-1);
@@ -166,3 +174,29 @@ function streamOf(lines: AsyncGenerator<string>): ReadableStream<Uint8Array> {
     { highWaterMark: 0 },
   );
 }
+
+/** The routes of the feature. */
+export const PRIVACY_ROUTES: readonly HttpRoute[] = [
+  {
+    path: '/admin/users/:name',
+    prefixesBesideSite: ['/v1'],
+    methods: {
+      DELETE: (request, context, { name }) => handleEraseUser(request, context, { id: decodePath(name) }),
+    },
+    isListed: false,
+  },
+  {
+    path: '/admin/erasures/:id',
+    prefixesBesideSite: ['/v1'],
+    methods: { GET: handleShowErasure },
+    isListed: false,
+  },
+  {
+    path: '/admin/users/:name/export',
+    prefixesBesideSite: ['/v1'],
+    methods: {
+      GET: (request, context, { name }) => handleExportUser(request, context, { id: decodePath(name) }),
+    },
+    isListed: false,
+  },
+];

@@ -1,4 +1,5 @@
 /** The data of users in KV: keys that fix a user, tokens that are bound to one, and records with `LEDGER=kv`. */
+import { revokeKeyOf, revokeToken } from '../api/keys.ts';
 import { type GatewayKey, listKeys, secretsOf, writeKey } from '../auth/keys.ts';
 import { listUsageTokens } from '../auth/usage-tokens.ts';
 import type { RequestContext, UserLine, UserStore } from '../http/context.ts';
@@ -8,7 +9,6 @@ import type { RecordSummary } from '../metering/record.ts';
 import { requestId } from '../metering/time.ts';
 import { omit } from '../shared/json.ts';
 import { ERASED } from '../shared/limits.ts';
-import { revokeKeyOf, revokeToken } from './keys.ts';
 
 /** Gateway keys that fix the user, and tokens that read the usage of the user alone. */
 export const KEYS_OF_USERS: UserStore = {

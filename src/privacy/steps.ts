@@ -1,8 +1,9 @@
 /** The steps of an erasure: searches each store in bounded parts, first by the name, and weeks later by its hash for what arrived late. */
+import { AUDIT_OF_USERS } from '../api/audit.ts';
 import { OPEN_ID } from '../auth/caller-ids.ts';
 import { listKeys } from '../auth/keys.ts';
 import { isUnreadable, secretUnreadable } from '../canonical/secret.ts';
-import type { ErasedPart, ErasedUser, RequestContext } from '../http/context.ts';
+import type { ErasedPart, ErasedUser, RequestContext, UserData, UserStore } from '../http/context.ts';
 import {
   ERASURE_KEPT_MS,
   ERASURE_START,
@@ -12,6 +13,7 @@ import {
   REFUSED_AFTER_MS,
 } from '../http/erasure.ts';
 import { firstIdAt } from '../metering/time.ts';
+import { CALLERS_OF_USERS, KEYS_OF_USERS, RECORDS_OF_USERS } from './kv-stores.ts';
 
 /** Calls to stores in one invocation, which may make 1,000. A part may make 500. */
 const MAX_CALLS = 450;
@@ -21,6 +23,11 @@ const MAX_STEP_MS = 10_000;
 const RETRY_AFTER_MS = 60_000;
 /** Assumed for requests without a deadline. */
 const LONGEST_REQUEST_MS = 24 * 60 * 60 * 1000;
+
+/** All stores with data of users. Erasures that run know their place by its number, so the order never changes. */
+export function storesOf({ kept = [], ledger = [] }: UserData): readonly UserStore[] {
+  return [KEYS_OF_USERS, CALLERS_OF_USERS, ...kept, ...ledger, RECORDS_OF_USERS, AUDIT_OF_USERS];
+}
 
 /** When the stores can be searched: no request of the user runs any more. */
 export function searchableAt({ settings }: Pick<RequestContext, 'settings'>, now: number): number {
@@ -67,7 +74,7 @@ async function takeSteps(context: RequestContext, erasure: Erasure): Promise<Era
 async function search(context: RequestContext, begun: Erasure): Promise<Erasure> {
   const { clock } = context.ports;
   const isLate = begun.phase === 'erasing_late';
-  const stores = context.userStores.filter(({ hasLate }) => !isLate || hasLate === true);
+  const stores = storesOf(context.userData).filter(({ hasLate }) => !isLate || hasLate === true);
   const keys = new KeyIds(context);
   const until = clock.now() + MAX_STEP_MS;
   let erasure: Erasure = { ...begun, problem: null };
@@ -99,7 +106,7 @@ async function search(context: RequestContext, begun: Erasure): Promise<Erasure>
   return { ...erasure, dueAt: clock.now() };
 }
 
-function erasedUser({ hashUser }: RequestContext, erasure: Erasure): ErasedUser {
+function erasedUser({ users: { hash: hashUser } }: RequestContext, erasure: Erasure): ErasedUser {
   if (hashUser === null) throw new Error('Neither USER_HASH_KEY nor ADMIN_TOKEN is set');
   if (isUnreadable(hashUser)) throw new Error(secretUnreadable(hashUser).message);
   const { names, hashes, erasedAt, ownKeys } = erasure;
@@ -149,9 +156,9 @@ class KeyIds {
   }
 
   async #load(after: string | null, callers: readonly string[]): Promise<void> {
-    const { ports, keyIdsAfter } = this.#context;
+    const { ports, userData } = this.#context;
     this.#known ??= await knownKeyIds(ports.store);
-    const listed = keyIdsAfter === null ? [] : await keyIdsAfter(after);
+    const listed = (await userData.keyIdsAfter?.(after)) ?? [];
     const last = listed.at(-1);
     this.#isLast = last === undefined;
     const others = [OPEN_ID, ...callers, ...this.#known].filter(

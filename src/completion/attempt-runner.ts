@@ -445,7 +445,7 @@ export class AttemptRunner {
       passedHeaders: (passthrough && client.passthrough?.requestHeaders) ?? [],
       refusedBetas,
       callerId: caller.keyId,
-      apiHeaders: apiHeaders(target.provider, upstream.secret, target.headers),
+      apiHeaders: apiHeaders(target.provider, upstream.secret, { ...sent.value.headers, ...target.headers }),
       credential: boundCredential(target, caller, context),
       signal,
       clock,

@@ -72,6 +72,8 @@ export type Mending = SecondTry | { readonly kind: 'fields'; readonly statements
 export interface TargetRequest extends Omit<WrittenBody, 'repaired'> {
   readonly traits: TargetTraits;
   readonly url: string;
+  /** What the provider takes as a header, and other APIs in the body. */
+  readonly headers: Readonly<Record<string, string>>;
   /** The form in which it was written. */
   readonly form: RequestForm;
   /** The body in the form of Chat Completions: the one that is sent, or, written when it is first read, the request from which that was written. */
@@ -197,6 +199,7 @@ interface FittedText extends Pick<WrittenBody, 'body' | 'json' | 'itemTexts'> {
   readonly report: TranslationReport;
   readonly replaced: Pick<TargetTraits, 'toolNames' | 'toolKeys'>;
   readonly fitted: FittedBody;
+  readonly headers: TargetRequest['headers'];
 }
 
 /** Writes the body in its form, fits it to the model, and makes its text. */
@@ -218,8 +221,9 @@ async function writeFitted(
   const { body, report, ...replaced } = translated.value;
   const fitted = fitWritten(body, targetForm, rows, request, report);
   await pause();
-  const { sentBody = same } = target.provider;
-  const text = writeBody(sentBody(withModel(fitted.body, target)), {
+  const { sentBody = same, sentHeaders } = target.provider;
+  const whole = withModel(fitted.body, target);
+  const text = writeBody(sentBody(whole), {
     maxBytes: maxWrittenBytes(held.clientBodyBytes, request.context.settings.maxRequestBytes),
     provider,
     // A large body's memory is granted for one text.
@@ -232,7 +236,7 @@ async function writeFitted(
   for (const field of repaired) report.change(field);
   if (asksFor(rows, 'without_reasoning')) report.change('reasoning');
   if (fitted.isLowered) report.change(limitName(form));
-  return ok({ ...texts, report, replaced, fitted });
+  return ok({ ...texts, headers: sentHeaders?.(whole) ?? {}, report, replaced, fitted });
 }
 
 function targetRequestOf(

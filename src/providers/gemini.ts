@@ -92,7 +92,8 @@ function withPrefix(glob: string): string[] {
 
 export const GEMINI_FAMILIES: readonly GeminiFamily[] = [
   {
-    models: OLDER,
+    // Of tuned models on Vertex AI the name does not tell the family: what all take is sent.
+    models: [...OLDER, 'endpoints/*', 'projects/*'],
     thinking: { kind: 'none' },
     ...GEMINI_2,
     refused: ['presence_penalty', 'frequency_penalty'],

@@ -17,7 +17,7 @@ import { opentoken } from './opentoken.ts';
 import type { AuthSettings, Profile, Provider } from './provider.ts';
 import { llamacpp, ollama, sglang, vllm } from './self-hosted.ts';
 import { together } from './together.ts';
-import { vertex } from './vertex.ts';
+import { vertex, vertexHost, vertexProfileAt } from './vertex.ts';
 import { xai } from './xai.ts';
 import { xerotier } from './xerotier.ts';
 import { zai } from './zai.ts';
@@ -126,6 +126,7 @@ export const PROFILES: readonly Profile[] = [
   openai,
   anthropic,
   azureHost,
+  vertexHost,
   bedrock,
   vllm,
   sglang,
@@ -142,13 +143,18 @@ export function profileOfHost(host: string): Profile {
 }
 
 /**
- * The profile of a base URL. Google has two APIs at one host: the compatible one is below `/openai`.
+ * The profile of a base URL. Google has two APIs at one host: the compatible one is below `/openai`. Vertex AI has those of several makers, also
+ * for an entry that names the native API in `like`.
  * @param url typed by its parts: this file is in the package's declarations, which must compile without the type `URL`
  */
-export function profileOfUrl({
-  hostname,
-  pathname,
-}: Readonly<Record<'hostname' | 'pathname', string>>): Profile {
-  const found = profileOfHost(hostname);
-  return found === geminiCompatible && !/\/openai\/?$/.test(pathname) ? geminiNative : found;
+export function profileOfUrl(
+  { hostname, pathname }: Readonly<Record<'hostname' | 'pathname', string>>,
+  like?: Profile,
+): Profile {
+  const ofHost = profileOfHost(hostname);
+  const found = like ?? ofHost;
+  if (found === vertexHost || (found === geminiNative && ofHost === vertexHost))
+    return vertexProfileAt(pathname);
+  const isNative = like === undefined && found === geminiCompatible && !/\/openai\/?$/.test(pathname);
+  return isNative ? geminiNative : found;
 }

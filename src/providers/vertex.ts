@@ -38,25 +38,37 @@ function credential(secret: string): Readonly<Record<string, string>> {
 /** S: it fetches no images. */
 const FORM = geminiForm(GEMINI_FAMILIES, GOOGLE_TOOL_NAMES, { fetchesMedia: false });
 
-/** S: it refuses \`id\` of calls and results, which AI Studio and its clients have. */
-function withoutCallIds(body: JsonObject): JsonObject {
+/** Of Google's API in either spelling. */
+const TIER_FIELDS = ['serviceTier', 'service_tier'];
+
+/**
+ * S: it refuses `id` of calls and results, which AI Studio and its clients have. It reads no tier in the body (googleapis/python-genai#2433,
+ * 2026), and its examples never leave out the role, which is the user's then.
+ */
+function sentBody(body: JsonObject): JsonObject {
   const hasId = (value: unknown) => objectOf(value).id !== undefined;
   const withoutId = (part: unknown) => {
     if (!isObject(part)) return part;
-    const { functionCall: call, functionResponse: result } = part;
-    if (!hasId(call) && !hasId(result)) return part;
-    return {
-      ...part,
-      ...(isObject(call) && { functionCall: omit(call, 'id') }),
-      ...(isObject(result) && { functionResponse: omit(result, 'id') }),
-    };
+    const names = Object.keys(part).filter((name) => CALL_FIELDS.includes(name) && hasId(part[name]));
+    const bare = names.map((name) => [name, omit(objectOf(part[name]), 'id')]);
+    return names.length === 0 ? part : { ...part, ...Object.fromEntries(bare) };
   };
+  const withRole = (content: JsonObject) =>
+    (content.role ?? '') === '' ? { role: 'user', ...omit(content, 'role') } : content;
   const contents = readArray(body.contents).map((content) =>
     isObject(content) && Array.isArray(content.parts)
-      ? { ...content, parts: content.parts.map(withoutId) }
+      ? { ...withRole(content), parts: content.parts.map(withoutId) }
       : content,
   );
-  return Array.isArray(body.contents) ? { ...body, contents } : body;
+  return { ...omit(body, ...TIER_FIELDS), ...(Array.isArray(body.contents) && { contents }) };
+}
+
+const CALL_FIELDS = ['functionCall', 'functionResponse', 'function_call', 'function_response'];
+
+/** https://docs.cloud.google.com/vertex-ai/generative-ai/docs/priority-paygo (2026-11-28); flex: pydantic/pydantic-ai, recorded 2026-03. */
+function tierHeaders(body: JsonObject): Readonly<Record<string, string>> {
+  const tier = (readText(body.serviceTier) ?? readText(body.service_tier))?.toLowerCase();
+  return tier === 'flex' || tier === 'priority' ? { 'x-vertex-ai-llm-shared-request-type': tier } : {};
 }
 
 const COUNTED_FIELDS = ['contents', 'systemInstruction', 'tools', 'generationConfig'];
@@ -73,7 +85,8 @@ const GEMINI: Profile = {
     }),
   },
   credential,
-  sentBody: withoutCallIds,
+  sentBody,
+  sentHeaders: tierHeaders,
   // publishers.models.list is beside the project's path.
   models: { path: '/../../../../../../publishers/google/models?pageSize=300', read: readModels },
   // R: vertex--count-tokens-tools.
@@ -84,6 +97,12 @@ const GEMINI: Profile = {
   },
   refusals: { ...geminiNative.refusals, ...REFUSALS },
 };
+
+/** S: a tuned model has an endpoint of its own in the publisher's place. */
+const TUNED: Profile = { ...GEMINI, versionedBase: /\/(?:v1beta1|locations\/[^/]+)$/ };
+const TUNED_NAME = /^endpoints\/[^/]+$/;
+/** As the console and the SDKs have it. */
+const TUNED_WHOLE_NAME = /^projects\/[^/]+\/locations\/[^/]+\/endpoints\/[^/]+$/;
 
 /** R: vertex--claude-text; the model is in the path. */
 const CLAUDE_VERSION = { anthropic_version: 'vertex-2023-10-16' } as const;
@@ -131,6 +150,18 @@ const OPEN: Profile = {
   refusals: REFUSALS,
 };
 
+/** An entry of `PROVIDERS` at a host of Vertex AI: a second project, or another location. */
+export const vertexHost: Profile = {
+  ...GEMINI,
+  hostPattern: /^(?:[a-z0-9-]{1,40}-)?aiplatform(?:\.(?:us|eu)\.rep)?\.googleapis\.com$/,
+};
+
+/** The API at a path of Vertex AI. */
+export function vertexProfileAt(path: string): Profile {
+  if (/\/endpoints\/openapi\/?$/.test(path)) return OPEN;
+  return /\/publishers\/anthropic\/?$/.test(path) ? CLAUDE : vertexHost;
+}
+
 /** The ids here of makers that Google names otherwise. */
 const MAKERS: Readonly<Record<string, string>> = {
   'deepseek-ai': 'deepseek',
@@ -146,6 +177,7 @@ function makerOf(name: string): MakerModel | null {
   if (name.startsWith('gemini-')) return { maker: 'gemini', model: name };
   if (name.startsWith('claude-'))
     return { maker: 'anthropic', model: name.replace('@', '-'), priceFactor: REGIONAL_FACTOR };
+  if (TUNED_NAME.test(name) || TUNED_WHOLE_NAME.test(name)) return null;
   const [, maker, model] = /^([a-z0-9-]{2,32})\/(.{1,200}?)(?:-maas)?$/.exec(name) ?? [];
   if (maker === undefined || model === undefined) return null;
   return { maker: MAKERS[maker] ?? maker, model };
@@ -161,12 +193,12 @@ function originOf({ VERTEX_PROJECT: project, VERTEX_LOCATION: location = 'global
   return `https://${location}-aiplatform.googleapis.com`;
 }
 
-/** The path of what a project uses; without a project, of express mode. */
-function pathOf(version: string, rest: string) {
-  return ({ VERTEX_PROJECT: project, VERTEX_LOCATION: location = 'global' }: CloudValues) =>
-    project === undefined
-      ? `/${version}/${rest}`
-      : `/${version}/projects/${project}/locations/${location}/${rest}`;
+/** The path of what a project uses; without a project, of express mode. @param rest absent: nothing follows */
+function pathOf(version: string, ...rest: readonly string[]) {
+  return ({ VERTEX_PROJECT: project, VERTEX_LOCATION: location = 'global' }: CloudValues) => {
+    const place = project === undefined ? [] : ['projects', project, 'locations', location];
+    return `/${[version, ...place, ...rest].join('/')}`;
+  };
 }
 
 type VertexSetting =
@@ -208,6 +240,14 @@ export const vertex: Provider<VertexSetting> = {
       {
         serves: ({ model }) => model.startsWith('claude-'),
         ...{ host: 'api', path: pathOf('v1', 'publishers/anthropic'), profile: CLAUDE },
+      },
+      {
+        serves: ({ model }) => TUNED_NAME.test(model),
+        ...{ host: 'api', path: pathOf('v1beta1'), profile: TUNED },
+      },
+      {
+        serves: ({ model }) => TUNED_WHOLE_NAME.test(model),
+        ...{ host: 'api', path: () => '/v1beta1', profile: TUNED },
       },
       {
         serves: ({ model }) => model.includes('/') && !model.startsWith('models/'),

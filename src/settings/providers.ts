@@ -382,7 +382,7 @@ function readProfile(
     const hint = didYouMean(readText(entry.like) ?? '', ids);
     return reader.invalid(`like must be one of: ${ids.join(', ')}${hint}`);
   }
-  const ofHost = like ?? (baseUrl === undefined ? tolerant : profileOfUrl(new URL(baseUrl)));
+  const ofHost = baseUrl === undefined ? (like ?? tolerant) : profileOfUrl(new URL(baseUrl), like);
   const profile = (entry.models === undefined ? undefined : ofHost.ofNamedModels) ?? ofHost;
   const host = baseUrl === undefined ? '' : new URL(baseUrl).hostname;
   const changes = readChatChanges(entry);

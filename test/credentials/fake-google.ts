@@ -36,6 +36,8 @@ export class FakeGoogle {
   beforeToken: () => Promise<void> = async () => {};
   /** The next answers of the token service. */
   readonly tokenAnswers: (() => Response | Promise<Response>)[] = [];
+  /** The next answers of the models. */
+  readonly answers: (() => Response)[] = [];
   readonly #tokens = new Map<string, number>();
   readonly #now: () => number;
   readonly #answer: (request: GoogleRequest) => Response;
@@ -66,7 +68,7 @@ export class FakeGoogle {
         'Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential. See https://developers.google.com/identity/sign-in/web/devconsole-project.';
       return refuse(401, message, 'UNAUTHENTICATED');
     }
-    return refusalOf(request) ?? this.#answer(request);
+    return refusalOf(request) ?? this.answers.shift()?.() ?? this.#answer(request);
   };
 
   async #token(form: URLSearchParams): Promise<Response> {
@@ -120,6 +122,13 @@ function refusalOf({ url, headers, body }: GoogleRequest): Response | null {
         'INVALID_ARGUMENT',
       );
   }
+  const tier = textOf(body.serviceTier ?? body.service_tier);
+  if (tier !== '' && url.includes('enerateContent'))
+    return refuse(
+      400,
+      `Invalid value at 'service_tier' (type.googleapis.com/google.cloud.aiplatform.v1beta1.ServiceTier), "${tier}"`,
+      'INVALID_ARGUMENT',
+    );
   if (url.includes('publishers/anthropic')) {
     if (body.anthropic_version !== 'vertex-2023-10-16')
       return refuse(400, 'anthropic_version: Field required', 'INVALID_ARGUMENT');

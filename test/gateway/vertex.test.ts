@@ -150,6 +150,75 @@ describe('W13 vertex', () => {
     );
   });
 
+  const whole = 'projects/9876/locations/us-central1/endpoints/5544';
+  test.each([
+    ['endpoints/1234567890', `v1beta1/${project}/us-central1/endpoints/1234567890`],
+    [whole, `v1beta1/${whole}`],
+  ])('the tuned model %s is called at its endpoint, by every client', async (model, path) => {
+    const { google, ask, gateway } = gatewayOf({ ALIASES: { tuned: `vertex/${model}` } });
+    const origin = 'https://us-central1-aiplatform.googleapis.com';
+    for (const client of ['/v1/chat/completions', '/v1/messages', '/v1/responses']) {
+      const fields = client.endsWith('responses')
+        ? { input: 'Hello', messages: undefined }
+        : { max_tokens: 64 };
+      expect(await ask(model, { ...fields, temperature: 0.5 }, client)).toMatchObject({ status: 200 });
+    }
+    const contents = [{ parts: [{ text: 'Hello' }] }];
+    const response = await gateway.post('/v1beta/models/tuned:generateContent', 'x', { contents });
+    expect(response.status).toBe(200);
+    expect(new Set(google.requests.map(({ url }) => url))).toEqual(
+      new Set([`${origin}/${path}:generateContent`]),
+    );
+    expect(google.requests[0]?.body).toMatchObject({ generationConfig: { temperature: 0.5 } });
+    expect((await ask(model, {}, '/v1/messages/count_tokens')).text).toContain('13');
+    expect(google.requests.at(-1)?.url).toBe(`${origin}/${path}:countTokens`);
+  });
+
+  test.each(['flex', 'priority'])(
+    'the tier %s goes as a header, which Vertex AI reads alone',
+    async (tier) => {
+      const { google, ask, gateway } = gatewayOf();
+      expect(await ask(GEMINI, { service_tier: tier })).toMatchObject({ status: 200 });
+      const contents = [{ role: 'user', parts: [{ text: 'Hello' }] }];
+      for (const field of ['serviceTier', 'service_tier']) {
+        const body = { contents, [field]: tier.toUpperCase() };
+        const response = await gateway.post(`/v1beta/models/vertex/${GEMINI}:generateContent`, 'x', body);
+        expect(response.status, await response.text()).toBe(200);
+      }
+      const sent = google.requests.map(({ headers }) => headers.get('x-vertex-ai-llm-shared-request-type'));
+      expect(sent).toEqual([tier, tier, tier]);
+      await ask(GEMINI, { service_tier: 'default' });
+      expect(google.requests.at(-1)?.headers.has('x-vertex-ai-llm-shared-request-type')).toBe(false);
+    },
+  );
+
+  test('the tier that served a response is that of its traffic, and its price', async () => {
+    const { ask, record, google } = gatewayOf();
+    const usageMetadata = { promptTokenCount: 1000, candidatesTokenCount: 1000, totalTokenCount: 2000 };
+    const candidates = [{ content: { role: 'model', parts: [{ text: 'OK' }] }, finishReason: 'STOP' }];
+    const costOf = async (trafficType: string) => {
+      google.answers.push(() =>
+        Response.json({ candidates, usageMetadata: { ...usageMetadata, trafficType } }),
+      );
+      const { text } = await ask('gemini-3-flash-preview');
+      return [decodeObject(text)?.service_tier, record().cost_nanos];
+    };
+    const [usual, standard] = await costOf('ON_DEMAND');
+    const [flex, half] = await costOf('ON_DEMAND_FLEX');
+    expect([usual, flex]).toEqual([undefined, 'flex']);
+    expect(standard).toBeGreaterThan(0);
+    expect(half).toBe(Number(standard) / 2);
+    expect(await costOf('ON_DEMAND_PRIORITY')).toEqual(['priority', null]);
+  });
+
+  test('contents without a role are the user’s', async () => {
+    const { google, gateway } = gatewayOf();
+    const contents = [{ parts: [{ text: 'Hello' }] }, { role: '', parts: [{ text: 'there' }] }];
+    const response = await gateway.post(`/v1beta/models/vertex/${GEMINI}:generateContent`, 'x', { contents });
+    expect(response.status).toBe(200);
+    expect(google.requests[0]?.body.contents).toEqual(contents.map(({ parts }) => ({ role: 'user', parts })));
+  });
+
   test('a tool loop has no ids of calls and results, and addresses of images are refused', async () => {
     const { google, ask } = gatewayOf();
     const messages = [
@@ -205,6 +274,41 @@ describe('W13 vertex', () => {
   ])('%j is misconfigured by its name', (env, setting, message) => {
     const read = readSettings({ ...ENV, ...env });
     expect('problems' in read && read.problems).toEqual([{ setting, message }]);
+  });
+
+  test.each([
+    ['without like, Gemini', 'publishers/google', undefined, GEMINI, `models/${GEMINI}:generateContent`],
+    ['like gemini-native', 'publishers/google', 'gemini-native', GEMINI, `models/${GEMINI}:generateContent`],
+    ['without like, Claude', 'publishers/anthropic', undefined, CLAUDE, `models/${CLAUDE}:rawPredict`],
+    [
+      'without like, open models',
+      'endpoints/openapi',
+      undefined,
+      'meta/llama-4-maverick',
+      'chat/completions',
+    ],
+  ])('an entry at a host of Vertex AI, %s: its rules apply', async (_, api, like, model, path) => {
+    const base_url = `https://europe-west4-aiplatform.googleapis.com/v1/projects/other/locations/europe-west4/${api}`;
+    const entry = { base_url, auth: { google: 'OTHER_ACCOUNT' }, ...(like !== undefined && { like }) };
+    const { google, gateway } = gatewayOf({
+      OTHER_ACCOUNT: JSON.stringify(SERVICE_ACCOUNT),
+      PROVIDERS: { second: entry },
+    });
+    const response = await gateway.post('/v1/chat/completions', 'x', {
+      ...{ model: `second/${model}`, max_tokens: 64, service_tier: 'flex' },
+      messages: [
+        { role: 'user', content: 'Call f' },
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } }],
+        },
+        { role: 'tool', tool_call_id: 'call_1', content: 'done' },
+      ],
+    });
+    expect(response.status, await response.text()).toBe(200);
+    expect(google.requests.map(({ url }) => url)).toEqual([`${base_url}/${path}`]);
+    expect(google.requests[0]?.headers.get('authorization')).toMatch(/^Bearer ya29\./);
   });
 
   test('an entry of PROVIDERS with a service account', async () => {

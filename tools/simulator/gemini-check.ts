@@ -104,9 +104,13 @@ function snake(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** google-gemini/gemini-cli#16543 and #17208, 2026-01; the order: docs function-calling. */
+/**
+ * google-gemini/gemini-cli#16543 and #17208, 2026-01; the order: docs function-calling. A role "can be left blank or unset", and is the user's
+ * then: `Content` of https://ai.google.dev/api/caching#Content and of Vertex AI's reference (read 2026-11-28).
+ */
 function turnProblem(contents: readonly JsonObject[]): string | undefined {
-  for (const [at, { role, parts }] of contents.entries()) {
+  for (const [at, { role: given, parts }] of contents.entries()) {
+    const role = (given ?? '') === '' ? 'user' : given;
     const all = objectsOf(parts);
     if (role !== 'user' && role !== 'model') return 'Please use a valid role: user, model.';
     if (all.length === 0)
@@ -115,7 +119,10 @@ function turnProblem(contents: readonly JsonObject[]): string | undefined {
       return `* GenerateContentRequest.contents[${at}].parts[0].data: required oneof field 'data' must have one initialized field\n`;
     }
     const before = contents[at - 1];
-    if (all.some((part) => isObject(part.functionCall)) && (role !== 'model' || before?.role !== 'user')) {
+    if (
+      all.some((part) => isObject(part.functionCall)) &&
+      (role !== 'model' || before === undefined || before.role === 'model')
+    ) {
       return 'Please ensure that function call turn comes immediately after a user turn or after a function response turn.';
     }
     const problem = resultProblem(
@@ -175,7 +182,7 @@ function namesOf(content: JsonObject | undefined, key: 'functionCall' | 'functio
 function signatureProblem(contents: readonly JsonObject[], model: string): string | undefined {
   const lastPrompt = contents.findLastIndex(
     ({ role, parts }) =>
-      role === 'user' && objectsOf(parts).some((part) => part.functionResponse === undefined),
+      role !== 'model' && objectsOf(parts).some((part) => part.functionResponse === undefined),
   );
   for (const [at, { parts }] of contents.entries()) {
     const calls = objectsOf(parts).filter((part) => isObject(part.functionCall));

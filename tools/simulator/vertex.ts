@@ -8,7 +8,7 @@ import { anthropic } from './anthropic.ts';
 import { compatible } from './compatible.ts';
 import { gemini } from './gemini.ts';
 import { signatureOf } from './gemini-check.ts';
-import { isObject, objectOf, objectsOf } from './json.ts';
+import { isObject, objectOf, objectsOf, textOf } from './json.ts';
 import { type Call, openaiRefusal, type PathWords, type Refusal, type Scene } from './scene.ts';
 
 /** The project and the location of the tests. */
@@ -112,6 +112,13 @@ function check(call: Call): Refusal | undefined {
   const parts = objectsOf(call.body.contents).flatMap(({ parts: ofTurn }) => objectsOf(ofTurn));
   if (parts.some((part) => objectOf(part.functionCall ?? part.functionResponse).id !== undefined))
     return refusal(400, 'Invalid JSON payload received. Unknown name "id": Cannot find field.');
+  // googleapis/python-genai#2433, 2026: it reads the tier in a header.
+  const tier = call.body.serviceTier ?? call.body.service_tier;
+  if (tier !== undefined && known.inner === gemini)
+    return refusal(
+      400,
+      `Invalid value at 'service_tier' (type.googleapis.com/google.cloud.aiplatform.v1beta1.ServiceTier), "${textOf(tier)}"`,
+    );
   const inner = innerOf(call);
   return inner.scene.check(inner.call);
 }

@@ -1,5 +1,5 @@
 /** Anthropic's prices: https://platform.claude.com/docs/en/about-claude/pricing. */
-import { type Rates, type ShippedPrice, timesRates } from './price.ts';
+import { priceOfTier, type Rates, type ShippedPrice } from './price.ts';
 
 const PAGE = {
   provider: 'anthropic',
@@ -157,15 +157,7 @@ function premiumTier(
   isSupported: (model: string) => boolean,
 ): ShippedPrice[] {
   const models = price.models.filter(isSupported);
-  const { above } = price;
-  const premium: ShippedPrice = {
-    ...price,
-    ...timesRates(price, factor),
-    ...(above && { above: { ...timesRates(above, factor), prompt_tokens: above.prompt_tokens } }),
-    models,
-    service_tiers: [tier],
-  };
-  return models.length === 0 ? [] : [premium];
+  return models.length === 0 ? [] : [priceOfTier({ ...price, models }, [tier], factor)];
 }
 
 const isFast = (model: string) => FAST.test(model);

@@ -2,7 +2,7 @@
  * Gemini's prices of the paid standard tier: https://ai.google.dev/gemini-api/docs/pricing. The storage of an explicit cache is not
  * part of a request's usage.
  */
-import type { Rates, ShippedPrice } from './price.ts';
+import { priceOfTier, type Rates, type ShippedPrice } from './price.ts';
 
 const PAGE = {
   provider: 'gemini',
@@ -129,16 +129,15 @@ function embeddingPrices(): readonly ShippedPrice[] {
 }
 
 /**
- * Only the standard tier: the rates of others differ by model, such as `priority` with 75 to 100 % more
- * (https://ai.google.dev/gemini-api/docs/optimization, read 2026-11-22).
+ * The standard tier, and `flex` at half of its tokens' rates. `priority` has none: it costs 75 to 100 % more, by model
+ * (https://ai.google.dev/gemini-api/docs/optimization, read 2026-11-28).
  */
 export function geminiPrices(): readonly ShippedPrice[] {
   return [
     ...embeddingPrices(),
-    ...standardPrices().map((price) => ({
-      ...price,
-      ...webSearch(price),
-      service_tiers: ['default', 'standard'],
-    })),
+    ...standardPrices().flatMap((price) => {
+      const whole = { ...price, ...webSearch(price) };
+      return [{ ...whole, service_tiers: ['default', 'standard'] }, priceOfTier(whole, ['flex'], 0.5)];
+    }),
   ];
 }

@@ -1,5 +1,5 @@
 /** OpenAI's prices of the standard, the flex and the fast tier: https://developers.openai.com/api/docs/pricing. */
-import { type Rates, type ShippedPrice, timesRates } from './price.ts';
+import { priceOfTier, type Rates, type ShippedPrice } from './price.ts';
 
 const PAGE = {
   provider: 'openai',
@@ -218,20 +218,9 @@ function standardPrices(): readonly ShippedPrice[] {
   ];
 }
 
-/** All rates of a price times a factor, for the tiers as responses name them. */
-function tier(price: ShippedPrice, service_tiers: readonly string[], factor: number): ShippedPrice {
-  const { above } = price;
-  return {
-    ...price,
-    ...timesRates(price, factor),
-    ...(above && { above: { ...timesRates(above, factor), prompt_tokens: above.prompt_tokens } }),
-    service_tiers,
-  };
-}
-
 /** Half of all rates, the same as in a batch: https://developers.openai.com/api/docs/guides/flex-processing (read 2026-11-22). */
 function flex(price: ShippedPrice): ShippedPrice {
-  return tier(price, ['flex'], 0.5);
+  return priceOfTier(price, ['flex'], 0.5);
 }
 
 /** A request for `fast` or `priority` is answered with `priority`: anomalyco/models.dev#5375, 2026-08-25. */
@@ -246,7 +235,11 @@ function fast(price: ShippedPrice): ShippedPrice[] {
   if (!price.models.some((model) => /^gpt-(?:5\.6|6)/.test(model))) return [];
   const isStated = price.models.some((model) => /^gpt-(?:5\.6|6-|6\.1-sol)/.test(model));
   return [
-    { ...tier(price, FAST, 2), ...(isStated ? {} : { upper_bound: true as const }), checked: '2026-11-23' },
+    {
+      ...priceOfTier(price, FAST, 2),
+      ...(isStated ? {} : { upper_bound: true as const }),
+      checked: '2026-11-23',
+    },
   ];
 }
 

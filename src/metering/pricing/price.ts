@@ -155,6 +155,21 @@ export function timesRates(rates: Rates, factor: number): Rates {
   return Object.fromEntries(scaledRates);
 }
 
+/** All rates of a price times a factor, for the tiers as responses name them. */
+export function priceOfTier(
+  price: ShippedPrice,
+  service_tiers: readonly string[],
+  factor: number,
+): ShippedPrice {
+  const { above } = price;
+  return {
+    ...price,
+    ...timesRates(price, factor),
+    ...(above && { above: { ...timesRates(above, factor), prompt_tokens: above.prompt_tokens } }),
+    service_tiers,
+  };
+}
+
 const OTHER_FIELDS = [
   'provider',
   'models',

@@ -49,7 +49,7 @@ export function generateContentPath({ model, stream }: { model?: unknown; stream
   return stream === true ? `${path}:streamGenerateContent?alt=sse` : `${path}:generateContent`;
 }
 
-/** The model's name in paths and bodies: `models/gemini-3-flash`, `tunedModels/x`. */
+/** The model's name in paths and bodies: `models/gemini-3-flash`, `tunedModels/x`, `endpoints/x`. */
 export function modelPath(model: string): string {
   const name = bareModel(model);
   return name.includes('/') ? name : `models/${name}`;
@@ -85,7 +85,8 @@ const NATIVE_NAMES: Readonly<Record<string, string>> = {
 };
 
 /** The model becomes part of the URL's path, so no other characters are allowed. */
-const MODEL = /^(?:models\/|tunedModels\/)?[A-Za-z0-9][\w.:-]*$/;
+const MODEL =
+  /^(?:models\/|tunedModels\/|(?:projects\/[\w.:-]+\/locations\/[\w-]+\/)?endpoints\/)?[A-Za-z0-9][\w.:-]*$/;
 
 function writeGenerateContent(
   request: NativeRequest,

@@ -17,8 +17,18 @@ export const gemini: UpstreamProtocol = {
   open: (_, provider) => new GeminiReader(provider),
 };
 
-/** Google's tiers that have another name at OpenAI. */
-const TIERS: ReadonlyMap<string, string> = new Map([['standard', 'default']]);
+/** Google's tiers that have another name at OpenAI. Vertex AI reports them as `trafficType`: pydantic/pydantic-ai, recorded 2026-03. */
+const TIERS: ReadonlyMap<string, string> = new Map([
+  ['standard', 'default'],
+  ['on_demand_flex', 'flex'],
+  ['on_demand_priority', 'priority'],
+]);
+
+/** Of other traffic, such as `ON_DEMAND`, the tier is the usual one. */
+function tierOf({ serviceTier, trafficType }: JsonObject): string | undefined {
+  const tier = readName(serviceTier)?.toLowerCase();
+  return TIERS.get(tier ?? readName(trafficType)?.toLowerCase() ?? '') ?? tier;
+}
 
 /** "If empty, the model has not stopped generating tokens": https://ai.google.dev/api/generate-content#candidate (2026-11). */
 const UNFINISHED = unfinished('without a finishReason');
@@ -52,7 +62,6 @@ class GeminiReader implements ProtocolReader {
     const feedback = objectOf(event.promptFeedback);
     this.#blockReason = enumName('blockReason', feedback.blockReason) ?? this.#blockReason;
     const usage = isObject(event.usageMetadata) ? event.usageMetadata : null;
-    const tier = readName(usage?.serviceTier)?.toLowerCase();
     const hasFinish = candidates.some(
       ({ finishReason }) => enumName('finishReason', finishReason) !== undefined,
     );
@@ -65,7 +74,7 @@ class GeminiReader implements ProtocolReader {
       id: readName(event.responseId),
       created: undefined,
       model: readName(event.modelVersion),
-      serviceTier: TIERS.get(tier ?? '') ?? tier,
+      serviceTier: usage === null ? undefined : tierOf(usage),
       systemFingerprint: undefined,
       choices,
       usage: usage === null ? null : { ...readUsage(usage, hasCandidate), ...this.#searches },

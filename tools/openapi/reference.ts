@@ -1,4 +1,5 @@
 /** The text of `docs/api.md`: routes, parameters and fields, from what `docs/openapi.json` is made of. */
+import { linked, table } from '../tables/commented.ts';
 import { BUDGET_TEXTS, KEY_TEXTS, MODEL_TEXTS, RECORD_TEXTS, STATUS_TEXTS, SUMS_TEXTS } from './fields.ts';
 import { OPERATIONS, type Operation } from './operations.ts';
 
@@ -21,36 +22,37 @@ const TAGS: readonly (readonly [Operation['tag'], string])[] = [
   ['Other', ''],
 ];
 
-/** A page's address in a text becomes a link. */
-function linked(text: string): string {
-  return text
-    .replace(/docs\/([\w-]+)\.md(?:#([\w-]+))?/g, (_, page: string, anchor?: string) => {
-      const name = (anchor === undefined || /^[a-z]\d+$/.test(anchor) ? page : anchor).replaceAll('-', ' ');
-      return `[${name}](${page}.md${anchor === undefined ? '' : `#${anchor}`})`;
-    })
-    .replaceAll('|', '\\|')
-    .replace(/<([a-z]+)>/g, '`<$1>`');
-}
+/** Placeholders in plain texts are code, or they would be markup. */
+const escaped = (text: string) => linked(text).replace(/<([a-z]+)>/g, '`<$1>`');
 
 function routesOf(tag: Operation['tag']): string {
   const rows = OPERATIONS.filter((operation) => operation.tag === tag).map(
     ({ method, path, auth, summary, query = {} }) => {
       const names = Object.keys(query).map((name) => `\`${name}\``);
-      return `| \`${method} ${path.replaceAll(/\{(\w+)\}/g, '<$1>')}\` | ${auth} | ${linked(summary)} | ${names.join(', ') || ' '} |`;
+      return [
+        `\`${method} ${path.replaceAll(/\{(\w+)\}/g, '<$1>')}\``,
+        auth,
+        linked(summary),
+        names.join(', ') || ' ',
+      ];
     },
   );
-  return ['| route | for | what | query |', '| --- | --- | --- | --- |', ...rows].join('\n');
+  return table(['route', 'for', 'what', 'query'], rows);
 }
 
 function fieldsOf(texts: Readonly<Record<string, string>>): string {
-  const rows = Object.entries(texts).map(([name, text]) => `| \`${name}\` | ${linked(text)} |`);
-  return ['| field | meaning |', '| --- | --- |', ...rows].join('\n');
+  return table(
+    ['field', 'meaning'],
+    Object.entries(texts).map(([name, text]) => [`\`${name}\``, escaped(text)]),
+  );
 }
 
 function parametersOf(path: string): string {
   const { query = {} } = OPERATIONS.find((one) => one.method === 'GET' && one.path === path) ?? {};
-  const rows = Object.entries(query).map(([name, text]) => `| \`${name}\` | ${linked(text)} |`);
-  return ['| parameter | value |', '| --- | --- |', ...rows].join('\n');
+  return table(
+    ['parameter', 'value'],
+    Object.entries(query).map(([name, text]) => [`\`${name}\``, escaped(text)]),
+  );
 }
 
 /** The text of the page. */

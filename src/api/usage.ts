@@ -7,7 +7,7 @@ import type { RequestContext } from '../http/context.ts';
 import { unknownParam } from '../http/query.ts';
 import { identifyAdmin, identifyReader } from '../http/request.ts';
 import { type Answer, jsonResponse } from '../http/respond.ts';
-import { MAX_TAGS, STATUSES, TAG_NAME } from '../metering/record.ts';
+import { COST_PARTS, MAX_TAGS, STATUSES, TAG_NAME } from '../metering/record.ts';
 import { REFUSAL_GROUPS, RefusalReport } from '../metering/refusals.ts';
 import {
   CACHE_CAUSE,
@@ -66,12 +66,14 @@ export async function handleUsage(request: Request, context: RequestContext): Pr
     ? await context.ledger.report({ fromMs, toMs, keyId, groups, only: { ...filter.value, ...facts.value } })
     : ok(new Report(groups));
   if (report.kind === 'error') return report.error;
-  const { total, isTooLarge } = report.value;
+  const { total, isTooLarge, distribution, named } = report.value;
   if (isTooLarge) return TOO_LARGE;
   const rows = report.value.largest(limit.value);
   return format === 'csv'
     ? csvResponse(csvLines(rows, groups), `usage-${days}`)
-    : jsonResponse({ object: 'list', from, to, group_by: groups, data: rows, total });
+    : jsonResponse({
+        ...{ object: 'list', from, to, group_by: groups, data: rows, total, distribution, named },
+      });
 }
 
 /** The parameters of `GET /v1/usage/refusals`. */
@@ -165,21 +167,28 @@ const DERIVED = [
   'median_first_token_ms',
   'median_tokens_per_second',
   'p95_first_token_ms',
+  'p99_first_token_ms',
   'p5_tokens_per_second',
+  'p1_tokens_per_second',
 ] as const;
 const MONEY = ['cost', 'estimated_cost'] as const;
 /** Only in a report in which something was lost. */
 const LOST = { count: 'lost_tokens', money: 'lost_cost' } as const;
 
+/** Only in a report in which a cost is divided by kinds of tokens. */
+const PARTS = COST_PARTS.map((part) => `${part}_cost`);
+
 /** A line for each row, without the total. Money has a column for each currency in the rows. */
 function csvLines(rows: readonly Row[], groups: readonly Group[]): readonly (readonly string[])[] {
   const currencies = [...new Set(rows.flatMap((row) => Object.keys(row.cost)))].sort();
+  const hasParts = rows.some((row) => row.cost_parts !== undefined);
   const hasLosses = rows.some((row) => row.lost_tokens !== undefined);
   const header = [
     ...groups,
     ...COUNTS,
     ...DERIVED,
     ...MONEY.flatMap((field) => currencies.map((currency) => `${field}_${currency}`)),
+    ...(hasParts ? PARTS.flatMap((field) => currencies.map((currency) => `${field}_${currency}`)) : []),
     ...(hasLosses ? [LOST.count, ...currencies.map((currency) => `${LOST.money}_${currency}`)] : []),
   ];
   const lines = rows.map((row) => [
@@ -187,6 +196,11 @@ function csvLines(rows: readonly Row[], groups: readonly Group[]): readonly (rea
     ...COUNTS.map((count) => String(row[count])),
     ...DERIVED.map((figure) => String(row[figure] ?? '')),
     ...MONEY.flatMap((field) => currencies.map((currency) => decimalText(row[field][currency]))),
+    ...(hasParts
+      ? COST_PARTS.flatMap((part) =>
+          currencies.map((currency) => decimalText(row.cost_parts?.[part][currency])),
+        )
+      : []),
     ...(hasLosses
       ? [
           String(row.lost_tokens ?? 0),

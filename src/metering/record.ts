@@ -1,6 +1,7 @@
 /** The usage record of one request, the charge that travels with it, and its compact form for KV metadata. */
 import { ERRORS_OF_PROVIDERS, FAULTS, type Fault } from '../canonical/fault.ts';
 import { isObject, type JsonObject, readCount, readText } from '../shared/json.ts';
+import type { CostParts } from './pricing/cost.ts';
 import { isoTime, isRequestId } from './time.ts';
 
 export const STATUSES = ['finished', 'failed', 'timed_out', 'cancelled'] as const;
@@ -8,6 +9,9 @@ export const STATUSES = ['finished', 'failed', 'timed_out', 'cancelled'] as cons
 export const CLIENTS = ['chat', 'completions', 'messages', 'responses', 'gemini'] as const;
 /** The compact form stores the index in this list, too. */
 export const COST_SOURCES = ['none', 'upstream', 'table'] as const;
+
+/** The kinds of tokens by which a cost is divided, in the order of the compact form. */
+export const COST_PARTS = ['input', 'cached', 'output'] as const;
 
 /** One target that was tried or skipped, and the result. */
 export interface RecordedAttempt {
@@ -95,6 +99,11 @@ export interface RecordSummary extends Omit<Attribution, 'tags'> {
   readonly estimated: boolean;
   /** Integer of 10^-9 of the currency, fixed when the record is made; null if no price is known, which does not mean free. */
   readonly cost_nanos: number | null;
+  /**
+   * What the tokens of each kind cost, of `cost_nanos`: input (cache writes included), input that was read from the cache, and output. The
+   * rest is for searches, or not divided. Absent: nothing is divided, as a provider reports one sum, or the compact form has no room.
+   */
+  readonly cost_parts_nanos?: CostParts;
   /** ISO 4217; null if the cost is null. */
   readonly currency: string | null;
   readonly cost_source: (typeof COST_SOURCES)[number];
@@ -369,10 +378,30 @@ export function encodeRecord(record: RecordSummary): Readonly<Record<string, str
       (record.cost_estimated ? ESTIMATED_COST : 0) +
       encodeFault(record),
     c: record.cost_nanos ?? undefined,
+    cp: encodeParts(record),
     cu: record.currency ?? undefined,
     cs: COST_SOURCES.indexOf(record.cost_source),
     ps: price_since === null ? undefined : Date.parse(price_since) / 1000,
   };
+}
+
+const PARTS_RADIX = 36;
+const PARTS_TEXT = /^[0-9a-z]{1,11}\.[0-9a-z]{1,11}\.[0-9a-z]{1,11}$/;
+
+/** The parts of the cost in short; undefined where there are none, or the texts of the record leave no room. */
+function encodeParts(record: RecordSummary): string | undefined {
+  const { cost_parts_nanos: parts } = record;
+  if (parts === undefined) return undefined;
+  const text = COST_PARTS.map((part) => parts[part].toString(PARTS_RADIX)).join('.');
+  return textBytes(record) + text.length + FIELD_BYTES > MAX_TEXT_BYTES ? undefined : text;
+}
+
+function decodeParts(text = ''): Pick<RecordSummary, 'cost_parts_nanos'> {
+  if (!PARTS_TEXT.test(text)) return {};
+  const [input = 0, cached = 0, output = 0] = text
+    .split('.')
+    .map((count) => boundCount(Number.parseInt(count, PARTS_RADIX)));
+  return { cost_parts_nanos: { input, cached, output } };
 }
 
 /** The usual client protocol of a route, which the compact form omits. */
@@ -441,6 +470,7 @@ export function decodeRecord(metadata: unknown): RecordSummary | null {
     bytes_out: readCount(metadata.b) ?? 0,
     estimated: (flags & ESTIMATED_TOKENS) !== 0,
     cost_nanos: readCount(metadata.c) ?? null,
+    ...decodeParts(readText(metadata.cp)),
     currency: readText(metadata.cu) ?? null,
     cost_source: COST_SOURCES[readCount(metadata.cs) ?? 0] ?? 'none',
     price_since: priceSince === undefined ? null : isoTime(priceSince * 1000),

@@ -1,7 +1,16 @@
 /** Groups and sums usage for `GET /v1/usage`, from single records or from partial sums. */
 import { MAX_REPORT_ROWS } from '../shared/limits.ts';
-import { type CacheReport, type RecordSummary, type Tags, withinPrompt } from './record.ts';
-import { type Percentiles, percentilesOf, SPEED_BUCKETS, type SpeedCount, speedsOf } from './speeds.ts';
+import type { CostParts } from './pricing/cost.ts';
+import { type CacheReport, COST_PARTS, type RecordSummary, type Tags, withinPrompt } from './record.ts';
+import {
+  type Distribution,
+  distributionOf,
+  type Percentiles,
+  percentilesOf,
+  SPEED_BUCKETS,
+  type SpeedCount,
+  speedsOf,
+} from './speeds.ts';
 
 /** Who made a request and for what. A request without the fact has the value `''`. */
 export const FACTS = ['user', 'session', 'app'] as const;
@@ -101,6 +110,8 @@ export interface Amounts extends Readonly<RequestCounts> {
   /** Of the prompts, what could have been read from caches that broke, and what it cost more. */
   readonly lostTokens: number;
   readonly lostCost: bigint;
+  /** Parts of the cost, in 10^-9 of the currency. */
+  readonly costParts: { readonly [Part in keyof CostParts]: bigint };
   readonly speeds: readonly SpeedCount[];
 }
 
@@ -110,10 +121,20 @@ export interface Sums extends Readonly<RequestCounts>, Percentiles {
   readonly cached_share: number | null;
   readonly cost: Readonly<Record<string, number>>;
   readonly estimated_cost: Readonly<Record<string, number>>;
+  /** Parts of `cost` by kinds of tokens. The rest is for searches, or is one sum that the provider reported. Absent: nothing is divided. */
+  readonly cost_parts?: { readonly [Part in keyof CostParts]: Readonly<Record<string, number>> };
   /** Absent: nothing was lost, or it is not summed. */
   readonly lost_tokens?: number;
   readonly lost_cost?: Readonly<Record<string, number>>;
 }
+/** How many groups a report has, and what they cost. */
+export interface NamedGroups {
+  readonly count: number;
+  /** False: further groups are summed in one row, so there are more. */
+  readonly is_exact: boolean;
+  readonly cost: Readonly<Record<string, number>>;
+}
+
 export type Row = Partial<Record<Group, string>> & Sums;
 
 const READ_GROUP: { readonly [G in (typeof GROUPS)[number]]: (record: ReportedRecord) => string } = {
@@ -216,6 +237,21 @@ export class Report {
     return this.#total.sums;
   }
 
+  /** How the requests are spread over times to the first token and over rates. */
+  get distribution(): Distribution {
+    return this.#total.distribution;
+  }
+
+  /** The groups, whatever the limit of rows is, without those of requests that lack a fact of the groups. */
+  get named(): NamedGroups {
+    const facts = this.#groups.flatMap((group, at) => (isFactGroup(group) ? [at] : []));
+    const named = [...this.#rows.values()].filter(({ values }) => facts.every((at) => values[at] !== ''));
+    const sum = new Sum();
+    for (const { sum: own } of named) sum.addSum(own);
+    sum.addSum(this.#rest);
+    return { count: named.length, is_exact: this.#rest.isEmpty, cost: sum.cost };
+  }
+
   #groupFields(values: readonly string[]): Partial<Record<Group, string>> {
     return Object.fromEntries(this.#groups.map((group, i) => [group, values[i]]));
   }
@@ -227,6 +263,7 @@ class Sum {
   readonly #estimatedCost = new MoneySums();
   #lostTokens = 0;
   readonly #lostCost = new MoneySums();
+  readonly #parts = { input: new MoneySums(), cached: new MoneySums(), output: new MoneySums() };
   #speeds: number[] | null = null;
 
   add(amounts: Amounts): void {
@@ -243,6 +280,8 @@ class Sum {
     if (amounts.lostCost > 0n) this.#lostCost.add(amounts.currency, amounts.lostCost);
     this.#cost.add(amounts.currency, amounts.cost);
     if (amounts.estimatedCost > 0n) this.#estimatedCost.add(amounts.currency, amounts.estimatedCost);
+    for (const part of COST_PARTS)
+      if (amounts.costParts[part] > 0n) this.#parts[part].add(amounts.currency, amounts.costParts[part]);
   }
 
   get isEmpty(): boolean {
@@ -260,6 +299,15 @@ class Sum {
     this.#estimatedCost.addAll(other.#estimatedCost);
     this.#lostTokens = Math.min(this.#lostTokens + other.#lostTokens, Number.MAX_SAFE_INTEGER);
     this.#lostCost.addAll(other.#lostCost);
+    for (const part of COST_PARTS) this.#parts[part].addAll(other.#parts[part]);
+  }
+
+  get cost(): Readonly<Record<string, number>> {
+    return this.#cost.amounts;
+  }
+
+  get distribution(): Distribution {
+    return distributionOf(this.#speeds ?? []);
   }
 
   /** Below 0 if this sum is smaller: by cost, without regard to currencies, then by tokens and requests. */
@@ -277,6 +325,13 @@ class Sum {
       ...percentilesOf(this.#speeds ?? []),
       cost: this.#cost.amounts,
       estimated_cost: this.#estimatedCost.amounts,
+      ...(COST_PARTS.some((part) => this.#parts[part].nanos > 0n) && {
+        cost_parts: {
+          input: this.#parts.input.amounts,
+          cached: this.#parts.cached.amounts,
+          output: this.#parts.output.amounts,
+        },
+      }),
       ...(this.#lostTokens > 0 && { lost_tokens: this.#lostTokens, lost_cost: this.#lostCost.amounts }),
     };
   }
@@ -379,6 +434,11 @@ export function amountsOf(record: ReportedRecord): Amounts {
     estimatedCost: record.cost_estimated ? cost : 0n,
     lostTokens: record.cache?.lost_tokens ?? 0,
     lostCost: BigInt(record.cache?.lost_nanos ?? 0),
+    costParts: {
+      input: BigInt(record.cost_parts_nanos?.input ?? 0),
+      cached: BigInt(record.cost_parts_nanos?.cached ?? 0),
+      output: BigInt(record.cost_parts_nanos?.output ?? 0),
+    },
     speeds: speedsOf(record),
   };
 }

@@ -23,6 +23,7 @@ import {
   type Attribution,
   boundRecord,
   type ChargedRecord,
+  COST_PARTS,
   type RecordedAttempt,
   type UsageRecord,
   withoutCharge,
@@ -654,7 +655,7 @@ type TokenSums = Pick<
 type BilledExtras = Pick<UsageRecord, 'cache_write_long_tokens' | 'searches'>;
 type CostFields = Pick<
   UsageRecord,
-  'cost_nanos' | 'currency' | 'cost_source' | 'price_since' | 'cost_estimated'
+  'cost_parts_nanos' | 'cost_nanos' | 'currency' | 'cost_source' | 'price_since' | 'cost_estimated'
 >;
 
 /**
@@ -784,16 +785,19 @@ function sumCosts(costs: readonly (Cost | null)[], estimated: boolean): CostFiel
   const currency = costs[0]?.currency;
   if (currency === undefined) return UNKNOWN_COST;
   let cost_nanos = 0;
+  const parts = { input: 0, cached: 0, output: 0 };
   let since: string | null = null;
   let hasUpperBound = false;
   for (const cost of costs) {
     if (cost?.currency !== currency) return UNKNOWN_COST;
     cost_nanos += cost.nano;
+    for (const part of COST_PARTS) parts[part] += cost.parts?.[part] ?? 0;
     since = cost.priceSince ?? since;
     hasUpperBound ||= cost.isUpperBound;
   }
   return {
     cost_nanos,
+    ...(COST_PARTS.some((part) => parts[part] > 0) && { cost_parts_nanos: parts }),
     currency,
     cost_source: since === null ? 'upstream' : 'table',
     price_since: since === null ? null : new Date(since).toISOString(),

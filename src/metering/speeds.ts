@@ -35,8 +35,10 @@ export interface Percentiles {
   readonly median_tokens_per_second: number | null;
   /** 95 % of the requests had their first text within this time. */
   readonly p95_first_token_ms: number | null;
+  readonly p99_first_token_ms: number | null;
   /** 95 % of the requests were at least this fast. The slow end, as for the time to the first text. */
   readonly p5_tokens_per_second: number | null;
+  readonly p1_tokens_per_second: number | null;
 }
 
 /** @param counts the counts of all {@link SPEED_BUCKETS} buckets */
@@ -49,8 +51,43 @@ export function percentilesOf(counts: readonly number[]): Percentiles {
     median_first_token_ms: firstAt(0.5),
     median_tokens_per_second: rateAt(0.5),
     p95_first_token_ms: firstAt(0.95),
+    p99_first_token_ms: firstAt(0.99),
     p5_tokens_per_second: rateAt(0.05),
+    p1_tokens_per_second: rateAt(0.01),
   };
+}
+
+/** Requests by ranges of a measured value. `from` is 0 in the first, and `to` is null in the last. */
+export interface Spread {
+  readonly from: number;
+  readonly to: number | null;
+  readonly requests: number;
+}
+
+/** How many requests were within each range; without the empty ranges before the first and behind the last one. */
+export interface Distribution {
+  readonly first_token_ms: readonly Spread[];
+  readonly tokens_per_second: readonly Spread[];
+}
+
+/** @param counts the counts of all {@link SPEED_BUCKETS} buckets; empty if nothing was measured */
+export function distributionOf(counts: readonly number[]): Distribution {
+  return {
+    first_token_ms: spread(counts.slice(0, FIRST_TOKEN_MS.buckets), FIRST_TOKEN_MS.from, 1),
+    tokens_per_second: spread(counts.slice(FIRST_TOKEN_MS.buckets), TOKENS_PER_SECOND.from, 10),
+  };
+}
+
+function spread(counts: readonly number[], from: number, parts: number): Spread[] {
+  const first = counts.findIndex((count) => count > 0);
+  if (first < 0) return [];
+  const last = counts.findLastIndex((count) => count > 0);
+  const bound = (bucket: number) => round(from * RATIO ** bucket, parts);
+  return counts.slice(first, last + 1).map((requests, i) => ({
+    from: first + i === 0 ? 0 : (bound(first + i - 1) ?? 0),
+    to: first + i === counts.length - 1 ? null : bound(first + i),
+    requests,
+  }));
 }
 
 function bucketOf(value: number, { from, buckets }: typeof TOKENS_PER_SECOND): number {

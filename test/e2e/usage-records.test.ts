@@ -305,11 +305,11 @@ describe.each(['kv', 'object'])('LEDGER=%s', (ledger) => {
       `attachment; filename="usage-${day(-1)}-${day(2)}.csv"`,
     );
     expect((await response.text()).split('\r\n')).toEqual([
-      'model,status,requests,prompt_tokens,completion_tokens,total_tokens,cached_tokens,cache_write_tokens,reasoning_tokens,estimated_requests,failed_requests,unpriced_requests,cancelled_requests,cut_requests,cached_share,median_first_token_ms,median_tokens_per_second,p95_first_token_ms,p5_tokens_per_second,cost_USD,estimated_cost_USD',
+      'model,status,requests,prompt_tokens,completion_tokens,total_tokens,cached_tokens,cache_write_tokens,reasoning_tokens,estimated_requests,failed_requests,unpriced_requests,cancelled_requests,cut_requests,cached_share,median_first_token_ms,median_tokens_per_second,p95_first_token_ms,p99_first_token_ms,p5_tokens_per_second,p1_tokens_per_second,cost_USD,estimated_cost_USD,input_cost_USD,cached_cost_USD,output_cost_USD',
       expect.stringMatching(
-        /^openai\/o4-mini,finished,1,2,37,39,0,0,32,0,0,0,0,0,0,\d+,[\d.]*,\d+,[\d.]*,0\.000165,$/,
+        /^openai\/o4-mini,finished,1,2,37,39,0,0,32,0,0,0,0,0,0,\d+,[\d.]*,\d+,\d+,[\d.]*,[\d.]*,0\.000165,,0\.0000022,,0\.0001628$/,
       ),
-      'openai/o4-mini:status-500,failed,1,0,0,0,0,0,0,0,1,0,0,0,,,,,,,',
+      'openai/o4-mini:status-500,failed,1,0,0,0,0,0,0,0,1,0,0,0,,,,,,,,,,,,',
       '',
     ]);
   });

@@ -85,10 +85,13 @@ describe('GET /v1/usage', () => {
       // There is no rate for an output that arrived at once, as it does on a machine that is not busy.
       median_tokens_per_second: expect.toBeOneOf([null, expect.any(Number)]),
       p95_first_token_ms: expect.any(Number),
+      p99_first_token_ms: expect.any(Number),
       p5_tokens_per_second: expect.toBeOneOf([null, expect.any(Number)]),
+      p1_tokens_per_second: expect.toBeOneOf([null, expect.any(Number)]),
       // At 1.1 and 4.4 dollars per million tokens.
       cost: { USD: 0.000165 },
       estimated_cost: {},
+      cost_parts: { input: { USD: 0.0000022 }, cached: {}, output: { USD: 0.0001628 } },
     };
     const failed = {
       requests: 1,
@@ -96,7 +99,9 @@ describe('GET /v1/usage', () => {
       cached_share: null,
       median_first_token_ms: null,
       p95_first_token_ms: null,
+      p99_first_token_ms: null,
       cost: {},
+      cost_parts: undefined,
     };
     const zero = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, reasoning_tokens: 0 };
     expect(rest).toEqual({
@@ -105,6 +110,11 @@ describe('GET /v1/usage', () => {
       to: day(2),
       group_by: ['model'],
       total: sums,
+      distribution: {
+        first_token_ms: [{ from: expect.any(Number), to: expect.any(Number), requests: 1 }],
+        tokens_per_second: expect.any(Array),
+      },
+      named: { count: 2, is_exact: true, cost: { USD: 0.000165 } },
     });
     expect(data).toEqual([
       { model: 'openai/o4-mini', ...sums, requests: 1, failed_requests: 0 },

@@ -28,6 +28,7 @@ export function manyRecords(
     const hex = (digits: number) => Array.from({ length: digits }, () => below(16).toString(16)).join('');
     const uuid = `${hex(8)}-${hex(4)}-4${hex(3)}-8${hex(3)}-${hex(12)}`;
     const currency = pick(CURRENCIES);
+    const cost_nanos = currency === null ? null : below(9_000_000_000);
     const total_ms = below(60_000);
     const prompt_tokens = below(100_000);
     const completion_tokens = below(10_000);
@@ -48,7 +49,9 @@ export function manyRecords(
       cache_write_tokens: pick([null, below(50_000)]),
       reasoning_tokens: pick([null, below(5_000)]),
       estimated: below(5) === 0,
-      cost_nanos: currency === null ? null : below(9_000_000_000),
+      cost_nanos,
+      // Most of them by kinds of tokens, some with a rest, as of searches.
+      ...(cost_nanos !== null && total_ms % 3 > 0 && { cost_parts_nanos: partsOf(cost_nanos) }),
       currency,
       cost_source: currency === null ? 'none' : 'table',
       price_since: currency === null ? null : '2026-09-10T00:00:00.000Z',
@@ -56,4 +59,9 @@ export function manyRecords(
       first_token_ms: pick([null, below(20_000), total_ms >> 1]),
     });
   });
+}
+
+function partsOf(nanos: number) {
+  const [cached, output] = [Math.floor(nanos / 7), Math.floor(nanos / 2)];
+  return { input: Math.floor(nanos / 3), cached, output };
 }

@@ -51,6 +51,7 @@ function worst(text: string): UsageRecord {
     bytes_out: MAX,
     estimated: true,
     cost_nanos: MAX,
+    cost_parts_nanos: { input: MAX, cached: MAX, output: MAX },
     currency: text,
     cost_source: 'upstream',
     price_since: '2026-09-10T00:00:00.000Z',
@@ -60,6 +61,11 @@ function worst(text: string): UsageRecord {
     cache: { cause: 'history', at: 7, by: 'fallback', lost_tokens: MAX, lost_nanos: MAX },
     cache_saves: MAX,
   });
+}
+
+/** Whether the parts of a cost fit into the metadata beside the names. */
+function hasRoom(one: Partial<RecordSummary>): boolean {
+  return [one.asked, one.model, one.user, one.session, one.app].join('').length < 250;
 }
 
 const count = fc.nat(MAX);
@@ -101,9 +107,11 @@ const anyRecord: fc.Arbitrary<RecordSummary> = fc
     cost_source: fc.constantFrom('none', 'upstream', 'table'),
     price_since: fc.option(fc.constant('2026-09-10T00:00:00.000Z')),
     cost_estimated: fc.boolean(),
+    parts: fc.option(fc.record({ input: count, cached: count, output: count })),
   })
-  .map(({ ownCode, ...one }) => ({
+  .map(({ ownCode, parts, ...one }) => ({
     ...one,
+    ...(parts !== null && hasRoom(one) && { cost_parts_nanos: parts }),
     error: ownCode ?? one.error_code,
     ended: isoTime(Date.parse(one.time) + one.total_ms),
   }));
@@ -116,6 +124,16 @@ describe('encodeRecord and decodeRecord', () => {
       }),
       { numRuns: 300, seed: 20261121 },
     );
+  });
+
+  test('P5 the parts of a cost are left out where long names leave no room for them', () => {
+    const cost_parts_nanos = { input: 12_345_678, cached: 0, output: 1 };
+    const read = (name: string) =>
+      decodeRecord(encodeRecord(record({ cost_parts_nanos, asked: name, model: name })))?.cost_parts_nanos;
+    expect(read('gpt-5')).toEqual(cost_parts_nanos);
+    expect(read('m'.repeat(240))).toBeUndefined();
+    for (const cp of ['', '1.2', 'x', '1.-2.3', '1.2.3.4'])
+      expect(decodeRecord({ ...encodeRecord(record()), cp })).not.toHaveProperty('cost_parts_nanos');
   });
 
   test('M4 absent fields take no space in the metadata', () => {

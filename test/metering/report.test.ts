@@ -1,7 +1,7 @@
 /** Tests the usage report (M5): groups, sums, and which requests count as failed. */
 import { describe, expect, test } from 'vitest';
 import type { UsageRecord } from '../../src/metering/record.ts';
-import { type Group, Report } from '../../src/metering/report.ts';
+import { amountsOf, type Group, OTHER, Report } from '../../src/metering/report.ts';
 import { record } from './records.ts';
 
 function reportOf(groups: readonly Group[], ...records: Partial<UsageRecord>[]): Report {
@@ -59,7 +59,9 @@ describe('Report', () => {
       median_first_token_ms: 140,
       median_tokens_per_second: 3.4,
       p95_first_token_ms: 167,
+      p99_first_token_ms: 170,
       p5_tokens_per_second: 2.3,
+      p1_tokens_per_second: 2.3,
       cost: {},
       estimated_cost: {},
     };
@@ -155,6 +157,36 @@ describe('Report', () => {
       unpriced_requests: 0,
     });
     expect(Object.keys(total.cost)).toEqual(['CNY', 'EUR', 'USD']);
+  });
+
+  test('P5 cost_parts: one sum for each kind of tokens and currency; absent where no cost is divided', () => {
+    const parts = (input: number, cached: number, output: number) => ({
+      cost_nanos: input + cached + output,
+      currency: 'USD',
+      cost_parts_nanos: { input, cached, output },
+    });
+    const whole = { cost_nanos: 500_000_000, currency: 'USD' };
+    const { total } = reportOf([], parts(1_000_000_000, 20, 3_000_000), parts(5, 0, 7), whole, {
+      ...parts(0, 0, 9_000_000_000),
+      currency: 'CNY',
+    });
+    expect(total.cost_parts).toEqual({
+      input: { USD: 1.000000005 },
+      cached: { USD: 2e-8 },
+      output: { CNY: 9, USD: 0.003000007 },
+    });
+    expect(reportOf([], whole).total).not.toHaveProperty('cost_parts');
+  });
+
+  test('M5 named: the groups and their cost whatever the limit, without requests that lack the fact, and whether there are more', () => {
+    const users = ['ada', 'bob', null, 'cy', 'ada'];
+    const report = new Report(['user']);
+    const priced = { cost_nanos: 1_000_000_000, currency: 'USD' };
+    for (const user of users) report.addRecord(record({ user, ...priced }));
+    expect(report.largest(1)).toHaveLength(2);
+    expect(report.named).toEqual({ count: 3, is_exact: true, cost: { USD: 4 } });
+    report.add([OTHER], amountsOf(record({ ...priced, cost_nanos: 2_000_000_000 })));
+    expect(report.named).toEqual({ count: 3, is_exact: false, cost: { USD: 6 } });
   });
 
   test('P5 unpriced_requests counts requests with tokens and without a price', () => {

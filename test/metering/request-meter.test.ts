@@ -185,6 +185,19 @@ describe('RequestMeter.settle', () => {
       expect(await costOf({ kind: 'finished' }, { prompt: 10, completion: 5 })).toEqual(cost);
     });
 
+    test('P4 the record divides the cost of reported tokens by their kinds; a cost that the upstream reports is one sum', async () => {
+      const partsOf = async (report: UsageReport) => {
+        const { meter, store } = bench(undefined, {}, [price]);
+        meter.current.accumulator.usage(report);
+        meter.settle({ kind: 'finished' });
+        await meter.settled;
+        return Object(recordIn(store)).cost_parts_nanos;
+      };
+      const parts = { input: 20_000, cached: 0, output: 15_000 };
+      expect(await partsOf({ prompt: 10, completion: 5 })).toEqual(parts);
+      expect(await partsOf({ prompt: 10, completion: 5, cost: 77 })).toBeUndefined();
+    });
+
     test('P5 M3 of estimated tokens: marked as an estimate', async () => {
       expect(await costOf({ kind: 'cancelled' })).toEqual({
         ...byTable,

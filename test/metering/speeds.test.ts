@@ -56,6 +56,40 @@ describe('M5 medians', () => {
     });
   });
 
+  test('p99 and p1, and a distribution that counts each request once, in the range that has its value', () => {
+    const random = seeded(31);
+    const records = Array.from({ length: 3000 }, () => {
+      const first_token_ms = Math.round(5 + 4000 * random() ** 4);
+      return {
+        first_token_ms,
+        total_ms: first_token_ms + Math.round(100 + 9000 * random()),
+        completion_tokens: 300,
+      };
+    });
+    const report = new Report([]);
+    for (const one of records) report.addRecord(record(one));
+    const first = records.map((one) => one.first_token_ms).sort((a, b) => a - b);
+    const rates = records.map((one) => 300_000 / (one.total_ms - one.first_token_ms)).sort((a, b) => a - b);
+    expect(Math.abs((report.total.p99_first_token_ms ?? 0) / (first[2970] ?? 1) - 1)).toBeLessThan(1 / 4);
+    expect(Math.abs((report.total.p1_tokens_per_second ?? 0) / (rates[30] ?? 1) - 1)).toBeLessThan(1 / 4);
+    for (const [spread, values, tolerance] of [
+      [report.distribution.first_token_ms, first, 1],
+      [report.distribution.tokens_per_second, rates, 0.1],
+    ] as const) {
+      expect(spread.reduce((sum, { requests }) => sum + requests, 0)).toBe(3000);
+      expect(spread[0]?.requests).toBeGreaterThan(0);
+      expect(spread.at(-1)?.requests).toBeGreaterThan(0);
+      for (const [i, { from, to, requests }] of spread.entries()) {
+        if (i > 0) expect(from).toBe(spread[i - 1]?.to);
+        const upTo = (bound: number) => values.filter((value) => value < bound).length;
+        // The bounds are rounded.
+        expect(requests).toBeLessThanOrEqual(upTo((to ?? Infinity) + tolerance) - upTo(from - tolerance));
+        expect(requests).toBeGreaterThanOrEqual(upTo((to ?? Infinity) - tolerance) - upTo(from + tolerance));
+      }
+    }
+    expect(new Report([]).distribution).toEqual({ first_token_ms: [], tokens_per_second: [] });
+  });
+
   test('null without any text; no rate for an output that arrived at once', () => {
     expect(totalOf({ first_token_ms: null })).toMatchObject({
       median_first_token_ms: null,

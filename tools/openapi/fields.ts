@@ -41,6 +41,8 @@ export const RECORD_TEXTS: Texts<Extract<keyof RecordView, string>> = {
   bytes_out: 'bytes sent to the client',
   estimated: 'whether tokens are an estimate: docs/metering.md#estimates',
   cost: 'null: no price is known, which does not mean free',
+  cost_parts:
+    'of the cost: input (cache writes included), cached (read from the cache) and output. The rest is for searches, or one sum that the provider reported. Absent: nothing is divided',
   currency: 'of the cost',
   cost_source: 'upstream (reported by the provider), table (a price) or none',
   price_since: 'the start of the price',
@@ -73,12 +75,16 @@ export const SUMS_TEXTS: Texts<Extract<keyof Sums, string>> = {
   unpriced_requests: 'used tokens for which no price is known',
   cached_share: 'cached_tokens / prompt_tokens',
   median_first_token_ms:
-    'right to about a tenth over many requests, to a fifth for one, as the other three; null: nothing was measured',
+    'right to about a tenth over many requests, to a fifth for one, as the other five; null: nothing was measured',
   median_tokens_per_second: 'of the output',
   p95_first_token_ms: '95 % of the requests were at least as fast',
+  p99_first_token_ms: '99 % of the requests were at least as fast',
   p5_tokens_per_second: '95 % of the requests were at least as fast',
+  p1_tokens_per_second: '99 % of the requests were at least as fast',
   cost: '{"USD": 0.000128}, one sum for each currency; {} where nothing had a price',
   estimated_cost: 'the part of cost that depends on estimated tokens or is an upper bound',
+  cost_parts:
+    'the part of cost for input, cached and output, each by currency, as in records. Absent: nothing is divided',
   lost_tokens: 'lost to breaks of the prompt cache: docs/prompt-caches.md#reports',
   lost_cost: 'what these cost, by currency',
 };

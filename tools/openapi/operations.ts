@@ -15,6 +15,7 @@ import {
 import {
   anyObject,
   count,
+  described,
   either,
   explained,
   flag,
@@ -313,7 +314,14 @@ export const OPERATIONS: readonly Operation[] = [
     ...{ method: 'GET', path: '/v1/usage', tag: 'Usage', auth: 'caller', csv: true },
     summary: 'A report of the usage of the calling key, or of all keys for the admin',
     query: USAGE_QUERY,
-    returns: object({ ...list(ref('ReportRow')), ...span, total: ref('Sums') }),
+    returns: object({
+      ...list(ref('ReportRow')),
+      ...{ ...span, total: ref('Sums'), distribution: ref('Distribution') },
+      named: described(
+        ref('NamedGroups'),
+        'the groups before the limit, without requests that lack a fact of the groups',
+      ),
+    }),
   },
   {
     ...{ method: 'GET', path: '/v1/usage/records', tag: 'Usage', auth: 'caller' },

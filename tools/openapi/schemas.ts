@@ -5,7 +5,8 @@ import { TOKEN_FILTERS, type UsageToken } from '../../src/auth/usage-tokens.ts';
 import { ERRORS } from '../../src/canonical/error.ts';
 import { FAULTS } from '../../src/canonical/fault.ts';
 import { CLIENTS, COST_SOURCES, type RecordedAttempt, STATUSES } from '../../src/metering/record.ts';
-import { COUNTS, type Sums } from '../../src/metering/report.ts';
+import { COUNTS, type NamedGroups, type Sums } from '../../src/metering/report.ts';
+import type { Distribution, Spread } from '../../src/metering/speeds.ts';
 import type { JsonObject } from '../simulator/json.ts';
 import { BUDGET_TEXTS, KEY_TEXTS, MODEL_TEXTS, RECORD_TEXTS, SUMS_TEXTS } from './fields.ts';
 
@@ -39,7 +40,7 @@ export function optional(schema: Schema): Optional {
   return ['optional', schema];
 }
 
-function described(schema: Schema, description: string): Schema {
+export function described(schema: Schema, description: string): Schema {
   return { ...schema, description };
 }
 
@@ -104,6 +105,9 @@ const attempt = typed<RecordedAttempt>({
   message_shown: optional({ const: true }),
 });
 
+/** Parts of a cost by kinds of tokens. */
+const partsOf = (part: Schema): Schema => object({ input: part, cached: part, output: part });
+
 const record = explained(
   typed<RecordView>({
     request_id: text,
@@ -136,6 +140,7 @@ const record = explained(
     bytes_out: count,
     estimated: flag,
     cost: orNull(amount),
+    cost_parts: optional(partsOf(amount)),
     currency: orNull(text),
     cost_source: oneOf(COST_SOURCES),
     price_since: orNull(time),
@@ -158,12 +163,23 @@ const sums: FieldsOf<Sums> = {
   median_first_token_ms: orNull(amount),
   median_tokens_per_second: orNull(amount),
   p95_first_token_ms: orNull(amount),
+  p99_first_token_ms: orNull(amount),
   p5_tokens_per_second: orNull(amount),
+  p1_tokens_per_second: orNull(amount),
   cost: mapOf(amount),
   estimated_cost: mapOf(amount),
+  cost_parts: optional(partsOf(mapOf(amount))),
   lost_tokens: optional(count),
   lost_cost: optional(mapOf(amount)),
 };
+
+const spreads = listOf(
+  typed<Spread>({
+    from: amount,
+    to: orNull(described(amount, 'exclusive; null: no bound')),
+    requests: count,
+  }),
+);
 
 const budget = explained(
   object({
@@ -274,6 +290,12 @@ export const COMPONENTS = {
     additionalProperties: true,
   },
   Record: record,
+  NamedGroups: typed<NamedGroups>({
+    count,
+    is_exact: described(flag, 'false: there are more'),
+    cost: mapOf(amount),
+  }),
+  Distribution: typed<Distribution>({ first_token_ms: spreads, tokens_per_second: spreads }),
   Sums: explained(object(sums as Readonly<Record<string, Schema | Optional>>), SUMS_TEXTS),
   ReportRow: {
     ...explained(object(sums as Readonly<Record<string, Schema | Optional>>), SUMS_TEXTS),

@@ -1,4 +1,5 @@
 /** The SQL columns and tables of usage sums: integers that JavaScript reads exactly, and response speeds as one text. */
+import { COST_PARTS } from '../../metering/record.ts';
 import { type Amounts, COUNTS } from '../../metering/report.ts';
 import { SPEED_BUCKETS, type SpeedCount } from '../../metering/speeds.ts';
 
@@ -7,7 +8,7 @@ export const DIMENSIONS = ['provider', 'model', 'route', 'status', 'fault', 'err
 
 const NANOS_PER_UNIT = 1_000_000_000;
 /** SQLite's integers have 64 bits but pass through JavaScript numbers, so an amount of money is stored in two columns. */
-const MONEY = ['cost', 'estimated_cost', 'lost_cost'] as const;
+const MONEY = ['cost', 'estimated_cost', 'lost_cost', 'input_cost', 'cached_cost', 'output_cost'] as const;
 const MONEY_COLUMNS = MONEY.flatMap((name) => [`${name}_units`, `${name}_nanos`]);
 
 /** Integers that are not amounts of money. */
@@ -49,6 +50,7 @@ export function toColumns(amounts: Amounts): Columns {
       ...splitNanos(amounts.cost),
       ...splitNanos(amounts.estimatedCost),
       ...splitNanos(amounts.lostCost),
+      ...COST_PARTS.flatMap((part) => splitNanos(amounts.costParts[part])),
     ],
     speeds: writeSpeeds(amounts.speeds),
   };
@@ -74,6 +76,11 @@ export function fromColumns(currency: string, { numbers, speeds }: Columns): Amo
     cost: joinNanos(numbers, PLAIN.length),
     estimatedCost: joinNanos(numbers, PLAIN.length + 2),
     lostCost: joinNanos(numbers, PLAIN.length + 4),
+    costParts: {
+      input: joinNanos(numbers, PLAIN.length + 6),
+      cached: joinNanos(numbers, PLAIN.length + 8),
+      output: joinNanos(numbers, PLAIN.length + 10),
+    },
     speeds: readSpeeds(speeds),
   };
 }
@@ -105,6 +112,11 @@ export function combine(a: Amounts, b: Amounts, sign: 1 | -1): Amounts {
     estimatedCost: money(a.estimatedCost, b.estimatedCost),
     lostTokens: bounded(a.lostTokens + sign * b.lostTokens),
     lostCost: money(a.lostCost, b.lostCost),
+    costParts: {
+      input: money(a.costParts.input, b.costParts.input),
+      cached: money(a.costParts.cached, b.costParts.cached),
+      output: money(a.costParts.output, b.costParts.output),
+    },
     speeds: [...speeds].filter(([, count]) => count > 0).sort(([x], [y]) => x - y),
   };
 }

@@ -20,6 +20,18 @@ export interface Cost {
   readonly priceSince: string | null;
   /** The true cost may be lower. */
   readonly isUpperBound: boolean;
+  /** What the tokens of each kind cost. Absent: the upstream reported one sum. */
+  readonly parts?: CostParts;
+}
+
+/** The cost by kinds of tokens, in integers of 10^-9 of the currency. Searches are in none, so the parts may be less than the whole. */
+export interface CostParts {
+  /** The prompt, writes to the cache included, without what was read from it. */
+  readonly input: number;
+  /** What was read from the provider's cache. */
+  readonly cached: number;
+  /** The completion, reasoning included. */
+  readonly output: number;
 }
 
 export interface PricedRequest {
@@ -166,10 +178,21 @@ export function costAtPrice(usage: BilledUsage, price: Price, endMs: number): Co
   const { currency, since } = price;
   return {
     nano,
+    parts: partsOf(nano, tokens, counts, searches),
     currency,
     priceSince: since,
     isUpperBound: isUpperBound || isCacheUnknown || price.upper_bound === true,
   };
+}
+
+/** Divides a cost: each part is rounded, and the input takes the difference, so that they sum up to the cost without searches. */
+function partsOf(nano: number, tokens: Tokens, rates: PartialRates, searches: bigint): CostParts {
+  const { cached_input, output, reasoning, audio_output } = tokens;
+  const whole = nano - (priceTokens(NO_TOKENS, {}, searches) ?? 0);
+  const cached = Math.min(whole, priceTokens({ ...NO_TOKENS, cached_input }, rates) ?? 0);
+  const ofOutput = priceTokens({ ...NO_TOKENS, output, reasoning, audio_output }, rates) ?? 0;
+  const outputCost = Math.min(whole - cached, ofOutput);
+  return { input: whole - cached - outputCost, cached, output: outputCost };
 }
 
 /** An integer of 10^-12 of the price's currency; null if searches ran and their rate is unknown. */
@@ -208,6 +231,7 @@ export function costUpperBound(
 }
 
 type Tokens = { readonly [R in keyof Rates]-?: number };
+type PartialRates = { readonly [R in keyof Rates]?: number | undefined };
 
 const NO_TOKENS: Tokens = {
   input: 0,
@@ -255,11 +279,7 @@ function within(whole: number, part: number | undefined): number {
 }
 
 /** @param extra a cost in addition to the tokens, in 10^-12 of the currency */
-function priceTokens(
-  tokens: Tokens,
-  rates: { readonly [R in keyof Rates]?: number | undefined },
-  extra = 0n,
-): number | null {
+function priceTokens(tokens: Tokens, rates: PartialRates, extra = 0n): number | null {
   let pico = extra;
   for (const rate of RATES) {
     const used = tokens[rate];

@@ -1,6 +1,7 @@
 /** Tests costs: parts of the prompt and the output, tiers, unknown rates, rounding, invalid counts, reported costs (P1, P3, P4). */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { BilledUsage } from '../../../src/canonical/usage.ts';
 import {
   costAtPrice,
   costOfRequest,
@@ -243,10 +244,44 @@ describe('costOfRequest', () => {
   test('P4 by the table: the cost with currency and since of the price', () => {
     expect(costOfRequest(TABLE, request())).toEqual({
       nano: 30_000,
+      parts: { input: 10_000, cached: 0, output: 20_000 },
       currency: 'CNY',
       priceSince: SINCE,
       isUpperBound: false,
     });
+  });
+
+  test('P4 the parts of any cost: whole numbers that sum up to it, cached and output as they cost alone, searches in none', () => {
+    const rate = fc.nat(90_000_000).map((value) => value / 1e6);
+    const tokens = fc.nat(200_000);
+    fc.assert(
+      fc.property(
+        fc.record({ input: rate, cached_input: rate, cache_write: rate, output: rate, reasoning: rate }),
+        fc.record({
+          prompt: tokens,
+          cached: tokens,
+          written: tokens,
+          completion: tokens,
+          reasoning: tokens,
+        }),
+        fc.nat(3),
+        (rates, used, searches) => {
+          const one = price({ ...rates, web_search: 10 });
+          const at = (counts: BilledUsage) => costAtPrice(counts, one, END);
+          const all = { ...usage(used), searches };
+          const { nano, parts = { input: -1, cached: 0, output: 0 } } = at(all) ?? { nano: 0 };
+          expect(Object.values(parts).every((part) => Number.isSafeInteger(part) && part >= 0)).toBe(true);
+          expect(parts.input + parts.cached + parts.output).toBe(nano - searches * 10_000_000);
+          const cached = Math.min(used.prompt, used.cached);
+          const ofCache = at(usage({ prompt: cached, cached, completion: 0 }))?.nano ?? 0;
+          expect(Math.abs(parts.cached - ofCache)).toBeLessThanOrEqual(1);
+          const { completion, reasoning } = used;
+          const ofOutput = at(usage({ prompt: 0, completion, reasoning }))?.nano ?? 0;
+          expect(Math.abs(parts.output - ofOutput)).toBeLessThanOrEqual(1);
+        },
+      ),
+      { seed: 20261128 },
+    );
   });
 
   test.each([

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { didYouMean } from '../src/shared/nearest.ts';
-import { startGateway } from '../test/e2e/gateway.ts';
+import { SIGNED_BEDROCK, startGateway } from '../test/e2e/gateway.ts';
 import { CLIENTS, deploymentAliases } from './agents/clients.ts';
 import { install, runTrial } from './agents/run.ts';
 import { type Row, writeRows } from './agents/table.ts';
@@ -33,7 +33,7 @@ const root = await mkdtemp(join(tmpdir(), 'weir-agents-'));
 process.once('exit', () => rmSync(root, { recursive: true, force: true, maxRetries: 3 }));
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130));
 const gateway = await startGateway({
-  vars: { AUTH: 'keys', ALIASES: deploymentAliases() },
+  vars: { ...SIGNED_BEDROCK, AUTH: 'keys', ALIASES: deploymentAliases() },
   hasPromptCache: true,
 });
 const rows: Row[] = [];

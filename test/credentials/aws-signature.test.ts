@@ -5,8 +5,8 @@ import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { AwsSigner, canonicalRequest } from '../../src/credentials/aws-signature.ts';
 import { encodeUtf8 } from '../../src/shared/encoding.ts';
+import { isSigned } from '../../tools/simulator/aws.ts';
 import { decodeObject, objectOf, textOf } from '../../tools/simulator/json.ts';
-import { isSigned } from './fake-aws.ts';
 
 Object.assign(Uint8Array.prototype, {
   toHex(this: Uint8Array) {

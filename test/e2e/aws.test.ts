@@ -1,20 +1,30 @@
 /** Signed requests and sessions of AWS in workerd: one exchange for a flood of requests, also where the first requester is gone. */
 import { setImmediate } from 'node:timers/promises';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { FakeAws } from '../credentials/fake-aws.ts';
-import { type Gateway, startGateway } from './gateway.ts';
+import { type Runtime, startWorkers, type WorkerOptions } from './workers.ts';
 
 const ID = 'AKIDEXAMPLE';
 const SECRET = 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY';
+const AUTH = {
+  access_key_id: 'AWS_ACCESS_KEY_ID',
+  secret_access_key: 'AWS_SECRET_ACCESS_KEY',
+  role_arn: 'arn:aws:iam::123456789012:role/weir',
+};
 const VARS = {
   AUTH: 'open',
-  AWS_BEARER_TOKEN_BEDROCK: undefined,
+  RETRIES: '0',
   AWS_ACCESS_KEY_ID: ID,
   AWS_SECRET_ACCESS_KEY: SECRET,
   AWS_REGION: 'eu-central-1',
-  AWS_ROLE_ARN: 'arn:aws:iam::123456789012:role/weir',
-  BEDROCK_BASE_URL: undefined,
-  BEDROCK_MANTLE_BASE_URL: undefined,
+  AWS_ROLE_ARN: AUTH.role_arn,
+  // The models of the flood are in workerd. Its sessions come from AWS.
+  PROVIDERS: JSON.stringify({
+    near: {
+      ...{ base_url: 'https://models.internal/v1', binding: 'SELF' },
+      auth: { aws: { ...AUTH, region: 'eu-central-1', service: 'bedrock' } },
+    },
+  }),
 };
 
 const message = { role: 'assistant', content: 'Here.' };
@@ -23,21 +33,41 @@ const answer = () =>
   Response.json({ id: 'c', model: 'm', choices: [{ index: 0, message, finish_reason: 'stop' }], usage });
 
 let aws: FakeAws;
-let gateway: Gateway | undefined;
+let runtime: Runtime;
 
+function workers(): WorkerOptions[] {
+  const self = { type: 'worker', worker: 'weir' } as const;
+  return [
+    {
+      main: 'flood-worker.ts',
+      vars: VARS,
+      bindings: { SELF: self },
+      outbound: (url, init) => aws.fetch(url, init),
+    },
+  ];
+}
+
+beforeAll(async () => {
+  aws = new FakeAws({ now: Date.now, answer });
+  runtime = await startWorkers({ workers: workers() });
+});
 beforeEach(async () => {
   aws = new FakeAws({ now: Date.now, answer });
   aws.identities.set(ID, { secret: SECRET });
   // A restart is a fresh isolate.
-  gateway ??= await startGateway({ vars: VARS, outbound: (url, init) => aws.fetch(url, init) });
-  await gateway.set(VARS);
+  await runtime.set(workers());
 });
-afterAll(() => gateway?.[Symbol.asyncDispose]());
+afterAll(() => runtime[Symbol.asyncDispose]());
+
+const messages = [{ role: 'user', content: 'Hellö 👋' }];
 
 function ask(init: RequestInit = {}): Promise<Response> {
-  const messages = [{ role: 'user', content: 'Hello' }];
-  if (gateway === undefined) throw new Error('No gateway');
-  return gateway.post('/v1/chat/completions', { model: 'bedrock/openai.gpt-oss-120b', messages }, init);
+  return fetch(`${runtime.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'bedrock/openai.gpt-oss-120b', messages }),
+    ...init,
+  });
 }
 
 async function arrived(): Promise<void> {
@@ -56,14 +86,14 @@ describe('W11 in workerd', () => {
   test('1,000 concurrent requests in a fresh isolate: at most two sessions, and all are served', async () => {
     const release = Promise.withResolvers<void>();
     aws.beforeSession = () => release.promise;
-    const asked = Array.from({ length: 1000 }, async () => {
-      const response = await ask();
-      return response.status === 200 ? 'served' : response.text();
-    });
-    await arrived();
+    const body = JSON.stringify({ model: 'near/m', messages });
+    const asked = fetch(`${runtime.url}/flood?count=1000`, { method: 'POST', body });
+    await Promise.race([arrived(), asked]);
     release.resolve();
-    expect(new Set(await Promise.all(asked))).toEqual(new Set(['served']));
+    const answers: string[] = JSON.parse(await (await asked).text());
+    expect([answers.length, new Set(answers)]).toEqual([1000, new Set(['served'])]);
     expect(aws.sessionCalls).toBeLessThanOrEqual(2);
+    expect(aws.requests.map(({ refused }) => refused)).toEqual(aws.requests.map(() => null));
   });
 
   test('the first requester disconnects: those that wait for its session are served by it', async () => {

@@ -5,6 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import { dayPrefix } from '../../src/metering/kv-ledger.ts';
 import { decodeRecord, type RecordSummary } from '../../src/metering/record.ts';
 import { PROVIDERS } from '../../src/providers/index.ts';
+import { SIMULATED_AWS } from '../../tools/simulator/aws.ts';
 import { decodeObject, type JsonObject, objectOf, textOf } from '../../tools/simulator/json.ts';
 import { basePaths, cloudSettings, compatibleScenes } from '../../tools/simulator/scenes.ts';
 import { createSimulator, type Simulator, type SimulatorOptions } from '../../tools/simulator/server.ts';
@@ -81,6 +82,14 @@ const NAMED_CREDENTIALS = {
   CLOUDFLARE_AI_TOKEN: 'sim-cloudflare-5de048',
   VERTEX_API_KEY: 'sim-vertex-8c10f4',
   COMPATIBLE_SECRET: 'sim-compatible-6c98b1',
+} as const;
+
+/** AWS's signatures in the place of Bedrock's API key. The simulator checks each. */
+export const SIGNED_BEDROCK = {
+  AWS_BEARER_TOKEN_BEDROCK: undefined,
+  AWS_ACCESS_KEY_ID: SIMULATED_AWS.accessKeyId,
+  AWS_SECRET_ACCESS_KEY: SIMULATED_AWS.secretAccessKey,
+  AWS_REGION: SIMULATED_AWS.region,
 } as const;
 
 const ofNoCloud = PROVIDERS.filter(({ cloud }) => cloud === undefined);

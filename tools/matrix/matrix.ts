@@ -1,5 +1,5 @@
 /** The matrix of client protocols and providers: its gateway, its cells and its Markdown table. */
-import { type Gateway, startGateway } from '../../test/e2e/gateway.ts';
+import { type Gateway, SIGNED_BEDROCK, startGateway } from '../../test/e2e/gateway.ts';
 import { compatibleScenes } from '../simulator/scenes.ts';
 import { completionCell, loopCell } from './cell.ts';
 import type { Row } from './rows.ts';
@@ -16,11 +16,12 @@ export const COLUMNS: readonly (readonly [
   ['completions', (gateway, { legacy }) => completionCell(gateway, legacy)],
 ];
 
-/** Starts a gateway with the providers of the tests. The lenient provider is configured a second time, with a server that has legacy completions. */
+/** Starts a gateway with the providers of the tests, whose requests to Bedrock are signed. The lenient provider is configured a second time, with a server that has legacy completions. */
 export function startMatrixGateway(): Promise<Gateway> {
   const api_key = 'COMPATIBLE_SECRET';
   return startGateway({
     vars: (url) => ({
+      ...SIGNED_BEDROCK,
       PROVIDERS: JSON.stringify({
         ...Object.fromEntries(
           compatibleScenes.map(({ id, profile: like = id }) => [

@@ -15,7 +15,10 @@ interface AnswerOptions {
   readonly cache: PromptCache | null;
 }
 
-export function answer(request: RecordedRequest, { origin, defaultFault, cache }: AnswerOptions): Reply {
+export async function answer(
+  request: RecordedRequest,
+  { origin, defaultFault, cache }: AnswerOptions,
+): Promise<Reply> {
   const { pathname } = new URL(request.path, origin);
   const found = findScene(pathname);
   if (!found) {
@@ -30,7 +33,8 @@ export function answer(request: RecordedRequest, { origin, defaultFault, cache }
       ? {}
       : { cachedShare: cache.read(`${scene.id} ${model}`, body) }),
   };
-  const refusal = refusalOf(request, call, scene);
+  const credential = (await scene.judgeSignature?.(request, origin)) ?? 'unsigned';
+  const refusal = typeof credential === 'object' ? credential : refusalOf(request, call, scene, credential);
   if (refusal) return replyOf(refusal);
   const isStreamed = inPath?.isStreamed ?? body.stream === true;
   const good = { ...goodAnswer(call, scene, isStreamed), scene, elsewhere: `${origin}/elsewhere` };
@@ -46,10 +50,15 @@ function splitFault(name: string, scene: Scene): { model: string; fault?: string
   return colon > 0 && isFault(fault, scene) ? { model: name.slice(0, colon), fault } : { model: name };
 }
 
-function refusalOf(request: RecordedRequest, call: Call, scene: Scene): Refusal | undefined {
+function refusalOf(
+  request: RecordedRequest,
+  call: Call,
+  scene: Scene,
+  credential: 'accepted' | 'unsigned',
+): Refusal | undefined {
   const isList = call.operation === 'models';
   const key = keyOf(request, scene);
-  if (!key?.startsWith('sim-')) {
+  if (credential === 'unsigned' && !key?.startsWith('sim-')) {
     return (key === undefined ? undefined : scene.badKey) ?? scene.refusal(401, 'Invalid API key');
   }
   if (request.method !== (isList ? 'GET' : 'POST')) return scene.refusal(405, 'Method Not Allowed');

@@ -1,16 +1,18 @@
 /**
  * Simulates AWS Bedrock's two hosts, Runtime and Mantle, with the models of `openai`, `anthropic` and `compatible` behind Bedrock's names, and those of Converse (`converse.ts`). It
  * refuses what Bedrock refuses: a model below another path (ENTERPILOT/GoModel#544, 2026-07-17), a bare name at Runtime, an unknown name,
- * a bad key (recorded: bedrock--refused-*). Each response counts its calls from `call_0`, events of Responses have `data:` before
+ * a bad key (recorded: bedrock--refused-*), and a signature that AWS's own package does not make (`aws.ts`). Each response counts its calls from `call_0`, events of Responses have `data:` before
  * `event:` or no `event:` at all, and encrypted reasoning begins with `rsn_` (recorded: bedrock-mantle--*, 2026-07).
  *
  * Tokens (completion): as the models behind the names.
  */
 import { anthropic } from './anthropic.ts';
+import { awsRefusal, hasSignature, SIMULATED_AWS } from './aws.ts';
 import { compatible } from './compatible.ts';
 import { CONVERSE_MODELS, CONVERSE_PATH, checkConverse, converseObject, streamConverse } from './converse.ts';
 import { type JsonObject, objectsOf } from './json.ts';
 import { openai } from './openai.ts';
+import type { RecordedRequest } from './recorded-request.ts';
 import { chatOf, checkResponses, responsesObject, responsesStream } from './responses.ts';
 import {
   type Call,
@@ -87,6 +89,7 @@ export const bedrock: Scene = {
     status: 403,
     body: JSON.stringify({ message: 'Authentication failed: Please make sure your API Key is valid.' }),
   },
+  judgeSignature,
   check,
   *stream(call) {
     if (CONVERSE_PATH.test(call.path)) return yield* streamConverse(call);
@@ -100,6 +103,27 @@ export const bedrock: Scene = {
     return model === undefined ? '{}' : renamed(innerObject(call, model), call, model);
   },
 };
+
+const IDENTITIES = new Map([[SIMULATED_AWS.accessKeyId, { secret: SIMULATED_AWS.secretAccessKey }]]);
+
+/** In the place of an API key. Each host has a service of its own. */
+async function judgeSignature(
+  { method, path, headers, text }: RecordedRequest,
+  origin: string,
+): Promise<Refusal | 'accepted' | 'unsigned'> {
+  if (!hasSignature(headers.authorization)) return 'unsigned';
+  const lines = Object.entries(headers).map(([name, value]) => [name, String(value)]);
+  const body = method === 'GET' ? null : text;
+  const refused = await awsRefusal(
+    new URL(path, origin).href,
+    { method, headers: Object.fromEntries(lines), body },
+    {
+      service: path.startsWith(RUNTIME) ? 'bedrock' : 'bedrock-mantle',
+      ...{ region: SIMULATED_AWS.region, identities: IDENTITIES, now: Date.now() },
+    },
+  );
+  return refused === null ? 'accepted' : bedrock.refusal(403, refused.slice(refused.indexOf(': ') + 2));
+}
 
 function check(call: Call): Refusal | undefined {
   if (CONVERSE_PATH.test(call.path)) return checkConverse(call);

@@ -1,6 +1,7 @@
 /** The interface of a simulated provider (a scene): routes, errors, and the events or object of its responses. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { compact, type JsonObject } from './json.ts';
+import type { RecordedRequest } from './recorded-request.ts';
 
 export type Operation =
   | 'chat'
@@ -69,6 +70,11 @@ export interface Scene {
   readonly badKey?: Refusal;
   /** Reads the credential; absent: from `authorization: Bearer`. */
   readonly keyOf?: (headers: IncomingHttpHeaders) => string | string[] | undefined;
+  /** Judges a request that has more than a key, such as a signature. `unsigned`: its key says who sends it. */
+  readonly judgeSignature?: (
+    request: RecordedRequest,
+    origin: string,
+  ) => Promise<Refusal | 'accepted' | 'unsigned'>;
   /** The documented error for this request; undefined if the request is valid. */
   check(call: Call): Refusal | undefined;
   stream(call: Call): Iterable<WireEvent>;

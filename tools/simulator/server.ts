@@ -67,7 +67,7 @@ export async function createSimulator(options: SimulatorOptions = {}): Promise<S
     const replay = options.replay?.(recorded);
     const reply = replay
       ? replayed(replay)
-      : answer(recorded, { origin: url, defaultFault: options.fault, cache });
+      : await answer(recorded, { origin: url, defaultFault: options.fault, cache });
     await sendReply(reply, response, recorded, own);
   }
 

@@ -1,5 +1,8 @@
 /** Tests properties of every scene (documented token counts, keys, tool calls) and of the server. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { AwsSigner } from '../../src/credentials/aws-signature.ts';
+import { encodeUtf8 } from '../../src/shared/encoding.ts';
+import { SIMULATED_AWS } from './aws.ts';
 import { decodeObject, objectOf, objectsOf } from './json.ts';
 import { allScenes } from './scenes.ts';
 import { createSimulator, type Simulator } from './server.ts';
@@ -15,6 +18,13 @@ import {
   usageOf,
   WEATHER,
 } from './test-requests.ts';
+
+// workerd has it; Node has it only in later versions.
+Object.assign(Uint8Array.prototype, {
+  toHex(this: Uint8Array) {
+    return Buffer.from(this).toString('hex');
+  },
+});
 
 let simulator: Simulator;
 beforeAll(async () => {
@@ -129,6 +139,40 @@ describe('every scene', () => {
     });
     expect([textIn(received), finishesOf(received)]).toEqual(['Water over the', ['length']]);
     expect(usageOf(received)).toMatchObject({ completion_tokens: 3 });
+  });
+});
+
+describe('bedrock: a request that is signed', () => {
+  const { accessKeyId, secretAccessKey, region } = SIMULATED_AWS;
+  const keys = { accessKeyId, secretAccessKey, sessionToken: null };
+  const path = '/bedrock/runtime/model/us.amazon.nova-2-lite-v1%3A0/converse';
+  const text = JSON.stringify({ messages: [{ role: 'user', content: [{ text: 'Hé' }] }] });
+
+  test.each<
+    [name: string, change: { keys?: object; scope?: object; late?: number; sent?: string }, said: string]
+  >([
+    ['rightly', {}, 'tokens'],
+    ['with another secret', { keys: { secretAccessKey: 'other' } }, 'signature we calculated does not match'],
+    ['with an unknown key', { keys: { accessKeyId: 'AKIDOTHER' } }, 'security token included in the request'],
+    ['with a token of no session', { keys: { sessionToken: 't' } }, 'security token included in the request'],
+    ['for another region', { scope: { region: 'us-east-1' } }, 'scoped to a valid region'],
+    ['for the other host', { scope: { service: 'bedrock-mantle' } }, "scoped to correct service: 'bedrock'"],
+    ['too early', { late: -600_000 }, 'Signature expired'],
+    ['too late', { late: 600_000 }, 'Signature not yet current'],
+    ['and then changed', { sent: text.replace('Hé', 'No') }, 'signature we calculated does not match'],
+  ])('%s', async (_, { keys: otherKeys, scope, late = 0, sent = text }, said) => {
+    const signer = new AwsSigner({ ...keys, ...otherKeys });
+    const headers = { 'content-type': 'application/json' };
+    const url = simulator.url + path;
+    const signed = await signer.sign(
+      { method: 'POST', url, headers, body: encodeUtf8(text) },
+      { region, service: 'bedrock', ...scope },
+      Date.now() + late,
+    );
+    const response = await fetch(url, { method: 'POST', headers: { ...headers, ...signed }, body: sent });
+    const isRight = said === 'tokens';
+    expect(response.status).toBe(isRight ? 200 : 403);
+    expect((await response.text()).toLowerCase()).toContain(said.toLowerCase());
   });
 });
 

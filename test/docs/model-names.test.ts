@@ -116,10 +116,10 @@ describe('models that documents name exist at the simulator', () => {
   });
 });
 
-describe('docs/recipes.md', () => {
-  const text = pages.find(({ path }) => path === 'docs/recipes.md')?.text ?? '';
+describe('the recipes of docs/routing.md', () => {
+  const text = pages.find(({ path }) => path === 'docs/routing.md')?.text.split('\n## Recipes\n')[1] ?? '';
   const recipes = text
-    .split(/^## /m)
+    .split(/^### /m)
     .slice(1)
     .flatMap((section) => {
       const [, toml] = /^```toml\n([\s\S]*?)^```/m.exec(section) ?? [];

@@ -1,4 +1,4 @@
-/** Tests that the deployment accepts each block of settings in docs/recipes.md and docs/coming-from-other-gateways.md. */
+/** Tests that the deployment accepts each block of settings in docs/routing.md and docs/coming-from-other-gateways.md. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'smol-toml';
@@ -16,9 +16,9 @@ const SECRETS = [
   'OPENROUTER_API_KEY',
 ];
 
-describe.each(['recipes.md', 'coming-from-other-gateways.md'])('docs/%s', (page) => {
+describe.each(['routing.md', 'coming-from-other-gateways.md'])('docs/%s', (page) => {
   const blocks = readFileSync(join(DOCS, page), 'utf8')
-    .split(/^## /m)
+    .split(/^###? /m)
     .slice(1)
     .filter((recipe) => recipe.includes('```toml'))
     .map(

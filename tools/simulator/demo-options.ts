@@ -19,7 +19,7 @@ export const HELP = `npm run demo -- [options]
 
   --port <number>     the gateway's port (default: ${USUAL_PORT}, or a free port if ${USUAL_PORT} is in use)
   --fault <name>      also runs one request whose upstream fails in this way
-  --var <NAME:value>  sets a variable, such as ALIASES of docs/recipes.md; servers of PROVIDERS are the simulator, too
+  --var <NAME:value>  sets a variable, such as ALIASES of docs/routing.md; servers of PROVIDERS are the simulator, too
   --once              exits after the examples
   --help              prints this help
 

@@ -115,6 +115,7 @@ function bindSession<Session>(client: ClientProtocol<Session>, session: Session)
     ...(client.embeddings === undefined ? {} : { embeddings: client.embeddings }),
     ...(client.streamType === undefined ? {} : { streamType: client.streamType }),
     ...(client.fieldNames === undefined ? {} : { fieldNames: client.fieldNames }),
+    ...(client.optionalFields === undefined ? {} : { optionalFields: client.optionalFields }),
     errorResponse: (...args) => client.errorResponse(...args),
     streamWriter: (options) => client.streamWriter(session, options),
     jsonWriter: (options) => client.jsonWriter(session, options),

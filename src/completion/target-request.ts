@@ -117,7 +117,7 @@ export interface ReplayedRequest {
 
 /** The body and what depends on it. */
 export type ReplayedBody = Omit<ClientBody, 'client' | 'isPinned' | 'requestedModels'> & {
-  readonly client: Pick<ClientBody['client'], 'passthrough' | 'fieldNames'>;
+  readonly client: Pick<ClientBody['client'], 'passthrough' | 'fieldNames' | 'optionalFields'>;
 };
 
 /** The output limit that the caller's key leaves of the client's own; null: none. */
@@ -350,7 +350,7 @@ async function writeOptions(
   rows: TargetRows,
   { policies, session, unsupported, context: { settings } }: ReplayedRequest,
 ): Promise<WriteOptions> {
-  const { passthrough, fieldNames } = held.client;
+  const { passthrough, fieldNames, optionalFields } = held.client;
   const takesKey = form.kind === 'native' && form.takesPromptCacheKey === true;
   return {
     model: makerModel,
@@ -365,6 +365,7 @@ async function writeOptions(
     // Chat Completions has no passthrough.
     isFromOtherProtocol: passthrough !== null,
     ...(fieldNames === undefined ? {} : { fieldNames }),
+    ...(optionalFields === undefined ? {} : { optionalFields }),
     ...(session !== null && takesKey ? { promptCacheKey: await promptCacheKey(session) } : {}),
   };
 }

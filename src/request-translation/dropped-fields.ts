@@ -4,6 +4,12 @@ import { fieldOf } from '../facts/fields.ts';
 import { hasItems, type JsonObject, ownValue } from '../shared/json.ts';
 import type { Unsupported } from './rules.ts';
 
+interface ClientFields {
+  /** By the names of Chat Completions. */
+  readonly fieldNames?: Readonly<Record<string, string>>;
+  readonly optionalFields?: readonly string[];
+}
+
 /** Collects the names of dropped and changed fields of one request, and the first reason for which it is not sent. */
 export class TranslationReport {
   readonly mode: Unsupported;
@@ -11,16 +17,18 @@ export class TranslationReport {
   readonly #dropped = new ReportedFields();
   readonly #changed = new ReportedFields();
   readonly #fieldNames: Readonly<Record<string, string>>;
+  readonly #optional: readonly string[];
   #error: ApiError | null = null;
 
   /**
    * @param provider the provider's name, for messages
-   * @param fieldNames the client's names of fields, where an error names another
+   * @param fields of the client: names that differ, and those that are left out where they would be refused
    */
-  constructor(provider: string, mode: Unsupported, fieldNames: Readonly<Record<string, string>> = {}) {
+  constructor(provider: string, mode: Unsupported, fields: ClientFields = {}) {
     this.#provider = provider;
     this.mode = mode;
-    this.#fieldNames = fieldNames;
+    this.#fieldNames = fields.fieldNames ?? {};
+    this.#optional = fields.optionalFields ?? [];
   }
 
   get dropped(): readonly string[] {
@@ -43,11 +51,9 @@ export class TranslationReport {
 
   /** The provider refuses a field that does not change the output: it is dropped. An error if the caller wants such fields refused. */
   drop(field: string): void {
-    const name = reportedField(field);
-    if (this.mode === 'refuse') {
-      const field = this.#nameOf(name);
-      this.fail(field, `${this.#provider} does not support ${field}: remove it from the request`);
-    }
+    const name = this.#nameOf(reportedField(field));
+    if (this.mode === 'refuse')
+      this.fail(name, `${this.#provider} does not support ${name}: remove it from the request`);
     this.#dropped.add(name);
   }
 
@@ -55,6 +61,7 @@ export class TranslationReport {
   refuse(field: string): void {
     const name = reportedField(field);
     if (this.mode === 'drop') return this.dropAllowed(name);
+    if (this.#optional.includes(name)) return this.drop(name);
     const own = this.#nameOf(name);
     this.fail(
       own,
@@ -68,11 +75,11 @@ export class TranslationReport {
 
   /** A field that changes the output was dropped, because the caller allows it. */
   dropAllowed(name: string): void {
-    this.#dropped.add(name);
+    this.#dropped.add(this.#nameOf(name));
   }
 
   change(name: string): void {
-    this.#changed.add(name);
+    this.#changed.add(this.#nameOf(name));
   }
 
   fail(param: string, message: string): void {

@@ -59,8 +59,10 @@ export interface WriteOptions extends MessageTarget {
   /** The same text for all requests of a session, of which it is a hash. Absent: no session is known, or the form does not take it. */
   readonly promptCacheKey?: string;
   readonly unsupported: Unsupported;
-  /** The client's names of fields, by those of Chat Completions, for messages. Absent: they are the same. */
+  /** The client's names of fields, by those of Chat Completions, for messages and reports. Absent: they are the same. */
   readonly fieldNames?: Readonly<Record<string, string>>;
+  /** Fields that are left out where the provider has none, although they change the output. Absent: none. */
+  readonly optionalFields?: readonly string[];
   /** The client gets no reasoning, so the request tells the provider to omit its text if possible. Absent: false. */
   readonly hidesReasoning?: boolean;
 }

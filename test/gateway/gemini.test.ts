@@ -2,7 +2,17 @@
 import { GoogleGenAI } from '@google/genai';
 import { describe, expect, test } from 'vitest';
 import { decodeObject, type JsonObject, objectOf, objectsOf } from '../../tools/simulator/json.ts';
-import { answerWith, type Behavior, DONE, event, ROLE, RoutedGateway, refuse, sse } from './upstreams.ts';
+import {
+  answerWith,
+  type Behavior,
+  DONE,
+  event,
+  json,
+  ROLE,
+  RoutedGateway,
+  refuse,
+  sse,
+} from './upstreams.ts';
 
 const CONTENTS = [{ role: 'user', parts: [{ text: 'Hello' }] }];
 const PATH = '/v1beta/models/openai/a';
@@ -194,6 +204,64 @@ describe('@google/genai', () => {
     };
     await expect(read()).rejects.toThrow(/UNAVAILABLE/);
     expect(text).toBe('Hal');
+  });
+});
+
+describe('I9 fields of a request', () => {
+  const RESPONSE = {
+    id: 'r',
+    status: 'completed',
+    output: [{ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Hi' }] }],
+  };
+  const answerOf = (name: string) => (name === 'a' ? answerWith('Hi') : json(RESPONSE));
+
+  async function sent(fields: object, model = 'openai/a', headers: HeadersInit = {}) {
+    const name = model.slice('openai/'.length);
+    const gateway = new RoutedGateway({ [name]: [answerOf(name)] });
+    const path = `/v1beta/models/${model}:generateContent`;
+    const response = await gateway.gateway.post(path, 'x', { contents: CONTENTS, ...fields }, { headers });
+    const { body, url } = gateway.requests[0] ?? { body: {}, url: '' };
+    return { body, url, status: response.status, dropped: response.headers.get('x-weir-dropped') };
+  }
+
+  test('stopSequences at a provider of Responses: left out, named as the client names them', async () => {
+    const tools = [{ functionDeclarations: [{ name: 'get' }] }];
+    const generationConfig = { stopSequences: ['END'], topK: 4 };
+    const { body, ...rest } = await sent({ tools, generationConfig }, 'openai/gpt-6.1-terra');
+    expect(rest).toEqual({
+      status: 200,
+      url: 'https://openai/responses',
+      dropped: 'generationConfig.topK, stopSequences',
+    });
+    expect(body).not.toHaveProperty('stop');
+  });
+
+  test('stopSequences that are not to be left out: a 400 with their name', async () => {
+    const tools = [{ functionDeclarations: [{ name: 'get' }] }];
+    const headers = { 'x-weir-unsupported': 'refuse' };
+    const generationConfig = { stopSequences: ['END'] };
+    const { status } = await sent({ tools, generationConfig }, 'openai/gpt-6.1-terra', headers);
+    expect(status).toBe(400);
+  });
+
+  test.each([
+    [
+      'a place of the user',
+      { toolConfig: { retrieval_config: { latLng: {} } } },
+      'toolConfig.retrievalConfig',
+    ],
+    [
+      'a tool that is null',
+      { tools: [{ functionDeclarations: [{ name: 'get' }], googleSearch: null }] },
+      null,
+    ],
+  ])('%s', async (_, fields, dropped) => {
+    expect(await sent(fields)).toMatchObject({ status: 200, dropped });
+  });
+
+  test('numbers as texts, as JSON of protobuf may have them', async () => {
+    const { body } = await sent({ generationConfig: { maxOutputTokens: '55', temperature: '0.5' } });
+    expect(body).toMatchObject({ max_completion_tokens: 55, temperature: 0.5 });
   });
 });
 

@@ -112,7 +112,7 @@ function turnProblem(contents: readonly JsonObject[]): string | undefined {
   for (const [at, { role: given, parts }] of contents.entries()) {
     const role = (given ?? '') === '' ? 'user' : given;
     const all = objectsOf(parts);
-    if (role !== 'user' && role !== 'model') return 'Please use a valid role: user, model.';
+    if (role !== undefined && role !== 'user' && role !== 'model') return 'Please use a valid role: user, model.';
     if (all.length === 0)
       return `* GenerateContentRequest.contents[${at}].parts: contents.parts must not be empty.\n`;
     if (all.some((part) => Object.keys(part).length === 0)) {

@@ -31,6 +31,7 @@ const FIELD_NAMES: Readonly<Record<string, string>> = {
     modalities: 'generationConfig.responseModalities',
   },
   ...{ tool_choice: 'toolConfig', messages: 'contents', reasoning_effort: 'generationConfig.thinkingConfig' },
+  ...{ thinking: 'generationConfig.thinkingConfig', service_tier: 'serviceTier' },
 };
 
 /** The protocol of errors, and of routes whose responses have no other form than JSON. */
@@ -45,6 +46,8 @@ export function geminiClient(form: ClientForm): ClientProtocol<GeminiSession> {
     namesModelInPath: true,
     ...(form.kind === 'array' ? { streamType: 'application/json; charset=utf-8' } : {}),
     fieldNames: FIELD_NAMES,
+    // Without them a text is longer. A refusal would stop the client.
+    optionalFields: ['stop'],
     readRequest: (body) => readRequest(body, form),
     streamWriter: (session, options) => new GeminiWriter(form, session, options),
     jsonWriter: (session, options) => new GeminiJsonWriter(form, session, options),
@@ -143,7 +146,7 @@ function readConfig(config: JsonObject, dropped: ReportedFields): JsonObject {
     const field = name === 'maxOutputTokens' ? 'max_tokens' : CONFIG.get(name);
     if (field === undefined) dropped.add(`generationConfig.${name}`);
     // 0 means no limit.
-    else if (field !== 'max_tokens' || value !== 0) fields[field] = value;
+    else if (field !== 'max_tokens' || value !== 0) fields[field] = numberIn(value);
   }
   const modalities = readArray(config.responseModalities).flatMap(
     (one) => enumName('responseModality', one)?.toLowerCase() ?? [],
@@ -151,11 +154,14 @@ function readConfig(config: JsonObject, dropped: ReportedFields): JsonObject {
   return modalities.length === 0 ? fields : { ...fields, modalities };
 }
 
+/** JSON of protobuf may have numbers as texts. */
+function numberIn(value: unknown): unknown {
+  return typeof value === 'string' && /^-?\d{1,15}(?:\.\d{1,15})?$/.test(value) ? Number(value) : value;
+}
+
 /** A budget of -1 leaves the amount to the model. */
-function readThinking(
-  { thinkingLevel, thinkingBudget: budget }: JsonObject,
-  dropped: ReportedFields,
-): JsonObject {
+function readThinking({ thinkingLevel, thinkingBudget }: JsonObject, dropped: ReportedFields): JsonObject {
+  const budget = numberIn(thinkingBudget);
   const level = readText(thinkingLevel)?.toLowerCase();
   if (level !== undefined && level !== 'thinking_level_unspecified') return { reasoning_effort: level };
   if (typeof thinkingLevel === 'number') dropped.add('generationConfig.thinkingConfig.thinkingLevel');
@@ -189,13 +195,15 @@ interface GeminiTools {
 /** Reads `tools` and `toolConfig`. */
 function readTools({ tools, toolConfig }: JsonObject, dropped: ReportedFields): GeminiTools {
   const all = readArray(tools).filter(isObject).map(inCamelCase);
-  const hosted = all.flatMap((tool) => Object.keys(tool)).find((key) => key !== 'functionDeclarations');
+  const hosted = all
+    .flatMap((tool) => Object.keys(tool).filter((key) => isPresent(tool[key])))
+    .find((key) => key !== 'functionDeclarations');
   const functions = all
     .flatMap(({ functionDeclarations }) => readArray(functionDeclarations).filter(isObject))
     .map((declaration) => readFunction(inCamelCase(declaration), dropped));
-  const choice = readToolChoice(
-    inCamelCase(objectOf(inCamelCase(objectOf(toolConfig)).functionCallingConfig)),
-  );
+  const { functionCallingConfig, ...others } = inCamelCase(objectOf(toolConfig));
+  for (const [key, value] of Object.entries(others)) if (isPresent(value)) dropped.add(`toolConfig.${key}`);
+  const choice = readToolChoice(inCamelCase(objectOf(functionCallingConfig)));
   return {
     fields: {
       ...(functions.length === 0 ? {} : { tools: functions }),

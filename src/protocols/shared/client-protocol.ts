@@ -26,8 +26,10 @@ export interface ClientProtocol<Session> {
   unwrapped?(body: JsonObject): JsonObject;
   /** How the client gets embeddings. Absent: in OpenAI's form. */
   readonly embeddings?: EmbeddingsForm;
-  /** The client's names of fields, by those of Chat Completions, where an error names another. Absent: they are the same. */
+  /** The client's names of fields, by those of Chat Completions, where an error or a report names another. Absent: they are the same. */
   readonly fieldNames?: Readonly<Record<string, string>>;
+  /** Fields of Chat Completions that are left out where a provider has none, although they change the output. Absent: such a request is refused. */
+  readonly optionalFields?: readonly string[];
   /**
    * Checks a request's body and translates it into the canonical request. The body is a JSON object whose `model` and `models` are
    * already checked. An error is sent to the client before any upstream is called; its message says what to send instead.
@@ -141,7 +143,7 @@ export interface PassthroughOptions extends WriterOptions {
 export interface BoundProtocol
   extends Pick<
     ClientProtocol<unknown>,
-    'id' | 'takesVendorEvents' | 'streamType' | 'embeddings' | 'fieldNames' | 'errorResponse'
+    'id' | 'takesVendorEvents' | 'streamType' | 'embeddings' | 'fieldNames' | 'optionalFields' | 'errorResponse'
   > {
   readonly passthrough: Passthrough | null;
   streamWriter(options: WriterOptions): StreamWriter;

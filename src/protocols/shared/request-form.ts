@@ -62,7 +62,7 @@ export function prepareWrite(
     return failure(apiError('invalid_request', message, 'tools'));
   }
   return ok((options) => {
-    const report = new TranslationReport(options.provider, options.unsupported, options.fieldNames);
+    const report = new TranslationReport(options.provider, options.unsupported, options);
     const body = write(options, report);
     if (report.error !== null) return failure(report.error);
     const replaced = {

@@ -242,6 +242,29 @@ describe('W13 vertex', () => {
     });
   });
 
+  test('a client of Gemini’s API passes through, in either spelling: without ids, each content with a role', async () => {
+    const { google, gateway } = gatewayOf();
+    const path = `/v1beta1/projects/p/locations/l/publishers/google/models/${GEMINI}:generateContent`;
+    const call = { name: 'f', args: { id: 1 } };
+    const result = { name: 'f', response: { id: 2 } };
+    const response = await gateway.post(path, 'x', {
+      contents: [
+        { parts: [{ text: 'Call f' }] },
+        { role: 'model', parts: [{ function_call: { id: 'a', ...call }, thoughtSignature: 'c2ln' }] },
+        { role: 'user', parts: [{ functionResponse: { id: 'a', ...result } }] },
+      ],
+    });
+    expect(await response.text()).toContain('Here.');
+    expect(google.requests[0]?.url).toContain(`/publishers/google/models/${GEMINI}:generateContent`);
+    expect(google.requests[0]?.body).toEqual({
+      contents: [
+        { role: 'user', parts: [{ text: 'Call f' }] },
+        { role: 'model', parts: [{ function_call: call, thoughtSignature: 'c2ln' }] },
+        { role: 'user', parts: [{ functionResponse: result }] },
+      ],
+    });
+  });
+
   test('counts: of Claude without betas, of Gemini by its contents', async () => {
     const { google, ask } = gatewayOf();
     const headers = { 'anthropic-beta': 'context-management-2025-06-27' };

@@ -109,7 +109,11 @@ function check(call: Call): Refusal | undefined {
       headers: { 'anthropic-version': '2023-06-01', ...call.headers },
     });
   }
-  const parts = objectsOf(call.body.contents).flatMap(({ parts: ofTurn }) => objectsOf(ofTurn));
+  const contents = objectsOf(call.body.contents);
+  // AI Studio takes it: BerriAI/litellm#32731, 2026-07-10.
+  if (known.inner === gemini && contents.some(({ role }) => role === undefined))
+    return refusal(400, 'Please use a valid role: user, model.');
+  const parts = contents.flatMap(({ parts: ofTurn }) => objectsOf(ofTurn));
   if (parts.some((part) => objectOf(part.functionCall ?? part.functionResponse).id !== undefined))
     return refusal(400, 'Invalid JSON payload received. Unknown name "id": Cannot find field.');
   // googleapis/python-genai#2433, 2026: it reads the tier in a header.

@@ -9,7 +9,7 @@ import {
   embedPath,
   geminiEmbeddings,
 } from '../protocols/gemini/embeddings.ts';
-import { bareModel, type GeminiFamily } from '../protocols/gemini/family.ts';
+import { bareModel, familyOf, type GeminiFamily } from '../protocols/gemini/family.ts';
 import { geminiForm, generateContentPath, modelPath } from '../protocols/gemini/request-writer.ts';
 import { gemini as protocol } from '../protocols/gemini/upstream-reader.ts';
 import { REFUSED, type RequestRules } from '../request-translation/rules.ts';
@@ -188,7 +188,10 @@ export const geminiNative: Profile = {
     },
   },
   passthrough: {
-    generate_content: { path: generateContentPath, protocol, hideReasoning },
+    generate_content: {
+      ...{ path: generateContentPath, protocol, hideReasoning },
+      encryptsReasoning: (model) => familyOf(GEMINI_FAMILIES, model).needsSignatures,
+    },
     embed_content: { path: embedPath, protocol },
   },
   // https://ai.google.dev/gemini-api/docs/api-key, read 2026-11-22.

@@ -415,12 +415,13 @@ function withSignature(message: JsonObject, place: SignaturePlace | null): JsonO
     return { ...message, tool_calls: [signed, ...others] };
   }
   const details = readArray(message.reasoning_details);
-  if (details.some(isSignedDetail)) return message;
+  // Of the models of one provider, each has a form of its own.
+  if (details.some((detail) => isSignedDetail(detail) && hasFormat(detail, GOOGLE_FORMAT))) return message;
   // The form that OpenRouter has for it: RooCodeInc/Roo-Code#10640, 2026-01-12.
   const detail = {
     type: 'reasoning.encrypted',
     data: PLACEHOLDER_SIGNATURE,
-    format: 'google-gemini-v1',
+    format: GOOGLE_FORMAT,
     index: 0,
     id: readText(first.id),
   };
@@ -432,6 +433,14 @@ export function followsUnsignedStep(messages: readonly unknown[]): boolean {
   const all = messages.filter(isObject);
   const at = all.findLastIndex(({ role }) => role === 'assistant');
   return all[at + 1]?.role === 'tool' && !readArray(all[at]?.reasoning_details).some(isSignedDetail);
+}
+
+/** OpenRouter's name for the form of Google's signatures. */
+export const GOOGLE_FORMAT = 'google-gemini-v1';
+
+/** A detail without a format may have any. */
+function hasFormat(detail: unknown, wanted: string): boolean {
+  return (readText(objectOf(detail).format) ?? wanted) === wanted;
 }
 
 function isSignedDetail(detail: unknown): boolean {

@@ -29,22 +29,42 @@ function configFor(model: string): GenerateContentConfig {
   return { tools: TOOLS, thinkingConfig: { includeThoughts: true, ...level } };
 }
 
+/** What clients send back of a step, by what they do with it. */
+export const KEEPERS: Readonly<Record<string, (parts: Part[]) => object[]>> = {
+  'each part as it came': (parts) => parts,
+  'no thoughts, as Gemini CLI': (parts) => parts.filter(({ thought }) => thought !== true),
+  'Weir’s signatures on parts of their own, before the others': (parts) => {
+    const isWeirs = (signature = '') => atob(signature).startsWith('weir1:');
+    return [
+      ...parts.flatMap(({ thoughtSignature: signature = '' }) =>
+        isWeirs(signature) ? [{ text: '', thoughtSignature: signature }] : [],
+      ),
+      ...parts.map(({ thoughtSignature, ...part }) =>
+        isWeirs(thoughtSignature) ? part : { ...part, thoughtSignature },
+      ),
+    ];
+  },
+  'calls alone': (parts) => parts.filter(({ functionCall }) => functionCall !== undefined),
+};
+
 /**
  * A manual loop: each content of the model goes back.
- * @param keepsThoughts false: without its thoughts, as Gemini CLI does
+ * @param next one model, or that of each step in turn
+ * @param keep what is sent back of a step
  */
 export async function runByHand(
   baseUrl: string,
-  model: string,
+  next: string | ((step: number) => string),
   isStreamed: boolean,
-  keepsThoughts = true,
+  keep: (parts: Part[]) => object[] = (parts) => parts,
 ): Promise<LoopResult> {
   const { models } = new GoogleGenAI({ apiKey: 'unused', httpOptions: { baseUrl } });
   const contents: Content[] = [{ role: 'user', parts: [{ text: TASK }] }];
-  const config = configFor(model);
   let calls = 0;
   let thoughts = 0;
   for (let step = 0; step <= STEPS + 2; step++) {
+    const model = typeof next === 'string' ? next : next(step);
+    const config = configFor(model);
     const parts: Part[] = [];
     const finishes: string[] = [];
     const responses = isStreamed
@@ -61,7 +81,8 @@ export async function runByHand(
       return { text, calls, thoughts };
     }
     if (parts.some(({ thought }) => thought === true)) thoughts++;
-    contents.push({ role: 'model', parts: parts.filter(({ thought }) => keepsThoughts || thought !== true) });
+    const kept = keep(parts);
+    contents.push({ role: 'model', parts: kept });
     calls += functionCalls.length;
     contents.push({
       role: 'user',

@@ -1,6 +1,7 @@
 /** Gemini's clients through the gateway in memory: responses in each form at any provider, errors, signatures that come back. */
 import { GoogleGenAI } from '@google/genai';
 import { describe, expect, test } from 'vitest';
+import { encodeStateBytes } from '../../src/protocols/shared/reasoning-state.ts';
 import { decodeObject, type JsonObject, objectOf, objectsOf } from '../../tools/simulator/json.ts';
 import {
   answerWith,
@@ -331,4 +332,51 @@ describe('reasoning that comes back', () => {
       expect(objectsOf(message?.reasoning_details)).toMatchObject([{ text: 'Hm', signature: 's', index: 0 }]);
     },
   );
+});
+
+describe('I7 calls of other models that Gemini 3 gets', () => {
+  const user = (...parts: object[]) => ({ role: 'user', parts });
+  const model = (...parts: object[]) => ({ role: 'model', parts });
+  const call = (fields: object = {}) => ({ functionCall: { name: 'get', args: {} }, ...fields });
+  const result = { functionResponse: { name: 'get', response: {} } };
+  const placeholder = { thoughtSignature: 'skip_thought_signature_validator' };
+  const GEMINI = { GEMINI_API_KEY: 'key-of-gemini', GEMINI_BASE_URL: 'https://gemini' };
+
+  async function sent(contents: object[], name = 'gemini-3-flash-preview'): Promise<unknown> {
+    const candidates = [{ content: model({ text: 'Hi' }), finishReason: 'STOP' }];
+    const gateway = new RoutedGateway({ '': [json({ candidates })] }, GEMINI);
+    const path = `/v1beta/models/gemini/${name}:generateContent`;
+    expect((await gateway.gateway.post(path, 'x', { contents })).status).toBe(200);
+    return gateway.requests[0]?.body.contents;
+  }
+
+  test('a step since the last prompt without a signature: its first call gets Google’s placeholder', async () => {
+    const contents = (signed: object) => [
+      user({ text: 'Go' }),
+      model({ text: 'So.' }, call(signed), call()),
+      user(result, result),
+    ];
+    expect(await sent(contents({}))).toEqual(contents(placeholder));
+    const old = contents({});
+    expect(await sent(old, 'gemini-2.5-flash')).toEqual(old);
+  });
+
+  test.each([
+    ['a signed step, also of several contents', [model(call({ thoughtSignature: 'c2ln' })), model(call())]],
+    [
+      'a step before the last prompt',
+      [model(call()), user(result), model({ text: 'Hi' }), user({ text: 'And' })],
+    ],
+  ])('%s stays as it came', async (_, contents) => {
+    const all = [user({ text: 'Go' }), ...contents];
+    expect(await sent(all)).toEqual(all);
+  });
+
+  test('a signature of another provider’s Gemini is no signature here', async () => {
+    const other = encodeStateBytes('openrouter', [
+      { call: 'c', extra_content: { google: { thought_signature: 'c2ln' } } },
+    ]);
+    const contents = (signed: object) => [user({ text: 'Go' }), model(call(signed)), user(result)];
+    expect(await sent(contents({ thoughtSignature: other }))).toEqual(contents(placeholder));
+  });
 });

@@ -117,6 +117,16 @@ describe('A7 signatures', () => {
     ]);
     const signed = { ...message, reasoning_details: [{ type: 'reasoning.encrypted', data: 's' }] };
     expect(sendMessages('openrouter', [signed], { model })).toEqual([signed]);
+    const claude = {
+      type: 'reasoning.text',
+      text: 't',
+      signature: 's',
+      format: 'anthropic-claude-v1',
+      index: 0,
+    };
+    expect(sendMessages('openrouter', [{ ...message, reasoning_details: [claude] }], { model })).toEqual([
+      { ...message, reasoning: 't', reasoning_details: [claude, detail] },
+    ]);
     expect(sendMessages('openrouter', [message], { model: 'anthropic/claude-haiku-4.5' })).toEqual([message]);
   });
 });

@@ -12,12 +12,15 @@ const FOREIGN_WORDS = [
   ...['exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'uniqueItems', 'examples'],
 ];
 
+/** Those of a request. */
+export const FIELDS = [
+  ...['contents', 'systemInstruction', 'tools', 'toolConfig', 'safetySettings', 'generationConfig'],
+  ...['cachedContent', 'serviceTier', 'model', 'store'],
+];
+
 /** https://ai.google.dev/api/generate-content, read 2026-11-22. */
 const SHAPE: Shape = {
-  keys: [
-    ...['contents', 'systemInstruction', 'tools', 'toolConfig', 'safetySettings', 'generationConfig'],
-    ...['cachedContent', 'serviceTier', 'model', 'store'],
-  ],
+  keys: FIELDS,
   inner: {
     contents: {
       keys: ['role', 'parts'],
@@ -112,7 +115,8 @@ function turnProblem(contents: readonly JsonObject[]): string | undefined {
   for (const [at, { role: given, parts }] of contents.entries()) {
     const role = (given ?? '') === '' ? 'user' : given;
     const all = objectsOf(parts);
-    if (role !== undefined && role !== 'user' && role !== 'model') return 'Please use a valid role: user, model.';
+    if (role !== undefined && role !== 'user' && role !== 'model')
+      return 'Please use a valid role: user, model.';
     if (all.length === 0)
       return `* GenerateContentRequest.contents[${at}].parts: contents.parts must not be empty.\n`;
     if (all.some((part) => Object.keys(part).length === 0)) {

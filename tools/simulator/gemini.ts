@@ -6,9 +6,18 @@
  */
 
 import { geminiEmbeddings, geminiEmbeddingsProblem } from './embeddings.ts';
-import { geminiProblem, signatureOf } from './gemini-check.ts';
+import { FIELDS, geminiProblem, signatureOf } from './gemini-check.ts';
 import { asChat } from './gemini-conversation.ts';
-import { compact, isObject, type JsonObject, objectOf, objectsOf, spaced, textOf } from './json.ts';
+import {
+  compact,
+  isObject,
+  type Json,
+  type JsonObject,
+  objectOf,
+  objectsOf,
+  spaced,
+  textOf,
+} from './json.ts';
 import type { Call, Operation, Refusal, Scene, WireEvent } from './scene.ts';
 import { contentText, costOf, type Piece, type Script, scriptFor, wholeCalls, wordsOf } from './script.ts';
 
@@ -65,13 +74,42 @@ export const gemini: Scene = {
   streamError: { message: 'The service is currently unavailable.', code: 503, status: 'UNAVAILABLE' },
   refusal,
   badKey: refusal(400, 'API key not valid. Please pass a valid API key.'),
-  check,
-  stream,
-  object: (call) => {
+  check: (call) => check(inCamelCase(call)),
+  stream: (call) => stream(inCamelCase(call)),
+  object: (given) => {
+    const call = inCamelCase(given);
     if (call.operation === 'embeddings') return compact(geminiEmbeddings(call));
     return compact(call.operation === 'count' ? count(call) : object(call));
   },
 };
+
+/** Below these keys are names of the client's own. */
+const FOREIGN = ['args', 'response', 'properties', 'parametersJsonSchema', 'responseJsonSchema'];
+
+/** The API takes keys in both spellings: R gemini/llm--array-tool-result. */
+function inCamelCase(call: Call): Call {
+  const known = Object.entries(call.body).map(([key, value]) => {
+    const name = inCamel(key);
+    // An error says an unknown name as it came.
+    return FIELDS.includes(name) ? [name, camel(value ?? null)] : [key, value];
+  });
+  return { ...call, body: objectOf(Object.fromEntries(known)) };
+}
+
+function inCamel(key: string): string {
+  return key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function camel(value: Json): Json {
+  if (Array.isArray(value)) return value.map(camel);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([given, inner]) => {
+      const key = inCamel(given);
+      return [key, FOREIGN.includes(key) || inner === undefined ? inner : camel(inner)];
+    }),
+  );
+}
 
 /** There is no `retry-after`; the wait is a detail of the error (dcdpr/jp#1061, 2026-09-03). */
 function refusal(status: number, message: string): Refusal {

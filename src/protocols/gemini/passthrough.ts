@@ -1,7 +1,7 @@
 /** Passthrough of generateContent requests and responses to Gemini and Vertex AI. */
 import type { Chunk } from '../../canonical/chunk.ts';
 import type { Usage } from '../../canonical/usage.ts';
-import { PLACEHOLDER_SIGNATURE } from '../../request-translation/messages.ts';
+import { PLACEHOLDER_SIGNATURE, signatureOfCall } from '../../request-translation/messages.ts';
 import {
   EmbeddedJson,
   isObject,
@@ -15,7 +15,7 @@ import {
 import type { FrameBuffer } from '../../stream/buffers.ts';
 import type { StreamFailure, StreamWriter } from '../../stream/types.ts';
 import type { Passthrough, PassthroughOptions } from '../shared/client-protocol.ts';
-import { decodeStateBytes } from '../shared/reasoning-state.ts';
+import { decodeStateBytes, type ReasoningState } from '../shared/reasoning-state.ts';
 import { usageMetadata } from './client-candidates.ts';
 import { errorElement, retryInfoOf } from './client-errors.ts';
 import { type ClientForm, Elements, jsonIn } from './client-form.ts';
@@ -32,7 +32,10 @@ export function geminiPassthrough(form: ClientForm): Passthrough {
     compactsContext: () => false,
     requestHeaders: [],
     responseHeaders: [],
-    upstreamBody: (body) => withOwnSignatures(body),
+    upstreamBody: (body, { provider, encryptsReasoning }) => {
+      const own = withOwnSignatures(body, provider);
+      return encryptsReasoning ? withStandIns(own) : own;
+    },
     limitable: withOneSpelling,
     withModel: (body, model) => (body.model === undefined ? body : { ...body, model: modelPath(model) }),
     streamWriter: (options) => new GeminiPassthroughWriter(form, options),
@@ -200,7 +203,7 @@ function withoutThoughts(response: JsonObject): JsonObject {
  * The body without states that Weir encoded: Google refuses them as signatures. Its own signature in one is written as it was. A call of another
  * provider's gets Google's placeholder, and a part with nothing but a state is left out.
  */
-function withOwnSignatures(body: JsonObject): JsonObject {
+function withOwnSignatures(body: JsonObject, provider: string): JsonObject {
   const embedded = new EmbeddedJson();
   const contents = readArray(body.contents);
   let isChanged = false;
@@ -212,7 +215,7 @@ function withOwnSignatures(body: JsonObject): JsonObject {
       isChanged = true;
       const rest = omit(part, 'thoughtSignature', 'thought_signature');
       const signature =
-        googleSignature(states) ??
+        signatureOf(states, provider) ??
         (inCamelCase(rest).functionCall === undefined ? undefined : PLACEHOLDER_SIGNATURE);
       if (signature !== undefined) return [{ ...rest, thoughtSignature: signature }];
       return rest.text === '' ? [] : [rest];
@@ -224,16 +227,42 @@ function withOwnSignatures(body: JsonObject): JsonObject {
   return isChanged ? { ...body, contents: kept } : body;
 }
 
+/**
+ * The body with a placeholder for the steps since the last prompt whose calls have no signature: the model refuses those, which are of another
+ * provider's model (docs thought-signatures).
+ */
+function withStandIns(body: JsonObject): JsonObject {
+  const contents = readArray(body.contents).map((content) => objectOf(content));
+  const partsOf = ({ parts }: JsonObject) => readArray(parts).map((part) => inCamelCase(objectOf(part)));
+  const prompt = contents.findLastIndex(
+    (content) =>
+      content.role !== 'model' && partsOf(content).some((part) => part.functionResponse === undefined),
+  );
+  /** Contents of the model in a row are one step, whose first call has the signature. */
+  let isInStep = false;
+  const signed = contents.map((content, at) => {
+    const parts = partsOf(content);
+    const calls = parts.filter(({ functionCall }) => functionCall !== undefined);
+    const isSigned = isInStep || calls.some(({ thoughtSignature }) => thoughtSignature !== undefined);
+    isInStep = content.role === 'model' && (isInStep || calls.length > 0);
+    const [first] = calls;
+    if (first === undefined || isSigned || at < prompt) return content;
+    const standIn = { ...first, thoughtSignature: PLACEHOLDER_SIGNATURE };
+    return { ...content, parts: parts.map((part) => (part === first ? standIn : part)) };
+  });
+  return signed.some((content, at) => content !== contents[at]) ? { ...body, contents: signed } : body;
+}
+
 function statesOf(part: JsonObject, embedded: EmbeddedJson) {
   const signature = readText(part.thoughtSignature ?? part.thought_signature);
   return signature === undefined ? null : decodeStateBytes(signature, embedded);
 }
 
-function googleSignature(states: NonNullable<ReturnType<typeof statesOf>>): string | undefined {
+/** The signature of this provider's in the states of a call. */
+function signatureOf(states: readonly ReasoningState[], provider: string): string | undefined {
   for (const state of states) {
-    if (!('call' in state)) continue;
-    const signature = readText(objectOf(state.extra_content.google).thought_signature);
-    if (signature !== undefined) return signature;
+    const signature = 'call' in state ? signatureOfCall(state.extra_content) : undefined;
+    if (signature?.provider === provider) return signature.value;
   }
   return undefined;
 }

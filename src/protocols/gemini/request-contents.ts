@@ -13,7 +13,7 @@ import {
   reportUnreadKeys,
   type TranslationReport,
 } from '../../request-translation/dropped-fields.ts';
-import { PLACEHOLDER_SIGNATURE } from '../../request-translation/messages.ts';
+import { GOOGLE_FORMAT, PLACEHOLDER_SIGNATURE } from '../../request-translation/messages.ts';
 import { MOVED_RESULT_NOTE, StepCalls, UniqueCallIds } from '../../request-translation/tool-results.ts';
 import { argumentsObject } from '../../request-translation/tools.ts';
 import { append } from '../../shared/append.ts';
@@ -200,9 +200,6 @@ function responseObject(text: string, embedded: EmbeddedJson): JsonObject {
   return result ?? { output: text };
 }
 
-/** OpenRouter's name for the form of Google's signatures. */
-const SIGNATURE_FORMAT = 'google-gemini-v1';
-
 interface TextSignature {
   readonly signature: string;
   /** The length of the signed text; 0 for an empty part. */
@@ -225,7 +222,7 @@ function readSignatures(blocks: readonly Block[], providerId: string): Signature
   const callIds = new Set(toolCalls.map(({ id }) => id));
   for (const block of blocks) {
     const signature = block.kind === 'reasoning' ? block.signature : undefined;
-    if (signature?.format !== SIGNATURE_FORMAT || (signature.provider ?? providerId) !== providerId) continue;
+    if (signature?.format !== GOOGLE_FORMAT || (signature.provider ?? providerId) !== providerId) continue;
     const { value, isEncrypted, provider, id } = signature;
     const [kind = '', chars = ''] = provider === null ? [] : id.split('-');
     // In OpenRouter's form the detail has the id of its call.

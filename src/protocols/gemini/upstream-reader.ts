@@ -6,6 +6,7 @@ import { type ChoicePart, type ChunkPart, EMPTY_CHOICE, EMPTY_PART, readName } f
 import { tagProvider } from '../../canonical/reasoning-details.ts';
 import { findUpstreamError, unfinished } from '../../canonical/upstream-error.ts';
 import type { UsageReport } from '../../canonical/usage.ts';
+import { GOOGLE_FORMAT } from '../../request-translation/messages.ts';
 import { isObject, type JsonObject, objectOf, readArray, readCount, readText } from '../../shared/json.ts';
 import { MAX_CHOICES } from '../../shared/limits.ts';
 import type { ProtocolReader, UpstreamProtocol } from '../../stream/types.ts';
@@ -186,7 +187,7 @@ class GeminiReader implements ProtocolReader {
     if (data === undefined || text === undefined) return [];
     const payload = part.thought === true ? 'thought' : `text-${text.length}`;
     const id = tagProvider({ provider: this.#provider, payload });
-    return [{ type: 'reasoning.encrypted', data, id, format: 'google-gemini-v1', index: this.#signatures++ }];
+    return [{ type: 'reasoning.encrypted', data, id, format: GOOGLE_FORMAT, index: this.#signatures++ }];
   }
 }
 

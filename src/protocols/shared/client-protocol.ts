@@ -125,7 +125,7 @@ export interface Passthrough {
 export interface PassthroughTarget {
   /** The provider's id. */
   readonly provider: string;
-  /** Whether the model returns its reasoning encrypted on request. */
+  /** Whether the model returns its reasoning encrypted, on request, or refuses calls without it. */
   readonly encryptsReasoning: boolean;
   /** Whether the provider can decrypt this reasoning, as far as its form says. Absent: no form says so. */
   readonly readsReasoning?: (data: string) => boolean;
@@ -143,7 +143,13 @@ export interface PassthroughOptions extends WriterOptions {
 export interface BoundProtocol
   extends Pick<
     ClientProtocol<unknown>,
-    'id' | 'takesVendorEvents' | 'streamType' | 'embeddings' | 'fieldNames' | 'optionalFields' | 'errorResponse'
+    | 'id'
+    | 'takesVendorEvents'
+    | 'streamType'
+    | 'embeddings'
+    | 'fieldNames'
+    | 'optionalFields'
+    | 'errorResponse'
   > {
   readonly passthrough: Passthrough | null;
   streamWriter(options: WriterOptions): StreamWriter;

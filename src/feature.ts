@@ -16,7 +16,7 @@ import type { FactNames } from './http/users.ts';
 import type { Ledger, LedgerStatus } from './metering/ledger.ts';
 import type { RecordSink, RecordWriter } from './metering/record-writer.ts';
 import type { HttpRoute } from './routes.ts';
-import { type FeatureName, isFeatureName, unenforcedSettings } from './settings/feature-settings.ts';
+import { isFeatureName, unenforcedSettings } from './settings/feature-settings.ts';
 import {
   type SecretBinding,
   type SecretValues,
@@ -24,6 +24,7 @@ import {
   SettingsReader,
 } from './settings/reader.ts';
 import { readSettings, type Settings } from './settings/settings.ts';
+import type { FeatureName } from './settings/table.ts';
 import { type Running, readVersion } from './settings/version.ts';
 import { isObject, type JsonObject } from './shared/json.ts';
 import type { Result } from './shared/result.ts';

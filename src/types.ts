@@ -1,7 +1,7 @@
 /** The public types of the package: options, hooks and handlers. They need no ambient types of the project that uses them. */
 import type { UsageRecord } from './metering/record.ts';
-import type { FeatureName } from './settings/feature-settings.ts';
 import type { SettingOptions } from './settings/options.ts';
+import type { FeatureName } from './settings/table.ts';
 
 /**
  * A part of Weir that a Worker can leave out. `ledger()` of `weir-gateway/ledger`, `attribution()`, `durableResponses()`, `privacy()`,

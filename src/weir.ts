@@ -5,7 +5,8 @@ import type { Feature, Weir, WeirOptions } from './types.ts';
 
 export type { Price } from './metering/pricing/price.ts';
 export type { RecordedAttempt, UsageRecord } from './metering/record.ts';
-export type { AliasStep, ProviderEntry, SettingOptions } from './settings/options.ts';
+export type { AliasStep, ProviderEntry } from './settings/entries.ts';
+export type { SettingOptions } from './settings/options.ts';
 export type {
   Feature,
   Handlers,

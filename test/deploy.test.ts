@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parse } from 'smol-toml';
 import { expect, test } from 'vitest';
 import { PROVIDERS, secretSettings } from '../src/providers/index.ts';
-import { FEATURE_SETTINGS } from '../src/settings/feature-settings.ts';
+import { FEATURES } from '../src/settings/feature-settings.ts';
 import { decodeObject, objectOf, objectsOf, textOf } from '../tools/simulator/json.ts';
 import { readSettings } from './settings/read-settings.ts';
 
@@ -59,7 +59,7 @@ test('W3 wrangler.toml has every binding that Weir reads, enabled or commented o
   const source = read('src/environment.ts');
   const ofCore = [...source.matchAll(/^ {2}readonly ([A-Z_]+)\?:/gm)].map(([, name]) => name);
   expect(ofCore).toHaveLength(2);
-  const bindings = [...ofCore, ...Object.values(FEATURE_SETTINGS).flatMap((feature) => feature.bindings)];
+  const bindings = [...ofCore, ...FEATURES.flatMap((feature) => feature.bindings)];
   const toml = read('wrangler.toml');
   for (const name of bindings) expect(toml).toMatch(new RegExp(`^(# )?(binding|name) = "${name}"$`, 'm'));
   expect(objectsOf(config.kv_namespaces).map(({ binding }) => binding)).toEqual(['WEIR_KV']);

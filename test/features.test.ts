@@ -4,7 +4,8 @@ import { build } from 'esbuild';
 import { describe, expect, test } from 'vitest';
 import type { FeatureModule } from '../src/feature.ts';
 import { ERASURE_START, type Erasure, NOTHING_ERASED } from '../src/http/erasure.ts';
-import { FEATURE_SETTINGS, type FeatureName } from '../src/settings/feature-settings.ts';
+import { FEATURES } from '../src/settings/feature-settings.ts';
+import type { FeatureName } from '../src/settings/table.ts';
 import { decodeObject, type JsonObject, objectOf, objectsOf, textOf } from '../tools/simulator/json.ts';
 import { LimitedGateway } from './gateway/limited-gateway.ts';
 import { MemoryStore } from './metering/records.ts';
@@ -78,7 +79,8 @@ test('W2 the bundle of a host without features, and with each of them alone: has
 test('W2 every setting of a feature is read by that feature alone', () => {
   const core = namesRead([]);
   for (const feature of ALL_FEATURES) {
-    const { settings, bindings } = FEATURE_SETTINGS[feature.name];
+    const names = FEATURES.find(({ name }) => name === feature.name);
+    const { settings = [], bindings = [] } = names ?? {};
     const own = [...namesRead([feature])].filter((name) => !core.has(name) && !bindings.includes(name));
     expect(own.sort()).toEqual([...settings].sort());
   }

@@ -3,11 +3,12 @@ import type { AuthMode } from '../auth/caller.ts';
 import { isUnreadable, type Secret } from '../canonical/secret.ts';
 import { MAX_TAGS, TAG_NAME } from '../metering/record.ts';
 import type { SettingsReader } from '../settings/reader.ts';
+import type { PlainSettings } from '../settings/table.ts';
 import { trimEnd } from '../shared/trim.ts';
 
 export interface AttributionSettings {
   /** Whether records name users, have a hash of their names, or neither users nor sessions. */
-  readonly users: 'plain' | 'hash' | 'off';
+  readonly users: PlainSettings<'attribution'>['users'];
   /** The secret under which names of users are hashed. */
   readonly userHashKey: Secret;
   /** The secret under which owners of kept responses are hashed with `USERS=off`, and prompts. */
@@ -38,7 +39,7 @@ export function readAttributionSettings(
     ...others,
     userHashKey,
     hashKey: userHashKey ?? adminToken,
-    reportsCaches: reader.choice('CACHE_REPORT', ['on', 'off']) === 'on',
+    reportsCaches: reader.plain('cacheReport') === 'on',
     access: readAccess(reader, auth),
   };
 }
@@ -49,7 +50,7 @@ function readUsersAndTags(
   reader: SettingsReader,
   auth: AuthMode,
 ): Omit<AttributionSettings, 'access' | 'hashKey' | 'reportsCaches'> {
-  const users = reader.choice('USERS', ['plain', 'hash', 'off']);
+  const users = reader.plain('users');
   const userHashKey = reader.secret('USER_HASH_KEY');
   // With AUTH=access, the ids of callers are hashes of their names.
   const isKeyNeeded = users === 'hash' || (users === 'off' && auth === 'access');

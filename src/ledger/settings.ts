@@ -1,19 +1,14 @@
 /** The settings of the feature `ledger`. */
 import { isUnreadable, type Secret } from '../canonical/secret.ts';
 import { SettingsReader } from '../settings/reader.ts';
+import type { PlainSettings } from '../settings/table.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { AlertSettings } from './alerts/send-alert.ts';
 import type { RoomLimits } from './records/key-records.ts';
 
-export interface LedgerSettings {
-  /** Where usage records are stored: in KV, or in Durable Objects, one for each key. */
-  readonly ledger: 'kv' | 'object';
-  /** How many days a ledger object keeps individual records. */
-  readonly recordDays: number;
+export interface LedgerSettings extends PlainSettings<'ledger'> {
   /** Ledger objects read them themselves. */
   readonly room: RoomLimits;
-  /** Whether a key with limits is refused (`closed`) or allowed (`open`) while its ledger object is unavailable. */
-  readonly budgetFail: 'closed' | 'open';
   /** The secret under which prompts are hashed, to know what providers counted. Without its text nothing is hashed. */
   readonly hashSecret: Secret;
   /** Ledger objects read them themselves. */
@@ -22,55 +17,24 @@ export interface LedgerSettings {
 
 export function readLedgerSettings(reader: SettingsReader): LedgerSettings {
   return {
-    ledger: reader.choice('LEDGER', ['kv', 'object']),
-    recordDays: readDays(reader),
+    ...reader.plainOf('ledger'),
     room: readRoomLimits(reader),
-    budgetFail: reader.choice('BUDGET_FAIL', ['closed', 'open']),
     hashSecret: reader.secret('USER_HASH_KEY') ?? reader.secret('ADMIN_TOKEN'),
     alerts: readAlertSettings(reader),
   };
 }
 
-/** A Queue redelivers for at most 14 days. A record must be stored for longer, so that a redelivery is recognized. */
-const MIN_RECORD_DAYS = 15;
-const MAX_RECORD_DAYS = 3650;
-const DEFAULT_RECORD_DAYS = 35;
-
-function readDays(reader: SettingsReader): number {
-  const days = Number(reader.text('RECORD_DAYS') ?? DEFAULT_RECORD_DAYS);
-  if (Number.isSafeInteger(days) && days >= MIN_RECORD_DAYS && days <= MAX_RECORD_DAYS) return days;
-  reader.invalid(
-    'RECORD_DAYS',
-    `must be a whole number of days from ${MIN_RECORD_DAYS} to ${MAX_RECORD_DAYS}`,
-  );
-  return DEFAULT_RECORD_DAYS;
-}
-
 /** Reads `RECORD_DAYS` for ledger objects, which need no other setting. Invalid: the default, because the gateway reports the error. */
 export function readRecordDays(env: JsonObject): number {
-  return readDays(new SettingsReader(env));
+  return new SettingsReader(env).plain('recordDays');
 }
 
-/** An object with SQLite holds 10 GB (https://developers.cloudflare.com/durable-objects/platform/limits/, 2026-11-28): the rest is for sums, and for a time without R2. */
-const DEFAULT_RECORD_BYTES = 8_000_000_000;
-const MAX_RECORD_BYTES = 9_000_000_000;
-const MIN_RECORD_BYTES = 100_000;
 /** While the archive fails, records stay in their object up to this size of its database. */
 const MAX_OBJECT_BYTES = 9_500_000_000;
 
-function readBytes(reader: SettingsReader): number {
-  const bytes = Number(reader.text('RECORD_BYTES') ?? DEFAULT_RECORD_BYTES);
-  if (Number.isSafeInteger(bytes) && bytes >= MIN_RECORD_BYTES && bytes <= MAX_RECORD_BYTES) return bytes;
-  reader.invalid(
-    'RECORD_BYTES',
-    `must be a whole number of bytes from ${MIN_RECORD_BYTES} to ${MAX_RECORD_BYTES}`,
-  );
-  return DEFAULT_RECORD_BYTES;
-}
-
 /** Reads what a ledger object may keep. Invalid: the default, because the gateway reports the error. */
 export function readRoomLimits(reader: SettingsReader): RoomLimits {
-  return { recordBytes: readBytes(reader), objectBytes: MAX_OBJECT_BYTES };
+  return { recordBytes: reader.plain('recordBytes'), objectBytes: MAX_OBJECT_BYTES };
 }
 
 const DEFAULT_PERCENTS = '50,80,100';

@@ -1,44 +1,38 @@
 /** The settings and bindings of each feature. The core knows their names, to report those of a feature that a deployment does not list. */
 import type { JsonObject } from '../shared/json.ts';
 import type { SettingProblem } from './reader.ts';
+import { type FeatureName, ROWS } from './table.ts';
 
-/** The names of the functions that create features. */
-export type FeatureName = 'ledger' | 'attribution' | 'durableResponses' | 'privacy' | 'dashboard' | 'origin';
+/** The bindings of each feature. */
+const BINDINGS: Readonly<Record<FeatureName, readonly string[]>> = {
+  ledger: ['WEIR_LEDGER', 'WEIR_ARCHIVE', 'USAGE_QUEUE'],
+  attribution: [],
+  durableResponses: ['WEIR_RESPONSES'],
+  privacy: [],
+  dashboard: ['ASSETS'],
+  origin: [],
+};
 
 interface NamesOfFeature {
+  readonly name: FeatureName;
   readonly settings: readonly string[];
   readonly bindings: readonly string[];
 }
 
-export const FEATURE_SETTINGS: Readonly<Record<FeatureName, NamesOfFeature>> = {
-  ledger: {
-    settings: [
-      ...['LEDGER', 'RECORD_DAYS', 'RECORD_BYTES', 'BUDGET_FAIL', 'USER_HASH_KEY'],
-      ...['BUDGET_ALERTS', 'ALERT_URL', 'ALERT_SECRET'],
-    ],
-    bindings: ['WEIR_LEDGER', 'WEIR_ARCHIVE', 'USAGE_QUEUE'],
-  },
-  attribution: {
-    settings: [
-      ...['USERS', 'USER_HASH_KEY', 'TAGS', 'CACHE_REPORT'],
-      ...['ACCESS_TEAM_DOMAIN', 'ACCESS_AUD', 'ACCESS_ADMINS'],
-    ],
-    bindings: [],
-  },
-  durableResponses: {
-    settings: ['RESPONSES', 'RESPONSES_DAYS', 'RESPONSE_BYTES', 'KEPT_RESPONSES', 'KEPT_BYTES'],
-    bindings: ['WEIR_RESPONSES'],
-  },
-  privacy: { settings: [], bindings: [] },
-  dashboard: { settings: [], bindings: ['ASSETS'] },
-  origin: { settings: ['ORIGIN', 'ORIGIN_HOSTS'], bindings: [] },
-};
+/** What each feature reads. */
+export const FEATURES: readonly NamesOfFeature[] = (Object.keys(BINDINGS) as FeatureName[]).map((name) => ({
+  name, // decode
+  settings: settingsOf(name),
+  bindings: BINDINGS[name],
+}));
 
-const FEATURES = Object.entries(FEATURE_SETTINGS).map(([name, of]) => ({ name, ...of }));
+function settingsOf(feature: FeatureName): readonly string[] {
+  return [...ROWS].flatMap(([name, row]) => (row.feature === feature || row.alsoOf === feature ? name : []));
+}
 
 /** Whether a feature has this name. */
 export function isFeatureName(name: unknown): name is FeatureName {
-  return typeof name === 'string' && Object.hasOwn(FEATURE_SETTINGS, name);
+  return typeof name === 'string' && Object.hasOwn(BINDINGS, name);
 }
 
 /** What a host must write to have the feature. */
@@ -49,7 +43,7 @@ export function howToList(name: string): string {
 
 /** The feature that has the setting; undefined for one of the core. */
 export function featureOf(setting: string): string | undefined {
-  return FEATURES.find(({ settings }) => settings.includes(setting))?.name;
+  return ROWS.get(setting)?.feature ?? undefined;
 }
 
 /**

@@ -20,7 +20,7 @@ import { failure, ok, type Result } from '../shared/result.ts';
 import { type ReadAuth, readAuth, readEntryAuth, secretsOfAuth } from './auth.ts';
 import { MODEL_NAMES, readBoundCloud, readCloud, readModelNames } from './clouds.ts';
 import type { ConfiguredProvider } from './configured-provider.ts';
-import type { ProviderEntry } from './options.ts';
+import type { ProviderEntry } from './entries.ts';
 import { isHttpUrl, type SettingsReader, shownName } from './reader.ts';
 
 const SECRET_NAME = /^[A-Z][A-Z0-9_]*$/;

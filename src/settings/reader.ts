@@ -3,6 +3,16 @@ import type { Secret } from '../canonical/secret.ts';
 import { isObject, type JsonObject, parseJson, readText } from '../shared/json.ts';
 import { jsonFault, kindOf } from '../shared/json-fault.ts';
 import { trimEnd } from '../shared/trim.ts';
+import {
+  type AllPlain,
+  type AnyRow,
+  type FeatureName,
+  type PlainSettings,
+  SETTINGS,
+  settingName,
+  type TimerName,
+  type WholeRange,
+} from './table.ts';
 
 /** An invalid setting and what it must be. Never contains the value, which may be a secret. */
 export interface SettingProblem {
@@ -19,7 +29,7 @@ export interface SettingInForce {
 }
 
 /** A day. Timers accept at most 24 days, and no response takes a day. */
-const MAX_SECONDS = 86_400;
+export const MAX_SECONDS = 86_400;
 
 /** A secret of Secrets Store, as its binding has it. https://developers.cloudflare.com/secrets-store/integrations/workers/ (2026-11-22) */
 export interface SecretBinding {
@@ -91,6 +101,17 @@ export class SettingsReader {
     return word ?? words[0];
   }
 
+  /** A whole number within a range. */
+  whole(name: string, { from, to, byDefault, unit }: WholeRange): number {
+    const number = Number(this.text(name) ?? byDefault);
+    if (Number.isSafeInteger(number) && number >= from && number <= to) return number;
+    this.invalid(
+      name,
+      `must be a whole number ${unit === undefined ? '' : `of ${unit} `}from ${from} to ${to}`,
+    );
+    return byDefault;
+  }
+
   bytes(name: string, byDefault: number): number {
     const bytes = Number(this.#textOr(name, byDefault));
     if (Number.isSafeInteger(bytes) && bytes > 0) return bytes;
@@ -99,11 +120,41 @@ export class SettingsReader {
   }
 
   /** Seconds, with fractions, in ms. 0 turns the timer off. */
-  seconds(name: string, byDefault: number): number {
+  seconds(option: TimerName): number {
+    const name = settingName(option);
+    const { byDefault } = SETTINGS[option];
     const seconds = Number(this.#textOr(name, byDefault));
     if (seconds >= 0 && seconds <= MAX_SECONDS) return seconds * 1000;
     this.invalid(name, `must be seconds from 0 (off) to ${MAX_SECONDS}`);
     return byDefault * 1000;
+  }
+
+  /** A setting of the table that is a word, a whole number or bytes. */
+  plain<Name extends keyof AllPlain>(name: Name): AllPlain[Name] {
+    return this.#plain(settingName(name), SETTINGS[name]) as AllPlain[Name]; // decode
+  }
+
+  /** All such settings of a feature; null: of the core. */
+  plainOf<Feature extends FeatureName | null>(feature: Feature): PlainSettings<Feature> {
+    const rows = Object.entries(SETTINGS).filter(([, row]) => row.feature === feature);
+    const values = rows.flatMap(([name, row]) => {
+      const value = this.#plain(settingName(name), row);
+      return value === undefined ? [] : [[name, value]];
+    });
+    return Object.fromEntries(values) as PlainSettings<Feature>; // decode
+  }
+
+  #plain(name: string, row: AnyRow): string | number | undefined {
+    switch (row.kind) {
+      case 'word':
+        return this.choice(name, row.words);
+      case 'whole':
+        return this.whole(name, row);
+      case 'bytes':
+        return this.bytes(name, row.byDefault);
+      default:
+        return undefined;
+    }
   }
 
   /** A JSON object: as text, or as an object, which wrangler makes of a table in its configuration. */

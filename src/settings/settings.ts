@@ -4,12 +4,6 @@ import { type Policies, parseVendorEvents } from '../canonical/policies.ts';
 import type { Secret } from '../canonical/secret.ts';
 import { type Price, parsePrices } from '../metering/pricing/price.ts';
 import { PROVIDERS } from '../providers/index.ts';
-import {
-  PROMPT_CACHE,
-  type PromptCache,
-  UNSUPPORTED,
-  type Unsupported,
-} from '../request-translation/rules.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { didYouMean, nearestName } from '../shared/nearest.ts';
 import { trimEnd } from '../shared/trim.ts';
@@ -19,17 +13,16 @@ import type { ConfiguredProvider } from './configured-provider.ts';
 import { type ObjectPlace, readPlace } from './placement.ts';
 import { readProviders } from './providers.ts';
 import { isSecretBinding, type SettingProblem, type SettingsReader } from './reader.ts';
+import type { PlainSettings } from './table.ts';
 
 /** The setting `PRICES`. A Worker's variable holds no more. */
 const MAX_PRICES_SETTING_BYTES = 5 * 1024;
 
-/** The highest value of `RETRIES`. */
-const MAX_RETRIES = 5;
-
 export type { ConfiguredProvider } from './configured-provider.ts';
 export type { SettingProblem } from './reader.ts';
 
-export interface Settings {
+/** The settings of the core. Those of the table that need no code of their own are there under the names of options. */
+export interface Settings extends PlainSettings<null> {
   /** `""`, or a path with a leading and no trailing slash. */
   readonly basePath: string;
   /** The secret that opens the admin routes. */
@@ -40,63 +33,41 @@ export interface Settings {
   readonly bareModels: boolean;
   /** In the order of the setting. */
   readonly aliases: readonly Alias[];
-  /** Further rounds over the targets that may recover. */
-  readonly retries: number;
-  readonly auth: AuthMode;
   /** The deployment's own prices, which take precedence over the built-in prices. */
   readonly prices: readonly Price[];
   readonly policies: Policies;
-  /** What happens to fields that a provider does not support. */
-  readonly unsupported: Unsupported;
-  /** Whether a refusal may change the request, which is then sent once more. */
-  readonly learn: 'on' | 'off';
-  /** Whether records and logs keep what providers say about failures. */
-  readonly errorTexts: 'on' | 'off';
-  /** Whether a provider that caches only marked prompts gets a mark when the client set none. */
-  readonly promptCache: PromptCache;
   /** Heartbeats and timeouts. */
   readonly timers: TimerLimits;
   /** The idle timeout is the operator's. Otherwise that of a provider with longer silences is longer. */
   readonly isIdleTimeoutSet: boolean;
-  readonly maxEventBytes: number;
-  readonly maxRequestBytes: number;
   readonly corsOrigins: readonly string[];
   /** Where Durable Objects are. */
   readonly place: ObjectPlace;
 }
 
-const DEFAULT_MAX_EVENT_BYTES = 1024 * 1024;
-const DEFAULT_MAX_REQUEST_BYTES = 10 * 1024 * 1024;
-
 /** Reads every setting of the core, also after an invalid one, so that all of them are reported at once. Problems are the reader's. */
 export function readSettings(reader: SettingsReader): Settings {
-  const auth = reader.choice('AUTH', ['keys', 'passthrough', 'open', 'access']);
+  const plain = reader.plainOf(null);
+  const { auth } = plain;
   const providers = readProviders(reader, auth);
   const defaultProvider = readDefaultProvider(reader, providers);
   const bareModels = readBareModels(reader, auth);
   return {
+    ...plain,
     basePath: readBasePath(reader),
     adminToken: reader.secret('ADMIN_TOKEN'),
-    auth,
     providers,
     defaultProvider,
     bareModels,
     aliases: readAliases(reader, { providers, defaultProvider, bareModels }),
-    retries: readRetries(reader),
     prices: readPrices(reader),
-    policies: readPolicies(reader),
-    unsupported: reader.choice('UNSUPPORTED', UNSUPPORTED),
-    learn: reader.choice('LEARN', ['on', 'off']),
-    errorTexts: reader.choice('ERROR_TEXTS', ['on', 'off']),
-    promptCache: reader.choice('PROMPT_CACHE', PROMPT_CACHE),
+    policies: readPolicies(reader, plain),
     timers: {
-      heartbeatMs: reader.seconds('HEARTBEAT_SECONDS', 15),
-      idleTimeoutMs: reader.seconds('IDLE_TIMEOUT_SECONDS', 120),
-      deadlineMs: reader.seconds('DEADLINE_SECONDS', 600),
+      heartbeatMs: reader.seconds('heartbeatSeconds'),
+      idleTimeoutMs: reader.seconds('idleTimeoutSeconds'),
+      deadlineMs: reader.seconds('deadlineSeconds'),
     },
     isIdleTimeoutSet: reader.text('IDLE_TIMEOUT_SECONDS') !== undefined,
-    maxEventBytes: reader.bytes('MAX_EVENT_BYTES', DEFAULT_MAX_EVENT_BYTES),
-    maxRequestBytes: reader.bytes('MAX_REQUEST_BYTES', DEFAULT_MAX_REQUEST_BYTES),
     corsOrigins: readCorsOrigins(reader),
     place: readPlace(reader),
   };
@@ -134,15 +105,6 @@ function readBareModels(reader: SettingsReader, auth: AuthMode): boolean {
   return choice === 'on' && !isPassthrough;
 }
 
-const DEFAULT_RETRIES = 1;
-
-function readRetries(reader: SettingsReader): number {
-  const retries = Number(reader.text('RETRIES') ?? DEFAULT_RETRIES);
-  if (Number.isInteger(retries) && retries >= 0 && retries <= MAX_RETRIES) return retries;
-  reader.invalid('RETRIES', `must be a whole number from 0 to ${MAX_RETRIES}`);
-  return DEFAULT_RETRIES;
-}
-
 function readPrices(reader: SettingsReader): readonly Price[] {
   const list = reader.list('PRICES');
   if (new TextEncoder().encode(JSON.stringify(list)).length > MAX_PRICES_SETTING_BYTES)
@@ -153,15 +115,16 @@ function readPrices(reader: SettingsReader): readonly Price[] {
   return [];
 }
 
-function readPolicies(reader: SettingsReader): Policies {
+function readPolicies(
+  reader: SettingsReader,
+  { reasoning, usageChunk, errorFrames }: Omit<Policies, 'vendorEvents'>,
+): Policies {
   const vendorEvents = parseVendorEvents(reader.text('VENDOR_EVENTS') ?? 'strip');
   if (vendorEvents === null)
     reader.invalid('VENDOR_EVENTS', 'must be strip, pass, or globs such as x_research.*, x_ask_user.*');
   return {
     vendorEvents: vendorEvents ?? [],
-    reasoning: reader.choice('REASONING', ['pass', 'strip']),
-    usageChunk: reader.choice('USAGE_CHUNK', ['finish', 'on_request', 'always']),
-    errorFrames: reader.choice('ERROR_FRAMES', ['data', 'event']),
+    ...{ reasoning, usageChunk, errorFrames },
   };
 }
 

@@ -1,7 +1,7 @@
 /** What runs: the version of Weir, and that of the deployed Worker. */
 import { readText } from '../shared/json.ts';
-import type { FeatureName } from './feature-settings.ts';
 import type { SettingInForce, SettingsReader } from './reader.ts';
+import type { FeatureName } from './table.ts';
 
 /** The `version` of package.json. */
 export const VERSION = '0.2.0';

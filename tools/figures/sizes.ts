@@ -1,6 +1,6 @@
 /** The page of sizes and costs: the bundles of the features, and what deployments cost. */
 
-import { FEATURE_SETTINGS } from '../../src/settings/feature-settings.ts';
+import { FEATURES as ALL } from '../../src/settings/feature-settings.ts';
 import { deployedBundle, deployedBytes, hostBundle } from '../../test/e2e/workers.ts';
 import { costRows } from './costs.ts';
 import { kib } from './figures.ts';
@@ -18,7 +18,7 @@ interface Size {
 }
 
 const NONE = 'none';
-const FEATURES: readonly string[] = Object.keys(FEATURE_SETTINGS);
+const FEATURES: readonly string[] = ALL.map(({ name }) => name);
 
 /** Bundles hosts with each feature, and with all others. */
 export async function computeSizes(): Promise<readonly Size[]> {

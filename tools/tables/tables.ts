@@ -2,6 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ERRORS, type ErrorKind } from '../../src/canonical/error.ts';
+import { FEATURES } from '../../src/settings/feature-settings.ts';
+import { ROWS, settingName } from '../../src/settings/table.ts';
 import { between, commentedRows, linked, table } from './commented.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -9,58 +11,63 @@ const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 
 const MEMBER = /readonly (\w+)\??:/g;
 
-/** The sections of docs/settings.md. A test compares the names with those that the code knows. */
-export const SETTINGS = {
-  Routing: ['bareModels', 'aliases', 'retries'],
-  Access: ['auth', 'adminToken', 'accessTeamDomain', 'accessAud', 'accessAdmins', 'corsOrigins'],
-  'Request translation': ['learn', 'errorTexts', 'unsupported', 'promptCache'],
-  Streams: ['usageChunk', 'vendorEvents', 'reasoning', 'errorFrames'],
-  'Limits and time': [
-    ...['heartbeatSeconds', 'idleTimeoutSeconds', 'deadlineSeconds', 'maxEventBytes', 'maxRequestBytes'],
-  ],
-  'Metering and budgets': [
-    ...['ledger', 'recordDays', 'recordBytes', 'users', 'userHashKey', 'cacheReport', 'tags'],
-    ...['budgetFail', 'budgetAlerts', 'alertUrl', 'alertSecret', 'prices'],
-  ],
-  Responses: ['responses', 'responsesDays', 'responseBytes', 'keptResponses', 'keptBytes'],
-  Location: ['basePath', 'origin', 'originHosts', 'jurisdiction', 'locationHint'],
-} as const satisfies Readonly<Record<string, readonly string[]>>;
+/** The table of settings, in the code. */
+const TABLE = between(read('src/settings/table.ts'), 'export const SETTINGS = {', '\n};');
 
-const settingName = (option: string) => option.replace(/[A-Z]/g, '_$&').toUpperCase();
+/** The sections of docs/settings.md, which comments name between the rows. The first one, of providers, is written by hand. */
+const SECTIONS: readonly (readonly [section: string, rows: string])[] = [
+  ...TABLE.matchAll(/^ {2}\/\/ (.+)\n((?:(?! {2}\/\/ ).*\n?)*)/gm),
+]
+  .map(([, section = '', rows = '']) => [section, rows] as const)
+  .slice(1);
 
-function settingsTable(options: readonly string[]): string {
-  const rows = commentedRows(
-    between(read('src/settings/options.ts'), 'export interface SettingOptions', '\n}'),
-    MEMBER,
-  );
-  const known = new Set(rows.flatMap(({ names }) => names));
+function settingsTable(section: string): string {
   /** Options in a comment are settings on the page: `origin: 'pass'` is `ORIGIN=pass`. */
   const asSettings = (text: string) =>
     text
       .replace(/`(\w+): '(\w+)'`/g, (whole, option: string, value: string) =>
-        known.has(option) ? `\`${settingName(option)}=${value}\`` : whole,
+        ROWS.has(settingName(option)) ? `\`${settingName(option)}=${value}\`` : whole,
       )
       .replace(/`(\w+[A-Z]\w*)`/g, (whole, option: string) =>
-        known.has(option) ? `\`${settingName(option)}\`` : whole,
+        ROWS.has(settingName(option)) ? `\`${settingName(option)}\`` : whole,
       );
   return table(
     ['name', 'values', 'effect'],
-    options.map((option) => {
-      const row = rows.find(({ names }) => names.includes(option));
-      if (row === undefined) throw new Error(`src/settings/options.ts has no ${option} with a comment`);
-      const values = [...row.rest.matchAll(/'([\w-]+)'/g)].map(([, value = '']) => `\`${value}\``);
-      return [`\`${settingName(option)}\``, values.join(', ') || ' ', linked(asSettings(row.text))];
-    }),
+    commentedRows(section, /^ {2}(\w+):/gm).flatMap(({ names, text, rest }) =>
+      names.map((option) => {
+        const name = settingName(option);
+        const row = ROWS.get(name);
+        const words = row?.kind === 'word' ? row.words : valuesOf(/<([^>]*)>/.exec(rest)?.[1] ?? '');
+        const values = words.map((value) => `\`${value}\``).join(', ') || ' ';
+        return [`\`${name}\``, values, linked(asSettings(text))];
+      }),
+    ),
   );
 }
 
-/** The members of an interface of src/settings/options.ts, in their order. */
+/** What needs a feature besides its settings. */
+const ALSO: Readonly<Record<string, string>> = { attribution: '; `AUTH=access`' };
+
+function featuresTable(): string {
+  const rows = FEATURES.filter(({ settings }) => settings.length > 0).map(({ name, settings }) => [
+    `\`${name}()\``,
+    settings.map((setting) => `\`${setting}\``).join(', ') + (ALSO[name] ?? ''),
+  ]);
+  return table(['feature', 'settings'], rows);
+}
+
+/** The words of a type. */
+function valuesOf(type: string): readonly string[] {
+  return [...type.matchAll(/'([\w-]+)'/g)].map(([, value = '']) => value);
+}
+
+/** The members of an interface of src/settings/entries.ts, in their order. */
 function membersTable(name: string): string {
-  const source = between(read('src/settings/options.ts'), `export interface ${name} {`, '\n}');
+  const source = between(read('src/settings/entries.ts'), `export interface ${name} {`, '\n}');
   return table(
     ['field', 'meaning'],
     commentedRows(source, MEMBER).map(({ names, text, rest }) => {
-      const values = [...rest.matchAll(/'([\w-]+)'/g)].map(([, value = '']) => `\`${value}\``);
+      const values = valuesOf(rest).map((value) => `\`${value}\``);
       const suffix = values.length > 1 ? ` Values: ${values.join(', ')}.` : '';
       return [names.map((field) => `\`${field}\``).join(', '), `${linked(text)}${suffix}`];
     }),
@@ -97,9 +104,10 @@ function eventsTable(): string {
 
 /** Each table, by its page and its name there. */
 const TABLES: Readonly<Record<string, Readonly<Record<string, () => string>>>> = {
-  'docs/settings.md': Object.fromEntries(
-    Object.entries(SETTINGS).map(([section, options]) => [section, () => settingsTable(options)]),
-  ),
+  'docs/settings.md': {
+    ...Object.fromEntries(SECTIONS.map(([section, rows]) => [section, () => settingsTable(rows)])),
+    'settings of features': featuresTable,
+  },
   'docs/providers.md': { 'an entry': () => membersTable('ProviderEntry') },
   'docs/routing.md': { 'a step': () => membersTable('AliasStep') },
   'docs/errors.md': {

@@ -30,7 +30,7 @@ refused, or 400 if the server would ignore them. Reasoning of earlier outputs go
       ['profile', 'hosts', 'output limit', 'loses', 'refuses', 'reasoning goes back as', 'system messages'],
       PROFILES.flatMap(profileRow),
     ),
-    `## Efforts
+    `## Reasoning efforts
 
 An effort that is not listed becomes [the nearest](request-translation.md#efforts). The lowest stands for "off" where reasoning cannot be off.`,
     table(['profile', 'models', 'efforts', 'off'], withoutRepeats(PROFILES.flatMap(effortRows))),

@@ -8,31 +8,34 @@ export type EffortField = (typeof EFFORT_FIELDS)[number];
 /** The effort of a request that turns reasoning on without an amount. */
 export const DEFAULT_EFFORT = 'medium';
 
-/** From the lowest to the highest, each with the thinking tokens that it stands for (A2). */
+/**
+ * From the lowest to the highest, each with the thinking tokens that it stands for (A2), and its place, by which levels are near to each other. A
+ * place never changes: a new level between two gets one between theirs, such as 4.5, so that no other level becomes another one by it.
+ */
 const LADDER = [
-  ['none', 0],
-  ['minimal', 1024],
-  ['low', 2048],
-  [DEFAULT_EFFORT, 8192],
-  ['high', 16_384],
-  ['xhigh', 32_000],
-  ['max', 64_000],
-  ['ultra', 64_000],
+  ['none', 0, 0],
+  ['minimal', 1024, 1],
+  ['low', 2048, 2],
+  [DEFAULT_EFFORT, 8192, 3],
+  ['high', 16_384, 4],
+  ['xhigh', 32_000, 5],
+  ['max', 64_000, 6],
+  ['ultra', 64_000, 7],
 ] as const;
 
 /** The levels that reason, from the lowest to the highest. */
 export const REASONING_LEVELS: readonly string[] = LADDER.slice(1).map(([level]) => level);
 
-const RANKS: ReadonlyMap<string, number> = new Map(LADDER.map(([level], rank) => [level, rank]));
-const TOKENS: ReadonlyMap<string, number> = new Map(LADDER);
+const PLACES: ReadonlyMap<string, number> = new Map(LADDER.map(([level, , place]) => [level, place]));
+const TOKENS: ReadonlyMap<string, number> = new Map(LADDER.map(([level, tokens]) => [level, tokens]));
 
 /** A host's own amount, such as Groq's, is in the middle. */
 const HOST_LEVEL = 'default';
-const MIDDLE = RANKS.get(DEFAULT_EFFORT) ?? 0;
+const MIDDLE = PLACES.get(DEFAULT_EFFORT) ?? 0;
 
 /** Whether a word is a level of effort, such as `low`. */
 export function isLevel(word: string): boolean {
-  return word === HOST_LEVEL || RANKS.has(word);
+  return word === HOST_LEVEL || PLACES.has(word);
 }
 
 /** The thinking tokens of a level that reasons; undefined: the word is none. */
@@ -62,13 +65,14 @@ export function nearestEffort(
   if (chosen !== undefined) return chosen;
   if (levels.includes(level)) return level;
   if (!isLevel(level)) return null;
-  const distance = (other: string) => Math.abs(rankOf(other) - rankOf(level));
+  const distance = (other: string) => Math.abs(placeOf(other) - placeOf(level));
   const [nearest = null] = levels
     .filter((other) => other !== 'none')
-    .toSorted((a, b) => distance(a) - distance(b) || rankOf(a) - rankOf(b));
+    .toSorted((a, b) => distance(a) - distance(b) || placeOf(a) - placeOf(b));
   return nearest;
 }
 
-function rankOf(level: string): number {
-  return RANKS.get(level) ?? MIDDLE;
+/** Where a level is between others; `default` of a host is in the middle. */
+export function placeOf(level: string): number {
+  return PLACES.get(level) ?? MIDDLE;
 }

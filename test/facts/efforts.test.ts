@@ -1,6 +1,13 @@
 /** Tests the one rule by which an effort takes the place of another, and that tables, native families and refusals follow it (Q14). */
 import { describe, expect, test } from 'vitest';
-import { effortOfTokens, isLevel, nearestEffort, tokensOfEffort } from '../../src/facts/efforts.ts';
+import {
+  effortOfTokens,
+  isLevel,
+  nearestEffort,
+  placeOf,
+  REASONING_LEVELS,
+  tokensOfEffort,
+} from '../../src/facts/efforts.ts';
 import { changeOf } from '../../src/fitting/fit.ts';
 import { familyOf } from '../../src/protocols/anthropic-messages/family.ts';
 import { fitToFamily } from '../../src/protocols/anthropic-messages/request-thinking.ts';
@@ -8,6 +15,9 @@ import { CLAUDE_FAMILIES } from '../../src/providers/anthropic.ts';
 import { TranslationReport } from '../../src/request-translation/dropped-fields.ts';
 import { rewriteEffort } from '../../src/request-translation/effort.ts';
 import { PLAIN_FORM } from '../fitting/plain-form.ts';
+
+/** A level that is added has another one, so that the nearest of these stays the same. */
+const PLACES = { none: 0, minimal: 1, low: 2, medium: 3, high: 4, xhigh: 5, max: 6, ultra: 7 };
 
 describe('Q14 the nearest effort', () => {
   test.each([
@@ -26,6 +36,15 @@ describe('Q14 the nearest effort', () => {
     ['turbo', ['turbo'], 'turbo'],
   ])('%s of %j is %j: of two the lower, and never none instead of reasoning', (level, levels, nearest) => {
     expect(nearestEffort(level, levels)).toBe(nearest);
+  });
+
+  test('the place of each level is the one that it had, also once levels are added between them', () => {
+    const levels = ['none', ...REASONING_LEVELS];
+    const places = levels.map((level) => [level, placeOf(level)]);
+    expect(Object.fromEntries(places)).toMatchObject(PLACES);
+    // In their order, or the lowest and the highest would be others.
+    const numbers = levels.map(placeOf);
+    expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
   });
 
   test("a provider's own choice comes before the rule", () => {

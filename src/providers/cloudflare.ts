@@ -34,6 +34,7 @@ function makerOf(name: string): MakerModel | null {
 }
 
 const REFUSALS: RefusalRules = {
+  context_length: /^5021:|\bexceeded this model context window limit\b/i,
   // Codes of Workers AI and of the gateway, as P has them: 3042 and 7003 no such model, 5016, 5018, 3023, 3041 no access, 3036 the
   // day's free allocation is used.
   missing_model: /^(?:3042|5007|7003):|\bno such model\b/i,

@@ -346,6 +346,21 @@ describe('W12 refusals of Workers AI, by number', () => {
     [5016, 'Model agreement not accepted', 502, 'upstream_refused'],
     [5018, 'Account not allowed', 502, 'upstream_refused'],
     [5019, 'Deprecated SDK version', 400, 'invalid_request'],
+    [2014, 'Provider request timeout', 504, 'timeout'],
+    [2021, 'Bring your own key for this model', 502, 'upstream_refused'],
+    [3039, 'Finetune is missing required files', 400, 'invalid_request'],
+    [3043, 'Internal server error', 502, 'upstream_error'],
+    [3046, 'Request timeout', 504, 'timeout'],
+    [
+      5021,
+      'The estimated number of input and maximum output tokens (31271) exceeded this model context window limit (24000).',
+      400,
+      'invalid_request',
+    ],
+    [5024, "JSON Mode couldn't be met", 502, 'upstream_error'],
+    [7003, 'No such model in the catalogue', 404, 'model_not_found'],
+    [9109, 'Invalid access token', 502, 'upstream_credential'],
+    [10000, 'Authentication error', 502, 'upstream_credential'],
   ];
   const forms: Readonly<Record<string, (code: number, message: string) => Run>> = {
     thrown: (code, message) => () => {
@@ -367,6 +382,41 @@ describe('W12 refusals of Workers AI, by number', () => {
       expect(record?.error).toBe(expected);
       expect(JSON.stringify(record)).toContain(message.slice(0, 12));
     });
+  });
+
+  test('there are twenty numbers at least', () => expect(ROWS.length).toBeGreaterThanOrEqual(20));
+
+  test('5021, the window: a step for longer prompts follows', async () => {
+    const big = 'cloudflare/@cf/zai-org/glm-5.3-flash';
+    const ALIASES = { fits: [{ model: `cloudflare/${LLAMA}`, on: ['context_length'] }, big] };
+    const { got, ai } = await ask(
+      ({ model }) => {
+        if (model === LLAMA)
+          throw new Error(
+            '5021: The estimated number of input and maximum output tokens (9) exceeded this model context window limit (8).',
+          );
+        return Response.json(WHOLE);
+      },
+      { model: 'fits' },
+      { ALIASES },
+    );
+    expect(got).toMatchObject({ status: 200, text: 'Here.' });
+    expect(ai.calls.map(({ model }) => `cloudflare/${model}`)).toEqual([`cloudflare/${LLAMA}`, big]);
+  });
+
+  test('an unknown number is an error of the provider, with its sentence', async () => {
+    for (const error of ['9999: Something new', 'InferenceUpstreamError: AiError: 9999: Something new']) {
+      const { got, record } = await ask(
+        () => {
+          throw new Error(error);
+        },
+        {},
+        { ERROR_TEXTS: 'on' },
+      );
+      expect(got.status).toBe(502);
+      expect(record?.error).toBe('upstream_error');
+      expect(JSON.stringify(record)).toContain('Something new');
+    }
   });
 
   test('an unknown error of the binding: not reached, as a network that fails', async () => {
@@ -444,4 +494,44 @@ describe.skipIf(names.length === 0)('W12 examples of Workers AI (skipped without
 test('W12 a body that ends without a finish, a closing chunk and [DONE] is cut', async () => {
   const { got } = await ask(() => answerOf(sse('data: {"response":"partial"}\n\n')), { stream: true });
   expect(got.error?.code).toBe('upstream_truncated');
+});
+
+describe('W12 a hard budget in money', () => {
+  const BUDGET = { budget: { USD: 0.05 } };
+
+  test.each([
+    [LLAMA, 5 * 293 + 3 * 2253],
+    ['@cf/openai/gpt-oss-20b', 5 * 200 + 3 * 300],
+  ])(
+    '%s: its published price is charged, and an empty budget refuses the next request',
+    async (model, nanos) => {
+      const { ai, routed } = gatewayWith(() => Response.json(WHOLE), { AUTH: 'keys' });
+      const key = await routed.gateway.key(BUDGET);
+      const body = {
+        model: `cloudflare/${model}`,
+        messages: [{ role: 'user', content: 'Hello' }],
+        max_tokens: 100,
+      };
+      const response = await routed.gateway.post('/v1/chat/completions', key, body);
+      expect(response.status, await response.text()).toBe(200);
+      await settle();
+      expect(routed.records[0]).toMatchObject({ cost_nanos: nanos, cost_estimated: false });
+      const spent = await routed.gateway.post('/v1/chat/completions', key, {
+        ...body,
+        max_tokens: 100_000_000,
+      });
+      expect(spent.status).toBe(429);
+      expect(ai.calls).toHaveLength(1);
+    },
+  );
+
+  test('a model without a published price: refused before the call, with what is missing', async () => {
+    const { ai, routed } = gatewayWith(() => Response.json(WHOLE), { AUTH: 'keys' });
+    const key = await routed.gateway.key(BUDGET);
+    const body = { model: 'cloudflare/@cf/acme/new-1b', messages: [{ role: 'user', content: 'Hello' }] };
+    const response = await routed.gateway.post('/v1/chat/completions', key, body);
+    expect(response.status).toBe(403);
+    expect(await response.text()).toMatch(/@cf\/acme\/new-1b has no price in USD.*PRICES/s);
+    expect(ai.calls).toEqual([]);
+  });
 });

@@ -1,14 +1,17 @@
 /** The checks of the answers: Weir's own checks of settings and of the first key, environments, addresses, and the secrets that they need. */
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { parse } from 'smol-toml';
-import { describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { SERVICE_ACCOUNT } from '../../test/credentials/fake-google.ts';
 import { objectOf } from '../simulator/json.ts';
 import { type Answers, readAnswers, secretOf } from './answers.ts';
 import { askAnswers, type Draft, Terminal, writeDraft } from './ask.ts';
+import { planSteps } from './steps.ts';
 import { changeConfig, PRODUCTION } from './wrangler-config.ts';
 
 const CONFIG = `name = "weir"
@@ -215,22 +218,22 @@ describe('readAnswers, values', () => {
   });
 });
 
-describe('askAnswers', () => {
-  /** Types these lines at once. */
-  async function asked(lines: readonly string[], env: NodeJS.ProcessEnv = {}) {
-    const [input, output] = [new PassThrough(), new PassThrough()];
-    let shown = '';
-    output.on('data', (data: Buffer) => (shown += data));
-    const draft: Draft = {};
-    const terminal = new Terminal(input, output);
-    const surroundings = { config: CONFIG, env, now: Date.parse('2026-11-28') };
-    const asking = askAnswers(terminal, draft, surroundings).catch((error: Error) => error.message);
-    input.end(lines.map((line) => `${line}\n`).join(''));
-    const ended = await asking;
-    terminal.close();
-    return { draft, env, shown, ended, read: readAnswers(writeDraft(draft), surroundings) };
-  }
+/** Types these lines at once. */
+async function asked(lines: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  let shown = '';
+  output.on('data', (data: Buffer) => (shown += data));
+  const draft: Draft = {};
+  const terminal = new Terminal(input, output);
+  const surroundings = { config: CONFIG, env, now: Date.parse('2026-11-28') };
+  const asking = askAnswers(terminal, draft, surroundings).catch((error: Error) => error.message);
+  input.end(lines.map((line) => `${line}\n`).join(''));
+  const ended = await asking;
+  terminal.close();
+  return { draft, env, shown, ended, read: readAnswers(writeDraft(draft), surroundings) };
+}
 
+describe('askAnswers', () => {
   test('each wrong answer is asked again with what is wrong, and what else was typed stays', async () => {
     const { draft, env, shown, read } = await asked([
       ...['Bad Name', 'llm', 'perhaps', 'y', 'openai, antropic', 'openai opentoken'],
@@ -279,6 +282,79 @@ describe('askAnswers', () => {
     const { draft, ended } = await asked(['llm', 'n', 'openai']);
     expect(ended).toBe('Interrupted');
     expect(draft).toEqual({ worker: 'llm', environments: ['production'], providers: ['openai'], vars: {} });
+  });
+});
+
+describe('askAnswers, where a credential is made', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-ask-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const keyFile = join(folder, 'key.json');
+  const pemFile = join(folder, 'app certificate.pem');
+  const { privateKey } = generateKeyPairSync('rsa', {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  });
+  const pem = `${privateKey}-----BEGIN CERTIFICATE-----\n${btoa('a certificate')}\n-----END CERTIFICATE-----\n`;
+  writeFileSync(keyFile, JSON.stringify(SERVICE_ACCOUNT, null, 2));
+  writeFileSync(pemFile, pem);
+
+  test('the key of a service account is asked for by its path', async () => {
+    const { shown, env, read, draft } = await asked([
+      ...['llm', 'n', 'vertex', join(folder, 'absent.json'), pemFile, keyFile, ''],
+    ]);
+    expect(shown).toContain('GOOGLE_SERVICE_ACCOUNT, the path of');
+    expect(shown).toContain('absent.json cannot be read');
+    expect(shown).toContain('is not the JSON file of');
+    expect(shown).not.toContain('PRIVATE KEY');
+    expect(secretOf(env, PRODUCTION, 'GOOGLE_SERVICE_ACCOUNT')).toBe(
+      JSON.stringify(SERVICE_ACCOUNT, null, 2),
+    );
+    expect(JSON.stringify(draft)).not.toContain('PRIVATE KEY');
+    if (read.kind === 'error') throw new Error(read.error.join());
+    expect(read.value.neededSecrets.get('production')).toContain('GOOGLE_SERVICE_ACCOUNT');
+    expect(read.value.neededSecrets.get('production')).not.toContain('VERTEX_API_KEY');
+  });
+
+  test('without a path: by the key of express mode', async () => {
+    const { env, read } = await asked(['llm', 'n', 'vertex', '', 'key-of-express', '']);
+    expect(env).toEqual({ VERTEX_API_KEY: 'key-of-express' });
+    expect(read.kind === 'ok' && read.value.neededSecrets.get('production')).toContain('VERTEX_API_KEY');
+  });
+
+  test('an application of Entra ID: its certificate by a path, or its secret', async () => {
+    const ids = ['00000000-0000-0000-0000-000000000000', '11111111-1111-1111-1111-111111111111'];
+    const byFile = await asked(['llm', 'n', 'azure', '', ...ids, `'${pemFile}'`, 'acme', '']);
+    expect(byFile.draft.vars).toEqual({
+      ...{ AZURE_TENANT_ID: ids[0], AZURE_CLIENT_ID: ids[1], AZURE_RESOURCE: 'acme' },
+    });
+    expect(secretOf(byFile.env, PRODUCTION, 'AZURE_CLIENT_CERTIFICATE')).toBe(pem);
+    expect(byFile.read.kind).toBe('ok');
+    const bySecret = await asked(['llm', 'n', 'azure', '', ...ids, '', 's3cret~value', 'acme', '']);
+    expect(bySecret.env).toEqual({ AZURE_CLIENT_SECRET: 's3cret~value' });
+    expect(bySecret.shown).not.toContain('s3cret~value');
+    expect(bySecret.read.kind === 'ok' && bySecret.read.value.neededSecrets.get('production')).toEqual(
+      expect.arrayContaining(['AZURE_CLIENT_SECRET']),
+    );
+  });
+
+  test('a path in the environment that cannot be read is a problem', () => {
+    const env = { GOOGLE_SERVICE_ACCOUNT: `@${join(folder, 'absent.json')}` };
+    const checked = read({ providers: ['vertex'] }, { env });
+    expect(checked).toMatchObject({ kind: 'error' });
+    expect(JSON.stringify(checked)).toContain('GOOGLE_SERVICE_ACCOUNT names a file that cannot be read');
+  });
+
+  test('a dry run names the secret, and shows nothing of the file', async () => {
+    const config = join(folder, 'wrangler.toml');
+    writeFileSync(config, CONFIG);
+    const env = { GOOGLE_SERVICE_ACCOUNT: `@${keyFile}` };
+    const checked = read({ providers: ['vertex'] }, { env });
+    if (checked.kind === 'error') throw new Error(checked.error.join());
+    const steps = planSteps(checked.value, { root: folder, env, print: () => {} });
+    const shown = steps.flatMap((step) => step.shown).join('\n');
+    expect(shown).toContain('GOOGLE_SERVICE_ACCOUNT: from the environment of this command');
+    expect(shown).not.toMatch(/PRIVATE|acme-llm/);
   });
 });
 

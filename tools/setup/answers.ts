@@ -116,6 +116,10 @@ export function readAnswers(
     if (provider === undefined) say(`${id} is no provider${didYouMean(id, PROVIDER_IDS)}`);
     return provider ?? [];
   });
+  for (const name of providers.flatMap(secretSettings)) {
+    const given = environments.map((environment) => secretOf(surroundings.env, environment, name));
+    if (given.some((text) => text?.startsWith('@'))) say(`${name} names a file that cannot be read`);
+  }
   const key = firstKey(file.key ?? 'first');
   if (key === null) say('key must be the name of a gateway key, or an object with its name and limits');
 

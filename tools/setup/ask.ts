@@ -1,7 +1,13 @@
 /** Asks for the answers at a terminal, and checks each when it is given. Keys are not shown while they are typed. */
+import { readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import { type Readable, Writable } from 'node:stream';
-import { PROVIDERS } from '../../src/providers/index.ts';
+import { readServiceAccount } from '../../src/credentials/google.ts';
+import { readPem } from '../../src/credentials/jwt.ts';
+import { PROVIDERS, secretSettings } from '../../src/providers/index.ts';
+import type { EntraSettings, GoogleSettings } from '../../src/providers/provider.ts';
 import { PROVIDER_IDS, readAnswers, type Surroundings, secretOf } from './answers.ts';
 import { PRODUCTION } from './wrangler-config.ts';
 
@@ -170,8 +176,19 @@ export async function askAnswers(
   async function askProvider(id: string): Promise<void> {
     const provider = PROVIDERS.find((one) => one.id === id);
     if (provider === undefined) return;
-    const empty = provider.cloud?.binding === undefined ? 'it is set already' : 'none, by the binding AI';
-    await askKey(provider.name, provider.apiKeySettings, empty);
+    const { auth, apiKeySettings } = provider;
+    const isMade = auth !== undefined && secretSettings(provider).some((name) => isGiven(name));
+    const isAsked = !isMade && !(auth?.kind === 'google' && (await askServiceAccount(auth)));
+    if (isAsked) {
+      const empty =
+        provider.cloud?.binding !== undefined
+          ? 'none, by the binding AI'
+          : auth?.kind === 'entra'
+            ? 'by Entra ID, or it is set already'
+            : 'it is set already';
+      const key = await askKey(provider.name, apiKeySettings, empty);
+      if (key === '' && auth?.kind === 'entra') await askEntra(auth);
+    }
     for (const setting of missingSettings(id)) {
       const value = await terminal.ask(`${setting} of ${provider.name}`, '', (text) =>
         text === ''
@@ -182,6 +199,50 @@ export async function askAnswers(
       );
       draft.vars = { ...draft.vars, [setting]: value };
     }
+  }
+
+  function isGiven(name: string): boolean {
+    return secretOf(env, PRODUCTION, name) !== null;
+  }
+
+  /** A secret that is the text of a file, which has line ends. @returns whether a path was typed */
+  async function askFile(
+    name: string,
+    what: string,
+    empty: string,
+    isWhole: (text: string) => boolean,
+  ): Promise<boolean> {
+    const given = await terminal.ask(`${name}, the path of ${what} (empty: ${empty})`, '', (text) => {
+      if (text === '') return [];
+      const content = textOfFile(pathOf(text));
+      if (content === null) return [`${text} cannot be read`];
+      return isWhole(content) ? [] : [`${text} is not ${what}`];
+    });
+    if (given !== '') env[name] = `@${pathOf(given)}`;
+    return given !== '';
+  }
+
+  function askServiceAccount({ key }: GoogleSettings): Promise<boolean> {
+    const isKey = (text: string) => readServiceAccount(text, key) !== null;
+    return askFile(key, "the JSON file of a service account's key", 'by an API key', isKey);
+  }
+
+  /** The application that gets tokens in place of a key. */
+  async function askEntra({ tenantId, clientId, secret, certificate }: EntraSettings): Promise<void> {
+    const askId = async (setting: string, empty: string) => {
+      const value = await terminal.ask(`${setting}${empty}`, '', (text) =>
+        text === '' && empty === '' ? ['The application needs it'] : [],
+      );
+      if (value !== '') draft.vars = { ...draft.vars, [setting]: value };
+      return value;
+    };
+    if ((await askId(tenantId, ' of Entra ID (empty: the key is set already)')) === '') return;
+    await askId(clientId, '');
+    const isPem = (text: string) =>
+      ['PRIVATE KEY', 'CERTIFICATE'].every((label) => readPem(text, label) !== null);
+    const what = 'a PEM file with its private key and certificate';
+    if (!(await askFile(certificate, what, 'a client secret', isPem)))
+      await askKey('the application', [secret], 'it is set already');
   }
 
   /** The variables that a provider needs and the draft has not. */
@@ -214,6 +275,20 @@ export async function askAnswers(
     const key = await askKey(name, [secret], 'it needs none');
     entries[name] = key === '' ? { base_url } : { base_url, api_key: secret };
     draft.vars = { ...draft.vars, PROVIDERS: { ...entries } };
+  }
+}
+
+/** As a shell would have it: without quotation marks, and with the home folder. */
+function pathOf(typed: string): string {
+  const path = typed.replace(/^(['"])(.*)\1$/, '$2');
+  return path.startsWith('~/') ? join(homedir(), path.slice(2)) : path;
+}
+
+function textOfFile(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return null;
   }
 }
 

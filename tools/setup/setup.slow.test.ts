@@ -269,3 +269,30 @@ test('the set-up makes no bucket with LEDGER=kv or "archive": false, and none ou
   expect(refused.code).toBe(2);
   expect(refused.text).toContain('archive must be false: R2 has no jurisdiction fedramp-high');
 });
+
+test('W12 the set-up with Cloudflare’s models ends with the answer of one in the terminal; a dry run needs no login', async () => {
+  const cloudflare = await startFakeCloudflare();
+  cleanups.push(() => cloudflare.close());
+  await using weir = await startGateway();
+  const folder = makeClone({ providers: ['cloudflare'], addresses: { production: weir.url } });
+  const before = configOf(folder);
+  const withoutLogin = { CLOUDFLARE_API_TOKEN: '', CLOUDFLARE_ACCOUNT_ID: '', OPENAI_API_KEY: '' };
+  const dry = await setUp(folder, cloudflare, ['--dry-run'], withoutLogin);
+  expect(dry.code, dry.text).toBe(0);
+  expect(dry.text).toContain('+ binding = "AI"');
+  expect(cloudflare.requests).toEqual([]);
+  expect(configOf(folder)).toBe(before);
+
+  const run = await setUp(folder, cloudflare, [], { ADMIN_TOKEN });
+  expect(run.code, run.text).toBe(0);
+  expect(objectsOf(cloudflare.uploads.get('weir')).find(({ name }) => name === 'AI')).toMatchObject({
+    type: 'ai',
+  });
+  const [, answer = ''] = run.text.split(
+    /An answer of a model from production\n(?![\s\S]*An answer of a model)/,
+  );
+  expect(answer).toMatch(/\w{3,}.*\w{3,}/);
+  expect(answer).not.toMatch(/^\s*\d{3} |did not answer/);
+  const again = await setUp(folder, cloudflare, [], { ADMIN_TOKEN });
+  expect(again.text).toContain('No request is made');
+});

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { decodeObject, objectsOf, textOf } from '../simulator/json.ts';
+import { decodeObject, objectOf, objectsOf, textOf } from '../simulator/json.ts';
 import { type Answers, secretOf } from './answers.ts';
 import { printableName, shellWord } from './terminal-text.ts';
 import {
@@ -57,6 +57,8 @@ class Setup {
   readonly #present = new Map<string, ReadonlySet<string>>();
   /** The admin token, where this run knows it. */
   readonly #tokens = new Map<string, string>();
+  /** The first gateway keys that this run made, by environment. */
+  readonly #keys = new Map<string, string>();
 
   constructor(answers: Answers, { root, env, print }: Surroundings) {
     this.#answers = answers;
@@ -77,6 +79,7 @@ class Setup {
         this.#deployStep(environment),
         this.#secretStep(environment),
         this.#keyStep(environment),
+        ...(this.#answers.ai ? [this.#answerStep(environment)] : []),
       ]),
     ];
   }
@@ -372,7 +375,42 @@ class Setup {
     const key = textOf(decodeObject(text)?.key);
     if (response.status !== 201 || key === '')
       throw new Error(`POST ${address}/admin/keys: ${response.status} ${text}`);
+    this.#keys.set(environment, key);
     for (const line of pasteLines(address, key, this.#answers.ai)) this.#print(line);
+  }
+
+  /** Where a model needs no key, the set-up ends with an answer of one. */
+  #answerStep(environment: string): Step {
+    const address = this.#addresses.get(environment) ?? `<the address of ${environment}>`;
+    return {
+      title: `An answer of a model from ${environment}`,
+      shown: [
+        `POST ${address}/v1/chat/completions ${FIRST_QUESTION}   # with the key, where this run makes it`,
+      ],
+      run: () => this.#ask(environment),
+    };
+  }
+
+  /** The deployment is ready: a model that does not answer is told, and fails nothing. */
+  async #ask(environment: string): Promise<void> {
+    const key = this.#keys.get(environment);
+    const address = this.#addresses.get(environment)?.replace(/\/+$/, '');
+    if (key === undefined || address === undefined) {
+      this.#print('  No request is made: the key was not made by this run.');
+      return;
+    }
+    try {
+      const response = await fetch(`${address}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: FIRST_QUESTION,
+        signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
+      });
+      if (response.status === 200) for await (const line of answerLines(response)) this.#print(`  ${line}`);
+      else this.#print(`  ${response.status} ${(await response.text()).slice(0, 500)}`);
+    } catch (error) {
+      this.#print(`  The model did not answer: ${String(error)}`);
+    }
   }
 
   /** Waits until a deployment answers with 200: a new address and new secrets take some seconds. @returns the body */
@@ -480,6 +518,35 @@ function addedLines(before: string, after: string): readonly string[] {
   });
 }
 
+/** Some tokens of a model that does not reason: docs/prices.md. */
+const FIRST_QUESTION = JSON.stringify({
+  model: 'cloudflare/@cf/meta/llama-3.3-70b-instruct-fp8-fast',
+  stream: true,
+  max_tokens: 200,
+  messages: [{ role: 'user', content: 'Why a weir? Answer in two sentences.' }],
+});
+
+/** The lines of a streamed answer, each as soon as it is whole. */
+async function* answerLines(response: Response): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let events = '';
+  let line = '';
+  for await (const bytes of response.body ?? []) {
+    events += decoder.decode(bytes, { stream: true });
+    const whole = events.split('\n');
+    events = whole.pop() ?? '';
+    for (const event of whole) {
+      const chunk = decodeObject(event.replace(/^data: ?/, ''));
+      if (chunk?.error !== undefined) yield JSON.stringify(chunk.error);
+      const [choice] = objectsOf(chunk?.choices);
+      const pieces = (line + textOf(objectOf(choice?.delta).content)).split('\n');
+      line = pieces.pop() ?? '';
+      yield* pieces;
+    }
+  }
+  if (line !== '') yield line;
+}
+
 /** @param ai a model of Cloudflare's answers without a key */
 function pasteLines(address: string, key: string, ai: boolean): readonly string[] {
   return [
@@ -492,7 +559,7 @@ function pasteLines(address: string, key: string, ai: boolean): readonly string[
     `curl -s "$WEIR_URL/v1/models" -H "authorization: Bearer $WEIR_KEY"`,
     ...(ai
       ? [
-          `curl -sN "$WEIR_URL/v1/chat/completions" -H "authorization: Bearer $WEIR_KEY" -d '{"model":"cloudflare/@cf/openai/gpt-oss-20b","stream":true,"messages":[{"role":"user","content":"Why a weir?"}]}'`,
+          `curl -sN "$WEIR_URL/v1/chat/completions" -H "authorization: Bearer $WEIR_KEY" -d ${shellWord(FIRST_QUESTION)}`,
         ]
       : []),
     '',

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { SERVICE_ACCOUNT } from '../../test/credentials/fake-google.ts';
 import { readSettings } from '../../test/settings/read-settings.ts';
 import { readAnswers } from '../setup/answers.ts';
 import { decodeObject, objectOf } from '../simulator/json.ts';
@@ -21,6 +22,11 @@ function imported(yaml: string) {
   const env = {
     ...vars,
     ...Object.fromEntries([...keys, ...secrets].map((name) => [name, 'sk-of-the-test-41a7'])),
+    ...Object.fromEntries(
+      secrets
+        .filter((name) => /SERVICE_ACCOUNT|TEAM_KEY/.test(name))
+        .map((name) => [name, JSON.stringify(SERVICE_ACCOUNT)]),
+    ),
     ...(secrets.includes('ALERT_URL') && { ALERT_URL: 'https://hooks.example/x' }),
   };
   const settings = readSettings(env);
@@ -190,25 +196,54 @@ model_list:
     expect(notes).toContain('nowhere: bedrock/openai.gpt-oss-120b is not copied: name its region');
   });
 
-  test('Vertex AI: Gemini is an entry by project and location; Claude there is said', () => {
+  test('Vertex AI: Gemini, Claude and open models are entries by project and location, with a service account', () => {
     const { aliases, entries, secrets, notes } = imported(`
 model_list:
   - model_name: pro
     litellm_params: { model: vertex_ai/gemini-3-pro, vertex_project: p, vertex_location: global }
   - model_name: opus
-    litellm_params: { model: vertex_ai/claude-opus-4-5, vertex_project: p }
+    litellm_params: { model: vertex_ai/claude-opus-4-5@20251101, vertex_project: p }
+  - model_name: llama
+    litellm_params: { model: vertex_ai/meta/llama-4-maverick-17b-128e-instruct-maas, vertex_project: p, vertex_location: eu, vertex_credentials: /etc/other.json }
+  - model_name: named
+    litellm_params: { model: vertex_ai/gemini-3-flash, vertex_project: q, vertex_location: europe-west4, vertex_credentials: os.environ/TEAM_KEY }
+  - model_name: tuned
+    litellm_params: { model: vertex_ai/gemini/4965075652664360960, vertex_project: p }
+  - model_name: nowhere
+    litellm_params: { model: vertex_ai/gemini-3-pro }
 `);
-    expect(aliases).toEqual({ pro: 'vertex/gemini-3-pro' });
+    expect(aliases).toEqual({
+      pro: 'vertex/gemini-3-pro',
+      opus: 'vertex-claude/claude-opus-4-5@20251101',
+      llama: 'vertex-open/meta/llama-4-maverick-17b-128e-instruct-maas',
+      named: 'vertex-2/gemini-3-flash',
+    });
+    const [own, other] = ['GOOGLE_SERVICE_ACCOUNT', 'GOOGLE_SERVICE_ACCOUNT_2'];
     expect(entries).toEqual({
       vertex: {
         base_url: 'https://aiplatform.googleapis.com/v1/projects/p/locations/global/publishers/google',
-        like: 'gemini-native',
-        headers: { authorization: '$VERTEX_AUTHORIZATION' },
+        auth: { google: own },
+      },
+      'vertex-claude': {
+        base_url:
+          'https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/us-central1/publishers/anthropic',
+        auth: { google: own },
+      },
+      'vertex-open': {
+        base_url: 'https://aiplatform.eu.rep.googleapis.com/v1/projects/p/locations/eu/endpoints/openapi',
+        auth: { google: other },
+      },
+      'vertex-2': {
+        base_url:
+          'https://europe-west4-aiplatform.googleapis.com/v1/projects/q/locations/europe-west4/publishers/google',
+        auth: { google: 'TEAM_KEY' },
       },
     });
-    expect(secrets).toEqual(['VERTEX_AUTHORIZATION']);
-    expect(notes).toContain('pro: service accounts are not copied');
-    expect(notes).toContain('opus: vertex_ai/claude-opus-4-5 is not copied');
+    expect(secrets).toEqual([own, other, 'TEAM_KEY']);
+    expect(notes).toContain(`${own}=@key.json`);
+    expect(notes).not.toContain('/etc/other.json');
+    expect(notes).toContain('tuned: vertex_ai/gemini/4965075652664360960 has no counterpart');
+    expect(notes).toContain('nowhere: vertex_ai/gemini-3-pro is not copied');
   });
 
   test('globs stay globs', () => {

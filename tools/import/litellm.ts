@@ -67,6 +67,22 @@ const AWS_CREDENTIALS = [
   ...['aws_role_name', 'aws_session_name', 'aws_web_identity_token'],
 ];
 
+/** The APIs of Vertex AI by LiteLLM's names, the ids of their entries, and their paths below the location. */
+const VERTEX_APIS = [
+  { models: /^gemini-/, id: 'vertex', path: 'publishers/google' },
+  { models: /^claude-/, id: 'vertex-claude', path: 'publishers/anthropic' },
+  // LiteLLM calls tuned models by the number of their endpoint.
+  { models: /^(?!gemini\/)[a-z0-9-]+\/[\w.-]+$/, id: 'vertex-open', path: 'endpoints/openapi' },
+] as const;
+const SERVICE_ACCOUNT_SECRET = 'GOOGLE_SERVICE_ACCOUNT';
+
+function vertexHostOf(location: string): string {
+  if (location === 'global') return 'aiplatform.googleapis.com';
+  return location === 'us' || location === 'eu'
+    ? `aiplatform.${location}.rep.googleapis.com`
+    : `${location}-aiplatform.googleapis.com`;
+}
+
 /** Prices of `model_info` and their rates here, per million tokens. */
 const RATES: readonly (readonly [from: string, to: string])[] = [
   ['input_cost_per_token', 'input'],
@@ -351,35 +367,56 @@ class Import {
     return { address: `bedrock/${name}`, isAzure: false };
   }
 
-  /** Gemini on Vertex AI by an entry, whose token an operator renews. */
+  /** Gemini, Claude and open models on Vertex AI, each by an entry at their API, with a service account. */
   #vertexPlace(
     name: string,
     params: JsonObject,
     group: string,
   ): { address: string; isAzure: boolean } | null {
-    const project = textOf(params.vertex_project);
-    const location = textOf(params.vertex_location) || 'us-central1';
-    if (!/^gemini/.test(name) || project === '' || isReference(project) || isReference(location)) {
+    const api = VERTEX_APIS.find(({ models }) => models.test(name));
+    if (api === undefined) {
       this.#note(
-        `${group}: vertex_ai/${name} is not copied: an entry of PROVIDERS reaches Gemini on Vertex AI, with its project and location, docs/providers.md#gemini-by-an-entry`,
+        `${group}: vertex_ai/${name} has no counterpart: docs/providers.md#vertex-ai has what is called there`,
       );
       return null;
     }
-    const host =
-      location === 'global' ? 'aiplatform.googleapis.com' : `${location}-aiplatform.googleapis.com`;
-    const base_url = `https://${host}/v1/projects/${project}/locations/${location}/publishers/google`;
-    const found = this.#places.get(base_url);
-    const id = found ?? this.#freeId('vertex');
-    if (found === undefined) {
-      const headers = { authorization: '$VERTEX_AUTHORIZATION' };
-      this.#entries.set(id, { base_url, like: 'gemini-native', headers });
-      this.#places.set(base_url, id);
-      this.#secrets.add('VERTEX_AUTHORIZATION');
+    const project = textOf(params.vertex_project);
+    const location = textOf(params.vertex_location) || 'us-central1';
+    if (project === '' || isReference(project) || isReference(location)) {
       this.#note(
-        `${group}: service accounts are not copied: VERTEX_AUTHORIZATION is "Bearer <access token>", which lasts an hour, or use an API key in express mode, docs/clouds.md#google-cloud`,
+        `${group}: vertex_ai/${name} is not copied: name its project and location in vertex_project and vertex_location, and run this again`,
       );
+      return null;
+    }
+    const secret = this.#serviceAccount(params.vertex_credentials, group);
+    const base_url = `https://${vertexHostOf(location)}/v1/projects/${project}/locations/${location}/${api.path}`;
+    const place = `${base_url} ${secret}`;
+    const found = this.#places.get(place);
+    const id = found ?? this.#freeId(api.id);
+    if (found === undefined) {
+      this.#entries.set(id, { base_url, auth: { google: secret } });
+      this.#places.set(place, id);
     }
     return { address: `${id}/${name}`, isAzure: false };
+  }
+
+  /** The name of the secret with the key of a deployment's service account. */
+  #serviceAccount(credentials: Json | undefined, group: string): string {
+    const place = `service account ${JSON.stringify(credentials ?? null)}`;
+    const found = this.#places.get(place);
+    if (found !== undefined) return found;
+    const given = textOf(credentials);
+    const referred = isReference(given) ? given.slice(REFERENCE.length) : '';
+    const name =
+      SECRET_NAME.test(referred) && !isOwnSecret(referred)
+        ? referred
+        : this.#newSecret(SERVICE_ACCOUNT_SECRET);
+    this.#secrets.add(name);
+    this.#places.set(place, name);
+    this.#note(
+      `${group}: keys of service accounts are not copied: give the set-up the path of the JSON file as ${name}=@key.json, docs/clouds.md#google-cloud`,
+    );
+    return name;
   }
 
   /** The id of the built-in provider, or of an entry of `PROVIDERS` that is made for this address and key. */

@@ -67,6 +67,7 @@ export function googleTokens(account: ServiceAccount): TokenSource {
     hint: (code, description) => {
       if (/\bdisabled\b|\baccount not found\b|\bInvalid grant: account\b/i.test(description))
         return `the account of ${setting} is not found or not active`;
+      if (code === 'invalid_scope') return `its scope ${SCOPE} was refused to ${setting}`;
       if (/\baudience\b/i.test(description)) return `check token_uri in ${setting}`;
       if (code === 'invalid_grant' || code === 'invalid_client') return `check ${setting}`;
       return `check ${setting}${/^[\w.-]{1,64}$/.test(code) ? ` (${code})` : ''}`;

@@ -36,6 +36,8 @@ export class FakeGoogle {
   beforeToken: () => Promise<void> = async () => {};
   /** The next answers of the token service. */
   readonly tokenAnswers: (() => Response | Promise<Response>)[] = [];
+  /** Called within each request to a model, before its token is looked at. */
+  onRequest = () => {};
   /** The next answers of the models. */
   readonly answers: (() => Response)[] = [];
   readonly #tokens = new Map<string, number>();
@@ -61,6 +63,7 @@ export class FakeGoogle {
     const body = decodeObject(text) ?? {};
     const request = { url, headers, body };
     this.requests.push(request);
+    this.onRequest();
     const token = /^Bearer (.+)$/.exec(headers.get('authorization') ?? '')?.[1];
     const isKnown = token !== undefined && this.#now() < (this.#tokens.get(token) ?? 0);
     if (!isKnown && headers.get('x-goog-api-key') !== 'key-of-vertex') {

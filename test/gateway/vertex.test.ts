@@ -379,6 +379,49 @@ describe('W11 tokens of Google', () => {
     expect(google.exchanges).toBe(3);
   });
 
+  test('a token that ends in mid-flood: one more exchange, and no request fails', async () => {
+    const { google, clock, ask } = gatewayOf();
+    google.onRequest = () => {
+      if (google.requests.length === 200) google.revoke();
+    };
+    const asked = Array.from({ length: 500 }, () => ask(GEMINI));
+    const statuses = (await passing(clock, Promise.all(asked))).map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    expect(google.exchanges).toBe(2);
+  });
+
+  test('the first requester is cancelled: its exchange serves those that wait', async () => {
+    const { google, clock, ask, gateway } = gatewayOf();
+    const release = Promise.withResolvers<void>();
+    google.beforeToken = () => release.promise;
+    const first = new AbortController();
+    const body = { model: `vertex/${GEMINI}`, messages: [{ role: 'user', content: 'Hello' }] };
+    const cancelled = gateway.post('/v1/chat/completions', 'x', body, { signal: first.signal });
+    while (google.exchanges === 0) await settle();
+    const asked = Array.from({ length: 100 }, () => ask(GEMINI));
+    first.abort();
+    await settle();
+    release.resolve();
+    const statuses = (await passing(clock, Promise.all(asked))).map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set([200]));
+    expect(google.exchanges).toBeLessThanOrEqual(2);
+    await cancelled.catch(() => undefined);
+  });
+
+  test('a token service that hangs: a waiter ends within its own limit, and the error is not the provider’s', async () => {
+    const { google, clock, ask } = gatewayOf();
+    google.beforeToken = () => new Promise(() => {});
+    const startedAt = clock.now();
+    const asked = Array.from({ length: 3 }, () => ask(GEMINI));
+    const ended = await passing(clock, Promise.all(asked));
+    expect(clock.now() - startedAt).toBeLessThanOrEqual(22_100);
+    expect(google.requests).toEqual([]);
+    for (const { status, message } of ended) {
+      expect(status).toBe(502);
+      expect(message).toMatch(/^Google's token service (?:could not be reached|did not answer in time)/);
+    }
+  });
+
   const refused = (hint: string) =>
     `Google's token service refused this deployment's credential (400): ${hint}`;
   test.each([
@@ -388,6 +431,78 @@ describe('W11 tokens of Google', () => {
       'the account of GOOGLE_SERVICE_ACCOUNT is not found or not active',
     ],
     ['another audience', { audience: 'https://other.example' }, 'check token_uri in GOOGLE_SERVICE_ACCOUNT'],
+    [
+      'an account that was disabled',
+      {
+        tokenAnswers: [
+          () =>
+            Response.json(
+              { error: 'invalid_grant', error_description: 'Account has been disabled.' },
+              { status: 400 },
+            ),
+        ],
+      },
+      'the account of GOOGLE_SERVICE_ACCOUNT is not found or not active',
+    ],
+    [
+      'a deleted account',
+      {
+        tokenAnswers: [
+          () =>
+            Response.json(
+              { error: 'invalid_grant', error_description: 'Invalid grant: account not found' },
+              { status: 400 },
+            ),
+        ],
+      },
+      'the account of GOOGLE_SERVICE_ACCOUNT is not found or not active',
+    ],
+    [
+      'an unknown key of the account',
+      {
+        tokenAnswers: [
+          () =>
+            Response.json(
+              { error: 'invalid_grant', error_description: 'Invalid JWT Signature.' },
+              { status: 400 },
+            ),
+        ],
+      },
+      'check GOOGLE_SERVICE_ACCOUNT',
+    ],
+    [
+      'a refused scope',
+      {
+        tokenAnswers: [
+          () =>
+            Response.json(
+              {
+                error: 'invalid_scope',
+                error_description: 'Invalid OAuth scope or ID token audience provided.',
+              },
+              { status: 400 },
+            ),
+        ],
+      },
+      'its scope https://www.googleapis.com/auth/cloud-platform was refused to GOOGLE_SERVICE_ACCOUNT',
+    ],
+    [
+      'an account without rights',
+      {
+        tokenAnswers: [
+          () =>
+            Response.json(
+              {
+                error: 'unauthorized_client',
+                error_description:
+                  'Client is unauthorized to retrieve access tokens using this method, or client not authorized for any of the scopes requested.',
+              },
+              { status: 400 },
+            ),
+        ],
+      },
+      'check GOOGLE_SERVICE_ACCOUNT (unauthorized_client)',
+    ],
   ])('%s: the error names the setting', async (_, change, hint) => {
     const { google, ask, record, gateway } = gatewayOf();
     Object.assign(google, change);
@@ -416,6 +531,34 @@ describe('W11 tokens of Google', () => {
     const { google, ask } = gatewayOf({}, minutes * 60_000);
     expect(await ask(GEMINI)).toMatchObject({ status: 200 });
     expect(google.exchanges).toBe(2);
+  });
+
+  test('a clock that stays off: an expired assertion says how far', async () => {
+    const { google, ask } = gatewayOf();
+    const date = new Date(1_800_000_000_000 + 2 * 3_600_000).toUTCString();
+    const error_description =
+      'Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. Check your iat and exp values in the JWT claim.';
+    const expired = () =>
+      Response.json({ error: 'invalid_grant', error_description }, { status: 400, headers: { date } });
+    google.tokenAnswers.push(expired, expired);
+    expect(await ask(GEMINI)).toMatchObject({
+      code: 'upstream_credential',
+      message: refused('the clock of this Worker is 120 minutes behind its'),
+    });
+    expect(google.exchanges).toBe(2);
+  });
+
+  test('a service account without the role: the refusal of Vertex AI names the setting', async () => {
+    const { google, ask, record } = gatewayOf();
+    const message =
+      "Permission 'aiplatform.endpoints.predict' denied on resource '//aiplatform.googleapis.com/projects/acme-llm/locations/us-central1/publishers/google/models/gemini-2.5-flash' (or it may not exist).";
+    google.answers.push(() =>
+      Response.json({ error: { code: 403, message, status: 'PERMISSION_DENIED' } }, { status: 403 }),
+    );
+    const { code, message: told } = await ask(GEMINI);
+    expect(code).toBe('upstream_credential');
+    expect(told).toMatch(/^Vertex AI .*GOOGLE_SERVICE_ACCOUNT/);
+    expect(record()).toMatchObject({ fault: 'deployment' });
   });
 
   test('the token service is down: its own error, after a second try', async () => {

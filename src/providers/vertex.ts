@@ -42,8 +42,8 @@ const FORM = geminiForm(GEMINI_FAMILIES, GOOGLE_TOOL_NAMES, { fetchesMedia: fals
 const TIER_FIELDS = ['serviceTier', 'service_tier'];
 
 /**
- * S: it refuses `id` of calls and results, which AI Studio and its clients have. It reads no tier in the body (googleapis/python-genai#2433,
- * 2026), and its examples never leave out the role, which is the user's then.
+ * S: it refuses `id` of calls and results, which AI Studio and its clients have, and contents without a role (BerriAI/litellm#32731). It
+ * reads no tier in the body (googleapis/python-genai#2433, 2026).
  */
 function sentBody(body: JsonObject): JsonObject {
   const hasId = (value: unknown) => objectOf(value).id !== undefined;

@@ -211,14 +211,6 @@ describe('W13 vertex', () => {
     expect(await costOf('ON_DEMAND_PRIORITY')).toEqual(['priority', null]);
   });
 
-  test('contents without a role are the user’s', async () => {
-    const { google, gateway } = gatewayOf();
-    const contents = [{ parts: [{ text: 'Hello' }] }, { role: '', parts: [{ text: 'there' }] }];
-    const response = await gateway.post(`/v1beta/models/vertex/${GEMINI}:generateContent`, 'x', { contents });
-    expect(response.status).toBe(200);
-    expect(google.requests[0]?.body.contents).toEqual(contents.map(({ parts }) => ({ role: 'user', parts })));
-  });
-
   test('a tool loop has no ids of calls and results, and addresses of images are refused', async () => {
     const { google, ask } = gatewayOf();
     const messages = [

@@ -1,6 +1,6 @@
 /**
  * Simulates Vertex AI with the models of `gemini`, `anthropic` and `compatible` at its paths: the model of Claude and of Gemini in the path,
- * `anthropic_version` in the body, no `id` of calls and results (../shared/studies/reach.md section 2, 2026-11-28).
+ * `anthropic_version` in the body, no `id` of calls and results, no content without a role (../shared/studies/reach.md section 2, 2026-11-28).
  *
  * Tokens (completion): as the models behind the names.
  */
@@ -116,6 +116,9 @@ function check(call: Call): Refusal | undefined {
   const parts = contents.flatMap(({ parts: ofTurn }) => objectsOf(ofTurn));
   if (parts.some((part) => objectOf(part.functionCall ?? part.functionResponse).id !== undefined))
     return refusal(400, 'Invalid JSON payload received. Unknown name "id": Cannot find field.');
+  // BerriAI/litellm#32731: AI Studio takes contents without a role.
+  if (known.inner === gemini && objectsOf(call.body.contents).some(({ role }) => (role ?? '') === ''))
+    return refusal(400, 'Please use a valid role: user, model.');
   // googleapis/python-genai#2433, 2026: it reads the tier in a header.
   const tier = call.body.serviceTier ?? call.body.service_tier;
   if (tier !== undefined && known.inner === gemini)

@@ -2,6 +2,7 @@
 import { ModelLists } from './api/model-lists.ts';
 import { healthResponse } from './api/status.ts';
 import { KnownKeys } from './auth/keys.ts';
+import { KnownTeams } from './auth/teams.ts';
 import { apiError } from './canonical/error.ts';
 import type { CompletionContext } from './completion/admission.ts';
 import { Credentials } from './credentials/credentials.ts';
@@ -94,6 +95,7 @@ function createMemory(settings: Settings, ledger: Ledger, ports: GatewayPorts) {
     }),
     bodies: new Memory(clock),
     knownKeys: new KnownKeys(store),
+    knownTeams: new KnownTeams(store),
     knownCallers: new KnownCallers(store),
     upstreams: {
       circuits: new CircuitBreakers(),

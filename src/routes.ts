@@ -18,6 +18,14 @@ import {
 } from './api/keys.ts';
 import { handleModel, handleModels } from './api/models.ts';
 import { handleStatus, healthResponse } from './api/status.ts';
+import {
+  handleAddToTeamBudget,
+  handleChangeTeam,
+  handleCreateTeam,
+  handleDeleteTeam,
+  handleListTeams,
+  handleShowTeam,
+} from './api/teams.ts';
 import { handleRefusals, handleUsage } from './api/usage.ts';
 import { handleFindRecord, handleListRecords } from './api/usage-records.ts';
 import { apiError } from './canonical/error.ts';
@@ -192,6 +200,24 @@ export const ROUTES: readonly HttpRoute[] = [
     path: '/admin/keys/:id/limits',
     prefixes: ROOT,
     methods: { GET: handleShowLimits, PUT: handleReplaceLimits, DELETE: handleRemoveLimits },
+    isListed: false,
+  },
+  {
+    path: '/admin/teams',
+    prefixesBesideSite: ['/v1'],
+    methods: { GET: handleListTeams, POST: handleCreateTeam },
+    isListed: false,
+  },
+  {
+    path: '/admin/teams/:id',
+    prefixesBesideSite: ['/v1'],
+    methods: { GET: handleShowTeam, PATCH: handleChangeTeam, DELETE: handleDeleteTeam },
+    isListed: false,
+  },
+  {
+    path: '/admin/teams/:id/budget',
+    prefixesBesideSite: ['/v1'],
+    methods: { POST: handleAddToTeamBudget },
     isListed: false,
   },
   { path: '/admin/audit', prefixesBesideSite: ['/v1'], methods: { GET: handleListAudit }, isListed: false },

@@ -27,28 +27,34 @@ const TIME_DIGITS = 12;
 /** KV listings, of 1,000 names each, that one page reads: the 50,000 latest entries can be listed. */
 const MAX_LISTINGS = 50;
 
-type AuditAction = 'key_created' | 'key_changed' | 'key_revoked' | 'budget_added';
+type AuditAction =
+  | `key_${'created' | 'changed' | 'revoked'}`
+  | `team_${'created' | 'changed' | 'deleted'}`
+  | 'budget_added';
 
-interface AuditEntry {
+/** What was changed. */
+type Subject = { readonly key_id: string } | { readonly team: string };
+
+interface AuditFields {
   /** The id of the request that made the change. */
   readonly id: string;
   readonly time: string;
   /** `admin token`, or the name of a user of Cloudflare Access. */
   readonly actor: string;
   readonly action: AuditAction;
-  readonly key_id: string;
   /** The fields that changed; null: there was no key. */
   readonly before: JsonObject | null;
   /** Null: there is no key any more. */
   readonly after: JsonObject | null;
 }
 
-interface KeyAct {
+type AuditEntry = AuditFields & Subject;
+
+type KeyAct = {
   readonly action: AuditAction;
-  readonly keyId: string;
   readonly before: GatewayKey | UsageToken | null;
   readonly after: GatewayKey | UsageToken | null;
-}
+} & ({ readonly keyId: string } | { readonly teamId: string });
 
 /** Records a revocation, and keeps the key's name for listings. @param key null: it cannot be read */
 export async function recordRevocation(
@@ -60,7 +66,7 @@ export async function recordRevocation(
   const revoked = { id: keyId, name, created_at, revoked_at: isoTime(context.arrivedAt) };
   await Promise.all([
     recordAct(context, { action: 'key_revoked', keyId, before: key, after: null }),
-    orLog(context, keyId, putRevokedKey(context.ports.store, revoked)),
+    orLog(context, { key_id: keyId }, putRevokedKey(context.ports.store, revoked)),
   ]);
 }
 
@@ -70,43 +76,47 @@ export async function recordRevocation(
  */
 export async function recordAct(
   context: RequestContext,
-  { action, keyId, before, after }: KeyAct,
+  { action, before, after, ...of }: KeyAct,
 ): Promise<void> {
   const { arrivedAt, users } = context;
   const [was, is] = await Promise.all([before, after].map((key) => shownKey(key, arrivedAt, users.names)));
-  const changed = action === 'key_changed' ? changedFields(was ?? {}, is ?? {}) : [was, is];
+  const isChange = action === 'key_changed' || action === 'team_changed';
+  const changed = isChange ? changedFields(was ?? {}, is ?? {}) : [was, is];
   if (changed === null) return;
   const [from = null, to = null] = changed;
-  await recordEntry(context, { action, key_id: keyId, before: from, after: to });
+  const subject = 'keyId' in of ? { key_id: of.keyId } : { team: of.teamId };
+  await recordEntry(context, subject, { action, before: from, after: to });
 }
 
 /** Records what was added to a budget. */
-export function recordTopUp(context: RequestContext, keyId: string, added: JsonObject): Promise<void> {
-  return recordEntry(context, { action: 'budget_added', key_id: keyId, before: null, after: added });
+export function recordTopUp(context: RequestContext, subject: Subject, added: JsonObject): Promise<void> {
+  return recordEntry(context, subject, { action: 'budget_added', before: null, after: added });
 }
 
 async function recordEntry(
   context: RequestContext,
-  facts: Pick<AuditEntry, 'action' | 'key_id' | 'before' | 'after'>,
+  subject: Subject,
+  facts: Pick<AuditFields, 'action' | 'before' | 'after'>,
 ): Promise<void> {
   const { ports, requestId, arrivedAt, known } = context;
-  const { action, key_id: keyId } = facts;
-  const entry: AuditEntry = { id: requestId, time: isoTime(arrivedAt), actor: known.actor ?? '', ...facts };
+  const { action, before, after } = facts;
+  const made = { id: requestId, time: isoTime(arrivedAt), actor: known.actor ?? '' };
+  const entry: AuditEntry = { ...made, action, ...subject, before, after };
   const { id: request_id, time: _, action: _event, ...logged } = entry;
   ports.log({ event: action, request_id, ...logged });
-  const options = { metadata: { key_id: keyId }, expirationTtl: AUDIT_KEPT_SECONDS };
-  await orLog(context, keyId, ports.store.put(entryName(requestId), JSON.stringify(entry), options));
+  const options = { metadata: subject, expirationTtl: AUDIT_KEPT_SECONDS };
+  await orLog(context, subject, ports.store.put(entryName(requestId), JSON.stringify(entry), options));
 }
 
 async function orLog(
   { ports, requestId }: Pick<RequestContext, 'ports' | 'requestId'>,
-  keyId: string,
+  subject: Subject,
   written: Promise<void>,
 ): Promise<void> {
   try {
     await written;
   } catch (error) {
-    const entry = { request_id: requestId, key_id: keyId, reason: String(error) };
+    const entry = { request_id: requestId, ...subject, reason: String(error) };
     ports.log({ event: 'audit_not_stored', ...entry });
   }
 }
@@ -228,7 +238,7 @@ function withoutUser(entry: JsonObject, names: readonly string[], ownKeys: reado
 }
 
 /** The parameters of `GET /admin/audit`. */
-export const AUDIT_PARAMS = ['key', 'limit', 'cursor'] as const;
+export const AUDIT_PARAMS = ['key', 'team', 'limit', 'cursor'] as const;
 
 /** `GET /admin/audit` */
 export const handleListAudit = forAdmin(async (request, { ports }) => {
@@ -246,6 +256,7 @@ export const handleListAudit = forAdmin(async (request, { ports }) => {
 
 interface AuditQuery {
   readonly keyId: string | null;
+  readonly team: string | null;
   readonly limit: number;
   /** The id of the last entry of the page before. */
   readonly cursor: string | null;
@@ -259,13 +270,13 @@ function readQuery(params: URLSearchParams): Result<AuditQuery, ApiError> {
     return invalid('cursor must be the next_cursor of the page before', 'cursor');
   const keyId = readKeyFilter(params);
   if (keyId.kind === 'error') return keyId;
-  return ok({ keyId: keyId.value, limit: limit.value, cursor });
+  return ok({ keyId: keyId.value, team: params.get('team'), limit: limit.value, cursor });
 }
 
 /** The names of a page of entries. */
 async function listNames(
   store: Ports['store'],
-  { keyId, limit, cursor }: AuditQuery,
+  { keyId, team, limit, cursor }: AuditQuery,
 ): Promise<{ readonly names: readonly string[]; readonly hasMore: boolean }> {
   const after = cursor === null ? PREFIX : entryName(cursor);
   const names: string[] = [];
@@ -273,7 +284,9 @@ async function listNames(
   for (let listing = 0; listing < MAX_LISTINGS; listing++) {
     const page: KVNamespaceListResult<unknown> = await store.list({ prefix: PREFIX, cursor: next });
     for (const { name, metadata } of page.keys) {
-      if (name <= after || (keyId !== null && !(isObject(metadata) && metadata.key_id === keyId))) continue;
+      const { key_id, team: ofTeam } = objectOf(metadata);
+      const isOther = (keyId !== null && key_id !== keyId) || (team !== null && ofTeam !== team);
+      if (name <= after || isOther) continue;
       if (names.length === limit) return { names, hasMore: true };
       names.push(name);
     }

@@ -8,14 +8,17 @@ import {
   budgetUses,
   encodeLimits,
   enforcedCurrencies,
+  formatAmount,
   isEnforced,
   LIMIT_FIELDS,
   type LimitStatus,
+  type Limits,
   limitsOfUser,
   periodName,
   type RateStatus,
   readLimits,
   TOKENS,
+  teamOf,
   unusedStatus,
   writeAmount,
   writeLimits,
@@ -38,6 +41,7 @@ import {
   sizeProblem,
   writeKey,
 } from '../auth/keys.ts';
+import { readTeam, withTeam } from '../auth/teams.ts';
 import { deleteUsageToken, listUsageTokens, readUsageToken, type UsageToken } from '../auth/usage-tokens.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { isUnreadable, secretUnreadable } from '../canonical/secret.ts';
@@ -100,7 +104,7 @@ export const handleCreateKey = forAdmin(async (request, context) => {
   }
   await putKey(context.ports.store, key, digest);
   await recordAct(context, { action: 'key_created', keyId: key.id, before: null, after: key });
-  const namesakes = await namesakeWarnings(key, context);
+  const namesakes = [...(await namesakeWarnings(key, context)), ...(await teamWarnings(key, context))];
   return jsonResponse(writeSecret(key, token, context, prices, namesakes), 201);
 });
 
@@ -121,8 +125,48 @@ async function namesakeWarnings(
   return [{ param: 'name', message: `${others} this name: ${shown}${rest}` }];
 }
 
+/** What of a key's limits its team does not let it use. None where KV does not have the team yet. */
+async function teamWarnings(
+  { limits }: Pick<GatewayKey, 'limits'>,
+  { ports }: RequestContext,
+): Promise<readonly KeyWarning[]> {
+  const id = teamOf(limits);
+  const team = id === null ? null : await readTeam(ports.store, id).catch(() => null);
+  if (team === null) return [];
+  const own = readLimits(limits ?? {});
+  const ofTeam = readLimits(team.limits ?? {});
+  if (own.kind === 'invalid' || ofTeam.kind === 'invalid') return [];
+  const currencies = enforcedCurrencies(withTeam(limits, team));
+  const message = `The budgets of this key and of its team are in ${currencies.join(' and ')}: a model has a price in one of them, and is refused`;
+  return [
+    ...aboveTeam(own.limits, ofTeam.limits),
+    ...(currencies.length > 1 ? [{ param: 'budget', message }] : []),
+  ];
+}
+
+/** The limits of a key, or of each key or user of a team, that are above those of the team, which hold all the same. @param under the field that has them */
+export function aboveTeam(own: Limits, team: Limits, under?: string): readonly KeyWarning[] {
+  const warning = (field: string, limit: string, ofTeam: string): KeyWarning => ({
+    param: under ?? field,
+    message: `${field} of ${limit} is above that of the team, ${ofTeam}, which holds first`,
+  });
+  const budgets = budgetsOf(own).flatMap(({ unit, per, amount }) => {
+    const above = budgetsOf(team).find((one) => one.unit === unit && one.per === per);
+    if (above === undefined || amount <= above.amount) return [];
+    return [warning('budget', formatAmount(amount, unit), formatAmount(above.amount, unit))];
+  });
+  const counts = (['rpm', 'tpm', 'maxConcurrent'] as const).flatMap((name) => {
+    const [limit, above] = [own[name], team[name]];
+    const field = name === 'maxConcurrent' ? 'max_concurrent' : name;
+    return limit === null || above === null || limit <= above
+      ? []
+      : [warning(field, String(limit), String(above))];
+  });
+  return [...budgets, ...counts];
+}
+
 /** The jurisdiction of objects is chosen before the first key. */
-async function placeProblem({ deployment: { placeCheck } }: RequestContext): Promise<ApiError | null> {
+export async function placeProblem({ deployment: { placeCheck } }: RequestContext): Promise<ApiError | null> {
   try {
     await placeCheck.verify();
     return null;
@@ -197,9 +241,10 @@ async function changedKey(
   const { key } = changed.value;
   const table = prices ?? (await context.prices.load());
   const namesakes = 'name' in change.fields ? await namesakeWarnings(key, context) : [];
+  const ofTeam = await teamWarnings(key, context);
   return jsonResponse({
     ...writeKey(key, context.arrivedAt),
-    ...keyWarnings(key, context, table, namesakes),
+    ...keyWarnings(key, context, table, [...namesakes, ...ofTeam]),
   });
 }
 
@@ -306,7 +351,8 @@ export const handleAddToBudget = forAdmin(async (request, context, id) => {
   const result = added.value;
   if (result.kind === 'invalid') return invalid(result.message, result.param).error;
   // A call that was repeated after a lost answer is not new any more, but has the id of this request.
-  if (result.isNew || result.topUp.id === requestId) await recordTopUp(context, id, writeTopUp(result.topUp));
+  if (result.isNew || result.topUp.id === requestId)
+    await recordTopUp(context, { key_id: id }, writeTopUp(result.topUp));
   return showKey({ ...key, fixedUser: key.user ?? null }, context, { isAdmin: true });
 });
 
@@ -392,17 +438,21 @@ async function findKey({ ports }: RequestContext, id: string) {
 
 const MAX_BODY_BYTES = 16 * 1024;
 
-async function readBody(request: Request, context: RequestContext): Promise<Result<JsonObject, ApiError>> {
+/** The JSON object of a request of the admin. */
+export async function readBody(
+  request: Request,
+  context: RequestContext,
+): Promise<Result<JsonObject, ApiError>> {
   const requestBody = await readRequestBody(request, MAX_BODY_BYTES, context);
   if (requestBody.kind === 'error') return requestBody;
   requestBody.value.grant.release();
   return ok(requestBody.value.body);
 }
 
-const MAX_NAME_CHARS = 100;
+export const MAX_NAME_CHARS = 100;
 /** The fields besides limits. */
 const OWN_FIELDS = ['name', 'models', 'expires_at', 'disabled', 'user', 'tags', 'require_user'];
-const KEY_FIELDS = [...OWN_FIELDS, ...LIMIT_FIELDS];
+const KEY_FIELDS = [...OWN_FIELDS, 'team', ...LIMIT_FIELDS];
 
 /** Fields that need the users of requests. */
 const USER_FIELDS = ['require_user', 'per_user'];
@@ -472,11 +522,13 @@ function readFields(body: JsonObject, nowMs: number): Result<NewKey, ApiError> {
   return tooLarge === null ? ok(fields) : invalid(tooLarge, 'models');
 }
 
-function invalid(message: string, param: string) {
+/** An error about a field of a request. */
+export function invalid(message: string, param: string) {
   return failure(apiError('invalid_request', message, param));
 }
 
-function unknownField(name: string, fields: readonly string[], owner: string) {
+/** The error for a field that is not one of `fields`. */
+export function unknownField(name: string, fields: readonly string[], owner: string) {
   const param = name.slice(0, MAX_NAME_CHARS);
   return invalid(unknownName(owner, 'field', param, fields), param);
 }
@@ -512,7 +564,7 @@ function readFacts(body: JsonObject): Result<Pick<NewKey, 'user' | 'tags' | 'req
 }
 
 /** The globs; null for every model; undefined if invalid. An empty list is invalid: its key could use no model. */
-function readModels(value: unknown): readonly string[] | null | undefined {
+export function readModels(value: unknown): readonly string[] | null | undefined {
   if (value === undefined || value === null) return null;
   const globs = readArray(value).filter((glob) => typeof glob === 'string' && glob !== '');
   const isValid = globs.length > 0 && globs.length === readArray(value).length;
@@ -532,7 +584,7 @@ function budgetUnits(table: PriceTable): string[] {
 }
 
 /** The error for a budget in a currency without any price. No request could be charged to it. */
-function budgetProblem(limits: JsonObject | null, table: PriceTable): ApiError | null {
+export function budgetProblem(limits: JsonObject | null, table: PriceTable): ApiError | null {
   const units = budgetUnits(table);
   for (const { budget, param } of namedBudgets(limits)) {
     if (units.includes(budget.unit)) continue;
@@ -559,7 +611,7 @@ export interface KeyWarning {
 }
 
 /** Reasons why the key can't be used now, and those that are known already. They are no errors, because settings may change: a provider may be set up later. */
-function keyWarnings(
+export function keyWarnings(
   key: Pick<GatewayKey, 'models' | 'expires_at' | 'limits'>,
   { settings, arrivedAt }: Pick<RequestContext, 'settings' | 'arrivedAt'>,
   table: PriceTable,
@@ -684,6 +736,7 @@ async function showKey(
   { ownUser, isAdmin = false }: KeyReader,
 ): Promise<Answer> {
   const { id, name, models, expires_at, created_at, user, tags, require_user, fixedUser } = shown;
+  const team = teamOf(shown.limits);
   // Absent where the key fixes nothing.
   const facts = { user, tags, require_user };
   const kept = await context.showKept?.({ keyId: id, fixedUser }, context);
@@ -692,6 +745,8 @@ async function showKey(
   const state = showState(shown, context.arrivedAt);
   const key = {
     ...{ object: 'key', id, name, models, expires_at, created_at },
+    // Absent where it has none.
+    ...(team !== null && { team }),
     ...{ ...state, ...facts, kept: kept?.value },
   };
   if (shown.limits === null) return jsonResponse({ ...key, limits: null });
@@ -711,7 +766,7 @@ async function showKey(
 }
 
 /** A field is null where the key has no such limit. */
-function writeStatus(status: LimitStatus, now: number): JsonObject {
+export function writeStatus(status: LimitStatus, now: number): JsonObject {
   const { limits, requests, tokens, running } = status;
   const [budget = null, ...windows] = budgetUses(status).map((one) => writeBudget(one, now));
   return {

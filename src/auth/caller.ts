@@ -2,9 +2,12 @@
 import { type ApiError, apiError } from '../canonical/error.ts';
 import { isUnreadable, type Secret, secretUnreadable, type UnreadableSecret } from '../canonical/secret.ts';
 import { matchesAnyGlob } from '../shared/glob.ts';
+import type { JsonObject } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
 import { callerId, OPEN_ID } from './caller-ids.ts';
+import { teamOf } from './key-limits.ts';
 import { type GatewayKey, isToken, type KnownKeys, sameDigest, sha256 } from './keys.ts';
+import { type KnownTeams, withTeam } from './teams.ts';
 
 /**
  * `keys`: callers send a gateway key of this deployment. `passthrough`: callers send their own provider key, which is forwarded.
@@ -17,8 +20,12 @@ export interface Caller {
   readonly keyId: string;
   /** Globs over the addresses of the models that the caller may use; null: all. */
   readonly models: readonly string[] | null;
+  /** Globs over the addresses of the models that the keys of its team may use; null: all. Absent: it has no team. */
+  readonly teamModels?: readonly string[] | null;
   /** The gateway key, under `keys` and `access`; otherwise null. */
   readonly key: GatewayKey | null;
+  /** The limits of the key as they are stored, with those of its team for what it sets nothing of. Absent: those of the key. */
+  readonly limits?: JsonObject | null;
   /** The caller's own provider key, under `passthrough`; otherwise null. */
   readonly credential: string | null;
   readonly facts: CallerFacts;
@@ -57,6 +64,7 @@ export async function identify(
   adminToken: Secret,
   headers: Headers,
   keys: Pick<KnownKeys, 'find'>,
+  teams: Pick<KnownTeams, 'find'>,
   now: number,
 ): Promise<Result<Caller, ApiError>> {
   if (mode === 'open') return ok(OPEN);
@@ -78,7 +86,13 @@ export async function identify(
   if (key === 'unreadable') return failure(UNREADABLE_KEY);
   const { id, models, user, tags, require_user } = key;
   const facts = { user: user ?? null, tags: tags ?? {}, requiresUser: require_user === true };
-  return ok({ keyId: id, models, key, credential: null, facts });
+  const caller = { keyId: id, models, key, credential: null, facts };
+  const teamId = teamOf(key.limits);
+  if (teamId === null) return ok(caller);
+  const team = await teams.find(teamId, now);
+  // Which models its keys may use is not known.
+  if (team === null) return failure(UNREADABLE_TEAM);
+  return ok({ ...caller, teamModels: team.models, limits: withTeam(key.limits, team) });
 }
 
 /** No key that is valid now has this text. */
@@ -87,6 +101,11 @@ export const UNKNOWN_KEY = apiError('invalid_api_key', 'This key is unknown, rev
 export const UNREADABLE_KEY = apiError(
   'ledger_unreadable',
   'What is stored of this key (WEIR_KV) cannot be read: an admin writes its entry anew, or revokes it',
+);
+
+const UNREADABLE_TEAM = apiError(
+  'ledger_unreadable',
+  'What is stored of the team of this key (WEIR_KV) cannot be read: an admin gives the key another team, or none',
 );
 
 /** The caller for a user of Cloudflare Access who sends no gateway key: under `AUTH=access`, or with the token as its credential. */
@@ -143,16 +162,22 @@ function isAccessToken(credential: string): boolean {
 }
 
 /** Whether the caller's key has limits, which its ledger object enforces. */
-export function isLimited({ key }: Caller): boolean {
-  return key !== null && key.limits !== null;
+export function isLimited(caller: Caller): boolean {
+  return limitsOf(caller) !== null;
+}
+
+/** The limits of the caller as KV lists them, with those of its team. */
+export function limitsOf({ key, limits }: Pick<Caller, 'key' | 'limits'>): JsonObject | null {
+  return limits ?? key?.limits ?? null;
 }
 
 /** Whether each user of the caller's key has limits. */
-export function hasUserLimits({ key }: Caller): boolean {
-  return key?.limits?.per_user !== undefined;
+export function hasUserLimits(caller: Caller): boolean {
+  return limitsOf(caller)?.per_user !== undefined;
 }
 
 /** Whether the caller may use the model at this address. */
 export function mayUse(caller: Caller, address: string): boolean {
-  return caller.models === null || matchesAnyGlob(caller.models, address);
+  const { models, teamModels = null } = caller;
+  return [models, teamModels].every((globs) => globs === null || matchesAnyGlob(globs, address));
 }

@@ -16,9 +16,17 @@ export interface Limits {
   readonly maxConcurrent: number | null;
   /** Output tokens of one choice. */
   readonly maxOutputTokens: number | null;
-  /** The limits of each user of the key. */
+  /** The limits of each user of the key; of a team: those of each user of its keys that have none. */
   readonly perUser: UserLimits | null;
+  /** The id of the key's team. Absent: it has none. */
+  readonly team?: string;
+  /** Of a team: the limits of each of its keys that has none of that kind. Absent: there are none. */
+  readonly perKey?: KeyDefaults;
+  /** The budgets of the key's team, which holds them. Absent: they are not known here, or there are none. */
+  readonly teamBudgets?: readonly Budget[];
 }
+
+type KeyDefaults = Pick<Limits, 'budget' | 'windows' | 'rpm' | 'tpm' | 'maxConcurrent' | 'maxOutputTokens'>;
 
 /** The limits of each single user of a key, in addition to those of the key. At least one is set. */
 interface UserLimits extends Pick<Limits, 'budget' | 'rpm' | 'tpm' | 'maxConcurrent'> {
@@ -80,6 +88,36 @@ export function currencyOf(limits: Pick<Limits, 'budget' | 'windows'>): string |
   return budgetsOf(limits).find(({ unit }) => unit !== TOKENS)?.unit;
 }
 
+/** The limits of a key in its team: its own, the team's for its keys and users of kinds that it has none of, and the budgets above it. */
+export function limitsInTeam(own: Limits, team: Limits): Limits {
+  const { budget, windows, ...counts } = own;
+  const ofKeys = team.perKey ?? NO_LIMITS;
+  const budgets = budget === null ? ofKeys : own;
+  const above = budgetsOf(team);
+  return {
+    ...counts,
+    budget: budgets.budget,
+    ...(budgets.windows !== undefined && { windows: budgets.windows }),
+    rpm: own.rpm ?? ofKeys.rpm,
+    tpm: own.tpm ?? ofKeys.tpm,
+    maxConcurrent: own.maxConcurrent ?? ofKeys.maxConcurrent,
+    maxOutputTokens: own.maxOutputTokens ?? ofKeys.maxOutputTokens,
+    perUser: own.perUser ?? team.perUser,
+    ...(above.length > 0 && { teamBudgets: above }),
+  };
+}
+
+/** All budgets that a request of a key may be held against: of the key, of each of its users, and of its team. */
+function budgetsAround(limits: Limits): readonly Budget[] {
+  const ofUsers = limits.perUser?.budget ?? null;
+  return [...budgetsOf(limits), ...(ofUsers === null ? [] : [ofUsers]), ...(limits.teamBudgets ?? [])];
+}
+
+/** Those of {@link budgetsAround} that reserve. */
+export function enforcedAround(limits: Limits): readonly Budget[] {
+  return budgetsAround(limits).filter(isEnforced);
+}
+
 /** The fields of a request body that set limits. */
 export const LIMIT_FIELDS = [
   'budget',
@@ -102,11 +140,19 @@ export const STORED_LIMIT_FIELDS = [
   'user_mode',
   'per',
   'user_per',
+  'team',
+  'per_key',
+  'team_budget',
 ] as const;
 
-/** The first of the fields that sets a limit; null: none does. */
+/** The first of the fields that needs the object of the key: a limit or a team. Null: none does. */
 export function limitField(fields: JsonObject): string | null {
-  return LIMIT_FIELDS.find((field) => field in fields) ?? null;
+  return [...LIMIT_FIELDS, 'team'].find((field) => field in fields) ?? null;
+}
+
+/** The team in stored limits; null: the key has none. */
+export function teamOf(limits: JsonObject | null): string | null {
+  return typeof limits?.team === 'string' ? limits.team : null;
 }
 
 const USER_LIMIT_FIELDS = ['budget', 'rpm', 'tpm', 'max_concurrent', 'max_users'];
@@ -130,24 +176,27 @@ export function outputLimit(
   return maxOutputTokens ?? (budget !== null && isEnforced(budget) ? DEFAULT_MAX_OUTPUT_TOKENS : null);
 }
 
-/** {@link outputLimit} by the limits of a key and of its users, as KV lists them. The key's object decides, and may have newer ones. */
+/** {@link outputLimit} of a key or of its user, and by the budgets of the key's team. @param own those that the holder enforces */
+export function outputLimitOf(limits: Limits, own: Limits, requested: number | null): number | null {
+  const ofTeam = { budget: limits.teamBudgets?.find(isEnforced) ?? null, maxOutputTokens: null };
+  return outputLimit(own, outputLimit(limits, outputLimit(ofTeam, requested)));
+}
+
+/** {@link outputLimitOf} by the limits that KV lists. The key's object decides, and may have newer ones. */
 export function expectedOutputLimit(limits: JsonObject | null): (requested: number | null) => number | null {
   const parsedLimits = readLimits(limits ?? {});
   if (parsedLimits.kind === 'invalid') return () => null;
   const ofKey = parsedLimits.limits;
-  const ofUser = limitsOfUser(ofKey);
-  return (requested) => outputLimit(ofUser, outputLimit(ofKey, requested));
+  return (requested) => outputLimitOf(ofKey, limitsOfUser(ofKey), requested);
 }
 
-/** The budgets, of a key and of each of its users, that reserve. @param limits as they are stored */
+/** {@link enforcedAround} of limits as they are stored. */
 export function enforcedBudgets(limits: JsonObject | null): readonly Budget[] {
   const parsedLimits = readLimits(limits ?? {});
-  if (parsedLimits.kind === 'invalid') return [];
-  const ofUsers = parsedLimits.limits.perUser?.budget ?? null;
-  return [...budgetsOf(parsedLimits.limits), ...(ofUsers === null ? [] : [ofUsers])].filter(isEnforced);
+  return parsedLimits.kind === 'invalid' ? [] : enforcedAround(parsedLimits.limits);
 }
 
-/** The currencies of the budgets, of a key and of each of its users, that refuse what has no price. @param limits as they are stored */
+/** The currencies of the budgets, of a key, of each of its users and of its team, that refuse what has no price. @param limits as they are stored */
 export function enforcedCurrencies(limits: JsonObject | null): readonly string[] {
   const units = new Set(enforcedBudgets(limits).map(({ unit }) => unit));
   return [...units].filter((unit) => unit !== TOKENS);
@@ -227,6 +276,8 @@ export type TopUpResult =
 export interface KeyStanding extends LimitStatus {
   /** The latest first. Absent: the object is older than the Worker. */
   readonly topUps?: readonly TopUp[];
+  /** Of a team: how many keys name it. */
+  readonly keys?: number;
 }
 
 /** The status of limits that nothing has used. */
@@ -301,8 +352,38 @@ export function readLimits(body: JsonObject, before: Limits = NO_LIMITS): Limits
   }
   const perUser = body.per_user === undefined ? before.perUser : readUserLimits(body);
   if (perUser !== null && 'kind' in perUser) return perUser;
+  const { team = before.team ?? null } = body;
+  if (team !== null && (typeof team !== 'string' || team === ''))
+    return { kind: 'invalid', message: 'team must be the id of a team, or null', param: 'team' };
+  const perKey = body.per_key === undefined ? (before.perKey ?? null) : readKeyDefaults(body.per_key);
+  if (perKey !== null && 'kind' in perKey) return perKey;
+  const above =
+    body.team_budget === undefined ? before.teamBudgets : readBudgets({ budget: body.team_budget });
+  if (typeof above === 'string') return { kind: 'invalid', message: above, param: 'team_budget' };
   const limits = { budget, ...(windows.length > 0 && { windows }), rpm, tpm, maxConcurrent, maxOutputTokens };
-  return { kind: 'limits', limits: { ...limits, perUser } };
+  const ofTeam = {
+    ...(team !== null && { team }),
+    ...(perKey !== null && { perKey }),
+    ...(above !== undefined && { teamBudgets: above }),
+  };
+  return { kind: 'limits', limits: { ...limits, perUser, ...ofTeam } };
+}
+
+const KEY_DEFAULT_FIELDS = LIMIT_FIELDS.filter((field) => field !== 'per_user');
+
+/** Replaces the limits for each key of a team as a whole. */
+function readKeyDefaults(value: unknown): KeyDefaults | null | Extract<LimitsResult, { kind: 'invalid' }> {
+  if (value === null) return null;
+  const invalid = (message: string) => ({ kind: 'invalid', message, param: 'per_key' }) as const;
+  if (
+    !isObject(value) ||
+    Object.keys(value).some((field) => !KEY_DEFAULT_FIELDS.some((known) => known === field))
+  )
+    return invalid(`per_key must be an object with ${KEY_DEFAULT_FIELDS.join(', ')}, and nothing else`);
+  const parsedLimits = readLimits(value);
+  if (parsedLimits.kind === 'invalid') return invalid(`per_key.${parsedLimits.message}`);
+  const isEmpty = writeLimits(parsedLimits.limits) === null;
+  return isEmpty ? invalid('per_key must set a limit. null removes the limits of keys') : parsedLimits.limits;
 }
 
 /** Replaces the users' limits as a whole, as a budget is replaced. */
@@ -397,7 +478,7 @@ function readBudget(value: unknown): Budget | string {
 
 /** The limits in the form in which requests set them; null where there are none. */
 export function writeLimits(limits: Limits): JsonObject | null {
-  const { rpm, tpm, maxConcurrent, maxOutputTokens, perUser } = limits;
+  const { rpm, tpm, maxConcurrent, maxOutputTokens, perUser, perKey } = limits;
   const [budget, ...windows] = budgetsOf(limits).map(writeBudget);
   const fields = {
     ...(budget !== undefined && { budget: windows.length === 0 ? budget : [budget, ...windows] }),
@@ -405,6 +486,7 @@ export function writeLimits(limits: Limits): JsonObject | null {
     ...(tpm !== null && { tpm }),
     ...(maxConcurrent !== null && { max_concurrent: maxConcurrent }),
     ...(maxOutputTokens !== null && { max_output_tokens: maxOutputTokens }),
+    ...(perKey !== undefined && { per_key: writeLimits({ ...NO_LIMITS, ...perKey }) }),
     ...(perUser !== null && { per_user: writeUserLimits(limits, perUser) }),
   };
   return Object.keys(fields).length === 0 ? null : fields;
@@ -424,7 +506,7 @@ function writeBudget({ unit, amount, per, mode }: Budget): JsonObject {
 /** The limits as they are stored ({@link STORED_LIMIT_FIELDS}); null where there are none. */
 export function encodeLimits(limits: Limits): JsonObject | null {
   const { windows = [], perUser, ...others } = limits;
-  const { budget } = others;
+  const { budget, team, teamBudgets } = others;
   const ofUsers = perUser?.budget ?? null;
   const fields = writeLimits({
     ...others,
@@ -432,16 +514,22 @@ export function encodeLimits(limits: Limits): JsonObject | null {
     perUser: perUser && { ...perUser, budget: ofUsers && earlier(ofUsers) },
   });
   const short = windows.map(({ unit, amount, per }) => `${unit} ${writeAmount(amount, unit)} ${per}`);
-  return (
-    fields && {
-      ...fields,
-      ...(short.length > 0 && { windows: short }),
-      ...(budget?.mode === 'running' && { mode: budget.mode }),
-      ...(ofUsers?.mode === 'running' && { user_mode: ofUsers.mode }),
-      ...(budget?.per === 'week' && { per: budget.per }),
-      ...(ofUsers?.per === 'week' && { user_per: ofUsers.per }),
-    }
-  );
+  const ofTeam = {
+    ...(team !== undefined && { team }),
+    ...(teamBudgets !== undefined && { team_budget: teamBudgets.map(writeBudget) }),
+  };
+  const isNone = fields === null && Object.keys(ofTeam).length === 0;
+  return isNone
+    ? null
+    : {
+        ...fields,
+        ...ofTeam,
+        ...(short.length > 0 && { windows: short }),
+        ...(budget?.mode === 'running' && { mode: budget.mode }),
+        ...(ofUsers?.mode === 'running' && { user_mode: ofUsers.mode }),
+        ...(budget?.per === 'week' && { per: budget.per }),
+        ...(ofUsers?.per === 'week' && { user_per: ofUsers.per }),
+      };
 }
 
 /** In the mode and the period that earlier versions know. They are stricter. */

@@ -1,7 +1,7 @@
 /** Gateway keys: creates, finds, lists and revokes them in KV, which stores only the SHA-256 of their tokens (K1, K2). */
 import { isObject, type JsonObject, objectOf, readArray, readText } from '../shared/json.ts';
 import { AUDIT_KEPT_DAYS, MAX_BULK_GET } from '../shared/limits.ts';
-import { showLimits, windowBytes } from './key-limits.ts';
+import { showLimits, teamOf, windowBytes } from './key-limits.ts';
 import {
   decodeState,
   encodeState,
@@ -81,6 +81,11 @@ const MAX_LIMITED_KEY_BYTES = 650;
 /** The limits of users take up to 220 more. */
 const MAX_USER_LIMITED_KEY_BYTES = 430;
 
+/** `"team":"0123456789abcdef",` */
+const TEAM_BYTES = 26;
+/** `"limits":{}` of a key that has a team and no limits. */
+const NO_LIMIT_BYTES = 12;
+
 /** `"user":` `"tags":` `"require_user":true`, with commas. */
 const FACT_NAMES_BYTES = 40;
 
@@ -91,15 +96,25 @@ export function sizeProblem({ name, models, limits, user, tags, require_user }: 
   const texts = hasFacts ? [name, models, user, tags] : [name, models];
   const bytes = new TextEncoder().encode(JSON.stringify(texts)).length + (hasFacts ? FACT_NAMES_BYTES : 0);
   if (bytes <= maxBytes) return null;
-  const which =
-    limits === null ? '' : ` of a key with ${limits.per_user === undefined ? 'limits' : 'per_user'}`;
+  const kinds = [
+    ...(limits?.per_user === undefined ? (hasLimits(limits) ? ['limits'] : []) : ['per_user']),
+    ...(teamOf(limits) === null ? [] : ['a team']),
+  ];
+  const which = kinds.length === 0 ? '' : ` of a key with ${kinds.join(' and ')}`;
   return `name, models, user and tags${which} must not take more than ${maxBytes} bytes`;
 }
 
 function maxBytesOf(limits: JsonObject | null): number {
   if (limits === null) return MAX_KEY_BYTES;
+  const ofTeam = teamOf(limits) === null ? 0 : TEAM_BYTES;
+  if (!hasLimits(limits)) return MAX_KEY_BYTES - NO_LIMIT_BYTES - ofTeam;
   const maxBytes = limits.per_user === undefined ? MAX_LIMITED_KEY_BYTES : MAX_USER_LIMITED_KEY_BYTES;
-  return maxBytes - windowBytes(limits);
+  return maxBytes - windowBytes(limits) - ofTeam;
+}
+
+/** Whether stored limits have more than a team. */
+function hasLimits(limits: JsonObject | null): boolean {
+  return Object.keys(limits ?? {}).some((field) => field !== 'team');
 }
 
 /** The id of a key with this digest: its first 16 hexadecimal digits. It identifies the key in KV and in records. */
@@ -167,8 +182,10 @@ export function applyChange(key: GatewayKey, { fields, rotation }: KeyChange): G
 
 /** A key in a response: its limits stand beside its other fields, as in the request that set them. */
 export function writeKey({ limits, disabled, secrets, ...key }: GatewayKey, nowMs: number): WrittenKey {
+  const team = teamOf(limits);
   return {
     ...key,
+    ...(team !== null && { team }),
     ...showLimits(limits),
     ...showState({ expires_at: key.expires_at, disabled, secrets }, nowMs),
   };

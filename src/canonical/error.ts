@@ -49,6 +49,8 @@ export const ERRORS = {
   not_found: { status: 404, type: 'not_found_error' },
   /** the name leads to no configured provider */
   model_not_found: { status: 404, type: 'not_found_error' },
+  /** the [team](docs/budgets.md#teams) to delete has keys: the message counts them */
+  team_has_keys: { status: 409, type: INVALID, isFinal: true },
   /** the route has other methods: see `allow` */
   method_not_allowed: { status: 405, type: INVALID },
   /** send the request over HTTP, as Codex then does */

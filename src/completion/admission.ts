@@ -95,7 +95,7 @@ export type Admit = (request: AdmissionRequest) => Promise<Result<Admitted, Refu
 export type AdmitEarly = (request: EarlyAdmissionRequest) => Promise<Result<EarlyAdmission, Refusal>>;
 
 export interface EarlyAdmissionRequest
-  extends Pick<AdmissionRequest, 'context' | 'keyId' | 'limits' | 'user'> {
+  extends Pick<AdmissionRequest, 'context' | 'keyId' | 'limits' | 'listed' | 'user'> {
   /** Null: no model runs. */
   readonly targets: readonly Target[] | null;
   /** The size of the texts of the prompt, in bytes of UTF-8. The bound of the whole prompt is not less. */
@@ -112,8 +112,10 @@ export interface EarlyAdmission {
 export interface AdmissionRequest {
   readonly context: RequestContext;
   readonly keyId: string;
-  /** The limits that KV lists for the key. */
+  /** The limits that KV lists for the key, with those of its team. */
   readonly limits: JsonObject;
+  /** The limits that KV lists for the key itself. */
+  readonly listed: JsonObject;
   /** The user, as it is stored, if each user of the key has limits. `name` is null for requests without one. */
   readonly user: { readonly name: string | null } | null;
   readonly targets: readonly Target[];

@@ -2,7 +2,7 @@
  * Prepares a completion request: identifies the caller, reads the body, finds the targets, writes the request for the first one, and checks
  * the key's limits.
  */
-import { type Caller, hasUserLimits, isLimited, mayUse } from '../auth/caller.ts';
+import { type Caller, hasUserLimits, isLimited, limitsOf, mayUse } from '../auth/caller.ts';
 import { enforcedCurrencies, expectedOutputLimit } from '../auth/key-limits.ts';
 import { type ApiError, apiError } from '../canonical/error.ts';
 import type { RequestContext } from '../http/context.ts';
@@ -177,14 +177,15 @@ async function prepare(
   };
   const replayable = new ReplayableRequest(body, request);
   // The key's object decides, after the request was measured: most often as KV lists it, and then nothing is written twice.
-  if (isLimited(caller)) replayable.limitOutput(expectedOutputLimit(caller.key?.limits ?? null));
+  if (isLimited(caller)) replayable.limitOutput(expectedOutputLimit(limitsOf(caller)));
   const targetRequest = await replayable.writeFor(firstTarget);
   if (targetRequest.kind === 'error') return refuse({ error: targetRequest.error, headers: {} });
   const admitted = isLimited(caller)
     ? await context.admission.admit({
         context,
         keyId: caller.keyId,
-        limits: caller.key?.limits ?? {},
+        limits: limitsOf(caller) ?? {},
+        listed: caller.key?.limits ?? {},
         user: hasUserLimits(caller) ? { name: attribution.user } : null,
         targets,
         first: targetRequest.value,
@@ -211,10 +212,10 @@ const NONE_UNPRICED = () => null;
 
 /** Finds the models that a hard budget of the caller's key refuses because they have no price. */
 export async function findUnpricedIn(
-  { key }: Caller,
+  caller: Caller,
   { prices, ports }: Pick<RequestContext, 'prices' | 'ports'>,
 ): Promise<TargetsRequest['unpricedIn']> {
-  const limits = key?.limits ?? null;
+  const limits = limitsOf(caller);
   const currencies = limits === null ? [] : enforcedCurrencies(limits);
   if (currencies.length === 0) return NONE_UNPRICED;
   const table = await prices.load();

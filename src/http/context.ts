@@ -4,6 +4,7 @@ import type { ModelLists } from '../api/model-lists.ts';
 import type { AccessUser, Caller } from '../auth/caller.ts';
 import type { KeyStanding, LimitStatus, Limits, NewTopUp, TopUpResult } from '../auth/key-limits.ts';
 import type { KeyChange, KeyChangeResult, KeyStore, KnownKeys } from '../auth/keys.ts';
+import type { KnownTeams } from '../auth/teams.ts';
 import type { HashUser } from '../auth/user-hash.ts';
 import type { ApiError } from '../canonical/error.ts';
 import type { Credentials } from '../credentials/credentials.ts';
@@ -35,6 +36,7 @@ export interface RequestContext {
   readonly ledger: Ledger;
   readonly records: Pick<RecordWriter, 'write'>;
   readonly knownKeys: KnownKeys;
+  readonly knownTeams: KnownTeams;
   readonly keyObjects: KeyObjects;
   /** Null where nothing is kept. */
   readonly showKept: ShowKept | null;
@@ -172,6 +174,23 @@ export interface KeyObjects {
   changeKey(context: KeyCallContext, change: KeyChange): Promise<Result<KeyChangeResult, ApiError>>;
   /** Makes the object refuse changes of a revoked key, and deletes the stored changes. */
   revokeKey(context: KeyCallContext, keyId: string): Promise<void>;
+  /** The use of a team's limits. @param listed the limits that KV lists for the team */
+  readTeamStatus(
+    context: KeyCallContext,
+    team: string,
+    listed: JsonObject,
+  ): Promise<Result<KeyStanding, ApiError>>;
+  /** As `addToBudget`, of a team. */
+  addToTeamBudget(
+    context: KeyCallContext,
+    team: string,
+    added: NewTopUp,
+    listed: JsonObject,
+  ): Promise<Result<TopUpResult, ApiError>>;
+  /** Creates or changes a team, which has the form of a key. */
+  changeTeam(context: KeyCallContext, change: KeyChange): Promise<Result<KeyChangeResult, ApiError>>;
+  /** Deletes a team unless it has keys. @returns how many it has */
+  deleteTeam(context: KeyCallContext, team: string): Promise<Result<number, ApiError>>;
 }
 
 /** The responses that an owner keeps, and how many it may keep. The feature `durable-responses` implements it. */

@@ -45,6 +45,22 @@ export class KeysInKv implements KeyObjects {
     return failure(this.#limitsError(fields));
   }
 
+  async readTeamStatus() {
+    return failure(this.#limitsError({}));
+  }
+
+  async addToTeamBudget() {
+    return failure(this.#limitsError({}));
+  }
+
+  async changeTeam() {
+    return failure(this.#limitsError({}));
+  }
+
+  async deleteTeam() {
+    return failure(this.#limitsError({}));
+  }
+
   async changeKey(context: KeyCallContext, change: KeyChange): Promise<Result<KeyChangeResult, ApiError>> {
     const { key, limits, replacesLimits = false } = change;
     if (Object.keys(limits).length > 0) return failure(this.#limitsError(limits));

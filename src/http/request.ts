@@ -202,7 +202,7 @@ async function unknownKey(headers: Headers, adminToken: Secret): Promise<ApiErro
 }
 
 async function findCaller(request: Request, context: RequestContext): Promise<Result<Caller, ApiError>> {
-  const { settings, knownKeys, accessUser, arrivedAt } = context;
+  const { settings, knownKeys, knownTeams, accessUser, arrivedAt } = context;
   const { limiter } = context.ports;
   // Before KV is read, so that a flood of requests costs no KV reads.
   if (limiter !== null && (await isOverLimit(request, limiter, context))) return failure(TOO_FAST);
@@ -214,7 +214,7 @@ async function findCaller(request: Request, context: RequestContext): Promise<Re
     const problem = accessUser.isCredential ? null : crossSiteProblem(request);
     return problem === null ? accessCaller(accessUser) : failure(problem);
   }
-  const identified = identify(auth, adminToken, request.headers, knownKeys, arrivedAt);
+  const identified = identify(auth, adminToken, request.headers, knownKeys, knownTeams, arrivedAt);
   const found = await context.deadline.bound<Result<Caller, ApiError>>(identified, () =>
     failure(storeTooSlow(context)),
   );

@@ -121,7 +121,7 @@ async function admitEarly(
   ledger: LimitLedger,
   early: EarlyAdmissionRequest,
 ): Promise<Result<EarlyAdmission, Refusal>> {
-  const { context, limits, targets, textBytes, outputTokens } = early;
+  const { context, limits, listed, targets, textBytes, outputTokens } = early;
   const longestMs = longestOf(context);
   const now = context.ports.clock.now();
   // A lower bound of the price: the whole request may name a tier or a cache with a higher one.
@@ -139,7 +139,7 @@ async function admitEarly(
     choices: targets === null ? 0 : 1,
     price,
     expiresAfterMs: longestMs + RESERVATION_GRACE_MS,
-    limits,
+    limits: listed,
   };
   const call = reserveFor(ledger, early, request);
   // Even if the client disconnects, the result is needed: what is reserved must be released.
@@ -168,7 +168,7 @@ async function admit(
   ledger: LimitLedger,
   admissionRequest: AdmissionRequest,
 ): Promise<Result<Admitted, Refusal>> {
-  const { context, keyId, limits, targets, replayable, first, promptTokens } = admissionRequest;
+  const { context, keyId, limits, listed, targets, replayable, first, promptTokens } = admissionRequest;
   const hasher = enforcedBudgets(limits).length > 0 ? ledger.hasher : null;
   const found = await findUsageUpperBound(targets, first, replayable, hasher);
   // The reservation below may take long: other requests may use the isolate's memory turn meanwhile.
@@ -192,7 +192,7 @@ async function admit(
     estimatedPromptTokens: promptTokens,
     price,
     expiresAfterMs: longestMs + RESERVATION_GRACE_MS,
-    limits,
+    limits: listed,
   };
   const call = reserveFor(ledger, admissionRequest, request);
   // Even if the client disconnects, the result is needed: what is reserved must be released.

@@ -45,6 +45,7 @@ export interface LedgerStub
     KeyCalls,
     ParentCalls,
     UserCalls,
+    TeamCalls,
     ErasureCalls,
     AlertCalls {}
 
@@ -196,6 +197,24 @@ interface UserCalls {
   returnLease(): Promise<void>;
   /** Deletes the object of a user whose key is revoked, once the key has counted all charges. @returns false while requests of the user run */
   clearUser(): Promise<boolean>;
+}
+
+/** A team. Only the objects that {@link teamObject} names have these. */
+interface TeamCalls {
+  /** Deletes the team unless it has keys. It still counts what its former keys end. @returns how many keys it has */
+  deleteTeam(): Promise<number>;
+}
+
+const TEAM_OBJECT = 'team/';
+
+/** The name of a team's object. No key has such an id. */
+export function teamObject(team: string): string {
+  return TEAM_OBJECT + team;
+}
+
+/** The id of the team whose object has this name; null: it is another object. */
+export function teamIdOf(name: string): string | null {
+  return name.startsWith(TEAM_OBJECT) ? name.slice(TEAM_OBJECT.length) : null;
 }
 
 const USER_OBJECT = '/u/';

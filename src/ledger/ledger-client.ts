@@ -8,7 +8,13 @@ import { placeError } from '../settings/placement.ts';
 import { callTwice } from '../shared/durable-objects.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { failure, ok, type Result } from '../shared/result.ts';
-import { type LedgerNamespace, type LedgerStub, readObjectName, userObject } from './ledger-calls.ts';
+import {
+  type LedgerNamespace,
+  type LedgerStub,
+  readObjectName,
+  teamObject,
+  userObject,
+} from './ledger-calls.ts';
 import { unreadableReason } from './limits/limit-tables.ts';
 
 /** How long a request waits for its key's ledger object before `BUDGET_FAIL` decides. */
@@ -102,6 +108,23 @@ export class LedgerClient implements KeyObjects {
   async changeKey(context: KeyCallContext, change: KeyChange): Promise<Result<KeyChangeResult, ApiError>> {
     if (this.#ledgers === null) return this.#kv.changeKey(context, change);
     return this.call(context, change.key.id, (ledger) => ledger.changeKey(change));
+  }
+
+  readTeamStatus(context: KeyCallContext, team: string, listed: JsonObject) {
+    return this.readLimitStatus(context, teamObject(team), listed);
+  }
+
+  addToTeamBudget(context: KeyCallContext, team: string, added: NewTopUp, listed: JsonObject) {
+    return this.addToBudget(context, teamObject(team), added, listed);
+  }
+
+  async changeTeam(context: KeyCallContext, change: KeyChange): Promise<Result<KeyChangeResult, ApiError>> {
+    if (this.#ledgers === null) return this.#kv.changeTeam();
+    return this.call(context, teamObject(change.key.id), (ledger) => ledger.changeKey(change));
+  }
+
+  deleteTeam(context: KeyCallContext, team: string) {
+    return this.call(context, teamObject(team), (ledger) => ledger.deleteTeam());
   }
 
   async revokeKey(context: KeyCallContext, keyId: string): Promise<void> {

@@ -9,6 +9,7 @@ import type {
   TopUpResult,
 } from '../auth/key-limits.ts';
 import { type KeyChange, type KeyChangeResult, type KeyStore, readKey } from '../auth/keys.ts';
+import { readTeam, TEAM_ID } from '../auth/teams.ts';
 import type { Erasure } from '../http/erasure.ts';
 import { log } from '../http/log.ts';
 import type { SentPrefix } from '../metering/cache-breaks.ts';
@@ -38,19 +39,15 @@ import {
   type LedgerNamespace,
   type LedgerStub,
   readObjectName,
+  teamIdOf,
+  teamObject,
   userObject,
 } from './ledger-calls.ts';
 import type { Amounts, LeaseAnswer, LeaseMessage, OpenAnswer } from './limits/allowance.ts';
 import { BudgetAlerts } from './limits/budget-alerts.ts';
 import { forgetSpent, hasErasedSpent } from './limits/erased-spent.ts';
 import { Holder } from './limits/holder.ts';
-import {
-  changeLimits,
-  createLimitTables,
-  type LimitsRow,
-  readLimitsRow,
-  storedLimits,
-} from './limits/limit-tables.ts';
+import { changeLimits, createLimitTables, type LimitsRow, readLimitsRow } from './limits/limit-tables.ts';
 import { nextExpiry, type Reservation, type ReserveRequest } from './limits/reservations.ts';
 import { addToBudget, currentTopUps } from './limits/top-ups.ts';
 import type { ArchiveBucket } from './records/archive.ts';
@@ -128,6 +125,8 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   /** The limits of the key, or of the user whose object this is. */
   readonly #holder: Holder;
   readonly #isUser: boolean;
+  /** Null unless this is the object of a team. */
+  readonly #teamId: string | null;
   /** Null unless this is the object of a key. */
   #alerts: BudgetAlerts | null = null;
   /** Null unless this is the object of alerts to the operator. */
@@ -169,6 +168,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
       now: () => Date.now(),
     });
     this.#isUser = user !== null;
+    this.#teamId = teamIdOf(keyId);
     this.#holder = this.#openHolder(user);
     if (this.#isUser) {
       this.#jobs = [() => this.#holder.alarm()];
@@ -221,12 +221,10 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
       context.waitUntil(this.#setMissingAlarm());
       return;
     }
-    createRecords(this.#sql);
-    createSums(this.#sql);
-    createCacheSessions(this.#sql);
     createLimitTables(this.#sql);
     const alerts = new BudgetAlerts({
       keyId,
+      teamId: this.#teamId,
       keyName: () => this.#keyName(),
       sql: this.#sql,
       transaction: (act) => storage.transactionSync(act),
@@ -235,6 +233,18 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
       log,
     });
     this.#alerts = alerts;
+    const sendAlerts = async (now: number) => {
+      await alerts.note(now);
+      return alerts.send(now);
+    };
+    if (this.#teamId !== null) {
+      this.#jobs = [() => this.#holder.alarm(), sendAlerts];
+      context.waitUntil(this.#setMissingAlarm());
+      return;
+    }
+    createRecords(this.#sql);
+    createSums(this.#sql);
+    createCacheSessions(this.#sql);
     // The jobs that call others are last.
     this.#jobs = [
       () => this.#holder.alarm(),
@@ -242,10 +252,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
       (now) => this.#storage.transactionSync(() => forgetSpent(this.#sql, now, this.#key.isSurelyRevoked)),
       (now) => this.#deleteOld(now),
       (now) => this.#sendChanged(now),
-      async (now) => {
-        await alerts.note(now);
-        return alerts.send(now);
-      },
+      sendAlerts,
       (now) => this.#deleteArchived(now),
       (now) => this.#makeRoom(now),
     ];
@@ -282,18 +289,19 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     if (this.#directory !== null) return this.#directory.hasWork;
     if (this.#erasures !== null) return this.#erasures.nextDue !== null;
     if (this.#operatorAlerts !== null) return this.#operatorAlerts.nextDue !== null;
-    return (
-      nextExpiry(this.#sql) !== null ||
-      hasRecords(this.#sql) ||
-      readState(this.#sql).archived_until > 0 ||
-      (this.#alerts?.nextDue ?? null) !== null
-    );
+    const hasLimitWork = nextExpiry(this.#sql) !== null || (this.#alerts?.nextDue ?? null) !== null;
+    if (this.#teamId !== null || hasLimitWork || this.#holder.hasTeams)
+      return hasLimitWork || this.#holder.hasTeams;
+    return hasRecords(this.#sql) || readState(this.#sql).archived_until > 0;
   }
 
   /** The name of the key in KV; null: there is no such key, or it cannot be read now. */
   async #keyName(): Promise<string | null> {
     const { WEIR_KV: store } = this.env;
-    const found = store === undefined ? null : await answerWithin(readKey(store, this.#keyId), MAX_SEND_MS);
+    if (store === undefined) return null;
+    if (this.#teamId !== null)
+      return (await answerWithin(readTeam(store, this.#teamId), MAX_SEND_MS))?.name ?? null;
+    const found = await answerWithin(readKey(store, this.#keyId), MAX_SEND_MS);
     return found === null || found === 'unreadable' ? null : found.key.name;
   }
 
@@ -302,6 +310,7 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
       sql: this.#sql,
       transaction: (act) => this.#storage.transactionSync(act),
       store: this.env.WEIR_KV ?? null,
+      isTeam: this.#teamId !== null,
       wait: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
     });
     return this.#storedKey;
@@ -510,14 +519,18 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   }
 
   async standing(listed: JsonObject | null = null): Promise<KeyStanding> {
-    const limits = storedLimits(this.#sql, listed);
-    return { ...this.#holder.standing(limits), topUps: currentTopUps(this.#sql, limits, Date.now()) };
+    const limits = this.#holder.limits(listed);
+    const keys = this.#teamId === null ? {} : { keys: this.#holder.children.members };
+    return {
+      ...this.#holder.standing(limits),
+      topUps: currentTopUps(this.#sql, limits, Date.now()),
+      ...keys,
+    };
   }
 
   async addToBudget(added: NewTopUp, listed: JsonObject | null = null): Promise<TopUpResult> {
-    return this.#storage.transactionSync(() =>
-      addToBudget(this.#sql, storedLimits(this.#sql, listed), added, Date.now()),
-    );
+    const limits = this.#holder.limits(listed);
+    return this.#storage.transactionSync(() => addToBudget(this.#sql, limits, added, Date.now()));
   }
 
   async limitsRow(): Promise<LimitsRow> {
@@ -525,17 +538,44 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   }
 
   async changeLimits(fields: JsonObject): Promise<LimitsResult> {
+    const missing = await this.#joinTeam(fields);
+    if (missing !== null) return missing;
     const result = this.#storage.transactionSync(() => changeLimits(this.#sql, fields));
-    await this.#holder.children.recall();
+    await this.#holder.changed();
     return result;
   }
 
+  /** Before a key names a team, the team counts it. @returns the error if there is no such team */
+  async #joinTeam({ team = null }: JsonObject): Promise<Extract<LimitsResult, { kind: 'invalid' }> | null> {
+    if (typeof team !== 'string' || this.#teamId !== null) return null;
+    await this.#setAlarmBy(Date.now() + RETRY_AFTER_MS);
+    if (TEAM_ID.test(team) && (await this.#holder.join(team))) return null;
+    return { kind: 'invalid', message: `There is no team ${team.slice(0, 100)}`, param: 'team' };
+  }
+
+  async deleteTeam(): Promise<number> {
+    const keys = this.#holder.children.members;
+    if (keys === 0) await this.#key.revokeKey(this.#teamId ?? '');
+    return keys;
+  }
+
   async openUser(user: string, listed: JsonObject | null = null, hash?: string): Promise<OpenAnswer> {
+    await this.#readAlarm();
+    await this.#restoreTeam();
     return this.#holder.openChild(user, listed, hash);
+  }
+
+  /** A team whose object is new, as after a restoration from a backup, is what KV has of it. */
+  async #restoreTeam(): Promise<void> {
+    const { WEIR_KV: store } = this.env;
+    if (this.#teamId === null || store === undefined || this.#key.isStored) return;
+    const key = await readTeam(store, this.#teamId);
+    if (key !== null) await this.#key.changeKey({ key, fields: {}, limits: key.limits ?? {} });
   }
 
   async lease(message: LeaseMessage): Promise<LeaseAnswer> {
     await this.#readAlarm();
+    await this.#restoreTeam();
     const answer = await this.#holder.lend(message);
     const until = message.erased?.until ?? null;
     if (until !== null) await this.#setAlarmBy(until);
@@ -563,14 +603,20 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   #openHolder(user: string | null): Holder {
     const keyId = this.#keyId;
     return new Holder({
-      ...(user === null ? { level: 'key', name: keyId } : { level: 'user', name: user }),
+      level: user !== null ? 'user' : this.#teamId === null ? 'key' : 'team',
+      name: user ?? keyId,
       sql: this.#sql,
       transaction: (act) => this.#storage.transactionSync(act),
       now: () => Date.now(),
-      parent: user === null ? null : () => this.#objects.getByName(keyId),
-      isRevoked: () => user === null && this.#key.isRevoked,
+      parent:
+        this.#teamId === null
+          ? (team) => this.#objects.getByName(user === null ? teamObject(team) : keyId)
+          : null,
+      isRevoked: () =>
+        user === null && (this.#key.isRevoked || (this.#teamId !== null && !this.#key.isStored)),
       returnLease: async (child) => {
-        await succeeds(this.#objects.getByName(userObject(keyId, child)).returnLease(), MAX_RETURN_MS);
+        const name = this.#teamId === null ? userObject(keyId, child) : child;
+        await succeeds(this.#objects.getByName(name).returnLease(), MAX_RETURN_MS);
       },
       wakeBy: (time) => this.#wakeBy(time),
       forget: async () => {
@@ -606,8 +652,10 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
   }
 
   async changeKey(change: KeyChange): Promise<KeyChangeResult> {
+    const missing = await this.#joinTeam(change.limits);
+    if (missing !== null) return missing;
     const result = await this.#key.changeKey(change);
-    await this.#holder.children.recall();
+    await this.#holder.changed();
     return result;
   }
 
@@ -615,7 +663,8 @@ export class LedgerObject extends DurableObject<LedgerEnv> implements LedgerStub
     try {
       await this.#key.revokeKey(id);
     } finally {
-      const isKept = this.#holder.children.names(1).length > 0 || hasErasedSpent(this.#sql);
+      const isKept =
+        this.#holder.children.names(1).length > 0 || this.#holder.hasTeams || hasErasedSpent(this.#sql);
       if (isKept) await this.#setAlarmBy(Date.now());
     }
   }

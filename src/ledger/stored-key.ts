@@ -1,5 +1,5 @@
 /** A gateway key in its ledger object: changes are applied one after the other, and refused once the key is revoked. */
-import { encodeLimits, NO_LIMITS, readLimits } from '../auth/key-limits.ts';
+import { encodeLimits, NO_LIMITS, readLimits, teamOf } from '../auth/key-limits.ts';
 import type { KeyChange, KeyChangeResult } from '../auth/keys.ts';
 import {
   applyChange,
@@ -11,6 +11,7 @@ import {
   putChange,
   sizeProblem,
 } from '../auth/keys.ts';
+import { deleteTeam, putTeam, teamSizeProblem } from '../auth/teams.ts';
 import { parseJson } from '../shared/json.ts';
 import type { KeyCalls } from './ledger-calls.ts';
 import {
@@ -26,6 +27,8 @@ export interface StoredKeyPorts {
   readonly transaction: <Value>(act: () => Value) => Value;
   /** Null where it is not bound. */
   readonly store: KeyStore | null;
+  /** It is a team, which is stored as a key is. */
+  readonly isTeam?: boolean;
   readonly wait: (ms: number) => Promise<void>;
 }
 
@@ -46,6 +49,11 @@ export class StoredKey implements KeyCalls {
   constructor(ports: StoredKeyPorts) {
     this.#ports = ports;
     ports.sql.exec(TABLE);
+  }
+
+  /** Whether it was ever changed or revoked. A team is from its creation on. */
+  get isStored(): boolean {
+    return this.#ports.sql.exec('SELECT 1 AS one FROM held_key').toArray().length > 0;
   }
 
   /** @throws UnreadableRow */
@@ -81,12 +89,16 @@ export class StoredKey implements KeyCalls {
     const { sql } = this.#ports;
     if (this.isSurelyRevoked) return { kind: 'revoked' };
     const stored = replacesLimits && !this.#isReadable ? undefined : this.#read();
-    const before = replacesLimits ? NO_LIMITS : storedLimits(sql, key.limits);
+    const team = teamOf(key.limits);
+    // The key stays in its team unless the change names another one.
+    const before = replacesLimits
+      ? { ...NO_LIMITS, ...(team !== null && { team }) }
+      : storedLimits(sql, key.limits);
     const parsedLimits = readLimits(limits, before);
     if (parsedLimits.kind === 'invalid') return parsedLimits;
     const current = stored ?? key;
     const changed = { ...applyChange(current, change), limits: encodeLimits(parsedLimits.limits) };
-    const tooLarge = sizeProblem(changed);
+    const tooLarge = this.#ports.isTeam ? teamSizeProblem(changed) : sizeProblem(changed);
     if (tooLarge !== null) return { kind: 'invalid', message: tooLarge, param: 'models' };
     if (replacesLimits || Object.keys(limits).length > 0) storeLimits(sql, parsedLimits.limits);
     this.#store(changed);
@@ -141,6 +153,7 @@ export class StoredKey implements KeyCalls {
       this.#isUnwritten = false;
       const key = this.#read();
       try {
+        if (this.#ports.isTeam) return key ? await putTeam(store, key) : await deleteTeam(store, id);
         return key ? await putChange(store, key) : await deleteChange(store, id);
       } catch (error) {
         this.#isUnwritten = true;

@@ -5,8 +5,10 @@ export const LOG_EVENTS = [
   'request',
   /** [refused](docs/metering.md#refused-requests) before a provider was called. Fields: `request_id`, `key_id`, `route`, `status`, `code` */
   'request_refused',
-  /** as in the [audit](docs/keys.md#audit). Fields: `request_id`, `actor`, `key_id`, `before`, `after` */
+  /** as in the [audit](docs/keys.md#audit). Fields: `request_id`, `actor`, `key_id` (`budget_added` of a team: `team`), `before`, `after` */
   ...(['key_created', 'key_changed', 'key_revoked', 'budget_added'] as const),
+  /** as in the [audit](docs/keys.md#audit). Fields: `request_id`, `actor`, `team`, `before`, `after` */
+  ...(['team_created', 'team_changed', 'team_deleted'] as const),
   /** an [erasure](docs/privacy.md#erase-a-user) came to a phase; without the name. Fields: `erasure`, `actor`; `phase`, and counts of what was deleted */
   ...(['erasure_started', 'erasure_advanced'] as const),
   /** a step is tried again in a minute; **act** if it persists. Fields: `erasure`, `reason` */
@@ -47,7 +49,7 @@ export const LOG_EVENTS = [
   'reservation_expired',
   /** a request under an overdrawn `warn` budget. Fields: `request_id`, `key_id`, `by` */
   'budget_overdrawn',
-  /** a budget has reached a [percentage](docs/alerts.md#budgets). Fields: `id`, `key_id`, `percent`, `unit`, `per`, `period`, `spent`, `limit` */
+  /** a budget has reached a [percentage](docs/alerts.md#budgets). Fields: `id`, `key_id` or `team`, `percent`, `unit`, `per`, `period`, `spent`, `limit` */
   'budget_alert',
   /** `ALERT_URL` did not take an alert, also not within a day; **act** if it persists. Fields: `key_id`, `id`, `reason` */
   ...(['budget_alert_failed', 'budget_alert_lost'] as const),

@@ -153,6 +153,20 @@ test('reports, records and refusals', async () => {
   await call('GET', '/v1/usage/refusals', { query: '?group_by=code,key' });
 });
 
+test('teams', async () => {
+  const limits = { budget: { USD: 5, per: 'month' }, per_key: { rpm: 9 }, per_user: { rpm: 3 } };
+  const team = { id: textOf((await call('POST', '/v1/admin/teams', { body: { name: 'a', ...limits } })).id) };
+  await call('GET', '/v1/admin/teams');
+  await call('PATCH', '/v1/admin/teams/{id}', { values: team, body: { per_key: { rpm: 10 }, tpm: 5 } });
+  await call('POST', '/v1/admin/teams/{id}/budget', { values: team, body: { add: { USD: 1 } } });
+  await call('GET', '/v1/admin/teams/{id}', { values: team });
+  const member = textOf((await call('POST', '/admin/keys', { body: { name: 'a', team: team.id } })).id);
+  await call('GET', '/admin/keys/{id}', { values: { id: member } });
+  await call('DELETE', '/v1/admin/teams/{id}', { values: team, status: 409 });
+  await call('PATCH', '/admin/keys/{id}', { values: { id: member }, body: { team: null } });
+  await call('DELETE', '/v1/admin/teams/{id}', { values: team });
+});
+
 test('keys, their limits, the audit and the status', async () => {
   await call('GET', '/v1/key', { key });
   await call('GET', '/v1/key', { key: limitedKey });

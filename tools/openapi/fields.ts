@@ -96,6 +96,7 @@ export const KEY_TEXTS = {
   models:
     'globs over addresses (<provider>/<model>), for aliases those of their targets; absent or null: all models',
   expires_at: 'a future time, ISO 8601 or seconds since 1970; absent or null: never',
+  team: 'the id of its team: docs/budgets.md#teams',
   user: 'who uses the key: docs/attribution.md#what-a-key-fixes',
   tags: 'for what it is used',
   require_user: 'true: a request without a user is refused',

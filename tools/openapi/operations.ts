@@ -37,7 +37,15 @@ export interface Operation {
   /** The path in the table of routes, where it has a pattern that stands for several paths. */
   readonly route?: string;
   readonly summary: string;
-  readonly tag: 'Completions' | 'Models' | 'Usage' | 'Keys' | 'Administration' | 'Responses' | 'Other';
+  readonly tag:
+    | 'Completions'
+    | 'Models'
+    | 'Usage'
+    | 'Keys'
+    | 'Teams'
+    | 'Administration'
+    | 'Responses'
+    | 'Other';
   /** Whose credential it needs. */
   readonly auth: 'caller' | 'admin' | 'none';
   readonly query?: Readonly<Record<string, string>>;
@@ -71,6 +79,13 @@ export const OTHER_SPELLINGS: readonly string[] = [
   // For browsers.
   '/',
 ];
+
+const TOP_UP = object({
+  add: anyObject,
+  per: optional(oneOf(['day', 'week', 'month', 'total'])),
+  id: optional(text),
+  note: optional(text),
+});
 
 const ERASURE = object({
   ...{ object: { const: 'erasure' }, id: text, started_at: time, erased_at: orNull(time), next_at: time },
@@ -388,13 +403,7 @@ export const OPERATIONS: readonly Operation[] = [
   {
     ...{ method: 'POST', path: '/v1/admin/keys/{id}/budget', tag: 'Keys', auth: 'admin' },
     summary: 'Raises one budget of a key for its current period',
-    body: object({
-      add: anyObject,
-      per: optional(oneOf(['day', 'week', 'month', 'total'])),
-      id: optional(text),
-      note: optional(text),
-    }),
-    returns: ref('KeyStatus'),
+    ...{ body: TOP_UP, returns: ref('KeyStatus') },
   },
   {
     ...{ method: 'GET', path: '/admin/keys/{id}/limits', tag: 'Keys', auth: 'admin' },
@@ -418,6 +427,36 @@ export const OPERATIONS: readonly Operation[] = [
     returns: ref('ChangedKey'),
   },
   {
+    ...{ method: 'GET', path: '/v1/admin/teams', tag: 'Teams', auth: 'admin' },
+    summary: 'All teams',
+    returns: object(list(ref('Team'))),
+  },
+  {
+    ...{ method: 'POST', path: '/v1/admin/teams', tag: 'Teams', auth: 'admin', status: 201 },
+    summary: 'Creates a team',
+    ...{ body: ref('NewTeam'), returns: ref('ChangedTeam') },
+  },
+  {
+    ...{ method: 'GET', path: '/v1/admin/teams/{id}', tag: 'Teams', auth: 'admin' },
+    summary: 'A team, the number of its keys, and what is used of its limits',
+    returns: ref('TeamStatus'),
+  },
+  {
+    ...{ method: 'PATCH', path: '/v1/admin/teams/{id}', tag: 'Teams', auth: 'admin' },
+    summary: 'Changes the fields that the body names; null removes a limit or the list of models',
+    ...{ body: ref('TeamChange'), returns: ref('ChangedTeam') },
+  },
+  {
+    ...{ method: 'DELETE', path: '/v1/admin/teams/{id}', tag: 'Teams', auth: 'admin' },
+    summary: 'Deletes a team without keys',
+    returns: object({ id: text, deleted: { const: true } }),
+  },
+  {
+    ...{ method: 'POST', path: '/v1/admin/teams/{id}/budget', tag: 'Teams', auth: 'admin' },
+    summary: 'Raises one budget of a team for its current period',
+    ...{ body: TOP_UP, returns: ref('TeamStatus') },
+  },
+  {
     ...{ method: 'DELETE', path: '/v1/admin/users/{name}', tag: 'Administration', auth: 'admin' },
     summary: 'Starts the erasure of one user, or continues the one that runs',
     ...{ status: 202, returns: ERASURE },
@@ -434,13 +473,16 @@ export const OPERATIONS: readonly Operation[] = [
   },
   {
     ...{ method: 'GET', path: '/v1/admin/audit', tag: 'Administration', auth: 'admin' },
-    summary: 'Who created, changed or revoked which key',
+    summary: 'Who created, changed or revoked which key or team',
     query: AUDIT_QUERY,
     returns: object({
       ...list(
         object({
-          ...{ id: text, time, actor: text, key_id: text },
-          action: oneOf(['key_created', 'key_changed', 'key_revoked', 'budget_added']),
+          ...{ id: text, time, actor: text, key_id: optional(text), team: optional(text) },
+          action: oneOf([
+            ...['key_created', 'key_changed', 'key_revoked', 'budget_added'],
+            ...['team_created', 'team_changed', 'team_deleted'],
+          ]),
           ...{ before: orNull(anyObject), after: orNull(anyObject) },
         }),
       ),

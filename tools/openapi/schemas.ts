@@ -221,7 +221,17 @@ const limits = {
   max_output_tokens: optional(orNull(count)),
   per_user: optional(orNull(described(anyObject, 'limits of each user of the key'))),
 };
+const ofTeam = {
+  ...{ budget: limits.budget, rpm: limits.rpm, tpm: limits.tpm, max_concurrent: limits.max_concurrent },
+  per_key: optional(
+    orNull(described(anyObject, 'limits of each key of the team that sets none of that kind')),
+  ),
+  per_user: optional(orNull(described(anyObject, 'limits of each user of a key of the team that has none'))),
+};
+const teamFields = { models: optional(orNull(listOf(text))), ...ofTeam };
+const team = object({ id: text, name: text, models: orNull(listOf(text)), created_at: time, ...ofTeam });
 const facts = {
+  team: optional(orNull(described(text, 'the id of a team'))),
   user: optional(orNull(text)),
   tags: optional(orNull(mapOf(text))),
   require_user: optional(flag),
@@ -246,7 +256,7 @@ const key = typed<Omit<GatewayKey, 'limits' | 'disabled' | 'secrets'>>(
     tags: optional(mapOf(text)),
     require_user: optional(flag),
   },
-  { ...state, ...limits },
+  { team: optional(text), ...state, ...limits },
 );
 const tokenFilter = object(Object.fromEntries(TOKEN_FILTERS.map((name) => [name, optional(text)])));
 const usageToken = typed<UsageToken>({
@@ -254,6 +264,10 @@ const usageToken = typed<UsageToken>({
   ...{ filter: orNull(tokenFilter), expires_at: orNull(time), created_at: time },
 });
 const warnings = optional(listOf(object({ param: orNull(text), message: text })));
+
+const topUps = optional(
+  listOf(object({ id: text, time, actor: text, add: mapOf(amount), per: text, period: text, note: text })),
+);
 
 const error = object({ message: text, type: text, param: orNull(text), code: text });
 
@@ -336,6 +350,15 @@ export const COMPONENTS = {
   CreatedUsageToken: withFields(usageToken, {
     key: described(text, 'the token itself, which is not shown again'),
   }),
+  NewTeam: object({ name: text, ...teamFields }),
+  TeamChange: object({ name: optional(text), ...teamFields }),
+  Team: team,
+  ChangedTeam: withFields(team, { warnings }),
+  TeamStatus: object({
+    object: { const: 'team' },
+    ...{ id: text, name: text, models: orNull(listOf(text)), created_at: time, keys: count },
+    ...{ limits: orNull(anyObject), ...used, top_ups: topUps },
+  }),
   KeyStatus: object({
     object: { const: 'key' },
     id: text,
@@ -346,15 +369,12 @@ export const COMPONENTS = {
     user: optional(text),
     tags: optional(mapOf(text)),
     require_user: optional(flag),
+    team: optional(text),
     ...state,
     kept: optional(anyObject),
     limits: orNull(anyObject),
     ...used,
-    top_ups: optional(
-      listOf(
-        object({ id: text, time, actor: text, add: mapOf(amount), per: text, period: text, note: text }),
-      ),
-    ),
+    top_ups: topUps,
     per_user: optional(object({ user: orNull(text), ...used })),
   }),
 } as const satisfies Readonly<Record<string, Schema>>;

@@ -77,6 +77,8 @@ export type Amounts = {
 /** A sum of charges in a holder, which its parent also counts. Negative: less than reported before. */
 export interface ReportedCharge extends Amounts {
   readonly kind: 'spent' | 'unreported' | 'expired';
+  /** The team that has admitted it, in a message to a key. Absent: the key had none. */
+  readonly team?: string;
 }
 
 /** Running requests of one day and currency. */
@@ -88,6 +90,8 @@ interface RunningSum extends Amounts {
 export interface HeldSum extends RunningSum {
   readonly requests?: number;
   readonly rate_tokens?: number;
+  /** As of {@link ReportedCharge}. */
+  readonly team?: string;
 }
 
 /** What `rpm` and `tpm` count in a second. `tokens` may be negative: less than was expected. */
@@ -118,6 +122,8 @@ export interface LeaseMessage {
   readonly isAhead?: boolean;
   /** The holder deletes itself after this message. */
   readonly isLast: boolean;
+  /** A key has left this team, and only ends what it has of it. */
+  readonly isLeaving?: true;
   /** The limits that KV lists for the key, for an object of a key that never had any. */
   readonly limits?: JsonObject | null;
   /** With the last message of a user who is erased: what the key remembers. */
@@ -155,7 +161,7 @@ export type LeaseAnswer =
     }
   /** The message was applied before. `seq`: of the last message that was applied. */
   | { readonly kind: 'repeated'; readonly seq: number }
-  /** The child was removed: its object deletes its data. */
+  /** The child was removed: it deletes what the parent does not know any more. */
   | { readonly kind: 'unknown' }
   /** `max_users` other users had requests on this day: this one uses the shared allowance. */
   | { readonly kind: 'shared' }

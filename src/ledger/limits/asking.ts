@@ -1,5 +1,5 @@
 /** What asks a holder for room: a request, or a child with its message. */
-import { type LimitStatus, type Limits, outputLimit } from '../../auth/key-limits.ts';
+import { type LimitStatus, type Limits, outputLimitOf } from '../../auth/key-limits.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { Allowance, LeaseMessage, Refused, UpperBound } from './allowance.ts';
 import type { Children } from './children.ts';
@@ -69,7 +69,7 @@ export function askingRequest(sql: Sql, asked: ReserveRequest) {
     isOver: () => asking.isEnded,
     needs: (limits, own, now) => {
       request = estimateRequest(sql, asked, limits, now);
-      outputTokens = outputLimit(own, outputLimit(limits, request.outputTokens));
+      outputTokens = outputLimitOf(limits, own, request.outputTokens);
       needed = isSettled(sql, asked.id) ? null : readNeed(sql, { ...request, outputTokens }, own);
       if (needed !== null) outputTokens = needed.outputTokens;
       return needed === null || needed.need === null ? [] : [needed.need];

@@ -1,4 +1,4 @@
-/** Alerts of a key's budgets: each percentage that the spend of a period reaches is logged once, and sent to the operator's URL (G10). */
+/** Alerts of the budgets of a key or a team: each percentage that the spend of a period reaches is logged once, and sent to the operator's URL (G10). */
 
 import {
   type Budget,
@@ -15,8 +15,11 @@ import { type AlertSettings, plainText, sendAlert, wordsOf } from '../alerts/sen
 import { addedTo, type Sql, storedLimits, sumOfPeriod, unreadableReason } from './limit-tables.ts';
 
 export interface AlertPorts {
+  /** Of the key; of a team the name of its object. */
   readonly keyId: string;
-  /** The name of the key; null: it has none, or cannot be read now. Absent: no key has a name. */
+  /** Null: it is a key. */
+  readonly teamId?: string | null;
+  /** The name of the key or the team; null: it has none, or cannot be read now. Absent: no key has a name. */
   readonly keyName?: () => Promise<string | null>;
   readonly sql: Sql;
   readonly transaction: <Value>(act: () => Value) => Value;
@@ -69,13 +72,13 @@ export class BudgetAlerts {
   async note(now: number): Promise<boolean> {
     const { percents, target } = await this.#readSettings();
     if (percents.length === 0) return false;
-    const { sql, transaction, log, keyId } = this.#ports;
+    const { sql, transaction, log } = this.#ports;
     const noted = readBudgets(sql).flatMap((budget) => newAlert(sql, budget, percents, now) ?? []);
     if (noted.length === 0) return false;
     transaction(() => {
       for (const row of noted) insert(sql, row, target === null ? null : now);
     });
-    for (const row of noted) log({ event: 'budget_alert', ...view(keyId, row) });
+    for (const row of noted) log({ event: 'budget_alert', ...view(this.#ports, row) });
     return target !== null;
   }
 
@@ -108,7 +111,11 @@ export class BudgetAlerts {
     const { sql, transaction, log, keyId, fetch: send } = this.#ports;
     const { unit, period, percent, at } = row;
     const { target } = await this.#readSettings();
-    const body = JSON.stringify({ event: 'budget_alert', ...view(keyId, row), ...(await this.#words(row)) });
+    const body = JSON.stringify({
+      event: 'budget_alert',
+      ...view(this.#ports, row),
+      ...(await this.#words(row)),
+    });
     const { problem, tries, nextAt } = await sendAlert({ body, at, tries: row.tries }, target, {
       fetch: send,
       now,
@@ -127,9 +134,9 @@ export class BudgetAlerts {
 
   /** The name of the key and a sentence for people. */
   async #words(row: AlertRow) {
-    const { keyId, keyName } = this.#ports;
+    const { keyId, teamId = null, keyName } = this.#ports;
     const name = (await keyName?.().catch(() => null)) ?? null;
-    return { name, ...wordsOf(sentenceOf(name ?? keyId, row)) };
+    return { name, ...wordsOf(sentenceOf(teamId === null ? 'key' : 'team', name ?? teamId ?? keyId, row)) };
   }
 }
 
@@ -174,16 +181,22 @@ function idOf(keyId: string, { unit, period, percent }: AlertRow): string {
 }
 
 /** Amounts are in the budget's unit: tokens, or money. */
-function view(keyId: string, row: AlertRow) {
+function view({ keyId, teamId = null }: Pick<AlertPorts, 'keyId' | 'teamId'>, row: AlertRow) {
   const { unit, period, percent, per, at, spent, amount } = row;
   return {
-    ...{ id: idOf(keyId, row), key_id: keyId, time: new Date(at).toISOString(), percent, unit, per, period },
+    id: idOf(keyId, row),
+    ...(teamId === null ? { key_id: keyId } : { team: teamId }),
+    ...{ time: new Date(at).toISOString(), percent, unit, per, period },
     ...{ spent: writeAmount(spent, unit), limit: writeAmount(amount, unit) },
   };
 }
 
-function sentenceOf(key: string, { unit, period, percent, per, spent, amount }: AlertRow): string {
+function sentenceOf(
+  owner: 'key' | 'team',
+  name: string,
+  { unit, period, percent, per, spent, amount }: AlertRow,
+): string {
   const limit = `${formatAmount(amount, unit)} ${per === 'total' ? 'in total' : `a ${per}`}`;
   const when = per === 'total' ? '' : ` in ${period}`;
-  return `Weir: the key ${plainText(key)} has reached ${percent} % of its budget of ${limit}: ${formatAmount(spent, unit)} are spent${when}`;
+  return `Weir: the ${owner} ${plainText(name)} has reached ${percent} % of its budget of ${limit}: ${formatAmount(spent, unit)} are spent${when}`;
 }

@@ -13,6 +13,7 @@ import {
   WINDOW_SECONDS,
 } from './limit-tables.ts';
 import { addReported } from './reservations.ts';
+import { createTeamTables, NO_TEAM, TEAM_HELD_TABLE } from './team-shares.ts';
 
 /**
  * - `key_users`: the children that have an object, the last day on which they counted, and their last message.
@@ -27,7 +28,10 @@ const TABLES = [
   ) WITHOUT ROWID`,
 ];
 
-type HeldRow = Required<HeldSum>;
+type HeldRow = Required<Omit<HeldSum, 'team'>>;
+
+/** `day` of a child that has left, and only ends what it has. */
+const LEFT = '';
 
 /** How many children return at once what they hold in advance. */
 const MAX_RETURNING = 200;
@@ -62,15 +66,29 @@ export class Children {
   /** What all children hold; undefined: there never were any. */
   get held(): HeldByChildren | undefined {
     if (!this.#isUsed) return undefined;
+    const tables = this.#heldTables;
     const query = `SELECT coalesce(sum(running), 0) AS running, coalesce(sum(requests), 0) AS requests,
-      coalesce(sum(rate_tokens), 0) AS tokens FROM held`;
+      coalesce(sum(rate_tokens), 0) AS tokens FROM (${tables.map((table) => `SELECT running, requests, rate_tokens FROM ${table}`).join(' UNION ALL ')})`;
     const [row] = this.#sql.exec<{ running: number; requests: number; tokens: number }>(query).toArray();
     return {
       running: row?.running ?? 0,
       requests: row?.requests ?? 0,
       tokens: row?.tokens ?? 0,
-      ofBudget: (budget: Budget, now: number) => sumOfPeriod(this.#sql, HELD_TABLE, budget, now),
+      ofBudget: (budget: Budget, now: number) =>
+        sumOf(tables.map((table) => sumOfPeriod(this.#sql, table, budget, now))),
     };
+  }
+
+  /** The second one has what children hold of other teams than that of now. */
+  get #heldTables(): readonly ('held' | 'team_held')[] {
+    return hasTable(this.#sql, TEAM_HELD_TABLE) ? [HELD_TABLE, TEAM_HELD_TABLE] : [HELD_TABLE];
+  }
+
+  /** The number of children that have not left. */
+  get members(): number {
+    if (!this.#isUsed) return 0;
+    const query = 'SELECT count(*) AS members FROM key_users WHERE day != ?';
+    return this.#sql.exec<{ members: number }>(query, LEFT).toArray()[0]?.members ?? 0;
   }
 
   /** Whether any child may hold something in advance. */
@@ -89,6 +107,7 @@ export class Children {
     const day = dayOf(now);
     if (!this.#count(child, known?.day, day, limits)) return null;
     if (known === undefined) this.#sql.exec('INSERT INTO key_users VALUES (?, ?, 0)', child, day);
+    else if (known.day === LEFT) this.#sql.exec('UPDATE key_users SET day = ? WHERE user = ?', day, child);
     return known?.seq ?? 0;
   }
 
@@ -101,20 +120,30 @@ export class Children {
    * Applies a message with a new number: it replaces all that the child held.
    * @param limits of this holder
    * @param day in which new requests count
+   * @param team of now
    */
   apply(
-    { user: child, seq, charges, running, minute, isLast, isAhead = false }: LeaseMessage,
+    { user: child, seq, charges, running, minute, isLast, isAhead = false, isLeaving }: LeaseMessage,
     limits: Limits,
     now: number,
     day: string,
+    team: string,
   ): { readonly isOwn: boolean; readonly seconds: readonly SecondSum[] } {
     const before = this.#heldBy(child);
-    const seconds = currentSeconds(minute ?? [leasedBy(before, now)], now);
+    const others = this.#heldTables.slice(1).flatMap((table) => this.#heldBy(child, table));
+    const seconds = currentSeconds(minute ?? [leasedBy([...before, ...others], now)], now);
     if (limits.rpm !== null || limits.tpm !== null) this.#addToMinute(seconds);
-    for (const charge of charges) addReported(this.#sql, charge, now);
+    for (const charge of charges) addReported(this.#sql, charge, team, now);
     if (isAhead) this.#ahead.add(child);
     else this.#ahead.delete(child);
-    const after = running.map((sum) => ({ requests: 0, rate_tokens: 0, ...sum }));
+    const isCurrent = ({ team: of = NO_TEAM }: HeldSum) => of === team;
+    const after = running
+      .filter(isCurrent)
+      .map(({ team: _, ...sum }) => ({ requests: 0, rate_tokens: 0, ...sum }));
+    this.#storeOthers(
+      child,
+      running.filter((sum) => !isCurrent(sum)),
+    );
     for (const row of before) {
       if (after.some((kept) => isSameRow(kept, row))) continue;
       const remove = 'DELETE FROM held WHERE user = ? AND day = ? AND currency = ?';
@@ -128,7 +157,7 @@ export class Children {
     const lastDay = this.#find(child)?.day ?? day;
     const isOwn = isLast || this.#count(child, lastDay, day, limits);
     const update = 'UPDATE key_users SET seq = ?, day = ? WHERE user = ?';
-    this.#sql.exec(update, seq, isOwn ? day : lastDay, child);
+    this.#sql.exec(update, seq, isLeaving ? LEFT : isOwn ? day : lastDay, child);
     return { isOwn, seconds };
   }
 
@@ -195,7 +224,7 @@ export class Children {
   /** Removes a child whose object is deleted. */
   remove(child: string): void {
     this.#ahead.delete(child);
-    this.#sql.exec('DELETE FROM held WHERE user = ?', child);
+    for (const table of this.#heldTables) this.#sql.exec(`DELETE FROM ${table} WHERE user = ?`, child);
     this.#sql.exec('DELETE FROM key_users WHERE user = ?', child);
   }
 
@@ -225,9 +254,29 @@ export class Children {
       else correctWindow(this.#sql, second, tokens);
   }
 
-  #heldBy(child: string): readonly HeldRow[] {
-    const query =
-      'SELECT day, currency, tokens, cost, running, requests, rate_tokens FROM held WHERE user = ?';
+  /** What the child holds of other teams than that of now replaces what it held of them. */
+  #storeOthers(child: string, sums: readonly HeldSum[]): void {
+    if (sums.length > 0) createTeamTables(this.#sql);
+    else if (this.#heldTables.length === 1) return;
+    this.#sql.exec(`DELETE FROM ${TEAM_HELD_TABLE} WHERE user = ?`, child);
+    for (const {
+      day,
+      currency,
+      tokens,
+      cost,
+      running,
+      requests = 0,
+      rate_tokens = 0,
+      team = NO_TEAM,
+    } of sums)
+      this.#sql.exec(
+        `INSERT INTO ${TEAM_HELD_TABLE} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        ...[child, day, currency, tokens, cost, running, requests, rate_tokens, team],
+      );
+  }
+
+  #heldBy(child: string, table: string = HELD_TABLE): readonly HeldRow[] {
+    const query = `SELECT day, currency, tokens, cost, running, requests, rate_tokens FROM ${table} WHERE user = ?`;
     return this.#sql.exec<HeldRow & Record<string, SqlStorageValue>>(query, child).toArray();
   }
 

@@ -5,6 +5,7 @@ import {
   isEnforced,
   type LimitStatus,
   type Limits,
+  limitsInTeam,
   limitsOfUser,
   NO_LIMITS,
   periodDays,
@@ -13,7 +14,7 @@ import {
   TOKENS,
 } from '../../auth/key-limits.ts';
 import type { Charge, ChargedRecord } from '../../metering/record.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import { type JsonObject, parseJson } from '../../shared/json.ts';
 import type { Log } from '../../shared/log-event.ts';
 import {
   type Amounts,
@@ -32,6 +33,8 @@ import { Children } from './children.ts';
 import { currentSpent, keepSpent, keptSpent, restoreSpent } from './erased-spent.ts';
 import {
   createLimitTables,
+  decodeLimits,
+  limitsRow,
   readLimitStatus,
   type Sql,
   secondOf,
@@ -41,6 +44,7 @@ import {
   unreadableReason,
 } from './limit-tables.ts';
 import { type ClaimAnswer, LEASE_MS, ParentLease } from './parent-lease.ts';
+import { linkedTeams, Reports, unreportedTeams } from './reports.ts';
 import {
   expire,
   forgetSettled,
@@ -54,6 +58,7 @@ import {
   settleUnreserved,
   withReservation,
 } from './reservations.ts';
+import { currentTeam, NO_TEAM, switchTeam } from './team-shares.ts';
 
 export interface HolderPorts {
   readonly level: Level;
@@ -62,8 +67,8 @@ export interface HolderPorts {
   readonly sql: Sql;
   readonly transaction: <Value>(act: () => Value) => Value;
   readonly now: () => number;
-  /** Null: it has none. */
-  readonly parent: (() => ParentCalls) | null;
+  /** The key of a user; of a key its team of that id. Null: it has none. */
+  readonly parent: ((team: string) => ParentCalls) | null;
   readonly isRevoked: () => boolean;
   /** Makes a child return what it holds in advance. Never rejects, and ends within a bound. */
   readonly returnLease: (child: string) => Promise<void>;
@@ -72,7 +77,7 @@ export interface HolderPorts {
    * it is stored together with what was written before.
    */
   readonly wakeBy: (time: number) => void;
-  /** Deletes what the parent does not know any more: of a user, all data of its object, and the alarm. */
+  /** Deletes all data of the object of a user, and the alarm. */
   readonly forget: () => Promise<void>;
   readonly log: Log;
 }
@@ -110,6 +115,8 @@ interface Decision {
 const OVER = { kind: 'over' } as const;
 /** The holder's copy of its limits has to be replaced first. */
 const STALE = { kind: 'stale' } as const;
+/** The key has got another team. */
+const MOVED = { kind: 'moved' } as const;
 
 type Decided = Decision | typeof OVER | Extract<ClaimAnswer, { kind: 'shared' | 'revoked' }>;
 
@@ -123,30 +130,107 @@ export class Holder {
   readonly #ports: HolderPorts;
   readonly #sql: Sql;
   readonly children: Children;
-  /** Null: the holder has no parent. */
-  readonly #lease: ParentLease | null;
+  /** By team, of a user by {@link NO_TEAM}. A key that has changed its team still ends what it has of the teams before. */
+  readonly #leases = new Map<string, ParentLease>();
+  /** Of a key: the team of what is admitted now. */
+  #team: string;
   /** What is not decided yet. */
   readonly #undecided = new Set<Asking>();
 
   constructor(ports: HolderPorts) {
-    const { sql, transaction, now, parent, wakeBy, forget, name } = ports;
+    const { sql, level, returnLease } = ports;
     this.#ports = ports;
     this.#sql = sql;
-    this.children = new Children({ sql, returnLease: ports.returnLease });
-    this.#lease =
-      parent &&
-      new ParentLease({
-        ...{ name, sql, transaction, now, parent, wakeBy, forget },
-        areChildrenAhead: () => this.children.areAhead,
-        opened: ({ limits, spent = [] }) => {
-          createLimitTables(sql);
-          restoreSpent(sql, spent);
-          if (this.#isCopy) storeLimits(sql, limits);
-        },
-        heard: ({ limits }) => this.#isCopy && storeLimits(sql, limits),
-      });
+    this.#team = currentTeam(sql);
+    this.children = new Children({ sql, returnLease });
+    for (const team of linkedTeams(sql)) this.#leaseOf(team);
     // An object of an earlier version has fewer tables.
-    if (this.#lease?.isOpen) createLimitTables(sql);
+    if (level === 'user' && this.#leaseOf(NO_TEAM)?.isOpen) createLimitTables(sql);
+  }
+
+  /** What is leased from the parent of what is admitted now; null: there is none. */
+  get #lease(): ParentLease | null {
+    if (this.#isCopy) return this.#leaseOf(NO_TEAM);
+    return this.#team === NO_TEAM ? null : this.#leaseOf(this.#team);
+  }
+
+  #leaseOf(team: string): ParentLease | null {
+    const { sql, transaction, now, parent, wakeBy, forget, name } = this.#ports;
+    if (parent === null) return null;
+    const known = this.#leases.get(team);
+    if (known !== undefined) return known;
+    const isCopy = this.#isCopy;
+    const reports = new Reports(sql, isCopy ? null : team);
+    const lease = new ParentLease({
+      ...{ name, reports, transaction, now, wakeBy },
+      parent: () => parent(team),
+      areChildrenAhead: () => this.children.areAhead,
+      isLeaving: () => !isCopy && this.#isLeaving(team),
+      opened: ({ limits, spent = [] }) => {
+        if (!isCopy) return void reports.storeLimits(limitsRow(limits));
+        createLimitTables(sql);
+        restoreSpent(sql, spent);
+        this.#copy(limits);
+      },
+      heard: ({ limits }) => (isCopy ? this.#copy(limits) : reports.storeLimits(limitsRow(limits))),
+      forget: isCopy ? forget : async () => transaction(() => reports.remove()),
+    });
+    this.#leases.set(team, lease);
+    return lease;
+  }
+
+  /** Stores the limits of the key in the object of a user. @returns whether they differ from the stored ones */
+  #copy(limits: Limits): boolean {
+    switchTeam(this.#sql, limits.team ?? NO_TEAM);
+    return storeLimits(this.#sql, limits);
+  }
+
+  /** Whether a key has left the team, or is revoked. */
+  #isLeaving(team: string): boolean {
+    if (team !== this.#team) return true;
+    try {
+      return this.#ports.isRevoked();
+    } catch (error) {
+      if (unreadableReason(error) === null) throw error;
+      return false;
+    }
+  }
+
+  /** A key goes over to the team that its limits name. What runs stays with the team before. */
+  #follow(listed: JsonObject | null): void {
+    const { level, transaction, now, wakeBy } = this.#ports;
+    if (level !== 'key') return;
+    const { team = NO_TEAM } = storedLimits(this.#sql, listed);
+    if (team === this.#team) return;
+    const before = this.#lease;
+    transaction(() => switchTeam(this.#sql, team));
+    this.#team = team;
+    if (before?.isOpen) {
+      // It returns what is leased in advance, and says that the key has left.
+      before.send(true).catch(ignore);
+      wakeBy(now() + LEASE_MS);
+    }
+  }
+
+  /** Registers a key at its team, and learns the limits of the team. @returns false: there is no such team */
+  async join(team: string): Promise<boolean> {
+    const { parent, name } = this.#ports;
+    const lease = this.#leaseOf(team);
+    if (parent === null || lease === null) return false;
+    // Also where it has a link: it may have left.
+    const answer = await parent(team).openUser(name);
+    return answer.kind === 'opened' && (await lease.open(null)) === null;
+  }
+
+  /** The limits of a key have changed: its children return what they hold, and what it has of a former team is reported. */
+  async changed(): Promise<void> {
+    this.#follow(null);
+    await this.children.recall();
+  }
+
+  /** Whether there is something to report to a team. */
+  get hasTeams(): boolean {
+    return !this.#isCopy && [...this.#leases.values()].some(({ isOpen }) => isOpen);
   }
 
   /** Whether the stored limits are a copy of the key's, of which a part is for each user. */
@@ -164,10 +248,21 @@ export class Holder {
     return this.#isCopy ? limitsOfUser(limits) : limits;
   }
 
-  /** The stored limits; null: this copy of them cannot be read, and the next answer of the key replaces it. */
+  /**
+   * The stored limits; of a key with those of its team for what it sets nothing of. {@link NO_LIMITS} itself where none were ever set.
+   * @throws UnreadableRow
+   */
+  limits(listed: JsonObject | null = null): Limits {
+    const stored = storedLimits(this.#sql, this.#isCopy ? null : listed);
+    if (this.#ports.level !== 'key' || stored.team === undefined) return stored;
+    const ofTeam = new Reports(this.#sql, stored.team).limits;
+    return ofTeam === null ? stored : limitsInTeam(stored, decodeLimits(parseJson(ofTeam)));
+  }
+
+  /** As {@link limits}; null: this copy of them cannot be read, and the next answer of the key replaces it. */
   #limits(listed: JsonObject | null = null): Limits | null {
     try {
-      return storedLimits(this.#sql, this.#isCopy ? null : listed);
+      return this.limits(listed);
     } catch (error) {
       const reason = unreadableReason(error);
       if (reason === null || !this.#isCopy) throw error;
@@ -181,6 +276,7 @@ export class Holder {
    * @returns at once where no other object has to be asked
    */
   reserve(request: ReserveRequest): Reservation | Promise<Reservation> {
+    this.#follow(request.limits ?? null);
     const asking = askingRequest(this.#sql, request);
     const expiresAfterMs = this.#lease === null ? request.expiresAfterMs : LEASE_MS;
     const answer = (decided: Decided): Reservation => {
@@ -210,13 +306,14 @@ export class Holder {
   async #claim(asking: Asking): Promise<Decided> {
     let [waits, recalls] = [0, 0];
     for (let changes = 0; changes < MAX_CHANGES; ) {
+      this.#follow(asking.listed);
       const closed = (await this.#lease?.open(asking.listed, asking.userHash)) ?? null;
       if (closed !== null) return { kind: closed };
       const earlier = this.#lease?.pending.find(({ asking: { id } }) => id !== null && id === asking.id);
       if (earlier !== undefined) await earlier.done.promise;
       const step = this.#decideNow(asking);
       const decided = step.kind === 'waits' ? await step.decided : step;
-      if (decided === null) changes++;
+      if (decided === null || decided.kind === 'moved') changes++;
       else if (decided.kind === 'stale') {
         await this.#lease?.send();
         changes++;
@@ -251,10 +348,11 @@ export class Holder {
   }
 
   /** Checks the own limits, then takes from what the parent has leased, or waits for the parent. */
-  #decide(asking: Asking, now: number): Decision | Waits | typeof OVER | typeof STALE {
+  #decide(asking: Asking, now: number): Decision | Waits | typeof OVER | typeof STALE | typeof MOVED {
     if (asking.isOver()) return OVER;
     const limits = this.#limits(asking.listed);
     if (limits === null) return STALE;
+    if (this.#ports.level === 'key' && (limits.team ?? NO_TEAM) !== this.#team) return MOVED;
     // Only requests of keys with limits are reserved. So the limits are missing here, and nothing admits the request.
     if (limits === NO_LIMITS) throw new UnreadableRow('the object has no limits, and the request lists none');
     const own = this.#own(limits);
@@ -315,10 +413,16 @@ export class Holder {
   /** Asks the parent for what the own limits have room for. */
   #ask(lease: ParentLease, asking: Asking, { granted: needs, refused }: Checked, isDelayed: boolean): Waits {
     const done = Promise.withResolvers<Decided | null>();
-    const answered = (answer: ClaimAnswer) =>
+    const answered = (answer: ClaimAnswer) => {
+      // The key has changed its team meanwhile: what is granted returns, and the other team is asked.
+      const current = lease === this.#lease ? answer : null;
+      if (current !== answer) lease.note();
       done.resolve(
-        answer?.kind === 'leased' ? this.#received(lease, asking, needs, refused, answer, isDelayed) : answer,
+        current?.kind === 'leased'
+          ? this.#received(lease, asking, needs, refused, current, isDelayed)
+          : current,
       );
+    };
     lease.ask({ asking, needs, answered, done });
     return { kind: 'waits', decided: done.promise };
   }
@@ -346,7 +450,7 @@ export class Holder {
       lease.note();
       return OVER;
     }
-    const own = this.#own(storedLimits(this.#sql));
+    const own = this.#own(this.limits());
     const grantDay = asking.day() ?? day;
     const again = this.#check(own, granted, grantDay, [], now);
     for (const [need, one] of again.refused) refused.set(need, one);
@@ -409,11 +513,15 @@ export class Holder {
    * @param hash of the name: what an erased user has spent is remembered under it
    * @throws UnreadableRow
    */
-  openChild(child: string, listed: JsonObject | null = null, hash?: string): OpenAnswer {
+  async openChild(child: string, listed: JsonObject | null = null, hash?: string): Promise<OpenAnswer> {
     const { transaction, now, isRevoked } = this.#ports;
     if (isRevoked()) return { kind: 'revoked' };
-    const limits = storedLimits(this.#sql, listed);
-    const seq = transaction(() => this.children.register(child, limits, now()));
+    this.#follow(listed);
+    // The team may have limits for the users of its keys.
+    const closed = (await this.#lease?.open(listed)) ?? null;
+    if (closed !== null) return { kind: closed };
+    const limits = this.limits(listed);
+    const seq = transaction(() => this.children.register(child, this.#counting(limits), now()));
     if (seq === null) return { kind: 'shared' };
     // The object of a known child has it already.
     if (hash === undefined || seq > 0) return { kind: 'opened', limits, seq };
@@ -424,6 +532,7 @@ export class Holder {
   async lend(message: LeaseMessage): Promise<LeaseAnswer> {
     const { transaction, now, isRevoked } = this.#ports;
     const isClosed = isRevoked();
+    if (!isClosed) this.#follow(message.limits ?? null);
     // All grants of a message count in one day, also if it ends while other children return what they hold.
     const day = dayOf(now());
     const applied = transaction(() => this.#apply(message, isClosed, day));
@@ -431,20 +540,20 @@ export class Holder {
     if (applied.kind !== 'applied') return applied;
     const { limits } = applied;
     if (isClosed || needs.length === 0) {
-      this.#lease?.reportLater();
+      this.#reportLater();
       if (needs.length > 0) return { kind: 'revoked' };
       const standing = this.#merge(readLimitStatus(this.#sql, now(), this.children.held, limits, day));
       return { kind: 'leased', limits, day, standing, refusals: [], surplus: null, isExact: false };
     }
     const { asking, result } = askingChild(message, this.children, this.#lease === null ? day : null);
     const decided = await this.#decideLater(asking).finally(() => {
-      if (this.#lease?.isUnreported) this.#lease.reportLater();
+      if (this.#lease?.isUnreported) this.#reportLater();
     });
     if (decided.kind === 'over') return { kind: 'repeated', seq: this.children.seqOf(message.user) ?? 0 };
     if (decided.kind !== 'decided') return decided;
     const { day: grantDay, surplus, refusals } = result();
     return {
-      ...{ kind: 'leased', limits, day: grantDay ?? day, surplus, isExact: decided.isExact },
+      ...{ kind: 'leased', limits: this.limits(), day: grantDay ?? day, surplus, isExact: decided.isExact },
       standing: this.#merge(decided.standing),
       refusals: refusals.map(
         (one): ParentRefusal | null =>
@@ -464,20 +573,45 @@ export class Holder {
   ): Exclude<LeaseAnswer, { kind: 'leased' }> | { readonly kind: 'applied'; readonly limits: Limits } {
     const { user, seq, needs, erased } = message;
     // Before anything is applied. What a revoked key cannot read keeps nothing from being counted.
-    const limits = isClosed ? this.#readableLimits : storedLimits(this.#sql, message.limits);
+    const limits = isClosed ? this.#readableLimits : this.limits(message.limits);
     const known = this.children.seqOf(user);
     if (known === undefined) return { kind: 'unknown' };
     if (seq <= known) return { kind: 'repeated', seq: known };
-    const { isOwn, seconds } = this.children.apply(message, limits, this.#ports.now(), day);
-    this.#lease?.note();
+    const now = this.#ports.now();
+    const { isOwn, seconds } = this.children.apply(message, this.#counting(limits), now, day, this.#team);
+    this.#noteAll();
+    if (message.charges.some(({ team = NO_TEAM }) => team !== this.#team)) this.#reportFormer();
     this.#lease?.pass(seconds);
     if (erased !== undefined) keepSpent(this.#sql, erased);
     return isOwn || needs.length === 0 ? { kind: 'applied', limits } : { kind: 'shared' };
   }
 
+  /** By which children are counted. `per_user` of a team is for the users of its keys. */
+  #counting(limits: Limits): Limits {
+    return this.#ports.level === 'team' ? { ...limits, perUser: null } : limits;
+  }
+
+  #noteAll(): void {
+    for (const lease of this.#leases.values()) lease.note();
+  }
+
+  #reportLater(): void {
+    for (const lease of this.#leases.values()) if (lease.isOpen) lease.reportLater();
+  }
+
+  /** The alarm reports to a former team, also to one that was told that all has ended. */
+  #reportFormer(): void {
+    this.#ports.wakeBy(this.#ports.now() + LEASE_MS);
+  }
+
+  /** A former team was told that all has ended, and a request was settled late: the key has to do with it again. */
+  async #reopen(): Promise<void> {
+    for (const team of unreportedTeams(this.#sql)) await this.#leaseOf(team)?.open(null);
+  }
+
   get #readableLimits(): Limits {
     try {
-      return storedLimits(this.#sql);
+      return this.limits();
     } catch (error) {
       if (unreadableReason(error) === null) throw error;
       return NO_LIMITS;
@@ -496,9 +630,9 @@ export class Holder {
   async settleUnreserved(id: string, charge: Charge, day: string): Promise<void> {
     const { now, transaction, parent } = this.#ports;
     if (this.#isCopy && parent !== null && (await this.#lease?.open(null)) !== null)
-      return parent().settleUnreserved(id, charge, day);
+      return parent(NO_TEAM).settleUnreserved(id, charge, day);
     transaction(() => settleUnreserved(this.#sql, id, charge, day, now()));
-    this.#lease?.reportLater();
+    this.#reportLater();
   }
 
   /** Settles requests by their newly stored records, in the transaction that stores them. */
@@ -508,9 +642,12 @@ export class Holder {
 
   #report(settlements: readonly (Settled | null)[]): void {
     const settled = settlements.filter((one) => one !== null);
-    for (const { second, moreTokens } of settled)
-      if (second !== null) this.#lease?.correct(second, moreTokens);
-    if (settled.length > 0) this.#lease?.reportLater();
+    for (const { second, moreTokens, team } of settled) {
+      const lease = team === null || this.#isCopy ? this.#lease : this.#leaseOf(team);
+      if (second !== null) lease?.correct(second, moreTokens);
+    }
+    if (settled.length > 0) this.#reportLater();
+    if (!this.#isCopy && settled.some(({ team }) => team !== null)) this.#reportFormer();
   }
 
   /** Returns what is held in advance: the parent needs it. */
@@ -571,13 +708,29 @@ export class Holder {
       this.#expire(now());
       forgetSettled(this.#sql, now());
     });
-    const lease = this.#lease;
-    if (lease === null || !lease.isOpen) return nextExpiry(this.#sql);
+    const times: (number | null)[] = [];
+    try {
+      if (this.#ports.level === 'key') await this.#reopen();
+    } catch {
+      times.push(now() + RETRY_AFTER_MS);
+    }
+    for (const [team, lease] of this.#leases) if (lease.isOpen) times.push(await this.#reportTo(team, lease));
+    times.push(this.isOpen ? nextExpiry(this.#sql) : null);
+    const due = times.filter((time) => time !== null);
+    return due.length === 0 ? null : Math.min(...due);
+  }
+
+  /** Reports to a parent. @returns when there is more to do, in ms since the epoch; null: not before something happens */
+  async #reportTo(team: string, lease: ParentLease): Promise<number | null> {
+    const { now } = this.#ports;
     try {
       await lease.report();
-      const next = nextExpiry(this.#sql);
       if (lease.isUnreported) return now() + LEASE_MS;
-      return next ?? (this.#isCopy ? await this.#deleteOld(lease) : null);
+      if (this.#isCopy) return nextExpiry(this.#sql) === null ? await this.#deleteOld(lease) : null;
+      if (!this.#isLeaving(team)) return null;
+      if (!lease.isEmpty) return now() + RETRY_AFTER_MS;
+      await lease.close();
+      return null;
     } catch {
       return now() + RETRY_AFTER_MS;
     }
@@ -585,7 +738,7 @@ export class Holder {
 
   #expire(now: number): void {
     for (const { id, day, tokens, currency, cost } of expire(this.#sql, now)) {
-      this.#lease?.note();
+      this.#noteAll();
       this.#ports.log({ event: 'reservation_expired', id, day, tokens, currency, cost });
     }
   }
@@ -657,3 +810,5 @@ function spreadOf(user: string): number {
   for (const char of user) hash = (hash * 31 + (char.codePointAt(0) ?? 0)) % DELETE_SPREAD_MS;
   return hash;
 }
+
+function ignore(): void {}

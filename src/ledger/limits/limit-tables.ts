@@ -141,14 +141,19 @@ export function readLimitsRow(sql: Sql): LimitsRow {
 
 /** @returns whether they differ from the stored ones */
 export function storeLimits(sql: Sql, limits: Limits): boolean {
-  const json = JSON.stringify({ version: VERSION, ...encodeLimits(limits) });
+  const json = limitsRow(limits);
   if (storedJson(sql) === json) return false;
   sql.exec('INSERT INTO limits VALUES (1, ?) ON CONFLICT DO UPDATE SET json = excluded.json', json);
   return true;
 }
 
+/** The text of the row, which {@link decodeLimits} reads. */
+export function limitsRow(limits: Limits): string {
+  return JSON.stringify({ version: VERSION, ...encodeLimits(limits) });
+}
+
 /** Rows of the first version have no number. A field that is not known may be a limit, so it is not left out. */
-function decodeLimits(stored: unknown): Limits {
+export function decodeLimits(stored: unknown): Limits {
   if (!isObject(stored)) throw new UnreadableRow('the limits are no JSON object');
   const { version = VERSION, ...fields } = stored;
   if (version !== VERSION)
@@ -241,7 +246,7 @@ export function addedTo(sql: Sql, { unit, per }: Budget, now: number): number {
 /** Sums the rows of the budget's current period, in its unit. */
 export function sumOfPeriod(
   sql: Sql,
-  table: 'spent' | 'unreported' | 'reservations' | 'expired' | 'held',
+  table: 'spent' | 'unreported' | 'reservations' | 'expired' | 'held' | 'team_held',
   { unit, per }: Budget,
   now: number,
 ): number {

@@ -18,15 +18,8 @@ import {
   type UpperBound,
 } from './allowance.ts';
 import type { Asking } from './asking.ts';
-import { hasTable, type Sql, secondOf } from './limit-tables.ts';
-import {
-  createReportTables,
-  isAnswered,
-  LINK_TABLE,
-  lastReport,
-  markAnswered,
-  nextReport,
-} from './reports.ts';
+import { secondOf } from './limit-tables.ts';
+import type { Reports } from './reports.ts';
 
 type Leased = Extract<LeaseAnswer, { kind: 'leased' }>;
 type Opened = Extract<OpenAnswer, { kind: 'opened' }>;
@@ -59,13 +52,15 @@ export interface Claim {
 export interface ParentLeasePorts {
   /** The name of the holder among the children of its parent. */
   readonly name: string;
-  readonly sql: Sql;
+  readonly reports: Reports;
   readonly transaction: <Value>(act: () => Value) => Value;
   readonly now: () => number;
   readonly parent: () => ParentCalls;
   readonly wakeBy: (time: number) => void;
   /** Whether children may hold something in advance. */
   readonly areChildrenAhead: () => boolean;
+  /** The holder has left this parent, and only ends what it has of it. */
+  readonly isLeaving: () => boolean;
   /** Creates the tables of the holder, in a transaction. */
   readonly opened: (answer: Opened) => void;
   /** @returns whether the limits have changed by which claims were checked */
@@ -94,7 +89,7 @@ interface LastAnswer {
 /** What the parent counts for the holder is never less than what its requests and children may use (docs/decisions/0007-allowances.md). */
 export class ParentLease {
   readonly #ports: ParentLeasePorts;
-  readonly #sql: Sql;
+  readonly #reports: Reports;
   #state: LeaseState<Claim>;
   /** What the next message asks for. */
   #waiting: Claim[] = [];
@@ -110,8 +105,8 @@ export class ParentLease {
 
   constructor(ports: ParentLeasePorts) {
     this.#ports = ports;
-    this.#sql = ports.sql;
-    this.#state = { kind: hasTable(ports.sql, LINK_TABLE) ? 'unsure' : 'none' };
+    this.#reports = ports.reports;
+    this.#state = { kind: ports.reports.isLinked ? 'unsure' : 'none' };
   }
 
   /** Whether the holder had requests, so that there are rows. */
@@ -251,7 +246,7 @@ export class ParentLease {
       // Another request may have opened it.
       if (this.#state.kind !== 'opening') return await this.open(listed, hash);
       transaction(() => {
-        createReportTables(this.#sql, answer.seq);
+        this.#reports.create(answer.seq);
         opened(answer);
       });
       this.#state = { kind: 'leased', surplus: null, day: dayOf(now()), until: now() };
@@ -262,6 +257,11 @@ export class ParentLease {
     } finally {
       if (this.#state.kind === 'opening' && this.#state.opened === opening) this.#state = { kind: 'none' };
     }
+  }
+
+  /** Whether nothing runs, is lent or is unreported any more. */
+  get isEmpty(): boolean {
+    return !this.isBusy && this.#reports.isAnswered && this.#reports.running.length === 0;
   }
 
   /** Waits for a last message that is sent. */
@@ -319,7 +319,7 @@ export class ParentLease {
         if (this.#sending !== null) this.#sending.isWantedAgain = false;
         claims = this.#nextClaims();
         // First repeats a message whose answer was lost: the parent may have applied it.
-        if (!isAnswered(this.#sql)) await this.#sendOne(claims, true);
+        if (!this.#reports.isAnswered) await this.#sendOne(claims, true);
         await this.#sendOne(claims, false);
       } while (this.#waiting.length > 0 || this.#sending?.isWantedAgain === true);
     } catch (error) {
@@ -375,12 +375,12 @@ export class ParentLease {
     claims: readonly Claim[] | null,
     sentAt: number,
   ): void {
-    markAnswered(this.#sql);
+    this.#reports.markAnswered();
     if (claims === null) return this.#beUnsure();
     switch (answer.kind) {
       case 'repeated':
         // Only after the storage of this object was restored from a backup.
-        markAnswered(this.#sql, answer.seq);
+        this.#reports.markAnswered(answer.seq);
         return this.#beUnsure();
       case 'shared':
       case 'revoked':
@@ -431,12 +431,13 @@ export class ParentLease {
     const likely = Math.max(FIRST_EXTRA, 2 * (minute?.requests ?? 0));
     const extras = claims.map(({ asking }) => asking.extra() ?? likely);
     return {
-      ...nextReport(this.#sql),
+      ...this.#reports.next(),
       user: this.#ports.name,
       minute: minute?.seconds ?? null,
       needs: claims.flatMap(({ needs }) => needs),
       extra: Math.min(MAX_EXTRA, extras.length === 0 ? likely : Math.max(...extras)),
       ...(this.#ports.areChildrenAhead() && { isAhead: true }),
+      ...(this.#ports.isLeaving() && { isLeaving: true as const }),
       isLast,
       limits: claims[0]?.asking.listed ?? null,
     };
@@ -444,12 +445,13 @@ export class ParentLease {
 
   /** The last message without its needs: the requests that needed them have failed. */
   #repeat(): LeaseMessage {
-    const { name, areChildrenAhead } = this.#ports;
+    const { name, areChildrenAhead, isLeaving } = this.#ports;
     return {
-      ...lastReport(this.#sql),
+      ...this.#reports.last(),
       user: name,
       ...{ minute: null, needs: [], extra: 0, isLast: false },
       ...(areChildrenAhead() && { isAhead: true }),
+      ...(isLeaving() && { isLeaving: true as const }),
     };
   }
 }

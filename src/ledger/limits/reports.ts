@@ -1,87 +1,185 @@
 /** What a holder reports to its parent: a numbered message at a time, which can be repeated as it was. */
 import type { HeldSum, LeaseMessage, ReportedCharge } from './allowance.ts';
-import { HELD_TABLE, hasTable, type Sql } from './limit-tables.ts';
+import { hasTable, type Sql } from './limit-tables.ts';
+import { runningByTeam, sumsByTeam } from './team-shares.ts';
 
 /**
- * - `link`: the last message to the parent, and whether its answer has arrived.
+ * - `link`: the last message to the parent, and whether its answer has arrived. A key has `team_links`, a row for each team that counts
+ *   something of it, with the limits of the team.
  * - `reported`: the charges that the parent has counted: before the message `seq` (`base`), and with it. A repeated message has the same
- *   difference.
+ *   difference. `kind` has the team after a space.
  */
-const TABLES = [
-  `CREATE TABLE IF NOT EXISTS link (
-    only INTEGER PRIMARY KEY CHECK (only = 1), seq INTEGER NOT NULL, is_answered INTEGER NOT NULL
-  )`,
-  `CREATE TABLE IF NOT EXISTS reported (
-    kind TEXT NOT NULL, day TEXT NOT NULL, currency TEXT NOT NULL, seq INTEGER NOT NULL, tokens INTEGER NOT NULL,
-    cost INTEGER NOT NULL, base_tokens INTEGER NOT NULL, base_cost INTEGER NOT NULL, PRIMARY KEY (kind, day, currency)
-  ) WITHOUT ROWID`,
-];
-
-/** The table that every holder with a parent has. */
-export const LINK_TABLE = 'link';
+const LINK = `CREATE TABLE IF NOT EXISTS link (
+  only INTEGER PRIMARY KEY CHECK (only = 1), seq INTEGER NOT NULL, is_answered INTEGER NOT NULL
+)`;
+const TEAM_LINKS = `CREATE TABLE IF NOT EXISTS team_links (
+  team TEXT PRIMARY KEY, seq INTEGER NOT NULL, is_answered INTEGER NOT NULL, limits TEXT
+) WITHOUT ROWID`;
+const REPORTED = `CREATE TABLE IF NOT EXISTS reported (
+  kind TEXT NOT NULL, day TEXT NOT NULL, currency TEXT NOT NULL, seq INTEGER NOT NULL, tokens INTEGER NOT NULL,
+  cost INTEGER NOT NULL, base_tokens INTEGER NOT NULL, base_cost INTEGER NOT NULL, PRIMARY KEY (kind, day, currency)
+) WITHOUT ROWID`;
 
 type Report = Pick<LeaseMessage, 'seq' | 'charges' | 'running'>;
 
-/** @param seq of the last message that the parent knows */
-export function createReportTables(sql: Sql, seq: number): void {
-  for (const table of TABLES) sql.exec(table);
-  sql.exec('INSERT OR REPLACE INTO link VALUES (1, ?, 1)', seq);
+/** `kind` of `reported`, of a sum by team. */
+const KIND = "kind || iif(team = '', '', ' ' || team)";
+
+/** The teams to which a key has a link. */
+export function linkedTeams(sql: Sql): readonly string[] {
+  if (!hasTable(sql, 'team_links')) return [];
+  return sql
+    .exec<{ team: string }>('SELECT team FROM team_links')
+    .toArray()
+    .map(({ team }) => team);
 }
 
-export function isAnswered(sql: Sql): boolean {
-  return sql.exec<{ is_answered: number }>('SELECT is_answered FROM link').toArray()[0]?.is_answered === 1;
+/** The teams of which a key has other charges than they were told. */
+export function unreportedTeams(sql: Sql): readonly string[] {
+  if (!hasTable(sql, 'team_links') || !hasTable(sql, 'reported')) return [];
+  const query = `SELECT DISTINCT team FROM (SELECT *, ${KIND} AS name FROM (${sumsByTeam(sql)}) WHERE team != '') AS sums
+    LEFT JOIN reported AS known ON known.kind = name AND known.day = sums.day AND known.currency = sums.currency
+    WHERE sums.tokens IS NOT coalesce(known.tokens, 0) OR sums.cost IS NOT coalesce(known.cost, 0)`;
+  return sql
+    .exec<{ team: string }>(query)
+    .toArray()
+    .map(({ team }) => team);
 }
 
-/** @param seq of the last message that the parent knows, if it is not the one that was sent */
-export function markAnswered(sql: Sql, seq?: number): void {
-  sql.exec('UPDATE link SET is_answered = 1, seq = coalesce(?, seq)', seq ?? null);
-}
+export class Reports {
+  readonly #sql: Sql;
+  /** Null: the parent is a key, which is told the sums of all teams. Otherwise only those of this team are reported, to the team. */
+  readonly #team: string | null;
+  readonly #table: string;
+  readonly #row: string;
 
-/** Numbers the next message, and stores what has been charged since the last one, so that it can be repeated. */
-export function nextReport(sql: Sql): Report {
-  const [link] = sql
-    .exec<{ seq: number }>('UPDATE link SET seq = seq + 1, is_answered = 0 RETURNING seq')
-    .toArray();
-  sql.exec(
-    `INSERT INTO reported
-      SELECT now.kind, now.day, now.currency, ?1, now.tokens, now.cost, coalesce(old.tokens, 0), coalesce(old.cost, 0)
-      FROM (
-        SELECT 'spent' AS kind, day, currency, tokens, cost FROM spent
-        UNION ALL SELECT 'unreported', day, currency, tokens, cost FROM unreported
-        UNION ALL SELECT 'expired', day, currency, sum(tokens), sum(cost) FROM expired GROUP BY day, currency
-        UNION ALL SELECT kind, day, currency, 0, 0 FROM reported
-          WHERE kind = 'expired' AND NOT EXISTS (
-            SELECT 1 FROM expired WHERE expired.day = reported.day AND expired.currency = reported.currency
-          )
-      ) AS now LEFT JOIN reported AS old USING (kind, day, currency)
-      WHERE now.tokens IS NOT coalesce(old.tokens, 0) OR now.cost IS NOT coalesce(old.cost, 0)
-    ON CONFLICT DO UPDATE SET seq = ?1, base_tokens = tokens, base_cost = cost,
-      tokens = excluded.tokens, cost = excluded.cost`,
-    link?.seq ?? 0,
-  );
-  return lastReport(sql);
-}
+  constructor(sql: Sql, team: string | null) {
+    this.#sql = sql;
+    this.#team = team;
+    this.#table = team === null ? 'link' : 'team_links';
+    this.#row = team === null ? '' : `WHERE team = '${team}'`;
+  }
 
-/** The last message with the same charges, and what is held now: the requests that run, and what was lent. */
-export function lastReport(sql: Sql): Report {
-  const seq = sql.exec<{ seq: number }>('SELECT seq FROM link').toArray()[0]?.seq ?? 0;
-  const charges = sql.exec<ReportedCharge & Record<string, SqlStorageValue>>(
-    `SELECT kind, day, currency, tokens - base_tokens AS tokens, cost - base_cost AS cost FROM reported WHERE seq = ?`,
-    seq,
-  );
-  const lent = hasTable(sql, HELD_TABLE)
-    ? `UNION ALL SELECT day, currency, tokens, cost, running, requests, rate_tokens FROM ${HELD_TABLE}`
-    : '';
-  // The charges of a message do not include later ones. The parent still holds their allowance.
-  const running = sql.exec<HeldSum & Record<string, SqlStorageValue>>(
-    `SELECT day, currency, sum(tokens) AS tokens, sum(cost) AS cost, sum(running) AS running, sum(requests) AS requests,
-      sum(rate_tokens) AS rate_tokens FROM (
-      SELECT day, currency, tokens, cost, 1 AS running, 0 AS requests, 0 AS rate_tokens FROM reservations ${lent}
-      UNION ALL SELECT day, currency, max(0, spent.tokens - coalesce(known.tokens, 0)),
-        max(0, spent.cost - coalesce(known.cost, 0)), 0, 0, 0
-        FROM spent LEFT JOIN (SELECT * FROM reported WHERE kind = 'spent') AS known USING (day, currency)
-        WHERE spent.tokens > coalesce(known.tokens, 0) OR spent.cost > coalesce(known.cost, 0)
-    ) GROUP BY day, currency`,
-  );
-  return { seq, charges: charges.toArray(), running: running.toArray() };
+  /** Whether there is a link: the parent knows the holder. */
+  get isLinked(): boolean {
+    return hasTable(this.#sql, this.#table) && this.#links.length > 0;
+  }
+
+  get #links() {
+    return this.#sql
+      .exec<{ seq: number; is_answered: number; limits?: string | null }>(
+        `SELECT * FROM ${this.#table} ${this.#row}`,
+      )
+      .toArray();
+  }
+
+  /** @param seq of the last message that the parent knows */
+  create(seq: number): void {
+    for (const table of [this.#team === null ? LINK : TEAM_LINKS, REPORTED]) this.#sql.exec(table);
+    if (this.#team === null) this.#sql.exec('INSERT OR REPLACE INTO link VALUES (1, ?, 1)', seq);
+    else this.#sql.exec('INSERT OR REPLACE INTO team_links VALUES (?, ?, 1, NULL)', this.#team, seq);
+  }
+
+  /** Removes the link to a team. What the team has counted stays known. */
+  remove(): void {
+    this.#sql.exec(`DELETE FROM team_links ${this.#row}`);
+    this.#sql.exec(`UPDATE reported SET seq = 0 WHERE ${this.#isMine}`);
+  }
+
+  /** The limits of the team, as text; null: they are not known. */
+  get limits(): string | null {
+    return this.isLinked ? (this.#links[0]?.limits ?? null) : null;
+  }
+
+  /** @returns whether they differ from the stored ones */
+  storeLimits(json: string): boolean {
+    if (this.limits === json) return false;
+    this.#sql.exec(`UPDATE team_links SET limits = ? ${this.#row}`, json);
+    return true;
+  }
+
+  get isAnswered(): boolean {
+    return this.#links[0]?.is_answered === 1;
+  }
+
+  /** @param seq of the last message that the parent knows, if it is not the one that was sent */
+  markAnswered(seq?: number): void {
+    this.#sql.exec(
+      `UPDATE ${this.#table} SET is_answered = 1, seq = coalesce(?, seq) ${this.#row}`,
+      seq ?? null,
+    );
+  }
+
+  /** Numbers the next message, and stores what has been charged since the last one, so that it can be repeated. */
+  next(): Report {
+    const [link] = this.#sql
+      .exec<{ seq: number }>(
+        `UPDATE ${this.#table} SET seq = seq + 1, is_answered = 0 ${this.#row} RETURNING seq`,
+      )
+      .toArray();
+    this.#sql.exec(
+      `INSERT INTO reported
+        WITH sums AS (SELECT ${KIND} AS kind, day, currency, tokens, cost FROM (${sumsByTeam(this.#sql)})),
+        now AS (
+          SELECT * FROM sums
+          UNION ALL SELECT kind, day, currency, 0, 0 FROM reported
+            WHERE kind GLOB 'expired*' AND (kind, day, currency) NOT IN (SELECT kind, day, currency FROM sums)
+        )
+        SELECT kind, day, currency, ?1, now.tokens, now.cost, coalesce(old.tokens, 0), coalesce(old.cost, 0)
+        FROM now LEFT JOIN reported AS old USING (kind, day, currency)
+        WHERE (now.tokens IS NOT coalesce(old.tokens, 0) OR now.cost IS NOT coalesce(old.cost, 0)) AND ${this.#isMine}
+      ON CONFLICT DO UPDATE SET seq = ?1, base_tokens = tokens, base_cost = cost,
+        tokens = excluded.tokens, cost = excluded.cost`,
+      link?.seq ?? 0,
+    );
+    return this.last();
+  }
+
+  /** The last message with the same charges, and what is held now: the requests that run, and what was lent. */
+  last(): Report {
+    const seq = this.#links[0]?.seq ?? 0;
+    type Row = Omit<ReportedCharge, 'kind'> & { readonly kind: string } & Record<string, SqlStorageValue>;
+    const charges = this.#sql
+      .exec<Row>(
+        `SELECT kind, day, currency, tokens - base_tokens AS tokens, cost - base_cost AS cost FROM reported
+          WHERE seq = ? AND ${this.#isMine}`,
+        seq,
+      )
+      .toArray();
+    return {
+      seq,
+      charges: charges.map(({ kind: named, ...amounts }) => {
+        const [name = '', team = ''] = named.split(' ');
+        const kind = name === 'unreported' || name === 'expired' ? name : 'spent';
+        return { kind, ...amounts, ...this.#named(team) };
+      }),
+      running: this.running,
+    };
+  }
+
+  /** What runs or is lent now, with charges that were not reported: the parent still holds their allowance. */
+  get running(): readonly HeldSum[] {
+    type Row = HeldSum & { readonly team: string } & Record<string, SqlStorageValue>;
+    const rows = this.#sql.exec<Row>(
+      `SELECT team, day, currency, sum(tokens) AS tokens, sum(cost) AS cost, sum(running) AS running, sum(requests) AS requests,
+        sum(rate_tokens) AS rate_tokens FROM (
+        ${runningByTeam(this.#sql)}
+        UNION ALL SELECT team, sums.day, sums.currency, max(0, sums.tokens - coalesce(known.tokens, 0)),
+          max(0, sums.cost - coalesce(known.cost, 0)), 0, 0, 0
+          FROM (SELECT *, ${KIND} AS name FROM (${sumsByTeam(this.#sql)}) WHERE kind = 'spent') AS sums
+          LEFT JOIN reported AS known ON known.kind = name AND known.day = sums.day AND known.currency = sums.currency
+          WHERE sums.tokens > coalesce(known.tokens, 0) OR sums.cost > coalesce(known.cost, 0)
+      ) ${this.#row} GROUP BY team, day, currency`,
+    );
+    return rows.toArray().map(({ team, ...sums }) => ({ ...sums, ...this.#named(team) }));
+  }
+
+  /** A team is not told its own name. */
+  #named(team: string): { readonly team?: string } {
+    return team === '' || this.#team !== null ? {} : { team };
+  }
+
+  get #isMine(): string {
+    return this.#team === null ? 'TRUE' : `kind GLOB '* ${this.#team}'`;
+  }
 }

@@ -3,10 +3,10 @@ import {
   type Budget,
   type BudgetStatus,
   type BudgetUse,
-  budgetsOf,
   budgetUses,
   DEFAULT_MAX_OUTPUT_TOKENS,
   dayOf,
+  enforcedAround,
   isEnforced,
   type LimitStatus,
   type Limits,
@@ -38,6 +38,13 @@ import {
   type Sql,
   secondOf,
 } from './limit-tables.ts';
+import {
+  addToTeam,
+  forgetTeamsOfRequests,
+  keepTeamOfRequest,
+  NO_TEAM,
+  teamOfRequest,
+} from './team-shares.ts';
 
 export interface ReserveRequest {
   /** The request's id. A repeated call with the same id and `attempts` reserves nothing more. */
@@ -136,10 +143,9 @@ export function estimateRequest(
   };
 }
 
-/** Whether each budget that reserves, of the key and of each of its users, extends its reservation as output runs. */
+/** Whether each budget that reserves, of the key, of each of its users and of its team, extends its reservation as output runs. */
 function isSliced(limits: Limits): boolean {
-  const ofUsers = limits.perUser?.budget ?? null;
-  const budgets = [...budgetsOf(limits), ...(ofUsers === null ? [] : [ofUsers])].filter(isEnforced);
+  const budgets = enforcedAround(limits);
   return budgets.length > 0 && budgets.every(({ mode }) => mode === 'running');
 }
 
@@ -406,6 +412,8 @@ function refusedByRates(
 export interface Settled {
   readonly second: number | null;
   readonly moreTokens: number;
+  /** The other team that the request belongs to; null: it is that of now. */
+  readonly team: string | null;
 }
 
 type ReservationRow = Amounts & { readonly second: number; readonly expected_tokens: number };
@@ -417,24 +425,25 @@ type ReservationRow = Amounts & { readonly second: number; readonly expected_tok
  * @returns null where there is no reservation, running or expired
  */
 export function settle(sql: Sql, id: string, charge: Charge, now: number): Settled | null {
+  const team = teamOfRequest(sql, id);
   const [reserved] = sql
     .exec<ReservationRow>('DELETE FROM reservations WHERE id = ? RETURNING *', id)
     .toArray();
   if (reserved !== undefined) {
-    addCharge(sql, charge, reserved);
+    addCharge(sql, charge, reserved, team);
     if (charge.counted !== undefined) keepCounted(sql, charge.counted, now);
     const insert = 'INSERT OR IGNORE INTO unreserved VALUES (?, ?)';
     sql.exec(insert, id, now - LATE_SETTLEMENT_MS + LATE_RESERVATION_MS);
     const { recordedTokens = charge.tokens } = charge;
     const moreTokens = recordedTokens - reserved.expected_tokens;
     correctWindow(sql, reserved.second, moreTokens);
-    return { second: reserved.second, moreTokens };
+    return { second: reserved.second, moreTokens, team };
   }
   const [expired] = sql.exec<Amounts>('DELETE FROM expired WHERE id = ? RETURNING *', id).toArray();
   if (expired === undefined) return null;
-  addTo(sql, 'spent', { ...expired, tokens: -expired.tokens, cost: -expired.cost });
-  addCharge(sql, charge, expired);
-  return { second: null, moreTokens: 0 };
+  addTo(sql, 'spent', { ...expired, tokens: -expired.tokens, cost: -expired.cost }, team);
+  addCharge(sql, charge, expired, team);
+  return { second: null, moreTokens: 0, team };
 }
 
 /**
@@ -465,24 +474,29 @@ export function settleUnreserved(sql: Sql, id: string, charge: Charge, day: stri
 function settleNew(sql: Sql, id: string, charge: Charge, day: string, now: number): Settled {
   const settled = settle(sql, id, charge, now);
   if (settled !== null) return settled;
-  addCharge(sql, charge, { day, tokens: 0, currency: '', cost: 0 });
-  return { second: null, moreTokens: 0 };
+  addCharge(sql, charge, { day, tokens: 0, currency: '', cost: 0 }, null);
+  return { second: null, moreTokens: 0, team: null };
 }
 
-/** @param reserved charged in place of an unknown cost of used tokens, so that a budget in money holds */
-function addCharge(sql: Sql, charge: Charge, reserved: Amounts): void {
+/**
+ * @param reserved charged in place of an unknown cost of used tokens, so that a budget in money holds
+ * @param team another than that of now
+ */
+function addCharge(sql: Sql, charge: Charge, reserved: Amounts, team: string | null): void {
   const { tokens, cost, unreported } = charge;
   const { day } = reserved;
   const isUnpriced = cost === null && tokens > 0;
   const currency = isUnpriced ? reserved.currency : (cost?.currency ?? '');
-  addTo(sql, 'spent', { day, currency, tokens, cost: isUnpriced ? reserved.cost : (cost?.nano ?? 0) });
+  addTo(sql, 'spent', { day, currency, tokens, cost: isUnpriced ? reserved.cost : (cost?.nano ?? 0) }, team);
   if (unreported === undefined) return;
   const unreportedCost = isUnpriced ? reserved.cost : unreported.nano;
-  addTo(sql, 'unreported', { day, currency, tokens: unreported.tokens, cost: unreportedCost });
+  addTo(sql, 'unreported', { day, currency, tokens: unreported.tokens, cost: unreportedCost }, team);
 }
 
-function addTo(sql: Sql, table: 'spent' | 'unreported', { day, currency, tokens, cost }: Amounts): void {
+function addTo(sql: Sql, table: 'spent' | 'unreported', amounts: Amounts, team: string | null): void {
+  const { day, currency, tokens, cost } = amounts;
   if (tokens === 0 && cost === 0) return;
+  if (team !== null) addToTeam(sql, team, table, amounts);
   sql.exec(
     `INSERT INTO ${table} VALUES (?, ?, ?, ?)
       ON CONFLICT DO UPDATE SET tokens = tokens + excluded.tokens, cost = cost + excluded.cost`,
@@ -490,14 +504,22 @@ function addTo(sql: Sql, table: 'spent' | 'unreported', { day, currency, tokens,
   );
 }
 
-/** Adds what the object of a user charged to the charges of its key. */
-export function addReported(sql: Sql, { kind, ...amounts }: ReportedCharge, now: number): void {
-  if (kind !== 'expired') return addTo(sql, kind, amounts);
+/** Adds what a child charged. @param current the team of now */
+export function addReported(
+  sql: Sql,
+  { kind, team = NO_TEAM, ...amounts }: ReportedCharge,
+  current: string,
+  now: number,
+): void {
+  const other = team === current ? null : team;
+  if (kind !== 'expired') return addTo(sql, kind, amounts, other);
   const { day, tokens, currency, cost } = amounts;
+  const id = ['users', day, currency, ...(team === NO_TEAM ? [] : [team])].join(' ');
+  if (other !== null) keepTeamOfRequest(sql, id, other);
   sql.exec(
     `INSERT INTO expired VALUES (?1, ?2, max(0, ?3), ?4, max(0, ?5), ?6)
       ON CONFLICT DO UPDATE SET tokens = max(0, tokens + ?3), cost = max(0, cost + ?5), expired_at = ?6`,
-    ...[`users ${day} ${currency}`, day, tokens, currency, cost, now],
+    ...[id, day, tokens, currency, cost, now],
   );
 }
 
@@ -518,7 +540,7 @@ export function expire(sql: Sql, now: number): readonly ExpiredReservation[] {
     )
     .toArray();
   for (const { id, day, tokens, currency, cost } of overdue) {
-    addTo(sql, 'spent', { day, tokens, currency, cost });
+    addTo(sql, 'spent', { day, tokens, currency, cost }, teamOfRequest(sql, id));
     sql.exec('INSERT INTO expired VALUES (?, ?, ?, ?, ?, ?)', ...[id, day, tokens, currency, cost, now]);
   }
   return overdue;
@@ -531,6 +553,7 @@ export function expire(sql: Sql, now: number): readonly ExpiredReservation[] {
 export function forgetSettled(sql: Sql, now: number): void {
   sql.exec('DELETE FROM expired WHERE expired_at <= ?', now - LATE_SETTLEMENT_MS);
   sql.exec('DELETE FROM unreserved WHERE settled_at <= ?', now - LATE_SETTLEMENT_MS);
+  forgetTeamsOfRequests(sql);
 }
 
 /** When {@link expire} or {@link forgetSettled} has work next, in ms since the epoch; null: there is none. */

@@ -29,7 +29,7 @@ export function addToBudget(sql: Sql, limits: Limits, added: NewTopUp, now: numb
   const { unit, per, amount } = added;
   const ofUnit = budgetsOf(limits).filter((budget) => budget.unit === unit);
   const [budget, other] = ofUnit.filter((one) => per === null || one.per === per);
-  if (budget === undefined) return invalid(`This key has no such budget: ${namesOf(limits)}`, 'add');
+  if (budget === undefined) return invalid(`There is no such budget: ${namesOf(limits)}`, 'add');
   if (other !== undefined) return invalid(`per must name one of the budgets: ${namesOf(limits)}`, 'per');
   const period = periodName(budget.per, now);
   const before = readTopUps(sql, 'unit = ? AND period = ?', unit, period);

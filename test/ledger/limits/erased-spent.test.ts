@@ -8,7 +8,8 @@ import {
   keptSpent,
   restoreSpent,
 } from '../../../src/ledger/limits/erased-spent.ts';
-import { createReportTables, nextReport } from '../../../src/ledger/limits/reports.ts';
+import { createLimitTables } from '../../../src/ledger/limits/limit-tables.ts';
+import { Reports } from '../../../src/ledger/limits/reports.ts';
 import { limitsOf, MemorySql, NOW } from './memory-sql.ts';
 
 const HASH = 'a hash';
@@ -125,10 +126,12 @@ test('a second erasure in the period replaces what the first one kept', () => {
 test('the new object of the user has it, and does not report it to the key a second time', () => {
   const limits = limitsOf({ per_user: { budget: { tokens: 1000, per: 'month' } } });
   const sql = new MemorySql();
-  createReportTables(sql, 0);
+  createLimitTables(sql);
+  const reports = new Reports(sql, null);
+  reports.create(0);
   restoreSpent(sql, currentSpent(userObject(), limits, NOW).rows);
   expect(tokensOf(currentSpent(sql, limits, NOW).rows)).toHaveLength(3);
-  expect(nextReport(sql).charges).toEqual([]);
+  expect(reports.next().charges).toEqual([]);
   sql.exec("UPDATE spent SET tokens = tokens + 7 WHERE day = '2026-11-21'");
-  expect(nextReport(sql).charges).toMatchObject([{ kind: 'spent', day: '2026-11-21', tokens: 7 }]);
+  expect(reports.next().charges).toMatchObject([{ kind: 'spent', day: '2026-11-21', tokens: 7 }]);
 });

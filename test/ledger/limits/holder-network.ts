@@ -1,7 +1,7 @@
 /** The objects of a tree of holders in memory, with a clock, alarms, lost calls and objects that lose their memory. */
 import type { Level } from '../../../src/ledger/limits/allowance.ts';
 import { Holder } from '../../../src/ledger/limits/holder.ts';
-import { storedLimits } from '../../../src/ledger/limits/limit-tables.ts';
+import { changeLimits } from '../../../src/ledger/limits/limit-tables.ts';
 import type { Reservation, ReserveRequest } from '../../../src/ledger/limits/reservations.ts';
 import { failure, ok } from '../../../src/shared/result.ts';
 import type { JsonObject } from '../../../tools/simulator/json.ts';
@@ -44,7 +44,9 @@ export class HolderNetwork {
   add(path: string, level: Level, limits: JsonObject | null = null): Member {
     const at = path.lastIndexOf('/');
     const parent = at < 0 ? null : path.slice(0, at);
-    const known = { name: path.slice(at + 1), level, parent, sql: new MemorySql(limits) };
+    // A key begins in the team of its path.
+    const inTeam = level === 'key' && parent !== null ? { ...limits, team: parent } : limits;
+    const known = { name: path.slice(at + 1), level, parent, sql: new MemorySql(inTeam) };
     const lost = lostSignal();
     const member: Member = {
       ...{ ...known, lost, alarmAt: null, isRevoked: false },
@@ -67,9 +69,12 @@ export class HolderNetwork {
   ): Holder {
     // An object that has lost its memory runs nothing that waited.
     const isLost = () => (this.members.get(path)?.lost ?? lost) !== lost;
-    const call = async <Value>(act: (parent: Holder) => Promise<Value> | Value): Promise<Value> => {
-      if (isLost() || parent === null) return new Promise(() => {});
-      const sent = this.#call(this.at(parent), (member) => act(member.limits));
+    const call = async <Value>(
+      to: string,
+      act: (parent: Holder) => Promise<Value> | Value,
+    ): Promise<Value> => {
+      if (isLost()) return new Promise(() => {});
+      const sent = this.#call(this.at(to), (member) => act(member.limits));
       const outcome = await Promise.race([sent.then(ok, failure), lost.promise.catch(() => null)]);
       if (outcome === null || isLost()) return new Promise(() => {});
       if (outcome.kind === 'error') throw outcome.error;
@@ -83,22 +88,27 @@ export class HolderNetwork {
       },
       now: () => this.now + this.skewOf(path),
       parent:
-        parent === null
+        level === 'team'
           ? null
-          : () => ({
-              openUser: (child, listed) => {
-                this.calls.open++;
-                return call((one) => one.openChild(child, listed));
-              },
-              lease: (message) => {
-                this.calls.lease++;
-                return call((one) => one.lend(structuredClone(message)));
-              },
-              settleUnreserved: (id, charge, day) => this.at(parent).limits.settleUnreserved(id, charge, day),
-            }),
+          : (team) => {
+              const to = level === 'key' ? team : (parent ?? '');
+              return {
+                openUser: (child, listed) => {
+                  this.calls.open++;
+                  return call(to, (one) => one.openChild(child, listed));
+                },
+                lease: (message) => {
+                  this.calls.lease++;
+                  return call(to, (one) => one.lend(structuredClone(message)));
+                },
+                settleUnreserved: (id, charge, day) => this.at(to).limits.settleUnreserved(id, charge, day),
+              };
+            },
       isRevoked: () => this.at(path).isRevoked,
       returnLease: async (child) => {
-        const member = this.members.get(`${path}/${child}`);
+        const isKey = (one: Member) => one.level === 'key' && one.name === child;
+        const member =
+          level === 'team' ? [...this.members.values()].find(isKey) : this.members.get(`${path}/${child}`);
         if (member === undefined) return;
         await this.#call(member, ({ limits }) => limits.returnLease()).catch(() => {});
       },
@@ -108,10 +118,8 @@ export class HolderNetwork {
         member.alarmAt = Math.min(at, member.alarmAt ?? at);
       },
       forget: async () => {
-        if (level === 'user') {
-          this.at(path).alarmAt = null;
-          sql.clear();
-        } else for (const table of ['link', 'reported']) sql.exec(`DROP TABLE ${table}`);
+        this.at(path).alarmAt = null;
+        sql.clear();
       },
       log: (entry) => this.logged.push(entry),
     });
@@ -175,9 +183,21 @@ export class HolderNetwork {
     this.now = end;
   }
 
+  /** Changes limits as an admin does. */
+  async patch(path: string, fields: JsonObject): Promise<void> {
+    const { sql, limits, lost } = this.at(path);
+    const { team } = fields;
+    const act = async () => {
+      if (typeof team === 'string') await limits.join(team);
+      transaction(sql, () => changeLimits(sql, fields));
+      await limits.changed();
+    };
+    await Promise.race([act(), lost.promise]);
+  }
+
   standingOf(path: string) {
-    const { limits, sql } = this.at(path);
-    return limits.standing(storedLimits(sql));
+    const { limits } = this.at(path);
+    return limits.standing(limits.limits());
   }
 }
 

@@ -1,11 +1,11 @@
 /**
- * Random runs over trees of three levels: a team, its keys, their users. Calls are lost, objects lose their memory, days end, and no limit
- * of any level is ever passed.
+ * Random runs over trees of three levels: a team, its keys, their users. Calls are lost, objects lose their memory, days end,
+ * keys change their team, and no limit of any level is ever passed.
  *
  * RUNS=100000 runs longer. SEED=7 RUNS=1 repeats a run.
  */
 import { expect, test } from 'vitest';
-import { storedLimits } from '../../../src/ledger/limits/limit-tables.ts';
+import { currentTeam, teamOfRequest } from '../../../src/ledger/limits/team-shares.ts';
 import { seeded } from '../../random.ts';
 import { repeatable, runsOf, SEED } from '../../random-run.ts';
 import { HolderNetwork } from './holder-network.ts';
@@ -16,12 +16,16 @@ const RUNS = runsOf(4, 200);
 const STEPS = 25;
 /** Requests of `t/plain` and some of `t/l` have no user with limits of its own. */
 const KEYS = ['t/k', 't/l', 't/plain'];
+/** Keys change between them, and may have none. */
+const TEAMS = ['t', 'z'];
 const CALLERS = ['t/k/ada', 't/k/bob', 't/k/', 't/l/ada', 't/l/cy', 't/plain', 't/l'];
 
 interface Sent {
   readonly caller: string;
   readonly bound: number;
   isAdmitted: boolean;
+  /** That has admitted it; `''`: none. */
+  team: string;
   /** Undefined: it runs. */
   charged?: number;
   settledAs?: number;
@@ -45,7 +49,7 @@ class Run extends RandomHolders {
       this.limits.set(path, { tokens, per });
       return { budget: { tokens, per } };
     };
-    network.add('t', 'team', { ...limit('t', 1), rpm });
+    for (const team of TEAMS) network.add(team, 'team', { ...limit(team, 1), rpm });
     for (const key of KEYS) {
       const perUser = key === 't/plain' ? {} : { per_user: { ...limit(`${key}/`, this.pick(1, 4)), rpm } };
       network.add(key, 'key', { ...limit(key, this.pick(1, 2, 5)), ...perUser });
@@ -58,11 +62,13 @@ class Run extends RandomHolders {
   /** As the gateway does: a call that fails is repeated once, then released. */
   async reserve(caller: string, id: string): Promise<void> {
     const outputTokens = this.pick(10, 90, 90, 300);
-    const sent: Sent = { caller, bound: 10 + outputTokens, isAdmitted: false };
+    const sent: Sent = { caller, bound: 10 + outputTokens, isAdmitted: false, team: '' };
     this.sent.set(id, sent);
     for (const isLast of [false, true]) {
       try {
         sent.isAdmitted = (await this.network.reserveAt(caller, id, { outputTokens })).kind === 'reserved';
+        const { sql } = this.network.at(caller);
+        sent.team = teamOfRequest(sql, id) ?? currentTeam(sql);
         return;
       } catch {
         if (isLast) this.network.settleAt(caller, id, 0);
@@ -81,9 +87,10 @@ class Run extends RandomHolders {
       const admitted = [...this.sent].filter(([, { isAdmitted }]) => isAdmitted);
       for (const [id, sent] of admitted.filter(() => this.upTo(3) === 0)) this.settle(id, sent);
     } else if (kind < 16) {
-      network.restartAt(this.pick('t', ...KEYS, ...CALLERS));
+      network.restartAt(this.pick('t', 'z', ...KEYS, ...CALLERS));
     } else if (kind < 17) {
       this.isFaulty = this.upTo(2) === 0;
+      this.open.push(this.move(this.pick(...(KEYS as [string, ...string[]])), this.pick('t', 'z', null)));
     } else if (kind < 18) {
       await this.quiet();
       await this.wait(this.pick(500, 4000, 11_000, 70_000, 12 * MINUTE));
@@ -91,6 +98,11 @@ class Run extends RandomHolders {
       await tick();
     }
     if (this.upTo(4) === 0) await this.check();
+  }
+
+  /** A key changes its team. What runs stays with the team of its admission. */
+  async move(key: string, team: string | null): Promise<void> {
+    await this.network.patch(key, { team }).catch(() => {});
   }
 
   settle(id: string, sent: Sent): void {
@@ -114,7 +126,10 @@ class Run extends RandomHolders {
   counted(path: string, per: Per): Map<string, number> {
     const { sql } = this.network.at(path);
     const hasHeld = sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'held'").toArray().length > 0;
-    const held = hasHeld ? 'UNION ALL SELECT day, tokens FROM held' : '';
+    const hasTeams = sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'team_held'").toArray().length > 0;
+    const held =
+      (hasHeld ? 'UNION ALL SELECT day, tokens FROM held ' : '') +
+      (hasTeams ? 'UNION ALL SELECT day, tokens FROM team_held' : '');
     const query = `SELECT day, tokens FROM spent UNION ALL SELECT day, tokens FROM reservations ${held}`;
     const sums = new Map<string, number>();
     for (const { day, tokens } of sql.exec<{ day: string; tokens: number }>(query).toArray()) {
@@ -122,6 +137,14 @@ class Run extends RandomHolders {
       sums.set(period, (sums.get(period) ?? 0) + tokens);
     }
     return sums;
+  }
+
+  /** The requests that a holder counts. */
+  below(path: string): readonly Sent[] {
+    return [...this.sent.values()].filter(
+      ({ caller, isAdmitted, team }) =>
+        isAdmitted && (TEAMS.includes(path) ? team === path : `${caller}/`.startsWith(`${path}/`)),
+    );
   }
 
   /** I1: each holder counts what its children count, and no more than its limit. */
@@ -134,9 +157,7 @@ class Run extends RandomHolders {
       const { tokens, per } = limit;
       const counted = this.counted(path, per);
       for (const sum of counted.values()) expect(sum, path).toBeLessThanOrEqual(tokens);
-      const below = [...this.sent.values()].filter(
-        ({ caller, isAdmitted }) => isAdmitted && `${caller}/`.startsWith(`${path}/`),
-      );
+      const below = this.below(path);
       const used = below.reduce((sum, { charged, bound }) => sum + (charged ?? bound), 0);
       const all = [...counted.values()].reduce((sum, one) => sum + one, 0);
       expect(all, path).toBeGreaterThanOrEqual(used);
@@ -155,15 +176,13 @@ class Run extends RandomHolders {
     await this.quiet();
     for (const [path, { limits, sql }] of this.network.members) {
       if (!limits.isOpen) continue;
-      const below = [...this.sent.values()].filter(
-        ({ caller, isAdmitted }) => isAdmitted && `${caller}/`.startsWith(`${path}/`),
-      );
+      const below = this.below(path);
       const charged = below.reduce((sum, { settledAs = 0 }) => sum + settledAs, 0);
       const [spent] = sql
         .exec<{ sum: number }>('SELECT coalesce(sum(tokens), 0) AS sum FROM spent')
         .toArray();
       expect(spent?.sum, path).toBe(charged);
-      const { budget, running } = limits.standing(storedLimits(sql));
+      const { budget, running } = limits.standing(limits.limits());
       expect([budget?.reserved ?? 0, budget?.estimated ?? 0, running ?? 0], path).toEqual([0, 0, 0]);
     }
   }

@@ -21,6 +21,7 @@ const REASONS: Readonly<Record<ErrorCode | 'previous_response_not_found', string
   admin_closed: 'no admin token is set up',
   not_found: 'an unknown path or record',
   model_not_found: 'an unknown model',
+  team_has_keys: 'a team that has keys is not deleted',
   method_not_allowed: 'a method that the route does not have',
   websocket_unsupported: 'a WebSocket',
   request_timeout: 'its body did not arrive in time',

@@ -1,0 +1,178 @@
+/** `/v1/admin/teams` creates, lists, shows, changes and deletes teams, and adds to their budgets. */
+import {
+  encodeLimits,
+  LIMIT_FIELDS,
+  limitsOfUser,
+  NO_LIMITS,
+  readLimits,
+  writeLimits,
+} from '../auth/key-limits.ts';
+import { type GatewayKey, type KeyChange, randomSecret } from '../auth/keys.ts';
+import { listTeams, readTeam, type Team, teamSizeProblem, writeTeam } from '../auth/teams.ts';
+import { type ApiError, apiError } from '../canonical/error.ts';
+import { forAdmin } from '../http/admin.ts';
+import type { RequestContext } from '../http/context.ts';
+import { type Answer, jsonResponse } from '../http/respond.ts';
+import { isoTime } from '../metering/time.ts';
+import { howToList } from '../settings/feature-settings.ts';
+import type { JsonObject } from '../shared/json.ts';
+import { failure, ok, type Result } from '../shared/result.ts';
+import { recordAct, recordTopUp } from './audit.ts';
+import {
+  aboveTeam,
+  budgetProblem,
+  invalid,
+  keyWarnings,
+  MAX_NAME_CHARS,
+  placeProblem,
+  readBody,
+  readModels,
+  unknownField,
+  writeStatus,
+} from './keys.ts';
+import { readTopUp, writeTopUp } from './top-ups.ts';
+
+const LIMITS_OF_TEAMS = [...LIMIT_FIELDS.filter((field) => field !== 'max_output_tokens'), 'per_key'];
+const TEAM_FIELDS = ['name', 'models', ...LIMITS_OF_TEAMS];
+const NO_SUCH_TEAM = apiError('not_found', 'There is no such team');
+
+/** `POST /v1/admin/teams` */
+export const handleCreateTeam = forAdmin(async (request, context) => {
+  const body = await readBody(request, context);
+  if (body.kind === 'error') return body.error;
+  const fields = await readTeamFields(body.value, context);
+  if (fields.kind === 'error') return fields.error;
+  const place = await placeProblem(context);
+  if (place !== null) return place;
+  const id = randomSecret().slice(0, ID_DIGITS);
+  const key: GatewayKey = { id, ...fields.value, created_at: isoTime(context.arrivedAt), expires_at: null };
+  const changed = await change(context, { key, fields: {}, limits: key.limits ?? {} });
+  if (changed.kind === 'error') return changed.error;
+  await recordAct(context, { action: 'team_created', teamId: id, before: null, after: changed.value });
+  return teamResponse(changed.value, context, 201);
+});
+
+const ID_DIGITS = 16;
+
+/** `GET /v1/admin/teams` */
+export const handleListTeams = forAdmin(async (_request, { ports }) => {
+  const teams = await listTeams(ports.store);
+  return jsonResponse({ object: 'list', data: teams.map(writeTeam) });
+});
+
+/** `GET /v1/admin/teams/:id`: a team with the number of its keys and what is used of its limits. */
+export const handleShowTeam = forAdmin(async (_request, context, id) => {
+  const team = await readTeam(context.ports.store, id);
+  return team === null ? NO_SUCH_TEAM : showTeam(team, context);
+});
+
+/** `PATCH /v1/admin/teams/:id`: sets the fields that the body names. Null removes a limit or a list of models. */
+export const handleChangeTeam = forAdmin(async (request, context, id) => {
+  const body = await readBody(request, context);
+  if (body.kind === 'error') return body.error;
+  const team = await readTeam(context.ports.store, id);
+  if (team === null) return NO_SUCH_TEAM;
+  const read = await readTeamFields({ name: team.name, ...body.value }, context);
+  if (read.kind === 'error') return read.error;
+  const { name, models } = read.value;
+  const named = Object.entries({ name, models }).filter(([field]) => field in body.value);
+  const limits = Object.entries(body.value).filter(([field]) => LIMITS_OF_TEAMS.includes(field));
+  const fields = Object.fromEntries(named);
+  const changed = await change(context, { key: team, fields, limits: Object.fromEntries(limits) });
+  if (changed.kind === 'error') return changed.error;
+  await recordAct(context, { action: 'team_changed', teamId: id, before: team, after: changed.value });
+  return teamResponse(changed.value, context);
+});
+
+/** `DELETE /v1/admin/teams/:id`: a 409 while keys name the team. */
+export const handleDeleteTeam = forAdmin(async (_request, context, id) => {
+  const team = await readTeam(context.ports.store, id);
+  if (team === null) return NO_SUCH_TEAM;
+  const keys = await context.keyObjects.deleteTeam(context, id);
+  context.knownTeams.forget(id);
+  if (keys.kind === 'error') return keys.error;
+  if (keys.value > 0) {
+    const count = keys.value === 1 ? '1 key' : `${keys.value} keys`;
+    return apiError(
+      'team_has_keys',
+      `This team has ${count}: give them another team or none, or revoke them`,
+    );
+  }
+  await recordAct(context, { action: 'team_deleted', teamId: id, before: team, after: null });
+  return jsonResponse({ id, deleted: true });
+});
+
+/** `POST /v1/admin/teams/:id/budget`: raises one budget of the team for its current period. Responds as `GET /v1/admin/teams/:id`. */
+export const handleAddToTeamBudget = forAdmin(async (request, context, id) => {
+  const body = await readBody(request, context);
+  if (body.kind === 'error') return body.error;
+  const { requestId, known } = context;
+  const topUp = readTopUp(body.value, { actor: known.actor ?? '', requestId });
+  if (topUp.kind === 'error') return topUp.error;
+  const team = await readTeam(context.ports.store, id);
+  if (team === null) return NO_SUCH_TEAM;
+  const added = await context.keyObjects.addToTeamBudget(context, id, topUp.value, team.limits ?? {});
+  if (added.kind === 'error') return added.error;
+  const result = added.value;
+  if (result.kind === 'invalid') return invalid(result.message, result.param).error;
+  if (result.isNew || result.topUp.id === requestId)
+    await recordTopUp(context, { team: id }, writeTopUp(result.topUp));
+  return showTeam(team, context);
+});
+
+async function change(context: RequestContext, one: KeyChange): Promise<Result<GatewayKey, ApiError>> {
+  const result = await context.keyObjects.changeTeam(context, one);
+  context.knownTeams.forget(one.key.id);
+  if (result.kind === 'error') return result;
+  const changed = result.value;
+  if (changed.kind === 'revoked') return failure(NO_SUCH_TEAM);
+  return changed.kind === 'invalid' ? invalid(changed.message, changed.param) : ok(changed.key);
+}
+
+async function readTeamFields(
+  body: JsonObject,
+  context: RequestContext,
+): Promise<Result<Pick<Team, 'name' | 'models' | 'limits'>, ApiError>> {
+  if ('team' in body) return invalid('A team is in no other team', 'team');
+  const unknown = Object.keys(body).find((field) => !TEAM_FIELDS.includes(field));
+  if (unknown !== undefined) return unknownField(unknown, TEAM_FIELDS, 'A team has');
+  const { name } = body;
+  if (typeof name !== 'string' || name === '' || name.length > MAX_NAME_CHARS)
+    return invalid(`name must be a text of at most ${MAX_NAME_CHARS} characters`, 'name');
+  const models = readModels(body.models);
+  if (models === undefined) return invalid('models must be a list of globs, as ["deepseek/*"]', 'models');
+  if ((body.per_user ?? null) !== null && !context.deployment.enforces.users)
+    return invalid(`per_user needs attribution(): ${howToList('attribution')}`, 'per_user');
+  const limits = readLimits(body);
+  if (limits.kind === 'invalid') return invalid(limits.message, limits.param);
+  const tooLarge = teamSizeProblem({ name, models });
+  if (tooLarge !== null) return invalid(tooLarge, 'models');
+  const encoded = encodeLimits(limits.limits);
+  const problem = budgetProblem(encoded, await context.prices.load());
+  return problem === null ? ok({ name, models, limits: encoded }) : failure(problem);
+}
+
+async function teamResponse(team: Team, context: RequestContext, status = 200): Promise<Answer> {
+  const limits = readLimits(team.limits ?? {});
+  const above =
+    limits.kind === 'invalid'
+      ? []
+      : [
+          ...aboveTeam({ ...NO_LIMITS, ...limits.limits.perKey }, limits.limits, 'per_key'),
+          ...aboveTeam(limitsOfUser(limits.limits), limits.limits, 'per_user'),
+        ];
+  const warnings = keyWarnings({ ...team, expires_at: null }, context, await context.prices.load(), above);
+  return jsonResponse({ ...writeTeam(team), ...warnings }, status);
+}
+
+async function showTeam(team: Team, context: RequestContext): Promise<Answer> {
+  const { id, name, models, created_at } = team;
+  const status = await context.keyObjects.readTeamStatus(context, id, team.limits ?? {});
+  if (status.kind === 'error') return status.error;
+  const { limits, topUps = [], keys = 0 } = status.value;
+  return jsonResponse({
+    ...{ object: 'team', id, name, models, created_at, keys, limits: writeLimits(limits) },
+    ...writeStatus(status.value, context.arrivedAt),
+    ...(topUps.length > 0 && { top_ups: topUps.map(writeTopUp) }),
+  });
+}

@@ -1,0 +1,212 @@
+/** Teams in workerd: their routes, and limits that hold over all keys of a team while requests run (G13). */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type JsonObject, objectOf, objectsOf, textOf } from '../../../tools/simulator/json.ts';
+import { errorOf, jsonOf } from '../client.ts';
+import { ADMIN_TOKEN } from '../gateway.ts';
+import { type Key, type Limited, startLimited } from './limited.ts';
+
+const ADMIN = { authorization: `Bearer ${ADMIN_TOKEN}` };
+
+let limited: Limited;
+/** What a request reserves: the bound of its prompt, and its output limit of 100. */
+let each: number;
+beforeAll(async () => {
+  limited = await startLimited();
+  const response = await limited.ask(await limited.create({ budget: { tokens: 1e9 } }));
+  await response.text();
+  each = 1e9 - Number.parseInt(response.headers.get('x-weir-budget-remaining') ?? '', 10);
+});
+afterAll(() => limited[Symbol.asyncDispose]());
+
+const call = (method: string, path: string, body?: JsonObject) =>
+  limited.gateway.fetch(`/v1/admin/teams${path}`, {
+    method,
+    headers: ADMIN,
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+
+async function create(fields: JsonObject): Promise<string> {
+  const response = await call('POST', '', { name: 'search', ...fields });
+  const made = await jsonOf(response);
+  if (response.status !== 201) throw new Error(JSON.stringify(made));
+  return textOf(made.id);
+}
+
+const show = async (team: string) => jsonOf(await call('GET', `/${team}`));
+
+/** Waits until nothing of the team runs. */
+async function settled(team: string): Promise<JsonObject> {
+  for (;;) {
+    const shown = await show(team);
+    if (objectOf(shown.budget).reserved === 0) return shown;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+}
+
+/** Sends requests with each key at once. */
+async function burst(keys: readonly Key[], count: number, fields: JsonObject = {}) {
+  const responses = await Promise.all(
+    keys.flatMap((key) => Array.from({ length: count }, () => limited.ask(key, fields))),
+  );
+  return Promise.all(
+    responses.map(async (response) => {
+      await response.text();
+      return { status: response.status, by: response.headers.get('x-weir-limit') };
+    }),
+  );
+}
+
+describe('G13 a team', () => {
+  test('is created, listed, shown, changed and deleted', async () => {
+    const fields = {
+      models: ['deepseek/*'],
+      budget: [
+        { USD: 5, per: 'month', mode: 'running' },
+        { USD: 1, per: 'day', mode: 'running' },
+      ],
+      ...{ rpm: 100, tpm: 100_000, max_concurrent: 9 },
+      per_key: { rpm: 20, max_output_tokens: 500 },
+      per_user: { budget: { USD: 1, per: 'week', mode: 'warn' }, rpm: 5 },
+    };
+    const response = await call('POST', '', { name: 'search', ...fields });
+    expect(response.status).toBe(201);
+    const { id, created_at, ...made } = await jsonOf(response);
+    expect(made).toEqual({ name: 'search', ...fields });
+    const all = objectsOf((await jsonOf(await call('GET', ''))).data);
+    expect(all).toContainEqual({ id, created_at, name: 'search', ...fields });
+    expect(await show(textOf(id))).toMatchObject({ object: 'team', id, keys: 0, requests: { limit: 100 } });
+    const changed = await jsonOf(
+      await call('PATCH', `/${textOf(id)}`, { name: 'find', rpm: null, models: null }),
+    );
+    expect(changed).toMatchObject({ name: 'find', models: null, tpm: 100_000 });
+    expect(changed).not.toHaveProperty('rpm');
+    expect(await jsonOf(await call('DELETE', `/${textOf(id)}`))).toEqual({ id, deleted: true });
+    expect((await call('GET', `/${textOf(id)}`)).status).toBe(404);
+    expect((await call('PATCH', `/${textOf(id)}`, { rpm: 1 })).status).toBe(404);
+  });
+
+  test.each([
+    [{ rmp: 5 }, 'rmp', 'did you mean rpm?'],
+    [{ team: '0123456789abcdef' }, 'team', 'A team is in no other team'],
+    [{ max_output_tokens: 5 }, 'max_output_tokens', 'A team has no field'],
+    [{ per_key: { per_user: { rpm: 1 } } }, 'per_key', 'per_key must be an object with budget'],
+    [{ per_key: {} }, 'per_key', 'per_key must set a limit'],
+    [{ budget: { XXX: 5 } }, 'budget', 'No model has a price in XXX'],
+    [{ name: '' }, 'name', 'name must be a text'],
+    [{ models: [] }, 'models', 'models must be a list'],
+  ])('refuses %j', async (fields, param, message) => {
+    expect(await errorOf(await call('POST', '', { name: 'a', ...fields }))).toMatchObject({
+      status: 400,
+      error: { code: 'invalid_request', param, message: expect.stringContaining(message) },
+    });
+  });
+
+  test('warns of limits of a key, or of each key, above those of the team', async () => {
+    const response = await call('POST', '', { name: 'a', rpm: 5, per_key: { rpm: 6 } });
+    const { id, warnings } = await jsonOf(response);
+    expect(warnings).toMatchObject([{ param: 'per_key', message: expect.stringContaining('6') }]);
+    const key = await limited.gateway.post(
+      '/admin/keys',
+      { name: 'above', team: id ?? '', rpm: 7 },
+      { headers: ADMIN },
+    );
+    expect(await jsonOf(key)).toMatchObject({ team: id, warnings: [{ param: 'rpm' }] });
+  });
+
+  test('that has keys is not deleted: a 409 counts them, and a revoked key is none', async () => {
+    const team = await create({ rpm: 5 });
+    const keys = [await limited.create({ team }), await limited.create({ team })];
+    expect(await errorOf(await call('DELETE', `/${team}`))).toMatchObject({
+      status: 409,
+      error: { code: 'team_has_keys', message: expect.stringContaining('2 keys') },
+    });
+    await limited.gateway.fetch(`/admin/keys/${keys[0]?.id}`, { method: 'DELETE', headers: ADMIN });
+    await limited.patch(keys[1] as Key, { team: null });
+    while ((await show(team)).keys !== 0) await new Promise((resolve) => setTimeout(resolve, 200));
+    expect((await call('DELETE', `/${team}`)).status).toBe(200);
+  });
+});
+
+describe('G13 the keys of a team', () => {
+  test('an unknown team is a 400, and nothing is changed', async () => {
+    const body = { name: 'a', team: '0123456789abcdef' };
+    const response = await limited.gateway.post('/admin/keys', body, { headers: ADMIN });
+    expect(await errorOf(response)).toMatchObject({ status: 400, error: { param: 'team' } });
+    const key = await limited.create({ rpm: 100 });
+    expect(await errorOf(await limited.patch(key, { team: 'nobody' }))).toMatchObject({ status: 400 });
+    expect(await limited.standing(key)).not.toHaveProperty('team');
+  });
+
+  test('a hard budget holds over two keys with concurrent requests, whatever their own limits', async () => {
+    limited.usage = { prompt: each - 100, completion: 100 };
+    const team = await create({ budget: { tokens: 5 * each + each - 1 } });
+    const keys = [await limited.create({ team }), await limited.create({ team, budget: { tokens: 1e6 } })];
+    const responses = await burst(keys, 12);
+    limited.usage = { prompt: 7, completion: 3 };
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(5);
+    for (const { by } of responses.filter(({ status }) => status !== 200)) expect(by).toBe('team');
+    const { budget, keys: count } = await settled(team);
+    expect(count).toBe(2);
+    expect(objectOf(budget)).toMatchObject({ spent: 5 * each, reserved: 0 });
+  });
+
+  test('rpm of the team holds over its keys, and the models of the team for each', async () => {
+    const team = await create({ rpm: 6, models: ['deepseek/*'] });
+    const keys = [
+      await limited.create({ team }),
+      await limited.create({ team, models: ['deepseek/*', 'mistral/*'] }),
+    ];
+    const responses = await burst(keys, 5);
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(6);
+    const other = await limited.ask(keys[1] as Key, { model: 'mistral/mistral-small-latest' });
+    expect(await errorOf(other)).toMatchObject({ status: 403, error: { code: 'model_not_allowed' } });
+  });
+
+  test('per_key and per_user hold for a key without limits of that kind, and the key shows them', async () => {
+    const team = await create({ per_key: { rpm: 3 }, per_user: { rpm: 2 } });
+    const key = await limited.create({ team });
+    const asked = [];
+    for (const user of ['ada', 'ada', 'ada', 'bob', 'bob']) asked.push(...(await burst([key], 1, { user })));
+    expect(asked.map(({ by }) => by)).toEqual([null, null, 'user', null, 'key']);
+    expect(await limited.standing(key)).toMatchObject({
+      team,
+      limits: { rpm: 3, per_user: { rpm: 2 } },
+      requests: { limit: 3, remaining: 0 },
+    });
+  });
+
+  test('a top-up of the team admits more, and the audit has it with the changes of the team', async () => {
+    const team = await create({ budget: { tokens: 10, per: 'day' } });
+    const key = await limited.create({ team });
+    expect(await burst([key], 1)).toEqual([{ status: 429, by: 'team' }]);
+    const added = await jsonOf(
+      await call('POST', `/${team}/budget`, { add: { tokens: 5 * each }, note: 'release' }),
+    );
+    expect(added).toMatchObject({
+      id: team,
+      budget: { limit: 10 + 5 * each, added: 5 * each },
+      top_ups: [{ note: 'release' }],
+    });
+    expect(await burst([key], 1)).toEqual([{ status: 200, by: null }]);
+    await call('PATCH', `/${team}`, { rpm: 9 });
+    const audit = await jsonOf(
+      await limited.gateway.fetch(`/v1/admin/audit?team=${team}`, { headers: ADMIN }),
+    );
+    expect(objectsOf(audit.data).map(({ action }) => action)).toEqual([
+      ...['team_changed', 'budget_added', 'team_created'],
+    ]);
+  });
+
+  test('a key that changes its team spends from the other one', async () => {
+    const [small, large] = [
+      await create({ budget: { tokens: 10 } }),
+      await create({ budget: { tokens: 5 * each } }),
+    ];
+    const key = await limited.create({ team: small });
+    expect(await burst([key], 1)).toEqual([{ status: 429, by: 'team' }]);
+    expect(await jsonOf(await limited.patch(key, { team: large }))).toMatchObject({ team: large });
+    expect(await burst([key], 1)).toEqual([{ status: 200, by: null }]);
+    expect(objectOf((await settled(large)).budget)).toMatchObject({ spent: 10 });
+    expect(await show(small)).toMatchObject({ budget: { spent: 0, reserved: 0 } });
+  });
+});

@@ -1,0 +1,133 @@
+/** A team and its keys: limits of the team, defaults for keys and their users, keys that change their team, and the end of a team's keys. */
+import { expect, test } from 'vitest';
+import type { JsonObject } from '../../../tools/simulator/json.ts';
+import { HolderNetwork } from './holder-network.ts';
+import { MINUTE } from './memory-sql.ts';
+
+const TEAM = { budget: { tokens: 1000 } };
+
+function network(team: JsonObject = TEAM) {
+  const tree = new HolderNetwork();
+  tree.add('t', 'team', team);
+  tree.add('z', 'team', TEAM);
+  return tree;
+}
+
+const reservedAt = (tree: HolderNetwork, path: string) => tree.standingOf(path).budget?.reserved;
+const spentAt = (tree: HolderNetwork, path: string) => tree.standingOf(path).budget?.spent;
+
+test('G13 two keys share the budget of their team: what does not fit is refused by the team, and takes nothing of the key', async () => {
+  const tree = network();
+  tree.add('t/k', 'key', { budget: { tokens: 5000 } });
+  tree.add('t/l', 'key');
+  const asked = await Promise.all(
+    Array.from({ length: 14 }, (_, i) => tree.reserveAt(i % 2 ? 't/k' : 't/l', `r${i}`)),
+  );
+  const refused = asked.filter(({ kind }) => kind === 'refused');
+  expect(refused).toHaveLength(4);
+  expect(refused).toContainEqual(expect.objectContaining({ by: 'team' }));
+  expect(reservedAt(tree, 't')).toBe(1000);
+  const ofKey = asked.filter(({ kind }, i) => i % 2 === 1 && kind === 'reserved').length;
+  expect(reservedAt(tree, 't/k')).toBe(100 * ofKey);
+});
+
+test('G13 a request that its key refuses takes nothing of the team', async () => {
+  const tree = network();
+  tree.add('t/k', 'key', { budget: { tokens: 150 } });
+  await tree.reserveAt('t/k', 'a');
+  expect(await tree.reserveAt('t/k', 'b')).toMatchObject({ kind: 'refused', by: 'key' });
+  tree.settleAt('t/k', 'a', 30);
+  await tree.wait(MINUTE);
+  expect([reservedAt(tree, 't'), spentAt(tree, 't'), spentAt(tree, 't/k')]).toEqual([0, 30, 30]);
+});
+
+test('G13 per_key and per_user of the team hold for a key that sets none of that kind', async () => {
+  const tree = network({
+    ...TEAM,
+    per_key: { budget: { tokens: 300 } },
+    per_user: { budget: { tokens: 200 } },
+  });
+  tree.add('t/k', 'key');
+  tree.add('t/own', 'key', { budget: { tokens: 400 }, per_user: { rpm: 1 } });
+  for (const user of ['t/k/ada', 't/k/bob', 't/own/ada']) tree.add(user, 'user');
+  const by = async (path: string, id: string) => {
+    const asked = await tree.reserveAt(path, id);
+    return asked.kind === 'refused' ? asked.by : asked.kind;
+  };
+  const kinds = [];
+  for (const id of ['a', 'b', 'c']) kinds.push(await by('t/k/ada', id));
+  for (const id of ['d', 'e']) kinds.push(await by('t/k/bob', id));
+  for (const id of ['f', 'g']) kinds.push(await by('t/own/ada', id));
+  expect(kinds).toEqual(['reserved', 'reserved', 'user', 'reserved', 'key', 'reserved', 'user']);
+});
+
+test('G13 a key that changes its team: what runs stays with the team of its admission, what follows counts at the other', async () => {
+  const tree = network();
+  tree.add('t/k', 'key', { per_user: { budget: { tokens: 5000 } } });
+  for (const user of ['t/k/ada', 't/k/']) tree.add(user, 'user');
+  await tree.reserveAt('t/k/ada', 'a');
+  await tree.reserveAt('t/k/', 'b');
+  await tree.patch('t/k', { team: 'z' });
+  await tree.reserveAt('t/k/ada', 'c');
+  await tree.wait(11_000);
+  expect([reservedAt(tree, 't'), reservedAt(tree, 'z')]).toEqual([200, 100]);
+  tree.settleAt('t/k/ada', 'a', 1);
+  tree.settleAt('t/k/', 'b', 20);
+  tree.settleAt('t/k/ada', 'c', 40);
+  await tree.wait(3 * MINUTE);
+  const amounts = (path: string) => [reservedAt(tree, path), spentAt(tree, path)];
+  expect([amounts('t'), amounts('z')]).toEqual([
+    [0, 21],
+    [0, 40],
+  ]);
+  // The team before has no row of the key any more, the other one counts it.
+  expect(['t', 'z'].map((path) => tree.at(path).limits.children.members)).toEqual([0, 1]);
+  expect(['t', 'z'].map((path) => tree.at(path).limits.children.names(9))).toEqual([[], ['k']]);
+  // And back again: what it has spent there counts once.
+  await tree.patch('t/k', { team: 't' });
+  await tree.reserveAt('t/k/ada', 'd');
+  tree.settleAt('t/k/ada', 'd', 300);
+  await tree.wait(3 * MINUTE);
+  expect([amounts('t'), amounts('z')]).toEqual([
+    [0, 321],
+    [0, 40],
+  ]);
+  await tree.patch('t/k', { team: null });
+  await tree.reserveAt('t/k/ada', 'e');
+  tree.settleAt('t/k/ada', 'e', 7);
+  await tree.wait(3 * MINUTE);
+  expect([spentAt(tree, 't'), spentAt(tree, 'z')]).toEqual([321, 40]);
+  expect(tree.at('t').limits.children.members).toBe(0);
+});
+
+test('G13 what a key has spent before it joins a team is not charged to the team', async () => {
+  const tree = network();
+  tree.add('k', 'key', { budget: { tokens: 5000 } });
+  await tree.reserveAt('k', 'a');
+  tree.settleAt('k', 'a', 90);
+  await tree.reserveAt('k', 'b');
+  await tree.patch('k', { team: 't' });
+  await tree.reserveAt('k', 'c');
+  tree.settleAt('k', 'b', 5);
+  tree.settleAt('k', 'c', 10);
+  await tree.wait(MINUTE);
+  expect([spentAt(tree, 't'), spentAt(tree, 'k')]).toEqual([10, 105]);
+});
+
+test('G13 a revoked key reports what it was charged, and then the team does not count it any more', async () => {
+  const tree = network();
+  tree.add('t/k', 'key', {});
+  await tree.reserveAt('t/k', 'a');
+  tree.at('t/k').isRevoked = true;
+  tree.settleAt('t/k', 'a', 60);
+  await tree.wait(2 * MINUTE);
+  expect([spentAt(tree, 't'), reservedAt(tree, 't')]).toEqual([60, 0]);
+  expect(tree.at('t').limits.children.members).toBe(0);
+});
+
+test('G13 a key in a deleted team gets no requests', async () => {
+  const tree = network();
+  tree.add('t/k', 'key', {});
+  tree.at('t').isRevoked = true;
+  expect(await tree.reserveAt('t/k', 'a')).toEqual({ kind: 'revoked' });
+});
